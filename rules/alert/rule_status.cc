@@ -11,7 +11,7 @@ namespace pitwall::alert {
 namespace {
 
 constexpr uint8_t kFormat = 1;        // of InputWatch
-constexpr uint8_t kStatusFormat = 3;  // of RuleStatusMachine; 2 has no times for TooSoon
+constexpr uint8_t kStatusFormat = 4;  // of RuleStatusMachine; 3 has no first tick, 2 no times
 constexpr size_t kNamesInReason = 5;
 
 bool IsCalm(RuleStatus status) {
@@ -207,9 +207,24 @@ std::optional<StatusChange> RuleStatusMachine::Update(const StatusInput& input) 
 }
 
 void RuleStatusMachine::Succeed(const RuleStatusMachine& before) {
-  told_ = before.told_;
-  told_reason_ = before.told_reason_;
+  reported_ = before.reported_;
+  reported_reason_ = before.reported_reason_;
   ever_found_ = before.ever_found_;
+}
+
+std::optional<StatusChange> RuleStatusMachine::Finish() {
+  if (status_ == RuleStatus::kUnknown) {
+    if (reported()) return std::nullopt;
+    status_ = RuleStatus::kNoData;
+    reason_ = "the job ended before the first evaluation";
+  } else if (status_ == RuleStatus::kNoData && evaluated_ != RuleStatus::kUnknown) {
+    status_ = evaluated_;
+    reason_ = evaluated_reason_;
+  }
+  // Input that was missing for long has been reported, and is why the job ended, or does not matter
+  // any more.
+  if (!fresh_ && (status_ == reported_ || reported_ == RuleStatus::kNoData)) return std::nullopt;
+  return Report(0);
 }
 
 std::optional<StatusChange> RuleStatusMachine::Stop(std::string_view reason) {
@@ -217,41 +232,55 @@ std::optional<StatusChange> RuleStatusMachine::Stop(std::string_view reason) {
 }
 
 bool RuleStatusMachine::TooSoon(int64_t time_ns) const {
-  const auto within = [time_ns](int64_t since, int64_t length) {
-    return since != kMinPosition && time_ns - since < length;
+  const auto within = [time_ns](int64_t since) {
+    return since != kMinPosition && time_ns - since < kSettleNs;
   };
-  if (status_ == told_) return within(reason_told_ns_, kMinReportGapNs);
-  if (!IsCalm(told_)) return false;
-  if (IsCalm(status_)) return within(calm_told_ns_, kMinReportGapNs);
-  return status_ == RuleStatus::kNoData && returned_ns_ != kMinPosition &&
-         lost_ns_ - returned_ns_ < kFlapNs && within(lost_ns_, kMinReportGapNs);
+  if (reported_ == RuleStatus::kUnknown) {
+    const bool settles = status_ == RuleStatus::kNoData || status_ == RuleStatus::kInProgress;
+    return settles && within(first_ns_);
+  }
+  // Another rule of this name reported the change before it.
+  if (fresh_) return false;
+  if (status_ == reported_)
+    return within(reason_reported_ns_) || (status_ == RuleStatus::kNoData && within(reason_ns_));
+  if (!IsCalm(reported_)) return false;
+  if (IsCalm(status_)) return within(calm_reported_ns_);
+  // A need that is new, since the rule was edited, is not lost.
+  return status_ == RuleStatus::kNoData && open_ && within(lost_ns_);
 }
 
-StatusChange RuleStatusMachine::Report(bool first, int64_t time_ns) {
+StatusChange RuleStatusMachine::Report(int64_t time_ns) {
   StatusChange change;
-  change.previous = told_;
+  change.previous = reported_;
   change.status = status_;
   change.reason = reason_;
   change.ever_found = ever_found_;
-  change.reason_only = !first && status_ == told_;
-  if (change.reason_only) reason_told_ns_ = time_ns;
-  if (!first && IsCalm(told_) && IsCalm(status_) && status_ != told_) calm_told_ns_ = time_ns;
-  if (told_ == RuleStatus::kNoData && IsCalm(status_)) returned_ns_ = time_ns;
-  told_ = status_;
-  told_reason_ = reason_;
+  change.reason_only = !fresh_ && status_ == reported_;
+  if (change.reason_only) reason_reported_ns_ = time_ns;
+  if (!fresh_ && IsCalm(reported_) && IsCalm(status_) && status_ != reported_)
+    calm_reported_ns_ = time_ns;
+  fresh_ = false;
+  reported_ = status_;
+  reported_reason_ = reason_;
   return change;
 }
 
 std::optional<StatusChange> RuleStatusMachine::Become(RuleStatus status, std::string_view reason,
                                                       int64_t time_ns) {
-  // The first change is always reported: another rule of this name reported the one before it.
-  const bool first = status_ == RuleStatus::kUnknown;
-  if (status == RuleStatus::kNoData && status_ != status) lost_ns_ = time_ns;
+  if (first_ns_ == kMinPosition) first_ns_ = time_ns;
+  if (status == RuleStatus::kNoData && status_ != status) {
+    lost_ns_ = time_ns;
+    evaluated_ = status_;
+    evaluated_reason_ = reason_;
+  }
   status_ = status;
-  if (reason_ != reason) reason_ = reason;
-  if (!first && (status_ == told_ && reason_ == told_reason_)) return std::nullopt;
-  if (!first && TooSoon(time_ns)) return std::nullopt;
-  return Report(first, time_ns);
+  if (reason_ != reason) {
+    reason_ = reason;
+    reason_ns_ = time_ns;
+  }
+  if (!fresh_ && status_ == reported_ && reason_ == reported_reason_) return std::nullopt;
+  if (TooSoon(time_ns)) return std::nullopt;
+  return Report(time_ns);
 }
 
 void RuleStatusMachine::Save(BinaryWriter& out) const {
@@ -265,17 +294,21 @@ void RuleStatusMachine::Save(BinaryWriter& out) const {
   out.U8(static_cast<uint8_t>(status_));
   out.Str(reason_);
   out.Bool(ever_found_);
-  out.U8(static_cast<uint8_t>(told_));
-  out.I64(calm_told_ns_);
-  out.Str(told_reason_);
-  out.I64(reason_told_ns_);
-  out.I64(returned_ns_);
+  out.U8(static_cast<uint8_t>(reported_));
+  out.I64(calm_reported_ns_);
+  out.Str(reported_reason_);
+  out.I64(reason_reported_ns_);
+  out.I64(first_ns_);
   out.I64(lost_ns_);
+  out.Bool(fresh_);
+  out.I64(reason_ns_);
+  out.U8(static_cast<uint8_t>(evaluated_));
+  out.Str(evaluated_reason_);
 }
 
 void RuleStatusMachine::Restore(BinaryReader& in) {
   const uint8_t format = in.U8();
-  if (format != kStatusFormat && format != 2) in.Fail();
+  if (format < 2 || format > kStatusFormat) in.Fail();
   const size_t n = in.Count(2);
   std::fill(met_once_.begin(), met_once_.end(), 0);
   bool same = n == needs_.size();
@@ -293,24 +326,26 @@ void RuleStatusMachine::Restore(BinaryReader& in) {
   const uint8_t status = in.U8();
   reason_ = in.Str();
   ever_found_ = in.Bool();
-  const uint8_t told = in.U8();
-  calm_told_ns_ = in.I64();
-  told_reason_ = format == 2 ? (status == told ? reason_ : "") : in.Str();
-  reason_told_ns_ = format == 2 ? kMinPosition : in.I64();
-  returned_ns_ = format == 2 ? kMinPosition : in.I64();
+  const uint8_t reported = in.U8();
+  calm_reported_ns_ = in.I64();
+  reported_reason_ = format == 2 ? (status == reported ? reason_ : "") : in.Str();
+  reason_reported_ns_ = format == 2 ? kMinPosition : in.I64();
+  first_ns_ = format == 2 ? kMinPosition : in.I64();  // in 3: the last return from NoData
   lost_ns_ = format == 2 ? kMinPosition : in.I64();
-  if (std::max(status, told) > static_cast<uint8_t>(RuleStatus::kStopped)) in.Fail();
+  // Until 3, each machine reported its first status at once.
+  fresh_ = format < 4 ? status == 0 : in.Bool();
+  reason_ns_ = format < 4 ? kMinPosition : in.I64();
+  const uint8_t evaluated = format < 4 ? uint8_t{0} : in.U8();
+  evaluated_reason_ = format < 4 ? "" : in.Str();
+  if (std::max({status, reported, evaluated}) > static_cast<uint8_t>(RuleStatus::kStopped))
+    in.Fail();
   if (!in.ok()) {
-    open_ = needs_.empty();
-    status_ = told_ = RuleStatus::kUnknown;
-    calm_told_ns_ = reason_told_ns_ = returned_ns_ = lost_ns_ = kMinPosition;
-    reason_.clear();
-    told_reason_.clear();
-    ever_found_ = false;
+    *this = RuleStatusMachine(std::move(needs_));
     return;
   }
   status_ = static_cast<RuleStatus>(status);
-  told_ = static_cast<RuleStatus>(told);
+  reported_ = static_cast<RuleStatus>(reported);
+  evaluated_ = static_cast<RuleStatus>(evaluated);
   // An open gate stays open, unless the rule now needs something else.
   open_ = same ? open
                : std::all_of(met_once_.begin(), met_once_.end(), [](uint8_t m) { return m != 0; });

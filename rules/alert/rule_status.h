@@ -73,14 +73,11 @@ struct StatusChange {
 // Not thread-safe.
 class RuleStatusMachine {
  public:
-  // Between NoIssuesFound and InProgress a change is reported at most once in this time, in event
-  // time: elements that hover about a threshold with a `for` must not flood the consumers. The same
-  // limit applies to a reason that changes while the status remains.
-  static constexpr int64_t kMinReportGapNs = 60'000'000'000;
-  // The first NoData is reported at once. One that begins less than kFlapNs after a reported return
-  // is reported only when it has lasted kMinReportGapNs: nobody acts on an input that is missing
-  // for a second of each two.
-  static constexpr int64_t kFlapNs = 600'000'000'000;
+  // In event time. A change that nobody has to act on at once is reported when it has lasted this
+  // long: a first status NoData or InProgress, NoData after NoIssuesFound or InProgress (a rank
+  // that ends takes its series along), and another reason of NoData. Between NoIssuesFound and
+  // InProgress, and of the reason alone, a change is reported at most once in this time.
+  static constexpr int64_t kSettleNs = 60'000'000'000;
 
   // The metric names of the rule's needs.
   explicit RuleStatusMachine(std::vector<std::string> needs);
@@ -90,20 +87,23 @@ class RuleStatusMachine {
   bool Gate(std::span<const uint8_t> needs_met);
   bool gate_open() const { return open_; }
 
-  // The status after a tick. A change (of status, or of the reason alone) is returned once; one
-  // that came too soon to be told, at a later tick if it still holds.
+  // The status after a tick. Returns each change (of the status, or of the reason alone) once; one
+  // that comes too soon to be reported, at a later tick if it still holds.
   std::optional<StatusChange> Update(const StatusInput& input);
   // This is the machine of a rule that takes the place of another of its name: the first change
-  // comes after what that one said last.
+  // follows the last one that the other machine reported.
   void Succeed(const RuleStatusMachine& before);
-  // The rule or the job is over.
+  // The job has ended: the status that remains, if it has not been reported. Input that left with
+  // the last ranks does not count.
+  std::optional<StatusChange> Finish();
+  // The rule was removed from a running job.
   std::optional<StatusChange> Stop(std::string_view reason);
 
   RuleStatus status() const { return status_; }
   const std::string& reason() const { return reason_; }
   bool ever_found() const { return ever_found_; }
-  // Some change was told, by this machine or one before it.
-  bool told() const { return told_ != RuleStatus::kUnknown; }
+  // Some change was reported, by this machine or one before it.
+  bool reported() const { return reported_ != RuleStatus::kUnknown; }
 
   void Save(BinaryWriter& out) const;
   // `needs` that the saved state does not know begin unmet.
@@ -113,20 +113,25 @@ class RuleStatusMachine {
   std::optional<StatusChange> Become(RuleStatus status, std::string_view reason, int64_t time_ns);
   // Whether a change from the reported status to the present one, or of the reason, comes too soon.
   bool TooSoon(int64_t time_ns) const;
-  StatusChange Report(bool first, int64_t time_ns);
+  StatusChange Report(int64_t time_ns);
 
   std::vector<std::string> needs_;
   std::vector<uint8_t> met_once_;
   bool open_ = false;
   RuleStatus status_ = RuleStatus::kUnknown;
   std::string reason_;
-  RuleStatus told_ = RuleStatus::kUnknown;  // of the last change that was returned
-  std::string told_reason_;                 // likewise
+  // The last status other than NoData, and its reason.
+  RuleStatus evaluated_ = RuleStatus::kUnknown;
+  std::string evaluated_reason_;
+  RuleStatus reported_ = RuleStatus::kUnknown;  // of the last change that was returned
+  std::string reported_reason_;                 // likewise
+  bool fresh_ = true;                           // this machine has returned no change
   // Event times; kMinPosition before the first.
-  int64_t calm_told_ns_ = kMinPosition;    // the last reported change between the calm two
-  int64_t reason_told_ns_ = kMinPosition;  // the last reported change of the reason alone
-  int64_t returned_ns_ = kMinPosition;     // the last reported return from NoData
-  int64_t lost_ns_ = kMinPosition;         // since when the status is NoData
+  int64_t calm_reported_ns_ = kMinPosition;    // the last reported change between the calm two
+  int64_t reason_reported_ns_ = kMinPosition;  // the last reported change of the reason alone
+  int64_t reason_ns_ = kMinPosition;           // since when the reason is this one
+  int64_t first_ns_ = kMinPosition;            // the first tick
+  int64_t lost_ns_ = kMinPosition;             // since when the status is NoData
   bool ever_found_ = false;
 };
 

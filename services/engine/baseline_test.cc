@@ -39,8 +39,8 @@ void Feed(ShardForTest* shard, int from, int to, double value) {
 TEST(BaselineTest, ARuleIsInProgressUntilItsBaselineIsFull) {
   ShardForTest shard(kSlow);
   Feed(&shard, 1, 13, 10);
-  EXPECT_THAT(shard.Events(), Contains(HasSubstr("status InProgress Slow a window of first samples "
-                                                 "of the attempt is not full")));
+  EXPECT_THAT(shard.StatusOf("Slow"),
+              HasSubstr("InProgress a window of first samples of the attempt is not full"));
   EXPECT_THAT(shard.Events(), Not(Contains(HasSubstr("NoIssuesFound"))));
   Feed(&shard, 14, 20, 10);
   EXPECT_EQ(shard.Events().back(), "status NoIssuesFound Slow ");

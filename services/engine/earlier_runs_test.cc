@@ -102,8 +102,8 @@ TEST(EarlierRuns, OfOtherJobsAreNoData) {
   ShardForTest shard(kRules, {}, runs);
   Feed(&shard, 1, 10, 150, 1);
   EXPECT_THAT(Issues(shard), IsEmpty());
-  EXPECT_THAT(shard.Events(), Contains("status NoData Differs no series of baseline_loss"));
-  EXPECT_THAT(shard.Events(), Contains("status NoData Above no series of baseline_power:median"));
+  EXPECT_EQ(shard.StatusOf("Differs"), "NoData no series of baseline_loss");
+  EXPECT_EQ(shard.StatusOf("Above"), "NoData no series of baseline_power:median");
 }
 
 TEST(EarlierRuns, ARunWhoseMetricsAreThereIsNotMissing) {

@@ -141,6 +141,13 @@ class ShardForTest {
     }
     return out;
   }
+  // "<status> <reason>" of a rule now, whether it was reported or not.
+  std::string StatusOf(std::string_view alert) const {
+    for (const RuleStatusNow& now : shard_->FindJob("job")->Statuses()) {
+      if (now.rule->alert == alert) return Cat(RuleStatusName(now.status), " ", now.reason);
+    }
+    return "";
+  }
 
  private:
   void ChangeTo(const std::string& hash) {

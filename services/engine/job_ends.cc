@@ -318,11 +318,9 @@ void Job::EndJob(int64_t at, EndDetail detail, bool by_event, Outputs* out) {
   FinishSteps(at, out);
   const size_t first_event = out->events.size();
   const TickContext context = ContextAt(at);
-  const std::string reason =
-      detail == EndDetail::kNone ? "the job ended" : Cat("the job ended: ", EndDetailName(detail));
   const auto end = [&](SpaceRunner* space, const TickContext& c) {
     space->EndAll(EndReason::kJobEnded, false, c, identity_, out, detail);
-    space->Stop(reason, c, identity_, out);
+    space->FinishStatuses(c, identity_, out);
   };
   if (time_ != nullptr) end(time_.get(), context);
   for (const auto& space : steps_) end(space.get(), StepContext(*space, context));

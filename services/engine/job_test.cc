@@ -291,7 +291,7 @@ groups:
   - {record: "job:loss:max", expr: "max(train_loss)"}
   - {alert: Lacks, expr: "job:loss:max > 100"}
 )rules");
-    for (int s = 1; s <= 30; ++s) {
+    for (int s = 1; s <= 90; ++s) {
       Say(&shard, {.at = s * 1.0, .step = s});
       if (restart && s == 15) shard.Restart();
     }

@@ -18,8 +18,8 @@ void SpaceRunner::EndRule(RuleState* state, bool removed, const TickContext& at,
     if (observer_ != nullptr) observer_->Ended(state->alerts->rule());
     EmitTransitions(state, at, /*at_tick=*/false, job, out);
   }
-  // One that was never judged has no status that could end.
-  if (!removed || !state->status.told()) return;
+  // Without a reported status there is none to end.
+  if (!removed || !state->status.reported()) return;
   if (auto change = state->status.Stop("the rule was removed"))
     EmitStatus(*state, *change, at, job, out);
 }

@@ -304,13 +304,11 @@ void SpaceRunner::EndAll(EndReason reason, bool attempt_scope_only, const TickCo
   }
 }
 
-void SpaceRunner::Stop(std::string_view reason, const TickContext& at, const JobIdentity& job,
-                       Outputs* out) {
+void SpaceRunner::FinishStatuses(const TickContext& at, const JobIdentity& job, Outputs* out) {
   for (const GroupState& group : groups_) {
     for (const auto& state : group.rules) {
-      // Of a recording rule only trouble was told, where there was any.
-      if (state->rule->kind != plan::RuleKind::kAlert && !state->status.told()) continue;
-      if (auto change = state->status.Stop(reason)) EmitStatus(*state, *change, at, job, out);
+      if (state->rule->kind != plan::RuleKind::kAlert) continue;
+      if (auto change = state->status.Finish()) EmitStatus(*state, *change, at, job, out);
     }
   }
 }

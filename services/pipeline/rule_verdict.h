@@ -1,5 +1,5 @@
-// What a rule says of a job, from the statuses that it told: after the job's end, what it said last
-// while the job had data.
+// The verdict of a rule on a job, from its status events: the last status that it had while the job
+// had data.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,9 @@ struct RuleVerdict {
   std::string reason;
 };
 
-// `told`: status events of one rule, oldest first; of a rule that tells many, the newest are
-// enough. The verdict is the newest status, until the rule is stopped. Then it is what the rule
-// said last while the ranks sent data: from the last goodbye to the end of the job (`data_until_ns`
-// on) every rule comes to miss its series, which is no verdict. kMaxPosition: not known until when.
-RuleVerdict VerdictOf(std::span<const IssueEventPtr> told, int64_t data_until_ns);
+// `events`: status events of one rule, oldest first; the newest are enough. `data_until_ns`: when
+// the ranks of an ended job last sent data; kMaxPosition: the job runs, or unknown. A status NoData
+// after that, and one before the rule was removed, is no verdict if there is an earlier one.
+RuleVerdict VerdictOf(std::span<const IssueEventPtr> events, int64_t data_until_ns);
 
 }  // namespace pitwall

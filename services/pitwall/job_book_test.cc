@@ -66,10 +66,12 @@ TEST_F(JobBookTest, AKilledJobIsShownWithItsEndsAndVerdicts) {
   Says("p/g/A", RuleStatus::kNoData, RuleStatus::kUnknown, "no series of train_loss", 1);
   Says("p/g/B", RuleStatus::kNoIssuesFound, RuleStatus::kUnknown, "", 1);
   Issue("B", false, 2);
+  Says("p/g/B", RuleStatus::kIssuesFound, RuleStatus::kNoIssuesFound, "", 2);
   Change(JobChange::kRankLost, 9, 1);
   Change(JobChange::kAttemptEnded, 10, 1, EndDetail::kDied);
   Issue("B", true, 11);
-  Says("p/g/B", RuleStatus::kStopped, RuleStatus::kIssuesFound, "the job ended", 11);
+  Says("p/g/C", RuleStatus::kNoIssuesFound, RuleStatus::kUnknown, "", 1);
+  Says("p/g/C", RuleStatus::kStopped, RuleStatus::kNoIssuesFound, "the rule was removed", 9);
   Change(JobChange::kEnded, 11, 1, EndDetail::kDied);
   ASSERT_TRUE(book_.Find("j1").ok());
   const JobRecord& job = **book_.Find("j1");
@@ -87,18 +89,19 @@ TEST_F(JobBookTest, AKilledJobIsShownWithItsEndsAndVerdicts) {
                 "\nrules\n"
                 "  NoData         p/g/A  since 2026-01-01T00:00:01.000Z  no series of train_loss "
                 "(train_loss: the training process sends it (Python client))\n"
-                "  IssuesFound    p/g/B  since 2026-01-01T00:00:11.000Z  (stopped: the job ended)"
-                "  [1 issue in all]\n"
+                "  IssuesFound    p/g/B  since 2026-01-01T00:00:02.000Z  [1 issue in all]\n"
+                "  NoIssuesFound  p/g/C  since 2026-01-01T00:00:09.000Z  "
+                "(stopped: the rule was removed)\n"
                 "\nopen issues: 0\n"
                 "\nended issues: 1\n"
                 "  ",
                 id,
                 "  2026-01-01T00:00:11.000Z  ENDED     B    job llm  ended: died: bad; since "
                 "2026-01-01T00:00:00.000Z, lasted 11s\n"));
-  EXPECT_EQ(
-      RuleStatusJson(job, "p/g/B"),
-      R"({"rule":"p/g/B","status":"Stopped","verdict":"IssuesFound","reason":"the job ended",)"
-      R"("ever_found":false,"issues_found":1,"since":"2026-01-01T00:00:11.000000000Z"})");
+  EXPECT_EQ(RuleStatusJson(job, "p/g/C"),
+            R"({"rule":"p/g/C","status":"Stopped","verdict":"NoIssuesFound",)"
+            R"("reason":"the rule was removed",)"
+            R"("ever_found":false,"issues_found":0,"since":"2026-01-01T00:00:09.000000000Z"})");
 }
 
 // After the last goodbye every rule comes to miss its series, a moment before the job is over.
@@ -115,21 +118,17 @@ TEST_F(JobBookTest, WhatRulesMissAfterTheLastGoodbyeIsNoVerdict) {
   EXPECT_EQ((*book_.Find("j1"))->VerdictOf("judged").status, kNoData);  // the job runs
   Change(JobChange::kAttemptEnded, 100, 1, EndDetail::kCompleted);
   Change(JobChange::kEnded, 100, 1, EndDetail::kCompleted);
-  for (const char* rule : {"judged", "missed", "lost"})
-    Says(rule, kStopped, kNoData, "the job ended", 100);
-  Says("untold", kStopped, kNoIssuesFound, "the job ended", 100);
-  Says("never", kStopped, kUnknown, "the job ended", 100);
+  Says("removed", kStopped, kNoIssuesFound, "the rule was removed", 50);
+  Says("short", kNoData, kUnknown, "the job ended before the first evaluation", 100);
   const JobRecord& job = **book_.Find("j1");
-  EXPECT_EQ(RuleStatusLine(job, "judged"),
-            "NoIssuesFound  judged  since 2026-01-01T00:01:40.000Z  (stopped: the job ended)");
+  EXPECT_EQ(RuleStatusLine(job, "judged"), "NoIssuesFound  judged  since 2026-01-01T00:01:36.000Z");
   EXPECT_EQ(RuleStatusLine(job, "missed"),
-            "NoData         missed  since 2026-01-01T00:01:40.000Z  (stopped: the job ended)  "
+            "NoData         missed  since 2026-01-01T00:00:01.000Z  "
             "no series of train_loss (train_loss: the training process sends it (Python client))");
   EXPECT_EQ(RuleStatusLine(job, "lost"),
-            "NoData         lost  since 2026-01-01T00:01:40.000Z  (stopped: the job ended)  "
-            "no series of y");
-  EXPECT_EQ(job.VerdictOf("untold").status, kNoIssuesFound);  // its own event is not there
-  EXPECT_EQ(job.VerdictOf("never").status, kUnknown);
+            "NoData         lost  since 2026-01-01T00:01:37.000Z  no series of y");
+  EXPECT_EQ(job.VerdictOf("removed").status, kNoIssuesFound);  // its own event is not there
+  EXPECT_EQ(job.VerdictOf("short").status, kNoData);
   EXPECT_EQ(job.VerdictOf("unheard of").status, kUnknown);
 }
 
@@ -145,7 +144,6 @@ TEST_F(JobBookTest, NeitherIsWhatTheyMissAfterSilenceOrADeath) {
     Says(rule, kNoData, kNoIssuesFound, "no series of z", detail == EndDetail::kSilent ? 105 : 905);
     Change(JobChange::kAttemptEnded, end, 1, detail);
     Change(JobChange::kEnded, end, 1, detail);
-    Says(rule, kStopped, kNoData, "the job ended", end);
     EXPECT_EQ((*book_.Find("j1"))->VerdictOf(rule).status, kNoIssuesFound) << rule;
   }
 }

@@ -49,6 +49,8 @@ StatusOr<ToldEvents> ToldEvents::Read(Log* log, int32_t partition) {
         } else {
           told.statuses_[event->job].insert_or_assign(event->rule, *event);
         }
+      } else if (event->type == EventType::kJobChanged) {
+        if (event->job_change == JobChange::kEnded) told.statuses_.erase(event->job);
       } else if (event->type == EventType::kIssueResolved) {
         told.open_[event->job].erase(IssueKey(*event));
       } else if (event->type == EventType::kIssueFound || event->type == EventType::kIssueUpdated) {

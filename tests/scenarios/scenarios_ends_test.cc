@@ -136,7 +136,7 @@ TEST_P(Scenario, S15_AllRanksAreKilled) {
       EXPECT_EQ(e.end_detail, EndDetail::kDied);
     }
   }
-  EXPECT_EQ(LastStatus(events, "Always"), "Stopped");
+  EXPECT_EQ(LastStatus(events, "Always"), "NoData");
 }
 
 TEST_P(Scenario, S15_TheLauncherIsKilledToo) {
@@ -159,11 +159,8 @@ TEST_P(Scenario, S15_TheLauncherIsKilledToo) {
     if (e.type == EventType::kIssueResolved && e.end_reason == EndReason::kAttemptEnded) {
       EXPECT_EQ(e.end_detail, EndDetail::kDied);
     }
-    if (e.type == EventType::kRuleStatus && e.alert == "Always" &&
-        e.status == RuleStatus::kStopped) {
-      EXPECT_EQ(e.previous_status, RuleStatus::kNoData);
-    }
   }
+  EXPECT_EQ(LastStatus(events, "Always"), "NoData");
 }
 
 TEST_P(Scenario, S15_RestartWithinTheGrace) {

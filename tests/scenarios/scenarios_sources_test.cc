@@ -82,7 +82,7 @@ TEST_P(Scenario, S09_TwoJobsOnANodeWithGpuSplitUnknown) {
                                            .reason = "gpu_split_unknown",
                                            .series = {"hw_gpu_utilization_ratio"}}));
   }
-  plan.Run(30, [&](int64_t now) {
+  plan.Run(90, [&](int64_t now) {
     node.Set("hw_gpu_utilization_ratio", 0.1);
     first.Set("system_cpu_utilization_ratio", 0.5);
     second.Set("system_cpu_utilization_ratio", 0.5);

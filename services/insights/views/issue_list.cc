@@ -129,8 +129,9 @@ std::vector<Incident> IncidentsOf(const std::vector<Issue>& issues) {
 
 namespace {
 
-// The newest data of a rank; kMaxPosition: no rank is known.
+// The newest data of a rank of an ended job; kMaxPosition: no rank is known, or the job runs.
 int64_t DataUntil(const JobLife& life) {
+  if (life.ended_ns == 0) return kMaxPosition;
   int64_t until_ns = kMinPosition;
   for (const auto& [id, source] : life.sources) {
     if (source.rank >= 0) until_ns = std::max(until_ns, source.last_ns);

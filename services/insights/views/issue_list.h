@@ -52,7 +52,7 @@ struct RuleState {
   std::string rule;
   RuleStatus status = RuleStatus::kUnknown;
   std::string reason;
-  RuleVerdict verdict;   // of a rule that was stopped: what it said last while the job had data
+  RuleVerdict verdict;   // see rule_verdict.h
   int64_t since_ns = 0;  // of the newest status; 0: none was told
   bool ever_found = false;
   uint64_t found = 0;  // issues that began

@@ -140,8 +140,7 @@ TEST(IssueList, RuleStatesAndTriggerCounts) {
   EXPECT_EQ(states[2].reason, "because");
 }
 
-// A rule that is silent says whether it judged, after the end of its job too.
-TEST(IssueList, WhatARuleSaidBeforeItWasStopped) {
+TEST(IssueList, VerdictOfEndedJob_IsLastStatusWithData) {
   const auto status = [](double second, std::string rule, RuleStatus from, RuleStatus to,
                          std::string reason) {
     auto event = std::make_shared<IssueEvent>();
@@ -172,21 +171,20 @@ TEST(IssueList, WhatARuleSaidBeforeItWasStopped) {
   ASSERT_THAT(states, SizeIs(3));
   EXPECT_EQ(states[0].rule, "judged");
   EXPECT_EQ(states[0].verdict.status, kNoData);
-  for (const char* rule : {"missed", "judged", "lost"})
-    events.push_back(status(10, rule, kNoData, kStopped, "the job ended"));
-  events.push_back(status(10, "never", kUnknown, kStopped, "the job ended"));
-  events.push_back(status(10, "untold", kNoIssuesFound, kStopped, "the job ended"));
+  life.ended_ns = AtSecond(10);
+  events.push_back(status(10, "never", kUnknown, kNoData, "the job ended"));
+  events.push_back(status(4, "untold", kNoIssuesFound, kStopped, "the rule was removed"));
   states = RuleStatesOf(life, events);
   ASSERT_THAT(states, SizeIs(5));
-  EXPECT_EQ(states[0].status, kStopped);
-  EXPECT_EQ(states[0].reason, "the job ended");
+  EXPECT_EQ(states[0].status, kNoData);
+  EXPECT_EQ(states[0].reason, "no series of z");
   EXPECT_EQ(states[0].verdict.status, kNoIssuesFound);
   EXPECT_EQ(states[0].verdict.reason, "");
   EXPECT_EQ(states[1].verdict.status, kNoData);  // lost its series while the job ran
   EXPECT_EQ(states[1].verdict.reason, "no series of y");
   EXPECT_EQ(states[2].verdict.status, kNoData);
   EXPECT_EQ(states[2].verdict.reason, "no series of x");
-  EXPECT_EQ(states[3].verdict.status, kUnknown);
+  EXPECT_EQ(states[3].verdict.status, kNoData);
   EXPECT_EQ(states[4].verdict.status, kNoIssuesFound);  // its own event is not there
 }
 

@@ -14,11 +14,11 @@ const looks: Record<string, [string, string, string]> = {
   NoIssuesFound: ["✓", "no issues", "good"],
   Unknown: ["–", "not judged", "calm"],
 };
-// What the rule says of the job: after the job's end its last word before that.
+// Verdict of the rule on the job: its status, or the last one while the job had data.
 export function verdict(rule: Rule): [status: string, reason: string] {
-  return rule.status === "Stopped" ? [rule.verdict, rule.verdict_reason] : [rule.status, rule.reason];
+  return [rule.verdict, rule.verdict_reason];
 }
-// Status of a rule as the page shows it, and whether the rule was stopped since.
+// The rule with its verdict as status; `over`: it was removed since.
 export function judged(rule: Rule): Rule & { over: boolean } {
   const [status, reason] = verdict(rule);
   return { ...rule, over: rule.status === "Stopped", status, reason };
@@ -26,7 +26,7 @@ export function judged(rule: Rule): Rule & { over: boolean } {
 
 export function RuleState({ rule }: { rule: Rule & { over: boolean } }) {
   const [mark, text, tone] = looks[rule.status] ?? ["?", rule.status, "calm"];
-  return <span class={`state ${tone}`} title={rule.over ? `${rule.status}, then stopped` : rule.status}><Mark of={mark} />{text}</span>;
+  return <span class={`state ${tone}`} title={rule.over ? `${rule.status}, then removed` : rule.status}><Mark of={mark} />{text}</span>;
 }
 
 export const order = ["IssuesFound", "Error", "NoData", "InProgress", "Unknown", "NoIssuesFound"];

@@ -203,7 +203,7 @@ export interface Rule {
   rule: string;
   status: string;
   reason: string;
-  verdict: string; // the status, or what it was before the rule was stopped
+  verdict: string; // the status; of an ended job or a removed rule, the last one while the job had data
   verdict_reason: string;
   since_ns: NsOrNull;
   ever_found: boolean;
