@@ -10,10 +10,12 @@ sys.dont_write_bytecode = True
 import arrows  # noqa: E402
 import citations  # noqa: E402
 import clocks  # noqa: E402
+import commits  # noqa: E402
 import hygiene  # noqa: E402
 import layering  # noqa: E402
 import metrics  # noqa: E402
 import owners  # noqa: E402
+import prose  # noqa: E402
 import size  # noqa: E402
 import terminal  # noqa: E402
 import third_party  # noqa: E402
@@ -46,6 +48,23 @@ class LintTest(unittest.TestCase):
         text = '// #include "no.h"\n#include "a/b.h"\n  #  include <c>\n/*\n#include "no.h"\n*/\n'
         self.assertEqual(includes(text), [(2, '"', "a/b.h"), (3, "<", "c")])
 
+    def test_prose(self):
+        files = {"services/base/b.h": "// What it is told.\n// so many, utilisation\n", prose.LIMITS: "header 1\ntell 1\nso many 1\nBritish spelling 1\nwhat it was 0\n"}
+        self.assertEqual(found(prose.check, files), [])
+        self.only(found(prose.check, files, **{"services/base/c.h": "// Values it told.\n"}), "tell: 2 places, at most 1")
+        self.only(found(prose.check, files, **{"services/base/b.h": "// What it is.\n// so many, utilisation\n"}), "tell: 0 places, fewer than 1", "--update")
+        for text in ("otherwise", "told_ = 1;", "hour", "noise", "is no longer", "stands for", "pass"):
+            self.assertEqual(found(prose.check, {"rules/eval/e.cc": "// A %s\n" % text}), [])
+
+    def test_commits(self):
+        good = ("base: Decode single-byte varints inline", "They are most of all.", ["a"])
+        self.assertEqual(commits.faults(*good), [])
+        for subject, body, parents, fault in ((*good[:2], ["a", "b"], "merge"), ("base: decode", "b", ["a"], "area: Verb object"), ("base: Decodes varints", "b", ["a"], "imperative"),
+                                              ("base: Fixed the order", "b", ["a"], "imperative"), ("base: Decode %s" % ("x" * 80), "b", ["a"], "at most 72"),
+                                              (good[0], "", ["a"], "body"), (good[0], "See /work/main/x.", ["a"], "path")):
+            self.only([" ".join(commits.faults(subject, body, parents))], fault)
+        self.assertEqual(commits.faults("engine: Process rows once", "b", ["a"]), [])
+
     def test_clocks(self):
         for text in ("std::chrono::steady_clock::now()", "absl::Now()", "usleep(3)", "cv.wait_for(l, d)",
                      "std::this_thread::sleep_for(x)", "time(nullptr)", "clock_gettime(CLOCK_REALTIME, &t)", "sleep(1)"):
@@ -69,7 +88,7 @@ class LintTest(unittest.TestCase):
             self.assertEqual(found(terminal.check, {path: "std::puts(x)"}), [])
 
     def test_words(self):
-        for text, better in (("// made anew", "again"), ("# it lacks b", "does not have"), ('"it hangs on c"', "depends on"), ("this is none", "malformed"),
+        for text, better in (("// made anew", "again"), ('"it hangs on c"', "depends on"), ("this is none", "malformed"),
                              ("what stands in e", "is"), ("the door for f", "interface"), ("of this room", "folder")):
             self.only(found(words.check, {"services/window/w.cc": "\n" + text}), "services/window/w.cc:2", better)
         for text in ("there is none", "x is None", "a stands for b", "Lacks(x)", "found no room", "is none of ours"):
