@@ -1,6 +1,5 @@
-// A connection, plain or TLS, with the two operations that a session needs. Type-erased: Boost's
-// algorithms are compiled once per kind of stream, not once per kind and handler (a fifth of the
-// time that they took). Private to this folder.
+// Type-erased plain or TLS connection. Boost's algorithms are instantiated once per kind of stream
+// instead of once per kind and operation. Private to this folder.
 #pragma once
 
 #include <boost/asio/buffer.hpp>
@@ -17,8 +16,8 @@ namespace pitwall::http {
 namespace beast = boost::beast;
 namespace asio = boost::asio;
 
-// All calls on the I/O thread. `done` is called there, once, and never before the call returns. The
-// stream must live until then.
+// All calls on the I/O thread. Each operation calls `done` exactly once, on the I/O thread, after
+// the call has returned. The stream and the buffers must outlive it.
 class ByteStream {
  public:
   using Done = std::function<void(beast::error_code, size_t)>;
@@ -27,15 +26,15 @@ class ByteStream {
   // The socket and its deadline, which ends reads and writes with beast::error::timeout.
   virtual beast::tcp_stream& tcp() = 0;
   virtual bool encrypted() const = 0;
-  // Only of an encrypted stream; the count is 0.
+  // Handshake and Shutdown require an encrypted stream, and pass a count of 0.
   virtual void Handshake(Done done) = 0;
   virtual void Shutdown(Done done) = 0;
   virtual void ReadSome(asio::mutable_buffer into, Done done) = 0;
-  // Both texts, whole, in this order.
+  // Writes all of `head`, then all of `body`.
   virtual void Write(std::string_view head, std::string_view body, Done done) = 0;
 };
 
-// `context` is not null: TLS.
+// Creates a TLS stream if `context` is not null.
 std::unique_ptr<ByteStream> MakeByteStream(asio::ip::tcp::socket socket,
                                            std::shared_ptr<asio::ssl::context> context);
 

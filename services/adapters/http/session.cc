@@ -129,7 +129,9 @@ void Session::OnHeaderBytes(beast::error_code error, size_t bytes) {
   ReadHeader();
 }
 
-// Gives the parser what is there, and reads on until the request is complete.
+// Passes buffered bytes to the parser and reads until the request is complete. What the parser
+// cannot use yet, as a chunk extension or trailers without an end, stays in the buffer, which is
+// bounded.
 void Session::ReadRest() {
   beast::error_code error;
   while (!parser_->is_done() && buffer_.size() > 0) {
@@ -138,8 +140,11 @@ void Session::ReadRest() {
     if (error) return OnRequest(error);
   }
   if (parser_->is_done()) return OnRequest({});
-  stream_->ReadSome(buffer_.prepare(kReadBytes - std::min(kReadBytes / 2, buffer_.size())),
+  const size_t room = buffer_.max_size() - buffer_.size();
+  if (room == 0) return OnRequest(beast::http::error::buffer_overflow);
+  stream_->ReadSome(buffer_.prepare(std::min(kReadBytes, room)),
                     [self = shared_from_this()](beast::error_code read, size_t bytes) {
+                      if (read == asio::error::eof) read = beast::http::error::partial_message;
                       if (read) return self->OnRequest(read);
                       self->buffer_.commit(bytes);
                       self->ReadRest();
@@ -259,7 +264,7 @@ void Session::Reply(HttpResponse response) {
 
 void Session::OnReplied(beast::error_code error) {
   if (error) return;
-  body_text_ = std::string();  // an answer may be large
+  body_text_ = std::string();  // releases the memory of a large response
   if (!keep_alive_) return Finish();
   AwaitRequest();
 }
@@ -298,12 +303,13 @@ void Session::WatchPeer() {
 void Session::PullNext() {
   if (closed_ || stream_over_) return;
   const bool stop = owner_->stopping();
-  const std::string chunk = stop ? body_->Farewell() : body_->Pull();
+  std::string chunk = stop ? body_->Farewell() : body_->Pull();
   stream_over_ = stop || body_->over();
   if (chunk.empty()) return stream_over_ ? EndStream() : Pause();
   const bool chunked = version_ >= 11;
   head_text_ = chunked ? Cat(absl::Hex(chunk.size()), "\r\n") : "";
-  body_text_ = chunked ? Cat(chunk, "\r\n") : chunk;
+  body_text_ = std::move(chunk);
+  if (chunked) body_text_ += "\r\n";
   Write(&Session::OnChunkWritten);
 }
 

@@ -91,7 +91,7 @@ class Session final : public std::enable_shared_from_this<Session> {
   beast::flat_buffer buffer_;
   const std::string peer_;
   std::optional<Parser> parser_;
-  std::string head_text_, body_text_;     // that are being written
+  std::string head_text_, body_text_;     // bytes of the pending write
   std::shared_ptr<CancelToken> cancel_;   // not null: a request is being handled
   asio::steady_timer watch_;              // between two looks at the client
   int64_t watched_ns_ = 0;                // since the request was complete
