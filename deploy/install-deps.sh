@@ -142,7 +142,7 @@ install_venv() {
   say "python: making $venv with $venv_packages"
   mkdir -p "$cache"
   "$venv/bin/python" -m pip --version >/dev/null 2>&1 || python3 -m venv --clear "$venv"
-  # Modules are compiled when they are imported; all of them take 11 s of processor time.
+  # Modules are compiled when they are imported; all of them take 11 s of CPU time.
   # shellcheck disable=SC2086
   "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile $venv_packages >&2
   venv_ready || { say "python: some of $venv_packages still cannot be imported from $venv"; return 1; }

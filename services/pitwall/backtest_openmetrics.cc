@@ -68,7 +68,7 @@ std::string_view NoSamplesHint(std::string_view format) {
   return "there is no line with a value and a timestamp";
 }
 
-std::string TimeText(int64_t time_ns) {
+std::string SecondsText(int64_t time_ns) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::FromUnixNanos(time_ns),
                           absl::UTCTimeZone());
 }
@@ -84,8 +84,8 @@ Status CheckSamples(const tools::Recording& recording, const std::vector<std::st
   if (recording.left_out() == 0)
     return InvalidArgument(Cat(Join(empty, ", "), ": no samples: ", NoSamplesHint(format)));
   return InvalidArgument(Cat("all ", recording.left_out(), " samples are outside of --start and ",
-                             "--end: they are from ", TimeText(recording.first()), " to ",
-                             TimeText(recording.last())));
+                             "--end: they are from ", SecondsText(recording.first()), " to ",
+                             SecondsText(recording.last())));
 }
 
 }  // namespace
