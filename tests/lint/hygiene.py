@@ -6,7 +6,7 @@ import re
 from repo import Finding, main
 
 TOP = {"services", "proto", "rules", "deploy", "helm", "tests", "clients", "docs", "cmake", "CMakeLists.txt", "README.md",
-       "CMakePresets.json", "CHANGELOG.md", "LICENSE"}
+       "CMakePresets.json", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE"}
 MAX_BYTES = 1 << 20
 
 MACHINE_PATH = re.compile(r"(?<![\w.$})~-])/(?:root|home|Users|work|mnt|media)/[\w.-]")
