@@ -221,8 +221,7 @@ std::optional<StatusChange> RuleStatusMachine::Finish() {
     status_ = evaluated_;
     reason_ = evaluated_reason_;
   }
-  // Input that was missing for long has been reported, and is why the job ended, or does not matter
-  // any more.
+  // A NoData that was reported remains the last status.
   if (!fresh_ && (status_ == reported_ || reported_ == RuleStatus::kNoData)) return std::nullopt;
   return Report(0);
 }
@@ -239,13 +238,13 @@ bool RuleStatusMachine::TooSoon(int64_t time_ns) const {
     const bool settles = status_ == RuleStatus::kNoData || status_ == RuleStatus::kInProgress;
     return settles && within(first_ns_);
   }
-  // Another rule of this name reported the change before it.
+  // The machine replaces that of another rule of this name: its first change is reported at once.
   if (fresh_) return false;
   if (status_ == reported_)
     return within(reason_reported_ns_) || (status_ == RuleStatus::kNoData && within(reason_ns_));
   if (!IsCalm(reported_)) return false;
   if (IsCalm(status_)) return within(calm_reported_ns_);
-  // A need that is new, since the rule was edited, is not lost.
+  // A need that an edit added was never met, so it is not held.
   return status_ == RuleStatus::kNoData && open_ && within(lost_ns_);
 }
 

@@ -73,9 +73,9 @@ struct StatusChange {
 // Not thread-safe.
 class RuleStatusMachine {
  public:
-  // In event time. A change that nobody has to act on at once is reported when it has lasted this
-  // long: a first status NoData or InProgress, NoData after NoIssuesFound or InProgress (a rank
-  // that ends takes its series along), and another reason of NoData. Between NoIssuesFound and
+  // Settling time, in event time. A first status NoData or InProgress is held until this long after
+  // the first tick; NoData after NoIssuesFound or InProgress (a rank that ends takes its series
+  // along) and a new reason of NoData until they have lasted for it. Between NoIssuesFound and
   // InProgress, and of the reason alone, a change is reported at most once in this time.
   static constexpr int64_t kSettleNs = 60'000'000'000;
 
@@ -93,16 +93,16 @@ class RuleStatusMachine {
   // This is the machine of a rule that takes the place of another of its name: the first change
   // follows the last one that the other machine reported.
   void Succeed(const RuleStatusMachine& before);
-  // The job has ended: the status that remains, if it has not been reported. Input that left with
-  // the last ranks does not count.
+  // Returns the final status of an ended job if it has not been reported. Ignores NoData caused by
+  // the departure of the last ranks.
   std::optional<StatusChange> Finish();
-  // The rule was removed from a running job.
+  // Returns the change to Stopped of a rule that was removed from a running job.
   std::optional<StatusChange> Stop(std::string_view reason);
 
   RuleStatus status() const { return status_; }
   const std::string& reason() const { return reason_; }
   bool ever_found() const { return ever_found_; }
-  // Some change was reported, by this machine or one before it.
+  // Returns whether this machine or a predecessor has reported a change.
   bool reported() const { return reported_ != RuleStatus::kUnknown; }
 
   void Save(BinaryWriter& out) const;
@@ -111,7 +111,8 @@ class RuleStatusMachine {
 
  private:
   std::optional<StatusChange> Become(RuleStatus status, std::string_view reason, int64_t time_ns);
-  // Whether a change from the reported status to the present one, or of the reason, comes too soon.
+  // Returns whether the change from the reported status to the present one, or of the reason, must
+  // be held.
   bool TooSoon(int64_t time_ns) const;
   StatusChange Report(int64_t time_ns);
 
@@ -120,7 +121,7 @@ class RuleStatusMachine {
   bool open_ = false;
   RuleStatus status_ = RuleStatus::kUnknown;
   std::string reason_;
-  // The last status other than NoData, and its reason.
+  // The status before the present NoData, and its reason.
   RuleStatus evaluated_ = RuleStatus::kUnknown;
   std::string evaluated_reason_;
   RuleStatus reported_ = RuleStatus::kUnknown;  // of the last change that was returned

@@ -169,7 +169,7 @@ TEST(RuleStatus, FirstStatus_IsReportedOnceItIsSettled) {
   }
 }
 
-TEST(RuleStatus, EndOfJob_ReportsOnlyStatusThatIsNotReported) {
+TEST(RuleStatus, JobEnded_StatusUnreported_IsReported) {
   const std::vector<uint8_t> met = {1}, unmet = {0};
   StatusInput in;
   const auto update = [&in](RuleStatusMachine* m, int64_t second, std::span<const uint8_t> needs,
@@ -403,6 +403,50 @@ TEST(RuleStatus, SaveAndRestore) {
     other.Restore(damaged);
     EXPECT_FALSE(damaged.Finish("status").ok());
     EXPECT_EQ(other.status(), RuleStatus::kUnknown);
+  }
+}
+
+// Snapshots of earlier versions: in format 3 each machine has reported its first status, and the
+// last times are those of a return from NoData and of its begin; format 2 ends before them.
+TEST(RuleStatus, SnapshotsOfFormats2And3_AreRestored) {
+  for (const uint8_t format : {uint8_t{2}, uint8_t{3}}) {
+    for (const RuleStatus status : {RuleStatus::kUnknown, RuleStatus::kNoIssuesFound}) {
+      BinaryWriter out;
+      out.U8(format);
+      out.U64(1);
+      out.Str("load");
+      out.Bool(true);
+      out.Bool(true);
+      out.U8(static_cast<uint8_t>(status));
+      out.Str("");
+      out.Bool(true);
+      out.U8(static_cast<uint8_t>(RuleStatus::kNoIssuesFound));
+      out.I64(kMinPosition);
+      if (format == 3) {
+        out.Str("");
+        out.I64(kMinPosition);
+        out.I64(5 * kSecond);
+        out.I64(2 * kSecond);
+      }
+      RuleStatusMachine m({"load"});
+      BinaryReader in(out.data());
+      m.Restore(in);
+      ASSERT_TRUE(in.Finish("status").ok());
+      EXPECT_TRUE(m.ever_found());
+      EXPECT_TRUE(m.reported());
+      StatusInput input;
+      const std::vector<uint8_t> met = {1}, unmet = {0};
+      input.needs_met = met;
+      input.time_ns = 10 * kSecond;
+      // Without a status, the machine replaces that of an earlier rule.
+      EXPECT_EQ(Show(m.Update(input)), status == RuleStatus::kUnknown
+                                           ? "NoIssuesFound -> NoIssuesFound (found before)"
+                                           : "");
+      input.needs_met = unmet;
+      EXPECT_EQ(Show(m.Update(input)), "");
+      input.time_ns = 70 * kSecond;
+      EXPECT_EQ(Show(m.Update(input)), "NoIssuesFound -> NoData: no series of load (found before)");
+    }
   }
 }
 

@@ -18,7 +18,7 @@ void SpaceRunner::EndRule(RuleState* state, bool removed, const TickContext& at,
     if (observer_ != nullptr) observer_->Ended(state->alerts->rule());
     EmitTransitions(state, at, /*at_tick=*/false, job, out);
   }
-  // Without a reported status there is none to end.
+  // A rule without a reported status has nothing to end.
   if (!removed || !state->status.reported()) return;
   if (auto change = state->status.Stop("the rule was removed"))
     EmitStatus(*state, *change, at, job, out);

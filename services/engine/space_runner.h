@@ -110,7 +110,7 @@ class SpaceRunner {
               const JobIdentity& job, Outputs* out, EndDetail detail = EndDetail::kNone);
   // False: no rule here has the issue.
   bool SetRootCause(const IncidentTracker::RootCauseChange& change);
-  // The job ended: reports the statuses that remain and have not been reported.
+  // Reports each final status of an ended job that has not been reported.
   void FinishStatuses(const TickContext& at, const JobIdentity& job, Outputs* out);
   // Step clock, judged on the time clock: `carried(metric)` says whether a live source sends it.
   void JudgeNeeds(const TickContext& at, const std::function<bool(std::string_view)>& carried,

@@ -15,6 +15,7 @@ RuleVerdict VerdictOf(std::span<const IssueEventPtr> events, int64_t data_until_
     if (without_data && verdict.status != RuleStatus::kUnknown) continue;
     if (stopped && judged == verdict.status) continue;  // with its reason
     verdict.status = judged;
+    verdict.since_ns = event->time_ns;
     verdict.reason = stopped ? "" : event->status_reason;
   }
   return verdict;

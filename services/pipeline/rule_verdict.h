@@ -14,11 +14,12 @@ namespace pitwall {
 struct RuleVerdict {
   RuleStatus status = RuleStatus::kUnknown;  // kUnknown: the rule was never judged
   std::string reason;
+  int64_t since_ns = 0;  // event time of the status; 0: never judged
 };
 
 // `events`: status events of one rule, oldest first; the newest are enough. `data_until_ns`: when
-// the ranks of an ended job last sent data; kMaxPosition: the job runs, or unknown. A status NoData
-// after that, and one before the rule was removed, is no verdict if there is an earlier one.
+// the ranks of an ended job last sent data; kMaxPosition: the job runs, or unknown. NoData after
+// that time, or just before the rule was removed, is ignored if an earlier status exists.
 RuleVerdict VerdictOf(std::span<const IssueEventPtr> events, int64_t data_until_ns);
 
 }  // namespace pitwall

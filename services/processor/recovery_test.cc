@@ -210,6 +210,20 @@ TEST_F(RecoveryTest, AnIssueOfAJobThatIsGoneWithoutATraceEnds) {
   EXPECT_THAT(StatusesTold(), ::testing::Contains(RuleStatus::kStopped));
 }
 
+TEST_F(RecoveryTest, StatusesOfEndedJobThatIsGone_AreNotStopped) {
+  Feed(12, 1);
+  IssueEvent ended = Events().back();
+  ended.type = EventType::kJobChanged;
+  ended.job_change = JobChange::kEnded;
+  ended.id = "ended";
+  Append(kIssuesTopic, "job", cloudevents::EncodeCloudEvent(ended));
+  LoseAllSnapshots();
+  log_.Drop(kTelemetryTopic, 0, owner_->stats().next_offset);
+  ASSERT_TRUE(Open().ok());
+  Feed(12, 0, "another");
+  EXPECT_THAT(StatusesTold(), ::testing::Not(::testing::Contains(RuleStatus::kStopped)));
+}
+
 TEST_F(RecoveryTest, ATopicReplacedUnderARunningProcessorStopsIt) {
   Feed(12, 1);
   ASSERT_EQ(CheckStory(), 1U);

@@ -20,7 +20,7 @@ class ToldEvents {
   // Reads the whole partition of the topic.
   static StatusOr<ToldEvents> Read(Log* log, int32_t partition);
 
-  // The jobs that have an open issue, or statuses and no end.
+  // Returns the jobs with an open issue, and those with statuses that have not ended.
   std::vector<std::string> Jobs() const;
   // Ends every open issue of the job with `no_data`, at `time_ns` or when it was told last.
   void EndIssues(const std::string& job, int64_t time_ns, std::vector<IssueEvent>* out) const;

@@ -103,6 +103,8 @@ class Incidents(unittest.TestCase):
             self.assertEqual([a["end_detail"] for a in shown["attempts"]], ["completed"])
             self.assertEqual(len(shown["ended_issues"]), 2)
             self.assertIn("IssuesFound", {rule["verdict"] for rule in shown["rules"]})
+            self.assertNotIn("Unknown", {rule["verdict"] for rule in shown["rules"]})
+            self.assertNotIn("Stopped", {rule["status"] for rule in shown["rules"]})
             statuses = [json.loads(line) for line in self.tell("rules", "status", "--job", job, "--json", *way).splitlines()]
             self.assertEqual(statuses, shown["rules"])
             self.assertRegex(self.tell("rules", "status", "--job", job, "--rule", "LossExploded", *way), r"^IssuesFound +\S*LossExploded  since ")

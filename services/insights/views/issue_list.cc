@@ -153,7 +153,6 @@ std::vector<RuleState> RuleStatesOf(const JobLife& life, const std::vector<Issue
       told[event->rule].push_back(event);
       state.status = event->status;
       state.reason = event->status_reason;
-      state.since_ns = event->time_ns;
       state.ever_found = state.ever_found || event->ever_found;
     }
   }
@@ -167,6 +166,7 @@ std::vector<RuleState> RuleStatesOf(const JobLife& life, const std::vector<Issue
   std::vector<RuleState> out;
   for (auto& [name, state] : states) {
     state.verdict = VerdictOf(told[name], data_until_ns);
+    state.since_ns = state.verdict.since_ns;
     out.push_back(std::move(state));
   }
   return out;

@@ -53,7 +53,7 @@ struct RuleState {
   RuleStatus status = RuleStatus::kUnknown;
   std::string reason;
   RuleVerdict verdict;   // see rule_verdict.h
-  int64_t since_ns = 0;  // of the newest status; 0: none was told
+  int64_t since_ns = 0;  // of the verdict; 0: no status
   bool ever_found = false;
   uint64_t found = 0;  // issues that began
   uint64_t open = 0;

@@ -4,7 +4,7 @@
 rates_test.py PITWALL [--long] [--table]
 
 Every record on pitwall.issues counts, statuses too. With pack:default the whole job counts, its start and its end included. With all packs
-(140 rules), the first two minutes, in which each rule reports its first status, and the end are left out. Without --long, only two kinds have
+(141 rules), the first two minutes, in which each rule reports its first status, and the end are left out. Without --long, only two kinds have
 64 ranks, which saves two minutes. --table: prints both rates, and those of whole jobs with all packs, as a table in Markdown.
 """
 import concurrent.futures
