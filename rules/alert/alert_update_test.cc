@@ -1,5 +1,5 @@
-// What is reported while an alert is open, how subjects are found, and a random walk against a
-// naive state machine.
+// Updates of an open alert, the search for subjects, and a random walk against a naive state
+// machine.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Whether an element of one result is there in another: the left side of the comparison, the
-// `clear` expression.
+// Lookup of an element of one result in another: the left side of the comparison, or the `clear`
+// expression.
 #pragma once
 
 #include <cstdint>

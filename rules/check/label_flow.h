@@ -1,4 +1,4 @@
-// Which labels the elements of a result can have, followed through aggregations, functions and
+// Possible labels of the elements of a result, followed through aggregations, functions and
 // vector matching. The metric's name is left out of it. Private to this module.
 #pragma once
 

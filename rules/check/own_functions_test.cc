@@ -1,4 +1,4 @@
-// What is said of calls of functions beyond PromQL (docs/functions.md).
+// Diagnostics of calls of functions beyond PromQL (docs/functions.md).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Which metrics an expression cannot do without: the default of a rule's `needs`. Where it may have
+// Metrics that an expression requires: the default of a rule's `needs`. Where it may have
 // a result although a series is missing (absent(), or, unless, scalar()), the series is not needed.
 #include <algorithm>
 #include <iterator>

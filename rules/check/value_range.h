@@ -1,4 +1,4 @@
-// Which values the elements of a result can have: interval arithmetic over expressions, for finding
+// Range of the values of a result: interval arithmetic over expressions, for finding
 // comparisons that nothing can change. NaN lies in every range; a comparison with it is false (but
 // for !=), so "never true" holds with it too. Private to this module.
 #pragma once

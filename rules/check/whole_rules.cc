@@ -1,5 +1,5 @@
-// What is odd about rules beside their expressions: times that have no effect, rules that stand
-// twice, recorded names that mean something else.
+// Warnings about rules apart from their expressions: durations without effect, duplicate rules,
+// recorded names with another meaning.
 #include <algorithm>
 #include <string>
 #include <vector>

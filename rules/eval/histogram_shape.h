@@ -1,4 +1,4 @@
-// How different the shapes of two classic histograms are: the Jensen–Shannon distance (J. Lin,
+// Distance between the shapes of two classic histograms: the Jensen–Shannon distance (J. Lin,
 // "Divergence Measures Based on the Shannon Entropy", 1991; its root is a metric: D. Endres, J.
 // Schindelin, "A New Metric for Probability Distributions", 2003).
 #pragma once

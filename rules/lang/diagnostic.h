@@ -1,5 +1,4 @@
-// What is wrong (or odd) in a rule file, and where. Stages collect lists of them: never only the
-// first.
+// Error or warning at a place of a rule file. Stages collect all of them, not only the first.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What the parser knows of PromQL's words and operators. Private to this module.
+// PromQL's keywords and operators, for the parser. Private to this module.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Which parameters a name under a rule means: the rule's own and, of an alert, those of the
+// Parameters that a name under a rule refers to: the rule's own and, of an alert, those of the
 // recording rules that it reads, directly or through others, on its clock. Which of its parts
 // became a series of its own is no matter of whoever tunes an alert.
 #pragma once

@@ -1,4 +1,4 @@
-// What templates compute with.
+// Values of templates.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
-// What a token allows: view reads, act changes something (and reads). Each role has a token of its
-// own.
+// Role of a token: view reads, act also changes things. Each role has its own token.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a decoder remembers of schemas.
+// Schemas that a decoder keeps.
 #include "services/codec/schema_cache.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Who speaks first about a job: nothing that the node has to say may come too late
+// Order of the sources of a job: no sample of the node may come too late
 // (time-model.md, 1.3).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

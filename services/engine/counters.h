@@ -1,4 +1,4 @@
-// What happened in one partition, as plain numbers of the owning thread. Read by other threads
+// Counters of one partition, owned by its thread. Read by other threads
 // through Snapshot copies that the processor publishes; every drop has its own reason.
 #pragma once
 

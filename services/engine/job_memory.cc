@@ -1,4 +1,4 @@
-// What a job holds of what it cannot apply yet, and what it refuses beyond its bounds.
+// Bytes that a job holds and cannot apply yet, and refusals beyond its bounds.
 #include "services/engine/job_memory.h"
 
 #include "services/base/strings.h"

@@ -1,4 +1,4 @@
-// What one job holds of what was read and cannot be applied yet, in bytes, and the bound of it.
+// Bytes of a job that were read and cannot be applied yet, and their bound.
 //
 // The bytes are a fixed function of what was read, never of malloc or of the machine: what a bound
 // sheds decides verdicts, so a replay must shed the same. They are about what the memory takes.

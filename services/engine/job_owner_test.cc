@@ -1,4 +1,4 @@
-// Which batches a job takes: what another user, a squatter or a lying collector tries.
+// Batches that a job accepts: attempts of another user, a squatter, or a lying collector.
 #include "services/engine/job_owner.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// What a partition's state machine says while it reads: events for pitwall.issues and records for
-// pitwall.dlq, in order.
+// Outputs of a partition's state machine: events for pitwall.issues and records for pitwall.dlq, in
+// order.
 #pragma once
 
 #include <cstddef>

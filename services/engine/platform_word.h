@@ -1,4 +1,4 @@
-// What the platform of a job (Slurm, Kubernetes) said of an end, and what that makes of a death.
+// Reports of a job's platform (Slurm, Kubernetes) about its end, and their effect on a death.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What of a compiled rule set this engine cannot run, told at load and not only as an Error status
-// on every job.
+// Check for the parts of a compiled rule set that this engine cannot run: reported at load, not
+// only as an Error status of every job.
 #pragma once
 
 #include <cstdint>

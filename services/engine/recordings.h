@@ -1,4 +1,4 @@
-// What recording rules write while jobs are replayed, for tools that keep it.
+// Samples that recording rules write during a replay, for tools that keep them.
 #pragma once
 
 #include "services/engine/outputs.h"

@@ -1,5 +1,5 @@
-// Which sequence numbers of one (source, boot id) were seen: the last 1024, and how many are
-// missing.
+// Sequence numbers of one (source, boot id) that were seen: the last 1024, and the number of
+// missing ones.
 #pragma once
 
 #include <algorithm>

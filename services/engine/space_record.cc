@@ -1,4 +1,4 @@
-// What rules write into the series: outputs of recording rules, ALERTS, and the stale markers where
+// Series that rules write: outputs of recording rules, ALERTS, and the stale markers where
 // they end (rules/group.go of Prometheus says when).
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-// What rules record, its limits, and where it ends: as rules/group.go of Prometheus has it.
+// Recording of rules, its limits, and its ends: as rules/group.go of Prometheus has it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

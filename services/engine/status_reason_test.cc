@@ -1,5 +1,5 @@
-// What the status of a rule says of itself (time-model.md, section 8): what is missing, what is
-// waited for, and until when.
+// Reasons of a rule's status (time-model.md, section 8): missing series, and conditions that the
+// rule waits for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What happens in a job besides samples, in order of event time. The job applies everything (rows
+// Events of a job besides samples, in order of event time. The job applies everything (rows
 // of all sources and these) only once its watermark has passed it, sorted by (position, phase,
 // source, boot, sequence, index): so the order in which sources' batches arrive changes nothing
 // (time-model.md 2.6, 2.8).

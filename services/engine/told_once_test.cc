@@ -1,5 +1,5 @@
-// What the events of an issue say: value and evidence of one moment, and one issue for elements
-// that `fold` takes together.
+// Events of an issue: value and evidence are of one moment, and elements that `fold` combines are
+// one issue.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What was decided, of all partitions: the memory that makes an action happen at most once.
+// Decisions of all partitions, so that an action happens at most once.
 #pragma once
 
 #include <cstdint>

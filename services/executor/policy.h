@@ -1,4 +1,4 @@
-// What is to be done about an issue, by the options alone.
+// Policy of actions on an issue, by the options alone.
 #pragma once
 
 #include <span>

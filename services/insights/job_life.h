@@ -1,5 +1,4 @@
-// What is known of one job and its attempts: the words of io.pitwall.job.changed, beside what the
-// history holds of it.
+// State of one job and its attempts, from io.pitwall.job.changed and the history.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
-// How long a rank's steps took, made of its samples: for the views, and for what is stored of a
-// window so that they need not be read.
+// Step times of a rank, from its samples: for the views, and for the stored summary of a window.
 #pragma once
 
 #include <cstdint>

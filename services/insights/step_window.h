@@ -1,4 +1,4 @@
-// What a history tells of the steps of one stretch of time: its samples, and where a sealed window
+// Steps of one interval of the history: its samples, and where a sealed window
 // has them, sums of all ranks, so that a view of a whole job need not read its samples.
 #pragma once
 

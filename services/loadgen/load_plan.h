@@ -1,4 +1,4 @@
-// What a load consists of: its sizes, its faults, and what goes wrong on the way to the log.
+// Plan of a load: its sizes, its faults, and losses on the way to the log.
 #pragma once
 
 #include <cstdint>

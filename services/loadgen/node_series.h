@@ -1,4 +1,4 @@
-// What the collector of one node would read: names, labels and values as its readers have them.
+// Series of the collector of one node: names, labels, and values as its readers have them.
 #pragma once
 
 #include <cstdint>

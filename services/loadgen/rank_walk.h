@@ -1,4 +1,4 @@
-// What one rank's client would tell of its training between two flushes.
+// Data of one rank's client between two flushes.
 #pragma once
 
 #include <cstdint>

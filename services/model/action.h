@@ -1,4 +1,4 @@
-// What was decided or done about an issue: the records of pitwall.actions.
+// Decision or action on an issue: the records of pitwall.actions.
 #pragma once
 
 #include <cstdint>

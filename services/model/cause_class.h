@@ -1,4 +1,4 @@
-// How serious a kind of trouble is as a cause, by which the root of an incident is chosen: a death
+// Rank of a kind of issue as a cause, by which the root of an incident is chosen: a death
 // or a hardware fault before a hang, a named rank or node before what the whole job suffers
 // (docs/decisions/0028-typed-causes.md). Functions of an issue's labels alone, so that engine,
 // notifier and command line agree.

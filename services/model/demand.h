@@ -1,4 +1,4 @@
-// What a compiled program asks of the stored samples, and the view through which evaluation reads
+// Demand of a compiled program on the stored samples, and the view through which evaluation reads
 // it.
 //
 // The plan states demands; services/window keeps exactly the state they need, incrementally;

@@ -1,4 +1,4 @@
-// Which issues of an incident people are told as its root: one answer for notices and lists.
+// Issues of an incident that are shown as its root, the same in notifications and lists.
 #pragma once
 
 #include <cstddef>

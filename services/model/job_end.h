@@ -1,4 +1,4 @@
-// How a job ended, for people, and who stopped it.
+// End of a job as text, and who stopped it.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// How the time of a demand is cut into panes: between two neighbouring cuts no window of the demand
+// Grid of the panes of a demand: between two neighboring cuts no window of the demand
 // begins or ends, so all samples there are one thing to it.
 //
 // Windows end at the ticks less the offset, one interval apart, and begin one range before. Where

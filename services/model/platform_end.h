@@ -1,4 +1,4 @@
-// How a job, or one rank of it, ended, as its platform says: Slurm's epilog, the status of a pod.
+// End of a job or a rank as its platform reports it: Slurm's epilog, the status of a pod.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Where a sample is on its clock.
+// Position of a sample on its clock.
 //
 // The engine works on int64 positions. On the time clock a position is event time in Unix
 // nanoseconds. On the step clock step s is at s * kStepUnit, as if one step took one second:

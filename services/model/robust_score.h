@@ -1,4 +1,4 @@
-// How far a value lies from a population, in robust standard deviations: from the median, measured
+// Distance of a value from a population, in robust standard deviations: from the median, measured
 // by the median absolute deviation (MAD). 1.4826 · MAD estimates the standard deviation of a normal
 // distribution (B. Iglewicz, D. Hoaglin, "How to Detect and Handle Outliers", 1993, section 3.3).
 //

@@ -1,4 +1,4 @@
-// Who was told: the record on pitwall.told, one for each notice, receiver and job.
+// Delivery record on pitwall.told, one for each notification, receiver, and job.
 #pragma once
 
 #include <cstddef>

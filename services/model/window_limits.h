@@ -1,4 +1,5 @@
-// What a window may cost each series: the limits that rules are checked against and stores hold.
+// Limits of the cost of a window per series: the limits that rules are checked against and stores
+// hold.
 #pragma once
 
 #include <cstdint>

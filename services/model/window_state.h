@@ -1,4 +1,4 @@
-// What a window keeps of each series, by kind and function: what estimates of memory are made of.
+// State of a window per series, by kind and function: the base of memory estimates.
 // The numbers are those of services/window (a test there compares them with what it allocates).
 #pragma once
 

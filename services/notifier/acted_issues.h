@@ -1,5 +1,5 @@
-// What the executor decided and did, from pitwall.actions, and on which issues it acted (the live
-// decisions): who is told of issues is told of these, whatever filters and inhibition say.
+// Decisions and actions of the executor, from pitwall.actions, and the issues of its live
+// decisions: receivers of issues get them whatever filters and inhibition do.
 #pragma once
 
 #include <atomic>

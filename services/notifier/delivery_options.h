@@ -1,4 +1,4 @@
-// What is wanted and known of the delivery to one receiver, whatever its kind.
+// Options and state of the delivery to one receiver of any kind.
 #pragma once
 
 #include <cstdint>

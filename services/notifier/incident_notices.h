@@ -1,4 +1,4 @@
-// What a receiver is told of incidents instead of single issues: one notice when an incident is
+// Notifications of incidents instead of single issues: one notification when an incident is
 // found, one when it has ended, and in between at most one a minute, when its root cause is
 // another, its severity higher, or its issues twice as many as last told.
 //

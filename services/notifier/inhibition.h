@@ -1,5 +1,5 @@
-// Which notifications a receiver is spared: those of issues whose root cause is open, and of which
-// it has heard. As Alertmanager's inhibition, with the causes that the engine found.
+// Inhibition of notifications: those of issues whose root cause is open and was sent to the
+// receiver. As Alertmanager's inhibition, with the causes that the engine found.
 //
 // A function of the topic's events in their order, so that a restart that reads the recent ones
 // again knows what was sent:

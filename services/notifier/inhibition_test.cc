@@ -1,4 +1,4 @@
-// What a receiver is told, by what comes first.
+// Notifications of a receiver, by the order of events.
 #include "services/notifier/inhibition.h"
 
 #include <gmock/gmock.h>

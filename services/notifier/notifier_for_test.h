@@ -1,4 +1,4 @@
-// What the notifier's tests share: events, a log that is filled by hand, a scripted transport.
+// Shared parts of the notifier's tests: events, a log that is filled by hand, a scripted transport.
 #pragma once
 
 #include <gtest/gtest.h>

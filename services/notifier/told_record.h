@@ -1,4 +1,4 @@
-// What a delivery leaves behind: who was told of what, or could not be, on pitwall.told.
+// Record of a delivery on pitwall.told: the receiver, the notification, and the result.
 #pragma once
 
 #include <cstddef>

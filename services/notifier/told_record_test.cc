@@ -1,4 +1,4 @@
-// Who was told: a record for each notice and receiver, none for each attempt.
+// Delivery records: one for each notification and receiver, not for each attempt.
 #include "services/notifier/told_record.h"
 
 #include <gmock/gmock.h>

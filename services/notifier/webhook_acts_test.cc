@@ -1,4 +1,4 @@
-// What webhooks are sent of the executor's decisions and what came of them.
+// Webhook messages about decisions of the executor and their results.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What receivers are told of where an issue is shown.
+// Links to an issue in messages to receivers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What a reader stores beside its position, so that it knows after a restart whether the log is the
+// Mark that a reader stores beside its position, to detect after a restart whether the log is the
 // one that it read (docs/decisions/0022-positions-of-another-log.md).
 #pragma once
 

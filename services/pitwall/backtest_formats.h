@@ -1,5 +1,5 @@
-// What `pitwall backtest` reads: one function per format. Each gives the events of the recording,
-// in any order.
+// Input formats of `pitwall backtest`: one function per format. Each gives the events of the
+// recording, in any order.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// How the commands reach the history: flags, token, transport.
+// Access of the commands to the history: flags, token, transport.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What the history answers over HTTP: the page, our API, and Prometheus' queries.
+// HTTP routes of the history: the page, our API, and Prometheus' queries.
 #pragma once
 
 #include <functional>

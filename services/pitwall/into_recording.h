@@ -1,4 +1,4 @@
-// Where the importers' samples go.
+// Destination of the importers' samples.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What `rules check --json` prints.
+// Output of `rules check --json`.
 #pragma once
 
 #include <string>

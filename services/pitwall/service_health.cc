@@ -1,4 +1,4 @@
-// What /healthz and /readyz say of the log and of all services together.
+// Answers of /healthz and /readyz about the log and all services together.
 #include "services/base/strings.h"
 #include "services/pitwall/service_host.h"
 

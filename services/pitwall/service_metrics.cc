@@ -1,4 +1,4 @@
-// What /metrics says of processor and collector: their own plain counters, listed at scrape time.
+// Metrics of processor and collector: their counters, listed at scrape time.
 #include <algorithm>
 
 #include "services/base/strings.h"

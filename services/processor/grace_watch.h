@@ -1,4 +1,4 @@
-// What a person hears while a job whose attempt has died waits for a restart.
+// Log lines about a job that waits for a restart after its attempt has died.
 #pragma once
 
 #include <cstddef>

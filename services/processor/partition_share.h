@@ -1,4 +1,4 @@
-// Which partitions of the telemetry topic one of several processors owns.
+// Partitions of the telemetry topic that one of several processors owns.
 #pragma once
 
 #include <cstdint>

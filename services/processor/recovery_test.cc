@@ -1,4 +1,4 @@
-// What a partition does when its state, its log or its right to the partition is lost (issue 10,
+// Behavior of a partition that has lost its state, its log, or its ownership (issue 10,
 // A2, A4 and A9; scenario 18 runs over both logs in tests/scenarios).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

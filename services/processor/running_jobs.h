@@ -1,4 +1,4 @@
-// What the processor knows of single jobs, for those who change rules while they run.
+// Running jobs of the processor, for changes of their rules.
 #pragma once
 
 #include <cstdint>

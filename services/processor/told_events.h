@@ -1,5 +1,5 @@
-// What a partition has told on pitwall.issues: its open issues and the last status of each rule.
-// Read where state was lost, so that what was begun there is ended there.
+// Published issues of a partition: its open issues and the last status of each rule. Read where
+// state was lost, so that open issues end.
 #pragma once
 
 #include <cstdint>

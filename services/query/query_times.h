@@ -1,6 +1,6 @@
-// When the selectors and subqueries of a query read. `@` and offsets of either sign become codes in
-// the offsets of the tree, which the planner hands through to the demands; QueryTimes says what a
-// code means.
+// Read times of the selectors and subqueries of a query. `@` and offsets of either sign become
+// codes in the offsets of the tree, which the planner hands through to the demands; QueryTimes says
+// what a code means.
 #pragma once
 
 #include <cstdint>

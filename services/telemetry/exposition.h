@@ -1,4 +1,4 @@
-// What /metrics of a service says: the text format 0.0.4 of Prometheus.
+// Contents of /metrics of a service: the text format 0.0.4 of Prometheus.
 //
 // Components register the addresses of their instruments, or a callback that lists samples when
 // somebody scrapes. Families of one name from several components are merged (they must agree in

@@ -1,4 +1,4 @@
-// How much memory this process may use.
+// Memory limit of this process.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// What a golden script has loaded: series for RunQuery, and which of them hold what the engine does
-// not have.
+// Samples that a golden script has loaded: series for RunQuery, and those with values that the
+// engine does not support.
 #pragma once
 
 #include <map>

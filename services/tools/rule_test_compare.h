@@ -1,5 +1,5 @@
-// What a unit test expects against what came, as promtool compares. "" when nothing differs, else
-// both, in lines that can be printed.
+// Comparison of the expected and the actual result of a unit test, as promtool does it. "" when
+// nothing differs, else both, in lines that can be printed.
 #pragma once
 
 #include <string>

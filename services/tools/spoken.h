@@ -1,4 +1,4 @@
-// What the alerts that fire say: their annotations, as of the last tick at which the expression had
+// Annotations of firing alerts, as of the last tick at which the expression had
 // them. Events would not do: they come at most once a minute, and carry three annotations.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Whether events come more regularly than chance makes them, and how far apart: the grid of one
+// Period of events that are more regular than by chance: the grid of one
 // period that most of them lie on. Used of stalls, in steps and in seconds.
 #pragma once
 

@@ -1,4 +1,4 @@
-// How far a window of the first samples of the attempt is.
+// Fill level of a window of the first samples of the attempt.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// How many samples of a window lie far above its mean.
+// Number of samples of a window that are far above its mean.
 #pragma once
 
 #include <cstddef>

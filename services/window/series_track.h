@@ -1,4 +1,4 @@
-// What the store asks of a track that keeps its state series by series, not in panes: it is fed the
+// Interface of a track that keeps its state series by series, not in panes: it receives the
 // samples of one selector in order of position and answers demands by column.
 #pragma once
 

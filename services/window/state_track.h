@@ -1,7 +1,7 @@
-// When each series was in a state (its value not zero), out of it (zero), or unknown: stretches of
-// time with their lengths summed up, so that the share of any window is two searches. All windows
-// over one selector share them. Sums are of whole nanoseconds: nothing drifts, whatever comes and
-// goes.
+// Track of the times at which each series was in a state (its value not zero), out of it, or
+// unknown: stretches of time with their lengths summed up, so that the share of any window is two
+// searches. All windows over one selector share them. Sums are of whole nanoseconds: nothing
+// drifts, whatever comes and goes.
 #pragma once
 
 #include <cstdint>

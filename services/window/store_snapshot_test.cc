@@ -1,4 +1,4 @@
-// What a store saves at moments between two ticks.
+// Snapshots of a store between two ticks.
 #include <gtest/gtest.h>
 
 #include "services/base/strings.h"

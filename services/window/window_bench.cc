@@ -1,4 +1,4 @@
-// What one sample costs from Append to the columns that rules read, on one core.
+// Cost of one sample from Append to the columns that rules read, on one core.
 //
 // Every second each series has one sample, told by 8 sources; then the tick is sealed and every
 // demand is read once. items/s are samples; `reads` are series results per second; `B/series` is

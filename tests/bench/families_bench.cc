@@ -1,4 +1,4 @@
-// What each window function costs: the tables of docs/performance.md.
+// Cost of each window function: the tables of docs/performance.md.
 //   families_bench [SERIES] [WINDOW IN SECONDS …]      (10000, 60 600)
 //
 // One demand over 8 sources, one sample a series and second, 2 % missing (the noise of

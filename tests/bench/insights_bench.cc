@@ -1,4 +1,4 @@
-// What ingest and sealing of the history cost: `insights_bench [MINUTES]` prints samples a second
+// Cost of ingest and sealing of the history: `insights_bench [MINUTES]` prints samples a second
 // of one core, bytes on disk a million samples, for two nodes of 96 cores and 8 GPUs at 500 ms, and
 // how long that takes by the yardstick of compare.py: packing the same records with zstd.
 #include <cmath>

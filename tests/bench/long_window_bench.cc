@@ -1,4 +1,4 @@
-// What windows of days at a fine interval cost: the table of docs/performance.md.
+// Cost of windows of days at a fine interval: the table of docs/performance.md.
 //   long_window_bench [SERIES [PANES]]      (100, 43200: 30 days of minutes)
 //
 // One sample a series and minute, read each minute, by SeriesStore alone. `tick` is CPU time per

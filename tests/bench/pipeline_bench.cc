@@ -1,4 +1,4 @@
-// What ten rules cost: the engine as the processor runs it, without the log.
+// Cost of ten rules: the engine as the processor runs it, without the log.
 //   pipeline_bench [SERIES] [SECONDS OF EVENT TIME] [--data=realistic|noise|dense]
 //                  [--rules=FILE] [--rules-only] [--check]
 //

@@ -1,4 +1,4 @@
-// What a batch costs in a job of many sources, and what it costs when they all start at once.
+// Cost of a batch in a job with many sources, and when all of them start at once.
 //
 //   sources_bench [BATCHES]    batches of each size of job (default 100000)
 //

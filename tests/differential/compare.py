@@ -1,4 +1,4 @@
-"""Whether two answers are the same."""
+"""Comparison of two answers."""
 import math
 import re
 

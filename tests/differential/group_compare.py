@@ -1,4 +1,4 @@
-"""Whether two answers about one case of rule groups are the same, tick by tick: failures of rules, alerts with state,
+"""Comparison of two answers about one case of rule groups, tick by tick: failures of rules, alerts with state,
 times, values, labels and annotations, what is recorded, and the events that our engine tells."""
 import math
 

@@ -1,4 +1,4 @@
-// What both programs of the differential tests read: lines of fields separated by tabs; inside a
+// Input of both programs of the differential tests: lines of fields separated by tabs; inside a
 // field \t, \n and \\ are escaped. Bad input ends the program with a message: its only writer is
 // the test.
 #pragma once

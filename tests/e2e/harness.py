@@ -1,4 +1,4 @@
-"""What the tests of the binary share: waiting, HTTP, a pitwall process with its addresses, a training in miniature."""
+"""Shared parts of the tests of the binary: waiting, HTTP, a pitwall process with its addresses, a training in miniature."""
 import http.server
 import os
 import re

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What an operator does: reload, TLS, tokens, exit codes, and a stop by the executor, through the whole binary.
+"""Tasks of an operator: reload, TLS, tokens, exit codes, and a stop by the executor, through the whole binary.
 
 operations_test.py BINARY DUMP_TOPIC
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How ranks in pods ended, by the status of their containers: a server with PodLists in the form of the API server's, over the real HTTP adapter.
+"""Ends of ranks in pods, by the status of their containers: a server with PodLists in the form of the API server's, over the real HTTP adapter.
 
 pods_test.py BINARY
 """

@@ -1,4 +1,4 @@
-"""What a log's telemetry says, decoded here from its bytes alone: the layouts of services/adapters/log/batch.h and
+"""Telemetry of a log, decoded from its bytes alone: the layouts of services/adapters/log/batch.h and
 proto/pitwall/telemetry/v1. Shares no code with the binary, so that its numbers can be held against this.
 """
 import collections

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How the collector samples, by what is in the log: 100 ms and 500 ms within 5 % for each device, the CPU within 2 points of /proc/stat as this test
+"""Sampling of the collector, by the log: 100 ms and 500 ms within 5 % for each device, the CPU within 2 points of /proc/stat as this test
 reads it under a load that it makes, and a new interval in force within 5 s of SIGHUP, and of a request on the API.
 
 Times are event times, and medians: a machine that is late now and then loses ticks, and shifts none. GPUs are those of the stand-in for NVML.

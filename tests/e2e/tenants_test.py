@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What one user of a node can do to another, with real users: joins his job, ends it, squats its id, shuts him out.
+"""Attacks of one user of a node on another, with real users: joins his job, ends it, squats its id, shuts him out.
 
 tenants_test.py BINARY
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What exporters of others send, by pack:derive to issues: each set of scenarios.py through `pitwall backtest`, judged: the right alerts, on the
+"""Metrics of third-party exporters, through pack:derive to issues: each set of scenarios.py through `pitwall backtest`, judged: the right alerts, on the
 right device, and nothing else.
 
 exporters_test.py BINARY [--rules FILE…] [--only NAME] [--keep DIR]

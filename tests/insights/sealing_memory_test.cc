@@ -1,4 +1,4 @@
-// What sealing takes of memory, beside what is in memory of its window: a table is unpacked when it
+// Memory of sealing beyond that of its window: a table is unpacked when it
 // is its turn, and spans are not copied.
 #include <gtest/gtest.h>
 #include <malloc.h>

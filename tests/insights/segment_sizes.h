@@ -1,4 +1,4 @@
-// What the bytes of a history's segments are spent on.
+// Breakdown of the bytes of a history's segments.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What a victim does until it is killed: keeps the history of a log, and seals as often as it can.
+// Run of a victim until it is killed: it keeps the history of a log, and seals as often as it can.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What deploy/ has for an installation, against the binary: units, configurations, compose, NOTICE and bill of materials.
+"""Installation files of deploy/, against the binary: units, configurations, compose, NOTICE and bill of materials.
 
 files_test.py BINARY
 """

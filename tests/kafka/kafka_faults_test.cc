@@ -1,5 +1,5 @@
-// What only a real broker shows: transactions left open or aborted, records gone, topics set up
-// wrongly.
+// Faults that only a real broker shows: transactions left open or aborted, records gone, topics set
+// up wrongly.
 #include <random>
 #include <string>
 #include <utility>

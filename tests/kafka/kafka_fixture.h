@@ -1,4 +1,5 @@
-// What the Kafka tests share beyond the contract suite: a log, fresh topics, reading to the end.
+// Shared parts of the Kafka tests beyond the contract suite: a log, fresh topics, reading to the
+// end.
 #pragma once
 
 #include <gmock/gmock.h>

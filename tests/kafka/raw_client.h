@@ -1,4 +1,4 @@
-// What the log never does, done with librdkafka directly: transactions left open or aborted,
+// Operations that the log never does, with librdkafka directly: transactions left open or aborted,
 // records deleted, topics set up in ways that Pitwall refuses. A failure ends the process.
 #pragma once
 

@@ -1,4 +1,4 @@
-"""What an era leaves behind, as values: read once, judged by checker.py."""
+"""Results of an era, as values: read once, judged by checker.py."""
 import dataclasses
 import json
 import os

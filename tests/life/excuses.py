@@ -1,4 +1,4 @@
-"""What damage to the disk excuses: only what the damaged file held, and only where the system named the damage."""
+"""Losses that damage to the disk excuses: only the content of the damaged file, and only where the system named the damage."""
 import re
 
 NAMED = re.compile(r"damag|corrupt|checksum|crc|lost|truncat|missing|not found|begins at|repair|does not reach|gone|below", re.I)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What documents and comments cite exists: documents everywhere, files in documents and C++ comments, flags in documents."""
+"""Existence of cited items: documents everywhere, files in documents and C++ comments, flags in documents."""
 import os
 import re
 

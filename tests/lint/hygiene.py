@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What must not be in the repository: paths of a machine, hosts of registries, generated and big files, stray entries."""
+"""Items that must not be in the repository: machine-specific paths, hosts of registries, generated and big files, stray entries."""
 import os
 import re
 

@@ -27,7 +27,7 @@ PHRASES = {
     "is no": (r"(?<!there )\b(?:is|are|was|were) no(?:ne|body)?\b(?! (?:longer|more|less|later|earlier|greater)\b)", "is not a, has no"),
     "nobody": (r"\b(?:nobody|none) (?:knows?|told|tells|says|said)\b", "unknown"),
     "whom it concerns": (r"\bwhoever\b", "clients that, a user who"),
-    "a training": (r"\ba training(?=[.,;:) ]*$|[.,;:)]| (?:that|is|was|which|of|in|on|has|had|with|by|and|or|runs?|ends?)\b)", "a training run, a job"),
+    "a training": (r"\ba training(?=[.,;:) ]*$|[.,;:)]| (?:that|is|was|which|of|in|on|has|had|with|by|and|or|ends?)\b)", "a training run, a job"),
     "what it was": (r"\bwhat (?:it|they|was|were|is|are) (?:told|said|wrote|written|sent|read|asked|there)\b", "the values it wrote"),
     "British spelling": (r"(?i)\b\w*(?:(?:initial|final|normal|util|regular|synchron|optim|organ|recogn|serial|visual|summar|minim|maxim|general|special|priorit|"
                          r"canonical|random|token|penal|standard|emphas|character|parallel|quant|stabil|real)is(?:e[ds]?|ing|ations?)|analys(?:e[ds]?|ing)|"

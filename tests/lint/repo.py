@@ -1,4 +1,4 @@
-"""What the lints share: the files of the repository, C++ text without comments, modules, and how findings are told.
+"""Shared parts of the lints: the files of the repository, C++ text without comments, modules, and the output of findings.
 
 A lint is a module with check(repo) -> list of Finding; its main is repo.main(check). Repo can also hold planted files,
 by which selftest.py proves that each lint finds what it should.

@@ -1,4 +1,4 @@
-"""What the packs tell of simulated jobs: `pitwall backtest`, false alarms by rule, and which faults are found when."""
+"""Issues of the packs on simulated jobs: `pitwall backtest`, false alarms by rule, and which faults are found when."""
 import concurrent.futures
 import json
 import os

@@ -1,4 +1,4 @@
-"""Which jobs are simulated. Two sets of seeds: rules are chosen by `choose`, and every number in the documents comes from `report`."""
+"""Simulated jobs. Two sets of seeds: rules are chosen by `choose`, and every number in the documents comes from `report`."""
 import noise
 import simulate
 

@@ -1,4 +1,4 @@
-// Who plays in the scenarios: nodes and ranks of one job, and what they usually do.
+// Actors of the scenarios: nodes and ranks of one job, with their usual behavior.
 #pragma once
 
 #include <string>

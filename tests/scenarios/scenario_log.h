@@ -1,4 +1,4 @@
-// Where a scenario's records go and what comes out: a partition of a real log (embedded, or Kafka),
+// Input and output of a scenario: a partition of a real log (embedded, or Kafka),
 // a partition processor over it, and the events that it committed.
 #pragma once
 

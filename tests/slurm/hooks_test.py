@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What deploy/slurm's prolog and epilog write into the drop folder: by a real Slurm, and by answers of it that are hard to bring about.
+"""Files that deploy/slurm's prolog and epilog write into the drop folder: by a real Slurm, and by answers of it that are hard to bring about.
 
 hooks_test.py
 """

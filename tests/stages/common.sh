@@ -1,4 +1,4 @@
-# What the stages of tests/run.sh share. A stage is run by bash with $PITWALL_COUNTS (a file) set; it appends lines
+# Shared parts of the stages of tests/run.sh. A stage is run by bash with $PITWALL_COUNTS (a file) set; it appends lines
 # "<passed> <failed>" there, prints "FAILED: <test>" for each failed test, "CAUSE: …" and "NOTE: …" for what the summary should
 # say, and exits non-zero if anything failed. Each also runs by itself: bash tests/stages/unit.sh
 set -euo pipefail

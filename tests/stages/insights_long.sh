@@ -1,4 +1,4 @@
-# What the history costs at full size: the table of docs/history.md. $PITWALL_INSIGHTS_PART (1) is how much of it is made.
+# Cost of the history at full size: the table of docs/history.md. $PITWALL_INSIGHTS_PART (1) is how much of it is made.
 # Times are those of a core, so two shapes run side by side: the day, and the others in turn.
 . "$(dirname "$0")/common.sh"
 cmake --preset release >/dev/null

@@ -1,4 +1,4 @@
-# What the Python client costs: each call, and a watched step with both versions of PyTorch. About five minutes on two idle cores; nothing else
+# Cost of the Python client: each call, and a watched step with both versions of PyTorch. About five minutes on two idle cores; nothing else
 # should run beside them.
 . "$(dirname "$0")/common.sh"
 rc=0

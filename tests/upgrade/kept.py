@@ -1,4 +1,4 @@
-"""What the recorder and the test of kept recordings share: services with their data, and a receiver of webhooks."""
+"""Shared parts of the recorder and the test of kept recordings: services with their data, and a receiver of webhooks."""
 import http.server
 import json
 import os

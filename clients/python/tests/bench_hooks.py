@@ -1,4 +1,4 @@
-"""What pitwall.watch() costs a training step: `python3 clients/python/tests/bench_hooks.py [--steps N] [--model mlp|cnn]`.
+"""Cost of pitwall.watch() per training step: `python3 clients/python/tests/bench_hooks.py [--steps N] [--model mlp|cnn]`.
 
 Three copies of a small real model train in turn, a step each, on the same data: one without hooks, one watched at the
 default settings, one that saves its tensors at every step. They differ in nothing else, so the machine's other work

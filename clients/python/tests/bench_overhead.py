@@ -1,4 +1,4 @@
-"""What one phase, step and log() cost the training thread: `python3 clients/python/tests/bench_overhead.py [--check]`.
+"""Cost of a phase, a step, and log() in the training thread: `python3 clients/python/tests/bench_overhead.py [--check]`.
 
 First column: wall time of the call in the training thread, in a tight loop. Second: CPU time of the client's own
 thread for it (it shares the interpreter lock with training), at 2000 calls a second. Their sum must stay below 10 us

@@ -1,4 +1,4 @@
-"""What each hook of watch() takes by itself: `python3 clients/python/tests/bench_parts.py [--sources DIR]`.
+"""Cost of each hook of watch() by itself: `python3 clients/python/tests/bench_parts.py [--sources DIR]`.
 
 Wall time of single calls, in turn; the mean of the fastest fifth of them, as other processes only add to it. What PyTorch takes to
 call a hook is not among them: bench_step.py has it, in whole steps. Nothing is sent.

@@ -1,4 +1,4 @@
-"""What share of a training step the client takes, its own thread counted: `python3 clients/python/tests/bench_share.py`.
+"""Share of a training step that the client takes, its own thread included: `python3 clients/python/tests/bench_share.py`.
 
 Goals: 2 % of a step of 10 ms, and 50 us a step in the training's thread. Made for a machine that others use too: all but the wait
 is CPU time of one thread, and a training with the client and one without take steps in turn (A B B A), in one process.

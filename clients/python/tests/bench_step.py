@@ -1,4 +1,4 @@
-"""What a training step costs with the client, by part: `python3 clients/python/tests/bench_step.py [--sources DIR]`.
+"""Cost of a training step with the client, by part: `python3 clients/python/tests/bench_step.py [--sources DIR]`.
 
 Each row adds one part of the client to the row before. A step is a real one, of a small PyTorch model. All rows train in turn, a
 block of steps each, so the machine's other work hits all of them; the clock is the CPU time of the thread, step by step. What is

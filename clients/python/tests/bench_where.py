@@ -1,4 +1,4 @@
-"""Where the cost of a watched step goes, in the training's thread: `python3 clients/python/tests/bench_where.py [--sources DIR]`.
+"""Breakdown of the cost of a watched step in the training thread: `python3 clients/python/tests/bench_where.py [--sources DIR]`.
 
 Each row has one thing more than the row before: `steps()`; hooks of the model, the loss and the optimizer that do nothing; the same as
 the client's Hook objects; all that `watch()` does in a usual step, which saves nothing and takes no norm. As in bench_share.py: CPU time,

@@ -1,4 +1,4 @@
-"""What the tests of the callbacks share. Without the framework they are skipped; tests/stages/torch.sh brings all three."""
+"""Shared parts of the callback tests. Without the framework they are skipped; tests/stages/torch.sh brings all three."""
 import importlib
 import os
 import unittest

@@ -1,4 +1,4 @@
-"""What the tests of the client share: a collector and a client per test, scripts in processes of their own."""
+"""Shared parts of the client tests: a collector and a client per test, scripts in processes of their own."""
 import os
 import shutil
 import subprocess

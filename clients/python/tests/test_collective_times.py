@@ -1,4 +1,4 @@
-"""What each step spends in the collectives of a group: on the host, and by the events of a device, which are false ones here."""
+"""Time of each step in the collectives of a group: on the host, and by the events of a fake device."""
 import unittest
 
 import support  # noqa: F401

@@ -1,4 +1,4 @@
-"""When a loop opens and closes, as the collector gets it: in each Update, and as the series train_loop_open."""
+"""Opening and closing of a loop, as the collector receives it: in each Update, and as the series train_loop_open."""
 import os
 import time
 import types

@@ -1,4 +1,4 @@
-"""How processes begin and end: exits, exceptions, signals, forks, loader workers."""
+"""Begin and end of processes: exits, exceptions, signals, forks, loader workers."""
 import os
 import signal
 import subprocess

@@ -1,4 +1,4 @@
-"""What a collector has not made durable is sent again; what is given up is counted; clocks that are set."""
+"""Resending of data that a collector has not made durable, counts of dropped data, and clocks that are set."""
 import time
 import unittest
 

@@ -1,4 +1,4 @@
-"""What a rank waits for others: two ranks with gloo and DistributedDataParallel, of which rank 1 loses 60 ms a step somewhere.
+"""Time that a rank waits for others: two ranks with gloo and DistributedDataParallel, of which rank 1 loses 60 ms a step somewhere.
 
 own = step - wait must tell which rank it is, wherever the time is lost.
 """

@@ -1,4 +1,4 @@
-"""What the hooks of watch() must not do: change training, keep memory, let failures out, or wait for a device."""
+"""The hooks of watch() do not change training, keep memory, raise, or wait for a device."""
 import copy
 import gc
 import io

@@ -1,4 +1,4 @@
-"""What the tests against PyTorch share. Without PyTorch they are skipped; tests/stages/torch.sh brings two versions."""
+"""Shared parts of the tests against PyTorch. Without PyTorch they are skipped; tests/stages/torch.sh brings two versions."""
 import unittest
 
 import support

@@ -1,4 +1,4 @@
-// Which network addresses a call to the outside may reach.
+// Policy of the network addresses that an outgoing call may reach.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// What RFC 9112 wants of a request's header and Beast's parser lets through: two parsers that read
-// one header differently are how requests are smuggled past a proxy.
+// Requirements of RFC 9112 for a request's header that Beast's parser does not check: two parsers
+// that read one header differently allow requests to be smuggled past a proxy.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// Which handler a request belongs to, and whether it may have it: everything about a request that
+// Selection of the handler of a request, and its authorization: everything about a request that
 // needs no socket.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What can be checked without a broker; the rest runs against a real one in tests/kafka.
+// Checks without a broker; the rest runs against a real one in tests/kafka.
 #include "services/adapters/kafka/client.h"
 
 #include <gmock/gmock.h>

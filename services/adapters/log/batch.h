@@ -1,4 +1,4 @@
-// How records lie in a segment: batches of a 64-byte header and a payload, both with CRC32C, the
+// Format of records in a segment: batches of a 64-byte header and a payload, both with CRC32C, the
 // payload zstd or plain.
 //
 //   0 magic "PWB1"   4 crc of 8..63   8 base offset   16 commit sequence   24 time of first   32

@@ -1,4 +1,4 @@
-// What a writer removes and makes sure before it goes on.
+// Cleanup and checks before a writer continues.
 #include <algorithm>
 
 #include "services/adapters/files/file.h"

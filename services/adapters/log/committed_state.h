@@ -1,4 +1,4 @@
-// What is committed, in memory: the one truth that readers look at. One lock over all partitions,
+// Committed state, in memory, for all readers. One lock over all partitions,
 // so that a commit over several of them appears at once.
 #pragma once
 

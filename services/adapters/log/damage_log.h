@@ -1,4 +1,4 @@
-// What was found broken: kept for the owner, counted, and logged once.
+// Record of damage: kept for the owner, counted, and logged once.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// What the contract (tests/contract) leaves open: limits, folders, flushes, checkpoints, retention,
-// reading at rest.
+// Behavior that the contract (tests/contract) leaves open: limits, folders, flushes, checkpoints,
+// retention, reading at rest.
 #include "services/adapters/log/embedded_log.h"
 
 #include <gtest/gtest.h>

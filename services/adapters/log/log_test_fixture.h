@@ -1,5 +1,5 @@
-// What the tests of the embedded log share: a folder of their own, a clock that they move, short
-// ways to write and read.
+// Fixture of the embedded log's tests: a folder of their own, a clock that they move, and short
+// functions to write and read.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Which committed outputs a damaged journal no longer vouches for: the first step of a repair.
+// Committed outputs that a damaged journal no longer proves: the first step of a repair.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Whether a segment file holds what was committed to it.
+// Check that a segment file holds the records that were committed to it.
 #pragma once
 
 #include <cstdint>

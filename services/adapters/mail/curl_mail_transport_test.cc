@@ -1,4 +1,4 @@
-// What is refused before any connection, and where no server answers. A real server is in
+// Refusals before any connection, and servers that do not answer. A real server is in
 // tests/e2e/receivers_test.py.
 #include "services/adapters/mail/curl_mail_transport.h"
 

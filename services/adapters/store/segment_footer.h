@@ -1,4 +1,4 @@
-// What a segment of the history holds: tables of columns, and where each page lies.
+// Directory of a segment of the history: tables of columns, and the place of each page.
 //
 //   "PWHS" u32 version | pages | footer, zstd | u64 offset of the footer | u32 bytes | u32 CRC-32C
 //   | "PWHE"

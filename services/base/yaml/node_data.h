@@ -1,4 +1,4 @@
-// What a Node refers to. Private to this module.
+// Data behind a Node. Private to this module.
 #pragma once
 
 #include <string>

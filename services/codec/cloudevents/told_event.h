@@ -1,5 +1,5 @@
-// Who was told as CloudEvents on pitwall.told: io.pitwall.notice.told and io.pitwall.notice.failed.
-// Encoding and decoding as in cloud_event.h.
+// Delivery records as CloudEvents on pitwall.told: io.pitwall.notice.told and
+// io.pitwall.notice.failed. Encoding and decoding as in cloud_event.h.
 #pragma once
 
 #include <string>

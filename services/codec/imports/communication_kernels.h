@@ -1,4 +1,4 @@
-// Which kernels of a device move data between devices. Everything else that is a kernel computes.
+// Kernels of a device that move data between devices. All other kernels compute.
 #pragma once
 
 #include <span>

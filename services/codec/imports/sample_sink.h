@@ -1,4 +1,4 @@
-// What the importers of this folder hand over: samples of finished jobs, with their steps.
+// Sink of the importers in this folder: samples of finished jobs, with their steps.
 //
 //   training logs: CSV, JSON         table_reader.h, by a mapping (mapping.h)
 //   SageMaker Debugger's metrics     system_metrics.h

@@ -1,4 +1,4 @@
-// What readers hand over, as texts: for the tests of this folder.
+// Output of readers, as texts, for the tests of this folder.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Which phase ran when: turns phase spans and "what runs now" into changes of one state.
+// Timeline of phases: turns phase spans and the running phase into changes of one state.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Which names steps, phases and logged values may have.
+// Valid names of steps, phases, and logged values.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// What the last capture of each rank said, as the series pitwall_capture_state.
+// Results of the last capture of each rank, as the series pitwall_capture_state.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// What a client costs at most, whatever it sends: the socket is open to every user.
+// Bounds of the cost of a client, whatever it sends: the socket is open to every user.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <malloc.h>

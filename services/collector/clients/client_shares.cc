@@ -1,5 +1,4 @@
-// What one owner may use of the collector's socket thread: memory for unfinished messages, and
-// time.
+// Limits of one owner on the collector's socket thread: memory for unfinished messages, and time.
 #include <sys/epoll.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Who started the ranks of each job on this node, and whether that process still runs.
+// Launchers of the ranks of each job on this node, and whether they still run.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// How much a message will hold, before it is parsed.
+// Size estimate of a message before it is parsed.
 #pragma once
 
 #include <google/protobuf/descriptor.h>

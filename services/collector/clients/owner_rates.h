@@ -1,4 +1,4 @@
-// How fast each owner may send: a share of the collector's one thread, and of what is behind it.
+// Rate limit of each owner: a share of the collector's one thread, and of what is behind it.
 #pragma once
 
 #include <cstddef>

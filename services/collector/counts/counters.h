@@ -1,4 +1,4 @@
-// What the collector counts about itself.
+// Counters of the collector about itself.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Why a client is refused or its connection closed: for its own log, for ours and for /metrics.
+// Reasons for refusing a client or closing its connection: for its log, for ours, and for /metrics.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Who may change what is at a path: only what nobody else can replace counts as the administrator's
-// word.
+// Check of who may change the file at a path: only a file that no other user can replace is trusted
+// as the administrator's.
 #pragma once
 
 #include <cstddef>

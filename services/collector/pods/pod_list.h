@@ -1,5 +1,4 @@
-// What Kubernetes says of pods and their containers: a PodList, as the API server and the kubelet
-// give it.
+// Status of pods and their containers: a PodList of the API server or the kubelet.
 #pragma once
 
 #include <cstddef>

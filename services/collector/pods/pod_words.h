@@ -1,4 +1,4 @@
-// What the status of pods says of ranks, as words to their jobs.
+// Events of jobs from the status of the pods of their ranks.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Who is at the other end of a connection, and how a process is named for those who act on it.
+// Process at the other end of a connection, and the name by which actions refer to a process.
 #pragma once
 
 #include <cstdint>

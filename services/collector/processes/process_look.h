@@ -1,5 +1,5 @@
-// What the system says of a process, without a word of its own: the way to a process that is
-// stopped, or whose interpreter is held by native code.
+// State of a process from the system alone, for a process that is stopped or whose interpreter is
+// held by native code.
 #pragma once
 
 #include <optional>

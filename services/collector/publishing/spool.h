@@ -1,4 +1,4 @@
-// What could not be published yet, on disk.
+// Spool of unpublished records, on disk.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the driver of a network device counts, as `ethtool -S` shows it.
+// Counters of a network device's driver, as in `ethtool -S`.
 #pragma once
 
 #include <cstdint>

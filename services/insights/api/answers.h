@@ -1,4 +1,4 @@
-// What each route answers: private to this folder. A handler reads its parameters, asks the
+// Handlers of the routes. Private to this folder. A handler reads its parameters, asks the
 // history, and writes JSON.
 #pragma once
 

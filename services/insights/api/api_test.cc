@@ -1,4 +1,4 @@
-// What routes answer to good and bad requests.
+// Answers of routes to good and bad requests.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

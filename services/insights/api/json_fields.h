@@ -1,4 +1,4 @@
-// How the API writes its fields (docs/api.md, "Rules for all routes").
+// JSON fields of the API (docs/api.md, "Rules for all routes").
 #pragma once
 
 #include <cstdint>

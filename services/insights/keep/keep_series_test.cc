@@ -1,4 +1,4 @@
-// What the history makes of what it is told: means over a node's cores and GPUs, spans by index,
+// Derived series of the history: means over a node's cores and GPUs, spans by index,
 // and times that jump.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

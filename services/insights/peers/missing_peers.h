@@ -1,4 +1,4 @@
-// Which peers an answer is without: collected while it is made, in its thread.
+// Peers that are missing in an answer: collected while it is made, in its thread.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// What peers tell each other: our own bytes, between processes of one version.
+// Messages between peers: our own format, between processes of one version.
 #pragma once
 
 #include <string>

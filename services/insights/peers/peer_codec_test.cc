@@ -1,4 +1,4 @@
-// What peers tell each other comes back whole, or not at all.
+// Messages between peers are decoded whole, or rejected.
 #include "services/insights/peers/peer_codec.h"
 
 #include <gtest/gtest.h>

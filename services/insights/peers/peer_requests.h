@@ -1,4 +1,4 @@
-// What a process answers to its peers: from its own history alone.
+// Answers of a process to its peers, from its own history alone.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What Prometheus tells of a query beside its answer.
+// Annotations of a query beside its answer, as in Prometheus.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// What pages of metrics tell of the series that a question wants.
+// Series of a query, from pages of metrics.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What JobReader says of rollups.
+// Rollup queries of JobReader.
 #include <algorithm>
 #include <utility>
 

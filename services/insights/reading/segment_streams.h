@@ -1,5 +1,5 @@
-// Which schemas the sources of a sealed window sent when, and how far they came: what tells where
-// series end, whichever are asked for. Made once of an open segment, and kept in the cache.
+// Schemas of the sources of a sealed window by time, and the positions of the sources: they
+// determine the ends of series. Made once of an open segment, and kept in the cache.
 #pragma once
 
 #include <cstddef>

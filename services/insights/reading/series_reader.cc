@@ -1,4 +1,4 @@
-// What JobReader says of series: samples and quantiles.
+// Series queries of JobReader: samples and quantiles.
 #include <algorithm>
 #include <iterator>
 #include <map>

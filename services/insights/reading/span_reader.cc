@@ -1,4 +1,4 @@
-// What JobReader says of spans: themselves, and what equal ones come to.
+// Span queries of JobReader: spans, and totals of equal ones.
 #include <algorithm>
 #include <numeric>
 #include <tuple>

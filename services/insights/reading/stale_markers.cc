@@ -1,5 +1,5 @@
-// Where series end: their source said goodbye, nothing was heard of it for so long that the engine
-// takes its series for ended, or the next schema of their stream is without them (time-model.md,
+// Ends of series: their source said goodbye, it was silent until the engine
+// ended its series, or the next schema of their stream is without them (time-model.md,
 // sections 1.6 and 2.2).
 #include <algorithm>
 #include <functional>

@@ -1,4 +1,4 @@
-// What JobReader says of the steps of windows.
+// Step queries of JobReader.
 #include "services/insights/reading/job_reader.h"
 #include "services/insights/reading/window_samples.h"
 #include "services/insights/segments/step_summaries.h"

@@ -1,4 +1,4 @@
-// Which samples of batches are mirrored, and where series end.
+// Mirrored samples of batches, and ends of series.
 #include "services/insights/remote/series_mirror.h"
 
 #include <gtest/gtest.h>

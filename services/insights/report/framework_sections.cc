@@ -1,4 +1,4 @@
-// What the steps were spent on: phases, operators, collectives, loading of data.
+// Report sections of the time of steps: phases, operators, collectives, loading of data.
 #include <cmath>
 #include <map>
 

@@ -1,4 +1,4 @@
-// How evenly the GPUs work, how full their memory is, and whether CPU or I/O holds them up.
+// Report sections of GPUs: balance, memory, and waits for CPU or I/O.
 #include <cmath>
 #include <map>
 

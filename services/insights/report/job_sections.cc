@@ -1,4 +1,4 @@
-// What the job is, what it spent its time on, and how it used its nodes.
+// Report sections of the job: description, time by part, and use of its nodes.
 #include <algorithm>
 #include <climits>
 #include <map>

@@ -1,4 +1,4 @@
-// What the rules say: their states and criteria, incidents and issues with evidence, what was done.
+// Report sections of rules: states, criteria, incidents, issues with evidence, and actions.
 #include <cmath>
 #include <map>
 

@@ -1,4 +1,4 @@
-// How long steps took, and which stuck out.
+// Report sections of step times and outliers.
 #include <cmath>
 #include <map>
 #include <set>

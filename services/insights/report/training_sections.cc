@@ -1,5 +1,5 @@
-// What the training told of itself: loss and its companions; of boosted trees and classes
-// importance, confusion, ROC curve, residuals and depth.
+// Report sections of the training: loss and other scalars; importance, confusion, ROC curve,
+// residuals, and depth of boosted trees and classifiers.
 #include <cmath>
 #include <functional>
 #include <map>

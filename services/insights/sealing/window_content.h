@@ -1,6 +1,5 @@
-// What a window is to hold when it is sealed: what is in memory of it, and what an earlier segment
-// of it holds. A table is unpacked when it is its turn, so that a window is never in memory as a
-// whole.
+// Content of a window that is sealed: its rows in memory, and those of an earlier segment. A table
+// is unpacked when it is its turn, so that a window is never in memory as a whole.
 #pragma once
 
 #include <cstddef>

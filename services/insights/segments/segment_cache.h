@@ -1,4 +1,4 @@
-// What was read of sealed windows a while ago: open segments, and columns, decoded. A page of a
+// Cache of sealed windows: open segments, and decoded columns. A page of a
 // chart asks for the same ones again and again. Bounded by bytes of all together; what was used
 // longest ago goes first.
 #pragma once

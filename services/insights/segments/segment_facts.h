@@ -1,5 +1,5 @@
-// What a catalogue has of a segment: which window it holds, and where in it lies what is read
-// without opening it.
+// Catalogue entry of a segment: its window, and the places of the parts that are read without
+// opening it.
 #pragma once
 
 #include <cstdint>

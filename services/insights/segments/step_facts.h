@@ -1,4 +1,4 @@
-// Which steps a sealed window has, and where in its file their summary lies: known without opening
+// Steps of a sealed window, and the place of their summary in its file: known without opening
 // the file, whose footer takes longer to read than all of the summary.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What the writers of a window's tables share.
+// Shared parts of the writers of a window's tables.
 #pragma once
 
 #include <functional>

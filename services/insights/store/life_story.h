@@ -1,4 +1,4 @@
-// What the events of a job say of it: attempts, ends, issues. A function of the events in their
+// State of a job from its events: attempts, ends, issues. A function of the events in their
 // order.
 #pragma once
 

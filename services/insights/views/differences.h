@@ -1,4 +1,4 @@
-// What differs in an interval: series against the time before it, and against their peers.
+// Differences of an interval: series against the time before it, and against their peers.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What differs: peers of groups of all sizes by their definition, and the order of equal effects.
+// Differences: peers of groups of all sizes by their definition, and the order of equal effects.
 #include "services/insights/views/differences.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What a job's time went into: initialisation, training loop, finalisation.
+// Time of a job by part: initialization, training loop, finalization.
 #pragma once
 
 #include <array>

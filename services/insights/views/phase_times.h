@@ -1,4 +1,4 @@
-// What the last steps were spent on, by phase, over all ranks and for each.
+// Time of the last steps by phase, over all ranks and for each.
 #pragma once
 
 #include <map>

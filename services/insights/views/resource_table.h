@@ -1,4 +1,4 @@
-// How each node's resources were used: least, greatest and percentiles.
+// Use of each node's resources: minimum, maximum, and percentiles.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a rule is, for those who show it: its words, its criterion, its parameters and defaults.
+// Definition of a rule for display: its texts, criterion, parameters, and defaults.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What a step would take without one of the ranks.
+// Estimated step time without one of the ranks.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// How the values of a metric are spread: counts in bins, so that sketches of any parts of the
+// Distribution of the values of a metric: counts in bins, so that sketches of any parts of the
 // samples merge to the sketch of all, to the bit. Ratios (names that end with _ratio, values from 0
 // to 1) have 1,001 bins, half a thousandth of error; other values bins of a relative 1 %, as in
 // DDSketch (Masson 2019).

@@ -1,4 +1,4 @@
-// What equal spans of a window come to, and the pages that say it (metric_pages.h): totals of whole
+// Totals of equal spans of a window, and their pages (metric_pages.h): totals of whole
 // windows are read without opening their segments.
 #pragma once
 

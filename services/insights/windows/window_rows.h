@@ -1,4 +1,4 @@
-// What one window of a job holds: rows of samples, spans, and how far sources had come.
+// Content of one window of a job: rows of samples, spans, and positions of sources.
 #pragma once
 
 #include <compare>

@@ -1,5 +1,5 @@
-// What a window comes to without its rows: rollups of each series, and how the values of each
-// metric are spread. A function of the window's rows alone, so that it is the same to the bit
+// Summary of a window without its rows: rollups of each series, and the distribution of each
+// metric. A function of the window's rows alone, so that it is the same to the bit
 // whenever it is made.
 #pragma once
 

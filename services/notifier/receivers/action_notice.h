@@ -1,5 +1,5 @@
-// What a receiver is told of an act of the executor: that a stop is asked for, decided or refused,
-// and what came of it.
+// Notification of an action of the executor: a stop is requested, decided, or refused, and its
+// result.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What receivers of each kind are sent of an act of the executor.
+// Messages to receivers of each kind about an action of the executor.
 #include "services/notifier/receivers/action_notice.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// What people are told of an incident or of an event of an issue: the values that Slack, e-mail and
-// gateways put into their forms.
+// Message about an incident or an event of an issue: the values that Slack, e-mail, and gateways
+// format.
 #pragma once
 
 #include <cstdint>

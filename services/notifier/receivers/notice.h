@@ -1,4 +1,4 @@
-// What a receiver is told of an incident: the values, before they take the form of a receiver.
+// Notification of an incident: the values, before a receiver formats them.
 #pragma once
 
 #include <cstddef>

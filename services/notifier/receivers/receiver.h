@@ -1,6 +1,5 @@
-// What is different from one kind of receiver to another: the form of a call, and what an answer
-// means. The delivery loop does the rest for all of them: position, order, retries, dead letters
-// (services/notifier/delivery_loop.h).
+// Receiver of one kind: the form of a call, and the meaning of a reply. The delivery loop does the
+// rest for all of them: position, order, retries, dead letters (services/notifier/delivery_loop.h).
 #pragma once
 
 #include <cstdint>

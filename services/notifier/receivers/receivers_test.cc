@@ -1,4 +1,4 @@
-// What Slack, gateways and Alertmanager are sent, and what their answers mean.
+// Requests to Slack, gateways, and Alertmanager, and the meaning of their replies.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Which receivers hear of an issue.
+// Routing of issues to receivers.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What rules cost in Prometheus: its TSDB in a folder of its own (without a WAL), its rule manager, its engine; no
+// Cost of rules in Prometheus: its TSDB in a folder of its own (without a WAL), its rule manager, its engine; no
 // HTTP, no scrape, no clock. A rule group is evaluated each second of event time, and what it records is appended, as
 // in the server. Prints the CPU time of the evaluations alone, appending of the samples apart.
 package main

@@ -1,4 +1,4 @@
-// What a reader gave, to be compared with what it gives of the same bytes in other pieces.
+// Results of a reader, for comparison with its results for the same bytes in other pieces.
 #pragma once
 
 #include <bit>

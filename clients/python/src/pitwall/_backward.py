@@ -1,4 +1,4 @@
-"""Where a backward pass begins and ends, as seen from the function that hands it to autograd's engine.
+"""Begin and end of a backward pass, as seen from the function that hands it to autograd's engine.
 
 A hook on the loss and a callback of the engine tell the same, but PyTorch takes 20 µs for the two, and 70 where its caches are cold.
 So the function of PyTorch through which `Tensor.backward`, `torch.autograd.backward` and `torch.autograd.grad` reach the engine is

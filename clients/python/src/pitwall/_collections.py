@@ -1,4 +1,4 @@
-"""Which tensors are looked at, at which steps, and what is computed of each: collections, as SMDebug has them.
+"""Collections, as in SMDebug: their tensors, the steps at which they are read, and the reductions of each.
 
 A tensor's name says what it is: a parameter has its own (`fc1.weight`), its gradient `gradient/fc1.weight`, an
 optimizer's variable `optimizer/exp_avg/fc1.weight`; what goes into and out of a module is `<path>.<class>_input_<n>` and

@@ -1,4 +1,4 @@
-"""What each step of a process spends in the collectives of each process group, and in how many.
+"""Time and number of collectives per process group and step.
 
 The time in which computing stands still for a collective: waiting for the last rank, and the transfer. The k-th collective
 of a group is the same one on all ranks. So, where ranks counted as many in a step, what a rank has beyond the rank with the

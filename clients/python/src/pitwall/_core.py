@@ -1,4 +1,4 @@
-"""What the training threads do, in Python: the hot path of the Recorder, and what _native.c does where it was built.
+"""Hot path of the Recorder in the training threads, in Python; _native.c replaces it where it was built.
 
 Threads: every method may be called from any thread; one lock guards all. It is re-entrant, since a signal handler or
 a generator closed by the garbage collector may call in while its own thread holds it.

@@ -1,4 +1,4 @@
-"""How failures stay inside. A wrong call is told as a warning of the logger "pitwall", everything else on its debug level;
+"""Containment of failures. A wrong call is logged as a warning of the logger "pitwall", everything else on its debug level;
 each once."""
 import logging
 import sys

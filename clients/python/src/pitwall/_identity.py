@@ -1,4 +1,4 @@
-"""Who this process is: job, rank, attempt and job reference, from arguments and the environment."""
+"""Identity of this process: job, rank, attempt, and job reference, from arguments and the environment."""
 import hashlib
 import json
 import os

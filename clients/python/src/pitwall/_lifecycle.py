@@ -1,4 +1,4 @@
-"""When the client begins and ends: init, finish, the interpreter's exit, uncaught exceptions, forks."""
+"""Begin and end of the client: init, finish, the interpreter's exit, uncaught exceptions, forks."""
 import atexit
 import logging
 import os

@@ -1,4 +1,4 @@
-"""What steps() tells of a PyTorch DataLoader: what it was made with, now and then, and which workers deliver.
+"""Series of a PyTorch DataLoader in steps(): its arguments, from time to time, and the workers that deliver.
 
 The loader's iterator notes beforehand which worker makes the batch that it hands out next. That note is not public: where
 it is not found, nothing is told of deliveries.

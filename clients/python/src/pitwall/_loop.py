@@ -1,4 +1,4 @@
-"""What the training loop is written with: steps, phases and modes.
+"""API of the training loop: steps, phases, and modes.
 
 Each is thin over the Recorder, does nothing before init(), and never raises into the loop.
 """

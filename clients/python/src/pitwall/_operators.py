@@ -1,4 +1,4 @@
-"""What a profiled step spent: operators' own times, and how communication and computation lie over each other.
+"""Times of a profiled step: self times of operators, and the overlap of communication and computation.
 
 Works on the events of torch.profiler (FunctionEvent: name, device_type, time_range in microseconds, is_async,
 self_cpu_time_total, and since 2.5 self_device_time_total, before self_cuda_time_total).

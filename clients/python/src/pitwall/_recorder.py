@@ -1,4 +1,4 @@
-"""What the training threads do: take times, keep count of steps, put spans and values into a bounded queue.
+"""Recorder of the training threads: takes times, counts steps, and puts spans and values into a bounded queue.
 
 The hot path is a Core: of _native.c where it was built, else of _core.py, whose comments hold for both. Here is what comes
 seldom: numbers that hold until they change, and the end.

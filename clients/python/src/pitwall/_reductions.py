@@ -1,4 +1,4 @@
-"""What is computed of one tensor: numbers, as small tensors on its device, so that nothing waits for the device.
+"""Reductions of one tensor, as small tensors on its device, so that nothing waits for the device.
 
 All is computed in float32 (float64 of float64 tensors), with as few passes over the tensor as what is asked for needs.
 NaN and infinities go the way of IEEE arithmetic: the mean of a tensor with a NaN is NaN. Variances are of the

@@ -1,4 +1,4 @@
-"""What this process does now: the collector's Capture is answered with the stacks of all Python threads, the phase and the
+"""Answer to the collector's Capture: the stacks of all Python threads, the phase and the
 collective that run, CPU time and bytes read and written.
 
 Called by the client's own thread. Everything is bounded: 64 threads, 64 frames of each, 200 bytes of each, 60 KiB in all;

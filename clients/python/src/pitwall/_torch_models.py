@@ -1,4 +1,4 @@
-"""What wraps a model, and what is in what it takes and gives."""
+"""Wrappers of models, and the tensors in their inputs and outputs."""
 import torch
 
 MAX_TENSORS = 64  # of one input or output

@@ -1,4 +1,4 @@
-// What all browser tests share: a page over the fixture, its faults, and the checks of every view.
+// Shared parts of all browser tests: a page over the fixture, its faults, and the checks of every view.
 import { AxeBuilder } from "@axe-core/playwright";
 import { expect, type Page } from "@playwright/test";
 import type { Fixture } from "./fixture.ts";

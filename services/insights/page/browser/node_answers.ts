@@ -1,4 +1,4 @@
-// What the machines and ranks of the made job did, by formulas that tests can check: cores, GPUs, spans, steps.
+// Machines and ranks of the simulated job, by formulas that tests can check: cores, GPUs, spans, steps.
 import type { HeatMap, Labels, Phases, Spans, StepHeatMap, StepRows } from "../src/types.ts";
 
 const second = 1_000_000_000n;

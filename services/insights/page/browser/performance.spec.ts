@@ -1,4 +1,4 @@
-// How fast the page is, and how much it holds. Times are ratios to the empty shell in the same run: machines differ.
+// Speed and memory of the page. Times are ratios to the empty shell in the same run: machines differ.
 import { expect, type Page, test } from "@playwright/test";
 import { answers, at, base } from "./answers.ts";
 import { type Fixture, startFixture } from "./fixture.ts";

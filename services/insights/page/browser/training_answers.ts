@@ -1,4 +1,4 @@
-// What the made job learns, by formulas that tests can check: scalars by step and time, tensors, classes.
+// Training of the simulated job, by formulas that tests can check: scalars by step and time, tensors, classes.
 import type { Labels, SeriesList, Tensors } from "../src/types.ts";
 
 const second = 1_000_000_000n;

@@ -1,4 +1,4 @@
-// What the job spent its time on, and what it is.
+// Time of the job by part, and its description.
 import { duration, missing, percent, secondsBetween } from "./format.ts";
 import { Cut, Num, Panel, Time } from "./parts.tsx";
 import type { JobDetail, PartName } from "./types.ts";

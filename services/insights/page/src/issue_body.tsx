@@ -1,4 +1,4 @@
-// What was found, its evidence, what to do, by which criterion, what was done.
+// Body of an issue: evidence, suggestion, criterion, and actions.
 import { EvidenceChart } from "./evidence_chart.tsx";
 import { shownNumber } from "./format.ts";
 import { useJob } from "./load.ts";

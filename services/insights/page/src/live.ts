@@ -1,4 +1,4 @@
-// What changes on the server, for this tab: through the SharedWorker, else through the tab that leads.
+// Live changes from the server, for this tab: through the SharedWorker, else through the tab that leads.
 import { signal } from "@preact/signals";
 import { sessions } from "./client.ts";
 import { type LiveEvent, LiveSource } from "./live_source.ts";

@@ -1,4 +1,4 @@
-// How the job went, on one line: parts of its attempts, what interrupted them, and when issues were open.
+// Progress of the job on one line: parts of its attempts, what interrupted them, and when issues were open.
 import { duration, secondsBetween } from "./format.ts";
 import { Panel, Time } from "./parts.tsx";
 import type { Issue, JobDetail, NsOrNull, PartName } from "./types.ts";

@@ -1,4 +1,4 @@
-// Where the page is: path and query of the address, which hold everything that a link should.
+// Route of the page: path and query of the address, which hold everything that a link needs.
 import { computed, signal } from "@preact/signals";
 
 const here = () => ({ path: location.pathname, query: new URLSearchParams(location.search) });

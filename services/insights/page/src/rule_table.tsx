@@ -1,4 +1,4 @@
-// What every rule says of the job. A rule that cannot judge tells what it misses.
+// Table of the rules of the job with their verdicts. A rule without data names the missing series.
 import { useState } from "preact/hooks";
 import { count, plural } from "./format.ts";
 import type { Loaded } from "./load.ts";

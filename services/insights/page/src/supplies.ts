@@ -1,4 +1,4 @@
-// What brings the series that a rule misses, by their first word. The collector has hardware, the client the training.
+// Suppliers of the series that a rule misses, by their first word: the collector for hardware, the client for the training.
 const commands: [RegExp, string][] = [
   [/^(node_|DCGM|system_(filesystem|memory_(oom|errors)))/, "run an exporter of the nodes, and load pack:derive first"],
   [/^(hw|system|process|cgroup|ib|nfs|gpu|node|pitwall_c)/, "run the collector on the job's nodes: pitwall collector"],

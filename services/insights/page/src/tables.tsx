@@ -1,4 +1,4 @@
-// How the machines were used, and on which operations the time went.
+// Tables of the use of machines and of the time by operation.
 import { get } from "./client.ts";
 import { count, duration, missing, percent, quantity } from "./format.ts";
 import { useLoad } from "./load.ts";

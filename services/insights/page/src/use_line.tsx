@@ -1,4 +1,4 @@
-// How busy a job's GPUs were, as a small line: the mean over all of them.
+// Sparkline of GPU utilization: the mean over all GPUs of a job.
 import { useEffect, useState } from "preact/hooks";
 import { get } from "./client.ts";
 import { missing, percent } from "./format.ts";

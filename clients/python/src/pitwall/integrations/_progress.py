@@ -1,4 +1,4 @@
-"""How far a framework's loop is, as its callbacks tell it: what runs between two of them, in spans and steps.
+"""Progress of a framework's loop, from its callbacks: the time between two of them, as spans and steps.
 
 All callbacks of a loop run in one thread. A step's span begins with the wait for its batch, as that of steps() does.
 """

@@ -1,4 +1,4 @@
-// What was decided, done and asked: actions of the executor, captures, and the control that asks for one.
+// View of actions: decisions of the executor, captures, and the control that asks for one.
 import { useState } from "preact/hooks";
 import { Choice, Control } from "../control.tsx";
 import { duration, plural } from "../format.ts";

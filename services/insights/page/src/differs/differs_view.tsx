@@ -1,4 +1,4 @@
-// What differs in an interval: each series against its own past and its peers, ranked; and what a step would take
+// View of differences in an interval: each series against its own past and its peers, ranked; and what a step would take
 // without a rank.
 import { get } from "../client.ts";
 import { lineName } from "../evidence_chart.tsx";

@@ -1,4 +1,4 @@
-// What the last 30 steps were spent on, by phase: of all ranks, and of those that worked longest.
+// Time of the last 30 steps by phase: of all ranks, and of those that worked longest.
 import { phaseColour } from "../charts/timeline.tsx";
 import { count, duration, missing, percent } from "../format.ts";
 import { useJob } from "../load.ts";

@@ -1,4 +1,4 @@
-// What the ranks did: their timeline, and the spans that overlap the selected interval, or those of a rank's steps.
+// Activity of the ranks: their timeline, and the spans that overlap the selected interval, or those of a rank's steps.
 import { useState } from "preact/hooks";
 import { bounds, chartKey, rangeName, select, selection, shownRange, zoomTo } from "../charts/range.ts";
 import { type Bars, Timeline } from "../charts/timeline.tsx";

@@ -1,4 +1,4 @@
-// What a classifier or XGBoost tells: importance of features, confusion of classes, right predictions by class over steps.
+// Charts of classifiers and XGBoost: importance of features, confusion of classes, right predictions by class over steps.
 import { useState } from "preact/hooks";
 import { columns, exactColumns, push, type Series } from "../charts/columns.ts";
 import { Plot } from "../charts/plot.tsx";

@@ -1,4 +1,4 @@
-// What the training tells by number: loss, learning rate, gradient norm and all others, by step or time, beside the last run of the same name.
+// Charts of scalars: loss, learning rate, gradient norm and all others, by step or time, beside the last run of the same name.
 import { columns, exactColumns, folded, lineOf, rateOf, type Series } from "../charts/columns.ts";
 import { Plot } from "../charts/plot.tsx";
 import { bounds, chartKey, rangeOf, shownRange, zoomTo } from "../charts/range.ts";

@@ -1,4 +1,4 @@
-// What the model learns: scalars, tensors, classes.
+// View of the training: scalars, tensors, classes.
 import { useState } from "preact/hooks";
 import { get } from "../client.ts";
 import { plural } from "../format.ts";
