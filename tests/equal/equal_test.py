@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""equal.py finds a planted difference in events, answers, or segments, and no difference in texts for people or renamed fields."""
+import json
+import os
+import stat
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import equal  # noqa: E402
+
+EVENT = {"type": "io.pitwall.issue.found", "id": "a1", "time": "2026-01-01T00:00:00Z",
+         "data": {"rule": "p/g/LossSpike", "value": 3.5, "labels": {"rank": "0"}, "summary": "The loss jumped", "parameters": {"steps": 20}}}
+
+
+def changed(path, value):
+    event = json.loads(json.dumps(EVENT))
+    at = event
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = value
+    return event
+
+
+class EqualTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="pitwall-equal-test-")
+        self.addCleanup(self.folder.cleanup)
+
+    def binary(self, name, events):
+        """A program that prints these events, whatever it is asked."""
+        path = os.path.join(self.folder.name, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\ncat <<'END'\n%s\nEND\n" % "\n".join(json.dumps(event) for event in events))
+        os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
+        return path
+
+    def events(self, base, new, renames=None):
+        comparison = equal.Comparison(self.binary("base", base), self.binary("new", new), renames or {})
+        return comparison.events(equal.all_recordings()[0])
+
+    def test_same_events_are_equal(self):
+        self.assertEqual(self.events([EVENT, EVENT], [EVENT, EVENT]), [])
+
+    def test_one_changed_event_is_found(self):
+        for path, value in ((("data", "value"), 3.5000000000000004), (("id",), "a2"), (("data", "labels", "rank"), "1"), (("time",), "2026-01-01T00:00:00.000000001Z")):
+            found = self.events([EVENT, EVENT], [EVENT, changed(path, value)])
+            self.assertEqual(len(found), 1, found)
+            self.assertIn("[2]." + ".".join(path), found[0])
+
+    def test_missing_event_is_found(self):
+        self.assertEqual(len(self.events([EVENT, EVENT], [EVENT])), 1)
+
+    def test_added_field_is_found(self):
+        self.assertEqual(len(self.events([EVENT], [changed(("data", "fresh"), 1)])), 1)
+
+    def test_texts_are_left_out(self):
+        self.assertEqual(self.events([EVENT], [changed(("data", "summary"), "The loss rose")]), [])
+
+    def test_renames_apply_to_the_base(self):
+        renamed = changed(("data", "rule"), "p/g/LossJump")
+        self.assertEqual(len(self.events([EVENT], [renamed])), 1)
+        self.assertEqual(self.events([EVENT], [renamed], {"LossSpike": "LossJump"}), [])
+
+    def test_changed_segment_is_found(self):
+        digests = []
+        for content in (b"segment", b"segmenu"):
+            os.makedirs(os.path.join(self.folder.name, "insights"), exist_ok=True)
+            with open(os.path.join(self.folder.name, "insights", "0-1.seg"), "wb") as file:
+                file.write(content)
+            digests.append({"segments": equal.digests(self.folder.name)})
+        self.assertEqual(len(equal.Comparison("", "", {}).compare(digests)), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
