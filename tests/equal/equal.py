@@ -4,7 +4,8 @@
 equal.sh BASE NEW [--rename FILE] [--every N] [--part events|answers]
 
 events: the CloudEvents of a backtest of each recording, with all packs. Texts for people are left out.
-answers: each recording as the data directory of `standalone`: the answers of the HTTP API, and the segments of the history, byte by byte.
+answers: each recording as the data directory of `insights`: the answers of the HTTP API about its telemetry, and the segments of the history,
+byte by byte.
 --rename FILE: JSON object, old -> new text, which is applied to the results of BASE.
 --every N: each Nth recording; without it, answers of each tenth.
 
@@ -58,6 +59,9 @@ def differences(base, new, place=""):
     elif isinstance(base, list) and isinstance(new, list) and len(base) == len(new):
         for index, (one, other) in enumerate(zip(base, new)):
             yield from differences(one, other, "%s[%d]" % (place, index))
+    elif isinstance(base, list) and isinstance(new, list):
+        yield "%s: %d elements, then %d" % (place or "the whole", len(base), len(new))
+        yield from differences(base[:len(new)], new[:len(base)], place)
     elif base != new:
         yield "%s: %s, then %s" % (place or "the whole", *(json.dumps(one)[:120] for one in (base, new)))
 
@@ -96,10 +100,10 @@ class Comparison:
             recordings.unpack(path, data)
             # A recording has no commit journal.
             subprocess.run([binary, "log", "repair", os.path.join(data, "log")], capture_output=True, check=True)
-            server = harness.Pitwall(binary, os.path.join(folder, "log"), "--data-dir", data, "--rules", *recordings.pack_flags("all"))
+            server = harness.Pitwall(binary, os.path.join(folder, "log"), "--data-dir", data, service="insights")
             try:
                 wait_until_read(server)
-                results = {route: get(server, route) for route in ("jobs",)}
+                results = {"jobs": get(server, "jobs")}
                 for job in [one["id"] for one in results["jobs"]["jobs"]]:
                     for route in ROUTES:
                         results["%s of %s" % (route, job)] = get(server, route, job)
@@ -110,23 +114,18 @@ class Comparison:
 
 
 def wait_until_read(server):
-    def read():
-        return server.metric("pitwall_processor_lag_records") == 0 and server.metric("pitwall_insights_lag_records") == 0
-    harness.wait_for("the log to be read", read)
+    harness.wait_for("the log to be read", lambda: server.metric("pitwall_insights_lag_records") == 0 and get(server, "jobs")["jobs"])
 
 
 def get(server, route, job=None):
     path, _, query = route.partition("?")
     query = "&".join(filter(None, (query, job and "job=" + urllib.parse.quote(job))))
-    status, text = harness.fetch("%s/api/pitwall/v1/%s?%s" % (server.http, path, query))[:2]
-    try:
-        return [status, json.loads(text)] if path != "jobs" else json.loads(text)
-    except ValueError:
-        return [status, hashlib.sha256(text.encode()).hexdigest()]
+    _, text = harness.fetch("%s/api/pitwall/v1/%s?%s" % (server.http, path, query))
+    return json.loads(text)
 
 
 def digests(data):
-    """Digest of each segment of the history, by its path without the parts that are made up."""
+    """Digest of each segment of the history, by its path."""
     found = {}
     for folder, _, names in os.walk(os.path.join(data, "insights")):
         for name in names:
