@@ -45,7 +45,7 @@ const thousand: JobDetail = {
 };
 const quiet = { "/incidents": ok({ incidents: [] }), "/issues": ok({ issues: [], next: null, total: 0 }), "/actions": ok({ actions: [], told: [] }) };
 const judged = (status: Rule["status"], reason: string): Answer =>
-  ok({ rules: rules.map((rule) => ({ ...rule, status: status === "NoData" ? status : "Stopped", verdict: status, reason, verdict_reason: reason, found: 0, open: 0, ever_found: false })) });
+  ok({ rules: rules.map((rule) => ({ ...rule, status, verdict: status, reason, verdict_reason: reason, found: 0, open: 0, ever_found: false })) });
 // The made job has two nodes; the first two of the thousand ranks get their numbers.
 const ofMany = (answer: (query: URLSearchParams) => unknown): Answer => ({
   status: 200,
