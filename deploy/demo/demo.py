@@ -25,7 +25,7 @@ CAUSES = {
     "hang": {"JobStalled", "StepOutlier"},
     "explode": {"LossNotFinite"},
 }
-SCRIPT = "20:slow_loader:15,50:cpu_hog:25,95:hang:15,125:explode:60"
+SCRIPT = "10:slow_loader:15,40:cpu_hog:25,85:hang:15,115:explode:60"
 
 
 def say(text):

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <list>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "services/adapters/grpc/connection_listener.h"
@@ -14,6 +15,7 @@
 #include "services/adapters/grpc/issue_proto.h"
 #include "services/adapters/grpc/watch_call.h"
 #include "services/base/listen_address.h"
+#include "services/base/log.h"
 #include "services/base/mutex.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/capture_event.h"
@@ -192,7 +194,9 @@ class IssueServiceImpl final : public issues_v1::IssueService::CallbackService {
 class GrpcIssueServer final : public IssueServer {
  public:
   GrpcIssueServer(Clock* clock, IssueSource* source, const IssueServerOptions& options)
-      : service_(clock, source, options) {}
+      : clock_(clock),
+        stop_limit_ns_(options.stop_limit_ns),
+        served_(std::make_unique<Served>(clock, source, options)) {}
   ~GrpcIssueServer() override { Stop(); }
 
   Status Listen(const IssueServerOptions& options) {
@@ -207,7 +211,7 @@ class GrpcIssueServer final : public IssueServer {
     ASSIGN_OR_RETURN(listener_, ConnectionListener::Open(options.listen));
     auto acceptor = builder.experimental().AddExternalConnectionAcceptor(
         ::grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
-    builder.RegisterService(&service_);
+    builder.RegisterService(&served_->service);
     builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
@@ -223,8 +227,9 @@ class GrpcIssueServer final : public IssueServer {
     ::grpc::ResourceQuota quota("pitwall-issues");
     quota.Resize(kMemoryQuotaBytes);
     builder.SetResourceQuota(quota);
-    server_ = builder.BuildAndStart();
-    if (server_ == nullptr) return Unavailable(Cat("cannot serve gRPC on ", options.listen));
+    served_->server = builder.BuildAndStart();
+    if (served_->server == nullptr)
+      return Unavailable(Cat("cannot serve gRPC on ", options.listen));
     SetServing(false);
     listener_->Start(std::move(acceptor));
     return OkStatus();
@@ -233,27 +238,48 @@ class GrpcIssueServer final : public IssueServer {
   int port() const override { return listener_->port(); }
 
   void SetServing(bool serving) override {
-    ::grpc::HealthCheckServiceInterface* const health = server_->GetHealthCheckService();
+    ::grpc::HealthCheckServiceInterface* const health = served_->server->GetHealthCheckService();
     if (health == nullptr) return;
     health->SetServingStatus(serving);
     health->SetServingStatus(issues_v1::IssueService::service_full_name(), serving);
   }
 
   void Stop() override {
-    if (server_ == nullptr) return;
+    if (served_ == nullptr || served_->server == nullptr) return;
     SetServing(false);
     listener_->Stop();
-    service_.Stop();
-    // gRPC reads its own clock; a span is a deadline from now.
-    server_->Shutdown(gpr_time_from_millis(kShutdownMs, GPR_TIMESPAN));
-    server_->Wait();
-    server_.reset();
+    served_->service.Stop();
+    const std::shared_ptr<Wakeup> ended = clock_->NewWakeup();
+    std::thread stopping([served = std::move(served_), ended]() mutable {
+      // gRPC reads its own clock; a span is a deadline from now.
+      served->server->Shutdown(gpr_time_from_millis(kShutdownMs, GPR_TIMESPAN));
+      served->server->Wait();
+      served.reset();
+      ended->Wake();
+    });
+    if (ended->Wait(stop_limit_ns_)) {
+      stopping.join();
+      return;
+    }
+    PITWALL_LOG(kWarning, "grpc", "gRPC did not stop within ", stop_limit_ns_ / kNanosPerSecond,
+                " s (its threads may sleep after the clock was set back); the shutdown continues ",
+                "without it");
+    stopping.detach();
   }
 
  private:
-  IssueServiceImpl service_;
+  // Used by gRPC's threads. A stop that is abandoned keeps it.
+  struct Served {
+    Served(Clock* clock, IssueSource* source, const IssueServerOptions& options)
+        : service(clock, source, options) {}
+    IssueServiceImpl service;
+    std::unique_ptr<::grpc::Server> server;
+  };
+
+  Clock* const clock_;
+  const int64_t stop_limit_ns_;
   std::unique_ptr<ConnectionListener> listener_;
-  std::unique_ptr<::grpc::Server> server_;
+  std::unique_ptr<Served> served_;
 };
 
 }  // namespace
@@ -266,7 +292,8 @@ StatusOr<std::unique_ptr<IssueServer>> IssueServer::Start(Clock* clock, IssueSou
   }
   if (options.max_events_per_message == 0 || options.bookmark_interval_ns <= 0 ||
       options.stall_limit_ns <= 0 || options.idle_timeout_ns <= 0 ||
-      options.handshake_timeout_ns <= 0 || options.max_watches_per_address == 0) {
+      options.handshake_timeout_ns <= 0 || options.stop_limit_ns <= 0 ||
+      options.max_watches_per_address == 0) {
     return InvalidArgument("a gRPC limit is not positive");
   }
   auto server = std::make_unique<GrpcIssueServer>(clock, source, options);

@@ -40,6 +40,8 @@ struct IssueServerOptions {
   CaptureSource* captures = nullptr;
   // A client that takes no message for so long is cut.
   int64_t stall_limit_ns = 30 * kNanosPerSecond;
+  // Longest wait of Stop for gRPC's own threads.
+  int64_t stop_limit_ns = 10 * kNanosPerSecond;
 };
 
 class IssueServer {
@@ -51,7 +53,9 @@ class IssueServer {
   virtual ~IssueServer() = default;  // stops
   virtual int port() const = 0;
   virtual void SetServing(bool serving) = 0;  // what health checks say; false until first set
-  // Ends watches with UNAVAILABLE, then the server. Idempotent.
+  // Ends watches with UNAVAILABLE, then the server. Returns after stop_limit_ns even if a call or a
+  // thread of gRPC has not ended: gRPC 1.51 sleeps until an absolute wall time, for the length of
+  // a jump when the clock is set back. A call that still runs then uses the source. Idempotent.
   virtual void Stop() = 0;
 };
 

@@ -48,6 +48,12 @@ class ScriptedSource final : public IssueSource {
     return IssuePage{{Event("a"), Event("b")}, "next", "resume"};
   }
   StatusOr<std::vector<IssueEventPtr>> GetIssue(std::string_view id) override {
+    if (id == "stuck") {
+      std::unique_lock<std::mutex> lock(mutex_);
+      ++stuck;
+      changed_.notify_all();
+      changed_.wait(lock, [&] { return released; });
+    }
     if (id != "a") return NotFound("no such issue");
     return std::vector<IssueEventPtr>{Event("a")};
   }
@@ -68,6 +74,15 @@ class ScriptedSource final : public IssueSource {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [&] { return closed >= count; });
   }
+  void AwaitStuck() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return stuck > 0; });
+  }
+  void Release() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    released = true;
+    changed_.notify_all();
+  }
   int Served() {
     const std::lock_guard<std::mutex> lock(mutex_);
     return served;
@@ -78,6 +93,8 @@ class ScriptedSource final : public IssueSource {
   Status list_error;
   size_t endless_bytes = 0;  // not 0: every batch is one event of this size, for ever
   int opened = 0, closed = 0, served = 0;
+  int stuck = 0;  // calls of GetIssue("stuck"), which return after Release
+  bool released = false;
 
  private:
   class Watch final : public IssueWatch {
@@ -341,6 +358,22 @@ TEST_F(IssueServerTest, StopEndsWatchesAndServer) {
   watcher.join();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
   server_->Stop();
+}
+
+TEST_F(IssueServerTest, CallDoesNotEnd_StopReturns) {
+  // The call outlives the server, and the test.
+  static auto* const source = new ScriptedSource;
+  IssueServerOptions options;
+  options.stop_limit_ns = 50 * kNanosPerMilli;
+  server_ = *IssueServer::Start(&clock_, source, options);
+  const auto client = Client();
+  Status status;
+  std::thread caller([&] { status = client->Get("stuck").status(); });
+  source->AwaitStuck();
+  server_->Stop();
+  source->Release();
+  caller.join();
+  EXPECT_FALSE(status.ok());
 }
 
 TEST_F(IssueServerTest, WantsItsToken) {
