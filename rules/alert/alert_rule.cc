@@ -5,7 +5,7 @@
 
 namespace pitwall::alert {
 
-StatusOr<std::shared_ptr<const AlertRule>> AlertRule::Make(const plan::Space& space,
+StatusOr<std::shared_ptr<const AlertRule>> AlertRule::Make(const plan::DomainPlan& domain,
                                                            const plan::Rule& rule, uint32_t limit) {
   auto out = std::make_shared<AlertRule>();
   out->name_ = rule.name;
@@ -17,11 +17,11 @@ StatusOr<std::shared_ptr<const AlertRule>> AlertRule::Make(const plan::Space& sp
   out->fold_ = rule.fold;
   out->least_is_worst_ = rule.least_is_worst;
   for (const uint32_t index : rule.parameters) {
-    if (index >= space.parameters.size()) {
+    if (index >= domain.parameters.size()) {
       return InvalidArgument(Cat(rule.file, ":", rule.line, ": rule ", rule.name, ": parameter ",
-                                 index, " of ", space.parameters.size()));
+                                 index, " of ", domain.parameters.size()));
     }
-    const plan::Parameter& parameter = space.parameters[index];
+    const plan::Parameter& parameter = domain.parameters[index];
     if (parameter.kind == plan::ParameterKind::kText) continue;  // templates know numbers
     out->parameters_.emplace_back(parameter.name, index);
   }

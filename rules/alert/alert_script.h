@@ -71,7 +71,7 @@ struct ScriptTick {
 class AlertScript {
  public:
   plan::Rule rule;
-  plan::Space space;
+  plan::DomainPlan domain;
   uint32_t limit = 0;
   AlertOptions options;
   std::vector<double> parameters;
@@ -98,7 +98,7 @@ class AlertScript {
   }
 
   AlertState Make() const {
-    auto made = AlertRule::Make(space, rule, limit);
+    auto made = AlertRule::Make(domain, rule, limit);
     EXPECT_TRUE(made.ok()) << made.status();
     return AlertState(*made, options);
   }

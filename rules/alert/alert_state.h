@@ -42,9 +42,9 @@ class AlertRule {
     Template text;
     std::string source;  // as written
   };
-  // `rule` is of `space` and of kind kAlert. `limit` as in plan::Group (0: none). InvalidArgument
+  // `rule` is of `domain` and of kind kAlert. `limit` as in plan::Group (0: none). InvalidArgument
   // names file, line and template.
-  static StatusOr<std::shared_ptr<const AlertRule>> Make(const plan::Space& space,
+  static StatusOr<std::shared_ptr<const AlertRule>> Make(const plan::DomainPlan& domain,
                                                          const plan::Rule& rule, uint32_t limit);
 
   const std::string& name() const { return name_; }
@@ -59,7 +59,7 @@ class AlertRule {
   // Labels in which the elements of one issue may differ; empty: each element is an issue.
   const std::vector<std::string>& fold() const { return fold_; }
   bool least_is_worst() const { return least_is_worst_; }
-  // (name, index into Space::parameters)
+  // (name, index into DomainPlan::parameters)
   const std::vector<std::pair<std::string, uint32_t>>& parameters() const { return parameters_; }
 
  private:
@@ -90,7 +90,7 @@ struct AlertInput {
   const eval::Vector* clear = nullptr;  // null: no hysteresis
   const eval::Vector* clear_subject =
       nullptr;                         // the left side in `clear`; null: `subject` stands for it
-  std::span<const double> parameters;  // one per Space::parameters
+  std::span<const double> parameters;  // one per DomainPlan::parameters
   // Answers the queries of templates at this tick; ids are those of nodes. Null: they fail.
   TemplateQueries* queries = nullptr;
 };

@@ -291,25 +291,25 @@ TEST(AlertState, DamagedStateIsRefused) {
 }
 
 TEST(AlertRule, BadTemplatesNameTheirPlace) {
-  plan::Space space;
-  space.parameters = {{"r", "threshold", 1}};
+  plan::DomainPlan domain;
+  domain.parameters = {{"r", "threshold", 1}};
   plan::Rule rule;
   rule.name = "p/g/A";
   rule.alert = "A";
   rule.file = "a.yaml";
   rule.line = 12;
   rule.annotations = {{"summary", "{{ $x }}"}};
-  EXPECT_EQ(ToStd(AlertRule::Make(space, rule, 0).status().message()),
+  EXPECT_EQ(ToStd(AlertRule::Make(domain, rule, 0).status().message()),
             "a.yaml:12: rule p/g/A: annotation \"summary\": __alert_A:1:4: undefined variable "
             "\"$x\"");
   rule.annotations.clear();
   rule.labels = {{"l", "{{ $params.threshold }}"}};
-  EXPECT_THAT(std::string(ToStd(AlertRule::Make(space, rule, 0).status().message())),
+  EXPECT_THAT(std::string(ToStd(AlertRule::Make(domain, rule, 0).status().message())),
               HasSubstr("label \"l\": the rule has no parameter \"threshold\""));
   rule.parameters = {0};
-  EXPECT_TRUE(AlertRule::Make(space, rule, 0).ok());
+  EXPECT_TRUE(AlertRule::Make(domain, rule, 0).ok());
   rule.parameters = {1};
-  EXPECT_FALSE(AlertRule::Make(space, rule, 0).ok());
+  EXPECT_FALSE(AlertRule::Make(domain, rule, 0).ok());
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ TEST(AlertUpdate, TheLastWordsAreOfTheTickThatSawItLast) {
       if (reload && seconds == 20) {  // no tick has seen it with the new text
         AlertScript other = s;
         other.rule.annotations = {{"summary", "now at {{ $value }}"}};
-        state.SetRule(*AlertRule::Make(other.space, other.rule, 0));
+        state.SetRule(*AlertRule::Make(other.domain, other.rule, 0));
       }
     }
     EXPECT_EQ(AlertScript::Show(out.back()), "resolved 1=7 since 0 fired 0 #2 cleared");
@@ -73,7 +73,7 @@ TEST(AlertUpdate, AnIssueThatEndsBetweenTicksKeepsItsText) {
   s.rule.annotations = {
       {"asks", R"({{ query "q" | first | value }} {{ $value }})", {plan::NodeId(0)}}};
   AlertScript reads;
-  reads.space.parameters = {{"pack/group/Hot", "low", 3}};
+  reads.domain.parameters = {{"pack/group/Hot", "low", 3}};
   reads.rule.parameters = {0};
   reads.rule.annotations = {{"reads", "{{ $value }} over {{ $params.low }}", {}}};
   const auto column = ColumnOfX({"1"}, "a");
@@ -130,7 +130,7 @@ TEST(AlertUpdate, PendingOnesReportNothing) {
 
 TEST(AlertUpdate, RootCauseAndParameters) {
   AlertScript s;
-  s.space.parameters = {{"rule", "limit", 10}};
+  s.domain.parameters = {{"rule", "limit", 10}};
   s.rule.parameters = {0};
   s.rule.annotations = {{"summary", "over {{ $params.limit }}"}};
   AlertState state = s.Make();
@@ -163,7 +163,7 @@ TEST(AlertUpdate, RootCauseAndParameters) {
   EXPECT_TRUE(step(130, 10).empty());
   // New annotations after a reload that kept the state.
   s.rule.annotations = {{"summary", "above {{ $params.limit }}"}};
-  state.SetRule(*AlertRule::Make(s.space, s.rule, 0));
+  state.SetRule(*AlertRule::Make(s.domain, s.rule, 0));
   out = step(140, 20);
   ASSERT_EQ(out.size(), 1u);
   EXPECT_EQ(out[0].Annotation("summary"), "above 20");

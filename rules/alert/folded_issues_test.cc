@@ -35,7 +35,7 @@ class FoldedIssuesTest : public testing::Test {
   }
 
   AlertState Make() {
-    auto made = AlertRule::Make(space_, rule_, 0);
+    auto made = AlertRule::Make(domain_, rule_, 0);
     EXPECT_TRUE(made.ok()) << made.status();
     return AlertState(*made, {.report_pending = false});
   }
@@ -88,7 +88,7 @@ class FoldedIssuesTest : public testing::Test {
     return out;
   }
 
-  plan::Space space_;
+  plan::DomainPlan domain_;
   plan::Rule rule_;
   eval::LabelColumnPtr column_;
   std::unique_ptr<AlertState> state_;

@@ -37,7 +37,7 @@ TEST(Allocation, NoneInTheSteadyState) {
       b.WindowHistogram("a", 0, 10, 5),
   };
   const auto program = b.Build();
-  FakeStore store(program->spaces[0]);
+  FakeStore store(program->domains[0]);
   for (int x = 0; x < 50; ++x) {
     for (const char* y : {"p", "q", "r"}) {
       const std::string xs = std::to_string(x);

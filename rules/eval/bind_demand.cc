@@ -157,9 +157,9 @@ Status Rename::Show(std::span<const double> values, std::span<const uint8_t> pre
   return OkStatus();
 }
 
-std::unique_ptr<Operator> MakeDemand(const plan::Node& node, const plan::Space& space) {
-  const Demand& demand = plan::DemandsOf(space, node.source).demands[node.demand];
-  if (demand.function == WindowFunction::kHistogram) return MakeWindowHistogram(node, space);
+std::unique_ptr<Operator> MakeDemand(const plan::Node& node, const plan::DomainPlan& domain) {
+  const Demand& demand = plan::DemandsOf(domain, node.source).demands[node.demand];
+  if (demand.function == WindowFunction::kHistogram) return MakeWindowHistogram(node, domain);
   return std::make_unique<DemandOp>(node, demand.selector,
                                     demand.function == WindowFunction::kSmoothing);
 }

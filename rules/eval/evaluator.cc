@@ -24,8 +24,8 @@ constexpr size_t kShownBytes = 60;  // of an expression in an error
 
 class Evaluator::Impl {
  public:
-  Impl(plan::ProgramPtr program, size_t space, EvaluatorOptions options)
-      : program_(std::move(program)), space_(program_->spaces.at(space)) {
+  Impl(plan::ProgramPtr program, size_t domain, EvaluatorOptions options)
+      : program_(std::move(program)), domain_(program_->domains.at(domain)) {
     context_.table = table_.get();
     context_.parameters = &parameters_;
     context_.selectors = &selectors_;
@@ -34,14 +34,14 @@ class Evaluator::Impl {
     context_.meter = options.meter;
     max_held_bytes_ = options.max_held_bytes;
     SetParameters({});
-    selectors_.resize(space_.subqueries.size() + 1);
+    selectors_.resize(domain_.subqueries.size() + 1);
     for (uint32_t source = 0; source < selectors_.size(); ++source) {
-      for (size_t i = 0; i < plan::DemandsOf(space_, source).selectors.size(); ++i)
+      for (size_t i = 0; i < plan::DemandsOf(domain_, source).selectors.size(); ++i)
         selectors_[source].push_back(std::make_unique<SelectorBinding>());
     }
-    states_.resize(space_.nodes.size());
-    for (size_t i = 0; i < space_.nodes.size(); ++i) {
-      const plan::Node& node = space_.nodes[i];
+    states_.resize(domain_.nodes.size());
+    for (size_t i = 0; i < domain_.nodes.size(); ++i) {
+      const plan::Node& node = domain_.nodes[i];
       State& state = states_[i];
       state.result.type = node.type;
       state.bound.assign(node.inputs.size(), 0);
@@ -53,9 +53,9 @@ class Evaluator::Impl {
 
   void SetParameters(std::vector<double> values) {
     parameters_ = std::move(values);
-    parameters_.resize(std::min(parameters_.size(), space_.parameters.size()));
-    for (size_t i = parameters_.size(); i < space_.parameters.size(); ++i) {
-      parameters_.push_back(space_.parameters[i].value);
+    parameters_.resize(std::min(parameters_.size(), domain_.parameters.size()));
+    for (size_t i = parameters_.size(); i < domain_.parameters.size(); ++i) {
+      parameters_.push_back(domain_.parameters[i].value);
     }
     Changed();
   }
@@ -114,7 +114,7 @@ class Evaluator::Impl {
 
   bool ComputesLabels(const plan::Node& node) const {
     if (node.kind == NodeKind::kDemand)
-      return plan::DemandsOf(space_, node.source).demands[node.demand].function ==
+      return plan::DemandsOf(domain_, node.source).demands[node.demand].function ==
              WindowFunction::kHistogram;
     if (!node.matching.include.empty()) return node.kind == NodeKind::kBinary;
     if (node.kind == NodeKind::kAggregate) return node.aggregate == plan::AggregateOp::kCountValues;
@@ -126,7 +126,7 @@ class Evaluator::Impl {
   }
 
   std::vector<uint32_t> NamingBelow(size_t index) const {
-    const plan::Node& node = space_.nodes[index];
+    const plan::Node& node = domain_.nodes[index];
     std::vector<uint32_t> out;
     for (const plan::NodeId input : node.inputs) {
       const std::vector<uint32_t>& more = states_[input.index()].naming;
@@ -144,7 +144,7 @@ class Evaluator::Impl {
     size_t bytes = 0;
     for (const uint32_t index : state.naming) bytes += states_[index].op->LabelBytes();
     if (bytes <= context_.labels.evaluation) return OkStatus();
-    const std::string_view text = space_.nodes[state.naming.back()].text;
+    const std::string_view text = domain_.nodes[state.naming.back()].text;
     return TooManyLabelBytes(text.substr(0, kShownBytes), context_.labels.evaluation);
   }
 
@@ -158,7 +158,7 @@ class Evaluator::Impl {
                                  "shorter expression"));
   }
 
-  ValueType TypeOf(plan::NodeId id) const { return space_.nodes[id.index()].type; }
+  ValueType TypeOf(plan::NodeId id) const { return domain_.nodes[id.index()].type; }
 
   std::unique_ptr<Operator> Make(const plan::Node& node) {
     const auto first_vector = [&]() -> size_t {
@@ -166,7 +166,7 @@ class Evaluator::Impl {
     };
     switch (node.kind) {
       case NodeKind::kDemand:
-        return MakeDemand(node, space_);
+        return MakeDemand(node, domain_);
       case NodeKind::kSetOp:
         return MakeSetOp(node, table_.get());
       case NodeKind::kAggregate:
@@ -231,7 +231,7 @@ class Evaluator::Impl {
   void Compute(size_t index) {
     State& state = states_[index];
     state.serial = serial_;
-    const plan::Node& node = space_.nodes[index];
+    const plan::Node& node = domain_.nodes[index];
     absl::InlinedVector<const Vector*, 4> inputs;
     for (const plan::NodeId id : node.inputs) {
       const State& input = states_[id.index()];
@@ -272,7 +272,7 @@ class Evaluator::Impl {
   }
 
   const plan::ProgramPtr program_;
-  const plan::Space& space_;
+  const plan::DomainPlan& domain_;
   const std::shared_ptr<LabelTable> table_ = std::make_shared<LabelTable>();
   std::vector<std::vector<std::unique_ptr<SelectorBinding>>> selectors_;  // by source
   std::vector<double> parameters_;
@@ -284,8 +284,8 @@ class Evaluator::Impl {
   uint64_t binds_ = 0;
 };
 
-Evaluator::Evaluator(plan::ProgramPtr program, size_t space, EvaluatorOptions options)
-    : impl_(std::make_unique<Impl>(std::move(program), space, options)) {}
+Evaluator::Evaluator(plan::ProgramPtr program, size_t domain, EvaluatorOptions options)
+    : impl_(std::make_unique<Impl>(std::move(program), domain, options)) {}
 Evaluator::~Evaluator() = default;
 
 void Evaluator::SetParameters(std::vector<double> values) {

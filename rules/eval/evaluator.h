@@ -1,4 +1,4 @@
-// Evaluates the nodes of one Space for one job, tick by tick.
+// Evaluates the nodes of one DomainPlan for one job, tick by tick.
 //
 // Binding and execution are apart: when the set of series changes, each node is bound again (labels
 // interned and sorted, vector matching and grouping turned into index arrays); at a tick only
@@ -39,20 +39,20 @@ struct EvaluatorOptions {
 
 class Evaluator {
  public:
-  // `program` must have a space of that index. Parameters begin with the values of the program.
-  Evaluator(plan::ProgramPtr program, size_t space, EvaluatorOptions options = {});
+  // `program` must have a domain of that index. Parameters begin with the values of the program.
+  Evaluator(plan::ProgramPtr program, size_t domain, EvaluatorOptions options = {});
   ~Evaluator();
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
 
-  // One per Space::parameters (missing ones keep the program's value). Results are forgotten.
+  // One per DomainPlan::parameters (missing ones keep the program's value). Results are forgotten.
   void SetParameters(std::vector<double> values);
   const std::vector<double>& parameters() const;
 
   // A new evaluation time. Results are forgotten, bindings are kept. `view` must outlive the
   // evaluations at this tick and must be about the same store each time; after a change of store
   // the generations must differ from those seen. `subqueries`: the same for the results of each
-  // Space::subqueries.
+  // DomainPlan::subqueries.
   void Begin(int64_t tick, ColumnView* view, std::span<ColumnView* const> subqueries = {});
 
   // Recorded series were written at this tick: results are stale. Evaluation is lazy, so only what

@@ -36,7 +36,7 @@ class EvalTest : public testing::Test {
   }
   StatusOr<std::vector<std::string>> Run(NodeId node, int64_t tick = 100 * kSecond) {
     program_ = b.Build();
-    store_ = std::make_unique<FakeStore>(program_->spaces[0]);
+    store_ = std::make_unique<FakeStore>(program_->domains[0]);
     for (const auto& [labels, value] : series_) store_->Set(labels, value);
     evaluator_ = std::make_unique<Evaluator>(program_, 0);
     evaluator_->Begin(tick, store_.get());
@@ -403,7 +403,7 @@ TEST_F(EvalTest, ErrorsPassThroughAndEndWithTheirCause) {
 TEST_F(EvalTest, LimitsAreErrorsOfTheRule) {
   const NodeId a = b.Metric("a");
   program_ = b.Build();
-  store_ = std::make_unique<FakeStore>(program_->spaces[0]);
+  store_ = std::make_unique<FakeStore>(program_->domains[0]);
   for (int i = 0; i < 20; ++i) store_->Set(M("a", std::to_string(i)), 1);
   EvaluatorOptions options;
   options.max_elements = 10;

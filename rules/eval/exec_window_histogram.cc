@@ -90,13 +90,14 @@ class WindowHistogramOp : public Operator {
 
 }  // namespace
 
-std::unique_ptr<Operator> MakeWindowHistogram(const plan::Node& node, const plan::Space& space) {
+std::unique_ptr<Operator> MakeWindowHistogram(const plan::Node& node,
+                                              const plan::DomainPlan& domain) {
   const auto number = [&](size_t input) {
-    const plan::Node& argument = space.nodes[node.inputs[input].index()];
+    const plan::Node& argument = domain.nodes[node.inputs[input].index()];
     PITWALL_CHECK(argument.kind == plan::NodeKind::kNumber);  // rules/check refuses others
     return argument.number;
   };
-  const Demand& demand = plan::DemandsOf(space, node.source).demands[node.demand];
+  const Demand& demand = plan::DemandsOf(domain, node.source).demands[node.demand];
   return std::make_unique<WindowHistogramOp>(
       node, demand.selector, LinearBounds(number(0), number(1), static_cast<size_t>(number(2))));
 }

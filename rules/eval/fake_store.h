@@ -17,10 +17,10 @@
 
 namespace pitwall::eval {
 
-// Builds one Space. Every demand is an instant demand on a metric of its own selector.
+// Builds one DomainPlan. Every demand is an instant demand on a metric of its own selector.
 class ProgramBuilder {
  public:
-  plan::Space space;
+  plan::DomainPlan domain;
 
   plan::NodeId Number(double v) {
     plan::Node n;
@@ -36,8 +36,8 @@ class ProgramBuilder {
   plan::NodeId Parameter(std::string name, double value) {
     plan::Node n;
     n.kind = plan::NodeKind::kParameter;
-    n.parameter = static_cast<uint32_t>(space.parameters.size());
-    space.parameters.push_back({"rule", std::move(name), value});
+    n.parameter = static_cast<uint32_t>(domain.parameters.size());
+    domain.parameters.push_back({"rule", std::move(name), value});
     return Add(n);
   }
   // metric "a|b" selects both names.
@@ -50,14 +50,14 @@ class ProgramBuilder {
     if (it == metrics.end()) {
       Selector selector;
       selector.matchers.push_back(*Matcher::Make(kMetricName, MatchOp::kRegex, metric));
-      space.demands.selectors.push_back(selector);
+      domain.demands.selectors.push_back(selector);
       metrics.push_back(metric);
       it = metrics.end() - 1;
     }
     Demand demand;
     demand.selector = static_cast<uint32_t>(it - metrics.begin());
-    n.demand = static_cast<uint32_t>(space.demands.demands.size());
-    space.demands.demands.push_back(demand);
+    n.demand = static_cast<uint32_t>(domain.demands.demands.size());
+    domain.demands.demands.push_back(demand);
     return Add(n);
   }
   plan::NodeId Negate(plan::NodeId in) {
@@ -120,12 +120,12 @@ class ProgramBuilder {
   }
   plan::NodeId PeerRatio(plan::NodeId in, std::vector<std::string> labels) {
     const plan::NodeId id = PeerScore(in, std::move(labels));
-    space.nodes[id.index()].function = static_cast<uint32_t>(plan::FunctionId::kPeerRatio);
+    domain.nodes[id.index()].function = static_cast<uint32_t>(plan::FunctionId::kPeerRatio);
     return id;
   }
   plan::NodeId PeerHistograms(plan::NodeId in, std::vector<std::string> labels) {
     const plan::NodeId id = PeerScore(in, std::move(labels));
-    space.nodes[id.index()].function = static_cast<uint32_t>(plan::FunctionId::kPeerHistograms);
+    domain.nodes[id.index()].function = static_cast<uint32_t>(plan::FunctionId::kPeerHistograms);
     return id;
   }
   // histogram_over_time; the store takes the one value of a series for its window.
@@ -133,16 +133,16 @@ class ProgramBuilder {
                                double count) {
     const std::vector<plan::NodeId> arguments = {Number(first), Number(width), Number(count)};
     const plan::NodeId id = Metric(metric, /*keep_name=*/false);
-    plan::Node node = space.nodes[id.index()];
-    space.nodes.pop_back();
-    space.demands.demands[node.demand].function = WindowFunction::kHistogram;
+    plan::Node node = domain.nodes[id.index()];
+    domain.nodes.pop_back();
+    domain.demands.demands[node.demand].function = WindowFunction::kHistogram;
     node.inputs = arguments;
     return Add(std::move(node));
   }
-  plan::ValueType Type(plan::NodeId id) const { return space.nodes[id.index()].type; }
+  plan::ValueType Type(plan::NodeId id) const { return domain.nodes[id.index()].type; }
   plan::ProgramPtr Build() const {
     auto program = std::make_shared<plan::Program>();
-    program->spaces.push_back(space);
+    program->domains.push_back(domain);
     return program;
   }
 
@@ -150,15 +150,15 @@ class ProgramBuilder {
 
  private:
   plan::NodeId Add(plan::Node n) {
-    space.nodes.push_back(std::move(n));
-    return plan::NodeId(static_cast<uint32_t>(space.nodes.size() - 1));
+    domain.nodes.push_back(std::move(n));
+    return plan::NodeId(static_cast<uint32_t>(domain.nodes.size() - 1));
   }
 };
 
 // Series with at most one value each. `generation` grows with every change of the set of series.
 class FakeStore : public ColumnView {
  public:
-  explicit FakeStore(const plan::Space& space) : space_(space) { Refresh(); }
+  explicit FakeStore(const plan::DomainPlan& domain) : domain_(domain) { Refresh(); }
 
   // No value: the series is held, but has no sample.
   void Set(const Labels& labels, std::optional<double> value) {
@@ -187,8 +187,8 @@ class FakeStore : public ColumnView {
   }
   using ColumnView::Read;
   Column Read(uint32_t demand, std::span<const double> arguments) override {
-    Selected& s = selected_[space_.demands.demands[demand].selector];
-    if (space_.demands.demands[demand].function == WindowFunction::kHistogram)
+    Selected& s = selected_[domain_.demands.demands[demand].selector];
+    if (domain_.demands.demands[demand].function == WindowFunction::kHistogram)
       return ReadHistogram(s, arguments);
     for (size_t i = 0; i < s.places.size(); ++i) {
       const auto& value = series_[s.places[i]].second;
@@ -218,10 +218,10 @@ class FakeStore : public ColumnView {
   }
   void Refresh() {
     ++generation_;
-    selected_.assign(space_.demands.selectors.size(), {});
+    selected_.assign(domain_.demands.selectors.size(), {});
     for (size_t k = 0; k < selected_.size(); ++k) {
       for (size_t i = 0; i < series_.size(); ++i) {
-        if (!space_.demands.selectors[k].Matches(*series_[i].first)) continue;
+        if (!domain_.demands.selectors[k].Matches(*series_[i].first)) continue;
         selected_[k].labels.push_back(series_[i].first.get());
         selected_[k].places.push_back(i);
       }
@@ -230,7 +230,7 @@ class FakeStore : public ColumnView {
     }
   }
 
-  const plan::Space& space_;
+  const plan::DomainPlan& domain_;
   std::vector<std::pair<std::unique_ptr<Labels>, std::optional<double>>> series_;
   std::vector<Selected> selected_;
   uint64_t generation_ = 0;

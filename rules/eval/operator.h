@@ -1,4 +1,4 @@
-// One operator per node of a Space: binds when the labels of its inputs change, then runs over
+// One operator per node of a DomainPlan: binds when the labels of its inputs change, then runs over
 // arrays at each tick.
 #pragma once
 
@@ -96,8 +96,9 @@ struct SelectorBinding {
 // The binding of a selector, as of the store's series now; an error beyond max_elements.
 StatusOr<SelectorBinding*> BindSelector(Context& context, uint32_t source, uint32_t selector);
 
-std::unique_ptr<Operator> MakeDemand(const plan::Node& node, const plan::Space& space);
-std::unique_ptr<Operator> MakeWindowHistogram(const plan::Node& node, const plan::Space& space);
+std::unique_ptr<Operator> MakeDemand(const plan::Node& node, const plan::DomainPlan& domain);
+std::unique_ptr<Operator> MakeWindowHistogram(const plan::Node& node,
+                                              const plan::DomainPlan& domain);
 std::unique_ptr<Operator> MakeScalar(const plan::Node& node);
 std::unique_ptr<Operator> MakeMatch(const plan::Node& node, LabelTable* table);
 std::unique_ptr<Operator> MakeSetOp(const plan::Node& node, LabelTable* table);

@@ -35,7 +35,7 @@ struct Given {
   }
   StatusOr<Values> Run(NodeId node) {
     const plan::ProgramPtr program = b.Build();
-    FakeStore store(program->spaces[0]);
+    FakeStore store(program->domains[0]);
     for (const auto& [labels, value] : series) store.Set(labels, value);
     Evaluator evaluator(program, 0);
     evaluator.Begin(0, &store);
@@ -316,7 +316,7 @@ void PeersEqualNaive(bool ratio) {
     const NodeId in = b.Metric("t");
     const NodeId node = ratio ? b.PeerRatio(in, by) : b.PeerScore(in, by);
     const auto program = b.Build();
-    FakeStore store(program->spaces[0]);
+    FakeStore store(program->domains[0]);
     Evaluator evaluator(program, 0);
     const bool ties = round % 3 == 0;
     for (int tick = 0; tick < 20; ++tick) {

@@ -49,7 +49,7 @@ StatusOr<Values> Peers(const std::vector<Histogram>& histograms,
   ProgramBuilder b;
   const NodeId node = b.PeerHistograms(b.Metric("h_bucket|i_bucket"), labels);
   const plan::ProgramPtr program = b.Build();
-  FakeStore store(program->spaces[0]);
+  FakeStore store(program->domains[0]);
   for (const Histogram& h : histograms) {
     for (const auto& [bound, count] : h.buckets) {
       store.Set(
@@ -208,7 +208,7 @@ TEST(WindowHistogram, BucketsAreElements) {
   ProgramBuilder b;
   const NodeId node = b.WindowHistogram("x", 0.1, 0.1, 3);
   const plan::ProgramPtr program = b.Build();
-  FakeStore store(program->spaces[0]);
+  FakeStore store(program->domains[0]);
   store.Set(Labels({{"__name__", "x"}, {"rank", "0"}}), 0.3);
   store.Set(Labels({{"__name__", "x"}, {"rank", "1"}, {"le", "7"}}), 0.15);
   store.Set(Labels({{"__name__", "x"}, {"rank", "2"}}), std::nullopt);
@@ -231,7 +231,7 @@ TEST(WindowHistogram, TheBindingStaysUntilTheSeriesChange) {
   ProgramBuilder b;
   const NodeId node = b.WindowHistogram("x", 0, 1, 20);
   const plan::ProgramPtr program = b.Build();
-  FakeStore store(program->spaces[0]);
+  FakeStore store(program->domains[0]);
   Evaluator evaluator(program, 0);
   std::set<uint64_t> bindings;
   const auto tick = [&](int64_t t) {
@@ -259,7 +259,7 @@ TEST(WindowHistogram, SeriesThatDifferByNameOrBoundOnly) {
   ProgramBuilder b;
   const NodeId node = b.WindowHistogram("x|y", 0, 1, 2);
   const plan::ProgramPtr program = b.Build();
-  FakeStore store(program->spaces[0]);
+  FakeStore store(program->domains[0]);
   Evaluator evaluator(program, 0);
   store.Set(Labels({{"__name__", "x"}, {"le", "5"}}), 1);
   store.Set(Labels({{"__name__", "y"}}), std::nullopt);
@@ -275,7 +275,7 @@ TEST(WindowHistogram, BucketsCountAgainstTheLimitOfElements) {
   ProgramBuilder b;
   const NodeId node = b.WindowHistogram("x", 0, 1, 9);
   const plan::ProgramPtr program = b.Build();
-  FakeStore store(program->spaces[0]);
+  FakeStore store(program->domains[0]);
   for (int rank = 0; rank < 10; ++rank)
     store.Set(Labels({{"__name__", "x"}, {"rank", std::to_string(rank)}}), 1);
   EvaluatorOptions options;

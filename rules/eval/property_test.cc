@@ -31,11 +31,11 @@ using Elements =
 // Everything here is written from the definitions in promql/engine.go, with no thought of speed.
 class Naive {
  public:
-  Naive(const plan::Space& space, const FakeStore& store, int64_t tick)
-      : space_(space), store_(store), tick_(tick) {}
+  Naive(const plan::DomainPlan& domain, const FakeStore& store, int64_t tick)
+      : domain_(domain), store_(store), tick_(tick) {}
 
   Elements Evaluate(NodeId id) {
-    const plan::Node& n = space_.nodes[id.index()];
+    const plan::Node& n = domain_.nodes[id.index()];
     std::vector<Elements> in;
     for (const NodeId i : n.inputs) in.push_back(Evaluate(i));
     switch (n.kind) {
@@ -76,7 +76,8 @@ class Naive {
     return type == ValueType::kScalar ? out : Sorted(out);
   }
   Elements Select(const plan::Node& n) const {
-    const Selector& selector = space_.demands.selectors[space_.demands.demands[n.demand].selector];
+    const Selector& selector =
+        domain_.demands.selectors[domain_.demands.demands[n.demand].selector];
     Elements out;
     for (const auto& [labels, value] : store_.series()) {
       if (value && selector.Matches(*labels)) {
@@ -184,8 +185,8 @@ class Naive {
     }
   }
   Elements Binary(const plan::Node& n, const Elements& l, const Elements& r) const {
-    const bool l_scalar = space_.nodes[n.inputs[0].index()].type == ValueType::kScalar;
-    const bool r_scalar = space_.nodes[n.inputs[1].index()].type == ValueType::kScalar;
+    const bool l_scalar = domain_.nodes[n.inputs[0].index()].type == ValueType::kScalar;
+    const bool r_scalar = domain_.nodes[n.inputs[1].index()].type == ValueType::kScalar;
     const bool compare = plan::IsComparison(n.binary);
     if (l_scalar && r_scalar) return {{Labels(), Apply(n.binary, l[0].second, r[0].second)}};
     Elements out;
@@ -238,7 +239,7 @@ class Naive {
     return Sorted(out);
   }
 
-  const plan::Space& space_;
+  const plan::DomainPlan& domain_;
   const FakeStore& store_;
   const int64_t tick_;
 };
@@ -353,8 +354,8 @@ TEST(Property, BoundEvaluationEqualsNaive) {
   for (int round = 0; round < 60; ++round) {
     RandomProgram random_program(random);
     const auto program = random_program.b.Build();
-    const plan::Space& space = program->spaces[0];
-    FakeStore store(space);
+    const plan::DomainPlan& domain = program->domains[0];
+    FakeStore store(domain);
     Evaluator evaluator(program, 0);
     for (int tick = 0; tick < 12; ++tick) {
       // Some ticks change values only, some the set of series.
@@ -383,14 +384,14 @@ TEST(Property, BoundEvaluationEqualsNaive) {
       if (random() % 5 == 0) store.Reverse();
       const int64_t at = static_cast<int64_t>(tick) * 1'500'000'000;
       evaluator.Begin(at, &store);
-      for (uint32_t i = 0; i < space.nodes.size(); ++i) {
+      for (uint32_t i = 0; i < domain.nodes.size(); ++i) {
         // Sparse asking, so that bindings lag behind.
         if (random() % 3 == 0) continue;
         const NodeId node(i);
         Elements want;
         bool want_failure = false;
         try {
-          want = Naive(space, store, at).Evaluate(node);
+          want = Naive(domain, store, at).Evaluate(node);
         } catch (const Failed&) {
           want_failure = true;
         }
@@ -414,8 +415,8 @@ TEST(Property, BoundEvaluationEqualsNaive) {
           ASSERT_EQ(have[k].first, want[k].first);
           ASSERT_TRUE(SameBits(have[k].second, want[k].second))
               << "round " << round << " tick " << tick << " node " << i << " "
-              << space.nodes[i].text << " kind " << static_cast<int>(space.nodes[i].kind) << "/"
-              << static_cast<int>(space.nodes[i].aggregate) << "\n " << Show(have) << "\n "
+              << domain.nodes[i].text << " kind " << static_cast<int>(domain.nodes[i].kind) << "/"
+              << static_cast<int>(domain.nodes[i].aggregate) << "\n " << Show(have) << "\n "
               << Show(want);
         }
         elements += have.size();

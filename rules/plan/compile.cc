@@ -87,14 +87,14 @@ StatusOr<ProgramPtr> CompileRules(std::span<const RuleSetFile> files, int64_t de
       diagnostics);
 }
 
-std::vector<double> ParametersFor(const Program& program, const Space& space,
+std::vector<double> ParametersFor(const Program& program, const DomainPlan& domain,
                                   std::string_view job_id, std::string_view job_name,
                                   const Labels& job_labels) {
   if (program.overrides != nullptr) {
-    return program.overrides->ParametersFor(space, job_id, job_name, job_labels);
+    return program.overrides->ParametersFor(domain, job_id, job_name, job_labels);
   }
   std::vector<double> values;
-  for (const Parameter& parameter : space.parameters) values.push_back(parameter.value);
+  for (const Parameter& parameter : domain.parameters) values.push_back(parameter.value);
   return values;
 }
 

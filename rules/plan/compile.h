@@ -54,9 +54,9 @@ StatusOr<ProgramPtr> CompileRules(std::span<const RuleSetFile> files,
                                   int64_t default_interval = kDefaultInterval,
                                   lang::Diagnostics* diagnostics = nullptr);
 
-// The parameters of one job in one space: the rule file's values with the program's overrides on
+// The parameters of one job in one domain: the rule file's values with the program's overrides on
 // top.
-std::vector<double> ParametersFor(const Program& program, const Space& space,
+std::vector<double> ParametersFor(const Program& program, const DomainPlan& domain,
                                   std::string_view job_id, std::string_view job_name,
                                   const Labels& job_labels);
 

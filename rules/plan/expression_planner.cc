@@ -150,7 +150,7 @@ bool OnlyOrders(std::string_view function) {
 }  // namespace
 
 std::string ExpressionPlanner::Operand(NodeId id) const {
-  const Node& node = space_->node(id);
+  const Node& node = domain_->node(id);
   const bool compound = node.kind == NodeKind::kBinary || node.kind == NodeKind::kSetOp ||
                         node.kind == NodeKind::kNegate;
   return compound ? Cat("(", node.text, ")") : node.text;
@@ -162,16 +162,16 @@ NodeId ExpressionPlanner::Number(double value) {
   node.type = ValueType::kScalar;
   node.number = value;
   node.text = FormatDouble(value);
-  return space_->AddNode(std::move(node));
+  return domain_->AddNode(std::move(node));
 }
 
 NodeId ExpressionPlanner::PlanBinary(const lang::BinaryExpr& binary) {
   Node node;
   node.inputs = {Plan(*binary.left), Plan(*binary.right)};
-  const bool scalars = space_->node(node.inputs[0]).type == ValueType::kScalar &&
-                       space_->node(node.inputs[1]).type == ValueType::kScalar;
-  const bool vectors = space_->node(node.inputs[0]).type == ValueType::kVector &&
-                       space_->node(node.inputs[1]).type == ValueType::kVector;
+  const bool scalars = domain_->node(node.inputs[0]).type == ValueType::kScalar &&
+                       domain_->node(node.inputs[1]).type == ValueType::kScalar;
+  const bool vectors = domain_->node(node.inputs[0]).type == ValueType::kVector &&
+                       domain_->node(node.inputs[1]).type == ValueType::kVector;
   node.type = scalars ? ValueType::kScalar : ValueType::kVector;
   if (vectors) node.matching = ToPlan(binary.matching);
   if (lang::IsSetOp(binary.op)) {
@@ -187,7 +187,7 @@ NodeId ExpressionPlanner::PlanBinary(const lang::BinaryExpr& binary) {
   node.text =
       Cat(Operand(node.inputs[0]), " ", lang::OpText(binary.op), binary.return_bool ? " bool" : "",
           MatchingText(node.matching), " ", Operand(node.inputs[1]));
-  return space_->AddNode(std::move(node));
+  return domain_->AddNode(std::move(node));
 }
 
 NodeId ExpressionPlanner::PlanAggregate(const lang::AggregateExpr& aggregate) {
@@ -213,7 +213,7 @@ NodeId ExpressionPlanner::PlanAggregate(const lang::AggregateExpr& aggregate) {
     CatTo(node.text, node.without ? " without " : " by ", LabelList(node.grouping), " ");
   }
   CatTo(node.text, "(", arguments, ")");
-  return space_->AddNode(std::move(node));
+  return domain_->AddNode(std::move(node));
 }
 
 NodeId ExpressionPlanner::PlanCall(const lang::CallExpr& call) {
@@ -233,7 +233,7 @@ NodeId ExpressionPlanner::PlanCall(const lang::CallExpr& call) {
     std::string matrix;
     Node node = WindowOver(*call.arguments[0], WindowFunction::kPresent, "", &matrix);
     node.text = std::move(matrix);
-    return PlanAbsent(space_->AddNode(std::move(node)), *call.arguments[0], call.function);
+    return PlanAbsent(domain_->AddNode(std::move(node)), *call.arguments[0], call.function);
   }
   if (call.function == "absent") {
     return PlanAbsent(Plan(*call.arguments[0]), *call.arguments[0], call.function);
@@ -256,7 +256,7 @@ NodeId ExpressionPlanner::PlanCall(const lang::CallExpr& call) {
   }
   if (call.arguments.empty()) node.inputs.push_back(TimeVector());  // hour(), year(), …
   node.text = Cat(call.function, "(", Join(texts, ", "), ")");
-  return space_->AddNode(std::move(node));
+  return domain_->AddNode(std::move(node));
 }
 
 NodeId ExpressionPlanner::PlanAbsent(NodeId input, const Expr& argument, std::string_view name) {
@@ -267,7 +267,7 @@ NodeId ExpressionPlanner::PlanAbsent(NodeId input, const Expr& argument, std::st
   node.inputs = {input};
   node.matching.include = AbsentLabels(argument);
   node.text = Cat(name, "(", Text(input), ")");
-  return space_->AddNode(std::move(node));
+  return domain_->AddNode(std::move(node));
 }
 
 NodeId ExpressionPlanner::Time() {
@@ -275,7 +275,7 @@ NodeId ExpressionPlanner::Time() {
   node.kind = NodeKind::kTime;
   node.type = ValueType::kScalar;
   node.text = "time()";
-  return space_->AddNode(std::move(node));
+  return domain_->AddNode(std::move(node));
 }
 
 NodeId ExpressionPlanner::TimeVector() { return AsVector(Time()); }
@@ -297,7 +297,7 @@ NodeId ExpressionPlanner::Plan(const Expr& expr) {
       node.type = ValueType::kScalar;
       node.parameter = first_parameter_ + static_cast<uint32_t>(found - parameters.begin());
       node.text = Cat("$", name);
-      return space_->AddNode(std::move(node));
+      return domain_->AddNode(std::move(node));
     }
     case ExprKind::kSelector:
       return PlanSelector(*expr.As<SelectorExpr>(), WindowFunction::kLast, /*keep_name=*/true);
@@ -307,9 +307,9 @@ NodeId ExpressionPlanner::Plan(const Expr& expr) {
       Node node;
       node.kind = NodeKind::kNegate;
       node.inputs = {Plan(*unary->expr)};
-      node.type = space_->node(node.inputs[0]).type;
+      node.type = domain_->node(node.inputs[0]).type;
       node.text = Cat("-", Operand(node.inputs[0]));
-      return space_->AddNode(std::move(node));
+      return domain_->AddNode(std::move(node));
     }
     case ExprKind::kBinary:
       return PlanBinary(*expr.As<lang::BinaryExpr>());
@@ -333,12 +333,12 @@ NodeId ExpressionPlanner::AsVector(NodeId scalar) {
   node.function = static_cast<uint32_t>(FunctionId::kVector);
   node.inputs = {scalar};
   node.text = Cat("vector(", Text(scalar), ")");
-  return space_->AddNode(std::move(node));
+  return domain_->AddNode(std::move(node));
 }
 
 NodeId ExpressionPlanner::PlanResult(const Expr& expr) {
   const NodeId id = Plan(expr);
-  return space_->node(id).type == ValueType::kVector ? id : AsVector(id);
+  return domain_->node(id).type == ValueType::kVector ? id : AsVector(id);
 }
 
 Comparison ExpressionPlanner::PlanComparison(const Expr& root) {
@@ -355,14 +355,14 @@ Comparison ExpressionPlanner::PlanComparison(const Expr& root) {
   NodeId left = Plan(*binary->left);
   NodeId right = Plan(*binary->right);
   // 5 < x reads as x > 5.
-  const bool swapped = space_->node(left).type == ValueType::kScalar;
+  const bool swapped = domain_->node(left).type == ValueType::kScalar;
   if (swapped) std::swap(left, right);
-  if (space_->node(left).type != ValueType::kVector) return out;
+  if (domain_->node(left).type != ValueType::kVector) return out;
   out.subject = left;
   const bool less = binary->op == lang::BinaryOp::kLt || binary->op == lang::BinaryOp::kLe;
   const bool greater = binary->op == lang::BinaryOp::kGt || binary->op == lang::BinaryOp::kGe;
   out.least_is_worst = swapped ? greater : less;
-  if (space_->node(right).type == ValueType::kScalar) out.threshold = right;
+  if (domain_->node(right).type == ValueType::kScalar) out.threshold = right;
   return out;
 }
 

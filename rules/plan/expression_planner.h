@@ -1,4 +1,4 @@
-// A checked expression -> nodes and demands of its space. Private to this module.
+// A checked expression -> nodes and demands of its domain. Private to this module.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 #include "rules/check/rule_set.h"
 #include "rules/lang/ast.h"
-#include "rules/plan/space_builder.h"
+#include "rules/plan/domain_builder.h"
 #include "services/model/function_table.h"
 
 namespace pitwall::plan {
@@ -22,14 +22,14 @@ struct Comparison {
 // Plans the expressions of one rule. Everything is borrowed.
 class ExpressionPlanner {
  public:
-  // `first_parameter`: index in the space of the rule's first parameter; the others follow in the
+  // `first_parameter`: index in the domain of the rule's first parameter; the others follow in the
   // rule's order.
   ExpressionPlanner(const check::CheckedGroup& group, const check::CheckedRule& rule,
-                    uint32_t first_parameter, SpaceBuilder* space)
+                    uint32_t first_parameter, DomainBuilder* domain)
       : group_(group),
         rule_(rule),
         first_parameter_(first_parameter),
-        space_(space),
+        domain_(domain),
         interval_(group.interval),
         align_job_(group.text->align_job) {}
 
@@ -61,13 +61,13 @@ class ExpressionPlanner {
   void AddEvidence(const lang::Expr& expr, std::vector<NodeId>* evidence);
   Demand MakeDemand(WindowFunction function, const lang::Modifiers& modifiers) const;
   Demand MakeDemand(const lang::SelectorExpr& selector, WindowFunction function) const;
-  const std::string& Text(NodeId id) const { return space_->node(id).text; }
+  const std::string& Text(NodeId id) const { return domain_->node(id).text; }
   std::string Operand(NodeId id) const;
 
   const check::CheckedGroup& group_;
   const check::CheckedRule& rule_;
   uint32_t first_parameter_;
-  SpaceBuilder* space_;
+  DomainBuilder* domain_;
   // When what is planned now is evaluated: at the group's ticks, or at a subquery's steps.
   int64_t interval_;
   bool align_job_;

@@ -84,10 +84,10 @@ NodeId ExpressionPlanner::PlanSelector(const SelectorExpr& selector, WindowFunct
   node.kind = NodeKind::kDemand;
   node.type = ValueType::kVector;
   node.keep_name = keep_name;
-  node.demand = space_->AddDemand(MakeSelector(selector), MakeDemand(selector, function));
+  node.demand = domain_->AddDemand(MakeSelector(selector), MakeDemand(selector, function));
   node.text = SelectorText(selector);
   if (function == WindowFunction::kTimestamp) node.text = Cat("timestamp(", node.text, ")");
-  return space_->AddNode(std::move(node));
+  return domain_->AddNode(std::move(node));
 }
 
 Node ExpressionPlanner::WindowOver(const Expr& matrix, WindowFunction function,
@@ -99,7 +99,7 @@ Node ExpressionPlanner::WindowOver(const Expr& matrix, WindowFunction function,
   if (const auto* selector = expr.As<SelectorExpr>()) {
     Demand demand = MakeDemand(*selector, function);
     demand.arguments = std::move(arguments);
-    node.demand = space_->AddDemand(MakeSelector(*selector), std::move(demand));
+    node.demand = domain_->AddDemand(MakeSelector(*selector), std::move(demand));
     if (text != nullptr) *text = SelectorText(*selector);
     return node;
   }
@@ -116,13 +116,13 @@ Node ExpressionPlanner::WindowOver(const Expr& matrix, WindowFunction function,
   demand.range = subquery->range.nanos;
   if (function == WindowFunction::kShare) demand.lookback = step;  // until the next result
   demand.arguments = std::move(arguments);
-  const uint32_t index = space_->AddSubquery(inner, step);
+  const uint32_t index = domain_->AddSubquery(inner, step);
   node.source = index + 1;
   if (text != nullptr) {
     *text = Cat(Operand(inner), "[", FormatDuration(demand.range), ":", FormatDuration(step), "]");
     if (demand.offset > 0) CatTo(*text, " offset ", FormatDuration(demand.offset));
   }
-  node.demand = space_->AddWindow(index, std::move(demand));
+  node.demand = domain_->AddWindow(index, std::move(demand));
   return node;
 }
 
@@ -146,7 +146,7 @@ NodeId ExpressionPlanner::PlanWindow(const lang::CallExpr& call, const FunctionR
   node.keep_name = function.keeps_name;
   node.inputs = std::move(inputs);
   node.text = Cat(call.function, "(", Join(texts, ", "), ")");
-  return space_->AddNode(std::move(node));
+  return domain_->AddNode(std::move(node));
 }
 
 // slope * t + what the line says of the tick.
@@ -155,7 +155,7 @@ NodeId ExpressionPlanner::PlanPrediction(const lang::CallExpr& call) {
   const auto line = [&](WindowFunction function, std::string_view name) {
     Node node = WindowOver(*call.arguments[0], function, "", &matrix);
     node.text = Cat(name, "(", matrix, ")");
-    return space_->AddNode(std::move(node));
+    return domain_->AddNode(std::move(node));
   };
   const NodeId ahead = Plan(*call.arguments[1]);
   Node rise;
@@ -167,9 +167,9 @@ NodeId ExpressionPlanner::PlanPrediction(const lang::CallExpr& call) {
   Node sum;
   sum.kind = NodeKind::kBinary;
   sum.type = ValueType::kVector;
-  sum.inputs = {space_->AddNode(std::move(rise)), line(WindowFunction::kIntercept, "intercept")};
+  sum.inputs = {domain_->AddNode(std::move(rise)), line(WindowFunction::kIntercept, "intercept")};
   sum.text = Cat("predict_linear(", matrix, ", ", Text(ahead), ")");
-  return space_->AddNode(std::move(sum));
+  return domain_->AddNode(std::move(sum));
 }
 
 // (value - median) / scale: the newest value against median and MAD of the window.
@@ -187,7 +187,7 @@ NodeId ExpressionPlanner::PlanBaselineScore(const lang::CallExpr& call) {
       node = WindowOver(window, function, "", &matrix);
       node.text = Cat(name, "(", matrix, ")");
     }
-    return space_->AddNode(std::move(node));
+    return domain_->AddNode(std::move(node));
   };
   Node score;
   score.kind = NodeKind::kFunction;
@@ -207,13 +207,13 @@ NodeId ExpressionPlanner::PlanBaselineScore(const lang::CallExpr& call) {
   score.inputs.push_back(over(WindowFunction::kQuantile, "quantile_over_time"));
   score.inputs.push_back(over(WindowFunction::kMad, "mad_over_time"));
   score.text = Cat("baseline_zscore(", matrix, value, ")");
-  return space_->AddNode(std::move(score));
+  return domain_->AddNode(std::move(score));
 }
 
 uint32_t ExpressionPlanner::PlanNeed(std::string_view metric) {
   SelectorExpr selector;
   selector.name = metric;
-  return space_->AddDemand(MakeSelector(selector), MakeDemand(selector, WindowFunction::kLast));
+  return domain_->AddDemand(MakeSelector(selector), MakeDemand(selector, WindowFunction::kLast));
 }
 
 }  // namespace pitwall::plan

@@ -55,7 +55,7 @@ double LabelGrowth::BytesOf(NodeId id) { return Of(id).computed; }
 const LabelGrowth::Sizes& LabelGrowth::Of(NodeId id) {
   Sizes& known = known_[id.index()];
   if (!known.known) {
-    Sizes computed = Compute(space_.nodes[id.index()]);
+    Sizes computed = Compute(domain_.nodes[id.index()]);
     computed.known = true;
     known = std::move(computed);
   }
@@ -64,7 +64,7 @@ const LabelGrowth::Sizes& LabelGrowth::Of(NodeId id) {
 
 LabelGrowth::Sizes LabelGrowth::OfSource(uint32_t source) {
   Sizes out;
-  if (source > 0) out.values = Of(space_.subqueries[source - 1].expr).values;
+  if (source > 0) out.values = Of(domain_.subqueries[source - 1].expr).values;
   return out;
 }
 

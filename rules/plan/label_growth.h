@@ -9,14 +9,14 @@
 
 namespace pitwall::plan {
 
-// Upper bound, in bytes, of the labels that the nodes of one Space compute for one element, with
-// selected labels of a typical length. A replacement text that names a group n times can repeat
-// the whole source label n times, so nested calls multiply. Estimates are finite.
+// Upper bound, in bytes, of the labels that the nodes of one DomainPlan compute for one element,
+// with selected labels of a typical length. A replacement text that names a group n times can
+// repeat the whole source label n times, so nested calls multiply. Estimates are finite.
 //
 // Not thread-safe.
 class LabelGrowth {
  public:
-  explicit LabelGrowth(const Space& space) : space_(space), known_(space.nodes.size()) {}
+  explicit LabelGrowth(const DomainPlan& domain) : domain_(domain), known_(domain.nodes.size()) {}
 
   // Bytes that the node itself computes for each element of its result: 0 unless it sets labels.
   double BytesOf(NodeId id);
@@ -34,7 +34,7 @@ class LabelGrowth {
   Sizes OfSource(uint32_t source);
   void Set(const std::string& label, double bytes, Sizes* sizes) const;
 
-  const Space& space_;
+  const DomainPlan& domain_;
   std::vector<Sizes> known_;
 };
 

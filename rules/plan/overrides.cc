@@ -19,11 +19,11 @@ struct KnownParameters {
   std::vector<std::pair<std::string_view, std::string_view>> all;  // rule, parameter; sorted
 
   explicit KnownParameters(const Program& program) {
-    for (const Space& space : program.spaces) {
-      for (const Group& group : space.groups) {
+    for (const DomainPlan& domain : program.domains) {
+      for (const Group& group : domain.groups) {
         for (const Rule& rule : group.rules) rules.push_back(rule.name);
       }
-      for (const Parameter& parameter : space.parameters)
+      for (const Parameter& parameter : domain.parameters)
         all.emplace_back(parameter.rule, parameter.name);
     }
     std::sort(rules.begin(), rules.end());
@@ -143,17 +143,17 @@ std::shared_ptr<const Overrides> Overrides::Parse(std::string_view file_name, st
   return overrides;
 }
 
-std::vector<double> Overrides::ParametersFor(const Space& space, std::string_view job_id,
+std::vector<double> Overrides::ParametersFor(const DomainPlan& domain, std::string_view job_id,
                                              std::string_view job_name, const Labels& job_labels,
                                              std::vector<ParameterSource>* sources) const {
   std::vector<double> values;
-  values.reserve(space.parameters.size());
-  for (const Parameter& parameter : space.parameters) values.push_back(parameter.value);
+  values.reserve(domain.parameters.size());
+  for (const Parameter& parameter : domain.parameters) values.push_back(parameter.value);
   if (sources != nullptr) sources->assign(values.size(), ParameterSource::kRule);
   const auto take = [&](const std::vector<Value>& from, ParameterSource source) {
     for (const Value& value : from) {
-      for (size_t i = 0; i < space.parameters.size(); ++i) {
-        if (space.parameters[i].rule != value.rule || space.parameters[i].name != value.parameter)
+      for (size_t i = 0; i < domain.parameters.size(); ++i) {
+        if (domain.parameters[i].rule != value.rule || domain.parameters[i].name != value.parameter)
           continue;
         values[i] = value.value;
         if (sources != nullptr) (*sources)[i] = source;

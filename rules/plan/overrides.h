@@ -53,9 +53,9 @@ class Overrides {
                                                 lang::Diagnostics* diagnostics,
                                                 std::span<const JobParameter> set = {});
 
-  // One value per Space::parameters: the file's, or what the blocks that match this job say, or
-  // what people set of it. `sources` (may be null) gets as many.
-  std::vector<double> ParametersFor(const Space& space, std::string_view job_id,
+  // One value per DomainPlan::parameters: the file's, or what the blocks that match this job say,
+  // or what people set of it. `sources` (may be null) gets as many.
+  std::vector<double> ParametersFor(const DomainPlan& domain, std::string_view job_id,
                                     std::string_view job_name, const Labels& job_labels,
                                     std::vector<ParameterSource>* sources = nullptr) const;
   // The texts of matchers and lengths of windows that the job has of its own: its variant of the

@@ -39,17 +39,17 @@ TEST(Overrides, ParametersPerJob) {
 )");
   ASSERT_TRUE(compiled.ok()) << compiled.status();
   const Program& program = **compiled;
-  const Space& space = program.spaces[0];
-  ASSERT_EQ(space.parameters.size(), 3U);
-  EXPECT_EQ(space.parameters[1].name, "high");
+  const DomainPlan& domain = program.domains[0];
+  ASSERT_EQ(domain.parameters.size(), 3U);
+  EXPECT_EQ(domain.parameters[1].name, "high");
   // The same name in two rules is two parameters.
-  EXPECT_EQ(space.groups[0].rules[1].parameters, std::vector<uint32_t>{2});
+  EXPECT_EQ(domain.groups[0].rules[1].parameters, std::vector<uint32_t>{2});
   const Labels vision{{"team", "vision"}, {"tier", "prod1"}};
-  EXPECT_THAT(ParametersFor(program, space, "uid-1", "bert", {}), ElementsAre(1, 2, 3));
-  EXPECT_THAT(ParametersFor(program, space, "uid-1", "llama-7b", {}), ElementsAre(10, 2, 30));
-  EXPECT_THAT(ParametersFor(program, space, "llama-7b", "", {}), ElementsAre(10, 2, 30));
-  EXPECT_THAT(ParametersFor(program, space, "x", "llama-7b", vision), ElementsAre(100, 200, 30));
-  EXPECT_THAT(ParametersFor(program, space, "x", "y", Labels{{"team", "vision"}}),
+  EXPECT_THAT(ParametersFor(program, domain, "uid-1", "bert", {}), ElementsAre(1, 2, 3));
+  EXPECT_THAT(ParametersFor(program, domain, "uid-1", "llama-7b", {}), ElementsAre(10, 2, 30));
+  EXPECT_THAT(ParametersFor(program, domain, "llama-7b", "", {}), ElementsAre(10, 2, 30));
+  EXPECT_THAT(ParametersFor(program, domain, "x", "llama-7b", vision), ElementsAre(100, 200, 30));
+  EXPECT_THAT(ParametersFor(program, domain, "x", "y", Labels{{"team", "vision"}}),
               ElementsAre(1, 2, 3));
   EXPECT_NE(program.hash, (*CompileWith(""))->hash);
 }
@@ -69,16 +69,16 @@ TEST(Overrides, WhatIsSetOfAJobWins) {
   const StatusOr<ProgramPtr> compiled = CompileRuleSet(rules);
   ASSERT_TRUE(compiled.ok()) << compiled.status();
   const Program& program = **compiled;
-  const Space& space = program.spaces[0];
-  EXPECT_THAT(ParametersFor(program, space, "uid-1", "", {}), ElementsAre(11, 20, 0.3));
-  EXPECT_THAT(ParametersFor(program, space, "uid-2", "", {}), ElementsAre(10, 20, 3));
+  const DomainPlan& domain = program.domains[0];
+  EXPECT_THAT(ParametersFor(program, domain, "uid-1", "", {}), ElementsAre(11, 20, 0.3));
+  EXPECT_THAT(ParametersFor(program, domain, "uid-2", "", {}), ElementsAre(10, 20, 3));
   // An id is no glob, and no name.
-  EXPECT_THAT(ParametersFor(program, space, "x", "uid-1", {}), ElementsAre(10, 20, 3));
+  EXPECT_THAT(ParametersFor(program, domain, "x", "uid-1", {}), ElementsAre(10, 20, 3));
   std::vector<ParameterSource> sources;
-  (void)program.overrides->ParametersFor(space, "uid-1", "", {}, &sources);
+  (void)program.overrides->ParametersFor(domain, "uid-1", "", {}, &sources);
   EXPECT_THAT(sources, ElementsAre(ParameterSource::kSet, ParameterSource::kOverrides,
                                    ParameterSource::kSet));
-  (void)program.overrides->ParametersFor(space, "x", "", {}, &sources);
+  (void)program.overrides->ParametersFor(domain, "x", "", {}, &sources);
   EXPECT_THAT(sources,
               ElementsAre(ParameterSource::kRule, ParameterSource::kRule, ParameterSource::kRule));
   EXPECT_EQ(program.hash, RuleSetHash(rules));
@@ -128,9 +128,9 @@ TEST(Overrides, AnAlertLendsItsNameToTheRulesThatItReads) {
   const StatusOr<ProgramPtr> compiled =
       CompileVariants("jobs: [{match: {job: a}, rules: {p/g/A: {factor: 3, limit: 9}}}]");
   ASSERT_TRUE(compiled.ok()) << compiled.status();
-  const Space& space = (*compiled)->spaces[0];
+  const DomainPlan& domain = (*compiled)->domains[0];
   // window, factor, gpus of busy; factor of far; limit of A.
-  EXPECT_THAT(ParametersFor(**compiled, space, "a", "", {}), ElementsAre(500, 3, 0, 4, 9));
+  EXPECT_THAT(ParametersFor(**compiled, domain, "a", "", {}), ElementsAre(500, 3, 0, 4, 9));
   const StatusOr<ProgramPtr> wrong =
       CompileVariants("jobs: [{match: {job: a}, rules: {p/g/far: {window: 3}}}]");
   EXPECT_EQ(ToStd(wrong.status().message()),
@@ -158,8 +158,8 @@ TEST(Overrides, TextsAndWindowsMakeVariants) {
       CompileRuleSet({.files = {{"p.yaml", std::string(kVariantRules)}}}, nullptr,
                      {.bindings = overrides.BindingsFor("ab", "", {})});
   ASSERT_TRUE(variant.ok()) << variant.status();
-  const Space& space = (*variant)->spaces[0];
-  const std::string& text = space.nodes[space.groups[0].rules[0].expr.index()].text;
+  const DomainPlan& domain = (*variant)->domains[0];
+  const std::string& text = domain.nodes[domain.groups[0].rules[0].expr.index()].text;
   EXPECT_THAT(text, ::testing::HasSubstr("gpu=~\"0|1\""));
   EXPECT_THAT(text, ::testing::HasSubstr("[30 samples]"));
 }

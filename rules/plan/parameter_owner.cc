@@ -24,8 +24,8 @@ bool Names(std::string_view text, std::string_view metric) {
   return false;
 }
 
-std::string_view TextOf(const Space& space, const Rule& rule) {
-  return rule.expr == kNoNode ? std::string_view() : space.nodes[rule.expr.index()].text;
+std::string_view TextOf(const DomainPlan& domain, const Rule& rule) {
+  return rule.expr == kNoNode ? std::string_view() : domain.nodes[rule.expr.index()].text;
 }
 
 }  // namespace
@@ -33,28 +33,28 @@ std::string_view TextOf(const Space& space, const Rule& rule) {
 std::vector<const Parameter*> ParametersMeant(const Program& program, std::string_view rule,
                                               std::string_view parameter) {
   std::vector<const Parameter*> meant;
-  const auto take = [&](const Space& space, const Rule& of) {
+  const auto take = [&](const DomainPlan& domain, const Rule& of) {
     for (const uint32_t index : of.parameters) {
-      if (space.parameters[index].name == parameter) meant.push_back(&space.parameters[index]);
+      if (domain.parameters[index].name == parameter) meant.push_back(&domain.parameters[index]);
     }
   };
-  for (const Space& space : program.spaces) {
+  for (const DomainPlan& domain : program.domains) {
     std::vector<const Rule*> reached, recording;
-    for (const Group& group : space.groups) {
+    for (const Group& group : domain.groups) {
       for (const Rule& one : group.rules) {
         if (one.name == rule) reached.push_back(&one);
         if (one.kind == RuleKind::kRecord) recording.push_back(&one);
       }
     }
     if (reached.empty()) continue;
-    take(space, *reached.front());
+    take(domain, *reached.front());
     if (reached.front()->kind == RuleKind::kRecord) return meant;
     for (size_t i = 0; i < reached.size(); ++i) {
       for (const Rule* record : recording) {
         if (std::find(reached.begin(), reached.end(), record) != reached.end()) continue;
-        if (!Names(TextOf(space, *reached[i]), record->alert)) continue;
+        if (!Names(TextOf(domain, *reached[i]), record->alert)) continue;
         reached.push_back(record);
-        take(space, *record);
+        take(domain, *record);
       }
     }
     return meant;
@@ -65,11 +65,11 @@ std::vector<const Parameter*> ParametersMeant(const Program& program, std::strin
 StatusOr<std::vector<const Parameter*>> NumbersMeant(const Program& program, std::string_view rule,
                                                      std::string_view parameter) {
   std::vector<std::string_view> rules, names;
-  for (const Space& space : program.spaces) {
-    for (const Group& group : space.groups) {
+  for (const DomainPlan& domain : program.domains) {
+    for (const Group& group : domain.groups) {
       for (const Rule& one : group.rules) rules.push_back(one.name);
     }
-    for (const Parameter& one : space.parameters) {
+    for (const Parameter& one : domain.parameters) {
       if (one.rule == rule) names.push_back(one.name);
     }
   }
@@ -98,8 +98,8 @@ StatusOr<std::vector<const Parameter*>> NumbersMeant(const Program& program, std
 
 std::vector<std::string> RulesWithParameter(const Program& program, std::string_view parameter) {
   std::vector<std::string> rules;
-  for (const Space& space : program.spaces) {
-    for (const Parameter& one : space.parameters) {
+  for (const DomainPlan& domain : program.domains) {
+    for (const Parameter& one : domain.parameters) {
       if (one.name == parameter && rules.size() < 3) rules.push_back(one.rule);
     }
   }

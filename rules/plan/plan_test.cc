@@ -28,10 +28,10 @@ ProgramPtr CompileExpr(std::string_view expr) {
 }
 
 const Rule& FirstRule(const Program& program) {
-  return program.spaces.at(0).groups.at(0).rules.at(0);
+  return program.domains.at(0).groups.at(0).rules.at(0);
 }
 const Node& At(const Program& program, NodeId id) {
-  return program.spaces.at(0).nodes.at(id.index());
+  return program.domains.at(0).nodes.at(id.index());
 }
 const Node& Root(const Program& program) { return At(program, FirstRule(program).expr); }
 
@@ -44,9 +44,9 @@ std::vector<std::string> Texts(const Program& program, const std::vector<NodeId>
 TEST(Planner, InputsComeBeforeTheirNodes) {
   const ProgramPtr program =
       CompileExpr("-(a + b * 2) > on (x) group_left (y) sum by (x) (rate(c[5m])) and d or e");
-  for (const Space& space : program->spaces) {
-    for (size_t i = 0; i < space.nodes.size(); ++i) {
-      for (const NodeId input : space.nodes[i].inputs) EXPECT_LT(input.index(), i);
+  for (const DomainPlan& domain : program->domains) {
+    for (size_t i = 0; i < domain.nodes.size(); ++i) {
+      for (const NodeId input : domain.nodes[i].inputs) EXPECT_LT(input.index(), i);
     }
   }
 }
@@ -70,7 +70,7 @@ TEST(Planner, NodesAsWritten) {
   EXPECT_EQ(At(*program, left.inputs[1]).number, 0.9);
   const Node& right = At(*program, root.inputs[1]);
   EXPECT_EQ(right.kind, NodeKind::kNegate);
-  const Demand& demand = program->spaces[0].demands.demands[At(*program, right.inputs[0]).demand];
+  const Demand& demand = program->domains[0].demands.demands[At(*program, right.inputs[0]).demand];
   EXPECT_EQ(demand.offset, 300 * kSecond);
   EXPECT_EQ(demand.lookback, kDefaultLookback);
   EXPECT_EQ(demand.interval, kSecond);
@@ -105,7 +105,7 @@ TEST(Planner, EveryWindowFunction) {
     const ProgramPtr program = CompileExpr(Cat(CallOf(*function), " > 0.25"));
     const Node& node = At(*program, FirstRule(*program).subject);
     ASSERT_EQ(node.kind, NodeKind::kDemand);
-    const Demand& demand = program->spaces[0].demands.demands[node.demand];
+    const Demand& demand = program->domains[0].demands.demands[node.demand];
     EXPECT_EQ(RowOf(demand.function).name, function->name);
     EXPECT_EQ(demand.kind, WindowKind::kTime);
     EXPECT_EQ(demand.range, 300 * kSecond);
@@ -129,13 +129,13 @@ TEST(Planner, BaselineScore) {
   const ProgramPtr program = CompileExpr(
       "baseline_zscore(a[first 200 samples after 20]) > 3 and "
       "quantile_over_time(0.5, a[first 200 samples after 20]) > 0 and a > 0");
-  const Space& space = program->spaces[0];
-  ASSERT_EQ(space.demands.demands.size(), 3U);
+  const DomainPlan& domain = program->domains[0];
+  ASSERT_EQ(domain.demands.demands.size(), 3U);
   const Node& score = At(*program, FirstRule(*program).subject);
   EXPECT_EQ(score.text, "baseline_zscore(a[first 200 samples after 20])");
   ASSERT_EQ(score.inputs.size(), 3U);
   const auto demand = [&](size_t input) {
-    return space.demands.demands[At(*program, score.inputs[input]).demand];
+    return domain.demands.demands[At(*program, score.inputs[input]).demand];
   };
   EXPECT_EQ(demand(0).kind, WindowKind::kInstant);
   for (const size_t input : {1U, 2U}) {
@@ -153,8 +153,8 @@ TEST(Planner, BaselineScore) {
   EXPECT_EQ(At(*given, other.inputs[0]).kind, NodeKind::kAggregate);
   const ProgramPtr over = CompileExpr("baseline_zscore(rate(a[5m])[1h:1m]) > 3");
   const Node& results = At(*over, FirstRule(*over).subject);
-  ASSERT_EQ(over->spaces[0].subqueries.size(), 1U);
-  EXPECT_EQ(over->spaces[0].subqueries[0].demands.demands.size(), 3U);
+  ASSERT_EQ(over->domains[0].subqueries.size(), 1U);
+  EXPECT_EQ(over->domains[0].subqueries[0].demands.demands.size(), 3U);
   EXPECT_EQ(results.text, "baseline_zscore(rate(a[5m])[1h:1m])");
 }
 
@@ -167,23 +167,23 @@ TEST(Planner, SharesHoldForLookbackOrStep) {
   - alert: A
     expr: share_over_time(a[5m]) + share_over_time((a > bool 5)[10m:20s]) > 1
 )");
-  const Space& space = program->spaces[0];
+  const DomainPlan& domain = program->domains[0];
   bool found = false;
-  for (const Demand& demand : space.demands.demands) {
+  for (const Demand& demand : domain.demands.demands) {
     if (demand.function != WindowFunction::kShare) continue;
     found = true;
     EXPECT_EQ(demand.lookback, 30 * kSecond);
   }
   EXPECT_TRUE(found);
-  EXPECT_EQ(space.subqueries[0].demands.demands[0].lookback, 20 * kSecond);
-  EXPECT_EQ(space.subqueries[0].reach, 620 * kSecond);
+  EXPECT_EQ(domain.subqueries[0].demands.demands[0].lookback, 20 * kSecond);
+  EXPECT_EQ(domain.subqueries[0].reach, 620 * kSecond);
 }
 
 TEST(Planner, FunctionsOfInstants) {
   EXPECT_EQ(Root(*CompileExpr("timestamp(a)")).kind, NodeKind::kDemand);
   {
     const ProgramPtr program = CompileExpr("timestamp((a))");
-    EXPECT_EQ(program->spaces[0].demands.demands[Root(*program).demand].function,
+    EXPECT_EQ(program->domains[0].demands.demands[Root(*program).demand].function,
               WindowFunction::kTimestamp);
     EXPECT_FALSE(Root(*program).keep_name);
   }
@@ -203,7 +203,7 @@ TEST(Planner, FunctionsOfInstants) {
 TEST(Planner, ConstantsFold) {
   const ProgramPtr program = CompileExpr("a > (1 + 2) * 1m / 10");
   EXPECT_EQ(At(*program, FirstRule(*program).threshold).number, 18);
-  EXPECT_EQ(program->spaces[0].nodes.size(), 3U);
+  EXPECT_EQ(program->domains[0].nodes.size(), 3U);
 }
 
 TEST(Planner, EqualExpressionsAreOneNodeAndEqualWindowsOneDemand) {
@@ -223,17 +223,17 @@ TEST(Planner, EqualExpressionsAreOneNodeAndEqualWindowsOneDemand) {
   - alert: D
     expr: avg_over_time(a{x="1",y="2"}[1m]) > 1
 )");
-  const Space& space = program->spaces[0];
-  const std::vector<Rule>& rules = space.groups[0].rules;
-  EXPECT_EQ(space.nodes[rules[1].expr.index()].inputs[0], rules[0].expr);
+  const DomainPlan& domain = program->domains[0];
+  const std::vector<Rule>& rules = domain.groups[0].rules;
+  EXPECT_EQ(domain.nodes[rules[1].expr.index()].inputs[0], rules[0].expr);
   EXPECT_NE(rules[2].expr, rules[0].expr);
   // Another interval has other panes.
-  EXPECT_NE(space.groups[1].rules[0].expr, rules[0].expr);
+  EXPECT_NE(domain.groups[1].rules[0].expr, rules[0].expr);
   size_t averages = 0;
-  for (const Demand& demand : space.demands.demands)
+  for (const Demand& demand : domain.demands.demands)
     averages += demand.function == WindowFunction::kAvg ? 1 : 0;
   EXPECT_EQ(averages, 3U);
-  EXPECT_EQ(space.demands.selectors.size(), 2U);  // a{…}, and a as a need
+  EXPECT_EQ(domain.demands.selectors.size(), 2U);  // a{…}, and a as a need
 }
 
 TEST(Planner, SubjectThresholdEvidence) {
@@ -288,8 +288,8 @@ TEST(Planner, StepsAreShownAsNumbers) {
 )"};
   const StatusOr<ProgramPtr> program = CompileRules({&good, 1});
   ASSERT_TRUE(program.ok()) << program.status();
-  const auto shown = [&](size_t space) {
-    const Space& s = (*program)->spaces[space];
+  const auto shown = [&](size_t domain) {
+    const DomainPlan& s = (*program)->domains[domain];
     return ShownText(s, s.nodes[s.groups[0].rules[0].expr.index()]);
   };
   EXPECT_NE(shown(1).find(R"({a="[8m20s:1s] offset 5m"})"), std::string::npos) << shown(1);
@@ -346,12 +346,12 @@ TEST(Planner, SpacesGroupsAndDefaults) {
   const StatusOr<ProgramPtr> compiled = CompileRules(files);
   ASSERT_TRUE(compiled.ok()) << compiled.status();
   const Program& program = **compiled;
-  ASSERT_EQ(program.spaces.size(), 3U);
-  EXPECT_EQ(program.spaces[0].demands.clock.ToString(), "time");
-  EXPECT_EQ(program.spaces[1].demands.clock.ToString(), "step:eval");
-  EXPECT_EQ(program.spaces[2].demands.clock.ToString(), "step:train");
-  ASSERT_EQ(program.spaces[0].groups.size(), 2U);  // packs in order, groups without rules left out
-  const Group& group = program.spaces[0].groups[0];
+  ASSERT_EQ(program.domains.size(), 3U);
+  EXPECT_EQ(program.domains[0].demands.clock.ToString(), "time");
+  EXPECT_EQ(program.domains[1].demands.clock.ToString(), "step:eval");
+  EXPECT_EQ(program.domains[2].demands.clock.ToString(), "step:train");
+  ASSERT_EQ(program.domains[0].groups.size(), 2U);  // packs in order, groups without rules left out
+  const Group& group = program.domains[0].groups[0];
   EXPECT_EQ(group.name, "a/time");
   EXPECT_TRUE(group.align_job);
   EXPECT_EQ(group.interval, 10 * kSecond);
@@ -368,17 +368,17 @@ TEST(Planner, SpacesGroupsAndDefaults) {
   EXPECT_EQ(rule.labels[0].name, "severity");
   ASSERT_EQ(rule.needs.size(), 1U);
   EXPECT_EQ(rule.needs[0].metric, "a");
-  EXPECT_EQ(program.spaces[0].demands.demands[rule.needs[0].demand].kind, WindowKind::kInstant);
-  EXPECT_TRUE(program.spaces[0].demands.demands[rule.needs[0].demand].align_job);
+  EXPECT_EQ(program.domains[0].demands.demands[rule.needs[0].demand].kind, WindowKind::kInstant);
+  EXPECT_TRUE(program.domains[0].demands.demands[rule.needs[0].demand].align_job);
   EXPECT_EQ(group.rules[1].name, "a/time/T#2");
-  EXPECT_EQ(program.spaces[0].groups[1].interval, kDefaultInterval);
-  EXPECT_EQ(program.spaces[0].groups[1].rules[0].kind, RuleKind::kRecord);
-  const Group& steps = program.spaces[1].groups[0];
+  EXPECT_EQ(program.domains[0].groups[1].interval, kDefaultInterval);
+  EXPECT_EQ(program.domains[0].groups[1].rules[0].kind, RuleKind::kRecord);
+  const Group& steps = program.domains[1].groups[0];
   EXPECT_EQ(steps.interval, kDefaultStepInterval);
   EXPECT_EQ(steps.lookback, kDefaultStepLookback);
   EXPECT_EQ(steps.rules[0].hold, StepPosition(5));
   EXPECT_EQ(steps.rules[0].scope, AlertScope::kAttempt);
-  EXPECT_EQ(program.spaces[1].demands.demands[0].range, StepPosition(10));
+  EXPECT_EQ(program.domains[1].demands.demands[0].range, StepPosition(10));
 }
 
 TEST(Planner, SameRulesSameProgramWhateverTheOrderOfFiles) {
@@ -389,7 +389,7 @@ TEST(Planner, SameRulesSameProgramWhateverTheOrderOfFiles) {
   const RuleSetFile two[] = {b, moved};
   const ProgramPtr first = *CompileRules(one);
   const ProgramPtr second = *CompileRules(two);
-  EXPECT_EQ(first->spaces[0].groups[1].name, second->spaces[0].groups[1].name);
+  EXPECT_EQ(first->domains[0].groups[1].name, second->domains[0].groups[1].name);
   EXPECT_NE(first->hash, (*CompileRules(one, 30 * kSecond))->hash);
   EXPECT_EQ(first->hash, RuleSetHash({.files = {a, b}}));
 }
@@ -431,7 +431,7 @@ TEST(Compile, ErrorsComeBackAsStatusAndAsDiagnostics) {
             "p.yaml:4:26: error: unexpected end of input, expected an expression\n"
             "p.yaml:5:22: error: unknown function with name \"rat\" (did you mean \"rate\"?)");
   EXPECT_FALSE(CompileRules({}, 0).ok());
-  EXPECT_TRUE((*CompileRules({}))->spaces.empty());
+  EXPECT_TRUE((*CompileRules({}))->domains.empty());
 }
 
 }  // namespace

@@ -26,10 +26,10 @@ std::vector<Template> Templates(const std::vector<check::CheckedText>& texts,
 }
 
 // See Rule::fingerprint. Texts of nodes are canonical, so spelling and comments do not count.
-std::string Fingerprint(const Rule& rule, const Space& space, const ClockSpec& clock) {
+std::string Fingerprint(const Rule& rule, const DomainPlan& domain, const ClockSpec& clock) {
   BinaryWriter out;
   const auto node = [&](NodeId id) {
-    out.Str(id == kNoNode ? std::string() : space.nodes[id.index()].text);
+    out.Str(id == kNoNode ? std::string() : domain.nodes[id.index()].text);
   };
   out.Str(clock.ToString());
   out.U8(static_cast<uint8_t>(rule.kind));
@@ -49,13 +49,13 @@ std::string Fingerprint(const Rule& rule, const Space& space, const ClockSpec& c
   }
   out.U64(rule.parameters.size());
   for (const uint32_t index : rule.parameters) {
-    out.Str(space.parameters[index].name);
-    out.Double(space.parameters[index].value);
+    out.Str(domain.parameters[index].name);
+    out.Double(domain.parameters[index].value);
   }
   return StableHashHex(out.data());
 }
 
-Rule PlanRule(const CheckedGroup& group, const CheckedRule& checked, SpaceBuilder* space) {
+Rule PlanRule(const CheckedGroup& group, const CheckedRule& checked, DomainBuilder* domain) {
   const lang::RuleText& text = *checked.text;
   Rule rule;
   rule.kind = text.alert ? RuleKind::kAlert : RuleKind::kRecord;
@@ -78,11 +78,11 @@ Rule PlanRule(const CheckedGroup& group, const CheckedRule& checked, SpaceBuilde
     } else if (lang::IsSampleCount(text, parameter.name)) {
       planned.kind = ParameterKind::kCount;
     }
-    const uint32_t index = space->AddParameter(std::move(planned));
+    const uint32_t index = domain->AddParameter(std::move(planned));
     if (rule.parameters.empty()) first_parameter = index;
     rule.parameters.push_back(index);
   }
-  ExpressionPlanner planner(group, checked, first_parameter, space);
+  ExpressionPlanner planner(group, checked, first_parameter, domain);
   rule.expr = planner.PlanResult(*text.expr.expr);
   rule.labels = Templates(checked.labels, &planner);
   rule.annotations = Templates(checked.annotations, &planner);
@@ -102,7 +102,7 @@ Rule PlanRule(const CheckedGroup& group, const CheckedRule& checked, SpaceBuilde
     for (const std::string& metric : checked.needs)
       rule.needs.push_back({metric, planner.PlanNeed(metric)});
   }
-  rule.fingerprint = Fingerprint(rule, space->space(), group.clock);
+  rule.fingerprint = Fingerprint(rule, domain->domain(), group.clock);
   return rule;
 }
 
@@ -110,10 +110,10 @@ Rule PlanRule(const CheckedGroup& group, const CheckedRule& checked, SpaceBuilde
 
 Program PlanRuleSet(const check::CheckedRuleSet& rule_set) {
   // ClockSpec orders time before step, and steps by mode.
-  std::map<ClockSpec, SpaceBuilder> spaces;
+  std::map<ClockSpec, DomainBuilder> domains;
   for (const CheckedGroup& checked : rule_set.groups) {
     if (checked.rules.empty()) continue;
-    SpaceBuilder& space = spaces.try_emplace(checked.clock, checked.clock).first->second;
+    DomainBuilder& domain = domains.try_emplace(checked.clock, checked.clock).first->second;
     Group group;
     group.name = checked.name;
     group.file = checked.file->file->name();
@@ -122,11 +122,11 @@ Program PlanRuleSet(const check::CheckedRuleSet& rule_set) {
     group.lookback = checked.lookback;
     group.limit = checked.text->limit;
     for (const CheckedRule& rule : checked.rules)
-      group.rules.push_back(PlanRule(checked, rule, &space));
-    space.AddGroup(std::move(group));
+      group.rules.push_back(PlanRule(checked, rule, &domain));
+    domain.AddGroup(std::move(group));
   }
   Program program;
-  for (auto& [clock, space] : spaces) program.spaces.push_back(space.Take());
+  for (auto& [clock, domain] : domains) program.domains.push_back(domain.Take());
   return program;
 }
 

@@ -27,8 +27,8 @@ enum class ValueType { kScalar, kVector, kString };
 
 enum class NodeKind {
   kNumber,     // number
-  kParameter,  // `parameter`: index into Space::parameters; the value comes with the evaluation
-               // (overrides per job)
+  kParameter,  // `parameter`: index into DomainPlan::parameters; the value comes with the
+               // evaluation (overrides per job)
   kTime,       // time(): the tick in seconds, or the step
   kDemand,     // one column of the view: `demand`; inputs: the scalar arguments of its function.
                // keep_name: labels with __name__ (instant selectors), else without
@@ -77,7 +77,7 @@ struct Node {
   std::vector<NodeId> inputs;
   double number = 0;
   uint32_t parameter = 0;
-  // kDemand: of Space::demands (0), or of Space::subqueries[source - 1].demands.
+  // kDemand: of DomainPlan::demands (0), or of DomainPlan::subqueries[source - 1].demands.
   uint32_t source = 0;
   uint32_t demand = 0;
   bool keep_name = false;
@@ -160,7 +160,7 @@ struct Rule {
   // the expression and decide the status only.
   bool waits_for_needs = false;
   std::vector<Explains> explains;
-  std::vector<uint32_t> parameters;  // indices into Space::parameters
+  std::vector<uint32_t> parameters;  // indices into DomainPlan::parameters
   std::vector<NodeId> evidence;      // sub-expressions whose values explain the issue
   // Identity of everything that holds state (expr, clear, hold, keep_firing, unsteady, scope, fold,
   // labels):
@@ -206,7 +206,7 @@ struct Subquery {
 
 // Everything on one clock. Groups stand in (file, position) order, which is their order of
 // evaluation at one tick.
-struct Space {
+struct DomainPlan {
   DemandSet demands;  // demands.clock says which clock
   // Each reads only those before it.
   std::vector<Subquery> subqueries;
@@ -215,14 +215,14 @@ struct Space {
   std::vector<Group> groups;
 };
 
-// A demand of a space: source and index as in Node.
+// A demand of a domain: source and index as in Node.
 struct DemandRef {
   uint32_t source = 0;
   uint32_t demand = 0;
   friend auto operator<=>(const DemandRef&, const DemandRef&) = default;
 };
-inline const DemandSet& DemandsOf(const Space& space, uint32_t source) {
-  return source == 0 ? space.demands : space.subqueries[source - 1].demands;
+inline const DemandSet& DemandsOf(const DomainPlan& domain, uint32_t source) {
+  return source == 0 ? domain.demands : domain.subqueries[source - 1].demands;
 }
 
 class Overrides;  // rules/plan/overrides.h
@@ -233,8 +233,8 @@ struct Program {
   std::shared_ptr<const Overrides>
       overrides;  // parameters per job; read through ParametersFor (compile.h)
   std::vector<std::shared_ptr<const Baseline>>
-      baselines;              // of finished jobs; read through BaselinesFor (baseline.h)
-  std::vector<Space> spaces;  // time first, if any; then step spaces by mode
+      baselines;                    // of finished jobs; read through BaselinesFor (baseline.h)
+  std::vector<DomainPlan> domains;  // time first, if any; then step domains by mode
 };
 
 using ProgramPtr = std::shared_ptr<const Program>;

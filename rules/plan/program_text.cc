@@ -36,9 +36,9 @@ std::string SelectorText(const Selector& selector) {
 
 }  // namespace
 
-std::string WindowText(const Space& space, const WindowCost& window) {
-  const ClockSpec& clock = space.demands.clock;
-  const DemandSet& set = DemandsOf(space, window.ref.source);
+std::string WindowText(const DomainPlan& domain, const WindowCost& window) {
+  const ClockSpec& clock = domain.demands.clock;
+  const DemandSet& set = DemandsOf(domain, window.ref.source);
   const Demand& demand = set.demands[window.ref.demand];
   std::string out = Cat(RowOf(demand.function).name, " of ",
                         window.ref.source == 0 ? SelectorText(set.selectors[demand.selector])
@@ -77,7 +77,7 @@ std::string WindowText(const Space& space, const WindowCost& window) {
 
 namespace {
 
-using WindowUsers = std::map<std::pair<uint32_t, DemandRef>, int>;  // space and window -> rules
+using WindowUsers = std::map<std::pair<uint32_t, DemandRef>, int>;  // domain and window -> rules
 
 // To three digits: more would promise too much.
 double Rounded(double value) {
@@ -86,11 +86,11 @@ double Rounded(double value) {
   return std::round(value * scale) / scale;
 }
 
-void ExplainRule(const Space& space, const RuleCost& cost, const WindowUsers& users,
+void ExplainRule(const DomainPlan& domain, const RuleCost& cost, const WindowUsers& users,
                  std::string* out) {
   const Rule& rule = *cost.rule;
-  const ClockSpec& clock = space.demands.clock;
-  const auto node = [&](NodeId id) { return ShownText(space, space.nodes[id.index()]); };
+  const ClockSpec& clock = domain.demands.clock;
+  const auto node = [&](NodeId id) { return ShownText(domain, domain.nodes[id.index()]); };
   CatTo(*out, "    ", rule.kind == RuleKind::kAlert ? "alert " : "record ", rule.name, " (",
         rule.file, ":", rule.line, ")\n");
   CatTo(*out, "      expr: ", node(rule.expr), "\n");
@@ -115,24 +115,24 @@ void ExplainRule(const Space& space, const RuleCost& cost, const WindowUsers& us
     }
   }
   for (const uint32_t index : rule.parameters) {
-    CatTo(*out, "      parameter ", space.parameters[index].name, " = ",
-          ShownValue(space.parameters[index]), "\n");
+    CatTo(*out, "      parameter ", domain.parameters[index].name, " = ",
+          ShownValue(domain.parameters[index]), "\n");
   }
   CatTo(*out, "      cost: ", CostClassName(cost.cost_class()), ", ", FormatBytes(cost.state_bytes),
         " of state",
         cost.label_bytes > 0 ? Cat(" (", FormatBytes(cost.label_bytes), " of labels)") : "",
         " and ", FormatNanos(cost.work_ns), " an evaluation for each series\n");
   for (const WindowCost& window : cost.windows) {
-    const int shared = users.at({cost.space, window.ref});
+    const int shared = users.at({cost.domain, window.ref});
     CatTo(*out, "      window ", window.ref.source == 0 ? "" : Cat(window.ref.source - 1, "/"),
-          window.ref.demand, ": ", WindowText(space, window), "; ", FormatBytes(window.state_bytes),
-          ", ",
+          window.ref.demand, ": ", WindowText(domain, window), "; ",
+          FormatBytes(window.state_bytes), ", ",
           FormatNanos(window.ns_per_second * static_cast<double>(cost.group->interval) / 1e9));
     if (shared > 1) CatTo(*out, ", shared by ", shared, " rules");
     *out += "\n";
   }
   for (const SubqueryCost& subquery : cost.subqueries) {
-    const Subquery& planned = space.subqueries[subquery.index];
+    const Subquery& planned = domain.subqueries[subquery.index];
     CatTo(*out, "      subquery ", subquery.index, ": ", node(planned.expr), " every ",
           Length(clock, planned.step), ": ", FormatDouble(subquery.evaluations),
           " evaluations in its window, ", FormatDouble(Rounded(subquery.evaluations_per_tick)),
@@ -155,14 +155,14 @@ std::string Explain(const Program& program, const CostOptions& options) {
   const ProgramCost cost = EstimateCost(program, options);
   WindowUsers users;
   for (const RuleCost& rule : cost.rules) {
-    for (const WindowCost& window : rule.windows) ++users[{rule.space, window.ref}];
+    for (const WindowCost& window : rule.windows) ++users[{rule.domain, window.ref}];
   }
   std::string out = Cat("rule set ", program.hash, "\n");
   size_t next = 0;
-  for (uint32_t s = 0; s < program.spaces.size(); ++s) {
-    const Space& space = program.spaces[s];
+  for (uint32_t s = 0; s < program.domains.size(); ++s) {
+    const DomainPlan& domain = program.domains[s];
     size_t rules = 0;
-    for (const Group& group : space.groups) rules += group.rules.size();
+    for (const Group& group : domain.groups) rules += group.rules.size();
     size_t windows = 0;
     int uses = 0;
     for (const auto& [window, count] : users) {
@@ -170,17 +170,17 @@ std::string Explain(const Program& program, const CostOptions& options) {
       ++windows;
       uses += count;
     }
-    CatTo(out, "clock ", space.demands.clock.ToString(), ": ", space.groups.size(), " groups, ",
-          rules, " rules, ", space.nodes.size(), " nodes, ", space.demands.selectors.size(),
+    CatTo(out, "clock ", domain.demands.clock.ToString(), ": ", domain.groups.size(), " groups, ",
+          rules, " rules, ", domain.nodes.size(), " nodes, ", domain.demands.selectors.size(),
           " selectors, ", windows, " windows for ", uses, " uses\n");
-    for (const Group& group : space.groups) {
-      CatTo(out, "  group ", group.name, " every ", Length(space.demands.clock, group.interval),
+    for (const Group& group : domain.groups) {
+      CatTo(out, "  group ", group.name, " every ", Length(domain.demands.clock, group.interval),
             group.align_job ? " from the job's origin" : "", ", look-back ",
-            Length(space.demands.clock, group.lookback));
+            Length(domain.demands.clock, group.lookback));
       if (group.limit > 0) CatTo(out, ", limit ", group.limit);
       out += "\n";
       for (size_t r = 0; r < group.rules.size(); ++r)
-        ExplainRule(space, cost.rules[next++], users, &out);
+        ExplainRule(domain, cost.rules[next++], users, &out);
     }
   }
   for (const TotalCost& total : cost.files) ExplainTotal(cost, total, &out);

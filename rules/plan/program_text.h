@@ -12,6 +12,6 @@ namespace pitwall::plan {
 std::string Explain(const Program& program, const CostOptions& options = {});
 
 // One window of it: function, selector, length, family, panes.
-std::string WindowText(const Space& space, const WindowCost& window);
+std::string WindowText(const DomainPlan& domain, const WindowCost& window);
 
 }  // namespace pitwall::plan

@@ -23,7 +23,7 @@ struct QueryOptions {
 };
 
 struct QueryProgram {
-  ProgramPtr program;   // one space on the time clock with one group with one recording rule
+  ProgramPtr program;   // one domain on the time clock with one group with one recording rule
   bool scalar = false;  // the expression is a scalar; the rule's result is a vector all the same
 };
 

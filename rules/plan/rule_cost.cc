@@ -82,14 +82,14 @@ const FunctionRow& FunctionOf(const Node& node) {
 }
 
 // Per element and evaluation; the columns of windows are counted with their windows.
-double NodeWork(const Space& space, const Node& node) {
+double NodeWork(const DomainPlan& domain, const Node& node) {
   if (node.type != ValueType::kVector) return 0;
   switch (node.kind) {
     case NodeKind::kNegate:
       return kElementWork;
     case NodeKind::kBinary: {
-      const bool vectors = space.nodes[node.inputs[0].index()].type == ValueType::kVector &&
-                           space.nodes[node.inputs[1].index()].type == ValueType::kVector;
+      const bool vectors = domain.nodes[node.inputs[0].index()].type == ValueType::kVector &&
+                           domain.nodes[node.inputs[1].index()].type == ValueType::kVector;
       const bool library = node.binary == BinaryOp::kPow || node.binary == BinaryOp::kAtan2 ||
                            node.binary == BinaryOp::kMod;
       return (vectors ? kMatchWork : kElementWork) + (library ? kLibraryWork : 0);
@@ -111,11 +111,12 @@ double NodeWork(const Space& space, const Node& node) {
 // what is computed of them one by one.
 class ElementCount {
  public:
-  explicit ElementCount(const Space& space) : space_(space), known_(space.nodes.size(), 0) {}
+  explicit ElementCount(const DomainPlan& domain)
+      : domain_(domain), known_(domain.nodes.size(), 0) {}
 
   double Of(NodeId id) {
     double& known = known_[id.index()];
-    if (known == 0) known = Count(space_.nodes[id.index()]);
+    if (known == 0) known = Count(domain_.nodes[id.index()]);
     return known;
   }
   // Of the most numerous input.
@@ -125,17 +126,17 @@ class ElementCount {
     return most;
   }
   double OfSource(uint32_t source) {
-    return source == 0 ? 1 : Of(space_.subqueries[source - 1].expr);
+    return source == 0 ? 1 : Of(domain_.subqueries[source - 1].expr);
   }
 
  private:
   double Count(const Node& node) {
     switch (node.kind) {
       case NodeKind::kDemand: {
-        const Demand& demand = DemandsOf(space_, node.source).demands[node.demand];
+        const Demand& demand = DemandsOf(domain_, node.source).demands[node.demand];
         double own = 1;
         if (demand.function == WindowFunction::kHistogram)
-          own = space_.nodes[node.inputs[2].index()].number + 1;
+          own = domain_.nodes[node.inputs[2].index()].number + 1;
         return own * OfSource(node.source);
       }
       case NodeKind::kAggregate: {
@@ -151,20 +152,20 @@ class ElementCount {
         return OfInputs(node);
     }
   }
-  const Space& space_;
+  const DomainPlan& domain_;
   std::vector<double> known_;  // 0: not yet
 };
 
 // What is below some nodes, subqueries included, each thing once.
 class RuleWalk {
  public:
-  RuleWalk(const Space& space, const CostOptions& options, int64_t interval, RuleCost* cost)
-      : space_(space),
+  RuleWalk(const DomainPlan& domain, const CostOptions& options, int64_t interval, RuleCost* cost)
+      : domain_(domain),
         options_(options),
         rule_interval_(interval),
         cost_(cost),
-        elements_(space),
-        labels_(space) {}
+        elements_(domain),
+        labels_(domain) {}
 
   void Add(NodeId root) {
     if (root == kNoNode) return;
@@ -196,8 +197,8 @@ class RuleWalk {
 
   void Visit(NodeId id, int64_t interval, int depth) {
     if (!seen_.insert({id.value(), interval}).second) return;
-    const Node& node = space_.nodes[id.index()];
-    nodes_ += NodeWork(space_, node) * elements_.OfInputs(node);
+    const Node& node = domain_.nodes[id.index()];
+    nodes_ += NodeWork(domain_, node) * elements_.OfInputs(node);
     if (node.type == ValueType::kVector) results_ += elements_.Of(id);
     if (named_.insert(id.value()).second)
       cost_->label_bytes += labels_.BytesOf(id) * elements_.Of(id);
@@ -214,14 +215,14 @@ class RuleWalk {
   // A φ that changes from tick to tick needs the whole window sorted; it always is here, so reads
   // search it again.
   void VariableQuantile(const Node& node) {
-    const Demand& demand = DemandsOf(space_, node.source).demands[node.demand];
+    const Demand& demand = DemandsOf(domain_, node.source).demands[node.demand];
     if (demand.function != WindowFunction::kQuantile || node.inputs.empty()) return;
-    const NodeKind kind = space_.nodes[node.inputs[0].index()].kind;
+    const NodeKind kind = domain_.nodes[node.inputs[0].index()].kind;
     if (kind != NodeKind::kNumber && kind != NodeKind::kParameter) cost_->rescans = true;
   }
 
   void VisitSubquery(const Node& node, int depth) {
-    const Subquery& subquery = space_.subqueries[node.source - 1];
+    const Subquery& subquery = domain_.subqueries[node.source - 1];
     const Demand& window = subquery.demands.demands[node.demand];
     SubqueryCost& cost = subqueries_[node.source - 1];
     cost.index = node.source - 1;
@@ -237,13 +238,13 @@ class RuleWalk {
   }
 
   WindowCost Window(DemandRef ref) {
-    const Demand& demand = DemandsOf(space_, ref.source).demands[ref.demand];
+    const Demand& demand = DemandsOf(domain_, ref.source).demands[ref.demand];
     WindowCost cost;
     cost.ref = ref;
     cost.shape = CostOf(demand);
-    const int64_t apart = ref.source > 0              ? space_.subqueries[ref.source - 1].step
-                          : space_.demands.clock.step ? kStepUnit
-                                                      : options_.sample_interval;
+    const int64_t apart = ref.source > 0               ? domain_.subqueries[ref.source - 1].step
+                          : domain_.demands.clock.step ? kStepUnit
+                                                       : options_.sample_interval;
     const double range = static_cast<double>(demand.range);
     cost.samples = demand.kind == WindowKind::kSamples || demand.kind == WindowKind::kFirst ? range
                    : demand.kind == WindowKind::kTime ? range / static_cast<double>(apart)
@@ -271,7 +272,7 @@ class RuleWalk {
     return cost;
   }
 
-  const Space& space_;
+  const DomainPlan& domain_;
   const CostOptions& options_;
   const int64_t rule_interval_;
   RuleCost* cost_;
@@ -286,12 +287,12 @@ class RuleWalk {
   std::map<uint32_t, SubqueryCost> subqueries_;
 };
 
-RuleCost CostOfRule(const Space& space, const Group& group, const Rule& rule,
+RuleCost CostOfRule(const DomainPlan& domain, const Group& group, const Rule& rule,
                     const CostOptions& options) {
   RuleCost cost;
   cost.rule = &rule;
   cost.group = &group;
-  RuleWalk walk(space, options, group.interval, &cost);
+  RuleWalk walk(domain, options, group.interval, &cost);
   for (const NodeId root : RootsOf(rule)) walk.Add(root);
   for (const Need& need : rule.needs) walk.AddDemand({0, need.demand});
   walk.Finish();
@@ -301,10 +302,11 @@ RuleCost CostOfRule(const Space& space, const Group& group, const Rule& rule,
 // Sums up rules; what several share is added once.
 class Sum {
  public:
-  void Add(const Space& space, const RuleCost& rule, const CostOptions& options, TotalCost* total) {
+  void Add(const DomainPlan& domain, const RuleCost& rule, const CostOptions& options,
+           TotalCost* total) {
     const auto series = static_cast<double>(options.series);
     const auto work = [&](double ns_per_second) {
-      if (space.demands.clock.step) {
+      if (domain.demands.clock.step) {
         total->ns_per_step += ns_per_second * series;
       } else {
         total->cores += ns_per_second * series / 1e9;
@@ -315,13 +317,13 @@ class Sum {
     double windows = 0;
     for (const WindowCost& window : rule.windows) {
       windows += window.state_bytes;
-      if (!windows_.insert({rule.space, window.ref}).second) continue;
+      if (!windows_.insert({rule.domain, window.ref}).second) continue;
       ++total->windows;
       total->state_bytes += window.state_bytes * series;
       work(window.ns_per_second);
     }
     for (const SubqueryCost& subquery : rule.subqueries) {
-      if (subqueries_.insert({rule.space, subquery.index}).second) work(subquery.ns_per_second);
+      if (subqueries_.insert({rule.domain, subquery.index}).second) work(subquery.ns_per_second);
     }
     total->state_bytes += (rule.state_bytes - windows) * series;
   }
@@ -379,15 +381,15 @@ ProgramCost EstimateCost(const Program& program, const CostOptions& options) {
   out.options = options;
   Sum all;
   std::map<std::string, std::pair<Sum, TotalCost>> files;
-  for (uint32_t s = 0; s < program.spaces.size(); ++s) {
-    const Space& space = program.spaces[s];
-    for (const Group& group : space.groups) {
+  for (uint32_t s = 0; s < program.domains.size(); ++s) {
+    const DomainPlan& domain = program.domains[s];
+    for (const Group& group : domain.groups) {
       for (const Rule& rule : group.rules) {
-        RuleCost cost = CostOfRule(space, group, rule, options);
-        cost.space = s;
-        all.Add(space, cost, options, &out.total);
+        RuleCost cost = CostOfRule(domain, group, rule, options);
+        cost.domain = s;
+        all.Add(domain, cost, options, &out.total);
         auto& [sum, total] = files[rule.file];
-        sum.Add(space, cost, options, &total);
+        sum.Add(domain, cost, options, &total);
         out.rules.push_back(std::move(cost));
       }
     }

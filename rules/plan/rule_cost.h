@@ -41,7 +41,7 @@ struct WindowCost {
 };
 
 struct SubqueryCost {
-  uint32_t index = 0;               // in Space::subqueries
+  uint32_t index = 0;               // in DomainPlan::subqueries
   int depth = 1;                    // 1: is in the rule itself, 2: in a subquery of it, …
   double evaluations = 0;           // of its expression in its longest window
   double evaluations_per_tick = 0;  // between two evaluations of the rule
@@ -56,7 +56,7 @@ std::string_view CostClassName(CostClass cost_class);
 struct RuleCost {
   const Rule* rule = nullptr;
   const Group* group = nullptr;
-  uint32_t space = 0;
+  uint32_t domain = 0;
   bool rescans = false;         // some read walks its window
   bool dynamic_labels = false;  // which labels there are depends on values: topk, count_values, …
   std::vector<WindowCost> windows;  // each once, ascending

@@ -25,15 +25,15 @@ constexpr NamedLimit kLimits[] = {
 
 // What costs most of it, to say where to begin.
 template <typename F>
-std::string Dearest(const Space& space, const RuleCost& cost, F&& of) {
+std::string Dearest(const DomainPlan& domain, const RuleCost& cost, F&& of) {
   const auto dearest =
       std::max_element(cost.windows.begin(), cost.windows.end(),
                        [&](const WindowCost& a, const WindowCost& b) { return of(a) < of(b); });
   if (dearest == cost.windows.end()) return {};
-  return Cat("; the dearest window is ", WindowText(space, *dearest));
+  return Cat("; the dearest window is ", WindowText(domain, *dearest));
 }
 
-void CheckRule(const Space& space, const RuleCost& cost, const check::CheckedRule& checked,
+void CheckRule(const DomainPlan& domain, const RuleCost& cost, const check::CheckedRule& checked,
                const RuleLimits& limits, lang::Diagnostics* diagnostics) {
   const lang::ExprText& expr = checked.text->expr;
   const auto add = [&](std::string_view name, std::string_view estimate, std::string_view limit,
@@ -46,7 +46,7 @@ void CheckRule(const Space& space, const RuleCost& cost, const check::CheckedRul
     add("state_bytes_per_series",
         Cat("keeps about ", FormatBytes(cost.state_bytes), " for each series"),
         FormatBytes(static_cast<double>(limits.state_bytes_per_series)),
-        Dearest(space, cost, [](const WindowCost& w) { return w.state_bytes; }),
+        Dearest(domain, cost, [](const WindowCost& w) { return w.state_bytes; }),
         "use a shorter window, a longer interval, or a recording rule over part of it");
   }
   if (cost.label_bytes > static_cast<double>(limits.label_bytes_per_series)) {
@@ -69,7 +69,7 @@ void CheckRule(const Space& space, const RuleCost& cost, const check::CheckedRul
         Cat("needs about ", FormatNanos(cost.work_ns), " for each series and evaluation"),
         FormatNanos(static_cast<double>(limits.work_ns_per_series)),
         subquery == nullptr
-            ? Dearest(space, cost, [](const WindowCost& w) { return w.ns_per_second; })
+            ? Dearest(domain, cost, [](const WindowCost& w) { return w.ns_per_second; })
             : Cat("; a subquery has ", FormatDouble(subquery->evaluations_per_tick),
                   " evaluations between two of the rule"),
         cost.subqueries.empty() ? "use a shorter window, or a function that need not read all of it"
@@ -111,9 +111,9 @@ void CheckLimits(const check::CheckedRuleSet& rule_set, const Program& program,
     for (const check::CheckedRule& rule : group.rules) checked[group.clock].push_back(&rule);
   }
   size_t next = 0;
-  for (const Space& space : program.spaces) {
-    for (const check::CheckedRule* rule : checked[space.demands.clock])
-      CheckRule(space, cost.rules[next++], *rule, limits, diagnostics);
+  for (const DomainPlan& domain : program.domains) {
+    for (const check::CheckedRule* rule : checked[domain.demands.clock])
+      CheckRule(domain, cost.rules[next++], *rule, limits, diagnostics);
   }
 }
 

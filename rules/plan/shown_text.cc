@@ -21,9 +21,9 @@ void AppendSteps(std::string_view word, std::string* out) {
 
 }  // namespace
 
-std::string ShownText(const Space& space, const Node& node) {
+std::string ShownText(const DomainPlan& domain, const Node& node) {
   const std::string_view text = node.text;
-  if (!space.demands.clock.step) return node.text;
+  if (!domain.demands.clock.step) return node.text;
   std::string out;
   char quote = 0;
   bool window = false;  // between [ and ]

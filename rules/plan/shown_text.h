@@ -9,6 +9,6 @@ namespace pitwall::plan {
 
 // The canonical text, but on the step clock windows are numbers of steps: "[500:1]", where the text
 // that identifies state has "[8m20s:1s]".
-std::string ShownText(const Space& space, const Node& node);
+std::string ShownText(const DomainPlan& domain, const Node& node);
 
 }  // namespace pitwall::plan

@@ -64,7 +64,7 @@ TEST_F(CollectorTest, ExitStatusAfterGoodbye_DecidesHowJobEnded) {
         for (const JobEvent& event : batch.events) {
           if (event.kind == JobEvent::Kind::kEnded && ended.empty()) ended = event.reason;
           if (event.kind != JobEvent::Kind::kRankLost) continue;
-          ended = SaidFailed(event) ? "failed" : "lost";
+          ended = ReportedFailure(event) ? "failed" : "lost";
           const RankLost& lost = event.rank_lost;
           if (lost.exit_code.has_value()) CatTo(ended, " code ", *lost.exit_code);
           if (lost.signal.has_value()) CatTo(ended, " signal ", *lost.signal);

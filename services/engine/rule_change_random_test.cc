@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-#include "services/engine/engine_for_test.h"
+#include "services/engine/testing/engine_feed.h"
 
 namespace pitwall::engine {
 namespace {
@@ -167,14 +167,14 @@ std::map<std::string, Expected> ExpectedOf(const CompiledRulesPtr& rules) {
   std::map<std::string, Expected> out;
   JobIdentity job;
   job.id = "job";
-  for (size_t s = 0; s < rules->program()->spaces.size(); ++s) {
-    const plan::Space& space = rules->program()->spaces[s];
+  for (size_t s = 0; s < rules->program()->domains.size(); ++s) {
+    const plan::DomainPlan& domain = rules->program()->domains[s];
     const std::vector<double> values = rules->ParametersFor(s, job);
-    for (const plan::Group& group : space.groups) {
+    for (const plan::Group& group : domain.groups) {
       for (const plan::Rule& rule : group.rules) {
         Expected& expected = out[rule.name];
         for (const uint32_t p : rule.parameters)
-          expected.parameters.emplace_back(space.parameters[p].name, values[p]);
+          expected.parameters.emplace_back(domain.parameters[p].name, values[p]);
         for (const plan::Template& label : rule.labels) expected.severity = label.text;
       }
     }
@@ -343,7 +343,7 @@ TEST(RuleChangeRandomTest, EveryEventIsItsOwnRulesAndARestartChangesNothing) {
       }
       if (edits.Pick(3) == 0) restarted.Restart();
     }
-    Outputs end;
+    EventSink end;
     straight.shard().FinishInput(/*end_jobs=*/true, &end);
     std::vector<IssueEvent> events = straight.outputs().events;
     events.insert(events.end(), end.events.begin(), end.events.end());

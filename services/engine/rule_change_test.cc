@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "services/engine/engine_for_test.h"
+#include "services/engine/testing/engine_feed.h"
 
 namespace pitwall::engine {
 namespace {
@@ -314,7 +314,7 @@ TEST(RuleChangeTest, AnEndBetweenTicksOfASlowGroup) {
 )");
   const Schema schema = SchemaOf({{Labels({{kMetricName, "m"}}), SeriesKind::kGauge}});
   for (int s = 1; s <= 10; ++s) FeedSecond(&shard, "node-a", schema, s, 1, 9);
-  Outputs out;
+  EventSink out;
   shard.shard().FinishInput(/*end_jobs=*/true, &out);
   std::map<std::string, size_t> evidence;
   for (const IssueEvent& event : out.events) {

@@ -15,7 +15,7 @@ constexpr int64_t kSecond = 1'000'000'000;
 // Bytes a series of a store with the windows of this expression, one sample each `apart`.
 double Measured(const plan::ProgramPtr& program, int64_t apart) {
   constexpr size_t kSeries = 200;
-  window::SeriesStore store(std::shared_ptr<const DemandSet>(program, &program->spaces[0].demands),
+  window::SeriesStore store(std::shared_ptr<const DemandSet>(program, &program->domains[0].demands),
                             window::Limits{});
   std::vector<window::SeriesId> ids;
   std::vector<double> values;
@@ -32,10 +32,10 @@ double Measured(const plan::ProgramPtr& program, int64_t apart) {
     }
     store.SealTo(tick);
     store.BeginTick(tick);
-    for (uint32_t d = 0; d < program->spaces[0].demands.demands.size(); ++d) {
+    for (uint32_t d = 0; d < program->domains[0].demands.demands.size(); ++d) {
       const std::vector<double> arguments = {0.5, 0.5};
       const std::vector<double> bounds = LinearBounds(0, 1, 200);
-      const WindowFunction function = program->spaces[0].demands.demands[d].function;
+      const WindowFunction function = program->domains[0].demands.demands[d].function;
       // Looks at all pairs of samples and keeps nothing: its state is there at the last ticks too.
       if (function == WindowFunction::kRobustDeriv && tick < 698 * kSecond) continue;
       store.Read(d, function == WindowFunction::kHistogram  ? std::span(bounds)

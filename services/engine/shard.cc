@@ -49,7 +49,7 @@ void Shard::LoseHistory(int64_t upto) {
   }
 }
 
-std::vector<std::string> Shard::Unsettled() const {
+std::vector<std::string> Shard::NeedsReconcile() const {
   std::vector<std::string> jobs;
   for (const auto& [id, entry] : jobs_) {
     if (entry.unsettled) jobs.push_back(id);
@@ -57,7 +57,7 @@ std::vector<std::string> Shard::Unsettled() const {
   return jobs;
 }
 
-void Shard::Settle(const std::string& job) {
+void Shard::ReconcileAlerts(const std::string& job) {
   Entry& entry = jobs_.at(job);
   entry.unsettled = false;
   entry.snapshot_due = entry.job != nullptr;
@@ -99,13 +99,13 @@ Status Shard::RestoreJob(const JobSnapshot& snapshot) {
 }
 
 Status Shard::Apply(int64_t offset, int64_t append_time_ns, std::string_view key,
-                    std::string_view value, Outputs* out) {
+                    std::string_view value, EventSink* out) {
   StatusOr<codec::DecodedRecord> record = decoder_.Decode(value);
   if (!record.ok()) {
     ++counters_.records;
     next_offset_ = offset + 1;
     counters_.Count(Drop::kUndecodable);
-    out->Bury(key, value, std::string(ToStd(record.status().message())), offset);
+    out->AddDeadLetter(key, value, std::string(ToStd(record.status().message())), offset);
     return OkStatus();
   }
   if (record->control != nullptr) {
@@ -163,7 +163,7 @@ void Shard::EvictTombstones(int64_t offset, const std::string& owner) {
 }
 
 void Shard::ApplyBatch(int64_t offset, int64_t append_time_ns, const Batch& batch,
-                       std::string_view raw, Outputs* out) {
+                       std::string_view raw, EventSink* out) {
   auto it = jobs_.find(batch.job);
   if (it == jobs_.end()) {
     if (offset < strangers_from_) return;
@@ -204,7 +204,7 @@ void Shard::ApplyBatch(int64_t offset, int64_t append_time_ns, const Batch& batc
   }
 }
 
-Status Shard::ApplyControl(int64_t offset, const ControlRecord& control, Outputs* out) {
+Status Shard::ApplyControl(int64_t offset, const ControlRecord& control, EventSink* out) {
   if (control.kind == ControlRecord::Kind::kRuleSetChange) {
     if (control.rule_set_hash == hash_) return OkStatus();
     ASSIGN_OR_RETURN(CompiledRulesPtr rules, rules_->Load(control.rule_set_hash));
@@ -230,7 +230,7 @@ Status Shard::ApplyControl(int64_t offset, const ControlRecord& control, Outputs
   return OkStatus();
 }
 
-void Shard::FinishInput(bool end_jobs, Outputs* out) {
+void Shard::FinishInput(bool end_jobs, EventSink* out) {
   for (auto& [id, entry] : jobs_) {
     if (entry.job != nullptr) entry.job->FinishInput(end_jobs, out);
   }

@@ -16,11 +16,11 @@
 
 #include "absl/container/btree_map.h"
 #include "services/codec/telemetry_codec.h"
-#include "services/engine/compiled_rules.h"
-#include "services/engine/counters.h"
-#include "services/engine/job.h"
-#include "services/engine/limits.h"
-#include "services/engine/outputs.h"
+#include "services/engine/job/job.h"
+#include "services/engine/program/compiled_rules.h"
+#include "services/engine/program/counters.h"
+#include "services/engine/program/event_sink.h"
+#include "services/engine/program/limits.h"
 
 namespace pitwall::engine {
 
@@ -64,9 +64,9 @@ class Shard {
   void PostponeSnapshot(const std::string& job);
   // Jobs whose history was lost since they were settled last; once they are live, what was told of
   // their alerts must be squared with them.
-  std::vector<std::string> Unsettled() const;
+  std::vector<std::string> NeedsReconcile() const;
   // The job's alerts start from nothing, and its snapshot is due.
-  void Settle(const std::string& job);
+  void ReconcileAlerts(const std::string& job);
   Status RestoreJob(const JobSnapshot& snapshot);
   // Whether snapshots of that format are this version's.
   static bool Knows(uint32_t format) {
@@ -76,9 +76,9 @@ class Shard {
   // One record. Bad bytes are counted and dead-lettered, never an error; an error (rules cannot be
   // loaded) means that the record was not applied and must be fed again.
   Status Apply(int64_t offset, int64_t append_time_ns, std::string_view key, std::string_view value,
-               Outputs* out);
+               EventSink* out);
   // The input is finished: everything read is applied; with `end_jobs` all jobs end.
-  void FinishInput(bool end_jobs, Outputs* out);
+  void FinishInput(bool end_jobs, EventSink* out);
 
   const std::string& rule_set_hash() const { return hash_; }
   // Of the rule set that was in force right before `offset`, which must not lie below
@@ -128,9 +128,9 @@ class Shard {
   void EvictTombstones(int64_t offset, const std::string& owner);
   // The owner has as many jobs as one owner may have.
   bool ShareIsFull(const std::string& owner) const;
-  Status ApplyControl(int64_t offset, const ControlRecord& control, Outputs* out);
+  Status ApplyControl(int64_t offset, const ControlRecord& control, EventSink* out);
   void ApplyBatch(int64_t offset, int64_t append_time_ns, const Batch& batch, std::string_view raw,
-                  Outputs* out);
+                  EventSink* out);
 
   RuleSetProvider* const rules_;
   const EngineOptions options_;

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "services/engine/engine_for_test.h"
+#include "services/engine/testing/engine_feed.h"
 
 namespace pitwall::engine {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "services/engine/engine_for_test.h"
+#include "services/engine/testing/engine_feed.h"
 
 namespace pitwall::engine {
 namespace {
@@ -34,8 +34,8 @@ JobIdentity Named(std::string id) {
 }
 
 std::string ExprOf(const plan::Program& program) {
-  const plan::Space& space = program.spaces[0];
-  return space.nodes[space.groups[0].rules[0].expr.index()].text;
+  const plan::DomainPlan& domain = program.domains[0];
+  return domain.nodes[domain.groups[0].rules[0].expr.index()].text;
 }
 
 TEST(Variants, EachJobHasItsOwn) {

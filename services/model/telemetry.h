@@ -99,7 +99,7 @@ struct JobEvent {
 
 inline constexpr std::string_view kStopping = "stopping";
 
-inline bool SaidFailed(const JobEvent& event) {
+inline bool ReportedFailure(const JobEvent& event) {
   return event.kind == JobEvent::Kind::kRankLost && event.reason == "failed";
 }
 

@@ -11,7 +11,7 @@
 
 #include "rules/plan/compile.h"
 #include "services/base/status.h"
-#include "services/engine/recordings.h"
+#include "services/engine/domain/recordings.h"
 #include "services/engine/shard.h"
 #include "services/model/issue.h"
 #include "services/model/position.h"

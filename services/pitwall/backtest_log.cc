@@ -79,7 +79,7 @@ Status ReplayPartition(Log* log, int32_t partition, engine::RuleSetProvider* rul
   ASSIGN_OR_RETURN(int64_t end, reader->EndOffset());
   end = std::min(end, until);
   std::vector<Record> records;
-  engine::Outputs outputs;
+  engine::EventSink outputs;
   size_t copied = 0;  // events that `copy` has
   const auto copy_events = [&]() -> Status {
     if (copy == nullptr) return OkStatus();

@@ -103,7 +103,7 @@ class Reader final : public ConfigKeys {
 
 // A YAML scalar that reads back as exactly this text.
 std::string Scalar(std::string_view value) {
-  // In single quotes a line break would be read back as a space.
+  // In single quotes a line break would be read back as a domain.
   if (HasControl(value)) {
     std::string out;
     for (const char c : value) {

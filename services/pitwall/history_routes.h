@@ -12,7 +12,7 @@
 #include "services/base/access.h"
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
-#include "services/engine/compiled_rules.h"
+#include "services/engine/program/compiled_rules.h"
 #include "services/insights/keep/keep.h"
 #include "services/model/silenced_issue.h"
 #include "services/pipeline/capture_source.h"

@@ -11,7 +11,7 @@
 #include "services/adapters/log/embedded_log.h"
 #include "services/base/clock.h"
 #include "services/base/status.h"
-#include "services/engine/compiled_rules.h"
+#include "services/engine/program/compiled_rules.h"
 #include "services/model/issue.h"
 #include "services/pipeline/io.h"
 

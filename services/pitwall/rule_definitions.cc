@@ -81,36 +81,36 @@ std::string Readable(std::string_view text,
   return out;
 }
 
-// Parallel to Space::parameters.
+// Parallel to DomainPlan::parameters.
 struct JobValues {
   std::vector<double> values;
   std::vector<plan::ParameterSource> sources;
   lang::Bindings bindings;
 };
 
-JobValues ValuesFor(const plan::Program& program, const plan::Space& space, std::string_view job_id,
-                    std::string_view job_name) {
+JobValues ValuesFor(const plan::Program& program, const plan::DomainPlan& domain,
+                    std::string_view job_id, std::string_view job_name) {
   JobValues out;
   if (program.overrides == nullptr) return out;
-  out.values = program.overrides->ParametersFor(space, job_id, job_name, {}, &out.sources);
+  out.values = program.overrides->ParametersFor(domain, job_id, job_name, {}, &out.sources);
   out.bindings = program.overrides->BindingsFor(job_id, job_name, {});
   return out;
 }
 
-insights::RuleDefinition DefinitionOf(const plan::Space& space, const plan::Rule& rule,
+insights::RuleDefinition DefinitionOf(const plan::DomainPlan& domain, const plan::Rule& rule,
                                       const JobValues& now) {
   insights::RuleDefinition out;
   out.rule = rule.name;
   out.severity = TextOf(rule.labels, "severity");
   if (rule.expr != plan::kNoNode)
-    out.expression = plan::ShownText(space, space.nodes[rule.expr.index()]);
-  out.clock = space.demands.clock.ToString();
-  out.hold = space.demands.clock.step
+    out.expression = plan::ShownText(domain, domain.nodes[rule.expr.index()]);
+  out.clock = domain.demands.clock.ToString();
+  out.hold = domain.demands.clock.step
                  ? Cat(FormatDouble(static_cast<double>(rule.hold) / kStepUnit), " steps")
                  : FormatDuration(rule.hold);
   for (const plan::Need& need : rule.needs) out.needs.push_back(need.metric);
   for (const uint32_t index : rule.parameters) {
-    const plan::Parameter& parameter = space.parameters[index];
+    const plan::Parameter& parameter = domain.parameters[index];
     const std::string value = plan::ShownValue(parameter);
     out.parameters.push_back(
         {parameter.name, value, parameter.unit, parameter.help, value, "rule"});
@@ -133,12 +133,12 @@ insights::RuleDefinition DefinitionOf(const plan::Space& space, const plan::Rule
 insights::RuleDefinitions RuleDefinitionsOf(const plan::Program& program, std::string_view job_id,
                                             std::string_view job_name) {
   insights::RuleDefinitions out;
-  for (const plan::Space& space : program.spaces) {
-    const JobValues now = ValuesFor(program, space, job_id, job_name);
-    for (const plan::Group& group : space.groups) {
+  for (const plan::DomainPlan& domain : program.domains) {
+    const JobValues now = ValuesFor(program, domain, job_id, job_name);
+    for (const plan::Group& group : domain.groups) {
       for (const plan::Rule& rule : group.rules) {
         if (rule.kind == plan::RuleKind::kAlert)
-          out.emplace(rule.name, DefinitionOf(space, rule, now));
+          out.emplace(rule.name, DefinitionOf(domain, rule, now));
       }
     }
   }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "rules/lang/include.h"
-#include "services/engine/compiled_rules.h"
+#include "services/engine/program/compiled_rules.h"
 
 namespace pitwall {
 

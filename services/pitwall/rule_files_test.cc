@@ -56,8 +56,8 @@ std::vector<std::string> AlertsOf(const std::vector<std::string>& files) {
   const auto compiled = engine::CompiledRules::Accept(*rules);
   EXPECT_TRUE(compiled.ok()) << compiled.status();
   std::vector<std::string> names;
-  for (const plan::Space& space : (*compiled)->program()->spaces) {
-    for (const plan::Group& group : space.groups) {
+  for (const plan::DomainPlan& domain : (*compiled)->program()->domains) {
+    for (const plan::Group& group : domain.groups) {
       for (const plan::Rule& rule : group.rules) names.push_back(rule.name);
     }
   }

@@ -30,10 +30,10 @@ void WriteTemplates(std::string_view key, const std::vector<plan::Template>& tem
   out->EndObject();
 }
 
-void WriteRule(const plan::Space& space, const plan::Group& group, const plan::Rule& rule,
+void WriteRule(const plan::DomainPlan& domain, const plan::Group& group, const plan::Rule& rule,
                JsonWriter* out) {
   const auto text = [&](std::string_view key, plan::NodeId node) {
-    if (node != plan::kNoNode) out->Text(key, plan::ShownText(space, space.nodes[node.index()]));
+    if (node != plan::kNoNode) out->Text(key, plan::ShownText(domain, domain.nodes[node.index()]));
   };
   const bool alert = rule.kind == plan::RuleKind::kAlert;
   out->BeginObject();
@@ -43,8 +43,8 @@ void WriteRule(const plan::Space& space, const plan::Group& group, const plan::R
   out->Text("file", rule.file);
   out->Key("line");
   out->Uint(static_cast<uint64_t>(rule.line));
-  out->Text("clock", space.demands.clock.step ? "step" : "time");
-  out->Text("mode", space.demands.clock.mode);
+  out->Text("clock", domain.demands.clock.step ? "step" : "time");
+  out->Text("mode", domain.demands.clock.mode);
   out->Key("interval");
   out->Double(Units(group.interval));
   text("expr", rule.expr);
@@ -70,7 +70,7 @@ void WriteRule(const plan::Space& space, const plan::Group& group, const plan::R
     out->Key("parameters");
     out->BeginObject();
     for (const uint32_t index : rule.parameters) {
-      const plan::Parameter& parameter = space.parameters[index];
+      const plan::Parameter& parameter = domain.parameters[index];
       out->Key(parameter.name);
       out->BeginObject();
       out->Key("default");
@@ -117,15 +117,15 @@ void WriteRule(const plan::Space& space, const plan::Group& group, const plan::R
 
 std::string RulesAsTable(const plan::Program& program) {
   std::string out;
-  for (const plan::Space& space : program.spaces) {
-    for (const plan::Group& group : space.groups) {
+  for (const plan::DomainPlan& domain : program.domains) {
+    for (const plan::Group& group : domain.groups) {
       for (const plan::Rule& rule : group.rules) {
-        CatTo(out, rule.name, "  ", space.demands.clock.ToString(), "  for ",
-              space.demands.clock.step ? Cat(FormatDouble(Units(rule.hold)), " steps")
-                                       : FormatDuration(rule.hold));
+        CatTo(out, rule.name, "  ", domain.demands.clock.ToString(), "  for ",
+              domain.demands.clock.step ? Cat(FormatDouble(Units(rule.hold)), " steps")
+                                        : FormatDuration(rule.hold));
         for (const uint32_t parameter : rule.parameters) {
-          CatTo(out, "  ", space.parameters[parameter].name, "=",
-                plan::ShownValue(space.parameters[parameter]));
+          CatTo(out, "  ", domain.parameters[parameter].name, "=",
+                plan::ShownValue(domain.parameters[parameter]));
         }
         for (const plan::Need& need : rule.needs) CatTo(out, "  needs ", need.metric);
         out += "\n";
@@ -138,9 +138,9 @@ std::string RulesAsTable(const plan::Program& program) {
 std::string RulesAsJson(const plan::Program& program) {
   JsonWriter out;
   out.BeginArray();
-  for (const plan::Space& space : program.spaces) {
-    for (const plan::Group& group : space.groups) {
-      for (const plan::Rule& rule : group.rules) WriteRule(space, group, rule, &out);
+  for (const plan::DomainPlan& domain : program.domains) {
+    for (const plan::Group& group : domain.groups) {
+      for (const plan::Rule& rule : group.rules) WriteRule(domain, group, rule, &out);
     }
   }
   out.EndArray();

@@ -16,7 +16,7 @@ namespace pitwall {
 namespace {
 
 struct Entry {
-  const plan::Space* space;
+  const plan::DomainPlan* domain;
   const plan::Group* group;
   const plan::Rule* rule;
 };
@@ -51,20 +51,20 @@ std::string Cell(std::string_view text) {
 
 std::string Code(std::string_view text) { return Cat("`", text, "`"); }
 
-std::string Length(const plan::Space& space, int64_t position) {
-  if (!space.demands.clock.step) return FormatDuration(position);
+std::string Length(const plan::DomainPlan& domain, int64_t position) {
+  if (!domain.demands.clock.step) return FormatDuration(position);
   const int64_t steps = position / kStepUnit;
   return Cat(steps, steps == 1 ? " step" : " steps");
 }
 
 std::string When(const Entry& entry) {
   const plan::Rule& rule = *entry.rule;
-  std::string out = entry.space->demands.clock.step
-                        ? Cat("on the step clock (", entry.space->demands.clock.mode, ")")
+  std::string out = entry.domain->demands.clock.step
+                        ? Cat("on the step clock (", entry.domain->demands.clock.mode, ")")
                         : std::string("on the time clock");
-  CatTo(out, ", every ", Length(*entry.space, entry.group->interval));
-  if (rule.hold > 0) CatTo(out, ", for ", Length(*entry.space, rule.hold));
-  if (rule.keep_firing > 0) CatTo(out, ", keeps firing ", Length(*entry.space, rule.keep_firing));
+  CatTo(out, ", every ", Length(*entry.domain, entry.group->interval));
+  if (rule.hold > 0) CatTo(out, ", for ", Length(*entry.domain, rule.hold));
+  if (rule.keep_firing > 0) CatTo(out, ", keeps firing ", Length(*entry.domain, rule.keep_firing));
   if (rule.unsteady_ns > 0)
     CatTo(out, ", one issue while it comes back within ", FormatDuration(rule.unsteady_ns));
   if (rule.scope == plan::AlertScope::kAttempt) out += ", ends with the attempt";
@@ -75,7 +75,7 @@ std::string When(const Entry& entry) {
 void WriteAlert(const Entry& entry, std::string* out) {
   const plan::Rule& rule = *entry.rule;
   const auto node = [&](plan::NodeId id) {
-    return plan::ShownText(*entry.space, entry.space->nodes[id.index()]);
+    return plan::ShownText(*entry.domain, entry.domain->nodes[id.index()]);
   };
   CatTo(*out, "### ", rule.alert, "\n\n");
   for (const std::string_view name : {"summary", "description"}) {
@@ -113,7 +113,7 @@ void WriteAlert(const Entry& entry, std::string* out) {
   if (rule.parameters.empty()) return;
   *out += "| parameter | default | unit | |\n|---|---|---|---|\n";
   for (const uint32_t index : rule.parameters) {
-    const plan::Parameter& parameter = entry.space->parameters[index];
+    const plan::Parameter& parameter = entry.domain->parameters[index];
     CatTo(*out, "| ", Code(parameter.name), " | ", Cell(plan::ShownValue(parameter)), " | ",
           Cell(parameter.unit), " | ", Cell(parameter.help), " |\n");
   }
@@ -152,10 +152,10 @@ std::string TemplateAsProse(std::string_view text) {
 
 std::string RulesAsMarkdown(const plan::Program& program) {
   std::map<std::string, std::vector<Entry>> packs;
-  for (const plan::Space& space : program.spaces) {
-    for (const plan::Group& group : space.groups) {
+  for (const plan::DomainPlan& domain : program.domains) {
+    for (const plan::Group& group : domain.groups) {
       const std::string pack = group.name.substr(0, group.name.find('/'));
-      for (const plan::Rule& rule : group.rules) packs[pack].push_back({&space, &group, &rule});
+      for (const plan::Rule& rule : group.rules) packs[pack].push_back({&domain, &group, &rule});
     }
   }
   std::string out;
@@ -171,10 +171,11 @@ std::string RulesAsMarkdown(const plan::Program& program) {
       if (entry.rule->kind == plan::RuleKind::kAlert) continue;
       if (first) out += "Recorded:\n\n| series | every | from |\n|---|---|---|\n";
       first = false;
-      CatTo(out, "| ", Code(entry.rule->alert), " | ", Length(*entry.space, entry.group->interval),
-            " | ",
-            Code(Cell(plan::ShownText(*entry.space, entry.space->nodes[entry.rule->expr.index()]))),
-            " |\n");
+      CatTo(
+          out, "| ", Code(entry.rule->alert), " | ", Length(*entry.domain, entry.group->interval),
+          " | ",
+          Code(Cell(plan::ShownText(*entry.domain, entry.domain->nodes[entry.rule->expr.index()]))),
+          " |\n");
     }
     if (!first) out += "\n";
   }

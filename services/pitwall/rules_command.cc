@@ -9,7 +9,7 @@
 #include "services/base/files.h"
 #include "services/base/strings.h"
 #include "services/base/terminal.h"
-#include "services/engine/program_check.h"
+#include "services/engine/program/program_check.h"
 #include "services/pitwall/commands.h"
 #include "services/pitwall/flags.h"
 #include "services/pitwall/rule_definitions.h"
@@ -139,8 +139,8 @@ StatusOr<int> Run(const std::string& verb, const std::vector<std::string>& files
   const bool refused = flags.Has("strict") && warnings > 0;
   if (json) return refused ? kCheckFailed : kFine;
   size_t count = 0;
-  for (const plan::Space& space : program->spaces) {
-    for (const plan::Group& group : space.groups) count += group.rules.size();
+  for (const plan::DomainPlan& domain : program->domains) {
+    for (const plan::Group& group : domain.groups) count += group.rules.size();
   }
   std::string verdict = Cat(count, " rules in ", file_count, " files: no errors");
   if (warnings > 0) {

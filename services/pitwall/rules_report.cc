@@ -36,13 +36,13 @@ void WriteDiagnostic(JsonWriter& out, const lang::Diagnostic& diagnostic) {
 }
 
 void WriteRule(JsonWriter& out, const plan::Program& program, const plan::RuleCost& cost) {
-  const plan::Space& space = program.spaces[cost.space];
+  const plan::DomainPlan& domain = program.domains[cost.domain];
   const double seconds = static_cast<double>(cost.group->interval) / 1e9;
   out.BeginObject();
   Text(out, "name", cost.rule->name);
   Text(out, "file", cost.rule->file);
   Count(out, "line", static_cast<uint64_t>(cost.rule->line));
-  Text(out, "clock", space.demands.clock.ToString());
+  Text(out, "clock", domain.demands.clock.ToString());
   Number(out, "interval", seconds);
   Text(out, "cost_class", plan::CostClassName(cost.cost_class()));
   Number(out, "state_bytes_per_series", cost.state_bytes);
@@ -52,7 +52,7 @@ void WriteRule(JsonWriter& out, const plan::Program& program, const plan::RuleCo
   out.BeginArray();
   for (const plan::WindowCost& window : cost.windows) {
     out.BeginObject();
-    Text(out, "text", plan::WindowText(space, window));
+    Text(out, "text", plan::WindowText(domain, window));
     Text(out, "family", window.shape.family);
     Count(out, "panes", static_cast<uint64_t>(window.shape.panes));
     Number(out, "samples", window.samples);
@@ -64,9 +64,9 @@ void WriteRule(JsonWriter& out, const plan::Program& program, const plan::RuleCo
   out.Key("subqueries");
   out.BeginArray();
   for (const plan::SubqueryCost& subquery : cost.subqueries) {
-    const plan::Subquery& planned = space.subqueries[subquery.index];
+    const plan::Subquery& planned = domain.subqueries[subquery.index];
     out.BeginObject();
-    Text(out, "expr", space.nodes[planned.expr.index()].text);
+    Text(out, "expr", domain.nodes[planned.expr.index()].text);
     Number(out, "step", static_cast<double>(planned.step) / 1e9);
     Count(out, "depth", static_cast<uint64_t>(subquery.depth));
     Number(out, "evaluations_per_window", subquery.evaluations);

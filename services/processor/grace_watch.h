@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
-#include "services/engine/job.h"
+#include "services/engine/job/job.h"
 
 namespace pitwall::processor {
 

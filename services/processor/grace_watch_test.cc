@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "services/base/strings.h"
-#include "services/engine/engine_for_test.h"
+#include "services/engine/testing/engine_feed.h"
 
 namespace pitwall::processor {
 namespace {

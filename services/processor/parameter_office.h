@@ -20,7 +20,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
-#include "services/engine/compiled_rules.h"
+#include "services/engine/program/compiled_rules.h"
 #include "services/model/action.h"
 #include "services/pipeline/io.h"
 #include "services/processor/parameter_book.h"

@@ -162,7 +162,7 @@ class ParameterOfficeTest : public ::testing::Test {
     RuleSets recorded(&log_);
     engine::Shard shard(&recorded, {});
     EXPECT_TRUE(shard.SetInitialRules("").ok());
-    engine::Outputs outputs;
+    engine::EventSink outputs;
     for (const Record& record : log_.Records(kTelemetryTopic)) {
       EXPECT_TRUE(
           shard.Apply(record.offset, record.append_time_ns, record.key, record.value, &outputs)

@@ -141,8 +141,8 @@ void PartitionProcessor::CountMemory() {
   if (account_ == nullptr) return;
   LargestPart part;
   if (largest != nullptr) {
-    const engine::JobMemory& held = largest->memory();
-    const engine::Held what = held.largest();
+    const engine::PendingBytes& held = largest->memory();
+    const engine::PendingKind what = held.largest();
     part = {
         Cat("job ", Quote(largest->id())), most,
         Cat(held.held(what) >> 20, " MiB of it ", engine::kHeldNames[static_cast<size_t>(what)])};
@@ -164,8 +164,8 @@ Status PartitionProcessor::RunOnce(int64_t timeout_ns) {
     const Record& record = records_[next_record_];
     if (record.offset < next_offset_) return TruncatedAt(record.offset);
     if (record.offset >= suppress_below_) RETURN_IF_ERROR(Settle());
-    engine::Outputs scratch;
-    engine::Outputs* out = record.offset < suppress_below_ ? &scratch : &outputs_;
+    engine::EventSink scratch;
+    engine::EventSink* out = record.offset < suppress_below_ ? &scratch : &outputs_;
     if (Status applied =
             shard_->Apply(record.offset, record.append_time_ns, record.key, record.value, out);
         !applied.ok()) {

@@ -180,7 +180,7 @@ class PartitionProcessor {
   std::unique_ptr<Committer> committer_;
   std::vector<Record> records_;  // reused
   size_t next_record_ = 0;       // of records_, first one not applied
-  engine::Outputs outputs_;      // since the last commit
+  engine::EventSink outputs_;    // since the last commit
 
   int64_t next_offset_ = 0;  // after the last record applied
   int64_t committed_offset_ = 0;

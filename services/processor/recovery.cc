@@ -377,8 +377,8 @@ Status PartitionProcessor::Settle() {
     told.EndIssues(job, 0, &outputs_.events);
     told.StopRules(job, "history lost: state and records of the job are gone", &outputs_.events);
   }
-  for (const std::string& job : shard_->Unsettled()) {
-    shard_->Settle(job);
+  for (const std::string& job : shard_->NeedsReconcile()) {
+    shard_->ReconcileAlerts(job);
     const engine::Job* found = shard_->FindJob(job);
     if (found == nullptr || found->ended()) continue;
     told.EndIssues(job, found->watermark() == kMinPosition ? 0 : found->watermark(),

@@ -7,7 +7,7 @@
 #include "services/base/mutex.h"
 #include "services/base/strings.h"
 #include "services/codec/rule_set_codec.h"
-#include "services/engine/compiled_rules.h"
+#include "services/engine/program/compiled_rules.h"
 #include "services/pipeline/io.h"
 
 namespace pitwall::processor {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "services/engine/compiled_rules.h"
+#include "services/engine/program/compiled_rules.h"
 
 namespace pitwall::processor {
 

@@ -9,7 +9,7 @@
 
 #include "absl/container/btree_map.h"
 #include "services/base/status.h"
-#include "services/engine/job.h"
+#include "services/engine/job/job.h"
 #include "services/model/issue.h"
 #include "services/pipeline/io.h"
 

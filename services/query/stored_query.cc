@@ -119,8 +119,8 @@ struct StoredQuery::Plan {
   std::vector<size_t> need_of;  // of each demand of the store; kNoFeed: it is not read
   std::vector<std::vector<Interval>> subquery_spans;  // when each subquery is evaluated
 
-  const plan::Space& space() const { return program->spaces[0]; }
-  plan::NodeId root() const { return space().groups[0].rules[0].expr; }
+  const plan::DomainPlan& domain() const { return program->domains[0]; }
+  plan::NodeId root() const { return domain().groups[0].rules[0].expr; }
   Status FindNeeds();
 };
 
@@ -183,7 +183,7 @@ StatusOr<StoredQuery> StoredQuery::Make(std::string_view text, const QuerySpan& 
 // From the root downwards: each node is evaluated where those above it are, and a subquery where
 // the windows over it look.
 Status StoredQuery::Plan::FindNeeds() {
-  const plan::Space& all = space();
+  const plan::DomainPlan& all = domain();
   const size_t subqueries = all.subqueries.size();
   subquery_spans.assign(subqueries, {});
   std::vector<std::vector<Interval>> reads(all.demands.demands.size());
@@ -258,15 +258,15 @@ class Execution {
         evaluator_(program, 0, {.meter = &meter_, .max_held_bytes = limits.held_bytes}) {}
 
   void SetStore(std::vector<ScanView::Feed> feeds, std::vector<size_t> feed_of) {
-    store_ = std::make_unique<ScanView>(&space().demands, &times_, std::move(feeds),
+    store_ = std::make_unique<ScanView>(&domain().demands, &times_, std::move(feeds),
                                         std::move(feed_of), &meter_);
   }
 
   // Evaluates each subquery where it is read, inner ones first.
   Status RunSubqueries(const std::vector<std::vector<Interval>>& spans) {
-    results_.resize(space().subqueries.size());
-    columns_.resize(space().subqueries.size());
-    for (size_t k = 0; k < space().subqueries.size(); ++k) RETURN_IF_ERROR(RunOne(k, spans[k]));
+    results_.resize(domain().subqueries.size());
+    columns_.resize(domain().subqueries.size());
+    for (size_t k = 0; k < domain().subqueries.size(); ++k) RETURN_IF_ERROR(RunOne(k, spans[k]));
     return OkStatus();
   }
 
@@ -279,7 +279,7 @@ class Execution {
       views_.push_back(view.get());
     }
     // Those that are still to come are read by nobody yet.
-    views_.resize(space().subqueries.size(), store_.get());
+    views_.resize(domain().subqueries.size(), store_.get());
     evaluator_.Begin(tick, store_.get(), views_);
     ASSIGN_OR_RETURN(const eval::Vector* result, evaluator_.Evaluate(node));
     RETURN_IF_ERROR(meter_.status());
@@ -302,10 +302,10 @@ class Execution {
     std::vector<std::vector<double>> values;
     std::vector<StoredSeries> series;
   };
-  const plan::Space& space() const { return program_->spaces[0]; }
+  const plan::DomainPlan& domain() const { return program_->domains[0]; }
 
   Status RunOne(size_t k, const std::vector<Interval>& spans) {
-    const plan::Subquery& subquery = space().subqueries[k];
+    const plan::Subquery& subquery = domain().subqueries[k];
     Collector collector = MakeCollector();
     for (const Interval& one : spans) {
       const int64_t last = FloorTo(one.to, subquery.step);
@@ -359,12 +359,12 @@ StatusOr<std::vector<AnswerSeries>> StoredQuery::Run(
   if (series.size() != plan.needs.size())
     return InvalidArgument(Cat("a query with ", plan.needs.size(), " needs got ", series.size()));
   Execution execution(plan.program, plan.times, limits);
-  const plan::Space& space = plan.space();
+  const plan::DomainPlan& domain = plan.domain();
   std::vector<ScanView::Feed> feeds;
   for (size_t n = 0; n < plan.needs.size(); ++n) {
     uint32_t selector = 0;
     for (size_t d = 0; d < plan.need_of.size(); ++d) {
-      if (plan.need_of[d] == n) selector = space.demands.demands[d].selector;
+      if (plan.need_of[d] == n) selector = domain.demands.demands[d].selector;
     }
     feeds.push_back({selector, series[n]});
   }
@@ -372,7 +372,7 @@ StatusOr<std::vector<AnswerSeries>> StoredQuery::Run(
   RETURN_IF_ERROR(execution.RunSubqueries(plan.subquery_spans));
   std::vector<AnswerSeries> out;
   if (plan.type == AnswerType::kMatrix) {
-    const plan::Node& node = space.nodes[plan.root().index()];
+    const plan::Node& node = domain.nodes[plan.root().index()];
     execution.ViewOf(node, plan.span.start)
         ->VisitWindows(node.demand, [&](const Labels& labels, std::span<const int64_t> times,
                                         std::span<const double> values) {

@@ -10,7 +10,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/strings.h"
-#include "services/engine/space_runner.h"
+#include "services/engine/domain/clock_domain.h"
 #include "services/model/telemetry.h"
 #include "services/model/value.h"
 
@@ -82,7 +82,7 @@ class JobFeed {
   }
 
   // Samples come in the order of time.
-  Status Add(const Cell& cell, const TimedSample& sample, engine::Outputs* out) {
+  Status Add(const Cell& cell, const TimedSample& sample, engine::EventSink* out) {
     const int64_t time = sample.time_ns;
     if (time > newest_) {
       // Everything up to newest_ has been read. A step that is over is told at once: where steps
@@ -111,7 +111,7 @@ class JobFeed {
 
   bool DoneAt(int64_t time) const { return time > last_; }
 
-  Status Finish(bool end_job, engine::Outputs* out) {
+  Status Finish(bool end_job, engine::EventSink* out) {
     if (newest_ < begin_) return OkStatus();  // all of it lies before the start
     RETURN_IF_ERROR(Flush(true, out));
     job_.FinishInput(end_job, out);
@@ -121,7 +121,7 @@ class JobFeed {
  private:
   // Hands over what was read. A promise makes the job's time move: the first one to where it
   // begins, each later one to the newest sample.
-  Status Flush(bool promise, engine::Outputs* out) {
+  Status Flush(bool promise, engine::EventSink* out) {
     if (!begun_) {
       history_ += cells_;
       if (history_ > kHistoryCells) {
@@ -268,8 +268,8 @@ int64_t HistoryOf(const engine::CompiledRules& rules) {
   int64_t history = 0;
   if (program == nullptr) return history;
   engine::EngineCounters ignored;
-  for (size_t i = 0; i < program->spaces.size(); ++i) {
-    for (const Demand& demand : program->spaces[i].demands.demands) {
+  for (size_t i = 0; i < program->domains.size(); ++i) {
+    for (const Demand& demand : program->domains[i].demands.demands) {
       if (demand.kind == WindowKind::kAttempt || demand.kind == WindowKind::kFirst)
         return kMaxPosition;
       int64_t reach = 0;  // of the last N samples, which may lie a look-back apart
@@ -278,7 +278,7 @@ int64_t HistoryOf(const engine::CompiledRules& rules) {
         return kMaxPosition;
       history = std::max(history, reach);
     }
-    const engine::SpaceRunner runner(program, i, engine::EngineOptions{}, &ignored);
+    const engine::ClockDomain runner(program, i, engine::EngineOptions{}, &ignored);
     history = std::max(history, runner.QuietHorizon());
   }
   return std::min(history, kMaxPosition);
@@ -296,7 +296,7 @@ Status RunBacktest(Recording* recording, engine::CompiledRulesPtr rules,
     ends.emplace(job.last, static_cast<uint32_t>(feeds.size() - 1));
   }
   std::vector<Cell> cells = BuildFeeds(*recording, feeds);
-  engine::Outputs out;
+  engine::EventSink out;
   const auto finish_before = [&](int64_t time) -> Status {
     while (!ends.empty() && ends.begin()->first < time) {
       std::unique_ptr<JobFeed>& feed = feeds[ends.begin()->second];

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "services/base/status.h"
-#include "services/engine/counters.h"
-#include "services/engine/job.h"
+#include "services/engine/job/job.h"
+#include "services/engine/program/counters.h"
 #include "services/model/issue.h"
 #include "services/model/position.h"
 #include "services/tools/recording.h"

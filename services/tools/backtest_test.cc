@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "services/engine/engine_for_test.h"
+#include "services/engine/testing/engine_feed.h"
 
 namespace pitwall::tools {
 namespace {

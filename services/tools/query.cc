@@ -9,8 +9,8 @@
 #include "rules/lang/printer.h"
 #include "rules/plan/query.h"
 #include "services/base/strings.h"
-#include "services/engine/program_check.h"
-#include "services/engine/subqueries.h"
+#include "services/engine/domain/subqueries.h"
+#include "services/engine/program/program_check.h"
 #include "services/tools/query_fold.h"
 #include "services/tools/query_order.h"
 #include "services/window/series_store.h"
@@ -80,9 +80,9 @@ StatusOr<QueryAnswer> RunLive(const std::vector<QuerySeries>& series, const Quer
       const plan::QueryProgram compiled,
       plan::CompileQuery(query.expr, {query.step, query.lookback, query.subquery_interval}));
   if (compiled.scalar) answer.type = QueryType::kScalar;
-  const plan::Space& space = compiled.program->spaces[0];
-  const plan::NodeId root = space.groups[0].rules[0].expr;
-  window::SeriesStore store(std::shared_ptr<const DemandSet>(compiled.program, &space.demands),
+  const plan::DomainPlan& domain = compiled.program->domains[0];
+  const plan::NodeId root = domain.groups[0].rules[0].expr;
+  window::SeriesStore store(std::shared_ptr<const DemandSet>(compiled.program, &domain.demands),
                             window::Limits{});
   engine::Subqueries subqueries(compiled.program, 0, window::Limits{});
   eval::WorkMeter meter(query.check);
@@ -90,11 +90,11 @@ StatusOr<QueryAnswer> RunLive(const std::vector<QuerySeries>& series, const Quer
   ASSIGN_OR_RETURN(const std::vector<Point> points, Points(series, &store));
   // Subqueries look back beyond the first tick, and have their steps from the first sample on.
   int64_t from = query.start - 1;
-  for (const plan::Subquery& subquery : space.subqueries) from -= subquery.reach;
+  for (const plan::Subquery& subquery : domain.subqueries) from -= subquery.reach;
   if (!points.empty()) from = std::min(from, points.front().position - 1);
   store.SetOrigin(query.start);
   subqueries.SetOrigin(query.start);
-  if (!space.subqueries.empty()) subqueries.Start(from, kMinPosition);
+  if (!domain.subqueries.empty()) subqueries.Start(from, kMinPosition);
   size_t next = 0, elements = 0;
   for (int64_t tick = query.start; tick <= query.end;) {
     RETURN_IF_ERROR(meter.Check());
@@ -107,7 +107,7 @@ StatusOr<QueryAnswer> RunLive(const std::vector<QuerySeries>& series, const Quer
     subqueries.Finish(&evaluator);
     if (at < tick) continue;
     ASSIGN_OR_RETURN(const eval::Vector* result, evaluator.Evaluate(root));
-    for (const plan::DemandRef& ref : engine::DemandsBelow(space, root)) {
+    for (const plan::DemandRef& ref : engine::DemandsBelow(domain, root)) {
       RETURN_IF_ERROR(ref.source == 0 ? store.DemandStatus(ref.demand)
                                       : subqueries.Check(ref, tick));
     }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "services/engine/space_runner.h"
+#include "services/engine/domain/clock_domain.h"
 #include "services/tools/query.h"
 #include "services/tools/spoken.h"
 #include "services/tools/unit_test_file.h"

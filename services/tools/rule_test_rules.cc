@@ -13,7 +13,7 @@
 #include "rules/templates/template_lexer.h"
 #include "services/base/files.h"
 #include "services/base/strings.h"
-#include "services/engine/program_check.h"
+#include "services/engine/program/program_check.h"
 
 namespace pitwall::tools {
 

@@ -8,7 +8,7 @@
 #include "services/base/duration.h"
 #include "services/base/strings.h"
 #include "services/base/terminal.h"
-#include "services/engine/space_runner.h"
+#include "services/engine/domain/clock_domain.h"
 #include "services/model/position.h"
 #include "services/model/value.h"
 #include "services/tools/query.h"
@@ -113,8 +113,8 @@ class Watch final : public engine::RuleObserver {
 class Runner {
  public:
   static StatusOr<std::unique_ptr<Runner>> Make(const UnitTest& test, const TestProgram& rules,
-                                                size_t space, Watch* watch) {
-    std::unique_ptr<Runner> runner(new Runner(test, rules, space));
+                                                size_t domain, Watch* watch) {
+    std::unique_ptr<Runner> runner(new Runner(test, rules, domain));
     runner->runner_.SetObserver(watch);
     runner->watch_ = watch;
     for (const InputSeries& series : test.series) {
@@ -137,7 +137,7 @@ class Runner {
         continue;
       }
       RETURN_IF_ERROR(Feed(tick));
-      engine::Outputs outputs;
+      engine::EventSink outputs;
       runner_.Evaluate(ContextAt(tick), job_, &outputs);
       at_ = tick;
       JudgeNeeds(tick);
@@ -149,10 +149,10 @@ class Runner {
   std::vector<engine::RuleStatusNow> Statuses() const { return runner_.Statuses(); }
 
  private:
-  Runner(const UnitTest& test, const TestProgram& rules, size_t space)
+  Runner(const UnitTest& test, const TestProgram& rules, size_t domain)
       : test_(test),
         job_{.id = "test", .name = test.name},
-        runner_(rules.program, space, engine::EngineOptions{}, &counters_),
+        runner_(rules.program, domain, engine::EngineOptions{}, &counters_),
         at_(test.start),
         attempt_at_(test.start) {}
 
@@ -171,7 +171,7 @@ class Runner {
   // those of the attempt that ends. Samples at `position` are the new one's.
   Status BeginAttempt(int64_t position) {
     RETURN_IF_ERROR(Feed(position - 1));
-    engine::Outputs outputs;
+    engine::EventSink outputs;
     if (test_.step) {
       runner_.EndAll(EndReason::kAttemptEnded, false, ContextAt(position), job_, &outputs);
       runner_.RestartWindows();
@@ -218,7 +218,7 @@ class Runner {
         return series.labels.Name() == metric && HasSample(series, position);
       });
     };
-    engine::Outputs outputs;
+    engine::EventSink outputs;
     runner_.JudgeNeeds(ContextAt(position), carried, job_, &outputs);
   }
 
@@ -239,7 +239,7 @@ class Runner {
   const UnitTest& test_;
   const engine::JobIdentity job_;
   engine::EngineCounters counters_;
-  engine::SpaceRunner runner_;
+  engine::ClockDomain runner_;
   Watch* watch_ = nullptr;
   std::vector<window::SeriesId> ids_;
   size_t length_ = 0;
@@ -258,8 +258,8 @@ class TestRun {
     RETURN_IF_ERROR(CheckTimes());
     std::unique_ptr<Runner> runner;
     const ClockSpec clock{.step = test_.step, .mode = test_.mode};
-    for (size_t i = 0; i < rules_.program->spaces.size(); ++i) {
-      if (rules_.program->spaces[i].demands.clock != clock) continue;
+    for (size_t i = 0; i < rules_.program->domains.size(); ++i) {
+      if (rules_.program->domains[i].demands.clock != clock) continue;
       ASSIGN_OR_RETURN(runner, Runner::Make(test_, rules_, i, &watch_));
     }
     if (runner == nullptr && test_.step)

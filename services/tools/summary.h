@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "services/base/status.h"
-#include "services/engine/recordings.h"
+#include "services/engine/domain/recordings.h"
 #include "services/model/labels.h"
 #include "services/model/position.h"
 

@@ -188,7 +188,7 @@ int RunWholePath(const Options& options, const engine::CompiledRulesPtr& rules) 
   engine::Shard shard(&provider, {});
   if (!shard.SetInitialRules("ten").ok()) return 1;
   const Records records = Encode(options);
-  engine::Outputs outputs;
+  engine::EventSink outputs;
   int64_t offset = 0;
   int64_t begin = 0;
   double cpu = 0;
@@ -296,7 +296,7 @@ bool PlanRows(const BenchData& data, int series, window::SeriesStore* store,
 
 int RunRulesOnly(const Options& options, const engine::CompiledRulesPtr& rules) {
   engine::EngineCounters counters;
-  engine::SpaceRunner runner(rules->program(), 0, {}, &counters);
+  engine::ClockDomain runner(rules->program(), 0, {}, &counters);
   const int64_t last = bench::kBase + (options.seconds - 1) * kNanosPerSecond;
   Verdicts verdicts(last);
   if (options.check) runner.SetObserver(&verdicts);
@@ -308,7 +308,7 @@ int RunRulesOnly(const Options& options, const engine::CompiledRulesPtr& rules) 
   for (int s = 0; s < kSources; ++s) names.push_back(Cat("collector@", s));
   std::vector<std::vector<double>> rows(kSources);
   engine::JobIdentity job{.id = "job"};
-  engine::Outputs outputs;
+  engine::EventSink outputs;
   double cpu = 0;
   uint64_t samples = 0;
   engine::EngineCounters before;

@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ENTRY = re.compile(r"engine::Shard::Apply\b|SpaceRunner::(Evaluate|Expire)\b|SeriesStore::(Append|Intern|Plan)\b")
+ENTRY = re.compile(r"engine::Shard::Apply\b|ClockDomain::(Evaluate|Expire)\b|SeriesStore::(Append|Intern|Plan)\b")
 LINES = 45
 
 

@@ -16,9 +16,9 @@
 
 #include "services/base/clock.h"
 #include "services/base/strings.h"
-#include "services/engine/counters.h"
-#include "services/engine/job.h"
-#include "services/engine/limits.h"
+#include "services/engine/job/job.h"
+#include "services/engine/program/counters.h"
+#include "services/engine/program/limits.h"
 
 namespace pitwall {
 namespace {
@@ -56,7 +56,7 @@ Cost Measure(int64_t sources, int64_t batches) {
   batch.info.step_modes = {"train"};
   int64_t time = 0, step = 0;
   const double value = 1;
-  engine::Outputs out;
+  engine::EventSink out;
   const auto send = [&](int64_t round, int64_t rank) {
     batch.source = Cat("rank-", rank);
     batch.info.rank = rank;

@@ -30,8 +30,8 @@
 #include "rules/plan/compile.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/json_writer.h"
+#include "services/engine/domain/clock_domain.h"
 #include "services/engine/shard.h"
-#include "services/engine/space_runner.h"
 #include "services/model/value.h"
 #include "services/tools/spoken.h"
 #include "tests/differential/line_protocol.h"
@@ -155,7 +155,7 @@ class Watch final : public engine::RuleObserver {
   JsonWriter alerts_, recorded_;
 };
 
-std::string EventsText(const engine::Outputs& outputs) {
+std::string EventsText(const engine::EventSink& outputs) {
   JsonWriter out;
   out.BeginArray();
   for (const IssueEvent& event : outputs.events) {
@@ -205,7 +205,7 @@ class GroupRun {
       if (until == run_.end) break;
       RETURN_IF_ERROR(Feed(until));
       if (until == reload) {
-        engine::Outputs outputs;
+        engine::EventSink outputs;
         RETURN_IF_ERROR(Reload(run_.versions[next_version++], &outputs));
         CatTo(reloads, reloads.empty() ? "" : ",", "{\"t\":", until / kMillisecond,
               ",\"events\":", EventsText(outputs), "}");
@@ -222,9 +222,9 @@ class GroupRun {
     return plan::CompileRules(version.files, run_.interval);
   }
 
-  std::unique_ptr<engine::SpaceRunner> MakeRunner() {
+  std::unique_ptr<engine::ClockDomain> MakeRunner() {
     auto runner =
-        std::make_unique<engine::SpaceRunner>(program_, 0, engine::EngineOptions{}, &counters_);
+        std::make_unique<engine::ClockDomain>(program_, 0, engine::EngineOptions{}, &counters_);
     runner->SetObserver(&watch_);
     return runner;
   }
@@ -269,7 +269,7 @@ class GroupRun {
     for (int64_t tick = runner_->NextTick(); tick <= until; tick = runner_->NextTick()) {
       RETURN_IF_ERROR(Feed(tick));
       watch_.Begin();
-      engine::Outputs outputs;
+      engine::EventSink outputs;
       runner_->Evaluate({.position = tick, .time_ns = tick, .attempt = 1}, job_, &outputs);
       CatTo(*ticks, ticks->empty() ? "" : ",", "{\"t\":", tick / kMillisecond,
             ",\"failed\":", watch_.Failures(), ",\"alerts\":", watch_.TakeAlerts(),
@@ -279,14 +279,14 @@ class GroupRun {
     return OkStatus();
   }
 
-  Status Reload(const RuleSetVersion& version, engine::Outputs* outputs) {
+  Status Reload(const RuleSetVersion& version, engine::EventSink* outputs) {
     std::map<std::string, std::string> fingerprints;
-    for (const plan::Group& group : program_->spaces[0].groups) {
+    for (const plan::Group& group : program_->domains[0].groups) {
       for (const plan::Rule& rule : group.rules) fingerprints[rule.name] = rule.fingerprint;
     }
     ASSIGN_OR_RETURN(program_, Compile(version));
     std::set<std::string> kept;
-    for (const plan::Group& group : program_->spaces[0].groups) {
+    for (const plan::Group& group : program_->domains[0].groups) {
       for (const plan::Rule& rule : group.rules) {
         if (fingerprints[rule.name] == rule.fingerprint) kept.insert(rule.name);
       }
@@ -316,7 +316,7 @@ class GroupRun {
   engine::EngineCounters counters_;
   plan::ProgramPtr program_;
   Watch watch_;
-  std::unique_ptr<engine::SpaceRunner> runner_;
+  std::unique_ptr<engine::ClockDomain> runner_;
   std::vector<window::SeriesId> ids_;
   std::vector<std::pair<int64_t, std::vector<std::pair<size_t, double>>>> rows_;
   size_t next_row_ = 0;

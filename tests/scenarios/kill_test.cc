@@ -211,7 +211,7 @@ TEST(Kill, CommittedEventsEqualThoseOfAnUnbrokenRun) {
   processor::RuleSets rules(log->get());
   engine::Shard shard(&rules, {});
   ASSERT_TRUE(shard.SetInitialRules("").ok());
-  engine::Outputs outputs;
+  engine::EventSink outputs;
   for (const Record& record : ReadAll(log->get(), kTelemetryTopic, kPartition)) {
     ASSERT_TRUE(
         shard.Apply(record.offset, record.append_time_ns, record.key, record.value, &outputs).ok());

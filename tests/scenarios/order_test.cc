@@ -50,7 +50,7 @@ std::vector<std::string> Replay(engine::RuleSetProvider* rules,
                                 engine::EngineCounters* counters) {
   engine::Shard shard(rules, {});
   EXPECT_TRUE(shard.SetInitialRules("set").ok());
-  engine::Outputs outputs;
+  engine::EventSink outputs;
   int64_t offset = 0;
   for (const PlannedRecord& record : records) {
     EXPECT_TRUE(

@@ -149,7 +149,7 @@ std::vector<IssueEvent> ScenarioTest::Reference(int64_t below) {
   auto reader = log_->OpenReader({std::string(kTelemetryTopic), partition_}, kFromStart);
   EXPECT_TRUE(reader.ok()) << reader.status();
   const auto end = (*reader)->EndOffset();
-  engine::Outputs outputs;
+  engine::EventSink outputs;
   std::vector<Record> records;
   while ((*reader)->position() < *end) {
     records.clear();

@@ -51,8 +51,8 @@ StatusOr<PartitionFiles> ListPartition(const std::string& dir, const PartitionFa
       found.push_back(*segment);
     }
   }
-  // Outputs of the newest compaction first among equal bases: a newer one begins where an older one
-  // did, or before.
+  // EventSink of the newest compaction first among equal bases: a newer one begins where an older
+  // one did, or before.
   std::sort(found.begin(), found.end(), [](const SegmentName& a, const SegmentName& b) {
     if (a.base_offset != b.base_offset) return a.base_offset < b.base_offset;
     return a.run > b.run;

@@ -380,7 +380,7 @@ TEST_F(ClientTest, AFailureSaysItsException) {
   client.AwaitClosed();
   const auto batches = AwaitGoodbye();
   ASSERT_EQ(batches.back().events.size(), 1u);
-  EXPECT_TRUE(SaidFailed(batches.back().events[0]));
+  EXPECT_TRUE(ReportedFailure(batches.back().events[0]));
   EXPECT_EQ(batches.back().events[0].rank_lost.exception,
             "ValueError: \\x1b" + std::string(185, 'x') + "\u00e9");
 }

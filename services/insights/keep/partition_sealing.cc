@@ -332,7 +332,7 @@ Status PartitionIngest::DeleteJob(const KeptJobPtr& job) {
     if (sealed) RETURN_IF_ERROR(files::Rename(doomed, folder));
     return applied;
   }
-  store_->Bury(hash, tombstone);
+  store_->AddDeadLetter(hash, tombstone);
   tombstones_[hash] = tombstone;
   hints_.erase(job->id());
   store_->Remove(job->id());

@@ -44,7 +44,7 @@ Status HistoryStore::Load() {
   using store::DatabaseRow;
   const Status walked = database_->ForEach(kTombstoneRow, [&](DatabaseRow row) -> Status {
     ASSIGN_OR_RETURN(const Tombstone tombstone, DecodeTombstone(row.body));
-    Bury(row.key, tombstone);
+    AddDeadLetter(row.key, tombstone);
     return OkStatus();
   });
   RETURN_IF_ERROR(walked);
@@ -297,7 +297,7 @@ std::map<std::string, Tombstone> HistoryStore::Tombstones() const {
   return tombstones_;
 }
 
-void HistoryStore::Bury(const std::string& hash, const Tombstone& tombstone) {
+void HistoryStore::AddDeadLetter(const std::string& hash, const Tombstone& tombstone) {
   MutexLock lock(&mutex_);
   tombstones_[hash] = tombstone;
 }

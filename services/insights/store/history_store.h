@@ -82,7 +82,7 @@ class HistoryStore {
   store::DatabaseRow SegmentRow(const SegmentFacts& facts,
                                 const std::map<OriginKey, SequenceRanges>& seen) const;
   std::map<std::string, Tombstone> Tombstones() const;
-  void Bury(const std::string& hash, const Tombstone& tombstone);
+  void AddDeadLetter(const std::string& hash, const Tombstone& tombstone);
 
   store::Database& database() const { return *database_; }
   ChangeFeed& feed() { return feed_; }

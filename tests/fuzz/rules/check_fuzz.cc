@@ -12,7 +12,7 @@
 #include "rules/plan/program_text.h"
 #include "services/base/check.h"
 #include "services/base/strings.h"
-#include "services/engine/program_check.h"
+#include "services/engine/program/program_check.h"
 
 namespace {
 
@@ -70,9 +70,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     diagnostic.ToString();
   }
   if (!program.ok()) return 0;
-  for (const plan::Space& space : (*program)->spaces) {
-    for (size_t i = 0; i < space.nodes.size(); ++i) {
-      for (const plan::NodeId input : space.nodes[i].inputs) PITWALL_CHECK(input.index() < i);
+  for (const plan::DomainPlan& domain : (*program)->domains) {
+    for (size_t i = 0; i < domain.nodes.size(); ++i) {
+      for (const plan::NodeId input : domain.nodes[i].inputs) PITWALL_CHECK(input.index() < i);
     }
   }
   const plan::ProgramCost cost = plan::EstimateCost(**program);

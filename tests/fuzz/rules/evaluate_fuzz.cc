@@ -15,7 +15,7 @@
 #include "rules/eval/evaluator.h"
 #include "rules/plan/query.h"
 #include "services/base/check.h"
-#include "services/engine/subqueries.h"
+#include "services/engine/domain/subqueries.h"
 #include "services/model/value.h"
 #include "services/window/series_store.h"
 
@@ -39,7 +39,7 @@ struct Engine {
         evaluator(std::make_unique<eval::Evaluator>(p, 0, eval::EvaluatorOptions{10'000})) {}
 
   std::shared_ptr<const DemandSet> Demands() const {
-    return {program, &program->spaces[0].demands};
+    return {program, &program->domains[0].demands};
   }
   void Start(int64_t origin, int64_t from) {
     store->SetOrigin(origin);
@@ -74,7 +74,7 @@ struct Engine {
       subqueries->Finish(evaluator.get());
       if (at == tick) break;
     }
-    return evaluator->Evaluate(program->spaces[0].groups[0].rules[0].expr);
+    return evaluator->Evaluate(program->domains[0].groups[0].rules[0].expr);
   }
 
   plan::ProgramPtr program;
@@ -126,10 +126,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const StatusOr<plan::QueryProgram> compiled =
       plan::CompileQuery(text, {interval, options & 4 ? interval : 5 * interval, interval});
   if (!compiled.ok()) return 0;
-  const plan::Space& space = compiled->program->spaces[0];
+  const plan::DomainPlan& domain = compiled->program->domains[0];
   const int64_t first = 1000 * interval;
   int64_t reach = 0;
-  for (const plan::Subquery& subquery : space.subqueries) {
+  for (const plan::Subquery& subquery : domain.subqueries) {
     reach += subquery.reach;
     if ((subquery.reach + kTicks * interval) / subquery.step > kMaxSubquerySteps) return 0;
   }
@@ -137,7 +137,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
   // Series of the names that the expression asks for.
   std::vector<std::string> names = {"a", "b"};
-  for (const Selector& selector : space.demands.selectors) {
+  for (const Selector& selector : domain.demands.selectors) {
     if (names.size() < 5 && !selector.MetricName().empty())
       names.insert(names.begin(), std::string(selector.MetricName()));
   }

@@ -24,12 +24,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   diagnostics.ToString();
   if (!program.ok()) return 0;
   const std::string explained = plan::Explain(**program);
-  for (const plan::Space& space : (*program)->spaces) {
-    for (size_t i = 0; i < space.nodes.size(); ++i) {
-      for (const plan::NodeId input : space.nodes[i].inputs) PITWALL_CHECK(input.index() < i);
+  for (const plan::DomainPlan& domain : (*program)->domains) {
+    for (size_t i = 0; i < domain.nodes.size(); ++i) {
+      for (const plan::NodeId input : domain.nodes[i].inputs) PITWALL_CHECK(input.index() < i);
     }
-    const std::vector<double> values = plan::ParametersFor(**program, space, "job", "name", {});
-    PITWALL_CHECK(values.size() == space.parameters.size());
+    const std::vector<double> values = plan::ParametersFor(**program, domain, "job", "name", {});
+    PITWALL_CHECK(values.size() == domain.parameters.size());
   }
   const StatusOr<plan::ProgramPtr> again = plan::CompileRuleSet(rule_set);
   PITWALL_CHECK(again.ok() && plan::Explain(**again) == explained);

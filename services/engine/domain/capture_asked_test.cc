@@ -1,0 +1,73 @@
+// Annotations that are no texts. `capture`: the event with which an issue begins asks for it, and
+// no other. `onset`: events of an open issue tell the moment that lies their value before them.
+#include <gtest/gtest.h>
+
+#include "rules/plan/compile.h"
+#include "services/base/strings.h"
+#include "services/engine/domain/clock_domain.h"
+#include "services/engine/program/counters.h"
+
+namespace pitwall::engine {
+namespace {
+
+constexpr int64_t kSecond = 1'000'000'000;
+
+// Issue events of these rules, with m = values[i] at second i + 1.
+std::vector<IssueEvent> EventsOf(std::string_view rules, const std::vector<double>& values) {
+  const RuleSetFile file{"p.yaml", Cat("groups:\n- name: g\n  interval: 1s\n  rules:\n", rules)};
+  const auto program = plan::CompileRules({&file, 1});
+  EXPECT_TRUE(program.ok()) << program.status();
+  EngineCounters counters;
+  ClockDomain runner(*program, 0, EngineOptions{}, &counters);
+  runner.SetOrigin(kSecond);
+  const std::vector<window::SeriesId> ids = {
+      *runner.store()->Intern(Labels::FromPairs({{"__name__", "m"}}))};
+  std::vector<IssueEvent> events;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const int64_t now = static_cast<int64_t>(i + 1) * kSecond;
+    EXPECT_TRUE(runner.store()->Append({now, "s", "", i + 1, 0}, ids, {&values[i], 1}).ok());
+    EventSink out;
+    runner.Evaluate({.position = now, .time_ns = now}, JobIdentity(), &out);
+    for (IssueEvent& event : out.events) {
+      if (event.type != EventType::kRuleStatus) events.push_back(std::move(event));
+    }
+  }
+  return events;
+}
+
+TEST(CaptureAsked, ByTheFirstEventOfAnIssueOnly) {
+  std::vector<std::string> told;
+  for (const IssueEvent& event : EventsOf("  - {alert: A, expr: m > 10, annotations: {capture: "
+                                          "stacks, summary: 'at {{ $value }}'}}\n"
+                                          "  - {alert: B, expr: m > 10}\n",
+                                          {12, 13, 3})) {
+    told.push_back(Cat(event.alert, " ", EventTypeName(event.type).substr(17), " ", event.capture));
+  }
+  EXPECT_EQ(told,
+            (std::vector<std::string>{"A found stacks", "B found ", "A resolved ", "B resolved "}));
+}
+
+TEST(OnsetTold, IsTheValueBeforeTheTick) {
+  std::vector<std::string> told;
+  for (const IssueEvent& event :
+       EventsOf("  - {alert: A, expr: m > 1, annotations: {onset: value}}\n"
+                "  - {alert: B, expr: m > 1}\n",
+                {0, 0, 1.5, 0})) {
+    told.push_back(Cat(event.alert, " ", EventTypeName(event.type).substr(17), " ",
+                       event.onset_ns / (kSecond / 10)));
+  }
+  EXPECT_EQ(told,
+            (std::vector<std::string>{"A found 15", "B found 0", "A resolved 0", "B resolved 0"}));
+}
+
+TEST(OnsetTold, NotWhereTheValueIsNoTimeThatHasPassed) {
+  for (const double value : {1e12, -1e300}) {
+    const auto events =
+        EventsOf("  - {alert: A, expr: abs(m) > 1, annotations: {onset: value}}\n", {value});
+    ASSERT_EQ(events.size(), 1u);
+    EXPECT_EQ(events[0].onset_ns, 0) << value;
+  }
+}
+
+}  // namespace
+}  // namespace pitwall::engine

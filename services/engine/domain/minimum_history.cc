@@ -1,0 +1,204 @@
+#include "services/engine/domain/minimum_history.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "services/model/demand.h"
+#include "services/model/position.h"
+
+namespace pitwall::engine {
+
+namespace {
+
+// Below min and max, which keep the meaning of what they are over.
+const plan::Node& WithoutExtremes(const plan::DomainPlan& domain, plan::NodeId id) {
+  const plan::Node* node = &domain.nodes[id.index()];
+  while (node->kind == plan::NodeKind::kAggregate && (node->aggregate == plan::AggregateOp::kMin ||
+                                                      node->aggregate == plan::AggregateOp::kMax)) {
+    node = &domain.nodes[node->inputs[0].index()];
+  }
+  return *node;
+}
+
+const Demand* DemandOf(const plan::DomainPlan& domain, const plan::Node& node) {
+  if (node.kind != plan::NodeKind::kDemand) return nullptr;
+  return &plan::DemandsOf(domain, node.source).demands[node.demand];
+}
+
+// count_over_time(x[…]), or null.
+const Demand* CountIn(const plan::DomainPlan& domain, plan::NodeId id) {
+  const Demand* demand = DemandOf(domain, WithoutExtremes(domain, id));
+  return demand != nullptr && demand->kind != WindowKind::kInstant &&
+                 demand->function == WindowFunction::kCount
+             ? demand
+             : nullptr;
+}
+
+// time() - ts_of_first_over_time(x[attempt])
+bool IsAge(const plan::DomainPlan& domain, plan::NodeId id) {
+  const plan::Node& node = WithoutExtremes(domain, id);
+  if (node.kind != plan::NodeKind::kBinary || node.binary != plan::BinaryOp::kSub) return false;
+  if (domain.nodes[node.inputs[0].index()].kind != plan::NodeKind::kTime) return false;
+  const Demand* demand = DemandOf(domain, WithoutExtremes(domain, node.inputs[1]));
+  return demand != nullptr && demand->kind == WindowKind::kAttempt &&
+         demand->function == WindowFunction::kTsOfFirst;
+}
+
+// (ts_of_last_over_time(x[N samples]) - ts_of_first_over_time(x[N samples])) /
+// (count_over_time(x[N samples]) - 1)
+bool IsDistance(const plan::DomainPlan& domain, plan::NodeId id) {
+  const plan::Node& node = WithoutExtremes(domain, id);
+  if (node.kind != plan::NodeKind::kBinary || node.binary != plan::BinaryOp::kDiv) return false;
+  const plan::Node& length = WithoutExtremes(domain, node.inputs[0]);
+  const plan::Node& intervals = WithoutExtremes(domain, node.inputs[1]);
+  for (const plan::Node* part : {&length, &intervals}) {
+    if (part->kind != plan::NodeKind::kBinary || part->binary != plan::BinaryOp::kSub) return false;
+  }
+  const Demand* last = DemandOf(domain, WithoutExtremes(domain, length.inputs[0]));
+  const Demand* first = DemandOf(domain, WithoutExtremes(domain, length.inputs[1]));
+  return last != nullptr && last->kind == WindowKind::kSamples && first != nullptr &&
+         last->function == WindowFunction::kTsOfLast &&
+         first->function == WindowFunction::kTsOfFirst &&
+         CountIn(domain, intervals.inputs[0]) != nullptr;
+}
+
+// What is waited for first of several: what time does not bring.
+int Rank(HistoryGate::For what) {
+  return what == HistoryGate::For::kNearer ? 0 : what == HistoryGate::For::kSamples ? 1 : 2;
+}
+
+bool LacksMore(const HistoryGate& a, const HistoryGate& b) {
+  if (!b.waits()) return true;
+  if (a.what != b.what) return Rank(a.what) < Rank(b.what);
+  if (a.what == HistoryGate::For::kAge) return a.until > b.until;
+  if (a.what == HistoryGate::For::kNearer) return a.has - a.wants > b.has - b.wants;
+  return a.wants - a.has > b.wants - b.has;
+}
+
+}  // namespace
+
+void HistoryGate::Save(BinaryWriter& out) const {
+  out.U8(static_cast<uint8_t>(what));
+  out.Double(has);
+  out.Double(wants);
+  out.I64(until);
+}
+
+void HistoryGate::Restore(BinaryReader& in) {
+  const uint8_t kind = in.U8();
+  if (kind > static_cast<uint8_t>(For::kNearer)) in.Fail();
+  what = static_cast<For>(kind);
+  has = in.Double();
+  wants = in.Double();
+  until = in.I64();
+}
+
+History::History(const plan::DomainPlan& domain, const plan::Rule& rule) {
+  if (rule.kind == plan::RuleKind::kAlert && rule.expr != plan::kNoNode)
+    root_ = Find(domain, rule.expr, /*finding=*/true);
+  begins_with_attempt_ = begins_with_attempt_ && root_ != kNone;
+}
+
+uint32_t History::Add(Condition condition) {
+  conditions_.push_back(std::move(condition));
+  return static_cast<uint32_t>(conditions_.size() - 1);
+}
+
+uint32_t History::Find(const plan::DomainPlan& domain, plan::NodeId id, bool finding) {
+  const plan::Node& node = domain.nodes[id.index()];
+  if (node.type != plan::ValueType::kVector || node.kind == plan::NodeKind::kDemand) return kNone;
+  if (node.kind == plan::NodeKind::kBinary && plan::IsComparison(node.binary) &&
+      !node.return_bool && !finding) {
+    using enum plan::BinaryOp;
+    const bool above = node.binary == kGt || node.binary == kGe;
+    const bool below = node.binary == kLt || node.binary == kLe;
+    Condition condition{.value = node.inputs[above ? 0 : 1],
+                        .limit = node.inputs[above ? 1 : 0],
+                        .or_equal = node.binary == kGe || node.binary == kLe};
+    if ((above || below) &&
+        domain.nodes[condition.limit.index()].type == plan::ValueType::kScalar) {
+      const Demand* count = CountIn(domain, condition.value);
+      if (count != nullptr || IsAge(domain, condition.value)) {
+        const bool of_attempt = count == nullptr || count->kind == WindowKind::kAttempt ||
+                                count->kind == WindowKind::kFirst;
+        begins_with_attempt_ |= of_attempt || domain.demands.clock.step;
+        condition.kind = count != nullptr ? Condition::Kind::kSamples : Condition::Kind::kAge;
+        return Add(std::move(condition));
+      }
+    }
+    Condition nearer{.kind = Condition::Kind::kNearer,
+                     .value = node.inputs[below ? 0 : 1],
+                     .limit = node.inputs[below ? 1 : 0],
+                     .or_equal = condition.or_equal};
+    if ((above || below) && domain.nodes[nearer.limit.index()].type == plan::ValueType::kScalar &&
+        IsDistance(domain, nearer.value))
+      return Add(std::move(nearer));
+  }
+  Condition condition{.kind = Condition::Kind::kAny};
+  const bool is_or = node.kind == plan::NodeKind::kSetOp && node.set == plan::SetOp::kOr;
+  if (is_or) condition.kind = Condition::Kind::kAll;
+  const bool is_unless = node.kind == plan::NodeKind::kSetOp && node.set == plan::SetOp::kUnless;
+  // What is to the right of a set operator says when the left side counts.
+  const bool left_only = node.kind == plan::NodeKind::kSetOp && !is_or;
+  for (size_t i = 0; i < (is_unless ? 1 : node.inputs.size()); ++i) {
+    const uint32_t part = Find(domain, node.inputs[i], finding && (i == 0 || !left_only));
+    if (part != kNone) {
+      condition.parts.push_back(part);
+    } else if (is_or) {
+      return kNone;  // this side never waits
+    }
+  }
+  if (condition.parts.empty()) return kNone;
+  if (condition.parts.size() == 1) return condition.parts[0];
+  return Add(std::move(condition));
+}
+
+HistoryGate History::At(eval::Evaluator* evaluator, int64_t position) const {
+  return root_ == kNone ? HistoryGate() : Judge(root_, evaluator, position);
+}
+
+HistoryGate History::Judge(uint32_t index, eval::Evaluator* evaluator, int64_t position) const {
+  const Condition& condition = conditions_[index];
+  if (!condition.parts.empty()) {
+    HistoryGate most;
+    for (const uint32_t part : condition.parts) {
+      const HistoryGate wait = Judge(part, evaluator, position);
+      if (!wait.waits() && condition.kind == Condition::Kind::kAll) return {};
+      if (wait.waits() && LacksMore(wait, most)) most = wait;
+    }
+    return most;
+  }
+  const auto limit = evaluator->Evaluate(condition.limit);
+  if (!limit.ok()) return {};
+  const double wants = (*limit)->scalar();
+  const auto value = evaluator->Evaluate(condition.value);
+  if (!value.ok() || !std::isfinite(wants)) return {};
+  if (condition.kind == Condition::Kind::kNearer) {
+    std::optional<double> least;
+    for (size_t i = 0; i < (*value)->size(); ++i) {
+      const double has = (*value)->values[i];
+      if ((*value)->present[i] && !std::isnan(has)) least = std::min(has, least.value_or(has));
+    }
+    if (!least.has_value() || (condition.or_equal ? *least <= wants : *least < wants)) return {};
+    return {.what = HistoryGate::For::kNearer, .has = *least, .wants = wants};
+  }
+  std::optional<double> most;
+  for (size_t i = 0; i < (*value)->size(); ++i) {
+    const double has = (*value)->values[i];
+    if (!(*value)->present[i] || std::isnan(has)) continue;
+    if (condition.or_equal ? has >= wants : has > wants) return {};
+    most = std::max(has, most.value_or(has));
+  }
+  if (!most.has_value()) return {};
+  if (condition.kind == Condition::Kind::kSamples) {
+    return {.what = HistoryGate::For::kSamples,
+            .has = *most,
+            .wants = condition.or_equal ? std::ceil(wants) : std::floor(wants) + 1};
+  }
+  const double left = std::min((wants - *most) * static_cast<double>(kStepUnit), 1e18);
+  return {.what = HistoryGate::For::kAge,
+          .until = position + static_cast<int64_t>(std::ceil(left))};
+}
+
+}  // namespace pitwall::engine

@@ -1,0 +1,80 @@
+#include "services/engine/domain/rank_scope.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/container/flat_hash_set.h"
+#include "services/engine/program/program_check.h"
+
+namespace pitwall::engine {
+
+namespace {
+
+constexpr std::string_view kRank = "rank";
+
+class RankScope {
+ public:
+  explicit RankScope(const plan::DomainPlan& domain) : domain_(domain) {}
+
+  bool Crosses(const plan::Rule& rule) {
+    std::vector<bool> seen(domain_.nodes.size(), false);
+    const std::vector<plan::NodeId> roots = plan::RootsOf(rule);
+    // Without any series it holds of the job, once.
+    const bool reads = std::any_of(roots.begin(), roots.end(), [&](plan::NodeId root) {
+      return !DemandsBelow(domain_, root).empty();
+    });
+    const bool crosses = !reads || std::any_of(roots.begin(), roots.end(), [&](plan::NodeId root) {
+      return NodeCrosses(root, &seen);
+    });
+    if (crosses && rule.kind == plan::RuleKind::kRecord) recorded_.insert(rule.alert);
+    return crosses;
+  }
+
+ private:
+  bool NodeCrosses(plan::NodeId id, std::vector<bool>* seen) const {
+    if (id == plan::kNoNode || (*seen)[id.index()]) return false;
+    (*seen)[id.index()] = true;
+    const plan::Node& node = domain_.nodes[id.index()];
+    if (node.kind == plan::NodeKind::kAggregate && DropsRank(node)) return true;
+    if (node.kind == plan::NodeKind::kFunction && LooksAtAll(node)) return true;
+    if (node.kind == plan::NodeKind::kDemand && DemandCrosses(node, seen)) return true;
+    return std::any_of(node.inputs.begin(), node.inputs.end(),
+                       [&](plan::NodeId input) { return NodeCrosses(input, seen); });
+  }
+
+  static bool DropsRank(const plan::Node& node) {
+    const bool named =
+        std::find(node.grouping.begin(), node.grouping.end(), kRank) != node.grouping.end();
+    return node.without == named;
+  }
+
+  // absent() is true without any series, and scalar() has a value for one series only: the series
+  // of one rank would look like all of them.
+  static bool LooksAtAll(const plan::Node& node) {
+    const auto function = static_cast<FunctionId>(node.function);
+    return function == FunctionId::kAbsent || function == FunctionId::kScalar;
+  }
+
+  bool DemandCrosses(const plan::Node& node, std::vector<bool>* seen) const {
+    if (node.source > 0) return NodeCrosses(domain_.subqueries[node.source - 1].expr, seen);
+    const Demand& demand = domain_.demands.demands[node.demand];
+    return recorded_.contains(std::string(domain_.demands.selectors[demand.selector].MetricName()));
+  }
+
+  const plan::DomainPlan& domain_;
+  absl::flat_hash_set<std::string> recorded_;  // by rules that combine ranks
+};
+
+}  // namespace
+
+std::vector<std::vector<bool>> RulesAcrossRanks(const plan::DomainPlan& domain) {
+  RankScope scope(domain);
+  std::vector<std::vector<bool>> across;
+  for (const plan::Group& group : domain.groups) {
+    std::vector<bool>& rules = across.emplace_back();
+    for (const plan::Rule& rule : group.rules) rules.push_back(scope.Crosses(rule));
+  }
+  return across;
+}
+
+}  // namespace pitwall::engine

@@ -1,0 +1,41 @@
+// Samples that recording rules write during a replay, for tools that keep them.
+#pragma once
+
+#include "services/engine/domain/clock_domain.h"
+#include "services/engine/program/event_sink.h"
+#include "services/model/value.h"
+
+namespace pitwall::engine {
+
+class RecordingObserver {
+ public:
+  virtual ~RecordingObserver() = default;
+  // A sample of a recording rule (or of ALERTS, where a selector wants it), on the clock of its
+  // group; no stale markers.
+  virtual void Recorded(const JobIdentity& job, const ClockSpec& clock, const TickContext& at,
+                        const Labels& labels, double value) = 0;
+};
+
+// Link between a domain of one job and the observer of all. `job` and `to` are borrowed.
+class SpaceRecordings final : public RuleObserver {
+ public:
+  SpaceRecordings(const JobIdentity* job, ClockSpec clock, RecordingObserver* to)
+      : job_(job), clock_(std::move(clock)), to_(to) {}
+  void Failed(const plan::Rule&, const Status&) override {}
+  void Alerts(const alert::AlertInput&, const alert::AlertState&) override {}
+  void TickBegins(const TickContext& at) override { at_ = at; }
+  void Recorded(const Labels& labels, int64_t /*position*/, double value) override {
+    if (!IsStale(value)) to_->Recorded(*job_, clock_, at_, labels, value);
+  }
+  void Unread(const Labels& labels, int64_t position, double value) override {
+    Recorded(labels, position, value);
+  }
+
+ private:
+  const JobIdentity* const job_;
+  const ClockSpec clock_;
+  RecordingObserver* const to_;
+  TickContext at_;
+};
+
+}  // namespace pitwall::engine

@@ -1,0 +1,41 @@
+// Number of further steps for which a step clock waits for a rank that promises none
+// (time-model.md 3.2). Derived from the records of the log alone.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "services/base/binary.h"
+#include "services/engine/domain/step_times.h"
+
+namespace pitwall::engine {
+
+class StepPatience {
+ public:
+  static constexpr uint64_t kFewest = 16;
+  static constexpr uint64_t kMost = 1024;
+
+  // A rank of the clock has promised a step; the leading rank reached `steps` new ones since the
+  // promise before it. Batches cover up to a second, so quick steps are promised many at a time.
+  void Promised(uint64_t steps) {
+    hop_ = std::max<uint64_t>(hop_ - (hop_ + 15) / 16, std::min(steps, kMost));
+  }
+
+  // Steps without a promise after which a rank leaves the clock: a rank may take as long as four of
+  // the longest steps, or four of the usual intervals between promises.
+  uint64_t Steps(const StepTimes& times) const {
+    const double longest = std::min(4 * times.Spread(), static_cast<double>(kMost));
+    return std::clamp(std::max(static_cast<uint64_t>(longest), 4 * hop_), kFewest, kMost);
+  }
+  // Steps behind the leading rank after which a rank leaves though it promises: its clock would
+  // fall ever further behind, and rows of the others would wait for it without bound.
+  uint64_t Distance(const StepTimes& times) const { return 2 * Steps(times); }
+
+  void Save(BinaryWriter& out) const { out.U64(hop_); }
+  void Restore(BinaryReader& in) { hop_ = std::min(in.U64(), kMost); }
+
+ private:
+  uint64_t hop_ = 0;
+};
+
+}  // namespace pitwall::engine

@@ -1,0 +1,213 @@
+#include "services/engine/job/attempt_failures.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "services/base/clock.h"
+#include "services/base/strings.h"
+
+namespace pitwall::engine {
+namespace {
+
+constexpr int64_t kMs = kNanosPerSecond / 1000;
+// Somebody who ends a job signals all of its ranks at once. A single SIGTERM is a death, and told
+// after a pause for the second one.
+constexpr int64_t kOneSignalNs = 1500 * kMs;
+constexpr int64_t kCancelWithinNs = 5 * kNanosPerSecond;
+// The peers of a dead rank fail in their collective; by the clock of another node, even before it
+// died.
+constexpr int64_t kPeersFailNs = 100 * kMs;
+// On the same node a collector may see a kill so much later than a peer fails of it. A launcher
+// that kills the others has to see first that the process of the one that failed has ended.
+constexpr int64_t kSeenLateNs = 50 * kMs;
+// A collector may see an exit status so much later than the launcher does, which then ends the
+// other ranks by SIGTERM.
+constexpr int64_t kStatusLateNs = 400 * kMs;
+// The end of a rank whose peer reports its loss may be seen so much later: its process is torn down
+// after its connections have closed, or another node reports it.
+constexpr int64_t kLostPeerNs = 2 * kNanosPerSecond;
+// From the verdict to the tick of a rule.
+constexpr int64_t kTickNs = 500 * kMs;
+// In saved state.
+constexpr uint8_t kHasFirst = 1, kHasStop = 2, kHasPlatform = 4, kExpectsPlatform = 8,
+                  kHasToldCause = 16, kGone = 32, kHasStoppedBy = 64, kHasException = 128;
+
+// Parts of the errors of gloo, NCCL, and sockets that report the loss of another rank.
+constexpr std::array<std::string_view, 9> kLostPeer = {
+    "closed by peer",        "closed by remote peer",       "reset by peer",
+    "remote process exited", "remote process exiting",      "remote worker",
+    "remote server",         "onnection was likely closed", "Broken pipe"};
+
+// Whether the rank failed because another one was gone.
+bool ReportsLostPeer(const RankDeath& death) {
+  return death.said_failed && std::any_of(kLostPeer.begin(), kLostPeer.end(), [&](auto part) {
+           return death.exception.find(part) != std::string::npos;
+         });
+}
+
+// Whether a launcher may have seen it end and ended the other ranks because of it. An exception
+// alone is reported before the process ends, so it never comes after that SIGTERM.
+bool IsFailure(const RankDeath& death) {
+  return SignalOf(death).has_value() || death.exit_code.value_or(0) != 0;
+}
+
+// Whether `first` is by its nature the effect of another end, and `death` was that end, seen later.
+bool IsEffectOf(const RankDeath& death, const RankDeath& first) {
+  if (IsTerminated(death) || ReportsLostPeer(death)) return false;
+  const int64_t later_ns = death.at - first.at;
+  if (ReportsLostPeer(first)) return later_ns <= kLostPeerNs;
+  return IsTerminated(first) && IsFailure(death) && later_ns <= kStatusLateNs;
+}
+
+// Whether the failure of `first`, by its own word, came of a death that was seen a moment later.
+bool FailedOf(const RankDeath& death, const RankDeath& first) {
+  if (!first.said_failed || death.said_failed || IsTerminated(death)) return false;
+  const int64_t later_ns = death.at - first.at;
+  if (death.node != first.node || IsCrash(death)) return later_ns <= kPeersFailNs;
+  return SignalOf(death).has_value() && later_ns <= kSeenLateNs;
+}
+
+}  // namespace
+
+void AttemptFailures::Add(RankDeath death) {
+  ++count_;
+  if (!first_.has_value()) {
+    first_at_ = death.at;
+    terminated_ = IsTerminated(death) ? 1 : 0;
+    first_ = std::move(death);
+    return;
+  }
+  if (IsTerminated(*first_) && IsTerminated(death) && death.at - first_at_ <= kCancelWithinNs)
+    ++terminated_;
+  if (told_) return;
+  if (IsEffectOf(death, *first_)) {
+    terminated_ = 0;
+    first_ = std::move(death);
+  } else if (FailedOf(death, *first_)) {
+    first_ = std::move(death);
+  }
+}
+
+bool AttemptFailures::IsStop(int64_t at) const {
+  return stop_at_.has_value() && at >= *stop_at_ && *stop_at_ >= at - kStopWithinNs;
+}
+
+int64_t AttemptFailures::JudgedAt() const {
+  if (IsStop(first_at_)) return first_->at;
+  if (platform_.heard()) return std::max(first_->at, platform_.at());
+  // A crash is one whatever the platform says.
+  if (expects_platform_ && !IsCrash(*first_))
+    return first_at_ + (gone_ ? kPlatformOfGoneNs : kPlatformNs);
+  if (ReportsLostPeer(*first_)) return first_->at + kLostPeerNs;
+  if (first_->said_failed) return first_->at + kPeersFailNs;
+  if (IsTerminated(*first_)) return first_->at + (terminated_ < 2 ? kOneSignalNs : kStatusLateNs);
+  return first_->at;
+}
+
+int64_t AttemptFailures::told_by() const {
+  if (!first_.has_value()) return INT64_MIN;
+  const int64_t waits = waits_for_platform() ? kPlatformEndsNs : kOneSignalNs;
+  return std::max(first_at_ + waits + kTickNs, seen_by());
+}
+
+int64_t AttemptFailures::seen_by() const {
+  return first_.has_value() ? JudgedAt() + kTickNs : INT64_MIN;
+}
+
+bool AttemptFailures::IsCancelled() const {
+  return terminated_ >= 2 || IsStop(first_at_) || platform_.OnPurpose(*first_);
+}
+
+std::string AttemptFailures::Cause() const {
+  if (IsStop(first_at_)) return "stopped by the executor";
+  return platform_.Cause(*first_);
+}
+
+Labels AttemptFailures::Series(std::string_view cause, bool cancelled) const {
+  return Labels({{kMetricName, kLost},
+                 {"rank", Cat(first_->rank)},
+                 {"node", first_->node},
+                 {"cause", cause},
+                 {"verdict", cancelled ? "cancelled" : "died"},
+                 {"exception", cause == kException ? std::string_view(first_->exception) : ""}});
+}
+
+AttemptFailures::Values AttemptFailures::Judge(int64_t now) {
+  Values values;
+  if (!first_.has_value() || now < JudgedAt()) return values;
+  const bool cancelled = IsCancelled();
+  std::string cause = Cause();
+  if (!told_ || cancelled != cancelled_ || cause != told_cause_) {
+    if (told_) values.emplace_back(Series(told_cause_, cancelled_), 0);
+    cancelled_ = cancelled;
+    told_cause_ = std::move(cause);
+    told_ = true;
+    values.emplace_back(Series(told_cause_, cancelled_), 1);
+  }
+  if (count_ != told_count_) {
+    told_count_ = count_;
+    values.emplace_back(Labels({{kMetricName, kCount}}), static_cast<double>(count_));
+  }
+  return values;
+}
+
+void AttemptFailures::Save(BinaryWriter& out) const {
+  // Without an announcement the bytes are those of a bool, as before there were any.
+  const bool other_cause = told_ && told_cause_ != Cause();
+  out.U8((first_.has_value() ? kHasFirst : 0) | (stop_at_.has_value() ? kHasStop : 0) |
+         (platform_.heard() ? kHasPlatform : 0) | (expects_platform_ ? kExpectsPlatform : 0) |
+         (other_cause ? kHasToldCause : 0) | (gone_ ? kGone : 0) |
+         (stopped_by_.empty() ? 0 : kHasStoppedBy) |
+         (first_.has_value() && !first_->exception.empty() ? kHasException : 0));
+  if (stop_at_.has_value()) out.I64(*stop_at_);
+  if (platform_.heard()) platform_.Save(out);
+  if (other_cause) out.Str(told_cause_);
+  if (!stopped_by_.empty()) out.Str(stopped_by_);
+  if (!first_.has_value()) return;
+  out.I64(first_->at);
+  out.I64(first_->rank);
+  out.Str(first_->node);
+  for (const std::optional<int32_t>& number : {first_->signal, first_->exit_code}) {
+    out.Bool(number.has_value());
+    out.I64(number.value_or(0));
+  }
+  out.Bool(first_->oom_killed);
+  out.Bool(first_->said_failed);
+  out.I64(first_at_);
+  for (const uint64_t count : {count_, terminated_, told_count_}) out.U64(count);
+  out.Bool(told_);
+  out.Bool(cancelled_);
+  if (!first_->exception.empty()) out.Str(first_->exception);
+}
+
+void AttemptFailures::Restore(BinaryReader& in) {
+  Clear();
+  const uint8_t has = in.U8();
+  if ((has & kHasStop) != 0) stop_at_ = in.I64();
+  if ((has & kHasPlatform) != 0) platform_.Restore(in);
+  expects_platform_ = (has & kExpectsPlatform) != 0;
+  gone_ = (has & kGone) != 0;
+  if ((has & kHasToldCause) != 0) told_cause_ = in.Str();
+  if ((has & kHasStoppedBy) != 0) stopped_by_ = in.Str();
+  if ((has & kHasFirst) == 0 || !in.ok()) return;
+  RankDeath& first = first_.emplace();
+  first.at = in.I64();
+  first.rank = in.I64();
+  first.node = in.Str();
+  for (std::optional<int32_t>* number : {&first.signal, &first.exit_code}) {
+    const bool known = in.Bool();
+    const auto value = static_cast<int32_t>(in.I64());
+    if (known) *number = value;
+  }
+  first.oom_killed = in.Bool();
+  first.said_failed = in.Bool();
+  first_at_ = in.I64();
+  for (uint64_t* count : {&count_, &terminated_, &told_count_}) *count = in.U64();
+  told_ = in.Bool();
+  cancelled_ = in.Bool();
+  if ((has & kHasException) != 0) first.exception = in.Str();
+  if (told_ && (has & kHasToldCause) == 0) told_cause_ = Cause();
+}
+
+}  // namespace pitwall::engine

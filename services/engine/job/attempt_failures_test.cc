@@ -1,0 +1,501 @@
+#include "services/engine/job/attempt_failures.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/base/clock.h"
+#include "services/base/strings.h"
+#include "services/model/position.h"
+
+namespace pitwall::engine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+int64_t DeathAt(double seconds) { return static_cast<int64_t>(seconds * kNanosPerSecond); }
+
+RankDeath Signalled(double at, int64_t rank, int32_t signal) {
+  return {.at = DeathAt(at), .rank = rank, .node = "n", .signal = signal, .exit_code = {}};
+}
+RankDeath Failed(double at, int64_t rank) {
+  return {.at = DeathAt(at),
+          .rank = rank,
+          .node = "n",
+          .signal = {},
+          .exit_code = {},
+          .said_failed = true};
+}
+RankDeath Exited(double at, int64_t rank, std::optional<int32_t> code) {
+  return {.at = DeathAt(at), .rank = rank, .node = "n", .signal = {}, .exit_code = code};
+}
+
+// "<rank> <verdict>: <cause> = <value>", or "count = <value>".
+std::vector<std::string> Said(AttemptFailures* deaths, double at) {
+  std::vector<std::string> out;
+  for (const auto& [labels, value] : deaths->Judge(DeathAt(at))) {
+    out.push_back(labels.Get(kMetricName) == AttemptFailures::kCount
+                      ? Cat("count = ", value)
+                      : Cat(labels.Get("rank"), " ", labels.Get("verdict"), ": ",
+                            labels.Get("cause"), " = ", value));
+  }
+  return out;
+}
+
+TEST(AttemptFailures, AKillIsToldAtOnceAndWhatFollowsIsCountedOnly) {
+  AttemptFailures deaths;
+  EXPECT_THAT(Said(&deaths, 9), IsEmpty());
+  deaths.Add(Signalled(10, 1, 9));
+  EXPECT_THAT(Said(&deaths, 10), ElementsAre("1 died: signal 9 = 1", "count = 1"));
+  deaths.Add(Signalled(10.2, 0, 15));
+  deaths.Add(Signalled(10.2, 2, 15));
+  EXPECT_THAT(Said(&deaths, 11), ElementsAre("count = 3"));
+  EXPECT_THAT(Said(&deaths, 12), IsEmpty());
+  EXPECT_EQ(deaths.told_by(), DeathAt(12));
+}
+
+// What it said is told with its own cause only, is kept in saved state, and ends with the series.
+TEST(AttemptFailures, AnExceptionIsToldWithItsCause) {
+  RankDeath failed = Failed(10, 3);
+  failed.exception = "KeyError: 'lr'";
+  AttemptFailures deaths;
+  deaths.Add(failed);
+  BinaryWriter saved;
+  deaths.Save(saved);
+  AttemptFailures restored;
+  BinaryReader in(saved.data());
+  restored.Restore(in);
+  ASSERT_TRUE(in.Finish("deaths").ok());
+  for (AttemptFailures* each : {&deaths, &restored}) {
+    const auto values = each->Judge(DeathAt(11));
+    ASSERT_FALSE(values.empty());
+    EXPECT_EQ(values[0].first.ToString(),
+              "pitwall_rank_lost{cause=\"exception\",exception=\"KeyError: 'lr'\",node=\"n\","
+              "rank=\"3\",verdict=\"died\"}");
+  }
+  AttemptFailures stopped;
+  stopped.AnnounceStop(DeathAt(9));
+  stopped.Add(failed);
+  EXPECT_FALSE(stopped.Judge(DeathAt(11))[0].first.Has("exception"));
+}
+
+RankDeath LostPeer(double at, int64_t rank) {
+  RankDeath death = Failed(at, rank);
+  death.exception = "RuntimeError: […/pair.cc:561] Connection closed by peer [127.0.0.1]:9891.";
+  return death;
+}
+
+// The peer of a rank that exits fails at once; the exit status is known when the process is gone.
+TEST(AttemptFailures, PeerReportsLossBeforeExitStatusIsKnown_ExitIsNamed) {
+  for (const int32_t code : {0, 3}) {
+    AttemptFailures deaths;
+    deaths.Add(LostPeer(10, 0));
+    EXPECT_THAT(Said(&deaths, 10.5), IsEmpty());
+    deaths.Add(Exited(11.5, 1, code));
+    EXPECT_THAT(Said(&deaths, 11.5),
+                ElementsAre(Cat("1 died: exit code ", code, " = 1"), "count = 2"));
+  }
+}
+
+TEST(AttemptFailures, PeerReportsLossBeforeExceptionIsKnown_ExceptionIsNamed) {
+  RankDeath failed = Failed(10.3, 1);
+  failed.exception = "ValueError: no such label";
+  AttemptFailures deaths;
+  deaths.Add(LostPeer(10, 0));
+  deaths.Add(failed);
+  deaths.Add(Signalled(10.4, 2, 15));
+  EXPECT_THAT(Said(&deaths, 11), ElementsAre("1 died: exception = 1", "count = 3"));
+}
+
+TEST(AttemptFailures, PeersReportLossAndNoOtherEnd_FirstIsNamed) {
+  AttemptFailures deaths;
+  deaths.Add(LostPeer(10, 2));
+  deaths.Add(LostPeer(10.1, 0));
+  deaths.Add(Signalled(10.2, 1, 15));
+  EXPECT_THAT(Said(&deaths, 11.9), IsEmpty());
+  EXPECT_EQ(deaths.seen_by(), DeathAt(12.5));
+  deaths.Add(Exited(12.1, 3, 1));
+  EXPECT_THAT(Said(&deaths, 12.1), ElementsAre("2 died: exception = 1", "count = 4"));
+}
+
+// A launcher sees an exit status before the collector does, and ends the other ranks.
+TEST(AttemptFailures, LauncherEndsOthersBeforeExitStatusIsKnown_ExitIsNamed) {
+  AttemptFailures one, several;
+  one.Add(Signalled(10, 0, 15));
+  one.Add(Exited(10.25, 1, 3));
+  EXPECT_THAT(Said(&one, 11), ElementsAre("1 died: exit code 3 = 1", "count = 2"));
+  several.Add(Signalled(10, 0, 15));
+  several.Add(Signalled(10, 1, 15));
+  EXPECT_THAT(Said(&several, 10.3), IsEmpty());
+  several.Add(Exited(10.3, 2, 3));
+  several.Add(Signalled(10.3, 3, 15));
+  EXPECT_THAT(Said(&several, 11), ElementsAre("2 died: exit code 3 = 1", "count = 4"));
+}
+
+TEST(AttemptFailures, PeerFailsAfterSigtermOfOneRank_SigtermIsNamed) {
+  AttemptFailures deaths;
+  deaths.Add(Signalled(10, 1, 15));
+  deaths.Add(Failed(10.1, 0));
+  EXPECT_THAT(Said(&deaths, 12), ElementsAre("1 died: signal 15 = 1", "count = 2"));
+}
+
+TEST(AttemptFailures, ScriptEndsItselfAfterSigterm_IsNotNamed) {
+  for (const std::optional<int32_t> code : {std::optional<int32_t>(0), std::optional<int32_t>()}) {
+    AttemptFailures deaths;
+    deaths.Add(Signalled(10, 0, 15));
+    deaths.Add(Exited(10.1, 1, code));
+    EXPECT_THAT(Said(&deaths, 12), ElementsAre("0 died: signal 15 = 1", "count = 2"));
+  }
+}
+
+TEST(AttemptFailures, WhatFollowsAnAnnouncedStopIsThatStop) {
+  AttemptFailures deaths;
+  deaths.AnnounceStop(DeathAt(9), "rule p/g/a");
+  BinaryWriter between;
+  deaths.Save(between);
+  AttemptFailures restored;
+  BinaryReader in(between.data());
+  restored.Restore(in);
+  ASSERT_TRUE(in.Finish("deaths").ok());
+  for (AttemptFailures* each : {&deaths, &restored}) {
+    each->Add(Failed(10, 0));
+    EXPECT_THAT(Said(each, 10),
+                ElementsAre("0 cancelled: stopped by the executor = 1", "count = 1"));
+    EXPECT_TRUE(each->IsStop(DeathAt(10)));
+    EXPECT_EQ(each->stopped_by(), "rule p/g/a");
+  }
+  BinaryWriter first, second;
+  deaths.Save(first);
+  restored.Save(second);
+  EXPECT_EQ(first.data(), second.data());
+}
+
+TEST(AttemptFailures, ADeathBeforeTheStopOrLongAfterItIsOne) {
+  AttemptFailures before;
+  before.Add(Signalled(8, 1, 9));
+  before.AnnounceStop(DeathAt(9));
+  before.Add(Signalled(10, 0, 15));
+  EXPECT_THAT(Said(&before, 11), ElementsAre("1 died: signal 9 = 1", "count = 2"));
+  AttemptFailures after;
+  after.AnnounceStop(DeathAt(9));
+  after.Add(Signalled(309.5, 1, 9));
+  EXPECT_THAT(Said(&after, 310), ElementsAre("1 died: signal 9 = 1", "count = 1"));
+}
+
+TEST(AttemptFailures, AfterAStopThatWasRefusedADeathIsOne) {
+  AttemptFailures deaths;
+  deaths.AnnounceStop(DeathAt(9), "rule p/g/a");
+  deaths.WithdrawStop();
+  deaths.Add(Signalled(10, 1, 9));
+  EXPECT_THAT(Said(&deaths, 11), ElementsAre("1 died: signal 9 = 1", "count = 1"));
+  EXPECT_EQ(deaths.stopped_by(), "");
+}
+
+// A rank can say the notice as well, with any time: nothing overflows, and no death is hidden.
+TEST(AttemptFailures, AStopOfAnImpossibleTimeHidesNothing) {
+  for (const int64_t at : {INT64_MIN, INT64_MIN / 2, INT64_MAX}) {
+    AttemptFailures deaths;
+    deaths.AnnounceStop(at);
+    deaths.Add(Signalled(10, 1, 9));
+    EXPECT_THAT(Said(&deaths, 11), ElementsAre("1 died: signal 9 = 1", "count = 1"));
+    EXPECT_FALSE(deaths.IsStop(kMinPosition));
+  }
+}
+
+TEST(AttemptFailures, ReadsWhatWasSavedBeforeThereWereAnnouncements) {
+  BinaryWriter old;
+  old.Bool(false);
+  AttemptFailures deaths;
+  BinaryReader in(old.data());
+  deaths.Restore(in);
+  EXPECT_TRUE(in.Finish("deaths").ok());
+  EXPECT_THAT(Said(&deaths, 10), IsEmpty());
+  BinaryReader damaged("\x04");
+  deaths.Restore(damaged);
+  EXPECT_FALSE(damaged.ok());
+}
+
+TEST(AttemptFailures, ASigtermWaitsForASecondOne) {
+  AttemptFailures one;
+  one.Add(Signalled(10, 1, 15));
+  EXPECT_THAT(Said(&one, 11.4), IsEmpty());
+  EXPECT_THAT(Said(&one, 11.5), ElementsAre("1 died: signal 15 = 1", "count = 1"));
+
+  AttemptFailures all;
+  all.Add(Signalled(10, 1, 15));
+  all.Add(Exited(10.1, 0, 143));  // a shell between
+  EXPECT_THAT(Said(&all, 10.5), ElementsAre("1 cancelled: signal 15 = 1", "count = 2"));
+}
+
+TEST(AttemptFailures, ASecondSigtermAfterTheVerdictChangesIt) {
+  AttemptFailures deaths;
+  deaths.Add(Signalled(10, 1, 15));
+  EXPECT_THAT(Said(&deaths, 12), ElementsAre("1 died: signal 15 = 1", "count = 1"));
+  deaths.Add(Signalled(14, 0, 15));
+  EXPECT_THAT(Said(&deaths, 14.5),
+              ElementsAre("1 died: signal 15 = 0", "1 cancelled: signal 15 = 1", "count = 2"));
+  AttemptFailures late;
+  late.Add(Signalled(10, 1, 15));
+  late.Add(Signalled(15.1, 0, 15));
+  EXPECT_THAT(Said(&late, 16), ElementsAre("1 died: signal 15 = 1", "count = 2"));
+}
+
+TEST(AttemptFailures, PeersThatFailBeforeTheDeathIsSeenAreNotTheCause) {
+  AttemptFailures peers;
+  peers.Add(Failed(10, 0));
+  peers.Add(Failed(10.01, 2));
+  RankDeath other_node = Signalled(10.05, 1, 9);
+  other_node.node = "m";
+  peers.Add(std::move(other_node));
+  EXPECT_THAT(Said(&peers, 10.5), ElementsAre("1 died: signal 9 = 1", "count = 3"));
+
+  AttemptFailures
+      same_node;  // a busy collector sees the end of rank 1 after rank 0 has failed of it
+  same_node.Add(Failed(10, 0));
+  same_node.Add(Signalled(10.013, 1, 9));
+  EXPECT_THAT(Said(&same_node, 10.5), ElementsAre("1 died: signal 9 = 1", "count = 2"));
+
+  AttemptFailures memory;
+  memory.Add(Failed(10, 0));
+  RankDeath killed = Signalled(10.08, 1, 9);
+  killed.oom_killed = true;
+  memory.Add(std::move(killed));
+  EXPECT_THAT(Said(&memory, 10.5), ElementsAre("1 died: out of memory = 1", "count = 2"));
+
+  AttemptFailures killing_launcher;  // it sees that rank 0 has ended, and ends the others
+  killing_launcher.Add(Failed(10, 0));
+  killing_launcher.Add(Signalled(10.06, 1, 9));
+  EXPECT_THAT(Said(&killing_launcher, 10.5), ElementsAre("0 died: exception = 1", "count = 2"));
+
+  AttemptFailures unknown;  // nobody knows how rank 1 ended: its launcher may have ended it
+  unknown.Add(Failed(10, 0));
+  unknown.Add(Exited(10.01, 1, std::nullopt));
+  EXPECT_THAT(Said(&unknown, 10.5), ElementsAre("0 died: exception = 1", "count = 2"));
+
+  AttemptFailures launcher;  // it ends the others a moment after the exception
+  launcher.Add(Failed(10, 0));
+  launcher.Add(Signalled(10.05, 1, 15));
+  EXPECT_THAT(Said(&launcher, 10.05), IsEmpty());
+  EXPECT_THAT(Said(&launcher, 10.5), ElementsAre("0 died: exception = 1", "count = 2"));
+
+  AttemptFailures later;
+  later.Add(Failed(10, 0));
+  later.Add(Signalled(10.2, 1, 9));
+  EXPECT_THAT(Said(&later, 10.5), ElementsAre("0 died: exception = 1", "count = 2"));
+}
+
+TEST(AttemptFailures, TheCauseIsWhatIsKnown) {
+  const auto cause = [](RankDeath death) {
+    AttemptFailures deaths;
+    deaths.Add(std::move(death));
+    return Said(&deaths, 100)[0];
+  };
+  EXPECT_EQ(cause(Exited(1, 0, 3)), "0 died: exit code 3 = 1");
+  EXPECT_EQ(cause(Exited(1, 0, 137)), "0 died: signal 9 = 1");
+  EXPECT_EQ(cause(Exited(1, 0, std::nullopt)), "0 died: unknown = 1");
+  // A goodbye without an exception: the exit status names the cause.
+  RankDeath said = Exited(1, 0, 3);
+  said.said_failed = true;
+  EXPECT_EQ(cause(said), "0 died: exit code 3 = 1");
+  said.exception = "KeyError: 'lr'";
+  EXPECT_EQ(cause(said), "0 died: exception = 1");
+  RankDeath crashed = Signalled(1, 0, 11);
+  crashed.said_failed = true;
+  EXPECT_EQ(cause(crashed), "0 died: signal 11 = 1");
+  EXPECT_EQ(cause(Failed(1, 0)), "0 died: exception = 1");
+  RankDeath oom = Signalled(1, 0, 9);
+  oom.oom_killed = true;
+  EXPECT_EQ(cause(oom), "0 died: out of memory = 1");
+}
+
+TEST(AttemptFailures, ASnapshotGoesOnWhereItWas) {
+  for (const double judged : {9.0, 12.0}) {
+    AttemptFailures deaths;
+    deaths.Add(Signalled(10, 1, 15));
+    Said(&deaths, judged);
+    BinaryWriter out;
+    deaths.Save(out);
+    const std::string bytes = out.Take();
+    AttemptFailures again;
+    BinaryReader in(bytes);
+    again.Restore(in);
+    EXPECT_TRUE(in.AtEnd());
+    for (AttemptFailures* each : {&deaths, &again}) each->Add(Signalled(14, 0, 15));
+    EXPECT_EQ(Said(&deaths, 14), Said(&again, 14));
+    EXPECT_EQ(deaths.told_by(), again.told_by());
+  }
+}
+
+AttemptFailures OfAPlatform() {
+  AttemptFailures deaths;
+  deaths.ExpectPlatform();
+  return deaths;
+}
+PlatformEnd OnPurpose(std::string cause) {
+  return {.signal = 15, .exit_code = {}, .on_purpose = true, .cause = std::move(cause)};
+}
+
+TEST(AttemptFailures, WhatThePlatformEndedIsCancelled) {
+  for (const RankDeath& first : {Signalled(10, 0, 15), Signalled(10, 0, 9), Failed(10, 0),
+                                 Exited(10, 0, std::nullopt), Exited(10, 0, 1)}) {
+    AttemptFailures deaths = OfAPlatform();
+    deaths.Add(first);
+    EXPECT_THAT(Said(&deaths, 10.9), IsEmpty()) << "its platform will say it";
+    deaths.OnPlatformReport(DeathAt(11), OnPurpose("time limit"));
+    EXPECT_EQ(deaths.seen_by(), DeathAt(11.5));
+    EXPECT_THAT(Said(&deaths, 11), ElementsAre("0 cancelled: time limit = 1", "count = 1"));
+    EXPECT_TRUE(deaths.cancelled());
+  }
+}
+
+TEST(AttemptFailures, ASilentPlatformDelaysADeathABitAndACrashNotAtAll) {
+  AttemptFailures killed = OfAPlatform();
+  killed.Add(Signalled(10, 0, 9));
+  EXPECT_THAT(Said(&killed, 11), IsEmpty());
+  EXPECT_THAT(Said(&killed, 11.5), ElementsAre("0 died: signal 9 = 1", "count = 1"));
+  AttemptFailures crashed = OfAPlatform();
+  crashed.Add(Signalled(10, 0, 11));
+  EXPECT_THAT(Said(&crashed, 10), ElementsAre("0 died: signal 11 = 1", "count = 1"));
+}
+
+TEST(AttemptFailures, ACrashBeforeSomebodyEndsTheRestIsStillADeath) {
+  AttemptFailures crashed = OfAPlatform();
+  crashed.Add(Signalled(10, 0, 11));
+  crashed.OnPlatformReport(DeathAt(12), OnPurpose("cancelled"));
+  EXPECT_THAT(Said(&crashed, 12), ElementsAre("0 died: signal 11 = 1", "count = 1"));
+  // Whoever saw the job hang and cancelled it.
+  AttemptFailures killed = OfAPlatform();
+  killed.Add(Signalled(10, 0, 9));
+  EXPECT_THAT(Said(&killed, 12), ElementsAre("0 died: signal 9 = 1", "count = 1"));
+  killed.OnPlatformReport(DeathAt(40), OnPurpose("cancelled"));
+  EXPECT_THAT(Said(&killed, 41), IsEmpty());
+}
+
+TEST(AttemptFailures, AGraceOfHalfAMinuteIsOneCancellation) {
+  AttemptFailures deaths = OfAPlatform();
+  deaths.Add(Signalled(10, 0, 15));
+  EXPECT_THAT(Said(&deaths, 12), ElementsAre("0 died: signal 15 = 1", "count = 1"));
+  deaths.Add(Signalled(40, 1, 9));
+  deaths.OnPlatformReport(DeathAt(40.5), OnPurpose("cancelled"));
+  EXPECT_THAT(Said(&deaths, 41),
+              ElementsAre("0 died: signal 15 = 0", "0 cancelled: cancelled = 1", "count = 2"));
+}
+
+TEST(AttemptFailures, TheEndOfTheJobWaitsUntilRulesHaveSeenWhatThePlatformSaid) {
+  AttemptFailures deaths = OfAPlatform();
+  deaths.Add(Signalled(10, 0, 9));
+  EXPECT_EQ(deaths.told_by(), DeathAt(20.5));
+  deaths.OnPlatformReport(DeathAt(11.8), OnPurpose("cancelled"));
+  EXPECT_EQ(deaths.seen_by(), DeathAt(12.3));
+  EXPECT_EQ(deaths.told_by(), DeathAt(12.3));
+}
+
+// Slurm runs its epilog when nothing of the job is left, and under load that takes seconds.
+TEST(AttemptFailures, ADeathOfAJobThatIsGoneWaitsLongerForItsPlatform) {
+  AttemptFailures cancelled = OfAPlatform();
+  cancelled.Add(Signalled(10, 0, 9));
+  cancelled.SetGone(true);
+  EXPECT_THAT(Said(&cancelled, 14.5), IsEmpty());
+  EXPECT_EQ(cancelled.seen_by(), DeathAt(15.5));
+  cancelled.OnPlatformReport(DeathAt(14.6), OnPurpose("cancelled"));
+  EXPECT_THAT(Said(&cancelled, 15), ElementsAre("0 cancelled: cancelled = 1", "count = 1"));
+
+  AttemptFailures silent = OfAPlatform();
+  silent.Add(Signalled(10, 0, 9));
+  silent.SetGone(true);
+  EXPECT_THAT(Said(&silent, 14.5), IsEmpty());
+  EXPECT_THAT(Said(&silent, 15), ElementsAre("0 died: signal 9 = 1", "count = 1"));
+
+  AttemptFailures restarted = OfAPlatform();
+  restarted.Add(Signalled(10, 0, 9));
+  restarted.SetGone(true);
+  restarted.SetGone(false);
+  EXPECT_THAT(Said(&restarted, 11.5), ElementsAre("0 died: signal 9 = 1", "count = 1"));
+}
+
+TEST(AttemptFailures, AJobThatIsGoneHoldsNothingBackThatNeedsNoPlatform) {
+  AttemptFailures crashed = OfAPlatform();
+  crashed.Add(Signalled(10, 0, 11));
+  crashed.SetGone(true);
+  EXPECT_THAT(Said(&crashed, 10), ElementsAre("0 died: signal 11 = 1", "count = 1"));
+  AttemptFailures alone;
+  alone.Add(Signalled(10, 0, 9));
+  alone.SetGone(true);
+  EXPECT_THAT(Said(&alone, 10), ElementsAre("0 died: signal 9 = 1", "count = 1"));
+  AttemptFailures told = OfAPlatform();
+  told.Add(Signalled(10, 0, 9));
+  EXPECT_THAT(Said(&told, 11.5), ElementsAre("0 died: signal 9 = 1", "count = 1"));
+  told.SetGone(true);
+  told.Add(Signalled(11.6, 1, 9));
+  EXPECT_EQ(told.seen_by(), DeathAt(12));
+  EXPECT_THAT(Said(&told, 12), ElementsAre("count = 2"));
+}
+
+TEST(AttemptFailures, AJobThatIsGoneStaysSoAcrossARestart) {
+  AttemptFailures deaths = OfAPlatform();
+  deaths.Add(Signalled(10, 0, 9));
+  deaths.SetGone(true);
+  BinaryWriter out;
+  deaths.Save(out);
+  AttemptFailures restored;
+  BinaryReader in(out.data());
+  restored.Restore(in);
+  ASSERT_TRUE(in.Finish("deaths").ok());
+  EXPECT_EQ(restored.seen_by(), DeathAt(15.5));
+}
+
+TEST(AttemptFailures, ThePlatformExplainsWhatNobodySaw) {
+  const auto said = [](RankDeath first, PlatformEnd end, int ranks = 1) {
+    AttemptFailures deaths = OfAPlatform();
+    for (int i = 0; i < ranks; ++i) deaths.Add(first);
+    deaths.OnPlatformReport(DeathAt(11), end);
+    return Said(&deaths, 11)[0];
+  };
+  const RankDeath unseen = Exited(10, 0, std::nullopt);
+  EXPECT_EQ(said(unseen, {.signal = {}, .exit_code = 3}), "0 died: exit code 3 = 1");
+  EXPECT_EQ(said(unseen, {.signal = 11, .exit_code = {}}), "0 died: signal 11 = 1");
+  EXPECT_EQ(said(unseen, {.signal = {}, .exit_code = 139}), "0 died: signal 11 = 1")
+      << "as a shell reports it";
+  EXPECT_EQ(said(unseen, {.signal = {}, .exit_code = 3}, 2),
+            "0 died: unknown; its job ended with exit code 3 = 1")
+      << "of two ranks nobody knows whose code it was";
+  EXPECT_EQ(said(unseen, {.signal = {}, .exit_code = 0}), "0 died: unknown = 1");
+  PlatformEnd of_rank{.signal = {}, .exit_code = 3};
+  of_rank.rank = 0;
+  EXPECT_EQ(said(unseen, of_rank, 2), "0 died: exit code 3 = 1");
+  of_rank.rank = 1;
+  EXPECT_EQ(said(unseen, of_rank, 2), "0 died: unknown = 1") << "that was another";
+  EXPECT_EQ(said(Signalled(10, 0, 9), {.signal = 9, .exit_code = {}, .oom_killed = true}),
+            "0 died: out of memory = 1");
+  EXPECT_EQ(said(Signalled(10, 0, 9),
+                 {.signal = {}, .exit_code = 1, .oom_killed = false, .cause = "node failure"}),
+            "0 died: node failure = 1");
+  EXPECT_EQ(said(Exited(10, 0, 3), {.signal = {}, .exit_code = 1}), "0 died: exit code 3 = 1")
+      << "what the collector saw holds";
+  // A script that takes SIGTERM and ends well.
+  EXPECT_EQ(said(Signalled(10, 0, 15), {.signal = {}, .exit_code = 0}),
+            "0 cancelled: signal 15 = 1");
+}
+
+TEST(AttemptFailures, WhatThePlatformSaidSurvivesARestart) {
+  AttemptFailures deaths = OfAPlatform();
+  deaths.Add(Exited(10, 0, std::nullopt));
+  EXPECT_THAT(Said(&deaths, 12), ElementsAre("0 died: unknown = 1", "count = 1"));
+  deaths.OnPlatformReport(DeathAt(13), {.signal = {}, .exit_code = 3});
+  BinaryWriter out;
+  deaths.Save(out);
+  AttemptFailures restored;
+  BinaryReader in(out.data());
+  restored.Restore(in);
+  ASSERT_TRUE(in.Finish("deaths").ok());
+  for (AttemptFailures* each : {&deaths, &restored}) {
+    EXPECT_THAT(Said(each, 13), ElementsAre("0 died: unknown = 0", "0 died: exit code 3 = 1"));
+  }
+  BinaryWriter first, second;
+  deaths.Save(first);
+  restored.Save(second);
+  EXPECT_EQ(first.data(), second.data());
+}
+
+}  // namespace
+}  // namespace pitwall::engine

@@ -1,0 +1,334 @@
+// One job's rules of time-model.md where a scenario over a whole log would hide them.
+#include "services/engine/job/job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/engine/testing/engine_feed.h"
+
+namespace pitwall::engine {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+Schema MetricSchema(std::string_view metric, int64_t rank = -1) {
+  Schema schema;
+  Labels labels({{kMetricName, metric}});
+  if (rank >= 0) labels = labels.With("rank", Cat(rank));
+  schema.series.push_back({labels, SeriesKind::kGauge});
+  schema.id = SchemaId(0, schema.series);
+  return schema;
+}
+
+// What a rank or a node says in one batch.
+struct Said {
+  std::string source = "rank-0";
+  int64_t rank = 0;  // -1: a node
+  std::string boot = "boot";
+  double start = 0;
+  std::optional<uint64_t> attempt;
+  double at = 0;           // of the sample, and the promise
+  int64_t step = kNoStep;  // promised too
+  std::string metric = "train_step";
+  double value = 1;
+  bool sample = true;
+  bool schema = true;
+  bool goodbye = false;
+};
+
+void Say(ShardForTest* shard, const Said& said) {
+  const Schema schema = MetricSchema(said.metric, said.rank);
+  const int64_t times[] = {ShardForTest::At(said.at)};
+  const int64_t steps[] = {said.step};
+  const double values[] = {said.value};
+  Batch batch;
+  batch.source = said.source;
+  batch.boot_id = said.boot;
+  batch.info.kind = said.rank < 0 ? SourceKind::kNode : SourceKind::kRank;
+  batch.info.rank = said.rank;
+  batch.info.start_ns = ShardForTest::At(said.start);
+  batch.info.attempt = said.attempt;
+  batch.goodbye = said.goodbye;
+  if (said.schema) batch.schemas.push_back(schema);
+  if (said.sample)
+    batch.frames.push_back({.schema_id = schema.id, .times_ns = times, .values = values});
+  if (said.step != kNoStep) {
+    batch.info.step_modes = {"train"};
+    batch.step_promises.push_back({"train", said.step});
+    if (said.sample) {
+      batch.frames.back().steps = steps;
+      batch.frames.back().mode = "train";
+    }
+  }
+  shard->Feed(batch, said.at);
+}
+
+constexpr char kFewRanks[] = R"rules(
+groups:
+- name: g
+  clock: step
+  interval: 1
+  rules:
+  - {alert: FewRanks, expr: "count(train_step) < 2"}
+)rules";
+
+// Two ranks with steps 1..10; then rank 1 dies, and rank 0 goes on.
+std::vector<std::string> DeathOfARank(bool restart) {
+  ShardForTest shard(kFewRanks);
+  for (int s = 1; s <= 10; ++s) {
+    Say(&shard, {.at = s * 1.0, .step = s});
+    Say(&shard, {.source = "rank-1", .rank = 1, .at = s * 1.0, .step = s});
+  }
+  if (restart) shard.Restart();
+  Say(&shard, {.source = "rank-1", .rank = 1, .at = 10.5, .sample = false, .goodbye = true});
+  for (int s = 11; s <= 15; ++s) Say(&shard, {.at = s * 1.0, .step = s});
+  return shard.Events();
+}
+
+TEST(JobTest, ADeadRanksStepsEndAlsoAfterARestart) {
+  EXPECT_THAT(DeathOfARank(false), Contains("io.pitwall.issue.found FewRanks"));
+  EXPECT_EQ(DeathOfARank(true), DeathOfARank(false));
+}
+
+TEST(JobTest, AnOlderBootThatIsHeardOfLateEndsNothing) {
+  ShardForTest shard(kFewRanks);
+  // The job was moved from node a to node b at 100 s; what a had spooled comes when b has run for a
+  // while.
+  for (int s = 1; s <= 10; ++s)
+    Say(&shard, {.source = "rank-0@b", .start = 100, .at = 100.0 + s, .step = s});
+  shard.SetAppendTime(112);
+  Say(&shard, {.source = "rank-0@a", .start = 1, .at = 5, .step = 3});
+  EXPECT_EQ(shard.shard().Jobs()[0]->attempt(), 1U);
+  shard.SetAppendTime(-1);
+  const uint64_t zombies = shard.drops(Drop::kZombie);
+  for (int s = 13; s <= 15; ++s)
+    Say(&shard, {.source = "rank-0@b", .start = 100, .at = 100.0 + s, .step = s});
+  EXPECT_EQ(shard.drops(Drop::kZombie), zombies);
+  EXPECT_EQ(shard.shard().Jobs()[0]->attempt(), 1U);
+}
+
+TEST(JobTest, AttemptsMayBeCountedFromZero) {
+  ShardForTest shard(kFewRanks);
+  for (int s = 1; s <= 10; ++s) Say(&shard, {.attempt = 0, .at = s * 1.0, .step = s});
+  EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.found FewRanks"));
+  shard.SetAppendTime(20);
+  for (int t = 0; t < 8; ++t) shard.Tick();  // it was killed
+  shard.SetAppendTime(-1);
+  // The second run resumes at step 5: its steps are not late.
+  for (int s = 5; s <= 12; ++s)
+    Say(&shard, {.boot = "two", .start = 20, .attempt = 1, .at = 20.0 + s, .step = s});
+  EXPECT_EQ(shard.shard().Jobs()[0]->attempt(), 1U);
+  EXPECT_EQ(shard.drops(Drop::kLateStep), 0U);
+  EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.resolved FewRanks"));
+}
+
+// A window of the attempt counts what this run did, across silence, snapshots and until the next.
+TEST(JobTest, WindowsOfAnAttemptEndWithIt) {
+  ShardForTest shard(R"rules(
+groups:
+- name: g
+  interval: 1s
+  rules:
+  - {alert: ManySteps, expr: "count_over_time(train_step[attempt]) > 15"}
+)rules");
+  for (int s = 1; s <= 12; ++s) Say(&shard, {.attempt = 1, .at = s * 1.0, .step = s});
+  shard.Restart();
+  shard.SetAppendTime(20);
+  for (int t = 0; t < 8; ++t) shard.Tick();  // it was killed
+  shard.SetAppendTime(-1);
+  for (int s = 5; s <= 18; ++s)
+    Say(&shard, {.boot = "two", .start = 20, .attempt = 2, .at = 20.0 + s, .step = s});
+  EXPECT_THAT(shard.Events(), Not(Contains("io.pitwall.issue.found ManySteps")));
+  shard.Restart();
+  for (int s = 19; s <= 21; ++s)
+    Say(&shard, {.boot = "two", .start = 20, .attempt = 2, .at = 20.0 + s, .step = s});
+  EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.found ManySteps"));
+}
+
+TEST(JobTest, AJumpOfTheStepCostsNoEvaluationOfEachStepBetween) {
+  ShardForTest shard(kFewRanks);
+  for (int s = 1; s <= 3; ++s) Say(&shard, {.at = s * 1.0, .step = s});
+  for (int i = 1; i <= 3; ++i) Say(&shard, {.at = 3.0 + i, .step = i * 500'000'000});
+  EXPECT_LT(shard.shard().counters().evaluations, 100'000U);
+  EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.found FewRanks"));
+}
+
+// The same for a rule that remembers 60,000 steps. Its issue ends when the window is empty.
+TEST(JobTest, JumpOfStepBeyondLongWindow_CostsFewEvaluations) {
+  ShardForTest shard(R"rules(
+groups:
+- name: g
+  clock: step
+  interval: 1
+  rules:
+  - {alert: SeenLately, expr: "count_over_time(train_step[60000]) >= 2"}
+)rules");
+  for (int s = 1; s <= 3; ++s) Say(&shard, {.at = s * 1.0, .step = s});
+  EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.found SeenLately"));
+  Say(&shard, {.at = 4, .step = 100'000});
+  Say(&shard, {.at = 5, .step = 1'000'000});
+  EXPECT_LT(shard.shard().counters().evaluations, 20'000U);
+  EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.resolved SeenLately"));
+}
+
+TEST(JobTest, AStepBeyondAllCountingIsRefused) {
+  ShardForTest shard(kFewRanks);
+  Say(&shard, {.at = 1, .step = 1});
+  Say(&shard, {.at = 2, .step = kMaxStep + 1});
+  EXPECT_EQ(shard.drops(Drop::kMalformed), 2U);  // the frame and the promise
+  ASSERT_EQ(shard.outputs().dead_letters.size(), 1U);
+  EXPECT_THAT(shard.outputs().dead_letters[0].reason, HasSubstr("step 2305843009 is not in 0.."));
+}
+
+constexpr char kHigh[] = R"rules(
+groups:
+- name: g
+  interval: 1s
+  rules:
+  - {alert: High, expr: "m > 0.5", for: 2s}
+)rules";
+
+TEST(JobTest, FramesThatWaitedTooLongForTheirSchemaAreLateAndNoMore) {
+  ShardForTest shard(kHigh);
+  Say(&shard, {.source = "other", .rank = -1, .at = 1, .metric = "m"});
+  Say(&shard, {.source = "s", .rank = -1, .at = 2, .metric = "n", .schema = false});
+  shard.SetAppendTime(3);
+  for (int i = 0; i < 8; ++i) {  // s goes idle
+    Say(&shard, {.source = "other", .rank = -1, .at = 3.0 + i, .metric = "m"});
+    shard.Tick();
+  }
+  Say(&shard, {.source = "s", .rank = -1, .at = 12, .metric = "n"});
+  Say(&shard, {.source = "other", .rank = -1, .at = 13, .metric = "m"});
+  EXPECT_EQ(shard.drops(Drop::kLate), 1U);
+  EXPECT_THAT(shard.Events(), Not(Contains(HasSubstr("status Error"))));
+}
+
+TEST(JobTest, ANewGroupJudgesNothingThatWasNotKeptForIt) {
+  ShardForTest shard(R"rules(
+groups:
+- {name: slow, interval: 1m, rules: [{alert: High, expr: "m > 0.5"}]}
+)rules");
+  for (int t = 1; t <= 90; ++t) {
+    Say(&shard, {.source = "n", .rank = -1, .at = t * 1.0, .metric = "m", .value = 0});
+    Say(&shard, {.source = "o", .rank = -1, .at = t * 1.0, .metric = "other", .value = 0});
+  }
+  shard.ChangeRules(R"rules(
+groups:
+- {name: slow, interval: 1m, rules: [{alert: High, expr: "m > 0.5"}]}
+- {name: fast, interval: 1s, rules: [{alert: Gone, expr: "absent(other)", for: 20s}]}
+)rules");
+  for (int t = 91; t <= 130; ++t) {
+    Say(&shard, {.source = "n", .rank = -1, .at = t * 1.0, .metric = "m", .value = 0});
+    Say(&shard, {.source = "o", .rank = -1, .at = t * 1.0, .metric = "other", .value = 0});
+  }
+  EXPECT_THAT(shard.Events(), Not(Contains("io.pitwall.issue.found Gone")));
+}
+
+TEST(JobTest, AJobWhoseOnlyClockIsWrongIsJudgedAndGoes) {
+  ShardForTest shard(R"rules(
+groups:
+- name: g
+  interval: 1s
+  rules:
+  - {alert: Wrong, expr: "pitwall_source_flagged{reason='clock_ahead'} == 1"}
+)rules");
+  for (int t = 1; t <= 20; ++t) {
+    shard.SetAppendTime(t);
+    Say(&shard, {.source = "n", .rank = -1, .start = 3600, .at = 3600.0 + t, .metric = "m"});
+    shard.Tick();
+  }
+  EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.found Wrong"));
+  for (int t = 0; t < 2000; ++t) shard.Tick();
+  EXPECT_TRUE(shard.shard().Jobs()[0]->ended());
+}
+
+TEST(JobTest, WhatARemovedRuleRecordedEndsAtTheNextTick) {
+  constexpr char kReader[] = R"rules(
+- {name: reader, interval: 1s, rules: [{alert: Reads, expr: "r > 0"}]}
+)rules";
+  ShardForTest shard(Cat(R"rules(groups:
+- {name: writer, interval: 1s, rules: [{record: r, expr: "m"}]}
+)rules",
+                         kReader));
+  for (int t = 1; t <= 5; ++t)
+    Say(&shard, {.source = "n", .rank = -1, .at = t * 1.0, .metric = "m"});
+  EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.found Reads"));
+  shard.ChangeRules(Cat("groups:", kReader));
+  for (int t = 6; t <= 9; ++t)
+    Say(&shard, {.source = "n", .rank = -1, .at = t * 1.0, .metric = "m"});
+  EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.resolved Reads"));
+}
+
+TEST(JobTest, OtherNeedsOfARuleAreNamedAtOnce) {
+  const auto rules = [](std::string_view needs) {
+    return Cat("groups:\n- name: g\n  interval: 1s\n  rules:\n  - {alert: A, expr: m > 5, needs: [",
+               needs, "]}\n");
+  };
+  ShardForTest shard(rules("m"));
+  for (int t = 1; t <= 5; ++t)
+    Say(&shard, {.source = "n", .rank = -1, .at = t * 1.0, .metric = "m"});
+  shard.ChangeRules(rules("m, zz"));
+  for (int t = 6; t <= 9; ++t)
+    Say(&shard, {.source = "n", .rank = -1, .at = t * 1.0, .metric = "m"});
+  EXPECT_THAT(shard.Events().back(), StartsWith("status NoData A"));
+  EXPECT_THAT(shard.Events().back(), HasSubstr("zz"));
+}
+
+TEST(JobTest, WhatAStepRuleRecordsIsNoMissingNeed) {
+  const auto events = [](bool restart) {
+    ShardForTest shard(R"rules(
+groups:
+- name: g
+  clock: step
+  interval: 1
+  rules:
+  - {record: "job:step:max", expr: "max(train_step)"}
+  - {alert: Reads, expr: "job:step:max > 100"}
+  - {record: "job:loss:max", expr: "max(train_loss)"}
+  - {alert: Lacks, expr: "job:loss:max > 100"}
+)rules");
+    for (int s = 1; s <= 90; ++s) {
+      Say(&shard, {.at = s * 1.0, .step = s});
+      if (restart && s == 15) shard.Restart();
+    }
+    return shard.Events();
+  };
+  EXPECT_THAT(events(false), ElementsAre("status NoIssuesFound Reads ",
+                                         "status NoData Lacks no series of job:loss:max"));
+  EXPECT_EQ(events(true), events(false));
+}
+
+TEST(JobTest, ARecordingRuleThatFailsSaysSo) {
+  ShardForTest shard(R"rules(
+groups:
+- name: g
+  interval: 1s
+  rules:
+  - {record: r, expr: "m", labels: {rank: same}}
+  - {alert: Reads, expr: "r > 5"}
+)rules");
+  const auto both = [&](int t, double value) {
+    Say(&shard, {.source = "a", .rank = 0, .at = t * 1.0, .metric = "m", .value = value});
+    if (t < 10)
+      Say(&shard, {.source = "b", .rank = 1, .at = t * 1.0, .metric = "m", .goodbye = t == 9});
+  };
+  for (int t = 1; t <= 15; ++t) both(t, 1);
+  EXPECT_THAT(shard.Events(), ElementsAre(HasSubstr("status NoIssuesFound Reads"),
+                                          HasSubstr("status Error r vector contains metrics with"),
+                                          HasSubstr("status NoIssuesFound r")));
+}
+
+TEST(JobTest, PromisesOfAWrongClockDoNotPileUp) {
+  ShardForTest shard(kFewRanks);
+  Say(&shard, {.source = "n", .rank = -1, .at = 1, .metric = "m"});
+  shard.SetAppendTime(2);
+  for (int s = 1; s <= 50; ++s) Say(&shard, {.at = 7200.0 + s, .step = s});
+  EXPECT_EQ(shard.drops(Drop::kClockAhead), 150U);  // samples, promises of time and of steps
+}
+
+}  // namespace
+}  // namespace pitwall::engine

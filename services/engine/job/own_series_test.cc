@@ -1,0 +1,183 @@
+// The engine's own series: what rules read of attempts and of sources with wrong clocks.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "services/engine/testing/engine_feed.h"
+
+namespace pitwall::engine {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr char kAttempts[] = R"rules(
+groups:
+- name: g
+  interval: 1s
+  rules:
+  - {alert: Second, expr: pitwall_job_attempt == 2}
+  - {alert: Seventh, expr: pitwall_job_attempt == 7}
+  - {alert: Begun, expr: pitwall_job_attempts_begun_total >= 3}
+  - {alert: Loop, expr: 'changes(pitwall_job_attempts_begun_total[1m]) >= 2'}
+  - {alert: Few, expr: 'count_over_time(pitwall_job_attempt[5m]) < 20'}
+)rules";
+
+// What one source says; `at` is its promise.
+struct Said {
+  std::string source;
+  std::string boot = "boot";
+  double start = 0;
+  std::optional<uint64_t> attempt;
+  double at = 0;
+  bool goodbye = false;
+};
+
+std::vector<Said> ThreeAttempts() {
+  std::vector<Said> said;
+  for (int t = 1; t <= 400; ++t) {
+    const double start = t <= 100 ? 0 : t <= 130 ? 100 : 130;
+    said.push_back({.source = "rank-0",
+                    .boot = Cat("boot-", start),
+                    .start = start,
+                    .at = t * 1.0,
+                    .goodbye = t == 100 || t == 130});
+    said.push_back({.source = "node", .at = t * 1.0});
+  }
+  return said;
+}
+
+void Say(ShardForTest* shard, const Said& said) {
+  Batch batch;
+  batch.source = said.source;
+  batch.boot_id = said.boot;
+  const bool rank = StartsWith(said.source, "rank");
+  batch.info.kind = rank ? SourceKind::kRank : SourceKind::kNode;
+  batch.info.rank = rank ? 0 : -1;
+  batch.info.start_ns = ShardForTest::At(said.start);
+  batch.info.attempt = said.attempt;
+  batch.goodbye = said.goodbye;
+  shard->Feed(batch, said.at);
+}
+
+// "found Second at 101", in order; statuses left out.
+std::vector<std::string> Issues(const ShardForTest& shard) {
+  std::vector<std::string> out;
+  for (const IssueEvent& e : shard.outputs().events) {
+    if (e.type != EventType::kIssueFound && e.type != EventType::kIssueResolved) continue;
+    out.push_back(Cat(e.type == EventType::kIssueFound ? "found " : "resolved ", e.alert, " at ",
+                      (e.time_ns - ShardForTest::kBase) / kNanosPerSecond));
+  }
+  return out;
+}
+
+TEST(OwnSeriesTest, AttemptsAreCountedFromTheirBeginInEventTime) {
+  ShardForTest shard(kAttempts);
+  for (const Said& said : ThreeAttempts()) Say(&shard, said);
+  // A boot that begins at 100 s is heard of when the watermark has just passed it.
+  EXPECT_THAT(Issues(shard),
+              ElementsAre("found Few at 1", "found Second at 101", "resolved Second at 131",
+                          "found Begun at 131", "found Loop at 131", "resolved Loop at 150",
+                          "resolved Few at 255"));
+}
+
+TEST(OwnSeriesTest, NumbersThatAreGivenAreKept) {
+  ShardForTest shard(kAttempts);
+  for (int t = 1; t <= 10; ++t)
+    Say(&shard, {.source = "rank-0", .attempt = 0, .at = t * 1.0, .goodbye = t == 10});
+  EXPECT_THAT(Issues(shard), ElementsAre("found Few at 1"));
+  for (int t = 11; t <= 20; ++t)
+    Say(&shard, {.source = "rank-0", .boot = "b", .start = 10, .attempt = 7, .at = t * 1.0});
+  EXPECT_THAT(Issues(shard), ElementsAre("found Few at 1", "found Seventh at 11"));
+}
+
+TEST(OwnSeriesTest, AJobWithoutAnAttemptHasNone) {
+  ShardForTest shard(kAttempts);
+  for (int t = 1; t <= 100; ++t) Say(&shard, {.source = "node", .at = t * 1.0});
+  EXPECT_THAT(Issues(shard), IsEmpty());
+  EXPECT_THAT(shard.Events(), Contains("status NoData Second no series of pitwall_job_attempt"));
+}
+
+// As long as the job lives, also while nobody but the log speaks.
+TEST(OwnSeriesTest, RepeatedInSilence) {
+  ShardForTest shard(kAttempts);
+  for (int t = 1; t <= 30; ++t) Say(&shard, {.source = "rank-0", .at = t * 1.0});
+  shard.SetAppendTime(31);
+  for (int t = 0; t < 1200; ++t) shard.Tick();
+  EXPECT_THAT(Issues(shard), ElementsAre("found Few at 1", "resolved Few at 285"));
+  ASSERT_EQ(shard.shard().Jobs().size(), 1U);
+}
+
+TEST(OwnSeriesTest, RestartsAndTheOrderOfArrivalChangeNothing) {
+  ShardForTest reference(kAttempts);
+  for (const Said& said : ThreeAttempts()) Say(&reference, said);
+  for (uint32_t seed = 1; seed <= 10; ++seed) {
+    SCOPED_TRACE(Cat("seed ", seed));
+    std::mt19937 random(seed);
+    ShardForTest shard(kAttempts);
+    std::vector<Said> said = ThreeAttempts();
+    // One of both is heard first for some seconds, so the watermark moves by other steps; but a
+    // boot is heard of when it begins.
+    for (size_t i = 2; i + 12 < said.size(); i += 2 * (1 + random() % 6)) {
+      const auto from = said.begin() + static_cast<std::ptrdiff_t>(i);
+      if (std::any_of(from, from + 12, [](const Said& s) { return s.at == s.start + 1; })) continue;
+      std::stable_partition(from, from + 12, [first = random() % 2 == 0](const Said& s) {
+        return (s.source == "node") == first;
+      });
+    }
+    for (const Said& s : said) {
+      Say(&shard, s);
+      if (random() % 20 == 0) shard.Restart();
+    }
+    EXPECT_EQ(shard.Events(), reference.Events());
+    EXPECT_EQ(Issues(shard), Issues(reference));
+  }
+}
+
+TEST(OwnSeriesTest, RulesThatComeLaterFindThem) {
+  ShardForTest shard("groups: [{name: g, interval: 1s, rules: [{alert: A, expr: other > 1}]}]\n");
+  for (int t = 1; t <= 31; ++t) Say(&shard, {.source = "rank-0", .attempt = 7, .at = t * 1.0});
+  shard.ChangeRules(kAttempts);
+  for (int t = 32; t <= 34; ++t) Say(&shard, {.source = "rank-0", .attempt = 7, .at = t * 1.0});
+  EXPECT_THAT(Issues(shard), Contains("found Seventh at 32"));
+}
+
+// A flag that goes again before the watermark moves must not stay for the look-back.
+TEST(OwnSeriesTest, AFlagThatGoesAtOnceIsGone) {
+  ShardForTest shard(R"rules(
+groups:
+- name: g
+  interval: 1s
+  rules:
+  - {alert: Wrong, expr: "pitwall_source_flagged == 1"}
+)rules");
+  for (int t = 1; t <= 20; ++t) {
+    Say(&shard, {.source = "other", .at = t * 1.0});
+    Say(&shard, {.source = "node", .at = t * 1.0});
+  }
+  const Schema schema = SchemaOf({{Labels({{kMetricName, "m"}}), SeriesKind::kGauge}});
+  const auto row = [&](double time) {
+    const int64_t times[] = {ShardForTest::At(time)};
+    const double values[] = {1};
+    Batch batch;
+    batch.source = "node";
+    batch.schemas.push_back(schema);
+    batch.frames.push_back({.schema_id = schema.id, .times_ns = times, .values = values});
+    shard.SetAppendTime(21);
+    shard.Feed(batch, 20);
+    shard.SetAppendTime(-1);
+  };
+  row(3600);
+  row(20.5);
+  for (int t = 21; t <= 25; ++t) {
+    Say(&shard, {.source = "other", .at = t * 1.0});
+    Say(&shard, {.source = "node", .at = t * 1.0});
+  }
+  EXPECT_THAT(Issues(shard), IsEmpty());
+}
+
+}  // namespace
+}  // namespace pitwall::engine

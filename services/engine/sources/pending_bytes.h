@@ -1,0 +1,88 @@
+// Bytes of a job that were read and cannot be applied yet, and their bound.
+//
+// The bytes are a fixed function of what was read, never of malloc or of the machine: what a bound
+// sheds decides verdicts, so a replay must shed the same. They are about what the memory takes.
+// Windows are not in it: series times the rules bound them (limits.h, rules.limits).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "services/engine/sources/source.h"
+#include "services/engine/sources/timeline.h"
+#include "services/model/telemetry.h"
+
+namespace pitwall::engine {
+
+enum class PendingKind : size_t { kSamples, kTimelineEvents, kSchemas, kSources, kCount };
+// As a status and a metric say it.
+inline constexpr std::array<std::string_view, static_cast<size_t>(PendingKind::kCount)> kHeldNames =
+    {"samples above the watermark", "promises and events above the watermark",
+     "descriptors of series", "sources"};
+
+// Not thread-safe.
+class PendingBytes {
+ public:
+  explicit PendingBytes(size_t limit) : limit_(limit) {}
+
+  bool Fits(size_t bytes) const { return bytes <= limit_ && total_ <= limit_ - bytes; }
+  // False: nothing changed, since the job would hold more than the limit.
+  bool Take(PendingKind what, size_t bytes) {
+    if (!Fits(bytes)) return false;
+    Force(what, bytes);
+    return true;
+  }
+  // Whatever the limit says: of what was held before, and of the engine itself.
+  void Force(PendingKind what, size_t bytes) {
+    held_[static_cast<size_t>(what)] += bytes;
+    total_ += bytes;
+  }
+  void Give(PendingKind what, size_t bytes) {
+    held_[static_cast<size_t>(what)] -= bytes;
+    total_ -= bytes;
+  }
+  void Set(PendingKind what, size_t bytes) {
+    Give(what, held(what));
+    Force(what, bytes);
+  }
+  void Clear() {
+    held_ = {};
+    total_ = 0;
+  }
+
+  size_t held(PendingKind what) const { return held_[static_cast<size_t>(what)]; }
+  size_t total() const { return total_; }
+  size_t limit() const { return limit_; }
+  // What takes most.
+  PendingKind largest() const {
+    size_t most = 0;
+    for (size_t i = 1; i < held_.size(); ++i) most = held_[i] > held_[most] ? i : most;
+    return static_cast<PendingKind>(most);
+  }
+
+ private:
+  const size_t limit_;
+  std::array<size_t, static_cast<size_t>(PendingKind::kCount)> held_{};
+  size_t total_ = 0;
+};
+
+// Fixed parts stand for the object, its node in a map or queue, and the heap's own bytes.
+inline size_t HeldBytes(const PendingFrame& frame) {
+  return 320 + frame.mode.size() +
+         8 * (frame.times.size() + frame.steps.size() + frame.values.size());
+}
+inline size_t HeldBytes(const Schema& schema) {
+  size_t bytes = 512;
+  for (const SeriesDescriptor& series : schema.series) {
+    bytes += 64;
+    for (const Label& label : series.labels) bytes += 64 + label.name.size() + label.value.size();
+  }
+  return bytes;
+}
+// What a source takes beside its schemas and frames.
+inline size_t HeldBytes(const Source& source) {
+  return 2048 + 2 * (source.id.size() + source.boot.size()) + source.info.node.size();
+}
+
+}  // namespace pitwall::engine

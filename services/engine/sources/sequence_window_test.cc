@@ -1,0 +1,42 @@
+#include "services/engine/sources/sequence_window.h"
+
+#include <gtest/gtest.h>
+
+namespace pitwall::engine {
+namespace {
+
+TEST(SequenceWindow, CountsGapsAndRefusesDuplicates) {
+  SequenceWindow window;
+  EXPECT_FALSE(window.Accept(0));
+  EXPECT_TRUE(window.Accept(7)) << "the first one may be any";
+  EXPECT_EQ(window.missing(), 0u);
+  EXPECT_TRUE(window.Accept(10));
+  EXPECT_EQ(window.missing(), 2u);
+  EXPECT_TRUE(window.Accept(8));
+  EXPECT_EQ(window.missing(), 1u);
+  EXPECT_FALSE(window.Accept(8));
+  EXPECT_FALSE(window.Accept(10));
+  EXPECT_TRUE(window.Accept(10 + SequenceWindow::kWidth));
+  EXPECT_FALSE(window.Accept(10));
+}
+
+// A collector that took up a rank which one before it knew: time-model.md, scenario 13.
+TEST(SequenceWindow, ACountThatBeginsAnewHasNoGapBelow) {
+  SequenceWindow window;
+  EXPECT_TRUE(window.Accept(5));
+  EXPECT_TRUE(window.Accept(600, 600));
+  EXPECT_EQ(window.missing(), 0u);
+  EXPECT_FALSE(window.Accept(600, 600));
+  EXPECT_TRUE(window.Accept(601, 600));
+  EXPECT_EQ(window.missing(), 0u);
+  EXPECT_TRUE(window.Accept(603, 600)) << "one of its own is lost";
+  EXPECT_EQ(window.missing(), 1u);
+  EXPECT_TRUE(window.Accept(602, 600));
+  EXPECT_EQ(window.missing(), 0u);
+  // The first batches of yet another one are lost: they alone are missing.
+  EXPECT_TRUE(window.Accept(5002, 5000));
+  EXPECT_EQ(window.missing(), 2u);
+}
+
+}  // namespace
+}  // namespace pitwall::engine

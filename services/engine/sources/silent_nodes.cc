@@ -1,0 +1,40 @@
+#include "services/engine/sources/silent_nodes.h"
+
+#include <algorithm>
+
+namespace pitwall::engine {
+
+std::map<std::string, uint64_t, std::less<>> SilentNodes(
+    const absl::btree_map<std::pair<std::string, std::string>, std::unique_ptr<Source>>& sources,
+    const EngineOptions& options) {
+  // Nearly always nobody is: then a job of many sources costs no map.
+  if (std::none_of(sources.begin(), sources.end(), [&](const auto& entry) {
+        return entry.second->here && entry.second->idle_ns > entry.second->IdleAfter(options);
+      }))
+    return {};
+  struct Node {
+    uint64_t ranks = 0;
+    bool collector = false;
+    bool heard = false;
+  };
+  std::map<std::string_view, Node> nodes;
+  bool others = false;
+  for (const auto& [key, source] : sources) {
+    others = others || source->live;
+    if (source->IsForeign() || source->ended_at != kMaxPosition || source->goodbye ||
+        source->loss_reported)
+      continue;
+    Node& node = nodes[source->info.node];
+    node.collector = node.collector || !source->IsRank();
+    node.ranks += source->here ? 1 : 0;
+    node.heard = node.heard || source->idle_ns <= source->IdleAfter(options);
+  }
+  std::map<std::string, uint64_t, std::less<>> silent;
+  if (!others) return silent;
+  for (const auto& [name, node] : nodes) {
+    if (node.ranks > 0 && node.collector && !node.heard) silent[std::string(name)] = node.ranks;
+  }
+  return silent;
+}
+
+}  // namespace pitwall::engine

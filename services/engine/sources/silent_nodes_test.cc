@@ -1,0 +1,113 @@
+// A node of which nothing is heard any more while others go on (pitwall_node_silent_ranks).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/engine/testing/engine_feed.h"
+
+namespace pitwall::engine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr char kSilentNodeRules[] = R"rules(
+groups:
+- name: g
+  interval: 500ms
+  rules:
+  - {alert: Silent, expr: pitwall_node_silent_ranks > 0}
+)rules";
+
+class SilentNodesTest : public ::testing::Test {
+ protected:
+  void Say(const std::string& node, int64_t rank, double at, bool goodbye = false) {
+    Batch batch;
+    batch.source = rank < 0 ? Cat("node@", node) : Cat("rank-", rank);
+    batch.info.kind = rank < 0 ? SourceKind::kNode : SourceKind::kRank;
+    batch.info.node = node;
+    batch.info.rank = rank;
+    batch.goodbye = goodbye;
+    shard_.Feed(batch, at);
+  }
+  // A second of two nodes with two ranks each; `heard`: of node b.
+  void Second(double at, bool heard) {
+    Say("a", -1, at);
+    for (int64_t rank : {0, 1}) Say("a", rank, at);
+    if (heard) {
+      Say("b", -1, at);
+      for (int64_t rank : {2, 3}) Say("b", rank, at);
+    }
+    shard_.SetAppendTime(at);
+    shard_.Tick();
+  }
+  void Seconds(int from, int to, bool heard) {
+    for (int at = from; at < to; ++at) Second(at, heard);
+  }
+  // "found b 2 at 19.5", in order.
+  std::vector<std::string> Issues() const {
+    std::vector<std::string> out;
+    for (const IssueEvent& e : shard_.outputs().events) {
+      if (e.type != EventType::kIssueFound && e.type != EventType::kIssueResolved) continue;
+      out.push_back(Cat(e.type == EventType::kIssueFound ? "found " : "resolved ",
+                        e.labels.Get("node"), " ", e.value, " at ",
+                        static_cast<double>(e.time_ns - ShardForTest::kBase) / 1e9));
+    }
+    return out;
+  }
+
+  ShardForTest shard_{kSilentNodeRules};
+};
+
+// Within eight seconds, with the time since which nothing was heard; and over when it returns.
+TEST_F(SilentNodesTest, ANodeThatFallsSilentIsToldAndItsReturn) {
+  Seconds(1, 20, true);
+  EXPECT_THAT(Issues(), IsEmpty());
+  Seconds(20, 25, false);
+  EXPECT_THAT(Issues(), IsEmpty());
+  Seconds(25, 28, false);
+  EXPECT_THAT(Issues(), ElementsAre("found b 2 at 19.5"));
+  shard_.Restart();
+  Seconds(28, 40, false);
+  Seconds(40, 43, true);
+  EXPECT_THAT(Issues(), ElementsAre("found b 2 at 19.5", "resolved b 2 at 40.5"));
+}
+
+TEST_F(SilentNodesTest, ARankThatIsHeardOrACollectorThatIsKeepsItsNode) {
+  Seconds(1, 20, true);
+  for (int at = 20; at < 40; ++at) {
+    Say("b", 3, at);
+    Second(at, false);
+  }
+  for (int at = 40; at < 60; ++at) {
+    Say("b", -1, at);
+    Second(at, false);
+  }
+  EXPECT_THAT(Issues(), IsEmpty());
+}
+
+TEST_F(SilentNodesTest, RanksThatEndedInOrderLeaveNobodySilent) {
+  Seconds(1, 20, true);
+  for (int64_t rank : {2, 3}) Say("b", rank, 20, /*goodbye=*/true);
+  Seconds(20, 40, false);
+  EXPECT_THAT(Issues(), IsEmpty());
+}
+
+// The collector was stopped on purpose: its ranks go on.
+TEST_F(SilentNodesTest, ACollectorThatSaidGoodbyeIsNotSilent) {
+  Seconds(1, 20, true);
+  Say("b", -1, 20, /*goodbye=*/true);
+  Seconds(20, 40, false);
+  EXPECT_THAT(Issues(), IsEmpty());
+}
+
+TEST_F(SilentNodesTest, WhereAllAreSilentNoneIsNamed) {
+  Seconds(1, 20, true);
+  for (int at = 20; at < 60; ++at) {
+    shard_.SetAppendTime(at);
+    shard_.Tick();
+  }
+  EXPECT_THAT(Issues(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace pitwall::engine

@@ -1,0 +1,193 @@
+// A shard with rules from a text, fed by hand: what the engine's tests share.
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "services/base/check.h"
+#include "services/base/clock.h"
+#include "services/base/strings.h"
+#include "services/codec/telemetry_codec.h"
+#include "services/engine/shard.h"
+
+namespace pitwall::engine {
+
+// Rule sets by hash, as pitwall.rules has them.
+class RulesForTest final : public RuleSetProvider {
+ public:
+  using Files = std::vector<RuleSetFile>;
+
+  // Compiles it, and says its hash from then on.
+  std::string Add(RuleSet rules) {
+    auto compiled = CompiledRules::Compile(std::move(rules));
+    if (!compiled.ok()) std::fprintf(stderr, "%s\n", compiled.status().ToString().c_str());
+    PITWALL_CHECK(compiled.ok());
+    return Add(*compiled);
+  }
+  std::string Add(CompiledRulesPtr rules) {
+    const std::string hash = rules->hash();
+    sets_[hash] = std::move(rules);
+    return hash;
+  }
+  std::string Add(std::string_view text, Files baselines = {}) {
+    return Add({.files = {{"pack.yaml", std::string(text)}}, .baselines = std::move(baselines)});
+  }
+  StatusOr<CompiledRulesPtr> Load(const std::string& hash) override {
+    const auto found = sets_.find(hash);
+    if (found == sets_.end()) return NotFound(Cat("rule set ", hash));
+    return found->second;
+  }
+
+ private:
+  StringMap<CompiledRulesPtr> sets_;
+};
+
+inline CompiledRulesPtr CompiledForTest(std::string_view text) {
+  RulesForTest rules;
+  return *rules.Load(rules.Add(text));
+}
+inline plan::ProgramPtr ProgramForTest(std::string_view text) {
+  return CompiledForTest(text)->program();
+}
+
+// One job "job" and its sources, in one partition. Times are seconds after kBase.
+class ShardForTest {
+ public:
+  static constexpr int64_t kBase = 1'767'225'600 * kNanosPerSecond;
+
+  explicit ShardForTest(std::string_view rules, EngineOptions options = {},
+                        RulesForTest::Files baselines = {})
+      : ShardForTest(RuleSet{.files = {{"pack.yaml", std::string(rules)}},
+                             .baselines = std::move(baselines)},
+                     options) {}
+  explicit ShardForTest(RuleSet rules, EngineOptions options = {})
+      : ShardForTest(*CompiledRules::Compile(std::move(rules)), options) {}
+  explicit ShardForTest(CompiledRulesPtr rules, EngineOptions options = {})
+      : options_(options),
+        first_(rules_.Add(std::move(rules))),
+        shard_(std::make_unique<Shard>(&rules_, options)) {
+    PITWALL_CHECK(shard_->SetInitialRules(first_).ok());
+  }
+
+  static int64_t At(double seconds) {
+    return kBase + static_cast<int64_t>(seconds * static_cast<double>(kNanosPerSecond));
+  }
+
+  // A batch of a node source, with what the caller set; job, boot id, sequence, start and promise
+  // are filled.
+  void Feed(Batch batch, double promise) {
+    batch.job = "job";
+    if (batch.boot_id.empty()) batch.boot_id = "boot";
+    batch.sequence = ++sequences_[Cat(batch.source, "/", batch.boot_id)];
+    if (batch.info.start_ns == 0) batch.info.start_ns = kBase;
+    // A foreign one promises nothing.
+    batch.promise_ns = batch.info.kind == SourceKind::kForeign ? 0 : At(promise);
+    std::string bytes;
+    encoder_.Encode(batch, &bytes);
+    FeedBytes(bytes, append_at_ < 0 ? promise : append_at_);
+  }
+  // What the log says is the time from now on, whatever the sources say; negative: each promise is
+  // right.
+  void SetAppendTime(double seconds) { append_at_ = seconds; }
+  void Tick(double seconds = 1) {
+    std::string bytes;
+    codec::EncodeControl({.kind = ControlRecord::Kind::kClockTick,
+                          .elapsed_ns = static_cast<int64_t>(seconds * 1e9)},
+                         &bytes);
+    FeedBytes(bytes, append_at_);
+  }
+  void ChangeRules(std::string_view text, RulesForTest::Files baselines = {}) {
+    ChangeTo(rules_.Add(text, std::move(baselines)));
+  }
+  void ChangeRules(CompiledRulesPtr rules) { ChangeTo(rules_.Add(std::move(rules))); }
+
+  // As after a crash: everything from a snapshot of now.
+  void Restart() {
+    std::vector<JobSnapshot> snapshots;
+    for (const Job* job : shard_->Jobs()) snapshots.push_back(shard_->Snapshot(job->id(), offset_));
+    shard_ = std::make_unique<Shard>(&rules_, options_);
+    PITWALL_CHECK(
+        shard_->SetInitialRules(snapshots.empty() ? first_ : snapshots[0].rule_set_hash).ok());
+    for (const JobSnapshot& snapshot : snapshots) {
+      const Status restored = shard_->RestoreJob(snapshot);
+      if (!restored.ok()) std::fprintf(stderr, "%s\n", restored.ToString().c_str());
+      PITWALL_CHECK(restored.ok());
+    }
+  }
+  void FeedBytes(std::string_view bytes, double append_at) {
+    PITWALL_CHECK(shard_->Apply(offset_++, At(append_at), "job", bytes, &outputs_).ok());
+  }
+
+  Shard& shard() { return *shard_; }
+  uint64_t drops(Drop reason) const {
+    return shard_->counters().drops[static_cast<size_t>(reason)];
+  }
+  const EventSink& outputs() const { return outputs_; }
+  // "<type> <alert or status> <reason>" of each event of issues and rules so far, as a failed
+  // assertion shows it.
+  std::vector<std::string> Events() const {
+    std::vector<std::string> out;
+    for (const IssueEvent& e : outputs_.events) {
+      if (e.type == EventType::kJobChanged) continue;
+      if (e.type == EventType::kRuleStatus) {
+        out.push_back(Cat("status ", RuleStatusName(e.status), " ", e.alert, " ", e.status_reason));
+      } else {
+        out.push_back(Cat(EventTypeName(e.type), " ", e.alert));
+      }
+    }
+    return out;
+  }
+  // "<status> <reason>" of a rule now, whether it was reported or not.
+  std::string StatusOf(std::string_view alert) const {
+    for (const RuleStatusNow& now : shard_->FindJob("job")->Statuses()) {
+      if (now.rule->alert == alert) return Cat(RuleStatusName(now.status), " ", now.reason);
+    }
+    return "";
+  }
+
+ private:
+  void ChangeTo(const std::string& hash) {
+    std::string bytes;
+    codec::EncodeControl({.kind = ControlRecord::Kind::kRuleSetChange, .rule_set_hash = hash},
+                         &bytes);
+    FeedBytes(bytes, append_at_);
+  }
+
+  RulesForTest rules_;
+  const EngineOptions options_;
+  const std::string first_;  // hash of the rules at the start
+  std::unique_ptr<Shard> shard_;
+  double append_at_ = -1;
+  codec::BatchEncoder encoder_;
+  StringMap<uint64_t> sequences_;
+  EventSink outputs_;
+  int64_t offset_ = 0;
+};
+
+inline Schema SchemaOf(std::vector<SeriesDescriptor> series) {
+  Schema schema;
+  schema.series = std::move(series);
+  schema.id = SchemaId(0, schema.series);
+  return schema;
+}
+
+// A second of samples at `hz`, the last one at `until`, all of one value.
+inline void FeedSecond(ShardForTest* shard, std::string_view source, const Schema& schema,
+                       int until, int hz, double value) {
+  std::vector<int64_t> times;
+  for (int i = 1; i <= hz; ++i)
+    times.push_back(ShardForTest::At(until - 1 + static_cast<double>(i) / hz));
+  const std::vector<double> values(times.size() * schema.series.size(), value);
+  Batch batch;
+  batch.source = source;
+  batch.schemas.push_back(schema);
+  if (!schema.series.empty())
+    batch.frames.push_back({.schema_id = schema.id, .times_ns = times, .values = values});
+  shard->Feed(batch, until);
+}
+
+}  // namespace pitwall::engine
