@@ -24,7 +24,7 @@ constexpr double kUnit = 1e9;  // position units of a second, and of a step
 // window_state.h and functions.inc.
 constexpr double kSamplesIn = 60.0;  // [N samples]
 constexpr double kSamplesWalk = 18.0;
-constexpr double kMostSlopeSamples = 256;  // services/window/trend.h
+constexpr double kMostSlopeSamples = 256;  // services/window/functions/trend.h
 constexpr double kBucketWork = 3.0;        // histogram_over_time, per bucket
 constexpr double kBucketBytes = 8;
 

@@ -5,7 +5,7 @@
 #include "rules/plan/rule_cost.h"
 #include "services/base/strings.h"
 #include "services/model/linear_bounds.h"
-#include "services/window/series_store.h"
+#include "services/window/store/series_store.h"
 
 namespace pitwall::engine {
 namespace {

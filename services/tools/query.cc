@@ -13,7 +13,7 @@
 #include "services/engine/program/program_check.h"
 #include "services/tools/query_fold.h"
 #include "services/tools/query_order.h"
-#include "services/window/series_store.h"
+#include "services/window/store/series_store.h"
 
 namespace pitwall::tools {
 namespace {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "services/base/strings.h"
-#include "services/window/series_store.h"
+#include "services/window/store/series_store.h"
 #include "tests/bench/bench_data.h"
 
 namespace {

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "services/window/series_store.h"
+#include "services/window/store/series_store.h"
 
 namespace {
 

@@ -20,7 +20,7 @@
 #include "services/engine/program/event_sink.h"
 #include "services/engine/program/limits.h"
 #include "services/engine/sources/source.h"
-#include "services/window/series_store.h"
+#include "services/window/store/series_store.h"
 
 namespace pitwall::engine {
 

@@ -12,7 +12,7 @@
 #include "rules/plan/program.h"
 #include "services/engine/domain/clock_domain.h"
 #include "services/engine/domain/minimum_history.h"
-#include "services/window/series_store.h"
+#include "services/window/store/series_store.h"
 
 namespace pitwall::engine {
 

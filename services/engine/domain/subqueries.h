@@ -16,7 +16,7 @@
 #include "rules/plan/program.h"
 #include "services/base/binary.h"
 #include "services/base/status.h"
-#include "services/window/series_store.h"
+#include "services/window/store/series_store.h"
 
 namespace pitwall::engine {
 

@@ -4,7 +4,7 @@
 
 #include "rules/alert/alert_state.h"
 #include "services/base/strings.h"
-#include "services/window/series_store.h"
+#include "services/window/store/series_store.h"
 
 namespace pitwall::engine {
 

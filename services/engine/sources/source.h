@@ -16,7 +16,7 @@
 #include "services/engine/program/limits.h"
 #include "services/engine/sources/sequence_window.h"
 #include "services/model/telemetry.h"
-#include "services/window/series_store.h"
+#include "services/window/store/series_store.h"
 
 namespace pitwall::engine {
 

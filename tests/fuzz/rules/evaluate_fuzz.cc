@@ -17,7 +17,7 @@
 #include "services/base/check.h"
 #include "services/engine/domain/subqueries.h"
 #include "services/model/value.h"
-#include "services/window/series_store.h"
+#include "services/window/store/series_store.h"
 
 namespace {
 

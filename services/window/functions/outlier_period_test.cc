@@ -1,0 +1,273 @@
+// The period of outliers: what is regular, what chance does, and both against the definition.
+#include "services/window/functions/outlier_period.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "services/window/functions/period_detector.h"
+#include "services/window/testing/oracle_period.h"
+
+namespace pitwall::window {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
+using Samples = std::vector<std::pair<double, double>>;  // seconds, value
+
+std::optional<double> Period(const Samples& samples, double limit) {
+  std::vector<int64_t> positions;
+  std::vector<double> values;
+  for (const auto& [at, value] : samples) {
+    positions.push_back(static_cast<int64_t>(at * 1e9));
+    values.push_back(value);
+  }
+  double period = 0;
+  return OutlierPeriod(positions, values, limit, &period) ? std::optional(period) : std::nullopt;
+}
+
+// One sample a second around 1, with 9 at the given times.
+Samples Steps(int n, const std::vector<int>& outliers) {
+  Samples out;
+  for (int i = 1; i <= n; ++i) out.emplace_back(i, 1 + 0.01 * (i % 3));
+  for (const int at : outliers) out[static_cast<size_t>(at - 1)].second = 9;
+  return out;
+}
+
+std::vector<int> Every(int period, int count, int first = 7) {
+  std::vector<int> out;
+  for (int i = 0; i < count; ++i) out.push_back(first + i * period);
+  return out;
+}
+
+// Events that a window of 500 needs if all are on the grid: 10, 12, 9, 7 of periods 5, 10, 20, 50;
+// of 100 in 700, six.
+TEST(OutlierPeriod, TellsWhatChanceDoesNot) {
+  struct {
+    int n, period, events;
+  } const cases[] = {{500, 5, 10}, {500, 10, 12}, {500, 20, 9}, {500, 50, 7}, {700, 100, 6}};
+  for (const auto& c : cases) {
+    EXPECT_EQ(Period(Steps(c.n, Every(c.period, c.events)), 3), c.period) << c.period;
+    EXPECT_EQ(Period(Steps(c.n, Every(c.period, c.events / 2)), 3), std::nullopt) << c.period;
+  }
+}
+
+TEST(OutlierPeriod, BearsWhatIsMissingForeignOrOffByOne) {
+  std::vector<int> events = Every(20, 20);
+  events[3] += 1;
+  events[11] -= 1;
+  EXPECT_EQ(Period(Steps(500, events), 3), 20);
+  events.erase(events.begin() + 9);
+  events.erase(events.begin() + 15);
+  EXPECT_EQ(Period(Steps(500, events), 3), 20);
+  events.insert(events.begin() + 1, events[0] + 7);
+  events.insert(events.begin(), 2);  // the first is foreign
+  EXPECT_EQ(Period(Steps(500, events), 3), 20);
+  // Every third point of the grid is empty, so another is meant; a third of the events is foreign.
+  std::vector<int> sparse;
+  for (int i = 0; i < 24; ++i) {
+    if (i % 5 > 1) sparse.push_back(10 + i * 20);
+  }
+  EXPECT_EQ(Period(Steps(500, sparse), 3), std::nullopt);
+  events = Every(20, 20);
+  for (int i = 0; i < 8; ++i) events.push_back(13 + i * 47);
+  EXPECT_EQ(Period(Steps(500, events), 3), std::nullopt);
+}
+
+TEST(OutlierPeriod, AStallOfSeveralSamplesIsOneEvent) {
+  std::vector<int> events;
+  for (const int at : Every(30, 9)) {
+    for (int i = 0; i < 3; ++i) events.push_back(at + i);
+  }
+  EXPECT_EQ(Period(Steps(300, events), 3), 30);
+}
+
+TEST(OutlierPeriod, APeriodThatIsNoWholeNumberOfSamples) {
+  std::vector<int> events;
+  for (int i = 0; i < 20; ++i) events.push_back(static_cast<int>(std::lround(5 + i * 20.3)));
+  const std::optional<double> period = Period(Steps(500, events), 3);
+  ASSERT_TRUE(period.has_value());
+  EXPECT_NEAR(*period, 20.3, 0.05);
+}
+
+TEST(OutlierPeriod, OddWindows) {
+  EXPECT_EQ(Period({}, 3), std::nullopt);
+  EXPECT_EQ(Period({{1, 5}}, 3), std::nullopt);
+  const Samples good = Steps(300, Every(20, 14));
+  EXPECT_EQ(Period(good, 3), 20);
+  EXPECT_EQ(Period(good, 0), std::nullopt);
+  EXPECT_EQ(Period(good, kNan), std::nullopt);
+  EXPECT_EQ(Period(good, 2000), std::nullopt);  // none is that far
+  Samples samples = good;
+  for (const size_t at : {4u, 26u, 60u}) samples[at].second = kNan;  // the outlier at 27 too
+  EXPECT_EQ(Period(samples, 3), 20);
+  samples[46].second = kInf;
+  samples[66].second = -kInf;  // either side
+  EXPECT_EQ(Period(samples, 3), 20);
+  for (auto& [at, value] : samples) value = kInf;
+  EXPECT_EQ(Period(samples, 3), std::nullopt);
+  // All alike but for the outliers: within 1 % of the median nothing is one.
+  for (auto& [at, value] : samples) value = std::fmod(at, 20) == 0 ? 100.5 : 100;
+  EXPECT_EQ(Period(samples, 3), std::nullopt);
+  for (auto& [at, value] : samples) value = std::fmod(at, 20) == 0 ? 104 : 100;
+  EXPECT_EQ(Period(samples, 3), 20);
+  for (auto& [at, value] : samples) at = 5;  // one time
+  EXPECT_EQ(Period(samples, 3), std::nullopt);
+}
+
+// Random events have no period: 12,000 windows, each count of events up to 20, scattered and in
+// clusters.
+TEST(OutlierPeriod, ChanceIsNotTold) {
+  std::mt19937 random(7);
+  int told = 0;
+  for (int round = 0; round < 300; ++round) {
+    for (int count = 1; count <= 20; ++count) {
+      for (const bool clustered : {false, true}) {
+        std::vector<int> events;
+        while (static_cast<int>(events.size()) < count) {
+          const int at = static_cast<int>(random() % 490) + 1;
+          events.push_back(at);
+          if (clustered) events.push_back(std::min(500, at + 2 + static_cast<int>(random() % 6)));
+        }
+        told += Period(Steps(500, events), 3).has_value() ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_LE(told, 2);
+}
+
+TEST(OutlierPeriod, EqualsItsDefinition) {
+  std::mt19937 random(11);
+  int told = 0;
+  for (int round = 0; round < 3000; ++round) {
+    const int n = 20 + static_cast<int>(random() % 700);
+    const double period = 2 + static_cast<double>(random() % 1200) / 10;
+    const double spacing = random() % 4 == 0 ? 0.37 : 1;
+    Samples samples = Steps(n, {});
+    const auto hit = [&](double at) {
+      if (at >= 0 && at < n) samples[static_cast<size_t>(at)].second = 5;
+    };
+    for (double at = static_cast<double>(random() % 20); at < n; at += period) {
+      const auto roll = random() % 20;
+      if (roll < 2) continue;
+      hit(at + (roll == 2 ? 1 : roll == 3 ? -1 : 0));
+    }
+    for (uint32_t i = 0, foreign = random() % 4; i < foreign; ++i)
+      hit(random() % static_cast<uint32_t>(n));
+    std::vector<OracleSample> all;
+    for (auto& [at, value] : samples) {
+      at *= spacing;
+      if (random() % 50 == 0) value = kNan;
+      all.push_back({static_cast<int64_t>(at * 1e9), value});
+    }
+    const auto want = OracleOutlierPeriod(all, 4), have = Period(samples, 4);
+    ASSERT_EQ(want.has_value(), have.has_value()) << round;
+    if (!want) continue;
+    ++told;
+    // At the very bound of what is told as a whole number rounding decides.
+    const double fraction = std::fabs(std::min(*want, *have) - std::round(*have));
+    const bool at_bound = std::fabs(fraction - std::min(0.1, 0.02 * *have)) < 1e-9;
+    ASSERT_NEAR(*want, *have, at_bound ? 0.1 + 1e-9 : 1e-9 * *want) << round;
+  }
+  EXPECT_GT(told, 800);
+}
+
+// Of events by their times: of seconds at which stalls came.
+
+std::optional<double> PeriodOfTimes(const std::vector<double>& times, double resolution) {
+  double period = 0;
+  return EventPeriod(times, resolution, &period) ? std::optional(period) : std::nullopt;
+}
+
+// Steps of 0.1 s on average; each stall is told at the end of its step.
+std::vector<double> Timer(double period, int count, std::mt19937* random) {
+  std::vector<double> out;
+  for (int i = 0; i < count; ++i)
+    out.push_back(1000 + i * period + static_cast<double>((*random)() % 100) / 1000);
+  return out;
+}
+
+TEST(EventPeriod, ATimerIsTold) {
+  std::mt19937 random(3);
+  for (const double period : {1.0, 7.3, 30.0, 300.0}) {
+    std::vector<double> times = Timer(period, 20, &random);
+    const auto whole = PeriodOfTimes(times, 0.1);
+    ASSERT_TRUE(whole.has_value()) << period;
+    EXPECT_NEAR(*whole, period, 0.02) << period;
+    times.erase(times.begin() + 7);
+    times.erase(times.begin() + 11);
+    times.push_back(1000 + 4.4 * period);  // a foreign one, and not in order
+    times.push_back(kNan);
+    times.push_back(kInf);
+    const auto holed = PeriodOfTimes(times, 0.1);
+    ASSERT_TRUE(holed.has_value()) << period;
+    EXPECT_NEAR(*holed, period, 0.02) << period;
+  }
+  EXPECT_EQ(PeriodOfTimes(Timer(30, 8, &random), 0.1), 30);
+  EXPECT_EQ(PeriodOfTimes(Timer(30, 4, &random), 0.1), std::nullopt);  // chance may
+}
+
+TEST(EventPeriod, OddTimes) {
+  EXPECT_EQ(PeriodOfTimes({}, 1), std::nullopt);
+  EXPECT_EQ(PeriodOfTimes({1, 2}, 1), std::nullopt);
+  EXPECT_EQ(PeriodOfTimes(std::vector<double>(50, 7), 1), std::nullopt);
+  EXPECT_EQ(PeriodOfTimes({kNan, kInf, kInf, 3, 9}, 1), std::nullopt);
+  std::mt19937 random(3);
+  const std::vector<double> good = Timer(30, 12, &random);
+  for (const double resolution : {0.0, -1.0, kNan, kInf})
+    EXPECT_EQ(PeriodOfTimes(good, resolution), std::nullopt);
+  EXPECT_EQ(PeriodOfTimes(good, 1e-300), std::nullopt);
+  EXPECT_EQ(PeriodOfTimes(good, 1e6), std::nullopt);
+  // Only the last hundred count.
+  std::vector<double> times;
+  for (int i = 0; i < 3000; ++i) times.push_back(static_cast<double>(random() % 100000) / 100);
+  for (int i = 0; i < 100; ++i) times.push_back(2000 + 30.0 * i);
+  EXPECT_EQ(PeriodOfTimes(times, 0.1), 30);
+}
+
+TEST(EventPeriod, ChanceIsNotTold) {
+  std::mt19937 random(17);
+  int told = 0;
+  for (int round = 0; round < 300; ++round) {
+    for (int count = 3; count <= 40; ++count) {
+      std::vector<double> times;
+      for (int i = 0; i < count; ++i)
+        times.push_back(static_cast<double>(random() % 100000) / 1000);
+      told += PeriodOfTimes(times, 0.2).has_value() ? 1 : 0;
+    }
+  }
+  EXPECT_LE(told, 2);
+}
+
+TEST(EventPeriod, EqualsItsDefinition) {
+  std::mt19937 random(23);
+  int told = 0;
+  for (int round = 0; round < 2000; ++round) {
+    const double period = 0.5 + static_cast<double>(random() % 1000) / 20;
+    const double resolution = 0.05 + static_cast<double>(random() % 100) / 100;
+    std::vector<double> times;
+    for (uint32_t i = 0, n = 3 + random() % 120; i < n; ++i) {
+      if (random() % 10 == 0) continue;
+      times.push_back(i * period + resolution * static_cast<double>(random() % 1000) / 1000);
+      if (random() % 20 == 0) times.push_back(i * period * static_cast<double>(random() % 7) / 5);
+    }
+    std::vector<OracleSample> all;
+    for (const double at : times) all.push_back({0, at});
+    const auto want = OracleEventPeriod(all, resolution), have = PeriodOfTimes(times, resolution);
+    ASSERT_EQ(want.has_value(), have.has_value()) << round;
+    if (!want) continue;
+    ++told;
+    const double fraction = std::fabs(std::min(*want, *have) - std::round(*have));
+    const bool at_bound = std::fabs(fraction - std::min(0.1, 0.02 * *have)) < 1e-9;
+    ASSERT_NEAR(*want, *have, at_bound ? 0.1 + 1e-9 : 1e-9 * *want) << round;
+  }
+  EXPECT_GT(told, 500);
+}
+
+}  // namespace
+}  // namespace pitwall::window

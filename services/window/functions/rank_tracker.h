@@ -1,0 +1,122 @@
+// One quantile of a sliding window, exactly, over all columns, in a cache line or two each: of the
+// sorted samples it holds only the few around the quantile's rank. A sample that comes or goes
+// beside them moves their place among all samples by one; between them, it joins or leaves. When
+// the rank has drifted out of what is held, the samples are looked through again, which is rare: it
+// drifts by one at most with each sample, and mostly to and fro.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "services/window/functions/order_statistics.h"
+
+namespace pitwall::window {
+
+// Not thread-safe. The owner knows how many samples each column has, and what they are.
+class RankTracker {
+ public:
+  explicit RankTracker(double phi) : phi_(phi) {}
+
+  double phi() const { return phi_; }
+  // The cursor of the window when it was last read.
+  int64_t read_at = 0;
+
+  void Resize(size_t columns) { cells_.resize(columns); }
+  // Another quantile of the same columns.
+  void Restart(double phi) {
+    phi_ = phi;
+    rank_ = Rank(phi, rank_of_);
+    Clear();
+  }
+  void Clear() {
+    for (Cell& cell : cells_) cell.size = 0;
+  }
+  void ClearColumn(size_t column) { cells_[column].size = 0; }
+
+  // n: samples of the column afterwards.
+  void Insert(size_t column, int64_t key, size_t n);
+  void Remove(size_t column, int64_t key);
+
+  // The quantile of n samples; false where the samples must be looked through (Fill).
+  bool Get(size_t column, size_t n, double* value) {
+    if (n != rank_of_) {
+      rank_ = Rank(phi_, n);
+      rank_of_ = n;
+    }
+    const Cell& cell = cells_[column];
+    const size_t below = rank_.below - cell.base, above = rank_.above - cell.base;
+    if (rank_.below < cell.base || above >= cell.size) return false;
+    *value = rank_.Between(cell.keys[below], cell.keys[above]);
+    return true;
+  }
+  // `keys`: all n >= 1 samples of the column, in any order; their order changes.
+  void Fill(size_t column, std::span<int64_t> keys);
+
+  size_t MemoryBytes() const { return cells_.capacity() * sizeof(Cell); }
+
+ private:
+  static constexpr uint32_t kKeys = 15;
+  // Sorted samples base .. base + size - 1. size == 0: nothing is known.
+  struct alignas(64) Cell {
+    int64_t keys[kKeys];
+    uint32_t base = 0;
+    uint32_t size = 0;
+  };
+
+  double phi_;
+  std::vector<Cell> cells_;
+  size_t rank_of_ = 1;
+  Rank rank_{phi_, rank_of_};  // of so many samples: most columns have as many
+};
+
+inline void RankTracker::Insert(size_t column, int64_t key, size_t n) {
+  Cell& cell = cells_[column];
+  if (cell.size == 0) {
+    if (n == 1) cell.keys[0] = key, cell.base = 0, cell.size = 1;
+    return;
+  }
+  if (key < cell.keys[0] && (cell.base > 0 || cell.size == kKeys)) {
+    ++cell.base;
+    return;
+  }
+  const bool at_end = cell.base + cell.size + 1 == n;
+  if (key > cell.keys[cell.size - 1] && (!at_end || cell.size == kKeys)) return;
+  uint32_t at = 0;
+  for (uint32_t k = 0; k < cell.size; ++k) at += cell.keys[k] < key ? 1 : 0;
+  if (cell.size < kKeys) {
+    for (uint32_t k = cell.size; k > at; --k) cell.keys[k] = cell.keys[k - 1];
+    cell.keys[at] = key;
+    ++cell.size;
+    return;
+  }
+  // One must go: at the side where the rank is farther from the end.
+  const auto middle = static_cast<double>(cell.base) + static_cast<double>(kKeys) / 2;
+  if (phi_ * static_cast<double>(n - 1) > middle) {
+    for (uint32_t k = 1; k < at; ++k) cell.keys[k - 1] = cell.keys[k];
+    if (at > 0) cell.keys[at - 1] = key;
+    ++cell.base;
+  } else {
+    for (uint32_t k = kKeys - 1; k > at; --k) cell.keys[k] = cell.keys[k - 1];
+    if (at < kKeys) cell.keys[at] = key;
+  }
+}
+
+inline void RankTracker::Remove(size_t column, int64_t key) {
+  Cell& cell = cells_[column];
+  if (cell.size == 0 || key > cell.keys[cell.size - 1]) return;
+  if (key < cell.keys[0] && cell.base > 0) {
+    --cell.base;
+    return;
+  }
+  uint32_t at = 0;
+  for (uint32_t k = 0; k < cell.size; ++k) at += cell.keys[k] < key ? 1 : 0;
+  if (cell.keys[at] != key) {  // cannot be; to look again is right whatever happened
+    cell.size = 0;
+    return;
+  }
+  --cell.size;
+  for (uint32_t k = at; k < cell.size; ++k) cell.keys[k] = cell.keys[k + 1];
+}
+
+}  // namespace pitwall::window

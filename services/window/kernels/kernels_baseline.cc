@@ -1,0 +1,2 @@
+#define PITWALL_KERNELS baseline
+#include "services/window/kernels/kernels.inc"

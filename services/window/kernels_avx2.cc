@@ -1,3 +1,0 @@
-// Compiled with -mavx2, where the target is x86-64.
-#define PITWALL_KERNELS avx2
-#include "services/window/kernels.inc"

@@ -1,2 +1,0 @@
-#define PITWALL_KERNELS baseline
-#include "services/window/kernels.inc"

@@ -1,0 +1,58 @@
+// Snapshots of a store between two ticks.
+#include <gtest/gtest.h>
+
+#include "services/base/strings.h"
+#include "services/window/testing/series_store.h"
+
+namespace pitwall::window {
+namespace {
+
+// New series may have come since the last seal, as when a source has just sent its first frame.
+TEST(StoreSnapshotTest, IsRestoredWithSeriesThatNoSealHasSeen) {
+  const std::vector<Demand> demands = {Window(WindowFunction::kSum, 60),
+                                       Window(WindowFunction::kQuantile, 20), Instant(30)};
+  Fixture f(demands);
+  ASSERT_TRUE(f.Put(kSecond, 1).ok());
+  f.Tick(2);
+  for (const char* id : {"b", "c", "d"}) {
+    const auto added = f.store.Intern(M(id));
+    ASSERT_TRUE(added.ok());
+    ASSERT_TRUE(f.store
+                    .Append({3 * kSecond, "s", "boot", 9, 0}, std::vector<SeriesId>{*added},
+                            std::vector<double>{5})
+                    .ok());
+  }
+  BinaryWriter out;
+  f.store.Save(out);
+  BinaryReader in(out.data());
+  const auto restored = SeriesStore::Restore(in, SetOf(demands), Limits());
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  BinaryWriter again;
+  (*restored)->Save(again);
+  EXPECT_EQ(again.data(), out.data());
+  (*restored)->SealTo(4 * kSecond);
+  (*restored)->BeginTick(4 * kSecond);
+  EXPECT_EQ((*restored)->Read(2).present.size(), 4u);
+}
+
+TEST(StoreSnapshotTest, LabelsBeyondLimit_AreRefusedAfterRestoreToo) {
+  const Limits limits{.max_label_bytes = 10'000};
+  const auto intern = [](SeriesStore* store, std::string_view id, size_t bytes) {
+    return store->Intern(M(Cat(id, std::string(bytes, 'v')))).status().code();
+  };
+  Fixture f({Instant(60)}, limits);
+  EXPECT_EQ(intern(&f.store, "1", 4'000), absl::StatusCode::kOk);
+  EXPECT_EQ(intern(&f.store, "2", 4'000), absl::StatusCode::kOk);
+  EXPECT_EQ(intern(&f.store, "3", 4'000), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(intern(&f.store, "1", 4'000), absl::StatusCode::kOk);  // is known
+  BinaryWriter out;
+  f.store.Save(out);
+  BinaryReader in(out.data());
+  const auto restored = SeriesStore::Restore(in, SetOf({Instant(60)}), limits);
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  EXPECT_EQ(intern(restored->get(), "3", 4'000), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(intern(restored->get(), "4", 1'000), absl::StatusCode::kOk);
+}
+
+}  // namespace
+}  // namespace pitwall::window

@@ -1,0 +1,334 @@
+// Every window function by the textbook, over all samples of one series: what Prometheus 3 computes
+// when it scans the window at each evaluation. For tests only.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "services/model/demand.h"
+#include "services/model/value.h"
+#include "services/window/testing/oracle_period.h"
+#include "services/window/testing/oracle_statistics.h"
+
+namespace pitwall::window {
+
+inline std::optional<double> OracleSmoothing(const std::vector<OracleSample>& w, double sf,
+                                             double tf) {
+  if (w.size() < 2) return std::nullopt;
+  double before = 0, now = w[0].value, slope = w[1].value - w[0].value;
+  for (size_t i = 1; i < w.size(); ++i) {
+    if (i > 1) slope = tf * (now - before) + (1 - tf) * slope;
+    const double next = sf * w[i].value + (1 - sf) * (now + slope);
+    before = now;
+    now = next;
+  }
+  return now;
+}
+
+// Of the time in (start, end] of which a sample tells the state (its own position to the next
+// sample's, `hold` at the most; NaN and stale markers tell nothing), the part that was not zero.
+inline std::optional<double> OracleShare(const std::vector<OracleSample>& all, int64_t since,
+                                         int64_t start, int64_t end, int64_t hold) {
+  int64_t known = 0, on = 0;
+  std::optional<double> at_end;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const OracleSample& s = all[i];
+    if (s.position <= since || s.position > end || std::isnan(s.value)) continue;
+    int64_t until = s.position + hold;
+    if (i + 1 < all.size()) until = std::min(until, all[i + 1].position);
+    if (until > end) at_end = s.value != 0 ? 1 : 0;
+    const int64_t length = std::max<int64_t>(0, std::min(until, end) - std::max(s.position, start));
+    known += length;
+    on += s.value != 0 ? length : 0;
+  }
+  if (known == 0) return at_end;
+  return static_cast<double>(on) / static_cast<double>(known);
+}
+
+// Of the samples that are numbers. *error becomes how many lie so near the bound that rounding
+// decides.
+inline std::optional<double> OracleOutliers(const std::vector<OracleSample>& w, double deviations,
+                                            double* error) {
+  std::vector<long double> v;
+  for (const OracleSample& s : w) {
+    if (!std::isnan(s.value)) v.push_back(s.value);
+  }
+  if (v.empty()) return std::nullopt;
+  const auto n = static_cast<long double>(v.size());
+  long double mean = 0, variance = 0;
+  for (const long double x : v) mean += x / n;
+  for (const long double x : v) variance += (x - mean) * (x - mean) / n;
+  const long double limit = mean + deviations * std::sqrt(variance);
+  if (!std::isfinite(limit)) return std::nullopt;
+  double count = 0;
+  for (const long double x : v) {
+    count += x > limit ? 1 : 0;
+    *error += std::fabs(x - limit) <= 1e-9L * (std::fabs(mean) + std::sqrt(variance)) ? 1 : 0;
+  }
+  return count;
+}
+
+// Of at most so many samples, evenly thinned.
+inline std::optional<double> OracleTheilSen(const std::vector<OracleSample>& all, size_t most) {
+  std::vector<OracleSample> numbers, w;
+  std::vector<double> slopes;
+  for (const OracleSample& s : all) {
+    if (!std::isnan(s.value)) numbers.push_back(s);
+  }
+  const size_t n = numbers.size(), kept = std::min(n, most);
+  for (size_t k = 0; k < kept; ++k) w.push_back(numbers[n <= most ? k : k * (n - 1) / (most - 1)]);
+  for (const OracleSample& a : w) {
+    for (const OracleSample& b : w) {
+      if (a.position >= b.position) continue;
+      const double slope =
+          (b.value - a.value) / (static_cast<double>(b.position - a.position) / 1e9);
+      if (!std::isnan(slope)) slopes.push_back(slope);
+    }
+  }
+  if (slopes.empty()) return std::nullopt;
+  std::sort(slopes.begin(), slopes.end());
+  const double upper = slopes[slopes.size() / 2];
+  return slopes.size() % 2 == 1 ? upper : slopes[slopes.size() / 2 - 1] * 0.5 + upper * 0.5;
+}
+
+inline std::optional<double> OracleKendall(const std::vector<OracleSample>& w) {
+  double rises = 0, falls = 0, pairs = 0;
+  for (const OracleSample& a : w) {
+    for (const OracleSample& b : w) {
+      if (a.position >= b.position || std::isnan(a.value) || std::isnan(b.value)) continue;
+      pairs += 1;
+      rises += a.value < b.value ? 1 : 0;
+      falls += a.value > b.value ? 1 : 0;
+    }
+  }
+  if (pairs == 0) return std::nullopt;
+  return (rises - falls) / pairs;
+}
+
+// Of a histogram with these bounds, the count of one bucket; that after the last is everything.
+inline double OracleBucket(const std::vector<OracleSample>& w, const std::vector<double>& bounds,
+                           size_t bucket) {
+  if (bucket == bounds.size()) return static_cast<double>(w.size());
+  double count = 0;
+  for (const OracleSample& s : w) count += s.value <= bounds[bucket] ? 1 : 0;
+  return count;
+}
+
+// blocks, φ, rank[, samples of a block]: see docs/functions.md.
+inline std::optional<double> OracleBlocks(const std::vector<OracleSample>& all,
+                                          const std::vector<double>& arguments) {
+  std::vector<OracleSample> numbers;
+  for (const OracleSample& s : all) {
+    if (!std::isnan(s.value)) numbers.push_back(s);
+  }
+  const double blocks = arguments[0], rank = arguments[2];
+  const double size = arguments.size() > 3
+                          ? arguments[3]
+                          : std::floor(static_cast<double>(numbers.size()) / blocks);
+  if (arguments.size() == 3 && size < 5) return std::nullopt;
+  if (rank > blocks || blocks * size > static_cast<double>(numbers.size())) return std::nullopt;
+  std::vector<double> quantiles;
+  for (double k = 0; k < blocks; ++k) {  // the newest block first
+    std::vector<double> block;
+    for (double i = 0; i < size; ++i) {
+      block.push_back(numbers.back().value);
+      numbers.pop_back();
+    }
+    std::sort(block.begin(), block.end());
+    const double at = arguments[1] * (size - 1);
+    const double below = block[static_cast<size_t>(std::floor(at))];
+    const double above = block[static_cast<size_t>(std::ceil(at))];
+    const double weight = at - std::floor(at);
+    quantiles.push_back(weight == 0 ? below : below * (1 - weight) + above * weight);
+    if (std::isnan(quantiles.back())) return std::nullopt;
+  }
+  std::sort(quantiles.begin(), quantiles.end());
+  return quantiles[static_cast<size_t>(rank) - 1];
+}
+
+// In tests a demand's arguments are numbers, separated by commas.
+inline std::vector<double> OracleArguments(const Demand& demand) {
+  std::vector<double> out;
+  std::string text = demand.arguments;
+  while (!text.empty()) {
+    size_t used = 0;
+    out.push_back(std::stod(text, &used));
+    text.erase(0, used + 1);
+  }
+  return out;
+}
+
+// The demand's value at `tick` for a series with these samples (ascending, stale markers among
+// them), of which the demand knows those after `since`. *error becomes what a sketch may be off by.
+// `bucket`: which of the values, where there are several.
+inline std::optional<double> OracleRead(const Demand& demand, int64_t tick, int64_t since,
+                                        const std::vector<OracleSample>& all, double* error,
+                                        size_t bucket = 0) {
+  *error = 0;
+  const int64_t end = tick - demand.offset;
+  if (demand.function == WindowFunction::kShare) {
+    const bool attempt = demand.kind == WindowKind::kAttempt;
+    return OracleShare(all, since, attempt ? since : end - demand.range, end, demand.lookback);
+  }
+  const bool counted = demand.kind == WindowKind::kSamples;
+  const bool first = demand.kind == WindowKind::kFirst;
+  const int64_t begin =
+      counted || first
+          ? kMinPosition
+          : end - (demand.kind == WindowKind::kInstant ? demand.lookback : demand.range);
+  const auto after = [](int64_t position, const OracleSample& s) { return position < s.position; };
+  const std::span<const OracleSample> samples(
+      std::upper_bound(all.begin(), all.end(), begin, after),
+      std::upper_bound(all.begin(), all.end(), end, after));
+  if (demand.kind == WindowKind::kInstant) {
+    const OracleSample* newest = nullptr;
+    for (const OracleSample& s : samples) {
+      if (s.position <= end && s.position > end - demand.lookback && s.position > since)
+        newest = &s;
+    }
+    if (newest == nullptr || IsStale(newest->value)) return std::nullopt;
+    return demand.function == WindowFunction::kLast ? newest->value
+                                                    : static_cast<double>(newest->position) / 1e9;
+  }
+  int64_t start = counted || first ? kMinPosition : end - demand.range;
+  std::vector<OracleSample> w;
+  for (const OracleSample& s : samples) {
+    if (s.position > start && s.position <= end && s.position > since && !IsStale(s.value))
+      w.push_back(s);
+  }
+  if (first) std::erase_if(w, [](const OracleSample& s) { return std::isnan(s.value); });
+  if (w.empty()) return std::nullopt;
+  int64_t range = demand.range;
+  if (first) {
+    const auto skip = static_cast<size_t>(demand.skip), wanted = static_cast<size_t>(demand.range);
+    if (w.size() < skip + wanted) return std::nullopt;
+    w.resize(skip + wanted);
+    w.erase(w.begin(), w.begin() + demand.skip);
+    start = w.front().position;
+    range = w.back().position - start;
+  }
+  if (counted) {
+    const OracleSample& newest = samples.back();
+    if (IsStale(newest.value) || newest.position <= end - demand.lookback ||
+        newest.position <= since)
+      return std::nullopt;
+    w.clear();
+    for (size_t i = samples.size(); i-- > 0;) {  // until the series was away
+      const bool gap = i + 1 < samples.size() &&
+                       samples[i].position <= samples[i + 1].position - demand.lookback;
+      if (gap || IsStale(samples[i].value) || samples[i].position <= since) break;
+      w.insert(w.begin(), samples[i]);
+    }
+    const auto wanted = static_cast<size_t>(demand.range);
+    if (w.size() > wanted) w.erase(w.begin(), w.end() - static_cast<ptrdiff_t>(wanted));
+    start = w.front().position;
+    range = w.back().position - start;
+  }
+  const int64_t stop = counted || first ? w.back().position : end;
+  switch (demand.function) {
+    case WindowFunction::kSum:
+      return OracleSum(w);
+    case WindowFunction::kAvg:
+      return OracleAvg(w);
+    case WindowFunction::kCount:
+      return static_cast<double>(w.size());
+    case WindowFunction::kPresent:
+      return 1;
+    case WindowFunction::kStddev:
+      return std::sqrt(OracleStdvar(w));
+    case WindowFunction::kStdvar:
+      return OracleStdvar(w);
+    case WindowFunction::kMin:
+      return OracleExtreme(w, false);
+    case WindowFunction::kMax:
+      return OracleExtreme(w, true);
+    case WindowFunction::kLastOverTime:
+      return w.back().value;
+    case WindowFunction::kFirstOverTime:
+      return w.front().value;
+    case WindowFunction::kRate:
+      return OracleRate(w, start, stop, range, true, true);
+    case WindowFunction::kIncrease:
+      return OracleRate(w, start, stop, range, true, false);
+    case WindowFunction::kDelta:
+      return OracleRate(w, start, stop, range, false, false);
+    case WindowFunction::kIrate:
+    case WindowFunction::kIdelta: {
+      if (w.size() < 2) return std::nullopt;
+      const OracleSample &a = w[w.size() - 2], &b = w.back();
+      if (demand.function == WindowFunction::kIdelta) return b.value - a.value;
+      const double increase = b.value < a.value ? b.value : b.value - a.value;
+      return increase / (static_cast<double>(b.position - a.position) / 1e9);
+    }
+    case WindowFunction::kResets:
+    case WindowFunction::kChanges: {
+      double n = 0;
+      for (size_t i = 1; i < w.size(); ++i) {
+        const double a = w[i - 1].value, b = w[i].value;
+        if (demand.function == WindowFunction::kResets) {
+          n += b < a ? 1 : 0;
+        } else {
+          n += b != a && !(std::isnan(a) && std::isnan(b)) ? 1 : 0;
+        }
+      }
+      return n;
+    }
+    case WindowFunction::kTsOfFirst:
+      return static_cast<double>(w.front().position) / 1e9;
+    case WindowFunction::kTsOfLast:
+      return static_cast<double>(w.back().position) / 1e9;
+    case WindowFunction::kTsOfMin:
+    case WindowFunction::kTsOfMax: {
+      const OracleSample* best = &w[0];
+      for (const OracleSample& s : w) {
+        const bool better = demand.function == WindowFunction::kTsOfMax ? s.value >= best->value
+                                                                        : s.value <= best->value;
+        if (better || std::isnan(best->value)) best = &s;
+      }
+      return static_cast<double>(best->position) / 1e9;
+    }
+    case WindowFunction::kDeriv:
+    case WindowFunction::kIntercept:
+      if (w.size() < 2) return std::nullopt;
+      return OracleLine(w, tick, demand.function == WindowFunction::kDeriv);
+    case WindowFunction::kQuantile:
+      return OracleQuantile(w, OracleArguments(demand)[0]);
+    case WindowFunction::kSketchQuantile: {
+      double size = 0;
+      const double quantile = OracleQuantile(w, OracleArguments(demand)[0], &size);
+      *error = counted ? 0 : size / 129;
+      return quantile;
+    }
+    case WindowFunction::kMad:
+      return OracleMad(w);
+    case WindowFunction::kSmoothing:
+      return OracleSmoothing(w, OracleArguments(demand)[0], OracleArguments(demand)[1]);
+    case WindowFunction::kOutlierPeriod:
+      return OracleOutlierPeriod(w, OracleArguments(demand)[0]);
+    case WindowFunction::kEventPeriod:
+      return OracleEventPeriod(w, OracleArguments(demand)[0]);
+    case WindowFunction::kOutliers:
+      return OracleOutliers(w, OracleArguments(demand)[0], error);
+    case WindowFunction::kRobustDeriv:
+      return OracleTheilSen(w, 256);
+    case WindowFunction::kKendallTau:
+      return OracleKendall(w);
+    case WindowFunction::kHistogram:
+      return OracleBucket(w, OracleArguments(demand), bucket);
+    case WindowFunction::kBlockQuantile:
+      return OracleBlocks(w, OracleArguments(demand));
+    case WindowFunction::kShare:
+    case WindowFunction::kLast:
+    case WindowFunction::kTimestamp:
+      break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace pitwall::window

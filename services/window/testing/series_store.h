@@ -1,0 +1,68 @@
+// A store over series m with a few demands, filled by hand: what its tests share.
+#pragma once
+
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "services/window/store/series_store.h"
+
+namespace pitwall::window {
+
+inline constexpr int64_t kSecond = 1'000'000'000;
+inline constexpr double kInf = std::numeric_limits<double>::infinity();
+
+inline Demand Window(WindowFunction function, int64_t range_s, int64_t interval_s = 1) {
+  Demand demand;
+  demand.kind = WindowKind::kTime;
+  demand.function = function;
+  demand.range = range_s * kSecond;
+  demand.interval = interval_s * kSecond;
+  return demand;
+}
+// The φ that every quantile of these tests is read with.
+inline constexpr double kLeast[] = {0};
+
+inline Demand Instant(int64_t lookback_s) {
+  Demand demand;
+  demand.interval = kSecond;
+  demand.lookback = lookback_s * kSecond;
+  return demand;
+}
+inline std::shared_ptr<DemandSet> SetOf(std::vector<Demand> demands) {
+  auto set = std::make_shared<DemandSet>();
+  Selector selector;
+  selector.matchers.push_back(*Matcher::Make("__name__", MatchOp::kEqual, "m"));
+  set->selectors.push_back(selector);
+  set->demands = std::move(demands);
+  return set;
+}
+inline Labels M(std::string_view id) { return Labels({{"__name__", "m"}, {"id", id}}); }
+
+struct Fixture {
+  explicit Fixture(std::vector<Demand> demands, Limits limits = {})
+      : store(SetOf(std::move(demands)), limits), a(*store.Intern(M("a"))) {}
+
+  Status Put(int64_t position, double value, std::string_view source = "s") {
+    return store.Append({position, source, "boot", ++sequence, 0}, std::vector<SeriesId>{a},
+                        std::vector<double>{value});
+  }
+  void Tick(int64_t at_s) {
+    store.SealTo(at_s * kSecond);
+    store.BeginTick(at_s * kSecond);
+  }
+  // Value of series a; nothing when it is absent.
+  std::optional<double> Get(uint32_t demand = 0) {
+    const Column column = store.Read(demand, kLeast);
+    if (column.values.empty() || !column.present[0]) return std::nullopt;
+    return column.values[0];
+  }
+  SeriesStore store;
+  SeriesId a;
+  uint64_t sequence = 0;
+};
+
+}  // namespace pitwall::window

@@ -1,0 +1,82 @@
+// The first samples of each series of one selector in an attempt: windows that freeze once they are
+// full. A frozen window's values are computed once and kept.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "services/base/binary.h"
+#include "services/model/demand.h"
+#include "services/model/position.h"
+#include "services/window/tracks/series_track.h"
+
+namespace pitwall::window {
+
+class PrefixTrack final : public SeriesTrack {
+ public:
+  // The window: `count` samples after `skip` others. NaN and stale markers are not counted.
+  PrefixTrack(uint32_t count, int64_t skip, int64_t after)
+      : count_(count), skip_(skip), after_(after) {}
+
+  void ForgetDemands() override { answers_.clear(); }
+  void AddDemand(const Demand& demand) override;
+
+  void SetColumns(size_t columns) override;
+  void Scatter(int64_t position, std::span<const uint32_t> cells, std::span<const uint32_t> columns,
+               const double* values) override;
+  // Columns have no result before they are full.
+  void Read(const Demand& demand, int64_t tick, int64_t after, std::span<const double> arguments,
+            double* values, uint8_t* present) override;
+  bool lacked() const override { return false; }
+  std::optional<PrefixProgress> Filling(const Demand& demand, int64_t tick) const override;
+
+  void Remap(const std::vector<uint32_t>& keep) override;
+  void ClearColumns(const std::vector<uint32_t>& columns) override;
+  void Restart(int64_t after) override;
+
+  void Save(BinaryWriter& out) const override;
+  void Load(BinaryReader& in, size_t columns) override;
+  size_t MemoryBytes() const override;
+
+ private:
+  struct Column {
+    int64_t skipped = 0;
+    std::vector<int64_t> positions;
+    std::vector<double> values;
+  };
+  enum class Known : uint8_t { kNot, kValue, kNone };
+  // What one function gives of the full columns. A function of them: not saved.
+  struct Answer {
+    WindowFunction function;
+    std::string text;               // Demand::arguments
+    std::vector<double> arguments;  // their values
+    std::vector<double> values;     // `width` by column
+    std::vector<Known> known;       // by column
+    size_t width = 1;
+
+    void Resize(size_t columns) {
+      values.resize(columns * width);
+      known.resize(columns, Known::kNot);
+    }
+    void Forget(size_t columns) {
+      values.assign(columns * width, 0);
+      known.assign(columns, Known::kNot);
+    }
+  };
+
+  bool IsFull(const Column& column, int64_t end) const {
+    return column.values.size() == count_ && column.positions.back() <= end;
+  }
+  Answer& AnswerOf(const Demand& demand, std::span<const double> arguments);
+  void ForgetAnswers();
+
+  const uint32_t count_;
+  const int64_t skip_;
+  int64_t after_;
+  std::vector<Column> columns_;
+  std::vector<Answer> answers_;
+};
+
+}  // namespace pitwall::window

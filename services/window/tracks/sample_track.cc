@@ -1,0 +1,273 @@
+#include "services/window/tracks/sample_track.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "services/model/value.h"
+#include "services/window/functions/block_quantile.h"
+#include "services/window/functions/bucket_counts.h"
+#include "services/window/functions/order_statistics.h"
+#include "services/window/functions/outlier_count.h"
+#include "services/window/functions/outlier_period.h"
+#include "services/window/functions/period_detector.h"
+#include "services/window/functions/trend.h"
+#include "services/window/kernels/family.h"
+#include "services/window/kernels/row.h"
+
+namespace pitwall::window {
+namespace {
+
+// double_exponential_smoothing of Prometheus, after Holt.
+bool Smooth(std::span<const double> values, double smoothing, double trend, double* out) {
+  if (!(smoothing > 0 && smoothing < 1 && trend > 0 && trend < 1)) {
+    *out = NormalNan();  // whoever asks says that it is an error
+    return true;
+  }
+  if (values.size() < 2) return false;
+  double before = 0, now = values[0], slope = values[1] - values[0];
+  for (size_t i = 1; i < values.size(); ++i) {
+    if (i > 1) slope = trend * (now - before) + (1 - trend) * slope;
+    const double next = smoothing * values[i] + (1 - smoothing) * (now + slope);
+    before = now;
+    now = next;
+  }
+  *out = now;
+  return true;
+}
+
+// Through the family's own kernels, one column wide.
+bool ByPartials(const FunctionPlan& plan, std::span<const int64_t> positions,
+                std::span<const double> values, const ReadContext& context, double* out) {
+  const FamilyOps& ops = OpsOf(plan.family);
+  double empty[RowPool::kMaxFields], a[RowPool::kMaxFields], b[RowPool::kMaxFields];
+  std::fill_n(empty, RowPool::kMaxFields, ops.fields <= 2 ? MissingValue() : 0.0);
+  std::copy_n(empty, RowPool::kMaxFields, a);
+  double* from = a;
+  double* to = b;
+  for (size_t i = 0; i < values.size(); ++i) {
+    ops.append(to, from, &values[i], &positions[i], 1, 1, true);
+    std::swap(from, to);
+  }
+  uint8_t present = 0;
+  plan.finish(from, empty, 1, 1, context, out, &present);
+  return present != 0;
+}
+
+}  // namespace
+
+bool ValueOfSamples(WindowFunction function, std::span<const int64_t> positions,
+                    std::span<const double> values, int64_t range_start, int64_t range_end,
+                    int64_t tick, std::span<const double> arguments, double* value) {
+  const double first = arguments.empty() ? 0 : arguments[0];
+  switch (function) {
+    case WindowFunction::kSmoothing:
+      return Smooth(values, first, arguments.size() > 1 ? arguments[1] : 0, value);
+    case WindowFunction::kQuantile:
+    case WindowFunction::kSketchQuantile:  // the samples are at hand
+      *value = QuantileOf(values, first);
+      return true;
+    case WindowFunction::kMad:
+      *value = MadOf(values);
+      return true;
+    case WindowFunction::kOutlierPeriod:
+      return OutlierPeriod(positions, values, first, value);
+    case WindowFunction::kEventPeriod:
+      return EventPeriod(values, first, value);
+    case WindowFunction::kOutliers:
+      return CountOutliers(values, first, value);
+    case WindowFunction::kRobustDeriv:
+      return TheilSenSlope(positions, values, value);
+    case WindowFunction::kKendallTau:
+      return KendallTau(values, value);
+    case WindowFunction::kHistogram:
+      CountBuckets(values, arguments, value);
+      return true;
+    case WindowFunction::kBlockQuantile:
+      return BlockQuantile(values, arguments, value);
+    case WindowFunction::kLast:
+    case WindowFunction::kTimestamp:
+    case WindowFunction::kShare:
+      return false;  // no windows of samples
+#define PITWALL_WINDOW_OF_PARTIALS(id, ...) case WindowFunction::id:
+#include "services/model/functions.inc"
+      {
+        const ReadContext context{range_start, range_end,
+                                  static_cast<double>(range_end - range_start) / 1e9, tick};
+        return ByPartials(*PlanOf(WindowKind::kTime, function), positions, values, context, value);
+      }
+  }
+  return false;
+}
+
+void SampleTrack::ForgetDemands() {
+  keep_time_ = keep_offset_ = 0;
+  keep_samples_ = 0;
+}
+
+void SampleTrack::AddDemand(const Demand& demand) {
+  if (demand.kind == WindowKind::kSamples) {
+    keep_samples_ = std::max(keep_samples_, static_cast<uint32_t>(demand.range));
+    keep_offset_ = std::max(keep_offset_, demand.offset);
+  } else {
+    keep_time_ = std::max(keep_time_, demand.range + demand.offset);
+  }
+}
+
+void SampleTrack::SetColumns(size_t columns) {
+  if (columns > columns_.size()) columns_.resize(columns);
+}
+
+void SampleTrack::Scatter(int64_t position, std::span<const uint32_t> cells,
+                          std::span<const uint32_t> columns, const double* values) {
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const double value = values[cells[i]];
+    if (IsMissing(value)) continue;
+    Samples& samples = columns_[columns[i]];
+    samples.list.push_back({position, value});
+    if (samples.list.size() >= samples.limit) Shrink(&samples, position);
+  }
+}
+
+// Lets go of what no window that ends at or after `position` less its offset holds. Called when a
+// list has doubled, so that a sample costs the same however far back the windows look.
+void SampleTrack::Shrink(Samples* samples, int64_t position) const {
+  std::vector<Sample>& list = samples->list;
+  size_t first = list.size();
+  uint32_t counted = 0;  // in the reach of every window of a number of samples
+  while (first > 0) {
+    const Sample& sample = list[first - 1];
+    if (sample.position <= position - keep_time_ && counted >= keep_samples_) break;
+    if (!IsStale(sample.value) && sample.position <= position - keep_offset_) ++counted;
+    --first;
+  }
+  // A window with max_samples_ samples is always whole; a quarter more, so that a list that is full
+  // is not moved with each sample.
+  const size_t most = max_samples_ + max_samples_ / 4;
+  if (list.size() - first >= most) {
+    first = list.size() - max_samples_;
+    samples->lost = list[first - 1].position;
+  }
+  list.erase(list.begin(), list.begin() + static_cast<ptrdiff_t>(first));
+  samples->limit = static_cast<uint32_t>(std::min(most, std::max<size_t>(64, 2 * list.size())));
+}
+
+void SampleTrack::Read(const Demand& demand, int64_t tick, int64_t after,
+                       std::span<const double> arguments, double* values, uint8_t* present) {
+  lacked_ = false;
+  const int64_t end = tick - demand.offset;
+  const bool counted = demand.kind == WindowKind::kSamples;
+  const auto wanted = static_cast<size_t>(demand.range);
+  const size_t width = ValuesPerSeries(demand.function, arguments.size());
+  // How many of the newest numbers of a window are enough; 0: all of them.
+  const size_t newest_numbers =
+      demand.function == WindowFunction::kBlockQuantile ? BlockDemand(arguments).newest() : 0;
+  std::vector<int64_t>& positions = positions_;
+  std::vector<double>& window = window_;
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    present[c] = 0;
+    const std::vector<Sample>& all = columns_[c].list;
+    size_t to = all.size();
+    while (to > 0 && all[to - 1].position > end) --to;
+    if (to == 0) continue;
+    int64_t start = end - demand.range;
+    if (counted) {
+      start = kMinPosition;
+      const Sample& newest = all[to - 1];
+      if (IsStale(newest.value) || newest.position <= end - demand.lookback) continue;
+    }
+    start = std::max(start, after);
+    positions.clear();
+    window.clear();
+    size_t numbers = 0;
+    for (size_t i = to; i-- > 0 && all[i].position > start;) {
+      // What was before the series went is not its last samples any more, and need not be held.
+      if (counted && (IsStale(all[i].value) ||
+                      (i + 1 < to && all[i].position <= all[i + 1].position - demand.lookback))) {
+        break;
+      }
+      if (IsStale(all[i].value)) continue;
+      positions.push_back(all[i].position);
+      window.push_back(all[i].value);
+      numbers += std::isnan(all[i].value) ? 0 : 1;
+      if ((counted && window.size() == wanted) || (newest_numbers > 0 && numbers == newest_numbers))
+        break;
+    }
+    const bool whole =
+        (counted && window.size() == wanted) || (newest_numbers > 0 && numbers == newest_numbers);
+    if (window.size() > max_samples_ || (columns_[c].lost > start && !whole)) {
+      lacked_ = true;
+      continue;
+    }
+    if (window.empty()) continue;
+    std::reverse(positions.begin(), positions.end());
+    std::reverse(window.begin(), window.end());
+    // A window of a number of samples reaches from its first sample to its last: there is nothing
+    // to extrapolate to.
+    const int64_t range_start = counted ? positions.front() : end - demand.range;
+    const int64_t range_end = counted ? positions.back() : end;
+    double* const value = values + c * width;
+    if (!ValueOfSamples(demand.function, positions, window, range_start, range_end, tick, arguments,
+                        value)) {
+      continue;
+    }
+    present[c] = 1;
+    for (size_t k = 0; k < width; ++k) value[k] = std::isnan(value[k]) ? NormalNan() : value[k];
+  }
+}
+
+void SampleTrack::Remap(const std::vector<uint32_t>& keep) { KeepColumns(keep, &columns_); }
+
+void SampleTrack::ClearColumns(const std::vector<uint32_t>& columns) {
+  for (const uint32_t column : columns) columns_[column] = Samples();
+}
+
+// Reads are told which samples count (`after`).
+void SampleTrack::Restart(int64_t /*after*/) {
+  for (Samples& samples : columns_) samples = Samples();
+}
+
+void SampleTrack::Save(BinaryWriter& out) const {
+  out.U64(columns_.size());
+  for (const Samples& samples : columns_) {
+    out.I64(samples.lost);
+    out.U64(samples.limit);
+    out.U64(samples.list.size());
+    for (const Sample& sample : samples.list) {
+      out.I64(sample.position);
+      out.Double(sample.value);
+    }
+  }
+}
+
+void SampleTrack::Load(BinaryReader& in, size_t columns) {
+  const size_t n = in.Count(2);
+  if (n > columns) {
+    in.Fail();
+    return;
+  }
+  columns_.assign(n, Samples());
+  for (size_t c = 0; c < n && in.ok(); ++c) {
+    columns_[c].lost = in.I64();
+    const uint64_t limit = in.U64();
+    const size_t samples = in.Count(9);
+    // As Shrink leaves them: a list beyond its limit would never be shrunk again.
+    if (limit < 1 || limit > std::max<uint64_t>(64, max_samples_ + max_samples_ / 4) ||
+        samples > limit)
+      in.Fail();
+    columns_[c].limit = static_cast<uint32_t>(limit);
+    for (size_t i = 0; i < samples && in.ok(); ++i) {
+      const int64_t position = in.I64();
+      columns_[c].list.push_back({position, in.Double()});
+      const size_t last = columns_[c].list.size() - 1;
+      if (last > 0 && columns_[c].list[last - 1].position >= position) in.Fail();
+    }
+  }
+}
+
+size_t SampleTrack::MemoryBytes() const {
+  size_t bytes = columns_.capacity() * sizeof(Samples);
+  for (const Samples& samples : columns_) bytes += samples.list.capacity() * sizeof(Sample);
+  return bytes;
+}
+
+}  // namespace pitwall::window

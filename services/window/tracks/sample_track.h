@@ -1,0 +1,70 @@
+// Every sample of one selector's series, in order of position, as far back as its demands look: for
+// functions that partials cannot give (double_exponential_smoothing), and for windows of a number
+// of samples, whose ends depend on each series. Reads walk the window: cost class "rescan".
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "services/base/binary.h"
+#include "services/model/demand.h"
+#include "services/window/tracks/series_track.h"
+
+namespace pitwall::window {
+
+class SampleTrack final : public SeriesTrack {
+ public:
+  // A column keeps at most `max_samples`; a window with missing samples has no result.
+  explicit SampleTrack(uint32_t max_samples) : max_samples_(max_samples) {}
+
+  void ForgetDemands() override;
+  void AddDemand(const Demand& demand) override;
+
+  void SetColumns(size_t columns) override;
+  void Scatter(int64_t position, std::span<const uint32_t> cells, std::span<const uint32_t> columns,
+               const double* values) override;
+  void Read(const Demand& demand, int64_t tick, int64_t after, std::span<const double> arguments,
+            double* values, uint8_t* present) override;
+  bool lacked() const override { return lacked_; }
+
+  void Remap(const std::vector<uint32_t>& keep) override;
+  void ClearColumns(const std::vector<uint32_t>& columns) override;
+  void Restart(int64_t after) override;
+
+  void Save(BinaryWriter& out) const override;
+  void Load(BinaryReader& in, size_t columns) override;
+  size_t MemoryBytes() const override;
+
+ private:
+  struct Sample {
+    int64_t position;
+    double value;
+  };
+  struct Samples {
+    std::vector<Sample> list;
+    uint32_t limit = 64;          // length at which it is shrunk next
+    int64_t lost = kMinPosition;  // position of the newest one that was dropped for max_samples_
+  };
+
+  void Shrink(Samples* samples, int64_t position) const;
+
+  const uint32_t max_samples_;
+  int64_t keep_time_ = 0;      // positions that some demand looks back
+  uint32_t keep_samples_ = 0;  // and samples, before `keep_offset_`
+  int64_t keep_offset_ = 0;
+  bool lacked_ = false;
+  std::vector<Samples> columns_;
+  // Scratch of Read.
+  std::vector<int64_t> positions_;
+  std::vector<double> window_;
+};
+
+// The function of one window of samples without stale markers, in order of position, not empty;
+// nothing when it has no result. Exact as the row kernels of families are. `value` has room for
+// ValuesPerSeries.
+bool ValueOfSamples(WindowFunction function, std::span<const int64_t> positions,
+                    std::span<const double> values, int64_t range_start, int64_t range_end,
+                    int64_t tick, std::span<const double> arguments, double* value);
+
+}  // namespace pitwall::window

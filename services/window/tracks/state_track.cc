@@ -1,0 +1,185 @@
+#include "services/window/tracks/state_track.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "services/model/value.h"
+
+namespace pitwall::window {
+
+StateTrack::Totals StateTrack::Stretch::TotalsAt(int64_t position) const {
+  const int64_t length = std::clamp(position, begin, end) - begin;
+  return {before.known + length, before.on + (on ? length : 0)};
+}
+
+void StateTrack::AddDemand(const Demand& demand) {
+  keep_ = std::max(keep_, demand.range + demand.offset);
+}
+
+void StateTrack::SetColumns(size_t columns) {
+  if (columns > columns_.size()) columns_.resize(columns);
+}
+
+void StateTrack::Add(Column& column, int64_t position, double value) const {
+  std::vector<Stretch>& list = column.list;
+  Totals before;
+  if (!list.empty()) {
+    Stretch& last = list.back();
+    last.end = std::min(last.end, position);
+    if (std::isnan(value)) return;
+    if (last.end == position && last.on == (value != 0)) {
+      last.end = position + hold_;
+      return;
+    }
+    before = last.TotalsAt(last.end);
+  }
+  if (std::isnan(value)) return;
+  list.push_back({position, position + hold_, value != 0, before});
+  if (list.size() >= column.limit) Shrink(column, position);
+}
+
+// Lets go of what no window that ends at or after `position` less its offset holds. Called when a
+// list has doubled, so that a sample costs the same however far back the windows look.
+void StateTrack::Shrink(Column& column, int64_t position) const {
+  std::vector<Stretch>& list = column.list;
+  size_t first = 0;
+  while (first + 1 < list.size() && list[first].end <= position - keep_) ++first;
+  const size_t most = max_stretches_ + max_stretches_ / 4;
+  if (list.size() - first >= most) {
+    first = list.size() - max_stretches_;
+    column.lost = list[first - 1].end;
+  }
+  list.erase(list.begin(), list.begin() + static_cast<ptrdiff_t>(first));
+  column.limit = static_cast<uint32_t>(std::min(most, std::max<size_t>(16, 2 * list.size())));
+}
+
+void StateTrack::Scatter(int64_t position, std::span<const uint32_t> cells,
+                         std::span<const uint32_t> columns, const double* values) {
+  if (position <= after_) return;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const double value = values[cells[i]];
+    if (!IsMissing(value)) Add(columns_[columns[i]], position, value);
+  }
+}
+
+// Of the stretches in (start, end]; kMinPosition: of all that there ever were.
+bool StateTrack::ShareOf(const Column& column, int64_t start, int64_t end, double* share) const {
+  const std::vector<Stretch>& list = column.list;
+  // The last one that begins at or before the position.
+  const auto at = [&](int64_t position) -> const Stretch* {
+    const auto next = std::upper_bound(list.begin(), list.end(), position,
+                                       [](int64_t p, const Stretch& s) { return p < s.begin; });
+    return next == list.begin() ? nullptr : &*(next - 1);
+  };
+  if (list.empty()) return false;
+  const auto totals = [&](const Stretch* stretch, int64_t position) {
+    // What was before the first one is summed up there, though it is not held any more.
+    return stretch != nullptr ? stretch->TotalsAt(position) : list.front().before;
+  };
+  const Stretch* const last = at(end);
+  const Totals to = totals(last, end);
+  const Totals from = start == kMinPosition ? Totals() : totals(at(start), start);
+  if (to.known > from.known) {
+    *share = static_cast<double>(to.on - from.on) / static_cast<double>(to.known - from.known);
+    return true;
+  }
+  // Nothing but a sample right at the end.
+  if (last == nullptr || last->begin != end) return false;
+  *share = last->on ? 1 : 0;
+  return true;
+}
+
+void StateTrack::Read(const Demand& demand, int64_t tick, int64_t /*after*/,
+                      std::span<const double> /*arguments*/, double* values, uint8_t* present) {
+  lacked_ = false;
+  const int64_t end = tick - demand.offset;
+  const bool attempt = demand.kind == WindowKind::kAttempt;
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    const Column& column = columns_[c];
+    // What was shrunk away is in the totals: an attempt needs no more of it than its end.
+    const int64_t start = attempt ? kMinPosition : end - demand.range;
+    const bool gone = column.lost > (attempt ? end : start);
+    lacked_ |= gone;
+    present[c] = !gone && ShareOf(column, start, end, &values[c]) ? 1 : 0;
+  }
+}
+
+void StateTrack::Remap(const std::vector<uint32_t>& keep) { KeepColumns(keep, &columns_); }
+
+void StateTrack::ClearColumns(const std::vector<uint32_t>& columns) {
+  for (const uint32_t column : columns) columns_[column] = Column();
+}
+
+void StateTrack::Restart(int64_t after) {
+  after_ = after;
+  for (Column& column : columns_) column = Column();
+}
+
+void StateTrack::Save(BinaryWriter& out) const {
+  out.I64(after_);
+  out.U64(columns_.size());
+  for (const Column& column : columns_) {
+    out.I64(column.lost);
+    out.U64(column.limit);
+    out.U64(column.list.size());
+    if (column.list.empty()) continue;
+    // The totals of the others follow from those of the first.
+    out.I64(column.list.front().before.known);
+    out.I64(column.list.front().before.on);
+    for (const Stretch& stretch : column.list) {
+      out.I64(stretch.begin);
+      out.I64(stretch.end - stretch.begin);
+      out.Bool(stretch.on);
+    }
+  }
+}
+
+void StateTrack::Load(BinaryReader& in, size_t columns) {
+  after_ = in.I64();
+  const size_t n = in.Count(3);
+  if (n > columns) {
+    in.Fail();
+    return;
+  }
+  columns_.assign(n, Column());
+  for (size_t c = 0; c < n && in.ok(); ++c) {
+    Column& column = columns_[c];
+    column.lost = in.I64();
+    const uint64_t limit = in.U64();
+    const size_t stretches = in.Count(3);
+    // As Shrink leaves them: a list beyond its limit would never be shrunk again.
+    if (limit < 1 || limit > std::max<uint64_t>(16, max_stretches_ + max_stretches_ / 4) ||
+        stretches > limit)
+      in.Fail();
+    column.limit = static_cast<uint32_t>(limit);
+    if (stretches == 0) continue;
+    Totals before;
+    before.known = in.I64();
+    before.on = in.I64();
+    for (size_t i = 0; i < stretches && in.ok(); ++i) {
+      Stretch stretch{};
+      stretch.begin = in.I64();
+      const int64_t length = in.I64();
+      stretch.on = in.Bool();
+      stretch.before = before;
+      const bool inside = stretch.begin > kMinPosition && stretch.begin < kMaxPosition &&
+                          length >= 0 && length < kMaxPosition && before.known >= 0 &&
+                          before.on >= 0 && before.known < kMaxPosition && before.on < kMaxPosition;
+      if (!inside || (i > 0 && stretch.begin < column.list.back().end)) {
+        in.Fail();
+        break;
+      }
+      stretch.end = stretch.begin + length;
+      before = stretch.TotalsAt(stretch.end);
+      column.list.push_back(stretch);
+    }
+  }
+}
+
+size_t StateTrack::MemoryBytes() const {
+  size_t bytes = columns_.capacity() * sizeof(Column);
+  for (const Column& column : columns_) bytes += column.list.capacity() * sizeof(Stretch);
+  return bytes;
+}
+
+}  // namespace pitwall::window
