@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "services/base/status.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/model/label_bytes.h"
 
 namespace pitwall::alert {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "rules/alert/alert_state.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::alert {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "rules/alert/alert_state.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::alert {
 

@@ -11,7 +11,7 @@
 #include "rules/alert/label_codec.h"
 #include "rules/alert/present_elements.h"
 #include "rules/alert/recurrence.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::alert {
 namespace {

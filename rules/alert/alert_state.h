@@ -24,7 +24,7 @@
 #include "rules/templates/template.h"
 #include "services/base/binary.h"
 #include "services/base/status.h"
-#include "services/model/issue.h"
+#include "services/model/issues/issue.h"
 #include "services/model/labels.h"
 #include "services/model/position.h"
 

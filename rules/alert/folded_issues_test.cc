@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::alert {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "rules/alert/alert_record.h"
 #include "services/base/clock.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::alert {
 namespace {

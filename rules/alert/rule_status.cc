@@ -5,7 +5,7 @@
 
 #include "rules/alert/element_lookup.h"
 #include "rules/alert/label_codec.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::alert {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "rules/eval/vector.h"
 #include "services/base/binary.h"
-#include "services/model/issue.h"
+#include "services/model/issues/issue.h"
 #include "services/model/labels.h"
 #include "services/model/position.h"
 

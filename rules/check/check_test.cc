@@ -7,7 +7,7 @@
 #include "rules/check/validators.h"
 #include "rules/lang/parser.h"
 #include "rules/lang/rule_file.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::check {
 namespace {

@@ -1,5 +1,5 @@
 #include "rules/check/validators.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/model/position.h"
 
 namespace pitwall::check {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "rules/check/types.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/model/labels.h"
 
 namespace pitwall::check {

@@ -7,7 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "services/base/status.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::check {
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "rules/check/validators.h"
-#include "services/base/nearest.h"
-#include "services/base/strings.h"
+#include "services/base/text/did_you_mean.h"
+#include "services/base/text/strings.h"
 #include "services/model/labels.h"
 
 namespace pitwall::check {

@@ -11,7 +11,7 @@
 #include "rules/check/types.h"
 #include "rules/check/validators.h"
 #include "rules/check/value_range.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::check {
 namespace {

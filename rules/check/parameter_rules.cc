@@ -2,8 +2,8 @@
 
 #include "rules/check/validators.h"
 #include "rules/lang/parameters.h"
-#include "services/base/nearest.h"
-#include "services/base/strings.h"
+#include "services/base/text/did_you_mean.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::check {
 

@@ -7,7 +7,7 @@
 #include "rules/check/label_flow.h"
 #include "rules/check/types.h"
 #include "rules/check/validators.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::check {
 namespace {

@@ -5,10 +5,10 @@
 
 #include "rules/check/types.h"
 #include "rules/check/validators.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/base/yaml/file_text.h"
-#include "services/model/capture_pattern.h"
-#include "services/model/linear_bounds.h"
+#include "services/model/issues/capture_pattern.h"
+#include "services/model/windows/linear_bounds.h"
 
 namespace pitwall::check {
 namespace {

@@ -7,7 +7,7 @@
 #include "rules/check/validators.h"
 #include "rules/lang/parser.h"
 #include "rules/templates/template.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/model/labels.h"
 
 namespace pitwall::check {

@@ -2,8 +2,8 @@
 
 #include "rules/check/types.h"
 #include "rules/check/validators.h"
-#include "services/base/nearest.h"
-#include "services/base/strings.h"
+#include "services/base/text/did_you_mean.h"
+#include "services/base/text/strings.h"
 #include "services/model/matcher.h"
 
 namespace pitwall::check {

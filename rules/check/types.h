@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "rules/lang/ast.h"
-#include "services/model/function_table.h"
+#include "services/model/windows/function_table.h"
 
 namespace pitwall::check {
 

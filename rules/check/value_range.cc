@@ -4,8 +4,8 @@
 #include <array>
 #include <utility>
 
-#include "services/base/strings.h"
-#include "services/model/function_table.h"
+#include "services/base/text/strings.h"
+#include "services/model/windows/function_table.h"
 
 namespace pitwall::check {
 namespace {

@@ -5,7 +5,7 @@
 #include "rules/check/rule_set.h"
 #include "rules/check/value_range.h"
 #include "rules/lang/rule_file.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::check {
 namespace {

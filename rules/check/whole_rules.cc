@@ -8,7 +8,7 @@
 #include "rules/check/validators.h"
 #include "rules/lang/printer.h"
 #include "services/base/duration.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/model/position.h"
 
 namespace pitwall::check {

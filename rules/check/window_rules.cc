@@ -4,11 +4,11 @@
 #include "rules/check/types.h"
 #include "rules/check/validators.h"
 #include "services/base/duration.h"
-#include "services/base/strings.h"
-#include "services/model/pane_grid.h"
+#include "services/base/text/strings.h"
 #include "services/model/position.h"
-#include "services/model/window_limits.h"
-#include "services/model/window_state.h"
+#include "services/model/windows/pane_grid.h"
+#include "services/model/windows/window_limits.h"
+#include "services/model/windows/window_state.h"
 
 namespace pitwall::check {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "rules/eval/operator.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::eval {
 namespace {

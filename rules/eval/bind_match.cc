@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "rules/eval/match.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::eval {
 namespace {

@@ -174,7 +174,7 @@ void ApplyFunction(FunctionId function, double a, double b, const double* in, do
     case FunctionId::kYear:
       return Dates(function, in, out, n);
 #define PITWALL_FUNCTION_OF_ALL(id, ...) case FunctionId::id:
-#include "services/model/functions.inc"
+#include "services/model/windows/functions.inc"
       return;
   }
 }

@@ -6,7 +6,7 @@
 #include "rules/eval/operator.h"
 #include "rules/plan/function.h"
 #include "services/base/check.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::eval {
 
@@ -222,7 +222,7 @@ class Evaluator::Impl {
       case plan::FunctionId::kBaselineScore:
         return MakeBaselineScore();
 #define PITWALL_FUNCTION_OF_EACH(id, ...) case plan::FunctionId::id:
-#include "services/model/functions.inc"
+#include "services/model/windows/functions.inc"
         return MakeMap(node, 0);
     }
     return MakeScalar(node);

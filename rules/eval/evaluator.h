@@ -22,7 +22,7 @@
 #include "rules/eval/work_meter.h"
 #include "rules/plan/program.h"
 #include "services/base/status.h"
-#include "services/model/demand.h"
+#include "services/model/windows/demand.h"
 
 namespace pitwall::eval {
 

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "rules/eval/fake_store.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::eval {
 namespace {

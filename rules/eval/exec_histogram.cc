@@ -6,7 +6,7 @@
 #include "rules/eval/histogram_buckets.h"
 #include "rules/eval/operator.h"
 #include "rules/plan/function.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/model/value.h"
 
 namespace pitwall::eval {

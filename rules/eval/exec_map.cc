@@ -3,7 +3,7 @@
 #include "rules/eval/element_functions.h"
 #include "rules/eval/operator.h"
 #include "rules/plan/function.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::eval {
 namespace {

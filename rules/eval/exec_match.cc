@@ -3,7 +3,7 @@
 
 #include "rules/eval/arithmetic.h"
 #include "rules/eval/match.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::eval {
 namespace {

@@ -2,8 +2,8 @@
 // decided when it binds. Values only move.
 #include "rules/eval/operator.h"
 #include "rules/plan/function.h"
-#include "services/base/strings.h"
-#include "services/model/capture_pattern.h"
+#include "services/base/text/strings.h"
+#include "services/model/issues/capture_pattern.h"
 
 namespace pitwall::eval {
 namespace {

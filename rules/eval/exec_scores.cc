@@ -1,12 +1,13 @@
-// Elements against their peers at the tick, by robust z-scores (services/model/robust_score.h) and
-// by ratios; and elements against median and MAD of a window.
+// Elements against their peers at the tick, by robust z-scores
+// (services/model/windows/robust_score.h) and by ratios; and elements against median and MAD of a
+// window.
 #include <algorithm>
 #include <cmath>
 
 #include "rules/eval/grouping.h"
 #include "rules/eval/operator.h"
-#include "services/model/robust_score.h"
 #include "services/model/value.h"
+#include "services/model/windows/robust_score.h"
 
 namespace pitwall::eval {
 namespace {

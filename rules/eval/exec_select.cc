@@ -6,8 +6,8 @@
 
 #include "rules/eval/grouping.h"
 #include "rules/eval/operator.h"
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::eval {
 namespace {

@@ -7,8 +7,8 @@
 #include "rules/eval/histogram_buckets.h"
 #include "rules/eval/operator.h"
 #include "services/base/check.h"
-#include "services/base/strings.h"
-#include "services/model/linear_bounds.h"
+#include "services/base/text/strings.h"
+#include "services/model/windows/linear_bounds.h"
 
 namespace pitwall::eval {
 namespace {

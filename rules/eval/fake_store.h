@@ -13,7 +13,7 @@
 #include "rules/plan/function.h"
 #include "rules/plan/program.h"
 #include "services/base/check.h"
-#include "services/model/demand.h"
+#include "services/model/windows/demand.h"
 
 namespace pitwall::eval {
 

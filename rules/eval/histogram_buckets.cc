@@ -5,7 +5,7 @@
 
 #include "rules/eval/grouping.h"
 #include "services/base/almost_equal.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::eval {
 namespace {

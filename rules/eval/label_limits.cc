@@ -1,6 +1,6 @@
 #include "rules/eval/label_limits.h"
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/model/label_bytes.h"
 
 namespace pitwall::eval {

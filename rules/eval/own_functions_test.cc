@@ -12,7 +12,7 @@
 
 #include "rules/eval/evaluator.h"
 #include "rules/eval/fake_store.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::eval {
 namespace {

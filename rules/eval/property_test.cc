@@ -10,7 +10,7 @@
 
 #include "rules/eval/arithmetic.h"
 #include "rules/eval/fake_store.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::eval {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::lang {
 namespace {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "rules/lang/rule_file.h"
-#include "services/base/nearest.h"
-#include "services/base/strings.h"
+#include "services/base/text/did_you_mean.h"
+#include "services/base/text/strings.h"
 #include "services/base/yaml/yaml.h"
 
 namespace pitwall::lang {

@@ -7,7 +7,7 @@
 
 #include "rules/lang/unquote.h"
 #include "services/base/duration.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::lang {
 namespace {

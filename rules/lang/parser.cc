@@ -9,7 +9,7 @@
 #include "rules/lang/parser_clauses.h"
 #include "rules/lang/parser_tables.h"
 #include "rules/lang/token_cursor.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::lang {
 namespace {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "rules/lang/parser_tables.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::lang {
 namespace {

@@ -6,7 +6,7 @@
 #include "rules/lang/lexer.h"
 #include "rules/lang/parser_tables.h"
 #include "services/base/duration.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::lang {
 namespace {

@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "rules/lang/parser.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::lang {
 namespace {

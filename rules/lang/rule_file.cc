@@ -6,8 +6,8 @@
 #include "rules/lang/lexer.h"
 #include "rules/lang/parameters.h"
 #include "rules/lang/parser.h"
-#include "services/base/strings.h"
 #include "services/base/terminal.h"
+#include "services/base/text/strings.h"
 #include "services/model/labels.h"
 #include "services/model/position.h"
 

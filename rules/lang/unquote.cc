@@ -1,6 +1,6 @@
 #include "rules/lang/unquote.h"
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::lang {
 namespace {

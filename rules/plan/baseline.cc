@@ -6,7 +6,7 @@
 #include <set>
 #include <tuple>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/base/yaml/yaml.h"
 #include "services/model/position.h"
 

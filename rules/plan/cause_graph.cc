@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "services/base/strings.h"
-#include "services/model/cause_class.h"
+#include "services/base/text/strings.h"
+#include "services/model/issues/cause_class.h"
 
 namespace pitwall::plan {
 namespace {

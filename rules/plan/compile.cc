@@ -8,7 +8,7 @@
 #include "rules/plan/baseline.h"
 #include "rules/plan/cause_graph.h"
 #include "rules/plan/planner.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::plan {
 

@@ -4,7 +4,7 @@
 
 #include "rules/plan/function.h"
 #include "services/base/binary.h"
-#include "services/base/stable_hash.h"
+#include "services/base/text/stable_hash.h"
 
 namespace pitwall::plan {
 namespace {

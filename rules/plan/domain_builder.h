@@ -5,7 +5,7 @@
 #include <string>
 
 #include "rules/plan/program.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::plan {
 

@@ -8,7 +8,7 @@
 #include "rules/check/types.h"
 #include "rules/lang/printer.h"
 #include "services/base/check.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::plan {
 namespace {

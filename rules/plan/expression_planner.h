@@ -7,7 +7,7 @@
 #include "rules/check/rule_set.h"
 #include "rules/lang/ast.h"
 #include "rules/plan/domain_builder.h"
-#include "services/model/function_table.h"
+#include "services/model/windows/function_table.h"
 
 namespace pitwall::plan {
 

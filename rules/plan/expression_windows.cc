@@ -10,7 +10,7 @@
 #include "rules/plan/selector_of.h"
 #include "services/base/check.h"
 #include "services/base/duration.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::plan {
 namespace {

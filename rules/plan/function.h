@@ -1,7 +1,7 @@
 // The functions of nodes, by the name that plans use.
 #pragma once
 
-#include "services/model/function.h"
+#include "services/model/windows/function.h"
 
 namespace pitwall::plan {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "services/base/glob.h"
-#include "services/base/strings.h"
+#include "services/base/text/glob.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::plan {
 namespace {

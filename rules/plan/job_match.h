@@ -1,4 +1,4 @@
-// Selection of jobs by globs (services/base/glob.h):
+// Selection of jobs by globs (services/base/text/glob.h):
 //
 //   match: {job: "llama-*"}                # over the job's id and name
 //   match: {team: vision, tier: "prod*"}   # over the job's labels; all must match

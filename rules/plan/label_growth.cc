@@ -27,7 +27,7 @@ struct Replacement {
   double groups = 0;
 };
 
-// Follows ExpandGroups (services/model/capture_pattern.h).
+// Follows ExpandGroups (services/model/issues/capture_pattern.h).
 Replacement ReplacementOf(std::string_view text) {
   const auto in_name = [&](size_t i) {
     return i < text.size() &&

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "rules/plan/parameter_owner.h"
-#include "services/base/nearest.h"
-#include "services/base/strings.h"
+#include "services/base/text/did_you_mean.h"
+#include "services/base/text/strings.h"
 #include "services/base/yaml/yaml.h"
 
 namespace pitwall::plan {

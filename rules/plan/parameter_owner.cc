@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
-#include "services/base/nearest.h"
-#include "services/base/strings.h"
+#include "services/base/text/did_you_mean.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::plan {
 namespace {

@@ -6,7 +6,7 @@
 #include "rules/lang/parameters.h"
 #include "rules/plan/expression_planner.h"
 #include "services/base/binary.h"
-#include "services/base/stable_hash.h"
+#include "services/base/text/stable_hash.h"
 
 namespace pitwall::plan {
 namespace {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "services/base/id.h"
-#include "services/model/demand.h"
+#include "services/model/windows/demand.h"
 
 namespace pitwall::plan {
 

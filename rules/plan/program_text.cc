@@ -7,8 +7,8 @@
 #include "rules/plan/parameter_owner.h"
 #include "rules/plan/shown_text.h"
 #include "services/base/duration.h"
-#include "services/base/strings.h"
-#include "services/model/function_table.h"
+#include "services/base/text/strings.h"
+#include "services/model/windows/function_table.h"
 
 namespace pitwall::plan {
 namespace {

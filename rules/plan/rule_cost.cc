@@ -9,11 +9,11 @@
 
 #include "rules/plan/function.h"
 #include "rules/plan/label_growth.h"
-#include "services/base/strings.h"
-#include "services/model/function_table.h"
-#include "services/model/pane_grid.h"
+#include "services/base/text/strings.h"
 #include "services/model/position.h"
-#include "services/model/window_limits.h"
+#include "services/model/windows/function_table.h"
+#include "services/model/windows/pane_grid.h"
+#include "services/model/windows/window_limits.h"
 
 namespace pitwall::plan {
 namespace {

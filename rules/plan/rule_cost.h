@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "rules/plan/program.h"
-#include "services/model/window_state.h"
+#include "services/model/windows/window_state.h"
 
 namespace pitwall::plan {
 
@@ -25,9 +25,9 @@ struct CostOptions {
 struct DemandCost {
   int64_t pane = 0;  // position units; 0: no panes
   int64_t panes = 0;
-  bool paired = false;         // two panes each `pane` long stretch (services/model/pane_grid.h)
-  std::string family;          // "sums", "extremes", …
-  bool rescans = false;        // each read walks the window
+  bool paired = false;   // two panes each `pane` long stretch (services/model/windows/pane_grid.h)
+  std::string family;    // "sums", "extremes", …
+  bool rescans = false;  // each read walks the window
   bool keeps_samples = false;  // every sample of the window, not a summary per pane
 };
 DemandCost CostOf(const Demand& demand);

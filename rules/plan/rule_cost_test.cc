@@ -6,7 +6,7 @@
 #include "rules/plan/compile.h"
 #include "rules/plan/program_text.h"
 #include "rules/plan/rule_limits.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::plan {
 namespace {

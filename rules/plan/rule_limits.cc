@@ -6,8 +6,8 @@
 
 #include "rules/plan/program_text.h"
 #include "rules/plan/rule_cost.h"
-#include "services/base/nearest.h"
-#include "services/base/strings.h"
+#include "services/base/text/did_you_mean.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::plan {
 namespace {

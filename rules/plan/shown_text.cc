@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "services/base/duration.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/model/position.h"
 
 namespace pitwall::plan {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::templates {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "rules/templates/template_tree.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::templates {
 namespace {

@@ -9,8 +9,8 @@
 #include "absl/time/civil_time.h"
 #include "rules/templates/template_tree.h"
 #include "services/base/duration.h"
-#include "services/base/strings.h"
-#include "services/model/capture_pattern.h"
+#include "services/base/text/strings.h"
+#include "services/model/issues/capture_pattern.h"
 
 namespace pitwall::templates {
 namespace {

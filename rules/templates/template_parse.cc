@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "rules/templates/template_parser.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::templates {
 namespace {

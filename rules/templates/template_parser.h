@@ -9,7 +9,7 @@
 #include "rules/templates/template_lexer.h"
 #include "rules/templates/template_tree.h"
 #include "services/base/status.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::templates {
 

@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "rules/templates/go_format.h"
-#include "services/base/limited_child_for_test.h"
-#include "services/base/strings.h"
+#include "services/base/system/limited_child_for_test.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::templates {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "rules/templates/go_format.h"
 #include "rules/templates/template.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::templates {
 

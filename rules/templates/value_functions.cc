@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "rules/templates/template_tree.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::templates {
 namespace {

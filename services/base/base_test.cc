@@ -6,12 +6,12 @@
 #include <limits>
 
 #include "services/base/binary.h"
-#include "services/base/files.h"
-#include "services/base/glob.h"
-#include "services/base/percent.h"
-#include "services/base/stable_hash.h"
 #include "services/base/status.h"
-#include "services/base/strings.h"
+#include "services/base/system/files.h"
+#include "services/base/text/glob.h"
+#include "services/base/text/percent.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall {
 namespace {

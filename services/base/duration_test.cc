@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "services/base/nearest.h"
+#include "services/base/text/did_you_mean.h"
 
 namespace pitwall {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall {
 

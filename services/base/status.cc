@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall {
 

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "pitwall/state/v1/state.pb.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/quiet_protobuf.h"
 
 namespace pitwall::codec {

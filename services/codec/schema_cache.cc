@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "pitwall/telemetry/v1/telemetry.pb.h"
-#include "services/base/stable_hash.h"
+#include "services/base/text/stable_hash.h"
 
 namespace pitwall::codec {
 namespace {

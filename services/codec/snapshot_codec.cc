@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "pitwall/state/v1/state.pb.h"
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 #include "services/codec/quiet_protobuf.h"
 
 namespace pitwall::codec {

@@ -2,12 +2,12 @@
 #include <vector>
 
 #include "pitwall/telemetry/v1/telemetry.pb.h"
-#include "services/base/strings.h"
 #include "services/base/terminal.h"
+#include "services/base/text/strings.h"
 #include "services/codec/quiet_protobuf.h"
 #include "services/codec/schema_cache.h"
 #include "services/codec/telemetry_codec.h"
-#include "services/model/without_controls.h"
+#include "services/model/sanitize_text.h"
 
 namespace pitwall::codec {
 namespace {
@@ -157,7 +157,7 @@ Status BatchDecoder::Impl::DecodeSchema(const pb::Schema& in, Schema* out) {
     return Bad("schema id ", absl::Hex(out->id), " is not that of its series (",
                absl::Hex(expected), ")");
   }
-  for (SeriesDescriptor& series : out->series) series.labels = WithoutControls(series.labels);
+  for (SeriesDescriptor& series : out->series) series.labels = SanitizeText(series.labels);
   sorted.clear();
   for (const SeriesDescriptor& series : out->series) sorted.push_back(&series.labels);
   std::sort(sorted.begin(), sorted.end(), [](const Labels* a, const Labels* b) { return *a < *b; });
@@ -315,7 +315,7 @@ Status BatchDecoder::Impl::DecodeRankLost(const pb::RankLost& in, RankLost* out)
     out->exit_code = in.exit_code();
   }
   out->oom_killed = in.oom_killed();
-  out->exception = WithoutControls(in.exception());
+  out->exception = SanitizeText(in.exception());
   return CheckLength("rank_lost: exception", in.exception(), limits.value_bytes);
 }
 
@@ -352,7 +352,7 @@ Status BatchDecoder::Impl::DecodeEvent(const pb::JobEvent& in, JobEvent* out) co
       RETURN_IF_ERROR(CheckText("reference", *text, limits.value_bytes));
   }
   out->time_ns = in.time_unix_ns();
-  out->name = WithoutControls(in.name());
+  out->name = SanitizeText(in.name());
   out->reference = {reference.platform(), reference.cluster(), reference.namespace_(),
                     reference.kind(),     reference.name(),    reference.uid(),
                     reference.queue()};
@@ -361,14 +361,14 @@ Status BatchDecoder::Impl::DecodeEvent(const pb::JobEvent& in, JobEvent* out) co
   for (const pb::Label& label : in.labels()) {
     RETURN_IF_ERROR(CheckName("label name", label.name(), limits.name_bytes));
     RETURN_IF_ERROR(CheckLength("label value", label.value(), limits.value_bytes));
-    out->labels.push_back({label.name(), WithoutControls(label.value())});
+    out->labels.push_back({label.name(), SanitizeText(label.value())});
   }
-  out->reason = WithoutControls(in.reason());
+  out->reason = SanitizeText(in.reason());
   RETURN_IF_ERROR(CheckCount("series", in.series(), limits.series_per_event));
   out->series.clear();
   for (const std::string& series : in.series()) {
     RETURN_IF_ERROR(CheckLength("series", series, limits.name_bytes));
-    out->series.push_back(WithoutControls(series));
+    out->series.push_back(SanitizeText(series));
   }
   return OkStatus();
 }

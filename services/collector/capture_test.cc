@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "services/adapters/clock/system_clock.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/capture_event.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/collector/capture/capture_ask.h"

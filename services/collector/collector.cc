@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "services/base/mutex.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/collector/capture/capture_desk.h"
 #include "services/collector/capture/capture_states.h"
 #include "services/collector/clients/client_server.h"

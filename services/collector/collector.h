@@ -14,7 +14,7 @@
 #include "services/base/status.h"
 #include "services/collector/counts/counters.h"
 #include "services/collector/jobs/job_option.h"
-#include "services/model/capture.h"
+#include "services/model/issues/capture.h"
 #include "services/pipeline/http_transport.h"
 #include "services/pipeline/io.h"
 

@@ -10,7 +10,7 @@
 #include <set>
 #include <thread>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/collector/clients/test_client.h"
 #include "services/collector/clients/test_decode.h"
 #include "services/collector/test_collector.h"

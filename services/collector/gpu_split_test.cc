@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/collector/clients/test_client.h"
 #include "services/collector/clients/test_decode.h"
 #include "services/collector/gpu/test_nvml.h"

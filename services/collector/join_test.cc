@@ -7,7 +7,7 @@
 #include <map>
 #include <memory>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/collector/clients/test_client.h"
 #include "services/collector/clients/test_decode.h"
 #include "services/collector/collector.h"

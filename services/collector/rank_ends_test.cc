@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/collector/clients/test_client.h"
 #include "services/collector/clients/test_decode.h"
 #include "services/collector/test_collector.h"

@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 #include "services/collector/clients/test_client.h"
 #include "services/collector/clients/test_decode.h"
 #include "services/collector/publishing/client_cursors.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/collector/readers/job_cgroup.h"
 #include "services/model/position.h"
 

@@ -13,7 +13,7 @@
 
 #include "absl/container/btree_map.h"
 #include "services/base/clock.h"
-#include "services/base/clock_step.h"
+#include "services/base/system/clock_step.h"
 #include "services/collector/capture/capture_states.h"
 #include "services/collector/counts/counters.h"
 #include "services/collector/gpu/gpu_monitor.h"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/collector/clients/test_decode.h"
 #include "services/collector/collector.h"
 #include "services/collector/files/test_root.h"

@@ -3,8 +3,8 @@
 
 #include "rules/plan/compile.h"
 #include "rules/plan/rule_cost.h"
-#include "services/base/strings.h"
-#include "services/model/linear_bounds.h"
+#include "services/base/text/strings.h"
+#include "services/model/windows/linear_bounds.h"
 #include "services/window/store/series_store.h"
 
 namespace pitwall::engine {

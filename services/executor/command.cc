@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 extern char** environ;
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "services/base/mutex.h"
-#include "services/base/strings.h"
-#include "services/model/action.h"
+#include "services/base/text/strings.h"
+#include "services/model/issues/action.h"
 
 namespace pitwall::executor {
 

@@ -7,8 +7,8 @@
 
 #include "services/base/clock.h"
 #include "services/base/log.h"
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 
 namespace pitwall::executor {

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "services/base/log.h"
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 #include "services/executor/decision_book.h"
 #include "services/executor/decision_log.h"
 #include "services/executor/partition_worker.h"

@@ -33,7 +33,7 @@
 #include "services/base/status.h"
 #include "services/executor/process_control.h"
 #include "services/executor/stop_target.h"
-#include "services/model/issue.h"
+#include "services/model/issues/issue.h"
 #include "services/pipeline/io.h"
 #include "services/telemetry/exposition.h"
 

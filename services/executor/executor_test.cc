@@ -11,7 +11,7 @@
 
 #include "services/codec/telemetry_codec.h"
 #include "services/executor/test_executor.h"
-#include "services/model/job_end.h"
+#include "services/model/issues/job_end.h"
 
 namespace pitwall::executor {
 namespace {

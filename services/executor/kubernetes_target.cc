@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "services/base/files.h"
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/system/files.h"
 #include "services/base/terminal.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/json_reader.h"
 #include "services/codec/cloudevents/json_writer.h"
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/executor/partition_worker.h"
 
 namespace pitwall::executor {

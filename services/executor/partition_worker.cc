@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/executor/policy.h"
-#include "services/model/job_end.h"
+#include "services/model/issues/job_end.h"
 
 namespace pitwall::executor {
 namespace {

@@ -17,7 +17,7 @@
 #include "services/executor/executor.h"
 #include "services/executor/stop_requests.h"
 #include "services/executor/stop_target.h"
-#include "services/model/action.h"
+#include "services/model/issues/action.h"
 #include "services/pipeline/io.h"
 #include "services/pipeline/log_mark.h"
 #include "services/pipeline/reset_notice.h"

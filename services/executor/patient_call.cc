@@ -4,8 +4,8 @@
 #include <memory>
 #include <utility>
 
-#include "services/base/strings.h"
 #include "services/base/terminal.h"
+#include "services/base/text/strings.h"
 #include "services/pipeline/retry_after.h"
 
 namespace pitwall::executor {

@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "services/base/glob.h"
-#include "services/base/strings.h"
-#include "services/model/action.h"
+#include "services/base/text/glob.h"
+#include "services/base/text/strings.h"
+#include "services/model/issues/action.h"
 
 namespace pitwall::executor {
 namespace {

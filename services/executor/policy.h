@@ -5,7 +5,7 @@
 #include <string>
 
 #include "services/executor/executor.h"
-#include "services/model/issue.h"
+#include "services/model/issues/issue.h"
 
 namespace pitwall::executor {
 

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/model/owner.h"
 
 namespace pitwall::executor {

@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "tests/fakes/no_descriptors.h"
 
 namespace pitwall::executor {

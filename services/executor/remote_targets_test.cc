@@ -6,7 +6,7 @@
 #include <deque>
 #include <fstream>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/executor/kubernetes_target.h"
 #include "services/executor/webhook_target.h"

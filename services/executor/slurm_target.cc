@@ -4,8 +4,8 @@
 #include <array>
 
 #include "services/base/log.h"
-#include "services/base/strings.h"
 #include "services/base/terminal.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::executor {
 namespace {

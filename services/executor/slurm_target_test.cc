@@ -5,7 +5,7 @@
 
 #include <deque>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "tests/fakes/fake_clock.h"
 
 namespace pitwall::executor {

@@ -8,8 +8,8 @@
 
 #include "services/base/clock.h"
 #include "services/base/status.h"
-#include "services/model/action.h"
-#include "services/model/issue.h"
+#include "services/model/issues/action.h"
+#include "services/model/issues/issue.h"
 #include "services/pipeline/io.h"
 
 namespace pitwall::executor {

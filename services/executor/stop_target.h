@@ -19,7 +19,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/status.h"
-#include "services/model/action.h"
+#include "services/model/issues/action.h"
 
 namespace pitwall::executor {
 

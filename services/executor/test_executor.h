@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/executor/decision_book.h"
 #include "services/executor/executor.h"

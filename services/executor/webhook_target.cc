@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "services/base/glob.h"
 #include "services/base/log.h"
-#include "services/base/strings.h"
 #include "services/base/terminal.h"
+#include "services/base/text/glob.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/cloudevents/json_reader.h"
 

@@ -23,13 +23,13 @@
 #include "services/insights/rollup_rows.h"
 #include "services/insights/series_table.h"
 #include "services/insights/step_window.h"
-#include "services/model/action.h"
-#include "services/model/capture.h"
+#include "services/model/issues/action.h"
+#include "services/model/issues/capture.h"
+#include "services/model/issues/told.h"
 #include "services/model/labels.h"
 #include "services/model/matcher.h"
 #include "services/model/position.h"
 #include "services/model/telemetry.h"
-#include "services/model/told.h"
 #include "services/pipeline/issue_source.h"
 
 namespace pitwall::insights {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "services/model/issue.h"
+#include "services/model/issues/issue.h"
 #include "services/model/job.h"
 
 namespace pitwall::insights {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "services/base/mutex.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/insights/history.h"
 
 namespace pitwall::insights {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 #include "services/loadgen/noise.h"
 #include "services/model/position.h"
 

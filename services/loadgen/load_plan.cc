@@ -4,7 +4,7 @@
 #include <array>
 
 #include "services/base/duration.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/json_writer.h"
 #include "services/loadgen/noise.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/json_writer.h"
 #include "services/loadgen/noise.h"
 #include "services/model/position.h"

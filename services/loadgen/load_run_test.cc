@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "services/adapters/clock/system_clock.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/model/value.h"
 #include "services/pipeline/io.h"
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/loadgen/noise.h"
 #include "services/model/value.h"
 

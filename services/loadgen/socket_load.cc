@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "pitwall/client/v1/client.pb.h"
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 #include "services/loadgen/noise.h"
 
 namespace pitwall::loadgen {

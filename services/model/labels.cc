@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "absl/hash/hash.h"
-#include "services/base/stable_hash.h"
+#include "services/base/text/stable_hash.h"
 
 namespace pitwall {
 

@@ -4,14 +4,14 @@
 #include <utility>
 
 #include "absl/hash/hash.h"
-#include "services/model/demand.h"
-#include "services/model/issue.h"
+#include "services/model/issues/issue.h"
 #include "services/model/labels.h"
 #include "services/model/matcher.h"
-#include "services/model/pane_grid.h"
 #include "services/model/position.h"
 #include "services/model/telemetry.h"
 #include "services/model/value.h"
+#include "services/model/windows/demand.h"
+#include "services/model/windows/pane_grid.h"
 
 namespace pitwall {
 namespace {

@@ -1,7 +1,7 @@
 #include "services/model/rule_set.h"
 
 #include "services/base/binary.h"
-#include "services/base/stable_hash.h"
+#include "services/base/text/stable_hash.h"
 
 namespace pitwall {
 

@@ -1,7 +1,7 @@
 #include "services/model/telemetry.h"
 
 #include "services/base/binary.h"
-#include "services/base/stable_hash.h"
+#include "services/base/text/stable_hash.h"
 
 namespace pitwall {
 

@@ -16,7 +16,7 @@
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
-#include "services/model/action.h"
+#include "services/model/issues/action.h"
 #include "services/notifier/event_window.h"
 #include "services/pipeline/io.h"
 

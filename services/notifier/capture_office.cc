@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include "services/base/log.h"
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/capture_event.h"
 #include "services/pipeline/topics.h"
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/capture_event.h"
 #include "services/notifier/notifier.h"
 #include "services/notifier/notifier_for_test.h"

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/notifier/delivery_loop.h"
 
 namespace pitwall::notifier {

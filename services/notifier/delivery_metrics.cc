@@ -1,5 +1,5 @@
 // Of a delivery: what others see of it, in the status and on /metrics.
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/notifier/delivery_loop.h"
 
 namespace pitwall::notifier {

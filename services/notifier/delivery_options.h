@@ -9,7 +9,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/status.h"
-#include "services/model/issue.h"
+#include "services/model/issues/issue.h"
 #include "services/notifier/receivers/action_notice.h"
 #include "services/notifier/receivers/receiver.h"
 #include "services/notifier/routing/routes.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/container/btree_set.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/notifier/delivery_options.h"
 #include "services/notifier/event_window.h"
 

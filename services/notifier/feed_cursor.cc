@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 
 namespace pitwall::notifier {

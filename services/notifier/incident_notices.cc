@@ -6,9 +6,9 @@
 #include <span>
 #include <utility>
 
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
-#include "services/model/incident_roots.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
+#include "services/model/issues/incident_roots.h"
 
 namespace pitwall::notifier {
 namespace {

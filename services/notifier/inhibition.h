@@ -21,7 +21,7 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/notifier/event_window.h"
 #include "services/notifier/notice_policy.h"
 

@@ -13,7 +13,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/notifier/resume_token.h"
 #include "services/pipeline/issue_source.h"
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::notifier {
 

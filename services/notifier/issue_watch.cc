@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/notifier/resume_token.h"
 
 namespace pitwall::notifier {

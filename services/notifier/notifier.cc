@@ -8,7 +8,7 @@
 
 #include "services/base/log.h"
 #include "services/base/mutex.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/notifier/acted_issues.h"
 #include "services/notifier/delivery_loop.h"

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "services/base/clock.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
-#include "services/model/issue.h"
+#include "services/model/issues/issue.h"
 #include "services/notifier/delivery_options.h"
 #include "services/notifier/receivers/webhook.h"
 #include "services/pipeline/http_transport.h"

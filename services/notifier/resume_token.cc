@@ -2,8 +2,8 @@
 
 #include "absl/strings/escaping.h"
 #include "services/base/binary.h"
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::notifier {
 namespace {

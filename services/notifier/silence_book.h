@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "services/base/age_clock.h"
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
+#include "services/base/system/age_clock.h"
 #include "services/notifier/routing/silence.h"
 #include "services/pipeline/io.h"
 

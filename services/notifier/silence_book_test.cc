@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/memory_log.h"
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "services/base/log.h"
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/told_event.h"
 #include "services/pipeline/topics.h"
 

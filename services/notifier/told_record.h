@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "services/model/told.h"
+#include "services/model/issues/told.h"
 #include "services/notifier/event_window.h"
 #include "services/pipeline/io.h"
 #include "services/telemetry/exposition.h"

@@ -4,7 +4,7 @@
 
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/cloudevents/json_reader.h"
-#include "services/model/action.h"
+#include "services/model/issues/action.h"
 #include "services/notifier/webhook_for_test.h"
 
 namespace pitwall::notifier {

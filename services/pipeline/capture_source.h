@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "services/base/status.h"
-#include "services/model/capture.h"
+#include "services/model/issues/capture.h"
 
 namespace pitwall {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "services/base/status.h"
-#include "services/model/issue.h"
-#include "services/model/silenced_issue.h"
+#include "services/model/issues/issue.h"
+#include "services/model/issues/silenced_issue.h"
 
 namespace pitwall {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "services/model/issue.h"
+#include "services/model/issues/issue.h"
 #include "services/pipeline/issue_source.h"
 
 namespace pitwall {

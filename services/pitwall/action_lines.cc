@@ -2,7 +2,7 @@
 
 #include "absl/time/time.h"
 #include "services/base/duration.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "services/model/action.h"
+#include "services/model/issues/action.h"
 #include "services/pitwall/config.h"
 
 namespace pitwall {

@@ -3,8 +3,8 @@
 
 #include "services/adapters/clock/system_clock.h"
 #include "services/base/log.h"
-#include "services/base/strings.h"
 #include "services/base/terminal.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/pipeline/topics.h"
 #include "services/pitwall/action_lines.h"

@@ -6,10 +6,10 @@
 
 #include "absl/time/time.h"
 #include "rules/plan/compile.h"
-#include "services/base/date_text.h"
 #include "services/base/duration.h"
-#include "services/base/strings.h"
+#include "services/base/epoch_lint.h"
 #include "services/base/terminal.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/openmetrics/line_parser.h"
 #include "services/pitwall/backtest_formats.h"

@@ -1,6 +1,6 @@
 // Training logs as inputs of `pitwall backtest`.
-#include "services/base/files.h"
-#include "services/base/strings.h"
+#include "services/base/system/files.h"
+#include "services/base/text/strings.h"
 #include "services/codec/imports/gunzip.h"
 #include "services/codec/imports/table_reader.h"
 #include "services/pitwall/backtest_formats.h"

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "services/adapters/log/embedded_log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/pipeline/topics.h"
 #include "services/pitwall/backtest_formats.h"

@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "absl/time/time.h"
-#include "services/base/files.h"
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/system/files.h"
+#include "services/base/text/strings.h"
 #include "services/codec/openmetrics/reader.h"
 #include "services/pitwall/backtest_formats.h"
 #include "services/tools/backtest.h"

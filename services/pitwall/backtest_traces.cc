@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <system_error>
 
-#include "services/base/files.h"
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/system/files.h"
+#include "services/base/text/strings.h"
 #include "services/codec/imports/chrome_trace.h"
 #include "services/codec/imports/gunzip.h"
 #include "services/codec/imports/job_timeline.h"

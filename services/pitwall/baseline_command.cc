@@ -1,7 +1,7 @@
 // `pitwall baseline`: the summary of a finished job, against which later ones are judged.
-#include "services/base/files.h"
-#include "services/base/strings.h"
+#include "services/base/system/files.h"
 #include "services/base/terminal.h"
+#include "services/base/text/strings.h"
 #include "services/pitwall/backtest_formats.h"
 #include "services/pitwall/commands.h"
 #include "services/tools/summary.h"

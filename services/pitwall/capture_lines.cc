@@ -5,8 +5,8 @@
 #include <set>
 #include <utility>
 
-#include "services/base/strings.h"
 #include "services/base/terminal.h"
+#include "services/base/text/strings.h"
 #include "services/pitwall/issue_lines.h"
 
 namespace pitwall {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "services/model/capture.h"
+#include "services/model/issues/capture.h"
 
 namespace pitwall {
 

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "services/base/duration.h"
-#include "services/base/strings.h"
 #include "services/base/terminal.h"
+#include "services/base/text/strings.h"
 #include "services/base/yaml/yaml.h"
 #include "services/model/matcher.h"
 #include "services/pitwall/config_keys.h"

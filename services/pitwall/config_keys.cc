@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "services/base/duration.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/collector/collector.h"
 
 namespace pitwall {

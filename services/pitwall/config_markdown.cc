@@ -1,7 +1,7 @@
 #include <utility>
 
 #include "services/base/duration.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/pitwall/config_keys.h"
 #include "services/pitwall/service_flags.h"
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <map>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/collector/collector.h"
 #include "services/pitwall/flags.h"
 #include "services/pitwall/secret_place.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall {
 namespace {

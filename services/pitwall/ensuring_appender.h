@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/pipeline/io.h"
 #include "services/processor/processor.h"
 

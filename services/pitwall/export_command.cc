@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "services/adapters/clock/system_clock.h"
-#include "services/base/files.h"
-#include "services/base/strings.h"
+#include "services/base/system/files.h"
 #include "services/base/terminal.h"
+#include "services/base/text/strings.h"
 #include "services/pitwall/commands.h"
 #include "services/pitwall/flags.h"
 #include "services/pitwall/history/job_text.h"

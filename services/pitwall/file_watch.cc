@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <utility>
 
-#include "services/base/files.h"
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/system/files.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "services/base/nearest.h"
-#include "services/base/strings.h"
+#include "services/base/text/did_you_mean.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall {
 

@@ -1,7 +1,7 @@
 #include "services/pitwall/followed_rules.h"
 
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/pipeline/topics.h"
 #include "services/processor/commit_metadata.h"
 #include "services/processor/partition_processor.h"

@@ -7,8 +7,8 @@
 
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
-#include "services/model/issue.h"
-#include "services/model/silenced_issue.h"
+#include "services/model/issues/issue.h"
+#include "services/model/issues/silenced_issue.h"
 #include "services/notifier/silence_book.h"
 #include "services/pipeline/io.h"
 

@@ -7,9 +7,9 @@
 #include "services/adapters/http/curl_transport.h"
 #include "services/base/clock.h"
 #include "services/base/duration.h"
-#include "services/base/files.h"
-#include "services/base/strings.h"
+#include "services/base/system/files.h"
 #include "services/base/terminal.h"
+#include "services/base/text/strings.h"
 #include "services/pitwall/history/job_text.h"
 #include "services/pitwall/secret_place.h"
 

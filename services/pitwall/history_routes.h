@@ -9,12 +9,12 @@
 
 #include "services/adapters/http/cookie_sessions.h"
 #include "services/adapters/http/http_server.h"
-#include "services/base/access.h"
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
+#include "services/base/system/access.h"
 #include "services/engine/program/compiled_rules.h"
 #include "services/insights/keep/keep.h"
-#include "services/model/silenced_issue.h"
+#include "services/model/issues/silenced_issue.h"
 #include "services/pipeline/capture_source.h"
 
 namespace pitwall {

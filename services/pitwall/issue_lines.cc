@@ -6,9 +6,9 @@
 #include "absl/time/time.h"
 #include "services/base/clock.h"
 #include "services/base/duration.h"
-#include "services/base/strings.h"
-#include "services/model/incident_roots.h"
-#include "services/model/job_end.h"
+#include "services/base/text/strings.h"
+#include "services/model/issues/incident_roots.h"
+#include "services/model/issues/job_end.h"
 #include "services/notifier/incident_notices.h"
 
 namespace pitwall {

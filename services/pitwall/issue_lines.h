@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "services/model/issue.h"
+#include "services/model/issues/issue.h"
 #include "services/pipeline/issue_source.h"
 
 namespace pitwall {

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/pitwall/action_lines.h"
 #include "services/pitwall/capture_lines.h"
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "services/model/action.h"
-#include "services/model/capture.h"
-#include "services/model/told.h"
+#include "services/model/issues/action.h"
+#include "services/model/issues/capture.h"
+#include "services/model/issues/told.h"
 #include "services/pipeline/issue_source.h"
 #include "services/pitwall/issue_lines.h"
 

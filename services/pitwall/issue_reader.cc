@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "services/base/files.h"
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/system/files.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/capture_event.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/cloudevents/told_event.h"

@@ -5,8 +5,8 @@
 
 #include "services/adapters/clock/system_clock.h"
 #include "services/adapters/grpc/issue_client.h"
-#include "services/base/strings.h"
 #include "services/base/terminal.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/capture_event.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/cloudevents/told_event.h"

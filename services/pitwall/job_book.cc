@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "services/base/clock.h"
-#include "services/base/strings.h"
-#include "services/model/job_end.h"
+#include "services/base/text/strings.h"
+#include "services/model/issues/job_end.h"
 #include "services/model/position.h"
 
 namespace pitwall {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "services/base/status.h"
-#include "services/model/issue.h"
+#include "services/model/issues/issue.h"
 #include "services/pipeline/issue_source.h"
 #include "services/pipeline/rule_verdict.h"
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/pitwall/job_lines.h"
 
 namespace pitwall {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "rules/check/metric_catalog.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/cloudevents/json_writer.h"
 

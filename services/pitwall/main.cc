@@ -4,8 +4,8 @@
 
 #include "services/adapters/clock/system_clock.h"
 #include "services/base/log.h"
-#include "services/base/strings.h"
 #include "services/base/terminal.h"
+#include "services/base/text/strings.h"
 #include "services/pitwall/commands.h"
 
 namespace {

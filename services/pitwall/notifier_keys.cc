@@ -2,7 +2,7 @@
 #include <string>
 #include <string_view>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/pitwall/config_keys.h"
 
 namespace pitwall {

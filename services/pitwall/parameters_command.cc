@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "services/adapters/clock/system_clock.h"
-#include "services/base/strings.h"
 #include "services/base/terminal.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/pitwall/history/job_text.h"
 #include "services/pitwall/history_access.h"

@@ -5,8 +5,8 @@
 
 #include "services/adapters/clock/system_clock.h"
 #include "services/base/duration.h"
-#include "services/base/strings.h"
 #include "services/base/terminal.h"
+#include "services/base/text/strings.h"
 #include "services/pitwall/commands.h"
 #include "services/pitwall/flags.h"
 #include "services/pitwall/history/plot.h"

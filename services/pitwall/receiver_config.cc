@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "services/adapters/http/standard_webhooks.h"
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 #include "services/notifier/receivers/alertmanager.h"
 #include "services/notifier/receivers/email.h"
 #include "services/notifier/receivers/gateway.h"

@@ -12,7 +12,7 @@
 #include "services/base/clock.h"
 #include "services/base/status.h"
 #include "services/engine/program/compiled_rules.h"
-#include "services/model/issue.h"
+#include "services/model/issues/issue.h"
 #include "services/pipeline/io.h"
 
 namespace pitwall {

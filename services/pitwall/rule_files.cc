@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "rules/plan/baseline.h"
-#include "services/base/files.h"
 #include "services/base/log.h"
-#include "services/base/nearest.h"
-#include "services/base/strings.h"
+#include "services/base/system/files.h"
+#include "services/base/text/did_you_mean.h"
+#include "services/base/text/strings.h"
 #include "services/pitwall/packs.h"
 
 namespace pitwall {

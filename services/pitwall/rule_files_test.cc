@@ -10,7 +10,7 @@
 
 #include "rules/lang/include.h"
 #include "rules/lang/rule_file.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall {
 namespace {

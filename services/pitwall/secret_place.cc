@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <utility>
 
-#include "services/base/files.h"
-#include "services/base/strings.h"
+#include "services/base/system/files.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall {
 

@@ -7,8 +7,8 @@
 
 #include "services/adapters/clock/system_clock.h"
 #include "services/base/log.h"
-#include "services/base/strings.h"
 #include "services/base/terminal.h"
+#include "services/base/text/strings.h"
 #include "services/pitwall/commands.h"
 #include "services/pitwall/config_keys.h"
 #include "services/pitwall/file_watch.h"

@@ -4,7 +4,7 @@
 #include "services/adapters/http/curl_transport.h"
 #include "services/adapters/http/standard_webhooks.h"
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/executor/kubernetes_target.h"
 #include "services/executor/slurm_target.h"
 #include "services/executor/webhook_target.h"

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "services/base/duration.h"
-#include "services/base/files.h"
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/system/files.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall {
 

@@ -1,5 +1,5 @@
 // Answers of /healthz and /readyz about the log and all services together.
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/pitwall/service_host.h"
 
 namespace pitwall {

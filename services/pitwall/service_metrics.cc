@@ -1,7 +1,7 @@
 // Metrics of processor and collector: their counters, listed at scrape time.
 #include <algorithm>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/pitwall/service_host.h"
 
 namespace pitwall {

@@ -6,9 +6,9 @@
 
 #include "services/adapters/clock/system_clock.h"
 #include "services/base/duration.h"
-#include "services/base/percent.h"
-#include "services/base/strings.h"
 #include "services/base/terminal.h"
+#include "services/base/text/percent.h"
+#include "services/base/text/strings.h"
 #include "services/notifier/routing/silence.h"
 #include "services/pitwall/commands.h"
 #include "services/pitwall/flags.h"

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/json_writer.h"
 
 namespace pitwall {

@@ -8,7 +8,7 @@
 #include "services/adapters/kafka/kafka_log.h"
 #include "services/adapters/log/embedded_log.h"
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall {
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "services/base/clock.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::processor {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/pipeline/topics.h"
 
 namespace pitwall::processor {

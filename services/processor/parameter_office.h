@@ -21,7 +21,7 @@
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/engine/program/compiled_rules.h"
-#include "services/model/action.h"
+#include "services/model/issues/action.h"
 #include "services/pipeline/io.h"
 #include "services/processor/parameter_book.h"
 #include "services/processor/running_jobs.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "services/base/log.h"
-#include "services/base/strings.h"
-#include "services/base/utf8.h"
+#include "services/base/text/strings.h"
+#include "services/base/text/utf8.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/pipeline/topics.h"

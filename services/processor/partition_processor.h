@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "services/base/clock.h"
-#include "services/base/memory_budget.h"
 #include "services/base/mutex.h"
+#include "services/base/system/memory_budget.h"
 #include "services/codec/snapshot_codec.h"
 #include "services/engine/shard.h"
 #include "services/pipeline/io.h"

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <thread>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/pipeline/topics.h"
 #include "services/processor/processor.h"

@@ -7,8 +7,8 @@
 #include "absl/time/time.h"
 #include "services/base/duration.h"
 #include "services/base/log.h"
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 #include "services/pipeline/topics.h"
 
 namespace pitwall::processor {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/pipeline/topics.h"
 #include "services/processor/partition_processor.h"

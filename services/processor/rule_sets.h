@@ -5,7 +5,7 @@
 #include <string>
 
 #include "services/base/mutex.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/rule_set_codec.h"
 #include "services/engine/program/compiled_rules.h"
 #include "services/pipeline/io.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "services/base/clock.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/pipeline/topics.h"
 
 namespace pitwall::processor {

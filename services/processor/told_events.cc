@@ -4,7 +4,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/pipeline/topics.h"
 

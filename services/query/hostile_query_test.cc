@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "services/base/limited_child_for_test.h"
-#include "services/base/strings.h"
+#include "services/base/system/limited_child_for_test.h"
+#include "services/base/text/strings.h"
 #include "services/query/stored_query.h"
 
 namespace pitwall::query {

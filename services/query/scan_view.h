@@ -11,7 +11,7 @@
 
 #include "rules/eval/work_meter.h"
 #include "services/base/status.h"
-#include "services/model/demand.h"
+#include "services/model/windows/demand.h"
 #include "services/query/query_times.h"
 #include "services/query/stored_series.h"
 

@@ -8,7 +8,7 @@
 #include "rules/eval/evaluator.h"
 #include "rules/lang/parser.h"
 #include "rules/plan/query.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/model/label_bytes.h"
 #include "services/model/position.h"
 #include "services/query/query_times.h"

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "services/model/function.h"
+#include "services/model/windows/function.h"
 
 namespace pitwall::query {
 

@@ -11,7 +11,7 @@
 #include <optional>
 #include <thread>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::telemetry {
 namespace {

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "services/base/files.h"
-#include "services/base/strings.h"
+#include "services/base/system/files.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::telemetry {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/telemetry/exposition.h"
 
 namespace pitwall::telemetry {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "services/base/clock.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/engine/domain/clock_domain.h"
 #include "services/model/telemetry.h"
 #include "services/model/value.h"

@@ -14,7 +14,7 @@
 #include "services/base/status.h"
 #include "services/engine/job/job.h"
 #include "services/engine/program/counters.h"
-#include "services/model/issue.h"
+#include "services/model/issues/issue.h"
 #include "services/model/position.h"
 #include "services/tools/recording.h"
 

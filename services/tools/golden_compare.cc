@@ -5,7 +5,7 @@
 #include <set>
 
 #include "services/base/almost_equal.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/model/matcher.h"
 #include "services/model/value.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "services/base/duration.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/tools/series_notation.h"
 #include "services/tools/value_run.h"
 

@@ -4,9 +4,9 @@
 #include <map>
 
 #include "services/base/duration.h"
-#include "services/base/files.h"
-#include "services/base/strings.h"
+#include "services/base/system/files.h"
 #include "services/base/terminal.h"
+#include "services/base/text/strings.h"
 #include "services/tools/golden_compare.h"
 #include "services/tools/golden_samples.h"
 #include "services/tools/query.h"

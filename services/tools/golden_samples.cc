@@ -6,7 +6,7 @@
 
 #include "rules/lang/parser.h"
 #include "rules/plan/selector_of.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::tools {
 

@@ -8,7 +8,7 @@
 
 #include "rules/lang/unquote.h"
 #include "services/base/duration.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/base/yaml/file_text.h"
 #include "services/model/matcher.h"
 

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <limits>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/model/value.h"
 #include "services/tools/golden_compare.h"
 #include "services/tools/golden_samples.h"

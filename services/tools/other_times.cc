@@ -10,7 +10,7 @@
 #include "rules/plan/compile.h"
 #include "rules/plan/selector_of.h"
 #include "services/base/duration.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/tools/query_fold.h"
 
 namespace pitwall::tools {

@@ -21,7 +21,7 @@
 
 #include "rules/lang/rule_file.h"
 #include "services/base/status.h"
-#include "services/model/demand.h"
+#include "services/model/windows/demand.h"
 
 namespace pitwall::tools {
 

@@ -8,7 +8,7 @@
 #include "rules/lang/parser.h"
 #include "rules/lang/printer.h"
 #include "rules/plan/query.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/engine/domain/subqueries.h"
 #include "services/engine/program/program_check.h"
 #include "services/tools/query_fold.h"

@@ -7,7 +7,7 @@
 #include "services/base/check.h"
 #include "services/base/clock.h"
 #include "services/base/terminal.h"
-#include "services/model/without_controls.h"
+#include "services/model/sanitize_text.h"
 #include "services/tools/query.h"
 
 namespace pitwall::tools {
@@ -64,7 +64,7 @@ Status Recording::AddSeries(uint32_t series, const Labels& given, std::string_vi
               Quote(TerminalLine(label.name == kMetricName ? label.value : label.name)),
               " has a control character"));
   }
-  const Labels labels = WithoutControls(given);
+  const Labels labels = SanitizeText(given);
   const std::string_view named = labels.Get(kJobLabel);
   ASSIGN_OR_RETURN(const uint32_t job,
                    FindJob(named.empty() ? std::string_view(default_job_) : named));

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "services/base/status.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/model/labels.h"
 #include "services/model/position.h"
 #include "services/tools/other_times.h"

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "services/base/files.h"
-#include "services/base/strings.h"
+#include "services/base/system/files.h"
 #include "services/base/terminal.h"
+#include "services/base/text/strings.h"
 #include "services/tools/rule_test_rules.h"
 #include "services/tools/rule_test_run.h"
 #include "services/tools/unit_test_file.h"

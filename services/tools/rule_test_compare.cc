@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::tools {
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/tools/rule_test_rules.h"
 
 namespace pitwall::tools {

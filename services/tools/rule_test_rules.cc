@@ -11,8 +11,8 @@
 #include "rules/plan/planner.h"
 #include "rules/templates/go_format.h"
 #include "rules/templates/template_lexer.h"
-#include "services/base/files.h"
-#include "services/base/strings.h"
+#include "services/base/system/files.h"
+#include "services/base/text/strings.h"
 #include "services/engine/program/program_check.h"
 
 namespace pitwall::tools {

@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "services/base/duration.h"
-#include "services/base/strings.h"
 #include "services/base/terminal.h"
+#include "services/base/text/strings.h"
 #include "services/engine/domain/clock_domain.h"
 #include "services/model/position.h"
 #include "services/model/value.h"

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::tools {
 namespace {

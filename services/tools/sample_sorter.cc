@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <tuple>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::tools {
 namespace {

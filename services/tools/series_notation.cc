@@ -1,7 +1,7 @@
 #include "services/tools/series_notation.h"
 
 #include "rules/lang/parser.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/tools/value_run.h"
 
 namespace pitwall::tools {

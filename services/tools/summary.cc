@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "services/base/clock.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/base/yaml/yaml.h"
 
 namespace pitwall::tools {

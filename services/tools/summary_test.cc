@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "rules/plan/baseline.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::tools {
 namespace {

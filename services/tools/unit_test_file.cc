@@ -8,7 +8,7 @@
 
 #include "absl/time/time.h"
 #include "services/base/duration.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/model/position.h"
 #include "services/model/value.h"
 #include "services/tools/golden_points.h"

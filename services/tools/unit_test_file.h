@@ -11,7 +11,7 @@
 
 #include "services/base/status.h"
 #include "services/base/yaml/yaml.h"
-#include "services/model/issue.h"
+#include "services/model/issues/issue.h"
 #include "services/model/labels.h"
 
 namespace pitwall::tools {

@@ -1,6 +1,6 @@
 #include "services/tools/value_run.h"
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/model/value.h"
 
 namespace pitwall::tools {

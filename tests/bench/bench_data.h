@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/model/labels.h"
 #include "services/model/value.h"
 

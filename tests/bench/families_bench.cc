@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/window/store/series_store.h"
 #include "tests/bench/bench_data.h"
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "services/adapters/clock/system_clock.h"
-#include "services/base/strings.h"
 #include "services/base/terminal.h"
+#include "services/base/text/strings.h"
 #include "services/codec/blocks/packed.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/insights/sealing/window_content.h"

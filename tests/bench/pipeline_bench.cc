@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "services/adapters/clock/system_clock.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/engine/shard.h"
 #include "services/model/value.h"

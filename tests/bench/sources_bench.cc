@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "services/base/clock.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/engine/job/job.h"
 #include "services/engine/program/counters.h"
 #include "services/engine/program/limits.h"

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "tests/contract/log_contract.h"
 
 namespace pitwall::contract {

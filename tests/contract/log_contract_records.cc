@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 #include "tests/contract/log_contract.h"
 
 namespace pitwall::contract {

@@ -7,7 +7,7 @@
 #include "services/adapters/clock/system_clock.h"
 #include "services/adapters/files/file.h"
 #include "services/adapters/log/embedded_log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "tests/contract/log_contract.h"
 
 namespace pitwall::contract {

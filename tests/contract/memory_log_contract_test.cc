@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "services/adapters/clock/system_clock.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "tests/contract/log_contract.h"
 #include "tests/fakes/memory_log.h"
 

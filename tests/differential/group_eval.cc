@@ -28,7 +28,7 @@
 #include <vector>
 
 #include "rules/plan/compile.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/json_writer.h"
 #include "services/engine/domain/clock_domain.h"
 #include "services/engine/shard.h"

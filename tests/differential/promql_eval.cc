@@ -21,7 +21,7 @@
 #include <string_view>
 #include <vector>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/query/stored_query.h"
 #include "services/tools/query.h"
 #include "services/tools/query_order.h"

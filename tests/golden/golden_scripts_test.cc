@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/tools/golden_run.h"
 
 namespace pitwall::tools {

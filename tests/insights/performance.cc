@@ -17,9 +17,9 @@
 
 #include "services/adapters/clock/system_clock.h"
 #include "services/adapters/http/router.h"
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
 #include "services/base/terminal.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 #include "services/insights/api/api_routes.h"
 #include "services/insights/keep/keep.h"
 #include "services/insights/promapi/prom_routes.h"

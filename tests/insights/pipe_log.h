@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "services/base/clock.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/pipeline/io.h"
 #include "services/pipeline/topics.h"
 

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <new>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/insights/sealing/window_content.h"
 #include "services/insights/sealing/window_writer.h"

@@ -10,7 +10,7 @@
 
 #include "services/adapters/store/segment_reader.h"
 #include "services/base/status.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::insights {
 

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "services/adapters/log/embedded_log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/model/value.h"
 #include "services/pipeline/topics.h"

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <random>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::kafka {
 namespace {

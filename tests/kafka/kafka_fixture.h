@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "tests/kafka/broker_under_test.h"
 
 namespace pitwall::kafka {

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "tests/kafka/broker_under_test.h"
 #include "tests/kafka/raw_client.h"
 

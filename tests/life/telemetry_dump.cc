@@ -13,7 +13,7 @@
 #include "services/adapters/clock/system_clock.h"
 #include "services/adapters/kafka/kafka_log.h"
 #include "services/adapters/log/embedded_log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/pipeline/topics.h"
 

@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/insights/promapi/api_for_test.h"
 #include "tests/differential/line_protocol.h"
 #include "tests/fakes/fake_clock.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "tests/scenarios/scenario_log.h"
 
 namespace pitwall::scenarios {

@@ -13,7 +13,7 @@
 #include <random>
 
 #include "services/adapters/clock/system_clock.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/engine/shard.h"
 #include "services/pipeline/topics.h"

@@ -5,7 +5,7 @@
 #include <deque>
 #include <random>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/engine/shard.h"
 #include "tests/scenarios/scenario_log.h"
 

@@ -14,8 +14,8 @@
 
 #include "services/adapters/clock/system_clock.h"
 #include "services/adapters/log/embedded_log.h"
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 #include "services/collector/publishing/publisher.h"
 
 namespace pitwall {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "services/adapters/clock/system_clock.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/processor/partition_processor.h"
 #include "services/processor/rule_sets.h"
 #include "tests/scenarios/victim_log.h"

@@ -6,7 +6,7 @@
 #include <ctime>
 #include <filesystem>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/pipeline/topics.h"
 #include "services/processor/processor.h"

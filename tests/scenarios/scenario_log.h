@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "services/model/issue.h"
+#include "services/model/issues/issue.h"
 #include "services/pipeline/io.h"
 #include "services/processor/partition_processor.h"
 #include "services/processor/rule_sets.h"

@@ -6,7 +6,7 @@
 #include <atomic>
 
 #include "services/base/mutex.h"
-#include "services/base/stable_hash.h"
+#include "services/base/text/stable_hash.h"
 #include "services/collector/publishing/publisher.h"
 #include "services/pipeline/topics.h"
 #include "tests/scenarios/actors.h"

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "services/adapters/log/embedded_log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/insights/keep/keep.h"
 #include "services/notifier/notifier.h"

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <utility>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::files {
 namespace {

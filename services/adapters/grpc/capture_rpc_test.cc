@@ -4,7 +4,7 @@
 #include "services/adapters/clock/system_clock.h"
 #include "services/adapters/grpc/issue_client.h"
 #include "services/adapters/grpc/issue_server.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::grpc_adapter {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "services/base/listen_address.h"
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::grpc_adapter {
 namespace {

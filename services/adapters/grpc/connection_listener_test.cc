@@ -9,7 +9,7 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "tests/fakes/no_descriptors.h"
 
 namespace pitwall::grpc_adapter {

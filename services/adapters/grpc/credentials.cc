@@ -8,7 +8,7 @@
 #include <mutex>
 #include <sstream>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::grpc_adapter {
 namespace {

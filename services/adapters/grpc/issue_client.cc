@@ -9,7 +9,7 @@
 #include "services/adapters/grpc/credentials.h"
 #include "services/adapters/grpc/issue_proto.h"
 #include "services/base/mutex.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/capture_event.h"
 
 namespace pitwall::grpc_adapter {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "pitwall/issues/v1/issue_service.pb.h"
-#include "services/model/issue.h"
+#include "services/model/issues/issue.h"
 #include "services/pipeline/issue_source.h"
 
 namespace pitwall::grpc_adapter {

@@ -17,7 +17,7 @@
 #include "services/base/listen_address.h"
 #include "services/base/log.h"
 #include "services/base/mutex.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/capture_event.h"
 
 namespace pitwall::grpc_adapter {

@@ -8,9 +8,9 @@
 #include <memory>
 #include <string>
 
-#include "services/base/access.h"
 #include "services/base/clock.h"
 #include "services/base/status.h"
+#include "services/base/system/access.h"
 #include "services/pipeline/capture_source.h"
 #include "services/pipeline/issue_source.h"
 

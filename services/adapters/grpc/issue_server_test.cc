@@ -21,7 +21,7 @@
 #include "services/adapters/clock/system_clock.h"
 #include "services/adapters/grpc/credentials.h"
 #include "services/adapters/grpc/issue_client.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::grpc_adapter {
 namespace {

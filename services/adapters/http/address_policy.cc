@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "services/base/check.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::http {
 namespace {

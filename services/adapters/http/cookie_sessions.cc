@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::http {
 namespace {

@@ -9,10 +9,10 @@
 #include <string>
 #include <string_view>
 
-#include "services/base/access.h"
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
+#include "services/base/system/access.h"
 
 namespace pitwall::http {
 

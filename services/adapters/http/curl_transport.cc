@@ -10,7 +10,7 @@
 #include "services/adapters/http/address_policy.h"
 #include "services/adapters/http/checked_socket.h"
 #include "services/base/mutex.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::http {
 namespace {

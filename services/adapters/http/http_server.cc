@@ -17,7 +17,7 @@
 #include "services/adapters/http/session.h"
 #include "services/adapters/http/tls_context.h"
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::http {
 namespace {

@@ -25,9 +25,9 @@
 #include <vector>
 
 #include "services/adapters/http/cookie_sessions.h"
-#include "services/base/access.h"
 #include "services/base/listen_address.h"
 #include "services/base/status.h"
+#include "services/base/system/access.h"
 #include "services/telemetry/exposition.h"
 
 namespace pitwall::http {

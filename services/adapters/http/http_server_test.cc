@@ -12,7 +12,7 @@
 
 #include "services/adapters/http/curl_transport.h"
 #include "services/adapters/http/raw_socket_for_test.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::http {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "services/adapters/http/http_server.h"
 #include "services/adapters/http/raw_socket_for_test.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::http {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
-#include "services/base/strings.h"
 #include "services/base/terminal.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::http {
 namespace {

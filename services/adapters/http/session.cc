@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "services/adapters/http/header_check.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::http {
 namespace {

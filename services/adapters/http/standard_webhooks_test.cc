@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "absl/strings/escaping.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::http {
 namespace {

@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::http {
 

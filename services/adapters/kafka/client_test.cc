@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "services/adapters/clock/system_clock.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::kafka {
 namespace {

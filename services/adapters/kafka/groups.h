@@ -10,7 +10,7 @@
 
 #include "services/adapters/kafka/client.h"
 #include "services/base/mutex.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::kafka {
 

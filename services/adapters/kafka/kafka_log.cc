@@ -8,7 +8,7 @@
 #include "services/adapters/kafka/groups.h"
 #include "services/adapters/kafka/reader.h"
 #include "services/adapters/kafka/topics.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::kafka {
 namespace {

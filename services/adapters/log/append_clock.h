@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "services/base/clock.h"
-#include "services/base/clock_step.h"
+#include "services/base/system/clock_step.h"
 
 namespace pitwall::log {
 

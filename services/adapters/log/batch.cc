@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "services/base/check.h"
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::log {
 namespace {

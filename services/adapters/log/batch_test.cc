@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::log {
 namespace {

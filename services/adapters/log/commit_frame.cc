@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "services/base/binary.h"
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::log {
 namespace {

@@ -6,7 +6,7 @@
 #include "services/adapters/log/segment_reader.h"
 #include "services/base/check.h"
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::log {
 namespace {

@@ -9,7 +9,7 @@
 #include "services/adapters/log/batch.h"
 #include "services/adapters/log/segment_reader.h"
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::log {
 namespace {

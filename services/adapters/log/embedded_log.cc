@@ -4,7 +4,7 @@
 
 #include "services/adapters/log/log_core.h"
 #include "services/adapters/log/partition_reader.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::log {
 namespace {

@@ -9,7 +9,7 @@
 #include "services/adapters/log/compaction.h"
 #include "services/adapters/log/retention.h"
 #include "services/base/log.h"
-#include "services/base/stable_hash.h"
+#include "services/base/text/stable_hash.h"
 
 namespace pitwall::log {
 namespace {

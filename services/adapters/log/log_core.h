@@ -18,11 +18,11 @@
 #include "services/adapters/log/embedded_log.h"
 #include "services/adapters/log/recovery.h"
 #include "services/adapters/log/topic_catalog.h"
-#include "services/base/age_clock.h"
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
-#include "services/base/strings.h"
+#include "services/base/system/age_clock.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::log {
 

@@ -15,7 +15,7 @@
 #include "services/adapters/files/file.h"
 #include "services/adapters/log/embedded_log.h"
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "tests/fakes/fake_clock.h"
 
 namespace pitwall::log {

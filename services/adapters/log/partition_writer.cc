@@ -5,7 +5,7 @@
 
 #include "services/adapters/log/segment_reader.h"
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::log {
 namespace {

@@ -9,7 +9,7 @@
 #include "services/adapters/log/commit_journal.h"
 #include "services/adapters/log/segment_recovery.h"
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::log {
 namespace {

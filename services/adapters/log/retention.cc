@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::log {
 

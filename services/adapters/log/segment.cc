@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "services/adapters/log/segment_reader.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::log {
 namespace {

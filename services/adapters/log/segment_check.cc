@@ -6,8 +6,8 @@
 
 #include "services/adapters/log/batch.h"
 #include "services/adapters/log/segment_reader.h"
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::log {
 

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "absl/strings/str_format.h"
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::log {
 namespace {

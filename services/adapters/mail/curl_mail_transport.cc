@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "services/adapters/http/checked_socket.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::mail {
 namespace {

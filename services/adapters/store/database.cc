@@ -7,8 +7,8 @@
 
 #include "services/base/binary.h"
 #include "services/base/cancellation.h"
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::store {
 namespace {

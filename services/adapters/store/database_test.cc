@@ -7,7 +7,7 @@
 #include <fstream>
 #include <random>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::store {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "services/base/binary.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/base/wrapping.h"
 
 namespace pitwall::store {

@@ -9,8 +9,8 @@
 #include "services/adapters/store/segment_reader.h"
 #include "services/adapters/store/segment_writer.h"
 #include "services/base/binary.h"
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 #include "services/codec/blocks/packed.h"
 #include "services/model/value.h"
 

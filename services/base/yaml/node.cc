@@ -1,5 +1,5 @@
 #include "services/base/duration.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/base/yaml/node_data.h"
 #include "services/base/yaml/yaml.h"
 

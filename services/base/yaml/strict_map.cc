@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "services/base/nearest.h"
-#include "services/base/strings.h"
+#include "services/base/text/did_you_mean.h"
+#include "services/base/text/strings.h"
 #include "services/base/yaml/yaml.h"
 
 namespace pitwall::yaml {

@@ -7,7 +7,7 @@
 #include <map>
 #include <random>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/blocks/bit_stream.h"
 #include "services/codec/blocks/block_decoder.h"
 #include "services/codec/blocks/block_encoder.h"

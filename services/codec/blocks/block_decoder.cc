@@ -1,7 +1,7 @@
 #include "services/codec/blocks/block_decoder.h"
 
 #include "services/base/binary.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/blocks/block_format.h"
 #include "services/codec/blocks/packed.h"
 #include "services/codec/blocks/value_forms.h"

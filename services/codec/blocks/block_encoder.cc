@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "services/base/binary.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::blocks {
 namespace {

@@ -1,7 +1,7 @@
 #include "services/codec/blocks/column_codec.h"
 
 #include "services/base/binary.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/base/wrapping.h"
 #include "services/codec/blocks/expected.h"
 #include "services/codec/blocks/packed.h"

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstring>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/base/wrapping.h"
 #include "services/codec/blocks/bit_stream.h"
 

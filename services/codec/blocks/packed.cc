@@ -2,7 +2,7 @@
 
 #include <zstd.h>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::blocks {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "services/base/binary.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/blocks/bit_stream.h"
 #include "services/codec/blocks/expected.h"
 #include "services/codec/blocks/varint.h"

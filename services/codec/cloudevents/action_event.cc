@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "services/base/duration.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/cloudevents/shared_fields.h"
 

@@ -1,7 +1,7 @@
 #include "services/codec/cloudevents/capture_event.h"
 
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/cloudevents/shared_fields.h"
 #include "services/model/job.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "services/base/status.h"
-#include "services/model/capture.h"
+#include "services/model/issues/capture.h"
 
 namespace pitwall::cloudevents {
 

@@ -13,8 +13,8 @@
 #include <string_view>
 
 #include "services/base/status.h"
-#include "services/model/action.h"
-#include "services/model/issue.h"
+#include "services/model/issues/action.h"
+#include "services/model/issues/issue.h"
 
 namespace pitwall::cloudevents {
 

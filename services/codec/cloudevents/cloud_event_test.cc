@@ -7,8 +7,8 @@
 #include <limits>
 #include <random>
 
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/json_writer.h"
 #include "services/model/value.h"
 

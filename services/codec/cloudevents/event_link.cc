@@ -1,7 +1,7 @@
 #include "services/codec/cloudevents/event_link.h"
 
-#include "services/base/percent.h"
-#include "services/base/strings.h"
+#include "services/base/text/percent.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/json_writer.h"
 
 namespace pitwall::cloudevents {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "services/model/issue.h"
+#include "services/model/issues/issue.h"
 
 namespace pitwall::cloudevents {
 

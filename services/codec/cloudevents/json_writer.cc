@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "services/base/shortest_decimal.h"
-#include "services/base/strings.h"
-#include "services/base/utf8.h"
+#include "services/base/text/shortest_decimal.h"
+#include "services/base/text/strings.h"
+#include "services/base/text/utf8.h"
 
 namespace pitwall::cloudevents {
 namespace {

@@ -1,7 +1,7 @@
 #include "services/codec/cloudevents/shared_fields.h"
 
 #include "absl/time/time.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/cloudevents/event_link.h"
 

@@ -6,7 +6,7 @@
 
 #include "services/codec/cloudevents/json_reader.h"
 #include "services/codec/cloudevents/json_writer.h"
-#include "services/model/issue.h"
+#include "services/model/issues/issue.h"
 #include "services/model/job.h"
 
 namespace pitwall::cloudevents {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "services/base/status.h"
-#include "services/model/told.h"
+#include "services/model/issues/told.h"
 
 namespace pitwall::cloudevents {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/imports/communication_kernels.h"
 #include "services/codec/imports/intervals.h"
 #include "services/model/position.h"

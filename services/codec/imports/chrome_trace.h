@@ -38,7 +38,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "services/base/status.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/imports/device_time.h"
 #include "services/codec/imports/rank_trace.h"
 #include "services/codec/imports/series_index.h"

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "services/base/files.h"
+#include "services/base/system/files.h"
 #include "services/codec/imports/test_samples.h"
 
 namespace pitwall::imports {

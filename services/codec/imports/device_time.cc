@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::imports {
 

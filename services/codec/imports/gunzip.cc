@@ -8,7 +8,7 @@
 
 #include "services/base/check.h"
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::imports {
 

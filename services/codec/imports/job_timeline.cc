@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
-#include "services/base/files.h"
-#include "services/base/strings.h"
+#include "services/base/system/files.h"
+#include "services/base/text/strings.h"
 #include "services/model/position.h"
 
 namespace pitwall::imports {

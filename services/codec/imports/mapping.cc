@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "absl/time/time.h"
-#include "services/base/date_text.h"
-#include "services/base/strings.h"
+#include "services/base/epoch_lint.h"
+#include "services/base/text/strings.h"
 #include "services/base/yaml/yaml.h"
 #include "services/codec/imports/cells/date_time.h"
 #include "services/codec/openmetrics/line_parser.h"

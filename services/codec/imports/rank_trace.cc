@@ -6,7 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/model/telemetry.h"
 #include "services/model/value.h"
 

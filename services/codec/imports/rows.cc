@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/lenient/json_text.h"
 
 namespace pitwall::imports {

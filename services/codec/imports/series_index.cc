@@ -1,6 +1,6 @@
 #include "services/codec/imports/series_index.h"
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::imports {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/lenient/json_text.h"
 #include "services/model/position.h"
 

@@ -6,7 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "services/base/log.h"
-#include "services/base/nearest.h"
+#include "services/base/text/did_you_mean.h"
 #include "services/codec/imports/cells/date_time.h"
 #include "services/model/labels.h"
 #include "services/model/position.h"

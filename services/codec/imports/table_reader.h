@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "services/base/status.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/imports/cells/cell_number.h"
 #include "services/codec/imports/mapping.h"
 #include "services/codec/imports/rows.h"

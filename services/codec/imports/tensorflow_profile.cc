@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "absl/time/time.h"
-#include "services/base/files.h"
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/system/files.h"
+#include "services/base/text/strings.h"
 #include "services/codec/imports/communication_kernels.h"
 #include "services/codec/imports/trace_event.h"
 #include "services/model/position.h"

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "services/base/status.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/imports/device_time.h"
 #include "services/codec/imports/rank_trace.h"
 #include "services/codec/imports/series_index.h"

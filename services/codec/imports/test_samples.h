@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/imports/sample_sink.h"
 
 namespace pitwall::imports {

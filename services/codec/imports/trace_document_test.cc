@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::imports {
 namespace {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/lenient/json_text.h"
 #include "services/codec/openmetrics/line_parser.h"
 #include "services/model/position.h"

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/imports/trace_event.h"
 #include "services/model/position.h"
 

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "services/base/strings.h"
-#include "services/base/utf8.h"
+#include "services/base/text/strings.h"
+#include "services/base/text/utf8.h"
 
 namespace pitwall::lenient {
 

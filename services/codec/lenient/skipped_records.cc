@@ -1,7 +1,7 @@
 #include "services/codec/lenient/skipped_records.h"
 
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::lenient {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/openmetrics/line_parser.h"
 #include "services/model/labels.h"
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/model/position.h"
 #include "services/model/value.h"
 

@@ -27,7 +27,7 @@
 #include <vector>
 
 #include "services/base/status.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/lenient/skipped_records.h"
 #include "services/codec/openmetrics/families.h"
 #include "services/codec/openmetrics/line_parser.h"

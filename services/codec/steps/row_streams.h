@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/steps/frame_writer.h"
 #include "services/codec/steps/series_columns.h"
 #include "services/model/telemetry.h"

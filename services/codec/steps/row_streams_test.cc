@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/steps/step_series.h"
 #include "services/model/value.h"
 

@@ -9,7 +9,7 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/steps/frame_writer.h"
 #include "services/codec/steps/phase_timeline.h"
 #include "services/codec/steps/row_streams.h"

@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "pitwall/client/v1/client.pb.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::collector {
 namespace {

@@ -13,8 +13,8 @@
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
-#include "services/model/action.h"
-#include "services/model/capture.h"
+#include "services/model/issues/action.h"
+#include "services/model/issues/capture.h"
 #include "services/pipeline/io.h"
 
 namespace pitwall::collector {

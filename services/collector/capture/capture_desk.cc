@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "services/base/log.h"
-#include "services/base/strings.h"
 #include "services/base/terminal.h"
+#include "services/base/text/strings.h"
 #include "services/collector/processes/process_look.h"
-#include "services/model/without_controls.h"
+#include "services/model/sanitize_text.h"
 
 namespace pitwall::collector {
 namespace {
@@ -18,9 +18,7 @@ constexpr size_t kMaxOperators = 20;
 
 void Count(Counters::Number* number) { number->fetch_add(1, std::memory_order_relaxed); }
 
-std::string Bounded(std::string_view text) {
-  return WithoutControls(text.substr(0, kMaxCaptureText));
-}
+std::string Bounded(std::string_view text) { return SanitizeText(text.substr(0, kMaxCaptureText)); }
 
 // Bounds once more what the client bounds: it is another program.
 CaptureLook LookOf(const pb::Captured& in, uint64_t* left_out) {

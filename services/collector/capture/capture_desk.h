@@ -21,7 +21,7 @@
 #include "services/collector/counts/counters.h"
 #include "services/collector/processes/process_watch.h"
 #include "services/collector/readers/event_time.h"
-#include "services/model/capture.h"
+#include "services/model/issues/capture.h"
 
 namespace pitwall::collector {
 

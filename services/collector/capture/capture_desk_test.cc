@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/collector/files/test_root.h"
 #include "services/collector/processes/process_look.h"
 #include "tests/fakes/fake_clock.h"

@@ -13,7 +13,7 @@
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/collector/readers/series_reader.h"
-#include "services/model/capture.h"
+#include "services/model/issues/capture.h"
 
 namespace pitwall::collector {
 

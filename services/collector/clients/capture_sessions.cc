@@ -4,9 +4,9 @@
 
 #include <unistd.h>
 
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
 #include "services/base/terminal.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 #include "services/collector/clients/client_sessions.h"
 #include "services/model/owner.h"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/collector/clients/client_server.h"
 #include "services/collector/clients/test_client.h"
 #include "services/collector/clients/test_decode.h"

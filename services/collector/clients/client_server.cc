@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/collector/files/trusted_path.h"
 #include "services/model/owner.h"
 

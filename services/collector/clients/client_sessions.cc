@@ -7,12 +7,12 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "services/base/log.h"
-#include "services/base/strings.h"
 #include "services/base/terminal.h"
+#include "services/base/text/strings.h"
 #include "services/codec/quiet_protobuf.h"
 #include "services/collector/clients/message_parts.h"
 #include "services/model/owner.h"
-#include "services/model/without_controls.h"
+#include "services/model/sanitize_text.h"
 
 namespace pitwall::collector {
 namespace {
@@ -212,7 +212,7 @@ StatusOr<ClientSessions::Answer> ClientSessions::OnHello(uint64_t client, const 
   claim.client_start_ns = hello.start_unix_ns();
   claim.reference = ReferenceOf(hello, peer);
   for (const pb::Label& label : hello.labels())
-    claim.labels.push_back({label.name(), WithoutControls(label.value())});
+    claim.labels.push_back({label.name(), SanitizeText(label.value())});
   claim.rank = hello.rank();
   claim.world_size = hello.world_size();
   claim.boot_id = hello.boot_id();

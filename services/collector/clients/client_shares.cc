@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/collector/clients/client_server.h"
 
 namespace pitwall::collector {

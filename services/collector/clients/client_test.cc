@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/collector/clients/client_server.h"
 #include "services/collector/clients/test_client.h"
 #include "services/collector/clients/test_decode.h"

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/collector/clients/test_decode.h"
 #include "services/collector/files/test_root.h"
 #include "tests/fakes/fake_appender.h"

@@ -2,7 +2,7 @@
 
 #include <google/protobuf/io/coded_stream.h>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::collector {
 namespace {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/collector/clients/client_sessions.h"
 
 namespace pitwall::collector {

@@ -5,9 +5,9 @@
 
 #include "services/base/clock.h"
 #include "services/base/log.h"
-#include "services/base/strings.h"
 #include "services/base/terminal.h"
-#include "services/base/utf8.h"
+#include "services/base/text/strings.h"
+#include "services/base/text/utf8.h"
 
 namespace pitwall::collector {
 namespace {

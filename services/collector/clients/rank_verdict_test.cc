@@ -5,7 +5,7 @@
 
 #include <ostream>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::collector {
 namespace {

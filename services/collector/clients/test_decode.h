@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/model/value.h"
 #include "services/pipeline/io.h"

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "absl/strings/cord.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::collector {
 namespace {

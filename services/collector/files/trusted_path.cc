@@ -8,7 +8,7 @@
 #include <array>
 #include <cerrno>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::collector {
 namespace {

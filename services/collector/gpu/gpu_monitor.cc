@@ -4,7 +4,7 @@
 #include <span>
 
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/model/value.h"
 
 namespace pitwall::collector {

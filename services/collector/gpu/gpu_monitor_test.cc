@@ -6,7 +6,7 @@
 
 #include <map>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/collector/gpu/test_nvml.h"
 #include "services/collector/readers/test_catalogue.h"
 #include "services/model/value.h"

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::collector {
 namespace {

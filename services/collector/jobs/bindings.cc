@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "services/base/clock.h"
-#include "services/base/strings.h"
 #include "services/base/terminal.h"
+#include "services/base/text/strings.h"
 #include "services/collector/counts/refusal.h"
 #include "services/model/owner.h"
 

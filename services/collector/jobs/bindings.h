@@ -14,7 +14,7 @@
 #include "services/base/status.h"
 #include "services/collector/jobs/job_option.h"
 #include "services/collector/readers/series_reader.h"
-#include "services/model/platform_end.h"
+#include "services/model/issues/platform_end.h"
 #include "services/model/telemetry.h"
 
 namespace pitwall::collector {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "services/base/clock.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/collector/files/test_root.h"
 #include "services/collector/jobs/drop_folder.h"
 #include "tests/fakes/no_descriptors.h"

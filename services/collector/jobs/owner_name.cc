@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/model/owner.h"
 
 namespace pitwall::collector {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "services/base/status.h"
+#include "services/model/issues/platform_end.h"
 #include "services/model/job.h"
-#include "services/model/platform_end.h"
 
 namespace pitwall::collector {
 

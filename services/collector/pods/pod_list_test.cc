@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/collector/pods/pods_for_test.h"
 
 namespace pitwall::collector {

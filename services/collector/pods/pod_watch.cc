@@ -5,10 +5,10 @@
 #include <set>
 #include <tuple>
 
-#include "services/base/files.h"
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/system/files.h"
 #include "services/base/terminal.h"
+#include "services/base/text/strings.h"
 #include "services/model/owner.h"
 
 namespace pitwall::collector {

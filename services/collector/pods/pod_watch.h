@@ -19,7 +19,7 @@
 #include "services/base/mutex.h"
 #include "services/base/status.h"
 #include "services/collector/pods/pod_list.h"
-#include "services/model/platform_end.h"
+#include "services/model/issues/platform_end.h"
 #include "services/pipeline/http_transport.h"
 
 namespace pitwall::collector {

@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/collector/files/test_root.h"
 #include "services/collector/pods/pods_for_test.h"
 #include "tests/fakes/fake_clock.h"

@@ -10,7 +10,7 @@
 #include "services/collector/pods/pod_watch.h"
 #include "services/collector/publishing/batch_sender.h"
 #include "services/collector/readers/event_time.h"
-#include "services/model/platform_end.h"
+#include "services/model/issues/platform_end.h"
 
 namespace pitwall::collector {
 

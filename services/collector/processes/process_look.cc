@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/collector/files/proc_file.h"
 #include "services/collector/files/text_scan.h"
-#include "services/model/without_controls.h"
+#include "services/model/sanitize_text.h"
 
 namespace pitwall::collector {
 namespace {
@@ -33,7 +33,7 @@ std::optional<TaskStat> ReadTaskStat(const std::string& path) {
   if (open == std::string_view::npos || close == std::string_view::npos || close < open)
     return std::nullopt;
   TaskStat stat;
-  stat.name = WithoutControls(text->substr(open + 1, close - open - 1)).substr(0, kMaxCaptureText);
+  stat.name = SanitizeText(text->substr(open + 1, close - open - 1)).substr(0, kMaxCaptureText);
   TextScan fields(text->substr(close + 1));
   const std::string_view state = fields.Word();
   if (!state.empty()) stat.state = state[0];
@@ -70,7 +70,7 @@ std::string FirstWord(const std::string& path) {
   ProcFile file(path);
   const auto text = file.Read(kFileBytes);
   if (!text.has_value()) return "";
-  return WithoutControls(TextScan(*text).Word()).substr(0, kMaxCaptureText);
+  return SanitizeText(TextScan(*text).Word()).substr(0, kMaxCaptureText);
 }
 
 std::vector<std::string> KernelStack(const std::string& path) {
@@ -83,7 +83,7 @@ std::vector<std::string> KernelStack(const std::string& path) {
     // "[<0>] futex_wait+0x10c/0x260"
     if (const size_t end = line.find("] "); end != std::string_view::npos)
       line.remove_prefix(end + 2);
-    frames.push_back(WithoutControls(line.substr(0, line.find('+'))).substr(0, kMaxCaptureText));
+    frames.push_back(SanitizeText(line.substr(0, line.find('+'))).substr(0, kMaxCaptureText));
   }
   return frames;
 }

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "services/collector/processes/process_watch.h"
-#include "services/model/capture.h"
+#include "services/model/issues/capture.h"
 
 namespace pitwall::collector {
 

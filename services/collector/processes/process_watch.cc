@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "services/base/status.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/collector/files/proc_file.h"
 #include "services/collector/files/text_scan.h"
 

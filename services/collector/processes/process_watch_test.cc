@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/collector/files/descriptor_reserve.h"
 #include "services/collector/files/test_root.h"
 #include "tests/fakes/no_descriptors.h"

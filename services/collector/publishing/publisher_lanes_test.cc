@@ -7,8 +7,8 @@
 #include <map>
 #include <thread>
 
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 #include "services/collector/files/test_root.h"
 #include "services/collector/publishing/publisher.h"
 #include "tests/fakes/fake_appender.h"

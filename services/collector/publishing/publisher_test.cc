@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/collector/files/test_root.h"
 #include "services/collector/publishing/batch_sender.h"
 #include "services/model/value.h"

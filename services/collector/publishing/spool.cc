@@ -14,8 +14,8 @@
 #include <optional>
 
 #include "services/base/log.h"
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 #include "services/collector/files/text_scan.h"
 
 namespace pitwall::collector {

@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <random>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/collector/files/test_root.h"
 
 namespace pitwall::collector {

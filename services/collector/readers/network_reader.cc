@@ -1,7 +1,7 @@
 // /proc/net/dev: traffic of each interface.
 #include <array>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/collector/files/proc_file.h"
 #include "services/collector/files/text_scan.h"
 #include "services/collector/readers/device_rows.h"

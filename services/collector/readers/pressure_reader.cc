@@ -1,7 +1,7 @@
 // /proc/pressure (PSI): time in which tasks, or all tasks, waited for something.
 #include <array>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/collector/files/proc_file.h"
 #include "services/collector/files/text_scan.h"
 #include "services/collector/readers/series_reader.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/collector/files/proc_file.h"
 #include "services/collector/files/text_scan.h"
 #include "services/collector/readers/series_reader.h"

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/collector/files/proc_file.h"
 #include "services/collector/readers/job_cgroup.h"
 #include "services/collector/readers/series_reader.h"

@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/model/telemetry.h"
 
 namespace pitwall::collector {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/collector/files/test_root.h"
 #include "services/collector/readers/series_reader.h"
 #include "services/model/value.h"

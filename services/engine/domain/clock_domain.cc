@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/engine/domain/rank_scope.h"
 #include "services/engine/domain/rule_state.h"
 #include "services/engine/domain/tick_queries.h"

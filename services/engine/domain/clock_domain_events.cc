@@ -6,10 +6,10 @@
 #include "absl/time/time.h"
 #include "rules/alert/element_lookup.h"
 #include "rules/plan/shown_text.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/engine/domain/clock_domain.h"
 #include "services/engine/domain/rule_state.h"
-#include "services/model/status_text.h"
+#include "services/model/issues/status_text.h"
 
 namespace pitwall::engine {
 

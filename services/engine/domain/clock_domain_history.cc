@@ -2,7 +2,7 @@
 // are full.
 #include <algorithm>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/engine/domain/clock_domain.h"
 #include "services/engine/domain/rule_state.h"
 

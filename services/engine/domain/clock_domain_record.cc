@@ -5,7 +5,7 @@
 #include <numeric>
 #include <set>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/engine/domain/clock_domain.h"
 #include "services/engine/domain/rule_state.h"
 #include "services/model/value.h"

@@ -1,5 +1,5 @@
 // Snapshot of a domain: everything needed to go on as if nothing had happened, to the bit.
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/engine/domain/clock_domain.h"
 #include "services/engine/domain/rule_state.h"
 

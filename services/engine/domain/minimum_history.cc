@@ -4,8 +4,8 @@
 #include <cmath>
 #include <optional>
 
-#include "services/model/demand.h"
 #include "services/model/position.h"
+#include "services/model/windows/demand.h"
 
 namespace pitwall::engine {
 

@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "services/base/limited_child_for_test.h"
+#include "services/base/system/limited_child_for_test.h"
 #include "services/engine/testing/engine_feed.h"
 
 namespace pitwall::engine {

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <string>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/engine/program/program_check.h"
 #include "services/model/value.h"
 

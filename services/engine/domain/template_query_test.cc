@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "rules/plan/compile.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/engine/domain/clock_domain.h"
 #include "services/engine/program/counters.h"
 

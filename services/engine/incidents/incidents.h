@@ -21,11 +21,11 @@
 #include "absl/container/btree_set.h"
 #include "rules/plan/program.h"
 #include "services/base/binary.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/engine/incidents/issue_causes.h"
 #include "services/engine/program/counters.h"
 #include "services/engine/program/limits.h"
-#include "services/model/issue.h"
+#include "services/model/issues/issue.h"
 
 namespace pitwall::engine {
 

@@ -27,8 +27,8 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
 #include "rules/plan/program.h"
-#include "services/base/strings.h"
-#include "services/model/cause_class.h"
+#include "services/base/text/strings.h"
+#include "services/model/issues/cause_class.h"
 #include "services/model/labels.h"
 
 namespace pitwall::engine {

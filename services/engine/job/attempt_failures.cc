@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "services/base/clock.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::engine {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "services/base/clock.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/model/position.h"
 
 namespace pitwall::engine {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/model/value.h"
 
 namespace pitwall::engine {

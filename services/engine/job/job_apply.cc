@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "services/base/check.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/engine/job/job.h"
-#include "services/model/job_end.h"
+#include "services/model/issues/job_end.h"
 #include "services/model/value.h"
 
 namespace pitwall::engine {

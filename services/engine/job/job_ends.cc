@@ -2,10 +2,10 @@
 // told of them.
 #include <algorithm>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/engine/job/job.h"
 #include "services/engine/sources/silent_nodes.h"
-#include "services/model/job_end.h"
+#include "services/model/issues/job_end.h"
 #include "services/model/value.h"
 
 namespace pitwall::engine {

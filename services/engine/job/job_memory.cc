@@ -1,7 +1,7 @@
 // Bytes that a job holds and cannot apply yet, and refusals beyond its bounds.
 #include "services/engine/sources/pending_bytes.h"
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/engine/job/job.h"
 
 namespace pitwall::engine {

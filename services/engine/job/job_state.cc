@@ -3,7 +3,7 @@
 #include <span>
 #include <utility>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/engine/job/job.h"
 
 namespace pitwall::engine {

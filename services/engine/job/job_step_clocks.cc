@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/engine/job/job.h"
 
 namespace pitwall::engine {

@@ -1,6 +1,6 @@
 #include "services/engine/job/platform_report.h"
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::engine {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "services/base/binary.h"
-#include "services/model/platform_end.h"
+#include "services/model/issues/platform_end.h"
 #include "services/model/position.h"
 
 namespace pitwall::engine {

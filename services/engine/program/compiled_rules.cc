@@ -3,7 +3,7 @@
 #include "rules/plan/overrides.h"
 #include "rules/plan/parameter_owner.h"
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/engine/program/program_check.h"
 
 namespace pitwall::engine {

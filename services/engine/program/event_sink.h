@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
-#include "services/model/issue.h"
+#include "services/model/issues/issue.h"
 #include "services/model/job.h"
 
 namespace pitwall::engine {

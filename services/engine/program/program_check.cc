@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "rules/alert/alert_state.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/window/store/series_store.h"
 
 namespace pitwall::engine {

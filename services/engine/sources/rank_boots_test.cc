@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::engine {
 namespace {

@@ -11,7 +11,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/engine/sources/source.h"
 
 namespace pitwall::engine {

@@ -10,7 +10,7 @@
 
 #include "services/base/check.h"
 #include "services/base/clock.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/engine/shard.h"
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "services/base/binary.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/engine/incidents/incidents.h"
 #include "services/engine/testing/engine_feed.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "services/engine/testing/engine_feed.h"
-#include "services/model/job_end.h"
+#include "services/model/issues/job_end.h"
 
 namespace pitwall::engine {
 

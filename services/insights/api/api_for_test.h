@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "services/adapters/http/router.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/insights/api/api_routes.h"
 #include "services/insights/vector_history_for_test.h"
 #include "services/model/value.h"

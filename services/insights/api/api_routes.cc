@@ -3,8 +3,8 @@
 #include <array>
 #include <utility>
 
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 #include "services/insights/api/answers.h"
 #include "services/insights/api/json_fields.h"
 #include "services/insights/views/as_of.h"

@@ -11,13 +11,13 @@
 
 #include "services/adapters/http/cookie_sessions.h"
 #include "services/adapters/http/http_server.h"
-#include "services/base/access.h"
 #include "services/base/clock.h"
+#include "services/base/system/access.h"
 #include "services/insights/api/parameters.h"
 #include "services/insights/history.h"
 #include "services/insights/views/rule_definition.h"
-#include "services/model/action.h"
-#include "services/model/silenced_issue.h"
+#include "services/model/issues/action.h"
+#include "services/model/issues/silenced_issue.h"
 #include "services/pipeline/capture_source.h"
 
 namespace pitwall::insights {

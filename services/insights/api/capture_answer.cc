@@ -1,5 +1,5 @@
 // Asks the collectors what the ranks of a job do now.
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/insights/api/answers.h"
 #include "services/insights/api/json_fields.h"
 

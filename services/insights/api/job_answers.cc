@@ -3,7 +3,7 @@
 #include <set>
 #include <utility>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/event_link.h"
 #include "services/insights/api/answers.h"
 #include "services/insights/api/json_fields.h"

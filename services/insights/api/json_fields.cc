@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::insights {
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "services/base/files.h"
+#include "services/base/system/files.h"
 #include "services/insights/api/answers.h"
 #include "services/insights/api/api_for_test.h"
 #include "services/insights/api/openapi_text.h"

@@ -1,7 +1,7 @@
 // The report of a job, as HTML or JSON.
 #include <array>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/event_link.h"
 #include "services/insights/api/answers.h"
 #include "services/insights/report/html.h"

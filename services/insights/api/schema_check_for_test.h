@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/base/yaml/yaml.h"
 #include "services/model/matcher.h"
 

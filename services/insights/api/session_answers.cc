@@ -1,7 +1,7 @@
 #include <array>
 #include <utility>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/json_reader.h"
 #include "services/insights/api/answers.h"
 #include "services/insights/api/json_fields.h"

@@ -2,7 +2,7 @@
 #include <array>
 #include <utility>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/insights/api/answers.h"
 #include "services/insights/api/json_fields.h"
 #include "services/insights/views/heat_map.h"

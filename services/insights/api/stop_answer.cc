@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "services/base/duration.h"
-#include "services/base/random_hex.h"
-#include "services/base/strings.h"
+#include "services/base/system/random_hex.h"
+#include "services/base/text/strings.h"
 #include "services/insights/api/answers.h"
 #include "services/insights/api/json_fields.h"
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/blocks/column_codec.h"
 #include "services/codec/blocks/packed.h"
 

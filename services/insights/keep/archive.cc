@@ -1,6 +1,6 @@
 #include "services/insights/keep/archive.h"
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/insights/reading/job_reader.h"
 
 namespace pitwall::insights {

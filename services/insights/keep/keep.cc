@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 #include "services/insights/keep/archive.h"
 
 namespace pitwall::insights {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "services/adapters/clock/system_clock.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/insights/keep/keep.h"

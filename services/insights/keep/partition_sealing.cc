@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "services/base/log.h"
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 #include "services/insights/keep/partition_ingest.h"
 #include "services/insights/store/segment_recovery.h"
 

@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "services/base/log.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::insights {
 namespace {

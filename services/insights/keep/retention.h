@@ -12,9 +12,9 @@
 #include <optional>
 #include <thread>
 
-#include "services/base/age_clock.h"
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
+#include "services/base/system/age_clock.h"
 #include "services/insights/keep/keep_options.h"
 #include "services/insights/keep/partition_ingest.h"
 #include "services/insights/store/history_store.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::insights {
 namespace {

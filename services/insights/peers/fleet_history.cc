@@ -6,8 +6,8 @@
 #include <optional>
 #include <tuple>
 
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 #include "services/insights/peers/missing_peers.h"
 
 namespace pitwall::insights {

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/json_writer.h"
 #include "services/insights/api/api_routes.h"
 #include "services/insights/peers/missing_peers.h"

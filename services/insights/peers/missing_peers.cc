@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::insights {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "services/base/percent.h"
-#include "services/base/strings.h"
+#include "services/base/text/percent.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::insights {
 namespace {

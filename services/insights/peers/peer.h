@@ -7,10 +7,10 @@
 #include <string_view>
 
 #include "services/adapters/http/http_server.h"
-#include "services/base/access.h"
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
+#include "services/base/system/access.h"
 #include "services/insights/peers/peer_codec.h"
 #include "services/pipeline/http_transport.h"
 

@@ -8,7 +8,7 @@
 
 #include "rules/check/types.h"
 #include "rules/plan/selector_of.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/model/value.h"
 
 namespace pitwall::promapi {

@@ -5,7 +5,7 @@
 #include "absl/time/time.h"
 #include "services/adapters/http/router.h"
 #include "services/base/duration.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/model/position.h"
 
 namespace pitwall::promapi {

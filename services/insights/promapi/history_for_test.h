@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/insights/history.h"
 #include "services/model/value.h"
 

@@ -7,7 +7,7 @@
 #include "rules/lang/parser.h"
 #include "rules/plan/selector_of.h"
 #include "services/base/cancellation.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/base/yaml/file_text.h"
 #include "services/insights/promapi/query_answers.h"
 #include "services/insights/promapi/response.h"

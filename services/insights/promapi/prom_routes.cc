@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/insights/promapi/form.h"
 #include "services/insights/promapi/label_answers.h"
 #include "services/insights/promapi/query_answers.h"

@@ -7,7 +7,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "services/base/cancellation.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/insights/promapi/annotations.h"
 #include "services/insights/promapi/response.h"
 #include "services/insights/promapi/series_reader.h"

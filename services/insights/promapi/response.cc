@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "absl/time/time.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/json_writer.h"
 
 namespace pitwall::promapi {

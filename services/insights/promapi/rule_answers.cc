@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "absl/time/time.h"
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 #include "services/insights/promapi/response.h"
-#include "services/model/status_text.h"
+#include "services/model/issues/status_text.h"
 
 namespace pitwall::promapi {
 namespace {

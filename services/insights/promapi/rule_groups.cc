@@ -6,7 +6,7 @@
 
 #include "rules/lang/printer.h"
 #include "rules/lang/rule_file.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::promapi {
 namespace {

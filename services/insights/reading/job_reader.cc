@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "services/base/cancellation.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/capture_event.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/cloudevents/told_event.h"

@@ -7,7 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "services/base/cancellation.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/insights/reading/job_reader.h"
 #include "services/insights/reading/paged_series.h"
 #include "services/insights/reading/window_samples.h"

@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "services/base/cancellation.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/insights/reading/job_reader.h"
 #include "services/insights/reading/window_view.h"
 #include "services/insights/segments/metric_pages.h"

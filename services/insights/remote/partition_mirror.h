@@ -9,9 +9,9 @@
 #include <thread>
 #include <vector>
 
-#include "services/base/age_clock.h"
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
+#include "services/base/system/age_clock.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/insights/remote/remote_sender.h"
 #include "services/insights/remote/series_mirror.h"

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "services/base/mutex.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/pipeline/http_transport.h"
 
 namespace pitwall::insights {

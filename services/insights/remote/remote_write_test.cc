@@ -6,7 +6,7 @@
 #include <atomic>
 
 #include "services/adapters/clock/system_clock.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/insights/remote/receiver_for_test.h"
 #include "services/insights/windows/batches_for_test.h"

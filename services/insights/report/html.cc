@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/insights/report/svg.h"
 #include "services/insights/report/text_form.h"
 

@@ -6,7 +6,7 @@
 
 #include <set>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/insights/report/json.h"
 #include "services/insights/report/report_for_test.h"
 #include "services/insights/report/svg.h"

@@ -4,10 +4,10 @@
 #include <map>
 #include <set>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/insights/report/sections.h"
 #include "services/insights/report/text_form.h"
-#include "services/model/incident_roots.h"
+#include "services/model/issues/incident_roots.h"
 
 namespace pitwall::insights {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/json_writer.h"
 
 namespace pitwall::insights {

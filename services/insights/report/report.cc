@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/insights/report/sections.h"
 #include "services/insights/report/text_form.h"
 #include "services/insights/views/statistics.h"

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <map>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/insights/report/sections.h"
 #include "services/insights/report/text_form.h"
 #include "services/insights/views/chart.h"

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/insights/report/text_form.h"
 
 namespace pitwall::insights {

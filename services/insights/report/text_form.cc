@@ -5,8 +5,8 @@
 #include <cstdio>
 
 #include "absl/time/time.h"
-#include "services/base/markup.h"
-#include "services/base/strings.h"
+#include "services/base/text/markup.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 
 namespace pitwall::insights {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <set>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/insights/report/sections.h"
 #include "services/insights/report/text_form.h"
 #include "services/insights/views/chart.h"

@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "services/adapters/files/file.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/insights/sealing/window_content.h"
 #include "services/insights/sealing/window_writer.h"
 #include "services/insights/segments/rollup_cursor.h"

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <random>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/insights/sealing/window_series.h"
 #include "services/insights/sealing/window_writer.h"
 #include "services/insights/segments/metric_pages.h"

@@ -16,7 +16,7 @@
 #include <tuple>
 #include <vector>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/insights/sealing/window_content.h"
 #include "services/insights/sealing/window_writer.h"
 #include "services/insights/segments/metric_pages.h"

@@ -5,7 +5,7 @@
 #include <map>
 #include <numeric>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::insights {
 namespace {

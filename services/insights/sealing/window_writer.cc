@@ -4,8 +4,8 @@
 #include <set>
 #include <utility>
 
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 #include "services/codec/schema_binary.h"
 #include "services/insights/sealing/window_series.h"
 #include "services/insights/segments/step_summaries.h"

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <optional>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/insights/segments/text_page.h"
 #include "services/insights/step_times.h"
 #include "services/model/value.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "services/adapters/store/segment_reader.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::insights {
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "services/base/stable_hash.h"
+#include "services/base/text/stable_hash.h"
 #include "services/codec/schema_binary.h"
 #include "services/insights/segments/metric_pages.h"
 #include "services/insights/segments/window_segment.h"

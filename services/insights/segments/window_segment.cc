@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "services/base/cancellation.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::insights {
 namespace {

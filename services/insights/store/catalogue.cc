@@ -1,7 +1,7 @@
 #include "services/insights/store/catalogue.h"
 
 #include "services/base/binary.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/blocks/packed.h"
 #include "services/codec/schema_binary.h"
 

@@ -4,8 +4,8 @@
 
 #include "services/base/cancellation.h"
 #include "services/base/log.h"
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/insights/segments/text_page.h"
 #include "services/insights/store/segment_recovery.h"

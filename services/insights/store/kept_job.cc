@@ -4,7 +4,7 @@
 #include <functional>
 #include <utility>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/schema_binary.h"
 #include "services/model/value.h"
 

@@ -1,5 +1,5 @@
 #include "services/insights/store/life_story.h"
-#include "services/model/job_end.h"
+#include "services/model/issues/job_end.h"
 
 #include <algorithm>
 #include <array>

@@ -6,7 +6,7 @@
 
 #include "absl/container/btree_map.h"
 #include "services/insights/job_life.h"
-#include "services/model/issue.h"
+#include "services/model/issues/issue.h"
 
 namespace pitwall::insights {
 

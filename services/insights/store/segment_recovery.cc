@@ -5,8 +5,8 @@
 #include <functional>
 
 #include "services/base/log.h"
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 #include "services/insights/windows/node_means.h"
 
 namespace pitwall::insights {

@@ -5,10 +5,10 @@
 #include <tuple>
 #include <utility>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/insights/views/issue_list.h"
-#include "services/model/incident_roots.h"
-#include "services/model/job_end.h"
+#include "services/model/issues/incident_roots.h"
+#include "services/model/issues/job_end.h"
 
 namespace pitwall::insights {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/insights/vector_history_for_test.h"
 #include "services/insights/views/buckets.h"
 #include "services/insights/views/heat_map.h"

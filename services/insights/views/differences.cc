@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/insights/views/statistics.h"
 #include "services/model/value.h"
 

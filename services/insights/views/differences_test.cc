@@ -8,7 +8,7 @@
 #include <map>
 #include <random>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/insights/vector_history_for_test.h"
 #include "services/insights/views/statistics.h"
 

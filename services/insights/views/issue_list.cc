@@ -5,8 +5,8 @@
 #include <tuple>
 #include <utility>
 
-#include "services/base/strings.h"
-#include "services/model/incident_roots.h"
+#include "services/base/text/strings.h"
+#include "services/model/issues/incident_roots.h"
 #include "services/model/position.h"
 #include "services/pipeline/rule_verdict.h"
 

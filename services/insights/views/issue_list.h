@@ -9,7 +9,7 @@
 
 #include "services/base/status.h"
 #include "services/insights/job_life.h"
-#include "services/model/issue.h"
+#include "services/model/issues/issue.h"
 #include "services/pipeline/issue_source.h"
 #include "services/pipeline/rule_verdict.h"
 

@@ -1,6 +1,6 @@
 #include "services/insights/views/selectors.h"
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/model/labels.h"
 
 namespace pitwall::insights {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/insights/vector_history_for_test.h"
 #include "services/insights/views/heat_map.h"
 #include "services/insights/views/operator_ranking.h"

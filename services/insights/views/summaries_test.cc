@@ -6,7 +6,7 @@
 #include <numeric>
 #include <random>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/insights/vector_history_for_test.h"
 #include "services/insights/views/differences.h"
 #include "services/insights/views/job_summary.h"

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/insights/views/selectors.h"
 #include "services/model/value.h"
 

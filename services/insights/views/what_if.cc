@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::insights {
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/model/value.h"
 
 namespace pitwall::insights {

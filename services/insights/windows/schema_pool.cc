@@ -1,7 +1,7 @@
 #include "services/insights/windows/schema_pool.h"
 
 #include "services/base/binary.h"
-#include "services/base/stable_hash.h"
+#include "services/base/text/stable_hash.h"
 #include "services/codec/schema_binary.h"
 #include "services/model/matcher.h"
 

@@ -11,7 +11,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "services/base/mutex.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/model/telemetry.h"
 
 namespace pitwall::insights {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "services/base/binary.h"
-#include "services/base/stable_hash.h"
+#include "services/base/text/stable_hash.h"
 #include "services/codec/schema_binary.h"
 
 namespace pitwall::insights {

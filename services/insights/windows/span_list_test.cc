@@ -6,7 +6,7 @@
 #include <limits>
 #include <tuple>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::insights {
 namespace {

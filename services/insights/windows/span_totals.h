@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/insights/history.h"
 #include "services/insights/windows/span_list.h"
 

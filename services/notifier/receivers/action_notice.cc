@@ -1,7 +1,7 @@
 #include "services/notifier/receivers/action_notice.h"
 
 #include "services/base/duration.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 
 namespace pitwall::notifier {

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "services/model/action.h"
-#include "services/model/issue.h"
+#include "services/model/issues/action.h"
+#include "services/model/issues/issue.h"
 
 namespace pitwall::notifier {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/event_link.h"
 #include "services/codec/cloudevents/shared_fields.h"
 #include "services/notifier/receivers/message.h"

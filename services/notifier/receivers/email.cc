@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "services/base/markup.h"
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/markup.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 #include "services/notifier/receivers/message.h"
 
 namespace pitwall::notifier {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/json_reader.h"
 #include "services/codec/cloudevents/json_writer.h"
 #include "services/notifier/receivers/message.h"

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "absl/time/time.h"
-#include "services/base/strings.h"
-#include "services/base/utf8.h"
+#include "services/base/text/strings.h"
+#include "services/base/text/utf8.h"
 #include "services/codec/cloudevents/event_link.h"
-#include "services/model/job_end.h"
+#include "services/model/issues/job_end.h"
 
 namespace pitwall::notifier {
 namespace {

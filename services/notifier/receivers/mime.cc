@@ -4,8 +4,8 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/time/time.h"
-#include "services/base/strings.h"
-#include "services/base/utf8.h"
+#include "services/base/text/strings.h"
+#include "services/base/text/utf8.h"
 #include "services/notifier/receivers/message.h"
 
 namespace pitwall::notifier {

@@ -1,6 +1,6 @@
 #include "services/notifier/receivers/notice.h"
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/shared_fields.h"
 
 namespace pitwall::notifier {

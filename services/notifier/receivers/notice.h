@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "services/model/issue.h"
+#include "services/model/issues/issue.h"
 
 namespace pitwall::notifier {
 

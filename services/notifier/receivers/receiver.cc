@@ -1,6 +1,6 @@
 #include "services/notifier/receivers/receiver.h"
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::notifier {
 

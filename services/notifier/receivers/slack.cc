@@ -1,7 +1,7 @@
 #include "services/notifier/receivers/slack.h"
 
-#include "services/base/markup.h"
-#include "services/base/strings.h"
+#include "services/base/text/markup.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/json_reader.h"
 #include "services/codec/cloudevents/json_writer.h"
 #include "services/notifier/receivers/message.h"

@@ -1,6 +1,6 @@
 #include "services/notifier/receivers/webhook.h"
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/cloudevents/event_link.h"
 

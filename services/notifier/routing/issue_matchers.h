@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "services/base/status.h"
-#include "services/model/issue.h"
+#include "services/model/issues/issue.h"
 #include "services/model/matcher.h"
 
 namespace pitwall::notifier {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/json_reader.h"
 #include "services/codec/cloudevents/shared_fields.h"
 

@@ -12,7 +12,7 @@
 
 #include "services/base/mutex.h"
 #include "services/base/status.h"
-#include "services/model/silenced_issue.h"
+#include "services/model/issues/silenced_issue.h"
 #include "services/notifier/routing/issue_matchers.h"
 
 namespace pitwall::notifier {

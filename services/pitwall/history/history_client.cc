@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "services/base/percent.h"
-#include "services/base/strings.h"
+#include "services/base/text/percent.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::history {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "services/base/duration.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/pitwall/history/plot.h"
 
 namespace pitwall::history {

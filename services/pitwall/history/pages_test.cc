@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/pitwall/history/sample_pages.h"
 #include "services/pitwall/history/scripted_transport_for_test.h"
 #include "services/pitwall/history/span_pages.h"

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "absl/time/time.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::history {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::history {
 namespace {

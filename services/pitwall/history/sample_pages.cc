@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "services/base/clock.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/pitwall/history/query_text.h"
 
 namespace pitwall::history {

@@ -1,6 +1,6 @@
 #include "services/pitwall/history/span_pages.h"
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/pitwall/history/job_text.h"
 
 namespace pitwall::history {

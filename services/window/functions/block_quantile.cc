@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "services/model/window_limits.h"
+#include "services/model/windows/window_limits.h"
 #include "services/window/functions/order_statistics.h"
 
 namespace pitwall::window {

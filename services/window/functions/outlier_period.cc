@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "services/model/robust_score.h"
+#include "services/model/windows/robust_score.h"
 #include "services/window/functions/order_statistics.h"
 #include "services/window/functions/period_detector.h"
 

@@ -1,7 +1,7 @@
 #include "services/window/kernels/family.h"
 
 #include "services/base/check.h"
-#include "services/model/function_table.h"
+#include "services/model/windows/function_table.h"
 
 namespace pitwall::window {
 

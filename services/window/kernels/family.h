@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "services/model/demand.h"
+#include "services/model/windows/demand.h"
 
 namespace pitwall::window {
 

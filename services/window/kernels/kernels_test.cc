@@ -7,8 +7,8 @@
 #include <random>
 #include <vector>
 
-#include "services/model/function_table.h"
 #include "services/model/value.h"
+#include "services/model/windows/function_table.h"
 #include "services/window/kernels/family.h"
 
 namespace pitwall::window {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "services/base/binary.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/window/store/series_store.h"
 
 namespace pitwall::window {

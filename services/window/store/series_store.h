@@ -23,10 +23,10 @@
 #include "services/base/binary.h"
 #include "services/base/id.h"
 #include "services/base/status.h"
-#include "services/model/demand.h"
 #include "services/model/labels.h"
 #include "services/model/position.h"
-#include "services/model/window_limits.h"
+#include "services/model/windows/demand.h"
+#include "services/model/windows/window_limits.h"
 #include "services/window/tracks/prefix_progress.h"
 
 namespace pitwall::window {

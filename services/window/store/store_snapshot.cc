@@ -1,7 +1,7 @@
 // Life of the store as a whole: Reset, Save and Restore, size.
 #include <algorithm>
 
-#include "services/base/stable_hash.h"
+#include "services/base/text/stable_hash.h"
 #include "services/model/label_bytes.h"
 #include "services/model/value.h"
 #include "services/window/store/store_state.h"

@@ -1,7 +1,7 @@
 // Snapshots of a store between two ticks.
 #include <gtest/gtest.h>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/window/testing/series_store.h"
 
 namespace pitwall::window {

@@ -9,9 +9,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
-#include "services/base/strings.h"
-#include "services/model/demand.h"
-#include "services/model/pane_grid.h"
+#include "services/base/text/strings.h"
+#include "services/model/windows/demand.h"
+#include "services/model/windows/pane_grid.h"
 #include "services/window/kernels/family.h"
 #include "services/window/store/open_rows.h"
 #include "services/window/store/series_store.h"

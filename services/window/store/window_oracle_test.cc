@@ -10,7 +10,7 @@
 #include <random>
 #include <set>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/window/store/series_store.h"
 #include "services/window/testing/oracle.h"
 #include "services/window/testing/random_demands.h"

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "services/model/demand.h"
 #include "services/model/value.h"
+#include "services/model/windows/demand.h"
 #include "services/window/testing/oracle_period.h"
 #include "services/window/testing/oracle_statistics.h"
 

@@ -10,7 +10,7 @@
 #include <tuple>
 #include <vector>
 
-#include "services/model/demand.h"
+#include "services/model/windows/demand.h"
 #include "services/window/testing/series_store.h"
 
 namespace pitwall::window {

@@ -5,8 +5,8 @@
 #include <bit>
 #include <limits>
 
-#include "services/model/pane_grid.h"
 #include "services/model/value.h"
+#include "services/model/windows/pane_grid.h"
 
 namespace pitwall::window {
 namespace {

@@ -4,8 +4,8 @@
 #include <bit>
 
 #include "services/base/check.h"
-#include "services/model/pane_grid.h"
 #include "services/model/value.h"
+#include "services/model/windows/pane_grid.h"
 
 namespace pitwall::window {
 namespace {

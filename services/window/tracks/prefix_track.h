@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "services/base/binary.h"
-#include "services/model/demand.h"
 #include "services/model/position.h"
+#include "services/model/windows/demand.h"
 #include "services/window/tracks/series_track.h"
 
 namespace pitwall::window {

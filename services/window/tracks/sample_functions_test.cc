@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/window/functions/block_quantile.h"
 #include "services/window/functions/bucket_counts.h"
 #include "services/window/functions/outlier_count.h"

@@ -89,7 +89,7 @@ bool ValueOfSamples(WindowFunction function, std::span<const int64_t> positions,
     case WindowFunction::kShare:
       return false;  // no windows of samples
 #define PITWALL_WINDOW_OF_PARTIALS(id, ...) case WindowFunction::id:
-#include "services/model/functions.inc"
+#include "services/model/windows/functions.inc"
       {
         const ReadContext context{range_start, range_end,
                                   static_cast<double>(range_end - range_start) / 1e9, tick};

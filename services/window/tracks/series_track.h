@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "services/base/binary.h"
-#include "services/model/demand.h"
+#include "services/model/windows/demand.h"
 #include "services/window/tracks/prefix_progress.h"
 
 namespace pitwall::window {

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/model/value.h"
 #include "services/window/testing/series_store.h"
 #include "services/window/tracks/prefix_track.h"

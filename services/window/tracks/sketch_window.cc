@@ -7,7 +7,7 @@
 
 #include "services/model/position.h"
 #include "services/model/value.h"
-#include "services/model/window_limits.h"
+#include "services/model/windows/window_limits.h"
 #include "services/window/tracks/series_track.h"
 
 namespace pitwall::window {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "services/base/binary.h"
-#include "services/model/pane_grid.h"
+#include "services/model/windows/pane_grid.h"
 #include "services/window/functions/approx_min_max.h"
 
 namespace pitwall::window {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "services/base/check.h"
-#include "services/model/pane_grid.h"
+#include "services/model/windows/pane_grid.h"
 
 namespace pitwall::window {
 

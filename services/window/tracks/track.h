@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "services/base/binary.h"
-#include "services/model/pane_grid.h"
+#include "services/model/windows/pane_grid.h"
 #include "services/window/kernels/family.h"
 #include "services/window/kernels/pane.h"
 #include "services/window/kernels/row.h"

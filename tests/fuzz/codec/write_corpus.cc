@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "pitwall/client/v1/client.pb.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/rule_set_codec.h"
 #include "services/codec/snapshot_codec.h"
 #include "services/codec/telemetry_codec.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "services/base/check.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/pitwall/config.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

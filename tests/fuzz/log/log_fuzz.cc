@@ -19,8 +19,8 @@
 #include "services/adapters/log/segment_reader.h"
 #include "services/base/check.h"
 #include "services/base/log.h"
-#include "services/base/stable_hash.h"
-#include "services/base/strings.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
 #include "tests/fakes/fake_clock.h"
 
 namespace pitwall::log {

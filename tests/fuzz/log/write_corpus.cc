@@ -9,7 +9,7 @@
 #include "services/adapters/log/commit_frame.h"
 #include "services/adapters/log/segment_reader.h"
 #include "services/base/check.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::log {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "services/base/check.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/openmetrics/reader.h"
 
 namespace {

@@ -11,7 +11,7 @@
 #include "rules/plan/compile.h"
 #include "rules/plan/program_text.h"
 #include "services/base/check.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/engine/program/program_check.h"
 
 namespace {

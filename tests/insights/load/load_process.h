@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "services/base/status.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/loadgen/load_run.h"
 #include "services/pipeline/topics.h"

@@ -1,4 +1,4 @@
-"""Filter of wall clock steps, as the collector has it (services/base/clock_step.h)."""
+"""Filter of wall clock steps, as the collector has it (services/base/system/clock_step.h)."""
 
 LARGE_NS = 3600 * 10**9  # a step by more is more often a wrong clock than a right one
 HOLD_NS = 60 * 10**9     # a large step is believed once it has lasted this long

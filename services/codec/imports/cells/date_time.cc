@@ -3,7 +3,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 #include "services/model/position.h"
 
 namespace pitwall::imports {

@@ -1,0 +1,27 @@
+#include "services/model/issues/job_end.h"
+
+#include "services/base/text/strings.h"
+
+namespace pitwall {
+namespace {
+
+constexpr size_t kMaxStoppedBy = 200;  // it becomes a text of the job
+
+}  // namespace
+
+std::string StoppedByOf(const JobEvent& event) {
+  for (const Label& label : event.labels) {
+    if (label.name == kStoppedBy) return label.value.substr(0, kMaxStoppedBy);
+  }
+  return "";
+}
+
+std::string JobEndText(EndDetail detail, std::string_view summary) {
+  const std::string_view name = EndDetailName(detail);
+  if (summary.empty()) return std::string(name);
+  // "stopped by …" says the detail itself.
+  if (name.empty() || StartsWith(summary, name)) return std::string(summary);
+  return Cat(name, " (", summary, ")");
+}
+
+}  // namespace pitwall

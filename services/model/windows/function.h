@@ -1,0 +1,23 @@
+// The functions of expressions, by number: the enumerators of the one table, functions.inc.
+#pragma once
+
+#include <cstdint>
+
+namespace pitwall {
+
+// What is wanted of the samples of a window.
+enum class WindowFunction {
+#define PITWALL_WINDOW_OF_PARTIALS(id, ...) id,
+#define PITWALL_WINDOW_OF_SAMPLES(id, ...) id,
+#define PITWALL_WINDOW_OTHERWISE(id, ...) id,
+#include "services/model/windows/functions.inc"
+};
+
+// What works on whole instant vectors or scalars (functions over windows are demands).
+enum class FunctionId : uint32_t {
+#define PITWALL_FUNCTION_OF_EACH(id, ...) id,
+#define PITWALL_FUNCTION_OF_ALL(id, ...) id,
+#include "services/model/windows/functions.inc"
+};
+
+}  // namespace pitwall
