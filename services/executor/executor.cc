@@ -10,10 +10,10 @@
 #include "services/base/log.h"
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
-#include "services/executor/decision_book.h"
-#include "services/executor/decision_log.h"
+#include "services/executor/actions_topic.h"
+#include "services/executor/decision_index.h"
 #include "services/executor/partition_worker.h"
-#include "services/executor/process_target.h"
+#include "services/executor/targets/process_target.h"
 
 namespace pitwall::executor {
 namespace {
@@ -130,8 +130,8 @@ class LogExecutor final : public Executor {
   const ExecutorOptions options_;
   ProcessTarget process_target_;
   const StopTargets targets_;
-  DecisionBook book_;
-  DecisionLog decisions_;
+  DecisionIndex book_;
+  ActionsTopic decisions_;
   ExecutorCounters counters_;
   std::vector<std::unique_ptr<PartitionWorker>> workers_;
   std::atomic<bool> ready_{false};

@@ -31,8 +31,8 @@
 
 #include "services/base/clock.h"
 #include "services/base/status.h"
-#include "services/executor/process_control.h"
-#include "services/executor/stop_target.h"
+#include "services/executor/targets/process_control.h"
+#include "services/executor/targets/stop_target.h"
 #include "services/model/issues/issue.h"
 #include "services/pipeline/io.h"
 #include "services/telemetry/exposition.h"

@@ -4,7 +4,7 @@
 
 #include <mutex>
 
-#include "services/executor/test_executor.h"
+#include "services/executor/testing/executor_fixture.h"
 
 namespace pitwall::executor {
 namespace {

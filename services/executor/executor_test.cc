@@ -10,7 +10,7 @@
 #include <set>
 
 #include "services/codec/telemetry_codec.h"
-#include "services/executor/test_executor.h"
+#include "services/executor/testing/executor_fixture.h"
 #include "services/model/issues/job_end.h"
 
 namespace pitwall::executor {

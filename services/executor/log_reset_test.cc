@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "services/executor/test_executor.h"
+#include "services/executor/testing/executor_fixture.h"
 #include "services/telemetry/exposition.h"
 
 namespace pitwall::executor {

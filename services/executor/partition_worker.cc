@@ -32,8 +32,8 @@ std::string RandomName() {
 }  // namespace
 
 PartitionWorker::PartitionWorker(Clock* clock, Log* log, const StopTargets* targets,
-                                 const ExecutorOptions* options, DecisionBook* book,
-                                 DecisionLog* decisions, ExecutorCounters* counters,
+                                 const ExecutorOptions* options, DecisionIndex* book,
+                                 ActionsTopic* decisions, ExecutorCounters* counters,
                                  int32_t partition)
     : clock_(clock),
       log_(log),

@@ -12,11 +12,11 @@
 #include "absl/container/btree_map.h"
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
-#include "services/executor/decision_book.h"
-#include "services/executor/decision_log.h"
+#include "services/executor/actions_topic.h"
+#include "services/executor/decision_index.h"
 #include "services/executor/executor.h"
 #include "services/executor/stop_requests.h"
-#include "services/executor/stop_target.h"
+#include "services/executor/targets/stop_target.h"
 #include "services/model/issues/action.h"
 #include "services/pipeline/io.h"
 #include "services/pipeline/log_mark.h"
@@ -28,7 +28,7 @@ namespace pitwall::executor {
 class PartitionWorker {
  public:
   PartitionWorker(Clock* clock, Log* log, const StopTargets* targets,
-                  const ExecutorOptions* options, DecisionBook* book, DecisionLog* decisions,
+                  const ExecutorOptions* options, DecisionIndex* book, ActionsTopic* decisions,
                   ExecutorCounters* counters, int32_t partition);
   ~PartitionWorker();
 
@@ -91,8 +91,8 @@ class PartitionWorker {
   Log* const log_;
   const StopTargets* const targets_;
   const ExecutorOptions& options_;
-  DecisionBook* const book_;
-  DecisionLog* const decisions_;
+  DecisionIndex* const book_;
+  ActionsTopic* const decisions_;
   ExecutorCounters* const counters_;
   const TopicPartition at_;
   const std::string group_;  // of this node

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "services/executor/test_executor.h"
+#include "services/executor/testing/executor_fixture.h"
 
 namespace pitwall::executor {
 namespace {

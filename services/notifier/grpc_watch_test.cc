@@ -15,7 +15,7 @@
 #include "services/adapters/grpc/issue_server.h"
 #include "services/adapters/log/embedded_log.h"
 #include "services/notifier/notifier.h"
-#include "services/notifier/notifier_for_test.h"
+#include "services/notifier/testing/notifier_fixture.h"
 #include "tests/fakes/memory_log.h"
 
 namespace pitwall::notifier {

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "services/notifier/notifier.h"
-#include "services/notifier/notifier_for_test.h"
+#include "services/notifier/testing/notifier_fixture.h"
 #include "services/telemetry/exposition.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/memory_log.h"

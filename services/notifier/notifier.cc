@@ -10,13 +10,13 @@
 #include "services/base/mutex.h"
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
-#include "services/notifier/acted_issues.h"
-#include "services/notifier/delivery_loop.h"
-#include "services/notifier/event_window.h"
-#include "services/notifier/issue_index.h"
-#include "services/notifier/issue_metrics.h"
-#include "services/notifier/issue_watch.h"
-#include "services/notifier/resume_token.h"
+#include "services/notifier/delivery/receiver_worker.h"
+#include "services/notifier/feed/issue_actions.h"
+#include "services/notifier/feed/issue_index.h"
+#include "services/notifier/feed/issue_metrics.h"
+#include "services/notifier/feed/issue_watch.h"
+#include "services/notifier/feed/recent_events.h"
+#include "services/notifier/feed/resume_token.h"
 #include "services/pipeline/log_mark.h"
 #include "services/pipeline/reset_notice.h"
 
@@ -45,7 +45,7 @@ class TopicNotifier final : public Notifier {
         silences_(clock, log, options_.silences_topic),
         watchers_(std::make_shared<std::atomic<size_t>>(0)) {
     for (const ReceiverOptions& receiver : options_.receivers) {
-      deliveries_.push_back(std::make_unique<DeliveryLoop>(
+      deliveries_.push_back(std::make_unique<ReceiverWorker>(
           clock, log, &window_, transports, &silences_, &acted_, &index_, options_.topic,
           options_.history_records, options_.max_open_issues, receiver));
     }
@@ -224,7 +224,7 @@ class TopicNotifier final : public Notifier {
 
   std::string RenderIssueMetrics() const override { return issue_exposition_.Render(); }
 
-  SilenceBook* Silences() override { return &silences_; }
+  SilenceTable* Silences() override { return &silences_; }
 
   std::vector<ReceiverStatus> Receivers() const override {
     std::vector<ReceiverStatus> out;
@@ -365,15 +365,15 @@ class TopicNotifier final : public Notifier {
   Log* const log_;
   const NotifierOptions options_;
   const int32_t partitions_;
-  EventWindow window_;
+  RecentEvents window_;
   IssueIndex index_;
-  ActedIssues acted_;
-  SilenceBook silences_;
+  IssueActions acted_;
+  SilenceTable silences_;
   const std::shared_ptr<std::atomic<size_t>> watchers_;
   std::atomic<bool> stop_{false};
   telemetry::SharedCounter events_, undecodable_, gaps_, log_resets_;
   mutable telemetry::Gauge issues_truncated_;
-  std::vector<std::unique_ptr<DeliveryLoop>> deliveries_;
+  std::vector<std::unique_ptr<ReceiverWorker>> deliveries_;
   std::vector<std::unique_ptr<Tail>> tails_;
   telemetry::Exposition issue_exposition_;
   std::vector<telemetry::Registration> issue_registrations_;

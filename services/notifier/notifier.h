@@ -6,10 +6,10 @@
 // keeps its id.
 //  * Watchers (gRPC serves them): see services/pipeline/issue_source.h. Tokens hold offsets and
 //  survive restarts.
-//  * Receivers: one thread for each (delivery_loop.h); its position is in the log under group
+//  * Receivers: one thread for each (receiver_worker.h); its position is in the log under group
 //    "pitwall-webhook-<name>" or "pitwall-receiver-<name>", stored after delivery, so a restart
 //    sends again what was not acknowledged. Symptoms wait while their root cause is open
-//    (inhibition.h). Issues on which the executor acted are sent always (acted_issues.h).
+//    (inhibition.h). Issues on which the executor acted are sent always (issue_actions.h).
 // All waits go through the clock. Thread-safe.
 #pragma once
 
@@ -20,8 +20,8 @@
 
 #include "services/base/clock.h"
 #include "services/base/status.h"
-#include "services/notifier/delivery_loop.h"
-#include "services/notifier/delivery_options.h"
+#include "services/notifier/delivery/receiver_worker.h"
+#include "services/notifier/policies/delivery_options.h"
 #include "services/pipeline/io.h"
 #include "services/pipeline/issue_source.h"
 #include "services/telemetry/exposition.h"
@@ -77,7 +77,7 @@ class Notifier : public IssueSource {
   virtual std::string RenderIssueMetrics() const = 0;
 
   // The silences of all receivers. Lives as long as the notifier.
-  virtual SilenceBook* Silences() = 0;
+  virtual SilenceTable* Silences() = 0;
   virtual std::vector<ReceiverStatus> Receivers() const = 0;
 };
 

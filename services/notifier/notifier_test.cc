@@ -6,7 +6,7 @@
 
 #include <thread>
 
-#include "services/notifier/notifier_for_test.h"
+#include "services/notifier/testing/notifier_fixture.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/memory_log.h"
 

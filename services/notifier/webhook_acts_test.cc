@@ -5,7 +5,7 @@
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/cloudevents/json_reader.h"
 #include "services/model/issues/action.h"
-#include "services/notifier/webhook_for_test.h"
+#include "services/notifier/testing/webhook_fixture.h"
 
 namespace pitwall::notifier {
 namespace {

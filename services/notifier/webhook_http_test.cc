@@ -10,7 +10,7 @@
 #include "services/adapters/http/http_server.h"
 #include "services/adapters/http/standard_webhooks.h"
 #include "services/notifier/notifier.h"
-#include "services/notifier/notifier_for_test.h"
+#include "services/notifier/testing/notifier_fixture.h"
 #include "tests/fakes/memory_log.h"
 
 namespace pitwall::notifier {

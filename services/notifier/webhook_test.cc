@@ -9,7 +9,7 @@
 
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/notifier/notifier.h"
-#include "services/notifier/webhook_for_test.h"
+#include "services/notifier/testing/webhook_fixture.h"
 
 namespace pitwall::notifier {
 namespace {

@@ -9,7 +9,7 @@
 #include "services/base/mutex.h"
 #include "services/model/issues/issue.h"
 #include "services/model/issues/silenced_issue.h"
-#include "services/notifier/silence_book.h"
+#include "services/notifier/policies/silence_table.h"
 #include "services/pipeline/io.h"
 
 namespace pitwall {
@@ -29,7 +29,7 @@ class FollowedSilences {
 
   Clock* const clock_;
   Mutex mutex_;  // of whoever looks
-  notifier::SilenceBook book_;
+  notifier::SilenceTable book_;
   bool open_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t next_look_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // monotonic
 };

@@ -9,7 +9,7 @@
 #include "services/base/text/strings.h"
 #include "services/model/issues/incident_roots.h"
 #include "services/model/issues/job_end.h"
-#include "services/notifier/incident_notices.h"
+#include "services/notifier/policies/incident_policy.h"
 
 namespace pitwall {
 

@@ -16,7 +16,7 @@
 #include "services/pitwall/job_book.h"
 #include "services/pitwall/job_lines.h"
 #include "services/pitwall/topic_reading.h"
-#include "services/processor/parameter_book.h"
+#include "services/processor/job_parameter_table.h"
 
 namespace pitwall {
 namespace {
@@ -83,7 +83,7 @@ Status ReadSetParameters(const Flags& flags, const std::string& job,
   if (!HasLogInput(flags)) return OkStatus();
   clock::SystemClock clock;
   ASSIGN_OR_RETURN(const std::unique_ptr<Log> log, OpenLogInput(flags, &clock));
-  processor::ParameterBook book(log.get());
+  processor::JobParameterTable book(log.get());
   const Status read = book.Read();
   if (absl::IsNotFound(read)) return OkStatus();  // a log of telemetry alone
   RETURN_IF_ERROR(read);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "services/base/status.h"
-#include "services/notifier/delivery_options.h"
+#include "services/notifier/policies/delivery_options.h"
 #include "services/pitwall/config.h"
 
 namespace pitwall {

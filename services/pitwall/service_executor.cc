@@ -5,9 +5,9 @@
 #include "services/adapters/http/standard_webhooks.h"
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
-#include "services/executor/kubernetes_target.h"
-#include "services/executor/slurm_target.h"
-#include "services/executor/webhook_target.h"
+#include "services/executor/targets/kubernetes_target.h"
+#include "services/executor/targets/slurm_target.h"
+#include "services/executor/targets/webhook_target.h"
 #include "services/pitwall/action_lines.h"
 #include "services/pitwall/service_host.h"
 

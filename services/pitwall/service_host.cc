@@ -166,9 +166,9 @@ Status ServiceHost::StartProcessor() {
   memory_ = std::make_unique<MemoryBudget>(BudgetOf(config_.memory));
   processor_ = std::make_unique<processor::Processor>(&clock_, log_.get(),
                                                       ProcessorOptionsOf(config_, memory_.get()));
-  parameters_ = std::make_unique<processor::ParameterOffice>(
+  parameters_ = std::make_unique<processor::ParameterChangeHandler>(
       &clock_, log_.get(), processor_.get(),
-      processor::ParameterOfficeOptions{.keep_ns = config_.log.retention_ns});
+      processor::ParameterChangeOptions{.keep_ns = config_.log.retention_ns});
   ASSIGN_OR_RETURN(const engine::CompiledRulesPtr files, RulesOf(config_.rules));
   ASSIGN_OR_RETURN(const engine::CompiledRulesPtr rules, parameters_->Over(files));
   RETURN_IF_ERROR(processor_->Start(rules));
@@ -330,7 +330,7 @@ Status ServiceHost::StartNotifier() {
                                   {.http = transport_.get(), .mail = mail_.get()}, options));
   RETURN_IF_ERROR(notifier_->Start());
   notifier_->RegisterMetrics(&exposition_);
-  captures_ = std::make_unique<notifier::CaptureOffice>(&clock_, log_.get());
+  captures_ = std::make_unique<notifier::CaptureCoordinator>(&clock_, log_.get());
   RETURN_IF_ERROR(captures_->Start(notifier_.get()));
   captures_->RegisterMetrics(&exposition_);
   grpc_adapter::IssueServerOptions server;

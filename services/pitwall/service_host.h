@@ -15,19 +15,19 @@
 #include "services/base/system/memory_budget.h"
 #include "services/collector/capture/capture_courier.h"
 #include "services/collector/collector.h"
-#include "services/executor/command.h"
 #include "services/executor/executor.h"
+#include "services/executor/targets/command.h"
 #include "services/insights/keep/keep.h"
 #include "services/insights/peers/fleet_history.h"
 #include "services/insights/remote/remote_write.h"
-#include "services/notifier/capture_office.h"
+#include "services/notifier/capture_coordinator.h"
 #include "services/notifier/notifier.h"
 #include "services/pipeline/io.h"
 #include "services/pitwall/config.h"
 #include "services/pitwall/followed_rules.h"
 #include "services/pitwall/followed_silences.h"
 #include "services/pitwall/history_routes.h"
-#include "services/processor/parameter_office.h"
+#include "services/processor/parameter_change_handler.h"
 #include "services/processor/processor.h"
 #include "services/telemetry/exposition.h"
 
@@ -107,7 +107,7 @@ class ServiceHost {
   std::unique_ptr<Appender> appender_;
   std::unique_ptr<MemoryBudget> memory_;
   std::unique_ptr<processor::Processor> processor_;
-  std::unique_ptr<processor::ParameterOffice> parameters_;  // of jobs; with the processor
+  std::unique_ptr<processor::ParameterChangeHandler> parameters_;  // of jobs; with the processor
   RulesInForce rules_in_force_;
   std::unique_ptr<FollowedSilences> followed_silences_;  // with insights
   std::unique_ptr<FollowedRules> followed_rules_;        // insights without a processor
@@ -117,7 +117,7 @@ class ServiceHost {
   std::unique_ptr<HttpTransport> transport_;
   std::unique_ptr<MailTransport> mail_;
   std::unique_ptr<notifier::Notifier> notifier_;
-  std::unique_ptr<notifier::CaptureOffice> captures_;
+  std::unique_ptr<notifier::CaptureCoordinator> captures_;
   std::unique_ptr<grpc_adapter::IssueServer> grpc_;
   std::unique_ptr<executor::ProcessControl> processes_;
   std::vector<std::unique_ptr<HttpTransport>> stop_transports_;  // of the targets below

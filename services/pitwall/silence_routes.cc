@@ -10,7 +10,7 @@ namespace pitwall {
 namespace {
 
 using notifier::Silence;
-using notifier::SilenceBook;
+using notifier::SilenceTable;
 
 constexpr std::string_view kPath = "/api/pitwall/v1/silences";
 
@@ -39,7 +39,7 @@ http::HttpResponse Fault(const Status& status) {
   return response;
 }
 
-http::HttpResponse List(const SilenceBook& book, const http::HttpRequest& request) {
+http::HttpResponse List(const SilenceTable& book, const http::HttpRequest& request) {
   std::string body = "{\"silences\":[";
   std::string_view separator;
   for (const Silence& silence : book.List(request.Query("ended") == "true")) {
@@ -50,7 +50,7 @@ http::HttpResponse List(const SilenceBook& book, const http::HttpRequest& reques
   return http::HttpResponse::Json(std::move(body));
 }
 
-http::HttpResponse Add(SilenceBook* book, const http::HttpRequest& request) {
+http::HttpResponse Add(SilenceTable* book, const http::HttpRequest& request) {
   StatusOr<Silence> silence = notifier::DecodeSilence(request.body);
   if (silence.ok()) silence = book->Add(*std::move(silence));
   if (!silence.ok()) return Fault(silence.status());
@@ -59,7 +59,7 @@ http::HttpResponse Add(SilenceBook* book, const http::HttpRequest& request) {
   return response;
 }
 
-http::HttpResponse Expire(SilenceBook* book, const http::HttpRequest& request) {
+http::HttpResponse Expire(SilenceTable* book, const http::HttpRequest& request) {
   const std::string_view id = std::string_view(request.path).substr(kPath.size() + 1);
   const StatusOr<Silence> silence = book->Expire(id);
   if (!silence.ok()) return Fault(silence.status());
@@ -68,7 +68,7 @@ http::HttpResponse Expire(SilenceBook* book, const http::HttpRequest& request) {
 
 }  // namespace
 
-std::vector<http::HttpRoute> SilenceRoutes(SilenceBook* book) {
+std::vector<http::HttpRoute> SilenceRoutes(SilenceTable* book) {
   const std::string path(kPath);
   return {{.method = "GET",
            .path = path,

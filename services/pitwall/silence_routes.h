@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "services/adapters/http/http_server.h"
-#include "services/notifier/silence_book.h"
+#include "services/notifier/policies/silence_table.h"
 
 namespace pitwall {
 
 // Who views may list; who acts may add and expire. `book` is borrowed.
-std::vector<http::HttpRoute> SilenceRoutes(notifier::SilenceBook* book);
+std::vector<http::HttpRoute> SilenceRoutes(notifier::SilenceTable* book);
 
 }  // namespace pitwall

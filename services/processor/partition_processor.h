@@ -23,7 +23,7 @@
 #include "services/processor/grace_watch.h"
 #include "services/processor/rule_sets.h"
 #include "services/processor/running_jobs.h"
-#include "services/processor/saved_state.h"
+#include "services/processor/snapshot_topic.h"
 
 namespace pitwall::processor {
 

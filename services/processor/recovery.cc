@@ -9,7 +9,7 @@
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/pipeline/topics.h"
 #include "services/processor/partition_processor.h"
-#include "services/processor/told_events.h"
+#include "services/processor/published_issues.h"
 
 namespace pitwall::processor {
 
@@ -131,7 +131,7 @@ StatusOr<PartitionProcessor::Resume> PartitionProcessor::FindResume() {
 Status PartitionProcessor::CheckLog(const Resume& resume) {
   const std::string place = Cat(input_.topic, " partition ", partition_);
   if (!resume.committed) {
-    ASSIGN_OR_RETURN(const SavedState state,
+    ASSIGN_OR_RETURN(const SnapshotTopic state,
                      ReadSavedState(log_, partition_, INT64_MAX, options_.snapshot_limits));
     if (state.sum.jobs == 0) return OkStatus();
     return FailedPrecondition(Cat("commit_lost: ", place, ": ", kStateTopic, " has snapshots of ",
@@ -164,7 +164,7 @@ Status PartitionProcessor::CheckLog(const Resume& resume) {
 }
 
 Status PartitionProcessor::AcceptLogReset(Resume* resume) {
-  ASSIGN_OR_RETURN(const SavedState state,
+  ASSIGN_OR_RETURN(const SnapshotTopic state,
                    ReadSavedState(log_, partition_, INT64_MAX, options_.snapshot_limits));
   int64_t from = resume->log_start;
   if (!resume->committed) {
@@ -196,7 +196,7 @@ Status PartitionProcessor::AcceptLogReset(Resume* resume) {
   from = std::clamp(replay_fault_offset_ + 1, from, std::max(from, resume->log_end));
   if (!resume->metadata.rules.empty() && !rules_->Load(resume->metadata.rules).ok())
     resume->metadata.rules.clear();
-  ASSIGN_OR_RETURN(const ToldEvents told, ToldEvents::Read(log_, partition_));
+  ASSIGN_OR_RETURN(const PublishedIssues told, PublishedIssues::Read(log_, partition_));
   std::vector<IssueEvent> events;
   for (const std::string& job : told.Jobs()) {
     told.EndIssues(job, 0, &events);
@@ -255,7 +255,7 @@ Status PartitionProcessor::Announce(const Resume& resume) {
 }
 
 Status PartitionProcessor::RestoreState(const Resume& resume) {
-  ASSIGN_OR_RETURN(SavedState state,
+  ASSIGN_OR_RETURN(SnapshotTopic state,
                    ReadSavedState(log_, partition_, resume.offset, options_.snapshot_limits));
   for (const std::string& damage : state.damage) {
     PITWALL_LOG(kError, "processor", "partition ", partition_, ": snapshots: ", damage);
@@ -370,7 +370,7 @@ Status PartitionProcessor::Loss(const Status& status) {
 
 Status PartitionProcessor::Settle() {
   if (!settle_due_) return OkStatus();
-  ASSIGN_OR_RETURN(const ToldEvents told, ToldEvents::Read(log_, partition_));
+  ASSIGN_OR_RETURN(const PublishedIssues told, PublishedIssues::Read(log_, partition_));
   for (const std::string& job : told.Jobs()) {
     const engine::Job* found = shard_->FindJob(job);
     if (found != nullptr && !found->ended()) continue;

@@ -10,7 +10,7 @@
 
 #include "services/pipeline/topics.h"
 #include "services/processor/commit_metadata.h"
-#include "services/processor/saved_state.h"
+#include "services/processor/snapshot_topic.h"
 #include "tests/scenarios/actors.h"
 
 namespace pitwall::scenarios {

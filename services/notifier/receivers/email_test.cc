@@ -58,7 +58,7 @@ std::string Header(const MailCall& call, std::string_view name) {
   return headers.substr(at + 4 + name.size(), end - at - 4 - name.size());
 }
 
-// Of an incident, as IncidentNotices makes it.
+// Of an incident, as IncidentPolicy makes it.
 Notice NoticeOf(const IssueEvent& event) {
   Notice notice;
   notice.id = Cat("notice", event.sequence);

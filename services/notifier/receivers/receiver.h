@@ -1,5 +1,6 @@
 // Receiver of one kind: the form of a call, and the meaning of a reply. The delivery loop does the
-// rest for all of them: position, order, retries, dead letters (services/notifier/delivery_loop.h).
+// rest for all of them: position, order, retries, dead letters
+// (services/notifier/delivery/receiver_worker.h).
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,141 @@
+#include "services/executor/actions_topic.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "services/base/clock.h"
+#include "services/base/log.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
+#include "services/codec/cloudevents/cloud_event.h"
+
+namespace pitwall::executor {
+
+namespace {
+
+constexpr std::string_view kFloorField = "floor=";
+
+// Issues that began at or before it may have been decided in a log that is gone.
+int64_t ParseFloor(std::string_view metadata) {
+  for (const std::string_view field : Split(metadata, ';')) {
+    if (!StartsWith(field, kFloorField)) continue;
+    return ParseInt(field.substr(kFloorField.size())).value_or(INT64_MIN);
+  }
+  return INT64_MIN;
+}
+
+std::string GroupOf(const ExecutorOptions& options) {
+  return Cat(options.group, "-", options.node);
+}
+
+Status Lost(const Status& why) {
+  return FailedPrecondition(
+      Cat(ToStd(why.message()),
+          "; what was decided may be forgotten, so nothing is done; bring the topic back, or start "
+          "once with --accept-log-reset: issues that began before that are not acted on"));
+}
+
+}  // namespace
+
+Status ActionsTopic::ReadAll() {
+  MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(Prepare());
+  for (size_t p = 0; p < places_.size(); ++p) RETURN_IF_ERROR(Read(static_cast<int32_t>(p)));
+  return OkStatus();
+}
+
+Status ActionsTopic::ReadOf(const std::set<std::string>& jobs) {
+  MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(Prepare());
+  std::set<int32_t> partitions;
+  for (const std::string& job : jobs)
+    partitions.insert(PartitionOf(job, static_cast<int32_t>(places_.size())));
+  for (const int32_t p : partitions) RETURN_IF_ERROR(Read(p));
+  return OkStatus();
+}
+
+Status ActionsTopic::Prepare() {
+  if (!places_.empty()) return OkStatus();
+  ASSIGN_OR_RETURN(const int32_t partitions, log_->Partitions(topic_));
+  std::vector<Place> places(static_cast<size_t>(partitions));
+  int64_t floor_ns = INT64_MIN;
+  for (int32_t p = 0; p < partitions; ++p) {
+    const TopicPartition at{topic_, p};
+    ASSIGN_OR_RETURN(const std::optional<CommittedOffset> read,
+                     log_->Committed(GroupOf(options_), at));
+    if (!read.has_value()) continue;
+    floor_ns = std::max(floor_ns, ParseFloor(read->metadata));
+    const Status same = CheckLogMark(log_, at, read->offset, ParseLogMark(read->metadata));
+    if (same.ok()) continue;
+    if (!absl::IsFailedPrecondition(same)) return same;
+    if (!options_.accept_log_reset) return Lost(same);
+    floor_ns = std::max(floor_ns, clock_->WallNs());
+    PITWALL_LOG(kWarning, "executor", "accepted: ", ToStd(same.message()),
+                "; issues that began before now are not acted on");
+  }
+  floor_ns_ = floor_ns;
+  places_ = std::move(places);
+  return OkStatus();
+}
+
+Status ActionsTopic::Read(int32_t partition) {
+  const TopicPartition at{topic_, partition};
+  Place& place = places_[static_cast<size_t>(partition)];
+  if (place.until >= 0) {
+    const Status same = CheckLogMark(log_, at, place.until, place.mark);
+    if (absl::IsFailedPrecondition(same)) return Lost(same);
+    RETURN_IF_ERROR(same);
+  }
+  const Status read = ReadPartition(partition);
+  if (place.until < 0 || place.until == place.stored) return read;
+  std::string metadata = EncodeLogMark(place.mark);
+  if (floor_ns_ != INT64_MIN) metadata += Cat(";", kFloorField, floor_ns_.load());
+  const Status stored = log_->StorePosition(GroupOf(options_), at, {place.until, metadata});
+  if (stored.ok()) {
+    place.stored = place.until;
+  } else {
+    PITWALL_LOG(kWarning, "executor", "position in ", topic_, "/", partition,
+                " not stored: ", ToStd(stored.message()));
+  }
+  return read;
+}
+
+Status ActionsTopic::ReadPartition(int32_t partition) {
+  Place& place = places_[static_cast<size_t>(partition)];
+  int64_t& until = place.until;
+  ASSIGN_OR_RETURN(const auto reader, log_->OpenReader({topic_, partition}, until));
+  ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
+  const int64_t from = end - static_cast<int64_t>(max_records_);
+  if (reader->position() < from) RETURN_IF_ERROR(reader->Seek(from));
+  until = std::max(until, reader->position());
+  std::vector<Record> records;
+  int silent = 0;
+  while (reader->position() < end) {
+    if (stop_) return Unavailable(Cat(topic_, ": stopped while decisions were read"));
+    records.clear();
+    Status polled = reader->Poll(1'000, size_t{4} << 20, kNanosPerSecond, &records);
+    if (!polled.ok() && polled.code() != absl::StatusCode::kDataLoss) return polled;
+    // To act without knowing what was decided would break the one promise that matters.
+    silent = records.empty() ? silent + 1 : 0;
+    if (silent > 30) {
+      return Unavailable(Cat(topic_, "/", partition, " ends at ", end,
+                             " but nothing can be read from ", reader->position()));
+    }
+    for (const Record& record : records) {
+      place.mark = {record.offset, record.append_time_ns};
+      const StatusOr<ActionEvent> action = cloudevents::DecodeActionEvent(record.value);
+      if (action.ok()) {
+        book_->Record(*action);
+      } else {
+        PITWALL_LOG(kWarning, "executor", topic_, "/", partition, " offset ", record.offset, ": ",
+                    ToStd(action.status().message()));
+      }
+    }
+    until = reader->position();
+  }
+  return OkStatus();
+}
+
+}  // namespace pitwall::executor

@@ -1,0 +1,171 @@
+#include "services/executor/targets/slurm_target.h"
+
+#include <algorithm>
+#include <array>
+
+#include "services/base/log.h"
+#include "services/base/terminal.h"
+#include "services/base/text/strings.h"
+
+namespace pitwall::executor {
+namespace {
+
+constexpr std::string_view kUserOwner = "uid:";
+constexpr size_t kMaxDigits = 10;  // a job's number has 32 bits
+
+// The job's number, which becomes an argument of commands.
+StatusOr<std::string> NumberOf(const JobReference& reference) {
+  const std::string& uid = reference.uid;
+  const bool digits =
+      !uid.empty() && uid.size() <= kMaxDigits && uid[0] != '0' &&
+      std::all_of(uid.begin(), uid.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (!digits)
+    return InvalidArgument(Cat("the reference has no number of a Slurm job: ", Quote(uid)));
+  return uid;
+}
+
+// The value of one field of `scontrol --oneliner show job`. Names and paths are their users' text
+// and may imitate a field: one that is there twice is not believed.
+StatusOr<std::string_view> Field(std::string_view text, std::string_view name) {
+  std::string_view found;
+  int times = 0;
+  for (std::string_view word : Split(text, ' ')) {
+    if (!StartsWith(word, name) || word.size() <= name.size() || word[name.size()] != '=') continue;
+    if (times++ == 0) found = Trim(word.substr(name.size() + 1));
+  }
+  if (times == 0) return Internal(Cat("scontrol shows no ", name));
+  if (times > 1) return FailedPrecondition(Cat("scontrol shows ", name, " more than once"));
+  return found;
+}
+
+std::string FirstLine(std::string_view text) {
+  text = Trim(text);
+  return TerminalLine(text.substr(0, std::min<size_t>(text.find('\n'), 300)));
+}
+
+// The first line of its errors without its name, which messages have.
+std::string Said(const CommandResult& result) {
+  std::string_view text = Trim(result.errors);
+  for (const std::string_view prefix : {"scancel: ", "scontrol: ", "error: "}) {
+    if (StartsWith(text, prefix)) text.remove_prefix(prefix.size());
+  }
+  return FirstLine(text);
+}
+
+bool Mentions(const CommandResult& result, std::string_view what) {
+  return result.errors.find(what) != std::string::npos ||
+         result.out.find(what) != std::string::npos;
+}
+
+// What slurmctld says when nothing is left to be ended.
+bool IsOver(std::string_view state) {
+  constexpr std::array kOver = {"CANCELLED", "COMPLETED", "FAILED",        "TIMEOUT",
+                                "PREEMPTED", "DEADLINE",  "OUT_OF_MEMORY", "NODE_FAIL",
+                                "BOOT_FAIL", "REVOKED",   "SPECIAL_EXIT"};
+  return std::any_of(kOver.begin(), kOver.end(),
+                     [&](const char* over) { return StartsWith(state, over); });
+}
+
+std::string Named(const JobReference& reference) {
+  return Cat("job ", reference.uid, " of Slurm",
+             reference.cluster.empty() ? "" : Cat(" cluster ", TerminalLine(reference.cluster)));
+}
+
+StopCheck Refuse(std::string why, bool other_owner = false) {
+  return {.refusal = std::move(why), .found = {}, .other_owner = other_owner};
+}
+
+}  // namespace
+
+StopTarget::Claim SlurmTarget::Claims(const JobReference& reference) const {
+  if (reference.platform != "slurm") return Claim::kNo;
+  const bool ours = options_.cluster.empty() || reference.cluster.empty() ||
+                    reference.cluster == options_.cluster;
+  return ours ? Claim::kMine : Claim::kElsewhere;
+}
+
+StatusOr<SlurmTarget::Job> SlurmTarget::Look(const JobReference& reference) {
+  ASSIGN_OR_RETURN(const std::string number, NumberOf(reference));
+  ASSIGN_OR_RETURN(
+      const CommandResult result,
+      runner_->Run({options_.scontrol, "--oneliner", "show", "job", number}, options_.timeout_ns));
+  if (result.exit_code != 0) {
+    if (Mentions(result, "Invalid job id")) return NotFound(Cat(Named(reference), " not found"));
+    return Unavailable(
+        Cat("scontrol show job ", number, " exited with ", result.exit_code, ": ", Said(result)));
+  }
+  ASSIGN_OR_RETURN(const std::string_view id, Field(result.out, "JobId"));
+  if (id != number) return FailedPrecondition(Cat("scontrol shows job ", TerminalLine(id)));
+  Job job;
+  ASSIGN_OR_RETURN(const std::string_view state, Field(result.out, "JobState"));
+  job.state = std::string(state);
+  // alice(1000)
+  ASSIGN_OR_RETURN(const std::string_view user, Field(result.out, "UserId"));
+  const size_t open = user.rfind('(');
+  const auto uid = open == std::string_view::npos || !EndsWith(user, ")")
+                       ? std::nullopt
+                       : ParseInt(user.substr(open + 1, user.size() - open - 2));
+  if (!uid.has_value() || *uid < 0)
+    return Internal(Cat("scontrol shows the user ", TerminalLine(user)));
+  job.user = *uid;
+  return job;
+}
+
+StopCheck SlurmTarget::Check(const ActionEvent& stop) {
+  if (!StartsWith(stop.owner, kUserOwner)) {
+    return Refuse(Cat("the owner of the job is ",
+                      stop.owner.empty() ? std::string("not known") : TerminalLine(stop.owner),
+                      "; a job of Slurm is stopped for its user only (docs/security.md)"),
+                  true);
+  }
+  const StatusOr<Job> job = Look(stop.target);
+  if (!job.ok()) return Refuse(std::string(ToStd(job.status().message())));
+  if (Cat(kUserOwner, job->user) != stop.owner) {
+    return Refuse(Cat(Named(stop.target), " is of uid:", job->user, ", not of ",
+                      TerminalLine(stop.owner), ", the owner of the job"),
+                  true);
+  }
+  if (IsOver(job->state) || job->state == "COMPLETING")
+    return Refuse(Cat(Named(stop.target), " is over: ", TerminalLine(job->state)));
+  return {.refusal = {},
+          .found = Cat(Named(stop.target), " is ", TerminalLine(job->state), " as ",
+                       TerminalLine(stop.owner), ", the owner of the job")};
+}
+
+StatusOr<std::string> SlurmTarget::Stop(const ActionEvent& stop) {
+  const StopCheck check = Check(stop);
+  if (!check.refusal.empty()) {
+    return check.other_owner ? Status(absl::PermissionDeniedError(ToAbsl(check.refusal)))
+                             : NotFound(check.refusal);
+  }
+  ASSIGN_OR_RETURN(const std::string number, NumberOf(stop.target));
+  ASSIGN_OR_RETURN(
+      const CommandResult result,
+      runner_->Run({options_.scancel, Cat("--user=", stop.owner.substr(kUserOwner.size())), number},
+                   options_.timeout_ns));
+  // scancel exits with 0 after some errors, too.
+  if (Mentions(result, "denied")) {
+    return absl::PermissionDeniedError(
+        ToAbsl(Cat("scancel: ", Said(result),
+                   "; run the executor as SlurmUser, root or an operator of Slurm")));
+  }
+  if (Mentions(result, "already completing or completed"))
+    return std::string("scancel sent; it was over by then");
+  if (Mentions(result, "Invalid job id")) return NotFound(Cat(Named(stop.target), " not found"));
+  if (result.exit_code != 0 || Mentions(result, "error")) {
+    return Unavailable(Cat("scancel exited with ", result.exit_code, ": ", Said(result)));
+  }
+  PITWALL_LOG(kWarning, "executor", "scancel ", number, " of job ", stop.job, ": ", stop.rule);
+  return std::string("scancel sent");
+}
+
+StatusOr<StopEffect> SlurmTarget::Effect(const ActionEvent& stop) {
+  const StatusOr<Job> job = Look(stop.target);
+  if (job.status().code() == absl::StatusCode::kNotFound)
+    return StopEffect{.stopped = true, .text = "slurmctld does not know the job any more"};
+  if (!job.ok()) return job.status();
+  return StopEffect{.stopped = IsOver(job->state),
+                    .text = Cat("the job is ", TerminalLine(job->state))};
+}
+
+}  // namespace pitwall::executor

@@ -1,0 +1,56 @@
+// Jobs that somebody else's program stops: a signed POST says which and why, the answer says what
+// came of it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "services/base/clock.h"
+#include "services/base/mutex.h"
+#include "services/executor/targets/retrying_http.h"
+#include "services/executor/targets/stop_target.h"
+
+namespace pitwall::executor {
+
+struct WebhookTargetOptions {
+  std::string url;
+  std::shared_ptr<const WebhookSigner> signer;
+  // Globs of the platforms whose jobs it stops. Processes of nodes are never meant by "*".
+  std::vector<std::string> platforms = {"*"};
+  CallLimits limits;
+  size_t max_remembered = 1000;  // answers, for the effect
+};
+
+// The body is the decision as a CloudEvent, io.pitwall.action.decided, with rule, evidence, owner
+// and reference of the job; the header webhook-id is the decision's id, the same for each try, so a
+// receiver that knows it does nothing twice. The receiver answers 200 with
+//   {"result": "done"} or {"result": "refused"}, and {"reason": "…"} where it has one.
+// Anything else is a failure. The receiver must check that the owner may stop the job: the
+// reference is the word of the job's clients.
+//
+// Thread-safe. Clock and transport are borrowed.
+class WebhookTarget final : public StopTarget {
+ public:
+  WebhookTarget(Clock* clock, HttpTransport* transport, WebhookTargetOptions options)
+      : clock_(clock), options_(std::move(options)), caller_(clock, transport, options_.limits) {}
+
+  std::string_view name() const override { return "webhook"; }
+  Claim Claims(const JobReference& reference) const override;
+  StopCheck Check(const ActionEvent& stop) override;
+  StatusOr<std::string> Stop(const ActionEvent& stop) override;
+  StatusOr<StopEffect> Effect(const ActionEvent& stop) override;
+  void Cancel() override { caller_.Cancel(); }
+
+ private:
+  Clock* const clock_;
+  const WebhookTargetOptions options_;
+  RetryingHttp caller_;
+  Mutex mutex_;
+  // Reason of each "done", by the decision's id.
+  absl::btree_map<std::string, std::string> done_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace pitwall::executor

@@ -1,0 +1,227 @@
+#include "services/notifier/capture_coordinator.h"
+
+#include <unistd.h>
+
+#include "services/base/log.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
+#include "services/codec/cloudevents/capture_event.h"
+#include "services/pipeline/topics.h"
+
+namespace pitwall::notifier {
+namespace {
+
+constexpr int64_t kPollNs = 50 * kNanosPerMilli;
+constexpr int64_t kRetryNs = kNanosPerSecond;
+constexpr int64_t kWatchNs = kNanosPerSecond;
+constexpr size_t kBatch = 256;
+
+}  // namespace
+
+CaptureCoordinator::CaptureCoordinator(Clock* clock, Log* log, CaptureCoordinatorOptions options)
+    : clock_(clock),
+      log_(log),
+      options_(options),
+      wakeup_(clock->NewWakeup()),
+      issues_wakeup_(clock->NewWakeup()) {}
+
+CaptureCoordinator::~CaptureCoordinator() { Stop(); }
+
+Status CaptureCoordinator::Start(IssueSource* issues) {
+  ASSIGN_OR_RETURN(appender_, log_->OpenAppender());
+  captures_thread_ = std::thread([this] { FollowCaptures(); });
+  if (issues != nullptr) issues_thread_ = std::thread([this, issues] { FollowIssues(issues); });
+  return OkStatus();
+}
+
+void CaptureCoordinator::Stop() {
+  stopping_ = true;
+  wakeup_->Wake();
+  issues_wakeup_->Wake();
+  {
+    MutexLock lock(&mutex_);
+    if (watch_ != nullptr) watch_->Cancel();
+    if (polled_ != nullptr) polled_->Interrupt();
+  }
+  if (captures_thread_.joinable()) captures_thread_.join();
+  if (issues_thread_.joinable()) issues_thread_.join();
+  registrations_.clear();
+}
+
+StatusOr<std::string> CaptureCoordinator::Ask(CaptureRequest request) {
+  MutexLock lock(&mutex_);
+  if (asks_.size() >= options_.max_asks) {
+    return ResourceExhausted(
+        Cat("there are ", asks_.size(), " requests for captures that the log has not taken yet"));
+  }
+  if (request.id.empty()) {
+    request.id = StableHashHex(Cat("office\xff", ::getpid(), "\xff", clock_->WallNs(), "\xff",
+                                   clock_->MonotonicNs(), "\xff", ++made_));
+  }
+  asks_.push_back(request);
+  return request.id;
+}
+
+StatusOr<std::vector<RankCapture>> CaptureCoordinator::Find(const CaptureQuery& query) {
+  std::vector<RankCapture> found;
+  MutexLock lock(&mutex_);
+  for (const auto& [capture, size] : captures_) {
+    if (query.Matches(capture)) found.push_back(capture);
+  }
+  return found;
+}
+
+void CaptureCoordinator::AppendAsks() {
+  while (true) {
+    CaptureRequest request;
+    {
+      MutexLock lock(&mutex_);
+      if (asks_.empty()) return;
+      request = std::move(asks_.front());
+      asks_.pop_front();
+    }
+    if (request.expires_ns <= clock_->WallNs()) continue;  // the log took nothing for so long
+    const Status appended =
+        appender_->Append({{.topic = std::string(kControlTopic),
+                            .key = request.job,
+                            .value = cloudevents::EncodeCaptureRequest(request)}});
+    if (appended.ok()) {
+      ++asked_;
+      continue;
+    }
+    ++failed_;
+    PITWALL_LOG(kWarning, "capture", "job ", Quote(request.job), ": the request is not in ",
+                kControlTopic, ": ", ToStd(appended.message()));
+  }
+}
+
+Status CaptureCoordinator::ReadCaptures(PartitionReader* reader) {
+  {
+    MutexLock lock(&mutex_);
+    polled_ = reader;
+  }
+  std::vector<Record> records;
+  const Status polled = stopping_ ? OkStatus() : reader->Poll(kBatch, 8 << 20, kPollNs, &records);
+  {
+    MutexLock lock(&mutex_);
+    polled_ = nullptr;
+  }
+  if (!polled.ok() && !absl::IsDataLoss(polled)) return polled;
+  for (const Record& record : records) {
+    StatusOr<RankCapture> capture = cloudevents::DecodeRankCapture(record.value);
+    if (!capture.ok()) {
+      PITWALL_LOG(kWarning, "capture", kCapturesTopic, " offset ", record.offset, ": ",
+                  ToStd(capture.status().message()));
+      continue;
+    }
+    MutexLock lock(&mutex_);
+    bytes_ += record.value.size();
+    captures_.emplace_back(*std::move(capture), record.value.size());
+    while (captures_.size() > options_.max_captures || bytes_ > options_.max_bytes) {
+      bytes_ -= captures_.front().second;
+      captures_.pop_front();
+    }
+  }
+  return OkStatus();
+}
+
+void CaptureCoordinator::FollowCaptures() {
+  std::unique_ptr<PartitionReader> reader;
+  while (!stopping_) {
+    Status status;
+    if (reader == nullptr) {
+      status = log_->Partitions(kCapturesTopic).status();
+      if (status.ok()) {
+        auto opened = log_->OpenReader({std::string(kCapturesTopic), 0}, kFromStart);
+        status = opened.status();
+        if (opened.ok()) {
+          reader = *std::move(opened);
+          MutexLock lock(&mutex_);
+          captures_.clear();
+          bytes_ = 0;
+        }
+      }
+    }
+    AppendAsks();
+    if (status.ok()) status = ReadCaptures(reader.get());
+    if (status.ok()) continue;
+    if (!absl::IsNotFound(status))
+      PITWALL_LOG(kWarning, "capture", kCapturesTopic, ": ", ToStd(status.message()));
+    reader.reset();
+    wakeup_->Wait(kRetryNs);
+  }
+  AppendAsks();
+}
+
+void CaptureCoordinator::OnEvent(const IssueEvent& event) {
+  if (event.type != EventType::kIssueFound || event.capture.empty()) return;
+  const int64_t now = clock_->MonotonicNs();
+  {
+    MutexLock lock(&mutex_);
+    const auto last = asked_at_.find(event.job);
+    if (last != asked_at_.end() && now - last->second < options_.every_ns) {
+      ++skipped_;
+      return;
+    }
+    absl::erase_if(asked_at_,
+                   [&](const auto& job) { return now - job.second >= options_.every_ns; });
+    if (asked_at_.size() >= options_.max_jobs) {
+      ++skipped_;
+      return;
+    }
+    asked_at_[event.job] = now;
+  }
+  CaptureRequest request;
+  // Two notifiers ask for the same: the second changes nothing.
+  request.id = StableHashHex(Cat("issue\xff", event.id));
+  request.job = event.job;
+  request.issue = IssueId(event);
+  request.principal = Cat("rule ", event.rule);
+  request.expires_ns = clock_->WallNs() + options_.expires_ns;
+  if (!Ask(std::move(request)).ok()) ++skipped_;
+}
+
+void CaptureCoordinator::FollowIssues(IssueSource* issues) {
+  while (!stopping_) {
+    StatusOr<std::unique_ptr<IssueWatch>> watch = issues->WatchIssues({});
+    if (!watch.ok()) {
+      if (!absl::IsUnavailable(watch.status()))
+        PITWALL_LOG(kWarning, "capture", "issues: ", ToStd(watch.status().message()));
+      issues_wakeup_->Wait(kRetryNs);
+      continue;
+    }
+    {
+      MutexLock lock(&mutex_);
+      watch_ = watch->get();
+    }
+    Status status;
+    while (!stopping_ && status.ok()) {
+      const StatusOr<WatchBatch> batch = (*watch)->Next(kBatch, kWatchNs);
+      status = batch.status();
+      if (!batch.ok()) break;
+      for (const IssueEventPtr& event : batch->events) OnEvent(*event);
+    }
+    MutexLock lock(&mutex_);
+    watch_ = nullptr;
+    if (!status.ok() && !stopping_)
+      PITWALL_LOG(kWarning, "capture", "issues: ", ToStd(status.message()),
+                  "; followed from now on");
+  }
+}
+
+void CaptureCoordinator::RegisterMetrics(telemetry::Exposition* exposition) {
+  const auto add = [&](std::string_view name, std::string_view help,
+                       const std::atomic<uint64_t>* number) {
+    registrations_.push_back(exposition->Add(
+        name, help, telemetry::MetricType::kCounter, [number](std::vector<telemetry::Sample>* out) {
+          out->push_back({{}, static_cast<double>(number->load())});
+        }));
+  };
+  add("pitwall_capture_requests_total", "Requests for captures that are in the log.", &asked_);
+  add("pitwall_capture_requests_skipped_total",
+      "Captures that rules asked for within a minute of another of the job, or beyond a bound.",
+      &skipped_);
+  add("pitwall_capture_requests_failed_total", "Requests that the log did not take.", &failed_);
+}
+
+}  // namespace pitwall::notifier

@@ -1,0 +1,79 @@
+// Asks for captures, for people and for rules, and remembers what the collectors answered.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "services/base/clock.h"
+#include "services/base/mutex.h"
+#include "services/base/status.h"
+#include "services/pipeline/capture_source.h"
+#include "services/pipeline/io.h"
+#include "services/pipeline/issue_source.h"
+#include "services/telemetry/exposition.h"
+
+namespace pitwall::notifier {
+
+struct CaptureCoordinatorOptions {
+  size_t max_captures = 4096;                 // remembered, the newest
+  size_t max_bytes = size_t{64} << 20;        // … of their text
+  size_t max_asks = 64;                       // that wait for the log
+  int64_t every_ns = 60 * kNanosPerSecond;    // a job's captures by rules: not more often
+  int64_t expires_ns = 30 * kNanosPerSecond;  // of a request by a rule
+  size_t max_jobs = 10'000;                   // remembered for that
+};
+
+// One thread follows pitwall.captures and appends requests. Another follows the issues: the event
+// with which an issue begins asks by its field `capture`, where its rule has the annotation. It is
+// asked at most once, and not for what happened before the start: an old capture shows nothing.
+// Thread-safe; clock, log and issues are borrowed.
+class CaptureCoordinator final : public CaptureSource {
+ public:
+  CaptureCoordinator(Clock* clock, Log* log, CaptureCoordinatorOptions options = {});
+  ~CaptureCoordinator() override;
+
+  // `issues` may be null: then no rule asks.
+  Status Start(IssueSource* issues);
+  void Stop();  // idempotent
+  void RegisterMetrics(telemetry::Exposition* exposition);
+
+  StatusOr<std::string> Ask(CaptureRequest request) override;
+  StatusOr<std::vector<RankCapture>> Find(const CaptureQuery& query) override;
+
+  // What an event of an issue asks for; for the second thread, and tests.
+  void OnEvent(const IssueEvent& event);
+
+ private:
+  void FollowCaptures();
+  Status ReadCaptures(PartitionReader* reader);
+  void AppendAsks();
+  void FollowIssues(IssueSource* issues);
+
+  Clock* const clock_;
+  Log* const log_;
+  const CaptureCoordinatorOptions options_;
+  const std::unique_ptr<Wakeup> wakeup_, issues_wakeup_;
+  std::unique_ptr<Appender> appender_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<uint64_t> asked_{0}, skipped_{0}, failed_{0};
+  std::vector<telemetry::Registration> registrations_;
+  std::thread captures_thread_, issues_thread_;
+
+  Mutex mutex_;
+  uint64_t made_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::deque<CaptureRequest> asks_ ABSL_GUARDED_BY(mutex_);
+  std::deque<std::pair<RankCapture, size_t>> captures_ ABSL_GUARDED_BY(mutex_);  // with their sizes
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::btree_map<std::string, int64_t> asked_at_ ABSL_GUARDED_BY(mutex_);  // of rules, by job
+  PartitionReader* polled_ ABSL_GUARDED_BY(mutex_) = nullptr;  // that waits for records
+  IssueWatch* watch_ ABSL_GUARDED_BY(mutex_) = nullptr;
+};
+
+}  // namespace pitwall::notifier

@@ -1,0 +1,162 @@
+#include "services/notifier/capture_coordinator.h"
+
+#include <gtest/gtest.h>
+
+#include "services/base/text/strings.h"
+#include "services/codec/cloudevents/capture_event.h"
+#include "services/notifier/notifier.h"
+#include "services/notifier/testing/notifier_fixture.h"
+#include "services/pipeline/topics.h"
+#include "tests/fakes/fake_clock.h"
+#include "tests/fakes/memory_log.h"
+
+namespace pitwall::notifier {
+namespace {
+
+class CaptureCoordinatorTest : public ::testing::Test {
+ protected:
+  CaptureCoordinatorTest() {
+    for (const std::string_view topic : {kControlTopic, kCapturesTopic})
+      EXPECT_TRUE(log_.EnsureTopic(topic, {1, false, -1}).ok());
+    appender_ = *log_.OpenAppender();
+  }
+  void Start(CaptureCoordinatorOptions options = {}) {
+    office_ = std::make_unique<CaptureCoordinator>(&clock_, &log_, options);
+    ASSERT_TRUE(office_->Start(nullptr).ok());
+    clock_.AwaitWaiters(1);
+  }
+  void Turn() {
+    clock_.Advance(kNanosPerSecond);
+    clock_.AwaitWaiters(1);
+  }
+  static IssueEvent Found(std::string_view job, std::string_view rule = "p/g/A") {
+    IssueEvent event = MakeEvent(job, rule, 1);
+    event.capture = "stacks";
+    return event;
+  }
+  std::vector<CaptureRequest> Requests() {
+    std::vector<CaptureRequest> requests;
+    for (const Record& record : log_.Records(kControlTopic))
+      requests.push_back(*cloudevents::DecodeCaptureRequest(record.value));
+    return requests;
+  }
+  void Answer(std::string_view request, int64_t rank, std::string_view issue = "") {
+    RankCapture capture;
+    capture.request = request;
+    capture.issue = issue;
+    capture.job = "j";
+    capture.rank = rank;
+    ASSERT_TRUE(appender_
+                    ->Append({{.topic = std::string(kCapturesTopic),
+                               .key = "j",
+                               .value = cloudevents::EncodeRankCapture(capture)}})
+                    .ok());
+    clock_.AwaitWaiters(1);
+  }
+
+  fakes::FakeClock clock_;
+  fakes::MemoryLog log_{&clock_};
+  std::unique_ptr<Appender> appender_;
+  std::unique_ptr<CaptureCoordinator> office_;
+};
+
+TEST_F(CaptureCoordinatorTest, AsksAndFindsTheAnswers) {
+  Start();
+  const auto id = office_->Ask(
+      {.job = "j", .principal = "act", .expires_ns = clock_.WallNs() + 10 * kNanosPerSecond});
+  ASSERT_TRUE(id.ok());
+  Turn();
+  ASSERT_EQ(Requests().size(), 1u);
+  EXPECT_EQ(Requests()[0].id, *id);
+  EXPECT_EQ(Requests()[0].principal, "act");
+  Answer(*id, 0);
+  Answer("other", 1, "i1");
+  office_->Stop();
+  EXPECT_EQ(office_->Find({.request = *id})->size(), 1u);
+  EXPECT_EQ(office_->Find({.issue = "i1"})->at(0).rank, 1);
+  EXPECT_EQ(office_->Find({.job = "j"})->size(), 2u);
+  EXPECT_TRUE(office_->Find({.request = "none"})->empty());
+}
+
+TEST_F(CaptureCoordinatorTest, ARuleAsksOnceAMinuteForAJob) {
+  Start();
+  IssueEvent plain = MakeEvent("j", "p/g/B", 1);
+  office_->OnEvent(plain);
+  IssueEvent resolved = Found("j");
+  resolved.type = EventType::kIssueResolved;
+  office_->OnEvent(resolved);
+  Turn();
+  EXPECT_TRUE(Requests().empty());
+  office_->OnEvent(Found("j"));
+  office_->OnEvent(Found("j", "p/g/C"));  // within the minute
+  office_->OnEvent(Found("k"));
+  Turn();
+  ASSERT_EQ(Requests().size(), 2u);
+  EXPECT_EQ(Requests()[0].job, "j");
+  EXPECT_EQ(Requests()[0].issue, IssueId(Found("j")));
+  EXPECT_EQ(Requests()[0].principal, "rule p/g/A");
+  EXPECT_EQ(Requests()[1].job, "k");
+  clock_.Advance(60 * kNanosPerSecond);
+  office_->OnEvent(Found("j", "p/g/C"));
+  Turn();
+  EXPECT_EQ(Requests().size(), 3u);
+  // Another notifier's request for the same event has the same id.
+  CaptureCoordinator twin(&clock_, &log_);
+  twin.OnEvent(Found("j"));
+  ASSERT_TRUE(twin.Start(nullptr).ok());
+  clock_.AwaitWaiters(2);
+  clock_.Advance(kNanosPerSecond);
+  clock_.AwaitWaiters(2);
+  twin.Stop();
+  ASSERT_EQ(Requests().size(), 4u);
+  EXPECT_EQ(Requests()[3].id, Requests()[0].id);
+}
+
+TEST_F(CaptureCoordinatorTest, IssuesOfTheNotifierAsk) {
+  ASSERT_TRUE(log_.EnsureTopic(kIssuesTopic, {1, false, -1}).ok());
+  Publish(&log_, Found("before"), 0);  // its capture would show another moment
+  auto notifier = *Notifier::Make(&clock_, &log_, {}, {});
+  ASSERT_TRUE(notifier->Start().ok());
+  clock_.AwaitWaiters(1);
+  office_ = std::make_unique<CaptureCoordinator>(&clock_, &log_);
+  ASSERT_TRUE(office_->Start(notifier.get()).ok());
+  clock_.AwaitWaiters(3);
+  Publish(&log_, Found("after"), 0);
+  for (int turn = 0; turn < 100 && Requests().empty(); ++turn) {
+    clock_.AwaitWaiters(3);
+    clock_.Advance(kNanosPerSecond);
+  }
+  ASSERT_EQ(Requests().size(), 1u);
+  EXPECT_EQ(Requests()[0].job, "after");
+  office_->Stop();
+}
+
+TEST_F(CaptureCoordinatorTest, EverythingIsBounded) {
+  Start({.max_captures = 2, .max_asks = 2, .max_jobs = 1});
+  log_.SetWriteFault([](std::string_view) { return absl::UnavailableError("away"); });
+  for (int i = 0; i < 3; ++i) Turn();
+  log_.SetWriteFault(nullptr);
+  for (int64_t rank = 0; rank < 5; ++rank) Answer("r", rank);
+  Turn();
+  const auto kept = *office_->Find({});
+  ASSERT_EQ(kept.size(), 2u);
+  EXPECT_EQ(kept[0].rank, 3);
+  office_->Stop();
+  const CaptureRequest request{.job = "j", .expires_ns = clock_.WallNs() + kNanosPerSecond};
+  EXPECT_TRUE(office_->Ask(request).ok());
+  EXPECT_TRUE(office_->Ask(request).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(office_->Ask(request).status()));
+}
+
+TEST_F(CaptureCoordinatorTest, WhatExpiredWhileTheLogWasAwayIsNotAsked) {
+  office_ = std::make_unique<CaptureCoordinator>(&clock_, &log_);
+  ASSERT_TRUE(office_->Ask({.job = "j", .expires_ns = clock_.WallNs() + kNanosPerSecond}).ok());
+  clock_.Advance(2 * kNanosPerSecond);
+  ASSERT_TRUE(office_->Start(nullptr).ok());
+  clock_.AwaitWaiters(1);
+  office_->Stop();
+  EXPECT_TRUE(Requests().empty());
+}
+
+}  // namespace
+}  // namespace pitwall::notifier

@@ -1,0 +1,104 @@
+// Of a delivery: its positions in a log that may be another one by now
+// (docs/decisions/0022-positions-of-another-log.md), and what it leaves in the log.
+#include <utility>
+
+#include "services/base/log.h"
+#include "services/base/text/strings.h"
+#include "services/notifier/delivery/receiver_worker.h"
+
+namespace pitwall::notifier {
+namespace {
+
+constexpr size_t kMaxMarks = 4096;
+
+}  // namespace
+
+StatusOr<int64_t> ReceiverWorker::OpenAt(int32_t partition, const CommittedOffset& committed) {
+  const TopicPartition at{topic_, partition};
+  LogMark mark = ParseLogMark(committed.metadata);
+  std::deque<LogMark>& marks = marks_[static_cast<size_t>(partition)];
+  marks.push_back(mark);
+  const Status same = CheckLogMark(log_, at, committed.offset, mark);
+  if (same.ok()) return committed.offset;
+  if (!absl::IsFailedPrecondition(same)) return same;
+  ASSIGN_OR_RETURN(const int64_t from, FirstAfter(log_, at, mark));
+  mark.offset = -1;
+  marks.back() = mark;
+  NoteReset(Cat(ToStd(same.message()), "; it goes on at offset ", from));
+  RETURN_IF_ERROR(
+      log_->StorePosition(group_, at, {from, disabled_ ? DisabledMark() : EncodeLogMark(mark)}));
+  return from;
+}
+
+Status ReceiverWorker::FollowReplaced(int32_t partition) {
+  const auto p = static_cast<size_t>(partition);
+  LogMark mark = marks_[p].empty() ? LogMark() : marks_[p].back();
+  ASSIGN_OR_RETURN(const int64_t from, FirstAfter(log_, {topic_, partition}, mark));
+  NoteReset(Cat("log_truncated: ", topic_, "/", partition,
+                ": the topic was deleted, replaced or cut; it goes on at offset ", from));
+  EndReplay(p);
+  mark.offset = -1;
+  marks_[p] = {mark};
+  begin_[p] = from;
+  stored_[p] = -1;
+  queue_->Rebase(partition, from);
+  cursor_->Rebase(partition, from);
+  return OkStatus();
+}
+
+void ReceiverWorker::NoteReset(std::string text) {
+  PITWALL_LOG(kError, "notifier", title_, ": ", text);
+  resets_.Add();
+  MutexLock lock(&mutex_);
+  notice_.Set(Cat(title_, ": ", text), clock_->MonotonicNs());
+}
+
+Status ReceiverWorker::Health() const {
+  MutexLock lock(&mutex_);
+  return notice_.Read(clock_->MonotonicNs());
+}
+
+void ReceiverWorker::NoteMark(const FeedItem& item) {
+  std::deque<LogMark>& marks = marks_[static_cast<size_t>(item.partition)];
+  if (!marks.empty() && item.offset <= marks.back().offset) return;
+  // A mark need not be the newest: with an older one a little more is sent again.
+  if (marks.size() >= kMaxMarks) marks.pop_back();
+  marks.push_back({item.offset, item.append_time_ns});
+}
+
+LogMark ReceiverWorker::MarkBelow(size_t partition, int64_t position) {
+  std::deque<LogMark>& marks = marks_[partition];
+  while (marks.size() > 1 && marks[1].offset < position) marks.pop_front();
+  return marks.empty() || marks.front().offset >= position ? LogMark() : marks.front();
+}
+
+void ReceiverWorker::NoteTold(const FeedItem& item, std::string_view error) {
+  told_records_.Add(ToldOf(item, options_.name, receiver_->kind(), error, clock_->WallNs()));
+  told_retry_ns_ = 0;
+}
+
+void ReceiverWorker::FlushTold(int64_t now_ns) {
+  if (told_records_.waiting() == 0 || now_ns < told_retry_ns_) return;
+  const Status flushed = told_records_.Flush();
+  if (flushed.ok()) return;
+  told_retry_ns_ = clock_->MonotonicNs() + kNanosPerSecond;
+  Note(Cat("who was told is not in the log: ", ToStd(flushed.message())));
+}
+
+void ReceiverWorker::StoreActs() {
+  acts_retry_ns_ = clock_->MonotonicNs() + kStoreIntervalNs;
+  acts_stored_.resize(acts_.size(), -1);
+  for (size_t p = 0; p < acts_.size(); ++p) {
+    if (acts_[p] == acts_stored_[p]) continue;
+    const Status stored =
+        log_->StorePosition(group_, {acted_->topic(), static_cast<int32_t>(p)}, {acts_[p], ""});
+    if (stored.ok()) {
+      acts_stored_[p] = acts_[p];
+    } else {
+      store_failures_.Add();
+      Note(Cat("position not stored: ", ToStd(stored.message())));
+    }
+  }
+}
+
+}  // namespace pitwall::notifier

@@ -1,0 +1,68 @@
+// Of a delivery: what others see of it, in the status and on /metrics.
+#include "services/base/text/strings.h"
+#include "services/notifier/delivery/receiver_worker.h"
+
+namespace pitwall::notifier {
+
+ReceiverStatus ReceiverWorker::status() const {
+  ReceiverStatus out;
+  out.name = options_.name;
+  out.kind = receiver_->kind();
+  out.target = receiver_->target();
+  out.disabled = disabled_;
+  out.breaker_open = breaker_open_;
+  out.delivered = delivered_.value();
+  out.attempts_failed = failed_.value();
+  out.given_up = given_up_.value();
+  out.pending = pending_;
+  MutexLock lock(&mutex_);
+  out.last_error = last_error_;
+  return out;
+}
+
+std::vector<telemetry::Registration> ReceiverWorker::RegisterMetrics(
+    telemetry::Exposition* exposition) {
+  std::vector<telemetry::Registration> out;
+  const auto add = [&](const std::string& prefix, const Labels& labels) {
+    const auto counter = [&](std::string_view name, std::string_view help, auto* value) {
+      out.push_back(exposition->Add(Cat(prefix, name), help, labels, value));
+    };
+    counter("deliveries_total", "Events that a receiver took.", &delivered_);
+    counter("failed_attempts_total", "Attempts that failed; they are repeated.", &failed_);
+    counter("given_up_total", "Events that went to the dead letters.", &given_up_);
+    counter("gaps_total", "Times that events were gone from the topic before they were sent.",
+            &lost_);
+    counter("log_resets_total",
+            "Times that the topic was found to be another log, and was followed from what is new "
+            "in it.",
+            &resets_);
+    counter("store_failures_total", "Positions that could not be stored.", &store_failures_);
+    counter("request_duration_seconds", "Time of one attempt.", &seconds_);
+    counter("suppressed_total",
+            "Events withheld because the issue's root cause is open; the first and the newest are "
+            "sent if the cause ends first.",
+            &suppressed_);
+    counter("told_lost_total",
+            "Records of who was told that the log did not take, and that are not kept.",
+            &told_lost_);
+    const auto gauge = [&](std::string_view name, std::string_view help, auto read) {
+      out.push_back(exposition->Add(Cat(prefix, name), help, telemetry::MetricType::kGauge,
+                                    [labels, read](std::vector<telemetry::Sample>* samples) {
+                                      samples->push_back({labels, static_cast<double>(read())});
+                                    }));
+    };
+    gauge("pending", "Events taken up and not delivered.", [this] { return pending_.load(); });
+    gauge("withheld_issues", "Open issues of which only the root cause was sent.",
+          [this] { return withheld_.load(); });
+    gauge("disabled", "1 when the receiver answered that it is gone.",
+          [this] { return disabled_.load() ? 1 : 0; });
+    gauge("breaker_open", "1 while only one event is tried now and then.",
+          [this] { return breaker_open_.load() ? 1 : 0; });
+  };
+  add("pitwall_receiver_", {{"kind", receiver_->kind()}, {"receiver", options_.name}});
+  // The names of a time that had no other receivers.
+  if (receiver_->kind() == "webhook") add("pitwall_webhook_", {{"webhook", options_.name}});
+  return out;
+}
+
+}  // namespace pitwall::notifier

@@ -1,0 +1,79 @@
+// The issues of all jobs: open ones, and ended ones for a while.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "absl/container/flat_hash_map.h"
+#include "services/base/mutex.h"
+#include "services/base/status.h"
+#include "services/base/text/strings.h"
+#include "services/notifier/feed/resume_token.h"
+#include "services/pipeline/issue_source.h"
+
+namespace pitwall::notifier {
+
+struct IssueIndexLimits {
+  size_t max_open = 20'000;
+  size_t max_ended = 5'000;
+  int64_t ended_age_ns = 0;  // event time, against the newest event seen
+  int64_t open_age_ns = 0;   // likewise, since the issue's last event
+  size_t max_events_per_issue = 64;
+  size_t max_events =
+      50'000;  // of all issues; beyond it an issue keeps its first and its last only
+};
+
+struct IssueIndexStats {
+  size_t open = 0;
+  size_t ended = 0;
+  uint64_t open_forgotten = 0;  // by count or age
+  int64_t newest_time_ns = 0;
+};
+
+// Thread-safe. Events of one issue come in the order of their sequence; ones that were seen are
+// ignored.
+class IssueIndex {
+ public:
+  explicit IssueIndex(IssueIndexLimits limits);
+  ~IssueIndex();
+
+  void Apply(const IssueEventPtr& event);
+
+  // The last event of each issue that matches, the one that began last first, after `after` where
+  // given. More than `max` matched: *more.
+  std::vector<IssueEventPtr> List(const IssueFilter& filter, bool include_ended,
+                                  const PageCursor* after, size_t max, bool* more) const;
+  // Oldest first; empty when no issue has an event of that id.
+  std::vector<IssueEventPtr> Events(std::string_view event_id) const;
+  // The same for a beginning of an issue's id as well. NotFound; InvalidArgument: several begin so.
+  StatusOr<std::vector<IssueEventPtr>> Find(std::string_view id) const;
+  // Open issues by (rule, severity).
+  absl::btree_map<std::pair<std::string, std::string>, size_t> OpenCounts() const;
+  IssueIndexStats stats() const;
+
+ private:
+  struct Issue;
+  using AgeKey = std::pair<int64_t, std::string>;  // (event time of the last event, id)
+
+  void Forget(const std::string& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Trim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const IssueIndexLimits limits_;
+  mutable Mutex mutex_;
+  StringMap<std::unique_ptr<Issue>> issues_ ABSL_GUARDED_BY(mutex_);
+  StringMap<std::string> issue_of_event_ ABSL_GUARDED_BY(mutex_);
+  // Newest beginning first: the key is (-active_since, id).
+  absl::btree_map<std::pair<int64_t, std::string>, Issue*> order_ ABSL_GUARDED_BY(mutex_);
+  absl::btree_set<AgeKey> open_by_age_ ABSL_GUARDED_BY(mutex_);
+  absl::btree_set<AgeKey> ended_by_age_ ABSL_GUARDED_BY(mutex_);
+  uint64_t open_forgotten_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t newest_time_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace pitwall::notifier

@@ -1,0 +1,44 @@
+// A watcher: history from the log, then the live window, through a filter.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "services/base/clock.h"
+#include "services/notifier/feed/recent_events.h"
+#include "services/notifier/feed/topic_cursor.h"
+#include "services/pipeline/io.h"
+#include "services/pipeline/issue_source.h"
+
+namespace pitwall::notifier {
+
+class LogWatch final : public IssueWatch {
+ public:
+  // Clock, log and window are borrowed. `count` is decremented at the end. `until`: the watch ends
+  // where each partition has come so far; empty: it does not.
+  LogWatch(Clock* clock, Log* log, RecentEvents* window, std::string topic, IssueFilter filter,
+           Positions positions, Positions until, std::shared_ptr<std::atomic<size_t>> count);
+  ~LogWatch() override;
+
+  StatusOr<WatchBatch> Next(size_t max_events, int64_t timeout_ns) override;
+  void Cancel() override;
+
+ private:
+  WatchBatch Take(std::vector<IssueEventPtr> events) const;
+  bool Finished() const;
+
+  Clock* const clock_;
+  RecentEvents* const window_;
+  const std::string topic_;
+  const IssueFilter filter_;
+  const Positions until_;
+  const std::shared_ptr<std::atomic<size_t>> count_;
+  TopicCursor cursor_;
+  const std::unique_ptr<Wakeup> wakeup_;
+  std::atomic<bool> cancelled_{false};
+  bool was_live_ = false;
+};
+
+}  // namespace pitwall::notifier

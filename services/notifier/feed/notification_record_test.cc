@@ -1,0 +1,191 @@
+// Delivery records: one for each notification and receiver, not for each attempt.
+#include "services/notifier/feed/notification_record.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+
+#include "services/codec/cloudevents/told_event.h"
+#include "services/notifier/notifier.h"
+#include "services/notifier/testing/notifier_fixture.h"
+#include "tests/fakes/fake_clock.h"
+#include "tests/fakes/memory_log.h"
+
+namespace pitwall::notifier {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class ToldTest : public ::testing::Test {
+ protected:
+  ToldTest() {
+    for (const char* topic : {"pitwall.issues", "pitwall.dlq", "pitwall.told"})
+      EXPECT_TRUE(log_.EnsureTopic(topic, {1, false, -1}).ok());
+  }
+
+  void Run() {
+    NotifierOptions options;
+    WebhookOptions webhook;
+    webhook.name = "team";
+    webhook.url = "https://team.example/hook";
+    webhook.jitter_seed = 7;
+    options.receivers.push_back(ToReceiver(webhook));
+    auto notifier = Notifier::Make(&clock_, &log_, {.http = &transport_}, std::move(options));
+    ASSERT_TRUE(notifier.ok()) << notifier.status();
+    notifier_ = *std::move(notifier);
+    ASSERT_TRUE(notifier_->Start().ok());
+  }
+  void Pass(const std::function<bool()>& done) {
+    for (int i = 0; !done(); ++i) {
+      ASSERT_LT(i, 100'000);
+      clock_.AwaitWaiters(2);
+      if (done()) break;
+      clock_.Advance(kNanosPerSecond / 2);
+    }
+  }
+  std::vector<ToldNotice> Told() {
+    std::vector<ToldNotice> out;
+    for (const Record& record : log_.Records("pitwall.told")) {
+      auto told = cloudevents::DecodeToldNotice(record.value);
+      EXPECT_TRUE(told.ok()) << told.status();
+      if (told.ok()) out.push_back(*std::move(told));
+    }
+    return out;
+  }
+
+  fakes::FakeClock clock_;
+  fakes::MemoryLog log_{&clock_};
+  ScriptedTransport transport_{[](const HttpCall&, size_t) { return Reply(200); }};
+  std::unique_ptr<Notifier> notifier_;
+};
+
+TEST_F(ToldTest, OneRecordForWhatWasTakenAfterRetries) {
+  transport_.SetScript(
+      [](const HttpCall&, size_t number) { return Reply(number < 3 ? 503 : 200); });
+  Run();
+  const IssueEvent event = MakeEvent("a", "r", 1);
+  Publish(&log_, event);
+  Pass([&] { return !Told().empty(); });
+  const std::vector<ToldNotice> told = Told();
+  ASSERT_THAT(told, SizeIs(1));
+  EXPECT_EQ(transport_.answered(), 4U);
+  EXPECT_EQ(told[0].job, "a");
+  EXPECT_THAT(told[0].issues, ElementsAre(IssueId(event)));
+  EXPECT_EQ(told[0].receiver, "team");
+  EXPECT_EQ(told[0].kind, "webhook");
+  EXPECT_EQ(told[0].what, "found");
+  EXPECT_TRUE(told[0].taken);
+  EXPECT_EQ(told[0].time_ns, clock_.WallNs());
+}
+
+TEST_F(ToldTest, WhoCouldNotBeToldIsSaidToo) {
+  transport_.SetScript([](const HttpCall&, size_t) { return Reply(400); });
+  Run();
+  Publish(&log_, MakeEvent("a", "r", 1));
+  Pass([&] { return !Told().empty(); });
+  ASSERT_THAT(Told(), SizeIs(1));
+  EXPECT_FALSE(Told()[0].taken);
+  EXPECT_THAT(Told()[0].error, HasSubstr("400"));
+}
+
+TEST_F(ToldTest, ALogThatTakesNothingGetsItLater) {
+  auto left = std::make_shared<std::atomic<int>>(0);
+  log_.SetWriteFault([left](std::string_view what) {
+    return what == "append" && *left > 0 && (*left)-- > 0 ? Unavailable("away") : OkStatus();
+  });
+  transport_.SetScript([left](const HttpCall&, size_t) {
+    *left = 3;  // it fails right after the answer
+    return Reply(200);
+  });
+  Run();
+  Publish(&log_, MakeEvent("a", "r", 1));
+  Pass([&] { return !Told().empty(); });
+  EXPECT_THAT(Told(), SizeIs(1));
+  EXPECT_EQ(*left, 0);
+}
+
+TEST(ToldOf, AnIncidentOfSeveralJobsIsARecordOfEach) {
+  auto notice = std::make_shared<Notice>();
+  notice->id = "n";
+  notice->kind = EventType::kIssueResolved;
+  for (const char* job : {"a", "b", "a"}) {
+    auto event = std::make_shared<IssueEvent>(MakeEvent(job, "r", 1));
+    notice->issues.push_back({Cat(job, notice->issues.size()), event});
+  }
+  FeedItem item;
+  item.event = notice->issues[0].event;
+  item.notice = notice;
+  const std::vector<ToldNotice> told = ToldOf(item, "team", "slack", "", 7);
+  ASSERT_THAT(told, SizeIs(2));
+  EXPECT_THAT(told[0].issues, ElementsAre("a0", "a2"));
+  EXPECT_THAT(told[1].issues, ElementsAre("b1"));
+  EXPECT_EQ(told[0].what, "ended");
+  EXPECT_NE(told[0].id, told[1].id);
+  // Sent again after a crash it is the same record; that it failed is another.
+  EXPECT_EQ(ToldOf(item, "team", "slack", "", 9)[0].id, told[0].id);
+  EXPECT_NE(ToldOf(item, "team", "slack", "status 404", 7)[0].id, told[0].id);
+  item.states = std::make_shared<std::vector<IssueEventPtr>>();
+  EXPECT_THAT(ToldOf(item, "am", "alertmanager", "", 7), IsEmpty());  // a reminder
+}
+
+// An act on an issue is no second "found" of it, and a request is about no issue.
+TEST(ToldOf, AnActIsToldAsOne) {
+  const auto found = std::make_shared<IssueEvent>(MakeEvent("a", "r", 1));
+  auto act = std::make_shared<ActionNotice>();
+  act->action.id = "act";
+  act->action.job = "a";
+  act->action.issue = IssueId(*found);
+  act->action.rule = found->rule;
+  act->action.type = ActionEventType::kDone;
+  FeedItem item;
+  item.event = found;
+  const std::string found_id = ToldOf(item, "team", "slack", "", 7)[0].id;
+  item.action = act;
+  const std::vector<ToldNotice> told = ToldOf(item, "team", "slack", "", 7);
+  ASSERT_THAT(told, SizeIs(1));
+  EXPECT_EQ(told[0].what, "acted on");
+  EXPECT_THAT(told[0].issues, ElementsAre(IssueId(*found)));
+  EXPECT_NE(told[0].id, found_id);
+  act->action.type = ActionEventType::kRefused;
+  EXPECT_EQ(ToldOf(item, "team", "slack", "", 7)[0].what, "not acted on");
+  act->action.rule = kStopRequestRule;
+  EXPECT_THAT(ToldOf(item, "team", "slack", "", 7), IsEmpty());
+}
+
+TEST(NotificationRecords, LogRefusesRecord_OthersAreAppended) {
+  fakes::FakeClock clock;
+  fakes::MemoryLog log(&clock);
+  ASSERT_TRUE(log.EnsureTopic("pitwall.told", {1, false, -1}).ok());
+  log.SetLargest(800);
+  telemetry::Counter lost;
+  NotificationRecords records(&log, &lost);
+  ToldNotice small, large;
+  small.job = "small";
+  large.job = std::string(1'000, 'x');
+  records.Add({small, large, small});
+  EXPECT_TRUE(records.Flush().ok());
+  EXPECT_EQ(records.waiting(), 0u);
+  EXPECT_THAT(log.Records("pitwall.told"), SizeIs(2));
+  EXPECT_EQ(lost.value(), 1u);
+}
+
+TEST(NotificationRecords, WhatWaitsIsBounded) {
+  fakes::FakeClock clock;
+  fakes::MemoryLog log{&clock};
+  telemetry::Counter lost;
+  NotificationRecords records(&log, &lost);
+  for (size_t i = 0; i < NotificationRecords::kMaxWaiting + 5; ++i)
+    records.Add({{.id = "x", .job = "a", .receiver = "team"}});
+  EXPECT_EQ(records.waiting(), NotificationRecords::kMaxWaiting);
+  EXPECT_EQ(lost.value(), 5U);
+  EXPECT_TRUE(records.Flush().ok());  // nobody made the topic
+  EXPECT_EQ(records.waiting(), 0U);
+}
+
+}  // namespace
+}  // namespace pitwall::notifier

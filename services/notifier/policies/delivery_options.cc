@@ -1,0 +1,41 @@
+#include "services/notifier/policies/delivery_options.h"
+
+#include <algorithm>
+
+#include "services/base/text/strings.h"
+
+namespace pitwall::notifier {
+
+bool DeliveryOptions::Hears(const IssueEvent& event) const {
+  if (routes != nullptr && !routes->Leads(event, routed_as.empty() ? name : routed_as))
+    return false;
+  return severities.empty() || event.type == EventType::kJobChanged ||
+         std::find(severities.begin(), severities.end(), event.severity) != severities.end();
+}
+
+Status CheckReceiver(const ReceiverOptions& options) {
+  const DeliveryOptions& o = options.delivery;
+  const bool named = !o.name.empty() && o.name.size() <= 64 &&
+                     std::all_of(o.name.begin(), o.name.end(), [](char c) {
+                       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                              (c >= '0' && c <= '9') || c == '_' || c == '-';
+                     });
+  if (!named) {
+    return InvalidArgument(
+        Cat("receiver name ", Quote(o.name), ": wanted 1 to 64 of a-z A-Z 0-9 _ -"));
+  }
+  if (options.receiver == nullptr) return InvalidArgument(Cat("receiver ", o.name, ": no kind"));
+  const auto bad = [&](std::string_view what) {
+    return InvalidArgument(Cat(options.receiver->kind(), " ", o.name, ": ", what));
+  };
+  if (o.max_pending == 0 || o.max_pending > 100'000)
+    return bad("max_pending must be from 1 to 100000");
+  if (o.first_backoff_ns <= 0 || o.max_backoff_ns < o.first_backoff_ns || o.give_up_after_ns <= 0 ||
+      o.breaker_pause_ns <= 0 || o.resend_ns <= 0 || o.hold_ended_ns <= 0) {
+    return bad("a time is not positive, or max_backoff is less than first_backoff");
+  }
+  if (o.breaker_failures < 1) return bad("breaker_failures must be at least 1");
+  return OkStatus();
+}
+
+}  // namespace pitwall::notifier

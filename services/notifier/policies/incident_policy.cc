@@ -1,0 +1,356 @@
+#include "services/notifier/policies/incident_policy.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
+#include "services/model/issues/incident_roots.h"
+
+namespace pitwall::notifier {
+namespace {
+
+std::vector<IncidentIssue> IssuesOf(const std::map<std::string, IssueEventPtr>& issues) {
+  std::vector<IncidentIssue> out;
+  out.reserve(issues.size());
+  for (const auto& [id, event] : issues) out.push_back({id, event.get()});
+  return out;
+}
+
+std::string_view RootOf(const std::map<std::string, IssueEventPtr>& issues,
+                        std::string_view told_root) {
+  const std::vector<IncidentIssue> all = IssuesOf(issues);
+  return std::min_element(all.begin(), all.end(),
+                          [&](const IncidentIssue& a, const IncidentIssue& b) {
+                            return IsLikelierRoot(a, b, told_root);
+                          })
+      ->id;
+}
+
+// "A: what it says", or "A or B" where two alerts are equally likely.
+std::string RootText(const std::vector<IncidentIssue>& sorted) {
+  const IssueEvent& root = *sorted[0].event;
+  std::string text = IssueTitle(root);
+  for (const IncidentIssue& other : std::span(sorted).first(LikelyRoots(sorted))) {
+    if (other.event->alert == root.alert) continue;
+    CatTo(text, " or ", IssueTitle(*other.event));
+    break;
+  }
+  if (!root.summary.empty()) CatTo(text, ": ", root.summary);
+  return text;
+}
+
+}  // namespace
+
+IncidentPolicy::IncidentPolicy(const DeliveryOptions& options, const SilenceSet* silences,
+                               size_t max_issues)
+    : options_(options), silences_(silences), max_issues_(std::max<size_t>(1, max_issues)) {}
+
+void IncidentPolicy::Feed(FeedItem item, std::vector<FeedItem>* send) {
+  const auto p = static_cast<size_t>(item.partition);
+  if (p >= ticks_.size()) ticks_.resize(p + 1);
+  Tick& tick = ticks_[p];
+  const IssueEventPtr event = item.event;
+  tick.partition = item.partition;
+  if (tick.job != event->job || tick.time_ns != event->time_ns) {
+    Decide(&tick, send);
+    FlushSilenced(&tick, event->time_ns, item.offset, send);
+    FlushDue(&tick, event->time_ns, item.offset, send);
+    tick.job = event->job;
+    tick.time_ns = event->time_ns;
+  }
+  if (event->type == EventType::kRuleStatus || event->type == EventType::kJobChanged) {
+    send->push_back(std::move(item));
+    return;
+  }
+  tick.undecided_from = std::min(tick.undecided_from, item.offset);
+  tick.newest = std::move(item);
+  Apply(event, &tick);
+}
+
+std::string IncidentPolicy::KeyOf(const IssueEvent& event, const std::string& issue_id) const {
+  // An issue beyond the engine's bound has no incident: it is its own.
+  const std::string& id = event.incident.empty() ? issue_id : event.incident;
+  if (const auto alias = aliases_.find(id); alias != aliases_.end()) return alias->second;
+  if (id != issue_id || event.labels.Get("scope") != "node" || !event.labels.Has("node")) return id;
+  return StableHashHex(Cat("node\xff", event.rule, "\xff", event.labels.ToString()));
+}
+
+void IncidentPolicy::Apply(const IssueEventPtr& event, Tick* tick) {
+  const std::string issue_id = IssueId(*event);
+  const std::string id = KeyOf(*event, issue_id);
+  const auto [at, fresh] = incidents_.try_emplace(id);
+  Incident& incident = at->second;
+  const std::string& of_job = event->incident.empty() ? issue_id : event->incident;
+  if (id != of_job && aliases_.try_emplace(of_job, id).second) {
+    incident.aliases.push_back(of_job);
+    incident.node = std::string(event->labels.Get("node"));
+  }
+  if (!fresh) by_age_.erase({incident.time_ns, id});
+  incident.time_ns = event->time_ns;
+  by_age_.emplace(incident.time_ns, id);
+  IssueEventPtr& slot = incident.issues[issue_id];
+  if (slot == nullptr) {
+    ++issues_;
+  } else {
+    incident.open -= IsOpen(*slot) ? 1 : 0;
+  }
+  if (fresh && event->sequence > 1) {
+    incident.told = true;
+    incident.told_at_ns = event->time_ns;
+    incident.told_weight = SeverityRank(event->severity);
+    incident.told_size = 1;
+    incident.told_root = issue_id;
+  }
+  // What a rule had captured is in its issue's first update, and nothing else may have changed.
+  if (incident.told && slot != nullptr && !slot->capture.empty() &&
+      event->type == EventType::kIssueUpdated)
+    tick->waiting.insert(id);
+  slot = event;
+  incident.open += IsOpen(*event) ? 1 : 0;
+  incident.began_ns = std::min(incident.began_ns, event->active_since_ns);
+  incident.heard |= options_.Hears(*event);
+  tick->touched.insert(id);
+}
+
+void IncidentPolicy::Settle(int32_t partition, std::vector<FeedItem>* send) {
+  const auto p = static_cast<size_t>(partition);
+  if (p < ticks_.size()) Decide(&ticks_[p], send);
+}
+
+int64_t IncidentPolicy::UndecidedFrom(int32_t partition) const {
+  const auto p = static_cast<size_t>(partition);
+  return p < ticks_.size() ? ticks_[p].undecided_from : INT64_MAX;
+}
+
+void IncidentPolicy::Decide(Tick* tick, std::vector<FeedItem>* send) {
+  if (tick->undecided_from == INT64_MAX) return;
+  for (const std::string& id : std::exchange(tick->touched, {})) {
+    if (incidents_.contains(id)) DecideOne(id, tick, send);
+  }
+  absl::erase_if(tick->waiting, [&](const std::string& id) { return !incidents_.contains(id); });
+  absl::erase_if(tick->silenced,
+                 [&](const auto& entry) { return !incidents_.contains(entry.first); });
+  tick->undecided_from = INT64_MAX;
+  Bound();
+}
+
+void IncidentPolicy::FlushDue(Tick* tick, int64_t time_ns, int64_t offset,
+                              std::vector<FeedItem>* send) {
+  for (auto at = tick->waiting.begin(); at != tick->waiting.end();) {
+    const auto incident = incidents_.find(*at);
+    const bool gone = incident == incidents_.end();
+    const int64_t due_ns = gone ? 0 : incident->second.told_at_ns + kMinUpdateNs;
+    if (!gone && due_ns > time_ns) {
+      ++at;
+      continue;
+    }
+    if (!gone) Tell(*at, EventType::kIssueUpdated, &incident->second, *tick, due_ns, offset, send);
+    at = tick->waiting.erase(at);
+  }
+}
+
+int64_t IncidentPolicy::SilencedUntil(const Incident& incident, int64_t time_ns,
+                                      bool ended_too) const {
+  if (silences_ == nullptr) return time_ns;
+  int64_t until = INT64_MAX;
+  for (const auto& [id, event] : incident.issues) {
+    if ((!ended_too && !IsOpen(*event)) || !options_.Hears(*event)) continue;
+    until = std::min(until, silences_->SilencedUntil(*event, time_ns));
+    if (until <= time_ns) break;
+  }
+  return until == INT64_MAX ? time_ns : until;
+}
+
+void IncidentPolicy::RefreshSilenced(Tick* tick, int64_t time_ns) const {
+  if (silences_ == nullptr || tick->silences_version == silences_->version()) return;
+  tick->silences_version = silences_->version();
+  for (auto& [id, until] : tick->silenced) {
+    const auto incident = incidents_.find(id);
+    if (incident != incidents_.end()) until = SilencedUntil(incident->second, time_ns);
+  }
+}
+
+void IncidentPolicy::FlushSilenced(Tick* tick, int64_t time_ns, int64_t offset,
+                                   std::vector<FeedItem>* send) {
+  RefreshSilenced(tick, tick->time_ns);
+  for (auto at = tick->silenced.begin(); at != tick->silenced.end();) {
+    if (at->second > time_ns) {
+      ++at;
+      continue;
+    }
+    const auto incident = incidents_.find(at->first);
+    if (incident != incidents_.end() && incident->second.open > 0) {
+      // Another silence may have followed.
+      const int64_t until = SilencedUntil(incident->second, at->second);
+      if (until > time_ns) {
+        (at++)->second = until;
+        continue;
+      }
+      const EventType kind =
+          incident->second.told ? EventType::kIssueUpdated : EventType::kIssueFound;
+      tick->waiting.erase(at->first);
+      Tell(at->first, kind, &incident->second, *tick, at->second, offset, send);
+    }
+    at = tick->silenced.erase(at);
+  }
+}
+
+size_t IncidentPolicy::withheld() const {
+  size_t count = 0;
+  for (const Tick& tick : ticks_) count += tick.silenced.size();
+  return count;
+}
+
+int64_t IncidentPolicy::DueNs(int32_t partition) const {
+  int64_t due_ns = kNever;
+  const auto p = static_cast<size_t>(partition);
+  if (p >= ticks_.size()) return due_ns;
+  RefreshSilenced(&ticks_[p], ticks_[p].time_ns);
+  for (const auto& [id, until] : ticks_[p].silenced) due_ns = std::min(due_ns, until);
+  for (const std::string& id : ticks_[p].waiting) {
+    const auto incident = incidents_.find(id);
+    if (incident != incidents_.end())
+      due_ns = std::min(due_ns, incident->second.told_at_ns + kMinUpdateNs);
+  }
+  return due_ns;
+}
+
+void IncidentPolicy::TellDue(int32_t partition, int64_t wall_ns, std::vector<FeedItem>* send) {
+  const auto p = static_cast<size_t>(partition);
+  // What a tick is made of may not be there yet.
+  if (p >= ticks_.size() || ticks_[p].undecided_from != INT64_MAX) return;
+  FlushSilenced(&ticks_[p], wall_ns, ticks_[p].newest.offset, send);
+  FlushDue(&ticks_[p], wall_ns, ticks_[p].newest.offset, send);
+}
+
+void IncidentPolicy::OnActed(const Acted& acted, std::vector<FeedItem>* send) {
+  if (acted.events.empty()) return;
+  send->push_back(
+      {.partition = acted.partition, .offset = acted.offset, .event = acted.events.back()});
+}
+
+bool IncidentPolicy::DecideOne(const std::string& id, Tick* tick, std::vector<FeedItem>* send) {
+  Incident& incident = incidents_.find(id)->second;
+  if (incident.open == 0) {
+    // What begins and ends under a silence is not told.
+    if (incident.heard &&
+        (incident.told || (!tick->silenced.contains(id) &&
+                           SilencedUntil(incident, tick->time_ns, true) <= tick->time_ns))) {
+      // What begins and ends at one time is told whole, too.
+      if (!incident.told)
+        Tell(id, EventType::kIssueFound, &incident, *tick, tick->time_ns, tick->undecided_from,
+             send);
+      Tell(id, EventType::kIssueResolved, &incident, *tick, tick->time_ns, tick->undecided_from,
+           send);
+    }
+    Forget(id);
+    return true;
+  }
+  if (!incident.heard) return false;
+  if (const int64_t until = SilencedUntil(incident, tick->time_ns); until > tick->time_ns) {
+    tick->silenced[id] = until;
+    tick->waiting.erase(id);
+    return false;
+  }
+  tick->silenced.erase(id);
+  if (!incident.told) {
+    Tell(id, EventType::kIssueFound, &incident, *tick, tick->time_ns, tick->undecided_from, send);
+    return false;
+  }
+  const std::string_view root = RootOf(incident.issues, incident.told_root);
+  int weight = incident.told_weight;
+  for (const auto& [issue, event] : incident.issues)
+    weight = std::min(weight, SeverityRank(event->severity));
+  const bool full = incident.issues.size() > kMaxIssues;
+  const bool news = root != incident.told_root || weight < incident.told_weight ||
+                    incident.issues.size() + incident.dropped >= 2 * incident.told_size ||
+                    tick->waiting.contains(id);
+  if (!full && (!news || tick->time_ns - incident.told_at_ns < kMinUpdateNs)) {
+    if (news) tick->waiting.insert(id);
+    return false;
+  }
+  tick->waiting.erase(id);
+  Tell(id, EventType::kIssueUpdated, &incident, *tick, tick->time_ns, tick->undecided_from, send);
+  if (full) {
+    std::erase_if(incident.issues, [&](const auto& issue) {
+      const bool drop = !IsOpen(*issue.second);
+      issues_ -= drop;
+      incident.dropped += drop;
+      return drop;
+    });
+  }
+  return false;
+}
+
+void IncidentPolicy::Tell(const std::string& id, EventType kind, Incident* incident,
+                          const Tick& tick, int64_t time_ns, int64_t offset,
+                          std::vector<FeedItem>* send) {
+  std::vector<IncidentIssue> order = IssuesOf(incident->issues);
+  SortByRoot(&order, incident->told_root);
+  const auto& [root_id, root] = order.front();
+  const bool other_root = incident->told && incident->told_root != root_id;
+  int weight = 3;
+  std::string_view severity;
+  for (const auto& [issue, event] : order) {
+    if (severity.empty() || SeverityRank(event->severity) < weight) severity = event->severity;
+    weight = std::min(weight, SeverityRank(event->severity));
+  }
+  ++incident->sequence;
+  incident->told = true;
+  incident->told_at_ns = time_ns;
+  incident->told_root = std::string(root_id);
+  incident->told_weight = weight;
+  incident->told_size = incident->issues.size() + incident->dropped;
+  const auto& types = options_.types;
+  if (!types.empty() && std::find(types.begin(), types.end(), kind) == types.end()) return;
+
+  auto notice = std::make_shared<Notice>();
+  // Two receivers may hear different notices of one incident.
+  notice->id = StableHashHex(
+      Cat("incident\xff", options_.name, "\xff", id, "\xff", time_ns, "\xff", NoticeType(kind)));
+  notice->kind = kind;
+  notice->incident = id;
+  notice->time_ns = time_ns;
+  notice->began_ns = incident->began_ns;
+  notice->severity = std::string(severity);
+  notice->other_root = other_root;
+  notice->issue_count = order.size() + incident->dropped;
+  notice->open_count = incident->open;
+  if (!incident->node.empty()) {
+    std::set<std::string_view> jobs;
+    for (const auto& [issue, event] : order) jobs.insert(event->job);
+    notice->node = incident->node;
+    notice->jobs.assign(jobs.begin(), jobs.end());
+  }
+  notice->summary = RootText(order);
+  if (order.size() > 1)
+    CatTo(notice->summary, "; ", notice->issue_count, " issues, ", incident->open, " open");
+  for (size_t i = 0; i < order.size() && i < Notice::kMaxDescribed; ++i)
+    notice->issues.push_back(
+        {std::string(order[i].id), incident->issues.find(std::string(order[i].id))->second});
+  for (const auto& [issue, event] : order) notice->issue_ids.emplace_back(issue);
+  FeedItem item = tick.newest;
+  item.event = incident->issues.find(std::string(root_id))->second;
+  // Until it is delivered, a restart must begin with the first event that it is made of.
+  item.offset = offset;
+  item.notice = std::move(notice);
+  send->push_back(std::move(item));
+}
+
+void IncidentPolicy::Forget(const std::string& id) {
+  const auto at = incidents_.find(id);
+  issues_ -= at->second.issues.size();
+  by_age_.erase({at->second.time_ns, id});
+  for (const std::string& alias : at->second.aliases) aliases_.erase(alias);
+  incidents_.erase(at);
+}
+
+void IncidentPolicy::Bound() {
+  while (issues_ > max_issues_ && by_age_.size() > 1) Forget(std::string(by_age_.begin()->second));
+}
+
+}  // namespace pitwall::notifier

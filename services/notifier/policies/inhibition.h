@@ -1,0 +1,94 @@
+// Inhibition of notifications: those of issues whose root cause is open and was sent to the
+// receiver. As Alertmanager's inhibition, with the causes that the engine found.
+//
+// A function of the topic's events in their order, so that a restart that reads the recent ones
+// again knows what was sent:
+//  * What is found while its root cause is open is withheld; when the cause ends first, the first
+//    and the newest of the withheld events are sent, with their own ids.
+//  * What was notified before its cause came is told its end in any case.
+//  * An issue on which the executor acted is told always.
+//  * A cause that the receiver does not get (its severity is filtered out) suppresses nothing.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "services/base/text/strings.h"
+#include "services/notifier/feed/recent_events.h"
+#include "services/notifier/policies/notification_policy.h"
+
+namespace pitwall::notifier {
+
+// Of one receiver. Knows at most `max_issues` open issues: of those heard of least lately what was
+// withheld is sent, and then they are forgotten. Not thread-safe.
+class Inhibition final : public NotificationPolicy {
+ public:
+  // `hears`: whether the receiver gets an issue.
+  Inhibition(std::function<bool(const IssueEvent&)> hears, size_t max_issues);
+
+  // The next event of its partition. Appends what is to be sent now, in order; events that were
+  // withheld come with the offset of the newest event fed, which must not count as delivered
+  // before them.
+  void Feed(FeedItem item, std::vector<FeedItem>* send) override;
+  void Settle(int32_t partition, std::vector<FeedItem>* send) override;
+  // The receiver is told of this issue from now on, whatever caused it: appends what was withheld,
+  // with `offset`. True: it ended before and the receiver never heard of it.
+  bool TellAlways(const std::string& id, int64_t offset, std::vector<FeedItem>* send);
+  int64_t UndecidedFrom(int32_t partition) const override;
+  void OnActed(const Acted& acted, std::vector<FeedItem>* send) override;
+  void RememberActed(const std::string& issue) override;
+
+  bool keeps_state() const override { return true; }
+  uint64_t suppressed() const override { return suppressed_; }
+  size_t withheld() const override { return withheld_; }
+
+ private:
+  struct Issue {
+    std::string root_cause;
+    bool heard = false;                   // the receiver gets its severity
+    bool notified = false;                // some event of it was sent
+    std::optional<FeedItem> first, last;  // withheld; `first` only of those never notified
+    uint64_t undecided = 0;               // withheld events that Settle has not seen
+    int64_t time_ns = 0;                  // of its newest event
+  };
+  // The events of one job at one time come together: an evaluation, or the end of a job. Only after
+  // the last of them is it known which causes are open.
+  struct Tick {
+    std::string job;
+    int64_t time_ns = INT64_MIN;
+    int64_t newest_offset = 0;
+    int64_t undecided_from = INT64_MAX;
+    std::vector<std::string> doubtful;  // ids of issues
+  };
+
+  void OnOpen(const std::string& id, FeedItem item, Tick* tick, std::vector<FeedItem>* send);
+  void OnResolved(const std::string& id, FeedItem item, Tick* tick, std::vector<FeedItem>* send);
+  void Decide(Tick* tick, std::vector<FeedItem>* send);
+  bool IsInhibited(const std::string& id, const Issue& issue) const;
+  void Withhold(Issue* issue, FeedItem item);
+  void Release(Issue* issue, int64_t offset, std::vector<FeedItem>* send);
+  void SetRootCause(const std::string& id, Issue* issue, const std::string& root_cause);
+  void Forget(const std::string& id);
+
+  const std::function<bool(const IssueEvent&)> hears_;
+  const size_t max_issues_;
+  std::vector<Tick> ticks_;                                              // by partition
+  absl::btree_map<std::string, Issue> issues_;                           // open ones, by id
+  absl::btree_map<std::string, absl::btree_set<std::string>> symptoms_;  // by root cause
+  absl::btree_set<std::pair<int64_t, std::string>> by_age_;              // (time_ns, id)
+  // The newest that are told always, and of which nothing was ever said.
+  absl::btree_set<std::string> always_, silent_;
+  std::deque<std::string> always_order_, silent_order_;
+  uint64_t suppressed_ = 0;
+  size_t withheld_ = 0;
+};
+
+}  // namespace pitwall::notifier

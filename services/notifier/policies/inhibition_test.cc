@@ -1,0 +1,263 @@
+// Notifications of a receiver, by the order of events.
+#include "services/notifier/policies/inhibition.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+#include "services/notifier/testing/notifier_fixture.h"
+
+namespace pitwall::notifier {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// Issues by name; each Say is one tick with events of one job.
+class Receiver {
+ public:
+  explicit Receiver(std::vector<std::string> severities = {}, size_t max_issues = 100)
+      : inhibition_([options = Options(std::move(severities))](
+                        const IssueEvent& event) { return options.Hears(event); },
+                    max_issues) {}
+  static DeliveryOptions Options(std::vector<std::string> severities) {
+    DeliveryOptions options;
+    options.severities = std::move(severities);
+    return options;
+  }
+
+  // "+name", "~name", "-name": found, updated, resolved; "+name<cause": with that root cause;
+  // "?": a status. Severity is "critical" for names in capitals. Returns what was sent by then, as
+  // "<sign><name>#<sequence>"; `settle`: nothing more is there for now.
+  std::vector<std::string> Say(int64_t at, const std::vector<std::string>& words,
+                               bool settle = true) {
+    std::vector<FeedItem> sent;
+    for (const std::string& word : words)
+      inhibition_.Feed({.offset = ++offset_, .event = Event(at, word)}, &sent);
+    if (settle) inhibition_.Settle(0, &sent);
+    std::vector<std::string> out;
+    for (const FeedItem& item : sent) {
+      const IssueEvent& e = *item.event;
+      const char sign = e.type == EventType::kIssueFound      ? '+'
+                        : e.type == EventType::kIssueUpdated  ? '~'
+                        : e.type == EventType::kIssueResolved ? '-'
+                                                              : '?';
+      out.push_back(Cat(std::string(1, sign), e.rule, "#", e.sequence));
+      offsets_.push_back(item.offset);
+    }
+    return out;
+  }
+  Inhibition& inhibition() { return inhibition_; }
+  int64_t offset() const { return offset_; }
+  const std::vector<int64_t>& offsets() const { return offsets_; }
+
+ private:
+  IssueEventPtr Event(int64_t at, const std::string& word) {
+    const size_t cause = word.find('<');
+    const std::string name = word.substr(1, cause == std::string::npos ? cause : cause - 1);
+    const EventType type = word[0] == '+'   ? EventType::kIssueFound
+                           : word[0] == '~' ? EventType::kIssueUpdated
+                           : word[0] == '-' ? EventType::kIssueResolved
+                                            : EventType::kRuleStatus;
+    if (word[0] == '+') {
+      began_[name] = at;
+      sequence_[name] = 0;
+    }
+    IssueEvent e = MakeEvent("job", name, ++sequence_[name], type,
+                             std::isupper(name[0]) != 0 ? "critical" : "warning", began_[name]);
+    e.time_ns = at * kNanosPerSecond;
+    if (word[0] == '+') ids_[name] = e.id;
+    if (cause != std::string::npos) e.root_cause = Id(word.substr(cause + 1));
+    return std::make_shared<const IssueEvent>(std::move(e));
+  }
+  // Of an issue that is found at this tick, too.
+  std::string Id(const std::string& name) const {
+    const auto at = ids_.find(name);
+    return at == ids_.end() ? MakeEvent("job", name, 1, EventType::kIssueFound,
+                                        std::isupper(name[0]) != 0 ? "critical" : "warning", 100)
+                                  .id
+                            : at->second;
+  }
+
+  Inhibition inhibition_;
+  int64_t offset_ = 0;
+  std::vector<int64_t> offsets_;
+  std::map<std::string, int64_t> began_;
+  std::map<std::string, uint64_t> sequence_;
+  std::map<std::string, std::string> ids_;
+};
+
+TEST(Inhibition, CauseFirst) {
+  Receiver r;
+  EXPECT_THAT(r.Say(100, {"+cause"}), ElementsAre("+cause#1"));
+  EXPECT_THAT(r.Say(101, {"+symptom<cause"}), IsEmpty());
+  EXPECT_EQ(r.inhibition().withheld(), 1U);
+  EXPECT_THAT(r.Say(161, {"~symptom<cause", "?"}), ElementsAre("?#1"));
+  EXPECT_EQ(r.inhibition().suppressed(), 2U);
+  // It ends first: nobody ever heard of it.
+  EXPECT_THAT(r.Say(170, {"-symptom<cause"}), IsEmpty());
+  EXPECT_THAT(r.Say(180, {"-cause"}), ElementsAre("-cause#2"));
+  EXPECT_EQ(r.inhibition().suppressed(), 3U);
+  EXPECT_EQ(r.inhibition().withheld(), 0U);
+}
+
+TEST(Inhibition, SymptomFirst) {
+  Receiver r;
+  EXPECT_THAT(r.Say(100, {"+symptom"}), ElementsAre("+symptom#1"));
+  EXPECT_THAT(r.Say(110, {"+cause"}), ElementsAre("+cause#1"));
+  EXPECT_THAT(r.Say(160, {"~symptom<cause"}), IsEmpty());
+  EXPECT_THAT(r.Say(460, {"~symptom<cause"}), IsEmpty());
+  EXPECT_EQ(r.inhibition().withheld(), 0U);
+  EXPECT_THAT(r.Say(470, {"-symptom<cause"}), ElementsAre("-symptom#4"));
+}
+
+TEST(Inhibition, TheCauseEndsFirst) {
+  Receiver r;
+  r.Say(100, {"+cause"});
+  EXPECT_THAT(r.Say(101, {"+never<cause", "+once<cause"}), IsEmpty());
+  EXPECT_THAT(r.Say(200, {"~never<cause"}), IsEmpty());
+  EXPECT_THAT(r.Say(300, {"~never<cause"}), IsEmpty());
+  // As found, and as it is by now.
+  EXPECT_THAT(r.Say(310, {"-cause"}), ElementsAre("-cause#2", "+never#1", "~never#3", "+once#1"));
+  // None of them counts as delivered before the end of the cause does.
+  EXPECT_THAT(r.offsets(), ElementsAre(1, 6, 6, 6, 6));
+  EXPECT_THAT(r.Say(360, {"~never<cause"}), ElementsAre("~never#4"));  // which has ended
+  EXPECT_THAT(r.Say(400, {"-never<cause", "-once<cause"}), ElementsAre("-never#5", "-once#2"));
+  // Known before its cause came: only what is new since.
+  Receiver known;
+  known.Say(100, {"+symptom"});
+  known.Say(110, {"+cause"});
+  known.Say(160, {"~symptom<cause"});
+  EXPECT_THAT(known.Say(200, {"-cause"}), ElementsAre("-cause#2", "~symptom#2"));
+  EXPECT_THAT(known.Say(210, {"+cause"}), ElementsAre("+cause#1"));
+  EXPECT_THAT(known.Say(220, {"-cause"}), ElementsAre("-cause#2"));
+}
+
+TEST(Inhibition, OneTickIsJudgedAsAWhole) {
+  Receiver r;
+  // The symptom is before its cause.
+  EXPECT_THAT(r.Say(100, {"+symptom<cause", "+cause"}), ElementsAre("+cause#1"));
+  // Both end, the cause first.
+  EXPECT_THAT(r.Say(200, {"-cause", "-symptom<cause"}), ElementsAre("-cause#2"));
+  // The rest of a tick comes with the next read.
+  r.Say(100, {"+cause"});
+  EXPECT_THAT(r.Say(101, {"+symptom<cause"}, /*settle=*/false), IsEmpty());
+  EXPECT_EQ(r.inhibition().UndecidedFrom(0), r.offset());
+  EXPECT_THAT(r.Say(300, {"-cause"}, /*settle=*/false), ElementsAre("-cause#2"));
+  EXPECT_THAT(r.Say(300, {"-symptom<cause"}, /*settle=*/false), IsEmpty());
+  r.Say(100, {"+cause"});
+  r.Say(101, {"+symptom<cause"});
+  EXPECT_THAT(r.Say(400, {"-cause"}, /*settle=*/false), ElementsAre("-cause#2"));
+  EXPECT_THAT(r.Say(401, {"+other"}, /*settle=*/false), ElementsAre("+symptom#1", "+other#1"));
+  EXPECT_EQ(r.inhibition().UndecidedFrom(0), INT64_MAX);
+}
+
+TEST(Inhibition, AnotherRootCauseOrNone) {
+  Receiver r;
+  r.Say(100, {"+a", "+b", "+symptom<a"});
+  EXPECT_THAT(r.Say(160, {"~symptom<b"}), IsEmpty());
+  EXPECT_THAT(r.Say(170, {"-a"}), ElementsAre("-a#2"));  // no longer its cause
+  EXPECT_THAT(r.Say(220, {"~symptom"}), ElementsAre("+symptom#1", "~symptom#3"));
+  EXPECT_THAT(r.Say(230, {"-b"}), ElementsAre("-b#2"));
+  // A cause that ended before anyone asked suppresses nothing.
+  EXPECT_THAT(r.Say(240, {"+late<b"}), ElementsAre("+late#1"));
+}
+
+TEST(Inhibition, ACauseThatTheReceiverDoesNotGetSuppressesNothing) {
+  Receiver r({"critical"});
+  r.Say(100, {"+cause"});
+  EXPECT_THAT(r.Say(101, {"+SYMPTOM<cause"}), ElementsAre("+SYMPTOM#1"));
+  r.Say(102, {"+CAUSE"});
+  EXPECT_THAT(r.Say(103, {"+OTHER<CAUSE"}), IsEmpty());
+}
+
+TEST(Inhibition, WhatIsNotKnownIsTold) {
+  Receiver r;
+  // The history begins after it was found: perhaps it was notified.
+  r.Say(100, {"+cause"});
+  r.Say(100, {"~symptom<cause"});
+  Receiver later;
+  EXPECT_THAT(later.Say(300, {"-symptom<cause"}), ElementsAre("-symptom#1"));
+}
+
+TEST(Inhibition, AnIssueOnWhichTheExecutorActedIsToldAlways) {
+  Receiver r;
+  const auto tell = [&](const std::string& id) {
+    std::vector<FeedItem> sent;
+    const bool silent = r.inhibition().TellAlways(id, 99, &sent);
+    std::vector<std::string> out = {silent ? "silent" : "-"};
+    for (const FeedItem& item : sent) out.push_back(Cat(item.event->rule, "@", item.offset));
+    return out;
+  };
+  const auto id = [](std::string_view name, int64_t began) {
+    return MakeEvent("job", name, 1, EventType::kIssueFound, "warning", began).id;
+  };
+  r.Say(100, {"+cause"});
+  EXPECT_THAT(r.Say(101, {"+symptom<cause", "+other<cause"}), IsEmpty());
+  EXPECT_THAT(tell(id("symptom", 101)), ElementsAre("-", "symptom@99"));
+  EXPECT_THAT(tell(id("symptom", 101)), ElementsAre("-"));
+  EXPECT_THAT(r.Say(102, {"~symptom<cause"}), ElementsAre("~symptom#2"));
+  EXPECT_THAT(r.Say(103, {"-symptom", "-other"}), ElementsAre("-symptom#3"));
+  // What ended before the action was known; and what comes after it.
+  EXPECT_THAT(tell(id("other", 101)), ElementsAre("silent"));
+  EXPECT_THAT(tell(id("other", 101)), ElementsAre("-"));
+  EXPECT_THAT(tell(id("later", 104)), ElementsAre("-"));
+  EXPECT_THAT(r.Say(104, {"+later<cause"}), ElementsAre("+later#1"));
+}
+
+TEST(Inhibition, IsBounded) {
+  Receiver r({}, 3);
+  r.Say(100, {"+cause"});
+  r.Say(101, {"+s1<cause"});
+  r.Say(102, {"+s2<cause"});
+  r.Say(103, {"~cause"});
+  // The one heard of least lately makes room: it is told, not lost.
+  EXPECT_THAT(r.Say(104, {"+s3<cause"}), ElementsAre("+s1#1"));
+  EXPECT_THAT(r.Say(105, {"-s1<cause"}), ElementsAre("-s1#2"));
+  EXPECT_EQ(r.inhibition().withheld(), 2U);
+}
+
+// However it goes: whoever was told of an issue is told its end, and the end of all leaves nothing.
+TEST(Inhibition, NobodyIsLeftWithAnOpenAlert) {
+  const uint32_t seed = std::random_device()();
+  SCOPED_TRACE(Cat("seed ", seed));
+  std::mt19937 random(seed);
+  Receiver r;
+  const std::vector<std::string> names = {"a", "b", "c", "d", "e"};
+  std::map<std::string, bool> open;
+  std::map<std::string, int> told;  // +1 at its beginning, -1 at its end
+  for (int64_t at = 100; at < 5000; ++at) {
+    std::vector<std::string> words;
+    for (const std::string& name : names) {
+      const bool last = at == 4999;
+      if (!last && random() % 4 != 0) continue;
+      if (last && !open[name]) continue;
+      std::string word = Cat(!open[name] ? "+" : last || random() % 3 == 0 ? "-" : "~", name);
+      if (random() % 2 == 0) CatTo(word, "<", names[random() % names.size()]);
+      open[name] = word[0] != '-';
+      words.push_back(word);
+    }
+    const bool settle = random() % 2 == 0 || at == 4999;
+    for (const std::string& sent : r.Say(at, words, settle)) {
+      const std::string name = sent.substr(1, 1);
+      ASSERT_EQ(told[name], sent[0] == '+' ? 0 : 1) << at << " " << sent;
+      told[name] += sent[0] == '+' ? 1 : sent[0] == '-' ? -1 : 0;
+    }
+    // And where something is open, something was told, whatever explains what.
+    if (!settle) continue;
+    bool some_open = false, some_told = false;
+    for (const std::string& name : names) {
+      some_open |= open[name];
+      some_told |= told[name] == 1;
+    }
+    ASSERT_TRUE(some_told || !some_open) << at;
+  }
+  for (const std::string& name : names) EXPECT_EQ(told[name], 0) << name;
+  EXPECT_GT(r.inhibition().suppressed(), 100U);
+  EXPECT_EQ(r.inhibition().withheld(), 0U);
+}
+
+}  // namespace
+}  // namespace pitwall::notifier

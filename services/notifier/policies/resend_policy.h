@@ -1,0 +1,63 @@
+// The issues that a receiver of states is reminded of: each again and again while it is open, and
+// for a while after its end, since the receiver forgets what it does not hear (Alertmanager).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "services/notifier/policies/policy_decorator.h"
+
+namespace pitwall::notifier {
+
+struct ResendPolicyOptions {
+  int64_t resend_ns = 60 * kNanosPerSecond;
+  // An issue that ended otherwise than by being cleared stays so long (alertmanager.h).
+  int64_t hold_ended_ns = int64_t{3600} * kNanosPerSecond;
+  // Ends are repeated for so long, for a receiver that was away.
+  int64_t repeat_ends_ns = int64_t{15} * 60 * kNanosPerSecond;
+  size_t max_issues = 20'000;
+  size_t batch = 100;  // issues in one reminder
+};
+
+// Of one receiver: what `inner` sends, and reminders of it. At most one reminder is on its way; one
+// that fails is not repeated, for the next comes anyway. After a restart every issue is due at
+// once. Not thread-safe.
+class ResendPolicy final : public PolicyDecorator {
+ public:
+  ResendPolicy(std::unique_ptr<NotificationPolicy> inner, ResendPolicyOptions options);
+
+  int64_t DueNs(int32_t partition) const override;
+  void TellDue(int32_t partition, int64_t wall_ns, std::vector<FeedItem>* send) override;
+  // Forgets the issues that have ended: the receiver has never seen them.
+  void BeginReceiver(int32_t partition) override;
+  void OnActed(const Acted& acted, std::vector<FeedItem>* send) override;
+  std::vector<IssueEventPtr> StatesOf(const FeedItem& item) const override;
+  void ReminderDone() override { reminding_ = false; }
+
+  size_t issues() const { return issues_.size(); }
+
+ private:
+  struct Issue {
+    int32_t partition = 0;
+    IssueEventPtr event;  // the newest that was sent
+    int64_t due_ns = 0;
+  };
+  using Due = absl::btree_set<std::pair<int64_t, std::string>>;
+
+  void Pass(std::vector<FeedItem> items, std::vector<FeedItem>* send) override;
+  void Put(const FeedItem& item);
+  void Forget(const std::string& id);
+  Due& DueOf(int32_t partition);
+  bool Over(const IssueEvent& event, int64_t wall_ns) const;
+
+  const ResendPolicyOptions options_;
+  absl::btree_map<std::string, Issue> issues_;  // by id
+  std::vector<Due> due_;                        // by partition
+  bool reminding_ = false;
+};
+
+}  // namespace pitwall::notifier

@@ -1,0 +1,295 @@
+#include "services/processor/parameter_change_handler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "services/base/log.h"
+#include "services/base/text/strings.h"
+#include "services/codec/cloudevents/cloud_event.h"
+#include "services/pipeline/topics.h"
+
+namespace pitwall::processor {
+namespace {
+
+constexpr size_t kPollRecords = 500;
+constexpr size_t kPollBytes = 4 << 20;
+
+}  // namespace
+
+ParameterChangeHandler::ParameterChangeHandler(Clock* clock, Log* log, RunningJobs* jobs,
+                                               ParameterChangeOptions options)
+    : clock_(clock),
+      log_(log),
+      jobs_(jobs),
+      options_(options),
+      wakeup_(clock->NewWakeup()),
+      book_(log) {}
+
+ParameterChangeHandler::~ParameterChangeHandler() { Stop(); }
+
+StatusOr<engine::CompiledRulesPtr> ParameterChangeHandler::OverLocked(
+    const engine::CompiledRulesPtr& files) {
+  RuleSet text = files->text();
+  text.job_parameters = book_.Layer();
+  if (text.job_parameters.empty()) return files;
+  return engine::CompiledRules::Compile(std::move(text));
+}
+
+StatusOr<engine::CompiledRulesPtr> ParameterChangeHandler::Over(engine::CompiledRulesPtr files) {
+  MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(Annotate(book_.Read(), "parameters of jobs"));
+  ASSIGN_OR_RETURN(wanted_, OverLocked(files));
+  files_ = std::move(files);
+  return wanted_;
+}
+
+StatusOr<engine::CompiledRulesPtr> ParameterChangeHandler::SetFiles(
+    engine::CompiledRulesPtr files) {
+  MutexLock lock(&mutex_);
+  ASSIGN_OR_RETURN(const engine::CompiledRulesPtr over, OverLocked(files));
+  RETURN_IF_ERROR(jobs_->SetRules(over));
+  wanted_ = over;
+  files_ = std::move(files);
+  if (on_change_) on_change_(over);
+  return over;
+}
+
+void ParameterChangeHandler::Start(OnChange on_change) {
+  on_change_ = std::move(on_change);
+  thread_ = std::thread([this] {
+    std::string said;
+    while (!stopping_) {
+      const Status status = Look();
+      std::string problem(ToStd(status.message()));
+      if (!status.ok() && problem != said)
+        PITWALL_LOG(kWarning, "processor", "parameters of jobs: ", problem);
+      said = std::move(problem);
+      wakeup_->Wait(options_.look_ns);
+    }
+  });
+}
+
+void ParameterChangeHandler::Stop() {
+  stopping_ = true;
+  wakeup_->Wake();
+  if (thread_.joinable()) thread_.join();
+}
+
+Status ParameterChangeHandler::Look() {
+  MutexLock lock(&mutex_);
+  RETURN_IF_ERROR(ReadRequests());
+  RETURN_IF_ERROR(book_.Read());
+  Watch();
+  const Status decided = Decide();
+  RETURN_IF_ERROR(TakeBackOfOldJobs());
+  RETURN_IF_ERROR(PutInForce());
+  RETURN_IF_ERROR(TellWhatIsInForce());
+  return decided;
+}
+
+// From the last records of each partition, so that a start misses no request and knows which are
+// answered.
+Status ParameterChangeHandler::OpenReaders() {
+  ASSIGN_OR_RETURN(const int32_t partitions, log_->Partitions(kActionsTopic));
+  std::vector<std::unique_ptr<PartitionReader>> readers;
+  std::vector<Record> records;
+  for (int32_t p = 0; p < partitions; ++p) {
+    if (!jobs_->MayOwn(p, partitions)) continue;
+    ASSIGN_OR_RETURN(std::unique_ptr<PartitionReader> reader,
+                     log_->OpenReader({std::string(kActionsTopic), p}, kFromStart));
+    ASSIGN_OR_RETURN(const int64_t start, reader->StartOffset());
+    ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
+    RETURN_IF_ERROR(reader->Seek(std::max(start, end - options_.read_back)));
+    while (reader->position() < end) {
+      records.clear();
+      if (Status status = reader->Poll(kPollRecords, kPollBytes, kNanosPerSecond, &records);
+          !status.ok() && !absl::IsDataLoss(status))
+        return status;
+      if (records.empty()) return Unavailable(Cat(kActionsTopic, "/", p, " cannot be read"));
+      Take(records);
+    }
+    readers.push_back(std::move(reader));
+  }
+  readers_ = std::move(readers);
+  return OkStatus();
+}
+
+Status ParameterChangeHandler::ReadRequests() {
+  if (readers_.empty()) RETURN_IF_ERROR(OpenReaders());
+  std::vector<Record> records;
+  for (const auto& reader : readers_) {
+    records.clear();
+    const Status status = reader->Poll(kPollRecords, kPollBytes, 0, &records);
+    if (status.ok() || absl::IsDataLoss(status)) {
+      Take(records);
+      continue;
+    }
+    readers_.clear();  // from the last records again
+    return Annotate(status, kActionsTopic);
+  }
+  return OkStatus();
+}
+
+void ParameterChangeHandler::Take(const std::vector<Record>& records) {
+  for (const Record& record : records) {
+    // What cannot be read others tell already.
+    StatusOr<ActionEvent> action = cloudevents::DecodeActionEvent(record.value);
+    if (action.ok() && action->kind == ActionKind::kParameter) Take(*std::move(action));
+  }
+}
+
+void ParameterChangeHandler::Take(ActionEvent action) {
+  const std::string id = action.issue;
+  if (action.type == ActionEventType::kRequested) {
+    if (answered_.contains(id) || waiting_.contains(id) || !jobs_->Owns(action.job)) return;
+    // More than that nobody types: they expire, and the next start refuses them.
+    if (waiting_.size() < options_.max_waiting) waiting_[id] = {.request = std::move(action)};
+    return;
+  }
+  waiting_.erase(id);
+  if (!answered_.insert(id).second) return;
+  answered_order_.push_back(id);
+  if (answered_order_.size() <= options_.max_answered) return;
+  answered_.erase(answered_order_.front());
+  answered_order_.pop_front();
+}
+
+void ParameterChangeHandler::Watch() {
+  std::set<std::string> jobs;
+  for (const auto& [id, one] : waiting_) jobs.insert(one.request.job);
+  for (const std::string& job : book_.Jobs()) {
+    if (jobs_->Owns(job)) jobs.insert(job);
+  }
+  jobs_->Watch({jobs.begin(), jobs.end()});
+}
+
+// In the order in which people asked: of two changes of one parameter the later one holds.
+Status ParameterChangeHandler::Decide() {
+  std::set<std::pair<int64_t, std::string>> order;
+  for (const auto& [id, one] : waiting_) {
+    if (!one.written) order.emplace(one.request.time_ns, id);
+  }
+  for (const auto& [time_ns, id] : order) RETURN_IF_ERROR(Decide(&waiting_.at(id)));
+  return OkStatus();
+}
+
+Status ParameterChangeHandler::Decide(Waiting* one) {
+  ActionEvent& request = one->request;
+  // A start finds what it had written before.
+  const codec::SetParameter* set = Find(request);
+  const bool expired = request.expires_ns <= clock_->WallNs();
+  one->written = set != nullptr ? set->request == request.issue
+                                : expired && !request.parameter.value.has_value();
+  if (one->written) return OkStatus();
+  Status refused = OkStatus();
+  if (expired)
+    refused = FailedPrecondition("request: has expired before the processor could follow it");
+  const std::optional<WatchedJob> job = jobs_->Watched(request.job);
+  if (refused.ok() && !job.has_value()) return OkStatus();  // the next look
+  if (refused.ok()) {
+    const StatusOr<codec::JobParameters> all = Judge(&request, *job);
+    refused = all.status();
+    if (all.ok()) {
+      RETURN_IF_ERROR(book_.Write(*all));
+      one->written = true;
+      PITWALL_LOG(kInfo, "processor", "job ", request.job, ": ", request.principal, " sets ",
+                  ChangeText(request.parameter), " (", request.why, ")");
+      return OkStatus();
+    }
+  }
+  request.why = std::string(ToStd(refused.message()));
+  return Answer(request, ActionEventType::kRefused);
+}
+
+const codec::SetParameter* ParameterChangeHandler::Find(const ActionEvent& request) const {
+  const codec::JobParameters* known = book_.Find(request.job);
+  if (known == nullptr) return nullptr;
+  for (const codec::SetParameter& one : known->parameters) {
+    if (one.parameter.rule == request.parameter.rule &&
+        one.parameter.name == request.parameter.name)
+      return &one;
+  }
+  return nullptr;
+}
+
+StatusOr<codec::JobParameters> ParameterChangeHandler::Judge(ActionEvent* request,
+                                                             const WatchedJob& job) {
+  if (!job.found)
+    return FailedPrecondition(
+        Cat("job: not found (", Quote(request->job), "); the processor knows no job of this id"));
+  if (job.ended)
+    return FailedPrecondition(Cat("job: has ended (", Quote(request->job), "); nothing runs"));
+  ParameterChange& change = request->parameter;
+  ASSIGN_OR_RETURN(change.before, wanted_->ValueFor(change.rule, change.name, job.identity));
+  codec::SetParameter set{{request->job, change.rule, change.name, change.value.value_or(0)},
+                          request->principal,
+                          clock_->WallNs(),
+                          request->issue};
+  // wanted_ may not have it yet.
+  if (const codec::SetParameter* known = Find(*request)) change.before = known->parameter.value;
+  if (!change.value.has_value()) return book_.Without(set.parameter);
+  if (!std::isfinite(*change.value))
+    return InvalidArgument(Cat("value: not a finite number (", FormatDouble(*change.value), ")"));
+  return book_.With(set);
+}
+
+Status ParameterChangeHandler::Answer(ActionEvent answer, ActionEventType type) {
+  answer.type = type;
+  answer.id = MakeActionId(answer);
+  answer.time_ns = clock_->WallNs();
+  answer.expires_ns = 0;
+  if (appender_ == nullptr) {
+    ASSIGN_OR_RETURN(appender_, log_->OpenAppender());
+  }
+  RETURN_IF_ERROR(appender_->Append({{.topic = std::string(kActionsTopic),
+                                      .key = answer.job,
+                                      .value = cloudevents::EncodeCloudEvent(answer)}}));
+  Take(std::move(answer));
+  return OkStatus();
+}
+
+Status ParameterChangeHandler::PutInForce() {
+  if (files_ == nullptr || wanted_->text().job_parameters == book_.Layer()) return OkStatus();
+  ASSIGN_OR_RETURN(const engine::CompiledRulesPtr rules, OverLocked(files_));
+  RETURN_IF_ERROR(jobs_->SetRules(rules));
+  wanted_ = rules;
+  if (on_change_) on_change_(rules);
+  return OkStatus();
+}
+
+Status ParameterChangeHandler::TellWhatIsInForce() {
+  std::vector<ActionEvent> done;
+  for (const auto& [id, one] : waiting_) {
+    if (!one.written) continue;
+    const std::optional<WatchedJob> job = jobs_->Watched(one.request.job);
+    if (!job.has_value() || job->rule_set_hash != wanted_->hash()) continue;
+    done.push_back(one.request);
+    done.back().effect = Cat("in force (rule set ", wanted_->hash(), ")");
+  }
+  for (const ActionEvent& one : done) RETURN_IF_ERROR(Answer(one, ActionEventType::kDone));
+  return OkStatus();
+}
+
+Status ParameterChangeHandler::TakeBackOfOldJobs() {
+  if (options_.keep_ns <= 0) return OkStatus();
+  const int64_t now = clock_->WallNs();
+  for (const std::string& id : book_.Jobs()) {
+    const std::optional<WatchedJob> job = jobs_->Watched(id);
+    if (!job.has_value()) continue;
+    codec::JobParameters all = *book_.Find(id);
+    const bool over = !job->found || job->ended;
+    if (over && all.over_since_ns != 0 && now - all.over_since_ns > options_.keep_ns) {
+      PITWALL_LOG(kInfo, "processor", "job ", id, " is over: ", all.parameters.size(),
+                  " parameters that were set of it are taken back");
+      all.parameters.clear();
+    } else if (over == (all.over_since_ns != 0)) {
+      continue;
+    }
+    all.over_since_ns = over ? now : 0;
+    RETURN_IF_ERROR(book_.Write(all));
+  }
+  return OkStatus();
+}
+
+}  // namespace pitwall::processor

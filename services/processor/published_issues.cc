@@ -1,0 +1,127 @@
+#include "services/processor/published_issues.h"
+
+#include <algorithm>
+
+#include "services/base/clock.h"
+#include "services/base/log.h"
+#include "services/base/text/strings.h"
+#include "services/codec/cloudevents/cloud_event.h"
+#include "services/pipeline/topics.h"
+
+namespace pitwall::processor {
+
+namespace {
+
+void SetStatus(RuleStatus status, std::string_view reason, int64_t time_ns, IssueEvent* event) {
+  event->type = EventType::kRuleStatus;
+  event->previous_status = event->status;
+  event->status = status;
+  event->status_reason = std::string(reason);
+  event->time_ns = std::max(event->time_ns, time_ns);
+  event->active_since_ns = event->time_ns;
+  event->sequence = static_cast<uint64_t>(status);
+  // Two of one kind may fall on one tick: the reason tells them apart.
+  event->labels = Labels({{"reason", std::string(reason)}});
+  event->id = MakeEventId(*event);
+  event->labels = Labels();
+}
+
+}  // namespace
+
+StatusOr<PublishedIssues> PublishedIssues::Read(Log* log, int32_t partition) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
+                   log->OpenReader({std::string(kIssuesTopic), partition}, kFromStart));
+  ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
+  PublishedIssues told;
+  std::vector<Record> records;
+  while (reader->position() < end) {
+    records.clear();
+    if (Status status = reader->Poll(1000, 8 << 20, kNanosPerSecond, &records); !status.ok()) {
+      if (!absl::IsDataLoss(status)) return status;
+      PITWALL_LOG(kError, "processor", "what was told: ", ToStd(status.message()));
+    }
+    for (const Record& record : records) {
+      StatusOr<IssueEvent> event = cloudevents::DecodeCloudEvent(record.value);
+      if (!event.ok()) continue;
+      if (event->type == EventType::kRuleStatus) {
+        if (event->status == RuleStatus::kStopped) {
+          told.statuses_[event->job].erase(event->rule);
+        } else {
+          told.statuses_[event->job].insert_or_assign(event->rule, *event);
+        }
+      } else if (event->type == EventType::kJobChanged) {
+        if (event->job_change == JobChange::kEnded) told.statuses_.erase(event->job);
+      } else if (event->type == EventType::kIssueResolved) {
+        told.open_[event->job].erase(IssueKey(*event));
+      } else if (event->type == EventType::kIssueFound || event->type == EventType::kIssueUpdated) {
+        std::string key = IssueKey(*event);
+        told.open_[event->job].insert_or_assign(std::move(key), *std::move(event));
+      }
+    }
+  }
+  absl::erase_if(told.open_, [](const auto& entry) { return entry.second.empty(); });
+  absl::erase_if(told.statuses_, [](const auto& entry) { return entry.second.empty(); });
+  return told;
+}
+
+std::vector<std::string> PublishedIssues::Jobs() const {
+  std::vector<std::string> jobs;
+  for (const auto& [job, issues] : open_) jobs.push_back(job);
+  for (const auto& [job, statuses] : statuses_) jobs.push_back(job);
+  std::sort(jobs.begin(), jobs.end());
+  jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());
+  return jobs;
+}
+
+void PublishedIssues::EndIssues(const std::string& job, int64_t time_ns,
+                                std::vector<IssueEvent>* out) const {
+  const auto found = open_.find(job);
+  if (found == open_.end()) return;
+  for (const auto& [key, last] : found->second) {
+    IssueEvent end = last;
+    end.type = EventType::kIssueResolved;
+    end.time_ns = std::max(time_ns, last.time_ns);
+    end.ended_at_ns = end.time_ns;
+    end.end_reason = EndReason::kNoData;
+    end.evidence.clear();
+    ++end.sequence;
+    end.id = MakeEventId(end);
+    out->push_back(std::move(end));
+  }
+}
+
+void PublishedIssues::StopRules(const std::string& job, std::string_view reason,
+                                std::vector<IssueEvent>* out) const {
+  const auto found = statuses_.find(job);
+  if (found == statuses_.end()) return;
+  for (const auto& [rule, last] : found->second) {
+    IssueEvent event = last;
+    SetStatus(RuleStatus::kStopped, reason, last.time_ns, &event);
+    out->push_back(std::move(event));
+  }
+}
+
+void PublishedIssues::TellStatuses(const engine::Job& job, std::vector<IssueEvent>* out) const {
+  const auto told = statuses_.find(job.id());
+  for (const engine::RuleStatusNow& now : job.Statuses()) {
+    if (now.status == RuleStatus::kUnknown) continue;
+    IssueEvent event;
+    event.job = job.id();
+    event.job_name = job.identity().name;
+    event.reference = job.identity().reference;
+    event.rule = now.rule->name;
+    event.alert = now.rule->alert;
+    if (told != statuses_.end()) {
+      const auto last = told->second.find(now.rule->name);
+      if (last != told->second.end()) {
+        if (last->second.status == now.status) continue;
+        event = last->second;
+      }
+    }
+    event.attempt = job.attempt();
+    SetStatus(now.status, now.reason, job.watermark(), &event);
+    out->push_back(std::move(event));
+  }
+}
+
+}  // namespace pitwall::processor

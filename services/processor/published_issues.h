@@ -1,0 +1,39 @@
+// Published issues of a partition: its open issues and the last status of each rule. Read where
+// state was lost, so that open issues end.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "services/base/status.h"
+#include "services/engine/job/job.h"
+#include "services/model/issues/issue.h"
+#include "services/pipeline/io.h"
+
+namespace pitwall::processor {
+
+class PublishedIssues {
+ public:
+  // Reads the whole partition of the topic.
+  static StatusOr<PublishedIssues> Read(Log* log, int32_t partition);
+
+  // Returns the jobs with an open issue, and those with statuses that have not ended.
+  std::vector<std::string> Jobs() const;
+  // Ends every open issue of the job with `no_data`, at `time_ns` or when it was told last.
+  void EndIssues(const std::string& job, int64_t time_ns, std::vector<IssueEvent>* out) const;
+  // Ends the statuses of a job that is not there any more.
+  void StopRules(const std::string& job, std::string_view reason,
+                 std::vector<IssueEvent>* out) const;
+  // Tells the statuses that are not what was told.
+  void TellStatuses(const engine::Job& job, std::vector<IssueEvent>* out) const;
+
+ private:
+  // By job; then by IssueKey, and by rule.
+  absl::btree_map<std::string, absl::btree_map<std::string, IssueEvent>> open_;
+  absl::btree_map<std::string, absl::btree_map<std::string, IssueEvent>> statuses_;
+};
+
+}  // namespace pitwall::processor

@@ -1,0 +1,44 @@
+// The snapshots of a partition as they stand on pitwall.state: two slots a job, each in chunks
+// under the keys <partition>/<job>/<slot>/<chunk>.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "services/base/status.h"
+#include "services/codec/snapshot_codec.h"
+#include "services/pipeline/io.h"
+#include "services/processor/commit_metadata.h"
+
+namespace pitwall::processor {
+
+// Which keys a job has on the topic, and which slot counts.
+struct JobSlots {
+  int newest = 1;
+  int64_t offset = -1;  // S of the newest snapshot; -1: none that can be used
+  uint32_t chunks[2] = {0, 0};
+};
+
+std::string ChunkKey(int32_t partition, std::string_view job, int slot, uint32_t chunk);
+
+struct SnapshotTopic {
+  struct SavedJob {
+    JobSlots slots;
+    std::array<std::optional<codec::Snapshot>, 2> snapshots;  // by slot, still compressed
+    // The slot with the newer snapshot; nothing when there is none at all.
+    std::optional<int> Newer() const;
+  };
+  absl::btree_map<std::string, SavedJob> jobs;  // those with a key on the topic
+  std::vector<std::string> damage;              // what could not be read, the first few
+  SnapshotSum sum;                              // of the newest ones
+};
+
+// Reads the whole partition of the topic. Snapshots at offsets above `committed` do not count.
+StatusOr<SnapshotTopic> ReadSavedState(Log* log, int32_t partition, int64_t committed,
+                                       const codec::SnapshotLimits& limits);
+
+}  // namespace pitwall::processor
