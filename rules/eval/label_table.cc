@@ -10,8 +10,8 @@
 namespace pitwall::eval {
 namespace {
 
-// Bindings are compared across evaluators (an alert state outlives a reload), so they are unique in
-// the process.
+// JobRegistry are compared across evaluators (an alert state outlives a reload), so they are unique
+// in the process.
 uint64_t NextBinding() {
   static std::atomic<uint64_t> next{1};
   return next.fetch_add(1, std::memory_order_relaxed);

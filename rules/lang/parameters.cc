@@ -67,7 +67,7 @@ void BindParameters(RuleText* rule) {
   });
 }
 
-void BindParameters(const Bindings& bindings, RuleFile* file) {
+void BindParameters(const JobRegistry& bindings, RuleFile* file) {
   for (GroupText& group : file->groups) {
     std::map<std::string, int> repeats;
     for (RuleText& rule : group.rules) {

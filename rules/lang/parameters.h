@@ -13,7 +13,7 @@
 namespace pitwall::lang {
 
 // Texts of structural parameters that differ from the file's: (rule, parameter) -> text.
-using Bindings = std::map<std::pair<std::string, std::string>, std::string>;
+using JobRegistry = std::map<std::pair<std::string, std::string>, std::string>;
 
 // Whether the parameter is the value of a matcher, or counts the samples of a window.
 bool IsMatcherText(const RuleText& rule, std::string_view parameter);
@@ -23,6 +23,6 @@ bool IsSampleCount(const RuleText& rule, std::string_view parameter);
 // becomes 0, which rules/check refuses.
 void BindParameters(RuleText* rule);
 // The same after other values were set. Names are those of rules/check: pack/group/rule[#n].
-void BindParameters(const Bindings& bindings, RuleFile* file);
+void BindParameters(const JobRegistry& bindings, RuleFile* file);
 
 }  // namespace pitwall::lang

@@ -39,7 +39,7 @@ struct CompileOptions {
   // May change what was parsed before it is checked; its error ends it all.
   RewriteRules rewrite = {};
   // Texts of matchers and lengths of windows that differ from the files': a variant for some jobs.
-  lang::Bindings bindings = {};
+  lang::JobRegistry bindings = {};
 };
 
 // The one way from a text to a Program. Groups run in the order (pack, position in the file),

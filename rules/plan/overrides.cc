@@ -169,15 +169,15 @@ std::vector<double> Overrides::ParametersFor(const DomainPlan& domain, std::stri
   return values;
 }
 
-void Overrides::Bind(const Block& block, lang::Bindings* bindings) {
+void Overrides::Bind(const Block& block, lang::JobRegistry* bindings) {
   for (const Value& value : block.values) {
     if (value.structural) (*bindings)[{value.rule, value.parameter}] = value.text;
   }
 }
 
-lang::Bindings Overrides::BindingsFor(std::string_view job_id, std::string_view job_name,
-                                      const Labels& job_labels) const {
-  lang::Bindings bindings;
+lang::JobRegistry Overrides::BindingsFor(std::string_view job_id, std::string_view job_name,
+                                         const Labels& job_labels) const {
+  lang::JobRegistry bindings;
   if (!structural_) return bindings;
   for (const Block& block : blocks_) {
     if (block.match.Matches(job_id, job_name, job_labels)) Bind(block, &bindings);
@@ -185,10 +185,10 @@ lang::Bindings Overrides::BindingsFor(std::string_view job_id, std::string_view 
   return bindings;
 }
 
-std::vector<lang::Bindings> Overrides::AllBindings() const {
-  std::vector<lang::Bindings> all;
+std::vector<lang::JobRegistry> Overrides::AllBindings() const {
+  std::vector<lang::JobRegistry> all;
   for (const Block& block : blocks_) {
-    lang::Bindings bindings;
+    lang::JobRegistry bindings;
     Bind(block, &bindings);
     if (!bindings.empty()) all.push_back(std::move(bindings));
   }

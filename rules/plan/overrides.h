@@ -60,10 +60,10 @@ class Overrides {
                                     std::vector<ParameterSource>* sources = nullptr) const;
   // The texts of matchers and lengths of windows that the job has of its own: its variant of the
   // program. Empty: the files'.
-  lang::Bindings BindingsFor(std::string_view job_id, std::string_view job_name,
-                             const Labels& job_labels) const;
+  lang::JobRegistry BindingsFor(std::string_view job_id, std::string_view job_name,
+                                const Labels& job_labels) const;
   // Of each block that has some, alone.
-  std::vector<lang::Bindings> AllBindings() const;
+  std::vector<lang::JobRegistry> AllBindings() const;
   bool empty() const { return blocks_.empty() && set_.empty(); }
 
  private:
@@ -79,7 +79,7 @@ class Overrides {
     std::vector<Value> values;
   };
 
-  static void Bind(const Block& block, lang::Bindings* bindings);
+  static void Bind(const Block& block, lang::JobRegistry* bindings);
 
   std::vector<Block> blocks_;
   std::map<std::string, std::vector<Value>, std::less<>> set_;  // by job id

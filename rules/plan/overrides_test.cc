@@ -150,9 +150,10 @@ TEST(Overrides, TextsAndWindowsMakeVariants) {
   ASSERT_TRUE(compiled.ok()) << compiled.status();
   const Overrides& overrides = *(*compiled)->overrides;
   EXPECT_THAT(overrides.BindingsFor("c", "", {}), ElementsAre());
-  EXPECT_EQ(overrides.BindingsFor("a", "", {}), (lang::Bindings{{{"p/g/busy", "window"}, "20"}}));
+  EXPECT_EQ(overrides.BindingsFor("a", "", {}),
+            (lang::JobRegistry{{{"p/g/busy", "window"}, "20"}}));
   EXPECT_EQ(overrides.BindingsFor("ab", "", {}),
-            (lang::Bindings{{{"p/g/busy", "gpus"}, "0|1"}, {{"p/g/busy", "window"}, "30"}}));
+            (lang::JobRegistry{{{"p/g/busy", "gpus"}, "0|1"}, {{"p/g/busy", "window"}, "30"}}));
   EXPECT_EQ(overrides.AllBindings().size(), 2U);
   const StatusOr<ProgramPtr> variant =
       CompileRuleSet({.files = {{"p.yaml", std::string(kVariantRules)}}}, nullptr,

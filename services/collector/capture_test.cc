@@ -12,12 +12,12 @@
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/capture_event.h"
 #include "services/codec/cloudevents/cloud_event.h"
-#include "services/collector/capture/capture_ask.h"
-#include "services/collector/capture/capture_courier.h"
-#include "services/collector/capture/capture_desk.h"
+#include "services/collector/capture/capture_client.h"
+#include "services/collector/capture/capture_topic_bridge.h"
+#include "services/collector/capture/node_captures.h"
 #include "services/collector/clients/test_client.h"
 #include "services/collector/test_collector.h"
-#include "services/pipeline/topics.h"
+#include "services/io/topics.h"
 #include "tests/fakes/memory_log.h"
 
 namespace pitwall::collector {
@@ -25,13 +25,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class CourierTest : public ::testing::Test {
+class CaptureTopicBridgeTest : public ::testing::Test {
  protected:
-  CourierTest() {
+  CaptureTopicBridgeTest() {
     EXPECT_TRUE(log_.EnsureTopic(kControlTopic, {1, false, -1}).ok());
     EXPECT_TRUE(log_.EnsureTopic(kCapturesTopic, {1, false, -1}).ok());
     appender_ = *log_.OpenAppender();
-    courier_ = std::make_unique<CaptureCourier>(&clock_, &log_, appender_.get());
+    courier_ = std::make_unique<CaptureTopicBridge>(&clock_, &log_, appender_.get());
   }
   void Start() {
     courier_->Start([this](CaptureRequest request) {
@@ -62,13 +62,13 @@ class CourierTest : public ::testing::Test {
   fakes::FakeClock clock_;
   fakes::MemoryLog log_{&clock_};
   std::unique_ptr<Appender> appender_;
-  std::unique_ptr<CaptureCourier> courier_;
+  std::unique_ptr<CaptureTopicBridge> courier_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::string> given_;
 };
 
-TEST_F(CourierTest, GivesWhatIsAskedForAndHasNotExpired) {
+TEST_F(CaptureTopicBridgeTest, GivesWhatIsAskedForAndHasNotExpired) {
   Append(cloudevents::EncodeCaptureRequest(RequestOf("old", 0)));
   Append("garbage");
   Append(cloudevents::EncodeCaptureRequest(RequestOf("waits")));
@@ -80,7 +80,7 @@ TEST_F(CourierTest, GivesWhatIsAskedForAndHasNotExpired) {
   EXPECT_EQ(given_, (std::vector<std::string>{"waits", "new"}));
 }
 
-TEST_F(CourierTest, GivesIntervalsApartFromCaptures) {
+TEST_F(CaptureTopicBridgeTest, GivesIntervalsApartFromCaptures) {
   ActionEvent request;
   request.type = ActionEventType::kRequested;
   request.kind = ActionKind::kInterval;
@@ -113,7 +113,7 @@ TEST_F(CourierTest, GivesIntervalsApartFromCaptures) {
   EXPECT_EQ(given_, (std::vector<std::string>{"a capture"}));
 }
 
-TEST_F(CourierTest, AsksOfAJobComeOnceASecond) {
+TEST_F(CaptureTopicBridgeTest, AsksOfAJobComeOnceASecond) {
   Start();
   EXPECT_TRUE(courier_->Ask(RequestOf("a")).ok());
   EXPECT_TRUE(absl::IsResourceExhausted(courier_->Ask(RequestOf("b"))));
@@ -124,13 +124,13 @@ TEST_F(CourierTest, AsksOfAJobComeOnceASecond) {
   AwaitGiven(2);  // it hears itself, as all collectors do
 }
 
-TEST_F(CourierTest, WhatTheLogTakesLaterIsKeptWithinBounds) {
+TEST_F(CaptureTopicBridgeTest, WhatTheLogTakesLaterIsKeptWithinBounds) {
   log_.SetWriteFault([](std::string_view) { return absl::UnavailableError("away"); });
   Start();
   RankCapture capture;
   capture.request = "r";
   capture.job = "job-1";
-  for (size_t i = 0; i < CaptureCourier::kMaxRecords + 3; ++i) {
+  for (size_t i = 0; i < CaptureTopicBridge::kMaxRecords + 3; ++i) {
     capture.rank = static_cast<int64_t>(i);
     courier_->Deliver(capture);
   }
@@ -141,7 +141,7 @@ TEST_F(CourierTest, WhatTheLogTakesLaterIsKeptWithinBounds) {
   Turn();
   courier_->Stop();
   const std::vector<Record> records = log_.Records(kCapturesTopic);
-  ASSERT_EQ(records.size(), CaptureCourier::kMaxRecords);
+  ASSERT_EQ(records.size(), CaptureTopicBridge::kMaxRecords);
   EXPECT_EQ(cloudevents::DecodeRankCapture(records[0].value)->rank, 3);
   EXPECT_EQ(records[0].key, "job-1");
 }

@@ -8,24 +8,24 @@
 
 #include "services/base/mutex.h"
 #include "services/base/text/strings.h"
-#include "services/collector/capture/capture_desk.h"
-#include "services/collector/capture/capture_states.h"
+#include "services/collector/capture/capture_state_series.h"
+#include "services/collector/capture/node_captures.h"
 #include "services/collector/clients/client_server.h"
 #include "services/collector/clients/client_sessions.h"
-#include "services/collector/counts/counters.h"
 #include "services/collector/gpu/gpu_monitor.h"
-#include "services/collector/jobs/bindings.h"
-#include "services/collector/jobs/drop_folder.h"
+#include "services/collector/jobs/job_file_directory.h"
+#include "services/collector/jobs/job_registry.h"
 #include "services/collector/jobs/owner_name.h"
+#include "services/collector/metrics/counters.h"
+#include "services/collector/pods/pod_status_events.h"
 #include "services/collector/pods/pod_watch.h"
-#include "services/collector/pods/pod_words.h"
 #include "services/collector/publishing/batch_sender.h"
 #include "services/collector/publishing/node_announcer.h"
 #include "services/collector/publishing/publisher.h"
 #include "services/collector/readers/event_time.h"
 #include "services/collector/sampler.h"
+#include "services/io/topics.h"
 #include "services/model/owner.h"
-#include "services/pipeline/topics.h"
 
 namespace pitwall::collector {
 namespace {
@@ -111,8 +111,8 @@ int64_t SlackOf(const Options& options) {
   return options.socket_path.empty() ? 0 : options.join_slack_ns;
 }
 
-CaptureDeskOptions CapturesOf(const Options& options) {
-  CaptureDeskOptions out;
+NodeCapturesOptions CapturesOf(const Options& options) {
+  NodeCapturesOptions out;
   out.node = options.node;
   out.root = options.root;
   out.deliver = options.deliver_capture;
@@ -151,7 +151,7 @@ struct Collector::Impl {
                 &counters, &capture_states),
         pod_words(options.node, options.new_boot_id(), &bindings, &publisher, time),
         finished(clock.NewWakeup()) {
-    for (const JobOption& job : options.jobs) bindings.BindOption(job);
+    for (const JobDeclaration& job : options.jobs) bindings.BindOption(job);
     gpus.SetPeriod(options.interval_ns);
     sessions.SetCaptures(&captures);
     if (!options.pods.url.empty()) {
@@ -176,20 +176,20 @@ struct Collector::Impl {
   const Options options;
   collector::Counters counters;
   EventTime time;
-  Bindings bindings;
+  JobRegistry bindings;
   ClientCursors cursors;
   Publisher publisher;
   BatchSender rank_sender;  // the socket thread's
   BatchSender node_sender;  // the sampler's
   NodeAnnouncer announcer;
   CaptureStates capture_states;
-  CaptureDesk captures;
+  NodeCaptures captures;
   ClientSessions sessions;
   ClientServer server;
-  DropFolder drop_folder;
+  JobFileDirectory drop_folder;
   GpuMonitor gpus;
   Sampler sampler;
-  PodWords pod_words;
+  PodStatusEvents pod_words;
   std::unique_ptr<PodWatch> pods;  // null: nobody is asked
   const std::unique_ptr<Wakeup> finished;
   Mutex mutex;
@@ -216,7 +216,7 @@ StatusOr<std::unique_ptr<Collector>> Collector::Create(const Options& given, Clo
     return InvalidArgument(Cat("interval: ", options.interval_ns,
                                " ns: not one of 100, 200, 500, 1000, 5000, 60000 ms"));
   }
-  for (const JobOption& job : options.jobs) {
+  for (const JobDeclaration& job : options.jobs) {
     RETURN_IF_ERROR(Annotate(CheckJobId(job.id), "job"));
     if (!job.owner.empty()) RETURN_IF_ERROR(Annotate(CheckOwner(job.owner), "job"));
     for (const std::string& member : job.members)

@@ -12,18 +12,18 @@
 
 #include "services/base/clock.h"
 #include "services/base/status.h"
-#include "services/collector/counts/counters.h"
-#include "services/collector/jobs/job_option.h"
+#include "services/collector/jobs/job_declaration.h"
+#include "services/collector/metrics/counters.h"
+#include "services/io/http_transport.h"
+#include "services/io/io.h"
 #include "services/model/issues/capture.h"
-#include "services/pipeline/http_transport.h"
-#include "services/pipeline/io.h"
 
 namespace pitwall::collector {
 
 struct Options {
   std::string node;                   // empty: the machine's host name
   int64_t interval_ns = 500'000'000;  // one of Collector::Intervals()
-  std::vector<JobOption> jobs;
+  std::vector<JobDeclaration> jobs;
   // Unix stream socket of the clients; empty: none. A path longer than 107 bytes is refused.
   std::string socket_path;
   uint32_t socket_mode = 0666;

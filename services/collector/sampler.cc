@@ -36,9 +36,10 @@ std::vector<std::unique_ptr<SeriesReader>> List(Readers... readers) {
 
 }  // namespace
 
-Sampler::Sampler(const SamplerOptions& options, Clock& clock, EventTime* time, Bindings* bindings,
-                 const GpuMonitor* gpus, DropFolder* drop_folder, NodeAnnouncer* announcer,
-                 BatchSender* sender, Counters* counters, CaptureStates* capture_states)
+Sampler::Sampler(const SamplerOptions& options, Clock& clock, EventTime* time,
+                 JobRegistry* bindings, const GpuMonitor* gpus, JobFileDirectory* drop_folder,
+                 NodeAnnouncer* announcer, BatchSender* sender, Counters* counters,
+                 CaptureStates* capture_states)
     : options_(options),
       clock_(clock),
       time_(time),

@@ -14,11 +14,11 @@
 #include "absl/container/btree_map.h"
 #include "services/base/clock.h"
 #include "services/base/system/clock_step.h"
-#include "services/collector/capture/capture_states.h"
-#include "services/collector/counts/counters.h"
+#include "services/collector/capture/capture_state_series.h"
 #include "services/collector/gpu/gpu_monitor.h"
-#include "services/collector/jobs/bindings.h"
-#include "services/collector/jobs/drop_folder.h"
+#include "services/collector/jobs/job_file_directory.h"
+#include "services/collector/jobs/job_registry.h"
+#include "services/collector/metrics/counters.h"
 #include "services/collector/publishing/batch_sender.h"
 #include "services/collector/publishing/node_announcer.h"
 #include "services/collector/readers/event_time.h"
@@ -50,8 +50,8 @@ struct SamplerOptions {
 class Sampler {
  public:
   // `gpus`, `drop_folder` and `capture_states` may be null; everything is borrowed.
-  Sampler(const SamplerOptions& options, Clock& clock, EventTime* time, Bindings* bindings,
-          const GpuMonitor* gpus, DropFolder* drop_folder, NodeAnnouncer* announcer,
+  Sampler(const SamplerOptions& options, Clock& clock, EventTime* time, JobRegistry* bindings,
+          const GpuMonitor* gpus, JobFileDirectory* drop_folder, NodeAnnouncer* announcer,
           BatchSender* sender, Counters* counters, CaptureStates* capture_states = nullptr);
   ~Sampler();
 
@@ -111,9 +111,9 @@ class Sampler {
   const SamplerOptions options_;
   Clock& clock_;
   EventTime* const time_;
-  Bindings* const bindings_;
+  JobRegistry* const bindings_;
   const GpuMonitor* const gpus_;
-  DropFolder* const drop_folder_;
+  JobFileDirectory* const drop_folder_;
   NodeAnnouncer* const announcer_;
   BatchSender* const sender_;
   Counters* const counters_;

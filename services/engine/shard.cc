@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "services/base/text/strings.h"
-#include "services/pipeline/topics.h"
+#include "services/io/topics.h"
 
 namespace pitwall::engine {
 

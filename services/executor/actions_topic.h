@@ -13,8 +13,8 @@
 #include "services/base/status.h"
 #include "services/executor/decision_index.h"
 #include "services/executor/executor.h"
-#include "services/pipeline/io.h"
-#include "services/pipeline/log_mark.h"
+#include "services/io/io.h"
+#include "services/io/log_fingerprint.h"
 
 namespace pitwall::executor {
 
@@ -45,7 +45,7 @@ class ActionsTopic {
  private:
   struct Place {
     int64_t until = kFromStart;
-    LogMark mark;
+    LogFingerprint mark;
     int64_t stored = -1;
   };
 

@@ -77,9 +77,9 @@ class LogExecutor final : public Executor {
     return OkStatus();
   }
 
-  void RegisterMetrics(telemetry::Exposition* exposition) override {
+  void RegisterMetrics(self_metrics::Exposition* exposition) override {
     const auto add = [&](std::string_view name, std::string_view help, Labels labels,
-                         const telemetry::SharedCounter* counter) {
+                         const self_metrics::SharedCounter* counter) {
       registrations_.push_back(exposition->Add(name, help, std::move(labels), counter));
     };
     constexpr std::string_view kActions = "pitwall_executor_actions_total";
@@ -135,7 +135,7 @@ class LogExecutor final : public Executor {
   ExecutorCounters counters_;
   std::vector<std::unique_ptr<PartitionWorker>> workers_;
   std::atomic<bool> ready_{false};
-  std::vector<telemetry::Registration> registrations_;
+  std::vector<self_metrics::Registration> registrations_;
 };
 
 }  // namespace

@@ -33,9 +33,9 @@
 #include "services/base/status.h"
 #include "services/executor/targets/process_control.h"
 #include "services/executor/targets/stop_target.h"
+#include "services/io/io.h"
 #include "services/model/issues/issue.h"
-#include "services/pipeline/io.h"
-#include "services/telemetry/exposition.h"
+#include "services/self_metrics/exposition.h"
 
 namespace pitwall::executor {
 
@@ -87,7 +87,7 @@ struct ExecutorOptions {
 };
 
 struct ExecutorCounters {
-  telemetry::SharedCounter events, undecodable, elsewhere, decided_dry_run, decided_live, done,
+  self_metrics::SharedCounter events, undecodable, elsewhere, decided_dry_run, decided_live, done,
       refused, refused_owner, failed_commits, log_resets;
 };
 
@@ -106,7 +106,7 @@ class Executor {
   // OK, or why a partition stands still for now (fenced by another executor of this node, log
   // gone). It goes on by itself.
   virtual Status Health() const = 0;
-  virtual void RegisterMetrics(telemetry::Exposition* exposition) = 0;
+  virtual void RegisterMetrics(self_metrics::Exposition* exposition) = 0;
   virtual const ExecutorCounters& counters() const = 0;
 };
 

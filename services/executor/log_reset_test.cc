@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "services/executor/testing/executor_fixture.h"
-#include "services/telemetry/exposition.h"
+#include "services/self_metrics/exposition.h"
 
 namespace pitwall::executor {
 namespace {

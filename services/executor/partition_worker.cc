@@ -379,7 +379,7 @@ void PartitionWorker::Finish(const ActionEvent& decision, std::string effect, bo
 // once. The decision announces the end, so that no death that follows is taken for another; a
 // refusal withdraws that; the job is over when the action is done (time-model.md, section 4). The
 // source promises nothing, so no watermark waits for it; its boot is the action.
-OutgoingRecord PartitionWorker::WordToJob(const ActionEvent& action) {
+OutgoingRecord PartitionWorker::StopNotice(const ActionEvent& action) {
   Batch batch;
   batch.job = action.job;
   batch.owner = action.owner;
@@ -426,7 +426,7 @@ Status PartitionWorker::Apply(const std::vector<ActionEvent>& actions, int64_t n
     const bool withdraws = action.type == ActionEventType::kRefused && IsOutcome(action);
     if (!stops && !withdraws && !stopped_.contains(action.id)) continue;
     if (log_->Partitions(options_.telemetry_topic).ok()) {
-      commit.outputs.push_back(WordToJob(action));
+      commit.outputs.push_back(StopNotice(action));
     } else {
       PITWALL_LOG(kWarning, "executor", "job ", action.job,
                   " is not told that it is stopped: topic ", options_.telemetry_topic,

@@ -17,10 +17,10 @@
 #include "services/executor/executor.h"
 #include "services/executor/stop_requests.h"
 #include "services/executor/targets/stop_target.h"
+#include "services/io/io.h"
+#include "services/io/log_fingerprint.h"
+#include "services/io/log_reset_notice.h"
 #include "services/model/issues/action.h"
-#include "services/pipeline/io.h"
-#include "services/pipeline/log_mark.h"
-#include "services/pipeline/reset_notice.h"
 
 namespace pitwall::executor {
 
@@ -84,7 +84,7 @@ class PartitionWorker {
   Status Apply(const std::vector<ActionEvent>& actions, int64_t next_offset);
   // `stopped`: the job has ended by it.
   void Finish(const ActionEvent& decision, std::string effect, bool stopped = false);
-  OutgoingRecord WordToJob(const ActionEvent& action);
+  OutgoingRecord StopNotice(const ActionEvent& action);
   void SetHealth(const Status& status);
 
   Clock* const clock_;
@@ -114,14 +114,14 @@ class PartitionWorker {
   std::set<std::string> stopped_;      // ids of those that say that a job was stopped
   int64_t begin_ = 0;                  // where this run began to read
   uint64_t commits_ = 0;
-  LogMark mark_;             // the newest record read
+  LogFingerprint mark_;      // the newest record read
   std::string last_commit_;  // is beside the position that it committed
   int64_t committed_ = -1;
   int64_t committed_at_ns_ = 0;
 
   mutable Mutex mutex_;
   Status health_ ABSL_GUARDED_BY(mutex_);
-  ResetNotice notice_ ABSL_GUARDED_BY(mutex_);
+  LogResetNotice notice_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace pitwall::executor

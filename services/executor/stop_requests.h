@@ -8,9 +8,9 @@
 
 #include "services/base/clock.h"
 #include "services/base/status.h"
+#include "services/io/io.h"
 #include "services/model/issues/action.h"
 #include "services/model/issues/issue.h"
-#include "services/pipeline/io.h"
 
 namespace pitwall::executor {
 

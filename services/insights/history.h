@@ -23,6 +23,7 @@
 #include "services/insights/rollup_rows.h"
 #include "services/insights/series_table.h"
 #include "services/insights/step_window.h"
+#include "services/io/issue_source.h"
 #include "services/model/issues/action.h"
 #include "services/model/issues/capture.h"
 #include "services/model/issues/told.h"
@@ -30,7 +31,6 @@
 #include "services/model/matcher.h"
 #include "services/model/position.h"
 #include "services/model/telemetry.h"
-#include "services/pipeline/issue_source.h"
 
 namespace pitwall::insights {
 

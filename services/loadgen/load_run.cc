@@ -5,11 +5,11 @@
 
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/json_writer.h"
+#include "services/io/io.h"
+#include "services/io/topics.h"
 #include "services/loadgen/noise.h"
 #include "services/model/position.h"
 #include "services/model/value.h"
-#include "services/pipeline/io.h"
-#include "services/pipeline/topics.h"
 
 namespace pitwall::loadgen {
 namespace {

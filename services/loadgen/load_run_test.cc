@@ -9,8 +9,8 @@
 
 #include "services/adapters/clock/system_clock.h"
 #include "services/base/text/strings.h"
+#include "services/io/io.h"
 #include "services/model/value.h"
-#include "services/pipeline/io.h"
 
 namespace pitwall::loadgen {
 namespace {

@@ -6,7 +6,7 @@
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/capture_event.h"
-#include "services/pipeline/topics.h"
+#include "services/io/topics.h"
 
 namespace pitwall::notifier {
 namespace {
@@ -209,13 +209,14 @@ void CaptureCoordinator::FollowIssues(IssueSource* issues) {
   }
 }
 
-void CaptureCoordinator::RegisterMetrics(telemetry::Exposition* exposition) {
+void CaptureCoordinator::RegisterMetrics(self_metrics::Exposition* exposition) {
   const auto add = [&](std::string_view name, std::string_view help,
                        const std::atomic<uint64_t>* number) {
-    registrations_.push_back(exposition->Add(
-        name, help, telemetry::MetricType::kCounter, [number](std::vector<telemetry::Sample>* out) {
-          out->push_back({{}, static_cast<double>(number->load())});
-        }));
+    registrations_.push_back(
+        exposition->Add(name, help, self_metrics::MetricType::kCounter,
+                        [number](std::vector<self_metrics::Sample>* out) {
+                          out->push_back({{}, static_cast<double>(number->load())});
+                        }));
   };
   add("pitwall_capture_requests_total", "Requests for captures that are in the log.", &asked_);
   add("pitwall_capture_requests_skipped_total",

@@ -14,10 +14,10 @@
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
-#include "services/pipeline/capture_source.h"
-#include "services/pipeline/io.h"
-#include "services/pipeline/issue_source.h"
-#include "services/telemetry/exposition.h"
+#include "services/io/capture_source.h"
+#include "services/io/io.h"
+#include "services/io/issue_source.h"
+#include "services/self_metrics/exposition.h"
 
 namespace pitwall::notifier {
 
@@ -42,7 +42,7 @@ class CaptureCoordinator final : public CaptureSource {
   // `issues` may be null: then no rule asks.
   Status Start(IssueSource* issues);
   void Stop();  // idempotent
-  void RegisterMetrics(telemetry::Exposition* exposition);
+  void RegisterMetrics(self_metrics::Exposition* exposition);
 
   StatusOr<std::string> Ask(CaptureRequest request) override;
   StatusOr<std::vector<RankCapture>> Find(const CaptureQuery& query) override;
@@ -63,7 +63,7 @@ class CaptureCoordinator final : public CaptureSource {
   std::unique_ptr<Appender> appender_;
   std::atomic<bool> stopping_{false};
   std::atomic<uint64_t> asked_{0}, skipped_{0}, failed_{0};
-  std::vector<telemetry::Registration> registrations_;
+  std::vector<self_metrics::Registration> registrations_;
   std::thread captures_thread_, issues_thread_;
 
   Mutex mutex_;

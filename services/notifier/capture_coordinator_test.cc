@@ -4,9 +4,9 @@
 
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/capture_event.h"
+#include "services/io/topics.h"
 #include "services/notifier/notifier.h"
 #include "services/notifier/testing/notifier_fixture.h"
-#include "services/pipeline/topics.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/memory_log.h"
 

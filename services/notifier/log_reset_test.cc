@@ -6,7 +6,7 @@
 
 #include "services/notifier/notifier.h"
 #include "services/notifier/testing/notifier_fixture.h"
-#include "services/telemetry/exposition.h"
+#include "services/self_metrics/exposition.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/memory_log.h"
 
@@ -35,7 +35,7 @@ class LogResetTest : public ::testing::Test {
     notifier_ = *std::move(notifier);
     const Status started = notifier_->Start();
     ASSERT_TRUE(started.ok()) << started;
-    exposition_ = std::make_unique<telemetry::Exposition>();
+    exposition_ = std::make_unique<self_metrics::Exposition>();
     notifier_->RegisterMetrics(exposition_.get());
   }
   void Stop() {
@@ -79,7 +79,7 @@ class LogResetTest : public ::testing::Test {
   fakes::MemoryLog log_{&clock_};
   ScriptedTransport transport_{[](const HttpCall&, size_t) { return Reply(200); }};
   std::unique_ptr<Notifier> notifier_;
-  std::unique_ptr<telemetry::Exposition> exposition_;
+  std::unique_ptr<self_metrics::Exposition> exposition_;
 };
 
 TEST_F(LogResetTest, ATopicMadeAgainWhileItRunsIsFollowedFromItsBeginning) {

@@ -10,6 +10,8 @@
 #include "services/base/mutex.h"
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
+#include "services/io/log_fingerprint.h"
+#include "services/io/log_reset_notice.h"
 #include "services/notifier/delivery/receiver_worker.h"
 #include "services/notifier/feed/issue_actions.h"
 #include "services/notifier/feed/issue_index.h"
@@ -17,8 +19,6 @@
 #include "services/notifier/feed/issue_watch.h"
 #include "services/notifier/feed/recent_events.h"
 #include "services/notifier/feed/resume_token.h"
-#include "services/pipeline/log_mark.h"
-#include "services/pipeline/reset_notice.h"
 
 namespace pitwall::notifier {
 namespace {
@@ -50,8 +50,8 @@ class TopicNotifier final : public Notifier {
           options_.history_records, options_.max_open_issues, receiver));
     }
     issue_registrations_.push_back(issue_exposition_.Add(
-        "pitwall_issue", "An open issue.", telemetry::MetricType::kGauge,
-        [this](std::vector<telemetry::Sample>* out) {
+        "pitwall_issue", "An open issue.", self_metrics::MetricType::kGauge,
+        [this](std::vector<self_metrics::Sample>* out) {
           bool truncated = false;
           ListIssueSamples(index_, options_.max_issue_samples, &truncated, out);
           issues_truncated_.Set(truncated ? 1 : 0);
@@ -188,9 +188,9 @@ class TopicNotifier final : public Notifier {
                                       std::move(positions), std::move(until), watchers_);
   }
 
-  void RegisterMetrics(telemetry::Exposition* exposition) override {
-    using telemetry::MetricType;
-    using telemetry::Sample;
+  void RegisterMetrics(self_metrics::Exposition* exposition) override {
+    using self_metrics::MetricType;
+    using self_metrics::Sample;
     auto& out = registrations_;
     out.push_back(
         exposition->Add("pitwall_issues_open", "Open issues.", MetricType::kGauge,
@@ -244,7 +244,7 @@ class TopicNotifier final : public Notifier {
     std::atomic<bool> ready{false};
     mutable Mutex mutex;
     Status error ABSL_GUARDED_BY(mutex);
-    ResetNotice notice ABSL_GUARDED_BY(mutex);
+    LogResetNotice notice ABSL_GUARDED_BY(mutex);
     int64_t append_time_ns = 0;  // of the newest record read; the thread's own
   };
 
@@ -371,13 +371,13 @@ class TopicNotifier final : public Notifier {
   SilenceTable silences_;
   const std::shared_ptr<std::atomic<size_t>> watchers_;
   std::atomic<bool> stop_{false};
-  telemetry::SharedCounter events_, undecodable_, gaps_, log_resets_;
-  mutable telemetry::Gauge issues_truncated_;
+  self_metrics::SharedCounter events_, undecodable_, gaps_, log_resets_;
+  mutable self_metrics::Gauge issues_truncated_;
   std::vector<std::unique_ptr<ReceiverWorker>> deliveries_;
   std::vector<std::unique_ptr<Tail>> tails_;
-  telemetry::Exposition issue_exposition_;
-  std::vector<telemetry::Registration> issue_registrations_;
-  std::vector<telemetry::Registration> registrations_;
+  self_metrics::Exposition issue_exposition_;
+  std::vector<self_metrics::Registration> issue_registrations_;
+  std::vector<self_metrics::Registration> registrations_;
 };
 
 // A call as it would be for any event, to see whether the transports would refuse it.

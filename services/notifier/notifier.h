@@ -4,7 +4,7 @@
 // a window of recent events in memory (watchers, receivers). Whoever is further behind than that
 // window reads the log by itself: the log is the only queue. At-least-once everywhere; every event
 // keeps its id.
-//  * Watchers (gRPC serves them): see services/pipeline/issue_source.h. Tokens hold offsets and
+//  * Watchers (gRPC serves them): see services/io/issue_source.h. Tokens hold offsets and
 //  survive restarts.
 //  * Receivers: one thread for each (receiver_worker.h); its position is in the log under group
 //    "pitwall-webhook-<name>" or "pitwall-receiver-<name>", stored after delivery, so a restart
@@ -20,11 +20,11 @@
 
 #include "services/base/clock.h"
 #include "services/base/status.h"
+#include "services/io/io.h"
+#include "services/io/issue_source.h"
 #include "services/notifier/delivery/receiver_worker.h"
 #include "services/notifier/policies/delivery_options.h"
-#include "services/pipeline/io.h"
-#include "services/pipeline/issue_source.h"
-#include "services/telemetry/exposition.h"
+#include "services/self_metrics/exposition.h"
 
 namespace pitwall::notifier {
 
@@ -71,7 +71,7 @@ class Notifier : public IssueSource {
 
   // pitwall_issues_open{rule,severity} and the notifier's own counters. The registrations end with
   // the notifier.
-  virtual void RegisterMetrics(telemetry::Exposition* exposition) = 0;
+  virtual void RegisterMetrics(self_metrics::Exposition* exposition) = 0;
   // The text of /metrics/issues: pitwall_issue{pitwall_job,rule,severity,…} 1 per open issue,
   // bounded.
   virtual std::string RenderIssueMetrics() const = 0;

@@ -295,7 +295,7 @@ TEST_F(NotifierTest, CancelAndStopEndAWatch) {
 }
 
 TEST_F(NotifierTest, BadRecordsAndGapsAreCountedAndPassed) {
-  telemetry::Exposition exposition;
+  self_metrics::Exposition exposition;
   const auto notifier = Run();
   notifier->RegisterMetrics(&exposition);
   OutgoingRecord bad;

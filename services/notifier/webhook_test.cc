@@ -247,7 +247,7 @@ TEST_F(WebhookTest, LossOfHistoryIsCountedAndPassed) {
   notifier_.reset();
   log_.Drop("pitwall.issues", 0, 6);
   transport_.SetScript([](const HttpCall&, size_t) { return Reply(200); });
-  telemetry::Exposition exposition;
+  self_metrics::Exposition exposition;
   Run({Webhook()});
   notifier_->RegisterMetrics(&exposition);
   Pass([&] { return Stored("w") == 10; });
@@ -278,7 +278,7 @@ TEST_F(WebhookTest, ASymptomWaitsForTheEndOfItsCauseAcrossARestart) {
   Publish(&log_, other);
   Pass([&] { return Stored("w") == 3 && Stored("all") == 3; });
   EXPECT_THAT(sent_to("w"), ElementsAre("cause#1"));
-  telemetry::Exposition exposition;
+  self_metrics::Exposition exposition;
   notifier_->RegisterMetrics(&exposition);
   EXPECT_THAT(exposition.Render(),
               HasSubstr("pitwall_webhook_suppressed_total{webhook=\"w\"} 2\n"));

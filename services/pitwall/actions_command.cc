@@ -6,7 +6,7 @@
 #include "services/base/terminal.h"
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
-#include "services/pipeline/topics.h"
+#include "services/io/topics.h"
 #include "services/pitwall/action_lines.h"
 #include "services/pitwall/commands.h"
 #include "services/pitwall/flags.h"

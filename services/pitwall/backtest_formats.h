@@ -13,9 +13,9 @@
 #include "services/base/status.h"
 #include "services/engine/domain/recordings.h"
 #include "services/engine/shard.h"
+#include "services/io/io.h"
 #include "services/model/issues/issue.h"
 #include "services/model/position.h"
-#include "services/pipeline/io.h"
 #include "services/pitwall/flags.h"
 #include "services/tools/recording.h"
 

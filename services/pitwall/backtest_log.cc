@@ -12,7 +12,7 @@
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/engine/shard.h"
-#include "services/pipeline/topics.h"
+#include "services/io/topics.h"
 #include "services/pitwall/backtest_formats.h"
 #include "services/pitwall/commands.h"
 #include "services/pitwall/replayed_log.h"

@@ -14,7 +14,7 @@
 #include "services/adapters/log/embedded_log.h"
 #include "services/base/text/strings.h"
 #include "services/codec/telemetry_codec.h"
-#include "services/pipeline/topics.h"
+#include "services/io/topics.h"
 #include "services/pitwall/backtest_formats.h"
 #include "services/pitwall/commands.h"
 #include "services/pitwall/followed_rules.h"

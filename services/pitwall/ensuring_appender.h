@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "services/base/text/strings.h"
-#include "services/pipeline/io.h"
+#include "services/io/io.h"
 #include "services/processor/processor.h"
 
 namespace pitwall {

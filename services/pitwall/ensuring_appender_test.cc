@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "services/pipeline/topics.h"
+#include "services/io/topics.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/memory_log.h"
 

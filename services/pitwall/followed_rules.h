@@ -6,7 +6,7 @@
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/engine/program/compiled_rules.h"
-#include "services/pipeline/io.h"
+#include "services/io/io.h"
 #include "services/processor/rule_sets.h"
 
 namespace pitwall {

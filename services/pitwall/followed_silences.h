@@ -7,10 +7,10 @@
 
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
+#include "services/io/io.h"
 #include "services/model/issues/issue.h"
 #include "services/model/issues/silenced_issue.h"
 #include "services/notifier/policies/silence_table.h"
-#include "services/pipeline/io.h"
 
 namespace pitwall {
 

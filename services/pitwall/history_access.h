@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "services/base/status.h"
-#include "services/pipeline/http_transport.h"
+#include "services/io/http_transport.h"
 #include "services/pitwall/flags.h"
 #include "services/pitwall/history/history_client.h"
 

@@ -14,8 +14,8 @@
 #include "services/base/system/access.h"
 #include "services/engine/program/compiled_rules.h"
 #include "services/insights/keep/keep.h"
+#include "services/io/capture_source.h"
 #include "services/model/issues/silenced_issue.h"
-#include "services/pipeline/capture_source.h"
 
 namespace pitwall {
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "services/io/issue_source.h"
 #include "services/model/issues/issue.h"
-#include "services/pipeline/issue_source.h"
 
 namespace pitwall {
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "services/io/issue_source.h"
 #include "services/model/issues/action.h"
 #include "services/model/issues/capture.h"
 #include "services/model/issues/told.h"
-#include "services/pipeline/issue_source.h"
 #include "services/pitwall/issue_lines.h"
 
 namespace pitwall {

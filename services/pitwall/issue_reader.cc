@@ -13,9 +13,9 @@
 #include "services/codec/cloudevents/capture_event.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/cloudevents/told_event.h"
+#include "services/io/topics.h"
 #include "services/notifier/feed/issue_index.h"
 #include "services/notifier/routing/silence.h"
-#include "services/pipeline/topics.h"
 #include "services/pitwall/topic_reading.h"
 
 namespace pitwall {

@@ -10,10 +10,10 @@
 #include "services/adapters/grpc/issue_client.h"
 #include "services/base/clock.h"
 #include "services/base/status.h"
+#include "services/io/issue_source.h"
 #include "services/model/issues/action.h"
 #include "services/model/issues/capture.h"
 #include "services/model/issues/told.h"
-#include "services/pipeline/issue_source.h"
 #include "services/pitwall/flags.h"
 
 namespace pitwall {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "services/base/status.h"
+#include "services/io/issue_source.h"
+#include "services/io/rule_verdict.h"
 #include "services/model/issues/issue.h"
-#include "services/pipeline/issue_source.h"
-#include "services/pipeline/rule_verdict.h"
 
 namespace pitwall {
 

@@ -16,10 +16,10 @@
 #include "services/base/terminal.h"
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/json_writer.h"
+#include "services/io/topics.h"
 #include "services/loadgen/load_run.h"
 #include "services/loadgen/socket_load.h"
 #include "services/model/position.h"
-#include "services/pipeline/topics.h"
 #include "services/pitwall/commands.h"
 #include "services/pitwall/flags.h"
 

@@ -11,7 +11,7 @@
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/telemetry_codec.h"
-#include "services/pipeline/topics.h"
+#include "services/io/topics.h"
 #include "services/processor/commit_metadata.h"
 #include "services/processor/partition_processor.h"
 #include "services/processor/processor.h"

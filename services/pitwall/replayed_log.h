@@ -12,8 +12,8 @@
 #include "services/base/clock.h"
 #include "services/base/status.h"
 #include "services/engine/program/compiled_rules.h"
+#include "services/io/io.h"
 #include "services/model/issues/issue.h"
-#include "services/pipeline/io.h"
 
 namespace pitwall {
 

@@ -85,7 +85,7 @@ std::string Readable(std::string_view text,
 struct JobValues {
   std::vector<double> values;
   std::vector<plan::ParameterSource> sources;
-  lang::Bindings bindings;
+  lang::JobRegistry bindings;
 };
 
 JobValues ValuesFor(const plan::Program& program, const plan::DomainPlan& domain,

@@ -28,7 +28,7 @@
 #include "services/pitwall/rule_files.h"
 #include "services/pitwall/secret_place.h"
 #include "services/pitwall/silence_routes.h"
-#include "services/telemetry/memory_limit.h"
+#include "services/self_metrics/memory_limit.h"
 
 namespace pitwall {
 
@@ -51,7 +51,7 @@ processor::ProcessorOptions ProcessorOptionsOf(const Config& config, MemoryBudge
 
 size_t BudgetOf(const MemoryConfig& config) {
   if (config.budget > 0) return static_cast<size_t>(config.budget);
-  const telemetry::MemoryLimit limit = telemetry::FindMemoryLimit();
+  const self_metrics::MemoryLimit limit = self_metrics::FindMemoryLimit();
   // The rest is for the heap's own bytes, threads, queues, and snapshots while they are written.
   const size_t budget = limit.bytes == 0 ? size_t{4} << 30 : limit.bytes / 100 * 60;
   PITWALL_LOG(kInfo, "memory", "budget of ", budget >> 20, " MiB for jobs, 60 % of ",
@@ -114,10 +114,10 @@ Status ServiceHost::Start() {
         Cat("log.kind embedded belongs to one process; ", service_,
             " as a process of its own needs log.kind kafka (or run pitwall standalone)"));
   }
-  for (telemetry::Registration& registration : telemetry::AddProcessMetrics(&exposition_)) {
+  for (self_metrics::Registration& registration : self_metrics::AddProcessMetrics(&exposition_)) {
     registrations_.push_back(std::move(registration));
   }
-  registrations_.push_back(telemetry::AddBuildInfo(&exposition_, PITWALL_VERSION, service_));
+  registrations_.push_back(self_metrics::AddBuildInfo(&exposition_, PITWALL_VERSION, service_));
   RETURN_IF_ERROR(MakeDirectory(config_.data_dir));
   RETURN_IF_ERROR(OpenLog());
   if (roles_.processor || roles_.notifier || roles_.executor || roles_.insights) {
@@ -240,7 +240,7 @@ Status ServiceHost::StartCollector() {
   options.node = config_.collector.node;
   options.interval_ns = config_.collector.interval_ns;
   for (const JobConfig& job : config_.collector.jobs) {
-    collector::JobOption option;
+    collector::JobDeclaration option;
     option.id = job.id;
     option.name = job.name;
     option.reference = job.reference;
@@ -286,7 +286,7 @@ Status ServiceHost::StartCollector() {
   ASSIGN_OR_RETURN(std::unique_ptr<Appender> inner, log_->OpenAppender());
   appender_ = std::make_unique<EnsuringAppender>(log_.get(), ProcessorOptionsOf(config_, nullptr),
                                                  std::move(inner));
-  courier_ = std::make_unique<collector::CaptureCourier>(&clock_, log_.get(), appender_.get());
+  courier_ = std::make_unique<collector::CaptureTopicBridge>(&clock_, log_.get(), appender_.get());
   options.deliver_capture = [this](const RankCapture& capture) { courier_->Deliver(capture); };
   options.ask_capture = [this](const CaptureRequest& request) { return courier_->Ask(request); };
   ASSIGN_OR_RETURN(collector_, collector::Collector::Create(options, clock_, appender_.get()));
@@ -388,7 +388,7 @@ Status ServiceHost::StartHttp() {
                     .handler =
                         [this](const http::HttpRequest&) {
                           http::HttpResponse response;
-                          response.content_type = telemetry::Exposition::kContentType;
+                          response.content_type = self_metrics::Exposition::kContentType;
                           response.body = exposition_.Render();
                           return response;
                         },
@@ -434,7 +434,7 @@ Status ServiceHost::StartHttp() {
                               return http::HttpResponse::Text(
                                   503, "notifier: reading the history of issues\n");
                             http::HttpResponse response;
-                            response.content_type = telemetry::Exposition::kContentType;
+                            response.content_type = self_metrics::Exposition::kContentType;
                             response.body = notifier_->RenderIssueMetrics();
                             return response;
                           },

@@ -13,23 +13,23 @@
 #include "services/adapters/log/embedded_log.h"
 #include "services/base/status.h"
 #include "services/base/system/memory_budget.h"
-#include "services/collector/capture/capture_courier.h"
+#include "services/collector/capture/capture_topic_bridge.h"
 #include "services/collector/collector.h"
 #include "services/executor/executor.h"
 #include "services/executor/targets/command.h"
 #include "services/insights/keep/keep.h"
 #include "services/insights/peers/fleet_history.h"
 #include "services/insights/remote/remote_write.h"
+#include "services/io/io.h"
 #include "services/notifier/capture_coordinator.h"
 #include "services/notifier/notifier.h"
-#include "services/pipeline/io.h"
 #include "services/pitwall/config.h"
 #include "services/pitwall/followed_rules.h"
 #include "services/pitwall/followed_silences.h"
 #include "services/pitwall/history_routes.h"
 #include "services/processor/parameter_change_handler.h"
 #include "services/processor/processor.h"
-#include "services/telemetry/exposition.h"
+#include "services/self_metrics/exposition.h"
 
 namespace pitwall {
 
@@ -98,10 +98,10 @@ class ServiceHost {
   const Roles roles_;
   Config config_;  // the threads do not read it: Reload changes it
   clock::SystemClock clock_;
-  telemetry::Exposition exposition_;
-  telemetry::Gauge last_reload_successful_;
-  telemetry::Gauge last_reload_success_;  // Unix seconds
-  std::vector<telemetry::Registration> registrations_;
+  self_metrics::Exposition exposition_;
+  self_metrics::Gauge last_reload_successful_;
+  self_metrics::Gauge last_reload_success_;  // Unix seconds
+  std::vector<self_metrics::Registration> registrations_;
   std::unique_ptr<Log> log_;
   log::EmbeddedLog* embedded_log_ = nullptr;  // log_, where it is one
   std::unique_ptr<Appender> appender_;
@@ -111,7 +111,7 @@ class ServiceHost {
   RulesInForce rules_in_force_;
   std::unique_ptr<FollowedSilences> followed_silences_;  // with insights
   std::unique_ptr<FollowedRules> followed_rules_;        // insights without a processor
-  std::unique_ptr<collector::CaptureCourier> courier_;
+  std::unique_ptr<collector::CaptureTopicBridge> courier_;
   std::unique_ptr<HttpTransport> pods_transport_;  // of the collector
   std::unique_ptr<collector::Collector> collector_;
   std::unique_ptr<HttpTransport> transport_;

@@ -7,7 +7,7 @@
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/insights/peers/fleet_routes.h"
-#include "services/pipeline/topics.h"
+#include "services/io/topics.h"
 #include "services/pitwall/secret_place.h"
 #include "services/pitwall/service_host.h"
 

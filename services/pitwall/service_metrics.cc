@@ -6,8 +6,8 @@
 
 namespace pitwall {
 
-using telemetry::MetricType;
-using telemetry::Sample;
+using self_metrics::MetricType;
+using self_metrics::Sample;
 
 void ServiceHost::RegisterLogMetrics() {
   log::EmbeddedLog* log = embedded_log_;

@@ -8,7 +8,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/status.h"
-#include "services/pipeline/io.h"
+#include "services/io/io.h"
 #include "services/pitwall/flags.h"
 
 namespace pitwall {

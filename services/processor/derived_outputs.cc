@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "services/pipeline/topics.h"
+#include "services/io/topics.h"
 #include "services/processor/commit_metadata.h"
 #include "services/processor/partition_processor.h"
 

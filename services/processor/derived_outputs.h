@@ -1,7 +1,7 @@
 // The processor's outputs, for the repair of a log.
 #pragma once
 
-#include "services/pipeline/derived_outputs.h"
+#include "services/io/derived_outputs.h"
 
 namespace pitwall::processor {
 

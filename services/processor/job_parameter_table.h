@@ -10,7 +10,7 @@
 #include "absl/container/btree_map.h"
 #include "services/base/status.h"
 #include "services/codec/rule_set_codec.h"
-#include "services/pipeline/io.h"
+#include "services/io/io.h"
 
 namespace pitwall::processor {
 

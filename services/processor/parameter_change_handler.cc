@@ -7,7 +7,7 @@
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
-#include "services/pipeline/topics.h"
+#include "services/io/topics.h"
 
 namespace pitwall::processor {
 namespace {

@@ -21,8 +21,8 @@
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/engine/program/compiled_rules.h"
+#include "services/io/io.h"
 #include "services/model/issues/action.h"
-#include "services/pipeline/io.h"
 #include "services/processor/job_parameter_table.h"
 #include "services/processor/running_jobs.h"
 

@@ -7,7 +7,7 @@
 #include "services/base/text/utf8.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/telemetry_codec.h"
-#include "services/pipeline/topics.h"
+#include "services/io/topics.h"
 
 namespace pitwall::processor {
 

@@ -18,7 +18,7 @@
 #include "services/base/system/memory_budget.h"
 #include "services/codec/snapshot_codec.h"
 #include "services/engine/shard.h"
-#include "services/pipeline/io.h"
+#include "services/io/io.h"
 #include "services/processor/commit_metadata.h"
 #include "services/processor/grace_watch.h"
 #include "services/processor/rule_sets.h"

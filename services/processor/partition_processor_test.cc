@@ -8,7 +8,7 @@
 
 #include "services/base/text/strings.h"
 #include "services/codec/telemetry_codec.h"
-#include "services/pipeline/topics.h"
+#include "services/io/topics.h"
 #include "services/processor/processor.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/memory_log.h"

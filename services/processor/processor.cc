@@ -9,7 +9,7 @@
 #include "services/base/log.h"
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
-#include "services/pipeline/topics.h"
+#include "services/io/topics.h"
 
 namespace pitwall::processor {
 

@@ -10,7 +10,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
-#include "services/pipeline/io.h"
+#include "services/io/io.h"
 #include "services/processor/partition_processor.h"
 #include "services/processor/partition_share.h"
 #include "services/processor/rule_sets.h"

@@ -10,8 +10,8 @@
 #include "absl/container/btree_map.h"
 #include "services/base/status.h"
 #include "services/engine/job/job.h"
+#include "services/io/io.h"
 #include "services/model/issues/issue.h"
-#include "services/pipeline/io.h"
 
 namespace pitwall::processor {
 

@@ -1,7 +1,7 @@
 #include "services/processor/rule_sets.h"
 
 #include "services/base/clock.h"
-#include "services/pipeline/topics.h"
+#include "services/io/topics.h"
 
 namespace pitwall::processor {
 

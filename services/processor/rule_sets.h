@@ -8,7 +8,7 @@
 #include "services/base/text/strings.h"
 #include "services/codec/rule_set_codec.h"
 #include "services/engine/program/compiled_rules.h"
-#include "services/pipeline/io.h"
+#include "services/io/io.h"
 
 namespace pitwall::processor {
 

@@ -11,7 +11,7 @@
 #include "absl/container/btree_map.h"
 #include "services/base/status.h"
 #include "services/codec/snapshot_codec.h"
-#include "services/pipeline/io.h"
+#include "services/io/io.h"
 #include "services/processor/commit_metadata.h"
 
 namespace pitwall::processor {

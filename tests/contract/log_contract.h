@@ -1,4 +1,4 @@
-// The contract of services/pipeline/io.h, run over every implementation of the log.
+// The contract of services/io/io.h, run over every implementation of the log.
 //
 // An implementation writes a LogUnderTest and one line in a _test.cc of its own, in namespace
 // pitwall::contract (or after a using declaration of LogContract):
@@ -29,7 +29,7 @@
 #include <vector>
 
 #include "services/base/status.h"
-#include "services/pipeline/io.h"
+#include "services/io/io.h"
 
 namespace pitwall::contract {
 

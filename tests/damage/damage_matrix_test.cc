@@ -20,7 +20,7 @@
 #include "services/adapters/log/log_repair.h"
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
-#include "services/pipeline/topics.h"
+#include "services/io/topics.h"
 #include "services/processor/derived_outputs.h"
 #include "services/processor/partition_processor.h"
 #include "services/processor/processor.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "services/base/status.h"
-#include "services/pipeline/io.h"
+#include "services/io/io.h"
 
 namespace pitwall::fakes {
 

@@ -1,4 +1,4 @@
-// The log of services/pipeline/io.h in memory: deterministic, with switches that make it fail.
+// The log of services/io/io.h in memory: deterministic, with switches that make it fail.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "services/base/clock.h"
-#include "services/pipeline/io.h"
+#include "services/io/io.h"
 
 namespace pitwall::fakes {
 

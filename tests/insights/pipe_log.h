@@ -13,8 +13,8 @@
 
 #include "services/base/clock.h"
 #include "services/base/text/strings.h"
-#include "services/pipeline/io.h"
-#include "services/pipeline/topics.h"
+#include "services/io/io.h"
+#include "services/io/topics.h"
 
 namespace pitwall::insights {
 

@@ -14,8 +14,8 @@
 #include "services/insights/sealing/window_content.h"
 #include "services/insights/sealing/window_writer.h"
 #include "services/insights/store/kept_job.h"
+#include "services/io/topics.h"
 #include "services/loadgen/load_run.h"
-#include "services/pipeline/topics.h"
 
 namespace {
 

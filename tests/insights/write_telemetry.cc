@@ -21,8 +21,8 @@
 #include "services/adapters/log/embedded_log.h"
 #include "services/base/text/strings.h"
 #include "services/codec/telemetry_codec.h"
+#include "services/io/topics.h"
 #include "services/model/value.h"
-#include "services/pipeline/topics.h"
 #include "tests/fakes/fake_clock.h"
 
 namespace pitwall {

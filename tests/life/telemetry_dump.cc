@@ -15,7 +15,7 @@
 #include "services/adapters/log/embedded_log.h"
 #include "services/base/text/strings.h"
 #include "services/codec/telemetry_codec.h"
-#include "services/pipeline/topics.h"
+#include "services/io/topics.h"
 
 namespace pitwall {
 namespace {

@@ -14,8 +14,8 @@ from repo import Finding, Repo, closure
 
 # Each asked of the compiler: a module, something above it that exists in the build too. The first pair whose
 # modules are both there is enough of each line.
-UPWARD = [("services/base", "services/model"), ("services/model", "services/pipeline"),
-          ("rules/lang", "services/pipeline"), ("services/codec", "services/pipeline"),
+UPWARD = [("services/base", "services/model"), ("services/model", "services/io"),
+          ("rules/lang", "services/io"), ("services/codec", "services/io"),
           ("services/engine", "services/processor")]
 
 

@@ -11,7 +11,7 @@ TABLE = [
     (r"boost/", ["services/adapters/http"]),
     (r"curl/", ["services/adapters/http", "services/adapters/mail"]),  # HTTP and SMTP
     (r"openssl/", ["services/adapters/http"]),
-    (r"prometheus/", ["services/telemetry"]),
+    (r"prometheus/", ["services/self_metrics"]),
     (r"yaml-cpp/", ["services/base/yaml"]),
     (r"nlohmann/", ["services/codec", "services/pitwall/history"]),  # it reads the answers of the HTTP API
     (r"zstd(_errors)?\.h$", ["services/codec", "services/adapters/log"]),

@@ -16,7 +16,7 @@
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/engine/shard.h"
-#include "services/pipeline/topics.h"
+#include "services/io/topics.h"
 #include "services/processor/processor.h"
 #include "tests/scenarios/sim.h"
 #include "tests/scenarios/victim_log.h"

@@ -8,7 +8,7 @@
 
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
-#include "services/pipeline/topics.h"
+#include "services/io/topics.h"
 #include "services/processor/processor.h"
 
 namespace pitwall::scenarios {

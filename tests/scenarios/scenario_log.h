@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "services/io/io.h"
 #include "services/model/issues/issue.h"
-#include "services/pipeline/io.h"
 #include "services/processor/partition_processor.h"
 #include "services/processor/rule_sets.h"
 #include "tests/fakes/fake_clock.h"

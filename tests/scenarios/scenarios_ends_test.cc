@@ -5,7 +5,7 @@
 #include <optional>
 #include <set>
 
-#include "services/pipeline/topics.h"
+#include "services/io/topics.h"
 #include "tests/scenarios/actors.h"
 
 namespace pitwall::scenarios {

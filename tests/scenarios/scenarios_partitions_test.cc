@@ -8,7 +8,7 @@
 #include "services/base/mutex.h"
 #include "services/base/text/stable_hash.h"
 #include "services/collector/publishing/publisher.h"
-#include "services/pipeline/topics.h"
+#include "services/io/topics.h"
 #include "tests/scenarios/actors.h"
 
 namespace pitwall::scenarios {

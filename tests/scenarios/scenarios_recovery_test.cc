@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-#include "services/pipeline/topics.h"
+#include "services/io/topics.h"
 #include "services/processor/commit_metadata.h"
 #include "services/processor/snapshot_topic.h"
 #include "tests/scenarios/actors.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "services/codec/telemetry_codec.h"
+#include "services/io/topics.h"
 #include "services/model/value.h"
-#include "services/pipeline/topics.h"
 
 namespace pitwall::scenarios {
 

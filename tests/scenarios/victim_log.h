@@ -5,7 +5,7 @@
 #include <string>
 
 #include "services/base/clock.h"
-#include "services/pipeline/io.h"
+#include "services/io/io.h"
 
 namespace pitwall::scenarios {
 

@@ -22,8 +22,8 @@
 #include "services/base/text/strings.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/insights/keep/keep.h"
+#include "services/io/topics.h"
 #include "services/notifier/notifier.h"
-#include "services/pipeline/topics.h"
 #include "services/processor/processor.h"
 #include "tests/soak/sim_clock.h"
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "services/base/status.h"
-#include "services/pipeline/capture_source.h"
-#include "services/pipeline/issue_source.h"
+#include "services/io/capture_source.h"
+#include "services/io/issue_source.h"
 
 namespace pitwall::grpc_adapter {
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "pitwall/issues/v1/issue_service.pb.h"
+#include "services/io/issue_source.h"
 #include "services/model/issues/issue.h"
-#include "services/pipeline/issue_source.h"
 
 namespace pitwall::grpc_adapter {
 

@@ -11,8 +11,8 @@
 #include "services/base/clock.h"
 #include "services/base/status.h"
 #include "services/base/system/access.h"
-#include "services/pipeline/capture_source.h"
-#include "services/pipeline/issue_source.h"
+#include "services/io/capture_source.h"
+#include "services/io/issue_source.h"
 
 namespace pitwall::grpc_adapter {
 

@@ -10,7 +10,7 @@
 #include "pitwall/issues/v1/issue_service.grpc.pb.h"
 #include "services/adapters/grpc/issue_server.h"
 #include "services/base/mutex.h"
-#include "services/pipeline/issue_source.h"
+#include "services/io/issue_source.h"
 
 namespace pitwall::grpc_adapter {
 

@@ -28,7 +28,7 @@
 #include "services/base/listen_address.h"
 #include "services/base/status.h"
 #include "services/base/system/access.h"
-#include "services/telemetry/exposition.h"
+#include "services/self_metrics/exposition.h"
 
 namespace pitwall::http {
 
@@ -146,13 +146,13 @@ inline constexpr std::array<std::string_view, 12> kRefusalNames = {
     "no_token",    "wrong_role",          "wrong_host",  "overloaded", "streams",   "wrong_origin"};
 
 struct HttpServerCounters {
-  std::array<telemetry::Counter, kRefusalNames.size()> refused;  // by Refusal
-  telemetry::Counter connections;                                // accepted
-  telemetry::Counter connections_refused;                        // over the limit
-  telemetry::Counter requests;
-  telemetry::Counter bad_requests;  // malformed, too large, too slow
-  telemetry::Counter overloaded;    // answered 503
-  telemetry::Counter streams;       // begun
+  std::array<self_metrics::Counter, kRefusalNames.size()> refused;  // by Refusal
+  self_metrics::Counter connections;                                // accepted
+  self_metrics::Counter connections_refused;                        // over the limit
+  self_metrics::Counter requests;
+  self_metrics::Counter bad_requests;  // malformed, too large, too slow
+  self_metrics::Counter overloaded;    // answered 503
+  self_metrics::Counter streams;       // begun
 };
 
 class HttpServer {

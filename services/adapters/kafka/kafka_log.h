@@ -1,4 +1,4 @@
-// The log (services/pipeline/io.h) over Apache Kafka: when one machine is not enough.
+// The log (services/io/io.h) over Apache Kafka: when one machine is not enough.
 //
 // How io.h's promises are kept here:
 //  * Readers are assigned one partition by hand, read committed records only and keep their own
@@ -32,7 +32,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/status.h"
-#include "services/pipeline/io.h"
+#include "services/io/io.h"
 
 namespace pitwall::kafka {
 

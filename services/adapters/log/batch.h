@@ -18,7 +18,7 @@
 #include <string_view>
 
 #include "services/base/status.h"
-#include "services/pipeline/io.h"
+#include "services/io/io.h"
 
 struct ZSTD_CCtx_s;
 struct ZSTD_DCtx_s;

@@ -18,7 +18,7 @@
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
-#include "services/pipeline/io.h"
+#include "services/io/io.h"
 
 namespace pitwall::log {
 

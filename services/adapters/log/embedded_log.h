@@ -1,4 +1,4 @@
-// The log (services/pipeline/io.h) on local disk: Pitwall without a broker.
+// The log (services/io/io.h) on local disk: Pitwall without a broker.
 //
 // <dir>/LOCK                                     flock of the one writer
 // <dir>/topics/<topic>/topic.conf                partitions, compaction, retention: text
@@ -20,7 +20,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/status.h"
-#include "services/pipeline/io.h"
+#include "services/io/io.h"
 
 namespace pitwall::files {
 class DiskFaults;  // tests make writes fail with it

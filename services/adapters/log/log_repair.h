@@ -8,7 +8,7 @@
 #include "services/adapters/log/embedded_log.h"
 #include "services/base/clock.h"
 #include "services/base/status.h"
-#include "services/pipeline/derived_outputs.h"
+#include "services/io/derived_outputs.h"
 
 namespace pitwall::log {
 

@@ -6,7 +6,7 @@
 
 #include "services/adapters/log/recovery.h"
 #include "services/base/status.h"
-#include "services/pipeline/derived_outputs.h"
+#include "services/io/derived_outputs.h"
 
 namespace pitwall::log {
 

@@ -15,7 +15,7 @@
 #include "services/adapters/log/segment_reader.h"
 #include "services/base/clock.h"
 #include "services/base/status.h"
-#include "services/pipeline/io.h"
+#include "services/io/io.h"
 
 namespace pitwall::log {
 

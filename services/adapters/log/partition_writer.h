@@ -15,7 +15,7 @@
 #include "services/adapters/log/committed_state.h"
 #include "services/adapters/log/segment.h"
 #include "services/base/status.h"
-#include "services/pipeline/io.h"
+#include "services/io/io.h"
 
 namespace pitwall::log {
 

@@ -10,7 +10,7 @@
 
 #include "services/adapters/files/file.h"
 #include "services/base/status.h"
-#include "services/pipeline/io.h"
+#include "services/io/io.h"
 
 namespace pitwall::log {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "services/base/status.h"
-#include "services/pipeline/mail_transport.h"
+#include "services/io/mail_transport.h"
 
 namespace pitwall::mail {
 

@@ -59,7 +59,7 @@ class ClientBoundsTest : public ::testing::Test {
   Counters counters_;
   ClientCursors cursors_;
   EventTime time_;
-  Bindings bindings_;
+  JobRegistry bindings_;
   Publisher publisher_;
   BatchSender sender_;
   ClientSessions sessions_;

@@ -333,7 +333,7 @@ bool ClientServer::Messages(Connections::iterator it) {
     if (rest.size() - 4 < length) break;
     const auto answer = sessions_->Handle(it->first, connection.peer, rest.substr(4, length));
     at += 4 + length;
-    rates_.Charge(connection.owner, OwnerRates::kMessageCost, clock_.MonotonicNs());
+    rates_.Charge(connection.owner, OwnerRateLimiter::kMessageCost, clock_.MonotonicNs());
     if (!answer.ok()) {
       refused = answer.status();
       break;

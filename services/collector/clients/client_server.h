@@ -14,9 +14,9 @@
 #include "services/base/clock.h"
 #include "services/base/status.h"
 #include "services/collector/clients/client_sessions.h"
-#include "services/collector/clients/owner_rates.h"
-#include "services/collector/counts/counters.h"
-#include "services/collector/counts/refusal.h"
+#include "services/collector/clients/owner_rate_limiter.h"
+#include "services/collector/metrics/counters.h"
+#include "services/collector/metrics/refusal.h"
 
 namespace pitwall::collector {
 
@@ -122,7 +122,7 @@ class ClientServer {
   uint64_t next_client_ = 3;    // 0, 1 and 2 mark the listening socket, the stop and the bell
   int64_t patrolled_ns_ = 0;
   size_t buffered_ = 0;
-  OwnerRates rates_;
+  OwnerRateLimiter rates_;
   size_t held_ = 0;  // connections
   std::pair<int64_t, uint64_t> said_held_{};
   absl::btree_map<std::string, Usage> usage_;                   // by owner

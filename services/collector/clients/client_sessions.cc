@@ -10,7 +10,7 @@
 #include "services/base/terminal.h"
 #include "services/base/text/strings.h"
 #include "services/codec/quiet_protobuf.h"
-#include "services/collector/clients/message_parts.h"
+#include "services/collector/clients/message_size_estimate.h"
 #include "services/model/owner.h"
 #include "services/model/sanitize_text.h"
 
@@ -35,7 +35,7 @@ uint64_t ClientSessions::FirstSequence(int64_t late_ns, const std::optional<Clie
   return known.has_value() ? std::max(first, known->batch + 1) : first;
 }
 
-ClientSessions::ClientSessions(const SessionsOptions& options, Bindings* bindings,
+ClientSessions::ClientSessions(const SessionsOptions& options, JobRegistry* bindings,
                                BatchSender* sender, NodeAnnouncer* announcer, const EventTime& time,
                                const Clock& clock, Counters* counters)
     : options_(options),
@@ -221,7 +221,7 @@ StatusOr<ClientSessions::Answer> ClientSessions::OnHello(uint64_t client, const 
   claim.owner = OwnerOf(peer.uid, peer.pod);
   if (const auto launcher = processes_.ParentOf(peer.pid); launcher.has_value())
     claim.launcher = Cat(launcher->pid, "@", launcher->start_ticks);
-  ASSIGN_OR_RETURN(const Bindings::Claimed claimed, bindings_->Claim(client, claim));
+  ASSIGN_OR_RETURN(const JobRegistry::Claimed claimed, bindings_->Claim(client, claim));
 
   const std::string source_name = Cat("rank-", hello.rank(), "@", options_.node);
   std::unique_ptr<RankSource> source =
@@ -392,7 +392,7 @@ void ClientSessions::Patrol() {
 }
 
 int ClientSessions::PatrolMs() const {
-  if (captures_ != nullptr && captures_->active()) return CaptureDesk::kStepMs;
+  if (captures_ != nullptr && captures_->active()) return NodeCaptures::kStepMs;
   const int64_t newest_ns = std::max(closed_at_ns_, leaving_.newest_ns());
   return clock_.MonotonicNs() - newest_ns < kEndsWithinNs ? 10 : 250;
 }

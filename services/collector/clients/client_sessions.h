@@ -15,13 +15,13 @@
 #include "absl/container/btree_map.h"
 #include "pitwall/client/v1/client.pb.h"
 #include "services/base/status.h"
-#include "services/collector/capture/capture_desk.h"
+#include "services/collector/capture/node_captures.h"
 #include "services/collector/clients/launch_watch.h"
 #include "services/collector/clients/leaving_ranks.h"
 #include "services/collector/clients/rank_source.h"
-#include "services/collector/counts/counters.h"
-#include "services/collector/counts/refusal.h"
-#include "services/collector/jobs/bindings.h"
+#include "services/collector/jobs/job_registry.h"
+#include "services/collector/metrics/counters.h"
+#include "services/collector/metrics/refusal.h"
 #include "services/collector/processes/peer_process.h"
 #include "services/collector/processes/process_watch.h"
 #include "services/collector/publishing/batch_sender.h"
@@ -44,12 +44,12 @@ struct SessionsOptions {
 // be null.
 class ClientSessions {
  public:
-  ClientSessions(const SessionsOptions& options, Bindings* bindings, BatchSender* sender,
+  ClientSessions(const SessionsOptions& options, JobRegistry* bindings, BatchSender* sender,
                  NodeAnnouncer* announcer, const EventTime& time, const Clock& clock,
                  Counters* counters);
 
   // Captures of the ranks here; before any client. Null: none are taken. Borrowed.
-  void SetCaptures(CaptureDesk* captures) { captures_ = captures; }
+  void SetCaptures(NodeCaptures* captures) { captures_ = captures; }
   // Told of each rank that said hello, once its job is announced; on the socket thread. Before any
   // client.
   void OnRank(std::function<void(const RankSource::Identity&, int64_t pid)> told) {
@@ -115,13 +115,13 @@ class ClientSessions {
   JobReference ReferenceOf(const client::v1::Hello& hello, const Peer& peer) const;
 
   const SessionsOptions options_;
-  Bindings* const bindings_;
+  JobRegistry* const bindings_;
   BatchSender* const sender_;
   NodeAnnouncer* const announcer_;
   const EventTime& time_;
   const Clock& clock_;
   Counters* const counters_;
-  CaptureDesk* captures_ = nullptr;
+  NodeCaptures* captures_ = nullptr;
   alignas(8) std::array<char, 16u << 10> block_;  // of the message that is read now
   absl::btree_map<uint64_t, std::unique_ptr<RankSource>> sources_;
   std::list<std::unique_ptr<RankSource>> retained_;  // oldest first

@@ -88,7 +88,7 @@ class ClientTest : public ::testing::Test {
   Counters counters_;
   ClientCursors cursors_;
   EventTime time_;
-  Bindings bindings_;
+  JobRegistry bindings_;
   Publisher publisher_;
   BatchSender sender_;
   ClientSessions sessions_;

@@ -9,12 +9,12 @@
 #include "services/collector/clients/client_server.h"
 #include "services/collector/clients/test_client.h"
 #include "services/collector/clients/test_decode.h"
-#include "services/collector/counts/refusal.h"
 #include "services/collector/files/test_root.h"
 #include "services/collector/files/trusted_path.h"
-#include "services/collector/jobs/bindings.h"
-#include "services/collector/jobs/drop_folder.h"
+#include "services/collector/jobs/job_file_directory.h"
+#include "services/collector/jobs/job_registry.h"
 #include "services/collector/jobs/owner_name.h"
+#include "services/collector/metrics/refusal.h"
 #include "tests/fakes/fake_appender.h"
 #include "tests/fakes/fake_clock.h"
 
@@ -55,9 +55,9 @@ class OwnersTest : public ::testing::Test {
     return Cat(claimed->job_id, " of ", claimed->owner,
                claimed->owner_declared ? ", declared" : "");
   }
-  static Bindings::DroppedJob Dropped(std::string id, std::string owner,
-                                      std::vector<std::string> members = {}) {
-    Bindings::DroppedJob dropped;
+  static JobRegistry::DroppedJob Dropped(std::string id, std::string owner,
+                                         std::vector<std::string> members = {}) {
+    JobRegistry::DroppedJob dropped;
     dropped.job.id = std::move(id);
     dropped.job.owner = std::move(owner);
     dropped.job.members = std::move(members);
@@ -71,7 +71,7 @@ class OwnersTest : public ::testing::Test {
     return out;
   }
 
-  Bindings bindings_;
+  JobRegistry bindings_;
 };
 
 TEST_F(OwnersTest, AClientOfAnotherOwnerDoesNotJoin) {
@@ -150,7 +150,7 @@ TEST_F(OwnersTest, MembersSpeakForADeclaredJob) {
 }
 
 TEST_F(OwnersTest, AnOptionWithoutOwnerBelongsToItsFirstClient) {
-  JobOption option;
+  JobDeclaration option;
   option.id = "o";
   bindings_.BindOption(option);
   EXPECT_EQ(Claim(1, Rank(kAlice, "o")), "o of uid:1000");
@@ -247,7 +247,7 @@ TEST(DropFolderOwners, OnlyTrustedFilesDeclare) {
   ASSERT_EQ(chmod(root.At("d").c_str(), 0755), 0);
   for (const char* name : {"d/1", "d/2", "d/3"}) ASSERT_EQ(chmod(root.At(name).c_str(), 0644), 0);
   ASSERT_EQ(chmod(root.At("d/4").c_str(), 0666), 0);
-  DropFolder folder(root.At("d"), &counters);
+  JobFileDirectory folder(root.At("d"), &counters);
   for (int i = 0; i < 2; ++i) {
     const auto jobs = folder.Poll();
     ASSERT_EQ(jobs.size(), 1u);
@@ -311,7 +311,7 @@ class SharesTest : public ::testing::Test {
   fakes::FakeAppender appender_;
   Counters counters_;
   EventTime time_;
-  Bindings bindings_;
+  JobRegistry bindings_;
   ClientCursors cursors_;
   Publisher publisher_;
   BatchSender sender_;
@@ -384,7 +384,7 @@ TEST_F(SharesTest, ADeclarationClosesTheSquattersConnection) {
   TestClient squatter(options_.path);
   squatter.Send(HelloOf(0, clock_.WallNs(), "slurm-17"));
   squatter.ReadWelcome();
-  Bindings::DroppedJob dropped;
+  JobRegistry::DroppedJob dropped;
   dropped.job.id = "slurm-17";
   dropped.job.owner = "uid:4242";
   bindings_.SetDropped({dropped});
@@ -400,7 +400,7 @@ TEST_F(SharesTest, ADeclarationClosesTheSquattersConnection) {
 
 TEST_F(SharesTest, BatchesCarryTheOwnerOfTheJob) {
   Start();
-  Bindings::DroppedJob dropped;
+  JobRegistry::DroppedJob dropped;
   dropped.job.id = "declared";
   dropped.job.owner = "uid:4242";
   dropped.job.members = {me_};

@@ -113,7 +113,7 @@ void ClientSessions::TakeUpKnown() {
   absl::btree_set<std::string> jobs;
   absl::btree_set<std::string> ended;  // jobs with a rank that said goodbye
   for (const ClientCursor& cursor : sender_->cursors()->Ranks()) {
-    std::optional<KnownRank> rank = DecodeKnownRank(*cursor.rank);
+    std::optional<TrackedRank> rank = DecodeKnownRank(*cursor.rank);
     // Numbers of another namespace say nothing about processes of this one.
     if (!rank.has_value() || Differs(rank->home.pid_namespace, home_.pid_namespace)) continue;
     if (cursor.source != Cat("rank-", rank->info.rank, "@", options_.node)) continue;

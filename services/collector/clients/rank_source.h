@@ -13,9 +13,9 @@
 #include "pitwall/client/v1/client.pb.h"
 #include "services/base/status.h"
 #include "services/codec/steps/step_series.h"
-#include "services/collector/counts/counters.h"
-#include "services/collector/processes/known_rank.h"
+#include "services/collector/metrics/counters.h"
 #include "services/collector/processes/process_watch.h"
+#include "services/collector/processes/tracked_rank.h"
 #include "services/collector/publishing/batch_sender.h"
 #include "services/collector/publishing/client_cursors.h"
 

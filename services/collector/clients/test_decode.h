@@ -11,8 +11,8 @@
 
 #include "services/base/text/strings.h"
 #include "services/codec/telemetry_codec.h"
+#include "services/io/io.h"
 #include "services/model/value.h"
-#include "services/pipeline/io.h"
 
 namespace pitwall::collector {
 

@@ -12,8 +12,8 @@
 
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
-#include "services/collector/counts/counters.h"
 #include "services/collector/gpu/nvml.h"
+#include "services/collector/metrics/counters.h"
 
 namespace pitwall::collector {
 

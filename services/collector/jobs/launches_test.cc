@@ -3,7 +3,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/text/strings.h"
-#include "services/collector/jobs/bindings.h"
+#include "services/collector/jobs/job_registry.h"
 
 namespace pitwall::collector {
 namespace {
@@ -18,7 +18,7 @@ class LaunchesTest : public ::testing::Test {
     return Cat(claimed->job_id, claimed->first ? " first" : "");
   }
 
-  Bindings bindings_{{4, 5 * kNanosPerSecond, 60 * kNanosPerSecond, 600 * kNanosPerSecond}};
+  JobRegistry bindings_{{4, 5 * kNanosPerSecond, 60 * kNanosPerSecond, 600 * kNanosPerSecond}};
 };
 
 // A rank that torchrun started for the given time.

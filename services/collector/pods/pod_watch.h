@@ -19,8 +19,8 @@
 #include "services/base/mutex.h"
 #include "services/base/status.h"
 #include "services/collector/pods/pod_list.h"
+#include "services/io/http_transport.h"
 #include "services/model/issues/platform_end.h"
-#include "services/pipeline/http_transport.h"
 
 namespace pitwall::collector {
 

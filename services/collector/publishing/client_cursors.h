@@ -23,8 +23,8 @@ struct ClientCursor {
   uint64_t written = 0;    // everything in the updates up to here is durable; at most `received`
   uint64_t batch = 0;      // sequence of the last batch
   int64_t promise_ns = 0;  // of that batch
-  // The rank (known_rank.h), from its hello on; "": nothing is left to report. In a note, empty: as
-  // before.
+  // The rank (tracked_rank.h), from its hello on; "": nothing is left to report. In a note, empty:
+  // as before.
   std::optional<std::string> rank;
   friend bool operator==(const ClientCursor&, const ClientCursor&) = default;
 };

@@ -14,10 +14,10 @@
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
-#include "services/collector/counts/counters.h"
+#include "services/collector/metrics/counters.h"
 #include "services/collector/publishing/client_cursors.h"
 #include "services/collector/publishing/spool_set.h"
-#include "services/pipeline/io.h"
+#include "services/io/io.h"
 
 namespace pitwall::collector {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "services/base/status.h"
-#include "services/collector/counts/counters.h"
+#include "services/collector/metrics/counters.h"
 
 namespace pitwall::collector {
 

@@ -8,7 +8,7 @@
 
 #include "absl/container/btree_map.h"
 #include "services/base/status.h"
-#include "services/collector/counts/counters.h"
+#include "services/collector/metrics/counters.h"
 #include "services/collector/publishing/client_cursors.h"
 #include "services/collector/publishing/spool.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "services/base/clock.h"
-#include "services/collector/counts/counters.h"
+#include "services/collector/metrics/counters.h"
 #include "services/collector/readers/driver_counters.h"
 #include "services/model/labels.h"
 #include "services/model/telemetry.h"

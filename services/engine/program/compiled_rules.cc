@@ -14,13 +14,13 @@ StatusOr<CompiledRulesPtr> CompiledRules::Compile(RuleSet rules,
   ASSIGN_OR_RETURN(plan::ProgramPtr program, plan::CompileRuleSet(rules, diagnostics, options));
   PITWALL_LOG(kDebug, "rules", "rule set ", program->hash, " is compiled");
   std::shared_ptr<CompiledRules> compiled(new CompiledRules(std::move(rules), std::move(program)));
-  for (const lang::Bindings& bindings : compiled->program_->overrides->AllBindings()) {
+  for (const lang::JobRegistry& bindings : compiled->program_->overrides->AllBindings()) {
     ASSIGN_OR_RETURN(compiled->variants_[bindings], compiled->Variant(bindings));
   }
   return CompiledRulesPtr(std::move(compiled));
 }
 
-StatusOr<plan::ProgramPtr> CompiledRules::Variant(const lang::Bindings& bindings) const {
+StatusOr<plan::ProgramPtr> CompiledRules::Variant(const lang::JobRegistry& bindings) const {
   StatusOr<plan::ProgramPtr> variant = plan::CompileRuleSet(text_, nullptr, {.bindings = bindings});
   if (variant.ok()) {
     if (Status status = CheckProgram(**variant); !status.ok()) variant = status;
@@ -32,9 +32,9 @@ StatusOr<plan::ProgramPtr> CompiledRules::Variant(const lang::Bindings& bindings
 }
 
 plan::ProgramPtr CompiledRules::ProgramFor(const JobIdentity& job) const {
-  const lang::Bindings bindings =
+  const lang::JobRegistry bindings =
       program_->overrides == nullptr
-          ? lang::Bindings()
+          ? lang::JobRegistry()
           : program_->overrides->BindingsFor(job.id, job.name, Labels::FromPairs(job.labels));
   if (bindings.empty()) return program_;
   if (const auto found = variants_.find(bindings); found != variants_.end()) return found->second;

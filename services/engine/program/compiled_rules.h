@@ -48,15 +48,15 @@ class CompiledRules final {
   CompiledRules(RuleSet text, plan::ProgramPtr program)
       : text_(std::move(text)), program_(std::move(program)) {}
 
-  StatusOr<plan::ProgramPtr> Variant(const lang::Bindings& bindings) const;
+  StatusOr<plan::ProgramPtr> Variant(const lang::JobRegistry& bindings) const;
 
   const RuleSet text_;
   const plan::ProgramPtr program_;
   mutable std::mutex mutex_;
   // Immutable after Compile: those of single overrides.
-  std::map<lang::Bindings, plan::ProgramPtr> variants_;
+  std::map<lang::JobRegistry, plan::ProgramPtr> variants_;
   // Of several overrides together; as long as a job has it.
-  mutable std::map<lang::Bindings, std::weak_ptr<const plan::Program>> combined_;
+  mutable std::map<lang::JobRegistry, std::weak_ptr<const plan::Program>> combined_;
 };
 
 // Finds compiled rule sets by their hash.

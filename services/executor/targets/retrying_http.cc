@@ -6,7 +6,7 @@
 
 #include "services/base/terminal.h"
 #include "services/base/text/strings.h"
-#include "services/pipeline/retry_after.h"
+#include "services/io/retry_after.h"
 
 namespace pitwall::executor {
 namespace {

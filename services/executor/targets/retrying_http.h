@@ -6,7 +6,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/status.h"
-#include "services/pipeline/http_transport.h"
+#include "services/io/http_transport.h"
 
 namespace pitwall::executor {
 

@@ -17,7 +17,7 @@
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/executor/decision_index.h"
 #include "services/executor/executor.h"
-#include "services/pipeline/topics.h"
+#include "services/io/topics.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/memory_log.h"
 

@@ -16,9 +16,9 @@
 #include "services/insights/api/parameters.h"
 #include "services/insights/history.h"
 #include "services/insights/views/rule_definition.h"
+#include "services/io/capture_source.h"
 #include "services/model/issues/action.h"
 #include "services/model/issues/silenced_issue.h"
-#include "services/pipeline/capture_source.h"
 
 namespace pitwall::insights {
 

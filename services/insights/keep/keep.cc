@@ -82,9 +82,9 @@ Status Keep::EnforceBounds() {
 
 uint64_t Keep::disk_bytes() const { return DiskBytes(*store_); }
 
-void Keep::RegisterMetrics(telemetry::Exposition* exposition) {
-  using telemetry::MetricType;
-  using telemetry::Sample;
+void Keep::RegisterMetrics(self_metrics::Exposition* exposition) {
+  using self_metrics::MetricType;
+  using self_metrics::Sample;
   const auto add = [&](std::string_view name, std::string_view help, MetricType type, auto value) {
     registrations_.push_back(exposition->Add(name, help, type, [value](std::vector<Sample>* out) {
       out->push_back({Labels(), static_cast<double>(value())});

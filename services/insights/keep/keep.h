@@ -14,8 +14,8 @@
 #include "services/insights/keep/retention.h"
 #include "services/insights/reading/job_reader.h"
 #include "services/insights/store/history_store.h"
-#include "services/pipeline/io.h"
-#include "services/telemetry/exposition.h"
+#include "services/io/io.h"
+#include "services/self_metrics/exposition.h"
 
 namespace pitwall::insights {
 
@@ -33,7 +33,7 @@ class Keep final : public HistoryKeeper {
   Status Health() const;
   // OK: what the log held at the start has been read.
   Status Ready() const;
-  void RegisterMetrics(telemetry::Exposition* exposition);
+  void RegisterMetrics(self_metrics::Exposition* exposition);
 
   const History& history() const { return *reader_; }
   const StoreCounters& counters() const { return store_->counters(); }
@@ -58,7 +58,7 @@ class Keep final : public HistoryKeeper {
   std::vector<std::unique_ptr<PartitionIngest>> ingests_;  // of the partitions of its share
   int32_t partitions_ = 0;                                 // of all shares
   std::unique_ptr<Retention> retention_;
-  std::vector<telemetry::Registration> registrations_;
+  std::vector<self_metrics::Registration> registrations_;
 };
 
 }  // namespace pitwall::insights

@@ -15,7 +15,7 @@
 #include "services/codec/telemetry_codec.h"
 #include "services/insights/keep/keep.h"
 #include "services/insights/windows/batches_for_test.h"
-#include "services/pipeline/topics.h"
+#include "services/io/topics.h"
 #include "tests/fakes/memory_log.h"
 
 namespace pitwall::insights {

@@ -7,7 +7,7 @@
 
 #include "services/adapters/files/file.h"
 #include "services/base/clock.h"
-#include "services/pipeline/topics.h"
+#include "services/io/topics.h"
 
 namespace pitwall::insights {
 

@@ -7,7 +7,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "services/insights/keep/keep.h"
 #include "services/insights/keep/keep_for_test.h"
-#include "services/telemetry/exposition.h"
+#include "services/self_metrics/exposition.h"
 
 namespace pitwall::insights {
 namespace {
@@ -87,7 +87,7 @@ TEST_F(UnloadTest, UnloadedJobPassesRetention_IsNotCountedInMemory) {
   Close();
   options_.retention_ns = 3600 * kS;
   Open();
-  telemetry::Exposition exposition;
+  self_metrics::Exposition exposition;
   keep_->RegisterMetrics(&exposition);
   const absl::Cleanup close = [this] { Close(); };  // before the exposition ends
   SendRow(1);

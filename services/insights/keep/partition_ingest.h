@@ -20,7 +20,7 @@
 #include "services/insights/sealing/window_content.h"
 #include "services/insights/sealing/window_writer.h"
 #include "services/insights/store/history_store.h"
-#include "services/pipeline/io.h"
+#include "services/io/io.h"
 
 namespace pitwall::insights {
 
@@ -58,7 +58,7 @@ class PartitionIngest {
     TopicPartition at;
     EventTopic topic = EventTopic::kIssues;  // not of telemetry
     std::unique_ptr<PartitionReader> reader;
-    LogMark mark;  // the newest record that was read
+    LogFingerprint mark;  // the newest record that was read
     int64_t retry_ns = 0;
   };
 

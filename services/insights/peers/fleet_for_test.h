@@ -22,7 +22,7 @@
 #include "services/insights/peers/fleet_routes.h"
 #include "services/insights/promapi/prom_routes.h"
 #include "services/insights/vector_history_for_test.h"
-#include "services/pipeline/http_transport.h"
+#include "services/io/http_transport.h"
 
 namespace pitwall::insights {
 

@@ -12,7 +12,7 @@
 #include "services/base/status.h"
 #include "services/base/system/access.h"
 #include "services/insights/peers/peer_codec.h"
-#include "services/pipeline/http_transport.h"
+#include "services/io/http_transport.h"
 
 namespace pitwall::insights {
 

@@ -106,7 +106,7 @@ Status PartitionMirror::Open() {
     begin_ = start;
     int64_t warm_up_before = 0;  // append time from which on samples are sent; 0: by the offset
     if (committed.has_value()) {
-      const LogMark mark = ParseLogMark(committed->metadata);
+      const LogFingerprint mark = ParseLogMark(committed->metadata);
       const Status same = CheckLogMark(log_, at_, committed->offset, mark);
       if (absl::IsFailedPrecondition(same)) {
         PITWALL_LOG(kWarning, "insights", "remote_write: ", ToStd(same.message()),

@@ -15,8 +15,8 @@
 #include "services/codec/telemetry_codec.h"
 #include "services/insights/remote/remote_sender.h"
 #include "services/insights/remote/series_mirror.h"
-#include "services/pipeline/io.h"
-#include "services/pipeline/log_mark.h"
+#include "services/io/io.h"
+#include "services/io/log_fingerprint.h"
 
 namespace pitwall::insights {
 
@@ -85,10 +85,10 @@ class PartitionMirror {
   // Where the samples ended that were under way at the last stop: they are gathered as they were,
   // so that a request is one that the receiver has as a whole, or not at all.
   int64_t doubtful_end_ = -1;
-  int64_t begin_ = 0;  // first offset that is sent: what lies before it warms up
-  int64_t sent_ = -1;  // next offset to send, all before it is done
-  LogMark mark_;       // of the newest record that was read
-  LogMark sent_mark_;  // of the newest one that is done
+  int64_t begin_ = 0;         // first offset that is sent: what lies before it warms up
+  int64_t sent_ = -1;         // next offset to send, all before it is done
+  LogFingerprint mark_;       // of the newest record that was read
+  LogFingerprint sent_mark_;  // of the newest one that is done
   int64_t saved_ = -1;
   int64_t gathered_ns_ = 0;  // monotonic, when the first pending sample came
   std::string told_;

@@ -15,7 +15,7 @@
 
 #include "services/base/mutex.h"
 #include "services/base/text/strings.h"
-#include "services/pipeline/http_transport.h"
+#include "services/io/http_transport.h"
 
 namespace pitwall::insights {
 

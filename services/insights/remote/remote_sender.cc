@@ -4,7 +4,7 @@
 
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
-#include "services/pipeline/retry_after.h"
+#include "services/io/retry_after.h"
 
 namespace pitwall::insights {
 namespace {

@@ -8,17 +8,17 @@
 
 #include "services/base/clock.h"
 #include "services/insights/remote/write_request.h"
-#include "services/pipeline/http_transport.h"
-#include "services/telemetry/instruments.h"
+#include "services/io/http_transport.h"
+#include "services/self_metrics/instruments.h"
 
 namespace pitwall::insights {
 
 struct RemoteCounters {
-  telemetry::SharedCounter samples, bytes, requests, retries;
+  self_metrics::SharedCounter samples, bytes, requests, retries;
   // Not sent, by reason.
-  telemetry::SharedCounter refused, repeated, behind, no_schema, ahead, merged;
-  telemetry::SharedCounter duplicates, input_losses, undecodable;
-  telemetry::SharedCounter behind_records;  // that a start passed over
+  self_metrics::SharedCounter refused, repeated, behind, no_schema, ahead, merged;
+  self_metrics::SharedCounter duplicates, input_losses, undecodable;
+  self_metrics::SharedCounter behind_records;  // that a start passed over
 };
 
 struct ReceiverOptions {

@@ -30,16 +30,16 @@ bool RemoteWrite::idle() const {
   });
 }
 
-void RemoteWrite::RegisterMetrics(telemetry::Exposition* exposition) {
-  using telemetry::MetricType;
-  using telemetry::Sample;
+void RemoteWrite::RegisterMetrics(self_metrics::Exposition* exposition) {
+  using self_metrics::MetricType;
+  using self_metrics::Sample;
   const auto add = [&](std::string_view name, std::string_view help, MetricType type, auto value) {
     registrations_.push_back(exposition->Add(name, help, type, [value](std::vector<Sample>* out) {
       out->push_back({Labels(), static_cast<double>(value())});
     }));
   };
   const auto counter = [&](std::string_view name, std::string_view help,
-                           const telemetry::SharedCounter* value) {
+                           const self_metrics::SharedCounter* value) {
     add(name, help, MetricType::kCounter, [value] { return value->value(); });
   };
   counter("pitwall_insights_remote_write_samples_total", "Samples that the receiver took.",
@@ -61,7 +61,7 @@ void RemoteWrite::RegisterMetrics(telemetry::Exposition* exposition) {
       "pitwall_insights_remote_write_dropped_samples_total",
       "Samples that are not sent, by reason.", MetricType::kCounter,
       [this](std::vector<Sample>* out) {
-        const auto reason = [&](std::string_view name, const telemetry::SharedCounter& value) {
+        const auto reason = [&](std::string_view name, const self_metrics::SharedCounter& value) {
           out->push_back({Labels({{"reason", name}}), static_cast<double>(value.value())});
         };
         reason("refused", counters_.refused);

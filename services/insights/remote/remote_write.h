@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "services/insights/remote/partition_mirror.h"
-#include "services/telemetry/exposition.h"
+#include "services/self_metrics/exposition.h"
 
 namespace pitwall::insights {
 
@@ -20,7 +20,7 @@ class RemoteWrite {
   // A thread a partition.
   void Start(const std::vector<int32_t>& partitions);
   void Stop();  // idempotent
-  void RegisterMetrics(telemetry::Exposition* exposition);
+  void RegisterMetrics(self_metrics::Exposition* exposition);
   const RemoteCounters& counters() const { return counters_; }
   // Nothing waits to be sent.
   bool idle() const;
@@ -32,7 +32,7 @@ class RemoteWrite {
   const MirrorOptions options_;
   RemoteCounters counters_;
   std::vector<std::unique_ptr<PartitionMirror>> mirrors_;
-  std::vector<telemetry::Registration> registrations_;
+  std::vector<self_metrics::Registration> registrations_;
 };
 
 }  // namespace pitwall::insights

@@ -7,9 +7,9 @@
 
 #include "services/adapters/store/database.h"
 #include "services/insights/windows/span_list.h"
+#include "services/io/log_fingerprint.h"
 #include "services/model/job.h"
 #include "services/model/telemetry.h"
-#include "services/pipeline/log_mark.h"
 
 namespace pitwall::insights {
 
@@ -35,7 +35,7 @@ uint64_t NumberOf(std::string_view key);
 
 struct ReadPosition {
   int64_t offset = 0;
-  LogMark mark;
+  LogFingerprint mark;
 };
 std::string EncodePosition(const ReadPosition& position);
 StatusOr<ReadPosition> DecodePosition(std::string_view body);

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "services/base/text/strings.h"
+#include "services/io/rule_verdict.h"
 #include "services/model/issues/incident_roots.h"
 #include "services/model/position.h"
-#include "services/pipeline/rule_verdict.h"
 
 namespace pitwall::insights {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "services/base/status.h"
 #include "services/insights/job_life.h"
+#include "services/io/issue_source.h"
+#include "services/io/rule_verdict.h"
 #include "services/model/issues/issue.h"
-#include "services/pipeline/issue_source.h"
-#include "services/pipeline/rule_verdict.h"
 
 namespace pitwall::insights {
 

@@ -15,8 +15,8 @@ constexpr size_t kMaxMarks = 4096;
 
 StatusOr<int64_t> ReceiverWorker::OpenAt(int32_t partition, const CommittedOffset& committed) {
   const TopicPartition at{topic_, partition};
-  LogMark mark = ParseLogMark(committed.metadata);
-  std::deque<LogMark>& marks = marks_[static_cast<size_t>(partition)];
+  LogFingerprint mark = ParseLogMark(committed.metadata);
+  std::deque<LogFingerprint>& marks = marks_[static_cast<size_t>(partition)];
   marks.push_back(mark);
   const Status same = CheckLogMark(log_, at, committed.offset, mark);
   if (same.ok()) return committed.offset;
@@ -32,7 +32,7 @@ StatusOr<int64_t> ReceiverWorker::OpenAt(int32_t partition, const CommittedOffse
 
 Status ReceiverWorker::FollowReplaced(int32_t partition) {
   const auto p = static_cast<size_t>(partition);
-  LogMark mark = marks_[p].empty() ? LogMark() : marks_[p].back();
+  LogFingerprint mark = marks_[p].empty() ? LogFingerprint() : marks_[p].back();
   ASSIGN_OR_RETURN(const int64_t from, FirstAfter(log_, {topic_, partition}, mark));
   NoteReset(Cat("log_truncated: ", topic_, "/", partition,
                 ": the topic was deleted, replaced or cut; it goes on at offset ", from));
@@ -59,17 +59,17 @@ Status ReceiverWorker::Health() const {
 }
 
 void ReceiverWorker::NoteMark(const FeedItem& item) {
-  std::deque<LogMark>& marks = marks_[static_cast<size_t>(item.partition)];
+  std::deque<LogFingerprint>& marks = marks_[static_cast<size_t>(item.partition)];
   if (!marks.empty() && item.offset <= marks.back().offset) return;
   // A mark need not be the newest: with an older one a little more is sent again.
   if (marks.size() >= kMaxMarks) marks.pop_back();
   marks.push_back({item.offset, item.append_time_ns});
 }
 
-LogMark ReceiverWorker::MarkBelow(size_t partition, int64_t position) {
-  std::deque<LogMark>& marks = marks_[partition];
+LogFingerprint ReceiverWorker::MarkBelow(size_t partition, int64_t position) {
+  std::deque<LogFingerprint>& marks = marks_[partition];
   while (marks.size() > 1 && marks[1].offset < position) marks.pop_front();
-  return marks.empty() || marks.front().offset >= position ? LogMark() : marks.front();
+  return marks.empty() || marks.front().offset >= position ? LogFingerprint() : marks.front();
 }
 
 void ReceiverWorker::NoteTold(const FeedItem& item, std::string_view error) {

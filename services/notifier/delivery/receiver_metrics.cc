@@ -20,9 +20,9 @@ ReceiverStatus ReceiverWorker::status() const {
   return out;
 }
 
-std::vector<telemetry::Registration> ReceiverWorker::RegisterMetrics(
-    telemetry::Exposition* exposition) {
-  std::vector<telemetry::Registration> out;
+std::vector<self_metrics::Registration> ReceiverWorker::RegisterMetrics(
+    self_metrics::Exposition* exposition) {
+  std::vector<self_metrics::Registration> out;
   const auto add = [&](const std::string& prefix, const Labels& labels) {
     const auto counter = [&](std::string_view name, std::string_view help, auto* value) {
       out.push_back(exposition->Add(Cat(prefix, name), help, labels, value));
@@ -46,8 +46,8 @@ std::vector<telemetry::Registration> ReceiverWorker::RegisterMetrics(
             "Records of who was told that the log did not take, and that are not kept.",
             &told_lost_);
     const auto gauge = [&](std::string_view name, std::string_view help, auto read) {
-      out.push_back(exposition->Add(Cat(prefix, name), help, telemetry::MetricType::kGauge,
-                                    [labels, read](std::vector<telemetry::Sample>* samples) {
+      out.push_back(exposition->Add(Cat(prefix, name), help, self_metrics::MetricType::kGauge,
+                                    [labels, read](std::vector<self_metrics::Sample>* samples) {
                                       samples->push_back({labels, static_cast<double>(read())});
                                     }));
     };

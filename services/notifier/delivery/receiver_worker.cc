@@ -8,12 +8,12 @@
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/cloudevents/event_link.h"
+#include "services/io/retry_after.h"
+#include "services/io/topics.h"
 #include "services/notifier/policies/incident_policy.h"
 #include "services/notifier/policies/inhibition.h"
 #include "services/notifier/policies/resend_policy.h"
 #include "services/notifier/policies/silenced_events.h"
-#include "services/pipeline/retry_after.h"
-#include "services/pipeline/topics.h"
 
 namespace pitwall::notifier {
 namespace {
@@ -55,7 +55,7 @@ ReceiverWorker::ReceiverWorker(Clock* clock, Log* log, RecentEvents* window, Tra
       group_(GroupOf(*receiver_, options_.name)),
       wakeup_(clock->NewWakeup()),
       told_records_(log, &told_lost_),
-      seconds_(telemetry::kLatencyBounds) {
+      seconds_(self_metrics::kLatencyBounds) {
   // A receiver that never hears what is found would wait for causes that nobody told it.
   const auto& types = options_.types;
   const bool hears_found =

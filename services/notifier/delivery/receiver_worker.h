@@ -13,6 +13,10 @@
 #include "absl/container/btree_set.h"
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
+#include "services/io/http_transport.h"
+#include "services/io/io.h"
+#include "services/io/log_fingerprint.h"
+#include "services/io/log_reset_notice.h"
 #include "services/notifier/delivery/delivery_queue.h"
 #include "services/notifier/feed/issue_actions.h"
 #include "services/notifier/feed/issue_index.h"
@@ -22,11 +26,7 @@
 #include "services/notifier/policies/delivery_options.h"
 #include "services/notifier/policies/notification_policy.h"
 #include "services/notifier/policies/silence_table.h"
-#include "services/pipeline/http_transport.h"
-#include "services/pipeline/io.h"
-#include "services/pipeline/log_mark.h"
-#include "services/pipeline/reset_notice.h"
-#include "services/telemetry/exposition.h"
+#include "services/self_metrics/exposition.h"
 
 namespace pitwall::notifier {
 
@@ -55,7 +55,7 @@ class ReceiverWorker {
   ReceiverStatus status() const;
   // FailedPrecondition for a while after the log was found to be another one.
   Status Health() const;
-  std::vector<telemetry::Registration> RegisterMetrics(telemetry::Exposition* exposition);
+  std::vector<self_metrics::Registration> RegisterMetrics(self_metrics::Exposition* exposition);
 
  private:
   static constexpr int64_t kStoreIntervalNs = kNanosPerSecond;  // between two of one position
@@ -86,7 +86,7 @@ class ReceiverWorker {
   void NoteReset(std::string text);
   void NoteMark(const FeedItem& item);
   // The newest mark below the position.
-  LogMark MarkBelow(size_t partition, int64_t position);
+  LogFingerprint MarkBelow(size_t partition, int64_t position);
   // Sends what the executor decided and did since, and before it what filters and inhibition kept
   // back of the issues on which it acted.
   void TellActed(int64_t now_ns);
@@ -136,7 +136,7 @@ class ReceiverWorker {
   NotificationRecords told_records_;
   int64_t told_retry_ns_ = 0;  // after the log did not take some
   Positions stored_;
-  std::vector<std::deque<LogMark>> marks_;  // by partition: of what was read and not stored
+  std::vector<std::deque<LogFingerprint>> marks_;  // by partition: of what was read and not stored
   int64_t stored_at_ns_ = 0;
   bool caught_up_ = false;
   bool delivery_to_store_ = false;  // since positions were stored last
@@ -145,16 +145,16 @@ class ReceiverWorker {
   int64_t retry_read_ns_ = 0;       // after a failed read of the log
 
   // For others to see:
-  telemetry::Counter delivered_, failed_, given_up_, lost_, store_failures_, suppressed_, resets_,
-      told_lost_;
-  telemetry::Histogram seconds_;
+  self_metrics::Counter delivered_, failed_, given_up_, lost_, store_failures_, suppressed_,
+      resets_, told_lost_;
+  self_metrics::Histogram seconds_;
   std::atomic<size_t> pending_{0};
   std::atomic<size_t> withheld_{0};
   std::atomic<bool> disabled_{false};
   std::atomic<bool> breaker_open_{false};
   mutable Mutex mutex_;
   std::string last_error_ ABSL_GUARDED_BY(mutex_);
-  ResetNotice notice_ ABSL_GUARDED_BY(mutex_);
+  LogResetNotice notice_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace pitwall::notifier

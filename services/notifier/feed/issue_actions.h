@@ -16,9 +16,9 @@
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
+#include "services/io/io.h"
 #include "services/model/issues/action.h"
 #include "services/notifier/feed/recent_events.h"
-#include "services/pipeline/io.h"
 
 namespace pitwall::notifier {
 

@@ -14,8 +14,8 @@
 #include "services/base/mutex.h"
 #include "services/base/status.h"
 #include "services/base/text/strings.h"
+#include "services/io/issue_source.h"
 #include "services/notifier/feed/resume_token.h"
-#include "services/pipeline/issue_source.h"
 
 namespace pitwall::notifier {
 

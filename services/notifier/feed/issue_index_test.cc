@@ -203,12 +203,12 @@ TEST(IssueMetrics, CountsAndSamples) {
       Labels{{"rule", "mine"}, {"pitwall_job", "x"}, {"gpu", "3"}, {"severity", "critical"}};
   odd.id = MakeEventId(odd);
   Apply(&index, odd);
-  std::vector<telemetry::Sample> counts;
+  std::vector<self_metrics::Sample> counts;
   ListOpenCounts(index, &counts);
   ASSERT_EQ(counts.size(), 2U);
   EXPECT_EQ(counts[0].labels.ToString(), R"({rule="r1",severity="warning"})");
   EXPECT_EQ(counts[0].value, 2);
-  std::vector<telemetry::Sample> samples;
+  std::vector<self_metrics::Sample> samples;
   bool truncated = true;
   ListIssueSamples(index, 100, &truncated, &samples);
   EXPECT_FALSE(truncated);

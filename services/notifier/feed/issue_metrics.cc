@@ -7,7 +7,7 @@
 
 namespace pitwall::notifier {
 
-void ListOpenCounts(const IssueIndex& index, std::vector<telemetry::Sample>* out) {
+void ListOpenCounts(const IssueIndex& index, std::vector<self_metrics::Sample>* out) {
   for (const auto& [key, count] : index.OpenCounts()) {
     out->push_back(
         {Labels{{"rule", key.first}, {"severity", key.second}}, static_cast<double>(count)});
@@ -15,7 +15,7 @@ void ListOpenCounts(const IssueIndex& index, std::vector<telemetry::Sample>* out
 }
 
 void ListIssueSamples(const IssueIndex& index, size_t max, bool* truncated,
-                      std::vector<telemetry::Sample>* out) {
+                      std::vector<self_metrics::Sample>* out) {
   for (const IssueEventPtr& event : index.List({}, false, nullptr, max, truncated)) {
     std::vector<Label> labels;
     for (const Label& label : event->labels) {

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "services/base/clock.h"
+#include "services/io/io.h"
+#include "services/io/issue_source.h"
 #include "services/notifier/feed/recent_events.h"
 #include "services/notifier/feed/topic_cursor.h"
-#include "services/pipeline/io.h"
-#include "services/pipeline/issue_source.h"
 
 namespace pitwall::notifier {
 

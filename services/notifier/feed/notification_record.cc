@@ -8,7 +8,7 @@
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/told_event.h"
-#include "services/pipeline/topics.h"
+#include "services/io/topics.h"
 
 namespace pitwall::notifier {
 namespace {

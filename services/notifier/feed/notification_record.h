@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "services/io/io.h"
 #include "services/model/issues/told.h"
 #include "services/notifier/feed/recent_events.h"
-#include "services/pipeline/io.h"
-#include "services/telemetry/exposition.h"
+#include "services/self_metrics/exposition.h"
 
 namespace pitwall::notifier {
 
@@ -27,7 +27,7 @@ class NotificationRecords {
   static constexpr size_t kMaxWaiting = 1024;
 
   // Both borrowed.
-  NotificationRecords(Log* log, telemetry::Counter* lost) : log_(log), lost_(lost) {}
+  NotificationRecords(Log* log, self_metrics::Counter* lost) : log_(log), lost_(lost) {}
 
   void Add(const std::vector<ToldNotice>& told);
   // Appends what waits. A topic that nobody made takes nothing, and that is no fault. A record that
@@ -39,7 +39,7 @@ class NotificationRecords {
   Status FlushOneByOne();
 
   Log* const log_;
-  telemetry::Counter* const lost_;
+  self_metrics::Counter* const lost_;
   std::unique_ptr<Appender> appender_;
   std::deque<OutgoingRecord> waiting_;
 };

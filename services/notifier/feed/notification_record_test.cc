@@ -162,7 +162,7 @@ TEST(NotificationRecords, LogRefusesRecord_OthersAreAppended) {
   fakes::MemoryLog log(&clock);
   ASSERT_TRUE(log.EnsureTopic("pitwall.told", {1, false, -1}).ok());
   log.SetLargest(800);
-  telemetry::Counter lost;
+  self_metrics::Counter lost;
   NotificationRecords records(&log, &lost);
   ToldNotice small, large;
   small.job = "small";
@@ -177,7 +177,7 @@ TEST(NotificationRecords, LogRefusesRecord_OthersAreAppended) {
 TEST(NotificationRecords, WhatWaitsIsBounded) {
   fakes::FakeClock clock;
   fakes::MemoryLog log{&clock};
-  telemetry::Counter lost;
+  self_metrics::Counter lost;
   NotificationRecords records(&log, &lost);
   for (size_t i = 0; i < NotificationRecords::kMaxWaiting + 5; ++i)
     records.Add({{.id = "x", .job = "a", .receiver = "team"}});

@@ -10,9 +10,9 @@
 
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
+#include "services/io/issue_source.h"
 #include "services/notifier/receivers/action_notice.h"
 #include "services/notifier/receivers/notice.h"
-#include "services/pipeline/issue_source.h"
 
 namespace pitwall::notifier {
 

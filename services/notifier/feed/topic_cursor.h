@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "services/base/status.h"
+#include "services/io/io.h"
 #include "services/notifier/feed/recent_events.h"
-#include "services/pipeline/io.h"
 
 namespace pitwall::notifier {
 

@@ -13,8 +13,8 @@
 #include "services/base/mutex.h"
 #include "services/base/status.h"
 #include "services/base/system/age_clock.h"
+#include "services/io/io.h"
 #include "services/notifier/routing/silence.h"
-#include "services/pipeline/io.h"
 
 namespace pitwall::notifier {
 

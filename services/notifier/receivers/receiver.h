@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "services/base/status.h"
+#include "services/io/http_transport.h"
+#include "services/io/mail_transport.h"
 #include "services/notifier/receivers/action_notice.h"
 #include "services/notifier/receivers/notice.h"
-#include "services/pipeline/http_transport.h"
-#include "services/pipeline/mail_transport.h"
 
 namespace pitwall::notifier {
 

@@ -15,11 +15,11 @@
 #include "services/base/clock.h"
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
+#include "services/io/http_transport.h"
+#include "services/io/io.h"
 #include "services/model/issues/issue.h"
 #include "services/notifier/policies/delivery_options.h"
 #include "services/notifier/receivers/webhook.h"
-#include "services/pipeline/http_transport.h"
-#include "services/pipeline/io.h"
 
 namespace pitwall::notifier {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "services/base/status.h"
-#include "services/pipeline/http_transport.h"
+#include "services/io/http_transport.h"
 
 namespace pitwall::history {
 

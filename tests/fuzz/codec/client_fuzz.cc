@@ -34,7 +34,7 @@ void One(std::string_view bytes) {
   SetLogLevel(LogLevel::kError);
   CheckingAppender appender;
   Counters counters;
-  Bindings bindings({});
+  JobRegistry bindings({});
   EventTime time(clock);
   PublisherOptions options;
   options.topic = "t";

@@ -15,8 +15,8 @@
 #include "services/base/status.h"
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
+#include "services/io/topics.h"
 #include "services/loadgen/load_run.h"
-#include "services/pipeline/topics.h"
 #include "tests/insights/pipe_log.h"
 
 namespace pitwall::insights {

@@ -1,0 +1,80 @@
+#include "services/io/log_fingerprint.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "services/base/clock.h"
+#include "services/base/text/strings.h"
+
+namespace pitwall {
+namespace {
+
+constexpr std::string_view kField = "mark=";
+constexpr int kSilentPolls = 30;
+
+}  // namespace
+
+std::string EncodeLogMark(const LogFingerprint& mark) {
+  return Cat(kField, mark.offset, "@", mark.append_time_ns);
+}
+
+LogFingerprint ParseLogMark(std::string_view metadata) {
+  for (const std::string_view field : Split(metadata, ';')) {
+    if (!StartsWith(field, kField)) continue;
+    const std::vector<std::string_view> parts = Split(field.substr(kField.size()), '@');
+    if (parts.size() != 2) continue;
+    const std::optional<int64_t> offset = ParseInt(parts[0]);
+    const std::optional<int64_t> time = ParseInt(parts[1]);
+    if (offset.has_value() && time.has_value()) return {*offset, *time};
+  }
+  return {};
+}
+
+Status CheckLogMark(Log* log, const TopicPartition& at, int64_t position,
+                    const LogFingerprint& mark) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader, log->OpenReader(at, kFromStart));
+  ASSIGN_OR_RETURN(const int64_t start, reader->StartOffset());
+  ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
+  const std::string place = Cat("log_truncated: ", at.topic, "/", at.partition);
+  if (end < position) {
+    return FailedPrecondition(Cat(place, ": the log ends at offset ", end,
+                                  ", below the stored position ", position,
+                                  " (topic deleted, replaced or cut)"));
+  }
+  if (mark.offset < start || mark.offset >= end || mark.append_time_ns == 0) return OkStatus();
+  RETURN_IF_ERROR(reader->Seek(mark.offset));
+  std::vector<Record> records;
+  if (Status polled = reader->Poll(1, 1, kNanosPerSecond, &records);
+      !polled.ok() && !absl::IsDataLoss(polled))
+    return polled;
+  if (records.empty() || records[0].offset != mark.offset ||
+      records[0].append_time_ns == mark.append_time_ns)
+    return OkStatus();
+  return FailedPrecondition(Cat(
+      place, ": the record at offset ", mark.offset, " is not the one that was read (append time ",
+      records[0].append_time_ns, " instead of ", mark.append_time_ns, "; topic replaced)"));
+}
+
+StatusOr<int64_t> FirstAfter(Log* log, const TopicPartition& at, const LogFingerprint& mark) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader, log->OpenReader(at, kFromStart));
+  ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
+  if (mark.append_time_ns == 0) return reader->position();
+  std::vector<Record> records;
+  for (int silent = 0; reader->position() < end;) {
+    records.clear();
+    const Status polled = reader->Poll(1'000, size_t{4} << 20, kNanosPerSecond / 5, &records);
+    if (!polled.ok() && !absl::IsDataLoss(polled)) return polled;
+    for (const Record& record : records) {
+      if (record.append_time_ns > mark.append_time_ns) return record.offset;
+    }
+    silent = records.empty() ? silent + 1 : 0;
+    if (silent > kSilentPolls) {
+      return Unavailable(Cat(at.topic, "/", at.partition, " ends at ", end,
+                             " but nothing can be read from ", reader->position()));
+    }
+  }
+  return std::max(end, reader->position());
+}
+
+}  // namespace pitwall

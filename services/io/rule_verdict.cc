@@ -1,0 +1,24 @@
+#include "services/io/rule_verdict.h"
+
+namespace pitwall {
+
+RuleVerdict VerdictOf(std::span<const IssueEventPtr> events, int64_t data_until_ns) {
+  RuleVerdict verdict;
+  for (const IssueEventPtr& event : events) {
+    const bool stopped = event->status == RuleStatus::kStopped;
+    const RuleStatus judged = stopped ? event->previous_status : event->status;
+    // A status before Stopped that needs data is from the time of data; its own event may be
+    // missing.
+    const bool without_data =
+        judged == RuleStatus::kUnknown ||
+        (judged == RuleStatus::kNoData && (stopped || event->time_ns > data_until_ns));
+    if (without_data && verdict.status != RuleStatus::kUnknown) continue;
+    if (stopped && judged == verdict.status) continue;  // with its reason
+    verdict.status = judged;
+    verdict.since_ns = event->time_ns;
+    verdict.reason = stopped ? "" : event->status_reason;
+  }
+  return verdict;
+}
+
+}  // namespace pitwall

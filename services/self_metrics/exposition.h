@@ -1,0 +1,94 @@
+// Contents of /metrics of a service: the text format 0.0.4 of Prometheus.
+//
+// Components register the addresses of their instruments, or a callback that lists samples when
+// somebody scrapes. Families of one name from several components are merged (they must agree in
+// type; help is the first one's). Output is sorted by name and labels. A sample with the labels of
+// an earlier one is left out and counted, so that the text stays valid whatever a callback says.
+// Thread-safe. Callbacks run in the scraping thread under the exposition's lock: they must be quick
+// and must not call back into it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/base/mutex.h"
+#include "services/model/labels.h"
+#include "services/self_metrics/instruments.h"
+
+namespace pitwall::self_metrics {
+
+enum class MetricType { kCounter, kGauge };
+
+struct Sample {
+  Labels labels;
+  double value = 0;
+};
+
+using SampleLister = std::function<void(std::vector<Sample>*)>;
+
+class Exposition;
+
+// Takes what it stands for out of the exposition when destroyed: after that its addresses and
+// callbacks are no longer used. Must not outlive the exposition.
+class [[nodiscard]] Registration {
+ public:
+  Registration() = default;
+  Registration(Registration&& other) noexcept;
+  Registration& operator=(Registration&& other) noexcept;
+  ~Registration();
+
+ private:
+  friend class Exposition;
+  Registration(Exposition* exposition, uint64_t id) : exposition_(exposition), id_(id) {}
+  Exposition* exposition_ = nullptr;
+  uint64_t id_ = 0;
+};
+
+class Exposition {
+ public:
+  static constexpr std::string_view kContentType = "text/plain; version=0.0.4; charset=utf-8";
+  // Samples of one family beyond this are left out and counted (pitwall_metrics_omitted_samples).
+  static constexpr size_t kMaxSamplesPerFamily = 10'000;
+
+  Exposition();
+  ~Exposition();
+  Exposition(const Exposition&) = delete;
+  Exposition& operator=(const Exposition&) = delete;
+
+  // Names as promtool wants them: counters end with _total, units are base units,
+  // [a-zA-Z_:][a-zA-Z0-9_:]*. A bad name or a second type for a name is a fault of the program
+  // (PITWALL_CHECK).
+  Registration Add(std::string_view name, std::string_view help, Labels labels,
+                   const Counter* counter);
+  Registration Add(std::string_view name, std::string_view help, Labels labels,
+                   const SharedCounter* counter);
+  Registration Add(std::string_view name, std::string_view help, Labels labels, const Gauge* gauge);
+  Registration Add(std::string_view name, std::string_view help, Labels labels,
+                   const Histogram* histogram);
+  Registration Add(std::string_view name, std::string_view help, MetricType type,
+                   SampleLister lister);
+
+  std::string Render() const;
+
+ private:
+  friend class Registration;
+  struct Item;
+  Registration Insert(std::unique_ptr<Item> item);
+  void Remove(uint64_t id);
+
+  mutable Mutex mutex_;
+  std::vector<std::unique_ptr<Item>> items_ ABSL_GUARDED_BY(mutex_);
+  uint64_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
+};
+
+// process_cpu_seconds_total, process_resident_memory_bytes, … as every Prometheus client has them,
+// from /proc, and pitwall_build_info{version,service} 1.
+std::vector<Registration> AddProcessMetrics(Exposition* exposition);
+Registration AddBuildInfo(Exposition* exposition, std::string_view version,
+                          std::string_view service);
+
+}  // namespace pitwall::self_metrics

@@ -1,0 +1,193 @@
+#include "services/self_metrics/exposition.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <optional>
+#include <thread>
+
+#include "services/base/text/strings.h"
+
+namespace pitwall::self_metrics {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// What `promtool check metrics` says of the text; nothing when there is no promtool.
+std::optional<std::pair<int, std::string>> Promtool(const std::string& text) {
+  if (std::system("command -v promtool >/dev/null 2>&1") != 0) return std::nullopt;
+  std::string name = testing::TempDir() + "/pitwall-exposition-XXXXXX";
+  const int fd = mkstemp(name.data());
+  EXPECT_EQ(write(fd, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  close(fd);
+  FILE* const pipe = popen(Cat("promtool check metrics <", name, " 2>&1").c_str(), "r");
+  std::string said;
+  char buffer[512];
+  while (const size_t n = fread(buffer, 1, sizeof buffer, pipe)) said.append(buffer, n);
+  const int status = pclose(pipe);
+  unlink(name.c_str());
+  return std::pair(WEXITSTATUS(status), said);
+}
+
+TEST(Exposition, GoldenText) {
+  Exposition exposition;
+  Counter polls;
+  polls.Add(3);
+  SharedCounter errors;
+  Gauge lag;
+  lag.Set(1.5);
+  Histogram latency(std::array<double, 2>{0.125, 1.0});
+  latency.Observe(0.125);
+  latency.Observe(0.5);
+  latency.Observe(7);
+  const Registration registrations[] = {
+      exposition.Add("pitwall_polls_total", "Polls.", {{"partition", "1"}}, &polls),
+      exposition.Add("pitwall_polls_total", "Another help.", {{"partition", "0"}}, &polls),
+      exposition.Add("pitwall_errors_total", "Errors.", {}, &errors),
+      exposition.Add("pitwall_lag_seconds", "Lag.", {}, &lag),
+      exposition.Add("pitwall_latency_seconds", "Latency.", {}, &latency),
+      exposition.Add("pitwall_open", "Open.", MetricType::kGauge, [](std::vector<Sample>* out) {
+        out->push_back({{{"rule", "b\"\\\n"}}, std::numeric_limits<double>::infinity()});
+        out->push_back({{{"rule", "a"}}, 2});
+        out->push_back({{{"rule", "a"}}, 3});  // the second one of its labels
+      })};
+  EXPECT_EQ(exposition.Render(),
+            R"(# HELP pitwall_errors_total Errors.
+# TYPE pitwall_errors_total counter
+pitwall_errors_total 0
+# HELP pitwall_lag_seconds Lag.
+# TYPE pitwall_lag_seconds gauge
+pitwall_lag_seconds 1.5
+# HELP pitwall_latency_seconds Latency.
+# TYPE pitwall_latency_seconds histogram
+pitwall_latency_seconds_count 3
+pitwall_latency_seconds_sum 7.625
+pitwall_latency_seconds_bucket{le="0.125"} 1
+pitwall_latency_seconds_bucket{le="1"} 2
+pitwall_latency_seconds_bucket{le="+Inf"} 3
+# HELP pitwall_metrics_omitted_samples Samples left out of this scrape: too many, or twice the same labels.
+# TYPE pitwall_metrics_omitted_samples gauge
+pitwall_metrics_omitted_samples 1
+# HELP pitwall_open Open.
+# TYPE pitwall_open gauge
+pitwall_open{rule="a"} 2
+pitwall_open{rule="b\"\\\n"} +Inf
+# HELP pitwall_polls_total Polls.
+# TYPE pitwall_polls_total counter
+pitwall_polls_total{partition="0"} 3
+pitwall_polls_total{partition="1"} 3
+)");
+}
+
+TEST(Exposition, PromtoolAcceptsIt) {
+  Exposition exposition;
+  const std::vector<Registration> process = AddProcessMetrics(&exposition);
+  const Registration build = AddBuildInfo(&exposition, "0.1.0", "notifier");
+  Histogram latency(kLatencyBounds);
+  latency.Observe(0.02);
+  Gauge gauge;
+  gauge.Set(std::nan(""));
+  const Registration more[] = {
+      exposition.Add("pitwall_webhook_latency_seconds", "Latency.", {{"webhook", "a"}}, &latency),
+      exposition.Add("pitwall_temperature_celsius", "Odd \\ help\nin two lines.", {}, &gauge)};
+  const std::string text = exposition.Render();
+  EXPECT_THAT(text, HasSubstr("pitwall_build_info{service=\"notifier\",version=\"0.1.0\"} 1\n"));
+  for (const char* name : {"process_cpu_seconds_total", "process_open_fds", "process_max_fds",
+                           "process_virtual_memory_bytes", "process_virtual_memory_max_bytes",
+                           "process_resident_memory_bytes", "process_start_time_seconds"}) {
+    EXPECT_THAT(text, HasSubstr(Cat("\n", name, " "))) << text;
+  }
+  const auto verdict = Promtool(text);
+  if (!verdict) GTEST_SKIP() << "no promtool here";
+  EXPECT_EQ(verdict->first, 0) << verdict->second << text;
+  EXPECT_EQ(verdict->second, "");
+  // The check can fail.
+  EXPECT_NE(Promtool(Cat(text, "pitwall_lag_seconds{ 1\n"))->first, 0);
+}
+
+TEST(Exposition, ProcessNumbersAreThoseOfThisProcess) {
+  Exposition exposition;
+  const std::vector<Registration> process = AddProcessMetrics(&exposition);
+  const auto value = [&](std::string_view name) {
+    const std::string text = exposition.Render();
+    const size_t at = text.find(Cat("\n", name, " "));
+    EXPECT_NE(at, std::string::npos);
+    const size_t begin = at + name.size() + 2;
+    return ParseDouble(std::string_view(text).substr(begin, text.find('\n', begin) - begin))
+        .value();
+  };
+  const double before = value("process_open_fds");
+  const int fd = dup(0);
+  EXPECT_EQ(value("process_open_fds"), before + 1);
+  close(fd);
+  EXPECT_GT(value("process_resident_memory_bytes"), 1e6);
+  EXPECT_GT(value("process_start_time_seconds"), 1.6e9);
+}
+
+TEST(Exposition, ARegistrationThatEndsTakesItsSamplesAway) {
+  Exposition exposition;
+  {
+    Counter counter;
+    Registration a = exposition.Add("pitwall_a_total", "A.", {}, &counter);
+    Registration b = std::move(a);
+    EXPECT_THAT(exposition.Render(), HasSubstr("pitwall_a_total 0"));
+    b = Registration();
+    EXPECT_THAT(exposition.Render(), Not(HasSubstr("pitwall_a_total")));
+  }
+}
+
+TEST(Exposition, BoundsAFamily) {
+  Exposition exposition;
+  const Registration many =
+      exposition.Add("pitwall_many", "Many.", MetricType::kGauge, [](std::vector<Sample>* out) {
+        for (size_t i = 0; i < Exposition::kMaxSamplesPerFamily + 5; ++i) {
+          out->push_back({Labels{{"i", Cat(i)}}, 1});
+        }
+      });
+  EXPECT_THAT(exposition.Render(), HasSubstr("pitwall_metrics_omitted_samples 5\n"));
+}
+
+TEST(Exposition, AFamilyHasOneType) {
+  Exposition exposition;
+  Counter counter;
+  Gauge gauge;
+  const Registration a = exposition.Add("pitwall_a_total", "A.", {}, &counter);
+  EXPECT_DEATH((void)exposition.Add("pitwall_a_total", "A.", {}, &gauge), "check failed");
+  EXPECT_DEATH((void)exposition.Add("1st", "A.", {}, &gauge), "check failed");
+}
+
+TEST(Instruments, OneWriterManyReaders) {
+  Exposition exposition;
+  Counter counter;
+  SharedCounter shared;
+  Histogram histogram(std::array<double, 1>{1.0});
+  const Registration r[] = {exposition.Add("pitwall_a_total", "A.", {}, &counter),
+                            exposition.Add("pitwall_b_total", "B.", {}, &shared),
+                            exposition.Add("pitwall_c_seconds", "C.", {}, &histogram)};
+  std::thread other([&] {
+    for (int i = 0; i < 10'000; ++i) shared.Add();
+  });
+  std::thread writer([&] {
+    for (int i = 0; i < 10'000; ++i) {
+      counter.Add();
+      shared.Add();
+      histogram.Observe(i % 3);
+    }
+  });
+  for (int i = 0; i < 20; ++i) exposition.Render();
+  writer.join();
+  other.join();
+  EXPECT_EQ(counter.value(), 10'000U);
+  EXPECT_EQ(shared.value(), 20'000U);
+  EXPECT_EQ(histogram.count(0), 6'667U);
+  EXPECT_EQ(histogram.count(1), 3'333U);
+}
+
+}  // namespace
+}  // namespace pitwall::self_metrics
