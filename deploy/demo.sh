@@ -11,7 +11,7 @@ set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 venv=${XDG_CACHE_HOME:-$HOME/.cache}/pitwall/venv
-page_toolchain=$repo/services/insights/page/toolchain.sh
+page_toolchain=$repo/services/web/toolchain.sh
 log=$repo/build/demo-downloads.log
 groups=(build python)
 kafka=false

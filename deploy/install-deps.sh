@@ -19,7 +19,7 @@ build_packages=(
 test_packages=(chromium-headless-shell clang clang-format clang-tidy curl faketime kcat libclang-rt-14-dev mmdebstrap munge openssl prometheus
   prometheus-alertmanager python3-aiosmtpd python3-yaml fonts-dejavu-core slurm-client slurmctld slurmd systemd-container)
 
-page_toolchain=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/services/insights/page/toolchain.sh
+page_toolchain=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/services/web/toolchain.sh
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/pitwall
 wheel_tools=$cache/auditwheel-6.7
 venv=$cache/venv

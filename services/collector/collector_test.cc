@@ -49,7 +49,7 @@ TEST_F(CollectorTest, TicksStandAtMultiplesHoweverLateTheyAreTaken) {
   for (int64_t tick : ticks) EXPECT_EQ(tick % (100 * kMs), 0);
   EXPECT_EQ(std::set<int64_t>(ticks.begin(), ticks.end()).size(), ticks.size());
   EXPECT_GE(Counter("pitwall_collector_ticks_missed_total"), 8);
-  // Beats and promises.
+  // Heartbeats and promises.
   int64_t before = 0;
   for (const ReadBatch& batch : batches) {
     EXPECT_EQ(batch.source, "node@n1");

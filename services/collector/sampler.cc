@@ -16,12 +16,12 @@ constexpr uint32_t kCoreStream = 2;
 constexpr uint32_t kGpuStream = 3;
 constexpr uint32_t kProcessStream = 4;
 constexpr uint32_t kCgroupStream = 5;
-constexpr int64_t kBeatNs = kNanosPerSecond;          // a batch at least so often
+constexpr int64_t kHeartbeatNs = kNanosPerSecond;     // a batch at least so often
 constexpr int64_t kPublishNs = 500 * kNanosPerMilli;  // and not more often
 constexpr int64_t kSchemaRepeatNs = 5 * kNanosPerSecond;
 constexpr int64_t kDropPollNs = 2 * kNanosPerSecond;
 
-int64_t BaseOf(int64_t interval_ns) { return std::min(interval_ns, kBeatNs); }
+int64_t BaseOf(int64_t interval_ns) { return std::min(interval_ns, kHeartbeatNs); }
 
 std::unique_ptr<StreamTable> EmptyTable(uint32_t stream) {
   return std::make_unique<StreamTable>(stream, std::vector<std::unique_ptr<SeriesReader>>());
@@ -165,7 +165,7 @@ void Sampler::Tick(int64_t tick_ns, int64_t interval_ns) {
   SyncBindings(tick_ns);
   if (gpus_ != nullptr) SplitGpus(tick_ns);
   if (tick_ns % interval_ns == 0) SampleAll(tick_ns);
-  if (tick_ns - last_publish_ns_ >= std::min(kPublishNs, kBeatNs)) {
+  if (tick_ns - last_publish_ns_ >= std::min(kPublishNs, kHeartbeatNs)) {
     last_publish_ns_ = tick_ns;
     Publish(tick_ns);
   }

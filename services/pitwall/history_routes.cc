@@ -3,18 +3,18 @@
 #include <utility>
 
 #include "rules/plan/parameter_owner.h"
-#include "services/insights/api/api_routes.h"
-#include "services/insights/page/page_routes.h"
-#include "services/insights/promapi/prom_routes.h"
+#include "services/history/api/api_routes.h"
+#include "services/history/promapi/prom_routes.h"
 #include "services/pitwall/rule_definitions.h"
+#include "services/web/page_routes.h"
 
 namespace pitwall {
 
 std::vector<http::HttpRoute> HistoryRoutes(const HistoryRoutesOptions& options) {
   const auto definitions =
-      [source = options.rules](const insights::JobLife& job) -> insights::RuleDefinitions {
+      [source = options.rules](const history::JobOverview& job) -> history::RuleDefinitions {
     const engine::CompiledRulesPtr in_force = source();
-    return in_force == nullptr ? insights::RuleDefinitions()
+    return in_force == nullptr ? history::RuleDefinitions()
                                : RuleDefinitionsOf(*in_force->program(), job.id, job.name);
   };
   // Where nobody here knows the rules, the processor judges alone.
@@ -23,22 +23,22 @@ std::vector<http::HttpRoute> HistoryRoutes(const HistoryRoutesOptions& options) 
     if (in_force == nullptr) return OkStatus();
     return plan::NumbersMeant(*in_force->program(), change.rule, change.name).status();
   };
-  const insights::History* history =
+  const history::History* history =
       options.history != nullptr ? options.history : &options.keep->history();
-  std::vector<http::HttpRoute> routes = insights::Routes({.history = history,
-                                                          .keeper = options.keep,
-                                                          .clock = options.clock,
-                                                          .tokens = options.tokens,
-                                                          .sessions = options.sessions,
-                                                          .secure_cookies = options.tls,
-                                                          .external_url = options.external_url,
-                                                          .archive_dir = options.archive_dir,
-                                                          .rules = definitions,
-                                                          .version = options.version,
-                                                          .captures = options.captures,
-                                                          .request_action = options.request_action,
-                                                          .check_parameter = check_parameter,
-                                                          .silenced = options.silenced});
+  std::vector<http::HttpRoute> routes = history::Routes({.history = history,
+                                                         .keeper = options.keep,
+                                                         .clock = options.clock,
+                                                         .tokens = options.tokens,
+                                                         .sessions = options.sessions,
+                                                         .secure_cookies = options.tls,
+                                                         .external_url = options.external_url,
+                                                         .archive_dir = options.archive_dir,
+                                                         .rules = definitions,
+                                                         .version = options.version,
+                                                         .captures = options.captures,
+                                                         .request_action = options.request_action,
+                                                         .check_parameter = check_parameter,
+                                                         .silenced = options.silenced});
   promapi::PromOptions queries;
   queries.version = options.version;
   const auto rules = [source = options.rules]() -> std::vector<promapi::RuleGroupInfo> {
@@ -48,7 +48,7 @@ std::vector<http::HttpRoute> HistoryRoutes(const HistoryRoutesOptions& options) 
   };
   for (http::HttpRoute& route : promapi::PromRoutes(history, options.clock, rules, queries))
     routes.push_back(std::move(route));
-  for (http::HttpRoute& route : insights::PageRoutes()) routes.push_back(std::move(route));
+  for (http::HttpRoute& route : history::PageRoutes()) routes.push_back(std::move(route));
   return routes;
 }
 

@@ -13,7 +13,7 @@
 #include "services/base/mutex.h"
 #include "services/base/system/access.h"
 #include "services/engine/program/compiled_rules.h"
-#include "services/insights/keep/keep.h"
+#include "services/history/ingest/history_service.h"
 #include "services/io/capture_source.h"
 #include "services/model/issues/silenced_issue.h"
 
@@ -39,8 +39,8 @@ class RulesInForce {
 
 // Borrowed pointers outlive the server.
 struct HistoryRoutesOptions {
-  insights::Keep* keep = nullptr;
-  const insights::History* history = nullptr;  // null: what is kept here
+  history::HistoryService* keep = nullptr;
+  const history::History* history = nullptr;  // null: what is kept here
   const Clock* clock = nullptr;
   std::function<engine::CompiledRulesPtr()> rules;  // in force; null where nobody knows them
   AccessTokens tokens;

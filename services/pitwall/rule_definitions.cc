@@ -39,9 +39,9 @@ std::string_view NameAfter(std::string_view action, std::string_view prefix) {
 
 // What one action of a template stands for, to whoever reads the rule and not an issue of it.
 std::string Meaning(std::string_view action,
-                    const std::vector<insights::RuleParameter>& parameters) {
+                    const std::vector<history::RuleParameter>& parameters) {
   if (const auto name = NameAfter(action, "$params."); !name.empty()) {
-    for (const insights::RuleParameter& parameter : parameters) {
+    for (const history::RuleParameter& parameter : parameters) {
       if (parameter.name == name) return parameter.now;
     }
     return std::string(name);
@@ -53,8 +53,7 @@ std::string Meaning(std::string_view action,
 }
 
 // Template as text for people: of an `if` the first branch, and nothing of what a query finds.
-std::string Readable(std::string_view text,
-                     const std::vector<insights::RuleParameter>& parameters) {
+std::string Readable(std::string_view text, const std::vector<history::RuleParameter>& parameters) {
   std::string out;
   std::vector<bool> shown;  // of each open block
   const auto visible = [&] { return absl::c_all_of(shown, [](bool one) { return one; }); };
@@ -97,9 +96,9 @@ JobValues ValuesFor(const plan::Program& program, const plan::DomainPlan& domain
   return out;
 }
 
-insights::RuleDefinition DefinitionOf(const plan::DomainPlan& domain, const plan::Rule& rule,
-                                      const JobValues& now) {
-  insights::RuleDefinition out;
+history::RuleDefinition DefinitionOf(const plan::DomainPlan& domain, const plan::Rule& rule,
+                                     const JobValues& now) {
+  history::RuleDefinition out;
   out.rule = rule.name;
   out.severity = TextOf(rule.labels, "severity");
   if (rule.expr != plan::kNoNode)
@@ -115,7 +114,7 @@ insights::RuleDefinition DefinitionOf(const plan::DomainPlan& domain, const plan
     out.parameters.push_back(
         {parameter.name, value, parameter.unit, parameter.help, value, "rule"});
     if (now.sources.empty() || now.sources[index] == plan::ParameterSource::kRule) continue;
-    insights::RuleParameter& shown = out.parameters.back();
+    history::RuleParameter& shown = out.parameters.back();
     shown.source = plan::ParameterSourceName(now.sources[index]);
     const auto bound = now.bindings.find({parameter.rule, parameter.name});
     shown.now = parameter.kind != plan::ParameterKind::kText ? FormatDouble(now.values[index])
@@ -130,9 +129,9 @@ insights::RuleDefinition DefinitionOf(const plan::DomainPlan& domain, const plan
 
 }  // namespace
 
-insights::RuleDefinitions RuleDefinitionsOf(const plan::Program& program, std::string_view job_id,
-                                            std::string_view job_name) {
-  insights::RuleDefinitions out;
+history::RuleDefinitions RuleDefinitionsOf(const plan::Program& program, std::string_view job_id,
+                                           std::string_view job_name) {
+  history::RuleDefinitions out;
   for (const plan::DomainPlan& domain : program.domains) {
     const JobValues now = ValuesFor(program, domain, job_id, job_name);
     for (const plan::Group& group : domain.groups) {

@@ -4,14 +4,14 @@
 #include <string_view>
 
 #include "rules/plan/program.h"
-#include "services/insights/views/rule_definition.h"
+#include "services/history/views/rule_definition.h"
 
 namespace pitwall {
 
 // Alerts alone, with the values that the job's parameters have; "": of no job. What the overrides
 // file says by labels of jobs is not seen here: the history does not have them.
-insights::RuleDefinitions RuleDefinitionsOf(const plan::Program& program,
-                                            std::string_view job_id = {},
-                                            std::string_view job_name = {});
+history::RuleDefinitions RuleDefinitionsOf(const plan::Program& program,
+                                           std::string_view job_id = {},
+                                           std::string_view job_name = {});
 
 }  // namespace pitwall

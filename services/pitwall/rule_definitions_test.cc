@@ -29,9 +29,9 @@ groups:
 )"};
   const auto rules = plan::CompileRules({&file, 1});
   ASSERT_TRUE(rules.ok()) << rules.status();
-  const insights::RuleDefinitions all = RuleDefinitionsOf(**rules);
+  const history::RuleDefinitions all = RuleDefinitionsOf(**rules);
   ASSERT_THAT(all, SizeIs(1));
-  const insights::RuleDefinition& high = all.at("p/g/High");
+  const history::RuleDefinition& high = all.at("p/g/High");
   EXPECT_EQ(high.severity, "warning");
   EXPECT_EQ(high.summary, "y is <value>");
   EXPECT_EQ(high.description, "Above 3 by far on <node>.");

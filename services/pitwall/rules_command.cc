@@ -71,7 +71,7 @@ StatusOr<plan::CostOptions> CostOptionsOf(const Flags& flags) {
 void PrintParameters(const plan::Program& program, const std::string& job) {
   Print(Cat("parameters of job ", TerminalLine(job), "\n"));
   for (const auto& [rule, definition] : RuleDefinitionsOf(program, job, job)) {
-    for (const insights::RuleParameter& one : definition.parameters) {
+    for (const history::RuleParameter& one : definition.parameters) {
       Print(Cat("  ", rule, "  ", one.name, " = ", one.now, "  (",
                 one.source == "rule" ? std::string("rule")
                                      : Cat("overrides file; the rule has ", one.value),

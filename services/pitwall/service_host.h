@@ -17,9 +17,9 @@
 #include "services/collector/collector.h"
 #include "services/executor/executor.h"
 #include "services/executor/targets/command.h"
-#include "services/insights/keep/keep.h"
-#include "services/insights/peers/fleet_history.h"
-#include "services/insights/remote/remote_write.h"
+#include "services/history/ingest/history_service.h"
+#include "services/history/peers/federated_history.h"
+#include "services/history/remote/remote_write.h"
 #include "services/io/io.h"
 #include "services/notifier/capture_coordinator.h"
 #include "services/notifier/notifier.h"
@@ -124,12 +124,12 @@ class ServiceHost {
   std::unique_ptr<executor::CommandRunner> commands_;            // of a target below
   std::vector<std::unique_ptr<executor::StopTarget>> stop_targets_;
   std::unique_ptr<executor::Executor> executor_;
-  std::unique_ptr<insights::Keep> insights_;
+  std::unique_ptr<history::HistoryService> insights_;
   Status insights_fault_;  // why there is none
   std::unique_ptr<HttpTransport> peer_transport_;
-  std::unique_ptr<insights::FleetHistory> fleet_;  // null: one process keeps all
+  std::unique_ptr<history::FederatedHistory> fleet_;  // null: one process keeps all
   std::unique_ptr<HttpTransport> remote_transport_;
-  std::unique_ptr<insights::RemoteWrite> remote_write_;
+  std::unique_ptr<history::RemoteWrite> remote_write_;
   std::unique_ptr<http::HttpServer> http_;
   AccessTokens http_tokens_;
   std::unique_ptr<Wakeup> readiness_wakeup_;

@@ -6,7 +6,7 @@
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
-#include "services/insights/peers/fleet_routes.h"
+#include "services/history/peers/fleet_routes.h"
 #include "services/io/topics.h"
 #include "services/pitwall/secret_place.h"
 #include "services/pitwall/service_host.h"
@@ -78,7 +78,7 @@ Status ServiceHost::StartRemoteWrite(const processor::PartitionShare& share) {
                                             .ca_file = config.ca_file}));
   RETURN_IF_ERROR(Annotate(remote_transport_->CheckUrl(config.url), "url"));
   RETURN_IF_ERROR(AuthorizationOf(config).status());
-  insights::MirrorOptions options;
+  history::MirrorOptions options;
   options.topic = kTelemetryTopic;
   // Another receiver begins with what max_behind lets it have.
   options.group = Cat("pitwall-remote-write-", StableHashHex(config.url).substr(0, 8));
@@ -90,8 +90,8 @@ Status ServiceHost::StartRemoteWrite(const processor::PartitionShare& share) {
   options.receiver.request_samples = static_cast<size_t>(config.request_samples);
   options.max_behind_ns = config.max_behind_ns;
   ASSIGN_OR_RETURN(const int32_t partitions, log_->Partitions(kTelemetryTopic));
-  remote_write_ = std::make_unique<insights::RemoteWrite>(&clock_, log_.get(),
-                                                          remote_transport_.get(), options);
+  remote_write_ =
+      std::make_unique<history::RemoteWrite>(&clock_, log_.get(), remote_transport_.get(), options);
   remote_write_->RegisterMetrics(&exposition_);
   remote_write_->Start(processor::PartitionsOf(share, partitions));
   PITWALL_LOG(kInfo, "insights", "series are mirrored to ", ShownUrl(config.url));
@@ -99,7 +99,7 @@ Status ServiceHost::StartRemoteWrite(const processor::PartitionShare& share) {
 }
 
 Status ServiceHost::StartInsights() {
-  insights::KeepOptions options;
+  history::HistoryOptions options;
   options.dir = config_.InsightsDir();
   options.max_bytes = config_.insights.max_bytes;
   options.retention_ns = config_.insights.retention_ns;
@@ -112,7 +112,7 @@ Status ServiceHost::StartInsights() {
   options.share_index = share.index;
   options.share_count = share.count;
   RETURN_IF_ERROR(Annotate(StartRemoteWrite(share), "insights.remote_write"));
-  auto opened = insights::Keep::Open(&clock_, log_.get(), options);
+  auto opened = history::HistoryService::Open(&clock_, log_.get(), options);
   insights_fault_ = Annotate(opened.status(), "insights");
   if (opened.ok()) {
     insights_ = *std::move(opened);
@@ -138,7 +138,7 @@ Status ServiceHost::StartFleet() {
                    http::MakeCurlTransport({.allow_insecure = true,
                                             .allowed_cidrs = {"0.0.0.0/0", "::/0"},
                                             .ca_file = config_.insights.peer_ca_file}));
-  insights::FleetOptions options;
+  history::FleetOptions options;
   options.index = share.index;
   options.peers = config_.insights.peers;
   for (const std::string& peer : options.peers)
@@ -146,8 +146,8 @@ Status ServiceHost::StartFleet() {
   options.peer.timeout_ns = config_.insights.peer_timeout_ns;
   options.peer.tokens = http_tokens_;
   ASSIGN_OR_RETURN(options.partitions, log_->Partitions(kTelemetryTopic));
-  fleet_ = std::make_unique<insights::FleetHistory>(&insights_->history(), &clock_,
-                                                    peer_transport_.get(), options);
+  fleet_ = std::make_unique<history::FederatedHistory>(&insights_->history(), &clock_,
+                                                       peer_transport_.get(), options);
   fleet_->Start();
   return OkStatus();
 }
@@ -177,7 +177,7 @@ std::vector<http::HttpRoute> ServiceHost::InsightsRoutes(http::HttpServerOptions
     return appender->Append({record(kControlTopic)});
   };
   const auto silenced = [this](const IssueEvent& event) { return followed_silences_->Of(event); };
-  const auto routes_over = [&](const insights::History* history) {
+  const auto routes_over = [&](const history::History* history) {
     return HistoryRoutes({.keep = insights_.get(),
                           .history = history,
                           .clock = &clock_,
@@ -193,9 +193,9 @@ std::vector<http::HttpRoute> ServiceHost::InsightsRoutes(http::HttpServerOptions
                           .silenced = silenced});
   };
   if (fleet_ == nullptr) return routes_over(nullptr);
-  server->handler_threads = insights::kFleetHandlerThreads;
-  return insights::FleetRoutes(fleet_.get(), &insights_->history(), routes_over(fleet_.get()),
-                               routes_over(nullptr));
+  server->handler_threads = history::kFleetHandlerThreads;
+  return history::FleetRoutes(fleet_.get(), &insights_->history(), routes_over(fleet_.get()),
+                              routes_over(nullptr));
 }
 
 }  // namespace pitwall

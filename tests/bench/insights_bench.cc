@@ -13,11 +13,11 @@
 #include "services/base/text/strings.h"
 #include "services/codec/blocks/packed.h"
 #include "services/codec/telemetry_codec.h"
-#include "services/insights/sealing/window_content.h"
-#include "services/insights/sealing/window_writer.h"
-#include "services/insights/store/kept_job.h"
+#include "services/history/flush/flush_input.h"
+#include "services/history/flush/segment_writer.h"
+#include "services/history/store/stored_job.h"
 
-namespace pitwall::insights {
+namespace pitwall::history {
 namespace {
 
 constexpr int64_t kStart = 1'767'225'600 * kNanosPerSecond;
@@ -94,7 +94,7 @@ int Main(int minutes) {
     }
   }
   codec::BatchDecoder decoder;
-  KeptJob job("job", 1);
+  StoredJob job("job", 1);
   IngestCounts counts;
   int64_t began = clock::ThreadCpuNs();
   for (size_t i = 0; i < records.size(); ++i) {
@@ -110,9 +110,9 @@ int Main(int minutes) {
   uint64_t bytes = 0;
   began = clock::ThreadCpuNs();
   for (const auto& [start, window] : job.windows()) {
-    const auto content = WindowContent::Of(window.head.get(), nullptr, &window.seen);
+    const auto content = FlushInput::Of(window.head.get(), nullptr, &window.seen);
     if (!content.ok()) return 1;
-    SegmentFacts facts;
+    SegmentMeta facts;
     facts.job = "job";
     facts.window_ns = start;
     const std::string path = Cat(dir, "/", start, ".seg");
@@ -140,9 +140,9 @@ int Main(int minutes) {
 }
 
 }  // namespace
-}  // namespace pitwall::insights
+}  // namespace pitwall::history
 
 int main(int argc, char** argv) {
   const auto minutes = argc > 1 ? pitwall::ParseInt(argv[1]) : std::optional<int64_t>(20);
-  return pitwall::insights::Main(static_cast<int>(minutes.value_or(20)));
+  return pitwall::history::Main(static_cast<int>(minutes.value_or(20)));
 }

@@ -58,7 +58,7 @@ std::vector<PlannedRecord> Input() {
                        SourceInfo{.kind = SourceKind::kNode, .node = Cat(n), .start_ns = kBase},
                        std::vector<std::string>{"hw_gpu_utilization_ratio"},
                        Labels({{"node", Cat(n)}}));
-    plan.Add(nodes.back(), nodes.back().Beat(kBase));
+    plan.Add(nodes.back(), nodes.back().Heartbeat(kBase));
   }
   plan.Run(150, [&](int64_t now) {
     const int64_t second = (now - kBase) / kSecond;

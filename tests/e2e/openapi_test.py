@@ -4,7 +4,7 @@
 openapi_test.py FILE
 
 The package lives in a virtual environment in the cache; where it is not there, the test makes it. Without a package index the test is
-skipped (exit code 77). services/insights/api/openapi_test.cc holds the same file against routes, parameters and answers.
+skipped (exit code 77). services/history/api/openapi_test.cc holds the same file against routes, parameters and answers.
 """
 import copy
 import os

@@ -1,4 +1,4 @@
-"""A real browser before a page of ours: services/insights/page/browser/remote.ts, led by a test in Python."""
+"""A real browser before a page of ours: services/web/browser/remote.ts, led by a test in Python."""
 import json
 import os
 import subprocess

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "services/insights/keep/keep_for_test.h"
+#include "services/history/ingest/ingest_fixture.h"
 #include "services/model/value.h"
 
-namespace pitwall::insights {
+namespace pitwall::history {
 
 // Records in the order of the log: topic, key, value.
 inline std::vector<OutgoingRecord> HistoryRecords(uint64_t seed) {
@@ -217,4 +217,4 @@ inline StatusOr<std::string> Answer(const History& history, int request) {
 
 inline constexpr int kRequests = 200;
 
-}  // namespace pitwall::insights
+}  // namespace pitwall::history

@@ -15,7 +15,7 @@
 
 extern char** environ;
 
-namespace pitwall::insights {
+namespace pitwall::history {
 namespace {
 
 namespace fs = std::filesystem;
@@ -38,9 +38,9 @@ class KafkaKillTest : public kafka::KafkaTest {
 
   // All that the log has, or ended jobs that miss.
   std::vector<std::string> AnswersOf(const std::string& store) {
-    KeepOptions options = VictimOptions(store, topics_);
-    options.memory_bytes = KeepOptions().memory_bytes;
-    auto keep = Keep::Open(kafka::TestClock(), log_.get(), options);
+    HistoryOptions options = VictimOptions(store, topics_);
+    options.memory_bytes = HistoryOptions().memory_bytes;
+    auto keep = HistoryService::Open(kafka::TestClock(), log_.get(), options);
     EXPECT_TRUE(keep.ok()) << keep.status();
     if (!keep.ok()) return {};
     EXPECT_TRUE((*keep)->Start().ok());
@@ -112,4 +112,4 @@ TEST_F(KafkaKillTest, AnswersAreTheSameToTheBitAfterTwentyKills) {
 }
 
 }  // namespace
-}  // namespace pitwall::insights
+}  // namespace pitwall::history

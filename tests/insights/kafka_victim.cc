@@ -7,6 +7,6 @@ int main(int argc, char** argv) {
   using namespace pitwall;
   if (argc != 3) return 2;
   const auto log = kafka::OpenTestLog();
-  return insights::RunVictim(kafka::TestClock(), log.get(),
-                             insights::VictimOptions(argv[2], argv[1]));
+  return history::RunVictim(kafka::TestClock(), log.get(),
+                            history::VictimOptions(argv[2], argv[1]));
 }

@@ -15,7 +15,7 @@
 
 extern char** environ;
 
-namespace pitwall::insights {
+namespace pitwall::history {
 namespace {
 
 namespace fs = std::filesystem;
@@ -58,10 +58,10 @@ class InsightsKillTest : public ::testing::Test {
     log_ = *std::move(log);
   }
   // Reads the log to its end with all of it in memory, or what the store has sealed.
-  std::unique_ptr<Keep> Follow(const std::string& store) {
-    KeepOptions options;
+  std::unique_ptr<HistoryService> Follow(const std::string& store) {
+    HistoryOptions options;
     options.dir = store;
-    auto keep = Keep::Open(&clock_, log_.get(), options);
+    auto keep = HistoryService::Open(&clock_, log_.get(), options);
     EXPECT_TRUE(keep.ok()) << keep.status();
     if (!keep.ok()) return nullptr;
     EXPECT_TRUE((*keep)->Start().ok());
@@ -70,7 +70,7 @@ class InsightsKillTest : public ::testing::Test {
     EXPECT_TRUE(Done(**keep)) << (*keep)->Health();
     return *std::move(keep);
   }
-  static bool Done(const Keep& keep) {
+  static bool Done(const HistoryService& keep) {
     if (!keep.Ready().ok()) return false;
     for (const char* job : {"job-a", "job-b", "job-c"}) {
       const auto life = keep.history().FindJob(job);
@@ -167,7 +167,7 @@ TEST_F(InsightsKillTest, DamageGivesEqualAnswersOrDataLossWithTheFile) {
     const std::string kept = Cat(file, ".kept");
     fs::rename(file, kept);
     if (there) std::ofstream(file, std::ios::binary) << content;
-    KeepOptions options;
+    HistoryOptions options;
     options.dir = whole;
     const bool catalogue = EndsWith(file, ".db");
     // Open changes the folder: what it does is undone with a copy.
@@ -175,7 +175,7 @@ TEST_F(InsightsKillTest, DamageGivesEqualAnswersOrDataLossWithTheFile) {
     fs::remove_all(copy);
     fs::copy(whole, copy, fs::copy_options::recursive);
     options.dir = copy;
-    auto keep = Keep::Open(&clock_, log_.get(), options);
+    auto keep = HistoryService::Open(&clock_, log_.get(), options);
     if (!keep.ok()) {
       EXPECT_TRUE(absl::IsDataLoss(keep.status())) << keep.status();
       EXPECT_THAT(std::string(ToStd(keep.status().message())), ::testing::HasSubstr(copy));
@@ -262,9 +262,9 @@ TEST_F(InsightsKillTest, ADamagedWriteAheadFileChangesNoAnswer) {
       file.seekp(at);
       file.put(static_cast<char>(byte ^ (1 << (random() % 8))));
     }
-    KeepOptions options;
+    HistoryOptions options;
     options.dir = copy;
-    auto opened = Keep::Open(&clock_, log_.get(), options);
+    auto opened = HistoryService::Open(&clock_, log_.get(), options);
     if (!opened.ok()) {
       EXPECT_TRUE(absl::IsDataLoss(opened.status())) << opened.status();
       continue;
@@ -284,4 +284,4 @@ TEST_F(InsightsKillTest, ADamagedWriteAheadFileChangesNoAnswer) {
 }
 
 }  // namespace
-}  // namespace pitwall::insights
+}  // namespace pitwall::history

@@ -20,15 +20,15 @@
 #include "services/base/terminal.h"
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
-#include "services/insights/api/api_routes.h"
-#include "services/insights/keep/keep.h"
-#include "services/insights/promapi/prom_routes.h"
+#include "services/history/api/api_routes.h"
+#include "services/history/ingest/history_service.h"
+#include "services/history/promapi/prom_routes.h"
 #include "services/loadgen/load_plan.h"
 #include "tests/insights/load/load_process.h"
 #include "tests/insights/pipe_log.h"
 #include "tests/insights/segment_sizes.h"
 
-namespace pitwall::insights {
+namespace pitwall::history {
 namespace {
 
 constexpr int64_t kBegin = 1'767'225'600 * kNanosPerSecond;
@@ -94,7 +94,7 @@ struct View {
 };
 
 // What the views of the page, of Grafana and of the command line ask.
-std::vector<View> ViewsOf(const JobLife& job) {
+std::vector<View> ViewsOf(const JobOverview& job) {
   const std::string of = Cat("?job=", job.id);
   const std::string api(kApiPrefix);
   const int64_t middle = job.first_ns + (job.last_ns - job.first_ns) / 2;
@@ -151,7 +151,7 @@ std::vector<View> ViewsOf(const JobLife& job) {
 }
 
 // Of paths with blanks between them.
-std::vector<View> ViewsOfPaths(std::string_view paths, const JobLife& job) {
+std::vector<View> ViewsOfPaths(std::string_view paths, const JobOverview& job) {
   std::vector<View> out;
   for (const std::string_view one : Split(paths, ' ')) {
     std::string path(one);
@@ -191,17 +191,17 @@ class Measurement {
   const int calls_;         // of each view, within a second
   clock::SystemClock clock_;
   PipeLog log_{&clock_};
-  std::unique_ptr<Keep> keep_;
+  std::unique_ptr<HistoryService> keep_;
   bool failed_ = false;
 };
 
 Status Measurement::Open() {
-  KeepOptions options;
+  HistoryOptions options;
   options.dir = dir_;
   options.max_bytes = int64_t{1} << 40;
   options.retention_ns = kMaxPosition;
   keep_ = nullptr;  // the folder's lock
-  ASSIGN_OR_RETURN(keep_, Keep::Open(&clock_, &log_, options));
+  ASSIGN_OR_RETURN(keep_, HistoryService::Open(&clock_, &log_, options));
   return OkStatus();
 }
 
@@ -326,7 +326,7 @@ int Main(std::string_view shape, double part, const std::string& kept, const std
 }
 
 }  // namespace
-}  // namespace pitwall::insights
+}  // namespace pitwall::history
 
 int main(int argc, char** argv) {
   const auto part = argc >= 3 && argc <= 5 ? pitwall::ParseDouble(argv[2]) : std::nullopt;
@@ -336,5 +336,5 @@ int main(int argc, char** argv) {
         "1\n");
     return 2;
   }
-  return pitwall::insights::Main(argv[1], *part, argc > 3 ? argv[3] : "", argc > 4 ? argv[4] : "");
+  return pitwall::history::Main(argv[1], *part, argc > 3 ? argv[3] : "", argc > 4 ? argv[4] : "");
 }

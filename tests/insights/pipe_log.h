@@ -16,7 +16,7 @@
 #include "services/io/io.h"
 #include "services/io/topics.h"
 
-namespace pitwall::insights {
+namespace pitwall::history {
 
 // Thread-safe. One partition a topic, one reader each. Put waits while too much is unread.
 class PipeLog final : public Log {
@@ -125,4 +125,4 @@ class PipeLog final : public Log {
   std::map<std::string, std::shared_ptr<Pipe>> pipes_;
 };
 
-}  // namespace pitwall::insights
+}  // namespace pitwall::history

@@ -11,9 +11,9 @@
 
 #include "services/base/text/strings.h"
 #include "services/codec/telemetry_codec.h"
-#include "services/insights/sealing/window_content.h"
-#include "services/insights/sealing/window_writer.h"
-#include "services/insights/store/kept_job.h"
+#include "services/history/flush/flush_input.h"
+#include "services/history/flush/segment_writer.h"
+#include "services/history/store/stored_job.h"
 #include "services/io/topics.h"
 #include "services/loadgen/load_run.h"
 
@@ -46,7 +46,7 @@ void operator delete[](void* at) noexcept { GiveBack(at); }
 void operator delete(void* at, size_t) noexcept { GiveBack(at); }
 void operator delete[](void* at, size_t) noexcept { GiveBack(at); }
 
-namespace pitwall::insights {
+namespace pitwall::history {
 namespace {
 
 constexpr int64_t kBegin = 1'767'225'600 * kNanosPerSecond;
@@ -63,11 +63,11 @@ class JobSink final : public loadgen::LoadSink {
   }
   Status Reach(int64_t) override { return OkStatus(); }
   int32_t partitions() const override { return 1; }
-  const KeptJob& job() const { return job_; }
+  const StoredJob& job() const { return job_; }
 
  private:
   codec::BatchDecoder decoder_;
-  KeptJob job_{"job", 1};
+  StoredJob job_{"job", 1};
   IngestCounts counts_;
   int64_t offset_ = 0;
 };
@@ -88,16 +88,16 @@ Taken SealLargest(const loadgen::LoadPlan& plan) {
   const auto largest = std::max_element(
       windows.begin(), windows.end(),
       [](const auto& a, const auto& b) { return a.second.head->bytes() < b.second.head->bytes(); });
-  const HeadWindow& head = *largest->second.head;
+  const MemTable& head = *largest->second.head;
   const std::string path = Cat(::testing::TempDir(), "/sealing-memory.seg");
   Taken out{head.bytes(), head.samples(), 0};
   const size_t before = in_use;
   most_in_use = before;
   {
-    const auto content = WindowContent::Of(&head, nullptr, &largest->second.seen);
+    const auto content = FlushInput::Of(&head, nullptr, &largest->second.seen);
     EXPECT_TRUE(content.ok()) << content.status();
     SegmentHints hints;
-    SegmentFacts facts;
+    SegmentMeta facts;
     facts.job = "job";
     facts.window_ns = largest->first;
     const Status written = WriteWindow(path, **content, &hints, &facts, nullptr);
@@ -145,4 +145,4 @@ TEST(SealingMemory, OfNodesIsLessThanWhatIsKept) {
 }
 
 }  // namespace
-}  // namespace pitwall::insights
+}  // namespace pitwall::history

@@ -12,7 +12,7 @@
 #include "services/base/status.h"
 #include "services/base/text/strings.h"
 
-namespace pitwall::insights {
+namespace pitwall::history {
 
 // Bytes by kind of table and column, those of the footers and of the catalogue too; the most first.
 inline StatusOr<std::vector<std::pair<std::string, uint64_t>>> SizesOf(const std::string& dir) {
@@ -44,4 +44,4 @@ inline StatusOr<std::vector<std::pair<std::string, uint64_t>>> SizesOf(const std
   return out;
 }
 
-}  // namespace pitwall::insights
+}  // namespace pitwall::history

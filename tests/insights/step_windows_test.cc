@@ -8,13 +8,13 @@
 
 #include "services/adapters/store/segment_reader.h"
 #include "services/adapters/store/segment_writer.h"
-#include "services/insights/keep/keep_for_test.h"
-#include "services/insights/segments/step_facts.h"
-#include "services/insights/views/as_of.h"
-#include "services/insights/views/heat_map.h"
+#include "services/history/ingest/ingest_fixture.h"
+#include "services/history/segments/step_index.h"
+#include "services/history/views/as_of.h"
+#include "services/history/views/steps/heat_map.h"
 #include "services/model/value.h"
 
-namespace pitwall::insights {
+namespace pitwall::history {
 namespace {
 
 constexpr int64_t kSecond = kNanosPerSecond;
@@ -108,7 +108,7 @@ struct Story {
   bool relabelled = false;  // a rank's series gets another label
 };
 
-class StepWindowsTest : public KeepTest {
+class StepWindowsTest : public HistoryServiceTest {
  protected:
   StepWindowsTest() { options_.save_interval_ns = kSecond; }
 
@@ -426,4 +426,4 @@ INSTANTIATE_TEST_SUITE_P(Stories, GeneratedJobs,
 #endif
 
 }  // namespace
-}  // namespace pitwall::insights
+}  // namespace pitwall::history

@@ -12,5 +12,5 @@ int main(int argc, char** argv) {
   log_options.background = false;
   auto log = log::OpenEmbeddedLog(log_options, &clock);
   if (!log.ok()) return 3;
-  return insights::RunVictim(&clock, log->get(), insights::VictimOptions(argv[2], ""));
+  return history::RunVictim(&clock, log->get(), history::VictimOptions(argv[2], ""));
 }

@@ -5,13 +5,13 @@
 #include <string>
 
 #include "services/adapters/clock/system_clock.h"
-#include "services/insights/keep/keep.h"
+#include "services/history/ingest/history_service.h"
 
-namespace pitwall::insights {
+namespace pitwall::history {
 
 // `topics`: before the names of telemetry, issues, actions and captures.
-inline KeepOptions VictimOptions(const std::string& store, const std::string& topics) {
-  KeepOptions options;
+inline HistoryOptions VictimOptions(const std::string& store, const std::string& topics) {
+  HistoryOptions options;
   options.dir = store;
   options.telemetry_topic = topics + options.telemetry_topic;
   options.issues_topic = topics + options.issues_topic;
@@ -24,8 +24,8 @@ inline KeepOptions VictimOptions(const std::string& store, const std::string& to
 }
 
 // The exit code: 0 when all of the log has been read and sealed.
-inline int RunVictim(Clock* clock, Log* log, KeepOptions options) {
-  auto keep = Keep::Open(clock, log, std::move(options));
+inline int RunVictim(Clock* clock, Log* log, HistoryOptions options) {
+  auto keep = HistoryService::Open(clock, log, std::move(options));
   if (!keep.ok() || !(*keep)->Start().ok()) return 4;
   const auto pause = clock->NewWakeup();
   for (int i = 0; i < 6000 && !(*keep)->Ready().ok(); ++i) pause->Wait(10 * kNanosPerMilli);
@@ -33,4 +33,4 @@ inline int RunVictim(Clock* clock, Log* log, KeepOptions options) {
   return (*keep)->Ready().ok() && (*keep)->Health().ok() ? 0 : 5;
 }
 
-}  // namespace pitwall::insights
+}  // namespace pitwall::history

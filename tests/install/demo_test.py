@@ -69,7 +69,7 @@ class FailedDownload(unittest.TestCase):
                 os.makedirs(os.path.dirname(os.path.join(self.tree, "deploy", name)), exist_ok=True)
                 shutil.copy(os.path.join(REPO, "deploy", name), os.path.join(self.tree, "deploy", name))
             self.write("deploy/install-deps.sh", '[[ $1 == --packages ]] && exit 0\n' + download)
-            self.write("services/insights/page/toolchain.sh", "exit 0\n")
+            self.write("services/web/toolchain.sh", "exit 0\n")
             self.write("bin/cmake", '[[ $1 == --preset ]] && exit 0\n' + build)
             return subprocess.run([os.path.join(self.tree, "deploy", "demo.sh")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                   timeout=60, env=dict(os.environ, PATH=os.path.join(self.tree, "bin") + ":" + os.environ["PATH"]))

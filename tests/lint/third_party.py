@@ -15,7 +15,7 @@ TABLE = [
     (r"yaml-cpp/", ["services/base/yaml"]),
     (r"nlohmann/", ["services/codec", "services/pitwall/history"]),  # it reads the answers of the HTTP API
     (r"zstd(_errors)?\.h$", ["services/codec", "services/adapters/log"]),
-    (r"snappy\.h$", ["services/insights/remote"]),
+    (r"snappy\.h$", ["services/history/remote"]),
     (r"sqlite3\.h$", ["services/adapters/store"]),
     (r"zlib\.h$", ["services/codec"]),
     (r"xxhash\.h$", ["services/base"]),

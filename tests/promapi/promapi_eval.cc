@@ -11,7 +11,7 @@
 #include <string>
 
 #include "services/base/text/strings.h"
-#include "services/insights/promapi/api_for_test.h"
+#include "services/history/promapi/api_for_test.h"
 #include "tests/differential/line_protocol.h"
 #include "tests/fakes/fake_clock.h"
 
@@ -31,7 +31,7 @@ int Main() {
       for (int64_t n = differential::Number(fields[1]); n > 0; --n) {
         const tools::QuerySeries series =
             differential::ParseSeries(differential::ReadLine("promapi_eval"));
-        insights::SampleColumn column;
+        history::SampleColumn column;
         column.labels = series.labels.With(promapi::kJobLabel, "");
         for (const auto& [position, value] : series.samples) {
           column.times_ns.push_back(position);

@@ -44,7 +44,7 @@ inline std::string LastStatus(const std::vector<IssueEvent>& events, const std::
 
 // Everybody says hello before anybody's promise passes the start (time-model.md 1.3).
 inline void Join(Plan* plan, std::vector<SimSource>* sources) {
-  for (SimSource& source : *sources) plan->Add(source, source.Beat(plan->now()));
+  for (SimSource& source : *sources) plan->Add(source, source.Heartbeat(plan->now()));
 }
 inline void JoinRanks(Plan* plan, std::vector<SimSource>* ranks) {
   for (SimSource& rank : *ranks) plan->Add(rank, rank.Announce(plan->now(), {"train"}));

@@ -60,7 +60,7 @@ std::vector<PlannedRecord> Input(int64_t base, uint32_t seed) {
                        SourceInfo{.kind = SourceKind::kNode, .node = Cat(n), .start_ns = base},
                        std::vector<std::string>{"hw_gpu_utilization_ratio"},
                        Labels({{"node", Cat(n)}}));
-    plan.Add(nodes.back(), nodes.back().Beat(base));
+    plan.Add(nodes.back(), nodes.back().Heartbeat(base));
   }
   for (int r = 0; r < 2; ++r) {
     ranks.emplace_back(

@@ -85,7 +85,7 @@ TEST(Order, ShufflingSourcesAndDuplicatingBatchesChangesNoEvent) {
         std::vector<std::string>{"train_step", "train_step_duration_seconds"},
         Labels({{"rank", Cat(r)}}));
   }
-  for (size_t n = 0; n + 1 < nodes.size(); ++n) plan.Add(nodes[n], nodes[n].Beat(base));
+  for (size_t n = 0; n + 1 < nodes.size(); ++n) plan.Add(nodes[n], nodes[n].Heartbeat(base));
   for (SimSource& rank : ranks) plan.Add(rank, rank.Announce(base, {"train"}));
   const size_t joined = plan.records.size();
   int64_t step = 0;
@@ -97,14 +97,14 @@ TEST(Order, ShufflingSourcesAndDuplicatingBatchesChangesNoEvent) {
       const bool low = (second / 20 + static_cast<int64_t>(n)) % 3 == 0;
       nodes[n].Set("hw_gpu_utilization_ratio",
                    static_cast<double>(random() % 100) / 100 * (low ? 0.3 : 1));
-      plan.Add(nodes[n],
-               n + 1 == nodes.size() && second == 120 ? nodes[n].Beat(now) : nodes[n].Row(now));
+      plan.Add(nodes[n], n + 1 == nodes.size() && second == 120 ? nodes[n].Heartbeat(now)
+                                                                : nodes[n].Row(now));
     }
     for (SimSource& rank : ranks) {
       // The last rank pauses until it leaves the step clock, and returns.
       const bool last = &rank == &ranks.back();
       if (last && second >= 60 && second < 160) {
-        plan.Add(rank, rank.Beat(now));
+        plan.Add(rank, rank.Heartbeat(now));
         continue;
       }
       const int64_t own = last && second >= 160 ? step - 100 : step;

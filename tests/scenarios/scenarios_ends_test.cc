@@ -35,7 +35,7 @@ class Training {
  public:
   explicit Training(int64_t base)
       : plan(base), node(Node(plan, "node-0", kJob, {"system_cpu_utilization_ratio"})) {
-    plan.Add(node, node.Beat(plan.now()));
+    plan.Add(node, node.Heartbeat(plan.now()));
     Boot("boot-1");
   }
 
@@ -47,7 +47,7 @@ class Training {
   // The node is a source of the job again, as another boot.
   void NodeJoins(const std::string& boot) {
     node = Node(plan, "node-0", kJob, {"system_cpu_utilization_ratio"}, boot);
-    plan.Add(node, node.Beat(plan.now()));
+    plan.Add(node, node.Heartbeat(plan.now()));
   }
   void Run(int seconds) {
     plan.Run(seconds, [&](int64_t now) {

@@ -85,7 +85,7 @@ TEST_P(Scenario, S17_OnePartitionCannotBeWrittenForThirtySeconds) {
     publisher.Offer(source.job(), std::move(value));
   };
   clock_.SetWall(plan.now());
-  for (SimSource& node : nodes) offer(node, node.Beat(plan.now()));  // everybody joins first
+  for (SimSource& node : nodes) offer(node, node.Heartbeat(plan.now()));  // everybody joins first
   plan.Wait(kSecond);
   for (int second = 0; second < 90; ++second) {
     appender.failing = second >= 30 && second < 60;

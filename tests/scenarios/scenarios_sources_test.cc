@@ -18,7 +18,7 @@ TEST_P(Scenario, S08_RanksRestartOneByOneWhileZombiesStillSend) {
   SimSource node = Node(plan, "node-0");
   std::vector<SimSource> old_ranks, new_ranks;
   for (int r = 0; r < 4; ++r) old_ranks.push_back(Rank(plan, r));
-  plan.Add(node, node.Beat(plan.now()));
+  plan.Add(node, node.Heartbeat(plan.now()));
   JoinRanks(&plan, &old_ranks);
   int64_t step = 0;
   const auto node_row = [&](int64_t now) {
@@ -40,7 +40,7 @@ TEST_P(Scenario, S08_RanksRestartOneByOneWhileZombiesStillSend) {
       SimSource& fresh = new_ranks.back();
       plan.Add(fresh, fresh.Announce(now, {"train"}));
     }
-    for (SimSource& rank : new_ranks) plan.Add(rank, rank.Beat(now));
+    for (SimSource& rank : new_ranks) plan.Add(rank, rank.Heartbeat(now));
   });
   int64_t new_step = 5;
   plan.Run(30, [&](int64_t now) {
@@ -161,7 +161,7 @@ TEST_P(Scenario, S11_OneClockAheadOneAnHourBehindOneAnHourAhead) {
   behind.clock_error_ns = -3600 * kSecond;
   far.clock_error_ns = 3600 * kSecond;
   for (SimSource* source : {&right, &ahead, &behind, &far})
-    plan.Add(*source, source->Beat(plan.now()));
+    plan.Add(*source, source->Heartbeat(plan.now()));
   plan.Run(180, [&](int64_t now) {
     for (SimSource* source : {&right, &ahead, &behind, &far}) {
       source->Set("hw_gpu_utilization_ratio", source == &right || source == &ahead ? 0.05 : 0.9);

@@ -61,7 +61,7 @@ TEST_P(Scenario, S19_OneRankHasFewerInputsAndStaysAlive) {
     if (step < 100) {
       Step(&plan, &ranks[1], step);
     } else {
-      plan.Add(ranks[1], ranks[1].Beat(now));
+      plan.Add(ranks[1], ranks[1].Heartbeat(now));
     }
     ++step;
   });
@@ -97,7 +97,7 @@ TEST_P(Scenario, S21_TwoRanksStepAtTwoRates) {
     if (step % 10 == 0) {
       Step(&plan, &ranks[1], step / 10, step >= 300 ? kNaN : 1);
     } else {
-      plan.Add(ranks[1], ranks[1].Beat(now));
+      plan.Add(ranks[1], ranks[1].Heartbeat(now));
     }
     ++step;
   });
@@ -117,7 +117,7 @@ TEST_P(Scenario, S22_OneRankReturnsAfter200Steps) {
       const int64_t own = step < 50 ? step : step - 200;
       Step(&plan, &ranks[1], own, own == 60 ? kNaN : 1);
     } else {
-      plan.Add(ranks[1], ranks[1].Beat(now));
+      plan.Add(ranks[1], ranks[1].Heartbeat(now));
     }
     ++step;
   });
@@ -142,7 +142,7 @@ TEST_P(Scenario, S23_RanksStepWhileTheClocksOfTwoAreAhead) {
                                                  .time_ns = plan.now(),
                                                  .reason = "completed"}));
   plan.Run(3, [&](int64_t now) {
-    for (SimSource& rank : ranks) plan.Add(rank, rank.Beat(now));
+    for (SimSource& rank : ranks) plan.Add(rank, rank.Heartbeat(now));
   });
   EXPECT_THAT(Found(Play(kRules, plan)), ElementsAre("NotFinite rank 0 step 190"));
   EXPECT_GT(Dropped(Counters(), Drop::kClockAhead), 0u);

@@ -50,7 +50,7 @@ TEST_P(Scenario, S01_AllRanksHangInACollectiveForTwentyMinutes) {
     nodes(now);
     // The client's own thread beats, and repeats its state every 15 s.
     for (SimSource& rank : ranks)
-      plan.Add(rank, ++second % 120 < 8 ? rank.Row(now) : rank.Beat(now));
+      plan.Add(rank, ++second % 120 < 8 ? rank.Row(now) : rank.Heartbeat(now));
   });
   const auto events = Play(R"(
 groups:

@@ -63,7 +63,9 @@ std::string SimSource::Encode(Batch batch, int64_t step, std::string_view mode, 
 std::string SimSource::Row(int64_t time, int64_t step, std::string_view mode) {
   return Encode(Base(time), step, mode, true, time);
 }
-std::string SimSource::Beat(int64_t time) { return Encode(Base(time), kNoStep, "", false, time); }
+std::string SimSource::Heartbeat(int64_t time) {
+  return Encode(Base(time), kNoStep, "", false, time);
+}
 std::string SimSource::StepDone(int64_t time, std::string_view mode, int64_t step) {
   Batch batch = Base(time);
   batch.step_promises.push_back({std::string(mode), step});
@@ -71,7 +73,7 @@ std::string SimSource::StepDone(int64_t time, std::string_view mode, int64_t ste
 }
 std::string SimSource::Announce(int64_t time, std::vector<std::string> modes) {
   info_.step_modes = std::move(modes);
-  return Beat(time);
+  return Heartbeat(time);
 }
 std::string SimSource::Event(int64_t time, JobEvent event) {
   Batch batch = Base(time);

@@ -37,7 +37,7 @@ class SimSource {
   // and with each tenth.
   std::string Row(int64_t time, int64_t step = kNoStep, std::string_view mode = "");
   // Promise only.
-  std::string Beat(int64_t time);
+  std::string Heartbeat(int64_t time);
   std::string StepDone(int64_t time, std::string_view mode,
                        int64_t step);  // row and step promise in one batch
   std::string Announce(int64_t time, std::vector<std::string> modes);

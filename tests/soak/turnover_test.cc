@@ -21,7 +21,7 @@
 #include "services/adapters/log/embedded_log.h"
 #include "services/base/text/strings.h"
 #include "services/codec/telemetry_codec.h"
-#include "services/insights/keep/keep.h"
+#include "services/history/ingest/history_service.h"
 #include "services/io/topics.h"
 #include "services/notifier/notifier.h"
 #include "services/processor/processor.h"
@@ -176,13 +176,13 @@ class TurnoverTest : public ::testing::Test {
     ASSERT_TRUE(made.ok()) << made.status();
     notifier_ = *std::move(made);
     ASSERT_TRUE(notifier_->Start().ok());
-    insights::KeepOptions history;
+    history::HistoryOptions history;
     history.dir = dir_ + "/insights";
     history.retention_ns = 12 * 3600 * kS;
     history.memory_bytes = size_t{16} << 20;
     history.save_interval_ns = 60 * kS;  // each save is a flush of the disk
     if (Setting("PITWALL_TURNOVER_KEEP", 0) != 0) history.unload_after_ns = INT64_MAX;
-    auto keep = insights::Keep::Open(&clock_, log_.get(), history);
+    auto keep = history::HistoryService::Open(&clock_, log_.get(), history);
     ASSERT_TRUE(keep.ok()) << keep.status();
     history_ = *std::move(keep);
     ASSERT_TRUE(history_->Start().ok());
@@ -241,7 +241,7 @@ class TurnoverTest : public ::testing::Test {
   std::unique_ptr<log::EmbeddedLog> log_;
   std::unique_ptr<processor::Processor> processor_;
   std::unique_ptr<notifier::Notifier> notifier_;
-  std::unique_ptr<insights::Keep> history_;
+  std::unique_ptr<history::HistoryService> history_;
   std::unique_ptr<Appender> appender_;
   std::vector<std::unique_ptr<SoakJob>> jobs_;
   const int64_t between_jobs_ns_ = Setting("PITWALL_TURNOVER_SECONDS", 60) * kS;

@@ -1,7 +1,7 @@
 # The page: types, lint, unit tests, and the tests in a browser, over recorded answers of the API.
 . "$(dirname "$0")/common.sh"
 rc=0
-page=services/insights/page
+page=services/web
 folder=build/page
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT

@@ -61,7 +61,7 @@ class RankForTest {
     batch.step_promises.push_back({"train", steps.back()});
     shard_->Feed(batch, at);
   }
-  void Beat(double at) { shard_->Feed(Base(), at + clock_error_); }
+  void Heartbeat(double at) { shard_->Feed(Base(), at + clock_error_); }
   void Goodbye(double at) {
     Batch batch = Base();
     batch.goodbye = true;
@@ -123,7 +123,7 @@ TEST_P(StepClockTest, RankFinishesEarlyAndStaysAlive_OthersAreStillEvaluated) {
     if (s < 100) {
       one_.Step(s + 1.0, s);
     } else {
-      one_.Beat(s + 1.0);
+      one_.Heartbeat(s + 1.0);
     }
     if (s % 50 == 49) MayRestart();
   }
@@ -136,8 +136,8 @@ TEST_P(StepClockTest, NoRankSteps_NoneLeaves) {
     one_.Step(s + 1.0, s);
   }
   for (int s = 50; s < 1250; ++s) {
-    zero_.Beat(s + 1.0);
-    one_.Beat(s + 1.0);
+    zero_.Heartbeat(s + 1.0);
+    one_.Heartbeat(s + 1.0);
     if (s == 600) MayRestart();
   }
   for (int s = 50; s < 60; ++s) {
@@ -156,7 +156,7 @@ TEST_P(StepClockTest, RankReturnsAfter200Steps_IsEvaluatedFromItsNextStep) {
     if (s < 50 || s >= 250) {
       one_.Step(s + 1.0, own, own == 60 ? kNaN : 1);
     } else {
-      one_.Beat(s + 1.0);
+      one_.Heartbeat(s + 1.0);
     }
     if (s % 40 == 39) MayRestart();
   }
@@ -172,7 +172,7 @@ TEST_P(StepClockTest, RankCatchesUp_IsOnTheSharedClockAgain) {
   MayRestart();
   for (int s = 50; s < 100; ++s) {
     one_.Step(s + 100.0, s);
-    zero_.Beat(s + 100.0);
+    zero_.Heartbeat(s + 100.0);
   }
   MayRestart();
   for (int s = 100; s < 120; ++s) {
@@ -203,7 +203,7 @@ TEST_P(StepClockTest, AbandonedMode_OthersAreEvaluated) {
     if (s < 5) {
       one_.Step(s + 1.0, s, 1, "eval");
     } else {
-      one_.Beat(s + 1.0);
+      one_.Heartbeat(s + 1.0);
     }
     if (s % 40 == 39) MayRestart();
   }
@@ -217,7 +217,7 @@ TEST_P(StepClockTest, AbandonedMode_OthersAreEvaluated) {
     if (s < 5)
       one.Step(s + 1.0, s, 1, "eval");
     else
-      one.Beat(s + 1.0);
+      one.Heartbeat(s + 1.0);
   }
   EXPECT_THAT(Issues(eval), ElementsAre("NaN rank 0 step 150"));
 }
@@ -228,7 +228,7 @@ TEST_P(StepClockTest, RuleAcrossRanks_NamesTheMissingRank) {
     if (s < 100) {
       one_.Step(s + 1.0, s);
     } else {
-      one_.Beat(s + 1.0);
+      one_.Heartbeat(s + 1.0);
     }
     if (s % 40 == 39) MayRestart();
   }
@@ -246,7 +246,7 @@ TEST_P(StepClockTest, MissingRankEnds_IsNotNamed) {
     if (s < 50) {
       one_.Step(s + 1.0, s);
     } else if (s < 100) {
-      one_.Beat(s + 1.0);
+      one_.Heartbeat(s + 1.0);
     } else if (s == 100) {
       one_.Goodbye(s + 1.0);
       MayRestart();
@@ -264,7 +264,7 @@ TEST_P(StepClockTest, JobOfThreeStepsEnds_PendingStepsAreEvaluated) {
   one_.Step(1.0, 0);  // it promised one step only
   MayRestart();
   zero_.EndJob(5);
-  one_.Beat(6);
+  one_.Heartbeat(6);
   EXPECT_THAT(Issues(shard_), ElementsAre("LossNotFinite rank 0 step 2"));
 }
 
@@ -288,7 +288,7 @@ TEST_P(StepClockTest, OneRankJumpsFarAhead_OthersStayTogether) {
   for (int s = 31; s < 60; ++s) one_.Step(s + 1.0, s, s == 40 ? kNaN : 1);
   MayRestart();
   one_.EndJob(100);
-  zero_.Beat(101);
+  zero_.Heartbeat(101);
   EXPECT_THAT(Issues(shard_), ElementsAre("LossNotFinite rank 1 step 40"));
 }
 
@@ -317,8 +317,8 @@ TEST_P(StepClockTest, ClockOfOneRank45SecondsAhead_OthersAreNotLost) {
   }
   MayRestart();
   zero_.EndJob(100);
-  one_.Beat(101);
-  ahead.Beat(101);
+  one_.Heartbeat(101);
+  ahead.Heartbeat(101);
   EXPECT_THAT(Issues(shard_), ElementsAre("LossNotFinite rank 0 step 95"));
 }
 

@@ -19,7 +19,7 @@
 #include "services/loadgen/load_run.h"
 #include "tests/insights/pipe_log.h"
 
-namespace pitwall::insights {
+namespace pitwall::history {
 
 // Writes records to a pipe, and the begin of a job before its first one.
 class RecordWriter final : public loadgen::LoadSink {
@@ -139,4 +139,4 @@ class LoadProcess {
   std::FILE* const from_;
 };
 
-}  // namespace pitwall::insights
+}  // namespace pitwall::history

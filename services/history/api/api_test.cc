@@ -1,0 +1,497 @@
+// Answers of routes to good and bad requests.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "services/history/api/api_for_test.h"
+#include "services/history/api/schema_check_for_test.h"
+
+namespace pitwall::history {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+using Api = ApiTest;
+
+yaml::Node Parsed(const http::HttpResponse& response) {
+  StatusOr<yaml::Node> node = yaml::ParseYaml("answer", WithEscapedOverride(response.body));
+  EXPECT_TRUE(node.ok()) << node.status();
+  return node.ok() ? *node : yaml::Node();
+}
+
+std::string TextAt(const yaml::Node& node, std::string_view path) {
+  const yaml::Node* at = &node;
+  for (const std::string_view part : Split(path, '/')) {
+    const std::optional<int64_t> index = ParseInt(part);
+    if (at->IsSequence() && index && static_cast<size_t>(*index) < at->items().size()) {
+      at = &at->items()[static_cast<size_t>(*index)];
+    } else {
+      at = at->Find(part);
+    }
+    if (at == nullptr) return "(missing)";
+  }
+  return at->IsNull() ? "null" : at->scalar();
+}
+
+TEST_F(Api, BadRequestsSayPlaceCauseAndWayOut) {
+  struct Bad {
+    std::string_view target;
+    int status;
+    std::string_view place, message;
+  };
+  const Bad all[] = {
+      {"/job", 400, "job", "job: missing; give the parameter job"},
+      {"/job?job=nothing", 404, "job", "job: not found (\\\"nothing\\\")"},
+      {"/jobs?limit=0", 400, "limit", "limit: out of range (\\\"0\\\"); give 1 to 1000"},
+      {"/jobs?limit=x", 400, "limit", "limit: not an integer (\\\"x\\\")"},
+      {"/jobs?limit=1&limit=2", 400, "limit", "limit: given twice"},
+      {"/jobs?sort=size", 400, "sort", "give one of last, started"},
+      {"/jobs?colour=red", 400, "\\\"colour\\\"", "this route has name, owner, state"},
+      {"/chart?job=job-1", 400, "match", "match: missing"},
+      {"/chart?job=job-1&match=a&width=5000", 400, "width", "give 3 to 4096"},
+      {"/chart?job=job-1&match=a%7Bb", 400, "match", "match: no selector"},
+      {"/chart?job=job-1&match=rate(a%5B1m%5D)", 400, "match", "match: no selector"},
+      {"/chart?job=job-1&match=a%5B1m%5D", 400, "match", "match: no selector"},
+      {"/chart?job=job-1&match=a%20offset%201m", 400, "match", "match: no selector"},
+      {"/chart?job=job-1&match=a%7Bb=~%22(%22%7D", 400, "match", "match"},
+      {"/chart?job=job-1&match=a&mode=train", 400, "axis", "time has no steps"},
+      {"/chart?job=job-1&match=a&from=yesterday", 400, "from", "or RFC 3339"},
+      {"/chart?job=job-1&match=a&from=20&to=10", 400, "from", "from: not before to"},
+      {"/chart?job=job-1&match=a&from=99999999999999999999", 400, "from", "from: no time"},
+      {"/spans?job=job-1&kind=leap", 400, "kind", "give step, phase or operator"},
+      {"/spans?job=job-1&from_step=3&to_step=3", 400, "from_step", "not below to_step"},
+      {"/samples?job=job-1&match=a&from_step=3", 400, "mode", "steps are those of a mode"},
+      {"/issue?job=job-1&id=zz", 404, "id", "id: not found"},
+      {"/what-if?job=job-1&rank=-1", 400, "rank", "out of range"},
+      {"/stream?topics=all", 400, "topics", "unknown value"},
+      {"/stream?last_event_id=-4", 400, "last_event_id", "no place"},
+      {"/nothing", 404, "path", "path: not found"},
+  };
+  for (const Bad& bad : all) {
+    const http::HttpResponse response = Get(bad.target);
+    EXPECT_EQ(response.status, bad.status) << bad.target;
+    EXPECT_EQ(response.content_type, "application/json") << bad.target;
+    EXPECT_THAT(response.body, HasSubstr(Cat("\"place\":\"", bad.place, "\"}"))) << bad.target;
+    EXPECT_THAT(response.body, HasSubstr(bad.message)) << bad.target;
+  }
+}
+
+TEST_F(Api, TimesAreDigitsAndNumbersThatAreNoneAreNull) {
+  const yaml::Node answer =
+      Parsed(Get("/samples?job=job-1&match=hw_gpu_utilization_ratio%7Bgpu=%220%22%7D"));
+  EXPECT_EQ(TextAt(answer, "series/0/times_ns/0"), Cat(kTestStart));
+  EXPECT_EQ(TextAt(answer, "series/0/values/6"), "0.06");
+  EXPECT_EQ(TextAt(answer, "series/0/values/7"), "null");  // NaN
+  EXPECT_EQ(TextAt(answer, "series/0/values/8"), "null");  // +Inf
+  EXPECT_EQ(TextAt(answer, "series/0/steps"), "null");
+  // Events keep the form of their topic.
+  const http::HttpResponse issue = Get("/issues?job=job-1&state=ended");
+  EXPECT_EQ(TextAt(Parsed(issue), "issues/0/value"), "null");
+  EXPECT_EQ(TextAt(Parsed(issue), "issues/0/event/data/value"), "NaN");
+}
+
+TEST_F(Api, HostileTextsComeOutAsTheyAre) {
+  const yaml::Node series = Parsed(Get("/series?job=job-1&match=hostile"));
+  EXPECT_EQ(TextAt(series, "series/0/labels/text"), HostileText());
+  EXPECT_EQ(TextAt(Parsed(Get("/jobs")), "jobs/0/name"), HostileText());
+  EXPECT_EQ(TextAt(Parsed(Get("/operators?job=job-1")), "operators/0/name"), HostileText());
+  const http::HttpResponse issues = Get("/issues?job=job-1");
+  EXPECT_EQ(TextAt(Parsed(issues), "issues/0/summary"), HostileText());
+  for (const char c : issues.body) ASSERT_GE(static_cast<unsigned char>(c), 0x20);
+}
+
+TEST_F(Api, ControlCharactersAreEscaped) {
+  history_.Edit("job-2", [](auto* job) { job->life.name = "a\x1b[31m\x7f\x01z"; });
+  EXPECT_THAT(Get("/job?job=job-2").body, HasSubstr("\"a\\u001b[31m\\u007f\\u0001z\""));
+}
+
+TEST_F(Api, BytesThatAreNoUtf8AreReplaced) {
+  history_.Edit("job-2", [](auto* job) { job->life.name = "a\xff\xfez"; });
+  EXPECT_THAT(Get("/job?job=job-2").body, HasSubstr("a\xEF\xBF\xBD\xEF\xBF\xBDz"));
+}
+
+TEST_F(Api, PagesTileTheList) {
+  for (const std::string_view route :
+       {"/series?job=job-1&", "/spans?job=job-1&", "/steps?job=job-1&", "/issues?job=job-1&"}) {
+    const auto rows = [&](const yaml::Node& answer) {
+      std::vector<std::string> out;
+      const yaml::Node* list = &answer.entries()[0].value;
+      if (route.substr(0, 6) == "/spans") list = list->Find("start_ns");
+      if (route.substr(0, 6) == "/steps") list = answer.Find("rows");
+      EXPECT_NE(list, nullptr);
+      for (const yaml::Node& item : list->items()) {
+        std::string text = item.scalar();
+        for (const auto& entry : item.entries()) CatTo(text, entry.value.scalar(), ",");
+        if (item.Find("labels") != nullptr)
+          for (const auto& entry : item.Find("labels")->entries()) text += entry.value.scalar();
+        out.push_back(text);
+      }
+      return out;
+    };
+    const std::vector<std::string> all = rows(Parsed(Get(Cat(route, "limit=1000"))));
+    EXPECT_GE(all.size(), 2U) << route;
+    std::vector<std::string> paged;
+    std::string page;
+    do {
+      const yaml::Node answer =
+          Parsed(Get(Cat(route, "limit=2", page.empty() ? "" : "&page=", page)));
+      const auto some = rows(answer);
+      EXPECT_LE(some.size(), 2U);
+      paged.insert(paged.end(), some.begin(), some.end());
+      page = TextAt(answer, "next");
+    } while (page != "null");
+    EXPECT_EQ(all, paged) << route;
+    EXPECT_EQ(rows(Parsed(Get(Cat(route, "page=100000")))).size(), 0U);
+  }
+}
+
+TEST_F(Api, JobsAreFilteredAndSorted) {
+  for (const auto& [id, samples, ended] :
+       {std::tuple("a-2", 7, true), std::tuple("b-3", 9, false), std::tuple("c-4", 8, false)}) {
+    history_.Edit(id, [&samples = samples, &ended = ended](auto* job) {
+      job->life.samples = static_cast<uint64_t>(samples);
+      job->life.ended_ns = ended ? AtSecond(1) : 0;
+    });
+  }
+  const auto ids = [&](std::string_view query) {
+    std::string out;
+    const yaml::Node answer = Parsed(Get(Cat("/jobs?", query)));
+    for (const yaml::Node& job : answer.Find("jobs")->items())
+      CatTo(out, job.Find("id")->scalar(), " ");
+    return out;
+  };
+  EXPECT_EQ(ids("sort=samples"), "job-1 b-3 c-4 a-2 ");
+  EXPECT_EQ(ids("sort=samples&order=asc"), "a-2 c-4 b-3 job-1 ");
+  EXPECT_EQ(ids("sort=samples&state=running"), "b-3 c-4 ");
+  EXPECT_EQ(ids("sort=samples&state=ended"), "job-1 a-2 ");
+  EXPECT_EQ(ids("name=-3"), "b-3 ");
+  EXPECT_EQ(ids("owner=uid:1000"), "job-1 ");
+  EXPECT_EQ(ids("name=nothing"), "");
+  // What runs on a machine between jobs comes last, in any order.
+  history_.Edit("node:a", [](auto* job) { job->life.samples = 1000; });
+  EXPECT_EQ(ids("sort=samples"), "job-1 b-3 c-4 a-2 node:a ");
+  EXPECT_EQ(ids("sort=samples&order=asc"), "a-2 c-4 b-3 job-1 node:a ");
+}
+
+TEST_F(Api, EntityTags) {
+  const http::HttpResponse first = Get("/job?job=job-1");
+  std::string tag;
+  for (const auto& [name, value] : first.headers) {
+    if (name == "ETag") tag = value;
+  }
+  ASSERT_THAT(tag, SizeIs(34));
+  const auto again = [&](std::string if_none_match) {
+    http::HttpRequest request;
+    request.headers = {{"if-none-match", std::move(if_none_match)}};
+    return Ask("GET", "/job?job=job-1", request);
+  };
+  EXPECT_EQ(again(tag).status, 304);
+  EXPECT_THAT(again(tag).body, IsEmpty());
+  EXPECT_EQ(again(Cat("\"other\", W/", tag)).status, 304);
+  EXPECT_EQ(again("\"other\"").status, 200);
+  history_.Edit("job-1", [](auto* job) { ++job->life.samples; });
+  EXPECT_EQ(again(tag).status, 200);
+}
+
+TEST_F(Api, BinaryChartHasTheNumbersOfTheJson) {
+  const std::string target = "/chart?job=job-1&match=hw_gpu_utilization_ratio&width=7";
+  const yaml::Node json = Parsed(Get(target));
+  const http::HttpResponse binary = Get(target + "&format=binary");
+  EXPECT_EQ(binary.content_type, "application/vnd.pitwall.columns");
+  const std::string& bytes = binary.body;
+  ASSERT_EQ(bytes.substr(0, 4), "PWC1");
+  uint32_t length = 0;
+  std::memcpy(&length, bytes.data() + 4, 4);
+  const yaml::Node header = *yaml::ParseYaml("header", bytes.substr(8, length));
+  for (const std::string_view key : {"from_ns", "to_ns", "tier", "reduction", "bucket_ns"})
+    EXPECT_EQ(TextAt(header, key), TextAt(json, key));
+  size_t at = (8 + length + 7) / 8 * 8;
+  const auto read = [&](auto* value) {
+    ASSERT_LE(at + sizeof *value, bytes.size());
+    std::memcpy(value, bytes.data() + at, sizeof *value);
+    at += sizeof *value;
+  };
+  for (int series = 0; series < 2; ++series) {
+    const int rows = std::stoi(TextAt(header, Cat("series/", series, "/rows")));
+    EXPECT_GE(rows, 6);
+    for (int row = 0; row < rows; ++row) {
+      double ms = 0;
+      read(&ms);
+      EXPECT_EQ(ms, std::stod(TextAt(json, Cat("series/", series, "/times_ns/", row))) / 1e6);
+    }
+    for (const std::string_view key : {"min", "max", "last"}) {
+      for (int row = 0; row < rows; ++row) {
+        float value = 0;
+        read(&value);
+        const std::string text = TextAt(json, Cat("series/", series, "/", key, "/", row));
+        if (text == "null") {
+          EXPECT_FALSE(std::isfinite(value));
+        } else {
+          EXPECT_EQ(value, static_cast<float>(std::stod(text)));
+        }
+      }
+    }
+    at = (at + 7) / 8 * 8;
+  }
+  EXPECT_EQ(at, bytes.size());
+}
+
+TEST_F(Api, DeletesWholeIdsAlone) {
+  EXPECT_EQ(Ask("DELETE", "/job?job=job").status, 400);  // a beginning
+  EXPECT_EQ(Ask("DELETE", "/job?job=job-1").status, 200);
+  EXPECT_EQ(Ask("DELETE", "/job?job=job-1").status, 404);
+  history_.Edit("runs", [](auto*) {});
+  const http::HttpResponse running = Ask("DELETE", "/job?job=runs");
+  EXPECT_EQ(running.status, 409);
+  EXPECT_THAT(running.body, HasSubstr("still runs"));
+  options_.keeper = nullptr;
+  EXPECT_EQ(Ask("DELETE", "/job?job=runs").status, 409);
+}
+
+TEST_F(Api, ArchivesGoBelowTheirFolder) {
+  EXPECT_EQ(Ask("POST", "/job/archive?job=job-1").status, 200);
+  EXPECT_EQ(Ask("POST", "/job/archive?job=job-1&name=kept.1").status, 200);
+  for (const std::string_view bad : {"..%2Fx", "%2Fetc", ".", "..", ".hidden", "a%2Fb", "a%20b"}) {
+    EXPECT_EQ(Ask("POST", Cat("/job/archive?job=job-1&name=", bad)).status, 400) << bad;
+  }
+  ASSERT_THAT(keeper_.archived, SizeIs(2));
+  EXPECT_EQ(keeper_.archived[0].second, "/archives/job-1");
+  EXPECT_EQ(keeper_.archived[1].second, "/archives/kept.1");
+  history_.Edit("../../x y", [](auto*) {});
+  EXPECT_EQ(Ask("POST", "/job/archive?job=..%2F..%2Fx%20y").status, 200);
+  EXPECT_EQ(keeper_.archived[2].second, "/archives/______x_y");
+  options_.archive_dir.clear();
+  EXPECT_EQ(Ask("POST", "/job/archive?job=job-1").status, 409);
+}
+
+TEST_F(Api, LinksGoBehindTheExternalUrl) {
+  const std::string id = IssueId(TestIssue("default/y/Other", EventType::kIssueFound, 1, 4));
+  EXPECT_EQ(TextAt(Parsed(Get("/issues?job=job-1&state=open")), "issues/0/link"),
+            Cat("/jobs/job-1?issue=", id));
+  options_.external_url = "https://pitwall.example/";
+  EXPECT_EQ(TextAt(Parsed(Get("/issues?job=job-1&state=open")), "issues/0/link"),
+            Cat("https://pitwall.example/jobs/job-1?issue=", id));
+  EXPECT_EQ(TextAt(Parsed(Get("/job?job=job-1")), "link"), "https://pitwall.example/jobs/job-1");
+}
+
+TEST_F(Api, IssuesAreFilteredAndOneHasItsEventsAndActions) {
+  const auto total = [&](std::string_view query) {
+    return TextAt(Parsed(Get(Cat("/issues?job=job-1&", query))), "total");
+  };
+  EXPECT_EQ(total(""), "2");
+  EXPECT_EQ(total("state=open"), "1");
+  EXPECT_EQ(total("state=ended"), "1");
+  // Its last event tells no threshold any more.
+  EXPECT_EQ(TextAt(Parsed(Get("/issues?job=job-1&state=ended")), "issues/0/threshold"), "0.5");
+  EXPECT_EQ(total("rule=Alert"), "1");
+  EXPECT_EQ(total("severity=critical"), "0");
+  EXPECT_EQ(total("incident=incident"), "2");
+  const std::string id = IssueId(TestIssue("default/x/Alert", EventType::kIssueFound, 1, 2));
+  const yaml::Node issue = Parsed(Get(Cat("/issue?job=job-1&id=", id.substr(0, 10))));
+  EXPECT_EQ(TextAt(issue, "id"), id);
+  EXPECT_EQ(TextAt(issue, "open"), "false");
+  EXPECT_THAT(issue.Find("events")->items(), SizeIs(2));
+  EXPECT_THAT(issue.Find("actions")->items(), SizeIs(1));
+  EXPECT_EQ(TextAt(issue, "events/1/type"), "io.pitwall.issue.resolved");
+  // Who was told, and who was not.
+  EXPECT_THAT(issue.Find("told")->items(), SizeIs(2));
+  EXPECT_EQ(TextAt(issue, "told/0/data/receiver"), "team");
+  EXPECT_EQ(TextAt(issue, "told/1/type"), "io.pitwall.notice.failed");
+  EXPECT_EQ(TextAt(issue, "told/1/data/error"), "status 404");
+  const yaml::Node other = Parsed(Get(Cat("/issues?job=job-1&state=open")));
+  const std::string open = TextAt(other, "issues/0/id");
+  EXPECT_THAT(Parsed(Get(Cat("/issue?job=job-1&id=", open))).Find("told")->items(), SizeIs(0));
+  EXPECT_THAT(Parsed(Get("/actions?job=job-1")).Find("told")->items(), SizeIs(2));
+}
+
+TEST_F(Api, ReportTellsTheNumbersOfTheOtherRoutes) {
+  const yaml::Node report = Parsed(Get("/report?job=job-1"));
+  const auto block = [&](std::string_view id) -> const yaml::Node& {
+    static const yaml::Node kNone;
+    for (const yaml::Node& section : report.Find("sections")->items()) {
+      for (const yaml::Node& one : section.Find("blocks")->items()) {
+        if (one.Find("id")->scalar() == id) return one;
+      }
+    }
+    ADD_FAILURE() << id;
+    return kNone;
+  };
+  const auto fact = [&](std::string_view block_id, std::string_view key) {
+    for (const yaml::Node& one : block(block_id).Find("facts")->items()) {
+      if (one.Find("key")->scalar() == key) return TextAt(one, "value");
+    }
+    return std::string("(missing)");
+  };
+  const auto cell = [&](std::string_view table, size_t row, std::string_view key) {
+    const auto& columns = block(table).Find("columns")->items();
+    for (size_t i = 0; i < columns.size(); ++i) {
+      if (columns[i].Find("key")->scalar() == key)
+        return TextAt(block(table), Cat("rows/", row, "/", i));
+    }
+    return std::string("(missing)");
+  };
+  const yaml::Node job = Parsed(Get("/job?job=job-1"));
+  EXPECT_EQ(fact("job-facts", "start_ns"), TextAt(job, "started_ns"));
+  EXPECT_EQ(fact("job-facts", "initialisation_seconds"), TextAt(job, "summary/parts/0/seconds"));
+  EXPECT_EQ(fact("job-facts", "loop_seconds"), TextAt(job, "summary/parts/1/seconds"));
+  EXPECT_EQ(fact("job-facts", "loop_share"), TextAt(job, "summary/parts/1/share"));
+  const yaml::Node resources = Parsed(Get("/resources?job=job-1"));
+  size_t row = 0;
+  for (const yaml::Node& node : resources.Find("nodes")->items()) {
+    for (const yaml::Node& metric : node.Find("metrics")->items()) {
+      for (const std::string_view key : {"min", "max", "p50", "p90", "p95", "p99", "count"})
+        EXPECT_EQ(cell("resources", row, key), TextAt(metric, key)) << row << " " << key;
+      ++row;
+    }
+  }
+  EXPECT_GE(row, 2U);
+  const yaml::Node operators = Parsed(Get("/operators?job=job-1&kind=operator"));
+  EXPECT_EQ(cell("operators", 0, "share"), TextAt(operators, "operators/0/share"));
+  EXPECT_EQ(cell("operators", 0, "count"), TextAt(operators, "operators/0/count"));
+  const yaml::Node phases = Parsed(Get("/phases?job=job-1"));
+  EXPECT_EQ(cell("phase-times", 0, "share"), TextAt(phases, "phases/0/share"));
+  const yaml::Node rules = Parsed(Get("/rules?job=job-1"));
+  EXPECT_EQ(cell("rules-found", 0, "found"), TextAt(rules, "rules/0/found"));
+  const yaml::Node issues = Parsed(Get("/issues?job=job-1&state=open"));
+  EXPECT_EQ(fact("issue-1-facts", "issue"), TextAt(issues, "issues/0/id"));
+  EXPECT_EQ(fact("issue-1-facts", "threshold"), TextAt(issues, "issues/0/threshold"));
+}
+
+TEST_F(Api, ReportIsAFileThatRunsNothing) {
+  const http::HttpResponse response = Get("/report?job=job-1&format=html");
+  EXPECT_EQ(response.content_type, "text/html; charset=utf-8");
+  std::string policy, disposition;
+  for (const auto& [name, value] : response.headers) {
+    if (name == "Content-Security-Policy") policy = value;
+    if (name == "Content-Disposition") disposition = value;
+  }
+  EXPECT_THAT(policy, HasSubstr("default-src 'none'"));
+  EXPECT_THAT(policy, HasSubstr("sandbox"));
+  EXPECT_EQ(disposition, "inline; filename=\"report-job-1.html\"");
+  EXPECT_THAT(response.body, HasSubstr("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;"));
+  EXPECT_THAT(response.body, Not(HasSubstr("<script")));
+  EXPECT_EQ(Get("/report?job=job-1&format=pdf").status, 400);
+}
+
+TEST_F(Api, RulesHaveTheirDefinitionsWhereTheyAreKnown) {
+  yaml::Node rules = Parsed(Get("/rules?job=job-1"));
+  EXPECT_EQ(TextAt(rules, "rules/0/definition/parameters/0/default"), "3");
+  EXPECT_EQ(TextAt(rules, "rules/1/rule"), "default/y/Other");
+  EXPECT_EQ(TextAt(rules, "rules/1/definition"), "null");
+  options_.rules = nullptr;
+  EXPECT_EQ(TextAt(Parsed(Get("/rules?job=job-1")), "rules/0/definition"), "null");
+}
+
+TEST_F(Api, AsOfATimeEverythingIsOfThen) {
+  const std::string at = Cat("&at=", AtSecond(5));
+  const yaml::Node job = Parsed(Get(Cat("/job?job=job-1", at)));
+  EXPECT_EQ(TextAt(job, "state"), "running");
+  EXPECT_EQ(TextAt(job, "last_ns"), Cat(AtSecond(5)));
+  EXPECT_EQ(TextAt(job, "open_issues"), "2");  // one ends at 9 s
+  EXPECT_EQ(TextAt(job, "worst_severity"), "warning");
+  EXPECT_EQ(TextAt(Parsed(Get(Cat("/issues?job=job-1&state=open", at))), "total"), "2");
+  const yaml::Node samples =
+      Parsed(Get(Cat("/samples?job=job-1&match=hw_gpu_utilization_ratio%7Bgpu=%220%22%7D", at)));
+  EXPECT_THAT(samples.Find("series")->items()[0].Find("values")->items(), SizeIs(6));
+  EXPECT_EQ(TextAt(Parsed(Get(Cat("/report?job=job-1", at))), "as_of_ns"), Cat(AtSecond(5)));
+  EXPECT_EQ(TextAt(Parsed(Get("/job?job=job-1&at=2026-01-01T00:00:05Z")), "last_ns"),
+            Cat(AtSecond(5)));
+  EXPECT_EQ(Get("/job?job=job-1&at=soon").status, 400);
+  EXPECT_EQ(Get("/job?job=job-1&at=1000").status, 404);
+  EXPECT_EQ(Get("/jobs?at=1000").status, 400);  // lists are of now
+}
+
+TEST_F(Api, CapturesAreAskedOfRunningJobsByWholeId) {
+  history_.Edit("runs", [](auto*) {});
+  EXPECT_EQ(Ask("POST", "/job/capture?job=runs").status, 409);  // nothing here can ask
+  FakeCaptures captures;
+  options_.captures = &captures;
+  const http::HttpResponse asked = Ask("POST", "/job/capture?job=runs&rank=1&rank=3");
+  EXPECT_EQ(asked.body, "{\"request\":\"request-2\"}");
+  ASSERT_THAT(captures.asked, SizeIs(1));
+  EXPECT_EQ(captures.asked[0].job, "runs");
+  EXPECT_THAT(captures.asked[0].ranks, ::testing::ElementsAre(1, 3));
+  EXPECT_EQ(captures.asked[0].principal, "act");
+  EXPECT_GT(captures.asked[0].expires_ns, clock_.WallNs());
+  EXPECT_EQ(Ask("POST", "/job/capture?job=run").status, 400);    // a beginning
+  EXPECT_EQ(Ask("POST", "/job/capture?job=job-1").status, 409);  // has ended
+  EXPECT_EQ(Ask("POST", "/job/capture?job=runs&rank=-1").status, 400);
+  EXPECT_THAT(captures.asked, SizeIs(1));
+}
+
+TEST_F(Api, AStopIsAskedForWithAReasonAndTheWholeId) {
+  history_.Edit("runs", [](auto*) {});
+  EXPECT_EQ(Ask("POST", "/job/stop?job=runs&reason=x").status, 409);  // nothing here can ask
+  std::vector<ActionEvent> asked;
+  options_.request_action = [&](const ActionEvent& request) {
+    asked.push_back(request);
+    return OkStatus();
+  };
+  EXPECT_EQ(Ask("POST", "/job/stop?job=runs").status, 400);
+  EXPECT_EQ(Ask("POST", "/job/stop?job=runs&reason=%20").status, 400);
+  EXPECT_EQ(Ask("POST", "/job/stop?job=run&reason=x").status, 400);    // a beginning
+  EXPECT_EQ(Ask("POST", "/job/stop?job=job-1&reason=x").status, 409);  // has ended
+  ASSERT_THAT(asked, SizeIs(0));
+  const http::HttpResponse answer = Ask("POST", "/job/stop?job=runs&reason=it%20diverges");
+  ASSERT_THAT(asked, SizeIs(1));
+  EXPECT_EQ(answer.body, Cat("{\"request\":\"", asked[0].issue, "\"}"));
+  EXPECT_EQ(asked[0].issue.size(), 32);
+  EXPECT_EQ(asked[0].type, ActionEventType::kRequested);
+  EXPECT_EQ(asked[0].job, "runs");
+  EXPECT_EQ(asked[0].rule, kStopRequestRule);
+  EXPECT_EQ(asked[0].why, "it diverges");
+  EXPECT_EQ(asked[0].principal, "act");
+  EXPECT_GT(asked[0].expires_ns, clock_.WallNs());
+  (void)Ask("POST", "/job/stop?job=runs&reason=again");
+  EXPECT_EQ(Ask("POST", "/job/interval?job=runs&interval=3s&reason=x").status, 400);
+  EXPECT_EQ(Ask("POST", "/job/interval?job=job-1&interval=5s&reason=x").status, 409);
+  EXPECT_NE(asked[1].issue, asked[0].issue);
+  ASSERT_THAT(asked, SizeIs(2));
+  EXPECT_EQ(Ask("POST", "/job/interval?job=runs&interval=5s&reason=x").status, 200);
+  ASSERT_THAT(asked, SizeIs(3));
+  EXPECT_EQ(asked[2].kind, ActionKind::kInterval);
+  EXPECT_EQ(asked[2].interval_ns, 5 * kNanosPerSecond);
+  EXPECT_EQ(asked[2].rule, kIntervalRequestRule);
+  EXPECT_EQ(asked[0].kind, ActionKind::kStop);
+}
+
+TEST_F(Api, AParameterIsAskedForAndAWrongOneIsAnErrorAtOnce) {
+  history_.Edit("runs", [](auto*) {});
+  std::vector<ActionEvent> asked;
+  options_.request_action = [&](const ActionEvent& request) {
+    asked.push_back(request);
+    return OkStatus();
+  };
+  options_.check_parameter = [](const ParameterChange& change) {
+    return change.name == "limit" ? OkStatus() : InvalidArgument("parameter: not in the rule");
+  };
+  const std::string path = "/job/parameter?job=runs&rule=p/g/A&reason=to%20see&parameter=";
+  for (const std::string_view value : {"", "&value=", "&value=many", "&value=nan", "&value=inf"})
+    EXPECT_EQ(Ask("POST", Cat(path, "limit", value)).status, 400) << value;
+  const http::HttpResponse wrong = Ask("POST", Cat(path, "lmit&value=1"));
+  EXPECT_EQ(wrong.status, 400);
+  EXPECT_THAT(wrong.body, HasSubstr(R"("place":"parameter")"));
+  EXPECT_EQ(
+      Ask("POST", "/job/parameter?job=job-1&rule=p/g/A&reason=x&parameter=limit&value=1").status,
+      409);
+  EXPECT_EQ(
+      Ask("POST", "/job/parameter?job=run&rule=p/g/A&reason=x&parameter=limit&value=1").status,
+      400);
+  ASSERT_THAT(asked, SizeIs(0));
+  EXPECT_EQ(Ask("POST", Cat(path, "limit&value=0.3")).status, 200);
+  EXPECT_EQ(Ask("POST", Cat(path, "limit&value=null")).status, 200);
+  ASSERT_THAT(asked, SizeIs(2));
+  EXPECT_EQ(asked[0].kind, ActionKind::kParameter);
+  EXPECT_EQ(asked[0].rule, kParameterRequestRule);
+  EXPECT_EQ(asked[0].parameter, (ParameterChange{"p/g/A", "limit", 0.3, std::nullopt}));
+  EXPECT_EQ(asked[1].parameter.value, std::nullopt);
+  EXPECT_EQ(asked[0].why, "to see");
+}
+
+}  // namespace
+}  // namespace pitwall::history

@@ -1,0 +1,40 @@
+// Asks the collectors what the ranks of a job do now.
+#include "services/base/text/strings.h"
+#include "services/history/api/answers.h"
+#include "services/history/api/json_fields.h"
+
+namespace pitwall::history {
+namespace {
+
+constexpr int64_t kExpiresNs = 10 * kNanosPerSecond;
+
+}  // namespace
+
+Answer AskCapture(const ApiCall& call) {
+  CaptureRequest request;
+  request.ranks = call.parameters.Ints("rank", 0, INT32_MAX);
+  RETURN_IF_ERROR(call.parameters.status());
+  if (call.options.captures == nullptr)
+    return FailedPrecondition(
+        "job: this server cannot ask collectors; ask one that runs the notifier (pitwall capture)");
+  ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
+  if (call.parameters.Text("job") != job->id)
+    return InvalidArgument(Cat("job: not a whole id (", Quote(call.parameters.Text("job")),
+                               "); give ", Quote(job->id)));
+  if (job->ended_ns != 0)
+    return FailedPrecondition(Cat("job: has ended (", Quote(job->id), "); nobody would answer"));
+  if (request.ranks.size() > kMaxCaptureRanks)
+    return InvalidArgument(
+        Cat("rank: more than ", kMaxCaptureRanks, "; give fewer, or none for all"));
+  request.job = job->id;
+  request.principal = "act";
+  request.expires_ns = call.options.clock->WallNs() + kExpiresNs;
+  ASSIGN_OR_RETURN(const std::string id, call.options.captures->Ask(std::move(request)));
+  JsonWriter out;
+  out.BeginObject();
+  TextField("request", id, &out);
+  out.EndObject();
+  return http::HttpResponse::Json(out.Take());
+}
+
+}  // namespace pitwall::history

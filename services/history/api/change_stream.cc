@@ -1,0 +1,158 @@
+#include "services/history/api/change_stream.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "services/base/text/strings.h"
+#include "services/codec/cloudevents/capture_event.h"
+#include "services/codec/cloudevents/cloud_event.h"
+#include "services/codec/cloudevents/told_event.h"
+#include "services/history/api/answers.h"
+#include "services/history/api/json_fields.h"
+
+namespace pitwall::history {
+namespace {
+
+// By Change::Topic.
+constexpr std::array<std::string_view, 7> kTopics = {"job",    "samples", "issue", "status",
+                                                     "action", "capture", "told"};
+// Changes of one read of the history.
+constexpr size_t kBatch = 256;
+constexpr size_t kMostJobs = 1000;
+
+}  // namespace
+
+ChangeStream::ChangeStream(const History* history, const Clock* clock, ChangeFilter filter,
+                           uint64_t place)
+    : history_(history), clock_(clock), filter_(std::move(filter)), place_(place) {}
+
+bool ChangeStream::Wants(const Change& change) const {
+  return (filter_.topics.empty() || filter_.topics.contains(change.topic)) &&
+         (filter_.jobs.empty() || filter_.jobs.contains(change.job));
+}
+
+std::string ChangeStream::Pull() {
+  const int64_t now_ns = clock_->MonotonicNs();
+  std::string out;
+  if (!greeted_) {
+    greeted_ = true;
+    samples_sent_ns_ = now_ns;
+    out = "retry: 2000\n";
+    WritePlace(&out);
+  }
+  while (out.size() < kMostBytes && place_ != history_->newest_place()) {
+    const StatusOr<std::vector<Change>> changes = history_->ChangesAfter(place_, kBatch);
+    if (!changes.ok()) {
+      samples_.clear();
+      place_ = history_->newest_place();
+      CatTo(out, "id: ", place_, "\nevent: resync\ndata: {}\n\n");
+      break;
+    }
+    if (changes->empty()) break;
+    for (const Change& change : *changes) {
+      place_ = change.place;
+      if (Wants(change)) Take(change, &out);
+      if (out.size() >= kMostBytes) break;
+    }
+  }
+  if (now_ns - samples_sent_ns_ >= kSamplesEveryNs) {
+    samples_sent_ns_ = now_ns;
+    FlushSamples(&out);
+  }
+  if (out.empty() && now_ns - last_sent_ns_ >= kHeartbeatNs) {
+    out = ": still here\n";
+    if (samples_.empty()) WritePlace(&out);
+  }
+  if (!out.empty()) last_sent_ns_ = now_ns;
+  return out;
+}
+
+std::string ChangeStream::Farewell() { return "event: bye\ndata: {}\n\n"; }
+
+void ChangeStream::Take(const Change& change, std::string* out) {
+  if (change.topic == Change::Topic::kSamples) {
+    samples_[change.job] = change;
+    return;
+  }
+  FlushSamples(out);  // ids only ever grow
+  Write(change, out);
+}
+
+void ChangeStream::FlushSamples(std::string* out) {
+  std::vector<const Change*> sorted;
+  for (const auto& [job, change] : samples_) sorted.push_back(&change);
+  std::sort(sorted.begin(), sorted.end(),
+            [](const Change* a, const Change* b) { return a->place < b->place; });
+  for (const Change* change : sorted) Write(*change, out);
+  samples_.clear();
+}
+
+void ChangeStream::WritePlace(std::string* out) const { CatTo(*out, "id: ", place_, "\n\n"); }
+
+void ChangeStream::Write(const Change& change, std::string* out) const {
+  JsonWriter data;
+  data.BeginObject();
+  TextField("job", change.job, &data);
+  NsField("time_ns", change.time_ns, &data);
+  data.Key("event");
+  if (change.event != nullptr) {
+    data.Raw(cloudevents::EncodeCloudEvent(*change.event));
+  } else if (change.action != nullptr) {
+    data.Raw(cloudevents::EncodeCloudEvent(*change.action));
+  } else if (change.capture != nullptr) {
+    data.Raw(cloudevents::EncodeRankCapture(*change.capture));
+  } else if (change.told != nullptr) {
+    data.Raw(cloudevents::EncodeToldNotice(*change.told));
+  } else {
+    data.Null();
+  }
+  data.EndObject();
+  // JSON text has no line ends of its own.
+  CatTo(*out, "id: ", change.place, "\nevent: ", kTopics[static_cast<size_t>(change.topic)],
+        "\ndata: ", data.Take(), "\n\n");
+}
+
+Answer AnswerStream(const ApiCall& call) {
+  Parameters& in = call.parameters;
+  ChangeFilter filter;
+  for (const std::string_view job : Split(in.Text("jobs"), ',')) {
+    if (job.empty()) continue;
+    // A job may be named before anything of it has come.
+    filter.jobs.emplace(job);
+    if (filter.jobs.size() > kMostJobs) {
+      return InvalidArgument(
+          Cat("jobs: more than ", kMostJobs, "; leave the parameter out to get all"));
+    }
+  }
+  for (const std::string_view topic : Split(in.Text("topics"), ',')) {
+    if (topic.empty()) continue;
+    const auto at = std::find(kTopics.begin(), kTopics.end(), topic);
+    if (at == kTopics.end()) {
+      return InvalidArgument(
+          Cat("topics: unknown value (", Quote(topic.substr(0, 80)),
+              "); give some of job, samples, issue, status, action, capture, told"));
+    }
+    filter.topics.insert(static_cast<Change::Topic>(at - kTopics.begin()));
+  }
+  // A browser that comes back says in the header where it was.
+  std::string_view after = call.request.Header("last-event-id");
+  if (after.empty()) after = in.Text("last_event_id");
+  uint64_t place = call.history().newest_place();
+  if (!after.empty()) {
+    const std::optional<int64_t> given = ParseInt(after);
+    if (!given || *given < 0) {
+      return InvalidArgument(Cat("last_event_id: no place (", Quote(after.substr(0, 80)),
+                                 "); give the id of an event of this stream"));
+    }
+    place = static_cast<uint64_t>(*given);
+  }
+  http::HttpResponse response;
+  response.content_type = "text/event-stream";
+  response.headers = {{"Cache-Control", "no-store, no-transform"}, {"X-Accel-Buffering", "no"}};
+  response.stream = std::make_shared<ChangeStream>(call.options.history, call.options.clock,
+                                                   std::move(filter), place);
+  return response;
+}
+
+}  // namespace pitwall::history

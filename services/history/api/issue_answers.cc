@@ -1,0 +1,264 @@
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "services/base/text/strings.h"
+#include "services/codec/cloudevents/capture_event.h"
+#include "services/codec/cloudevents/cloud_event.h"
+#include "services/codec/cloudevents/event_link.h"
+#include "services/codec/cloudevents/told_event.h"
+#include "services/history/api/answers.h"
+#include "services/history/api/json_fields.h"
+#include "services/model/value.h"
+
+namespace pitwall::history {
+namespace {
+
+constexpr std::array<std::string_view, 3> kStates = {"all", "open", "ended"};
+
+bool InState(size_t state, bool open) { return state == 0 || (state == 1) == open; }
+
+void WriteIssueFields(const Issue& issue, const ApiOptions& options, JsonWriter* out) {
+  const IssueEvent& newest = issue.newest();
+  TextField("id", issue.id, out);
+  TextField(
+      "link",
+      cloudevents::ExternalLink(options.external_url, cloudevents::IssueLink(newest.job, issue.id)),
+      out);
+  TextField("rule", newest.rule, out);
+  TextField("alert", newest.alert, out);
+  TextField("severity", newest.severity, out);
+  LabelsField("labels", newest.labels, out);
+  BoolField("open", issue.open(), out);
+  TimeField("active_since_ns", newest.active_since_ns, out);
+  TimeField("onset_ns", issue.onset_ns(), out);
+  TimeField("started_ns", newest.started_at_ns, out);
+  TimeField("last_seen_ns", newest.last_seen_at_ns, out);
+  TimeField("ended_ns", newest.ended_at_ns, out);
+  TextField("end_reason", EndReasonName(newest.end_reason), out);
+  NumberField("value", newest.value, out);
+  NumberField("threshold", issue.threshold().value_or(NormalNan()), out);
+  IndexField("step", newest.step, out);
+  CountField("attempt", newest.attempt, out);
+  TextField("incident", newest.incident, out);
+  TextField("root_cause", newest.root_cause, out);
+  TextField("summary", newest.summary, out);
+  out->Key("silenced");
+  if (const auto silenced = options.silenced ? options.silenced(newest) : std::nullopt) {
+    out->BeginObject();
+    TextField("by", silenced->by, out);
+    TextField("comment", silenced->comment, out);
+    TimeField("until_ns", silenced->until_ns, out);
+    out->EndObject();
+  } else {
+    out->Raw("null");
+  }
+  CountField("event_count", issue.events.size(), out);
+  out->Key("event");
+  out->Raw(cloudevents::EncodeCloudEvent(newest));
+}
+
+void WriteIssue(const Issue& issue, const ApiOptions& options, JsonWriter* out) {
+  out->BeginObject();
+  WriteIssueFields(issue, options, out);
+  out->EndObject();
+}
+
+}  // namespace
+
+Answer AnswerIssues(const ApiCall& call) {
+  Parameters& in = call.parameters;
+  ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
+  const size_t state = in.Choice("state", kStates);
+  const std::string_view rule = in.Text("rule"), severity = in.Text("severity");
+  const std::string_view incident = in.Text("incident");
+  const PageRequest page = ReadPage(&in, 100, 1000);
+  RETURN_IF_ERROR(in.status());
+  ASSIGN_OR_RETURN(const std::vector<IssueEventPtr> events, call.history().Events(job->id));
+  std::vector<Issue> issues = IssuesOf(events);
+  std::erase_if(issues, [&](const Issue& issue) {
+    const IssueEvent& newest = issue.newest();
+    return !InState(state, issue.open()) || !RuleMatches(rule, newest.rule) ||
+           (!severity.empty() && severity != newest.severity) ||
+           !StartsWith(newest.incident, incident);
+  });
+  const Page rows = page.Of(issues.size());
+  JsonWriter out;
+  out.BeginObject();
+  out.Key("issues");
+  out.BeginArray();
+  for (size_t i = rows.begin; i < rows.end; ++i) WriteIssue(issues[i], call.options, &out);
+  out.EndArray();
+  NextField(rows, &out);
+  CountField("total", issues.size(), &out);
+  out.EndObject();
+  return http::HttpResponse::Json(out.Take());
+}
+
+Answer AnswerIssue(const ApiCall& call) {
+  ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
+  ASSIGN_OR_RETURN(const std::vector<IssueEventPtr> events, call.history().Events(job->id));
+  ASSIGN_OR_RETURN(const Issue issue, FindIssue(IssuesOf(events), call.parameters.Text("id")));
+  ASSIGN_OR_RETURN(const std::vector<ActionEvent> actions, call.history().Actions(job->id));
+  ASSIGN_OR_RETURN(const std::vector<ToldNotice> told, call.history().Told(job->id));
+  JsonWriter out;
+  out.BeginObject();
+  WriteIssueFields(issue, call.options, &out);
+  out.Key("events");
+  out.BeginArray();
+  for (const IssueEventPtr& event : issue.events) out.Raw(cloudevents::EncodeCloudEvent(*event));
+  out.EndArray();
+  out.Key("actions");
+  out.BeginArray();
+  for (const ActionEvent& action : actions) {
+    if (BelongsTo(action, issue.id, job->id, issue.newest().rule))
+      out.Raw(cloudevents::EncodeCloudEvent(action));
+  }
+  out.EndArray();
+  out.Key("told");
+  out.BeginArray();
+  for (const ToldNotice& one : told) {
+    if (std::find(one.issues.begin(), one.issues.end(), issue.id) != one.issues.end())
+      out.Raw(cloudevents::EncodeToldNotice(one));
+  }
+  out.EndArray();
+  out.EndObject();
+  return http::HttpResponse::Json(out.Take());
+}
+
+Answer AnswerIncidents(const ApiCall& call) {
+  Parameters& in = call.parameters;
+  ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
+  const size_t state = in.Choice("state", kStates);
+  RETURN_IF_ERROR(in.status());
+  ASSIGN_OR_RETURN(const std::vector<IssueEventPtr> events, call.history().Events(job->id));
+  JsonWriter out;
+  out.BeginObject();
+  out.Key("incidents");
+  out.BeginArray();
+  for (const Incident& incident : IncidentsOf(IssuesOf(events))) {
+    if (!InState(state, incident.open)) continue;
+    out.BeginObject();
+    TextField("id", incident.id, &out);
+    out.Key("root");
+    WriteIssue(incident.issues[0], call.options, &out);
+    CountField("likely_roots", incident.likely_roots, &out);
+    BoolField("open", incident.open, &out);
+    TextField("severity", incident.severity, &out);
+    TimeField("started_ns", incident.started_ns, &out);
+    TimeField("ended_ns", incident.ended_ns, &out);
+    out.Key("issues");
+    out.BeginArray();
+    for (const Issue& issue : incident.issues) WriteIssue(issue, call.options, &out);
+    out.EndArray();
+    out.EndObject();
+  }
+  out.EndArray();
+  out.EndObject();
+  return http::HttpResponse::Json(out.Take());
+}
+
+namespace {
+
+// Null where the rules in force are not known, or are without this one.
+void WriteDefinition(const RuleDefinition* rule, JsonWriter* out) {
+  out->Key("definition");
+  if (rule == nullptr) return out->Null();
+  out->BeginObject();
+  TextField("severity", rule->severity, out);
+  TextField("summary", rule->summary, out);
+  TextField("description", rule->description, out);
+  TextField("suggestion", rule->suggestion, out);
+  TextField("expression", rule->expression, out);
+  TextField("clock", rule->clock, out);
+  TextField("for", rule->hold, out);
+  out->Key("needs");
+  out->BeginArray();
+  for (const std::string& metric : rule->needs) out->String(metric);
+  out->EndArray();
+  out->Key("parameters");
+  out->BeginArray();
+  for (const RuleParameter& parameter : rule->parameters) {
+    out->BeginObject();
+    TextField("name", parameter.name, out);
+    TextField("default", parameter.value, out);
+    TextField("now", parameter.now, out);
+    TextField("source", parameter.source, out);
+    TextField("unit", parameter.unit, out);
+    TextField("help", parameter.help, out);
+    out->EndObject();
+  }
+  out->EndArray();
+  out->EndObject();
+}
+
+}  // namespace
+
+Answer AnswerRules(const ApiCall& call) {
+  ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
+  ASSIGN_OR_RETURN(const std::vector<IssueEventPtr> events, call.history().Events(job->id));
+  const RuleDefinitions rules = call.options.rules ? call.options.rules(*job) : RuleDefinitions();
+  JsonWriter out;
+  out.BeginObject();
+  out.Key("rules");
+  out.BeginArray();
+  for (const RuleState& rule : RuleStatesOf(*job, events)) {
+    out.BeginObject();
+    TextField("rule", rule.rule, &out);
+    TextField("status", RuleStatusName(rule.status), &out);
+    TextField("reason", rule.reason, &out);
+    TextField("verdict", RuleStatusName(rule.verdict.status), &out);
+    TextField("verdict_reason", rule.verdict.reason, &out);
+    TimeField("since_ns", rule.since_ns, &out);
+    BoolField("ever_found", rule.ever_found, &out);
+    CountField("found", rule.found, &out);
+    CountField("open", rule.open, &out);
+    TimeField("last_found_ns", rule.last_found_ns, &out);
+    const auto definition = rules.find(rule.rule);
+    WriteDefinition(definition == rules.end() ? nullptr : &definition->second, &out);
+    out.EndObject();
+  }
+  out.EndArray();
+  out.EndObject();
+  return http::HttpResponse::Json(out.Take());
+}
+
+Answer AnswerActions(const ApiCall& call) {
+  ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
+  ASSIGN_OR_RETURN(const std::vector<ActionEvent> actions, call.history().Actions(job->id));
+  ASSIGN_OR_RETURN(const std::vector<ToldNotice> told, call.history().Told(job->id));
+  JsonWriter out;
+  out.BeginObject();
+  out.Key("actions");
+  out.BeginArray();
+  for (const ActionEvent& action : actions) out.Raw(cloudevents::EncodeCloudEvent(action));
+  out.EndArray();
+  out.Key("told");
+  out.BeginArray();
+  for (const ToldNotice& one : told) out.Raw(cloudevents::EncodeToldNotice(one));
+  out.EndArray();
+  out.EndObject();
+  return http::HttpResponse::Json(out.Take());
+}
+
+Answer AnswerCaptures(const ApiCall& call) {
+  const std::string_view request = call.parameters.Text("request");
+  const std::string_view issue = call.parameters.Text("issue");
+  ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
+  ASSIGN_OR_RETURN(const std::vector<RankCapture> captures, call.history().Captures(job->id));
+  JsonWriter out;
+  out.BeginObject();
+  out.Key("captures");
+  out.BeginArray();
+  for (const RankCapture& capture : captures) {
+    if ((!request.empty() && request != capture.request) ||
+        (!issue.empty() && issue != capture.issue))
+      continue;
+    out.Raw(cloudevents::EncodeRankCapture(capture));
+  }
+  out.EndArray();
+  out.EndObject();
+  return http::HttpResponse::Json(out.Take());
+}
+
+}  // namespace pitwall::history

@@ -1,0 +1,299 @@
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+#include "services/base/text/strings.h"
+#include "services/codec/cloudevents/event_link.h"
+#include "services/history/api/answers.h"
+#include "services/history/api/json_fields.h"
+#include "services/history/views/job_summary.h"
+
+namespace pitwall::history {
+namespace {
+
+bool Holds(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+uint64_t FoundIn(const JobOverview& job) {
+  uint64_t out = 0;
+  for (const auto& [rule, count] : job.found) out += count;
+  return out;
+}
+
+// The fields of a job in lists, without the braces.
+void WriteJobFields(const JobOverview& job, const ApiOptions& options, JsonWriter* out) {
+  TextField("id", job.id, out);
+  TextField("name", job.name, out);
+  TextField("owner", job.owner, out);
+  out->Key("reference");
+  out->BeginObject();
+  TextField("platform", job.reference.platform, out);
+  TextField("cluster", job.reference.cluster, out);
+  TextField("namespace", job.reference.namespace_name, out);
+  TextField("kind", job.reference.kind, out);
+  TextField("name", job.reference.name, out);
+  TextField("uid", job.reference.uid, out);
+  TextField("queue", job.reference.queue, out);
+  out->EndObject();
+  TextField("state", job.ended_ns == 0 ? "running" : "ended", out);
+  TimeField("first_ns", job.first_ns, out);
+  TimeField("last_ns", job.last_ns, out);
+  TimeField("started_ns", job.started_ns, out);
+  TimeField("ended_ns", job.ended_ns, out);
+  TimeField("done_ns", job.ended_ns == 0 ? 0 : Summarize(job).end_ns, out);
+  TextField("end_detail", EndDetailName(job.end_detail), out);
+  TextField("end_text", job.end_text, out);
+  CountField("attempt_count", job.attempts.size(), out);
+  std::set<int64_t> ranks;
+  std::set<std::string_view> nodes;
+  for (const auto& [id, source] : job.sources) {
+    if (source.rank >= 0) ranks.insert(source.rank);
+    if (!source.node.empty()) nodes.insert(source.node);
+  }
+  CountField("ranks", ranks.size(), out);
+  CountField("nodes", nodes.size(), out);
+  CountField("open_issues", job.open_issues, out);
+  CountField("found_issues", FoundIn(job), out);
+  TextField("worst_severity", job.worst_severity, out);
+  TimeField("stalled_since_ns", job.stalled_since_ns, out);
+  CountField("samples", job.samples, out);
+  CountField("bytes", job.bytes, out);
+  TimeField("raw_from_ns", job.raw_from_ns, out);
+  TimeField("raw_dropped_ns", job.raw_dropped_ns, out);
+  BoolField("archived", job.archived, out);
+  TextField("link", cloudevents::ExternalLink(options.external_url, cloudevents::JobLink(job.id)),
+            out);
+}
+
+void WriteAttempt(const AttemptLife& attempt, JsonWriter* out) {
+  out->BeginObject();
+  CountField("attempt", attempt.attempt, out);
+  TimeField("began_ns", attempt.began_ns, out);
+  TimeField("ended_ns", attempt.ended_ns, out);
+  TextField("end_detail", EndDetailName(attempt.end_detail), out);
+  TextField("end_text", attempt.end_text, out);
+  TimeField("first_step_ns", attempt.first_step_ns, out);
+  TimeField("last_step_ns", attempt.last_step_ns, out);
+  out->Key("lost");
+  out->BeginArray();
+  for (const auto& [time_ns, lost] : attempt.lost) {
+    out->BeginObject();
+    TimeField("time_ns", time_ns, out);
+    IndexField("rank", lost.rank, out);
+    TextField("node", lost.node, out);
+    IndexField("signal", lost.signal.value_or(-1), out);
+    IndexField("exit_code", lost.exit_code.value_or(-1), out);
+    BoolField("oom_killed", lost.oom_killed, out);
+    out->EndObject();
+  }
+  out->EndArray();
+  out->EndObject();
+}
+
+void WriteSource(const SourceLife& source, JsonWriter* out) {
+  out->BeginObject();
+  TextField("source", source.source, out);
+  TextField("node", source.node, out);
+  IndexField("rank", source.rank, out);
+  TimeField("first_ns", source.first_ns, out);
+  TimeField("last_ns", source.last_ns, out);
+  out->Key("interval_seconds");
+  if (source.interval_ns > 0) {
+    out->Double(static_cast<double>(source.interval_ns) / 1e9);
+  } else {
+    out->Null();
+  }
+  BoolField("goodbye", source.goodbye, out);
+  out->EndObject();
+}
+
+void WriteParts(const PartLengths& parts, int64_t whole_ns, JsonWriter* out) {
+  out->Key("parts");
+  out->BeginArray();
+  for (size_t part = 0; part < parts.size(); ++part) {
+    const auto ns = static_cast<double>(parts[part]);
+    out->BeginObject();
+    TextField("part", kJobPartNames[part], out);
+    NumberField("seconds", ns / 1e9, out);
+    NumberField("share", whole_ns > 0 ? ns / static_cast<double>(whole_ns) : 0, out);
+    out->EndObject();
+  }
+  out->EndArray();
+}
+
+void WriteSummary(const JobSummary& summary, JsonWriter* out) {
+  out->Key("summary");
+  out->BeginObject();
+  TimeField("begin_ns", summary.begin_ns, out);
+  TimeField("end_ns", summary.end_ns, out);
+  WriteParts(summary.parts_ns, summary.end_ns - summary.begin_ns, out);
+  out->Key("attempts");
+  out->BeginArray();
+  for (const AttemptSummary& attempt : summary.attempts) {
+    out->BeginObject();
+    CountField("attempt", attempt.attempt, out);
+    TimeField("begin_ns", attempt.begin_ns, out);
+    TimeField("loop_begin_ns", attempt.loop_begin_ns, out);
+    TimeField("loop_end_ns", attempt.loop_end_ns, out);
+    TimeField("end_ns", attempt.end_ns, out);
+    WriteParts(attempt.parts_ns, attempt.end_ns - attempt.begin_ns, out);
+    out->EndObject();
+  }
+  out->EndArray();
+  out->EndObject();
+}
+
+// By the parameter sort, in the order of JobSort.
+enum class JobSort { kLast, kStarted, kName, kIssues, kSamples, kBytes };
+constexpr std::array<std::string_view, 6> kSorts = {"last",   "started", "name",
+                                                    "issues", "samples", "bytes"};
+
+bool SortsBefore(JobSort sort, const JobOverview& a, const JobOverview& b) {
+  switch (sort) {
+    case JobSort::kLast:
+      return a.last_ns < b.last_ns;
+    case JobSort::kStarted:
+      return a.started_ns < b.started_ns;
+    case JobSort::kName:
+      return a.name < b.name;
+    case JobSort::kIssues:
+      return std::pair(a.open_issues, FoundIn(a)) < std::pair(b.open_issues, FoundIn(b));
+    case JobSort::kSamples:
+      return a.samples < b.samples;
+    case JobSort::kBytes:
+      return a.bytes < b.bytes;
+  }
+  return false;
+}
+
+Status NeedsKeeper(const ApiOptions& options) {
+  return options.keeper != nullptr
+             ? OkStatus()
+             : FailedPrecondition(
+                   "job: this server only reads its history; ask the one that keeps it");
+}
+
+// A name of one folder: no separators, and never "." or "..".
+bool IsFolderName(std::string_view name) {
+  return !name.empty() && name.size() <= 128 && name[0] != '.' &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '.' || c == '_' || c == '-';
+         });
+}
+
+std::string FolderNameOf(std::string_view job) {
+  std::string out;
+  for (const char c : job.substr(0, 128)) out.push_back(IsFolderName(std::string(1, c)) ? c : '_');
+  return out;
+}
+
+}  // namespace
+
+TimeRange WholeOf(const JobOverview& job) {
+  return {job.first_ns, std::max(job.first_ns, job.last_ns) + 1};
+}
+
+Answer AnswerJobs(const ApiCall& call) {
+  static constexpr std::array<std::string_view, 3> kStates = {"all", "running", "ended"};
+  static constexpr std::array<std::string_view, 2> kOrders = {"desc", "asc"};
+  Parameters& in = call.parameters;
+  const std::string_view name = in.Text("name"), owner = in.Text("owner");
+  const size_t state = in.Choice("state", kStates);
+  const auto sort = static_cast<JobSort>(in.Choice("sort", kSorts));
+  const bool ascending = in.Choice("order", kOrders) == 1;
+  const PageRequest page = ReadPage(&in, 100, 1000);
+  RETURN_IF_ERROR(in.status());
+  std::vector<JobLifePtr> jobs = call.history().Jobs();
+  std::erase_if(jobs, [&](const JobLifePtr& job) {
+    return !(Holds(job->name, name) || Holds(job->id, name)) ||
+           (!owner.empty() && job->owner != owner) || (state == 1 && job->ended_ns != 0) ||
+           (state == 2 && job->ended_ns == 0);
+  });
+  // The machines between jobs are no training: whoever looks for one finds it first.
+  const auto of_node = [](const JobOverview& job) { return StartsWith(job.id, "node:"); };
+  std::stable_sort(jobs.begin(), jobs.end(), [&](const JobLifePtr& a, const JobLifePtr& b) {
+    if (of_node(*a) != of_node(*b)) return of_node(*b);
+    if (SortsBefore(sort, *a, *b)) return ascending;
+    if (SortsBefore(sort, *b, *a)) return !ascending;
+    return a->id < b->id;
+  });
+  const Page rows = page.Of(jobs.size());
+  JsonWriter out;
+  out.BeginObject();
+  out.Key("jobs");
+  out.BeginArray();
+  for (size_t i = rows.begin; i < rows.end; ++i) {
+    out.BeginObject();
+    WriteJobFields(*jobs[i], call.options, &out);
+    out.EndObject();
+  }
+  out.EndArray();
+  NextField(rows, &out);
+  CountField("total", jobs.size(), &out);
+  out.EndObject();
+  return http::HttpResponse::Json(out.Take());
+}
+
+Answer AnswerJob(const ApiCall& call) {
+  ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
+  JsonWriter out;
+  out.BeginObject();
+  WriteJobFields(*job, call.options, &out);
+  out.Key("attempts");
+  out.BeginArray();
+  for (const AttemptLife& attempt : job->attempts) WriteAttempt(attempt, &out);
+  out.EndArray();
+  out.Key("sources");
+  out.BeginArray();
+  for (const auto& [id, source] : job->sources) WriteSource(source, &out);
+  out.EndArray();
+  out.Key("found");
+  out.BeginObject();
+  for (const auto& [rule, count] : job->found) CountField(rule, count, &out);
+  out.EndObject();
+  WriteSummary(Summarize(*job), &out);
+  out.EndObject();
+  return http::HttpResponse::Json(out.Take());
+}
+
+Answer DeleteJob(const ApiCall& call) {
+  RETURN_IF_ERROR(NeedsKeeper(call.options));
+  ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
+  // A name or a beginning may name another job tomorrow: what cannot be undone wants the whole id.
+  if (call.parameters.Text("job") != job->id) {
+    return InvalidArgument(Cat("job: not a whole id (", Quote(call.parameters.Text("job")),
+                               "); give ", Quote(job->id)));
+  }
+  RETURN_IF_ERROR(call.options.keeper->DeleteJob(job->id));
+  JsonWriter out;
+  out.BeginObject();
+  TextField("deleted", job->id, &out);
+  out.EndObject();
+  return http::HttpResponse::Json(out.Take());
+}
+
+Answer ArchiveJob(const ApiCall& call) {
+  RETURN_IF_ERROR(NeedsKeeper(call.options));
+  if (call.options.archive_dir.empty())
+    return FailedPrecondition("job: no folder for archives is configured; set one for this server");
+  ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
+  std::string name(call.parameters.Text("name"));
+  if (name.empty()) name = FolderNameOf(job->id);
+  if (!IsFolderName(name)) {
+    return InvalidArgument(Cat("name: no name of a folder (", Quote(name.substr(0, 128)),
+                               "); use letters, digits, '.', '_', '-', and no '.' first"));
+  }
+  const std::string folder = Cat(call.options.archive_dir, "/", name);
+  RETURN_IF_ERROR(call.options.keeper->ArchiveJob(job->id, folder));
+  JsonWriter out;
+  out.BeginObject();
+  TextField("job", job->id, &out);
+  TextField("folder", folder, &out);
+  out.EndObject();
+  return http::HttpResponse::Json(out.Take());
+}
+
+}  // namespace pitwall::history

@@ -1,0 +1,32 @@
+// JSON fields of the API (docs/api.md, "Rules for all routes").
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "services/codec/cloudevents/json_writer.h"
+#include "services/history/api/parameters.h"
+#include "services/model/labels.h"
+
+namespace pitwall::history {
+
+using cloudevents::JsonWriter;
+
+// A number; null for NaN and infinities.
+void WriteNumber(double value, JsonWriter* out);
+void NumberField(std::string_view key, double value, JsonWriter* out);
+// Integers of nanoseconds are strings.
+void WriteNs(int64_t ns, JsonWriter* out);
+void NsField(std::string_view key, int64_t ns, JsonWriter* out);
+// A point in time that is null where it is not known: 0.
+void TimeField(std::string_view key, int64_t unix_ns, JsonWriter* out);
+// null for a negative one: no rank, no step.
+void IndexField(std::string_view key, int64_t index, JsonWriter* out);
+void TextField(std::string_view key, std::string_view text, JsonWriter* out);
+void CountField(std::string_view key, uint64_t count, JsonWriter* out);
+void BoolField(std::string_view key, bool value, JsonWriter* out);
+void LabelsField(std::string_view key, const Labels& labels, JsonWriter* out);
+// "next": where the next page begins, or null.
+void NextField(const Page& page, JsonWriter* out);
+
+}  // namespace pitwall::history

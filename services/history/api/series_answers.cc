@@ -1,0 +1,288 @@
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "services/history/api/answers.h"
+#include "services/history/api/chart_columns.h"
+#include "services/history/api/json_fields.h"
+#include "services/history/views/period_comparison.h"
+#include "services/history/views/resource_table.h"
+#include "services/history/views/steps/buckets.h"
+#include "services/history/views/steps/heat_map.h"
+#include "services/history/views/tensor_table.h"
+
+namespace pitwall::history {
+namespace {
+
+constexpr size_t kMostSamples = 1'000'000;
+constexpr size_t kMostChartSeries = 1000;
+// Cells of one heat map: 2,048 rows of 2,000 columns.
+constexpr size_t kMostCells = 4'096'000;
+
+std::string_view KindName(SeriesKind kind) {
+  return kind == SeriesKind::kCounter ? "counter" : "gauge";
+}
+
+int64_t ReadWidth(Parameters* in) { return in->Int("width", 800, 3, kMostWidth); }
+
+}  // namespace
+
+Answer AnswerSeries(const ApiCall& call) {
+  Parameters& in = call.parameters;
+  ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
+  SeriesQuery query;
+  query.job = job->id;
+  query.selectors = in.Selectors();
+  query.range = in.Range({});
+  query.limits.series = 2'000'000;  // a page of them is shown
+  const PageRequest page = ReadPage(&in, 1000, 20'000);
+  RETURN_IF_ERROR(in.status());
+  ASSIGN_OR_RETURN(const std::vector<SeriesInfo> series, call.history().Series(query));
+  const Page rows = page.Of(series.size());
+  JsonWriter out;
+  out.BeginObject();
+  out.Key("series");
+  out.BeginArray();
+  for (size_t i = rows.begin; i < rows.end; ++i) {
+    out.BeginObject();
+    LabelsField("labels", series[i].labels, &out);
+    TextField("kind", KindName(series[i].kind), &out);
+    NsField("first_ns", series[i].first_ns, &out);
+    NsField("last_ns", series[i].last_ns, &out);
+    BoolField("has_steps", series[i].has_steps, &out);
+    out.EndObject();
+  }
+  out.EndArray();
+  NextField(rows, &out);
+  CountField("total", series.size(), &out);
+  out.EndObject();
+  return http::HttpResponse::Json(out.Take());
+}
+
+Answer AnswerSamples(const ApiCall& call) {
+  Parameters& in = call.parameters;
+  ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
+  SampleQuery query;
+  query.job = job->id;
+  query.selectors = in.Selectors();
+  query.range = in.Range({});
+  query.mode = in.Text("mode");
+  query.limits.rows = kMostSamples;
+  const bool steps = in.Has("from_step") || in.Has("to_step");
+  if (steps) in.Steps(&query.from_step, &query.to_step);
+  if (steps && query.mode.empty())
+    in.Fail(InvalidArgument("mode: missing; steps are those of a mode, e.g. mode=train"));
+  RETURN_IF_ERROR(in.status());
+  ASSIGN_OR_RETURN(const std::vector<SampleColumn> columns, call.history().Samples(query));
+  JsonWriter out;
+  out.BeginObject();
+  out.Key("series");
+  out.BeginArray();
+  for (const SampleColumn& column : columns) {
+    out.BeginObject();
+    LabelsField("labels", column.labels, &out);
+    TextField("kind", KindName(column.kind), &out);
+    out.Key("times_ns");
+    out.BeginArray();
+    for (const int64_t time_ns : column.times_ns) WriteNs(time_ns, &out);
+    out.EndArray();
+    out.Key("values");
+    out.Numbers(column.values);
+    out.Key("steps");
+    if (column.steps.empty()) {
+      out.Null();
+    } else {
+      out.BeginArray();
+      for (const int64_t step : column.steps) step < 0 ? out.Null() : out.Int(step);
+      out.EndArray();
+    }
+    out.EndObject();
+  }
+  out.EndArray();
+  out.EndObject();
+  return http::HttpResponse::Json(out.Take());
+}
+
+Answer AnswerChart(const ApiCall& call) {
+  static constexpr std::array<std::string_view, 2> kAxes = {"time", "step"};
+  static constexpr std::array<std::string_view, 2> kFormats = {"json", "binary"};
+  Parameters& in = call.parameters;
+  ChartQuery query;
+  ASSIGN_OR_RETURN(query.job, call.Job());
+  query.selectors = in.Selectors();
+  query.range = in.Range(WholeOf(*query.job));
+  query.width = static_cast<size_t>(ReadWidth(&in));
+  query.by_step = in.Choice("axis", kAxes) == 1;
+  query.mode = in.Text("mode");
+  in.Steps(&query.from_step, &query.to_step);
+  query.limits.series = kMostChartSeries;
+  const bool binary = in.Choice("format", kFormats) == 1;
+  if (!query.by_step && (in.Has("mode") || in.Has("from_step") || in.Has("to_step")))
+    in.Fail(
+        InvalidArgument("axis: time has no steps (time); give axis=step, or no mode and steps"));
+  if (query.mode.empty()) query.mode = "train";
+  RETURN_IF_ERROR(in.status());
+  ASSIGN_OR_RETURN(const Chart chart, MakeChart(call.history(), query));
+  if (!binary) return http::HttpResponse::Json(ChartJson(chart, query.width));
+  http::HttpResponse response;
+  response.content_type = kColumnsContentType;
+  response.body = ChartBinary(chart, query.width);
+  return response;
+}
+
+Answer AnswerHeatMap(const ApiCall& call) {
+  static constexpr std::array<std::string_view, 4> kValues = {"mean", "min", "max", "last"};
+  Parameters& in = call.parameters;
+  ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
+  BucketQuery query;
+  query.series.job = job->id;
+  query.series.selectors = in.Selectors();
+  query.series.range = in.Range(WholeOf(*job));
+  query.width = static_cast<size_t>(ReadWidth(&in));
+  query.raw_from_ns = job->raw_from_ns;
+  query.series.limits.series = kMostCells / (query.width + 1);
+  const size_t value = in.Choice("value", kValues);
+  RETURN_IF_ERROR(in.status());
+  ASSIGN_OR_RETURN(const HeatMap map,
+                   MakeHeatMap(call.history(), query, static_cast<HeatValue>(value)));
+  JsonWriter out;
+  out.Reserve(map.rows.size() * (300 + map.grid.buckets() * JsonWriter::kNumberBytes));
+  out.BeginObject();
+  NsField("from_ns", map.grid.range.from_ns, &out);
+  NsField("to_ns", map.grid.range.to_ns, &out);
+  NsField("bucket_ns", map.grid.bucket_ns, &out);
+  TextField("tier", TierName(map.grid.tier), &out);
+  TextField("value", kValues[value], &out);
+  CountField("columns", map.grid.buckets(), &out);
+  out.Key("rows");
+  out.BeginArray();
+  for (const HeatMapRow& row : map.rows) {
+    out.BeginObject();
+    LabelsField("labels", row.labels, &out);
+    out.Key("cells");
+    out.Numbers(row.cells);
+    out.EndObject();
+  }
+  out.EndArray();
+  out.EndObject();
+  return http::HttpResponse::Json(out.Take());
+}
+
+Answer AnswerResources(const ApiCall& call) {
+  Parameters& in = call.parameters;
+  ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
+  const TimeRange range = in.Range(WholeOf(*job));
+  RETURN_IF_ERROR(in.status());
+  ASSIGN_OR_RETURN(const std::vector<ResourceRow> rows,
+                   MakeResourceTable(call.history(), *job, range, {}));
+  JsonWriter out;
+  out.BeginObject();
+  out.Key("nodes");
+  out.BeginArray();
+  for (size_t i = 0; i < rows.size();) {
+    const std::string& node = rows[i].node;
+    out.BeginObject();
+    TextField("node", node, &out);
+    out.Key("metrics");
+    out.BeginArray();
+    for (; i < rows.size() && rows[i].node == node; ++i) {
+      const ResourceRow& row = rows[i];
+      out.BeginObject();
+      TextField("resource", row.resource, &out);
+      TextField("metric", row.metric, &out);
+      TextField("unit", row.unit, &out);
+      TextField("basis", row.basis, &out);
+      CountField("count", row.count, &out);
+      NumberField("min", row.min, &out);
+      NumberField("max", row.max, &out);
+      NumberField("mean", row.mean, &out);
+      NumberField("p50", row.p50, &out);
+      NumberField("p90", row.p90, &out);
+      NumberField("p95", row.p95, &out);
+      NumberField("p99", row.p99, &out);
+      out.EndObject();
+    }
+    out.EndArray();
+    out.EndObject();
+  }
+  out.EndArray();
+  out.EndObject();
+  return http::HttpResponse::Json(out.Take());
+}
+
+Answer AnswerTensors(const ApiCall& call) {
+  Parameters& in = call.parameters;
+  TensorQuery query;
+  ASSIGN_OR_RETURN(query.job, call.Job());
+  query.name = in.Text("name");
+  query.collection = in.Text("collection");
+  query.mode = in.Text("mode");
+  query.ranks = in.Ints("rank", 0, INT32_MAX);
+  query.to_step = in.Int("to_step", kMaxPosition, 0, kMaxStep);
+  query.limits.series = 200'000;
+  const PageRequest page = ReadPage(&in, 1000, 20'000);
+  RETURN_IF_ERROR(in.status());
+  ASSIGN_OR_RETURN(const std::vector<TensorRow> tensors, MakeTensorTable(call.history(), query));
+  const Page rows = page.Of(tensors.size());
+  JsonWriter out;
+  out.BeginObject();
+  out.Key("tensors");
+  out.BeginArray();
+  for (size_t i = rows.begin; i < rows.end; ++i) {
+    const TensorRow& row = tensors[i];
+    out.BeginObject();
+    TextField("tensor", row.tensor, &out);
+    TextField("collection", row.collection, &out);
+    TextField("mode", row.mode, &out);
+    IndexField("rank", row.rank, &out);
+    IndexField("step", row.step, &out);
+    NsField("time_ns", row.time_ns, &out);
+    out.Key("statistics");
+    out.BeginObject();
+    for (const auto& [name, value] : row.statistics) NumberField(name, value, &out);
+    out.EndObject();
+    out.EndObject();
+  }
+  out.EndArray();
+  NextField(rows, &out);
+  out.EndObject();
+  return http::HttpResponse::Json(out.Take());
+}
+
+Answer AnswerDiffers(const ApiCall& call) {
+  Parameters& in = call.parameters;
+  DifferenceQuery query;
+  ASSIGN_OR_RETURN(query.job, call.Job());
+  query.range = in.Range({});
+  query.suspects = in.Selectors();
+  query.most = static_cast<size_t>(in.Int("limit", 20, 1, 1000));
+  query.limits.series = 200'000;  // 1,000 ranks have 78,000; few numbers of each are kept
+  RETURN_IF_ERROR(in.status());
+  ASSIGN_OR_RETURN(const Differences found, FindDifferences(call.history(), query));
+  JsonWriter out;
+  out.BeginObject();
+  NsField("from_ns", found.range.from_ns, &out);
+  NsField("to_ns", found.range.to_ns, &out);
+  NsField("before_from_ns", found.before_from_ns, &out);
+  TextField("tier", TierName(found.tier), &out);
+  CountField("compared", found.compared, &out);
+  out.Key("series");
+  out.BeginArray();
+  for (const Difference& one : found.differences) {
+    out.BeginObject();
+    LabelsField("labels", one.labels, &out);
+    NumberField("effect", one.effect, &out);
+    NumberField("mean", one.mean, &out);
+    NumberField("before", one.before, &out);
+    NumberField("before_effect", one.before_effect, &out);
+    NumberField("peers", one.peers, &out);
+    NumberField("peers_effect", one.peers_effect, &out);
+    CountField("peer_count", one.peer_count, &out);
+    out.EndObject();
+  }
+  out.EndArray();
+  out.EndObject();
+  return http::HttpResponse::Json(out.Take());
+}
+
+}  // namespace pitwall::history

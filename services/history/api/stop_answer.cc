@@ -1,0 +1,109 @@
+// Asks the executor to stop a job, the collectors of its nodes for another interval, or the
+// processor for another value of a rule's parameter.
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "services/base/duration.h"
+#include "services/base/system/random_hex.h"
+#include "services/base/text/strings.h"
+#include "services/history/api/answers.h"
+#include "services/history/api/json_fields.h"
+
+namespace pitwall::history {
+namespace {
+
+constexpr int64_t kExpiresNs = 60 * kNanosPerSecond;
+constexpr size_t kMaxReasonBytes = 500;
+constexpr size_t kMaxNameBytes = 1000;            // of a rule, of a parameter
+constexpr std::string_view kFilesValue = "null";  // instead of a number
+// As the collector has them.
+constexpr std::array<std::string_view, 6> kIntervals = {"100ms", "200ms", "500ms",
+                                                        "1s",    "5s",    "1m"};
+
+// A request about a running job, by its whole id.
+StatusOr<ActionEvent> RequestOf(const ApiCall& call, std::string reason) {
+  if (reason.empty() || reason.size() > kMaxReasonBytes)
+    return InvalidArgument(Cat("reason: ", reason.size(), " bytes; give 1 to ", kMaxReasonBytes));
+  if (!call.options.request_action)
+    return FailedPrecondition("job: this server cannot ask; ask one that can write the log");
+  ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
+  if (call.parameters.Text("job") != job->id)
+    return InvalidArgument(Cat("job: not a whole id (", Quote(call.parameters.Text("job")),
+                               "); give ", Quote(job->id)));
+  if (job->ended_ns != 0)
+    return FailedPrecondition(Cat("job: has ended (", Quote(job->id), "); nothing runs"));
+  ActionEvent request;
+  request.type = ActionEventType::kRequested;
+  ASSIGN_OR_RETURN(request.issue, RandomHex(16));
+  request.job = job->id;
+  request.job_name = job->name;
+  request.owner = job->owner;
+  request.attempt = job->attempts.empty() ? 0 : job->attempts.back().attempt;
+  request.mode = ActionMode::kLive;
+  request.target = job->reference;
+  request.why = std::move(reason);
+  request.principal = "act";
+  request.time_ns = call.options.clock->WallNs();
+  request.expires_ns = request.time_ns + kExpiresNs;
+  return request;
+}
+
+Answer Send(const ApiCall& call, ActionEvent request) {
+  request.id = MakeActionId(request);
+  RETURN_IF_ERROR(call.options.request_action(request));
+  JsonWriter out;
+  out.BeginObject();
+  TextField("request", request.issue, &out);
+  out.EndObject();
+  return http::HttpResponse::Json(out.Take());
+}
+
+}  // namespace
+
+Answer AskStop(const ApiCall& call) {
+  std::string reason(Trim(call.parameters.Text("reason")));
+  RETURN_IF_ERROR(call.parameters.status());
+  ASSIGN_OR_RETURN(ActionEvent request, RequestOf(call, std::move(reason)));
+  request.rule = std::string(kStopRequestRule);
+  request.alert = "StopRequested";
+  return Send(call, std::move(request));
+}
+
+Answer AskInterval(const ApiCall& call) {
+  std::string reason(Trim(call.parameters.Text("reason")));
+  const std::string_view interval = kIntervals[call.parameters.Choice("interval", kIntervals)];
+  RETURN_IF_ERROR(call.parameters.status());
+  ASSIGN_OR_RETURN(ActionEvent request, RequestOf(call, std::move(reason)));
+  request.kind = ActionKind::kInterval;
+  request.rule = std::string(kIntervalRequestRule);
+  request.alert = "IntervalRequested";
+  ASSIGN_OR_RETURN(request.interval_ns, ParseDuration(interval));
+  return Send(call, std::move(request));
+}
+
+Answer AskParameter(const ApiCall& call) {
+  std::string reason(Trim(call.parameters.Text("reason")));
+  ParameterChange change{std::string(call.parameters.Text("rule")),
+                         std::string(call.parameters.Text("parameter"))};
+  const std::string_view value = call.parameters.Text("value");
+  RETURN_IF_ERROR(call.parameters.status());
+  if (value != kFilesValue) {
+    const std::optional<double> number = ParseDouble(value);
+    if (!number.has_value() || !std::isfinite(*number))
+      return InvalidArgument(Cat("value: not a finite number (", Quote(value.substr(0, 100)),
+                                 "); give one, or null for the value of the rule files"));
+    change.value = number;
+  }
+  if (change.rule.size() > kMaxNameBytes || change.name.size() > kMaxNameBytes)
+    return InvalidArgument(Cat("rule: longer than ", kMaxNameBytes, " bytes"));
+  ASSIGN_OR_RETURN(ActionEvent request, RequestOf(call, std::move(reason)));
+  if (call.options.check_parameter) RETURN_IF_ERROR(call.options.check_parameter(change));
+  request.kind = ActionKind::kParameter;
+  request.rule = std::string(kParameterRequestRule);
+  request.alert = "ParameterRequested";
+  request.parameter = std::move(change);
+  return Send(call, std::move(request));
+}
+
+}  // namespace pitwall::history

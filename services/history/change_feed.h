@@ -1,0 +1,36 @@
+// Recent changes, for those who follow: a ring in memory, bounded in number and bytes.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "services/base/mutex.h"
+#include "services/base/status.h"
+#include "services/history/history.h"
+
+namespace pitwall::history {
+
+// Thread-safe. Places go on growing from start to start, as far as the wall clock does.
+class ChangeFeed {
+ public:
+  static constexpr size_t kKept = 65'536;
+  static constexpr size_t kKeptBytes = size_t{8} << 20;
+  explicit ChangeFeed(uint64_t first_place) : newest_(first_place) {}
+
+  void Add(Change change);
+  // Something was missed: whoever follows must read again.
+  void Break();
+  StatusOr<std::vector<Change>> After(uint64_t place, size_t max) const;
+  uint64_t newest() const;
+
+ private:
+  void DropOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  mutable Mutex mutex_;
+  uint64_t newest_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Change> changes_ ABSL_GUARDED_BY(mutex_);  // their places are consecutive
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;            // of changes_, roughly
+};
+
+}  // namespace pitwall::history

@@ -1,0 +1,224 @@
+// Pages of metrics over what former segments say of the same window, and of whole jobs.
+#include "services/history/segments/metric_pages.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "services/adapters/files/file.h"
+#include "services/base/text/strings.h"
+#include "services/history/flush/flush_input.h"
+#include "services/history/flush/segment_writer.h"
+#include "services/history/segments/rollup_cursor.h"
+#include "services/history/windows/batches_for_test.h"
+
+namespace pitwall::history {
+namespace {
+
+constexpr char kFormer[] = "services/history/flush/testdata/segment-2.seg";
+constexpr char kThird[] = "services/history/flush/testdata/segment-3.seg";
+
+std::string BytesOf(const RollupRow& row) {
+  BinaryWriter out;
+  out.I64(row.start_ns);
+  for (const double v : {row.min, row.max, row.sum, row.last}) out.Double(v);
+  out.U64(row.count);
+  return out.Take();
+}
+std::string BytesOf(const Spread& spread) {
+  BinaryWriter out;
+  spread.sketch.Save(out);
+  out.Double(spread.sum);
+  return out.Take();
+}
+
+class MetricPagesTest : public ::testing::Test {
+ protected:
+  MetricPagesTest()
+      : dir_(Cat(::testing::TempDir(), "/metric-pages-",
+                 ::testing::UnitTest::GetInstance()->current_test_info()->name())),
+        path_(Cat(dir_, "/again.seg")) {
+    std::filesystem::remove_all(dir_);
+    std::filesystem::create_directories(dir_);
+  }
+  ~MetricPagesTest() override { std::filesystem::remove_all(dir_); }
+
+  // The former segment, and the same window sealed again.
+  void SealAgain() {
+    former_ = *WindowSegment::Open(kFormer, nullptr);
+    ASSERT_EQ(former_->facts().metrics.bytes, 0U);
+    const auto content = FlushInput::Of(nullptr, former_, &seen_);
+    ASSERT_TRUE(content.ok()) << content.status();
+    SegmentHints hints;
+    facts_ = former_->facts();
+    const Status written = WriteWindow(path_, **content, &hints, &facts_, nullptr);
+    ASSERT_TRUE(written.ok()) << written;
+    ASSERT_GT(facts_.metrics.bytes, 0U);
+  }
+  MetricPages Pages() const { return MetricPages(path_, facts_, nullptr); }
+  Status VisitRollups(const std::vector<std::string_view>& names,
+                      const std::function<void(const std::vector<uint64_t>& schemas,
+                                               const PagedRollups& of)>& visit) const {
+    RollupCursor cursor(Pages(), &names);
+    for (PagedRollups of;;) {
+      ASSIGN_OR_RETURN(const bool more, cursor.Next());
+      if (!more) return OkStatus();
+      RETURN_IF_ERROR(cursor.Read(&of));
+      visit(cursor.schemas(), of);
+    }
+  }
+  // Labels of the series with the bytes of its rows.
+  std::map<std::string, std::string> Rows(const std::vector<std::string_view>& names) const {
+    std::map<uint64_t, const Schema*> schemas;
+    for (const SharedSchema& schema : former_->schemas()) schemas[schema->id] = &*schema;
+    std::map<std::string, std::string> out;
+    const Status read =
+        VisitRollups(names, [&](const std::vector<uint64_t>& ids, const PagedRollups& of) {
+          const RollupRows rows(&of.rows, 0, of.rows.starts.size());
+          size_t row = 0;
+          for (size_t i = 0; i < of.columns.size(); ++i) {
+            std::string& bytes =
+                out[schemas.at(ids[of.schemas[i]])->series[of.columns[i]].labels.ToString()];
+            for (uint32_t left = of.row_counts[i]; left > 0; --left) bytes += BytesOf(rows[row++]);
+          }
+        });
+    EXPECT_TRUE(read.ok()) << read;
+    return out;
+  }
+
+  const std::map<OriginKey, SequenceRanges> seen_;
+  const std::string dir_;
+  std::string path_;
+  std::shared_ptr<const WindowSegment> former_;
+  SegmentMeta facts_;
+};
+
+TEST_F(MetricPagesTest, SayWhatAFormerSegmentSays) {
+  SealAgain();
+  SeriesSet set({}, SIZE_MAX);
+  std::vector<StoredSeries> stored;
+  ASSERT_TRUE(former_->ReadSeries(&set, &stored).ok());
+  std::map<std::string, std::string> expected;
+  for (const StoredSeries& one : stored) {
+    std::string& bytes = expected[set.all()[one.series].labels.ToString()];
+    for (const RollupRow& row : one.rows[kPagedTier]) bytes += BytesOf(row);
+  }
+  EXPECT_GT(expected.size(), 100U);
+  EXPECT_EQ(Rows({}), expected);
+  const Spreads spreads = *former_->ReadSpreads();
+  size_t read = 0;
+  const Status status =
+      Pages().ForEachSpread({}, [&](const Spreads::key_type& key, const Spread& spread) {
+        ++read;
+        ASSERT_TRUE(spreads.contains(key));
+        EXPECT_EQ(BytesOf(spread), BytesOf(spreads.at(key))) << key.first << " " << key.second;
+      });
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(read, spreads.size());
+  // The open segment finds them as well, as after a loss of the catalogue.
+  const auto again = *WindowSegment::Open(path_, nullptr);
+  EXPECT_EQ(again->facts().metrics.offset, facts_.metrics.offset);
+  EXPECT_EQ(again->facts().metrics.crc, facts_.metrics.crc);
+}
+
+// Of the form of version 3: its own pages, which tell no series.
+TEST_F(MetricPagesTest, OfTheFirstFormAreRead) {
+  SealAgain();
+  const auto expected = Rows({});
+  const auto segment = *WindowSegment::Open(kThird, nullptr);
+  ASSERT_GT(segment->facts().metrics.bytes, 0U);
+  facts_ = segment->facts();
+  path_ = kThird;
+  EXPECT_EQ(Rows({}), expected);
+  EXPECT_FALSE(*Pages().TellSeries());
+  SpanTotals totals;
+  EXPECT_FALSE(*Pages().AddTotals([](auto, auto, auto) { return true; }, &totals));
+  size_t spreads = 0;
+  EXPECT_TRUE(
+      Pages().ForEachSpread({}, [&](const Spreads::key_type&, const Spread&) { ++spreads; }).ok());
+  EXPECT_EQ(spreads, former_->ReadSpreads()->size());
+}
+
+TEST_F(MetricPagesTest, TellWhenSeriesBeginAndEndAsAFormerSegment) {
+  SealAgain();
+  ASSERT_TRUE(*Pages().TellSeries());
+  SeriesSet set({}, SIZE_MAX);
+  std::vector<StoredSeries> stored;
+  ASSERT_TRUE(former_->ReadSeries(&set, &stored).ok());
+  std::map<std::string, SeriesExtent> expected;
+  bool some_steps = false, some_without = false;
+  for (const StoredSeries& one : stored) {
+    expected[set.all()[one.series].labels.ToString()] = {one.first_ns, one.last_ns, one.has_steps};
+    (one.has_steps ? some_steps : some_without) = true;
+  }
+  EXPECT_TRUE(some_steps && some_without);
+  std::map<uint64_t, const Schema*> schemas;
+  for (const SharedSchema& schema : former_->schemas()) schemas[schema->id] = &*schema;
+  std::map<std::string, SeriesExtent> told;
+  const Status read =
+      Pages().ForEachSeries([&](uint64_t schema, std::span<const SeriesRun> runs) -> Status {
+        for (const SeriesRun& run : runs) {
+          for (uint32_t c = run.first_column; c < run.first_column + run.columns; ++c)
+            told[schemas.at(schema)->series[c].labels.ToString()] = run.extent;
+        }
+        return OkStatus();
+      });
+  ASSERT_TRUE(read.ok()) << read;
+  EXPECT_TRUE(told == expected);
+}
+
+TEST_F(MetricPagesTest, OnlyMetricsOfThoseNamesAreTold) {
+  SealAgain();
+  const std::map<std::string, std::string> all = Rows({});
+  for (const std::string_view name :
+       {"hw_gpu_utilization_ratio", "train_step_duration_seconds", "not_there", "a", "zzz"}) {
+    std::map<std::string, std::string> expected;
+    for (const auto& [labels, rows] : all) {
+      if (StartsWith(labels, Cat(name, "{"))) expected[labels] = rows;
+    }
+    EXPECT_EQ(expected.empty(), name.size() < 10) << name;
+    EXPECT_EQ(Rows({name}), expected) << name;
+    const Status read = Pages().ForEachSpread(
+        {name}, [&](const Spreads::key_type& key, const Spread&) { EXPECT_EQ(key.second, name); });
+    EXPECT_TRUE(read.ok()) << read;
+  }
+}
+
+TEST_F(MetricPagesTest, ADamagedPageIsTold) {
+  SealAgain();
+  const auto reader = *store::SegmentReader::Open(path_);
+  for (size_t number = 0; number < reader->entries().size(); ++number) {
+    const store::TablePtr table = *reader->TableAt(number);
+    if (table->key != kMetricsTable) continue;
+    EXPECT_GE(table->groups.size(), 5U);  // rollups, spreads, series, totals, directory
+    for (const store::RowGroup& group : table->groups) {
+      const auto file = *files::File::Open(path_, files::File::Mode::kWrite);
+      const auto at = static_cast<int64_t>(group.pages[1].offset) + 9;
+      char byte = 0;
+      ASSERT_TRUE(file->ReadAt(at, &byte, 1).ok());
+      const char other = static_cast<char>(byte ^ 4);
+      ASSERT_TRUE(file->WriteAt(at, std::string_view(&other, 1)).ok());
+      const Status rollups = VisitRollups({}, [](const auto&, const auto&) {});
+      const Status spreads =
+          Pages().ForEachSpread({}, [](const Spreads::key_type&, const Spread&) {});
+      const Status series =
+          Pages().ForEachSeries([](uint64_t, std::span<const SeriesRun>) { return OkStatus(); });
+      SpanTotals totals;
+      const auto added = Pages().AddTotals([](auto, auto, auto) { return true; }, &totals);
+      const std::array statuses = {rollups, spreads, series, added.status()};
+      EXPECT_TRUE(std::any_of(statuses.begin(), statuses.end(), absl::IsDataLoss));
+      for (const Status& status : statuses)
+        EXPECT_TRUE(status.ok() || absl::IsDataLoss(status)) << status;
+      ASSERT_TRUE(file->WriteAt(at, std::string_view(&byte, 1)).ok());
+    }
+  }
+  EXPECT_EQ(Rows({}).empty(), false);
+  std::filesystem::remove(path_);
+  EXPECT_TRUE(absl::IsDataLoss(VisitRollups({}, [](const auto&, const auto&) {})));
+}
+
+}  // namespace
+}  // namespace pitwall::history

@@ -1,0 +1,122 @@
+// Rollups of a window's series and spreads of its metrics, made while its tables pass by one after
+// another. Private to this folder.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "services/history/flush/flush_input.h"
+#include "services/history/memtable/packed_chunk.h"
+#include "services/history/segments/metric_pages.h"
+#include "services/history/segments/segment_builder.h"
+#include "services/history/windows/window_summary.h"
+
+namespace pitwall::history {
+
+// Values of series that wait for their turn: in memory as long as they are few, then in a file
+// without a name. Where that cannot be written they stay in memory.
+class WaitingValues {
+ public:
+  WaitingValues(std::string path, std::shared_ptr<files::DiskFaults> faults, size_t most_bytes)
+      : path_(std::move(path)), faults_(std::move(faults)), most_bytes_(most_bytes) {}
+  void Put(uint32_t series, std::span<const double> values);
+  bool Has(uint32_t series) const { return waiting_.contains(series); }
+  // Of one that waits, which it no longer does.
+  StatusOr<std::vector<double>> Take(uint32_t series);
+  size_t bytes() const { return bytes_; }  // in memory
+
+ private:
+  struct Values {
+    std::vector<double> values;  // empty: none, or in the file
+    int64_t at = 0;
+    size_t count = 0;
+  };
+  bool Move(std::span<const double> values, int64_t* at);
+
+  const std::string path_;
+  const std::shared_ptr<files::DiskFaults> faults_;
+  const size_t most_bytes_;
+  size_t bytes_ = 0;
+  absl::flat_hash_map<uint32_t, Values> waiting_;
+  std::shared_ptr<MemTableFile> file_;
+};
+
+// Sums depend on the order of their additions: whichever series comes first, each spread adds its
+// series in the order of labels.
+class SpreadsInOrder {
+ public:
+  // `order`: all series in the order of labels.
+  SpreadsInOrder(const SeriesSet& set, const std::vector<uint32_t>& order, WaitingValues waiting);
+  // Each series once, with all of its values.
+  Status Add(uint32_t series, std::span<const double> values);
+  const Spreads& spreads() const { return spreads_; }
+
+ private:
+  struct Group {
+    std::vector<uint32_t> series;
+    size_t next = 0;
+    Spread* spread = nullptr;  // null: no values yet
+  };
+  void AddNext(Group* group, std::span<const double> values);
+
+  const SeriesSet& set_;
+  WaitingValues waiting_;
+  std::vector<Group> groups_;
+  std::vector<uint32_t> group_of_;  // by series
+  Spreads spreads_;
+};
+
+class WindowSeries {
+ public:
+  // Tables that Add will be called with, in their order. `fine`: with the finest rollups.
+  static StatusOr<std::unique_ptr<WindowSeries>> Of(const std::vector<FlushInput::Table>& tables,
+                                                    bool fine, const std::string& path,
+                                                    std::shared_ptr<files::DiskFaults> faults);
+  // All rows of the table.
+  Status Add(size_t table, RowTable rows);
+  // After all of them. `totals`: of the window's spans.
+  Status Write(const std::vector<FlushInput::Table>& tables,
+               const std::optional<std::vector<OperatorTotal>>& totals, SegmentBuilder* w,
+               SegmentMeta* facts);
+
+ private:
+  // What the table of series has of one, where the finest tier is kept.
+  struct Entry {
+    uint32_t place;  // in the order of labels
+    uint32_t column;
+    SeriesExtent extent;
+    std::string rollups;
+  };
+  // Tables that have a series in common, all together.
+  struct Family {
+    size_t last = 0;             // table
+    std::vector<RowTable> held;  // columns that are not of one table alone
+  };
+
+  explicit WindowSeries(bool fine) : set_({}, SIZE_MAX), fine_(fine) {}
+  Status FindSeries(const std::vector<FlushInput::Table>& tables);
+  Status Summarize(uint32_t series, const SeriesRows& rows);
+  Status AddShared(Family* family);
+  Status WriteEntries(size_t table, const FlushInput::Table& of, SegmentBuilder* w);
+
+  SeriesSet set_;
+  const bool fine_;
+  std::vector<uint32_t> place_;        // of each series in the order of labels
+  std::vector<bool> shared_;           // by series: several columns have it
+  std::vector<uint32_t> home_table_;   // by series: the first table that has it
+  std::vector<uint32_t> home_column_;  // and where
+  std::vector<size_t> family_of_;      // by table
+  absl::flat_hash_map<size_t, Family> families_;
+  std::vector<uint64_t> home_schema_;  // by series: its id
+  MetricPagesWriter pages_;
+  std::unique_ptr<SpreadsInOrder> spreads_;
+  std::vector<std::vector<Entry>> entries_;  // by table
+  SeriesRows rows_;                          // scratch
+};
+
+}  // namespace pitwall::history

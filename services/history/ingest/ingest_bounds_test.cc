@@ -1,0 +1,219 @@
+// The history within its bounds: bytes, time, a full disk, one keeper a folder.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "absl/cleanup/cleanup.h"
+
+#include "services/history/ingest/ingest_fixture.h"
+
+namespace pitwall::history {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+
+constexpr int64_t kWindow = 600 * kNanosPerSecond;
+
+class IngestBoundsTest : public HistoryServiceTest {
+ protected:
+  IngestBoundsTest() { options_.retention_ns = kMaxPosition; }
+
+  // Two windows of noise, which no codec makes small, from that time on.
+  void SendJob(const std::string& job, int64_t from_ns, bool ends) {
+    const Schema schema = SchemaOf(1, {{{"__name__", "x"}, {"node", "n"}}});
+    for (int window = 0; window < 2; ++window) {
+      OwnedBatch b(Cat("source of ", job), static_cast<uint64_t>(window) + 1);
+      b.batch.job = job;
+      b.batch.schemas.emplace_back(schema);
+      std::vector<int64_t> times;
+      std::vector<double> cells;
+      for (int row = 0; row < 4000; ++row) {
+        times.push_back(from_ns + window * kWindow + row * 100 * kNanosPerMilli);
+        cells.push_back(static_cast<double>(random_()));
+      }
+      b.Rows(schema, times, cells);
+      Send(b.batch);
+    }
+    if (!ends) return;
+    IssueEvent event;
+    event.type = EventType::kJobChanged;
+    event.job = job;
+    event.time_ns = from_ns + 2 * kWindow;
+    event.attempt = 1;
+    event.job_change = JobChange::kEnded;
+    event.end_detail = EndDetail::kCompleted;
+    event.sequence = 1;
+    event.id = MakeEventId(event);
+    Send(event);
+  }
+  // Four jobs, of which the oldest runs; all of it sealed.
+  void SealJobs() {
+    Open();
+    SendJob("runs", kBegin, false);
+    SendJob("first", kBegin + 2 * kWindow, true);
+    SendJob("second", kBegin + 4 * kWindow, true);
+    SendJob("third", kBegin + 6 * kWindow, true);
+    Await();
+    Close();
+  }
+  std::vector<std::string> Jobs() const {
+    std::vector<std::string> out;
+    for (const JobLifePtr& job : history().Jobs()) out.push_back(job->id);
+    return out;
+  }
+  size_t Samples(const std::string& job) const {
+    SampleQuery query;
+    query.job = job;
+    const auto columns = history().Samples(query);
+    EXPECT_TRUE(columns.ok()) << columns.status();
+    return columns.ok() && !columns->empty() ? (*columns)[0].values.size() : 0;
+  }
+  uint64_t RollupCount(const std::string& job) const {
+    SeriesQuery query;
+    query.job = job;
+    const auto columns = history().Rollups(query, 1);
+    EXPECT_TRUE(columns.ok()) << columns.status();
+    uint64_t count = 0;
+    for (const RollupColumn& column : *columns) {
+      for (const RollupRow& row : column.rows) count += row.count;
+    }
+    return count;
+  }
+
+  std::mt19937_64 random_{6};
+};
+
+// Raw samples of the oldest finished job go first, and no more of it than must.
+TEST_F(IngestBoundsTest, BytesTakeTheOldestFinishedJobsRawSamplesFirst) {
+  SealJobs();
+  Open();
+  const auto bytes = static_cast<int64_t>(keep_->disk_bytes());
+  Close();
+  options_.max_bytes = bytes - 20'000;  // less than the raw samples of one window
+  const int64_t before_ns = clock_.WallNs();
+  Open();
+  ASSERT_TRUE(keep_->EnforceBounds().ok());
+  EXPECT_LE(keep_->disk_bytes(), static_cast<uint64_t>(options_.max_bytes));
+  EXPECT_THAT(Jobs(), UnorderedElementsAre("runs", "first", "second", "third"));
+  EXPECT_EQ(Samples("first"), 4000U);
+  EXPECT_EQ(RollupCount("first"), 8000U);
+  EXPECT_EQ((*history().FindJob("first"))->raw_from_ns, kBegin + 3 * kWindow);
+  for (const char* whole : {"runs", "second", "third"}) EXPECT_EQ(Samples(whole), 8000U) << whole;
+  // When that was is kept.
+  const int64_t dropped_ns = (*history().FindJob("first"))->raw_dropped_ns;
+  EXPECT_GE(dropped_ns, before_ns);
+  EXPECT_LE(dropped_ns, clock_.WallNs());
+  Close();
+  Open();
+  EXPECT_EQ((*history().FindJob("first"))->raw_dropped_ns, dropped_ns);
+  EXPECT_EQ((*history().FindJob("second"))->raw_dropped_ns, 0);
+}
+
+// With no room at all finished jobs go, the running one keeps its rollups, and that is told.
+TEST_F(IngestBoundsTest, ARunningJobIsNeverRemoved) {
+  SealJobs();
+  options_.max_bytes = 1000;
+  Open();
+  const Status status = keep_->EnforceBounds();
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_THAT(ToStd(status.message()), HasSubstr("insights.max_bytes"));
+  EXPECT_THAT(Jobs(), ElementsAre("runs"));
+  EXPECT_EQ(Samples("runs"), 0U);
+  EXPECT_EQ(RollupCount("runs"), 8000U);
+}
+
+// By the time between its last sample and the newest one of all jobs.
+TEST_F(IngestBoundsTest, TimeTakesFinishedJobsOnly) {
+  SealJobs();
+  // "third" ends at the eighth window, "second" at the sixth, "first" at the fourth.
+  options_.retention_ns = 3 * kWindow;
+  Open();
+  ASSERT_TRUE(keep_->EnforceBounds().ok());
+  EXPECT_THAT(Jobs(), UnorderedElementsAre("runs", "second", "third"));
+  for (const std::string& job : Jobs()) EXPECT_EQ(Samples(job), 8000U) << job;
+}
+
+// Issue 26, F1: no time passes for jobs while no data arrives.
+TEST_F(IngestBoundsTest, WallTimeAlone_AgesNoJob) {
+  SealJobs();
+  options_.retention_ns = 5 * kWindow;  // the data is months old
+  Open();
+  ASSERT_TRUE(keep_->EnforceBounds().ok());
+  EXPECT_THAT(Jobs(), UnorderedElementsAre("runs", "first", "second", "third"));
+}
+
+// A clock that can be set ahead.
+class ShiftedClock final : public Clock {
+ public:
+  int64_t WallNs() const override { return system_.WallNs() + ahead_ns; }
+  int64_t MonotonicNs() const override { return system_.MonotonicNs(); }
+  std::unique_ptr<Wakeup> NewWakeup() override { return system_.NewWakeup(); }
+  std::atomic<int64_t> ahead_ns{0};
+
+ private:
+  clock::SystemClock system_;
+};
+
+// Issue 26, F1: a job that ends 45 days ahead of the others, by a wrong clock.
+TEST_F(IngestBoundsTest, WallClockAheadFor25Seconds_RemovesNoJob) {
+  constexpr int64_t kJumpNs = int64_t{45} * 86'400 * kNanosPerSecond;
+  ShiftedClock shifted;
+  const absl::Cleanup close_before_clock_ends = [this] { keep_.reset(); };
+  const auto open = [&] {
+    auto keep = HistoryService::Open(&shifted, &log_, options_);
+    ASSERT_TRUE(keep.ok()) << keep.status();
+    keep_ = *std::move(keep);
+    ASSERT_TRUE(keep_->Start().ok());
+  };
+  options_.retention_ns = int64_t{30} * 86'400 * kNanosPerSecond;
+  open();
+  ASSERT_TRUE(keep_->EnforceBounds().ok());
+  const int64_t now_ns = WindowOf(clock_.WallNs()) - 10 * kWindow;
+  SendJob("first", now_ns, true);
+  Await();
+  ASSERT_TRUE(keep_->EnforceBounds().ok());
+  shifted.ahead_ns = kJumpNs;
+  SendJob("ahead", now_ns + kJumpNs, true);
+  Await();
+  ASSERT_TRUE(keep_->EnforceBounds().ok());
+  EXPECT_THAT(Jobs(), UnorderedElementsAre("first", "ahead"));
+  Close();
+  open();  // a restart within the jump
+  ASSERT_TRUE(keep_->EnforceBounds().ok());
+  shifted.ahead_ns = 0;
+  ASSERT_TRUE(keep_->EnforceBounds().ok());
+  EXPECT_THAT(Jobs(), UnorderedElementsAre("first", "ahead"));
+}
+
+// Room for rollups, none for raw samples: they are dropped, their rollups kept, and that is told.
+TEST_F(IngestBoundsTest, AFullDiskStopsRawBeforeRollups) {
+  options_.faults = std::make_shared<files::DiskFaults>();
+  Open();
+  SendJob("job", kBegin, false);
+  Await();
+  // The first segment, with raw samples; the next one, without, finds room.
+  options_.faults->OnlyBelow(Cat(kBegin / kNanosPerSecond, "-1.seg"));
+  options_.faults->SetSpace(0);
+  Close();  // seals
+  options_.faults->SetSpace(-1);
+  Open();
+  EXPECT_EQ(RollupCount("job"), 8000U);
+  EXPECT_EQ(Samples("job"), 4000U);
+  EXPECT_EQ((*history().FindJob("job"))->raw_from_ns, kBegin + kWindow);
+}
+
+TEST_F(IngestBoundsTest, ASecondKeeperOfAFolderIsRefused) {
+  Open();
+  const auto second = HistoryService::Open(&clock_, &log_, options_);
+  ASSERT_FALSE(second.ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(second.status())) << second.status();
+  EXPECT_THAT(ToStd(second.status().message()), HasSubstr(dir_));
+  Close();
+  EXPECT_TRUE(HistoryService::Open(&clock_, &log_, options_).ok());
+}
+
+}  // namespace
+}  // namespace pitwall::history

@@ -1,0 +1,234 @@
+// Issue 26, F1: starts of a history whose catalogue and segments do not match. No start deletes a
+// segment.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "services/history/ingest/ingest_fixture.h"
+
+namespace pitwall::history {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr int64_t kWindow = 600 * kNanosPerSecond;
+
+class IngestRecoveryTest : public HistoryServiceTest {
+ protected:
+  // One row in each of these windows.
+  void SendWindows(int from, int to) {
+    const Schema schema = SchemaOf(1, {{{"__name__", "x"}, {"node", "n"}}});
+    for (int window = from; window < to; ++window) {
+      OwnedBatch b("source", static_cast<uint64_t>(window) + 1);
+      b.batch.schemas.emplace_back(schema);
+      b.Rows(schema, {kBegin + window * kWindow}, {1});
+      Send(b.batch);
+    }
+  }
+  void Keep3Windows() {
+    Open();
+    SendWindows(0, 3);
+    Await();
+    Close();  // seals
+  }
+  void OpenAgain() {
+    records_ = events_ = 0;
+    Open();
+  }
+  // What the store has by itself: the log is gone.
+  void OpenWithoutLog() {
+    options_.telemetry_topic = "empty.telemetry";
+    options_.issues_topic = "empty.issues";
+    for (const std::string& topic : {options_.telemetry_topic, options_.issues_topic})
+      ASSERT_TRUE(log_.EnsureTopic(topic, {.partitions = 1}).ok());
+    Open();
+  }
+  StatusOr<size_t> Samples() const {
+    SampleQuery query;
+    query.job = "job-1";
+    ASSIGN_OR_RETURN(const auto columns, history().Samples(query));
+    return columns.empty() ? 0 : columns[0].values.size();
+  }
+  std::vector<fs::path> FilesIn(std::string_view folder) const {
+    std::vector<fs::path> out;
+    if (!fs::exists(fs::path(dir_) / folder)) return out;
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(dir_) / folder)) {
+      if (!entry.is_directory()) out.push_back(entry.path());
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+  std::string catalogue() const { return dir_ + "/catalogue.db"; }
+  void RemoveCatalogue() const {
+    for (const char* end : {"", "-wal", "-shm"}) fs::remove(catalogue() + end);
+  }
+};
+
+TEST_F(IngestRecoveryTest, EmptyCatalogue_AdoptsEverySegment) {
+  Keep3Windows();
+  RemoveCatalogue();
+  std::ofstream(catalogue()).close();
+  OpenWithoutLog();
+  EXPECT_EQ(keep_->counters().adopted, 3U);
+  EXPECT_THAT(FilesIn("segments"), SizeIs(3));
+  EXPECT_EQ(*Samples(), 3U);
+  EXPECT_EQ((*history().FindJob("job-1"))->last_ns, kBegin + 2 * kWindow);
+  Close();
+  Open();  // adopted for good
+  EXPECT_EQ(keep_->counters().adopted, 0U);
+  EXPECT_EQ(*Samples(), 3U);
+}
+
+TEST_F(IngestRecoveryTest, DeletedCatalogue_AdoptsEverySegment) {
+  Keep3Windows();
+  RemoveCatalogue();
+  OpenWithoutLog();
+  EXPECT_EQ(keep_->counters().adopted, 3U);
+  EXPECT_EQ(*Samples(), 3U);
+}
+
+TEST_F(IngestRecoveryTest, OlderCatalogue_AdoptsNewerSegments) {
+  Keep3Windows();
+  const std::string copy = dir_ + "-older.db";
+  fs::copy_file(catalogue(), copy, fs::copy_options::overwrite_existing);
+  OpenAgain();
+  SendWindows(3, 5);
+  const Schema schema = SchemaOf(1, {{{"__name__", "x"}, {"node", "n"}}});
+  OwnedBatch late("source", 9);  // seals the first window again, as another generation
+  late.Rows(schema, {kBegin + kNanosPerSecond}, {1});
+  Send(late.batch);
+  Await();
+  Close();
+  RemoveCatalogue();
+  fs::rename(copy, catalogue());
+  OpenWithoutLog();
+  EXPECT_EQ(keep_->counters().adopted, 3U);
+  EXPECT_EQ(keep_->counters().missing, 0U);  // of the first window there is a newer generation
+  EXPECT_TRUE(keep_->Health().ok()) << keep_->Health();
+  EXPECT_THAT(FilesIn("segments"), SizeIs(5));
+  EXPECT_EQ(*Samples(), 6U);
+}
+
+// The write-ahead file holds everything since the last checkpoint.
+TEST_F(IngestRecoveryTest, LostOrTruncatedWriteAheadFile_AdoptsEverySegment) {
+  const std::string copy = dir_ + "-copy";
+  const std::string telemetry = options_.telemetry_topic;
+  SendWindows(0, 3);
+  options_.memory_bytes = 100;  // seals at once
+  for (const double share : {0.0, 0.5}) {
+    fs::remove_all(copy);
+    fs::remove_all(dir_);
+    options_.telemetry_topic = telemetry;
+    Open();
+    AwaitThat([&] { return keep_->counters().sealed >= 3; });
+    fs::copy(dir_, copy, fs::copy_options::recursive);
+    Close();
+    fs::remove_all(dir_);
+    fs::rename(copy, dir_);
+    fs::remove(catalogue() + "-shm");
+    const auto bytes = static_cast<double>(fs::file_size(catalogue() + "-wal"));
+    fs::resize_file(catalogue() + "-wal", static_cast<uintmax_t>(bytes * share));
+    OpenWithoutLog();
+    EXPECT_THAT(FilesIn("segments"), SizeIs(3));
+    EXPECT_EQ(*Samples(), 3U);
+    Close();
+  }
+}
+
+TEST_F(IngestRecoveryTest, CorruptCatalogue_RefusesAndLeavesSegments) {
+  Keep3Windows();
+  std::ofstream(catalogue(), std::ios::binary | std::ios::trunc) << std::string(8192, 'x');
+  const auto opened = HistoryService::Open(&clock_, &log_, options_);
+  EXPECT_TRUE(absl::IsDataLoss(opened.status())) << opened.status();
+  EXPECT_THAT(FilesIn("segments"), SizeIs(3));
+}
+
+TEST_F(IngestRecoveryTest, UnknownDamagedSegment_MovesToQuarantine) {
+  Keep3Windows();
+  RemoveCatalogue();
+  const auto files = FilesIn("segments");
+  fs::resize_file(files[1], fs::file_size(files[1]) / 2);
+  OpenWithoutLog();
+  EXPECT_EQ(keep_->counters().adopted, 2U);
+  EXPECT_EQ(keep_->counters().quarantined, 1U);
+  EXPECT_THAT(FilesIn("quarantine"), SizeIs(1));
+  EXPECT_EQ(*Samples(), 2U);
+}
+
+TEST_F(IngestRecoveryTest, NamedSegmentMissing_CountsAndKeepsTheRest) {
+  Keep3Windows();
+  fs::remove(FilesIn("segments")[0]);
+  OpenWithoutLog();
+  EXPECT_EQ(keep_->counters().missing, 1U);
+  EXPECT_TRUE(absl::IsDataLoss(keep_->Health())) << keep_->Health();
+  EXPECT_TRUE(absl::IsDataLoss(Samples().status()));
+  EXPECT_THAT(FilesIn("segments"), SizeIs(2));
+}
+
+// Issue 26, F5.
+TEST_F(IngestRecoveryTest, DamagedPage_IsUnhealthyOnceRead) {
+  Keep3Windows();
+  {
+    std::fstream file(FilesIn("segments")[0], std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(store::kSegmentHead.size() + 2));
+    file.put('\x55').put('\xaa').put('\x55');
+  }
+  OpenWithoutLog();
+  EXPECT_TRUE(keep_->Health().ok()) << keep_->Health();
+  EXPECT_TRUE(absl::IsDataLoss(Samples().status())) << Samples().status();
+  EXPECT_TRUE(absl::IsDataLoss(keep_->Health())) << keep_->Health();
+}
+
+// Opening a FIFO waits for a writer unless the file is known to be regular.
+TEST_F(IngestRecoveryTest, FifoInPlaceOfASegment_IsDamage) {
+  Keep3Windows();
+  const fs::path path = FilesIn("segments")[0];
+  fs::remove(path);
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  OpenWithoutLog();
+  EXPECT_EQ(keep_->counters().missing, 1U);
+  EXPECT_TRUE(absl::IsDataLoss(Samples().status())) << Samples().status();
+  Close();
+  RemoveCatalogue();
+  Open();  // unknown now
+  EXPECT_EQ(keep_->counters().quarantined, 1U);
+  EXPECT_EQ(*Samples(), 2U);
+}
+
+// A segment that cannot be opened for want of descriptors is not damaged.
+TEST_F(IngestRecoveryTest, FewDescriptors_AdoptsMoreSegmentsThanDescriptors) {
+  Open();
+  SendWindows(0, 40);
+  Await();
+  Close();
+  RemoveCatalogue();
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit few = before;
+  few.rlim_cur = 30;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  const auto opened = HistoryService::Open(&clock_, &log_, options_);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ((*opened)->counters().adopted, 40U);
+  EXPECT_EQ((*opened)->counters().quarantined, 0U);
+  EXPECT_THAT(FilesIn("quarantine"), IsEmpty());
+}
+
+// A folder is renamed before its deletion is committed.
+TEST_F(IngestRecoveryTest, DeletionThatWasNotCommitted_KeepsTheJob) {
+  Keep3Windows();
+  const fs::path folder = FilesIn("segments")[0].parent_path();
+  fs::rename(folder, folder.string() + ".deleted");
+  OpenWithoutLog();
+  EXPECT_EQ(keep_->counters().missing, 0U);
+  EXPECT_EQ(*Samples(), 3U);
+}
+
+}  // namespace
+}  // namespace pitwall::history

@@ -1,0 +1,343 @@
+// Saving and sealing of a partition's jobs.
+#include <algorithm>
+
+#include "services/base/log.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
+#include "services/history/ingest/partition_ingest.h"
+#include "services/history/store/segment_recovery.h"
+
+namespace pitwall::history {
+namespace {
+
+constexpr int64_t kSettleNs = 60 * kNanosPerSecond;
+// A window that rows come to late is not sealed for each of them.
+constexpr int64_t kLateNs = 10 * kNanosPerSecond;
+// A file of heads is given back when all windows in it are sealed: small enough for that, and few.
+constexpr int64_t kMemTableFileBytes = int64_t{128} << 20;
+// Of memory's share such a part of rows that can move is worth moving one by one.
+constexpr size_t kLeastMovable = 8;
+// Records that a partition of many jobs has before it at any time.
+constexpr int64_t kFewRecords = 1000;
+
+}  // namespace
+
+// Asked several times a round: partitions of all jobs are worked out when a job comes or goes.
+PartitionIngest::JobList PartitionIngest::Jobs() {
+  const uint64_t version = store_->jobs_version();
+  if (jobs_ != nullptr && version == jobs_version_) return jobs_;
+  std::vector<StoredJobPtr> jobs = store_->All();
+  std::erase_if(jobs, [this](const StoredJobPtr& job) {
+    return PartitionOf(job->id(), partitions_) != partition_;
+  });
+  jobs_ = std::make_shared<const std::vector<StoredJobPtr>>(std::move(jobs));
+  jobs_version_ = version;
+  return jobs_;
+}
+
+void PartitionIngest::PutPositions(const StoredJob* sealed_job, int64_t sealed_window,
+                                   store::DatabaseChange* change) {
+  const JobList jobs = Jobs();
+  for (const Input& input : inputs_) {
+    if (input.reader == nullptr || input.mark.offset < 0) continue;
+    ReadPosition position{input.reader->position(), input.mark};
+    if (&input == inputs_.data()) {
+      for (const StoredJobPtr& job : *jobs) {
+        if (job->head_bytes() == 0) continue;  // everything is sealed
+        for (const auto& [start, window] : job->windows()) {
+          if (job.get() == sealed_job && start == sealed_window) continue;
+          position.offset = std::min(position.offset, window.first_offset);
+        }
+      }
+    }
+    change->put.push_back({kPositionRow, "",
+                           Cat(input.at.topic, "/", input.at.partition, "/", partition_),
+                           EncodePosition(position)});
+  }
+}
+
+Status PartitionIngest::Save(store::DatabaseChange change) {
+  const JobList jobs = Jobs();
+  std::vector<std::pair<StoredJobPtr, size_t>> collected;
+  for (const StoredJobPtr& job : *jobs) {
+    if (!job->dirty()) continue;
+    job->Collect(&change);
+    collected.emplace_back(job, job->records().size());
+  }
+  const Status applied = store_->database().Apply(change);
+  if (!applied.ok()) {
+    ++store_->counters().failed_saves;
+    return applied;
+  }
+  for (const auto& [job, records] : collected) {
+    MutexLock lock(&job->mutex());
+    job->Collected(records);
+  }
+  saved_ns_ = clock_->MonotonicNs();
+  return OkStatus();
+}
+
+Status PartitionIngest::SaveIfDue(bool force) {
+  const int64_t now = clock_->MonotonicNs();
+  if (!force && now - saved_ns_ < options_.save_interval_ns) return OkStatus();
+  const JobList jobs = Jobs();
+  const bool dirty =
+      std::any_of(jobs->begin(), jobs->end(), [](const StoredJobPtr& job) { return job->dirty(); });
+  const int64_t telemetry = inputs_[0].reader == nullptr ? -1 : inputs_[0].reader->position();
+  if (inputs_[0].reader != nullptr) {
+    const StatusOr<int64_t> end = inputs_[0].reader->EndOffset();
+    if (end.ok()) lag_ = std::max<int64_t>(0, *end - telemetry);
+  }
+  if (!dirty && telemetry == saved_telemetry_) {
+    saved_ns_ = now;
+    return OkStatus();
+  }
+  store::DatabaseChange change;
+  PutPositions(nullptr, 0, &change);
+  RETURN_IF_ERROR(Save(std::move(change)));
+  saved_telemetry_ = telemetry;
+  if (now - settled_ns_ >= kSettleNs) {
+    settled_ns_ = now;
+    RETURN_IF_ERROR(store_->Settle());
+  }
+  return OkStatus();
+}
+
+StatusOr<std::unique_ptr<const FlushInput>> PartitionIngest::Gather(const StoredJob& job,
+                                                                    int64_t window_ns) const {
+  const WindowEntry& window = job.windows().at(window_ns);
+  std::shared_ptr<const WindowSegment> sealed;
+  if (window.sealed.has_value()) {
+    ASSIGN_OR_RETURN(sealed, store_->Segment(*window.sealed));
+  }
+  return FlushInput::Of(window.head.get(), std::move(sealed), &window.seen);
+}
+
+Status PartitionIngest::Write(const StoredJob& job, const FlushInput& content, SegmentMeta* facts) {
+  facts->job = job.id();
+  facts->generation = store_->NextGeneration();
+  const std::string path = store_->PathOf(*facts);
+  RETURN_IF_ERROR(files::MakeDirectories(path.substr(0, path.rfind('/'))));
+  return WriteWindow(path, content, &hints_[job.id()], facts, store_->faults());
+}
+
+Status PartitionIngest::Adopt(const StoredJobPtr& job, const FlushInput& content,
+                              const SegmentMeta& facts) {
+  const int64_t window_ns = facts.window_ns;
+  const std::optional<SegmentMeta> before = job->windows().at(window_ns).sealed;
+  store::DatabaseChange change;
+  change.put.push_back(store_->SegmentRow(facts, content.seen()));
+  PutPositions(job.get(), window_ns, &change);
+  if (Status saved = Save(std::move(change)); !saved.ok()) {
+    (void)files::Remove(store_->PathOf(facts));  // nothing names it; else the next start removes it
+    return saved;
+  }
+  for (const FlushInput::Table& table : content.tables()) store_->Share(job->id(), table.schema);
+  {
+    MutexLock lock(&job->mutex());
+    job->Sealed(window_ns, facts);  // the content's head is gone
+  }
+  if (before.has_value()) store_->Discard(*before);
+  ++store_->counters().sealed;
+  return OkStatus();
+}
+
+Status PartitionIngest::SealWindow(const StoredJobPtr& job, int64_t window_ns) {
+  SegmentMeta facts;
+  facts.window_ns = window_ns;
+  const auto content = Gather(*job, window_ns);
+  const Status written = content.ok() ? Write(*job, **content, &facts) : content.status();
+  if (absl::IsDataLoss(written) && job->windows().at(window_ns).sealed.has_value()) {
+    GiveUp(job, window_ns, written);
+    return OkStatus();
+  }
+  RETURN_IF_ERROR(content.status());
+  const Status status = written.ok() ? Adopt(job, **content, facts) : written;
+  if (!absl::IsResourceExhausted(status)) return status;
+  // The disk is full: rollups, spans and events go on as long as there is room for them.
+  RETURN_IF_ERROR(SealWithoutRows(job, **content, window_ns));
+  PITWALL_LOG(kWarning, "insights", "job ", Quote(job->id()), ": raw samples of the window from ",
+              window_ns / kNanosPerSecond,
+              " s are dropped, their rollups are kept: ", ToStd(status.message()));
+  return OkStatus();
+}
+
+Status PartitionIngest::SealWithoutRows(const StoredJobPtr& job, const FlushInput& content,
+                                        int64_t window_ns) {
+  SegmentMeta facts;
+  facts.window_ns = window_ns;
+  facts.has_rows = false;
+  facts.dropped_ns = clock_->WallNs();
+  RETURN_IF_ERROR(Write(*job, content, &facts));
+  RETURN_IF_ERROR(Adopt(job, content, facts));
+  ++store_->counters().dropped_raw;
+  return OkStatus();
+}
+
+void PartitionIngest::GiveUp(const StoredJobPtr& job, int64_t window_ns, const Status& damage) {
+  PITWALL_LOG(kError, "insights", "job ", Quote(job->id()),
+              ": rows that came late are given up: ", ToStd(damage.message()));
+  {
+    MutexLock lock(&job->mutex());
+    job->Sealed(window_ns, SegmentMeta(*job->windows().at(window_ns).sealed));
+  }
+  MutexLock lock(&mutex_);
+  damage_ = damage;
+}
+
+Status PartitionIngest::DropRaw(const StoredJobPtr& job, int64_t window_ns) {
+  ASSIGN_OR_RETURN(const auto content, Gather(*job, window_ns));
+  return SealWithoutRows(job, *content, window_ns);
+}
+
+std::vector<int64_t> PartitionIngest::Heads(const StoredJob& job) {
+  std::vector<int64_t> heads;
+  if (job.head_bytes() == 0) return heads;  // another thread may load it now
+  for (const auto& [start, window] : job.windows()) {
+    if (window.head != nullptr) heads.push_back(start);
+  }
+  return heads;
+}
+
+Status PartitionIngest::SealJob(const StoredJobPtr& job) {
+  for (const int64_t start : Heads(*job)) RETURN_IF_ERROR(SealWindow(job, start));
+  return OkStatus();
+}
+
+// Within stop_ns: a backlog leaves much in memory, and the log has all of it.
+Status PartitionIngest::SaveAtStop() {
+  const int64_t deadline = clock_->MonotonicNs() + options_.stop_ns;
+  size_t left = 0;
+  const JobList jobs = Jobs();
+  for (const StoredJobPtr& job : *jobs) {
+    for (const int64_t start : Heads(*job)) {
+      if (clock_->MonotonicNs() >= deadline) {
+        ++left;
+      } else {
+        RETURN_IF_ERROR(SealWindow(job, start));
+      }
+    }
+  }
+  if (left > 0) {
+    PITWALL_LOG(kInfo, "insights", "partition ", partition_, ": ", left,
+                left == 1 ? " window is" : " windows are",
+                " not sealed within the time to stop; the next start reads the log again");
+  }
+  RETURN_IF_ERROR(SaveIfDue(true));
+  return store_->Settle();
+}
+
+// Events of a job's end are few, and are read long before telemetry that an ingest has to catch up
+// with: what is sealed by them then would be sealed again with each of its later rows.
+bool PartitionIngest::Behind() const { return !caught_up_ || lag_ > kFewRecords; }
+
+Status PartitionIngest::SealDue() {
+  const int64_t now = clock_->MonotonicNs();
+  const size_t share = MemoryShare();
+  const bool pressed = head_bytes_ > share;
+  if (!pressed && now - sealed_ns_ < kNanosPerSecond) return OkStatus();
+  sealed_ns_ = now;
+  Status first_fault;
+  Heavy largest;
+  std::vector<Heavy> to_move;
+  size_t movable = 0;
+  const JobList jobs = Jobs();
+  for (const StoredJobPtr& job : *jobs) {
+    if (job->waiting()) {
+      MutexLock lock(&job->mutex());
+      job->GiveUpWaiting(now - options_.schema_wait_ns, &counts_);
+    }
+    if (job->head_bytes() == 0) continue;
+    // Rows that wait for their schema are told as seen: the window must not be sealed without them.
+    if (job->waiting()) continue;
+    std::vector<int64_t> due;
+    for (const auto& [start, window] : job->windows()) {
+      if (window.head == nullptr) continue;
+      const bool over = job->IsOver(start, options_.grace_ns, Behind());
+      const int64_t age = now - window.head_since_ns;
+      if ((over && age >= kLateNs) || age >= options_.seal_after_ns) {
+        due.push_back(start);
+      } else if (pressed) {
+        if (window.head->bytes() > largest.bytes) largest = {job, start, window.head->bytes()};
+        to_move.push_back({job, start, window.head->movable_bytes()});
+        movable += to_move.back().bytes;
+      }
+    }
+    for (const int64_t start : due) {
+      const Status sealed = SealWindow(job, start);
+      if (first_fault.ok()) first_fault = sealed;
+    }
+  }
+  RETURN_IF_ERROR(first_fault);
+  NoteMemory();
+  if (head_bytes_ <= share || largest.job == nullptr) return OkStatus();
+  // Sealing a window twice writes all of it twice: rows go into a file before that, as long as they
+  // are what memory is full of.
+  if (movable >= share / kLeastMovable && MoveMost(std::move(to_move), share)) return OkStatus();
+  return SealWindow(largest.job, largest.window_ns);  // where the disk is full it knows what to do
+}
+
+// As many at once as give room for a while: to look at all windows takes as long as to move a few.
+bool PartitionIngest::MoveMost(std::vector<Heavy> windows, size_t share) {
+  std::sort(windows.begin(), windows.end(),
+            [](const Heavy& a, const Heavy& b) { return a.bytes > b.bytes; });
+  size_t left = head_bytes_;
+  bool moved = false;
+  for (const Heavy& window : windows) {
+    if (left <= share - share / kLeastMovable || window.bytes == 0) break;
+    if (!MoveRows(window.job, window.window_ns).ok()) break;
+    left -= std::min(left, window.bytes);
+    moved = true;
+  }
+  NoteMemory();
+  return moved;
+}
+
+Status PartitionIngest::MoveRows(const StoredJobPtr& job, int64_t window_ns) {
+  Status moved;
+  if (head_file_ == nullptr || head_file_->size() > kMemTableFileBytes) {
+    const std::string path =
+        Cat(store_->dir(), "/head-", partition_, "-", store_->NextGeneration(), ".tmp");
+    StatusOr<std::shared_ptr<MemTableFile>> file = MemTableFile::Create(path, store_->faults());
+    moved = file.status();
+    if (file.ok()) head_file_ = *std::move(file);
+  }
+  if (moved.ok()) {
+    MutexLock lock(&job->mutex());
+    moved = job->MoveHead(window_ns, head_file_);
+  }
+  return moved;
+}
+
+Status PartitionIngest::DeleteJob(const StoredJobPtr& job) {
+  Tombstone tombstone;
+  int64_t* const offsets[] = {&tombstone.telemetry, &tombstone.issues, &tombstone.actions,
+                              &tombstone.captures, &tombstone.told};
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (inputs_[i].reader != nullptr) *offsets[i] = inputs_[i].reader->position();
+  }
+  const std::string hash = StableHashHex(job->id());
+  store::DatabaseChange change;
+  change.removed_jobs.push_back(job->id());
+  change.put.push_back({kTombstoneRow, "", hash, EncodeTombstone(tombstone)});
+  const std::string folder = Cat(store_->segments_dir(), "/", hash);
+  const std::string doomed = Cat(folder, kDeletedSuffix);
+  // A crash leaves a folder of this name; the next start completes or reverts the deletion.
+  RETURN_IF_ERROR(files::RemoveTree(doomed));
+  const Status renamed = files::Rename(folder, doomed);
+  const bool sealed = !absl::IsNotFound(renamed);
+  if (sealed) RETURN_IF_ERROR(renamed);
+  if (const Status applied = store_->database().Apply(change); !applied.ok()) {
+    if (sealed) RETURN_IF_ERROR(files::Rename(doomed, folder));
+    return applied;
+  }
+  store_->AddDeadLetter(hash, tombstone);
+  tombstones_[hash] = tombstone;
+  hints_.erase(job->id());
+  store_->Remove(job->id());
+  ++store_->counters().removed_jobs;
+  RETURN_IF_ERROR(files::RemoveTree(doomed));
+  return store_->Settle();
+}
+
+}  // namespace pitwall::history

@@ -1,0 +1,160 @@
+// One partition: follows telemetry and events of its jobs, and seals their windows. It alone
+// changes those jobs.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "services/base/clock.h"
+#include "services/base/mutex.h"
+#include "services/codec/telemetry_codec.h"
+#include "services/history/flush/flush_input.h"
+#include "services/history/flush/segment_writer.h"
+#include "services/history/ingest/history_options.h"
+#include "services/history/store/history_store.h"
+#include "services/io/io.h"
+
+namespace pitwall::history {
+
+// Start and Stop from one thread, the rest from any. Everything is borrowed.
+class PartitionIngest {
+ public:
+  PartitionIngest(Clock* clock, Log* log, HistoryStore* store, const HistoryOptions* options,
+                  int32_t partition, int32_t partitions);
+  ~PartitionIngest();
+
+  void Start();
+  // Seals what is in memory, where the disk lets it.
+  // Ends reading soon; Stop waits for it.
+  void RequestStop();
+  void Stop();
+  Status Health() const;
+  // It has read what the log held when it began.
+  bool caught_up() const { return caught_up_; }
+  int64_t lag() const { return lag_; }  // records of telemetry
+  size_t head_bytes() const { return head_bytes_; }
+
+  // Runs in the partition's thread, and waits for it. Unavailable: it does not run.
+  Status Do(std::function<Status()> work);
+  // False: what is kept of the job is from before its partition went to another process.
+  bool Owns(const StoredJob& job) const;
+  // For work in the thread: all that is in memory of the job is sealed; the job is removed.
+  Status SealJob(const StoredJobPtr& job);
+  Status DeleteJob(const StoredJobPtr& job);
+  // Raw samples of a sealed window go, its rollups stay.
+  Status DropRaw(const StoredJobPtr& job, int64_t window_ns);
+
+ private:
+  // One topic that it follows.
+  struct Input {
+    TopicPartition at;
+    EventTopic topic = EventTopic::kIssues;  // not of telemetry
+    std::unique_ptr<PartitionReader> reader;
+    LogFingerprint mark;  // the newest record that was read
+    int64_t retry_ns = 0;
+  };
+
+  void Loop();
+  Status Step();
+  Status OpenInput(Input* input);
+  StatusOr<ReadPosition> PositionOf(const Input& input) const;
+  // Polls; a loss of input is counted and told.
+  Status Poll(Input* input, int64_t timeout_ns, std::vector<Record>* records);
+  Status ReadTelemetry(int64_t timeout_ns, bool* idle);
+  Status ReadEvents(Input* input, bool* idle);
+  void OnRecord(const Input& input, const Record& record);
+  // Waits until the catalogue can be read. Null: stopped.
+  StoredJobPtr Loaded(const std::string& id);
+  // Keeps in memory only the jobs that were used lately.
+  void UnloadUnused();
+  bool Buried(std::string_view job, size_t input, int64_t offset) const;
+  void RunWork();
+  void SetHealth(const Status& status);
+  void NoteMemory();
+  size_t MemoryShare() const;
+
+  // Saving and sealing (partition_flush.cc).
+  Status SaveIfDue(bool force);
+  Status Save(store::DatabaseChange change);
+  void PutPositions(const StoredJob* sealed_job, int64_t sealed_window,
+                    store::DatabaseChange* change);
+  Status SealDue();
+  Status SaveAtStop();
+  // Starts of the windows that have rows in memory.
+  static std::vector<int64_t> Heads(const StoredJob& job);
+  Status SealWindow(const StoredJobPtr& job, int64_t window_ns);
+  // A window that is not sealed, and what it takes of memory.
+  struct Heavy {
+    StoredJobPtr job;
+    int64_t window_ns = 0;
+    size_t bytes = 0;
+  };
+  // False: nothing could be moved.
+  bool MoveMost(std::vector<Heavy> windows, size_t share);
+  // Rows of a window that is not sealed go into a file.
+  Status MoveRows(const StoredJobPtr& job, int64_t window_ns);
+  // Its segment is damaged: rows that came late for it are given up, so that reading goes on.
+  void GiveUp(const StoredJobPtr& job, int64_t window_ns, const Status& damage);
+  StatusOr<std::unique_ptr<const FlushInput>> Gather(const StoredJob& job, int64_t window_ns) const;
+  // A segment without a name in the catalogue. DataLoss: an earlier one of the window is damaged.
+  Status Write(const StoredJob& job, const FlushInput& content, SegmentMeta* facts);
+  // The catalogue names it; what was in memory of the window is done with.
+  Status Adopt(const StoredJobPtr& job, const FlushInput& content, const SegmentMeta& facts);
+  Status SealWithoutRows(const StoredJobPtr& job, const FlushInput& content, int64_t window_ns);
+  // So many records of telemetry are unread that those of an ended job may be among them.
+  bool Behind() const;
+  using JobList = std::shared_ptr<const std::vector<StoredJobPtr>>;
+  JobList Jobs();
+
+  Clock* const clock_;
+  Log* const log_;
+  HistoryStore* const store_;
+  const HistoryOptions& options_;
+  const int32_t partition_;
+  const int32_t partitions_;
+  std::unique_ptr<Wakeup> wakeup_;
+  std::thread thread_;
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> caught_up_{false};
+  std::atomic<int64_t> lag_{0};
+  std::atomic<size_t> head_bytes_{0};
+
+  // The thread's own:
+  std::array<Input, 5> inputs_;  // telemetry, issues, actions, captures, told
+  codec::BatchDecoder decoder_;
+  JobList jobs_;  // those of the partition, as of jobs_version_
+  uint64_t jobs_version_ = 0;
+  std::set<std::string> touched_;              // jobs with samples since the last change was told
+  std::map<std::string, SegmentHints> hints_;  // by job
+  std::shared_ptr<MemTableFile> head_file_;    // that chunks move to; full ones live by them alone
+  IngestCounts counts_;
+  int64_t saved_ns_ = 0;
+  int64_t sealed_ns_ = 0;
+  int64_t settled_ns_ = 0;
+  int64_t unloaded_ns_ = 0;
+  int64_t begin_end_ = -1;  // end of the telemetry at the start
+  std::map<std::string, Tombstone> tombstones_;
+  int64_t saved_telemetry_ = -1;
+
+  mutable Mutex mutex_;
+  Status health_ ABSL_GUARDED_BY(mutex_);
+  Status damage_ ABSL_GUARDED_BY(mutex_);  // of a segment; until the next start
+  struct Work {
+    std::function<Status()> run;
+    Status status;
+    std::unique_ptr<Wakeup> done;
+  };
+  std::deque<std::shared_ptr<Work>> work_ ABSL_GUARDED_BY(mutex_);
+  PartitionReader* polled_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  bool running_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace pitwall::history

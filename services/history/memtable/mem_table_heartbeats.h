@@ -1,0 +1,33 @@
+// Heartbeats of a window that is not sealed. A source sends thousands that differ in two numbers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "services/history/windows/window_rows.h"
+
+namespace pitwall::history {
+
+// Not thread-safe. At most 2^32 kinds of beats.
+class MemTableHeartbeats {
+ public:
+  void Add(const Heartbeat& beat);
+  // In the order in which they were added.
+  void AppendTo(std::vector<Heartbeat>* out) const;
+  size_t bytes() const { return rows_.capacity() * sizeof(Row) + kinds_.size() * kKindBytes; }
+
+ private:
+  static constexpr size_t kKindBytes = sizeof(Heartbeat) + 64;
+  struct Row {
+    int64_t promise_ns, sequence;
+    uint32_t kind;
+  };
+  std::vector<Row> rows_;
+  std::vector<Heartbeat> kinds_;  // beats that are equal but for those two numbers
+  absl::flat_hash_map<std::tuple<const Origin*, int64_t, bool>, uint32_t> index_;
+};
+
+}  // namespace pitwall::history

@@ -1,0 +1,86 @@
+// Rows of a window that is not sealed, packed: 120 of them, or as many as take 256 KiB. Most of
+// what is in memory lies in chunks, and under pressure they move into a file.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "services/adapters/files/file.h"
+#include "services/base/mutex.h"
+#include "services/base/status.h"
+#include "services/history/windows/window_rows.h"
+
+namespace pitwall::history {
+
+// Bytes that were in memory. The file has no name, so that a crash leaves nothing: the log is what
+// a start reads again. Thread-safe.
+class MemTableFile {
+ public:
+  // ResourceExhausted: the disk is full.
+  static StatusOr<std::shared_ptr<MemTableFile>> Create(
+      const std::string& path, const std::shared_ptr<files::DiskFaults>& faults);
+  // The place of the bytes.
+  StatusOr<int64_t> Append(std::string_view bytes);
+  StatusOr<std::string> Read(int64_t at, size_t size) const;
+  int64_t size() const {
+    MutexLock lock(&mutex_);
+    return end_;
+  }
+
+ private:
+  explicit MemTableFile(std::shared_ptr<files::File> file) : file_(std::move(file)) {}
+  const std::shared_ptr<files::File> file_;
+  mutable Mutex mutex_;
+  int64_t end_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+// Rows as frames bring them: cells row by row, of `columns` each.
+struct TailRows {
+  struct Row {
+    int64_t time, sequence, step, mode;
+  };
+  std::vector<Row> rows;
+  std::vector<double> cells;
+  size_t bytes() const {  // that they take
+    return rows.capacity() * sizeof(Row) + cells.capacity() * sizeof(double);
+  }
+  // Appends the values of the wanted columns, of `width` a row, to those of `to`.
+  void AppendTo(size_t width, RowTable* to) const;
+};
+
+// Immutable, so that an answer reads it without a lock.
+class PackedChunk {
+ public:
+  static StatusOr<std::shared_ptr<const PackedChunk>> Pack(const TailRows& rows, size_t width);
+  // The same rows, in the file.
+  StatusOr<std::shared_ptr<const PackedChunk>> MoveTo(
+      const std::shared_ptr<MemTableFile>& file) const;
+  // Appends all rows; of values the columns of `to`.
+  Status AppendTo(RowTable* to) const;
+  size_t rows() const { return rows_; }
+  size_t bytes() const { return bytes_; }  // in memory
+  bool in_file() const { return file_ != nullptr; }
+
+ private:
+  struct Piece {
+    std::string bytes;  // empty: in the file
+    int64_t at = 0;
+    size_t size = 0;
+  };
+  PackedChunk() = default;
+  StatusOr<std::string> BytesOf(const Piece& piece) const;
+
+  size_t rows_ = 0;
+  size_t width_ = 0;
+  size_t columns_of_piece_ = 1;
+  Piece ints_;                 // times, sequences, steps, modes
+  std::vector<Piece> values_;  // of columns_of_piece_ columns each, column by column
+  std::shared_ptr<MemTableFile> file_;
+  size_t bytes_ = 0;
+};
+using PackedChunkPtr = std::shared_ptr<const PackedChunk>;
+
+}  // namespace pitwall::history

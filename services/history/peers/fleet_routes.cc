@@ -1,0 +1,240 @@
+#include "services/history/peers/fleet_routes.h"
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "services/base/text/strings.h"
+#include "services/codec/cloudevents/json_writer.h"
+#include "services/history/api/api_routes.h"
+#include "services/history/peers/partial_result.h"
+#include "services/history/peers/peer_requests.h"
+
+namespace pitwall::history {
+namespace {
+
+using http::HttpRequest;
+using http::HttpResponse;
+
+// Paths with a required parameter "job".
+std::set<std::pair<std::string, std::string>> RoutesOfJobs() {
+  std::set<std::pair<std::string, std::string>> out;
+  for (const RouteRule& rule : RouteRules()) {
+    for (const ParameterRule& parameter : rule.parameters) {
+      if (parameter.name == "job" && parameter.required)
+        out.emplace(std::string(rule.method), Cat(kApiPrefix, rule.path));
+    }
+  }
+  return out;
+}
+
+// As the API writes a fault.
+HttpResponse Fault(int status, std::string_view code, std::string_view message) {
+  cloudevents::JsonWriter out;
+  out.BeginObject();
+  out.Key("error");
+  out.BeginObject();
+  out.Key("code");
+  out.String(code);
+  out.Key("message");
+  out.String(message);
+  out.Key("place");
+  const size_t colon = message.find(": ");
+  out.String(colon == std::string_view::npos ? "" : message.substr(0, colon));
+  out.EndObject();
+  out.EndObject();
+  HttpResponse response = HttpResponse::Json(out.Take());
+  response.status = status;
+  return response;
+}
+
+HttpResponse FaultOf(const Status& status) {
+  const std::string_view message = ToStd(status.message());
+  if (absl::IsNotFound(status)) return Fault(404, "not_found", message);
+  if (absl::IsInvalidArgument(status)) return Fault(400, "invalid_argument", message);
+  if (absl::IsResourceExhausted(status)) return Fault(422, "resource_exhausted", message);
+  return Fault(503, "unavailable", message);
+}
+
+std::string JsonTexts(const std::vector<std::string>& texts) {
+  cloudevents::JsonWriter out;
+  out.BeginArray();
+  for (const std::string& text : texts) out.String(text);
+  out.EndArray();
+  return out.Take();
+}
+
+// Adds texts to a list of an object's end: `key` may be there already. No text of JSON holds the
+// bytes that are looked for, since it would escape the quotes.
+void AddTexts(std::string_view key, const std::vector<std::string>& texts, std::string* body) {
+  if (body->empty() || body->back() != '}') return;
+  const std::string list = JsonTexts(texts);
+  const std::string opening = Cat(",\"", key, "\":[");
+  if (const size_t at = body->rfind(opening); at != std::string::npos) {
+    body->insert(at + opening.size(), Cat(list.substr(1, list.size() - 2), ","));
+    return;
+  }
+  body->pop_back();
+  CatTo(*body, ",\"", key, "\":", list, "}");
+}
+
+bool IsPrometheus(std::string_view path) { return StartsWith(path, "/api/v1/"); }
+
+// Says in the answer itself what it is without; it is nothing to keep.
+void Flag(const HttpRequest& request, const std::vector<std::string>& missing,
+          HttpResponse* response) {
+  if (response->stream != nullptr || StartsWith(response->content_type, "text/")) return;
+  if (response->status / 100 == 2 && StartsWith(response->content_type, "application/json"))
+    AddTexts(IsPrometheus(request.path) ? "warnings" : "missing", missing, &response->body);
+  std::erase_if(response->headers, [](const auto& header) {
+    return header.first == "ETag" || header.first == "Cache-Control";
+  });
+  response->headers.emplace_back("Cache-Control", "no-store");
+}
+
+void NotModified(std::string_view wanted, HttpResponse* response) {
+  if (wanted.empty() || response->status != 200) return;
+  for (const auto& [name, tag] : response->headers) {
+    if (name != "ETag") continue;
+    for (const std::string_view one : Split(wanted, ',')) {
+      if (Trim(one) != tag && Trim(one) != "*" && Trim(one) != Cat("W/", tag)) continue;
+      response->status = 304;
+      response->body.clear();
+      return;
+    }
+  }
+}
+
+class Fleet {
+ public:
+  explicit Fleet(const FederatedHistory* history) : history_(*history) {}
+
+  HttpResponse OfAll(const HttpRequest& request, const http::HttpHandler& answer) const {
+    const std::optional<Turn> turn = Turn::Take(&waiting_);
+    if (!turn.has_value()) return Busy(request);
+    // Whether the client has it is known when nothing is missing.
+    HttpRequest whole = request;
+    std::erase_if(whole.headers, [](const auto& h) { return h.first == "if-none-match"; });
+    const PartialResult missing;
+    HttpResponse response = answer(whole);
+    if (missing.empty()) {
+      NotModified(request.Header("if-none-match"), &response);
+    } else {
+      Flag(request, missing.Texts(), &response);
+    }
+    return response;
+  }
+
+  HttpResponse OfJob(const HttpRequest& request, const http::HttpHandler& own) const {
+    const std::string job(request.Query("job"));
+    if (job.empty()) return own(request);  // which says what is wrong
+    const std::optional<Turn> turn = Turn::Take(&waiting_);
+    if (!turn.has_value()) return Busy(request);
+    const StatusOr<JobHolder> holder = history_.Holder(job);
+    if (!holder.ok()) return FaultOf(holder.status());
+    HttpRequest exact = request;
+    for (auto& [name, value] : exact.query) {
+      if (name == "job") value = holder->id;
+    }
+    if (request.method == "DELETE") {
+      if (std::optional<HttpResponse> fault = DeleteElsewhere(exact, holder->index, own))
+        return *std::move(fault);
+    }
+    return At(holder->index, exact, own);
+  }
+
+ private:
+  // One of the handlers that wait for peers.
+  class Turn {
+   public:
+    static std::optional<Turn> Take(std::atomic<int>* waiting) {
+      if (waiting->fetch_add(1) < kMostWaiting) return Turn(waiting);
+      waiting->fetch_sub(1);
+      return std::nullopt;
+    }
+    Turn(Turn&& other) noexcept : waiting_(std::exchange(other.waiting_, nullptr)) {}
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    Turn& operator=(Turn&&) = delete;
+    ~Turn() {
+      if (waiting_ != nullptr) waiting_->fetch_sub(1);
+    }
+
+   private:
+    explicit Turn(std::atomic<int>* waiting) : waiting_(waiting) {}
+    std::atomic<int>* waiting_;
+  };
+
+  static HttpResponse Busy(const HttpRequest& request) {
+    const std::string why =
+        Cat("peers: ", kMostWaiting, " requests wait for them already; ask again soon");
+    if (!IsPrometheus(request.path)) return Fault(503, "unavailable", why);
+    HttpResponse response = HttpResponse::Json(
+        Cat(R"({"status":"error","errorType":"unavailable","error":")", why, R"("})"));
+    response.status = 503;
+    return response;
+  }
+
+  HttpResponse At(int index, const HttpRequest& request, const http::HttpHandler& own) const {
+    if (index == history_.index()) return own(request);
+    StatusOr<HttpResponse> response = history_.peer(index)->Forward(request);
+    if (response.ok()) return *std::move(response);
+    return FaultOf(Status(response.status().code(), Cat("job ", Quote(request.Query("job")),
+                                                        ": it is kept by another process: ",
+                                                        ToStd(response.status().message()))));
+  }
+
+  // What is left of the job from before its partition went to its owner. A fault: it is not gone.
+  std::optional<HttpResponse> DeleteElsewhere(const HttpRequest& request, int holder,
+                                              const http::HttpHandler& own) const {
+    for (int i = 0; i < history_.size(); ++i) {
+      if (i == holder) continue;
+      HttpResponse response = At(i, request, own);
+      if (response.status / 100 != 2 && response.status != 404) return response;
+    }
+    return std::nullopt;
+  }
+
+  const FederatedHistory& history_;
+  mutable std::atomic<int> waiting_{0};
+};
+
+}  // namespace
+
+std::vector<http::HttpRoute> FleetRoutes(const FederatedHistory* fleet, const History* own_history,
+                                         std::vector<http::HttpRoute> all,
+                                         std::vector<http::HttpRoute> own) {
+  const auto shared = std::make_shared<const Fleet>(fleet);
+  const auto of_jobs = RoutesOfJobs();
+  std::vector<http::HttpRoute> out;
+  for (size_t i = 0; i < all.size(); ++i) {
+    http::HttpRoute& route = all[i];
+    const http::HttpHandler here = own[i].handler;
+    const bool of_job = of_jobs.contains({route.method, route.path});
+    // Sessions, files of the page and the like are the same everywhere.
+    const bool of_all = IsPrometheus(route.path) || route.path == Cat(kApiPrefix, "/jobs") ||
+                        route.path == Cat(kApiPrefix, "/stream");
+    if (of_job || of_all) {
+      route.handler = [shared, of_job, here,
+                       merged = std::move(route.handler)](const HttpRequest& request) {
+        if (!request.Header(kPeerHeader).empty()) return here(request);
+        return of_job ? shared->OfJob(request, here) : shared->OfAll(request, merged);
+      };
+    }
+    out.push_back(std::move(route));
+  }
+  http::HttpRoute peer;
+  peer.method = "POST";
+  peer.path = std::string(kPeerPath);
+  peer.role = Role::kView;
+  peer.handler = [own_history](const HttpRequest& request) {
+    return AnswerPeer(*own_history, request.body);
+  };
+  out.push_back(std::move(peer));
+  return out;
+}
+
+}  // namespace pitwall::history

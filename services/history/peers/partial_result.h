@@ -1,0 +1,28 @@
+// Peers that are missing in an answer: collected while it is made, in its thread.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace pitwall::history {
+
+// While one lives, what is noted in its thread goes to it.
+class PartialResult {
+ public:
+  PartialResult();
+  ~PartialResult();
+  PartialResult(const PartialResult&) = delete;
+  PartialResult& operator=(const PartialResult&) = delete;
+
+  static void Note(int index, std::string why);
+  bool empty() const { return missing_.empty(); }
+  // "jobs of peer 1 are missing: …"
+  std::vector<std::string> Texts() const;
+
+ private:
+  PartialResult* const outer_;
+  std::map<int, std::string> missing_;
+};
+
+}  // namespace pitwall::history

@@ -1,0 +1,50 @@
+// Messages between peers: our own format, between processes of one version.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/base/binary.h"
+#include "services/base/status.h"
+#include "services/history/history.h"
+
+namespace pitwall::history {
+
+// Begins each request; a peer of another version refuses it.
+inline constexpr uint8_t kPeerVersion = 2;
+
+enum class PeerQuestion : uint8_t {
+  kJobs = 1,
+  kHas = 2,  // a job of exactly that id
+  kSeries = 3,
+  kSamples = 4,
+  kEvents = 5,
+  kChanges = 6,
+  kNewest = 7,
+};
+
+void PutLife(const JobOverview& life, BinaryWriter* out);
+JobLifePtr TakeLife(BinaryReader* in);
+
+// Series and samples are asked by the same words.
+void PutQuery(const SampleQuery& query, BinaryWriter* out);
+StatusOr<SampleQuery> TakeQuery(BinaryReader* in);
+
+void PutLabels(const Labels& labels, BinaryWriter* out);
+Labels TakeLabels(BinaryReader* in);
+void PutSeries(const std::vector<SeriesInfo>& series, BinaryWriter* out);
+std::vector<SeriesInfo> TakeSeries(BinaryReader* in);
+void PutSamples(const std::vector<SampleColumn>& columns, BinaryWriter* out);
+std::vector<SampleColumn> TakeSamples(BinaryReader* in);
+
+void PutEvents(const std::vector<IssueEventPtr>& events, BinaryWriter* out);
+StatusOr<std::vector<IssueEventPtr>> TakeEvents(BinaryReader* in);
+void PutChanges(const std::vector<Change>& changes, BinaryWriter* out);
+StatusOr<std::vector<Change>> TakeChanges(BinaryReader* in);
+
+// An answer: its status, and its bytes where that is OK.
+std::string PutAnswer(const StatusOr<std::string>& answer);
+StatusOr<std::string> TakeAnswer(std::string_view bytes);
+
+}  // namespace pitwall::history

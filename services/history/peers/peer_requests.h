@@ -1,0 +1,14 @@
+// Answers of a process to its peers, from its own history alone.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "services/adapters/http/http_server.h"
+#include "services/history/history.h"
+
+namespace pitwall::history {
+
+http::HttpResponse AnswerPeer(const History& own, std::string_view request);
+
+}  // namespace pitwall::history

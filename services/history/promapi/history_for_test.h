@@ -1,0 +1,150 @@
+// A history that is given, in vectors.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "services/base/text/strings.h"
+#include "services/history/history.h"
+#include "services/model/value.h"
+
+namespace pitwall::promapi {
+
+class HistoryForTest final : public history::History {
+ public:
+  // Samples must ascend. Stale markers among them are given only to who asks for them.
+  void AddSeries(const std::string& job, history::SampleColumn column) {
+    history::JobOverview& life = JobOf(job);
+    if (!column.times_ns.empty()) {
+      const bool first = series_[job].empty();
+      life.first_ns =
+          first ? column.times_ns.front() : std::min(life.first_ns, column.times_ns.front());
+      life.last_ns = std::max(life.last_ns, column.times_ns.back());
+    }
+    std::vector<history::SampleColumn>& list = series_[job];
+    list.push_back(std::move(column));
+    std::sort(list.begin(), list.end(),
+              [](const auto& a, const auto& b) { return a.labels < b.labels; });
+  }
+  void AddEvent(IssueEvent event) {
+    history::JobOverview& life = JobOf(event.job);
+    life.last_ns = std::max(life.last_ns, event.time_ns);
+    if (event.type == EventType::kIssueFound) ++life.open_issues;
+    if (event.type == EventType::kIssueResolved) --life.open_issues;
+    const std::string job = event.job;
+    events_[job].push_back(std::make_shared<const IssueEvent>(std::move(event)));
+  }
+  history::JobOverview& JobOf(const std::string& id) {
+    history::JobOverview& life = jobs_[id];
+    life.id = id;
+    return life;
+  }
+  // Samples that were given to readers so far.
+  size_t samples_given() const { return given_; }
+
+  std::vector<history::JobLifePtr> Jobs() const override {
+    std::vector<history::JobLifePtr> out;
+    for (const auto& [id, life] : jobs_)
+      out.push_back(std::make_shared<const history::JobOverview>(life));
+    return out;
+  }
+  StatusOr<history::JobLifePtr> FindJob(std::string_view job) const override {
+    const auto at = jobs_.find(std::string(job));
+    if (at == jobs_.end()) return NotFound(Cat("no job ", job));
+    return std::make_shared<const history::JobOverview>(at->second);
+  }
+  StatusOr<std::vector<history::SeriesInfo>> Series(
+      const history::SeriesQuery& query) const override {
+    std::vector<history::SeriesInfo> out;
+    const auto at = series_.find(query.job);
+    if (at == series_.end()) return out;
+    for (const history::SampleColumn& column : at->second) {
+      if (!Wanted(query, column) || column.times_ns.empty()) continue;
+      if (column.times_ns.front() >= query.range.to_ns ||
+          column.times_ns.back() < query.range.from_ns)
+        continue;
+      if (out.size() == query.limits.series) return ResourceExhausted("too many series");
+      out.push_back({column.labels, column.kind, column.times_ns.front(), column.times_ns.back()});
+    }
+    return out;
+  }
+  StatusOr<std::vector<history::SampleColumn>> Samples(
+      const history::SampleQuery& query) const override {
+    std::vector<history::SampleColumn> out;
+    size_t rows = 0;
+    const auto at = series_.find(query.job);
+    if (at == series_.end()) return out;
+    for (const history::SampleColumn& column : at->second) {
+      if (!Wanted(query, column)) continue;
+      history::SampleColumn part;
+      part.labels = column.labels;
+      part.kind = column.kind;
+      for (size_t i = 0; i < column.times_ns.size(); ++i) {
+        const int64_t time = column.times_ns[i];
+        if (time < query.range.from_ns || time >= query.range.to_ns) continue;
+        if (IsStale(column.values[i]) && !query.stale_markers) continue;
+        part.times_ns.push_back(time);
+        part.values.push_back(column.values[i]);
+      }
+      rows += part.times_ns.size();
+      if (part.times_ns.empty()) continue;
+      if (out.size() == query.limits.series) return ResourceExhausted("too many series");
+      if (rows > query.limits.rows) return ResourceExhausted("too many samples");
+      out.push_back(std::move(part));
+    }
+    given_ += rows;
+    return out;
+  }
+  StatusOr<std::vector<IssueEventPtr>> Events(std::string_view job) const override {
+    const auto at = events_.find(std::string(job));
+    return at == events_.end() ? std::vector<IssueEventPtr>() : at->second;
+  }
+
+  // What the API does not read.
+  StatusOr<std::vector<history::RollupColumn>> Rollups(const history::SeriesQuery&,
+                                                       size_t) const override {
+    return Unimplemented("not here");
+  }
+  StatusOr<std::vector<history::QuantileRow>> Quantiles(const history::SeriesQuery&,
+                                                        std::span<const double>) const override {
+    return Unimplemented("not here");
+  }
+  StatusOr<std::vector<history::SpanRow>> Spans(const history::SpanQuery&) const override {
+    return Unimplemented("not here");
+  }
+  StatusOr<std::vector<history::OperatorTotal>> Operators(
+      const history::SpanQuery&) const override {
+    return Unimplemented("not here");
+  }
+  StatusOr<std::vector<ActionEvent>> Actions(std::string_view) const override {
+    return Unimplemented("not here");
+  }
+  StatusOr<std::vector<RankCapture>> Captures(std::string_view) const override {
+    return Unimplemented("not here");
+  }
+  StatusOr<std::vector<ToldNotice>> Told(std::string_view) const override {
+    return Unimplemented("not here");
+  }
+  StatusOr<std::vector<history::Change>> ChangesAfter(uint64_t, size_t) const override {
+    return Unimplemented("not here");
+  }
+  uint64_t newest_place() const override { return 0; }
+
+ private:
+  static bool Wanted(const history::SeriesQuery& query, const history::SampleColumn& column) {
+    return query.selectors.empty() ||
+           std::any_of(query.selectors.begin(), query.selectors.end(),
+                       [&](const Selector& s) { return s.Matches(column.labels); });
+  }
+
+  std::map<std::string, history::JobOverview> jobs_;
+  std::map<std::string, std::vector<history::SampleColumn>> series_;
+  std::map<std::string, std::vector<IssueEventPtr>> events_;
+  mutable size_t given_ = 0;  // one reader at a time
+};
+
+}  // namespace pitwall::promapi

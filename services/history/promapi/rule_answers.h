@@ -1,0 +1,31 @@
+// /api/v1/rules and /api/v1/alerts: what the history says of the rules on all jobs.
+#pragma once
+
+#include "services/adapters/http/http_server.h"
+#include "services/history/history.h"
+#include "services/history/promapi/form.h"
+#include "services/history/promapi/prom_routes.h"
+#include "services/history/promapi/rule_groups.h"
+
+namespace pitwall::promapi {
+
+// Borrows all; thread-safe. An open issue is a firing alert. Pending ones are no events of the log,
+// so the history knows none.
+class RuleAnswers {
+ public:
+  RuleAnswers(const history::History* history, RuleGroupSource rules, const PromOptions* options)
+      : history_(history), rules_(std::move(rules)), options_(options) {}
+
+  http::HttpResponse Rules(const Form& form) const;
+  http::HttpResponse Alerts() const;
+
+ private:
+  struct Known;  // of all jobs
+  StatusOr<Known> Read() const;
+
+  const history::History* const history_;
+  const RuleGroupSource rules_;
+  const PromOptions* const options_;
+};
+
+}  // namespace pitwall::promapi

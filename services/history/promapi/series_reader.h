@@ -1,0 +1,48 @@
+// Reads what matchers select of the history, of one job or of all, within the limits of one
+// request.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "services/base/status.h"
+#include "services/history/history.h"
+#include "services/history/promapi/prom_routes.h"
+#include "services/query/stored_series.h"
+
+namespace pitwall::promapi {
+
+// The samples that a query reads, and the memory that they are in.
+struct ReadSamples {
+  std::vector<std::unique_ptr<std::vector<history::SampleColumn>>> columns;
+  std::vector<query::StoredSeries> series;  // with the label of the job
+};
+
+// One request's. `check` is asked between two jobs; anything but OK ends a read with it.
+class SeriesReader {
+ public:
+  SeriesReader(const history::History* history, const PromOptions& options,
+               std::function<Status()> check);
+
+  // Samples in (from, to].
+  StatusOr<ReadSamples> Samples(const Selector& selector, int64_t from, int64_t to);
+  // Series with samples in [from, to] that any of the selectors matches, in the order of labels;
+  // without selectors all.
+  StatusOr<std::vector<Labels>> Series(std::span<const Selector> selectors, int64_t from,
+                                       int64_t to);
+  // The ids of the jobs with samples in [from, to], sorted.
+  StatusOr<std::vector<std::string>> Jobs(int64_t from, int64_t to) const;
+
+  size_t samples_read() const { return samples_read_; }
+
+ private:
+  const history::History* const history_;
+  const PromOptions& options_;
+  const std::function<Status()> check_;
+  history::ReadLimits left_;
+  size_t samples_read_ = 0;
+};
+
+}  // namespace pitwall::promapi

@@ -1,0 +1,175 @@
+// Rollup queries of SegmentQuery.
+#include <algorithm>
+#include <utility>
+
+#include "services/base/cancellation.h"
+#include "services/base/text/strings.h"
+#include "services/history/query/paged_series.h"
+#include "services/history/query/segment_query.h"
+#include "services/history/query/window_samples.h"
+#include "services/history/query/window_view.h"
+
+namespace pitwall::history {
+namespace {
+
+int64_t CeilTo(int64_t time_ns, int64_t unit) {
+  return time_ns >= kMaxPosition - unit ? kMaxPosition : NextAfter(time_ns - 1, unit);
+}
+
+// Where the rows of a tier begin that begin in the range, with all of their samples.
+TimeRange WholeRows(const TimeRange& range, size_t tier) {
+  return {CeilTo(range.from_ns, kTiers[tier]), CeilTo(range.to_ns, kTiers[tier])};
+}
+
+// Of rows in the order of time those that begin in the range.
+RollupRows Within(const RollupRows& rows, const TimeRange& range) {
+  size_t from = 0, to = rows.size();
+  while (from < to && rows.start_ns(from) < range.from_ns) ++from;
+  while (from < to && rows.start_ns(to - 1) >= range.to_ns) --to;
+  return rows.Sub(from, to);
+}
+
+// Hands rows on, series by series of a window, while there are not too many.
+class PartMaker {
+ public:
+  PartMaker(const SeriesSet* set, const TimeRange& whole, size_t most,
+            const std::function<Status(std::span<const RollupPart>)>* visit)
+      : set_(*set), whole_(whole), most_(most), visit_(*visit) {}
+  void Begin() { rows_ = 0; }
+  // Parts hold the rows until Visit.
+  void Add(uint32_t series, const RollupRows& all) {
+    const RollupRows rows = Within(all, whole_);
+    if (rows.empty()) return;
+    rows_ += rows.size();
+    parts_.push_back({series, &set_.all()[series], rows});
+  }
+  // The set is the same since Add.
+  Status Visit() {
+    const Status visited = visit_(parts_);
+    parts_.clear();
+    RETURN_IF_ERROR(visited);
+    return rows_ > most_ ? TooManyRows(most_) : OkStatus();
+  }
+
+ private:
+  const SeriesSet& set_;
+  const TimeRange whole_;
+  const size_t most_;
+  const std::function<Status(std::span<const RollupPart>)>& visit_;
+  size_t rows_ = 0;
+  std::vector<RollupPart> parts_;
+};
+
+}  // namespace
+
+Status SegmentQuery::WalkRollups(
+    const SeriesQuery& query, const TimeRange& whole, size_t tier, SeriesSet* set,
+    const std::function<void()>& begin,
+    const std::function<Status(std::span<const RollupPart>)>& visit) const {
+  ASSIGN_OR_RETURN(const StoredJobPtr job, Find(query.job));
+  PartMaker parts(set, whole, query.limits.rows, &visit);
+  PagedSeries pages(store_, &query, set);
+  const auto paged = [&](std::span<const SegmentMeta* const> windows) {
+    return pages.ReadRollups(windows, [&](const PagedSeries::Rollups& of) {
+      size_t row = 0;
+      for (size_t i = 0; i < of.series.size(); ++i) {
+        const size_t first = std::exchange(row, row + of.row_counts[i]);
+        if (of.series[i] != PagedSeries::kUnwanted)
+          parts.Add(of.series[i], RollupRows(&of.rows, first, row));
+      }
+      return parts.Visit();
+    });
+  };
+  const auto opened = [&](WindowView* view) -> Status {
+    RETURN_IF_ERROR(OpenWindow(*store_, view));
+    if (view->rows_are_gone() || (view->only_sealed() && tier > 0)) {
+      std::vector<StoredSeries> stored;
+      RETURN_IF_ERROR(view->segment->ReadSeries(set, &stored));
+      for (const StoredSeries& s : stored) parts.Add(s.series, std::span(s.rows[tier]));
+      return parts.Visit();
+    }
+    MergedWindow window(view, set);
+    RETURN_IF_ERROR(window.Prepare(whole));
+    SeriesRows rows;
+    for (const uint32_t series : window.merger().series()) {
+      RETURN_IF_ERROR(CheckCanceled());
+      window.merger().Read(series, &rows, whole.from_ns, whole.to_ns);
+      const TierRows tiers = RollUp(rows);
+      parts.Add(series, std::span(tiers[tier]));
+      RETURN_IF_ERROR(parts.Visit());
+    }
+    return OkStatus();
+  };
+  return WhileSealed(*job, [&](uint64_t* version) -> Status {
+    begin();
+    parts.Begin();
+    std::vector<WindowView> views;
+    RETURN_IF_ERROR(CopyWindows(*job, whole, set, &views, version));
+    // Neighbours that pages tell are read together.
+    std::vector<const SegmentMeta*> neighbours;
+    for (WindowView& view : views) {
+      if (tier == kPagedTier && view.only_pages()) {
+        neighbours.push_back(&*view.sealed);
+        continue;
+      }
+      RETURN_IF_ERROR(paged(neighbours));
+      neighbours.clear();
+      RETURN_IF_ERROR(opened(&view));
+      view = WindowView();  // its memory is done with
+    }
+    return paged(neighbours);
+  });
+}
+
+StatusOr<std::vector<RollupColumn>> SegmentQuery::Rollups(const SeriesQuery& query,
+                                                          size_t tier) const {
+  if (tier >= kTiers.size())
+    return InvalidArgument(Cat("tier ", tier, ": there are ", kTiers.size()));
+  SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
+  const size_t stored_tier = std::min(tier, kWindowTiers - 1);
+  std::vector<RollupColumn> found;
+  RETURN_IF_ERROR(WalkRollups(
+      query, WholeRows(query.range, tier), stored_tier, &set, [&] { found.clear(); },
+      [&](std::span<const RollupPart> parts) {
+        for (const RollupPart& part : parts) part.rows.AppendTo(&At(&found, part.series).rows);
+        return OkStatus();
+      }));
+  std::vector<RollupColumn> out;
+  for (const uint32_t series : set.InOrder()) {
+    if (series >= found.size() || found[series].rows.empty()) continue;
+    RollupColumn& column = found[series];
+    column.labels = set.all()[series].labels;
+    column.kind = set.all()[series].kind;
+    if (tier > stored_tier) column.rows = Coarser(column.rows, tier);
+    out.push_back(std::move(column));
+  }
+  return out;
+}
+
+StatusOr<SeriesTablePtr> SegmentQuery::VisitRollups(
+    const SeriesQuery& query, size_t tier, const std::function<void()>& begin,
+    const std::function<Status(std::span<const RollupPart>)>& visit) const {
+  // Rows of a coarser tier are of several windows.
+  if (tier >= kWindowTiers) return History::VisitRollups(query, tier, begin, visit);
+  ASSIGN_OR_RETURN(const StoredJobPtr job, Find(query.job));
+  const SegmentCache::Key key = SegmentCache::SeriesKey(job->number());
+  const bool all = query.selectors.empty();
+  auto known = all ? store_->cache().Find<KnownSeries>(key) : nullptr;
+  if (known != nullptr && known->table->series.size() > query.limits.series) known = nullptr;
+  for (;; known = nullptr) {
+    SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job, known);
+    const Status walked =
+        WalkRollups(query, WholeRows(query.range, tier), tier, &set, begin, visit);
+    // What former questions met must not show in the answer: neither the kind that a schema of
+    // theirs gives to a series, nor their series in the count of this one's.
+    if (known != nullptr && (set.two_kinds() || absl::IsResourceExhausted(walked))) continue;
+    RETURN_IF_ERROR(walked);
+    const bool keep = all && !set.two_kinds();
+    auto found = set.Take();
+    if (found != known) store_->cache().Erase(key);
+    if (found != known && keep) store_->cache().Put(key, found, found->bytes());
+    return found->table;
+  }
+}
+
+}  // namespace pitwall::history

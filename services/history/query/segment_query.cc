@@ -1,0 +1,131 @@
+#include "services/history/query/segment_query.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "services/base/cancellation.h"
+#include "services/base/text/strings.h"
+#include "services/codec/cloudevents/capture_event.h"
+#include "services/codec/cloudevents/cloud_event.h"
+#include "services/codec/cloudevents/told_event.h"
+
+namespace pitwall::history {
+
+std::vector<JobLifePtr> SegmentQuery::Jobs() const {
+  std::vector<JobLifePtr> out;
+  for (const StoredJobPtr& job : store_->All()) {
+    MutexLock lock(&job->mutex());
+    out.push_back(job->SharedLife());
+  }
+  std::sort(out.begin(), out.end(), [](const JobLifePtr& a, const JobLifePtr& b) {
+    return std::tie(b->last_ns, a->id) < std::tie(a->last_ns, b->id);
+  });
+  return out;
+}
+
+StatusOr<StoredJobPtr> SegmentQuery::Find(std::string_view id) const {
+  ASSIGN_OR_RETURN(StoredJobPtr job, store_->Find(id));
+  if (job != nullptr) return job;
+  return NotFound(Cat("job ", Quote(id), ": the history has no such job"));
+}
+
+StatusOr<JobLifePtr> SegmentQuery::FindJob(std::string_view wanted) const {
+  if (JobLifePtr life = store_->LifeOf(wanted); life != nullptr) return life;
+  std::vector<JobLifePtr> named, begun;
+  for (JobLifePtr& life : Jobs()) {
+    if (life->name == wanted) named.push_back(life);
+    if (!wanted.empty() && StartsWith(life->id, wanted)) begun.push_back(life);
+  }
+  const std::vector<JobLifePtr>& found = named.empty() ? begun : named;
+  if (found.empty()) return NotFound(Cat("job ", Quote(wanted), ": the history has no such job"));
+  if (found.size() > 1) {
+    return InvalidArgument(Cat("job ", Quote(wanted), ": ", found.size(), " jobs have it, e.g. ",
+                               found[0]->id, " and ", found[1]->id, "; give the whole id"));
+  }
+  return found[0];
+}
+
+Status SegmentQuery::ForEachRecord(std::string_view id, EventTopic topic,
+                                   const std::function<Status(const std::string&)>& value) const {
+  ASSIGN_OR_RETURN(const StoredJobPtr job, Find(id));
+  // What is in memory first: a transaction that takes it over in between shows in the numbers.
+  std::vector<KeptRecord> unsaved;
+  {
+    MutexLock lock(&job->mutex());
+    for (const KeptRecord& record : job->records()) {
+      if (record.topic == topic) unsaved.push_back(record);
+    }
+  }
+  // Values are looked at afterwards: ingest waits for neither job nor catalogue meanwhile.
+  uint64_t last = 0;
+  std::vector<std::string> saved;
+  const Status walked =
+      store_->database().ForEachOf(kEventRow, id, [&](store::DatabaseRow row) -> Status {
+        ASSIGN_OR_RETURN(KeptRecord record, DecodeRecord(row));
+        last = record.number;
+        if (record.topic == topic) saved.push_back(std::move(record.value));
+        return OkStatus();
+      });
+  RETURN_IF_ERROR(walked);
+  for (const std::string& one : saved) {
+    RETURN_IF_ERROR(CheckCanceled());
+    RETURN_IF_ERROR(value(one));
+  }
+  for (const KeptRecord& record : unsaved) {
+    RETURN_IF_ERROR(CheckCanceled());
+    if (record.number > last) RETURN_IF_ERROR(value(record.value));
+  }
+  return OkStatus();
+}
+
+StatusOr<std::vector<IssueEventPtr>> SegmentQuery::Events(std::string_view job) const {
+  std::vector<IssueEventPtr> out;
+  const Status walked2 =
+      ForEachRecord(job, EventTopic::kIssues, [&](const std::string& value) -> Status {
+        ASSIGN_OR_RETURN(IssueEvent event, cloudevents::DecodeCloudEvent(value));
+        out.push_back(std::make_shared<const IssueEvent>(std::move(event)));
+        return OkStatus();
+      });
+  RETURN_IF_ERROR(walked2);
+  return out;
+}
+
+StatusOr<std::vector<ActionEvent>> SegmentQuery::Actions(std::string_view job) const {
+  std::vector<ActionEvent> out;
+  const Status walked3 =
+      ForEachRecord(job, EventTopic::kActions, [&](const std::string& value) -> Status {
+        ASSIGN_OR_RETURN(ActionEvent action, cloudevents::DecodeActionEvent(value));
+        out.push_back(std::move(action));
+        return OkStatus();
+      });
+  RETURN_IF_ERROR(walked3);
+  return out;
+}
+
+StatusOr<std::vector<RankCapture>> SegmentQuery::Captures(std::string_view job) const {
+  std::vector<RankCapture> out;
+  const Status walked4 =
+      ForEachRecord(job, EventTopic::kCaptures, [&](const std::string& value) -> Status {
+        ASSIGN_OR_RETURN(RankCapture capture, cloudevents::DecodeRankCapture(value));
+        out.push_back(std::move(capture));
+        return OkStatus();
+      });
+  RETURN_IF_ERROR(walked4);
+  return out;
+}
+
+StatusOr<std::vector<ToldNotice>> SegmentQuery::Told(std::string_view job) const {
+  std::vector<ToldNotice> out;
+  std::set<std::string> known;  // what was sent twice is one notice
+  const Status walked =
+      ForEachRecord(job, EventTopic::kTold, [&](const std::string& value) -> Status {
+        ASSIGN_OR_RETURN(ToldNotice told, cloudevents::DecodeToldNotice(value));
+        if (known.insert(told.id).second) out.push_back(std::move(told));
+        return OkStatus();
+      });
+  RETURN_IF_ERROR(walked);
+  return out;
+}
+
+}  // namespace pitwall::history

@@ -1,0 +1,67 @@
+// Answers questions about jobs out of sealed windows and of what is in memory.
+//
+// What an answer needs of memory is copied under the job's lock; segments are read without it. When
+// a window is sealed in between, the answer begins again.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/history/history.h"
+#include "services/history/store/history_store.h"
+
+namespace pitwall::history {
+
+class SegmentQuery final : public History {
+ public:
+  explicit SegmentQuery(const HistoryStore* store) : store_(store) {}
+
+  std::vector<JobLifePtr> Jobs() const override;
+  StatusOr<JobLifePtr> FindJob(std::string_view job) const override;
+  StatusOr<std::vector<SeriesInfo>> Series(const SeriesQuery& query) const override;
+  StatusOr<std::vector<SampleColumn>> Samples(const SampleQuery& query) const override;
+  Status VisitSamples(const SampleQuery& query, const std::function<void()>& begin,
+                      const std::function<Status(std::vector<SampleColumn>)>& visit) const override;
+  Status VisitStepWindows(const SampleQuery& query,
+                          const std::function<Status(const StepWindows&)>& visit) const override;
+  StatusOr<std::vector<RollupColumn>> Rollups(const SeriesQuery& query, size_t tier) const override;
+  StatusOr<SeriesTablePtr> VisitRollups(
+      const SeriesQuery& query, size_t tier, const std::function<void()>& begin,
+      const std::function<Status(std::span<const RollupPart>)>& visit) const override;
+  StatusOr<std::vector<QuantileRow>> Quantiles(const SeriesQuery& query,
+                                               std::span<const double> quantiles) const override;
+  StatusOr<std::vector<SpanRow>> Spans(const SpanQuery& query) const override;
+  StatusOr<SpanPage> SpansPage(const SpanQuery& query, size_t first, size_t most) const override;
+  StatusOr<std::vector<OperatorTotal>> Operators(const SpanQuery& query) const override;
+  StatusOr<std::vector<IssueEventPtr>> Events(std::string_view job) const override;
+  StatusOr<std::vector<ActionEvent>> Actions(std::string_view job) const override;
+  StatusOr<std::vector<RankCapture>> Captures(std::string_view job) const override;
+  StatusOr<std::vector<ToldNotice>> Told(std::string_view job) const override;
+  StatusOr<std::vector<Change>> ChangesAfter(uint64_t place, size_t max) const override {
+    return store_->feed().After(place, max);
+  }
+  uint64_t newest_place() const override { return store_->feed().newest(); }
+
+ private:
+  StatusOr<StoredJobPtr> Find(std::string_view id) const;
+  Status ForEachRecord(std::string_view job, EventTopic topic,
+                       const std::function<Status(const std::string&)>& value) const;
+  // As VisitRollups, of a tier that windows have.
+  Status WalkRollups(const SeriesQuery& query, const TimeRange& whole, size_t tier, SeriesSet* set,
+                     const std::function<void()>& begin,
+                     const std::function<Status(std::span<const RollupPart>)>& visit) const;
+  // Calls with all that may be asked for, so that it is of one moment; `begin` before each try.
+  Status WalkSpans(const SpanQuery& query, const std::function<void()>& begin,
+                   const std::function<Status(const SpanView&)>& in_memory,
+                   const std::function<Status(const SegmentMeta&)>& sealed) const;
+  // `columns`: sorted by labels. `set`: of the query.
+  Status AddStaleMarkers(const StoredJobPtr& job, const SampleQuery& query, SeriesSet* set,
+                         std::vector<SampleColumn>* columns) const;
+
+  const HistoryStore* const store_;
+};
+
+}  // namespace pitwall::history

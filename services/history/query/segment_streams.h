@@ -1,0 +1,37 @@
+// Schemas of the sources of a sealed window by time, and the positions of the sources: they
+// determine the ends of series. Made once of an open segment, and kept in the cache.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "services/base/status.h"
+#include "services/history/store/history_store.h"
+
+namespace pitwall::history {
+
+struct SegmentStreams {
+  // Rows of one schema.
+  struct Table {
+    WindowSegment::RowsTable rows;
+    size_t number = 0;  // in the segment
+  };
+  std::vector<Table> tables;  // those of one origin and stream follow each other
+  std::vector<size_t> ends;   // of each stream, in `tables`
+  std::vector<HeartbeatRun> beats;
+
+  std::span<const Table> stream(size_t i) const {
+    const size_t first = i == 0 ? 0 : ends[i - 1];
+    return std::span(tables).subspan(first, ends[i] - first);
+  }
+  size_t bytes() const;
+};
+using SegmentStreamsPtr = std::shared_ptr<const SegmentStreams>;
+
+// DataLoss: the segment is damaged, or missing.
+StatusOr<SegmentStreamsPtr> StreamsOf(const HistoryStore& store, const SegmentMeta& facts);
+
+}  // namespace pitwall::history

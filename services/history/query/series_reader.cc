@@ -1,0 +1,215 @@
+// Series queries of SegmentQuery: samples and quantiles.
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "services/base/cancellation.h"
+#include "services/base/text/strings.h"
+#include "services/history/query/paged_series.h"
+#include "services/history/query/segment_query.h"
+#include "services/history/query/window_samples.h"
+#include "services/history/query/window_view.h"
+#include "services/history/segments/metric_pages.h"
+
+namespace pitwall::history {
+namespace {
+
+// Only the metric and the node decide: what is known by (node, metric) answers it.
+bool ByNodeAndMetric(const std::vector<Selector>& selectors) {
+  for (const Selector& selector : selectors) {
+    for (const Matcher& matcher : selector.matchers) {
+      if (matcher.label() != kMetricName && matcher.label() != "node") return false;
+    }
+  }
+  return true;
+}
+
+bool Selected(const std::vector<Selector>& selectors, const std::string& node,
+              const std::string& metric) {
+  if (selectors.empty()) return true;
+  const Labels labels({{kMetricName, metric}, {"node", node}});
+  return std::any_of(selectors.begin(), selectors.end(),
+                     [&](const Selector& s) { return s.Matches(labels); });
+}
+
+// For how many windows of samples memory is taken at once: a few, since not all need have them.
+size_t WindowsIn(const StoredJob& job, const TimeRange& range) {
+  constexpr size_t kMost = 8;
+  const int64_t first = range.from_ns <= kMinPosition ? kMinPosition : WindowOf(range.from_ns);
+  MutexLock lock(&job.mutex());
+  size_t windows = 0;
+  for (auto at = job.windows().lower_bound(first);
+       at != job.windows().end() && at->first < range.to_ns && windows < kMost; ++at)
+    ++windows;
+  return windows;
+}
+
+}  // namespace
+
+StatusOr<std::vector<SeriesInfo>> SegmentQuery::Series(const SeriesQuery& query) const {
+  ASSIGN_OR_RETURN(const StoredJobPtr job, Find(query.job));
+  SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
+  std::vector<SeriesInfo> found;
+  const auto note = [&](uint32_t series, int64_t first_ns, int64_t last_ns, bool steps) {
+    SeriesInfo& info = At(&found, series);
+    if (info.labels.empty()) {
+      info.labels = set.all()[series].labels;
+      info.kind = set.all()[series].kind;
+      info.first_ns = first_ns;
+    }
+    info.last_ns = last_ns;
+    info.has_steps |= steps;
+  };
+  PagedSeries pages(store_, &query, &set);
+  // Pages of a window that is asked for as a whole say it all, but for those of former segments.
+  const auto told = [&](const WindowView& view) -> StatusOr<bool> {
+    if (!view.only_pages() || !view.head.empty() ||
+        !(view.Within(query.range) || view.rows_are_gone()))
+      return false;
+    return PagesOf(*store_, *view.sealed).TellSeries();
+  };
+  const Status walked = ForEachClosed(
+      *job, query.range, &set, [&] { found.clear(); },
+      [&](WindowView* view) -> Status {
+        ASSIGN_OR_RETURN(const bool paged, told(*view));
+        if (paged) {
+          return pages.ReadExtents(*view->sealed, [&](uint32_t series, const SeriesExtent& extent) {
+            note(series, extent.first_ns, extent.last_ns, extent.has_steps);
+          });
+        }
+        RETURN_IF_ERROR(OpenWindow(*store_, view));
+        if (view->only_sealed() && (view->Within(query.range) || view->rows_are_gone())) {
+          std::vector<StoredSeries> stored;
+          RETURN_IF_ERROR(view->segment->ReadSeries(&set, &stored));
+          for (const StoredSeries& s : stored) note(s.series, s.first_ns, s.last_ns, s.has_steps);
+          return OkStatus();
+        }
+        MergedWindow window(view, &set);
+        RETURN_IF_ERROR(window.Prepare(query.range));
+        SeriesRows rows;
+        for (const uint32_t series : window.merger().series()) {
+          RETURN_IF_ERROR(CheckCanceled());
+          window.merger().Read(series, &rows, query.range.from_ns, query.range.to_ns);
+          if (!rows.times_ns.empty())
+            note(series, rows.times_ns.front(), rows.times_ns.back(), rows.has_steps);
+        }
+        return OkStatus();
+      });
+  RETURN_IF_ERROR(walked);
+  std::erase_if(found, [](const SeriesInfo& info) { return info.labels.empty(); });
+  std::sort(found.begin(), found.end(),
+            [](const SeriesInfo& a, const SeriesInfo& b) { return a.labels < b.labels; });
+  return found;
+}
+
+Status SegmentQuery::VisitSamples(
+    const SampleQuery& query, const std::function<void()>& begin,
+    const std::function<Status(std::vector<SampleColumn>)>& visit) const {
+  ASSIGN_OR_RETURN(const StoredJobPtr job, Find(query.job));
+  SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
+  return ForEachWindow(
+      *store_, *job, query.range, &set, begin,
+      [&](WindowView* view) -> Status {
+        std::vector<SampleColumn> found;
+        size_t count = 0;
+        RETURN_IF_ERROR(AddSamples(query, view, &set, &found, &count));
+        return visit(InOrder(set, &found));
+      },
+      [&](const WindowView& view) { return HasOtherSteps(query, view); });
+}
+
+StatusOr<std::vector<SampleColumn>> SegmentQuery::Samples(const SampleQuery& query) const {
+  ASSIGN_OR_RETURN(const StoredJobPtr job, Find(query.job));
+  SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
+  std::vector<SampleColumn> found;
+  size_t count = 0;
+  // Of a range of steps few rows are wanted.
+  const size_t windows = query.mode.empty() ? WindowsIn(*job, query.range) : 1;
+  const auto begin = [&] {
+    found.clear();
+    count = 0;
+  };
+  const Status walked2 = ForEachWindow(
+      *store_, *job, query.range, &set, begin,
+      [&](WindowView* view) { return AddSamples(query, view, &set, &found, &count, windows); },
+      [&](const WindowView& view) { return HasOtherSteps(query, view); });
+  RETURN_IF_ERROR(walked2);
+  std::vector<SampleColumn> out = InOrder(set, &found);
+  if (query.stale_markers) RETURN_IF_ERROR(AddStaleMarkers(job, query, &set, &out));
+  return out;
+}
+
+StatusOr<std::vector<QuantileRow>> SegmentQuery::Quantiles(
+    const SeriesQuery& query, std::span<const double> quantiles) const {
+  for (const double q : quantiles) {
+    if (!(q >= 0 && q <= 1))
+      return InvalidArgument(Cat("quantile ", FormatDouble(q), ": give one from 0 to 1"));
+  }
+  ASSIGN_OR_RETURN(const StoredJobPtr job, Find(query.job));
+  SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
+  const bool by_metric = ByNodeAndMetric(query.selectors);
+  const std::vector<std::string_view> names =
+      by_metric ? MetricNamesOf(query.selectors) : std::vector<std::string_view>();
+  std::map<Spreads::key_type, std::optional<Spread>> total;  // nothing: not asked for
+  const auto merge = [&](const Spreads::key_type& key, const Spread& spread) {
+    const auto at = total.find(key);
+    if (at != total.end()) {
+      if (at->second.has_value()) at->second->Merge(spread);
+    } else if (!by_metric || Selected(query.selectors, key.first, key.second)) {
+      total.emplace(key, spread);
+    } else {
+      total.emplace(key, std::nullopt);
+    }
+  };
+  const Status walked4 = ForEachClosed(
+      *job, query.range, &set, [&] { total.clear(); },
+      [&](WindowView* view) -> Status {
+        const bool stored = view->rows_are_gone() || (by_metric && view->Within(query.range));
+        if (stored && view->only_pages())
+          return PagesOf(*store_, *view->sealed).ForEachSpread(names, merge);
+        RETURN_IF_ERROR(OpenWindow(*store_, view));
+        if (stored && (view->only_sealed() || view->rows_are_gone())) {
+          ASSIGN_OR_RETURN(const Spreads spreads, view->segment->ReadSpreads());
+          for (const auto& [key, spread] : spreads) merge(key, spread);
+          return OkStatus();
+        }
+        MergedWindow window(view, &set);
+        RETURN_IF_ERROR(window.Prepare(query.range));
+        std::vector<uint32_t> order = window.merger().series();
+        std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+          return set.all()[a].labels < set.all()[b].labels;
+        });
+        Spreads of_window;
+        SeriesRows rows;
+        for (const uint32_t series : order) {
+          RETURN_IF_ERROR(CheckCanceled());
+          window.merger().Read(series, &rows, query.range.from_ns, query.range.to_ns);
+          if (rows.times_ns.empty()) continue;
+          SpreadOf(&of_window, set.all()[series].labels)
+              ->Add(rows, query.range.from_ns, query.range.to_ns);
+        }
+        for (const auto& [key, spread] : of_window) merge(key, spread);
+        return OkStatus();
+      });
+  RETURN_IF_ERROR(walked4);
+  std::vector<QuantileRow> out;
+  for (const auto& [key, merged] : total) {
+    if (!merged.has_value() || merged->sketch.count() == 0) continue;
+    const Spread& spread = *merged;
+    QuantileRow row;
+    row.node = key.first;
+    row.metric = key.second;
+    row.count = spread.sketch.count();
+    row.min = spread.sketch.min();
+    row.max = spread.sketch.max();
+    row.mean = spread.sum / static_cast<double>(row.count);
+    for (const double q : quantiles) row.quantiles.push_back(spread.sketch.Quantile(q));
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+}  // namespace pitwall::history

@@ -1,0 +1,226 @@
+// Span queries of SegmentQuery: spans, and totals of equal ones.
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+#include "services/base/cancellation.h"
+#include "services/base/text/strings.h"
+#include "services/history/query/segment_query.h"
+#include "services/history/query/window_view.h"
+#include "services/history/segments/metric_pages.h"
+#include "services/history/windows/span_totals.h"
+
+namespace pitwall::history {
+namespace {
+
+constexpr size_t kSpansBetweenChecks = 4096;  // of the request's cancellation
+
+template <typename T>
+bool OneOf(const std::vector<T>& list, const T& value) {
+  return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
+}
+
+bool Wanted(const SpanQuery& query, bool by_start, const SpanView& span) {
+  const bool in = by_start
+                      ? span.start_ns >= query.range.from_ns
+                      : span.end_ns > query.range.from_ns ||
+                            (span.end_ns == span.start_ns && span.start_ns >= query.range.from_ns);
+  return in && span.start_ns < query.range.to_ns && OneOf(query.ranks, span.origin->rank) &&
+         OneOf(query.kinds, span.kind) && (query.name.empty() || span.name == query.name) &&
+         (query.mode.empty() || span.mode == query.mode) &&
+         (query.from_step == kNoStep || span.step >= query.from_step) && span.step < query.to_step;
+}
+
+SpanBounds BoundsOf(const SpanQuery& query) {
+  return {query.range, query.from_step, query.to_step};
+}
+
+// Totals of whole windows say it: nothing but time, rank, kind and name is asked for.
+bool ByTotals(const SpanQuery& query) {
+  return query.mode.empty() && query.from_step == kNoStep && query.to_step == kMaxPosition;
+}
+
+Status TooMany(size_t limit) {
+  return ResourceExhausted(
+      Cat("spans: more than ", limit, " match; narrow range, ranks, kinds or steps"));
+}
+
+// Spans of an answer, where they were read: rows are made of a page of them only.
+class FoundSpans {
+ public:
+  explicit FoundSpans(size_t limit) : limit_(limit) { Clear(); }
+  void Clear() {
+    places_.clear();
+    lists_.clear();
+    lists_.emplace_back();
+  }
+  Status Add(const SpanView& span) {
+    if (places_.size() >= limit_) return TooMany(limit_);
+    places_.push_back({span.start_ns, 0, static_cast<uint32_t>(lists_[0].size())});
+    lists_[0].Add(span);
+    return OkStatus();
+  }
+  template <typename Wants>
+  Status AddWanted(SpanList read, Wants wants) {
+    std::vector<uint32_t> hits;
+    for (size_t i = 0; i < read.size(); ++i) {
+      if (wants(read[i])) hits.push_back(static_cast<uint32_t>(i));
+    }
+    if (hits.size() > limit_ - places_.size()) return TooMany(limit_);
+    if (hits.size() < read.size() / 4) {  // the others would only take memory
+      for (const uint32_t i : hits) RETURN_IF_ERROR(Add(read[i]));
+      return OkStatus();
+    }
+    const auto list = static_cast<uint32_t>(lists_.size());
+    for (const uint32_t i : hits) places_.push_back({read[i].start_ns, list, i});
+    lists_.push_back(std::move(read));
+    return OkStatus();
+  }
+  // Those of the page, in their order.
+  SpanPage Rows(size_t first, size_t most) {
+    SpanPage page{{}, places_.size()};
+    first = std::min(first, places_.size());
+    most = std::min(most, places_.size() - first);
+    const auto less = [this](const Place& x, const Place& y) { return Less(x, y); };
+    const auto begin = places_.begin() + static_cast<ptrdiff_t>(first);
+    const auto end = begin + static_cast<ptrdiff_t>(most);
+    // Equal ones look alike: their order does not show.
+    if (begin != places_.begin() && begin != places_.end())
+      std::nth_element(places_.begin(), begin, places_.end(), less);
+    if (end != places_.end()) std::nth_element(begin, end, places_.end(), less);
+    std::sort(begin, end, less);
+    page.rows.reserve(most);
+    for (auto at = begin; at != end; ++at) {
+      const SpanView s = Of(*at);
+      page.rows.push_back(
+          {s.origin->source, s.origin->node, s.origin->rank,
+           Span{s.kind, std::string(s.name), s.start_ns, s.end_ns, s.step, std::string(s.mode)}});
+    }
+    return page;
+  }
+
+ private:
+  struct Place {
+    int64_t start_ns;
+    uint32_t list;
+    uint32_t index;
+  };
+  SpanView Of(const Place& place) const { return lists_[place.list][place.index]; }
+  bool Less(const Place& x, const Place& y) const {
+    if (x.start_ns != y.start_ns) return x.start_ns < y.start_ns;
+    const SpanView a = Of(x), b = Of(y);
+    const auto key = [](const SpanView& s) {
+      return std::tie(s.start_ns, s.origin->rank, s.kind, s.name, s.end_ns, s.origin->source,
+                      s.origin->boot, s.sequence, s.step, s.mode);
+    };
+    return key(a) < key(b);
+  }
+
+  const size_t limit_;
+  std::vector<SpanList> lists_;  // first those of memory, and few of many
+  std::vector<Place> places_;
+};
+
+}  // namespace
+
+// Windows hold spans by their ends; long ones began before the window.
+Status SegmentQuery::WalkSpans(const SpanQuery& query, const std::function<void()>& begin,
+                               const std::function<Status(const SpanView&)>& in_memory,
+                               const std::function<Status(const SegmentMeta&)>& sealed) const {
+  ASSIGN_OR_RETURN(const StoredJobPtr job, Find(query.job));
+  return WhileSealed(*job, [&](uint64_t* version) -> Status {
+    begin();
+    std::vector<SegmentMeta> segments;
+    {
+      MutexLock lock(&job->mutex());
+      *version = job->version();
+      const int64_t first =
+          query.range.from_ns <= kMinPosition ? kMinPosition : WindowOf(query.range.from_ns);
+      for (auto at = job->windows().lower_bound(first); at != job->windows().end(); ++at) {
+        const WindowEntry& window = at->second;
+        if (window.sealed.has_value() && window.sealed->least_start_ns < query.range.to_ns)
+          segments.push_back(*window.sealed);
+        if (window.head == nullptr || window.head->least_start_ns() >= query.range.to_ns) continue;
+        const SpanList& spans = window.head->spans();
+        for (size_t s = 0; s < spans.size(); ++s) {
+          if (s % kSpansBetweenChecks == 0) RETURN_IF_ERROR(CheckCanceled());
+          RETURN_IF_ERROR(in_memory(spans[s]));
+        }
+      }
+    }
+    for (const SegmentMeta& facts : segments) {
+      RETURN_IF_ERROR(CheckCanceled());
+      RETURN_IF_ERROR(sealed(facts));
+    }
+    return OkStatus();
+  });
+}
+
+StatusOr<std::vector<SpanRow>> SegmentQuery::Spans(const SpanQuery& query) const {
+  ASSIGN_OR_RETURN(SpanPage all, SpansPage(query, 0, SIZE_MAX));
+  return std::move(all.rows);
+}
+
+StatusOr<SpanPage> SegmentQuery::SpansPage(const SpanQuery& query, size_t first,
+                                           size_t most) const {
+  FoundSpans found(query.limits.rows);
+  const Status walked = WalkSpans(
+      query, [&] { found.Clear(); },
+      [&](const SpanView& span) {
+        return Wanted(query, false, span) ? found.Add(span) : OkStatus();
+      },
+      [&](const SegmentMeta& facts) -> Status {
+        ASSIGN_OR_RETURN(const auto segment, store_->Segment(facts));
+        SpanList read;
+        RETURN_IF_ERROR(segment->ReadSpans(BoundsOf(query), &read));
+        return found.AddWanted(std::move(read),
+                               [&](const SpanView& span) { return Wanted(query, false, span); });
+      });
+  RETURN_IF_ERROR(walked);
+  RETURN_IF_ERROR(CheckCanceled());
+  return found.Rows(first, most);
+}
+
+StatusOr<std::vector<OperatorTotal>> SegmentQuery::Operators(const SpanQuery& query) const {
+  SpanTotals totals;
+  const auto take = [&](const SpanView& s) -> Status {
+    if (Wanted(query, true, s))
+      AddTo(totals.At(s.origin->rank, s.kind, s.name), s.end_ns - s.start_ns);
+    return OkStatus();
+  };
+  const auto wanted = [&](int64_t rank, Span::Kind kind, std::string_view name) {
+    return OneOf(query.ranks, rank) && OneOf(query.kinds, kind) &&
+           (query.name.empty() || name == query.name);
+  };
+  // Totals of the window, in its pages or in former segments; false: each span is to be looked at.
+  const auto add_totals = [&](const SegmentMeta& facts) -> StatusOr<bool> {
+    if (!ByTotals(query) || facts.least_start_ns < query.range.from_ns ||
+        facts.window_ns + kWindowNs > query.range.to_ns)
+      return false;
+    if (facts.metrics.bytes > 0) {
+      const MetricPages pages(store_->PathOf(facts), facts, &store_->cache());
+      ASSIGN_OR_RETURN(const bool told, pages.AddTotals(wanted, &totals));
+      if (told) return true;
+    }
+    ASSIGN_OR_RETURN(const auto segment, store_->Segment(facts));
+    return segment->ReadTotals([&](const Origin& origin, const OperatorTotal& total) {
+      if (wanted(origin.rank, total.kind, total.name))
+        Merge(total, totals.At(origin.rank, total.kind, total.name));
+    });
+  };
+  const Status walked2 = WalkSpans(
+      query, [&] { totals.Clear(); }, take,
+      [&](const SegmentMeta& facts) -> Status {
+        ASSIGN_OR_RETURN(const bool told, add_totals(facts));
+        if (told) return OkStatus();
+        ASSIGN_OR_RETURN(const auto segment, store_->Segment(facts));
+        SpanList read;
+        RETURN_IF_ERROR(segment->ReadSpans(BoundsOf(query), &read));
+        for (size_t s = 0; s < read.size(); ++s) RETURN_IF_ERROR(take(read[s]));
+        return OkStatus();
+      });
+  RETURN_IF_ERROR(walked2);
+  return totals.Take();
+}
+
+}  // namespace pitwall::history

@@ -1,0 +1,71 @@
+#include "services/history/query/window_samples.h"
+
+#include <algorithm>
+
+#include "services/base/cancellation.h"
+#include "services/base/text/strings.h"
+
+namespace pitwall::history {
+
+Status TooManyRows(size_t limit) {
+  return ResourceExhausted(Cat("rows: the answer has more than ", limit,
+                               "; narrow range or selectors, or ask for rollups"));
+}
+
+Status MergedWindow::Prepare(const TimeRange& range) {
+  RETURN_IF_ERROR(view_->AddRows(set_, range));
+  merger_ = std::make_unique<SeriesMerger>(view_->rows, set_);
+  RETURN_IF_ERROR(merger_->Prepare());
+  return view_->AddSequences(merger_->Mixed());
+}
+
+bool HasOtherSteps(const SampleQuery& query, const WindowView& view) {
+  return !query.mode.empty() && view.head.empty() && view.sealed.has_value() &&
+         view.sealed->steps.Without(query.mode, query.from_step, query.to_step);
+}
+
+Status AddSamples(const SampleQuery& query, WindowView* view, SeriesSet* set,
+                  std::vector<SampleColumn>* found, size_t* count, size_t windows) {
+  MergedWindow window(view, set);
+  RETURN_IF_ERROR(window.Prepare(query.range));
+  const int64_t mode = query.mode.empty() ? -1 : view->modes.Find(query.mode);
+  if (!query.mode.empty() && mode < 0) return OkStatus();
+  const RowFilter filter = {query.range.from_ns, query.range.to_ns, mode, query.from_step,
+                            query.to_step};
+  constexpr size_t kAhead = 4;
+  const SeriesMerger& merger = window.merger();
+  const std::vector<uint32_t>& wanted = merger.series();
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    RETURN_IF_ERROR(CheckCanceled());
+    if (i + kAhead < wanted.size()) merger.Prefetch(wanted[i + kAhead]);
+    SampleColumn& column = At(found, wanted[i]);
+    if (column.times_ns.capacity() == 0 && windows > 1) {
+      const size_t rows = windows * merger.Rows(wanted[i]);
+      column.times_ns.reserve(rows);
+      column.values.reserve(rows);
+    }
+    *count += merger.Append(wanted[i], filter, &column);
+    if (*count > query.limits.rows) return TooManyRows(query.limits.rows);
+  }
+  return OkStatus();
+}
+
+std::vector<SampleColumn> InOrder(const SeriesSet& set, std::vector<SampleColumn>* found) {
+  std::vector<SampleColumn> out;
+  for (const uint32_t series : set.InOrder()) {
+    if (series >= found->size() || (*found)[series].times_ns.empty()) continue;
+    SampleColumn& column = (*found)[series];
+    column.labels = set.all()[series].labels;
+    column.kind = set.all()[series].kind;
+    const auto none = [](int64_t step) { return step == kNoStep; };
+    if (std::all_of(column.steps.begin(), column.steps.end(), none)) {
+      column.steps.clear();
+    } else {
+      column.steps.resize(column.times_ns.size(), kNoStep);
+    }
+    out.push_back(std::move(column));
+  }
+  return out;
+}
+
+}  // namespace pitwall::history

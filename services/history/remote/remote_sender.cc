@@ -1,0 +1,109 @@
+#include "services/history/remote/remote_sender.h"
+
+#include <algorithm>
+
+#include "services/base/log.h"
+#include "services/base/text/strings.h"
+#include "services/io/retry_after.h"
+
+namespace pitwall::history {
+namespace {
+
+constexpr int64_t kFirstPauseNs = 100 * kNanosPerMilli;
+constexpr int64_t kLongestPauseNs = 30 * kNanosPerSecond;
+constexpr int64_t kLongestWishNs = 300 * kNanosPerSecond;  // of Retry-After
+// A receiver refuses a request as a whole for one sample: halves find it, down to a part of so
+// many.
+constexpr int kMostSplits = 64;
+
+// Whether one sample, or the size of the request, may be the reason for the refusal of all.
+bool IsOfOneSample(int status) {
+  return status == 400 || status == 409 || status == 413 || status == 422;
+}
+
+}  // namespace
+
+void RemoteSender::Tell(const std::string& fault) {
+  if (fault == told_) return;
+  told_ = fault;
+  if (fault.empty()) {
+    PITWALL_LOG(kInfo, "insights", "remote_write: ", name_, ": the receiver takes samples again");
+  } else {
+    PITWALL_LOG(kWarning, "insights", "remote_write: ", name_, ": ", fault);
+  }
+}
+
+Status RemoteSender::Send(std::span<const MirroredSample> samples,
+                          const std::function<bool()>& expired, const std::atomic<bool>& stop,
+                          Wakeup* wakeup) {
+  while (!samples.empty()) {
+    const size_t count = std::min(samples.size(), options_.request_samples);
+    RETURN_IF_ERROR(Deliver(samples.first(count), kMostSplits, expired, stop, wakeup));
+    samples = samples.subspan(count);
+  }
+  return OkStatus();
+}
+
+Status RemoteSender::Deliver(std::span<const MirroredSample> samples, int splits,
+                             const std::function<bool()>& expired, const std::atomic<bool>& stop,
+                             Wakeup* wakeup) {
+  HttpCall call;
+  call.url = options_.url;
+  call.body = EncodeWriteRequest(samples);
+  call.timeout_ns = options_.timeout_ns;
+  call.cancel = &stop;
+  call.status_suffices = true;
+  int64_t pause_ns = kFirstPauseNs;
+  while (true) {
+    if (stop) return absl::CancelledError("remote_write: it stops");
+    if (expired()) return absl::DeadlineExceededError("remote_write: too far behind");
+    call.headers = {{"Content-Type", "application/x-protobuf"},
+                    {"Content-Encoding", "snappy"},
+                    {"X-Prometheus-Remote-Write-Version", "0.1.0"}};
+    StatusOr<std::string> authorization = std::string();
+    if (options_.authorization) authorization = options_.authorization();
+    StatusOr<HttpReply> reply = Unavailable("");
+    if (!authorization.ok()) {
+      reply = authorization.status();
+    } else {
+      if (!authorization->empty()) call.headers.emplace_back("Authorization", *authorization);
+      counters_.requests.Add();
+      reply = transport_->Perform(call);
+    }
+    if (stop && !reply.ok()) continue;
+    int64_t wish_ns = 0;
+    if (!reply.ok()) {
+      Tell(Cat("no answer (", ToStd(reply.status().message()), "); it is asked again"));
+    } else if (reply->status / 100 == 2) {
+      counters_.samples.Add(samples.size());
+      counters_.bytes.Add(call.body.size());
+      Tell("");
+      return OkStatus();
+    } else if (IsRetriable(reply->status)) {
+      wish_ns = std::min(RetryAfterOf(*reply), kLongestWishNs);
+      Tell(Cat("the receiver answers ", reply->status, "; it is asked again"));
+    } else if (IsOfOneSample(reply->status) && samples.size() > 1 && splits > 1) {
+      const size_t half = samples.size() / 2;
+      RETURN_IF_ERROR(Deliver(samples.first(half), splits / 2, expired, stop, wakeup));
+      return Deliver(samples.subspan(half), splits / 2, expired, stop, wakeup);
+    } else {
+      if (repeating_) {
+        counters_.repeated.Add(samples.size());
+        return OkStatus();
+      }
+      counters_.refused.Add(samples.size());
+      // Told once for a status: a receiver that refuses some of each request would fill the log.
+      if (const std::string of_status = Cat("the receiver refuses samples with ", reply->status);
+          !StartsWith(told_, of_status)) {
+        Tell(Cat(of_status, " (", Trim(std::string_view(reply->body).substr(0, 300)),
+                 "); they are dropped and counted"));
+      }
+      return OkStatus();
+    }
+    counters_.retries.Add();
+    wakeup->Wait(std::max(pause_ns, wish_ns));
+    pause_ns = std::min(2 * pause_ns, kLongestPauseNs);
+  }
+}
+
+}  // namespace pitwall::history

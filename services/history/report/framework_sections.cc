@@ -1,0 +1,289 @@
+// Report sections of the time of steps: phases, operators, collectives, loading of data.
+#include <cmath>
+#include <map>
+
+#include "services/base/text/strings.h"
+#include "services/history/report/sections.h"
+#include "services/history/report/text_form.h"
+#include "services/history/views/steps/operator_ranking.h"
+#include "services/history/views/steps/phase_times.h"
+#include "services/history/views/steps/selectors.h"
+#include "services/history/views/steps/statistics.h"
+
+namespace pitwall::history {
+namespace {
+
+constexpr size_t kMostOperators = 30;
+
+StatusOr<OperatorRanking> Ranked(const ReportContext& story, Span::Kind kind, TimeRange range) {
+  SpanQuery query;
+  query.job = story.life.id;
+  query.range = range;
+  query.kinds = {kind};
+  query.limits = kReportLimits;
+  return RankOperators(story.history(), query, kMostOperators);
+}
+
+Table OperatorTable(std::string id, std::string caption, const OperatorRanking& ranking) {
+  Table table{std::move(id),
+              std::move(caption),
+              {{"name", "Name", Unit::kName},
+               {"share", "Share", Unit::kRatio},
+               {"total_seconds", "Total", Unit::kSeconds},
+               {"count", "Times", Unit::kCount},
+               {"min_seconds", "Min", Unit::kSeconds},
+               {"mean_seconds", "Mean", Unit::kSeconds},
+               {"max_seconds", "Max", Unit::kSeconds}},
+              {},
+              {},
+              ranking.left_out};
+  for (const OperatorShare& one : ranking.operators) {
+    const OperatorTotal& total = one.total;
+    const auto seconds = [](int64_t ns) { return static_cast<double>(ns) / 1e9; };
+    table.rows.push_back({total.name, one.share, seconds(total.total_ns), CountCell(total.count),
+                          seconds(total.min_ns),
+                          total.count > 0
+                              ? Cell(seconds(total.total_ns) / static_cast<double>(total.count))
+                              : Cell(),
+                          seconds(total.max_ns)});
+  }
+  return table;
+}
+
+void SayOfPhases(const PhaseTimes& phases, Section* section) {
+  double other = 0, forward = 0, backward = 0;
+  for (const PhaseTime& phase : phases.phases) {
+    if (phase.phase == "forward") forward = phase.share;
+    if (phase.phase == "backward") backward = phase.share;
+    if (phase.phase != "forward" && phase.phase != "backward" && phase.phase != "optimizer")
+      other += phase.share;
+  }
+  if (forward + backward > 0 && other > 0.25)
+    Say(section, "phases-other",
+        Cat(Shown(Cell(other), Unit::kRatio),
+            " of the steps' time is outside of forward, backward and optimizer."),
+        Paragraph::Tone::kNote);
+  const double both = forward + backward;
+  if (both > 0 && std::max(forward, backward) / both > 0.7)
+    Say(section, "phases-uneven",
+        Cat(forward > backward ? "Forward" : "Backward", " takes ",
+            Shown(Cell(std::max(forward, backward) / both), Unit::kRatio),
+            " of the time of both passes."),
+        Paragraph::Tone::kNote);
+}
+
+Status AddPhases(const ReportContext& story, Section* section) {
+  StepQuery query = story.Steps();
+  // Each step has some ten series of phases and collectives.
+  size_t ranks = 1;
+  for (const StepRow& row : story.steps) ranks = std::max(ranks, static_cast<size_t>(row.rank) + 1);
+  const size_t last = std::clamp<size_t>(kMostStepRows / 10 / ranks, 1, 200);
+  ASSIGN_OR_RETURN(const PhaseTimes phases, MakePhaseTimes(story.history(), query, last));
+  if (phases.phases.empty()) return OkStatus();
+  BarChart chart{"phase-shares",
+                 Cat("Time of the last ", phases.steps, " training steps, ", phases.from_step,
+                     " to ", phases.to_step - 1, ", over all ranks by phase"),
+                 Unit::kRatio,
+                 true,
+                 {}};
+  Table table{"phase-times",
+              Cat("The same in numbers, of ", phases.steps, " steps"),
+              {{"phase", "Phase", Unit::kName},
+               {"share", "Share", Unit::kRatio},
+               {"seconds", "Seconds of all ranks", Unit::kSeconds}},
+              {},
+              {},
+              0};
+  for (const PhaseTime& phase : phases.phases) {
+    chart.bars.push_back({phase.phase, phase.share});
+    table.rows.push_back({phase.phase, phase.share, phase.seconds});
+  }
+  section->blocks.push_back(std::move(chart));
+  SayOfPhases(phases, section);
+  CutRows(&table);
+  section->blocks.push_back(std::move(table));
+  return OkStatus();
+}
+
+Status AddCollectives(const ReportContext& story, Section* section) {
+  SeriesQuery query = story.Query({SelectorOfMetric(kCollectiveTime)});
+  ASSIGN_OR_RETURN(const std::vector<RollupColumn> columns,
+                   story.history().Rollups(query, kTiers.size() - 1));
+  struct Sum {
+    double seconds = 0, most = 0;
+    uint64_t count = 0;
+  };
+  std::map<std::string, Sum> sums;
+  for (const RollupColumn& column : columns) {
+    const std::string names[] = {"rank", "node"};
+    Sum& sum = sums[LabelText(column.labels.Drop(names))];
+    for (const RollupRow& row : column.rows) {
+      if (!std::isfinite(row.sum)) continue;
+      sum.seconds += row.sum;
+      sum.count += row.count;
+      sum.most = std::max(sum.most, row.max);
+    }
+  }
+  if (sums.empty()) return OkStatus();
+  Table table{"collectives",
+              "Time in collectives, a value for each step and rank, summed over all ranks",
+              {{"group", "Group", Unit::kName},
+               {"total_seconds", "Total", Unit::kSeconds},
+               {"count", "Values", Unit::kCount},
+               {"mean_seconds", "Mean", Unit::kSeconds},
+               {"max_seconds", "Max", Unit::kSeconds}},
+              {},
+              {},
+              0};
+  for (const auto& [name, sum] : sums) {
+    if (sum.count == 0) continue;
+    table.rows.push_back({name, sum.seconds, CountCell(sum.count),
+                          sum.seconds / static_cast<double>(sum.count), sum.most});
+  }
+  std::stable_sort(table.rows.begin(), table.rows.end(), [](const Row& a, const Row& b) {
+    return std::get<double>(a[1]) > std::get<double>(b[1]);
+  });
+  CutRows(&table);
+  section->blocks.push_back(std::move(table));
+  return OkStatus();
+}
+
+// The newest value of each of the loader's settings.
+Status AddLoaderFacts(const ReportContext& story, Section* section) {
+  constexpr std::pair<std::string_view, std::string_view> kFacts[] = {
+      {"train_loader_workers_configured", "Workers configured"},
+      {"train_loader_workers", "Workers seen"},
+      {"train_loader_prefetch_factor", "Prefetch factor"},
+      {"train_loader_pin_memory", "Pinned memory"}};
+  Facts facts{"loader-facts", "Settings of the data loader, least and greatest of all ranks", {}};
+  double workers = NAN, pinned = NAN;
+  for (const auto& [metric, title] : kFacts) {
+    ASSIGN_OR_RETURN(const std::vector<QuantileRow> rows,
+                     story.history().Quantiles(story.Query({SelectorOfMetric(metric)}), {}));
+    double least = INFINITY, most = -INFINITY;
+    for (const QuantileRow& row : rows) {
+      least = std::min(least, row.min);
+      most = std::max(most, row.max);
+    }
+    if (!(least <= most)) continue;
+    if (metric == "train_loader_workers_configured") workers = least;
+    if (metric == "train_loader_pin_memory") pinned = least;
+    const std::string value =
+        least == most ? FormatDouble(least) : Cat(FormatDouble(least), " to ", FormatDouble(most));
+    facts.facts.push_back({std::string(metric), std::string(title), Unit::kText, value});
+  }
+  if (facts.facts.empty()) return OkStatus();
+  section->blocks.push_back(std::move(facts));
+  if (workers == 0)
+    Say(section, "loader-workers",
+        "A rank loads its data in the training process itself. Worker processes (num_workers) let "
+        "it go on while they load.",
+        Paragraph::Tone::kNote);
+  if (pinned == 0)
+    Say(section, "loader-pinned",
+        "The loader does not pin memory. pin_memory=True makes copies to a GPU faster.",
+        Paragraph::Tone::kNote);
+  return OkStatus();
+}
+
+}  // namespace
+
+Status AddFramework(const ReportContext& story, Document* out) {
+  Section section{"framework", "Framework metrics", false, {}};
+  RETURN_IF_ERROR(AddPhases(story, &section));
+  for (const auto& [kind, id, caption] :
+       {std::tuple(Span::Kind::kPhase, "phases", "Phases of the whole job, over all ranks"),
+        std::tuple(Span::Kind::kOperator, "operators",
+                   "Operators of the whole job that took longest, over all ranks")}) {
+    ASSIGN_OR_RETURN(const OperatorRanking ranking, Ranked(story, kind, story.whole()));
+    if (!ranking.operators.empty()) section.blocks.push_back(OperatorTable(id, caption, ranking));
+  }
+  RETURN_IF_ERROR(AddCollectives(story, &section));
+  if (section.blocks.empty())
+    Say(&section, "framework-none",
+        "The training told no phases, operators or collectives. Use the Python client in the "
+        "training: import pitwall.",
+        Paragraph::Tone::kNote);
+  out->sections.push_back(std::move(section));
+  return OkStatus();
+}
+
+Status AddStart(const ReportContext& story, Document* out) {
+  const auto part = [&](JobPart which) {
+    return static_cast<double>(story.summary.parts_ns[static_cast<size_t>(which)]) / 1e9;
+  };
+  const double initialisation = part(JobPart::kInitialisation), loop = part(JobPart::kTrainingLoop);
+  if (initialisation <= 0 && loop <= 0) return OkStatus();
+  const bool start = initialisation > loop;
+  Section section{
+      "start", start ? "Analysis of initialisation" : "Analysis of the training loop", false, {}};
+  int64_t loop_begin = 0;
+  for (const AttemptSummary& attempt : story.summary.attempts) {
+    if (loop_begin == 0) loop_begin = attempt.loop_begin_ns;
+  }
+  TimeRange range = story.whole();
+  if (start) {
+    Say(&section, "start-text",
+        Cat("Initialisation took ", Shown(Cell(initialisation), Unit::kSeconds),
+            ", longer than the training loop with ", Shown(Cell(loop), Unit::kSeconds),
+            ". Look at what is loaded, downloaded or compiled before the first step."),
+        Paragraph::Tone::kNote);
+    if (loop_begin != 0) range.to_ns = loop_begin;
+  } else {
+    Say(&section, "start-text",
+        Cat("The training loop took ", Shown(Cell(loop), Unit::kSeconds), ", initialisation ",
+            Shown(Cell(initialisation), Unit::kSeconds), "."));
+    if (loop_begin != 0) range.from_ns = loop_begin;
+  }
+  if (range.to_ns > range.from_ns) {
+    ASSIGN_OR_RETURN(const OperatorRanking ranking, Ranked(story, Span::Kind::kPhase, range));
+    if (!ranking.operators.empty())
+      section.blocks.push_back(OperatorTable(
+          "start-phases", start ? "Phases before the first step" : "Phases since the first step",
+          ranking));
+  }
+  out->sections.push_back(std::move(section));
+  return OkStatus();
+}
+
+Status AddLoading(const ReportContext& story, Document* out) {
+  Section section{"loading", "Data loading", true, {}};
+  RETURN_IF_ERROR(AddLoaderFacts(story, &section));
+  Selector loader = WithLabel(SelectorOfMetric(kPhaseDuration), "phase", "dataloader");
+  SeriesQuery query = story.Query({std::move(loader)});
+  ASSIGN_OR_RETURN(const std::vector<RollupColumn> columns,
+                   story.history().Rollups(query, kTiers.size() - 1));
+  Table table{"loading-ranks",
+              "Seconds of a step in the phase dataloader, by rank, the longest mean first",
+              {{"rank", "Rank", Unit::kName},
+               {"node", "Node", Unit::kText},
+               {"mean_seconds", "Mean", Unit::kSeconds},
+               {"max_seconds", "Max", Unit::kSeconds},
+               {"count", "Values", Unit::kCount}},
+              {},
+              {},
+              0};
+  for (const RollupColumn& column : columns) {
+    double sum = 0, most = 0;
+    uint64_t count = 0;
+    for (const RollupRow& row : column.rows) {
+      if (!std::isfinite(row.sum)) continue;
+      sum += row.sum;
+      most = std::max(most, row.max);
+      count += row.count;
+    }
+    if (count == 0) continue;
+    table.rows.push_back({std::string(column.labels.Get("rank")),
+                          std::string(column.labels.Get("node")), sum / static_cast<double>(count),
+                          most, CountCell(count)});
+  }
+  std::stable_sort(table.rows.begin(), table.rows.end(), [](const Row& a, const Row& b) {
+    return std::get<double>(a[2]) > std::get<double>(b[2]);
+  });
+  CutRows(&table);
+  if (!table.rows.empty()) section.blocks.push_back(std::move(table));
+  if (!section.blocks.empty()) out->sections.push_back(std::move(section));
+  return OkStatus();
+}
+
+}  // namespace pitwall::history

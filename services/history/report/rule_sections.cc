@@ -1,0 +1,427 @@
+// Report sections of rules: states, criteria, incidents, issues with evidence, and actions.
+#include <cmath>
+#include <map>
+
+#include "services/base/text/strings.h"
+#include "services/history/report/sections.h"
+#include "services/history/report/text_form.h"
+#include "services/history/views/chart.h"
+#include "services/history/views/steps/selectors.h"
+
+namespace pitwall::history {
+namespace {
+
+std::string ShownParameters(const std::vector<std::pair<std::string, double>>& parameters) {
+  std::string out;
+  for (const auto& [name, value] : parameters)
+    CatTo(out, out.empty() ? "" : ", ", name, "=", FormatDouble(value));
+  return out;
+}
+
+// As evaluated by the newest issue, else the job's.
+std::string ParametersOf(const IssueEvent* issue, const RuleDefinition* rule) {
+  if (issue != nullptr) return ShownParameters(issue->parameters);
+  std::string out;
+  if (rule == nullptr) return out;
+  for (const RuleParameter& one : rule->parameters)
+    CatTo(out, out.empty() ? "" : ", ", one.name, "=", one.now.empty() ? one.value : one.now);
+  return out;
+}
+
+const RuleDefinition* Find(const ReportContext& story, std::string_view rule) {
+  const auto at = story.request.rules.find(rule);
+  return at == story.request.rules.end() ? nullptr : &at->second;
+}
+
+// Samples of each metric that some rule needs, over the whole job; NaN is left out.
+StatusOr<std::map<std::string, uint64_t>> CountSamples(const ReportContext& story) {
+  std::map<std::string, uint64_t> out;
+  for (const RuleState& state : story.states) {
+    const RuleDefinition* rule = Find(story, state.rule);
+    if (rule == nullptr) continue;
+    for (const std::string& metric : rule->needs) out[metric] = 0;
+  }
+  if (out.empty()) return out;
+  std::vector<Selector> selectors;
+  for (const auto& [metric, count] : out) selectors.push_back(SelectorOfMetric(metric));
+  ASSIGN_OR_RETURN(const std::vector<QuantileRow> rows,
+                   story.history().Quantiles(story.Query(std::move(selectors)), {}));
+  for (const QuantileRow& row : rows) out[row.metric] += row.count;
+  return out;
+}
+
+Cell DataPoints(const std::map<std::string, uint64_t>& counts, const RuleDefinition* rule) {
+  if (rule == nullptr || rule->needs.empty()) return {};
+  uint64_t sum = 0;
+  for (const std::string& metric : rule->needs) sum += counts.at(metric);
+  return CountCell(sum);
+}
+
+// The metric that an evidence names, where it is one: other evidence is an expression.
+bool IsMetric(std::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == ':';
+  });
+}
+
+// The values that the issue's events tell, and the stored series behind them, around the issue.
+StatusOr<LineChart> EvidenceChart(const ReportContext& story, const Issue& issue, std::string id) {
+  const IssueEvent& newest = issue.newest();
+  const int64_t begin = newest.active_since_ns;
+  const int64_t end =
+      issue.open() ? std::max(newest.last_seen_at_ns, story.life.last_ns) : newest.ended_at_ns;
+  LineChart chart{std::move(id), "", Unit::kTime, Unit::kNumber, {}, issue.threshold(), {}};
+  chart.stretches = {{"pending", begin, newest.started_at_ns},
+                     {"firing", newest.started_at_ns, end}};
+  const int64_t margin = std::max<int64_t>((end - begin) / 4, 30 * kNanosPerSecond);
+  const Evidence* stored = nullptr;
+  for (const Evidence& one : issue.evidence()) {
+    if (IsMetric(one.name) && std::isfinite(one.value)) stored = &one;
+  }
+  if (stored != nullptr) {
+    Selector selector = SelectorOfMetric(stored->name);
+    for (const Label& label : stored->labels) {
+      if (label.name != kMetricName) selector = WithLabel(selector, label.name, label.value);
+    }
+    ChartQuery query;
+    query.job = story.request.job;
+    query.selectors = {std::move(selector)};
+    query.range = {std::max(story.life.first_ns, begin - margin),
+                   std::min(story.whole().to_ns, end + margin)};
+    query.width = kMostPoints;
+    query.limits = kReportLimits;
+    if (query.range.from_ns < query.range.to_ns) {
+      ASSIGN_OR_RETURN(const Chart made, MakeChart(story.history(), query));
+      for (const ChartColumn& column : made.columns) {
+        if (chart.lines.size() == kMostLines) break;
+        Line line{column.labels.ToString(), {}, {}};
+        for (const ChartRow& row : column.rows) {
+          line.x.push_back(row.at);
+          line.y.push_back(row.last);
+        }
+        chart.lines.push_back(std::move(line));
+      }
+    }
+  }
+  const bool have_series = !chart.lines.empty();
+  Line told{"value of the rule, as its events tell it", {}, {}, true};
+  for (const IssueEventPtr& event : issue.events) {
+    if (!told.x.empty() && event->time_ns <= told.x.back()) continue;
+    told.x.push_back(event->time_ns);
+    told.y.push_back(event->value);
+  }
+  chart.lines.push_back(std::move(told));
+  chart.caption = have_series ? Cat("Evidence: ", stored->name, ", pending and firing shaded")
+                              : "Evidence: the rule's values, pending and firing shaded";
+  return chart;
+}
+
+Status AddIssue(const ReportContext& story, const Issue& issue, size_t number, Document* out) {
+  const IssueEvent& newest = issue.newest();
+  const std::string id = Cat("issue-", number);
+  Section section{id,
+                  Cat(newest.severity.empty() ? "" : Cat(newest.severity, ": "),
+                      newest.summary.empty() ? newest.alert : newest.summary),
+                  true,
+                  {}};
+  if (!newest.suggestion.empty())
+    Say(&section, Cat(id, "-todo"), Cat("What to do. ", newest.suggestion), Paragraph::Tone::kNote);
+  if (!newest.description.empty()) Say(&section, Cat(id, "-what"), newest.description);
+  const auto number_or_none = [](const std::optional<double>& value) {
+    return value.has_value() ? Cell(*value) : Cell();
+  };
+  section.blocks.push_back(Facts{
+      Cat(id, "-facts"),
+      "Issue",
+      {{"rule", "Rule", Unit::kName, newest.rule},
+       {"issue", "Issue", Unit::kName, issue.id},
+       {"place", "Where", Unit::kText, LabelText(newest.labels)},
+       {"state", "State", Unit::kText,
+        issue.open() ? std::string("open") : Cat("ended, ", EndReasonName(newest.end_reason))},
+       {"active_since_ns", "Pending since", Unit::kTime, TimeCell(newest.active_since_ns)},
+       {"started_ns", "Firing since", Unit::kTime, TimeCell(newest.started_at_ns)},
+       {"ended_ns", "Ended", Unit::kTime, TimeCell(newest.ended_at_ns)},
+       {"value", "Value", Unit::kNumber, newest.value},
+       {"threshold", "Threshold", Unit::kNumber, number_or_none(issue.threshold())},
+       {"parameters", "Parameters", Unit::kText, ShownParameters(newest.parameters)},
+       {"step", "Step", Unit::kStep, IndexCell(newest.step)},
+       {"attempt", "Attempt", Unit::kCount, CountCell(newest.attempt)},
+       {"incident", "Incident", Unit::kName, newest.incident},
+       {"root_cause", "Explained by", Unit::kName, newest.root_cause}}});
+  ASSIGN_OR_RETURN(LineChart chart, EvidenceChart(story, issue, Cat(id, "-chart")));
+  section.blocks.push_back(std::move(chart));
+  if (!issue.evidence().empty()) {
+    Table table{Cat(id, "-evidence"),
+                "What the rule looked at",
+                {{"name", "Expression", Unit::kName},
+                 {"labels", "Of", Unit::kText},
+                 {"value", "Value", Unit::kNumber}},
+                {},
+                {},
+                0};
+    for (const Evidence& one : issue.evidence())
+      table.rows.push_back({one.name, LabelText(one.labels), one.value});
+    CutRows(&table, 16);
+    section.blocks.push_back(std::move(table));
+  }
+  out->sections.push_back(std::move(section));
+  return OkStatus();
+}
+
+Section IncidentSection(const ReportContext& story) {
+  Section section{"issues", "Incidents and issues", false, {}};
+  const std::vector<Incident> incidents = IncidentsOf(story.issues);
+  if (incidents.empty()) {
+    Say(&section, "issues-none", "No issue was found.", Paragraph::Tone::kGood);
+    return section;
+  }
+  Table table{"incidents",
+              "Incidents, the newest first: what likely began each, and what it explains",
+              {{"root", "Likely cause", Unit::kText},
+               {"rule", "Rule", Unit::kName},
+               {"severity", "Severity", Unit::kText},
+               {"state", "State", Unit::kText},
+               {"started_ns", "Since", Unit::kTime},
+               {"ended_ns", "Ended", Unit::kTime},
+               {"issues", "Issues", Unit::kCount}},
+              {},
+              {},
+              0};
+  for (const Incident& incident : incidents) {
+    const IssueEvent& root = incident.issues[0].newest();
+    table.rows.push_back({root.summary.empty() ? root.alert : root.summary, root.rule,
+                          incident.severity, std::string(incident.open ? "open" : "ended"),
+                          TimeCell(incident.started_ns), TimeCell(incident.ended_ns),
+                          CountCell(incident.issues.size())});
+  }
+  CutRows(&table);
+  section.blocks.push_back(std::move(table));
+  return section;
+}
+
+}  // namespace
+
+Status AddRules(const ReportContext& story, Document* out) {
+  Section section{"rules", "Rules summary", false, {}};
+  ASSIGN_OR_RETURN(const auto counts, CountSamples(story));
+  std::vector<RuleState> states = story.states;
+  std::stable_sort(states.begin(), states.end(),
+                   [](const RuleState& a, const RuleState& b) { return a.found > b.found; });
+  Table found{"rules-found",
+              "Rules that found something, the most frequent first",
+              {{"rule", "Rule", Unit::kName},
+               {"description", "Description", Unit::kText},
+               {"recommendation", "Recommendation", Unit::kText},
+               {"found", "Triggered", Unit::kCount},
+               {"open", "Open", Unit::kCount},
+               {"datapoints", "Datapoints", Unit::kCount},
+               {"parameters", "Parameters", Unit::kText}},
+              {},
+              {},
+              0};
+  Table others{"rules-others",
+               "All other rules",
+               {{"rule", "Rule", Unit::kName},
+                {"status", "Status", Unit::kText},
+                {"reason", "Why", Unit::kText},
+                {"datapoints", "Datapoints", Unit::kCount},
+                {"parameters", "Parameters", Unit::kText}},
+               {},
+               {},
+               0};
+  for (const RuleState& state : states) {
+    const RuleDefinition* rule = Find(story, state.rule);
+    const IssueEvent* newest = nullptr;
+    for (const Issue& issue : story.issues) {
+      if (newest == nullptr && issue.newest().rule == state.rule) newest = &issue.newest();
+    }
+    const Cell points = DataPoints(counts, rule);
+    if (newest == nullptr) {
+      others.rows.push_back({state.rule, std::string(RuleStatusName(state.verdict.status)),
+                             state.verdict.reason, points, ParametersOf(nullptr, rule)});
+      continue;
+    }
+    const bool told = !newest->description.empty() || rule == nullptr;
+    found.rows.push_back({state.rule, told ? newest->description : rule->description,
+                          newest->suggestion, CountCell(state.found), CountCell(state.open), points,
+                          ParametersOf(newest, rule)});
+  }
+  if (states.empty()) {
+    Say(&section, "rules-none", "No rule has told a status of this job.", Paragraph::Tone::kNote);
+  } else if (found.rows.empty()) {
+    Say(&section, "rules-text", "No rule found an issue.", Paragraph::Tone::kGood);
+  } else {
+    Say(&section, "rules-text",
+        Cat("The most frequent one is ", states[0].rule, ": it found ", states[0].found,
+            states[0].found == 1 ? " issue." : " issues."));
+  }
+  if (!found.rows.empty()) {
+    CutRows(&found);
+    section.blocks.push_back(std::move(found));
+  }
+  if (!others.rows.empty()) {
+    CutRows(&others, kMostRuleRows);
+    section.blocks.push_back(std::move(others));
+  }
+  if (!counts.empty())
+    Say(&section, "rules-datapoints",
+        "Datapoints are the samples of the metrics that a rule needs, over the whole job; NaN is "
+        "left out.");
+  out->sections.push_back(std::move(section));
+  return OkStatus();
+}
+
+Status AddIssues(const ReportContext& story, Document* out) {
+  out->sections.push_back(IncidentSection(story));
+  // Open ones first, then by severity as their incidents have them.
+  std::vector<const Issue*> sorted;
+  for (const Issue& issue : story.issues) sorted.push_back(&issue);
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const Issue* a, const Issue* b) { return a->open() && !b->open(); });
+  for (size_t i = 0; i < sorted.size() && i < kMostIssues; ++i)
+    RETURN_IF_ERROR(AddIssue(story, *sorted[i], i + 1, out));
+  if (sorted.size() <= kMostIssues) return OkStatus();
+  Section section{"issues-more", "More issues", true, {}};
+  Table table{"issues-list",
+              "Issues that are not told in full",
+              {{"summary", "Issue", Unit::kText},
+               {"rule", "Rule", Unit::kName},
+               {"severity", "Severity", Unit::kText},
+               {"started_ns", "Since", Unit::kTime},
+               {"ended_ns", "Ended", Unit::kTime},
+               {"value", "Value", Unit::kNumber}},
+              {},
+              {},
+              0};
+  for (size_t i = kMostIssues; i < sorted.size(); ++i) {
+    const IssueEvent& newest = sorted[i]->newest();
+    table.rows.push_back({newest.summary.empty() ? newest.alert : newest.summary, newest.rule,
+                          newest.severity, TimeCell(newest.started_at_ns),
+                          TimeCell(newest.ended_at_ns), newest.value});
+  }
+  CutRows(&table, 3 * kMostRows);
+  section.blocks.push_back(std::move(table));
+  out->sections.push_back(std::move(section));
+  return OkStatus();
+}
+
+namespace {
+
+// Who was told, in order.
+void AddTold(const ReportContext& story, Section* section) {
+  if (story.told.empty()) {
+    Say(section, "told-none",
+        "Nobody was told by a receiver of the notifier's configuration, as far as the history "
+        "knows.");
+    return;
+  }
+  std::map<std::string_view, const Issue*> issues;
+  for (const Issue& issue : story.issues) issues[issue.id] = &issue;
+  Table table{"told-list",
+              "Who was told",
+              {{"time_ns", "When", Unit::kTime},
+               {"receiver", "Receiver", Unit::kName},
+               {"kind", "Kind", Unit::kText},
+               {"what", "What", Unit::kText},
+               {"about", "About", Unit::kText},
+               {"error", "Not taken because", Unit::kText}},
+              {},
+              {},
+              0};
+  for (const ToldNotice& told : story.told) {
+    const auto first = told.issues.empty() ? issues.end() : issues.find(told.issues.front());
+    std::string about = first == issues.end() ? "" : first->second->newest().alert;
+    if (told.issues.size() > 1) CatTo(about, " and ", told.issues.size() - 1, " more");
+    table.rows.push_back({TimeCell(told.time_ns), told.receiver, told.kind, told.what,
+                          std::move(about), told.error});
+  }
+  CutRows(&table, 3 * kMostRows);
+  section->blocks.push_back(std::move(table));
+}
+
+}  // namespace
+
+Status AddActions(const ReportContext& story, Document* out) {
+  Section section{"actions", "Actions and captures", false, {}};
+  if (story.actions.empty()) {
+    Say(&section, "actions-none", "No action was decided.");
+  } else {
+    Table table{"action-list",
+                "What was decided and done, in order",
+                {{"time_ns", "When", Unit::kTime},
+                 {"type", "What", Unit::kText},
+                 {"action", "Action", Unit::kText},
+                 {"mode", "Mode", Unit::kText},
+                 {"rule", "Rule", Unit::kName},
+                 {"why", "Why", Unit::kText},
+                 {"effect", "Effect", Unit::kText}},
+                {},
+                {},
+                0};
+    for (const ActionEvent& action : story.actions) {
+      const std::string_view type = ActionEventTypeName(action.type);
+      table.rows.push_back(
+          {TimeCell(action.time_ns), std::string(type.substr(type.rfind('.') + 1)),
+           std::string(ActionKindName(action.kind)), std::string(ActionModeName(action.mode)),
+           action.rule, action.why,
+           action.kind == ActionKind::kParameter ? ChangeText(action.parameter) : action.effect});
+    }
+    CutRows(&table, 3 * kMostRows);
+    section.blocks.push_back(std::move(table));
+  }
+  if (!story.captures.empty()) {
+    Table table{"capture-list",
+                "What ranks answered when they were asked what they do",
+                {{"time_ns", "When", Unit::kTime},
+                 {"rank", "Rank", Unit::kCount},
+                 {"node", "Node", Unit::kText},
+                 {"state", "State", Unit::kText},
+                 {"phase", "Phase", Unit::kName},
+                 {"frame", "Innermost frame", Unit::kName},
+                 {"principal", "Asked by", Unit::kText}},
+                {},
+                {},
+                0};
+    for (const RankCapture& capture : story.captures) {
+      const auto& threads = capture.look.threads;
+      const bool framed = !threads.empty() && !threads[0].frames.empty();
+      table.rows.push_back({TimeCell(capture.time_ns), IndexCell(capture.rank), capture.node,
+                            std::string(CaptureStateName(capture.state)), capture.look.phase,
+                            framed ? threads[0].frames[0] : std::string(), capture.principal});
+    }
+    CutRows(&table, 2 * kMostRows);
+    section.blocks.push_back(std::move(table));
+  }
+  AddTold(story, &section);
+  out->sections.push_back(std::move(section));
+  return OkStatus();
+}
+
+Status AddAbout(const ReportContext& story, Document* out) {
+  Section section{"about", "About this report", false, {}};
+  Say(&section, "about-bounds",
+      Cat("Step durations are of the last ", kMostStepRows / 1000,
+          " thousand values of steps times ranks at most. Tables and charts keep the rows that "
+          "matter "
+          "most and say how many more there are. Quantiles of samples have an error of half a "
+          "thousandth for ratios and of 1 % for others."));
+  if (story.life.raw_from_ns != 0)
+    Say(&section, "about-raw",
+        Cat("Raw samples before ", ShownUtc(story.life.raw_from_ns),
+            " are no longer kept; means over 10 s are."),
+        Paragraph::Tone::kNote);
+  if (story.request.rules.empty())
+    Say(&section, "about-rules",
+        "This server runs no rules itself: descriptions and parameters are those of the issues, "
+        "and "
+        "datapoints are not known.",
+        Paragraph::Tone::kNote);
+  if (story.life.ended_ns == 0)
+    Say(&section, "about-running", "The job runs: this is what is known so far.",
+        Paragraph::Tone::kNote);
+  out->sections.push_back(std::move(section));
+  return OkStatus();
+}
+
+}  // namespace pitwall::history

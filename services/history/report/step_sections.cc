@@ -1,0 +1,159 @@
+// Report sections of step times and outliers.
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "services/base/text/strings.h"
+#include "services/history/report/sections.h"
+#include "services/history/report/text_form.h"
+#include "services/history/views/steps/statistics.h"
+
+namespace pitwall::history {
+namespace {
+
+constexpr double kOutlier = 2;  // times the median
+constexpr size_t kBins = 25;
+
+// Counts of values in equal bins up to twice the median, and in one beyond.
+BarChart Histogram(std::string id, std::string caption, const std::vector<double>& values) {
+  BarChart chart{std::move(id), std::move(caption), Unit::kCount, false, {}};
+  const double low = *std::min_element(values.begin(), values.end());
+  const double high =
+      std::min(*std::max_element(values.begin(), values.end()), kOutlier * MedianOf(values));
+  const double width = (high - low) / kBins;
+  if (!(width > 0)) return chart;
+  std::vector<size_t> counts(kBins + 1);
+  for (const double value : values) {
+    const size_t bin = value > high ? kBins : static_cast<size_t>((value - low) / width);
+    ++counts[value > high ? kBins : std::min(bin, kBins - 1)];
+  }
+  const auto shown = [](double seconds) { return Shown(Cell(seconds), Unit::kSeconds); };
+  for (size_t i = 0; i < counts.size(); ++i) {
+    if (i == kBins && counts[i] == 0) continue;
+    const double from = low + width * static_cast<double>(i);
+    chart.bars.push_back(
+        {i == kBins ? Cat("above ", shown(high)) : Cat(shown(from), " to ", shown(from + width)),
+         static_cast<double>(counts[i])});
+  }
+  return chart;
+}
+
+LineChart Course(const ReportContext& story) {
+  LineChart chart{"step-course",
+                  "Median and longest duration of a step over the ranks",
+                  Unit::kStep,
+                  Unit::kSeconds,
+                  {{"median of the ranks", {}, {}}, {"longest rank", {}, {}}},
+                  {},
+                  {}};
+  const auto width = std::max<int64_t>(
+      1, (story.to_step - story.from_step + int64_t{kMostPoints} - 1) / int64_t{kMostPoints});
+  for (size_t begin = 0; begin < story.steps.size();) {
+    const int64_t bucket = (story.steps[begin].step - story.from_step) / width;
+    std::vector<double> values;
+    size_t end = begin;
+    while (end < story.steps.size() && (story.steps[end].step - story.from_step) / width == bucket)
+      values.push_back(story.steps[end++].duration);
+    const int64_t step = story.from_step + bucket * width;
+    chart.lines[0].x.push_back(step);
+    chart.lines[1].x.push_back(step);
+    chart.lines[1].y.push_back(*std::max_element(values.begin(), values.end()));
+    chart.lines[0].y.push_back(MedianOf(std::move(values)));
+    begin = end;
+  }
+  if (width > 1) CatTo(chart.caption, ", ", width, " steps a point");
+  return chart;
+}
+
+}  // namespace
+
+Status AddSteps(const ReportContext& story, Document* out) {
+  if (story.steps.empty()) return OkStatus();
+  Section section{"steps", "Step durations", true, {}};
+  const std::map<int64_t, std::string> nodes = NodesOfRanks(story.life);
+  std::map<std::string, std::vector<double>> by_node;
+  std::map<int64_t, std::vector<double>> by_rank;
+  std::vector<double> all;
+  std::set<int64_t> steps;
+  for (const StepRow& row : story.steps) {
+    const auto node = nodes.find(row.rank);
+    by_node[node == nodes.end() ? "" : node->second].push_back(row.duration);
+    by_rank[row.rank].push_back(row.duration);
+    all.push_back(row.duration);
+    steps.insert(row.step);
+  }
+  const double median = MedianOf(all);
+  const double limit = kOutlier * median;
+  const auto outliers = static_cast<uint64_t>(
+      std::count_if(all.begin(), all.end(), [&](double d) { return d > limit; }));
+  Say(&section, "steps-text",
+      Cat("Of ", steps.size(), " training steps, ", story.from_step, " to ", story.to_step - 1,
+          ", on ", by_rank.size(), by_rank.size() == 1 ? " rank" : " ranks", ": the median is ",
+          Shown(Cell(median), Unit::kSeconds), ". ", outliers == 0 ? "No" : Cat(outliers),
+          outliers == 1 ? " value is" : " values are",
+          " longer than twice the median, which this report calls an outlier."),
+      outliers > 0 ? Paragraph::Tone::kNote : Paragraph::Tone::kPlain);
+  Table table{"step-nodes",
+              "Durations by node",
+              {{"node", "Node", Unit::kText},
+               {"count", "Values", Unit::kCount},
+               {"mean_seconds", "Mean", Unit::kSeconds},
+               {"max_seconds", "Max", Unit::kSeconds},
+               {"p99_seconds", "p99", Unit::kSeconds},
+               {"p95_seconds", "p95", Unit::kSeconds},
+               {"p50_seconds", "p50", Unit::kSeconds},
+               {"min_seconds", "Min", Unit::kSeconds},
+               {"outliers", "Outliers", Unit::kCount}},
+              {},
+              {},
+              0};
+  for (auto& [node, values] : by_node) {
+    std::sort(values.begin(), values.end());
+    const auto beyond = values.end() - std::upper_bound(values.begin(), values.end(), limit);
+    table.rows.push_back({node, CountCell(values.size()), MeanOf(values), values.back(),
+                          QuantileOf(values, 0.99), QuantileOf(values, 0.95),
+                          QuantileOf(values, 0.5), values.front(),
+                          CountCell(static_cast<uint64_t>(beyond))});
+  }
+  CutRows(&table);
+  section.blocks.push_back(std::move(table));
+  section.blocks.push_back(Course(story));
+  section.blocks.push_back(
+      Histogram("step-histogram", "How many steps of a rank took how long", all));
+  // The ranks with the longest steps.
+  BoxChart boxes{"step-ranks", "Durations by rank, the longest median first", Unit::kSeconds, {}};
+  for (auto& [rank, values] : by_rank)
+    boxes.boxes.push_back(BoxOf(Cat("rank ", rank), std::move(values)));
+  std::stable_sort(boxes.boxes.begin(), boxes.boxes.end(),
+                   [](const Box& a, const Box& b) { return a.p50 > b.p50; });
+  if (boxes.boxes.size() > kMostBoxes) {
+    CatTo(boxes.caption, "; ", boxes.boxes.size() - kMostBoxes, " more are not drawn");
+    boxes.boxes.resize(kMostBoxes);
+  }
+  section.blocks.push_back(std::move(boxes));
+  if (outliers > 0) {
+    std::vector<StepRow> longest = story.steps;
+    std::stable_sort(longest.begin(), longest.end(),
+                     [](const StepRow& a, const StepRow& b) { return a.duration > b.duration; });
+    Table worst{"step-outliers",
+                "The longest steps",
+                {{"step", "Step", Unit::kStep},
+                 {"rank", "Rank", Unit::kCount},
+                 {"start_ns", "Began", Unit::kTime},
+                 {"seconds", "Duration", Unit::kSeconds},
+                 {"times", "Times the median", Unit::kNumber}},
+                {},
+                {},
+                outliers > 10 ? outliers - 10 : 0};
+    for (const StepRow& row : longest) {
+      if (row.duration <= limit || worst.rows.size() == 10) break;
+      worst.rows.push_back(
+          {row.step, IndexCell(row.rank), row.start_ns, row.duration, row.duration / median});
+    }
+    section.blocks.push_back(std::move(worst));
+  }
+  out->sections.push_back(std::move(section));
+  return OkStatus();
+}
+
+}  // namespace pitwall::history

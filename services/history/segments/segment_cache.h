@@ -1,0 +1,89 @@
+// Cache of sealed windows: open segments, and decoded columns. A page of a
+// chart asks for the same ones again and again. Bounded by bytes of all together; what was used
+// longest ago goes first.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "services/base/mutex.h"
+
+namespace pitwall::history {
+
+// All rows of one column of one table: integers or values.
+struct DecodedColumn {
+  std::vector<int64_t> ints;
+  std::vector<double> values;
+  size_t bytes() const { return (ints.capacity() + values.capacity()) * 8 + kOverhead; }
+  static constexpr size_t kOverhead = 200;  // of the entry that holds it
+};
+using DecodedColumnPtr = std::shared_ptr<const DecodedColumn>;
+
+// Thread-safe.
+class SegmentCache {
+ public:
+  struct Key {
+    uint64_t segment = 0;  // its generation, which no other segment of the store has
+    uint32_t table = 0;
+    uint32_t column = 0;
+    friend bool operator==(const Key&, const Key&) = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const Key& key) {
+      return H::combine(std::move(h), key.segment, key.table, key.column);
+    }
+  };
+  // Of the open segment itself: it holds a file.
+  static Key OpenKey(uint64_t segment) { return {segment, kNoTable, 0}; }
+  // Of a page of its summary of steps.
+  static Key StepsKey(uint64_t segment, uint32_t page) { return {segment, kNoTable - 1, page}; }
+  // Of a page of its metrics.
+  static Key MetricsKey(uint64_t segment, uint32_t page) { return {segment, kNoTable - 2, page}; }
+
+  // Of its streams.
+  static Key StreamsKey(uint64_t segment) { return {segment, kNoTable - 3, 0}; }
+  // Of the series of a job, by its number.
+  static Key SeriesKey(uint64_t job) { return {job, kNoTable - 4, 0}; }
+
+  SegmentCache(size_t most_bytes, size_t most_open)
+      : most_bytes_(most_bytes), most_open_(most_open) {}
+  // Null: not there. T is what was put by that key.
+  template <typename T>
+  std::shared_ptr<const T> Find(const Key& key) {
+    return std::static_pointer_cast<const T>(FindAny(key));
+  }
+  // An entry that is there already stays.
+  void Put(const Key& key, std::shared_ptr<const void> entry, size_t bytes);
+  void Erase(const Key& key);
+  void Clear();
+  size_t bytes() const;
+
+ private:
+  static constexpr uint32_t kNoTable = UINT32_MAX;
+  struct Entry {
+    Key key;
+    std::shared_ptr<const void> value;
+    size_t bytes = 0;
+    uint64_t used = 0;  // number of its last use
+  };
+  using Entries = std::list<Entry>;  // used last first
+
+  Entries& ListOf(const Key& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return lists_[key.table == kNoTable ? 1 : 0];
+  }
+  std::shared_ptr<const void> FindAny(const Key& key);
+  void DropOldest(Entries* list) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const size_t most_bytes_;
+  const size_t most_open_;
+  mutable Mutex mutex_;
+  std::array<Entries, 2> lists_ ABSL_GUARDED_BY(mutex_);  // columns; open segments
+  absl::flat_hash_map<Key, Entries::iterator> index_ ABSL_GUARDED_BY(mutex_);
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t uses_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace pitwall::history

@@ -1,0 +1,389 @@
+// Spans of a sealed window.
+//
+// Table "span-ends": by slice of 10 s, origin, kind and start. The start of a span is written as
+// the distance to the end of the one before it of the same slice, origin and kind: phases follow
+// each other, so that it is mostly 0. Its end is mostly the time of a row of its source as well: a
+// change of the phase, a step's metrics. "span-metrics" says of which table, by kind; the length
+// is written as the distance to the first such time after the start, where there is none, to what
+// those of its name before it were about. "span-index" has a row for each group of them, by which a
+// question leaves most groups out. What is equal adds up in the pages of metrics (span_totals.h).
+//
+// Version 3 has a table "span-totals" of that, by origin. Version 2 has a table "span-rows" whose
+// lengths are all distances to what was usual, version 1 a table "spans" with lengths as they are,
+// the oldest with starts as they are.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <numeric>
+#include <tuple>
+
+#include "absl/container/flat_hash_map.h"
+#include "services/base/wrapping.h"
+#include "services/history/segments/segment_builder.h"
+
+namespace pitwall::history {
+namespace {
+
+using store::ColumnRows;
+using store::TableKind;
+using enum store::ColumnType;
+
+constexpr int64_t kSliceNs = 10 * kNanosPerSecond;
+constexpr size_t kOldColumns = 8;  // of segments that were written by start alone
+
+// How long spans of a name are about, within one group: whatever rank has them.
+class UsualLengths {
+ public:
+  // What is expected of the name of that number, and what it was then.
+  int64_t Of(size_t name) {
+    if (name >= means_.size()) means_.resize(name + 1, 0);
+    return means_[name];
+  }
+  void Tell(size_t name, int64_t length) {
+    const int64_t mean = means_[name];
+    means_[name] = Plus(mean, mean == 0 ? length : Minus(length, mean) / 4);
+  }
+
+ private:
+  std::vector<int64_t> means_;
+};
+
+constexpr size_t kKinds = 3;
+constexpr size_t kTrialSpans = 1 << 15;  // by which metrics are chosen
+
+// Times of rows of one origin and metric. Questions come in about their order.
+class NextTimes {
+ public:
+  // Times must outlive it.
+  void Add(std::span<const int64_t> times) {
+    if (times.empty()) return;
+    if (times_.empty()) {
+      times_ = times;
+      return;
+    }
+    if (own_.empty()) own_.assign(times_.begin(), times_.end());
+    const auto middle = static_cast<ptrdiff_t>(own_.size());
+    own_.insert(own_.end(), times.begin(), times.end());
+    std::inplace_merge(own_.begin(), own_.begin() + middle, own_.end());
+    times_ = own_;
+  }
+  // The first after `start`; false: there is none.
+  bool After(int64_t start, int64_t* next) {
+    if (at_ > 0 && times_[at_ - 1] > start) at_ = 0;
+    for (int i = 0; i < 2 && at_ < times_.size() && times_[at_] <= start; ++i) ++at_;
+    if (at_ < times_.size() && times_[at_] <= start) {
+      const auto from = times_.begin() + static_cast<ptrdiff_t>(at_);
+      at_ = static_cast<size_t>(std::upper_bound(from, times_.end(), start) - times_.begin());
+    }
+    if (at_ == times_.size()) return false;
+    *next = times_[at_];
+    return true;
+  }
+
+ private:
+  std::span<const int64_t> times_;  // ascending
+  std::vector<int64_t> own_;        // them, where they are of several tables
+  size_t at_ = 0;                   // all before it were at or before the last question
+};
+
+// What the rows of a window that is written say of the ends of its spans.
+class RowEnds {
+ public:
+  // Rows must outlive it.
+  explicit RowEnds(const std::vector<RowTimes>& rows) {
+    for (const RowTimes& table : rows) next_[table.origin][table.metric].Add(table.times);
+  }
+  // Of some spans, so that a metric is chosen for each kind.
+  void Try(size_t origin, const SpanView& span) {
+    const auto kind = static_cast<size_t>(span.kind);
+    ++tried_[kind];
+    for (auto& [metric, times] : next_[origin]) {
+      int64_t next = 0;
+      if (times.After(span.start_ns, &next) && next == span.end_ns) ++right_[{kind, metric}];
+    }
+  }
+  void Choose() {
+    std::array<size_t, kKinds> most = {};
+    for (const auto& [key, count] : right_) {
+      const auto& [kind, metric] = key;
+      if (count <= most[kind] || count * 2 < tried_[kind]) continue;
+      most[kind] = count;
+      chosen_[kind] = metric;
+    }
+  }
+  const std::array<std::string, kKinds>& chosen() const { return chosen_; }
+  void After(size_t origin, Span::Kind kind, int64_t start, int64_t* next) {
+    if (std::pair(origin, kind) != last_key_) {
+      last_key_ = {origin, kind};
+      last_ = Find(origin, chosen_[static_cast<size_t>(kind)]);
+    }
+    if (last_ != nullptr) last_->After(start, next);
+  }
+
+ private:
+  NextTimes* Find(size_t origin, std::string_view metric) {
+    const auto of_origin = next_.find(origin);
+    if (of_origin == next_.end()) return nullptr;
+    const auto times = of_origin->second.find(metric);
+    return times == of_origin->second.end() ? nullptr : &times->second;
+  }
+
+  absl::flat_hash_map<size_t, std::map<std::string_view, NextTimes>> next_;
+  std::pair<size_t, Span::Kind> last_key_ = {SIZE_MAX, Span::Kind::kStep};
+  NextTimes* last_ = nullptr;  // of that key
+  std::array<size_t, kKinds> tried_ = {};
+  std::map<std::pair<size_t, std::string_view>, size_t> right_;  // by kind and metric
+  std::array<std::string, kKinds> chosen_;
+};
+
+// Spans of one group.
+struct SpanColumns {
+  std::vector<int64_t> slice, gap, length, origin, kind, step, sequence;
+  std::vector<std::string> name, mode;
+};
+
+// Starts are what a source says: any number.
+int64_t SliceOf(int64_t start_ns) { return start_ns < 0 ? 0 : FloorTo(start_ns, kSliceNs); }
+
+// What one group holds, as its row of the index has it.
+struct GroupIndex {
+  std::vector<int64_t> slice, least_start, greatest_end, least_step, greatest_step;
+};
+
+}  // namespace
+
+std::string_view MetricOf(const Schema& schema) {
+  return schema.series.empty() ? std::string_view() : schema.series[0].labels.Name();
+}
+
+Status WriteSpans(const SpanLists& spans, const std::vector<RowTimes>& rows, SegmentBuilder* w) {
+  if (spans.size() == 0) return OkStatus();
+  const std::vector<uint32_t> order = spans.Sorted(SliceOf);
+  RowEnds ends(rows);
+  for (size_t i = 0; i < std::min(order.size(), kTrialSpans); ++i)
+    ends.Try(w->OriginOf(spans[order[i]].origin), spans[order[i]]);
+  ends.Choose();
+  const std::vector<int64_t> kinds = {0, 1, 2};
+  const std::vector<std::string> metrics(ends.chosen().begin(), ends.chosen().end());
+  ASSIGN_OR_RETURN(const size_t metrics_table,
+                   w->out->AddTable(TableKind::kSpans, "span-metrics", {kInt, kText}));
+  const std::vector<ColumnRows> chosen = {Part(kinds, 0, kKinds), Part(metrics, 0, kKinds)};
+  RETURN_IF_ERROR(w->out->AddRows(metrics_table, chosen, nullptr));
+  ASSIGN_OR_RETURN(const size_t table,
+                   w->out->AddTable(TableKind::kSpans, "span-ends",
+                                    {kInt, kInt, kInt, kInt, kInt, kInt, kInt, kText, kText}));
+  GroupIndex index;
+  SpanColumns c;
+  const Origin* last_origin = nullptr;
+  int64_t origin = 0;
+  for (size_t from = 0; from < order.size(); from += store::kMaxGroupRows) {
+    const size_t to = std::min(order.size(), from + store::kMaxGroupRows);
+    for (auto* column : {&c.slice, &c.gap, &c.length, &c.origin, &c.kind, &c.step, &c.sequence})
+      column->clear();
+    c.name.clear();
+    c.mode.clear();
+    int64_t least_start = INT64_MAX, greatest_end = INT64_MIN;
+    int64_t least_step = INT64_MAX, greatest_step = INT64_MIN;
+    int64_t end_before = 0;
+    UsualLengths usual;
+    absl::flat_hash_map<std::string_view, size_t> names;  // in the order of their first spans
+    for (size_t i = from; i < to; ++i) {
+      const SpanView s = spans[order[i]];
+      if (s.origin.get() != last_origin) {
+        last_origin = s.origin.get();
+        origin = static_cast<int64_t>(w->OriginOf(s.origin));
+      }
+      const int64_t slice = SliceOf(s.start_ns);
+      const auto kind = static_cast<int64_t>(s.kind);
+      // A group is read alone.
+      const bool follows =
+          i > from && c.slice.back() == slice && c.origin.back() == origin && c.kind.back() == kind;
+      c.slice.push_back(slice);
+      c.gap.push_back(Minus(s.start_ns, follows ? end_before : slice));
+      const size_t name = names.try_emplace(s.name, names.size()).first->second;
+      const int64_t length = Minus(s.end_ns, s.start_ns);
+      int64_t end = Plus(s.start_ns, usual.Of(name));
+      ends.After(static_cast<size_t>(origin), s.kind, s.start_ns, &end);
+      c.length.push_back(Minus(s.end_ns, end));
+      usual.Tell(name, length);
+      c.origin.push_back(origin);
+      c.kind.push_back(kind);
+      c.step.push_back(s.step);
+      c.sequence.push_back(s.sequence);
+      c.name.emplace_back(s.name);
+      c.mode.emplace_back(s.mode);
+      end_before = s.end_ns;
+      least_start = std::min(least_start, s.start_ns);
+      greatest_end = std::max({greatest_end, s.start_ns, s.end_ns});
+      least_step = std::min(least_step, s.step);
+      greatest_step = std::max(greatest_step, s.step);
+    }
+    index.slice.push_back(c.slice.front());
+    index.least_start.push_back(least_start);
+    index.greatest_end.push_back(greatest_end);
+    index.least_step.push_back(least_step);
+    index.greatest_step.push_back(greatest_step);
+    const size_t n = to - from;
+    const std::vector<ColumnRows> columns = {
+        Part(c.slice, 0, n),    Part(c.gap, 0, n),  Part(c.length, 0, n),
+        Part(c.origin, 0, n),   Part(c.kind, 0, n), Part(c.step, 0, n),
+        Part(c.sequence, 0, n), Part(c.name, 0, n), Part(c.mode, 0, n)};
+    RETURN_IF_ERROR(w->out->AddRows(table, columns, nullptr));
+  }
+  ASSIGN_OR_RETURN(const size_t index_table, w->out->AddTable(TableKind::kSpans, "span-index",
+                                                              {kInt, kInt, kInt, kInt, kInt}));
+  return AddInGroups(w->out, index_table, index.slice.size(), store::kMaxGroupRows,
+                     [&](size_t from, size_t to) {
+                       return std::vector<ColumnRows>{
+                           Part(index.slice, from, to), Part(index.least_start, from, to),
+                           Part(index.greatest_end, from, to), Part(index.least_step, from, to),
+                           Part(index.greatest_step, from, to)};
+                     });
+}
+
+class WindowSegment::SpanEnds {
+ public:
+  SpanEnds(const WindowSegment& segment, bool keep) : segment_(segment), keep_(keep) {}
+  Status Prepare() {
+    ASSIGN_OR_RETURN(const store::TablePtr table, segment_.TableAt(segment_.span_metrics_));
+    if (table == nullptr) return OkStatus();
+    if (table->groups.size() != 1 || table->columns.size() != 2)
+      return segment_.Damaged("its metrics of spans");
+    std::vector<std::string> metrics;
+    RETURN_IF_ERROR(segment_.reader_->ReadTexts(*table, 0, 1, &metrics));
+    if (metrics.size() != kKinds) return segment_.Damaged("its metrics of spans");
+    known_.resize(segment_.origins_.size() * kKinds);
+    for (const Place& place : segment_.rows_) {
+      const std::string_view metric = MetricOf(*segment_.schemas_[place.schema]);
+      for (size_t kind = 0; kind < kKinds; ++kind) {
+        if (!metric.empty() && metrics[kind] == metric)
+          known_[place.origin * kKinds + kind].places.push_back(&place);
+      }
+    }
+    return OkStatus();
+  }
+  // Leaves *next where nothing is known.
+  Status After(size_t origin, int64_t kind, int64_t start, int64_t* next) {
+    if (known_.empty() || kind < 0 || kind >= static_cast<int64_t>(kKinds)) return OkStatus();
+    Known& known = known_[origin * kKinds + static_cast<size_t>(kind)];
+    if (!known.read) {
+      known.read = true;
+      for (const Place* place : known.places) {
+        ASSIGN_OR_RETURN(DecodedColumnPtr times, segment_.ReadRowTimes(*place, keep_));
+        known.next.Add(times->ints);
+        times_.push_back(std::move(times));
+      }
+    }
+    known.next.After(start, next);
+    return OkStatus();
+  }
+
+ private:
+  struct Known {
+    bool read = false;
+    std::vector<const Place*> places;
+    NextTimes next;
+  };
+  const WindowSegment& segment_;
+  const bool keep_;           // in the cache
+  std::vector<Known> known_;  // by origin and kind
+  std::vector<DecodedColumnPtr> times_;
+};
+
+StatusOr<std::vector<bool>> WindowSegment::GroupsOf(const SpanBounds& bounds, size_t groups) const {
+  std::vector<bool> wanted(groups, true);
+  ASSIGN_OR_RETURN(const store::TablePtr index, TableAt(span_index_));
+  if (index == nullptr) return wanted;
+  std::array<std::vector<int64_t>, 4> rows;
+  for (size_t g = 0; g < index->groups.size(); ++g) {
+    for (size_t c = 0; c < rows.size(); ++c)
+      RETURN_IF_ERROR(reader_->ReadInts(*index, g, 1 + c, &rows[c]));
+  }
+  if (rows[0].size() != wanted.size()) return Damaged("an index of other spans");
+  for (size_t g = 0; g < wanted.size(); ++g) {
+    wanted[g] = rows[0][g] < bounds.range.to_ns && rows[1][g] >= bounds.range.from_ns &&
+                rows[2][g] < bounds.to_step && rows[3][g] >= bounds.from_step;
+  }
+  return wanted;
+}
+
+Status WindowSegment::ReadSpans(const SpanBounds& bounds, SpanList* out, bool keep) const {
+  ASSIGN_OR_RETURN(const store::TablePtr spans, TableAt(spans_));
+  if (spans == nullptr) return OkStatus();
+  const size_t columns = spans->columns.size();
+  if (columns != kOldColumns && columns != kOldColumns + 1) return Damaged("its spans");
+  const size_t texts_at = columns - 2;
+  ASSIGN_OR_RETURN(const std::vector<bool> groups, GroupsOf(bounds, spans->groups.size()));
+  constexpr uint32_t kUnknown = UINT32_MAX;
+  std::vector<uint32_t> origins(origins_.size(), kUnknown);  // numbers in `out`
+  SpanEnds ends(*this, keep);
+  RETURN_IF_ERROR(ends.Prepare());
+  for (size_t g = 0; g < spans->groups.size(); ++g) {
+    if (!groups[g]) continue;
+    std::array<std::vector<int64_t>, 7> ints;
+    std::array<std::vector<std::string>, 2> distinct;
+    std::array<std::vector<int64_t>, 2> texts;
+    std::array<std::vector<uint32_t>, 2> numbers;  // in `out`
+    // The oldest layout has starts in place of slices and gaps.
+    const size_t skipped = columns == kOldColumns ? 1 : 0;
+    for (size_t c = 0; c < texts_at; ++c)
+      RETURN_IF_ERROR(reader_->ReadInts(*spans, g, c, &ints[c == 0 ? 0 : c + skipped]));
+    for (size_t c = 0; c < texts.size(); ++c) {
+      RETURN_IF_ERROR(reader_->ReadTexts(*spans, g, texts_at + c, &distinct[c], &texts[c]));
+      for (const std::string& text : distinct[c]) numbers[c].push_back(out->TextOf(text));
+    }
+    auto& [first, gap, length, origin, kind, step, sequence] = ints;
+    UsualLengths usual;
+    int64_t end = 0;
+    for (size_t row = 0; row < first.size(); ++row) {
+      const auto name = static_cast<size_t>(texts[0][row]);
+      const bool follows = row > 0 && first[row] == first[row - 1] &&
+                           origin[row] == origin[row - 1] && kind[row] == kind[row - 1];
+      const int64_t start = skipped != 0 ? first[row] : Plus(gap[row], follows ? end : first[row]);
+      ASSIGN_OR_RETURN(const OriginPtr* of, OriginAt(origin[row]));
+      int64_t expected = start;
+      if (usual_lengths_) {
+        expected = Plus(start, usual.Of(name));
+        RETURN_IF_ERROR(ends.After(static_cast<size_t>(origin[row]), kind[row], start, &expected));
+      }
+      end = Plus(expected, length[row]);
+      if (usual_lengths_) usual.Tell(name, Minus(end, start));
+      uint32_t& number = origins[static_cast<size_t>(origin[row])];
+      if (number == kUnknown) number = out->OriginOf(*of);
+      out->AddRow({start, end, step[row], sequence[row], number, numbers[0][name],
+                   numbers[1][static_cast<size_t>(texts[1][row])],
+                   static_cast<Span::Kind>(kind[row])});
+    }
+  }
+  return OkStatus();
+}
+
+StatusOr<bool> WindowSegment::ReadTotals(
+    const std::function<void(const Origin&, OperatorTotal)>& take) const {
+  if (spans_ == kNoTable) return true;
+  ASSIGN_OR_RETURN(const store::TablePtr totals, TableAt(span_totals_));
+  if (totals == nullptr) return false;
+  for (size_t g = 0; g < totals->groups.size(); ++g) {
+    std::array<std::vector<int64_t>, 6> ints;
+    std::vector<std::string> names;
+    for (size_t c = 0; c < ints.size(); ++c)
+      RETURN_IF_ERROR(reader_->ReadInts(*totals, g, 1 + c, &ints[c]));
+    RETURN_IF_ERROR(reader_->ReadTexts(*totals, g, 7, &names));
+    for (size_t row = 0; row < names.size(); ++row) {
+      ASSIGN_OR_RETURN(const OriginPtr* of, OriginAt(ints[0][row]));
+      const OriginPtr& origin = *of;
+      OperatorTotal total;
+      total.rank = origin->rank;
+      total.kind = static_cast<Span::Kind>(ints[1][row]);
+      total.name = std::move(names[row]);
+      total.count = static_cast<uint64_t>(ints[2][row]);
+      total.total_ns = ints[3][row];
+      total.min_ns = ints[4][row];
+      total.max_ns = ints[5][row];
+      take(*origin, std::move(total));
+    }
+  }
+  return true;
+}
+
+}  // namespace pitwall::history

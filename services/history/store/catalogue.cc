@@ -1,0 +1,151 @@
+#include "services/history/store/catalogue.h"
+
+#include "services/base/binary.h"
+#include "services/base/text/strings.h"
+#include "services/codec/blocks/packed.h"
+#include "services/codec/schema_binary.h"
+
+namespace pitwall::history {
+
+std::string NumberKey(uint64_t number) {
+  std::string key(8, '\0');
+  for (size_t i = 0; i < 8; ++i) key[i] = static_cast<char>(number >> (56 - 8 * i));
+  return key;
+}
+
+uint64_t NumberOf(std::string_view key) {
+  uint64_t number = 0;
+  for (const char c : key) number = number << 8 | static_cast<uint8_t>(c);
+  return number;
+}
+
+std::string EncodeTime(int64_t time_ns) {
+  BinaryWriter out;
+  out.I64(time_ns);
+  return out.Take();
+}
+
+StatusOr<int64_t> DecodeTime(std::string_view body) {
+  BinaryReader in(body);
+  const int64_t time_ns = in.I64();
+  RETURN_IF_ERROR(in.Finish("a time of the catalogue"));
+  return time_ns;
+}
+
+std::string EncodePosition(const ReadPosition& position) {
+  BinaryWriter out;
+  out.I64(position.offset);
+  out.Str(EncodeLogMark(position.mark));
+  return out.Take();
+}
+
+StatusOr<ReadPosition> DecodePosition(std::string_view body) {
+  BinaryReader in(body);
+  ReadPosition position;
+  position.offset = in.I64();
+  position.mark = ParseLogMark(in.StrView());
+  RETURN_IF_ERROR(in.Finish("a position of the catalogue"));
+  return position;
+}
+
+std::string BootKey(const Origin& origin) {
+  BinaryWriter out;
+  out.Str(origin.source);
+  out.Str(origin.boot);
+  return out.Take();
+}
+
+std::string EncodeBoot(const SourceMeta& boot) {
+  BinaryWriter out;
+  out.Str(boot.origin->source);
+  out.Str(boot.origin->boot);
+  out.Str(boot.origin->node);
+  out.I64(boot.origin->rank);
+  out.U8(static_cast<uint8_t>(boot.origin->kind));
+  for (const int64_t time : {boot.start_ns, boot.first_ns, boot.last_ns, boot.interval_ns,
+                             boot.first_step_ns, boot.last_step_ns})
+    out.I64(time);
+  out.U64(boot.sequence);
+  out.Bool(boot.goodbye);
+  out.Str(boot.owner);
+  out.Str(boot.job_name);
+  const JobReference& r = boot.reference;
+  for (const std::string* text :
+       {&r.platform, &r.cluster, &r.namespace_name, &r.kind, &r.name, &r.uid, &r.queue})
+    out.Str(*text);
+  out.I64(boot.goodbye_ns);
+  return out.Take();
+}
+
+StatusOr<SourceMeta> DecodeBoot(std::string_view body) {
+  BinaryReader in(body);
+  SourceMeta boot;
+  Origin origin;
+  origin.source = in.Str();
+  origin.boot = in.Str();
+  origin.node = in.Str();
+  origin.rank = in.I64();
+  origin.kind = static_cast<SourceKind>(in.U8());
+  boot.origin = std::make_shared<const Origin>(std::move(origin));
+  for (int64_t* time : {&boot.start_ns, &boot.first_ns, &boot.last_ns, &boot.interval_ns,
+                        &boot.first_step_ns, &boot.last_step_ns})
+    *time = in.I64();
+  boot.sequence = in.U64();
+  boot.goodbye = in.Bool();
+  boot.owner = in.Str();
+  boot.job_name = in.Str();
+  JobReference& r = boot.reference;
+  for (std::string* text :
+       {&r.platform, &r.cluster, &r.namespace_name, &r.kind, &r.name, &r.uid, &r.queue})
+    *text = in.Str();
+  if (!in.AtEnd()) boot.goodbye_ns = in.I64();  // earlier versions did not keep it
+  RETURN_IF_ERROR(in.Finish("a boot of the catalogue"));
+  return boot;
+}
+
+StatusOr<store::DatabaseRow> PackedSchemaRow(const std::string& job, const Schema& schema) {
+  BinaryWriter body;
+  codec::SaveSchema(schema, body);
+  ASSIGN_OR_RETURN(std::string packed, blocks::Pack(body.data()));
+  return store::DatabaseRow{kPackedSchemaRow, job, NumberKey(schema.id), std::move(packed)};
+}
+
+StatusOr<Schema> DecodeSchema(const store::DatabaseRow& row) {
+  constexpr size_t kMostBytes = size_t{256} << 20;
+  std::string body = row.body;
+  if (row.kind == kPackedSchemaRow) {
+    ASSIGN_OR_RETURN(body, blocks::Unpack(row.body, kMostBytes, "a schema of the catalogue"));
+  }
+  BinaryReader in(body);
+  Schema schema = codec::RestoreSchema(in);
+  RETURN_IF_ERROR(in.Finish("a schema of the catalogue"));
+  return schema;
+}
+
+std::string EncodeRecord(const KeptRecord& record) {
+  return Cat(std::string(1, static_cast<char>(record.topic)), record.value);
+}
+
+StatusOr<KeptRecord> DecodeRecord(const store::DatabaseRow& row) {
+  if (row.body.empty() || row.body[0] < 1 || row.body[0] > 4)
+    return DataLoss("an event of the catalogue is malformed");
+  return KeptRecord{static_cast<EventTopic>(row.body[0]), NumberOf(row.key), row.body.substr(1)};
+}
+
+std::string EncodeTombstone(const Tombstone& t) {
+  BinaryWriter out;
+  for (const int64_t offset : {t.telemetry, t.issues, t.actions, t.captures, t.told})
+    out.I64(offset);
+  return out.Take();
+}
+
+StatusOr<Tombstone> DecodeTombstone(std::string_view body) {
+  BinaryReader in(body);
+  Tombstone t;
+  for (int64_t* offset : {&t.telemetry, &t.issues, &t.actions, &t.captures}) *offset = in.I64();
+  if (!in.AtEnd()) t.told = in.I64();  // earlier versions did not keep it
+  RETURN_IF_ERROR(in.Finish("a tombstone of the catalogue"));
+  return t;
+}
+
+}  // namespace pitwall::history

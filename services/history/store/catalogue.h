@@ -1,0 +1,88 @@
+// The rows of the catalogue: their kinds, keys and bodies.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "services/adapters/store/database.h"
+#include "services/history/windows/span_list.h"
+#include "services/io/log_fingerprint.h"
+#include "services/model/job.h"
+#include "services/model/telemetry.h"
+
+namespace pitwall::history {
+
+// Numbers are in files: never reuse one.
+enum RowKind : uint8_t {
+  kPositionRow = 1,      // of a partition that is read
+  kBootRow = 2,          // one boot of one source of a job
+  kSchemaRow = 3,        // that a job has used
+  kSegmentRow = 4,       // a sealed window
+  kEventRow = 5,         // a record of an EventTopic, as it was in the log
+  kTombstoneRow = 6,     // a job that was deleted, by a hash of its id
+  kMetaRow = 7,          // kAgeKey: the time that retention accepted last
+  kPackedSchemaRow = 8,  // as kSchemaRow, by zstd: labels repeat
+};
+
+inline constexpr char kAgeKey[] = "age";
+std::string EncodeTime(int64_t time_ns);
+StatusOr<int64_t> DecodeTime(std::string_view body);
+
+// Sorts as its number does.
+std::string NumberKey(uint64_t number);
+uint64_t NumberOf(std::string_view key);
+
+struct ReadPosition {
+  int64_t offset = 0;
+  LogFingerprint mark;
+};
+std::string EncodePosition(const ReadPosition& position);
+StatusOr<ReadPosition> DecodePosition(std::string_view body);
+
+// What one boot of a source has said of itself. Each field is a least, a greatest or that of the
+// greatest sequence, so that a batch that is read twice changes nothing.
+struct SourceMeta {
+  OriginPtr origin;
+  int64_t start_ns = 0;
+  int64_t first_ns = INT64_MAX;  // of its samples
+  int64_t last_ns = INT64_MIN;
+  int64_t interval_ns = 0;
+  uint64_t sequence = 0;  // the greatest
+  bool goodbye = false;
+  int64_t goodbye_ns = 0;             // how far it had come then; 0: not known
+  int64_t first_step_ns = INT64_MAX;  // start of its first step
+  int64_t last_step_ns = INT64_MIN;   // end of its last one
+  std::string owner;
+  std::string job_name;
+  JobReference reference;
+};
+std::string BootKey(const Origin& origin);
+std::string EncodeBoot(const SourceMeta& boot);
+StatusOr<SourceMeta> DecodeBoot(std::string_view body);
+
+StatusOr<store::DatabaseRow> PackedSchemaRow(const std::string& job, const Schema& schema);
+// Of a row of either kind.
+StatusOr<Schema> DecodeSchema(const store::DatabaseRow& row);
+
+enum class EventTopic : uint8_t { kIssues = 1, kActions = 2, kCaptures = 3, kTold = 4 };
+struct KeptRecord {
+  EventTopic topic = EventTopic::kIssues;
+  uint64_t number = 0;  // in the order of ingest
+  std::string value;
+};
+std::string EncodeRecord(const KeptRecord& record);
+StatusOr<KeptRecord> DecodeRecord(const store::DatabaseRow& row);
+
+// Of a job that was deleted: what lies below these offsets is not read again.
+struct Tombstone {
+  int64_t telemetry = 0;
+  int64_t issues = 0;
+  int64_t actions = 0;
+  int64_t captures = 0;
+  int64_t told = 0;
+};
+std::string EncodeTombstone(const Tombstone& tombstone);
+StatusOr<Tombstone> DecodeTombstone(std::string_view body);
+
+}  // namespace pitwall::history

@@ -1,0 +1,75 @@
+#include "services/history/store/history_store.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "services/adapters/files/file.h"
+
+namespace pitwall::history {
+namespace {
+
+// Partitions and the retention settle side by side: what one removes, another does not erase again.
+TEST(HistoryStoreTest, SettleOfSeveralThreads_RemovesEachDiscardedFileOnce) {
+  std::string dir = ::testing::TempDir() + "history_store_XXXXXX";
+  ASSERT_NE(::mkdtemp(dir.data()), nullptr);
+  auto opened = HistoryStore::Open(dir, /*read_only=*/false, /*first_place=*/0, nullptr);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  const std::unique_ptr<HistoryStore> store = *std::move(opened);
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&store, thread] {
+      for (uint64_t n = 1; n <= 50; ++n) {
+        SegmentMeta facts;
+        facts.job = "a job with a name that is allocated";
+        facts.window_ns = 600'000'000'000;
+        facts.generation = 1000 * static_cast<uint64_t>(thread) + n;
+        store->Discard(facts);
+        EXPECT_TRUE(store->Settle().ok());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(store->Settle().ok());
+  ASSERT_TRUE(files::RemoveTree(dir).ok());
+}
+
+TEST(HistoryStoreTest, LoadOfJobFails_JobStaysUnloadedAndLoadsLater) {
+  std::string dir = ::testing::TempDir() + "history_store_XXXXXX";
+  ASSERT_NE(::mkdtemp(dir.data()), nullptr);
+  auto opened = HistoryStore::Open(dir, /*read_only=*/false, /*first_place=*/0, nullptr);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  const std::unique_ptr<HistoryStore> store = *std::move(opened);
+  const StoredJobPtr job = *store->FindOrAdd("job");
+  SegmentMeta facts;
+  facts.job = "job";
+  facts.window_ns = kWindowNs;
+  store::DatabaseRow damaged = store->SegmentRow(facts, {});
+  facts.window_ns = 2 * kWindowNs;
+  damaged.key = store->SegmentRow(facts, {}).key;  // read last
+  damaged.body.pop_back();
+  facts.window_ns = kWindowNs;
+  ASSERT_TRUE(store->database().Apply({.put = {store->SegmentRow(facts, {}), damaged}}).ok());
+  store->UnloadUnused(job);
+  ASSERT_TRUE(store->UnloadUnused(job) || !job->loaded());
+
+  EXPECT_FALSE(store->Find("job").ok());
+  EXPECT_FALSE(job->loaded());
+  EXPECT_TRUE(job->windows().empty());
+  EXPECT_EQ(store->counters().reloaded, 0U);
+
+  ASSERT_TRUE(store->database().Apply({.removed = {damaged}}).ok());
+  ASSERT_TRUE(store->Find("job").ok());
+  EXPECT_TRUE(job->loaded());
+  EXPECT_EQ(job->windows().size(), 1U);
+  EXPECT_EQ(store->counters().reloaded, 1U);
+  ASSERT_TRUE(files::RemoveTree(dir).ok());
+}
+
+}  // namespace
+}  // namespace pitwall::history

@@ -1,0 +1,36 @@
+// State of a job from its events: attempts, ends, issues. A function of the events in their
+// order.
+#pragma once
+
+#include <string>
+
+#include "absl/container/btree_map.h"
+#include "services/history/job_overview.h"
+#include "services/model/issues/issue.h"
+
+namespace pitwall::history {
+
+class JobEventFold {
+ public:
+  void OnEvent(const IssueEvent& event);
+  // Its fields that follow from events; the rest is left as it is.
+  void Fill(JobOverview* life) const;
+  bool ended() const { return life_.ended_ns != 0; }
+  int64_t ended_ns() const { return life_.ended_ns; }  // 0: it runs
+  bool empty() const { return life_.last_ns == 0; }
+
+ private:
+  struct OpenIssue {
+    std::string severity;
+    int64_t stalled_since_ns = 0;  // StallOnset of its first event that tells one
+  };
+
+  void OnJobChanged(const IssueEvent& event);
+  void OnOpen(const IssueEvent& event);
+  AttemptLife* AttemptOf(uint64_t attempt);
+
+  JobOverview life_;
+  absl::btree_map<std::string, OpenIssue> open_;  // by issue
+};
+
+}  // namespace pitwall::history

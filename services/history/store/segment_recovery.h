@@ -1,0 +1,73 @@
+// Recovery of segments that the catalogue does not name, at the start of a store.
+//
+// A catalogue may be empty, an older copy, or without its write-ahead file. Segments describe
+// themselves, so the catalogue is only an index of them: it never decides alone that one is waste.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "services/history/store/history_store.h"
+
+namespace pitwall::history {
+
+// Folder beside "segments" for files that cannot be adopted. Nothing reads or removes them.
+inline constexpr char kQuarantineFolder[] = "quarantine";
+// Suffix of a job's folder while the job is being deleted.
+inline constexpr char kDeletedSuffix[] = ".deleted";
+
+// What a start found, in files.
+struct RecoveredSegments {
+  size_t adopted = 0;      // now named by the catalogue
+  size_t quarantined = 0;  // moved to the quarantine folder
+  size_t superseded = 0;   // removed: a newer segment holds everything in them
+  size_t missing = 0;      // windows whose named segment is absent or of another size
+};
+
+// One pass over the segments folder. Not thread-safe; the store is borrowed.
+class SegmentRecovery {
+ public:
+  explicit SegmentRecovery(HistoryStore* store) : store_(*store) {}
+
+  // Adopts, quarantines, or removes each unknown segment, and reports named ones that are missing.
+  // Any error leaves the remaining files as they are. ResourceExhausted or Unavailable: a file
+  // could not be opened for a reason that says nothing about its content.
+  StatusOr<RecoveredSegments> Run();
+
+ private:
+  using WindowKey = std::pair<std::string, int64_t>;  // job and start
+  struct Candidate {
+    std::string path;
+    uint64_t generation = 0;
+  };
+  // Windows of one job's folder, by the start in the file name: candidates, newest first.
+  using Candidates = std::map<int64_t, std::vector<Candidate>>;
+
+  Status FinishDeletions();
+  Status ScanNamed();
+  Status ScanFolder(const std::string& folder);
+  // Decides on all unknown files of one window.
+  Status Settle(std::vector<Candidate> candidates);
+  // The named segment of the window as far as it can be opened; null: absent or damaged.
+  StatusOr<std::shared_ptr<const WindowSegment>> OpenNamed(const WindowKey& key) const;
+  Status Adopt(const WindowSegment& segment, const std::string& path);
+  Status Supersede(const std::string& path);
+  Status Quarantine(const std::string& path, std::string_view reason);
+  void Report(std::string_view line);
+
+  HistoryStore& store_;
+  RecoveredSegments found_;
+  std::map<WindowKey, SegmentMeta> named_;
+  std::set<std::string> named_paths_;
+  std::map<WindowKey, std::string> missing_;            // named, but absent or of another size
+  std::set<std::pair<std::string, uint64_t>> schemas_;  // saved in this pass, by job
+  size_t reports_ = 0;
+};
+
+}  // namespace pitwall::history

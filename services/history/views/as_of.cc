@@ -1,0 +1,265 @@
+#include "services/history/views/as_of.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "services/base/text/strings.h"
+#include "services/history/views/issue_list.h"
+#include "services/model/issues/incident_roots.h"
+#include "services/model/issues/job_end.h"
+
+namespace pitwall::history {
+namespace {
+
+int64_t KnownBy(int64_t time_ns, int64_t at_ns) { return time_ns > at_ns ? 0 : time_ns; }
+
+AttemptLife AttemptAt(AttemptLife attempt, int64_t at_ns) {
+  attempt.began_ns = KnownBy(attempt.began_ns, at_ns);
+  attempt.first_step_ns = KnownBy(attempt.first_step_ns, at_ns);
+  attempt.last_step_ns = attempt.first_step_ns == 0 ? 0 : std::min(attempt.last_step_ns, at_ns);
+  if (attempt.ended_ns > at_ns) {
+    attempt.ended_ns = 0;
+    attempt.end_detail = EndDetail::kNone;
+    attempt.end_text.clear();
+  }
+  std::erase_if(attempt.lost, [&](const auto& lost) { return lost.first > at_ns; });
+  return attempt;
+}
+
+// When the attempt was first heard of.
+int64_t FirstOf(const AttemptLife& attempt) {
+  if (attempt.began_ns != 0) return attempt.began_ns;
+  return attempt.first_step_ns != 0 ? attempt.first_step_ns : attempt.ended_ns;
+}
+
+}  // namespace
+
+TimeRange HistoryAsOf::Cut(TimeRange range) const {
+  range.to_ns = std::min(range.to_ns, at_ns_ + 1);
+  range.from_ns = std::min(range.from_ns, range.to_ns);
+  return range;
+}
+
+StatusOr<JobLifePtr> HistoryAsOf::LifeOf(const JobOverview& now) const {
+  if (now.first_ns > at_ns_)
+    return NotFound(
+        Cat("at: before the job's first data (", at_ns_, "); it began at ", now.first_ns));
+  auto life = std::make_shared<JobOverview>(now);
+  life->last_ns = std::min(life->last_ns, at_ns_);
+  life->started_ns = KnownBy(life->started_ns, at_ns_);
+  if (life->ended_ns > at_ns_) {
+    life->ended_ns = 0;
+    life->end_detail = EndDetail::kNone;
+    life->end_text.clear();
+  }
+  life->attempts.clear();
+  for (const AttemptLife& attempt : now.attempts) {
+    if (FirstOf(attempt) <= at_ns_) life->attempts.push_back(AttemptAt(attempt, at_ns_));
+  }
+  std::erase_if(life->sources, [&](const auto& one) { return one.second.first_ns > at_ns_; });
+  for (auto& [id, source] : life->sources) {
+    if (source.last_ns <= at_ns_ && source.goodbye_ns <= at_ns_) continue;
+    source.last_ns = std::min(source.last_ns, at_ns_);
+    source.goodbye = false;
+    source.goodbye_ns = 0;
+  }
+  life->found.clear();
+  life->open_issues = 0;
+  life->worst_severity.clear();
+  life->stalled_since_ns = 0;
+  ASSIGN_OR_RETURN(const std::vector<IssueEventPtr> events, Events(now.id));
+  // Each attempt may run as another job of its scheduler, and begins one that had ended again.
+  const IssueEvent* end = nullptr;
+  for (const IssueEventPtr& event : events) {
+    if (event->job_change == JobChange::kEnded) end = event.get();
+    if (event->job_change == JobChange::kStarted || event->job_change == JobChange::kAttemptBegan)
+      end = nullptr;
+    if (!event->job_name.empty()) life->name = event->job_name;
+    if (!event->owner.empty()) life->owner = event->owner;
+    if (event->reference != JobReference()) life->reference = event->reference;
+  }
+  // Between two attempts no rank runs: what a source sent last then is no later than the end of the
+  // first one, though the source goes on by now.
+  const size_t begun = life->attempts.size();
+  const int64_t over_ns = begun == 0 ? 0 : life->attempts.back().ended_ns;
+  if (over_ns != 0 && begun < now.attempts.size()) {
+    for (auto& [id, source] : life->sources) {
+      if (source.rank >= 0) source.last_ns = std::min(source.last_ns, over_ns);
+    }
+  }
+  if (end != nullptr) {
+    life->ended_ns = end->time_ns;
+    life->end_detail = end->end_detail;
+    life->end_text = JobEndText(end->end_detail, end->summary);
+  }
+  for (const Issue& issue : IssuesOf(events)) {
+    const IssueEvent& newest = issue.newest();
+    ++life->found[newest.rule];
+    if (!issue.open()) continue;
+    if (life->open_issues++ == 0 ||
+        SeverityRank(newest.severity) < SeverityRank(life->worst_severity))
+      life->worst_severity = newest.severity;
+    const int64_t stalled_ns = issue.stall_onset_ns();
+    if (life->stalled_since_ns == 0 || (stalled_ns != 0 && stalled_ns < life->stalled_since_ns))
+      life->stalled_since_ns = stalled_ns;
+  }
+  // Steps that ended later are not known yet: of a job that stood still then, the last one is that
+  // since which it did.
+  if (life->stalled_since_ns != 0 && begun > 0 && now.attempts[begun - 1].last_step_ns > at_ns_)
+    life->attempts.back().last_step_ns = life->stalled_since_ns;
+  return JobLifePtr(std::move(life));
+}
+
+std::vector<JobLifePtr> HistoryAsOf::Jobs() const {
+  std::vector<JobLifePtr> out;
+  for (const JobLifePtr& job : history_.Jobs()) {
+    if (StatusOr<JobLifePtr> life = LifeOf(*job); life.ok()) out.push_back(*std::move(life));
+  }
+  std::stable_sort(out.begin(), out.end(), [](const JobLifePtr& a, const JobLifePtr& b) {
+    return a->last_ns > b->last_ns;
+  });
+  return out;
+}
+
+StatusOr<JobLifePtr> HistoryAsOf::FindJob(std::string_view job) const {
+  ASSIGN_OR_RETURN(const JobLifePtr now, history_.FindJob(job));
+  return LifeOf(*now);
+}
+
+StatusOr<std::vector<SeriesInfo>> HistoryAsOf::Series(const SeriesQuery& query) const {
+  SeriesQuery cut = query;
+  cut.range = Cut(query.range);
+  ASSIGN_OR_RETURN(std::vector<SeriesInfo> out, history_.Series(cut));
+  for (SeriesInfo& info : out) info.last_ns = std::min(info.last_ns, at_ns_);
+  return out;
+}
+
+StatusOr<std::vector<SampleColumn>> HistoryAsOf::Samples(const SampleQuery& query) const {
+  SampleQuery cut = query;
+  cut.range = Cut(query.range);
+  return history_.Samples(cut);
+}
+
+Status HistoryAsOf::VisitSamples(
+    const SampleQuery& query, const std::function<void()>& begin,
+    const std::function<Status(std::vector<SampleColumn>)>& visit) const {
+  SampleQuery cut = query;
+  cut.range = Cut(query.range);
+  return history_.VisitSamples(cut, begin, visit);
+}
+
+Status HistoryAsOf::VisitStepWindows(const SampleQuery& query,
+                                     const std::function<Status(const StepWindows&)>& visit) const {
+  SampleQuery cut = query;
+  cut.range = Cut(query.range);
+  return history_.VisitStepWindows(cut, visit);
+}
+
+// Rows that were over, and of the one that was not what its samples so far come to.
+StatusOr<std::vector<RollupColumn>> HistoryAsOf::Rollups(const SeriesQuery& query,
+                                                         size_t tier) const {
+  const int64_t length = kTiers[tier];
+  const int64_t open_ns = (at_ns_ + 1) / length * length;
+  SeriesQuery over = query;
+  over.range = Cut(query.range);
+  over.range.to_ns = std::max(over.range.from_ns, std::min(over.range.to_ns, open_ns));
+  ASSIGN_OR_RETURN(std::vector<RollupColumn> out, history_.Rollups(over, tier));
+  if (open_ns > at_ns_ || query.range.to_ns <= open_ns || query.range.from_ns > open_ns) return out;
+  SampleQuery open;
+  static_cast<SeriesQuery&>(open) = query;
+  open.range = {open_ns, at_ns_ + 1};
+  ASSIGN_OR_RETURN(const std::vector<SampleColumn> columns, history_.Samples(open));
+  for (const SampleColumn& column : columns) {
+    Rollup rollup;
+    Rollup::Rows done;
+    for (size_t i = 0; i < column.times_ns.size(); ++i)
+      rollup.Add(column.times_ns[i], column.values[i], &done);
+    const std::optional<RollupRow> row = rollup.Open()[tier];
+    if (!row.has_value()) continue;
+    const auto at = std::lower_bound(
+        out.begin(), out.end(), column.labels,
+        [](const RollupColumn& one, const Labels& labels) { return one.labels < labels; });
+    if (at != out.end() && at->labels == column.labels) {
+      at->rows.push_back(*row);
+    } else {
+      out.insert(at, {column.labels, column.kind, {*row}});
+    }
+  }
+  return out;
+}
+
+StatusOr<std::vector<QuantileRow>> HistoryAsOf::Quantiles(const SeriesQuery& query,
+                                                          std::span<const double> quantiles) const {
+  SeriesQuery cut = query;
+  cut.range = Cut(query.range);
+  return history_.Quantiles(cut, quantiles);
+}
+
+StatusOr<std::vector<SpanRow>> HistoryAsOf::Spans(const SpanQuery& query) const {
+  SpanQuery cut = query;
+  cut.range = Cut(query.range);
+  ASSIGN_OR_RETURN(std::vector<SpanRow> out, history_.Spans(cut));
+  std::erase_if(out, [&](const SpanRow& row) { return row.span.end_ns > at_ns_; });
+  return out;
+}
+
+StatusOr<std::vector<OperatorTotal>> HistoryAsOf::Operators(const SpanQuery& query) const {
+  SpanQuery cut = query;
+  cut.range = Cut(query.range);
+  ASSIGN_OR_RETURN(std::vector<OperatorTotal> out, history_.Operators(cut));
+  SpanQuery running = cut;
+  running.range = {at_ns_, at_ns_ + 1};
+  ASSIGN_OR_RETURN(const std::vector<SpanRow> spans, history_.Spans(running));
+  std::map<std::tuple<int64_t, Span::Kind, std::string>, std::pair<uint64_t, int64_t>> more;
+  for (const SpanRow& row : spans) {
+    const Span& span = row.span;
+    if (span.end_ns <= at_ns_ || span.start_ns < cut.range.from_ns ||
+        span.start_ns >= cut.range.to_ns)
+      continue;
+    auto& [count, total] = more[{row.rank, span.kind, span.name}];
+    ++count;
+    total += span.end_ns - span.start_ns;
+  }
+  for (OperatorTotal& total : out) {
+    const auto found = more.find({total.rank, total.kind, total.name});
+    if (found == more.end()) continue;
+    total.count -= std::min(total.count, found->second.first);
+    total.total_ns -= found->second.second;
+  }
+  std::erase_if(out, [](const OperatorTotal& total) { return total.count == 0; });
+  return out;
+}
+
+StatusOr<std::vector<IssueEventPtr>> HistoryAsOf::Events(std::string_view job) const {
+  ASSIGN_OR_RETURN(std::vector<IssueEventPtr> out, history_.Events(job));
+  std::erase_if(out, [&](const IssueEventPtr& event) { return event->time_ns > at_ns_; });
+  return out;
+}
+
+StatusOr<std::vector<ActionEvent>> HistoryAsOf::Actions(std::string_view job) const {
+  ASSIGN_OR_RETURN(std::vector<ActionEvent> out, history_.Actions(job));
+  std::erase_if(out, [&](const ActionEvent& action) { return action.time_ns > at_ns_; });
+  return out;
+}
+
+StatusOr<std::vector<RankCapture>> HistoryAsOf::Captures(std::string_view job) const {
+  ASSIGN_OR_RETURN(std::vector<RankCapture> out, history_.Captures(job));
+  std::erase_if(out, [&](const RankCapture& capture) { return capture.time_ns > at_ns_; });
+  return out;
+}
+
+StatusOr<std::vector<ToldNotice>> HistoryAsOf::Told(std::string_view job) const {
+  ASSIGN_OR_RETURN(std::vector<ToldNotice> out, history_.Told(job));
+  std::erase_if(out, [&](const ToldNotice& told) { return told.time_ns > at_ns_; });
+  return out;
+}
+
+StatusOr<std::vector<Change>> HistoryAsOf::ChangesAfter(uint64_t place, size_t max) const {
+  return history_.ChangesAfter(place, max);
+}
+
+uint64_t HistoryAsOf::newest_place() const { return history_.newest_place(); }
+
+}  // namespace pitwall::history

@@ -1,0 +1,51 @@
+// A history as it was known at a time: what the page and the API show with `at`.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "services/history/history.h"
+
+namespace pitwall::history {
+
+// Answers hold samples, events, actions and captures at or before `at_ns`, spans that ended by
+// then, and a job's life as its events had told it. Event time decides: what came late is there. A
+// job's `samples` and `bytes` are those of now. Of operators that run at `at_ns` the count and
+// total are exact, min and max may be of later. Borrows `history`; thread-safe as it is.
+class HistoryAsOf final : public History {
+ public:
+  HistoryAsOf(const History* history, int64_t at_ns) : history_(*history), at_ns_(at_ns) {}
+
+  std::vector<JobLifePtr> Jobs() const override;
+  StatusOr<JobLifePtr> FindJob(std::string_view job) const override;
+  StatusOr<std::vector<SeriesInfo>> Series(const SeriesQuery& query) const override;
+  StatusOr<std::vector<SampleColumn>> Samples(const SampleQuery& query) const override;
+  Status VisitSamples(const SampleQuery& query, const std::function<void()>& begin,
+                      const std::function<Status(std::vector<SampleColumn>)>& visit) const override;
+  Status VisitStepWindows(const SampleQuery& query,
+                          const std::function<Status(const StepWindows&)>& visit) const override;
+  StatusOr<std::vector<RollupColumn>> Rollups(const SeriesQuery& query, size_t tier) const override;
+  StatusOr<std::vector<QuantileRow>> Quantiles(const SeriesQuery& query,
+                                               std::span<const double> quantiles) const override;
+  StatusOr<std::vector<SpanRow>> Spans(const SpanQuery& query) const override;
+  StatusOr<std::vector<OperatorTotal>> Operators(const SpanQuery& query) const override;
+  StatusOr<std::vector<IssueEventPtr>> Events(std::string_view job) const override;
+  StatusOr<std::vector<ActionEvent>> Actions(std::string_view job) const override;
+  StatusOr<std::vector<RankCapture>> Captures(std::string_view job) const override;
+  StatusOr<std::vector<ToldNotice>> Told(std::string_view job) const override;
+  // Of now.
+  StatusOr<std::vector<Change>> ChangesAfter(uint64_t place, size_t max) const override;
+  uint64_t newest_place() const override;
+
+ private:
+  StatusOr<JobLifePtr> LifeOf(const JobOverview& life) const;
+  TimeRange Cut(TimeRange range) const;
+
+  const History& history_;
+  const int64_t at_ns_;
+};
+
+}  // namespace pitwall::history

@@ -1,0 +1,43 @@
+// Time of a job by part: initialization, training loop, finalization.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "services/history/job_overview.h"
+
+namespace pitwall::history {
+
+enum class JobPart { kInitialisation, kTrainingLoop, kFinalisation, kBetweenAttempts };
+inline constexpr std::array<std::string_view, 4> kJobPartNames = {
+    "initialisation", "training_loop", "finalisation", "between_attempts"};
+
+// By JobPart. They tile [begin, end): they sum to it.
+using PartLengths = std::array<int64_t, kJobPartNames.size()>;
+
+struct AttemptSummary {
+  uint64_t attempt = 0;
+  int64_t begin_ns = 0;
+  int64_t loop_begin_ns = 0;  // 0: no step yet
+  int64_t loop_end_ns = 0;
+  int64_t end_ns = 0;  // newest data where it runs
+  PartLengths parts_ns{};
+};
+
+struct JobSummary {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  PartLengths parts_ns{};
+  std::vector<AttemptSummary> attempts;
+};
+
+// Initialisation lasts from an attempt's begin to the start of its first step (an attempt that is
+// told to begin later than that began with it), the loop to the end of its last step, finalisation
+// to its end: of a completed job the last rank's goodbye. An attempt without a step is
+// initialisation alone; one that runs, or was cut off (died, cancelled, stopped, silent), has no
+// finalisation.
+JobSummary Summarize(const JobOverview& job);
+
+}  // namespace pitwall::history

@@ -1,0 +1,27 @@
+// Operators by the time that they took, over all ranks.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "services/base/status.h"
+#include "services/history/history.h"
+
+namespace pitwall::history {
+
+struct OperatorShare {
+  OperatorTotal total;  // rank -1: of all that were asked for
+  double share = 0;     // of OperatorRanking::total_ns
+};
+
+struct OperatorRanking {
+  std::vector<OperatorShare> operators;  // the longest total first, then by kind and name
+  int64_t total_ns = 0;                  // of all, those left out among them
+  size_t left_out = 0;
+};
+
+StatusOr<OperatorRanking> RankOperators(const History& history, const SpanQuery& query,
+                                        size_t most);
+
+}  // namespace pitwall::history

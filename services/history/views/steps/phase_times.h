@@ -1,0 +1,38 @@
+// Time of the last steps by phase, over all ranks and for each.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "services/base/status.h"
+#include "services/history/views/steps/step_table.h"
+
+namespace pitwall::history {
+
+struct PhaseTime {
+  std::string phase;
+  double seconds = 0;
+  double share = 0;  // of all that is listed; shares sum to 1
+};
+
+struct RankPhases {
+  int64_t rank = -1;
+  double total = 0;  // seconds of its steps
+  std::map<std::string, double> seconds;
+};
+
+struct PhaseTimes {
+  int64_t from_step = 0;
+  int64_t to_step = 0;
+  size_t steps = 0;
+  double total = 0;               // seconds of all steps of all ranks
+  std::vector<PhaseTime> phases;  // the longest first
+  std::vector<RankPhases> ranks;
+};
+
+// The part of a step that no phase tells is "other". Of a step that was run again all runs count.
+StatusOr<PhaseTimes> MakePhaseTimes(const History& history, const StepQuery& query,
+                                    size_t last_steps);
+
+}  // namespace pitwall::history

@@ -1,0 +1,48 @@
+// Series that the history makes itself: least, mean and greatest value over a node's cores and
+// GPUs, from each row of samples that a source sends.
+//
+// node_cpu_utilization_{min,mean,max}_ratio (1 - idle - iowait of a core),
+// node_cpu_iowait_{…}_ratio, node_gpu_utilization_{…}_ratio, node_gpu_memory_usage_{…}_bytes; label
+// node.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "services/model/telemetry.h"
+
+namespace pitwall::history {
+
+// Set in the stream of schemas that hold made series: no source's streams are that many.
+inline constexpr uint32_t kMadeStream = 0x4000'0000;
+inline bool IsMade(const Schema& schema) { return (schema.stream & kMadeStream) != 0; }
+
+// What a schema gives. Immutable; a function of the schema alone.
+class NodeMeans {
+ public:
+  // Null: nothing.
+  static std::unique_ptr<const NodeMeans> Of(const Schema& schema);
+
+  const SharedSchema& schema() const { return schema_; }
+  // Appends the made values of one row. A value is missing where no core or GPU tells it.
+  void Append(std::span<const double> row, std::vector<double>* out) const;
+
+ private:
+  // A core or GPU; `less` are columns that are taken off, `one`: from 1.
+  struct Part {
+    bool one = false;
+    std::vector<uint32_t> plus;
+    std::vector<uint32_t> less;
+  };
+  NodeMeans() = default;
+  void Add(const std::string& node, const std::string& before, const std::string& unit,
+           std::vector<Part> parts, Schema* schema);
+
+  SharedSchema schema_{Schema()};
+  std::vector<std::vector<Part>> groups_;  // three series each
+};
+
+}  // namespace pitwall::history

@@ -1,0 +1,98 @@
+// The series that a question is about: which columns of each schema they are, worked out once a
+// schema and not once a row.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/hash/hash.h"
+#include "services/base/status.h"
+#include "services/history/series_table.h"
+#include "services/history/windows/schema_pool.h"
+#include "services/model/labels.h"
+#include "services/model/matcher.h"
+#include "services/model/telemetry.h"
+
+namespace pitwall::history {
+
+// Columns of a schema that the question wants, and the series each is.
+struct WantedColumns {
+  std::vector<uint32_t> columns;  // ascending
+  std::vector<uint32_t> series;   // as many: indexes into SeriesSet::all()
+};
+
+// All series of a job, as a question without selectors found them: the next one finds them again.
+struct KnownSeries {
+  SeriesTablePtr table;
+  absl::flat_hash_map<uint64_t, std::shared_ptr<const WantedColumns>> schemas;  // by id
+  size_t bytes() const;
+};
+
+// Not thread-safe.
+class SeriesSet {
+ public:
+  // Without selectors: all. `limit`: at most so many series.
+  // `pool`, where not null, knows schemas of the job, and outlives the set.
+  // `known`, where not null: of the same job, for a set without selectors.
+  SeriesSet(std::vector<Selector> selectors, size_t limit, const SchemaPool* pool = nullptr,
+            std::string_view job = {}, std::shared_ptr<const KnownSeries> known = nullptr);
+  SeriesSet(const SeriesSet&) = delete;  // its index refers to it
+  SeriesSet& operator=(const SeriesSet&) = delete;
+  // ResourceExhausted: too many series.
+  StatusOr<const WantedColumns*> Of(const Schema& schema);
+  // The same of a schema that was met before, or is known. Null: it is not.
+  const WantedColumns* Known(uint64_t schema) const {
+    const auto& schemas = known_ != nullptr ? known_->schemas : schemas_;
+    const auto at = schemas.find(schema);
+    return at == schemas.end() ? nullptr : at->second.get();
+  }
+  const std::vector<SeriesDescriptor>& all() const {
+    return known_ != nullptr ? known_->table->series : all_;
+  }
+  // Two schemas differ about the kind of a series, which is that of the first one met.
+  bool two_kinds() const { return two_kinds_; }
+  // Indexes into all(), in the order of labels.
+  std::vector<uint32_t> InOrder() const;
+  // What was known already, or all that was found: then the set is empty.
+  std::shared_ptr<const KnownSeries> Take();
+
+ private:
+  // A schema is met that is not known: series are added.
+  void Extend();
+  bool Wants(const Labels& labels) const;
+  // Columns that may be wanted, ascending; all where nothing is known of the schema.
+  std::vector<uint32_t> Candidates(const Schema& schema) const;
+
+  const std::vector<Selector> selectors_;
+  std::vector<std::string_view> names_;  // of metrics, one a selector; empty: one has no name
+  const size_t limit_;
+  const SchemaPool* const pool_;
+  const std::string job_;
+  std::vector<SeriesDescriptor> all_;
+  struct ByLabels {
+    using is_transparent = void;
+    const std::vector<SeriesDescriptor>* all;
+    const Labels& of(uint32_t series) const { return (*all)[series].labels; }
+    const Labels& of(const Labels& labels) const { return labels; }
+    template <typename A, typename B>
+    bool operator()(const A& a, const B& b) const {
+      return of(a) == of(b);
+    }
+    template <typename T>
+    size_t operator()(const T& one) const {
+      return absl::Hash<Labels>()(of(one));
+    }
+  };
+  // Indexes into all_, found by their labels.
+  absl::flat_hash_set<uint32_t, ByLabels, ByLabels> index_{0, ByLabels{&all_}, ByLabels{&all_}};
+  absl::flat_hash_map<uint64_t, std::shared_ptr<const WantedColumns>> schemas_;  // by id
+  std::shared_ptr<const KnownSeries> known_;  // null: all is in all_, index_ and schemas_
+  bool two_kinds_ = false;
+};
+
+}  // namespace pitwall::history

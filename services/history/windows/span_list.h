@@ -1,0 +1,113 @@
+// Spans of a window, packed: names, modes and origins are numbers into tables of their own, since
+// a step of a rank has a handful of them and a window millions.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "services/model/telemetry.h"
+
+namespace pitwall::history {
+
+// One boot of one source. Immutable and shared by all that it sent.
+struct Origin {
+  std::string source;
+  std::string boot;
+  std::string node;
+  int64_t rank = -1;
+  SourceKind kind = SourceKind::kNode;
+};
+using OriginPtr = std::shared_ptr<const Origin>;
+using OriginKey = std::pair<std::string, std::string>;  // source, boot
+
+// One span of a list, as long as the list lives and is not changed.
+struct SpanView {
+  const OriginPtr& origin;
+  Span::Kind kind;
+  std::string_view name;
+  std::string_view mode;
+  int64_t start_ns;
+  int64_t end_ns;
+  int64_t step;
+  int64_t sequence;
+};
+
+// Not thread-safe. At most 2^32 spans, names or origins.
+class SpanList {
+ public:
+  SpanList() = default;
+  SpanList(const SpanList&) = delete;  // views of names point into it
+  SpanList& operator=(const SpanList&) = delete;
+  SpanList(SpanList&&) = default;
+  SpanList& operator=(SpanList&&) = default;
+
+  void Add(const SpanView& span);
+  // Numbers of texts and origins, for those who add many spans of the same ones.
+  uint32_t TextOf(std::string_view text);
+  uint32_t OriginOf(const OriginPtr& origin);
+  struct Row {
+    int64_t start_ns, end_ns, step, sequence;
+    uint32_t origin, name, mode;
+    Span::Kind kind;
+  };
+  void AddRow(const Row& row);
+  Row RowAt(size_t i) const { return rows_[i].wide ? wide_[rows_[i].sequence] : Unpack(rows_[i]); }
+  SpanView operator[](size_t i) const;
+  size_t size() const { return rows_.size(); }
+  bool empty() const { return rows_.empty(); }
+  size_t bytes() const {
+    return rows_.capacity() * sizeof(Packed) + wide_.capacity() * sizeof(Row) + texts_bytes_;
+  }
+  const std::vector<OriginPtr>& origins() const { return origins_; }
+
+ private:
+  friend class SpanLists;
+  // A row of which each number is small, as nearly all are: 32 bytes where a row has 48.
+  struct Packed {
+    int64_t start_ns;
+    uint32_t duration_ns;
+    int32_t step;
+    uint32_t sequence;  // wide: index of the row
+    uint32_t origin;
+    uint16_t name, mode;
+    uint8_t kind;
+    bool wide;
+  };
+  static_assert(sizeof(Packed) == 32);
+  // False: a number is too great.
+  static bool Pack(const Row& row, Packed* out);
+  static Row Unpack(const Packed& packed);
+
+  std::vector<Packed> rows_;
+  std::vector<Row> wide_;
+  std::deque<std::string> texts_;  // at places that do not move
+  absl::flat_hash_map<std::string_view, uint32_t> text_index_;
+  std::vector<OriginPtr> origins_;
+  absl::flat_hash_map<const Origin*, uint32_t> origin_index_;
+  size_t texts_bytes_ = 0;
+};
+
+// The spans of several lists as one. Lists must outlive it and are not changed.
+class SpanLists {
+ public:
+  explicit SpanLists(std::vector<const SpanList*> lists) : lists_(std::move(lists)) {}
+  // Of all spans, list after list.
+  SpanView operator[](size_t i) const;
+  size_t size() const;
+  // Origins of all lists: those of two lists may be one.
+  std::vector<OriginPtr> Origins() const;
+  // Indexes of all spans by (source, boot, kind, start, sequence), equal ones as they were added,
+  // within slices of start times; `slice_of` tells the slice of a start.
+  std::vector<uint32_t> Sorted(int64_t (*slice_of)(int64_t start_ns)) const;
+
+ private:
+  std::vector<const SpanList*> lists_;
+};
+
+}  // namespace pitwall::history

@@ -1,0 +1,43 @@
+// Summary of a window without its rows: rollups of each series, and the distribution of each
+// metric. A function of the window's rows alone, so that it is the same to the bit
+// whenever it is made.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "services/history/rollup.h"
+#include "services/history/windows/sketch.h"
+#include "services/history/windows/window_rows.h"
+
+namespace pitwall::history {
+
+// Tiers that fit into a window; the coarsest is made of them.
+inline constexpr size_t kWindowTiers = 2;
+
+using TierRows = std::array<std::vector<RollupRow>, kWindowTiers>;
+TierRows RollUp(const SeriesRows& rows);
+// The rows of the tier of all windows, in order, out of those of the finer one.
+std::vector<RollupRow> Coarser(const std::vector<RollupRow>& rows, size_t tier);
+
+// Adds up in the order of its calls.
+struct Spread {
+  Sketch sketch;
+  double sum = 0;
+  void Add(std::span<const double> values);
+  void Add(const SeriesRows& rows, int64_t from_ns, int64_t to_ns);
+  void Merge(const Spread& later);
+};
+// By (node, metric).
+using Spreads = std::map<std::pair<std::string, std::string>, Spread>;
+Spread* SpreadOf(Spreads* spreads, const Labels& labels);
+
+void SaveRows(const std::vector<RollupRow>& rows, BinaryWriter& out);
+std::vector<RollupRow> RestoreRows(BinaryReader& in);
+
+}  // namespace pitwall::history
