@@ -4,7 +4,7 @@
 
 #include "rules/alert/alert_script.h"
 #include "rules/alert/rule_status.h"
-#include "rules/eval/count_allocations.h"
+#include "rules/eval/testing/count_allocations.h"
 
 namespace pitwall::alert {
 namespace {

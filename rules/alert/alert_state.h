@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "rules/eval/vector.h"
-#include "rules/plan/program.h"
+#include "rules/plan/program/program.h"
 #include "rules/templates/template.h"
 #include "services/base/binary.h"
 #include "services/base/status.h"

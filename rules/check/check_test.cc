@@ -5,8 +5,8 @@
 
 #include "rules/check/types.h"
 #include "rules/check/validators.h"
+#include "rules/lang/files/rule_file.h"
 #include "rules/lang/parser.h"
-#include "rules/lang/rule_file.h"
 #include "services/base/text/strings.h"
 
 namespace pitwall::check {

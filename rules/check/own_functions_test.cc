@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "rules/check/rule_set.h"
-#include "rules/lang/rule_file.h"
+#include "rules/lang/files/rule_file.h"
 #include "services/base/text/strings.h"
 
 namespace pitwall::check {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "rules/check/validators.h"
-#include "rules/lang/parameters.h"
+#include "rules/lang/files/parameters.h"
 #include "services/base/text/did_you_mean.h"
 #include "services/base/text/strings.h"
 

@@ -10,7 +10,7 @@
 
 #include "rules/check/metric_catalog.h"
 #include "rules/lang/diagnostic.h"
-#include "rules/lang/rule_file.h"
+#include "rules/lang/files/rule_file.h"
 #include "services/model/windows/demand.h"
 
 namespace pitwall::check {

@@ -4,7 +4,7 @@
 
 #include "rules/check/rule_set.h"
 #include "rules/check/value_range.h"
-#include "rules/lang/rule_file.h"
+#include "rules/lang/files/rule_file.h"
 #include "services/base/text/strings.h"
 
 namespace pitwall::check {

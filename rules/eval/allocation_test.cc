@@ -1,9 +1,9 @@
 // In the steady state a tick allocates nothing: counted by replacing operator new.
 #include <gtest/gtest.h>
 
-#include "rules/eval/count_allocations.h"
 #include "rules/eval/evaluator.h"
-#include "rules/eval/fake_store.h"
+#include "rules/eval/testing/count_allocations.h"
+#include "rules/eval/testing/fake_store.h"
 
 namespace pitwall::eval {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "rules/plan/program.h"
+#include "rules/plan/program/program.h"
 
 namespace pitwall::eval {
 

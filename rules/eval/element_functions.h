@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "rules/plan/function.h"
+#include "rules/plan/program/function.h"
 
 namespace pitwall::eval {
 

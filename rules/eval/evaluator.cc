@@ -4,7 +4,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "rules/eval/operator.h"
-#include "rules/plan/function.h"
+#include "rules/plan/program/function.h"
 #include "services/base/check.h"
 #include "services/base/text/strings.h"
 

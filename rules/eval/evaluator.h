@@ -20,7 +20,7 @@
 #include "rules/eval/label_limits.h"
 #include "rules/eval/vector.h"
 #include "rules/eval/work_meter.h"
-#include "rules/plan/program.h"
+#include "rules/plan/program/program.h"
 #include "services/base/status.h"
 #include "services/model/windows/demand.h"
 

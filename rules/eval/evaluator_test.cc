@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "rules/eval/fake_store.h"
+#include "rules/eval/testing/fake_store.h"
 #include "services/base/text/strings.h"
 
 namespace pitwall::eval {

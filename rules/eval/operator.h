@@ -11,7 +11,7 @@
 #include "rules/eval/label_table.h"
 #include "rules/eval/vector.h"
 #include "rules/eval/work_meter.h"
-#include "rules/plan/program.h"
+#include "rules/plan/program/program.h"
 #include "services/base/status.h"
 #include "services/model/windows/demand.h"
 

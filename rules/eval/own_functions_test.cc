@@ -11,7 +11,7 @@
 #include <random>
 
 #include "rules/eval/evaluator.h"
-#include "rules/eval/fake_store.h"
+#include "rules/eval/testing/fake_store.h"
 #include "services/base/text/strings.h"
 
 namespace pitwall::eval {

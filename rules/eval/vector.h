@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "rules/plan/program.h"
+#include "rules/plan/program/program.h"
 #include "services/model/labels.h"
 
 namespace pitwall::eval {

@@ -1,10 +1,10 @@
 // The frozen summary of a finished job, against which later jobs are judged: each of its series
 // is in them as baseline_<name>, with the label `run`. What writes it is `pitwall baseline`
-// (services/tools/summary.h).
+// (services/offline/backtest/summary.h).
 //
 //   run: resnet-0041                       # the label `run`; no other summary has it
 //   ended: 1763800000                      # Unix seconds: newer runs go before older ones
-//   match: {job: "resnet-*", config: 7f3a} # which jobs it is for (rules/plan/job_match.h)
+//   match: {job: "resnet-*", config: 7f3a} # which jobs it is for (rules/plan/program/job_match.h)
 //   series:
 //   - {name: train_tensor_mean, mode: train, labels: {tensor: fc1}, points: "0:1.25 100:1.5"}
 //   - {name: train_step_seconds:median, value: 0.35}
@@ -22,8 +22,8 @@
 #include <vector>
 
 #include "rules/lang/diagnostic.h"
-#include "rules/plan/job_match.h"
-#include "rules/plan/program.h"
+#include "rules/plan/program/job_match.h"
+#include "rules/plan/program/program.h"
 #include "services/model/labels.h"
 
 namespace pitwall::plan {

@@ -4,10 +4,10 @@
 #include <map>
 
 #include "rules/check/rule_set.h"
-#include "rules/lang/rule_file.h"
+#include "rules/lang/files/rule_file.h"
 #include "rules/plan/baseline.h"
 #include "rules/plan/cause_graph.h"
-#include "rules/plan/planner.h"
+#include "rules/plan/planner/planner.h"
 #include "services/base/text/strings.h"
 
 namespace pitwall::plan {

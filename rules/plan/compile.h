@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "rules/lang/diagnostic.h"
-#include "rules/lang/parameters.h"
-#include "rules/lang/rule_file.h"
-#include "rules/plan/overrides.h"
-#include "rules/plan/program.h"
-#include "rules/plan/rule_limits.h"
+#include "rules/lang/files/parameters.h"
+#include "rules/lang/files/rule_file.h"
+#include "rules/plan/cost/rule_limits.h"
+#include "rules/plan/program/overrides.h"
+#include "rules/plan/program/program.h"
 #include "services/base/status.h"
 #include "services/model/rule_set.h"
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "rules/plan/compile.h"
-#include "rules/plan/shown_text.h"
+#include "rules/plan/program/shown_text.h"
 #include "services/base/text/strings.h"
 #include "services/model/windows/function_table.h"
 

@@ -4,9 +4,9 @@
 
 #include "rules/check/rule_set.h"
 #include "rules/check/types.h"
+#include "rules/lang/files/rule_file.h"
 #include "rules/lang/parser.h"
-#include "rules/lang/rule_file.h"
-#include "rules/plan/planner.h"
+#include "rules/plan/planner/planner.h"
 
 namespace pitwall::plan {
 

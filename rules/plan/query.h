@@ -9,7 +9,7 @@
 #include "rules/lang/diagnostic.h"
 #include "rules/lang/source.h"
 #include "rules/plan/compile.h"
-#include "rules/plan/program.h"
+#include "rules/plan/program/program.h"
 #include "services/base/status.h"
 
 namespace pitwall::plan {

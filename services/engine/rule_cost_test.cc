@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "rules/plan/compile.h"
-#include "rules/plan/rule_cost.h"
+#include "rules/plan/cost/rule_cost.h"
 #include "services/base/text/strings.h"
 #include "services/model/windows/linear_bounds.h"
 #include "services/window/store/series_store.h"

@@ -1,9 +1,9 @@
 // The log, as everything above the adapters sees it. One file, so that the seam can be read at
 // once.
 //
-// Two implementations: services/adapters/kafka (Apache Kafka) and services/adapters/log (segment
-// files on local disk). The same contract tests (tests/contract) run over both. Promises common to
-// both:
+// Two implementations: services/adapters/kafka (Apache Kafka) and services/adapters/embedded_log
+// (segment files on local disk). The same contract tests (tests/contract) run over both. Promises
+// common to both:
 //  * Appends to one partition are read in the order of their offsets; offsets grow but may have
 //  holes.
 //  * A transaction's records become visible together, with its input offset, or never. Readers see

@@ -11,9 +11,9 @@
 #include <thread>
 
 #include "services/adapters/clock/system_clock.h"
+#include "services/adapters/embedded_log/embedded_log.h"
 #include "services/adapters/grpc/issue_client.h"
 #include "services/adapters/grpc/issue_server.h"
-#include "services/adapters/log/embedded_log.h"
 #include "services/notifier/notifier.h"
 #include "services/notifier/testing/notifier_fixture.h"
 #include "tests/fakes/memory_log.h"

@@ -6,9 +6,9 @@
 #include <mutex>
 
 #include "services/adapters/clock/system_clock.h"
-#include "services/adapters/http/curl_transport.h"
+#include "services/adapters/http/client/curl_transport.h"
+#include "services/adapters/http/client/standard_webhooks.h"
 #include "services/adapters/http/http_server.h"
-#include "services/adapters/http/standard_webhooks.h"
 #include "services/notifier/notifier.h"
 #include "services/notifier/testing/notifier_fixture.h"
 #include "tests/fakes/memory_log.h"

@@ -12,10 +12,10 @@
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/openmetrics/line_parser.h"
+#include "services/offline/backtest/backtest.h"
 #include "services/pitwall/backtest_formats.h"
 #include "services/pitwall/commands.h"
 #include "services/pitwall/rule_files.h"
-#include "services/tools/backtest.h"
 
 namespace pitwall {
 
@@ -73,7 +73,7 @@ StatusOr<int> Backtest(const Flags& flags) {
            (e.type == EventType::kJobChanged && (format != "log" || flags.Has("no-status"))) ||
            (format == "log" && (e.time_ns < range.start || e.time_ns > range.end));
   });
-  tools::SortEvents(&events);
+  offline::SortEvents(&events);
   for (const IssueEvent& event : events) {
     PrintJson(cloudevents::EncodeCloudEvent(event) + "\n");
   }

@@ -16,8 +16,8 @@
 #include "services/io/io.h"
 #include "services/model/issues/issue.h"
 #include "services/model/position.h"
+#include "services/offline/backtest/recording.h"
 #include "services/pitwall/flags.h"
-#include "services/tools/recording.h"
 
 namespace pitwall {
 
@@ -49,7 +49,7 @@ StatusOr<int> VerifyLog(const Flags& flags);
 StatusOr<int> VerifyLog(Log* log);
 
 // How one input becomes samples of the recording.
-using ReadInput = std::function<Status(const std::string& path, tools::Recording* recording)>;
+using ReadInput = std::function<Status(const std::string& path, offline::Recording* recording)>;
 
 // Files merged by time: the rules of --rules over what `read` makes of each --input.
 StatusOr<std::vector<IssueEvent>> BacktestFiles(const Flags& flags, const BacktestRange& range,
@@ -59,12 +59,12 @@ StatusOr<std::vector<IssueEvent>> BacktestFiles(const Flags& flags, const Backte
 Status ForEachPiece(const std::string& path, const std::function<Status(std::string_view)>& feed);
 
 // ReadInput of --format openmetrics.
-Status ReadOpenMetrics(const std::string& path, tools::Recording* recording);
+Status ReadOpenMetrics(const std::string& path, offline::Recording* recording);
 // --format csv: of the flag --mapping. InvalidArgument: what is wrong with it.
 StatusOr<ReadInput> TableInput(const Flags& flags);
 // --format smdebug, chrome-trace and tensorflow: a file, or a folder with those of one job.
-Status ReadDebuggerOutput(const std::string& path, tools::Recording* recording);
-Status ReadChromeTraces(const std::string& path, tools::Recording* recording);
-Status ReadTensorflowProfiles(const std::string& path, tools::Recording* recording);
+Status ReadDebuggerOutput(const std::string& path, offline::Recording* recording);
+Status ReadChromeTraces(const std::string& path, offline::Recording* recording);
+Status ReadTensorflowProfiles(const std::string& path, offline::Recording* recording);
 
 }  // namespace pitwall

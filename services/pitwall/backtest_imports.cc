@@ -13,9 +13,9 @@ StatusOr<ReadInput> TableInput(const Flags& flags) {
   if (!path) return InvalidArgument("--format csv needs --mapping FILE: what the columns mean");
   ASSIGN_OR_RETURN(const std::string text, ReadFile(*path));
   ASSIGN_OR_RETURN(const imports::Mapping mapping, imports::ParseMapping(*path, text));
-  return ReadInput([mapping](const std::string& input, tools::Recording* recording) -> Status {
+  return ReadInput([mapping](const std::string& input, offline::Recording* recording) -> Status {
     IntoRecording sink(recording);
-    imports::TableReader reader(input, mapping, std::string(tools::kJobLabel), &sink);
+    imports::TableReader reader(input, mapping, std::string(offline::kJobLabel), &sink);
     imports::Gunzip gunzip(input, [&](std::string_view piece) { return reader.Feed(piece); });
     RETURN_IF_ERROR(
         ForEachPiece(input, [&](std::string_view piece) { return gunzip.Feed(piece); }));

@@ -6,8 +6,8 @@
 
 #include "absl/time/time.h"
 #include "services/adapters/clock/system_clock.h"
+#include "services/adapters/embedded_log/embedded_log.h"
 #include "services/adapters/kafka/kafka_log.h"
-#include "services/adapters/log/embedded_log.h"
 #include "services/base/terminal.h"
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"

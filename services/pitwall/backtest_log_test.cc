@@ -11,7 +11,7 @@
 #include <sstream>
 #include <utility>
 
-#include "services/adapters/log/embedded_log.h"
+#include "services/adapters/embedded_log/embedded_log.h"
 #include "services/base/text/strings.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/io/topics.h"

@@ -9,9 +9,9 @@
 #include "services/base/system/files.h"
 #include "services/base/text/strings.h"
 #include "services/codec/openmetrics/reader.h"
+#include "services/offline/at_offset_rewrite.h"
+#include "services/offline/backtest/backtest.h"
 #include "services/pitwall/backtest_formats.h"
-#include "services/tools/backtest.h"
-#include "services/tools/other_times.h"
 
 namespace pitwall {
 
@@ -23,7 +23,7 @@ using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 
 class SeriesIntoRecording final : public openmetrics::SampleSink {
  public:
-  explicit SeriesIntoRecording(tools::Recording* recording) : recording_(recording) {}
+  explicit SeriesIntoRecording(offline::Recording* recording) : recording_(recording) {}
   Status NewSeries(uint32_t series, Labels labels) override {
     return recording_->AddSeries(series, labels);
   }
@@ -32,7 +32,7 @@ class SeriesIntoRecording final : public openmetrics::SampleSink {
   }
 
  private:
-  tools::Recording* const recording_;
+  offline::Recording* const recording_;
 };
 
 // By the end of the file. What cannot be read twice must be OpenMetrics.
@@ -46,11 +46,11 @@ openmetrics::Dialect DialectOf(std::FILE* file) {
   return openmetrics::DialectOf({end, n});
 }
 
-StatusOr<tools::Duplicates> DuplicatesFlag(const Flags& flags) {
+StatusOr<offline::Duplicates> DuplicatesFlag(const Flags& flags) {
   const std::string given = flags.One("duplicates").value_or("refuse");
-  if (given == "refuse") return tools::Duplicates::kRefuse;
-  if (given == "first") return tools::Duplicates::kFirst;
-  if (given == "last") return tools::Duplicates::kLast;
+  if (given == "refuse") return offline::Duplicates::kRefuse;
+  if (given == "first") return offline::Duplicates::kFirst;
+  if (given == "last") return offline::Duplicates::kLast;
   return InvalidArgument(Cat("--duplicates ", given, ": expected refuse, first or last"));
 }
 
@@ -74,7 +74,7 @@ std::string SecondsText(int64_t time_ns) {
 }
 
 // An input without a sample says nothing about the rules: that is no success.
-Status CheckSamples(const tools::Recording& recording, const std::vector<std::string>& empty,
+Status CheckSamples(const offline::Recording& recording, const std::vector<std::string>& empty,
                     std::string_view format) {
   if (recording.samples() > 0) {
     for (const std::string& path : empty)
@@ -103,7 +103,7 @@ Status ForEachPiece(const std::string& path, const std::function<Status(std::str
   return OkStatus();
 }
 
-Status ReadOpenMetrics(const std::string& path, tools::Recording* recording) {
+Status ReadOpenMetrics(const std::string& path, offline::Recording* recording) {
   openmetrics::Dialect dialect = openmetrics::Dialect::kOpenMetrics;
   if (const File file(std::fopen(path.c_str(), "rb"), std::fclose); file != nullptr)
     dialect = DialectOf(file.get());
@@ -124,17 +124,17 @@ StatusOr<std::vector<IssueEvent>> BacktestFiles(const Flags& flags, const Backte
   const auto given = [](int64_t time, int64_t absent) {
     return time == absent ? std::nullopt : std::optional(time);
   };
-  tools::OtherTimes other_times;
+  offline::OtherTimes other_times;
   ASSIGN_OR_RETURN(auto rules, ReadGivenRules(flags, [&](const auto& files) {
-                     return tools::RewriteOtherTimes(files, given(range.start, kMinPosition),
-                                                     given(range.end, kMaxPosition), interval,
-                                                     &other_times);
+                     return offline::RewriteOtherTimes(files, given(range.start, kMinPosition),
+                                                       given(range.end, kMaxPosition), interval,
+                                                       &other_times);
                    }));
   int64_t from = kMinPosition;
   if (range.start != kMinPosition)
-    from = std::max(kMinPosition, range.start - tools::HistoryOf(*rules));
-  tools::Recording recording(from, range.end, std::move(other_times));
-  ASSIGN_OR_RETURN(const tools::Duplicates duplicates, DuplicatesFlag(flags));
+    from = std::max(kMinPosition, range.start - offline::HistoryOf(*rules));
+  offline::Recording recording(from, range.end, std::move(other_times));
+  ASSIGN_OR_RETURN(const offline::Duplicates duplicates, DuplicatesFlag(flags));
   recording.set_duplicates(duplicates);
   std::vector<std::string> empty;
   for (std::string path : inputs) {
@@ -148,7 +148,7 @@ StatusOr<std::vector<IssueEvent>> BacktestFiles(const Flags& flags, const Backte
   RETURN_IF_ERROR(recording.Finish(range.start));
   std::vector<IssueEvent> events;
   engine::EngineCounters counters;
-  RETURN_IF_ERROR(tools::RunBacktest(
+  RETURN_IF_ERROR(offline::RunBacktest(
       &recording, std::move(rules),
       {.start = range.start, .end_jobs = flags.Has("end-job"), .recordings = recordings}, &counters,
       &events));

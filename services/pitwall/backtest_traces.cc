@@ -7,11 +7,11 @@
 #include "services/base/log.h"
 #include "services/base/system/files.h"
 #include "services/base/text/strings.h"
-#include "services/codec/imports/chrome_trace.h"
 #include "services/codec/imports/gunzip.h"
-#include "services/codec/imports/job_timeline.h"
 #include "services/codec/imports/system_metrics.h"
-#include "services/codec/imports/tensorflow_profile.h"
+#include "services/codec/imports/traces/chrome_trace.h"
+#include "services/codec/imports/traces/job_timeline.h"
+#include "services/codec/imports/traces/tensorflow_profile.h"
 #include "services/pitwall/backtest_formats.h"
 #include "services/pitwall/into_recording.h"
 
@@ -112,7 +112,7 @@ bool IsTrace(const std::string& file_name) {
 
 }  // namespace
 
-Status ReadDebuggerOutput(const std::string& path, tools::Recording* recording) {
+Status ReadDebuggerOutput(const std::string& path, offline::Recording* recording) {
   ASSIGN_OR_RETURN(const std::vector<std::string> files,
                    FilesOf(path, IsOfDebugger,
                            "<seconds>.algo-N.json or <end>_<pid>-<node>_pythontimeline.json"));
@@ -135,7 +135,7 @@ Status ReadDebuggerOutput(const std::string& path, tools::Recording* recording) 
   return timelines.Finish();
 }
 
-Status ReadChromeTraces(const std::string& path, tools::Recording* recording) {
+Status ReadChromeTraces(const std::string& path, offline::Recording* recording) {
   ASSIGN_OR_RETURN(const std::vector<std::string> files,
                    FilesOf(path, IsTrace, "….json or ….json.gz"));
   IntoRecording sink(recording);
@@ -150,7 +150,7 @@ Status ReadChromeTraces(const std::string& path, tools::Recording* recording) {
   return traces.Finish();
 }
 
-Status ReadTensorflowProfiles(const std::string& path, tools::Recording* recording) {
+Status ReadTensorflowProfiles(const std::string& path, offline::Recording* recording) {
   ASSIGN_OR_RETURN(std::vector<std::string> files,
                    FilesOf(path, IsOfTensorflow, "HOST.xplane.pb or HOST.trace.json.gz"));
   // JAX writes both forms of one profile.

@@ -2,9 +2,9 @@
 #include "services/base/system/files.h"
 #include "services/base/terminal.h"
 #include "services/base/text/strings.h"
+#include "services/offline/backtest/summary.h"
 #include "services/pitwall/backtest_formats.h"
 #include "services/pitwall/commands.h"
-#include "services/tools/summary.h"
 
 namespace pitwall {
 
@@ -40,7 +40,7 @@ std::vector<FlagSpec> BaselineFlags() {
 }
 
 StatusOr<int> WriteBaseline(const Flags& flags) {
-  tools::SummaryOptions options;
+  offline::SummaryOptions options;
   options.run = flags.One("run").value_or("");
   for (const std::string& match : flags.Many("match")) {
     const size_t equal = match.find('=');
@@ -58,7 +58,7 @@ StatusOr<int> WriteBaseline(const Flags& flags) {
     return InvalidArgument(
         "--match LABEL=GLOB is needed: files do not say what later jobs are called");
   BacktestRange range;
-  tools::Summary summary(flags.One("job").value_or(""));
+  offline::Summary summary(flags.One("job").value_or(""));
   RETURN_IF_ERROR(Replay(flags, &range, &summary).status());
   for (const std::string& damage : range.damage)
     PrintError(TerminalLine(Cat("pitwall baseline: ", damage)) + "\n");

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rules/plan/rule_limits.h"
+#include "rules/plan/cost/rule_limits.h"
 #include "services/base/clock.h"
 #include "services/base/status.h"
 #include "services/model/job.h"

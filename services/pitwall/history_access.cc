@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "services/adapters/http/curl_transport.h"
+#include "services/adapters/http/client/curl_transport.h"
 #include "services/base/clock.h"
 #include "services/base/duration.h"
 #include "services/base/system/files.h"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "rules/plan/parameter_owner.h"
+#include "rules/plan/program/parameter_owner.h"
 #include "services/history/api/api_routes.h"
 #include "services/history/promapi/prom_routes.h"
 #include "services/pitwall/rule_definitions.h"

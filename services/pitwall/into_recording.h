@@ -5,14 +5,14 @@
 #include <string_view>
 
 #include "services/codec/imports/sample_sink.h"
-#include "services/tools/recording.h"
+#include "services/offline/backtest/recording.h"
 
 namespace pitwall {
 
 class IntoRecording final : public imports::SampleSink {
  public:
   // Borrowed.
-  explicit IntoRecording(tools::Recording* recording) : recording_(recording) {}
+  explicit IntoRecording(offline::Recording* recording) : recording_(recording) {}
   Status NewSeries(uint32_t series, Labels labels, std::string_view mode) override {
     return recording_->AddSeries(series, labels, mode);
   }
@@ -22,7 +22,7 @@ class IntoRecording final : public imports::SampleSink {
   }
 
  private:
-  tools::Recording* const recording_;
+  offline::Recording* const recording_;
 };
 
 }  // namespace pitwall

@@ -1,7 +1,7 @@
 // `pitwall log check|repair DIR`: what is damaged in a data directory, and the way out.
 #include "services/adapters/clock/system_clock.h"
+#include "services/adapters/embedded_log/repair/log_repair.h"
 #include "services/adapters/files/file.h"
-#include "services/adapters/log/log_repair.h"
 #include "services/base/terminal.h"
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/json_writer.h"

@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "services/adapters/http/standard_webhooks.h"
+#include "services/adapters/http/client/standard_webhooks.h"
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
 #include "services/notifier/receivers/alertmanager.h"

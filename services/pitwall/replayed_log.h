@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "services/adapters/log/embedded_log.h"
+#include "services/adapters/embedded_log/embedded_log.h"
 #include "services/base/clock.h"
 #include "services/base/status.h"
 #include "services/engine/program/compiled_rules.h"

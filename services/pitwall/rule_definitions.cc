@@ -7,9 +7,9 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 
-#include "rules/plan/overrides.h"
-#include "rules/plan/parameter_owner.h"
-#include "rules/plan/shown_text.h"
+#include "rules/plan/program/overrides.h"
+#include "rules/plan/program/parameter_owner.h"
+#include "rules/plan/program/shown_text.h"
 #include "services/base/duration.h"
 #include "services/base/text/strings.h"
 #include "services/model/position.h"

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "rules/plan/program.h"
+#include "rules/plan/program/program.h"
 #include "services/history/views/rule_definition.h"
 
 namespace pitwall {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rules/lang/include.h"
+#include "rules/lang/files/include.h"
 #include "services/engine/program/compiled_rules.h"
 
 namespace pitwall {
@@ -28,9 +28,10 @@ struct RuleSetPaths {
       baselines;  // summaries of finished jobs, and folders with *.yaml of them
 };
 
-// Reads them all, with the rules that they include (rules/lang/include.h), of which `inclusions` is
-// told (may be null). That the default pack is taken is said on stderr. Of the summaries that are
-// for the same jobs, the newest plan::kMaxRunsPerJob are taken; the others would count for none.
+// Reads them all, with the rules that they include (rules/lang/files/include.h), of which
+// `inclusions` is told (may be null). That the default pack is taken is said on stderr. Of the
+// summaries that are for the same jobs, the newest plan::kMaxRunsPerJob are taken; the others would
+// count for none.
 StatusOr<RuleSet> ReadRuleSet(const RuleSetPaths& paths, int64_t evaluation_interval_ns,
                               std::vector<lang::Inclusion>* inclusions = nullptr);
 

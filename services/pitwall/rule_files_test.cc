@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "rules/lang/include.h"
-#include "rules/lang/rule_file.h"
+#include "rules/lang/files/include.h"
+#include "rules/lang/files/rule_file.h"
 #include "services/base/text/strings.h"
 
 namespace pitwall {

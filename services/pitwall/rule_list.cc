@@ -3,8 +3,8 @@
 #include <string_view>
 #include <vector>
 
-#include "rules/plan/parameter_owner.h"
-#include "rules/plan/shown_text.h"
+#include "rules/plan/program/parameter_owner.h"
+#include "rules/plan/program/shown_text.h"
 #include "services/base/duration.h"
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/json_writer.h"

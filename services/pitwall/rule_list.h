@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "rules/plan/program.h"
+#include "rules/plan/program/program.h"
 
 namespace pitwall {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "rules/plan/program.h"
+#include "rules/plan/program/program.h"
 
 namespace pitwall {
 

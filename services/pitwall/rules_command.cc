@@ -4,12 +4,14 @@
 #include <optional>
 
 #include "rules/plan/compile.h"
-#include "rules/plan/program_text.h"
+#include "rules/plan/cost/program_text.h"
 #include "services/base/duration.h"
 #include "services/base/system/files.h"
 #include "services/base/terminal.h"
 #include "services/base/text/strings.h"
 #include "services/engine/program/program_check.h"
+#include "services/offline/promqltest/golden_run.h"
+#include "services/offline/ruletest/rule_unit_tests.h"
 #include "services/pitwall/commands.h"
 #include "services/pitwall/flags.h"
 #include "services/pitwall/rule_definitions.h"
@@ -17,8 +19,6 @@
 #include "services/pitwall/rule_list.h"
 #include "services/pitwall/rule_markdown.h"
 #include "services/pitwall/rules_report.h"
-#include "services/tools/golden_run.h"
-#include "services/tools/rule_test.h"
 
 namespace pitwall {
 
@@ -86,8 +86,8 @@ StatusOr<int> Run(const std::string& verb, const std::vector<std::string>& files
     return InvalidArgument("--json is for rules check and rules list");
   if (flags.Has("markdown") && verb != "list")
     return InvalidArgument("--markdown is for rules list");
-  if (verb == "test") return tools::RunRuleTests(files, ShippedPack);
-  if (verb == "golden") return tools::RunGolden(files, {.verbose = flags.Has("verbose")});
+  if (verb == "test") return offline::RunRuleTests(files, ShippedPack);
+  if (verb == "golden") return offline::RunGolden(files, {.verbose = flags.Has("verbose")});
   int64_t interval = plan::kDefaultInterval;
   if (const auto text = flags.One("evaluation-interval")) {
     const auto parsed = ParseDuration(*text);

@@ -1,6 +1,6 @@
 #include "services/pitwall/rules_report.h"
 
-#include "rules/plan/program_text.h"
+#include "rules/plan/cost/program_text.h"
 #include "services/codec/cloudevents/json_writer.h"
 
 namespace pitwall {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "rules/lang/diagnostic.h"
-#include "rules/plan/rule_cost.h"
+#include "rules/plan/cost/rule_cost.h"
 
 namespace pitwall {
 

@@ -1,8 +1,8 @@
 // The executor as a service, with the ways to stop a job that the configuration names.
 #include <cstdlib>
 
-#include "services/adapters/http/curl_transport.h"
-#include "services/adapters/http/standard_webhooks.h"
+#include "services/adapters/http/client/curl_transport.h"
+#include "services/adapters/http/client/standard_webhooks.h"
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
 #include "services/executor/targets/kubernetes_target.h"

@@ -8,10 +8,10 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "services/adapters/http/curl_transport.h"
-#include "services/adapters/http/standard_webhooks.h"
+#include "services/adapters/embedded_log/embedded_log.h"
+#include "services/adapters/http/client/curl_transport.h"
+#include "services/adapters/http/client/standard_webhooks.h"
 #include "services/adapters/kafka/kafka_log.h"
-#include "services/adapters/log/embedded_log.h"
 #include "services/adapters/mail/curl_mail_transport.h"
 #include "services/base/duration.h"
 #include "services/base/listen_address.h"

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "services/adapters/clock/system_clock.h"
+#include "services/adapters/embedded_log/embedded_log.h"
 #include "services/adapters/grpc/issue_server.h"
 #include "services/adapters/http/http_server.h"
-#include "services/adapters/log/embedded_log.h"
 #include "services/base/status.h"
 #include "services/base/system/memory_budget.h"
 #include "services/collector/capture/capture_topic_bridge.h"

@@ -1,6 +1,6 @@
 // The history of all jobs as a service: alone, or beside the others.
 #include "absl/strings/escaping.h"
-#include "services/adapters/http/curl_transport.h"
+#include "services/adapters/http/client/curl_transport.h"
 #include "services/base/listen_address.h"
 #include "services/base/log.h"
 #include "services/base/text/stable_hash.h"

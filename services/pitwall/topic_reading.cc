@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "services/adapters/embedded_log/embedded_log.h"
 #include "services/adapters/kafka/kafka_log.h"
-#include "services/adapters/log/embedded_log.h"
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
 

@@ -68,7 +68,7 @@ class StoredQuery {
   const lang::Expr& expr() const;
   const QuerySpan& span() const;
   // Whether the query has windows that only the streaming engine knows ([500 samples], [attempt],
-  // Pitwall's own functions): Run refuses it, tools::RunQuery takes it.
+  // Pitwall's own functions): Run refuses it, offline::RunQuery takes it.
   bool needs_streaming() const;
 
   // The samples of `selector` in (from, to].

@@ -11,7 +11,7 @@
 #include "services/adapters/clock/system_clock.h"
 #include "services/base/terminal.h"
 #include "services/base/text/strings.h"
-#include "services/codec/blocks/packed.h"
+#include "services/codec/blocks/zstd_text.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/history/flush/flush_input.h"
 #include "services/history/flush/segment_writer.h"

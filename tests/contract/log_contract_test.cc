@@ -5,8 +5,8 @@
 #include <string>
 
 #include "services/adapters/clock/system_clock.h"
+#include "services/adapters/embedded_log/embedded_log.h"
 #include "services/adapters/files/file.h"
-#include "services/adapters/log/embedded_log.h"
 #include "services/base/text/strings.h"
 #include "tests/contract/log_contract.h"
 

@@ -16,8 +16,8 @@
 #include <random>
 
 #include "services/adapters/clock/system_clock.h"
-#include "services/adapters/log/embedded_log.h"
-#include "services/adapters/log/log_repair.h"
+#include "services/adapters/embedded_log/embedded_log.h"
+#include "services/adapters/embedded_log/repair/log_repair.h"
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
 #include "services/io/topics.h"

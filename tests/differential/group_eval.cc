@@ -33,7 +33,7 @@
 #include "services/engine/domain/clock_domain.h"
 #include "services/engine/shard.h"
 #include "services/model/value.h"
-#include "services/tools/spoken.h"
+#include "services/offline/ruletest/firing_annotations.h"
 #include "tests/differential/line_protocol.h"
 
 namespace pitwall {
@@ -80,10 +80,10 @@ class Watch final : public engine::RuleObserver {
   }
   void Alerts(const alert::AlertInput& input, const alert::AlertState& state) override {
     const std::string& name = state.rule().name();
-    tools::Spoken& spoken = spoken_[name];
+    offline::FiringAnnotations& spoken = spoken_[name];
     spoken.Update(input, state);
-    std::map<Labels, tools::Annotations> said;
-    for (tools::FiringAlert& alert : spoken.Firing(state.rule().alert()))
+    std::map<Labels, offline::Annotations> said;
+    for (offline::FiringAlert& alert : spoken.Firing(state.rule().alert()))
       said[alert.labels] = std::move(alert.annotations);
     alerts_.BeginArray();
     alerts_.String(name);
@@ -150,7 +150,7 @@ class Watch final : public engine::RuleObserver {
   }
 
  private:
-  std::map<std::string, tools::Spoken> spoken_;  // by rule
+  std::map<std::string, offline::FiringAnnotations> spoken_;  // by rule
   std::vector<std::pair<std::string, std::string>> failed_;
   JsonWriter alerts_, recorded_;
 };
@@ -187,7 +187,7 @@ std::string EventsText(const engine::EventSink& outputs) {
 
 class GroupRun {
  public:
-  GroupRun(const std::vector<tools::QuerySeries>& series, const Run& run)
+  GroupRun(const std::vector<offline::QuerySeries>& series, const Run& run)
       : series_(series), run_(run) {}
 
   StatusOr<std::string> Go() {
@@ -244,7 +244,7 @@ class GroupRun {
 
   Status Intern() {
     ids_.clear();
-    for (const tools::QuerySeries& series : series_) {
+    for (const offline::QuerySeries& series : series_) {
       ASSIGN_OR_RETURN(const window::SeriesId id, runner_->store()->Intern(series.labels));
       ids_.push_back(id);
     }
@@ -310,7 +310,7 @@ class GroupRun {
     return Intern();
   }
 
-  const std::vector<tools::QuerySeries>& series_;
+  const std::vector<offline::QuerySeries>& series_;
   const Run& run_;
   const engine::JobIdentity job_{.id = "test", .name = "test"};
   engine::EngineCounters counters_;
@@ -350,7 +350,7 @@ Run ReadRun(const std::vector<std::string>& fields) {
 
 int Main() {
   std::ios::sync_with_stdio(false);
-  std::vector<tools::QuerySeries> series;
+  std::vector<offline::QuerySeries> series;
   std::string line;
   while (std::getline(std::cin, line)) {
     const std::vector<std::string> fields = differential::Fields(line);

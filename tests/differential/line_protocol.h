@@ -12,7 +12,7 @@
 
 #include "services/model/labels.h"
 #include "services/model/value.h"
-#include "services/tools/query.h"
+#include "services/offline/query.h"
 
 namespace pitwall::differential {
 
@@ -45,9 +45,9 @@ inline std::string ReadLine(const char* program) {
 inline int64_t Number(const std::string& text) { return std::strtoll(text.c_str(), nullptr, 10); }
 
 // "name=value… <TAB>|<TAB> t_ms:value…"; a value is anything that strtod reads, or stale.
-inline tools::QuerySeries ParseSeries(const std::string& line) {
+inline offline::QuerySeries ParseSeries(const std::string& line) {
   const std::vector<std::string> fields = Fields(line);
-  tools::QuerySeries series;
+  offline::QuerySeries series;
   std::vector<Label> labels;
   size_t i = 0;
   for (; i < fields.size() && fields[i] != "|"; ++i) {

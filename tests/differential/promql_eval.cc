@@ -22,9 +22,9 @@
 #include <vector>
 
 #include "services/base/text/strings.h"
+#include "services/offline/query.h"
+#include "services/offline/query_order.h"
 #include "services/query/stored_query.h"
-#include "services/tools/query.h"
-#include "services/tools/query_order.h"
 #include "tests/differential/line_protocol.h"
 
 namespace pitwall {
@@ -62,28 +62,28 @@ std::string_view KindOf(const Status& status) {
   }
 }
 
-std::string_view TypeName(tools::QueryType type) {
+std::string_view TypeName(offline::QueryType type) {
   switch (type) {
-    case tools::QueryType::kScalar:
+    case offline::QueryType::kScalar:
       return "scalar";
-    case tools::QueryType::kVector:
+    case offline::QueryType::kVector:
       return "vector";
-    case tools::QueryType::kString:
+    case offline::QueryType::kString:
       return "string";
   }
   return "";
 }
 
-std::string Answer(const std::string& id, const StatusOr<tools::QueryAnswer>& answer) {
+std::string Answer(const std::string& id, const StatusOr<offline::QueryAnswer>& answer) {
   if (!answer.ok()) {
     return Cat("error\t", id, "\t", KindOf(answer.status()), "\t",
                Field(ToStd(answer.status().message())), "\n");
   }
   std::string out = Cat("answer\t", id, "\t", TypeName(answer->type), "\t", answer->ticks.size(),
                         "\t", Field(answer->text), "\n");
-  for (const tools::QueryAnswer::Tick& tick : answer->ticks) {
+  for (const offline::QueryAnswer::Tick& tick : answer->ticks) {
     CatTo(out, "tick\t", tick.position / kMillisecond, "\t", tick.elements.size(), "\n");
-    for (const tools::QueryElement& element : tick.elements) {
+    for (const offline::QueryElement& element : tick.elements) {
       char number[64];
       std::snprintf(number, sizeof number, "%a", element.value);
       out += number;
@@ -96,23 +96,23 @@ std::string Answer(const std::string& id, const StatusOr<tools::QueryAnswer>& an
 }
 
 // The same question to the other evaluator.
-StatusOr<tools::QueryAnswer> RunStored(const std::vector<tools::QuerySeries>& series,
-                                       const tools::Query& asked) {
+StatusOr<offline::QueryAnswer> RunStored(const std::vector<offline::QuerySeries>& series,
+                                         const offline::Query& asked) {
   ASSIGN_OR_RETURN(const query::StoredQuery made,
                    query::StoredQuery::Make(asked.expr, {asked.start, asked.end, asked.step,
                                                          asked.lookback, asked.subquery_interval}));
-  tools::QueryAnswer out;
+  offline::QueryAnswer out;
   if (made.type() == query::AnswerType::kString) {
-    out.type = tools::QueryType::kString;
+    out.type = offline::QueryType::kString;
     out.text = made.text();
     return out;
   }
   if (made.type() == query::AnswerType::kMatrix)
     return Unimplemented("the answer is a range vector");
-  if (made.type() == query::AnswerType::kScalar) out.type = tools::QueryType::kScalar;
+  if (made.type() == query::AnswerType::kScalar) out.type = offline::QueryType::kScalar;
   std::vector<std::vector<int64_t>> times;
   std::vector<std::vector<double>> values;
-  for (const tools::QuerySeries& one : series) {
+  for (const offline::QuerySeries& one : series) {
     times.emplace_back();
     values.emplace_back();
     for (const auto& [position, value] : one.samples) {
@@ -137,14 +137,14 @@ StatusOr<tools::QueryAnswer> RunStored(const std::vector<tools::QuerySeries>& se
       if (at != one.points.end() && at->first == tick)
         out.ticks.back().elements.push_back({one.labels, at->second});
     }
-    tools::OrderForDisplay(made.expr(), &out.ticks.back().elements);
+    offline::OrderForDisplay(made.expr(), &out.ticks.back().elements);
   }
   return out;
 }
 
 int Main(bool stored) {
   std::ios::sync_with_stdio(false);
-  std::vector<tools::QuerySeries> series;
+  std::vector<offline::QuerySeries> series;
   std::string line;
   while (std::getline(std::cin, line)) {
     const std::vector<std::string> fields = differential::Fields(line);
@@ -153,7 +153,7 @@ int Main(bool stored) {
       for (int64_t n = Number(fields[1]); n > 0; --n)
         series.push_back(differential::ParseSeries(differential::ReadLine("promql_eval")));
     } else if (fields[0] == "query" && fields.size() == 8) {
-      tools::Query asked;
+      offline::Query asked;
       asked.start = Number(fields[2]) * kMillisecond;
       asked.end = Number(fields[3]) * kMillisecond;
       asked.step = Number(fields[4]) * kMillisecond;
@@ -161,7 +161,7 @@ int Main(bool stored) {
       asked.subquery_interval = Number(fields[6]) * kMillisecond;
       asked.expr = fields[7];
       std::cout << Answer(fields[1],
-                          stored ? RunStored(series, asked) : tools::RunQuery(series, asked))
+                          stored ? RunStored(series, asked) : offline::RunQuery(series, asked))
                 << std::flush;
     } else {
       std::cerr << "promql_eval: what is this: " << line << "\n";

@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "services/adapters/clock/system_clock.h"
-#include "services/adapters/log/embedded_log.h"
+#include "services/adapters/embedded_log/embedded_log.h"
 #include "services/base/text/strings.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/io/topics.h"

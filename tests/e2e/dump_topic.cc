@@ -2,7 +2,7 @@
 #include <cstdio>
 
 #include "services/adapters/clock/system_clock.h"
-#include "services/adapters/log/embedded_log.h"
+#include "services/adapters/embedded_log/embedded_log.h"
 
 namespace pitwall {
 namespace {

@@ -1,4 +1,4 @@
-"""Telemetry of a log, decoded from its bytes alone: the layouts of services/adapters/log/batch.h and
+"""Telemetry of a log, decoded from its bytes alone: the layouts of services/adapters/embedded_log/format/batch.h and
 proto/pitwall/telemetry/v1. Shares no code with the binary, so that its numbers can be held against this.
 """
 import collections

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "services/base/text/strings.h"
-#include "services/tools/golden_run.h"
+#include "services/offline/promqltest/golden_run.h"
 
-namespace pitwall::tools {
+namespace pitwall::offline {
 namespace {
 
 std::vector<std::string> Names() {
@@ -57,4 +57,4 @@ INSTANTIATE_TEST_SUITE_P(All, GoldenScripts, testing::ValuesIn(Names()), [](cons
 });
 
 }  // namespace
-}  // namespace pitwall::tools
+}  // namespace pitwall::offline

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <random>
 
-#include "services/adapters/log/embedded_log.h"
+#include "services/adapters/embedded_log/embedded_log.h"
 #include "tests/insights/history_data.h"
 
 extern char** environ;

@@ -1,6 +1,6 @@
 // insights_victim LOG STORE: keeps the history of an embedded log until it is killed, or has read
 // and sealed all of it.
-#include "services/adapters/log/embedded_log.h"
+#include "services/adapters/embedded_log/embedded_log.h"
 #include "tests/insights/victim_run.h"
 
 int main(int argc, char** argv) {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "services/adapters/clock/system_clock.h"
+#include "services/adapters/embedded_log/embedded_log.h"
 #include "services/adapters/kafka/kafka_log.h"
-#include "services/adapters/log/embedded_log.h"
 #include "services/base/text/strings.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/io/topics.h"

@@ -102,7 +102,7 @@ class LintTest(unittest.TestCase):
                            ("foo/unknown.h", "services/base/a.cc"), ("unknown.h", "services/base/a.cc")):
             self.only(found(third_party.check, {path: "#include <%s>\n" % name}), path + ":1", name)
         for name, path in (("librdkafka/rdkafka.h", "services/adapters/kafka/k.cc"), ("vector", "rules/eval/e.cc"),
-                           ("gtest/gtest.h", "services/base/a_test.cc"), ("sys/mman.h", "services/adapters/log/l.cc"),
+                           ("gtest/gtest.h", "services/base/a_test.cc"), ("sys/mman.h", "services/adapters/embedded_log/l.cc"),
                            ("absl/status/status.h", "rules/eval/e.h"), ("unistd.h", "services/base/a.cc")):
             self.assertEqual(found(third_party.check, {path: "#include <%s>\n" % name}), [])
         fixture = {"services/base/fixture.h": "#include <gtest/gtest.h>\n",

@@ -29,7 +29,7 @@ int Main() {
       history = std::make_unique<promapi::HistoryForTest>();
       api = std::make_unique<promapi::ApiForTest>(history.get(), &clock);
       for (int64_t n = differential::Number(fields[1]); n > 0; --n) {
-        const tools::QuerySeries series =
+        const offline::QuerySeries series =
             differential::ParseSeries(differential::ReadLine("promapi_eval"));
         history::SampleColumn column;
         column.labels = series.labels.With(promapi::kJobLabel, "");

@@ -13,7 +13,7 @@
 #include <map>
 
 #include "services/adapters/clock/system_clock.h"
-#include "services/adapters/log/embedded_log.h"
+#include "services/adapters/embedded_log/embedded_log.h"
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
 #include "services/collector/publishing/publisher.h"

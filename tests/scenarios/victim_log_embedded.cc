@@ -1,4 +1,4 @@
-#include "services/adapters/log/embedded_log.h"
+#include "services/adapters/embedded_log/embedded_log.h"
 #include "tests/scenarios/victim_log.h"
 
 namespace pitwall::scenarios {

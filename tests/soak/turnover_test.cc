@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "services/adapters/log/embedded_log.h"
+#include "services/adapters/embedded_log/embedded_log.h"
 #include "services/base/text/strings.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/history/ingest/history_service.h"

@@ -15,7 +15,7 @@ sanitizer_options=(-DPITWALL_ADAPTERS=OFF -DPITWALL_BENCH=OFF)
 
 # The tests of the stage asan, as patterns. What it leaves out, the stage asan_long has: compiling all of it takes half an hour on two cores.
 asan_modules=(services_base services_base_yaml services_model 'rules_*' 'services_codec*' services_self_metrics services_engine services_query
-  services_adapters_log services_history_segments)
+  services_adapters_embedded_log services_history_segments)
 
 # PRESET [CMAKE OPTION…]: configures and builds build/PRESET. A target that fails does not stop the others.
 build_preset() {

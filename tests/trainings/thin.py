@@ -4,7 +4,7 @@
 * Batches are plain and large. The log compresses each batch by itself, and nothing compresses that again.
 * Records outside of a stretch of time may be left out, where a part is enough.
 
-services/adapters/log/batch.h has the layout of a batch, proto/pitwall/telemetry/v1 that of a record.
+services/adapters/embedded_log/format/batch.h has the layout of a batch, proto/pitwall/telemetry/v1 that of a record.
 """
 import ctypes
 import os

@@ -10,8 +10,8 @@
 #include <mutex>
 #include <thread>
 
-#include "services/adapters/http/curl_transport.h"
-#include "services/adapters/http/raw_socket_for_test.h"
+#include "services/adapters/http/client/curl_transport.h"
+#include "services/adapters/http/raw_socket.h"
 #include "services/base/text/strings.h"
 
 namespace pitwall::http {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "services/adapters/http/checked_socket.h"
+#include "services/adapters/http/client/checked_socket.h"
 #include "services/base/text/strings.h"
 
 namespace pitwall::mail {

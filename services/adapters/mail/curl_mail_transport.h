@@ -2,7 +2,8 @@
 //
 // Encrypted, with the certificate checked against the server's name; plain SMTP to loopback only,
 // or with allow_insecure. The address that a name resolved to is checked as for webhooks
-// (services/adapters/http/curl_transport.h). One connection for each message. libcurl stuffs dots.
+// (services/adapters/http/client/curl_transport.h). One connection for each message. libcurl stuffs
+// dots.
 #pragma once
 
 #include <memory>

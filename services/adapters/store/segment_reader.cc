@@ -9,7 +9,7 @@
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
 #include "services/codec/blocks/column_codec.h"
-#include "services/codec/blocks/packed.h"
+#include "services/codec/blocks/zstd_text.h"
 
 namespace pitwall::store {
 namespace {

@@ -11,7 +11,7 @@
 #include "services/base/binary.h"
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
-#include "services/codec/blocks/packed.h"
+#include "services/codec/blocks/zstd_text.h"
 #include "services/model/value.h"
 
 namespace pitwall::store {

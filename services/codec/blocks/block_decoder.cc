@@ -3,8 +3,8 @@
 #include "services/base/binary.h"
 #include "services/base/text/strings.h"
 #include "services/codec/blocks/block_format.h"
-#include "services/codec/blocks/packed.h"
 #include "services/codec/blocks/value_forms.h"
+#include "services/codec/blocks/zstd_text.h"
 
 namespace pitwall::blocks {
 namespace {

@@ -3,9 +3,9 @@
 #include "services/base/binary.h"
 #include "services/base/text/strings.h"
 #include "services/base/wrapping.h"
-#include "services/codec/blocks/expected.h"
-#include "services/codec/blocks/packed.h"
+#include "services/codec/blocks/prediction.h"
 #include "services/codec/blocks/varint.h"
+#include "services/codec/blocks/zstd_text.h"
 
 namespace pitwall::blocks {
 namespace {

@@ -15,8 +15,8 @@ namespace pitwall::blocks {
 // Most entries of a column.
 inline constexpr size_t kMaxColumnEntries = size_t{1} << 20;
 
-// Small: for what stays. Integers by what is expected of them are tried too (expected.h), where the
-// quick way takes more than a byte and a half an entry.
+// Small: for what stays. Integers by what is expected of them are tried too (prediction.h), where
+// the quick way takes more than a byte and a half an entry.
 enum class ColumnEffort { kQuick, kSmall };
 // InvalidArgument: more than kMaxColumnEntries. An empty column is one byte.
 Status EncodeColumn(std::span<const int64_t> column, std::string* out,

@@ -9,7 +9,7 @@
 #include "services/base/binary.h"
 #include "services/base/text/strings.h"
 #include "services/codec/blocks/bit_stream.h"
-#include "services/codec/blocks/expected.h"
+#include "services/codec/blocks/prediction.h"
 #include "services/codec/blocks/varint.h"
 
 namespace pitwall::blocks {

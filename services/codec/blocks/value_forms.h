@@ -27,7 +27,7 @@ bool WriteDictionary(std::span<const uint64_t> bits, Distinct* scratch, std::str
 // Decimal: u8 exponent, then zigzag varints: the first integer, then differences. Value = integer /
 // 10^exponent, which is exact: the form fits only if each value comes back bit by bit.
 bool WriteDecimal(std::span<const uint64_t> bits, std::vector<int64_t>* scratch, std::string* out);
-// Expected: u8 exponent, then the integers as expected.h writes them.
+// Expected: u8 exponent, then the integers as prediction.h writes them.
 bool WriteExpectedDecimal(std::span<const uint64_t> bits, std::vector<int64_t>* scratch,
                           std::string* out);
 void WriteXor(std::span<const uint64_t> bits, std::string* out);

@@ -11,7 +11,7 @@
 #include "rules/alert/alert_state.h"
 #include "rules/alert/rule_status.h"
 #include "rules/eval/evaluator.h"
-#include "rules/plan/program.h"
+#include "rules/plan/program/program.h"
 #include "services/engine/domain/step_patience.h"
 #include "services/engine/domain/step_times.h"
 #include "services/engine/domain/subqueries.h"

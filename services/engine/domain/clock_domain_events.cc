@@ -5,7 +5,7 @@
 
 #include "absl/time/time.h"
 #include "rules/alert/element_lookup.h"
-#include "rules/plan/shown_text.h"
+#include "rules/plan/program/shown_text.h"
 #include "services/base/text/strings.h"
 #include "services/engine/domain/clock_domain.h"
 #include "services/engine/domain/rule_state.h"

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "rules/eval/evaluator.h"
-#include "rules/plan/program.h"
+#include "rules/plan/program/program.h"
 #include "services/base/binary.h"
 
 namespace pitwall::engine {

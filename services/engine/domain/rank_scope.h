@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "rules/plan/program.h"
+#include "rules/plan/program/program.h"
 
 namespace pitwall::engine {
 

@@ -9,7 +9,7 @@
 
 #include "rules/alert/alert_state.h"
 #include "rules/alert/rule_status.h"
-#include "rules/plan/program.h"
+#include "rules/plan/program/program.h"
 #include "services/engine/domain/clock_domain.h"
 #include "services/engine/domain/minimum_history.h"
 #include "services/window/store/series_store.h"

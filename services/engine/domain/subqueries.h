@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "rules/eval/evaluator.h"
-#include "rules/plan/program.h"
+#include "rules/plan/program/program.h"
 #include "services/base/binary.h"
 #include "services/base/status.h"
 #include "services/window/store/series_store.h"

@@ -19,7 +19,7 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
-#include "rules/plan/program.h"
+#include "rules/plan/program/program.h"
 #include "services/base/binary.h"
 #include "services/base/text/strings.h"
 #include "services/engine/incidents/issue_causes.h"

@@ -26,7 +26,7 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
-#include "rules/plan/program.h"
+#include "rules/plan/program/program.h"
 #include "services/base/text/strings.h"
 #include "services/model/issues/cause_class.h"
 #include "services/model/labels.h"

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
-#include "rules/plan/program.h"
+#include "rules/plan/program/program.h"
 #include "services/base/binary.h"
 #include "services/engine/domain/clock_domain.h"
 #include "services/engine/domain/step_clocks.h"

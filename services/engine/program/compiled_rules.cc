@@ -1,7 +1,7 @@
 #include "services/engine/program/compiled_rules.h"
 
-#include "rules/plan/overrides.h"
-#include "rules/plan/parameter_owner.h"
+#include "rules/plan/program/overrides.h"
+#include "rules/plan/program/parameter_owner.h"
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
 #include "services/engine/program/program_check.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "rules/plan/program.h"
+#include "rules/plan/program/program.h"
 #include "services/base/status.h"
 
 namespace pitwall::engine {

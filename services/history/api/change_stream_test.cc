@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "services/adapters/http/raw_socket_for_test.h"
+#include "services/adapters/http/raw_socket.h"
 #include "services/history/api/api_for_test.h"
 
 namespace pitwall::history {

@@ -6,7 +6,7 @@
 
 #include "absl/time/time.h"
 #include "rules/lang/parser.h"
-#include "rules/plan/selector_of.h"
+#include "rules/plan/planner/selector_of.h"
 #include "services/base/check.h"
 #include "services/base/text/strings.h"
 

@@ -6,7 +6,7 @@
 
 #include "services/base/text/strings.h"
 #include "services/codec/blocks/column_codec.h"
-#include "services/codec/blocks/packed.h"
+#include "services/codec/blocks/zstd_text.h"
 
 namespace pitwall::history {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "rules/check/types.h"
-#include "rules/plan/selector_of.h"
+#include "rules/plan/planner/selector_of.h"
 #include "services/base/text/strings.h"
 #include "services/model/value.h"
 

@@ -5,7 +5,7 @@
 
 #include "rules/check/metric_catalog.h"
 #include "rules/lang/parser.h"
-#include "rules/plan/selector_of.h"
+#include "rules/plan/planner/selector_of.h"
 #include "services/base/cancellation.h"
 #include "services/base/text/strings.h"
 #include "services/base/yaml/file_text.h"

@@ -12,9 +12,9 @@
 #include "services/history/promapi/response.h"
 #include "services/history/promapi/series_reader.h"
 #include "services/model/position.h"
+#include "services/offline/query.h"
+#include "services/offline/query_order.h"
 #include "services/query/stored_query.h"
-#include "services/tools/query.h"
-#include "services/tools/query_order.h"
 
 namespace pitwall::promapi {
 namespace {
@@ -36,13 +36,13 @@ std::string_view TypeText(AnswerType type) {
 
 // The order of an instant vector; series have one point each.
 std::vector<AnswerSeries> Displayed(const lang::Expr& expr, std::vector<AnswerSeries> series) {
-  std::vector<tools::QueryElement> elements;
+  std::vector<offline::QueryElement> elements;
   for (const AnswerSeries& one : series)
     elements.push_back({one.labels, one.points.front().second});
-  tools::OrderForDisplay(expr, &elements);
+  offline::OrderForDisplay(expr, &elements);
   const int64_t time = series.empty() ? 0 : series.front().points.front().first;
   series.clear();
-  for (tools::QueryElement& element : elements)
+  for (offline::QueryElement& element : elements)
     series.push_back({std::move(element.labels), {{time, element.value}}});
   return series;
 }
@@ -55,7 +55,7 @@ StatusOr<std::vector<AnswerSeries>> Streamed(std::string_view text, const Stored
     return ResourceExhausted(Cat("a query with Pitwall's own functions or windows has at most ",
                                  kMaxStreamedTicks, " steps; use a longer step"));
   }
-  std::vector<tools::QuerySeries> given;
+  std::vector<offline::QuerySeries> given;
   absl::flat_hash_set<Labels> known;
   size_t samples = 0;
   for (const std::vector<StoredSeries>& need : series) {
@@ -73,7 +73,7 @@ StatusOr<std::vector<AnswerSeries>> Streamed(std::string_view text, const Stored
         given.back().samples.emplace_back(one.times[i], one.values[i]);
     }
   }
-  tools::Query query;
+  offline::Query query;
   query.expr = text;
   query.start = span.start;
   query.end = span.end;
@@ -82,10 +82,10 @@ StatusOr<std::vector<AnswerSeries>> Streamed(std::string_view text, const Stored
   query.subquery_interval = span.subquery_interval;
   query.check = limits.check;
   query.max_elements = limits.points;
-  ASSIGN_OR_RETURN(const tools::QueryAnswer answer, tools::RunQuery(given, query));
+  ASSIGN_OR_RETURN(const offline::QueryAnswer answer, offline::RunQuery(given, query));
   std::vector<std::pair<Labels, std::pair<int64_t, double>>> points;
-  for (const tools::QueryAnswer::Tick& tick : answer.ticks) {
-    for (const tools::QueryElement& element : tick.elements)
+  for (const offline::QueryAnswer::Tick& tick : answer.ticks) {
+    for (const offline::QueryElement& element : tick.elements)
       points.push_back({element.labels, {tick.position, element.value}});
   }
   std::stable_sort(points.begin(), points.end(),

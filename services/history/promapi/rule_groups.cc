@@ -4,8 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "rules/lang/files/rule_file.h"
 #include "rules/lang/printer.h"
-#include "rules/lang/rule_file.h"
 #include "services/base/text/strings.h"
 
 namespace pitwall::promapi {

@@ -2,7 +2,7 @@
 
 #include "services/base/binary.h"
 #include "services/base/text/strings.h"
-#include "services/codec/blocks/packed.h"
+#include "services/codec/blocks/zstd_text.h"
 #include "services/codec/schema_binary.h"
 
 namespace pitwall::history {

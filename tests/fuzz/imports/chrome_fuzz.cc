@@ -1,6 +1,6 @@
 // Any bytes as a trace of PyTorch's profiler, packed or not.
-#include "services/codec/imports/chrome_trace.h"
 #include "services/codec/imports/gunzip.h"
+#include "services/codec/imports/traces/chrome_trace.h"
 #include "tests/fuzz/imports/collected.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -1,6 +1,6 @@
 // Any bytes as system metrics, and as a timeline, of SageMaker Debugger.
-#include "services/codec/imports/job_timeline.h"
 #include "services/codec/imports/system_metrics.h"
+#include "services/codec/imports/traces/job_timeline.h"
 #include "tests/fuzz/imports/collected.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

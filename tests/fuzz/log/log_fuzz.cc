@@ -12,11 +12,11 @@
 #include <string_view>
 #include <vector>
 
+#include "services/adapters/embedded_log/embedded_log.h"
+#include "services/adapters/embedded_log/format/batch.h"
+#include "services/adapters/embedded_log/format/commit_frame.h"
+#include "services/adapters/embedded_log/format/segment_reader.h"
 #include "services/adapters/files/file.h"
-#include "services/adapters/log/batch.h"
-#include "services/adapters/log/commit_frame.h"
-#include "services/adapters/log/embedded_log.h"
-#include "services/adapters/log/segment_reader.h"
 #include "services/base/check.h"
 #include "services/base/log.h"
 #include "services/base/text/stable_hash.h"

@@ -4,10 +4,10 @@
 #include <string>
 #include <string_view>
 
+#include "services/adapters/embedded_log/format/batch.h"
+#include "services/adapters/embedded_log/format/commit_frame.h"
+#include "services/adapters/embedded_log/format/segment_reader.h"
 #include "services/adapters/files/file.h"
-#include "services/adapters/log/batch.h"
-#include "services/adapters/log/commit_frame.h"
-#include "services/adapters/log/segment_reader.h"
 #include "services/base/check.h"
 #include "services/base/text/strings.h"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "rules/plan/compile.h"
-#include "rules/plan/program_text.h"
+#include "rules/plan/cost/program_text.h"
 #include "services/base/check.h"
 #include "services/base/text/strings.h"
 #include "services/engine/program/program_check.h"

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "rules/plan/compile.h"
-#include "rules/plan/program_text.h"
+#include "rules/plan/cost/program_text.h"
 #include "services/base/check.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

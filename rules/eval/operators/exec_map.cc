@@ -1,0 +1,152 @@
+// Element by element over one vector: the loops that most of a rule's time should be spent in.
+#include "rules/eval/arithmetic.h"
+#include "rules/eval/element_functions.h"
+#include "rules/eval/operator.h"
+#include "rules/plan/program/function.h"
+#include "services/base/text/strings.h"
+
+namespace pitwall::eval {
+namespace {
+
+using plan::FunctionId;
+
+// `in` and `out` may be the same array.
+template <typename F>
+void Loop(const double* in, double* out, size_t n, F f) {
+  for (size_t i = 0; i < n; ++i) out[i] = f(in[i]);
+}
+
+// Everything that drops the metric name: negation, functions, arithmetic with a scalar, comparison
+// with `bool`.
+class MapOp : public Operator {
+ public:
+  MapOp(const plan::Node& node, size_t vector) : node_(node), vector_(vector) {}
+
+  Status Bind(Context& context, Inputs inputs) override {
+    const std::span<const LabelId> from = inputs[vector_]->column->ids();
+    std::vector<LabelId> ids(from.size());
+    for (size_t i = 0; i < ids.size(); ++i) {
+      ids[i] = context.table->Apply(context.table->drop_name(), from[i]);
+    }
+    rename_.Build(context.table, ids);
+    return OkStatus();
+  }
+
+  Status Run(Context& context, Inputs inputs, Vector* out) override {
+    const Vector& in = *inputs[vector_];
+    const double* from = in.values.data();
+    out->column = rename_.column();
+    const size_t n = out->column->size();
+    if (IsEmptyRange(inputs)) {
+      values_.assign(n, 0);
+      present_.assign(n, 0);
+      out->values = values_;
+      out->present = present_;
+      return OkStatus();
+    }
+    if (rename_.identity()) {
+      values_.resize(n);
+      out->present = in.present;
+    } else {
+      RETURN_IF_ERROR(rename_.Move(in.values, in.present, &values_, &present_));
+      from = values_.data();
+      out->present = present_;
+    }
+    out->values = values_;
+    Compute(context, inputs, from);
+    return OkStatus();
+  }
+
+  size_t MemoryBytes() const override {
+    return rename_.MemoryBytes() + values_.capacity() * 8 + present_.capacity();
+  }
+
+ private:
+  // clamp() between bounds with nothing between them has no result at all.
+  bool IsEmptyRange(Inputs inputs) const {
+    return node_.kind == plan::NodeKind::kFunction &&
+           node_.function == static_cast<uint32_t>(FunctionId::kClamp) &&
+           inputs[2]->scalar() < inputs[1]->scalar();
+  }
+
+  void Compute(const Context& context, Inputs inputs, const double* from) {
+    double* const to = values_.data();
+    const size_t n = values_.size();
+    if (node_.kind == plan::NodeKind::kNegate) {
+      return Loop(from, to, n, [](double v) { return -v; });
+    }
+    if (node_.kind == plan::NodeKind::kBinary) {
+      const double s = inputs[1 - vector_]->scalar();
+      if (plan::IsComparison(node_.binary)) {  // bool
+        return WithComparison(node_.binary, [&](auto f) {
+          vector_ == 0 ? Loop(from, to, n, [f, s](double v) { return f(v, s) ? 1.0 : 0.0; })
+                       : Loop(from, to, n, [f, s](double v) { return f(s, v) ? 1.0 : 0.0; });
+        });
+      }
+      return WithArithmetic(node_.binary, [&](auto f) {
+        vector_ == 0 ? Loop(from, to, n, [f, s](double v) { return f(v, s); })
+                     : Loop(from, to, n, [f, s](double v) { return f(s, v); });
+      });
+    }
+    const auto function = static_cast<FunctionId>(node_.function);
+    double a = 1;  // round() to whole numbers
+    double b = 0;
+    if (inputs.size() > 1) a = inputs[1]->scalar();
+    if (inputs.size() > 2) b = inputs[2]->scalar();
+    if (function == FunctionId::kTimestampOf) a = Seconds(context.tick);
+    ApplyFunction(function, a, b, from, to, n);
+  }
+
+  const plan::Node& node_;
+  const size_t vector_;
+  Rename rename_;
+  std::vector<double> values_;
+  std::vector<uint8_t> present_;
+};
+
+// A comparison with a scalar that keeps some elements as they are: names, values and places stay.
+class FilterOp : public Operator {
+ public:
+  FilterOp(const plan::Node& node, size_t vector) : op_(node.binary), vector_(vector) {}
+
+  Status Bind(Context&, Inputs) override { return OkStatus(); }
+
+  Status Run(Context&, Inputs inputs, Vector* out) override {
+    const Vector& in = *inputs[vector_];
+    const size_t n = in.size();
+    present_.resize(n);
+    const double s = inputs[1 - vector_]->scalar();
+    const double* const v = in.values.data();
+    const uint8_t* const p = in.present.data();
+    uint8_t* const to = present_.data();
+    WithComparison(op_, [&](auto f) {
+      if (vector_ == 0) {
+        for (size_t i = 0; i < n; ++i) to[i] = Both(p[i] != 0, f(v[i], s));
+      } else {
+        for (size_t i = 0; i < n; ++i) to[i] = Both(p[i] != 0, f(s, v[i]));
+      }
+    });
+    out->column = in.column;
+    out->values = in.values;
+    out->present = present_;
+    return OkStatus();
+  }
+
+  size_t MemoryBytes() const override { return present_.capacity(); }
+
+ private:
+  const plan::BinaryOp op_;
+  const size_t vector_;
+  std::vector<uint8_t> present_;
+};
+
+}  // namespace
+
+std::unique_ptr<Operator> MakeMap(const plan::Node& node, size_t vector) {
+  return std::make_unique<MapOp>(node, vector);
+}
+std::unique_ptr<Operator> MakeFilter(const plan::Node& node, size_t vector) {
+  return std::make_unique<FilterOp>(node, vector);
+}
+
+}  // namespace pitwall::eval

@@ -1,0 +1,244 @@
+// For the tests of this module: a program built by hand, and a store of one value per series.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rules/eval/evaluator.h"
+#include "rules/plan/program/function.h"
+#include "rules/plan/program/program.h"
+#include "services/base/check.h"
+#include "services/model/windows/demand.h"
+
+namespace pitwall::eval {
+
+// Builds one DomainPlan. Every demand is an instant demand on a metric of its own selector.
+class ProgramBuilder {
+ public:
+  plan::DomainPlan domain;
+
+  plan::NodeId Number(double v) {
+    plan::Node n;
+    n.kind = plan::NodeKind::kNumber;
+    n.number = v;
+    return Add(n);
+  }
+  plan::NodeId Time() {
+    plan::Node n;
+    n.kind = plan::NodeKind::kTime;
+    return Add(n);
+  }
+  plan::NodeId Parameter(std::string name, double value) {
+    plan::Node n;
+    n.kind = plan::NodeKind::kParameter;
+    n.parameter = static_cast<uint32_t>(domain.parameters.size());
+    domain.parameters.push_back({"rule", std::move(name), value});
+    return Add(n);
+  }
+  // metric "a|b" selects both names.
+  plan::NodeId Metric(const std::string& metric, bool keep_name = true) {
+    plan::Node n;
+    n.kind = plan::NodeKind::kDemand;
+    n.type = plan::ValueType::kVector;
+    n.keep_name = keep_name;
+    auto it = std::find(metrics.begin(), metrics.end(), metric);
+    if (it == metrics.end()) {
+      Selector selector;
+      selector.matchers.push_back(*Matcher::Make(kMetricName, MatchOp::kRegex, metric));
+      domain.demands.selectors.push_back(selector);
+      metrics.push_back(metric);
+      it = metrics.end() - 1;
+    }
+    Demand demand;
+    demand.selector = static_cast<uint32_t>(it - metrics.begin());
+    n.demand = static_cast<uint32_t>(domain.demands.demands.size());
+    domain.demands.demands.push_back(demand);
+    return Add(n);
+  }
+  plan::NodeId Negate(plan::NodeId in) {
+    plan::Node n;
+    n.kind = plan::NodeKind::kNegate;
+    n.type = Type(in);
+    n.inputs = {in};
+    return Add(n);
+  }
+  plan::NodeId Binary(plan::BinaryOp op, plan::NodeId a, plan::NodeId b, plan::Matching m = {},
+                      bool return_bool = false) {
+    plan::Node n;
+    n.kind = plan::NodeKind::kBinary;
+    n.binary = op;
+    n.inputs = {a, b};
+    n.matching = std::move(m);
+    n.return_bool = return_bool;
+    n.type = Type(a) == plan::ValueType::kVector ? Type(a) : Type(b);
+    return Add(n);
+  }
+  plan::NodeId Set(plan::SetOp op, plan::NodeId a, plan::NodeId b, plan::Matching m = {}) {
+    plan::Node n;
+    n.kind = plan::NodeKind::kSetOp;
+    n.set = op;
+    n.type = plan::ValueType::kVector;
+    n.inputs = {a, b};
+    n.matching = std::move(m);
+    return Add(n);
+  }
+  plan::NodeId Aggregate(plan::AggregateOp op, plan::NodeId in, std::vector<std::string> grouping,
+                         bool without = false, std::optional<plan::NodeId> q = std::nullopt) {
+    plan::Node n;
+    n.kind = plan::NodeKind::kAggregate;
+    n.aggregate = op;
+    n.type = plan::ValueType::kVector;
+    n.inputs = {in};
+    if (q) n.inputs.push_back(*q);
+    n.grouping = std::move(grouping);
+    n.without = without;
+    return Add(n);
+  }
+  plan::NodeId Call(plan::FunctionId f, std::vector<plan::NodeId> inputs,
+                    std::vector<std::string> absent_labels = {}) {
+    plan::Node n;
+    n.kind = plan::NodeKind::kFunction;
+    n.function = static_cast<uint32_t>(f);
+    n.inputs = std::move(inputs);
+    n.type = f == plan::FunctionId::kScalar ? plan::ValueType::kScalar : plan::ValueType::kVector;
+    n.matching.include = std::move(absent_labels);
+    return Add(n);
+  }
+  plan::NodeId PeerScore(plan::NodeId in, std::vector<std::string> labels) {
+    plan::Node n;
+    n.kind = plan::NodeKind::kFunction;
+    n.function = static_cast<uint32_t>(plan::FunctionId::kPeerScore);
+    n.type = plan::ValueType::kVector;
+    n.inputs = {in};
+    n.strings = std::move(labels);
+    return Add(n);
+  }
+  plan::NodeId PeerRatio(plan::NodeId in, std::vector<std::string> labels) {
+    const plan::NodeId id = PeerScore(in, std::move(labels));
+    domain.nodes[id.index()].function = static_cast<uint32_t>(plan::FunctionId::kPeerRatio);
+    return id;
+  }
+  plan::NodeId PeerHistograms(plan::NodeId in, std::vector<std::string> labels) {
+    const plan::NodeId id = PeerScore(in, std::move(labels));
+    domain.nodes[id.index()].function = static_cast<uint32_t>(plan::FunctionId::kPeerHistograms);
+    return id;
+  }
+  // histogram_over_time; the store takes the one value of a series for its window.
+  plan::NodeId WindowHistogram(const std::string& metric, double first, double width,
+                               double count) {
+    const std::vector<plan::NodeId> arguments = {Number(first), Number(width), Number(count)};
+    const plan::NodeId id = Metric(metric, /*keep_name=*/false);
+    plan::Node node = domain.nodes[id.index()];
+    domain.nodes.pop_back();
+    domain.demands.demands[node.demand].function = WindowFunction::kHistogram;
+    node.inputs = arguments;
+    return Add(std::move(node));
+  }
+  plan::ValueType Type(plan::NodeId id) const { return domain.nodes[id.index()].type; }
+  plan::ProgramPtr Build() const {
+    auto program = std::make_shared<plan::Program>();
+    program->domains.push_back(domain);
+    return program;
+  }
+
+  std::vector<std::string> metrics;  // per selector
+
+ private:
+  plan::NodeId Add(plan::Node n) {
+    domain.nodes.push_back(std::move(n));
+    return plan::NodeId(static_cast<uint32_t>(domain.nodes.size() - 1));
+  }
+};
+
+// Series with at most one value each. `generation` grows with every change of the set of series.
+class FakeStore : public ColumnView {
+ public:
+  explicit FakeStore(const plan::DomainPlan& domain) : domain_(domain) { Refresh(); }
+
+  // No value: the series is held, but has no sample.
+  void Set(const Labels& labels, std::optional<double> value) {
+    for (auto& series : series_) {
+      if (*series.first == labels) {
+        series.second = value;
+        return;
+      }
+    }
+    series_.emplace_back(std::make_unique<Labels>(labels), value);
+    Refresh();
+  }
+  void Remove(const Labels& labels) {
+    std::erase_if(series_, [&](const auto& s) { return *s.first == labels; });
+    Refresh();
+  }
+  void Reverse() {
+    std::reverse(series_.begin(), series_.end());
+    Refresh();
+  }
+  const auto& series() const { return series_; }
+
+  uint64_t Generation(uint32_t) const override { return generation_; }
+  std::span<const Labels* const> Series(uint32_t selector) const override {
+    return selected_[selector].labels;
+  }
+  using ColumnView::Read;
+  Column Read(uint32_t demand, std::span<const double> arguments) override {
+    Selected& s = selected_[domain_.demands.demands[demand].selector];
+    if (domain_.demands.demands[demand].function == WindowFunction::kHistogram)
+      return ReadHistogram(s, arguments);
+    for (size_t i = 0; i < s.places.size(); ++i) {
+      const auto& value = series_[s.places[i]].second;
+      s.present[i] = value.has_value();
+      s.values[i] = value.value_or(-12345);
+    }
+    return {s.values, s.present};
+  }
+
+ private:
+  struct Selected {
+    std::vector<const Labels*> labels;
+    std::vector<size_t> places;
+    std::vector<double> values;
+    std::vector<double> counts;  // of a histogram
+    std::vector<uint8_t> present;
+  };
+  Column ReadHistogram(Selected& s, std::span<const double> bounds) {
+    s.counts.clear();
+    for (size_t i = 0; i < s.places.size(); ++i) {
+      const auto& value = series_[s.places[i]].second;
+      s.present[i] = value.has_value();
+      for (const double bound : bounds) s.counts.push_back(value.value_or(-12345) <= bound ? 1 : 0);
+      s.counts.push_back(1);
+    }
+    return {s.counts, s.present};
+  }
+  void Refresh() {
+    ++generation_;
+    selected_.assign(domain_.demands.selectors.size(), {});
+    for (size_t k = 0; k < selected_.size(); ++k) {
+      for (size_t i = 0; i < series_.size(); ++i) {
+        if (!domain_.demands.selectors[k].Matches(*series_[i].first)) continue;
+        selected_[k].labels.push_back(series_[i].first.get());
+        selected_[k].places.push_back(i);
+      }
+      selected_[k].values.resize(selected_[k].places.size());
+      selected_[k].present.resize(selected_[k].places.size());
+    }
+  }
+
+  const plan::DomainPlan& domain_;
+  std::vector<std::pair<std::unique_ptr<Labels>, std::optional<double>>> series_;
+  std::vector<Selected> selected_;
+  uint64_t generation_ = 0;
+};
+
+// "a{x="1"} 5" parts.
+inline Labels L(std::initializer_list<std::pair<std::string_view, std::string_view>> pairs) {
+  return Labels(pairs);
+}
+
+}  // namespace pitwall::eval

@@ -1,0 +1,122 @@
+#include "rules/plan/cost/label_growth.h"
+
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+
+#include "rules/plan/program/function.h"
+#include "services/model/labels.h"
+
+namespace pitwall::plan {
+namespace {
+
+constexpr double kTypicalBytes = 32;  // of a label value of a selected series
+constexpr double kMaxBytes = 1e18;    // beyond any limit; keeps estimates finite
+constexpr double kNumberBytes = 24;   // of a label value that is a number
+
+using ValueSizes = std::map<std::string, double>;
+
+double SizeOf(const ValueSizes& values, const std::string& label) {
+  const auto at = values.find(label);
+  return at == values.end() ? kTypicalBytes : at->second;
+}
+
+// How a replacement text grows: bytes of its own, and the number of groups that it names.
+struct Replacement {
+  double literal = 0;
+  double groups = 0;
+};
+
+// Follows ExpandGroups (services/model/issues/capture_pattern.h).
+Replacement ReplacementOf(std::string_view text) {
+  const auto in_name = [&](size_t i) {
+    return i < text.size() &&
+           (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '_');
+  };
+  Replacement out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const size_t start = i + 1 + (i + 1 < text.size() && text[i + 1] == '{' ? 1 : 0);
+    if (text[i] != '$' || !in_name(start)) {
+      ++out.literal;
+      if (text[i] == '$' && i + 1 < text.size() && text[i + 1] == '$') ++i;
+      continue;
+    }
+    ++out.groups;
+    for (i = start; in_name(i + 1);) ++i;
+    if (i + 1 < text.size() && start > 1 && text[start - 1] == '{' && text[i + 1] == '}') ++i;
+  }
+  return out;
+}
+
+}  // namespace
+
+double LabelGrowth::BytesOf(NodeId id) { return Of(id).computed; }
+
+const LabelGrowth::Sizes& LabelGrowth::Of(NodeId id) {
+  Sizes& known = known_[id.index()];
+  if (!known.known) {
+    Sizes computed = Compute(domain_.nodes[id.index()]);
+    computed.known = true;
+    known = std::move(computed);
+  }
+  return known;
+}
+
+LabelGrowth::Sizes LabelGrowth::OfSource(uint32_t source) {
+  Sizes out;
+  if (source > 0) out.values = Of(domain_.subqueries[source - 1].expr).values;
+  return out;
+}
+
+void LabelGrowth::Set(const std::string& label, double bytes, Sizes* sizes) const {
+  bytes = std::min(bytes, kMaxBytes);
+  sizes->values[label] = bytes;
+  sizes->computed += bytes;
+}
+
+LabelGrowth::Sizes LabelGrowth::Compute(const Node& node) {
+  if (node.kind == NodeKind::kDemand) return OfSource(node.source);
+  // The largest value of each label among the inputs: `or` and group_left take either side's.
+  Sizes out;
+  for (const NodeId input : node.inputs) {
+    for (const auto& [label, bytes] : Of(input).values) {
+      double& most = out.values[label];
+      most = std::max(most, bytes);
+    }
+  }
+  if (node.kind == NodeKind::kAggregate) {
+    const bool counts = node.aggregate == AggregateOp::kCountValues;
+    if (counts) Set(node.strings[0], kNumberBytes, &out);
+    if (node.aggregate < AggregateOp::kTopk || counts) {
+      std::erase_if(out.values, [&](const auto& value) {
+        const bool named = std::find(node.grouping.begin(), node.grouping.end(), value.first) !=
+                           node.grouping.end();
+        return named == node.without && !(counts && value.first == node.strings[0]);
+      });
+    }
+  }
+  if (node.kind == NodeKind::kBinary) {
+    for (const std::string& label : node.matching.include)
+      out.computed += SizeOf(out.values, label);
+  }
+  if (node.kind != NodeKind::kFunction) return out;
+  const auto function = static_cast<FunctionId>(node.function);
+  if (function == FunctionId::kLabelReplace) {
+    const Replacement replacement = ReplacementOf(node.strings[1]);
+    const double bytes =
+        replacement.literal + replacement.groups * SizeOf(out.values, node.strings[2]);
+    Set(node.strings[0], bytes, &out);
+  } else if (function == FunctionId::kLabelJoin) {
+    double bytes = 0;
+    for (size_t k = 2; k < node.strings.size(); ++k) {
+      bytes += SizeOf(out.values, node.strings[k]) +
+               (k > 2 ? static_cast<double>(node.strings[1].size()) : 0);
+    }
+    Set(node.strings[0], bytes, &out);
+  } else if (function == FunctionId::kHistogramQuantiles) {
+    Set(node.strings[0], kNumberBytes, &out);
+  }
+  return out;
+}
+
+}  // namespace pitwall::plan

@@ -1,0 +1,404 @@
+#include "rules/plan/cost/rule_cost.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "rules/plan/cost/label_growth.h"
+#include "rules/plan/program/function.h"
+#include "services/base/text/strings.h"
+#include "services/model/position.h"
+#include "services/model/windows/function_table.h"
+#include "services/model/windows/pane_grid.h"
+#include "services/model/windows/window_limits.h"
+
+namespace pitwall::plan {
+namespace {
+
+constexpr double kUnit = 1e9;  // position units of a second, and of a step
+
+// Of windows, as docs/performance.md measures them. What families and functions cost:
+// window_state.h and functions.inc.
+constexpr double kSamplesIn = 60.0;  // [N samples]
+constexpr double kSamplesWalk = 18.0;
+constexpr double kMostSlopeSamples = 256;  // services/window/functions/trend.h
+constexpr double kBucketWork = 3.0;        // histogram_over_time, per bucket
+constexpr double kBucketBytes = 8;
+
+// The nodes of an expression, per element.
+constexpr double kElementWork = 1.0;
+constexpr double kLibraryWork = 10.0;  // ^, atan2, %
+constexpr double kMatchWork = 4.0;
+constexpr double kAggregateWork = 4.0;
+constexpr double kSortWork = 80.0;     // topk, quantile
+constexpr double kLabelsWork = 300.0;  // count_values: a label set per element
+constexpr double kResultBytes = 9;     // a double and a byte per element of each result
+
+// Nanoseconds of a window of one series: of a sample in, of a read, of a read per sample.
+struct WindowWork {
+  double sample, read, walk;
+};
+
+WindowWork WorkOf(const Demand& demand, const WindowState& state) {
+  const double own = RowOf(demand.function).cost.walk;
+  WindowWork work{state.sample_ns, state.read_ns, own >= 0 ? own : state.walk_ns};
+  // Full, it costs a comparison, and its answer is kept.
+  if (demand.kind == WindowKind::kFirst) return {work.read, work.read, 0};
+  if (demand.kind == WindowKind::kSamples) {
+    work.sample = std::max(work.sample, kSamplesIn);
+    work.walk = kSamplesWalk;
+  }
+  return work;
+}
+
+// robust_deriv looks at pairs, kendall_tau_over_time sorts.
+double PairsWork(const Demand& demand, double samples) {
+  if (demand.kind == WindowKind::kFirst) return 0;
+  const CostRow& cost = RowOf(demand.function).cost;
+  const double most = std::min(samples, kMostSlopeSamples);
+  return cost.pair * most * most / 2 +
+         cost.comparison * samples * std::log2(std::max(samples, 2.0));
+}
+
+bool IsDynamic(const Node& node) {
+  if (node.kind != NodeKind::kAggregate) return false;
+  switch (node.aggregate) {
+    case AggregateOp::kTopk:
+    case AggregateOp::kBottomk:
+    case AggregateOp::kLimitk:
+    case AggregateOp::kLimitRatio:
+    case AggregateOp::kCountValues:
+      return true;
+    default:
+      return false;
+  }
+}
+
+const FunctionRow& FunctionOf(const Node& node) {
+  return RowOf(static_cast<FunctionId>(node.function));
+}
+
+// Per element and evaluation; the columns of windows are counted with their windows.
+double NodeWork(const DomainPlan& domain, const Node& node) {
+  if (node.type != ValueType::kVector) return 0;
+  switch (node.kind) {
+    case NodeKind::kNegate:
+      return kElementWork;
+    case NodeKind::kBinary: {
+      const bool vectors = domain.nodes[node.inputs[0].index()].type == ValueType::kVector &&
+                           domain.nodes[node.inputs[1].index()].type == ValueType::kVector;
+      const bool library = node.binary == BinaryOp::kPow || node.binary == BinaryOp::kAtan2 ||
+                           node.binary == BinaryOp::kMod;
+      return (vectors ? kMatchWork : kElementWork) + (library ? kLibraryWork : 0);
+    }
+    case NodeKind::kSetOp:
+      return kMatchWork;
+    case NodeKind::kAggregate:
+      if (node.aggregate == AggregateOp::kCountValues) return kLabelsWork;
+      return IsDynamic(node) || node.aggregate == AggregateOp::kQuantile ? kSortWork
+                                                                         : kAggregateWork;
+    case NodeKind::kFunction:
+      return FunctionOf(node).cost.element;
+    default:
+      return 0;
+  }
+}
+
+// Elements that a node has for each series of its selector: the buckets of histogram_over_time, and
+// what is computed of them one by one.
+class ElementCount {
+ public:
+  explicit ElementCount(const DomainPlan& domain)
+      : domain_(domain), known_(domain.nodes.size(), 0) {}
+
+  double Of(NodeId id) {
+    double& known = known_[id.index()];
+    if (known == 0) known = Count(domain_.nodes[id.index()]);
+    return known;
+  }
+  // Of the most numerous input.
+  double OfInputs(const Node& node) {
+    double most = 1;
+    for (const NodeId input : node.inputs) most = std::max(most, Of(input));
+    return most;
+  }
+  double OfSource(uint32_t source) {
+    return source == 0 ? 1 : Of(domain_.subqueries[source - 1].expr);
+  }
+
+ private:
+  double Count(const Node& node) {
+    switch (node.kind) {
+      case NodeKind::kDemand: {
+        const Demand& demand = DemandsOf(domain_, node.source).demands[node.demand];
+        double own = 1;
+        if (demand.function == WindowFunction::kHistogram)
+          own = domain_.nodes[node.inputs[2].index()].number + 1;
+        return own * OfSource(node.source);
+      }
+      case NodeKind::kAggregate: {
+        const bool named =
+            std::find(node.grouping.begin(), node.grouping.end(), "le") != node.grouping.end();
+        const bool keeps = node.aggregate >= AggregateOp::kTopk || named != node.without;
+        return keeps ? Of(node.inputs[0]) : 1;
+      }
+      case NodeKind::kFunction:
+        if (FunctionOf(node).together) return 1;
+        return OfInputs(node);
+      default:
+        return OfInputs(node);
+    }
+  }
+  const DomainPlan& domain_;
+  std::vector<double> known_;  // 0: not yet
+};
+
+// What is below some nodes, subqueries included, each thing once.
+class RuleWalk {
+ public:
+  RuleWalk(const DomainPlan& domain, const CostOptions& options, int64_t interval, RuleCost* cost)
+      : domain_(domain),
+        options_(options),
+        rule_interval_(interval),
+        cost_(cost),
+        elements_(domain),
+        labels_(domain) {}
+
+  void Add(NodeId root) {
+    if (root == kNoNode) return;
+    nodes_ = 0;
+    Visit(root, rule_interval_, 0);
+    cost_->expression_ns_per_second += nodes_ / Seconds(rule_interval_);
+  }
+  void AddDemand(DemandRef ref) { demands_.insert(ref); }
+
+  void Finish() {
+    double rate = cost_->expression_ns_per_second;
+    for (const DemandRef& ref : demands_) {
+      cost_->windows.push_back(Window(ref));
+      cost_->state_bytes += cost_->windows.back().state_bytes;
+      rate += cost_->windows.back().ns_per_second;
+      cost_->rescans = cost_->rescans || cost_->windows.back().shape.rescans;
+    }
+    for (const auto& [index, subquery] : subqueries_) {
+      cost_->subqueries.push_back(subquery);
+      cost_->subquery_depth = std::max(cost_->subquery_depth, subquery.depth);
+      rate += subquery.ns_per_second;
+    }
+    cost_->state_bytes += kResultBytes * results_ + cost_->label_bytes;
+    cost_->work_ns = rate * Seconds(rule_interval_);
+  }
+
+ private:
+  static double Seconds(int64_t positions) { return static_cast<double>(positions) / kUnit; }
+
+  void Visit(NodeId id, int64_t interval, int depth) {
+    if (!seen_.insert({id.value(), interval}).second) return;
+    const Node& node = domain_.nodes[id.index()];
+    nodes_ += NodeWork(domain_, node) * elements_.OfInputs(node);
+    if (node.type == ValueType::kVector) results_ += elements_.Of(id);
+    if (named_.insert(id.value()).second)
+      cost_->label_bytes += labels_.BytesOf(id) * elements_.Of(id);
+    cost_->dynamic_labels = cost_->dynamic_labels || IsDynamic(node);
+    if (node.kind == NodeKind::kDemand) {
+      demands_.insert({node.source, node.demand});
+      buckets_[{node.source, node.demand}] = elements_.Of(id) / elements_.OfSource(node.source);
+      if (node.source > 0) VisitSubquery(node, depth + 1);
+      VariableQuantile(node);
+    }
+    for (const NodeId input : node.inputs) Visit(input, interval, depth);
+  }
+
+  // A φ that changes from tick to tick needs the whole window sorted; it always is here, so reads
+  // search it again.
+  void VariableQuantile(const Node& node) {
+    const Demand& demand = DemandsOf(domain_, node.source).demands[node.demand];
+    if (demand.function != WindowFunction::kQuantile || node.inputs.empty()) return;
+    const NodeKind kind = domain_.nodes[node.inputs[0].index()].kind;
+    if (kind != NodeKind::kNumber && kind != NodeKind::kParameter) cost_->rescans = true;
+  }
+
+  void VisitSubquery(const Node& node, int depth) {
+    const Subquery& subquery = domain_.subqueries[node.source - 1];
+    const Demand& window = subquery.demands.demands[node.demand];
+    SubqueryCost& cost = subqueries_[node.source - 1];
+    cost.index = node.source - 1;
+    cost.depth = std::max(cost.depth, depth);
+    cost.evaluations = std::max(
+        cost.evaluations, static_cast<double>(window.range) / static_cast<double>(subquery.step));
+    cost.evaluations_per_tick =
+        static_cast<double>(rule_interval_) / static_cast<double>(subquery.step);
+    const double outer = std::exchange(nodes_, 0);
+    Visit(subquery.expr, subquery.step, depth);
+    cost.ns_per_second += nodes_ / Seconds(subquery.step);
+    nodes_ = outer;
+  }
+
+  WindowCost Window(DemandRef ref) {
+    const Demand& demand = DemandsOf(domain_, ref.source).demands[ref.demand];
+    WindowCost cost;
+    cost.ref = ref;
+    cost.shape = CostOf(demand);
+    const int64_t apart = ref.source > 0               ? domain_.subqueries[ref.source - 1].step
+                          : domain_.demands.clock.step ? kStepUnit
+                                                       : options_.sample_interval;
+    const double range = static_cast<double>(demand.range);
+    cost.samples = demand.kind == WindowKind::kSamples || demand.kind == WindowKind::kFirst ? range
+                   : demand.kind == WindowKind::kTime ? range / static_cast<double>(apart)
+                                                      : 1;
+    const WindowState state = WindowStateOf(demand.kind, demand.function);
+    // A window that keeps its samples keeps no more.
+    if (KeepsSamples(state))
+      cost.samples = std::min(cost.samples, static_cast<double>(kMaxKeptSamples));
+    const double held =
+        cost.samples + static_cast<double>(demand.offset) / static_cast<double>(apart);
+    cost.state_bytes = WindowStateBytes(state, static_cast<double>(cost.shape.panes), held);
+    const WindowWork work = WorkOf(demand, state);
+    const auto buckets = buckets_.find(ref);
+    const double more = buckets == buckets_.end() ? 0 : buckets->second - 1;
+    const int64_t interval = std::max<int64_t>(demand.interval, 1);
+    cost.ns_per_second =
+        work.sample / Seconds(apart) + (work.read + work.walk * cost.samples +
+                                        PairsWork(demand, cost.samples) + kBucketWork * more) /
+                                           Seconds(interval);
+    cost.state_bytes += kBucketBytes * more;
+    // Each element of a subquery is a series of its windows.
+    const double series = elements_.OfSource(ref.source);
+    cost.ns_per_second *= series;
+    cost.state_bytes *= series;
+    return cost;
+  }
+
+  const DomainPlan& domain_;
+  const CostOptions& options_;
+  const int64_t rule_interval_;
+  RuleCost* cost_;
+  double nodes_ = 0;
+  double results_ = 0;
+  ElementCount elements_;
+  LabelGrowth labels_;
+  std::set<uint32_t> named_;             // nodes whose labels are counted
+  std::map<DemandRef, double> buckets_;  // values of each series of a window
+  std::set<std::pair<uint32_t, int64_t>> seen_;
+  std::set<DemandRef> demands_;
+  std::map<uint32_t, SubqueryCost> subqueries_;
+};
+
+RuleCost CostOfRule(const DomainPlan& domain, const Group& group, const Rule& rule,
+                    const CostOptions& options) {
+  RuleCost cost;
+  cost.rule = &rule;
+  cost.group = &group;
+  RuleWalk walk(domain, options, group.interval, &cost);
+  for (const NodeId root : RootsOf(rule)) walk.Add(root);
+  for (const Need& need : rule.needs) walk.AddDemand({0, need.demand});
+  walk.Finish();
+  return cost;
+}
+
+// Sums up rules; what several share is added once.
+class Sum {
+ public:
+  void Add(const DomainPlan& domain, const RuleCost& rule, const CostOptions& options,
+           TotalCost* total) {
+    const auto series = static_cast<double>(options.series);
+    const auto work = [&](double ns_per_second) {
+      if (domain.demands.clock.step) {
+        total->ns_per_step += ns_per_second * series;
+      } else {
+        total->cores += ns_per_second * series / 1e9;
+      }
+    };
+    ++total->rules;
+    work(rule.expression_ns_per_second);
+    double windows = 0;
+    for (const WindowCost& window : rule.windows) {
+      windows += window.state_bytes;
+      if (!windows_.insert({rule.domain, window.ref}).second) continue;
+      ++total->windows;
+      total->state_bytes += window.state_bytes * series;
+      work(window.ns_per_second);
+    }
+    for (const SubqueryCost& subquery : rule.subqueries) {
+      if (subqueries_.insert({rule.domain, subquery.index}).second) work(subquery.ns_per_second);
+    }
+    total->state_bytes += (rule.state_bytes - windows) * series;
+  }
+
+ private:
+  std::set<std::pair<uint32_t, DemandRef>> windows_;
+  std::set<std::pair<uint32_t, uint32_t>> subqueries_;
+};
+
+}  // namespace
+
+std::string FormatNanos(double nanos) {
+  constexpr std::array<std::string_view, 4> kNames = {"ns", "us", "ms", "s"};
+  return FormatScaled(nanos, 1000, kNames);
+}
+
+std::string_view CostClassName(CostClass cost_class) {
+  switch (cost_class) {
+    case CostClass::kIncremental:
+      return "incremental";
+    case CostClass::kRescan:
+      return "rescan";
+    case CostClass::kDynamicLabels:
+      return "dynamic labels";
+  }
+  return "";
+}
+
+DemandCost CostOf(const Demand& demand) {
+  DemandCost cost;
+  const WindowState state = WindowStateOf(demand.kind, demand.function);
+  cost.family = state.family;
+  cost.keeps_samples = KeepsSamples(state);
+  if (demand.kind == WindowKind::kFirst) {
+    // Full and frozen, it is read once; but what a line says of the tick is another thing each
+    // time.
+    cost.rescans = demand.function == WindowFunction::kIntercept;
+    return cost;
+  }
+  cost.rescans =
+      state.storage == WindowStorage::kSorted || state.storage == WindowStorage::kSamples;
+  if (state.storage == WindowStorage::kStates) return cost;  // no panes
+  if (demand.interval > 0 && (demand.kind == WindowKind::kTime ||
+                              (demand.kind == WindowKind::kInstant && demand.offset > 0))) {
+    const WindowShape shape = ShapeOf(demand, 0);
+    cost.pane = shape.grid.length;
+    cost.panes = shape.panes + shape.delay;
+    cost.paired = shape.grid.cut != 0;
+  }
+  return cost;
+}
+
+ProgramCost EstimateCost(const Program& program, const CostOptions& options) {
+  ProgramCost out;
+  out.options = options;
+  Sum all;
+  std::map<std::string, std::pair<Sum, TotalCost>> files;
+  for (uint32_t s = 0; s < program.domains.size(); ++s) {
+    const DomainPlan& domain = program.domains[s];
+    for (const Group& group : domain.groups) {
+      for (const Rule& rule : group.rules) {
+        RuleCost cost = CostOfRule(domain, group, rule, options);
+        cost.domain = s;
+        all.Add(domain, cost, options, &out.total);
+        auto& [sum, total] = files[rule.file];
+        sum.Add(domain, cost, options, &total);
+        out.rules.push_back(std::move(cost));
+      }
+    }
+  }
+  for (auto& [file, entry] : files) {
+    entry.second.file = file;
+    out.files.push_back(std::move(entry.second));
+  }
+  return out;
+}
+
+}  // namespace pitwall::plan

@@ -1,0 +1,41 @@
+// One DomainPlan while it grows: equal nodes become one node, equal windows one demand. Private to
+// this module.
+#pragma once
+
+#include <string>
+
+#include "rules/plan/program/program.h"
+#include "services/base/text/strings.h"
+
+namespace pitwall::plan {
+
+class DomainBuilder {
+ public:
+  explicit DomainBuilder(ClockSpec clock) { domain_.demands.clock = std::move(clock); }
+
+  // Inputs must be there already. The first of equal nodes stays.
+  NodeId AddNode(Node node);
+  uint32_t AddDemand(Selector selector, Demand demand);
+  // The index of the subquery; `from_nothing` and key are found here.
+  uint32_t AddSubquery(NodeId expr, int64_t step);
+  // A window over its results. Returns the demand's index there.
+  uint32_t AddWindow(uint32_t subquery, Demand demand);
+  uint32_t AddParameter(Parameter parameter);
+  void AddGroup(Group group) { domain_.groups.push_back(std::move(group)); }
+
+  const Node& node(NodeId id) const { return domain_.nodes[id.index()]; }
+  const DomainPlan& domain() const { return domain_; }
+  DomainPlan Take() { return std::move(domain_); }
+
+ private:
+  std::string IdentityOf(NodeId id) const;
+  bool MayBeFromNothing(NodeId id) const;
+
+  DomainPlan domain_;
+  StringMap<uint32_t> nodes_;
+  StringMap<uint32_t> selectors_;
+  StringMap<uint32_t> demands_;
+  StringMap<uint32_t> subqueries_;
+};
+
+}  // namespace pitwall::plan

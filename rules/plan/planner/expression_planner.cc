@@ -1,0 +1,399 @@
+#include "rules/plan/planner/expression_planner.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "rules/check/types.h"
+#include "rules/lang/printer.h"
+#include "services/base/check.h"
+#include "services/base/text/strings.h"
+
+namespace pitwall::plan {
+namespace {
+
+using lang::Expr;
+using lang::ExprKind;
+using lang::SelectorExpr;
+
+constexpr size_t kMaxEvidence = 8;
+
+std::vector<std::string> Sorted(std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+std::string LabelList(const std::vector<std::string>& labels) {
+  std::vector<std::string> parts;
+  for (const std::string& label : labels) parts.push_back(lang::PrintLabelName(label));
+  return Cat("(", Join(parts, ", "), ")");
+}
+
+BinaryOp ToPlan(lang::BinaryOp op) {
+  switch (op) {
+    case lang::BinaryOp::kAdd:
+      return BinaryOp::kAdd;
+    case lang::BinaryOp::kSub:
+      return BinaryOp::kSub;
+    case lang::BinaryOp::kMul:
+      return BinaryOp::kMul;
+    case lang::BinaryOp::kDiv:
+      return BinaryOp::kDiv;
+    case lang::BinaryOp::kMod:
+      return BinaryOp::kMod;
+    case lang::BinaryOp::kPow:
+      return BinaryOp::kPow;
+    case lang::BinaryOp::kAtan2:
+      return BinaryOp::kAtan2;
+    case lang::BinaryOp::kEq:
+      return BinaryOp::kEq;
+    case lang::BinaryOp::kNe:
+      return BinaryOp::kNe;
+    case lang::BinaryOp::kGt:
+      return BinaryOp::kGt;
+    case lang::BinaryOp::kLt:
+      return BinaryOp::kLt;
+    case lang::BinaryOp::kGe:
+      return BinaryOp::kGe;
+    default:
+      return BinaryOp::kLe;
+  }
+}
+
+AggregateOp ToPlan(lang::AggregateOp op) {
+  switch (op) {
+    case lang::AggregateOp::kSum:
+      return AggregateOp::kSum;
+    case lang::AggregateOp::kAvg:
+      return AggregateOp::kAvg;
+    case lang::AggregateOp::kMin:
+      return AggregateOp::kMin;
+    case lang::AggregateOp::kMax:
+      return AggregateOp::kMax;
+    case lang::AggregateOp::kCount:
+      return AggregateOp::kCount;
+    case lang::AggregateOp::kGroup:
+      return AggregateOp::kGroup;
+    case lang::AggregateOp::kStddev:
+      return AggregateOp::kStddev;
+    case lang::AggregateOp::kStdvar:
+      return AggregateOp::kStdvar;
+    case lang::AggregateOp::kTopk:
+      return AggregateOp::kTopk;
+    case lang::AggregateOp::kBottomk:
+      return AggregateOp::kBottomk;
+    case lang::AggregateOp::kLimitk:
+      return AggregateOp::kLimitk;
+    case lang::AggregateOp::kLimitRatio:
+      return AggregateOp::kLimitRatio;
+    case lang::AggregateOp::kCountValues:
+      return AggregateOp::kCountValues;
+    case lang::AggregateOp::kQuantile:
+      break;
+  }
+  return AggregateOp::kQuantile;
+}
+
+Matching ToPlan(const lang::VectorMatching& matching) {
+  Matching out;
+  out.on = matching.on;
+  out.labels = Sorted(matching.labels);
+  out.include = Sorted(matching.include);
+  if (matching.group == lang::GroupSide::kLeft) out.cardinality = Cardinality::kManyToOne;
+  if (matching.group == lang::GroupSide::kRight) out.cardinality = Cardinality::kOneToMany;
+  return out;
+}
+
+std::string MatchingText(const Matching& matching) {
+  std::string out;
+  const bool grouped = matching.cardinality != Cardinality::kOneToOne;
+  if (matching.on || !matching.labels.empty() || grouped) {
+    CatTo(out, matching.on ? " on " : " ignoring ", LabelList(matching.labels));
+  }
+  if (grouped) {
+    CatTo(out, matching.cardinality == Cardinality::kManyToOne ? " group_left " : " group_right ",
+          LabelList(matching.include));
+  }
+  return out;
+}
+
+// The labels that absent() can tell from its argument, as Prometheus does it: an equal matcher sets
+// its label, every other matcher of that label takes it away.
+std::vector<std::string> AbsentLabels(const Expr& argument) {
+  const auto* selector = lang::Unwrap(argument).As<SelectorExpr>();
+  std::map<std::string, std::string> labels;
+  std::set<std::string> seen;
+  if (selector == nullptr) return {};
+  for (const lang::LabelMatcher& matcher : selector->matchers) {
+    if (matcher.label == kMetricName) continue;
+    if (matcher.op == MatchOp::kEqual && seen.insert(matcher.label).second) {
+      labels[matcher.label] = matcher.value;
+    } else {
+      labels.erase(matcher.label);
+    }
+  }
+  std::vector<std::string> out;
+  for (const auto& [name, value] : labels) {
+    if (!value.empty()) out.push_back(Cat(name, "=", value));
+  }
+  return out;
+}
+
+// sort() and its like order what a query shows; a rule's result has no order.
+bool OnlyOrders(std::string_view function) {
+  return function == "sort" || function == "sort_desc" || function == "sort_by_label" ||
+         function == "sort_by_label_desc";
+}
+
+}  // namespace
+
+std::string ExpressionPlanner::Operand(NodeId id) const {
+  const Node& node = domain_->node(id);
+  const bool compound = node.kind == NodeKind::kBinary || node.kind == NodeKind::kSetOp ||
+                        node.kind == NodeKind::kNegate;
+  return compound ? Cat("(", node.text, ")") : node.text;
+}
+
+NodeId ExpressionPlanner::Number(double value) {
+  Node node;
+  node.kind = NodeKind::kNumber;
+  node.type = ValueType::kScalar;
+  node.number = value;
+  node.text = FormatDouble(value);
+  return domain_->AddNode(std::move(node));
+}
+
+NodeId ExpressionPlanner::PlanBinary(const lang::BinaryExpr& binary) {
+  Node node;
+  node.inputs = {Plan(*binary.left), Plan(*binary.right)};
+  const bool scalars = domain_->node(node.inputs[0]).type == ValueType::kScalar &&
+                       domain_->node(node.inputs[1]).type == ValueType::kScalar;
+  const bool vectors = domain_->node(node.inputs[0]).type == ValueType::kVector &&
+                       domain_->node(node.inputs[1]).type == ValueType::kVector;
+  node.type = scalars ? ValueType::kScalar : ValueType::kVector;
+  if (vectors) node.matching = ToPlan(binary.matching);
+  if (lang::IsSetOp(binary.op)) {
+    node.kind = NodeKind::kSetOp;
+    node.set = binary.op == lang::BinaryOp::kAnd  ? SetOp::kAnd
+               : binary.op == lang::BinaryOp::kOr ? SetOp::kOr
+                                                  : SetOp::kUnless;
+  } else {
+    node.kind = NodeKind::kBinary;
+    node.binary = ToPlan(binary.op);
+    node.return_bool = binary.return_bool;
+  }
+  node.text =
+      Cat(Operand(node.inputs[0]), " ", lang::OpText(binary.op), binary.return_bool ? " bool" : "",
+          MatchingText(node.matching), " ", Operand(node.inputs[1]));
+  return domain_->AddNode(std::move(node));
+}
+
+NodeId ExpressionPlanner::PlanAggregate(const lang::AggregateExpr& aggregate) {
+  Node node;
+  node.kind = NodeKind::kAggregate;
+  node.type = ValueType::kVector;
+  node.aggregate = ToPlan(aggregate.op);
+  node.without = aggregate.grouping == lang::Grouping::kWithout;
+  node.grouping = Sorted(aggregate.labels);
+  node.inputs = {Plan(*aggregate.expr)};
+  std::string arguments = Text(node.inputs[0]);
+  if (aggregate.parameter != nullptr) {
+    if (const auto* text = lang::Unwrap(*aggregate.parameter).As<lang::StringExpr>()) {
+      node.strings = {text->value};
+      arguments = Cat(lang::PrintString(text->value), ", ", arguments);
+    } else {
+      node.inputs.push_back(Plan(*aggregate.parameter));
+      arguments = Cat(Text(node.inputs[1]), ", ", arguments);
+    }
+  }
+  node.text = std::string(lang::OpText(aggregate.op));
+  if (node.without || !node.grouping.empty()) {
+    CatTo(node.text, node.without ? " without " : " by ", LabelList(node.grouping), " ");
+  }
+  CatTo(node.text, "(", arguments, ")");
+  return domain_->AddNode(std::move(node));
+}
+
+NodeId ExpressionPlanner::PlanCall(const lang::CallExpr& call) {
+  if (call.function == "time") return Time();
+  const FunctionRow* function = FindFunction(call.function);
+  PITWALL_CHECK(function != nullptr);  // rules/check refuses others
+  if (function->window.has_value()) return PlanWindow(call, *function);
+  if (call.function == "predict_linear") return PlanPrediction(call);
+  if (call.function == "baseline_zscore") return PlanBaselineScore(call);
+  if (call.function == "timestamp") {
+    if (const auto* selector = lang::Unwrap(*call.arguments[0]).As<SelectorExpr>()) {
+      return PlanSelector(*selector, WindowFunction::kTimestamp, /*keep_name=*/false);
+    }
+  }
+  if (OnlyOrders(call.function)) return Plan(*call.arguments[0]);
+  if (call.function == "absent_over_time") {
+    std::string matrix;
+    Node node = WindowOver(*call.arguments[0], WindowFunction::kPresent, "", &matrix);
+    node.text = std::move(matrix);
+    return PlanAbsent(domain_->AddNode(std::move(node)), *call.arguments[0], call.function);
+  }
+  if (call.function == "absent") {
+    return PlanAbsent(Plan(*call.arguments[0]), *call.arguments[0], call.function);
+  }
+  // rules/check knows what is supported; a test plans all of that.
+  PITWALL_CHECK(function->element.has_value());
+  Node node;
+  node.kind = NodeKind::kFunction;
+  node.function = static_cast<uint32_t>(*function->element);
+  node.type = function->result == ExprType::kScalar ? ValueType::kScalar : ValueType::kVector;
+  std::vector<std::string> texts;
+  for (const lang::ExprPtr& argument : call.arguments) {
+    if (const auto* text = lang::Unwrap(*argument).As<lang::StringExpr>()) {
+      node.strings.push_back(text->value);
+      texts.push_back(lang::PrintString(text->value));
+      continue;
+    }
+    node.inputs.push_back(Plan(*argument));
+    texts.push_back(Text(node.inputs.back()));
+  }
+  if (call.arguments.empty()) node.inputs.push_back(TimeVector());  // hour(), year(), …
+  node.text = Cat(call.function, "(", Join(texts, ", "), ")");
+  return domain_->AddNode(std::move(node));
+}
+
+NodeId ExpressionPlanner::PlanAbsent(NodeId input, const Expr& argument, std::string_view name) {
+  Node node;
+  node.kind = NodeKind::kFunction;
+  node.type = ValueType::kVector;
+  node.function = static_cast<uint32_t>(FunctionId::kAbsent);
+  node.inputs = {input};
+  node.matching.include = AbsentLabels(argument);
+  node.text = Cat(name, "(", Text(input), ")");
+  return domain_->AddNode(std::move(node));
+}
+
+NodeId ExpressionPlanner::Time() {
+  Node node;
+  node.kind = NodeKind::kTime;
+  node.type = ValueType::kScalar;
+  node.text = "time()";
+  return domain_->AddNode(std::move(node));
+}
+
+NodeId ExpressionPlanner::TimeVector() { return AsVector(Time()); }
+
+NodeId ExpressionPlanner::Plan(const Expr& expr) {
+  if (const std::optional<double> constant = check::ConstantValue(expr)) return Number(*constant);
+  switch (expr.kind()) {
+    case ExprKind::kParen:
+      return Plan(*expr.As<lang::ParenExpr>()->expr);
+    case ExprKind::kParameter: {
+      const std::string& name = expr.As<lang::ParameterExpr>()->name;
+      const auto& parameters = rule_.text->parameters;
+      const auto found = std::find_if(
+          parameters.begin(), parameters.end(),
+          [&](const lang::ParameterText& parameter) { return parameter.name == name; });
+      PITWALL_CHECK(found != parameters.end());
+      Node node;
+      node.kind = NodeKind::kParameter;
+      node.type = ValueType::kScalar;
+      node.parameter = first_parameter_ + static_cast<uint32_t>(found - parameters.begin());
+      node.text = Cat("$", name);
+      return domain_->AddNode(std::move(node));
+    }
+    case ExprKind::kSelector:
+      return PlanSelector(*expr.As<SelectorExpr>(), WindowFunction::kLast, /*keep_name=*/true);
+    case ExprKind::kUnary: {
+      const auto* unary = expr.As<lang::UnaryExpr>();
+      if (!unary->negative) return Plan(*unary->expr);
+      Node node;
+      node.kind = NodeKind::kNegate;
+      node.inputs = {Plan(*unary->expr)};
+      node.type = domain_->node(node.inputs[0]).type;
+      node.text = Cat("-", Operand(node.inputs[0]));
+      return domain_->AddNode(std::move(node));
+    }
+    case ExprKind::kBinary:
+      return PlanBinary(*expr.As<lang::BinaryExpr>());
+    case ExprKind::kAggregate:
+      return PlanAggregate(*expr.As<lang::AggregateExpr>());
+    case ExprKind::kCall:
+      return PlanCall(*expr.As<lang::CallExpr>());
+    case ExprKind::kNumber:
+    case ExprKind::kString:
+    case ExprKind::kSubquery:
+      break;
+  }
+  PITWALL_CHECK(false);  // numbers are constants; rules/check refuses the others
+  return kNoNode;
+}
+
+NodeId ExpressionPlanner::AsVector(NodeId scalar) {
+  Node node;
+  node.kind = NodeKind::kFunction;
+  node.type = ValueType::kVector;
+  node.function = static_cast<uint32_t>(FunctionId::kVector);
+  node.inputs = {scalar};
+  node.text = Cat("vector(", Text(scalar), ")");
+  return domain_->AddNode(std::move(node));
+}
+
+NodeId ExpressionPlanner::PlanResult(const Expr& expr) {
+  const NodeId id = Plan(expr);
+  return domain_->node(id).type == ValueType::kVector ? id : AsVector(id);
+}
+
+Comparison ExpressionPlanner::PlanComparison(const Expr& root) {
+  Comparison out;
+  AddEvidence(root, &out.evidence);
+  const Expr* expr = &lang::Unwrap(root);
+  const auto* binary = expr->As<lang::BinaryExpr>();
+  while (binary != nullptr &&
+         (binary->op == lang::BinaryOp::kAnd || binary->op == lang::BinaryOp::kUnless)) {
+    expr = &lang::Unwrap(*binary->left);
+    binary = expr->As<lang::BinaryExpr>();
+  }
+  if (binary == nullptr || !lang::IsComparison(binary->op)) return out;
+  NodeId left = Plan(*binary->left);
+  NodeId right = Plan(*binary->right);
+  // 5 < x reads as x > 5.
+  const bool swapped = domain_->node(left).type == ValueType::kScalar;
+  if (swapped) std::swap(left, right);
+  if (domain_->node(left).type != ValueType::kVector) return out;
+  out.subject = left;
+  const bool less = binary->op == lang::BinaryOp::kLt || binary->op == lang::BinaryOp::kLe;
+  const bool greater = binary->op == lang::BinaryOp::kGt || binary->op == lang::BinaryOp::kGe;
+  out.least_is_worst = swapped ? greater : less;
+  if (domain_->node(right).type == ValueType::kScalar) out.threshold = right;
+  return out;
+}
+
+// Vectors that are compared, wherever the rule compares; and what they are computed from.
+void ExpressionPlanner::AddEvidence(const Expr& root, std::vector<NodeId>* evidence) {
+  const Expr& expr = lang::Unwrap(root);
+  const auto* binary = expr.As<lang::BinaryExpr>();
+  if (binary == nullptr) return;
+  const auto add = [&](const Expr& operand) {
+    if (check::TypeOf(operand) != check::Type::kVector || evidence->size() >= kMaxEvidence) return;
+    const NodeId id = Plan(operand);
+    if (std::find(evidence->begin(), evidence->end(), id) == evidence->end())
+      evidence->push_back(id);
+  };
+  if (lang::IsSetOp(binary->op)) {
+    AddEvidence(*binary->left, evidence);
+    AddEvidence(*binary->right, evidence);
+    return;
+  }
+  if (!lang::IsComparison(binary->op)) return;
+  for (const lang::ExprPtr* side : {&binary->left, &binary->right}) add(**side);
+  for (const lang::ExprPtr* side : {&binary->left, &binary->right}) {
+    const auto* inner = lang::Unwrap(**side).As<lang::BinaryExpr>();
+    if (inner == nullptr) continue;
+    if (lang::IsComparison(inner->op)) {
+      AddEvidence(**side, evidence);
+    } else if (!lang::IsSetOp(inner->op)) {
+      add(*inner->left);
+      add(*inner->right);
+    }
+  }
+}
+
+}  // namespace pitwall::plan

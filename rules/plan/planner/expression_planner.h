@@ -1,0 +1,76 @@
+// A checked expression -> nodes and demands of its domain. Private to this module.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "rules/check/rule_set.h"
+#include "rules/lang/ast.h"
+#include "rules/plan/planner/domain_builder.h"
+#include "services/model/windows/function_table.h"
+
+namespace pitwall::plan {
+
+// The outermost comparison of a rule, and what is worth showing beside it.
+struct Comparison {
+  NodeId subject = kNoNode;
+  NodeId threshold = kNoNode;
+  bool least_is_worst = false;  // the subject is bad when it is less
+  std::vector<NodeId> evidence;
+};
+
+// Plans the expressions of one rule. Everything is borrowed.
+class ExpressionPlanner {
+ public:
+  // `first_parameter`: index in the domain of the rule's first parameter; the others follow in the
+  // rule's order.
+  ExpressionPlanner(const check::CheckedGroup& group, const check::CheckedRule& rule,
+                    uint32_t first_parameter, DomainBuilder* domain)
+      : group_(group),
+        rule_(rule),
+        first_parameter_(first_parameter),
+        domain_(domain),
+        interval_(group.interval),
+        align_job_(group.text->align_job) {}
+
+  // The node; a scalar stays one.
+  NodeId Plan(const lang::Expr& expr);
+  // The same, a scalar made into a vector of one element without labels, as a rule's result is.
+  NodeId PlanResult(const lang::Expr& expr);
+  Comparison PlanComparison(const lang::Expr& expr);
+  // An instant demand on a metric: column of a need.
+  uint32_t PlanNeed(std::string_view metric);
+
+ private:
+  NodeId Number(double value);
+  NodeId Time();
+  NodeId TimeVector();  // vector(time())
+  NodeId AsVector(NodeId scalar);
+  NodeId PlanSelector(const lang::SelectorExpr& selector, WindowFunction function, bool keep_name);
+  NodeId PlanWindow(const lang::CallExpr& call, const FunctionRow& function);
+  NodeId PlanPrediction(const lang::CallExpr& call);
+  NodeId PlanBaselineScore(const lang::CallExpr& call);
+  // A kDemand node over a range vector, complete but for its text and its own inputs; `text` (of
+  // the range vector) may be null.
+  Node WindowOver(const lang::Expr& matrix, WindowFunction function, std::string arguments,
+                  std::string* text);
+  NodeId PlanBinary(const lang::BinaryExpr& binary);
+  NodeId PlanAggregate(const lang::AggregateExpr& aggregate);
+  NodeId PlanCall(const lang::CallExpr& call);
+  NodeId PlanAbsent(NodeId input, const lang::Expr& argument, std::string_view name);
+  void AddEvidence(const lang::Expr& expr, std::vector<NodeId>* evidence);
+  Demand MakeDemand(WindowFunction function, const lang::Modifiers& modifiers) const;
+  Demand MakeDemand(const lang::SelectorExpr& selector, WindowFunction function) const;
+  const std::string& Text(NodeId id) const { return domain_->node(id).text; }
+  std::string Operand(NodeId id) const;
+
+  const check::CheckedGroup& group_;
+  const check::CheckedRule& rule_;
+  uint32_t first_parameter_;
+  DomainBuilder* domain_;
+  // When what is planned now is evaluated: at the group's ticks, or at a subquery's steps.
+  int64_t interval_;
+  bool align_job_;
+};
+
+}  // namespace pitwall::plan

@@ -1,0 +1,133 @@
+#include "rules/plan/planner/planner.h"
+
+#include <algorithm>
+#include <map>
+
+#include "rules/lang/files/parameters.h"
+#include "rules/plan/planner/expression_planner.h"
+#include "services/base/binary.h"
+#include "services/base/text/stable_hash.h"
+
+namespace pitwall::plan {
+namespace {
+
+using check::CheckedGroup;
+using check::CheckedRule;
+
+std::vector<Template> Templates(const std::vector<check::CheckedText>& texts,
+                                ExpressionPlanner* planner) {
+  std::vector<Template> out;
+  for (const check::CheckedText& text : texts) {
+    out.push_back({text.name, text.text, {}});
+    for (const auto& query : text.queries)
+      out.back().queries.push_back(planner->PlanResult(*query));
+  }
+  return out;
+}
+
+// See Rule::fingerprint. Texts of nodes are canonical, so spelling and comments do not count.
+std::string Fingerprint(const Rule& rule, const DomainPlan& domain, const ClockSpec& clock) {
+  BinaryWriter out;
+  const auto node = [&](NodeId id) {
+    out.Str(id == kNoNode ? std::string() : domain.nodes[id.index()].text);
+  };
+  out.Str(clock.ToString());
+  out.U8(static_cast<uint8_t>(rule.kind));
+  out.Str(rule.alert);
+  node(rule.expr);
+  node(rule.clear);
+  out.I64(rule.hold);
+  out.I64(rule.keep_firing);
+  out.U8(static_cast<uint8_t>(rule.scope));
+  // Absent in what rules without it have been known by.
+  for (const std::string& label : rule.fold) out.Str(Cat("fold ", label));
+  if (rule.unsteady_ns > 0) out.Str(Cat("unsteady ", rule.unsteady_ns));
+  out.U64(rule.labels.size());
+  for (const Template& label : rule.labels) {
+    out.Str(label.name);
+    out.Str(label.text);
+  }
+  out.U64(rule.parameters.size());
+  for (const uint32_t index : rule.parameters) {
+    out.Str(domain.parameters[index].name);
+    out.Double(domain.parameters[index].value);
+  }
+  return StableHashHex(out.data());
+}
+
+Rule PlanRule(const CheckedGroup& group, const CheckedRule& checked, DomainBuilder* domain) {
+  const lang::RuleText& text = *checked.text;
+  Rule rule;
+  rule.kind = text.alert ? RuleKind::kAlert : RuleKind::kRecord;
+  rule.name = checked.name;
+  rule.alert = text.name;
+  rule.file = group.file->file->name();
+  rule.line = text.position.line;
+  rule.hold = text.hold;
+  rule.keep_firing = text.keep_firing;
+  rule.unsteady_ns = text.unsteady_ns;
+  rule.scope = checked.attempt_scope ? AlertScope::kAttempt : AlertScope::kJob;
+
+  uint32_t first_parameter = 0;
+  for (const lang::ParameterText& parameter : text.parameters) {
+    Parameter planned{checked.name, parameter.name, parameter.value, parameter.unit,
+                      parameter.help};
+    if (lang::IsMatcherText(text, parameter.name)) {
+      planned.kind = ParameterKind::kText;
+      planned.text = parameter.text;
+    } else if (lang::IsSampleCount(text, parameter.name)) {
+      planned.kind = ParameterKind::kCount;
+    }
+    const uint32_t index = domain->AddParameter(std::move(planned));
+    if (rule.parameters.empty()) first_parameter = index;
+    rule.parameters.push_back(index);
+  }
+  ExpressionPlanner planner(group, checked, first_parameter, domain);
+  rule.expr = planner.PlanResult(*text.expr.expr);
+  rule.labels = Templates(checked.labels, &planner);
+  rule.annotations = Templates(checked.annotations, &planner);
+  if (text.alert) {
+    if (text.clear) rule.clear = planner.PlanResult(*text.clear->expr);
+    Comparison comparison = planner.PlanComparison(*text.expr.expr);
+    rule.subject = comparison.subject;
+    rule.threshold = comparison.threshold;
+    rule.least_is_worst = comparison.least_is_worst;
+    for (const lang::FoldText& label : text.fold) rule.fold.push_back(label.label);
+    std::sort(rule.fold.begin(), rule.fold.end());
+    rule.evidence = std::move(comparison.evidence);
+    rule.waits_for_needs = text.needs.has_value();
+    for (const lang::ExplainsText& explained : text.explains)
+      rule.explains.push_back({explained.alert, explained.equal, explained.job_wide,
+                               explained.lag.value_or(-1), explained.within.value_or(-1)});
+    for (const std::string& metric : checked.needs)
+      rule.needs.push_back({metric, planner.PlanNeed(metric)});
+  }
+  rule.fingerprint = Fingerprint(rule, domain->domain(), group.clock);
+  return rule;
+}
+
+}  // namespace
+
+Program PlanRuleSet(const check::CheckedRuleSet& rule_set) {
+  // ClockSpec orders time before step, and steps by mode.
+  std::map<ClockSpec, DomainBuilder> domains;
+  for (const CheckedGroup& checked : rule_set.groups) {
+    if (checked.rules.empty()) continue;
+    DomainBuilder& domain = domains.try_emplace(checked.clock, checked.clock).first->second;
+    Group group;
+    group.name = checked.name;
+    group.file = checked.file->file->name();
+    group.interval = checked.interval;
+    group.align_job = checked.text->align_job;
+    group.lookback = checked.lookback;
+    group.limit = checked.text->limit;
+    for (const CheckedRule& rule : checked.rules)
+      group.rules.push_back(PlanRule(checked, rule, &domain));
+    domain.AddGroup(std::move(group));
+  }
+  Program program;
+  for (auto& [clock, domain] : domains) program.domains.push_back(domain.Take());
+  return program;
+}
+
+}  // namespace pitwall::plan

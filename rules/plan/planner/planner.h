@@ -1,0 +1,12 @@
+// Checked rules -> Program. Private to this module; the entry point is compile.h.
+#pragma once
+
+#include "rules/check/rule_set.h"
+#include "rules/plan/program/program.h"
+
+namespace pitwall::plan {
+
+// `rule_set` must be free of errors. Sets everything but hash and overrides.
+Program PlanRuleSet(const check::CheckedRuleSet& rule_set);
+
+}  // namespace pitwall::plan

@@ -1,0 +1,14 @@
+// The text of an expression as people see it.
+#pragma once
+
+#include <string>
+
+#include "rules/plan/program/program.h"
+
+namespace pitwall::plan {
+
+// The canonical text, but on the step clock windows are numbers of steps: "[500:1]", where the text
+// that identifies state has "[8m20s:1s]".
+std::string ShownText(const DomainPlan& domain, const Node& node);
+
+}  // namespace pitwall::plan

@@ -1,0 +1,78 @@
+// PartitionReader over segment files.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/adapters/embedded_log/damage_log.h"
+#include "services/adapters/embedded_log/format/batch.h"
+#include "services/adapters/embedded_log/format/committed_state.h"
+#include "services/adapters/embedded_log/format/segment_reader.h"
+#include "services/base/clock.h"
+#include "services/base/status.h"
+#include "services/io/io.h"
+
+namespace pitwall::log {
+
+// As io.h says. Keeps what it reads alive, so it may outlive the log.
+class SegmentPartitionReader final : public PartitionReader {
+ public:
+  SegmentPartitionReader(std::shared_ptr<CommittedState> state, std::shared_ptr<DamageLog> damage,
+                         CommittedState::Partition* partition, Clock* clock);
+  ~SegmentPartitionReader() override;
+
+  Status Poll(size_t max_records, size_t max_bytes, int64_t timeout_ns,
+              std::vector<Record>* out) override;
+  int64_t position() const override { return position_; }
+  Status Seek(int64_t offset) override;
+  StatusOr<int64_t> EndOffset() override;
+  StatusOr<int64_t> StartOffset() override;
+  void Interrupt() override;
+
+ private:
+  // One Poll's bounds and what it has so far.
+  struct Take {
+    size_t max_records;
+    size_t max_bytes;
+    std::vector<Record>* out;
+    size_t records = 0;
+    size_t bytes = 0;
+    bool full() const { return records >= max_records || bytes >= max_bytes; }
+  };
+
+  // Reads what is there now, without waiting.
+  Status ReadNow(Take* take);
+  // Makes batches available: true when one is open, false at the end of what is committed.
+  StatusOr<bool> OpenBatch();
+  StatusOr<bool> EnterSegment();  // false: at the end
+  StatusOr<bool> LeaveSegment();  // at the reader's limit; false: at the end
+  void TakeBatch(Take* take, Status* bad);
+  // Moves on to `to`; what lies between is gone.
+  Status Lose(int64_t to, std::string_view why, bool damage);
+  std::string Place(int64_t at) const;
+  void LeaveBatch();
+
+  const std::shared_ptr<CommittedState> state_;
+  const std::shared_ptr<DamageLog> damage_;
+  CommittedState::Partition* const partition_;
+  Clock* const clock_;
+  const std::unique_ptr<Wakeup> wakeup_;
+  std::atomic<bool> interrupted_{false};
+
+  int64_t position_ = 0;
+  int64_t pending_position_ = 0;  // where the reader goes on behind the pending loss
+  Status pending_;                // a loss found behind records that a Poll had already taken
+  ReadView view_;
+  std::optional<SegmentReader> reader_;  // of view_.segment
+  std::string broken_;                   // why the stretch before the next batch cannot be read
+  BatchDecoder decoder_;
+  int64_t batch_end_ = 0;  // first offset behind the open batch
+  int64_t batch_at_ = 0;
+};
+
+}  // namespace pitwall::log

@@ -1,0 +1,210 @@
+#include "services/codec/blocks/prediction.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "services/base/text/strings.h"
+#include "services/base/wrapping.h"
+#include "services/codec/blocks/bit_stream.h"
+
+namespace pitwall::blocks {
+namespace {
+
+constexpr size_t kRun = 64;
+constexpr int kMostZeros = 20;
+constexpr size_t kTrialEntries = 256;  // by which order and turn are chosen
+constexpr size_t kHeadBytes = 2;
+
+uint64_t Zigzag(int64_t v) {
+  return static_cast<uint64_t>(v) << 1 ^ static_cast<uint64_t>(v >> 63);
+}
+int64_t Unzigzag(uint64_t v) { return static_cast<int64_t>(v >> 1) ^ -static_cast<int64_t>(v & 1); }
+
+// What is expected of the entries by their turn: half of the way to what came.
+class Expectation {
+ public:
+  explicit Expectation(size_t turn) : turn_(turn) {}
+  int64_t now() const { return means_[at_]; }
+  // `off`: what came, less now().
+  void Next(int64_t off) {
+    if (turn_ == 0) return;
+    means_[at_] = Plus(means_[at_], known_ ? off / 2 : off);
+    if (++at_ < turn_) return;
+    at_ = 0;
+    known_ = true;
+  }
+
+ private:
+  const size_t turn_;
+  size_t at_ = 0;
+  bool known_ = false;
+  std::array<int64_t, kMostTurn> means_ = {};
+};
+
+// Calls `take` with the distance of each entry to what is expected.
+template <typename Take>
+void ForEachOff(std::span<const int64_t> entries, int order, size_t turn, Take take) {
+  Expectation expected(turn);
+  int64_t before = 0;
+  for (const int64_t entry : entries) {
+    const int64_t given = order == 0 ? entry : Minus(entry, before);
+    const int64_t off = Minus(given, expected.now());
+    before = entry;
+    expected.Next(off);
+    take(Zigzag(off));
+  }
+}
+
+size_t BitsOf(std::span<const uint64_t> run, int k) {
+  size_t bits = 0;
+  for (const uint64_t v : run) {
+    const uint64_t zeros = v >> k;
+    bits += zeros < kMostZeros ? static_cast<size_t>(zeros) + 1 + static_cast<size_t>(k)
+                               : size_t{kMostZeros} + 64;
+  }
+  return bits;
+}
+
+// The k of a run that takes the fewest bits: near the middle of the widths.
+int BestOf(std::span<const uint64_t> run) {
+  std::array<uint64_t, kRun> sorted;
+  std::copy(run.begin(), run.end(), sorted.begin());
+  const auto end = sorted.begin() + static_cast<ptrdiff_t>(run.size());
+  const auto middle = sorted.begin() + static_cast<ptrdiff_t>(run.size() / 2);
+  std::nth_element(sorted.begin(), middle, end);
+  const int width = std::bit_width(*middle);
+  int best = 0;
+  size_t least = SIZE_MAX;
+  for (int k = std::max(0, width - 2); k <= std::min(63, width + 1); ++k) {
+    const size_t bits = BitsOf(run, k);
+    if (bits >= least) continue;
+    least = bits;
+    best = k;
+  }
+  return best;
+}
+
+// Bits from a text, the most significant first; zeros beyond its end.
+class Bits {
+ public:
+  explicit Bits(std::string_view data) : data_(data) {}
+  // The next 32 bits or more, at the top.
+  uint64_t Peek() const {
+    const size_t byte = at_ / 8;
+    uint64_t out = 0;
+    if (byte + 8 <= data_.size()) {
+      std::memcpy(&out, data_.data() + byte, 8);
+      if constexpr (std::endian::native == std::endian::little) out = __builtin_bswap64(out);
+    } else {
+      for (size_t i = byte; i < data_.size(); ++i)
+        out |= uint64_t{static_cast<uint8_t>(data_[i])} << (56 - 8 * (i - byte));
+    }
+    return out << (at_ % 8);
+  }
+  void Skip(int count) { at_ += static_cast<size_t>(count); }
+  uint64_t Get(int count) {  // 0 to 64
+    uint64_t out = 0;
+    if (count > 32) {
+      out = Peek() >> 32 << (count - 32);
+      Skip(32);
+      count -= 32;
+    }
+    if (count > 0) out |= Peek() >> (64 - count);
+    Skip(count);
+    return out;
+  }
+  bool past_end() const { return at_ > data_.size() * 8; }
+  bool at_end() const { return !past_end() && data_.size() * 8 - at_ < 8 && Peek() == 0; }
+
+ private:
+  const std::string_view data_;
+  size_t at_ = 0;
+};
+
+}  // namespace
+
+void WriteExpected(std::span<const int64_t> entries, std::string* out) {
+  const auto trial = entries.first(std::min(entries.size(), kTrialEntries));
+  int order = 0;
+  size_t turn = 1, least = SIZE_MAX;
+  for (int o = 0; o <= 1; ++o) {
+    for (size_t t = 0; t <= kMostTurn; ++t) {
+      size_t bits = 0;
+      size_t left = 2 * kMostTurn;  // those of which nothing is expected yet
+      ForEachOff(trial, o, t, [&](uint64_t off) {
+        if (left > 0) {
+          --left;
+        } else {
+          bits += static_cast<size_t>(std::bit_width(off)) + 1;
+        }
+      });
+      if (bits >= least) continue;
+      least = bits;
+      order = o;
+      turn = t;
+    }
+  }
+  out->push_back(static_cast<char>(order));
+  out->push_back(static_cast<char>(turn));
+  BitWriter to(out);
+  std::array<uint64_t, kRun> run;
+  size_t count = 0;
+  const auto flush = [&] {
+    const std::span<const uint64_t> given(run.data(), count);
+    const int k = BestOf(given);
+    to.Put(static_cast<uint64_t>(k), 6);
+    for (const uint64_t off : given) {
+      const uint64_t zeros = off >> k;
+      if (zeros >= kMostZeros) {
+        to.Put(0, kMostZeros);
+        to.Put(off, 64);
+        continue;
+      }
+      to.Put(1, static_cast<int>(zeros) + 1);
+      to.Put(off & ((uint64_t{1} << k) - 1), k);
+    }
+    count = 0;
+  };
+  ForEachOff(entries, order, turn, [&](uint64_t off) {
+    run[count++] = off;
+    if (count == kRun) flush();
+  });
+  if (count > 0) flush();
+  to.Finish();
+}
+
+Status ReadExpected(std::string_view body, std::span<int64_t> to) {
+  const auto order = body.size() < kHeadBytes ? 2 : static_cast<uint8_t>(body[0]);
+  const size_t turn = body.size() < kHeadBytes ? 0 : static_cast<uint8_t>(body[1]);
+  if (order > 1 || turn > kMostTurn)
+    return DataLoss(Cat("integers: order ", order, " or turn ", turn, " is malformed"));
+  Bits bits(body.substr(kHeadBytes));
+  Expectation expected(turn);
+  int64_t before = 0;
+  int k = 0;
+  for (size_t i = 0; i < to.size(); ++i) {
+    if (i % kRun == 0) k = static_cast<int>(bits.Get(6));
+    const uint64_t next = bits.Peek();
+    const int zeros = next == 0 ? kMostZeros : std::min(std::countl_zero(next), kMostZeros);
+    uint64_t off = 0;
+    if (zeros == kMostZeros) {
+      bits.Skip(kMostZeros);
+      off = bits.Get(64);
+    } else {
+      bits.Skip(zeros + 1);
+      off = static_cast<uint64_t>(zeros) << k | bits.Get(k);
+    }
+    if (bits.past_end()) return DataLoss(Cat("integers: end in entry ", i, " of ", to.size()));
+    const int64_t distance = Unzigzag(off);
+    const int64_t given = Plus(distance, expected.now());
+    expected.Next(distance);
+    before = order == 0 ? given : Plus(before, given);
+    to[i] = before;
+  }
+  if (!bits.at_end()) return DataLoss("integers: bits too many");
+  return OkStatus();
+}
+
+}  // namespace pitwall::blocks

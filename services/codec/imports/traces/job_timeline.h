@@ -1,0 +1,104 @@
+// Framework traces as Amazon SageMaker Debugger writes them
+// (`<end>_<pid>-<node>_pythontimeline.json` and its kin) -> samples with steps.
+//
+//   Step:ModeKeys.TRAIN, .EVAL, …            steps of the modes train, eval, … (args step_num)
+//   Forward, aws_marker-ForwardPass          phase forward
+//   Backward…, aws_marker-ComputeGradient    phase backward
+//   aws_marker-ApplyGradient                 phase optimizer
+//   DataLoaderIter, DataIterator             phase dataloader
+//   operations of Horovod, SMDataParallel    phase collective
+//   and NcclManager
+//   cpu_functions, gpu_functions-dev:N, /device:…   train_operator_seconds{operator,device}
+//   DataLoaderIterInitialize                 train_loader_workers_configured,
+//   train_loader_pin_memory DataLoaderWorker                         train_loader_workers:
+//   processes seen in each second, at
+//                                            its end
+//
+// Ranks are the processes that have steps, in the order of node and process: algo-1 is rank 0 where
+// each node has one. What a process without steps says belongs to the first rank of its node.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "services/base/status.h"
+#include "services/codec/imports/series_index.h"
+#include "services/codec/imports/traces/rank_trace.h"
+#include "services/codec/imports/traces/trace_document.h"
+#include "services/codec/imports/traces/trace_event.h"
+
+namespace pitwall::imports {
+
+// Whether a file has the name of such a trace.
+bool IsJobTimeline(std::string_view file_name);
+
+// Files one after the other, in any order; all is told at Finish. Not thread-safe.
+class JobTimelineReader {
+ public:
+  // `name` of the whole in log lines.
+  JobTimelineReader(std::string name, SeriesIndex* out, const TraceLimits& limits = {})
+      : name_(std::move(name)), out_(out), limits_(limits) {}
+
+  // `path` ends with the file's name. InvalidArgument: the name is not that of a timeline.
+  Status BeginFile(const std::string& path);
+  // Invalid events are skipped and counted. InvalidArgument: the file is not a trace or has no
+  // valid event, with file:line; the reader then has nothing of it, and the next file may begin.
+  // ResourceExhausted: a limit.
+  Status Feed(std::string_view bytes) { return document_->Feed(bytes); }
+  Status EndFile();
+  Status Finish();
+  // Of the last file.
+  const lenient::SkippedRecords& skipped() const { return skipped_; }
+
+ private:
+  // Node and process. Nodes stand in the order of their numbers: algo-2 before algo-10.
+  using Process = std::tuple<int64_t, std::string, int64_t>;
+  struct Worker {
+    int64_t second = 0;
+    std::string pid;
+    friend auto operator<=>(const Worker&, const Worker&) = default;
+  };
+  struct Traced {
+    RankTrace trace;
+    std::set<Worker> workers;  // loader workers by second
+
+    void AddValue(std::string_view metric, double value, int64_t time_ns);
+    // Adds everything of another one.
+    void Add(Traced other);
+  };
+  // Events with the same JSON pid in one file: a phase.
+  struct Track {
+    std::string phase;
+    std::vector<TraceEvent> begun;  // B without E yet
+  };
+
+  Status Take(std::string_view json);
+  Status TakeMetadata(const TraceEvent& event);
+  Status TakeSpan(const Track& track, const TraceEvent& event, int64_t start_ns, int64_t end_ns);
+  Status TakeStep(const TraceEvent& event, std::string_view mode, int64_t start_ns, int64_t end_ns);
+
+  const std::string name_;
+  SeriesIndex* const out_;
+  const TraceLimits limits_;
+  size_t events_ = 0;
+  std::map<Process, Traced> processes_;  // of the files before
+
+  // The file.
+  lenient::SkippedRecords skipped_{"event"};
+  std::unique_ptr<TraceDocument> document_;
+  Process process_;
+  Traced traced_;                    // joins processes_ when the whole file was read
+  bool collectives_ = false;         // the file has nothing else
+  std::optional<int64_t> start_ns_;  // of its clock, Unix
+  std::map<std::string, Track> tracks_;
+};
+
+}  // namespace pitwall::imports

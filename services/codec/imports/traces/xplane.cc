@@ -1,0 +1,261 @@
+#include "services/codec/imports/traces/xplane.h"
+
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "services/base/text/strings.h"
+#include "services/codec/imports/traces/trace_event.h"
+#include "services/model/position.h"
+
+namespace pitwall::imports {
+
+namespace {
+
+struct Field {
+  uint32_t number = 0;
+  bool bytes = false;     // else a number
+  uint64_t value = 0;     // of a varint or a fixed one
+  std::string_view text;  // of bytes
+};
+
+// The fields of one message in protobuf's wire format.
+class Message {
+ public:
+  explicit Message(std::string_view bytes) : rest_(bytes) {}
+
+  // False at the end, or where the bytes are wrong: see ok().
+  bool Next(Field* field) {
+    if (rest_.empty() || !ok_) return false;
+    uint64_t tag = 0;
+    if (!Varint(&tag)) return false;
+    *field = Field();
+    field->number = static_cast<uint32_t>(tag >> 3);
+    switch (tag & 7) {
+      case 0:
+        return Varint(&field->value);
+      case 1:
+        return Fixed(8, &field->value);
+      case 5:
+        return Fixed(4, &field->value);
+      case 2: {
+        uint64_t length = 0;
+        if (!Varint(&length)) return false;
+        if (length > rest_.size()) return ok_ = false;
+        field->bytes = true;
+        field->text = rest_.substr(0, length);
+        rest_.remove_prefix(length);
+        return true;
+      }
+      default:
+        return ok_ = false;
+    }
+  }
+  bool ok() const { return ok_; }
+  const char* at() const { return rest_.data(); }
+
+ private:
+  bool Varint(uint64_t* value) {
+    *value = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+      if (rest_.empty()) return ok_ = false;
+      const auto byte = static_cast<uint8_t>(rest_.front());
+      rest_.remove_prefix(1);
+      *value |= static_cast<uint64_t>(byte & 0x7f) << shift;
+      if (byte < 0x80) return true;
+    }
+    return ok_ = false;
+  }
+  bool Fixed(size_t size, uint64_t* value) {
+    if (rest_.size() < size) return ok_ = false;
+    *value = 0;
+    for (size_t i = size; i-- > 0;) *value = *value << 8 | static_cast<uint8_t>(rest_[i]);
+    rest_.remove_prefix(size);
+    return true;
+  }
+
+  std::string_view rest_;
+  bool ok_ = true;
+};
+
+struct Stat {
+  int64_t name = 0;  // of stat_metadata
+  uint64_t value = 0;
+  bool number = false;
+};
+
+using Names = absl::flat_hash_map<int64_t, std::string_view>;
+
+struct Plane {
+  std::string_view name;
+  std::vector<std::string_view> lines;
+  Names events, stats;
+  std::vector<Stat> own;
+};
+
+class Reader {
+ public:
+  Reader(std::string_view name, std::string_view bytes, lenient::SkippedRecords* skipped,
+         const std::function<Status(const ProfileEvent&)>& take)
+      : name_(name), bytes_(bytes), skipped_(skipped), take_(take) {}
+
+  Status Read() {
+    std::vector<Plane> planes;
+    Message space(bytes_);
+    for (Field field; space.Next(&field);) {
+      if (field.number != 1 || !field.bytes) continue;
+      planes.emplace_back();
+      RETURN_IF_ERROR(ReadPlane(field.text, &planes.back()));
+    }
+    if (planes.empty()) {
+      RETURN_IF_ERROR(Check(space));
+      return InvalidArgument(Cat(name_, ": no profile: it has no plane"));
+    }
+    cut_ = Check(space);
+    RETURN_IF_ERROR(skipped_->SkipInvalid(cut_));
+    for (const Plane& plane : planes) {
+      for (const Stat& stat : plane.own) {
+        const auto found = plane.stats.find(stat.name);
+        if (found != plane.stats.end() && found->second == "profile_start_time" && stat.number)
+          start_ns_ = static_cast<int64_t>(stat.value);
+      }
+    }
+    if (start_ns_ < 0 || start_ns_ >= kMaxPosition)
+      return InvalidArgument(Cat(name_, ": profile_start_time ", start_ns_, " is not a time"));
+    for (const Plane& plane : planes) {
+      for (const std::string_view line : plane.lines) RETURN_IF_ERROR(ReadLine(plane, line));
+    }
+    return OkStatus();
+  }
+
+ private:
+  Status Check(const Message& message) const {
+    if (message.ok()) return OkStatus();
+    return InvalidArgument(Cat(name_, ": not an XSpace, or cut short: byte ",
+                               message.at() - bytes_.data(), " of ", bytes_.size()));
+  }
+
+  // An entry of a map: id -> a message that has a name.
+  Status ReadName(std::string_view entry, uint32_t display_name, Names* names) const {
+    int64_t id = 0;
+    std::string_view name;
+    Message message(entry);
+    for (Field field; message.Next(&field);) {
+      if (field.number == 1 && !field.bytes) id = static_cast<int64_t>(field.value);
+      if (field.number != 2 || !field.bytes) continue;
+      Message value(field.text);
+      for (Field of; value.Next(&of);) {
+        if (of.number == 2 && of.bytes && name.empty()) name = of.text;
+        if (of.number == display_name && of.bytes && !of.text.empty()) name = of.text;
+      }
+      RETURN_IF_ERROR(Check(value));
+    }
+    RETURN_IF_ERROR(Check(message));
+    names->insert_or_assign(id, name);
+    return OkStatus();
+  }
+
+  Status ReadStat(std::string_view bytes, Stat* stat) const {
+    Message message(bytes);
+    for (Field field; message.Next(&field);) {
+      if (field.number == 1) stat->name = static_cast<int64_t>(field.value);
+      if (field.number != 3 && field.number != 4) continue;
+      stat->value = field.value;
+      stat->number = true;
+    }
+    return Check(message);
+  }
+
+  Status ReadPlane(std::string_view bytes, Plane* plane) const {
+    Message message(bytes);
+    for (Field field; message.Next(&field);) {
+      if (!field.bytes) continue;
+      if (field.number == 2) plane->name = field.text;
+      if (field.number == 3) plane->lines.push_back(field.text);
+      if (field.number == 4) RETURN_IF_ERROR(ReadName(field.text, 4, &plane->events));
+      if (field.number == 5) RETURN_IF_ERROR(ReadName(field.text, 2, &plane->stats));
+      if (field.number != 6) continue;
+      plane->own.emplace_back();
+      RETURN_IF_ERROR(ReadStat(field.text, &plane->own.back()));
+    }
+    return Check(message);
+  }
+
+  Status ReadLine(const Plane& plane, std::string_view bytes) const {
+    std::string_view name, display_name;
+    int64_t timestamp_ns = 0;
+    std::vector<std::string_view> events;
+    Message message(bytes);
+    for (Field field; message.Next(&field);) {
+      if (field.number == 2) name = field.text;
+      if (field.number == 11) display_name = field.text;
+      if (field.number == 3) timestamp_ns = static_cast<int64_t>(field.value);
+      if (field.number == 4 && field.bytes) events.push_back(field.text);
+    }
+    RETURN_IF_ERROR(Check(message));
+    if (timestamp_ns < 0 || timestamp_ns >= kMaxPosition)
+      return skipped_->SkipInvalid(
+          InvalidArgument(Cat(name_, ": the start of the line ", Quote(name), " of ",
+                              Quote(plane.name), " is out of range")));
+    if (!cut_.ok() && start_ns_ == 0 && timestamp_ns < kFirstUnixTimeNs) return cut_;
+    const int64_t begin_ns =
+        timestamp_ns >= kFirstUnixTimeNs ? timestamp_ns : start_ns_ + timestamp_ns;
+    for (const std::string_view event : events) {
+      const Status read =
+          ReadEvent(plane, display_name.empty() ? name : display_name, begin_ns, event);
+      if (read.ok()) skipped_->Use();
+      RETURN_IF_ERROR(skipped_->SkipInvalid(read));
+    }
+    return OkStatus();
+  }
+
+  Status ReadEvent(const Plane& plane, std::string_view line, int64_t begin_ns,
+                   std::string_view bytes) const {
+    ProfileEvent event;
+    event.plane = plane.name;
+    event.line = line;
+    uint64_t offset_ps = 0, duration_ps = 0;
+    Message message(bytes);
+    for (Field field; message.Next(&field);) {
+      if (field.number == 1) {
+        const auto found = plane.events.find(static_cast<int64_t>(field.value));
+        if (found != plane.events.end()) event.name = found->second;
+      }
+      if (field.number == 2) offset_ps = field.value;
+      if (field.number == 3) duration_ps = field.value;
+      if (field.number == 5) return OkStatus();  // a sum of many, without a time
+      if (field.number != 4 || !field.bytes) continue;
+      Stat stat;
+      RETURN_IF_ERROR(ReadStat(field.text, &stat));
+      const auto found = plane.stats.find(stat.name);
+      if (found == plane.stats.end()) continue;
+      if (found->second == "step_num" && stat.number) event.step = static_cast<int64_t>(stat.value);
+      if (found->second == "hlo_op") event.hlo = true;
+    }
+    RETURN_IF_ERROR(Check(message));
+    const auto limit = static_cast<uint64_t>(kMaxPosition / 4);
+    if (offset_ps / 1000 >= limit || duration_ps / 1000 >= limit ||
+        begin_ns + static_cast<int64_t>(offset_ps / 1000 + duration_ps / 1000) >= kMaxPosition)
+      return InvalidArgument(Cat(name_, ": the times of the event ", Quote(event.name), " on ",
+                                 Quote(plane.name), " are out of range"));
+    event.start_ns = begin_ns + static_cast<int64_t>(offset_ps / 1000);
+    event.end_ns =
+        event.start_ns +
+        static_cast<int64_t>(duration_ps / 1000 + (offset_ps % 1000 + duration_ps % 1000) / 1000);
+    return Annotate(take_(event), name_);
+  }
+
+  const std::string_view name_, bytes_;
+  lenient::SkippedRecords* const skipped_;
+  const std::function<Status(const ProfileEvent&)>& take_;
+  int64_t start_ns_ = 0;
+  Status cut_;  // an error if the file is cut short after a plane
+};
+
+}  // namespace
+
+Status ReadXSpace(std::string_view name, std::string_view bytes, lenient::SkippedRecords* skipped,
+                  const std::function<Status(const ProfileEvent&)>& take) {
+  return Reader(name, bytes, skipped, take).Read();
+}
+
+}  // namespace pitwall::imports

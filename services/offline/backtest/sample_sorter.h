@@ -1,0 +1,65 @@
+// Samples of any number of series and inputs, in the order of time. Beyond a bounded number they
+// wait in a temporary file: a recording may be larger than the memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "services/base/status.h"
+#include "services/model/position.h"
+
+namespace pitwall::offline {
+
+struct TimedSample {
+  int64_t time_ns = 0;
+  double value = 0;
+  int64_t step = kNoStep;
+  uint32_t series = 0;
+  uint32_t line = 0;  // of its input, for messages
+};
+
+// Memory: `memory_samples` of 32 bytes until Finish; after it, one buffer of kRunBuffer samples for
+// each run of that many that went to the disk. Not thread-safe.
+class SampleSorter {
+ public:
+  static constexpr size_t kMemorySamples = size_t{3} << 20;  // 96 MiB
+  static constexpr size_t kRunBuffer = 4096;
+
+  // The file is made in $TMPDIR, else in /tmp, when it is needed, and has no name there.
+  explicit SampleSorter(size_t memory_samples = kMemorySamples);
+  ~SampleSorter();
+  SampleSorter(const SampleSorter&) = delete;
+  SampleSorter& operator=(const SampleSorter&) = delete;
+
+  // ResourceExhausted: the disk is full.
+  Status Add(const TimedSample& sample);
+  // No Add after it.
+  Status Finish();
+  // The next one by (time, series, line); false when there is none.
+  StatusOr<bool> Next(TimedSample* sample);
+
+  size_t runs_on_disk() const { return runs_.size(); }
+
+ private:
+  struct Run {
+    uint64_t next = 0;  // in the file, counted in samples
+    uint64_t end = 0;
+    std::vector<TimedSample> buffer;
+    size_t at = 0;
+  };
+
+  Status Spill();
+  Status Refill(Run* run);
+
+  const size_t memory_samples_;
+  std::vector<TimedSample> memory_;
+  size_t next_in_memory_ = 0;
+  int file_ = -1;
+  uint64_t written_ = 0;
+  std::vector<Run> runs_;
+  std::vector<size_t> heap_;  // of runs, the one with the least sample first
+};
+
+}  // namespace pitwall::offline

@@ -1,0 +1,21 @@
+// One unit test through the streaming engine.
+#pragma once
+
+#include "services/base/status.h"
+#include "services/offline/ruletest/rule_test_rules.h"
+#include "services/offline/ruletest/unit_test_file.h"
+
+namespace pitwall::offline {
+
+struct Tally {
+  int passed = 0;
+  int failed = 0;
+};
+
+// Runs the test over `rules`, which were compiled for it; watched, if it has expressions. Counts
+// its cases, and prints those that failed. A rule that fails at some tick is a failure that ends
+// the test, as in promtool. An error: the test cannot be run at all.
+Status RunUnitTest(const UnitTestFile& file, const UnitTest& test, const TestProgram& rules,
+                   Tally* tally);
+
+}  // namespace pitwall::offline
