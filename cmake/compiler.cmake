@@ -1,4 +1,4 @@
-# Warnings, optimisation and sanitizers: one place for every target of ours.
+# Warnings, optimization and sanitizers: one place for every target of ours.
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()

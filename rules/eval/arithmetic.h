@@ -121,7 +121,7 @@ inline double GoMin(double x, double y) {
   return x < y ? x : y;
 }
 
-// a && b without a branch, so that loops over presence masks can be vectorised.
+// a && b without a branch, so that loops over presence masks can be vectorized.
 inline uint8_t Both(bool a, bool b) {
   return static_cast<uint8_t>(static_cast<int>(a) & static_cast<int>(b));
 }

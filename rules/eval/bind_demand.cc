@@ -46,19 +46,19 @@ class DemandOp : public Operator {
     ColumnView* const view = context.views[source_];
     ASSIGN_OR_RETURN(SelectorBinding* const bound, BindSelector(context, source_, selector_));
     SelectorBinding& binding = *bound;
-    SelectorBinding::Flavour& flavour = keep_name_ ? binding.named : binding.nameless;
-    if (!flavour.built || flavour.version != binding.version) {
+    SelectorBinding::Flavor& flavor = keep_name_ ? binding.named : binding.nameless;
+    if (!flavor.built || flavor.version != binding.version) {
       if (keep_name_) {
-        flavour.rename.Build(context.table, binding.ids);
+        flavor.rename.Build(context.table, binding.ids);
       } else {
         std::vector<LabelId> ids(binding.ids.size());
         for (size_t i = 0; i < ids.size(); ++i) {
           ids[i] = context.table->Apply(context.table->drop_name(), binding.ids[i]);
         }
-        flavour.rename.Build(context.table, ids);
+        flavor.rename.Build(context.table, ids);
       }
-      flavour.built = true;
-      flavour.version = binding.version;
+      flavor.built = true;
+      flavor.version = binding.version;
     }
     const Column column = view->Read(demand_, arguments_);
     if (column.values.size() != binding.ids.size() || column.present.size() != binding.ids.size()) {
@@ -67,7 +67,7 @@ class DemandOp : public Operator {
     }
     if (smoothing_ && std::count(column.present.begin(), column.present.end(), 1) > 0)
       RETURN_IF_ERROR(CheckFactors());
-    return flavour.rename.Show(column.values, column.present, &values_, &present_, out);
+    return flavor.rename.Show(column.values, column.present, &values_, &present_, out);
   }
 
   size_t MemoryBytes() const override { return values_.capacity() * 8 + present_.capacity(); }

@@ -84,13 +84,13 @@ struct SelectorBinding {
   bool bound = false;
   std::vector<const Labels*> pointers;  // as Series gave them
   std::vector<LabelId> ids;
-  struct Flavour {
+  struct Flavor {
     bool built = false;
     uint64_t version = 0;  // of `ids`
     Rename rename;
   };
   uint64_t version = 0;
-  Flavour named, nameless;
+  Flavor named, nameless;
 };
 
 // The binding of a selector, as of the store's series now; an error beyond max_elements.

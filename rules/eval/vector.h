@@ -13,7 +13,7 @@
 
 namespace pitwall::eval {
 
-// An immutable list of label sets in labels.h order, without equal neighbours. Shared: whoever must
+// An immutable list of label sets in labels.h order, without equal neighbors. Shared: whoever must
 // know tomorrow what the elements of today were (alert states) keeps the pointer instead of copies.
 // Reads like a span<const Labels>.
 class LabelColumn {

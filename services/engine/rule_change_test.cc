@@ -230,7 +230,7 @@ TEST(RuleChangeTest, ARuleMovesToTheOtherClock) {
 TEST(RuleChangeTest, AnIssueThatGoesOnKeepsWhatItWasJudgedBy) {
   Trouble job(Before());
   std::vector<GroupText> after = Before();
-  after[0].rules[0].more = "    labels: {severity: info}\n";  // its neighbours stay
+  after[0].rules[0].more = "    labels: {severity: info}\n";  // its neighbors stay
   for (GroupText& group : after) {
     for (RuleText& rule : group.rules) {
       // The value alone has not changed: only the text is new.

@@ -22,7 +22,7 @@ struct AttemptLife {
   EndDetail end_detail = EndDetail::kNone;
   std::string end_text;                            // for people: JobEndText
   std::vector<std::pair<int64_t, LostRank>> lost;  // when, who
-  // Initialisation ends with the first step's start, finalisation begins with the last step's end.
+  // Initialization ends with the first step's start, finalization begins with the last step's end.
   int64_t first_step_ns = 0;  // 0: no step yet
   int64_t last_step_ns = 0;
 };

@@ -99,13 +99,13 @@ class OverOther : public History {
 // What may happen to a generated job.
 struct Story {
   unsigned seed = 1;
-  bool drift = false;       // ranks do not wait for each other
-  bool lost = false;        // some ranks end early, and steps of others are not told
-  bool attempts = false;    // goes back and runs steps again
-  bool late = false;        // rows come after their window was sealed
-  bool evaluates = false;   // steps of another mode between
-  bool untold = false;      // one run does not tell its wait
-  bool relabelled = false;  // a rank's series gets another label
+  bool drift = false;      // ranks do not wait for each other
+  bool lost = false;       // some ranks end early, and steps of others are not told
+  bool attempts = false;   // goes back and runs steps again
+  bool late = false;       // rows come after their window was sealed
+  bool evaluates = false;  // steps of another mode between
+  bool untold = false;     // one run does not tell its wait
+  bool relabeled = false;  // a rank's series gets another label
 };
 
 class StepWindowsTest : public HistoryServiceTest {
@@ -181,8 +181,7 @@ class StepWindowsTest : public HistoryServiceTest {
         ++sequence;
         if (sequence % parts != part) continue;
         for (const std::string mode : {"train", "eval"}) {
-          const Schema schema =
-              SchemaOfRank(rank, story.relabelled && rank % 3 == 0 && from >= 200);
+          const Schema schema = SchemaOfRank(rank, story.relabeled && rank % 3 == 0 && from >= 200);
           std::vector<int64_t> times, steps;
           std::vector<double> cells;
           for (size_t i = from; i < std::min(rows.size(), from + 10); ++i) {

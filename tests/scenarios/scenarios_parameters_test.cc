@@ -73,9 +73,9 @@ TEST_P(Scenario, ParametersOfOneJobChangeWhileItRuns) {
   plan.Control(RulesRecord(Publish(kRules, Cat("jobs:\n", gold))));
   plan.Run(20, send);
   // The second job gets a label.
-  JobEvent labelled;
-  labelled.labels = {{"tier", "gold"}};
-  plan.Add(nodes[2], nodes[2].Event(plan.now(), labelled));
+  JobEvent labeled;
+  labeled.labels = {{"tier", "gold"}};
+  plan.Add(nodes[2], nodes[2].Event(plan.now(), labeled));
   plan.Run(20, send);
   // And the first one, firing, asks for next to nothing.
   plan.Control(RulesRecord(Publish(kRules, Cat("jobs:\n", gold, Limit(one_job, "0.01")))));

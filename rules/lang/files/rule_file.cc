@@ -239,11 +239,11 @@ class Reader {
   // receivers fold the issues of all jobs of the node.
   void AddNodeScope(StrictMap& map, RuleText* rule) {
     const Position position = map.Get("scope")->position();
-    const bool labelled = std::any_of(rule->labels.begin(), rule->labels.end(),
-                                      [](const NamedText& label) { return label.name == "scope"; });
-    if (labelled)
+    const bool labeled = std::any_of(rule->labels.begin(), rule->labels.end(),
+                                     [](const NamedText& label) { return label.name == "scope"; });
+    if (labeled)
       Add(position, "\"scope: node\" sets the label \"scope\"; remove it from \"labels\"");
-    if (labelled) return;
+    if (labeled) return;
     NamedText& label = rule->labels.emplace_back();
     label.name = "scope";
     label.name_position = position;

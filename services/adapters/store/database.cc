@@ -37,7 +37,7 @@ void Bind(sqlite3_stmt* statement, int index, std::string_view bytes) {
                     static_cast<int>(bytes.size()), SQLITE_STATIC);
 }
 
-// A statement, finalised at the end of its scope.
+// A statement, finalized at the end of its scope.
 using Statement = std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)>;
 
 }  // namespace

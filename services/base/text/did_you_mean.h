@@ -7,7 +7,7 @@
 
 namespace pitwall {
 
-// Edits (insert, delete, replace, swap of neighbours) between two texts, counted up to `limit`;
+// Edits (insert, delete, replace, swap of neighbors) between two texts, counted up to `limit`;
 // limit + 1 when more.
 int EditDistance(std::string_view a, std::string_view b, int limit);
 

@@ -43,7 +43,7 @@ TEST(AppendDouble, AtTheEdges) {
                              9007199254740993.0,
                              0.30000000000000004})
     ExpectAsFormatted(value);
-  // Powers of two, where the neighbour below is nearer, and what is beside them and powers of ten.
+  // Powers of two, where the neighbor below is nearer, and what is beside them and powers of ten.
   for (int exponent = -20; exponent < 60; ++exponent) {
     for (const double value : {std::ldexp(1, exponent), std::pow(10, exponent / 2)}) {
       ExpectAsFormatted(value);

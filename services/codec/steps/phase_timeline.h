@@ -22,7 +22,7 @@ class PhaseTimeline {
   void AddSpan(int phase, int64_t start_ns, int64_t end_ns);
   void SetCurrent(int phase, int64_t since_ns);
 
-  // The changes since the last call, ascending in time, at times after `floor_ns`. Two neighbours
+  // The changes since the last call, ascending in time, at times after `floor_ns`. Two neighbors
   // never have the same phase, and the first differs from what ran at the end of the call before.
   std::vector<PhaseChange> Take(int64_t floor_ns);
   // What runs after the last change taken.

@@ -370,11 +370,11 @@ TEST(StepSeries, RefusesNamesAndTimesThatCannotBe) {
   feed.series.AddValue(Value("", 1, 110, kNoStep));
   feed.series.AddValue(Value("train_step", 1, 110, kNoStep));
   feed.series.AddValue(Value("a\nb", 1, 110, kNoStep));
-  LoggedValue labelled = Value("m", 1, 110, kNoStep);
-  labelled.labels = {{"__name__", "x"}};
-  feed.series.AddValue(labelled);
-  labelled.labels = {{"x", std::string(5000, 'x')}};
-  feed.series.AddValue(labelled);
+  LoggedValue labeled = Value("m", 1, 110, kNoStep);
+  labeled.labels = {{"__name__", "x"}};
+  feed.series.AddValue(labeled);
+  labeled.labels = {{"x", std::string(5000, 'x')}};
+  feed.series.AddValue(labeled);
   EXPECT_EQ(Dropped(feed, Drop::kBadName), 5u);
   feed.series.AddValue(Value("m", 1, 100, kNoStep));
   feed.series.AddSpan(Step(1, 50, 90));

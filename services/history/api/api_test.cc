@@ -51,7 +51,7 @@ TEST_F(Api, BadRequestsSayPlaceCauseAndWayOut) {
       {"/jobs?limit=x", 400, "limit", "limit: not an integer (\\\"x\\\")"},
       {"/jobs?limit=1&limit=2", 400, "limit", "limit: given twice"},
       {"/jobs?sort=size", 400, "sort", "give one of last, started"},
-      {"/jobs?colour=red", 400, "\\\"colour\\\"", "this route has name, owner, state"},
+      {"/jobs?color=red", 400, "\\\"color\\\"", "this route has name, owner, state"},
       {"/chart?job=job-1", 400, "match", "match: missing"},
       {"/chart?job=job-1&match=a&width=5000", 400, "width", "give 3 to 4096"},
       {"/chart?job=job-1&match=a%7Bb", 400, "match", "match: no selector"},

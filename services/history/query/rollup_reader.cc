@@ -105,19 +105,19 @@ Status SegmentQuery::WalkRollups(
     parts.Begin();
     std::vector<WindowView> views;
     RETURN_IF_ERROR(CopyWindows(*job, whole, set, &views, version));
-    // Neighbours that pages tell are read together.
-    std::vector<const SegmentMeta*> neighbours;
+    // Neighbors that pages tell are read together.
+    std::vector<const SegmentMeta*> neighbors;
     for (WindowView& view : views) {
       if (tier == kPagedTier && view.only_pages()) {
-        neighbours.push_back(&*view.sealed);
+        neighbors.push_back(&*view.sealed);
         continue;
       }
-      RETURN_IF_ERROR(paged(neighbours));
-      neighbours.clear();
+      RETURN_IF_ERROR(paged(neighbors));
+      neighbors.clear();
       RETURN_IF_ERROR(opened(&view));
       view = WindowView();  // its memory is done with
     }
-    return paged(neighbours);
+    return paged(neighbors);
   });
 }
 

@@ -72,7 +72,7 @@ class Moments {
   double squares_ = 0;
 };
 
-// Points of a series: means of rows, or samples; of a counter the rates between neighbours.
+// Points of a series: means of rows, or samples; of a counter the rates between neighbors.
 struct Points {
   // In the order of time. `from_ns`: where the interval begins.
   void Add(int64_t from_ns, int64_t time_ns, double mean, double last) {

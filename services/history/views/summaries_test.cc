@@ -77,7 +77,7 @@ TEST(JobSummary, AttemptsAndWhatLiesBetween) {
   JobOverview job = EndedJob(0, 200);
   job.attempts = {Attempt(1, 10, 60, 20, 50), Attempt(2, 80, 190, -1, -1)};
   const JobSummary summary = Summarize(job);
-  // Before the first attempt 10 + 10; the second is initialisation alone (110); after it 10.
+  // Before the first attempt 10 + 10; the second is initialization alone (110); after it 10.
   EXPECT_THAT(summary.parts_ns, ElementsAre(130 * kNanosPerSecond, 30 * kNanosPerSecond,
                                             20 * kNanosPerSecond, 20 * kNanosPerSecond));
   EXPECT_EQ(SumOf(summary.parts_ns), 200 * kNanosPerSecond);
@@ -118,7 +118,7 @@ TEST(JobSummary, ACompletedJobEndsWithTheLastGoodbye) {
 }
 
 TEST(JobSummary, AJobThatDiedEndsWithItsLastAttempt) {
-  // It was waited for a restart: nothing ran, and nothing was finalised.
+  // It was waited for a restart: nothing ran, and nothing was finalized.
   JobOverview job = EndedJob(0, 160);
   job.end_detail = EndDetail::kDied;
   job.attempts = {Attempt(1, 0, 40, 30, 39)};
@@ -134,7 +134,7 @@ TEST(JobSummary, AJobThatDiedEndsWithItsLastAttempt) {
   EXPECT_EQ(Summarize(job).end_ns, AtSecond(160));
 }
 
-TEST(JobSummary, ARunningJobHasNoFinalisation) {
+TEST(JobSummary, ARunningJobHasNoFinalization) {
   JobOverview job = EndedJob(0, 0);
   job.ended_ns = 0;
   job.last_ns = AtSecond(50);

@@ -46,15 +46,15 @@ std::string TextOf(const Message& message, const Rows& rows) {
 }
 
 std::string HtmlOf(const Message& message, const Rows& rows) {
-  const std::string_view colour = message.kind == Message::Kind::kEnded
-                                      ? (message.resolved ? "#2eb67d" : "#8d8d8d")
-                                  : message.severity == "critical" ? "#d00000"
-                                  : message.severity == "warning"  ? "#e8a317"
-                                                                   : "#439fe0";
+  const std::string_view color = message.kind == Message::Kind::kEnded
+                                     ? (message.resolved ? "#2eb67d" : "#8d8d8d")
+                                 : message.severity == "critical" ? "#d00000"
+                                 : message.severity == "warning"  ? "#e8a317"
+                                                                  : "#439fe0";
   std::string html =
       Cat("<!DOCTYPE html>\n<html><body style=\"font-family:sans-serif\">\n"
           "<h3 style=\"border-left:6px solid ",
-          colour, ";padding-left:8px\">", EscapeMarkup(Headline(message, kSubjectBytes)),
+          color, ";padding-left:8px\">", EscapeMarkup(Headline(message, kSubjectBytes)),
           "</h3>\n<p>", EscapeMarkup(CutAtWord(message.what, kTextBytes)), "</p>\n<table>\n");
   for (const auto& [name, value] : rows)
     CatTo(html, "<tr><th align=\"left\">", name, "</th><td>", EscapeMarkup(value), "</td></tr>\n");

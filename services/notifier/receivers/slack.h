@@ -1,6 +1,6 @@
 // A Slack channel by an incoming webhook (or whoever takes the same JSON: Mattermost, Rocket.Chat).
 //
-// Blocks inside an attachment, whose colour says the severity. What begins is shown whole; updates
+// Blocks inside an attachment, whose color says the severity. What begins is shown whole; updates
 // and ends are one line that names the incident, since an incoming webhook can neither change a
 // message nor answer in its thread. Texts are cut to Slack's limits, and "&", "<", ">" escaped, so
 // that no label can mention people or make links.

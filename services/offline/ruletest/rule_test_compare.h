@@ -21,7 +21,7 @@ std::string CompareAlerts(const AlertCase& expected, const std::vector<FiringAle
 std::string CompareStatus(const StatusCase& expected,
                           const std::vector<engine::RuleStatusNow>& statuses);
 
-// Labels and values, exactly: NaN equals nothing. With `fuzzy` neighbouring doubles are equal.
+// Labels and values, exactly: NaN equals nothing. With `fuzzy` neighboring doubles are equal.
 std::string CompareSamples(const ExprCase& expected, std::vector<QueryElement> got, bool fuzzy);
 
 }  // namespace pitwall::offline

@@ -1,5 +1,5 @@
 // Order statistics of samples as Prometheus has them: NaN before everything, linear interpolation
-// between neighbours.
+// between neighbors.
 #pragma once
 
 #include <cstdint>

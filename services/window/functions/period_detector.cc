@@ -22,7 +22,7 @@ struct Grid {
   double hit = 0;     // points with an event
 };
 
-// Distances of neighbours and of every second event that occur most, to the sample; longer ones
+// Distances of neighbors and of every second event that occur most, to the sample; longer ones
 // last among equals.
 std::vector<double> Candidates(const Events& events) {
   std::vector<double> distances;

@@ -1,6 +1,6 @@
 // The partials themselves: one struct a family, for kernels.inc only. Everything is written without
 // branches and without 64-bit integer comparisons (SSE2 has none), so that loops over columns
-// vectorise: conditions are masks of all ones or zero.
+// vectorize: conditions are masks of all ones or zero.
 //
 // Compiled once per instruction set, each time into another namespace, so that the linker cannot
 // mix them.
@@ -27,7 +27,7 @@ namespace pitwall::window::PITWALL_KERNELS {
 #endif
 
 using Mask = int64_t;
-// Through a double: GCC vectorises a choice between doubles by a comparison of doubles on every
+// Through a double: GCC vectorizes a choice between doubles by a comparison of doubles on every
 // target.
 inline Mask MaskIf(bool condition) {
   return std::bit_cast<Mask>(condition ? std::bit_cast<double>(Mask{-1}) : 0.0);

@@ -1,5 +1,5 @@
 // Families: the monoids that window functions share. A partial is what a family keeps of a stretch
-// of one series' samples; partials of neighbouring stretches merge, earlier first. All functions of
+// of one series' samples; partials of neighboring stretches merge, earlier first. All functions of
 // one family over one window read the same state.
 //
 // Merging is exact about who came first and has the empty partial as its neutral element to the

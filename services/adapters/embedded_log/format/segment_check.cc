@@ -49,7 +49,7 @@ StatusOr<SegmentCheck> CheckSegment(const std::string& dir, const SegmentName& n
   int64_t bad_at = -1;
   std::string reason;
   const auto missing = [&](int64_t to, int64_t at) {
-    // Compaction leaves holes; damage in such a file costs what lies between its neighbours.
+    // Compaction leaves holes; damage in such a file costs what lies between its neighbors.
     if (name.compacted() && bad_at < 0) return;
     for (const Lost& part : Uncovered(next, to, lost)) {
       check.unreadable.push_back({bad_at < 0 ? at : bad_at, part.from, part.to,

@@ -68,10 +68,10 @@ StatusOr<SegmentReader::Step> SegmentReader::Next() {
   ASSIGN_OR_RETURN(const std::string_view bytes, Bytes(next_, kBatchHeaderBytes));
   const std::optional<BatchHeader> header = ParseBatchHeader(bytes);
   if (!header.has_value()) {
-    return Resynchronise(bytes.size() < kBatchHeaderBytes ? "file ends inside a batch"
+    return Resynchronize(bytes.size() < kBatchHeaderBytes ? "file ends inside a batch"
                                                           : "no batch header here");
   }
-  if (!Plausible(*header, next_)) return Resynchronise("batch header that cannot be");
+  if (!Plausible(*header, next_)) return Resynchronize("batch header that cannot be");
   header_ = *header;
   at_ = next_;
   next_ = at_ + static_cast<int64_t>(kBatchHeaderBytes) + header_.stored_bytes;
@@ -79,7 +79,7 @@ StatusOr<SegmentReader::Step> SegmentReader::Next() {
   return Step::kBatch;
 }
 
-StatusOr<SegmentReader::Step> SegmentReader::Resynchronise(std::string reason) {
+StatusOr<SegmentReader::Step> SegmentReader::Resynchronize(std::string reason) {
   damage_ = DamagedPart{next_, limit_, std::move(reason)};
   int64_t block_at = next_ + 1;
   bool found = false;

@@ -58,7 +58,7 @@ class SegmentReader {
   // At least `size` bytes at `position` in the buffer if the file and the limit have them.
   StatusOr<std::string_view> Bytes(int64_t position, size_t size);
   bool Plausible(const BatchHeader& header, int64_t at) const;
-  StatusOr<Step> Resynchronise(std::string reason);
+  StatusOr<Step> Resynchronize(std::string reason);
 
   const std::shared_ptr<const files::File> file_;
   int64_t limit_;

@@ -36,7 +36,7 @@ bool AllHealed(const std::vector<DamageReport>& reports) {
                      [](const DamageReport& report) { return report.healed; });
 }
 
-LogCheck Summarise(const Recovered& recovered, std::vector<DamageReport> reports) {
+LogCheck Summarize(const Recovered& recovered, std::vector<DamageReport> reports) {
   LogCheck check;
   check.reports = std::move(reports);
   if (!recovered.journal_path.empty()) {
@@ -291,7 +291,7 @@ bool LogCheck::startable() const { return AllHealed(reports); }
 StatusOr<LogCheck> CheckLog(const std::string& dir) {
   DamageLog damage(/*silent=*/true);
   ASSIGN_OR_RETURN(const Recovered recovered, Recover(CheckOptions(dir), &damage));
-  return Summarise(recovered, damage.reports());
+  return Summarize(recovered, damage.reports());
 }
 
 std::string RemedyOf(const DamageReport& report) {
@@ -331,7 +331,7 @@ StatusOr<LogRepair> RepairLog(const std::string& dir, bool dry_run, Clock* clock
   DamageLog damage(/*silent=*/true);
   ASSIGN_OR_RETURN(Recovered recovered, Recover(CheckOptions(dir), &damage));
   LogRepair repair;
-  repair.before = Summarise(recovered, damage.reports());
+  repair.before = Summarize(recovered, damage.reports());
   if (repair.before.startable()) return repair;
   RETURN_IF_ERROR(Repair(dir, dry_run, clock, std::move(recovered), &repair).Run(derived));
   return repair;
