@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "rules/templates/go_format.h"
-#include "services/base/system/limited_child_for_test.h"
+#include "services/base/testing/limited_child.h"
 #include "services/base/text/strings.h"
 
 namespace pitwall::templates {

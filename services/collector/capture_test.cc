@@ -15,8 +15,8 @@
 #include "services/collector/capture/capture_client.h"
 #include "services/collector/capture/capture_topic_bridge.h"
 #include "services/collector/capture/node_captures.h"
-#include "services/collector/clients/test_client.h"
-#include "services/collector/test_collector.h"
+#include "services/collector/clients/testing/fake_client.h"
+#include "services/collector/testing/collector_fixture.h"
 #include "services/io/topics.h"
 #include "tests/fakes/memory_log.h"
 

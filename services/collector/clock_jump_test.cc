@@ -5,8 +5,8 @@
 #include <cmath>
 #include <set>
 
-#include "services/collector/clients/test_decode.h"
-#include "services/collector/test_collector.h"
+#include "services/collector/clients/testing/decode.h"
+#include "services/collector/testing/collector_fixture.h"
 
 namespace pitwall::collector {
 namespace {

@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "services/base/text/strings.h"
-#include "services/collector/clients/test_client.h"
-#include "services/collector/clients/test_decode.h"
-#include "services/collector/gpu/test_nvml.h"
-#include "services/collector/test_collector.h"
+#include "services/collector/clients/testing/decode.h"
+#include "services/collector/clients/testing/fake_client.h"
+#include "services/collector/gpu/testing/fake_nvml.h"
+#include "services/collector/testing/collector_fixture.h"
 
 namespace pitwall::collector {
 namespace {

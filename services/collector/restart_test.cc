@@ -6,10 +6,10 @@
 
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
-#include "services/collector/clients/test_client.h"
-#include "services/collector/clients/test_decode.h"
+#include "services/collector/clients/testing/decode.h"
+#include "services/collector/clients/testing/fake_client.h"
 #include "services/collector/publishing/client_cursors.h"
-#include "services/collector/test_collector.h"
+#include "services/collector/testing/collector_fixture.h"
 
 namespace pitwall::collector {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "services/base/system/limited_child_for_test.h"
+#include "services/base/testing/limited_child.h"
 #include "services/base/text/strings.h"
 #include "services/query/stored_query.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "services/history/ingest/ingest_fixture.h"
+#include "services/history/ingest/testing/ingest_fixture.h"
 #include "services/model/value.h"
 
 namespace pitwall::history {

@@ -8,7 +8,7 @@
 
 #include "services/adapters/store/segment_reader.h"
 #include "services/adapters/store/segment_writer.h"
-#include "services/history/ingest/ingest_fixture.h"
+#include "services/history/ingest/testing/ingest_fixture.h"
 #include "services/history/segments/step_index.h"
 #include "services/history/views/as_of.h"
 #include "services/history/views/steps/heat_map.h"

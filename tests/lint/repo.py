@@ -110,7 +110,7 @@ def in_any(path, folders):
 
 
 def _named_as_test(path):
-    return path.startswith("tests/") or re.search(r"_(test|bench|fuzz)\.(cc|h)$", path) is not None
+    return path.startswith("tests/") or "/testing/" in path or re.search(r"_(test|bench|fuzz)\.(cc|h)$", path) is not None
 
 
 _CPP_TOKEN = re.compile(r"""R"(?P<tag>[^()\\ ]{0,16})\((?:.|\n)*?\)(?P=tag)"   # a raw string

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "services/base/text/strings.h"
-#include "services/history/promapi/api_for_test.h"
+#include "services/history/promapi/testing/prom_api_fixture.h"
 #include "tests/differential/line_protocol.h"
 #include "tests/fakes/fake_clock.h"
 

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "services/adapters/http/http_server.h"
-#include "services/adapters/http/raw_socket.h"
+#include "services/adapters/http/testing/raw_socket.h"
 #include "services/base/cancellation.h"
 #include "services/base/text/strings.h"
 

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "services/adapters/http/client/curl_transport.h"
-#include "services/adapters/http/raw_socket.h"
+#include "services/adapters/http/testing/raw_socket.h"
 #include "services/base/text/strings.h"
 
 namespace pitwall::http {

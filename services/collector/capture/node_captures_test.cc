@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "services/base/text/strings.h"
-#include "services/collector/files/test_root.h"
+#include "services/collector/files/testing/temporary_root.h"
 #include "services/collector/processes/process_snapshot.h"
 #include "tests/fakes/fake_clock.h"
 

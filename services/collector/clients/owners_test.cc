@@ -7,9 +7,9 @@
 
 #include "services/base/text/strings.h"
 #include "services/collector/clients/client_server.h"
-#include "services/collector/clients/test_client.h"
-#include "services/collector/clients/test_decode.h"
-#include "services/collector/files/test_root.h"
+#include "services/collector/clients/testing/decode.h"
+#include "services/collector/clients/testing/fake_client.h"
+#include "services/collector/files/testing/temporary_root.h"
 #include "services/collector/files/trusted_path.h"
 #include "services/collector/jobs/job_file_directory.h"
 #include "services/collector/jobs/job_registry.h"

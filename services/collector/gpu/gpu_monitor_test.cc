@@ -7,8 +7,8 @@
 #include <map>
 
 #include "services/base/text/strings.h"
-#include "services/collector/gpu/test_nvml.h"
-#include "services/collector/readers/test_catalogue.h"
+#include "services/collector/gpu/testing/fake_nvml.h"
+#include "services/collector/readers/testing/catalogue.h"
 #include "services/model/value.h"
 #include "tests/fakes/fake_clock.h"
 

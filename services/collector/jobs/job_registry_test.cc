@@ -5,7 +5,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/text/strings.h"
-#include "services/collector/files/test_root.h"
+#include "services/collector/files/testing/temporary_root.h"
 #include "services/collector/jobs/job_file_directory.h"
 #include "tests/fakes/no_descriptors.h"
 

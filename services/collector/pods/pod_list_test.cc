@@ -6,7 +6,7 @@
 #include <string>
 
 #include "services/base/text/strings.h"
-#include "services/collector/pods/pods_for_test.h"
+#include "services/collector/pods/testing/pods.h"
 
 namespace pitwall::collector {
 namespace {

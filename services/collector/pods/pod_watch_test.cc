@@ -6,8 +6,8 @@
 #include <functional>
 
 #include "services/base/text/strings.h"
-#include "services/collector/files/test_root.h"
-#include "services/collector/pods/pods_for_test.h"
+#include "services/collector/files/testing/temporary_root.h"
+#include "services/collector/pods/testing/pods.h"
 #include "tests/fakes/fake_clock.h"
 
 namespace pitwall::collector {

@@ -11,7 +11,7 @@
 
 #include "services/base/text/strings.h"
 #include "services/collector/files/descriptor_reserve.h"
-#include "services/collector/files/test_root.h"
+#include "services/collector/files/testing/temporary_root.h"
 #include "tests/fakes/no_descriptors.h"
 
 namespace pitwall::collector {

@@ -9,7 +9,7 @@
 
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
-#include "services/collector/files/test_root.h"
+#include "services/collector/files/testing/temporary_root.h"
 #include "services/collector/publishing/publisher.h"
 #include "tests/fakes/fake_appender.h"
 #include "tests/fakes/fake_clock.h"

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "services/base/text/strings.h"
-#include "services/collector/files/test_root.h"
+#include "services/collector/files/testing/temporary_root.h"
 #include "services/collector/publishing/batch_sender.h"
 #include "services/model/value.h"
 #include "tests/fakes/fake_appender.h"

@@ -13,7 +13,7 @@
 #include <random>
 
 #include "services/base/text/strings.h"
-#include "services/collector/files/test_root.h"
+#include "services/collector/files/testing/temporary_root.h"
 
 namespace pitwall::collector {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "services/base/text/strings.h"
-#include "services/collector/readers/test_readers.h"
+#include "services/collector/readers/testing/readers.h"
 
 namespace pitwall::collector {
 namespace {

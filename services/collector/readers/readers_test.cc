@@ -11,8 +11,8 @@
 #include "services/collector/readers/job_cgroup.h"
 #include "services/collector/readers/series_reader.h"
 #include "services/collector/readers/stream_table.h"
-#include "services/collector/readers/test_catalogue.h"
-#include "services/collector/readers/test_readers.h"
+#include "services/collector/readers/testing/catalogue.h"
+#include "services/collector/readers/testing/readers.h"
 #include "services/model/value.h"
 
 namespace pitwall::collector {

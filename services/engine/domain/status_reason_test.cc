@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "services/base/system/limited_child_for_test.h"
+#include "services/base/testing/limited_child.h"
 #include "services/engine/testing/engine_feed.h"
 
 namespace pitwall::engine {

@@ -19,12 +19,7 @@ RankDeath Signalled(double at, int64_t rank, int32_t signal) {
   return {.at = DeathAt(at), .rank = rank, .node = "n", .signal = signal, .exit_code = {}};
 }
 RankDeath Failed(double at, int64_t rank) {
-  return {.at = DeathAt(at),
-          .rank = rank,
-          .node = "n",
-          .signal = {},
-          .exit_code = {},
-          .said_failed = true};
+  return {.at = DeathAt(at), .rank = rank, .node = "n", .said_failed = true};
 }
 RankDeath Exited(double at, int64_t rank, std::optional<int32_t> code) {
   return {.at = DeathAt(at), .rank = rank, .node = "n", .signal = {}, .exit_code = code};

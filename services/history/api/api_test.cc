@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "services/history/api/api_for_test.h"
-#include "services/history/api/schema_check_for_test.h"
+#include "services/history/api/testing/api_fixture.h"
+#include "services/history/api/testing/schema_check.h"
 
 namespace pitwall::history {
 namespace {

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "services/adapters/http/raw_socket.h"
-#include "services/history/api/api_for_test.h"
+#include "services/adapters/http/testing/raw_socket.h"
+#include "services/history/api/testing/api_fixture.h"
 
 namespace pitwall::history {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "services/base/system/files.h"
 #include "services/history/api/answers.h"
-#include "services/history/api/api_for_test.h"
 #include "services/history/api/openapi_text.h"
-#include "services/history/api/schema_check_for_test.h"
+#include "services/history/api/testing/api_fixture.h"
+#include "services/history/api/testing/schema_check.h"
 
 namespace pitwall::history {
 namespace {

@@ -15,7 +15,7 @@
 #include "services/history/flush/window_series.h"
 #include "services/history/segments/metric_pages.h"
 #include "services/history/segments/rollup_cursor.h"
-#include "services/history/windows/batches_for_test.h"
+#include "services/history/windows/testing/batches.h"
 #include "services/model/value.h"
 
 namespace pitwall::history {

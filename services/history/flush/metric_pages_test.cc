@@ -13,7 +13,7 @@
 #include "services/history/flush/flush_input.h"
 #include "services/history/flush/segment_writer.h"
 #include "services/history/segments/rollup_cursor.h"
-#include "services/history/windows/batches_for_test.h"
+#include "services/history/windows/testing/batches.h"
 
 namespace pitwall::history {
 namespace {

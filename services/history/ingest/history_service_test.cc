@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "services/history/ingest/archive.h"
-#include "services/history/ingest/ingest_fixture.h"
+#include "services/history/ingest/testing/ingest_fixture.h"
 #include "services/model/value.h"
 
 namespace pitwall::history {

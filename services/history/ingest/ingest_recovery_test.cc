@@ -7,7 +7,7 @@
 
 #include <fstream>
 
-#include "services/history/ingest/ingest_fixture.h"
+#include "services/history/ingest/testing/ingest_fixture.h"
 
 namespace pitwall::history {
 namespace {

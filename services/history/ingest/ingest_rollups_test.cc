@@ -6,7 +6,7 @@
 #include <random>
 #include <tuple>
 
-#include "services/history/ingest/ingest_fixture.h"
+#include "services/history/ingest/testing/ingest_fixture.h"
 
 namespace pitwall::history {
 namespace {

@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "services/base/cancellation.h"
-#include "services/history/ingest/ingest_fixture.h"
+#include "services/history/ingest/testing/ingest_fixture.h"
 #include "services/history/windows/node_means.h"
 #include "services/model/value.h"
 

@@ -6,7 +6,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "services/history/ingest/history_service.h"
-#include "services/history/ingest/ingest_fixture.h"
+#include "services/history/ingest/testing/ingest_fixture.h"
 #include "services/self_metrics/exposition.h"
 
 namespace pitwall::history {

@@ -6,7 +6,7 @@
 #include <map>
 #include <random>
 
-#include "services/history/ingest/ingest_fixture.h"
+#include "services/history/ingest/testing/ingest_fixture.h"
 #include "services/model/value.h"
 
 namespace pitwall::history {

@@ -6,7 +6,7 @@
 
 #include <array>
 
-#include "services/history/peers/fleet_fixture.h"
+#include "services/history/peers/testing/fleet_fixture.h"
 #include "services/model/value.h"
 
 namespace pitwall::history {

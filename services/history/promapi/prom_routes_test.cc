@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "services/history/promapi/api_for_test.h"
+#include "services/history/promapi/testing/prom_api_fixture.h"
 #include "tests/fakes/fake_clock.h"
 
 namespace pitwall::promapi {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "services/history/windows/batches_for_test.h"
+#include "services/history/windows/testing/batches.h"
 #include "services/model/value.h"
 
 namespace pitwall::history {

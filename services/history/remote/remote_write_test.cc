@@ -8,8 +8,8 @@
 #include "services/adapters/clock/system_clock.h"
 #include "services/base/text/strings.h"
 #include "services/codec/telemetry_codec.h"
-#include "services/history/remote/receiver_for_test.h"
-#include "services/history/windows/batches_for_test.h"
+#include "services/history/remote/testing/receiver.h"
+#include "services/history/windows/testing/batches.h"
 #include "services/io/topics.h"
 #include "tests/fakes/memory_log.h"
 

@@ -8,8 +8,8 @@
 
 #include "services/base/text/strings.h"
 #include "services/history/report/json.h"
-#include "services/history/report/report_for_test.h"
 #include "services/history/report/svg.h"
+#include "services/history/report/testing/report_fixture.h"
 #include "services/history/report/text_form.h"
 
 namespace pitwall::history {

@@ -10,7 +10,7 @@
 
 #include "services/history/report/html.h"
 #include "services/history/report/json.h"
-#include "services/history/report/report_for_test.h"
+#include "services/history/report/testing/report_fixture.h"
 #include "services/history/views/resource_table.h"
 
 namespace pitwall::history {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "services/history/store/stored_job.h"
-#include "services/history/vector_history.h"
+#include "services/history/testing/vector_history.h"
 
 namespace pitwall::history {
 namespace {

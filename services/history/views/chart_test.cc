@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "services/base/text/strings.h"
-#include "services/history/vector_history.h"
+#include "services/history/testing/vector_history.h"
 #include "services/history/views/steps/buckets.h"
 #include "services/history/views/steps/heat_map.h"
 #include "services/history/views/steps/selectors.h"

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "services/history/vector_history.h"
+#include "services/history/testing/vector_history.h"
 
 namespace pitwall::history {
 namespace {

@@ -9,7 +9,7 @@
 #include <random>
 
 #include "services/base/text/strings.h"
-#include "services/history/vector_history.h"
+#include "services/history/testing/vector_history.h"
 #include "services/history/views/steps/statistics.h"
 
 namespace pitwall::history {

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "services/base/text/strings.h"
-#include "services/history/vector_history.h"
+#include "services/history/testing/vector_history.h"
 #include "services/history/views/job_summary.h"
 #include "services/history/views/period_comparison.h"
 #include "services/history/views/resource_table.h"

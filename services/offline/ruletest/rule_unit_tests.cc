@@ -5,9 +5,9 @@
 #include "services/base/system/files.h"
 #include "services/base/terminal.h"
 #include "services/base/text/strings.h"
-#include "services/offline/ruletest/rule_test_rules.h"
-#include "services/offline/ruletest/rule_test_run.h"
 #include "services/offline/ruletest/unit_test_file.h"
+#include "services/offline/ruletest/unit_test_rules.h"
+#include "services/offline/ruletest/unit_test_run.h"
 
 namespace pitwall::offline {
 
@@ -26,10 +26,9 @@ Status RunFile(const std::string& path, const lang::PackSource& packs, Tally* ta
   RETURN_IF_ERROR(Annotate(expanded.status(), Cat(path, ": rule_files")));
   rules.files = std::move(expanded->files);
   for (const std::string& pattern : rules.unmatched) {
-    std::fprintf(stderr, "%s: warning: no file matches %s\n", path.c_str(), Quote(pattern).c_str());
+    PrintError(Cat(path, ": warning: no file matches ", Quote(pattern), "\n"));
   }
-  if (file.tests.empty())
-    std::fprintf(stderr, "%s: warning: there is no test in it\n", path.c_str());
+  if (file.tests.empty()) PrintError(Cat(path, ": warning: there is no test in it\n"));
   for (const UnitTest& test : file.tests) {
     const bool watched = !test.step && !test.exprs.empty();
     lang::Diagnostics diagnostics;
@@ -39,7 +38,7 @@ Status RunFile(const std::string& path, const lang::PackSource& packs, Tally* ta
       const std::string why = diagnostics.HasErrors()
                                   ? diagnostics.ToString()
                                   : Cat(ToStd(program.status().message()), "\n");
-      std::fprintf(stderr, "%s: its rules cannot run:\n%s", path.c_str(), why.c_str());
+      PrintError(Cat(path, ": its rules cannot run:\n", why));
       ++tally->failed;
       return OkStatus();
     }
@@ -57,7 +56,7 @@ StatusOr<int> RunRuleTests(const std::vector<std::string>& files, const lang::Pa
   for (const std::string& path : files) {
     const Status status = RunFile(path, packs, &tally);
     if (status.ok()) continue;
-    std::fprintf(stderr, "%s\n", std::string(ToStd(status.message())).c_str());
+    PrintError(Cat(ToStd(status.message()), "\n"));
     readable = false;
   }
   Print(Cat(tally.passed, " passed, ", tally.failed, " failed\n"));

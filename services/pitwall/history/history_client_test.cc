@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "services/pitwall/history/scripted_transport_for_test.h"
+#include "services/pitwall/history/testing/scripted_transport.h"
 
 namespace pitwall::history {
 namespace {

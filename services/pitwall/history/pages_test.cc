@@ -4,8 +4,8 @@
 
 #include "services/base/text/strings.h"
 #include "services/pitwall/history/sample_pages.h"
-#include "services/pitwall/history/scripted_transport_for_test.h"
 #include "services/pitwall/history/span_pages.h"
+#include "services/pitwall/history/testing/scripted_transport.h"
 
 namespace pitwall::history {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "services/codec/imports/test_samples.h"
+#include "services/codec/imports/testing/collected_samples.h"
 
 namespace pitwall::imports {
 namespace {

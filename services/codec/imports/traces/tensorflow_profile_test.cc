@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "services/base/system/files.h"
-#include "services/codec/imports/test_samples.h"
+#include "services/codec/imports/testing/collected_samples.h"
 
 namespace pitwall::imports {
 namespace {

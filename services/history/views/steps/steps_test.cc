@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "services/base/text/strings.h"
-#include "services/history/vector_history.h"
+#include "services/history/testing/vector_history.h"
 #include "services/history/views/steps/heat_map.h"
 #include "services/history/views/steps/operator_ranking.h"
 #include "services/history/views/steps/phase_times.h"

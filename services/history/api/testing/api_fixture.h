@@ -11,7 +11,7 @@
 #include "services/adapters/http/router.h"
 #include "services/base/text/strings.h"
 #include "services/history/api/api_routes.h"
-#include "services/history/vector_history.h"
+#include "services/history/testing/vector_history.h"
 #include "services/model/value.h"
 #include "tests/fakes/fake_clock.h"
 

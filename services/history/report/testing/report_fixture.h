@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "services/history/report/report.h"
-#include "services/history/vector_history.h"
+#include "services/history/testing/vector_history.h"
 #include "services/model/value.h"
 
 namespace pitwall::history {

@@ -1,4 +1,4 @@
-#include "services/offline/ruletest/rule_test_rules.h"
+#include "services/offline/ruletest/unit_test_rules.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -2,7 +2,7 @@
 #include <filesystem>
 
 #include "services/base/text/strings.h"
-#include "services/offline/ruletest/rule_test_rules.h"
+#include "services/offline/ruletest/unit_test_rules.h"
 
 namespace pitwall::offline {
 

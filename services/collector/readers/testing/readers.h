@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "services/base/text/strings.h"
-#include "services/collector/files/test_root.h"
+#include "services/collector/files/testing/temporary_root.h"
 #include "services/collector/readers/series_reader.h"
 #include "services/model/value.h"
 #include "tests/fakes/fake_clock.h"

@@ -14,7 +14,7 @@
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/history/ingest/history_service.h"
-#include "services/history/windows/batches_for_test.h"
+#include "services/history/windows/testing/batches.h"
 #include "services/io/topics.h"
 #include "tests/fakes/memory_log.h"
 

@@ -21,7 +21,7 @@
 #include "services/history/peers/federated_history.h"
 #include "services/history/peers/fleet_routes.h"
 #include "services/history/promapi/prom_routes.h"
-#include "services/history/vector_history.h"
+#include "services/history/testing/vector_history.h"
 #include "services/io/http_transport.h"
 
 namespace pitwall::history {

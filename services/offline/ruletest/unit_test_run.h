@@ -2,8 +2,8 @@
 #pragma once
 
 #include "services/base/status.h"
-#include "services/offline/ruletest/rule_test_rules.h"
 #include "services/offline/ruletest/unit_test_file.h"
+#include "services/offline/ruletest/unit_test_rules.h"
 
 namespace pitwall::offline {
 

@@ -1,4 +1,4 @@
-#include "services/offline/ruletest/rule_test_compare.h"
+#include "services/offline/ruletest/unit_test_compare.h"
 
 #include <algorithm>
 #include <cmath>

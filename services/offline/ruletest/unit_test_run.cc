@@ -1,4 +1,4 @@
-#include "services/offline/ruletest/rule_test_run.h"
+#include "services/offline/ruletest/unit_test_run.h"
 
 #include <algorithm>
 #include <bit>
@@ -13,7 +13,7 @@
 #include "services/model/value.h"
 #include "services/offline/query.h"
 #include "services/offline/ruletest/firing_annotations.h"
-#include "services/offline/ruletest/rule_test_compare.h"
+#include "services/offline/ruletest/unit_test_compare.h"
 
 namespace pitwall::offline {
 

@@ -9,8 +9,8 @@
 
 #include "services/adapters/http/router.h"
 #include "services/base/check.h"
-#include "services/history/promapi/history_for_test.h"
 #include "services/history/promapi/prom_routes.h"
+#include "services/history/promapi/testing/history_fixture.h"
 
 namespace pitwall::promapi {
 
