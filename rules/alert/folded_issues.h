@@ -7,11 +7,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string_view>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "rules/alert/alert_record.h"
 #include "rules/alert/alert_state.h"
 
@@ -70,7 +70,7 @@ class FoldedIssues {
   const std::vector<std::string> fold_;
   const bool least_is_worst_;
   const AlertOptions options_;
-  absl::btree_map<Labels, Issue> issues_;
+  std::map<Labels, Issue> issues_;
 };
 
 }  // namespace pitwall::alert

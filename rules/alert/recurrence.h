@@ -9,13 +9,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_map.h"
-#include "absl/container/btree_set.h"
 #include "services/base/binary.h"
 #include "services/model/labels.h"
 
@@ -60,8 +60,8 @@ class Recurrence {
   void Forget(const Labels& labels);
 
   int64_t within_ns_;
-  absl::btree_map<Labels, Ended> ends_;
-  absl::btree_set<std::pair<int64_t, Labels>> by_age_;  // (at_ns, labels) of ends_
+  std::map<Labels, Ended> ends_;
+  std::set<std::pair<int64_t, Labels>> by_age_;  // (at_ns, labels) of ends_
 };
 
 }  // namespace pitwall::alert

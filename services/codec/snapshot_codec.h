@@ -3,13 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "services/base/status.h"
 
 namespace pitwall::codec {
@@ -71,7 +71,7 @@ class SnapshotAssembler {
     uint64_t uncompressed_bytes = 0;
     uint64_t bytes = 0;  // of the pieces
     std::string rule_set_hash;
-    absl::btree_map<uint32_t, std::string> pieces;
+    std::map<uint32_t, std::string> pieces;
     std::string refused;  // why nothing more is taken; "" when all is well
   };
   using Key = std::pair<std::string, int64_t>;
@@ -79,7 +79,7 @@ class SnapshotAssembler {
   Status Refuse(Pending& pending, Status why);
 
   SnapshotLimits limits_;
-  absl::btree_map<Key, Pending> pending_;
+  std::map<Key, Pending> pending_;
 };
 
 }  // namespace pitwall::codec

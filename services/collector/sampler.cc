@@ -1,6 +1,7 @@
 #include "services/collector/sampler.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "services/base/log.h"
@@ -277,8 +278,8 @@ void Sampler::SyncTargets() {
 }
 
 void Sampler::FindCgroups() {
-  absl::btree_map<std::string, int> users;
-  absl::btree_map<std::string, std::string> found;
+  std::map<std::string, int, std::less<>> users;
+  std::map<std::string, std::string, std::less<>> found;
   for (const auto& [id, target] : targets_) {
     if (target.is_node || target.left) continue;
     const std::string path = target.job.cgroup.empty()

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "services/base/clock.h"
 #include "services/base/system/clock_step.h"
 #include "services/collector/capture/capture_state_series.h"
@@ -134,7 +134,7 @@ class Sampler {
   int64_t last_publish_ns_ = 0;
   std::unique_ptr<StreamTable> system_;
   std::unique_ptr<StreamTable> cores_;
-  absl::btree_map<std::string, Target> targets_;  // by job id
+  std::map<std::string, Target, std::less<>> targets_;  // by job id
 };
 
 }  // namespace pitwall::collector

@@ -9,12 +9,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/engine/job/job.h"
 #include "services/engine/program/compiled_rules.h"
@@ -140,7 +140,7 @@ class Shard {
   CompiledRulesPtr rule_set_;
   // (offset of the change, hash), ascending; the first entry stands for everything before.
   std::vector<std::pair<int64_t, std::string>> hash_history_;
-  absl::btree_map<std::string, Entry> jobs_;
+  std::map<std::string, Entry, std::less<>> jobs_;
   int64_t next_offset_ = 0;
   int64_t strangers_from_ = INT64_MIN;
   int64_t rebuild_upto_ = INT64_MIN;  // jobs met below it are rebuilt

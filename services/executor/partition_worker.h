@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -9,7 +10,6 @@
 #include <thread>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/executor/actions_topic.h"
@@ -105,10 +105,10 @@ class PartitionWorker {
   std::atomic<bool> stop_{false};
 
   // The thread's own:
-  absl::btree_map<std::string, IssueEvent>
+  std::map<std::string, IssueEvent, std::less<>>
       candidates_;                   // open issues that a policy wants, by issue id
   std::vector<DecidedStop> unsure_;  // whether the decision is in the log is not known
-  absl::btree_map<std::string, DecidedStop> owed_;  // it does, and it was us; by issue id
+  std::map<std::string, DecidedStop, std::less<>> owed_;  // it does, and it was us; by issue id
   std::vector<Watched> watched_;
   std::vector<ActionEvent> outcomes_;  // to be committed
   std::set<std::string> stopped_;      // ids of those that say that a job was stopped

@@ -163,8 +163,8 @@ void CaptureCoordinator::OnEvent(const IssueEvent& event) {
       ++skipped_;
       return;
     }
-    absl::erase_if(asked_at_,
-                   [&](const auto& job) { return now - job.second >= options_.every_ns; });
+    std::erase_if(asked_at_,
+                  [&](const auto& job) { return now - job.second >= options_.every_ns; });
     if (asked_at_.size() >= options_.max_jobs) {
       ++skipped_;
       return;

@@ -4,13 +4,13 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
@@ -71,7 +71,8 @@ class CaptureCoordinator final : public CaptureSource {
   std::deque<CaptureRequest> asks_ ABSL_GUARDED_BY(mutex_);
   std::deque<std::pair<RankCapture, size_t>> captures_ ABSL_GUARDED_BY(mutex_);  // with their sizes
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::btree_map<std::string, int64_t> asked_at_ ABSL_GUARDED_BY(mutex_);  // of rules, by job
+  std::map<std::string, int64_t, std::less<>> asked_at_
+      ABSL_GUARDED_BY(mutex_);                                 // of rules, by job
   PartitionReader* polled_ ABSL_GUARDED_BY(mutex_) = nullptr;  // that waits for records
   IssueWatch* watch_ ABSL_GUARDED_BY(mutex_) = nullptr;
 };

@@ -1,5 +1,6 @@
 #include "services/processor/grace_watch.h"
 
+#include <map>
 #include <utility>
 
 #include "services/base/clock.h"
@@ -13,7 +14,7 @@ constexpr int64_t kEverySeconds = 30;
 
 std::vector<std::string> GraceWatch::Look(const std::vector<const engine::Job*>& jobs) {
   std::vector<std::string> lines;
-  absl::btree_map<std::string, int64_t> next_line;
+  std::map<std::string, int64_t, std::less<>> next_line;
   waiting_ = 0;
   for (const engine::Job* job : jobs) {
     const auto left_ns = job->OverInNs();

@@ -3,10 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "services/engine/job/job.h"
 
 namespace pitwall::processor {
@@ -21,7 +21,8 @@ class GraceWatch {
   size_t waiting() const { return waiting_; }
 
  private:
-  absl::btree_map<std::string, int64_t> next_line_;  // by job: seconds left at which it is due
+  std::map<std::string, int64_t, std::less<>>
+      next_line_;  // by job: seconds left at which it is due
   size_t waiting_ = 0;
 };
 

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "services/base/status.h"
 #include "services/codec/rule_set_codec.h"
 #include "services/io/io.h"
@@ -44,7 +44,7 @@ class JobParameterTable {
   Log* const log_;
   std::unique_ptr<PartitionReader> reader_;
   std::unique_ptr<Appender> appender_;
-  absl::btree_map<std::string, codec::JobParameters> jobs_;
+  std::map<std::string, codec::JobParameters, std::less<>> jobs_;
 };
 
 }  // namespace pitwall::processor

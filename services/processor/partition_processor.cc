@@ -59,8 +59,8 @@ std::optional<WatchedJob> PartitionProcessor::Watched(const std::string& job) co
   return found->second;
 }
 
-absl::btree_map<std::string, WatchedJob> PartitionProcessor::LookAtWatched() const {
-  absl::btree_map<std::string, WatchedJob> seen;
+std::map<std::string, WatchedJob, std::less<>> PartitionProcessor::LookAtWatched() const {
+  std::map<std::string, WatchedJob, std::less<>> seen;
   if (next_offset_ < suppress_below_) return seen;
   std::vector<std::string> watch;
   {
@@ -491,7 +491,7 @@ void PartitionProcessor::Publish() {
   stats.paused = paused_;
   stats.recovering = next_offset_ < suppress_below_;
   stats.rule_set_hash = shard_->rule_set_hash();
-  absl::btree_map<std::string, WatchedJob> watched = LookAtWatched();
+  std::map<std::string, WatchedJob, std::less<>> watched = LookAtWatched();
   MutexLock lock(&mutex_);
   stats_ = stats;
   watched_ = std::move(watched);

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -165,7 +166,7 @@ class PartitionProcessor {
   Status DeleteForgotten();
   StatusOr<bool> TickDue(int64_t now);
   void Publish();
-  absl::btree_map<std::string, WatchedJob> LookAtWatched() const;
+  std::map<std::string, WatchedJob, std::less<>> LookAtWatched() const;
   // `snapshots`: once the commit that carries it is done.
   std::string Metadata(const SnapshotSum& snapshots) const;
 
@@ -197,7 +198,7 @@ class PartitionProcessor {
   std::string appended_rules_;  // hash of the newest RuleSetChange that this owner wrote
   uint64_t commits_ = 0, snapshots_ = 0, failed_commits_ = 0, refused_outputs_ = 0;
   std::string refusal_;  // error of the last refused output
-  absl::btree_map<std::string, JobSlots> slots_;
+  std::map<std::string, JobSlots, std::less<>> slots_;
   SnapshotSum snapshot_sum_;  // over slots_
   std::optional<AppliedRecord> applied_;
   int64_t read_from_ = 0;    // of this start
@@ -209,7 +210,8 @@ class PartitionProcessor {
   int64_t replay_fault_offset_ = -1;
   bool reset_accepted_ = false;  // accept_log_reset counts once
   uint64_t input_losses_ = 0, rebuilt_jobs_ = 0;
-  absl::btree_map<std::string, std::string> unsaved_;  // jobs whose snapshots are refused: why
+  std::map<std::string, std::string, std::less<>>
+      unsaved_;  // jobs whose snapshots are refused: why
 
   bool recovered_before_ = false;  // this owner has been away from the log once
   static constexpr size_t kDeadLettersPerCommit = 64;
@@ -225,7 +227,7 @@ class PartitionProcessor {
   mutable Mutex mutex_;
   std::string wanted_rules_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> watch_ ABSL_GUARDED_BY(mutex_);
-  absl::btree_map<std::string, WatchedJob> watched_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, WatchedJob, std::less<>> watched_ ABSL_GUARDED_BY(mutex_);
   PartitionStats stats_ ABSL_GUARDED_BY(mutex_);
 };
 

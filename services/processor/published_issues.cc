@@ -59,8 +59,8 @@ StatusOr<PublishedIssues> PublishedIssues::Read(Log* log, int32_t partition) {
       }
     }
   }
-  absl::erase_if(told.open_, [](const auto& entry) { return entry.second.empty(); });
-  absl::erase_if(told.statuses_, [](const auto& entry) { return entry.second.empty(); });
+  std::erase_if(told.open_, [](const auto& entry) { return entry.second.empty(); });
+  std::erase_if(told.statuses_, [](const auto& entry) { return entry.second.empty(); });
   return told;
 }
 

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "services/base/status.h"
 #include "services/engine/job/job.h"
 #include "services/io/io.h"
@@ -32,8 +32,8 @@ class PublishedIssues {
 
  private:
   // By job; then by IssueKey, and by rule.
-  absl::btree_map<std::string, absl::btree_map<std::string, IssueEvent>> open_;
-  absl::btree_map<std::string, absl::btree_map<std::string, IssueEvent>> statuses_;
+  std::map<std::string, std::map<std::string, IssueEvent, std::less<>>, std::less<>> open_;
+  std::map<std::string, std::map<std::string, IssueEvent, std::less<>>, std::less<>> statuses_;
 };
 
 }  // namespace pitwall::processor

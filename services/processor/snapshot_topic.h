@@ -4,11 +4,11 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "services/base/status.h"
 #include "services/codec/snapshot_codec.h"
 #include "services/io/io.h"
@@ -32,9 +32,9 @@ struct SnapshotTopic {
     // The slot with the newer snapshot; nothing when there is none at all.
     std::optional<int> Newer() const;
   };
-  absl::btree_map<std::string, SavedJob> jobs;  // those with a key on the topic
-  std::vector<std::string> damage;              // what could not be read, the first few
-  SnapshotSum sum;                              // of the newest ones
+  std::map<std::string, SavedJob, std::less<>> jobs;  // those with a key on the topic
+  std::vector<std::string> damage;                    // what could not be read, the first few
+  SnapshotSum sum;                                    // of the newest ones
 };
 
 // Reads the whole partition of the topic. Snapshots at offsets above `committed` do not count.

@@ -4,10 +4,10 @@
 #include <prometheus/text_serializer.h>
 
 #include <algorithm>
+#include <map>
 #include <sstream>
 #include <utility>
 
-#include "absl/container/btree_map.h"
 #include "services/base/check.h"
 
 namespace pitwall::self_metrics {
@@ -25,7 +25,7 @@ bool ValidName(std::string_view name, bool colons) {
 struct Family {
   const std::string* help = nullptr;
   prometheus::MetricType type = prometheus::MetricType::Untyped;
-  absl::btree_map<Labels, prometheus::ClientMetric> samples;
+  std::map<Labels, prometheus::ClientMetric> samples;
 };
 
 std::vector<prometheus::ClientMetric::Label> ToPrometheus(const Labels& labels) {
@@ -169,7 +169,7 @@ Registration Exposition::Add(std::string_view name, std::string_view help, Metri
 }
 
 std::string Exposition::Render() const {
-  absl::btree_map<std::string, Family> families;
+  std::map<std::string, Family, std::less<>> families;
   uint64_t omitted = 0;
   const std::string omitted_help =
       "Samples left out of this scrape: too many, or twice the same labels.";

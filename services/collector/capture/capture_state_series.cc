@@ -41,7 +41,7 @@ void CaptureStates::Set(const std::string& job, int64_t rank, uint64_t step_plus
                         CaptureState state) {
   const int64_t now = clock_.MonotonicNs();
   MutexLock lock(&mutex_);
-  absl::erase_if(held_, [now](const auto& entry) { return entry.second.until_ns <= now; });
+  std::erase_if(held_, [now](const auto& entry) { return entry.second.until_ns <= now; });
   if (held_.size() >= kMost && !held_.contains({job, rank})) return;
   held_[{job, rank}] = {state, step_plus_one, now, now + kHoldNs};
   count_ = held_.size();

@@ -3,13 +3,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/collector/readers/series_reader.h"
@@ -44,7 +44,7 @@ class CaptureStates {
 
   const Clock& clock_;
   Mutex mutex_;
-  absl::btree_map<std::pair<std::string, int64_t>, Held> held_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::pair<std::string, int64_t>, Held> held_ ABSL_GUARDED_BY(mutex_);
   std::atomic<size_t> count_{0};  // of held_: mostly there are none
 };
 

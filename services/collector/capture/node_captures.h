@@ -8,11 +8,11 @@
 #include <functional>
 #include <list>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_set.h"
 #include "pitwall/client/v1/client.pb.h"
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
@@ -116,7 +116,7 @@ class NodeCaptures {
   std::list<Running> running_;
   std::vector<std::pair<uint64_t, std::string>> messages_;
   std::deque<std::string> ids_;  // oldest first
-  absl::btree_set<std::string> known_;
+  std::set<std::string, std::less<>> known_;
 
   Mutex mutex_;
   std::deque<CaptureRequest> waiting_ ABSL_GUARDED_BY(mutex_);

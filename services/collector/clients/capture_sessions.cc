@@ -1,5 +1,6 @@
 // Captures as clients meet them: who may ask for one, and which ranks are here.
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include <unistd.h>
@@ -73,7 +74,7 @@ StatusOr<ClientSessions::Answer> ClientSessions::OnAskCapture(const Peer& peer,
 std::vector<CaptureRank> ClientSessions::RanksOf(const CaptureRequest& request) const {
   std::vector<CaptureRank> ranks;
   uint64_t version;
-  absl::btree_map<std::string, std::string> jobs = {{request.job, ""}};  // and their names
+  std::map<std::string, std::string, std::less<>> jobs = {{request.job, ""}};  // and their names
   for (const BoundJob& job : bindings_->Jobs(&version)) {
     if (job.id == request.job || job.name == request.job) jobs[job.id] = job.name;
   }

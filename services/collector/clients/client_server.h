@@ -4,13 +4,13 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
 
-#include "absl/container/btree_map.h"
 #include "services/base/clock.h"
 #include "services/base/status.h"
 #include "services/collector/clients/client_sessions.h"
@@ -71,7 +71,7 @@ class ClientServer {
   static constexpr size_t kChunk = 64u << 10;
   static constexpr int64_t kSayNs =
       10 * kNanosPerSecond;  // one log line per kind of refusal in this time
-  using Connections = absl::btree_map<uint64_t, Connection>;
+  using Connections = std::map<uint64_t, Connection>;
   // What an owner uses; no entry: nothing.
   struct Usage {
     size_t clients = 0;
@@ -125,7 +125,7 @@ class ClientServer {
   OwnerRateLimiter rates_;
   size_t held_ = 0;  // connections
   std::pair<int64_t, uint64_t> said_held_{};
-  absl::btree_map<std::string, Usage> usage_;                   // by owner
+  std::map<std::string, Usage, std::less<>> usage_;             // by owner
   std::array<std::pair<int64_t, uint64_t>, kRefusals> said_{};  // when last, how many unsaid since
   int64_t patrolled_at_ns_ = 0;                                 // monotonic
   Connections connections_;

@@ -3,6 +3,8 @@
 #include <google/protobuf/arena.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -176,7 +178,7 @@ void ClientSessions::Retain(std::unique_ptr<RankSource> source) {
   retained_.push_back(std::move(source));
   if (retained_.size() <= options_.max_retained) return;
   // The owner with the most gives one up: nobody can push out what others may come back to.
-  absl::btree_map<std::string_view, size_t> counts;
+  std::map<std::string_view, size_t> counts;
   size_t most = 0;
   for (const auto& kept : retained_) most = std::max(most, ++counts[kept->identity().owner]);
   const auto oldest = std::find_if(retained_.begin(), retained_.end(), [&](const auto& kept) {
@@ -367,7 +369,7 @@ std::vector<uint64_t> ClientSessions::Departed() {
 
 void ClientSessions::Patrol() {
   std::vector<const WatchedProcess*> watched;
-  absl::btree_set<std::string> here;
+  std::set<std::string, std::less<>> here;
   for (const auto& [client, source] : sources_) {
     if (source == nullptr) continue;
     watched.push_back(&source->identity().process);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "pitwall/client/v1/client.pb.h"
 #include "services/base/status.h"
 #include "services/collector/capture/node_captures.h"
@@ -123,11 +123,11 @@ class ClientSessions {
   Counters* const counters_;
   NodeCaptures* captures_ = nullptr;
   alignas(8) std::array<char, 16u << 10> block_;  // of the message that is read now
-  absl::btree_map<uint64_t, std::unique_ptr<RankSource>> sources_;
+  std::map<uint64_t, std::unique_ptr<RankSource>> sources_;
   std::list<std::unique_ptr<RankSource>> retained_;  // oldest first
   LeavingRanks leaving_;
-  absl::btree_map<uint64_t, Waiting> waiting_;  // also after its goodbye, until it closes
-  uint64_t cursors_seen_ = 0;                   // their version
+  std::map<uint64_t, Waiting> waiting_;  // also after its goodbye, until it closes
+  uint64_t cursors_seen_ = 0;            // their version
   const ProcessHome home_;
   std::function<void(const RankSource::Identity&, int64_t pid)> on_rank_;
   ProcessWatch processes_;

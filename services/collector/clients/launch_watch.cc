@@ -1,6 +1,8 @@
 #include "services/collector/clients/launch_watch.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <utility>
 
 namespace pitwall::collector {
@@ -29,17 +31,19 @@ void LaunchWatch::Lost(std::unique_ptr<RankSource> source) {
   launch.lost_at_ns = clock_.MonotonicNs();
 }
 
-void LaunchWatch::Patrol(const absl::btree_set<std::string>& here, int64_t now_ns) {
-  absl::erase_if(launches_, [&](auto& entry) {
-    Launch& launch = entry.second;
-    if (here.contains(entry.first)) return false;
+void LaunchWatch::Patrol(const std::set<std::string, std::less<>>& here, int64_t now_ns) {
+  const auto is_over = [&](const std::string& job, Launch& launch) {
+    if (here.contains(job)) return false;
     if (launch.speaker == nullptr || launch.started_all.empty()) return true;
     if (!processes_.Runs(launch.started_all.front())) {
       launch.speaker->LauncherGone(now_ns);
       return true;
     }
     return clock_.MonotonicNs() - launch.lost_at_ns > kForgetAfterNs;
-  });
+  };
+  for (auto entry = launches_.begin(); entry != launches_.end();) {
+    entry = is_over(entry->first, entry->second) ? launches_.erase(entry) : std::next(entry);
+  }
 }
 
 }  // namespace pitwall::collector

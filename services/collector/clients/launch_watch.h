@@ -1,12 +1,12 @@
 // Launchers of the ranks of each job on this node, and whether they still run.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "absl/container/btree_map.h"
-#include "absl/container/btree_set.h"
 #include "services/base/clock.h"
 #include "services/collector/clients/rank_source.h"
 #include "services/collector/processes/process_watch.h"
@@ -28,7 +28,7 @@ class LaunchWatch {
   void Lost(std::unique_ptr<RankSource> source);
   // `here`: the jobs that have ranks here. Says at `now_ns` (event time) whose launcher is gone
   // after its ranks.
-  void Patrol(const absl::btree_set<std::string>& here, int64_t now_ns);
+  void Patrol(const std::set<std::string, std::less<>>& here, int64_t now_ns);
 
  private:
   struct Launch {
@@ -39,7 +39,7 @@ class LaunchWatch {
 
   const ProcessWatch& processes_;
   const Clock& clock_;
-  absl::btree_map<std::string, Launch> launches_;  // by job
+  std::map<std::string, Launch, std::less<>> launches_;  // by job
 };
 
 }  // namespace pitwall::collector

@@ -1,6 +1,7 @@
 #include "services/collector/clients/leaving_ranks.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace pitwall::collector {
@@ -37,7 +38,7 @@ std::vector<LeavingRanks::Done> LeavingRanks::TakeDone(
 }
 
 void LeavingRanks::ListTo(std::vector<const WatchedProcess*>* watched,
-                          absl::btree_set<std::string>* jobs) const {
+                          std::set<std::string, std::less<>>* jobs) const {
   for (const Leaving& leaving : ranks_) {
     watched->push_back(&leaving.source->identity().process);
     jobs->insert(leaving.source->identity().job);

@@ -6,11 +6,11 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "absl/container/btree_set.h"
 #include "services/collector/clients/rank_source.h"
 #include "services/collector/clients/rank_verdict.h"
 #include "services/collector/processes/process_watch.h"
@@ -50,7 +50,7 @@ class LeavingRanks {
                              const std::function<bool(const RankSource&)>& now = nullptr);
 
   void ListTo(std::vector<const WatchedProcess*>* watched,
-              absl::btree_set<std::string>* jobs) const;
+              std::set<std::string, std::less<>>* jobs) const;
   bool Has(std::string_view job) const;
   // Start of the wait of the newest; the far past without one.
   int64_t newest_ns() const { return ranks_.empty() ? INT64_MIN / 2 : ranks_.back().since_ns; }

@@ -1,6 +1,7 @@
 #include "services/collector/clients/owner_rate_limiter.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "services/base/clock.h"
 
@@ -32,10 +33,10 @@ void OwnerRateLimiter::Charge(std::string_view owner, size_t cost, int64_t now_n
 }
 
 void OwnerRateLimiter::Sweep(int64_t now_ns) {
-  absl::erase_if(owners_, [&](auto& entry) {
-    Fill(&entry.second, now_ns);
-    return entry.second.tokens >= Most();
-  });
+  for (auto entry = owners_.begin(); entry != owners_.end();) {
+    Fill(&entry->second, now_ns);
+    entry = entry->second.tokens >= Most() ? owners_.erase(entry) : std::next(entry);
+  }
 }
 
 }  // namespace pitwall::collector

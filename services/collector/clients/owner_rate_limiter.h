@@ -4,10 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
-
-#include "absl/container/btree_map.h"
 
 namespace pitwall::collector {
 
@@ -37,7 +36,7 @@ class OwnerRateLimiter {
   void Fill(Bucket* bucket, int64_t now_ns) const;
 
   const int64_t rate_;
-  absl::btree_map<std::string, Bucket, std::less<>> owners_;
+  std::map<std::string, Bucket, std::less<>> owners_;
 };
 
 }  // namespace pitwall::collector

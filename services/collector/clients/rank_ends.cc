@@ -1,5 +1,6 @@
 // Ends of ranks: goodbyes, exit statuses, and ranks that a collector before this one knew.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "services/base/log.h"
@@ -110,8 +111,8 @@ void ClientSessions::Lose(std::unique_ptr<RankSource> source, const ProcessEnd& 
 
 void ClientSessions::TakeUpKnown() {
   std::vector<std::unique_ptr<RankSource>> known;
-  absl::btree_set<std::string> jobs;
-  absl::btree_set<std::string> ended;  // jobs with a rank that said goodbye
+  std::set<std::string, std::less<>> jobs;
+  std::set<std::string, std::less<>> ended;  // jobs with a rank that said goodbye
   for (const ClientCursor& cursor : sender_->cursors()->Ranks()) {
     std::optional<TrackedRank> rank = DecodeKnownRank(*cursor.rank);
     // Numbers of another namespace say nothing about processes of this one.

@@ -191,7 +191,7 @@ Status RankSource::Update(const pb::Update& update) {
   if (repeat) schemas_sent_ns_ = batch.promise_ns;
   series_.Flush(batch.promise_ns, repeat, &batch);
   for (const std::string& mode : series_.modes()) AddMode(mode);
-  absl::erase_if(held_, [this](const auto& entry) {
+  std::erase_if(held_, [this](const auto& entry) {
     return !series_.Holds(entry.first.first, entry.first.second);
   });
   if (replayed) {  // it was sent, by the collector before this one

@@ -3,13 +3,13 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "pitwall/client/v1/client.pb.h"
 #include "services/base/status.h"
 #include "services/codec/steps/step_series.h"
@@ -109,7 +109,7 @@ class RankSource {
   // what waits for the ends of steps.
   uint64_t replayed_until_ = 0;
   // Steps of which something waits for their end, by (mode, step): the first update that said so.
-  absl::btree_map<std::pair<std::string, int64_t>, uint64_t> held_;
+  std::map<std::pair<std::string, int64_t>, uint64_t> held_;
   bool captures_ = false;
   std::optional<std::string> goodbye_;  // reason that was sent
   uint64_t dropped_ = 0;

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <climits>
 #include <iterator>
+#include <map>
 
 #include "services/base/log.h"
 #include "services/base/terminal.h"
@@ -168,7 +169,7 @@ std::vector<JobRegistry::DroppedJob> JobFileDirectory::Poll() {
     return {};
   }
   std::vector<JobRegistry::DroppedJob> jobs;
-  absl::btree_map<std::string, std::pair<std::string, JobRegistry::DroppedJob>> known;
+  std::map<std::string, std::pair<std::string, JobRegistry::DroppedJob>, std::less<>> known;
   for (size_t i = 0; i < names.size(); ++i) {
     const std::string path = Cat(dir_, "/", names[i]);
     Status status;

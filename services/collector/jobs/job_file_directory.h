@@ -2,12 +2,12 @@
 #pragma once
 
 #include <ctime>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "services/base/status.h"
 #include "services/collector/jobs/job_registry.h"
 #include "services/collector/metrics/counters.h"
@@ -66,7 +66,7 @@ class JobFileDirectory {
 
   timespec polled_ = {};  // change time of the directory at the last poll
   // Of the last poll, by path.
-  absl::btree_map<std::string, std::pair<std::string, JobRegistry::DroppedJob>> known_;
+  std::map<std::string, std::pair<std::string, JobRegistry::DroppedJob>, std::less<>> known_;
   std::vector<std::string> complaints_;
 };
 

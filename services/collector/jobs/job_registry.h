@@ -3,13 +3,13 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "absl/container/btree_map.h"
-#include "absl/container/btree_set.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
 #include "services/collector/jobs/job_declaration.h"
@@ -194,16 +194,16 @@ class JobRegistry {
     bool by_option = false;
     bool by_drop = false;
     bool had_client = false;
-    bool announced = false;                                   // a client's source is in the log
-    absl::btree_map<std::string, std::string> client_labels;  // at most kMaxClientLabels
-    DroppedJob dropped_end;                                   // only what it says of the end
-    std::optional<int64_t> dropped_end_at_ns;                 // since when
-    absl::btree_map<uint64_t, Client> clients;
+    bool announced = false;  // a client's source is in the log
+    std::map<std::string, std::string, std::less<>> client_labels;  // at most kMaxClientLabels
+    DroppedJob dropped_end;                                         // only what it says of the end
+    std::optional<int64_t> dropped_end_at_ns;                       // since when
+    std::map<uint64_t, Client> clients;
     int64_t world_size = 0;
     // Of the ranks that said goodbye since the last hello of each.
-    absl::btree_map<int64_t, std::string> goodbyes;
-    absl::btree_set<int64_t> lost;  // ranks that vanished without one
-    absl::btree_set<int64_t> away;  // … of those, the ones whose process may still run
+    std::map<int64_t, std::string> goodbyes;
+    std::set<int64_t> lost;  // ranks that vanished without one
+    std::set<int64_t> away;  // … of those, the ones whose process may still run
     int64_t empty_since_ns = 0;
   };
 
@@ -235,8 +235,8 @@ class JobRegistry {
 
   const BindingOptions options_;
   mutable Mutex mutex_;
-  absl::btree_map<std::string, Job> jobs_ ABSL_GUARDED_BY(mutex_);
-  absl::btree_map<uint64_t, std::string> client_jobs_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, Job, std::less<>> jobs_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, std::string> client_jobs_ ABSL_GUARDED_BY(mutex_);
   std::deque<Launch> launches_ ABSL_GUARDED_BY(mutex_);  // oldest first
   struct Ended {
     std::string id;

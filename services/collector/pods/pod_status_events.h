@@ -1,11 +1,11 @@
 // Events of jobs from the status of the pods of their ranks.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "services/collector/jobs/job_registry.h"
 #include "services/collector/pods/pod_watch.h"
 #include "services/collector/publishing/batch_sender.h"
@@ -35,7 +35,7 @@ class PodStatusEvents {
   const JobRegistry* const bindings_;
   const EventTime& time_;
   BatchSender sender_;
-  absl::btree_map<std::string, SourceState> jobs_;
+  std::map<std::string, SourceState, std::less<>> jobs_;
   uint64_t generation_ = 0;  // of the boot id: grows when the numbers are forgotten
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -185,14 +186,14 @@ void PodWatch::TellOwners(const std::vector<PodState>& pods) {
 }
 
 void PodWatch::Answer(const std::vector<PodState>& pods) {
-  absl::btree_map<std::string, PlatformEnd> ends;
+  std::map<std::string, PlatformEnd, std::less<>> ends;
   for (const PodState& pod : pods) {
     for (const ContainerState& container : pod.containers) {
       if (container.end) ends.emplace(container.id, EndOf(pod, *container.end));
     }
   }
   // A status is the container's: it is a rank's where that was alone in it.
-  absl::btree_map<std::string, int> ranks;
+  std::map<std::string, int, std::less<>> ranks;
   for (const auto& [key, known] : known_) ++ranks[known.container];
   for (auto it = known_.begin(); it != known_.end();) {
     const Known& known = it->second;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
@@ -112,7 +112,7 @@ class PodWatch {
   std::thread thread_;
 
   // The thread's own; by job, rank and pid.
-  absl::btree_map<std::tuple<std::string, int64_t, int64_t>, Known> known_;
+  std::map<std::tuple<std::string, int64_t, int64_t>, Known> known_;
   int64_t next_ask_ns_ = 0;
   int64_t pause_ns_ = 0;  // after a failed request
   mutable Mutex mutex_;

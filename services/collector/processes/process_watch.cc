@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include "services/base/status.h"
@@ -165,8 +166,8 @@ std::optional<ProcessEnd> ProcessWatch::EndOf(const WatchedProcess& process) {
 }
 
 void ProcessWatch::ReadOomCounts(const std::vector<const WatchedProcess*>& watched) {
-  absl::btree_map<std::string_view, std::optional<uint64_t>> counts;  // by file: of a cgroup
-  absl::btree_map<std::pair<int64_t, uint64_t>, uint64_t> survived;
+  std::map<std::string_view, std::optional<uint64_t>> counts;  // by file: of a cgroup
+  std::map<std::pair<int64_t, uint64_t>, uint64_t> survived;
   for (const WatchedProcess* process : watched) {
     if (process->self.pid <= 0) continue;
     const auto [count, fresh] = counts.try_emplace(process->oom_file);

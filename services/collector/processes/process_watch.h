@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "services/collector/processes/peer_process.h"
 #include "services/collector/processes/process_exit.h"
 
@@ -74,7 +74,7 @@ class ProcessWatch {
   const std::string root_;
   // Kills that each process has survived, by pid and start. Without a count that could be read, no
   // death is attributed to the out-of-memory killer.
-  absl::btree_map<std::pair<int64_t, uint64_t>, uint64_t> survived_;
+  std::map<std::pair<int64_t, uint64_t>, uint64_t> survived_;
 };
 
 }  // namespace pitwall::collector

@@ -4,13 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
 
@@ -69,8 +69,8 @@ class ClientCursors {
 
   const size_t most_;
   mutable Mutex mutex_;
-  absl::btree_map<Key, Entry> entries_ ABSL_GUARDED_BY(mutex_);
-  absl::btree_map<uint64_t, Key> by_move_ ABSL_GUARDED_BY(mutex_);
+  std::map<Key, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, Key> by_move_ ABSL_GUARDED_BY(mutex_);
   uint64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
   std::function<void()> on_advance_ ABSL_GUARDED_BY(mutex_);
 };

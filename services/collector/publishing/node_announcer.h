@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 
-#include "absl/container/btree_map.h"
 #include "services/base/mutex.h"
 #include "services/collector/publishing/batch_sender.h"
 #include "services/collector/publishing/publisher.h"
@@ -48,7 +48,7 @@ class NodeAnnouncer {
   uint64_t next_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t tick_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t interval_ns_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::btree_map<std::string, Source> announced_ ABSL_GUARDED_BY(mutex_);  // by job
+  std::map<std::string, Source, std::less<>> announced_ ABSL_GUARDED_BY(mutex_);  // by job
 };
 
 }  // namespace pitwall::collector

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <deque>
 #include <list>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
@@ -100,7 +100,7 @@ class Publisher {
     bool idle = false;
     bool ended = false;
   };
-  using Lanes = absl::btree_map<uint64_t, std::unique_ptr<Lane>>;
+  using Lanes = std::map<uint64_t, std::unique_ptr<Lane>>;
 
   void Loop(Worker* self, bool extra);
   void Serve(Lane* lane);

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "services/base/status.h"
 #include "services/collector/metrics/counters.h"
 #include "services/collector/publishing/client_cursors.h"
@@ -58,7 +58,7 @@ class SpoolSet {
   Counters* const counters_;
   ClientCursors* const cursors_;
   std::unique_ptr<Spool> legacy_;  // also holds the lock
-  absl::btree_map<uint64_t, std::unique_ptr<Spool>> spools_;
+  std::map<uint64_t, std::unique_ptr<Spool>> spools_;
   uint64_t saved_version_ = 0;
   bool complained_ = false;
 };

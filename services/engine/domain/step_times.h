@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "services/base/binary.h"
 #include "services/model/position.h"
 
@@ -104,7 +104,7 @@ class StepTimes {
   };
   size_t limit_;
   uint64_t count_ = 0;
-  absl::btree_map<int64_t, Entry> times_;
+  std::map<int64_t, Entry> times_;
 };
 
 }  // namespace pitwall::engine

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "rules/eval/evaluator.h"
 #include "rules/templates/template.h"
 
@@ -35,7 +35,7 @@ class TickQueries final : public templates::TemplateQueries {
 
  private:
   eval::Evaluator* const evaluator_;
-  absl::btree_map<uint32_t, std::shared_ptr<const Samples>> results_;
+  std::map<uint32_t, std::shared_ptr<const Samples>> results_;
 };
 
 }  // namespace pitwall::engine

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "rules/alert/label_codec.h"
@@ -199,7 +200,7 @@ void IncidentTracker::FindEverywhere(TrackedIssue* changed, const NodesOfRanks& 
     }
   }
   if (changed->open) open.push_back(changed);
-  absl::btree_set<std::string_view> places;
+  std::set<std::string_view> places;
   for (const TrackedIssue* issue : open)
     places.insert(issue->labels.Get(of_rank ? "rank" : "node"));
   const bool everywhere = ranks.size() > 1 && std::ranges::all_of(ranks, [&](const auto& rank) {

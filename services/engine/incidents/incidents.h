@@ -12,13 +12,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "absl/container/btree_map.h"
-#include "absl/container/btree_set.h"
 #include "rules/plan/program/program.h"
 #include "services/base/binary.h"
 #include "services/base/text/strings.h"
@@ -71,7 +71,7 @@ class IncidentTracker {
   struct ByOnset {
     bool operator()(const TrackedIssue* a, const TrackedIssue* b) const { return Precedes(*a, *b); }
   };
-  using Ordered = absl::btree_set<const TrackedIssue*, ByOnset>;
+  using Ordered = std::set<const TrackedIssue*, ByOnset>;
 
   // Null: the bound is reached.
   TrackedIssue* Begin(const IssueEvent& event, const std::string& id, const NodesOfRanks& nodes_of);
@@ -99,14 +99,14 @@ class IncidentTracker {
   const size_t max_issues_;
   EngineCounters* const counters_;
   IssueCauses explanations_;
-  absl::btree_map<std::string, std::unique_ptr<TrackedIssue>> issues_;  // by id
-  absl::btree_set<std::pair<int64_t, std::string>> ended_;              // (ended_at, id)
-  absl::btree_map<std::string, size_t> incidents_;                      // id -> open issues
-  absl::btree_map<std::string, Ordered> open_of_alert_;                 // by name of the alert
-  int64_t now_ns_ = INT64_MIN;                                          // newest time of an event
-  bool dirty_ = false;                                                  // root causes may be others
-  uint64_t serial_ = 0;                                                 // of Apply
-  std::vector<std::unique_ptr<TrackedIssue>> gone_;                     // forgotten in this Apply
+  std::map<std::string, std::unique_ptr<TrackedIssue>, std::less<>> issues_;  // by id
+  std::set<std::pair<int64_t, std::string>> ended_;                           // (ended_at, id)
+  std::map<std::string, size_t, std::less<>> incidents_;                      // id -> open issues
+  std::map<std::string, Ordered, std::less<>> open_of_alert_;  // by name of the alert
+  int64_t now_ns_ = INT64_MIN;                                 // newest time of an event
+  bool dirty_ = false;                                         // root causes may be others
+  uint64_t serial_ = 0;                                        // of Apply
+  std::vector<std::unique_ptr<TrackedIssue>> gone_;            // forgotten in this Apply
 };
 
 }  // namespace pitwall::engine

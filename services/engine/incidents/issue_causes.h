@@ -20,12 +20,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "absl/container/btree_map.h"
-#include "absl/container/btree_set.h"
 #include "rules/plan/program/program.h"
 #include "services/base/text/strings.h"
 #include "services/model/issues/cause_class.h"
@@ -104,8 +104,9 @@ class IssueCauses {
   struct Before {
     bool operator()(const TrackedIssue* a, const TrackedIssue* b) const { return Precedes(*a, *b); }
   };
-  using Ordered = absl::btree_set<const TrackedIssue*, Before>;
-  using ByKey = absl::btree_map<std::string, Ordered>;  // by the values of the labels in `equal`
+  using Ordered = std::set<const TrackedIssue*, Before>;
+  using ByKey =
+      std::map<std::string, Ordered, std::less<>>;  // by the values of the labels in `equal`
 
   // One item of a rule's `explains`.
   struct Relation {

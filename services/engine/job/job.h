@@ -9,11 +9,11 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "rules/plan/program/program.h"
 #include "services/base/binary.h"
 #include "services/engine/domain/clock_domain.h"
@@ -255,7 +255,7 @@ class Job {
   EngineCounters* const counters_;
   JobOwner owner_;
 
-  absl::btree_map<SourceKey, std::unique_ptr<Source>> sources_;
+  std::map<SourceKey, std::unique_ptr<Source>> sources_;
   PendingBytes memory_;   // of sources_ and timeline_
   WatermarkIndex order_;  // of sources_
   RankBoots rank_boots_;  // of sources_
@@ -285,7 +285,7 @@ class Job {
   size_t ranks_lost_ = 0;
   int64_t died_at_ = kMinPosition;  // of the attempt; kMinPosition: some rank is here
   AttemptFailures deaths_;          // of the attempt
-  absl::btree_map<std::string, bool> launchers_gone_;  // by node of the attempt's ranks
+  std::map<std::string, bool, std::less<>> launchers_gone_;  // by node of the attempt's ranks
   bool told_started_ = false;
   uint64_t changes_told_ = 0;  // io.pitwall.job.changed events: their sequence
   bool ended_ = false;
@@ -299,14 +299,14 @@ class Job {
   int64_t last_append_ns_ = 0;
   int64_t log_time_ns_ = 0;
   // The engine's own series: labels -> value, repeated while they hold.
-  absl::btree_map<Labels, double> own_series_;
+  std::map<Labels, double> own_series_;
   int64_t own_series_at_ = kMinPosition;  // where they were written last; none: the next tick
   // Summaries that count for the job: found again, never saved. What they say of the whole run, as
   // one row, and where it goes in each domain.
   std::vector<std::shared_ptr<const plan::Baseline>> baselines_;
   Schema baseline_schema_;
   std::vector<double> baseline_values_;
-  absl::btree_map<const ClockDomain*, std::unique_ptr<BoundColumns>> baseline_columns_;
+  std::map<const ClockDomain*, std::unique_ptr<BoundColumns>> baseline_columns_;
   std::vector<std::unique_ptr<RuleObserver>> observers_;  // one a domain
 };
 

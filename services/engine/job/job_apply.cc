@@ -301,8 +301,8 @@ void Job::Apply(const TimelineEventKey& key, const TimelineEvent& happening, Eve
         }
       }
       if (event.series.empty()) {
-        absl::erase_if(identity_.withheld,
-                       [&](const auto& entry) { return entry.second == event.reason; });
+        std::erase_if(identity_.withheld,
+                      [&](const auto& entry) { return entry.second == event.reason; });
       }
       break;
   }

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "services/base/binary.h"
 #include "services/base/clock.h"
 #include "services/model/telemetry.h"
@@ -54,7 +54,7 @@ class JobOwner {
  private:
   std::string owner_;
   bool declared_ = false;
-  absl::btree_map<Sender, int64_t> refused_;  // time since its last batch
+  std::map<Sender, int64_t> refused_;  // time since its last batch
 };
 
 }  // namespace pitwall::engine

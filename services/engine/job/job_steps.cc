@@ -130,14 +130,14 @@ void Job::BeginAttempt(uint64_t number, int64_t at, const Source& first, EventSi
   for (const auto& [key, source] : sources_) {
     if (source->here) nodes.insert(source->info.node);
   }
-  absl::erase_if(launchers_gone_, [&](const auto& node) { return !nodes.contains(node.first); });
+  std::erase_if(launchers_gone_, [&](const auto& node) { return !nodes.contains(node.first); });
   attempt_open_ = true;
   died_at_ = kMinPosition;
   ranks_lost_ = 0;
   Tell(JobChange::kAttemptBegan, EndDetail::kNone, at, number, out);
   ForgetDeaths();
   CountAttempt(at);
-  absl::erase_if(own_series_, [](const auto& series) {
+  std::erase_if(own_series_, [](const auto& series) {
     return series.first.Get(kMetricName) == AttemptFailures::kLost;
   });
 }

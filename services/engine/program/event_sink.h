@@ -4,11 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "services/model/issues/issue.h"
 #include "services/model/job.h"
 
@@ -45,7 +45,7 @@ struct JobIdentity {
   std::vector<Label> labels;
   // Metrics that a collector withholds from this job, and why (gpu_split_unknown): a rule that
   // needs one says so.
-  absl::btree_map<std::string, std::string> withheld;
+  std::map<std::string, std::string, std::less<>> withheld;
   // Not empty once a bound of the job was crossed: its rules are in Error, since what they see is
   // not all.
   std::string limit_reason;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -11,7 +12,7 @@
 namespace pitwall::engine {
 namespace {
 
-using SourceMap = absl::btree_map<std::pair<std::string, std::string>, std::unique_ptr<Source>>;
+using SourceMap = std::map<std::pair<std::string, std::string>, std::unique_ptr<Source>>;
 
 // A walk over all sources: what the index must answer.
 std::vector<Source*> Walk(const Source& source, const SourceMap& sources) {

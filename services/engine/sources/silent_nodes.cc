@@ -1,11 +1,12 @@
 #include "services/engine/sources/silent_nodes.h"
 
 #include <algorithm>
+#include <map>
 
 namespace pitwall::engine {
 
 std::map<std::string, uint64_t, std::less<>> SilentNodes(
-    const absl::btree_map<std::pair<std::string, std::string>, std::unique_ptr<Source>>& sources,
+    const std::map<std::pair<std::string, std::string>, std::unique_ptr<Source>>& sources,
     const EngineOptions& options) {
   // Nearly always nobody is: then a job of many sources costs no map.
   if (std::none_of(sources.begin(), sources.end(), [&](const auto& entry) {

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <utility>
 
-#include "absl/container/btree_map.h"
 #include "services/engine/program/limits.h"
 #include "services/engine/sources/source.h"
 
@@ -23,7 +22,7 @@ inline constexpr std::string_view kNodeSilentRanks = "pitwall_node_silent_ranks"
 // collector that said goodbye or with a source whose clock is wrong is not silent. Without any live
 // source nobody is left to compare with: empty.
 std::map<std::string, uint64_t, std::less<>> SilentNodes(
-    const absl::btree_map<std::pair<std::string, std::string>, std::unique_ptr<Source>>& sources,
+    const std::map<std::pair<std::string, std::string>, std::unique_ptr<Source>>& sources,
     const EngineOptions& options);
 
 }  // namespace pitwall::engine

@@ -1,6 +1,7 @@
 #include "services/engine/sources/source.h"
 
 #include <algorithm>
+#include <map>
 
 #include "services/codec/schema_binary.h"
 #include "services/engine/sources/pending_bytes.h"
@@ -109,8 +110,7 @@ void SaveFrame(const PendingFrame& frame, BinaryWriter& out) {
   if (frame.binding != nullptr) codec::SaveSchema(frame.binding->schema, out);
 }
 
-PendingFrame RestoreFrame(BinaryReader& in,
-                          absl::btree_map<uint64_t, std::shared_ptr<Binding>>& schemas) {
+PendingFrame RestoreFrame(BinaryReader& in, std::map<uint64_t, std::shared_ptr<Binding>>& schemas) {
   PendingFrame frame;
   frame.schema_id = in.U64();
   frame.sequence = in.U64();
@@ -205,7 +205,8 @@ void Source::Save(BinaryWriter& out) const {
 namespace {
 
 // Format 6 has promises and newest steps apart, and no clocks of ranks that fell behind.
-void RestoreStepsOfFormat6(BinaryReader& in, absl::btree_map<std::string, StepProgress>* steps) {
+void RestoreStepsOfFormat6(BinaryReader& in,
+                           std::map<std::string, StepProgress, std::less<>>* steps) {
   for (size_t n = in.Count(2); n > 0; --n) {
     StepProgress& progress = (*steps)[in.Str()];
     progress.announced = true;

@@ -5,12 +5,12 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "services/base/binary.h"
 #include "services/engine/program/counters.h"
 #include "services/engine/program/limits.h"
@@ -55,7 +55,7 @@ struct StepProgress {
 struct Binding {
   Schema schema;
   BoundColumns time;
-  absl::btree_map<std::string, std::unique_ptr<BoundColumns>> steps;  // by mode
+  std::map<std::string, std::unique_ptr<BoundColumns>, std::less<>> steps;  // by mode
   uint64_t last_used = 0;  // batch counter of the source, for eviction
 };
 
@@ -106,14 +106,14 @@ struct Source {
   bool loss_reported = false;  // … was read: it holds no watermark any more
   // Steps. `attempt`: not known before a rank has finished a step.
   std::optional<uint64_t> attempt;
-  absl::btree_map<std::string, StepProgress> steps;  // by mode
-  bool step_live = false;                            // takes part in the step watermarks
+  std::map<std::string, StepProgress, std::less<>> steps;  // by mode
+  bool step_live = false;                                  // takes part in the step watermarks
 
   uint64_t batches = 0;
-  absl::btree_map<uint64_t, std::shared_ptr<Binding>> schemas;
-  absl::btree_map<uint32_t, uint64_t> streams;  // stream -> schema id of its last applied frame
-  std::deque<PendingFrame> pending;             // in order of arrival
-  std::deque<PendingFrame> waiting;             // schema unknown
+  std::map<uint64_t, std::shared_ptr<Binding>> schemas;
+  std::map<uint32_t, uint64_t> streams;  // stream -> schema id of its last applied frame
+  std::deque<PendingFrame> pending;      // in order of arrival
+  std::deque<PendingFrame> waiting;      // schema unknown
 
   bool IsRank() const { return info.kind == SourceKind::kRank; }
   bool IsForeign() const { return info.kind == SourceKind::kForeign; }

@@ -2,12 +2,12 @@
 // came of it.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/executor/targets/retrying_http.h"
@@ -50,7 +50,7 @@ class WebhookTarget final : public StopTarget {
   RetryingHttp caller_;
   Mutex mutex_;
   // Reason of each "done", by the decision's id.
-  absl::btree_map<std::string, std::string> done_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::string, std::less<>> done_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace pitwall::executor

@@ -2,9 +2,9 @@
 // order.
 #pragma once
 
+#include <map>
 #include <string>
 
-#include "absl/container/btree_map.h"
 #include "services/history/job_overview.h"
 #include "services/model/issues/issue.h"
 
@@ -30,7 +30,7 @@ class JobEventFold {
   AttemptLife* AttemptOf(uint64_t attempt);
 
   JobOverview life_;
-  absl::btree_map<std::string, OpenIssue> open_;  // by issue
+  std::map<std::string, OpenIssue, std::less<>> open_;  // by issue
 };
 
 }  // namespace pitwall::history

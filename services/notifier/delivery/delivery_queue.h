@@ -6,10 +6,10 @@
 #include <list>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "absl/container/btree_set.h"
 #include "services/base/text/strings.h"
 #include "services/notifier/feed/recent_events.h"
 #include "services/notifier/policies/delivery_options.h"
@@ -77,8 +77,8 @@ class DeliveryQueue {
 
   const DeliveryOptions options_;
   std::mt19937_64 random_;
-  std::list<Entry> entries_;                            // in the order of arrival
-  std::vector<absl::btree_multiset<int64_t>> pending_;  // offsets per partition
+  std::list<Entry> entries_;                     // in the order of arrival
+  std::vector<std::multiset<int64_t>> pending_;  // offsets per partition
   Positions read_;
   int failures_ = 0;              // in a row, of the receiver
   int64_t blocked_until_ns_ = 0;  // breaker, Retry-After

@@ -6,11 +6,11 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "absl/container/btree_set.h"
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/io/http_transport.h"
@@ -130,7 +130,7 @@ class ReceiverWorker {
   Positions acts_stored_;  // no later than what was delivered
   int64_t acts_retry_ns_ = 0;
   // Events that were sent though nobody wanted them: each once.
-  absl::btree_set<std::string> told_;
+  std::set<std::string, std::less<>> told_;
   std::deque<std::string> told_order_;
   std::unique_ptr<Appender> dead_letters_;
   NotificationRecords told_records_;

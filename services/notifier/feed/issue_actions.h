@@ -5,14 +5,13 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "absl/container/btree_map.h"
-#include "absl/container/btree_set.h"
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
@@ -81,8 +80,8 @@ class IssueActions {
   mutable Mutex mutex_;
   std::deque<Act> acts_ ABSL_GUARDED_BY(mutex_);
   // Of acts_.
-  absl::btree_set<std::string> ids_ ABSL_GUARDED_BY(mutex_);
-  absl::btree_map<std::string, Issue> issues_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string, std::less<>> ids_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, Issue, std::less<>> issues_ ABSL_GUARDED_BY(mutex_);
   Positions next_ ABSL_GUARDED_BY(mutex_);
   std::set<Wakeup*> listeners_ ABSL_GUARDED_BY(mutex_);
 };

@@ -1,6 +1,8 @@
 #include "services/notifier/feed/issue_index.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 namespace pitwall::notifier {
 
@@ -48,7 +50,7 @@ void IssueIndex::Apply(const IssueEventPtr& event) {
 
 void IssueIndex::Trim() {
   const int64_t newest = newest_time_ns_;
-  const auto too_old = [newest](const absl::btree_set<AgeKey>& set, int64_t age_ns) {
+  const auto too_old = [newest](const std::set<AgeKey>& set, int64_t age_ns) {
     return !set.empty() && age_ns > 0 && newest - set.begin()->first > age_ns;
   };
   while (ended_by_age_.size() > limits_.max_ended || too_old(ended_by_age_, limits_.ended_age_ns)) {
@@ -124,8 +126,8 @@ StatusOr<std::vector<IssueEventPtr>> IssueIndex::Find(std::string_view id) const
   return events;
 }
 
-absl::btree_map<std::pair<std::string, std::string>, size_t> IssueIndex::OpenCounts() const {
-  absl::btree_map<std::pair<std::string, std::string>, size_t> counts;
+std::map<std::pair<std::string, std::string>, size_t> IssueIndex::OpenCounts() const {
+  std::map<std::pair<std::string, std::string>, size_t> counts;
   MutexLock lock(&mutex_);
   for (const auto& [time, id] : open_by_age_) {
     const IssueEvent& event = *issues_.find(id)->second->last();

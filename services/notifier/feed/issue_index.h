@@ -2,14 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_map.h"
-#include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
@@ -54,7 +54,7 @@ class IssueIndex {
   // The same for a beginning of an issue's id as well. NotFound; InvalidArgument: several begin so.
   StatusOr<std::vector<IssueEventPtr>> Find(std::string_view id) const;
   // Open issues by (rule, severity).
-  absl::btree_map<std::pair<std::string, std::string>, size_t> OpenCounts() const;
+  std::map<std::pair<std::string, std::string>, size_t> OpenCounts() const;
   IssueIndexStats stats() const;
 
  private:
@@ -69,9 +69,9 @@ class IssueIndex {
   StringMap<std::unique_ptr<Issue>> issues_ ABSL_GUARDED_BY(mutex_);
   StringMap<std::string> issue_of_event_ ABSL_GUARDED_BY(mutex_);
   // Newest beginning first: the key is (-active_since, id).
-  absl::btree_map<std::pair<int64_t, std::string>, Issue*> order_ ABSL_GUARDED_BY(mutex_);
-  absl::btree_set<AgeKey> open_by_age_ ABSL_GUARDED_BY(mutex_);
-  absl::btree_set<AgeKey> ended_by_age_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::pair<int64_t, std::string>, Issue*> order_ ABSL_GUARDED_BY(mutex_);
+  std::set<AgeKey> open_by_age_ ABSL_GUARDED_BY(mutex_);
+  std::set<AgeKey> ended_by_age_ ABSL_GUARDED_BY(mutex_);
   uint64_t open_forgotten_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t newest_time_ns_ ABSL_GUARDED_BY(mutex_) = 0;
 };

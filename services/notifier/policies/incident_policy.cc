@@ -131,9 +131,9 @@ void IncidentPolicy::Decide(Tick* tick, std::vector<FeedItem>* send) {
   for (const std::string& id : std::exchange(tick->touched, {})) {
     if (incidents_.contains(id)) DecideOne(id, tick, send);
   }
-  absl::erase_if(tick->waiting, [&](const std::string& id) { return !incidents_.contains(id); });
-  absl::erase_if(tick->silenced,
-                 [&](const auto& entry) { return !incidents_.contains(entry.first); });
+  std::erase_if(tick->waiting, [&](const std::string& id) { return !incidents_.contains(id); });
+  std::erase_if(tick->silenced,
+                [&](const auto& entry) { return !incidents_.contains(entry.first); });
   tick->undecided_from = INT64_MAX;
   Bound();
 }

@@ -20,12 +20,11 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "absl/container/btree_map.h"
-#include "absl/container/btree_set.h"
 #include "services/notifier/feed/recent_events.h"
 #include "services/notifier/policies/delivery_options.h"
 #include "services/notifier/policies/notification_policy.h"
@@ -85,10 +84,10 @@ class IncidentPolicy final : public NotificationPolicy {
     int32_t partition = 0;
     int64_t undecided_from = INT64_MAX;
     FeedItem newest;
-    absl::btree_set<std::string> touched;  // incidents
-    absl::btree_set<std::string> waiting;  // have news, told less than a minute ago
+    std::set<std::string, std::less<>> touched;  // incidents
+    std::set<std::string, std::less<>> waiting;  // have news, told less than a minute ago
     // Incidents with news that are silenced, and until when.
-    absl::btree_map<std::string, int64_t> silenced;
+    std::map<std::string, int64_t, std::less<>> silenced;
     uint64_t silences_version = 0;
   };
 
@@ -118,9 +117,9 @@ class IncidentPolicy final : public NotificationPolicy {
   const SilenceSet* const silences_;
   const size_t max_issues_;
   mutable std::vector<Tick> ticks_;  // by partition
-  absl::btree_map<std::string, Incident> incidents_;
-  absl::btree_map<std::string, std::string> aliases_;        // incidents of jobs -> of their node
-  absl::btree_set<std::pair<int64_t, std::string>> by_age_;  // (time_ns, id)
+  std::map<std::string, Incident, std::less<>> incidents_;
+  std::map<std::string, std::string, std::less<>> aliases_;  // incidents of jobs -> of their node
+  std::set<std::pair<int64_t, std::string>> by_age_;         // (time_ns, id)
   size_t issues_ = 0;
 };
 

@@ -1,13 +1,14 @@
 #include "services/notifier/policies/inhibition.h"
 
 #include <algorithm>
+#include <set>
 
 namespace pitwall::notifier {
 namespace {
 
 constexpr size_t kRemembered = 4096;
 
-void Remember(const std::string& id, absl::btree_set<std::string>* ids,
+void Remember(const std::string& id, std::set<std::string, std::less<>>* ids,
               std::deque<std::string>* order) {
   if (!ids->insert(id).second) return;
   order->push_back(id);

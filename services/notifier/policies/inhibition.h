@@ -13,14 +13,14 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_map.h"
-#include "absl/container/btree_set.h"
 #include "services/base/text/strings.h"
 #include "services/notifier/feed/recent_events.h"
 #include "services/notifier/policies/notification_policy.h"
@@ -80,12 +80,13 @@ class Inhibition final : public NotificationPolicy {
 
   const std::function<bool(const IssueEvent&)> hears_;
   const size_t max_issues_;
-  std::vector<Tick> ticks_;                                              // by partition
-  absl::btree_map<std::string, Issue> issues_;                           // open ones, by id
-  absl::btree_map<std::string, absl::btree_set<std::string>> symptoms_;  // by root cause
-  absl::btree_set<std::pair<int64_t, std::string>> by_age_;              // (time_ns, id)
+  std::vector<Tick> ticks_;                           // by partition
+  std::map<std::string, Issue, std::less<>> issues_;  // open ones, by id
+  std::map<std::string, std::set<std::string, std::less<>>, std::less<>>
+      symptoms_;                                      // by root cause
+  std::set<std::pair<int64_t, std::string>> by_age_;  // (time_ns, id)
   // The newest that are told always, and of which nothing was ever said.
-  absl::btree_set<std::string> always_, silent_;
+  std::set<std::string, std::less<>> always_, silent_;
   std::deque<std::string> always_order_, silent_order_;
   uint64_t suppressed_ = 0;
   size_t withheld_ = 0;

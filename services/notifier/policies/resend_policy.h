@@ -2,13 +2,13 @@
 // for a while after its end, since the receiver forgets what it does not hear (Alertmanager).
 #pragma once
 
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_map.h"
-#include "absl/container/btree_set.h"
 #include "services/notifier/policies/policy_decorator.h"
 
 namespace pitwall::notifier {
@@ -46,7 +46,7 @@ class ResendPolicy final : public PolicyDecorator {
     IssueEventPtr event;  // the newest that was sent
     int64_t due_ns = 0;
   };
-  using Due = absl::btree_set<std::pair<int64_t, std::string>>;
+  using Due = std::set<std::pair<int64_t, std::string>>;
 
   void Pass(std::vector<FeedItem> items, std::vector<FeedItem>* send) override;
   void Put(const FeedItem& item);
@@ -55,8 +55,8 @@ class ResendPolicy final : public PolicyDecorator {
   bool Over(const IssueEvent& event, int64_t wall_ns) const;
 
   const ResendPolicyOptions options_;
-  absl::btree_map<std::string, Issue> issues_;  // by id
-  std::vector<Due> due_;                        // by partition
+  std::map<std::string, Issue, std::less<>> issues_;  // by id
+  std::vector<Due> due_;                              // by partition
   bool reminding_ = false;
 };
 

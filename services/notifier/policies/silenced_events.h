@@ -10,11 +10,10 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "absl/container/btree_map.h"
-#include "absl/container/btree_set.h"
 #include "services/notifier/policies/policy_decorator.h"
 #include "services/notifier/routing/silence.h"
 
@@ -50,9 +49,9 @@ class SilencedEvents final : public PolicyDecorator {
 
   const SilenceSet* const silences_;
   const size_t max_issues_;
-  mutable absl::btree_map<std::string, Issue> silenced_;
+  mutable std::map<std::string, Issue, std::less<>> silenced_;
   mutable uint64_t version_ = 0;
-  absl::btree_set<std::string> told_;
+  std::set<std::string, std::less<>> told_;
   std::deque<std::string> told_order_;
   uint64_t held_ = 0;
 };

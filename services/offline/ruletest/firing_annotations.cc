@@ -1,6 +1,7 @@
 #include "services/offline/ruletest/firing_annotations.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace pitwall::offline {
@@ -9,7 +10,7 @@ void FiringAnnotations::Update(const alert::AlertInput& input, const alert::Aler
   const alert::AlertRule& alert = state.rule();
   Rule& rule = rules_[alert.name()];
   rule.alert = alert.alert();
-  absl::btree_map<Labels, Said> said;
+  std::map<Labels, Said> said;
   for (size_t i = 0; i < state.firing() + state.pending(); ++i) {
     const alert::ActiveAlert active = state.Active(i);
     Said& now = said[*active.labels];

@@ -2,10 +2,10 @@
 // them. Events would not do: they come at most once a minute, and carry three annotations.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "rules/alert/alert_state.h"
 #include "services/model/labels.h"
 #include "services/offline/ruletest/unit_test_file.h"
@@ -35,9 +35,9 @@ class FiringAnnotations {
   };
   struct Rule {
     std::string alert;
-    absl::btree_map<Labels, Said> said;  // of the alerts that are pending or firing
+    std::map<Labels, Said> said;  // of the alerts that are pending or firing
   };
-  absl::btree_map<std::string, Rule> rules_;  // by name
+  std::map<std::string, Rule, std::less<>> rules_;  // by name
 };
 
 }  // namespace pitwall::offline
