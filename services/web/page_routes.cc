@@ -98,7 +98,7 @@ std::vector<http::HttpRoute> PageRoutesOf(std::span<const PageFile> files,
     if (file != nullptr) return Send(*file, policy, request);
     if (files.empty()) return BuiltWithoutPage(policy);
     HttpResponse response = HttpResponse::Text(
-        404, "page: no such file; it is of another version of this server, load the page again\n");
+        404, "page: no such file, the version of the server has changed; reload the page\n");
     AddPolicy(policy, &response);
     return response;
   };

@@ -129,12 +129,12 @@ class LivePage(unittest.TestCase):
     def test_2_the_slow_rank_is_first_and_a_click_lists_its_spans(self):
         wait_for("60 steps", lambda: self.get("/heatmap/steps", width=500, basis="own")["to_step"] >= 60)
         self.open("tab=nodes", "table[aria-label='Slowest ranks']")
-        self.assertEqual(self.browser.all("table[aria-label='Slowest ranks'] tbody th", "")[0][0], "rank %d" % SLOW)
+        self.assertEqual(self.browser.all("table[aria-label='Slowest ranks'] tbody th", "")[0][0], "Rank %d" % SLOW)
         box = ".grid-map canvas[aria-label^=Slowness]"
         self.browser.ask("click", box, at={"x": 400, "y": 5})
         self.browser.ask("wait", "tr[data-span]")
         title = self.browser.all("#ran-title", "")[0][0]
-        rank, first, _, last = re.fullmatch(r"What ran: Rank (\d+), steps? (\d+)( to (\d+))?", title).groups()
+        rank, first, _, last = re.fullmatch(r"Events: rank (\d+), steps? (\d+)( to (\d+))?", title).groups()
         self.assertEqual(int(rank), SLOW)
         spans = self.get("/spans", rank=rank, mode="train", from_step=first, to_step=int(last or first) + 1, limit=1000)["spans"]
         wanted = ["%s %s %s %s" % row for row in zip(spans["rank"], spans["kind"], spans["name"], spans["start_ns"])]

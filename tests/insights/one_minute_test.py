@@ -47,10 +47,10 @@ class OneMinute(unittest.TestCase):
         silent = []
         for name, text in zip(names, texts):
             true = one_minute.truth(name)
-            place = {"the job": ("the whole job", "all 4 ranks", "all 2 ranks", "node gn07")}.get(true["place"], (true["place"].capitalize(), true["place"]))
+            place = {"the job": ("the whole job", "all (4)", "all (2)", "node gn07")}.get(true["place"], (true["place"].capitalize(), true["place"]))
             starts = [time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(true["began"] + late)) for late in range(-1, one_minute.START_SECONDS + 1)]
             says = {"kind": any(word in text for word in WORDS[true["kind"]]), "place": any(word in text for word in place),
-                    "start": any(word + start in text for start in starts for word in ("since ", "from "))}
+                    "start": any(word + start in text for start in starts for word in ("Since ", "From "))}
             if not all(says.values()):
                 silent.append((name, says, text))
             with self.subTest(cell=name):

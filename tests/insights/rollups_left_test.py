@@ -87,7 +87,7 @@ class RollupsLeft(recorded_faults_test.Evidence):
                 self.shows_evidence(self.served, event)
                 box = "#issue-%s" % event["id"]
                 (said,), = self.browser.all(box + " [data-rollups]", "")
-                self.assertRegex(said, r"^Raw data were dropped on \d{4}-\d\d-\d\d; rollups are left\.$")
+                self.assertRegex(said, r"^Raw data was dropped on \d{4}-\d\d-\d\d; the chart uses rollups\.$")
                 (text,), = self.browser.all(box, "")
                 issue = recorded_faults_test.get(self.served, "/issue", id=event["id"])
                 for part in (issue["summary"], alert):

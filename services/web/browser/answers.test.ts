@@ -73,11 +73,11 @@ test("numbers as people read them", () => {
   assert.equal(plain(bytes(1048571)), "1.00 MiB");
   assert.equal(plain(duration(3 * 86400 + 7200)), "3 d 2 h");
   assert.equal(plain(duration(-90)), "−1 min 30 s");
-  assert.equal(plain(percent(0.0512)), "5.12 %");
-  assert.equal(plain(percent(1)), "100.0 %");
-  assert.equal(plain(percent(0.00004)), "< 0.01 %");
+  assert.equal(plain(percent(0.0512)), "5.12%");
+  assert.equal(plain(percent(1)), "100.0%");
+  assert.equal(plain(percent(0.00004)), "< 0.01%");
   assert.equal(plain(bytes(71e9)), "66.1 GiB");
-  assert.equal(plain(count(1234567)), "1 234 567");
+  assert.equal(plain(count(1234567)), "1,234,567");
   assert.equal(digits(1.31), "1.31");
   assert.equal(digits(0), "0");
   assert.equal(digits(0.00346), "0.00346");

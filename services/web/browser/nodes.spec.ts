@@ -75,7 +75,7 @@ test("a zoom in one chart moves all, a double click shows all, a reload keeps ra
   await settled(page);
   expect(new Set(await axes(page))).toEqual(new Set([`${low} ${high}`]));
   await expect(page.getByRole("link", { name: "Nodes" })).toHaveAttribute("aria-current", "page");
-  await expect(page.getByText("fixed range")).toBeVisible();
+  await expect(page.getByText("Fixed range")).toBeVisible();
   // Keys: d moves by half of the range, w halves it.
   await page.keyboard.press("d");
   await expect.poll(async () => Number(((await axes(page))[0] as string).split(" ")[0])).toBeCloseTo(low + (high - low) / 2, -1);
@@ -113,7 +113,7 @@ test("a counter beyond what a Float32 holds has its exact rate", async ({ page }
   await open(page, path, fixture);
   await settled(page);
   const network = page.locator('[data-plot="Network"]');
-  await network.getByText("As a table").click();
+  await network.getByText("Show as table").click();
   const shown = await network.locator("tbody td.number:not(:first-child)").allTextContents();
   expect(shown.length).toBeGreaterThan(100);
   expect([...new Set(shown)].map((text) => text.replaceAll("\u202f", " "))).toEqual(["953.7 MiB/s"]);
@@ -210,7 +210,7 @@ test("ranks x steps: the slow rank is first, a click lists the spans of that ran
   await open(page, `${path}&from=${at(1950 + slowSince - 20)}&to=${at(1950 + slowSince + 20)}`, fixture);
   await settled(page);
   const table = page.getByRole("table", { name: "Slowest ranks" });
-  await expect(table.getByRole("rowheader").first()).toHaveText(`rank ${slowRank}`);
+  await expect(table.getByRole("rowheader").first()).toHaveText(`Rank ${slowRank}`);
   const map = page.locator(".grid-map canvas[data-ready]").nth(1);
   const { left, columns } = await map.evaluate((one) => ({ ...(one as HTMLElement).dataset }) as Record<string, string>);
   const width = ((await map.boundingBox()) as { width: number }).width;
@@ -235,7 +235,7 @@ test("live charts move without a reload, a fixed range does not", async ({ page 
   // Ranks are silent for a minute: what they do has no end yet.
   await expect.poll(() => page.locator(".timeline canvas").evaluate((one) => (one as HTMLElement).dataset.open)).toBe("8");
   await drag(page, "CPU", 0.5, 0.7);
-  await expect(page.getByText("fixed range")).toBeVisible();
+  await expect(page.getByText("Fixed range")).toBeVisible();
   await settled(page);
   await page.mouse.move(5, 5);
   await expect.poll(async () => new Set(await axes(page)).size).toBe(1);
@@ -287,9 +287,9 @@ test("a thousand ranks, hostile names, no data, faults", async ({ page }) => {
   fixture.override("/spans", { status: 200, body: { spans: { source: [], node: [], rank: [], kind: [], name: [], start_ns: [], end_ns: [], step: [], mode: [] }, next: null } });
   fixture.override("/phases", { status: 422, body: { error: { code: "resource_exhausted", message: "rows: too many (20000001); narrow the range", place: "rows" } } });
   await page.goto(fixture.address + path);
-  await expect(page.locator('[data-without="GPU"]')).toContainText("NVIDIA's library supplies them");
-  await expect(page.locator('[data-without="CPU"]')).toContainText("The collector of a node");
+  await expect(page.locator('[data-without="GPU"]')).toContainText("a node with NVIDIA's library");
+  await expect(page.locator('[data-without="CPU"]')).toContainText("Requires a collector on the node");
   await expect(page.getByText("No step or phase ended in this range")).toBeVisible();
-  await expect(page.getByText("pitwall.steps(loader) tells them")).toBeVisible();
+  await expect(page.getByText("Record steps in the training script with pitwall.steps(loader)")).toBeVisible();
   await expect(page.getByRole("alert")).toContainText("rows: too many (20000001); narrow the range");
 });

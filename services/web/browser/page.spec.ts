@@ -25,7 +25,7 @@ for (const theme of ["light", "dark"] as const) {
       for (const width of [1920, 1280]) {
         await page.setViewportSize({ width, height: 900 });
         // Each job has its line of GPU use, with the mean of what the API answers.
-        if (path === "/") await expect(page.locator("tbody tr[data-job] .use")).toHaveText(Array(5).fill(/^8[67]\.\d\u202f%$/));
+        if (path === "/") await expect(page.locator("tbody tr[data-job] .use")).toHaveText(Array(5).fill(/^8[67]\.\d%$/));
         else await expect(page.locator(".chart canvas[data-ready]")).toBeVisible();
         await expect(page.locator(".waiting")).toHaveCount(0);
         await expect(page.locator("html")).toHaveAttribute("data-theme", theme);
@@ -51,14 +51,14 @@ test("the incident in one sentence has the fields of its event", async ({ page }
   await expect(field("cost")).toHaveAttribute("data-share", String(whatIf.saved_share));
   await expect(field("cause")).toHaveText(straggler.alert);
   await expect(field("action")).toContainText(`${action.data.action} decided`);
-  await expect(field("action")).toContainText("nothing was done");
+  await expect(field("action")).toContainText("(dry run, not executed)");
 });
 
 test("a summary tells the moment of its numbers once they are old", async ({ page }) => {
   await open(page, `/jobs/slurm-91734?issue=${clocks.id}`);
-  await expect(page.locator("[data-incident]")).toContainText(`${clocks.summary}, at 01:15:10`);
-  await expect(page.locator(`#issue-${clocks.id} .what`)).toContainText(", at 01:15:10");
-  await expect(page.locator(".issues .ended .what").first()).not.toContainText(", at "); // what is over has its times
+  await expect(page.locator("[data-incident]")).toContainText(`${clocks.summary} (as of 01:15:10)`);
+  await expect(page.locator(`#issue-${clocks.id} .what`)).toContainText("(as of 01:15:10)");
+  await expect(page.locator(".issues .ended .what").first()).not.toContainText("(as of "); // what is over has its times
 });
 
 test("a running job with open issues is not shown as well", async ({ page }) => {
@@ -67,11 +67,11 @@ test("a running job with open issues is not shown as well", async ({ page }) => 
   await expect(state("slurm-91734")).toHaveClass(/bad/);
   await expect(state("slurm-91741")).toHaveClass(/warn/);
   await expect(state("job-hostile")).toHaveClass(/good/); // a note is no trouble
-  await expect(state("slurm-91741")).toHaveText("◆ running");
+  await expect(state("slurm-91741")).toHaveText("◆ Running");
   const page1 = answers("/jobs", new URLSearchParams(), false) as { jobs: { id: string }[] };
   fixture.override("/jobs", { status: 200, body: { ...page1, jobs: page1.jobs.map((one) => (one.id === "slurm-91741" ? { ...one, stalled_since_ns: at(5300 - 301) } : one)) } });
   await page.reload();
-  await expect(state("slurm-91741")).toHaveText("◆ runningno step for 5\u202fmin 1\u202fs");
+  await expect(state("slurm-91741")).toHaveText("◆ Runningno step for 5\u202fmin 1\u202fs");
   await checkFit(page);
 });
 
@@ -82,7 +82,7 @@ test("evidence of which raw samples were dropped says so", async ({ page }) => {
     await open(page, `/jobs/slurm-91734?issue=${clocks.id}`);
     await expect(page.locator(".evidence canvas[data-ready]").first()).toBeVisible();
     await expect(page.locator("[data-rollups]")).toHaveCount(count);
-    if (count) await expect(page.locator("[data-rollups]")).toHaveText("Raw data were dropped on 2026-02-10; rollups are left.");
+    if (count) await expect(page.locator("[data-rollups]")).toHaveText("Raw data was dropped on 2026-02-10; the chart uses rollups.");
   }
 });
 
@@ -187,7 +187,7 @@ test("where the history has what an expression reads, the chart draws what the r
   const { thresholdY, plotHeight, yMin, yMax } = (await chart.evaluate((element) => ({ ...(element as HTMLElement).dataset }))) as Record<string, string>;
   const [low, high, tall] = [Number(yMin), Number(yMax), Number(plotHeight)];
   expect(Math.abs(high - (Number(thresholdY) / tall) * (high - low) - (straggler.threshold as number))).toBeLessThanOrEqual((high - low) / tall);
-  await expect(figure).toContainText("what the rule compares");
+  await expect(figure).toContainText("left side of the criterion");
   await checkFit(page);
 });
 
@@ -229,7 +229,7 @@ test("as of a time the page has the words that it had live then", async ({ page 
   };
   for (const [path, change] of Object.entries(later)) fixture.override(path, { status: 200, body: (query: URLSearchParams) => (query.has("at") ? recorded(path)(query) : change(recorded(path)(query))) });
   await open(page, job);
-  await expect(page.locator(".tools .state")).toContainText("died");
+  await expect(page.locator(".tools .state")).toContainText("Died");
   for (const [i, tab] of tabs.entries()) expect(await words(`${job}?at=${at(5400)}&${tab}`)).toBe(live[i]);
 });
 
@@ -240,7 +240,7 @@ test("an expression has the series that its rule reads beside its own values", a
   await open(page, `/jobs/slurm-91734?issue=${straggler.id}`);
   const read = page.locator("figure.evidence [data-reads]");
   await expect(read).toHaveAttribute("data-reads", "train_loss");
-  await expect(read).toContainText("what the rule reads");
+  await expect(read).toContainText("input of the rule");
   await expect(read.locator("canvas[data-ready]")).toBeVisible();
   await checkFit(page);
 });
@@ -267,9 +267,9 @@ test("a silenced issue is marked in the list and in the sentence, with who, unti
   fixture.override("/issues", { status: 200, body: { issues: issues.map(mark), next: null, total: issues.length } });
   fixture.override("/incidents", { status: 200, body: { incidents: incidents.map((one) => ({ ...one, root: mark(one.root) })) } });
   await open(page, "/jobs/slurm-91734");
-  await expect(page.locator(`#issue-${straggler.id}`)).toContainText(`⊘ silenced by ada until 2026-01-01 02:30:00: ${silenced.comment}`);
-  await expect(page.locator("[data-incident]")).toContainText("silenced by ada until 2026-01-01 02:30:00");
-  await expect(page.getByText("silenced by")).toHaveCount(2);
+  await expect(page.locator(`#issue-${straggler.id}`)).toContainText(`⊘ Silenced by ada until 2026-01-01 02:30:00: ${silenced.comment}`);
+  await expect(page.locator("[data-incident]")).toContainText("Silenced by ada until 2026-01-01 02:30:00");
+  await expect(page.getByText("Silenced by")).toHaveCount(2);
   await checkFit(page);
   await checkAccess(page);
 });
@@ -290,7 +290,7 @@ test("a rule that cannot judge says what is missing and what supplies it", async
   await open(page, "/jobs/slurm-91734");
   // Two that the same command would let judge are one row; one of them was stopped since.
   const row = page.locator('[data-rule="fleet/memory/HostLeak"]');
-  for (const text of ["cannot judge", "2 rules", "pitwall collector"]) await expect(row).toContainText(text);
+  for (const text of ["No data", "2 rules", "pitwall collector"]) await expect(row).toContainText(text);
   await row.locator("summary").click();
   for (const text of ["gpu/xid/XidFatal no series of hw_errors_total", "fleet/memory/HostLeak no series of process_memory_usage_bytes"]) await expect(row.getByText(text)).toBeVisible();
   // The job's client is there: it is to be told, not to be installed.
@@ -323,23 +323,23 @@ test("the address keeps search, filter, order, range and issue over a reload", a
   await page.keyboard.type("llama");
   await expect(page.locator("tbody tr[data-job]")).toHaveCount(1);
   await page.keyboard.press("Escape");
-  await page.getByRole("button", { name: "running" }).click();
-  await page.getByLabel("by").selectOption("name");
+  await page.getByRole("button", { name: "Running" }).click();
+  await page.getByLabel("Sort by").selectOption("name");
   await page.reload();
   await expect(page.locator("#search")).toHaveValue("llama");
-  await expect(page.getByRole("button", { name: "running" })).toHaveAttribute("aria-pressed", "true");
+  await expect(page.getByRole("button", { name: "Running" })).toHaveAttribute("aria-pressed", "true");
   await expect(page.locator("tbody tr[data-job]")).toHaveCount(1);
   expect(fixture.asked.some((line) => line.includes("name=llama") && line.includes("sort=name") && line.includes("order=asc"))).toBe(true);
   await page.keyboard.press("j");
   await page.keyboard.press("Enter");
   await expect(page.locator("h1")).toHaveText("llama-7b-pretrain");
-  await page.getByRole("button", { name: "last hour" }).click();
+  await page.getByRole("button", { name: "Last hour" }).click();
   await page.keyboard.press("j");
   await page.keyboard.press("Enter");
   await expect(page.locator(".body .facts")).toBeVisible();
   await page.reload();
   await expect(page.locator(".body .facts")).toBeVisible();
-  await expect(page.getByRole("button", { name: "last hour" })).toHaveAttribute("aria-pressed", "true");
+  await expect(page.getByRole("button", { name: "Last hour" })).toHaveAttribute("aria-pressed", "true");
   // The range ends with the job's newest data, and holds it.
   expect(fixture.asked.some((line) => line.startsWith("GET /resources") && line.includes(`from=${at(1800, 1n)}&to=${at(5400, 1n)}`))).toBe(true);
   await page.keyboard.press("u");
@@ -361,7 +361,7 @@ test("hostile names and labels are text", async ({ page }) => {
 test("ten thousand jobs: few rows in the document, the last one within reach", async ({ page }) => {
   const many = await startFixture({ jobs: 10_000 });
   await open(page, "/", many);
-  await expect(page.getByText("10\u202f000 jobs")).toBeVisible();
+  await expect(page.getByText("10,000 jobs")).toBeVisible();
   expect(await page.locator("tbody tr[data-job]").count()).toBeLessThan(80);
   await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
   await expect(page.locator("[data-job=job-09999]")).toBeVisible();
@@ -373,7 +373,7 @@ test("ten thousand jobs: few rows in the document, the last one within reach", a
 
 test("a change arrives without a reload; tabs share one stream", async ({ page, context }) => {
   await open(page, "/jobs/slurm-91734");
-  await expect(page.getByText("● live")).toBeVisible();
+  await expect(page.getByText("● Live")).toBeVisible();
   const tabs = await Promise.all(Array.from({ length: 19 }, () => context.newPage()));
   for (const tab of tabs) {
     await tab.goto(`${fixture.address}/jobs/slurm-91734`);
@@ -386,7 +386,7 @@ test("a change arrives without a reload; tabs share one stream", async ({ page, 
   await page.bringToFront();
   fixture.publish("issue", { job: "slurm-91734", time_ns: at(5401), event: null });
   await expect(page.locator("[data-incident]")).toHaveCount(0);
-  await expect(page.getByText("No rule found anything so far")).toBeVisible();
+  await expect(page.getByText("No issues found so far")).toBeVisible();
   expect(asked()).toBeGreaterThan(before);
   // Of another job: nothing is read.
   fixture.override("/incidents", null);
@@ -398,13 +398,13 @@ test("a change arrives without a reload; tabs share one stream", async ({ page, 
 test("a server that wants a token gets one", async ({ page }) => {
   const locked = await startFixture({ token: "secret" });
   await open(page, "/jobs/slurm-91734", locked);
-  await page.getByLabel("Token").fill("wrong");
+  await page.getByLabel("Access token").fill("wrong");
   await page.getByRole("button", { name: "Open" }).click();
   await expect(page.getByRole("alert")).toHaveText("token: unknown; give the token that the server was started with");
-  await page.getByLabel("Token").fill("secret");
+  await page.getByLabel("Access token").fill("secret");
   await page.keyboard.press("Enter");
   await expect(page.locator("h1")).toHaveText("llama-7b-pretrain");
-  await expect(page.getByText("● live")).toBeVisible();
+  await expect(page.getByText("● Live")).toBeVisible();
   await locked.close();
 });
 
@@ -414,7 +414,7 @@ test("faults are told in the server's words, and one part's fault leaves the oth
   await expect(page.getByRole("alert")).toContainText("segment 7: damaged (crc); delete the job or restore it");
   await expect(page.locator("[data-incident]")).toHaveCount(1);
   fixture.override("/resources", null);
-  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByRole("button", { name: "Retry" }).click();
   await expect(page.locator("[aria-label='Resources by node']")).toBeVisible();
   await page.goto(`${fixture.address}/jobs/none`);
   await expect(page.getByRole("alert")).toContainText('job: not found ("none"); list the jobs');

@@ -98,7 +98,7 @@ test("the map of 64 ranks and 20,000 steps is painted in less than 100 ms", asyn
   await open(page, `${job}?tab=nodes`, fixture);
   const map = page.locator(".grid-map canvas[data-ready][data-columns='20000']");
   await map.waitFor();
-  for (const order of ["by rank", "slowest first", "by node", "by rank"]) await page.getByRole("button", { name: order }).click();
+  for (const order of ["By rank", "Slowest first", "By node", "By rank"]) await page.getByRole("button", { name: order }).click();
   await page.waitForFunction(() => (window as unknown as { took: number[] }).took.length >= 4);
   const times = await page.evaluate(() => (window as unknown as { took: number[] }).took);
   console.log(`64 × 20,000 cells painted in ${times.map(Math.round).join(", ")} ms`);

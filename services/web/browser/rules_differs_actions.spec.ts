@@ -23,7 +23,7 @@ for (const theme of ["light", "dark"] as const) {
     await page.setViewportSize({ width: 1280, height: 900 });
     await open(page, `${job}?tab=rules`);
     for (const [tab, ready] of [["Rules", ".rulelist details"], ["What differs", "[data-field=what-if]"], ["Actions", "text=all_reduce"]] as const) {
-      await page.getByRole("navigation", { name: "Tabs of the job" }).getByRole("link", { name: tab, exact: true }).click();
+      await page.getByRole("navigation", { name: "Job tabs" }).getByRole("link", { name: tab, exact: true }).click();
       await expect(page.locator(ready).first()).toBeVisible();
       await expect(page.locator(".waiting")).toHaveCount(0);
       for (const one of await page.locator(".rulelist summary").all()) await one.click();
@@ -48,7 +48,7 @@ test("rules: active ones first, with parameters and what supplies what is missin
   await expect(straggler.locator("[data-field=used-ratio]")).toHaveText("1.2"); // as the newest issue has it
   const xid = page.locator("[data-rule='gpu/xid/XidFatal']");
   await xid.locator("summary").click();
-  await expect(xid).toContainText("no series of hw_errors_total. To supply it: run the collector on the job's nodes");
+  await expect(xid).toContainText("Missing input: no series of hw_errors_total. Run the collector on the job's nodes");
   await page.getByLabel("Filter").fill("nodata");
   await expect(rules).toHaveCount(3); // one of them had no data when it was stopped
   expect(page.url()).toContain("rule=nodata");
@@ -62,18 +62,18 @@ test("what differs: the suspect's series against the interval of its issue, and 
   expect(query.get("match")).toBe('{rank="5"}');
   expect(query.get("from")).toBe(at(4240, 123n));
   await expect(page.locator("[data-field=what-if]")).toHaveAttribute("data-share", String(whatIf.saved_share));
-  await page.getByLabel("Series of").selectOption("all");
+  await page.getByLabel("Scope").selectOption("all");
   await expect.poll(() => fixture.asked.some((one) => one.startsWith("GET /differs") && !one.includes("match"))).toBe(true);
 });
 
 test("who was told stands with the issue and in the tab Actions, and who could not be", async ({ page }) => {
   await open(page, `${job}?issue=${straggler.id}`);
   const body = page.locator(`#issue-${straggler.id} .done`);
-  await expect(body).toContainText("told slack ml-oncall that it was found");
-  await expect(body).toContainText("webhook pager was not told that it was found: HTTP 404");
+  await expect(body).toContainText("notified slack ml-oncall (found)");
+  await expect(body).toContainText("could not notify webhook pager (found): HTTP 404");
   await open(page, `${job}?tab=actions`);
-  await expect(page.locator("[data-told=ml-oncall]")).toContainText("✓ taken");
-  await expect(page.locator("[data-told=pager]")).toContainText("not taken: HTTP 404");
+  await expect(page.locator("[data-told=ml-oncall]")).toContainText("✓ Delivered");
+  await expect(page.locator("[data-told=pager]")).toContainText("✕ Failed: HTTP 404");
   await expect(page.locator("[data-told=pager]")).toContainText("StragglerRank: rank 5, node gpu-a-02 and 1 more");
   await page.locator("[data-told=pager] a").click();
   await expect(page).toHaveURL(new RegExp(`issue=${straggler.id}`));
@@ -83,47 +83,48 @@ test("who was told stands with the issue and in the tab Actions, and who could n
 test("a capture wants the job's id typed, and is posted", async ({ page }) => {
   await fixture.override("/session", { status: 200, body: { role: "act", expires_ns: null } });
   await open(page, `${job}?tab=actions`);
-  const button = page.getByRole("button", { name: "Capture what the ranks do" });
+  const button = page.getByRole("button", { name: "Capture stacks" });
   await expect(button).toBeDisabled();
-  await page.getByLabel("Type the job's id to ask").fill(base.id);
+  const form = page.getByRole("form", { name: "Capture stacks" });
+  await form.getByLabel("Type the job ID to confirm").fill(base.id);
   await button.click();
-  await expect(page.locator("text=request-2")).toBeVisible();
+  await expect(form.getByRole("status")).toHaveAttribute("title", "Request request-2");
   expect(fixture.asked).toContain(`POST /job/capture?job=${base.id}`);
 });
 
 test("a stop wants a reason, the job's id typed and the role act, and is posted", async ({ page }) => {
   await open(page, `${job}?tab=actions`);
-  const form = page.getByRole("form", { name: "Ask the executor to stop the job" });
+  const form = page.getByRole("form", { name: "Stop job" });
   const button = form.getByRole("button");
-  await form.getByLabel("Why it should stop").fill("it diverges");
-  await form.getByLabel("Type the job's id to stop it").fill(base.id.slice(0, 5));
+  await form.getByLabel("Reason").fill("it diverges");
+  await form.getByLabel("Type the job ID to confirm").fill(base.id.slice(0, 5));
   await expect(button).toBeDisabled();
-  await form.getByLabel("Type the job's id to stop it").fill(base.id);
-  await expect(form.getByLabel("Token of the role act")).toBeVisible(); // the session may only view
+  await form.getByLabel("Type the job ID to confirm").fill(base.id);
+  await expect(form.getByLabel("Action token")).toBeVisible(); // the session may only view
   await fixture.override("/session", { status: 200, body: { role: "act", expires_ns: null } });
   await page.reload();
-  await expect(form.getByLabel("Token of the role act")).toHaveCount(0);
-  await form.getByLabel("Type the job's id to stop it").fill(base.id);
+  await expect(form.getByLabel("Action token")).toHaveCount(0);
+  await form.getByLabel("Type the job ID to confirm").fill(base.id);
   await button.click(); // without a reason the browser asks for it
   expect(fixture.asked.some((one) => one.startsWith("POST /job/stop"))).toBe(false);
-  await form.getByLabel("Why it should stop").fill("it diverges");
+  await form.getByLabel("Reason").fill("it diverges");
   await button.click();
-  await expect(form.getByRole("status")).toContainText("request-3");
+  await expect(form.getByRole("status")).toHaveAttribute("title", "Request request-3");
   expect(fixture.asked).toContain(`POST /job/stop?job=${base.id}&reason=it+diverges`);
 });
 
 test("another sampling interval wants a reason and the job's id typed, and is posted", async ({ page }) => {
   await fixture.override("/session", { status: 200, body: { role: "act", expires_ns: null } });
   await open(page, `${job}?tab=actions`);
-  await expect(page.locator("section.panel", { hasText: "Sampling" })).toContainText("its nodes are sampled each 500\u202fms");
-  const form = page.getByRole("form", { name: "Ask its collectors for this interval" });
+  await expect(page.locator("section.panel", { hasText: "Sampling" })).toContainText("current interval: 500\u202fms");
+  const form = page.getByRole("form", { name: "Change interval" });
   await expect(form.getByRole("combobox")).toHaveValue("500ms");
   await form.getByRole("combobox").selectOption("5s");
-  await form.getByLabel("Why another interval").fill("look closer");
+  await form.getByLabel("Reason").fill("look closer");
   await expect(form.getByRole("button")).toBeDisabled();
-  await form.getByLabel("Type the job's id to change it").fill(base.id);
+  await form.getByLabel("Type the job ID to confirm").fill(base.id);
   await form.getByRole("button").click();
-  await expect(form.getByRole("status")).toContainText("request-4");
+  await expect(form.getByRole("status")).toHaveAttribute("title", "Request request-4");
   expect(fixture.asked).toContain(`POST /job/interval?job=${base.id}&interval=5s&reason=look+closer`);
 });
 
@@ -141,17 +142,17 @@ test("another value of a parameter: from rule and issue, typed, posted, and what
   await expect(rule.locator("[data-field=now-ratio]")).toHaveText("1.5");
   await expect(rule.locator("[data-field=now-z]")).toHaveText("4 (overrides file)");
   await expect(rule.locator("[data-set]")).toHaveCount(0);
-  await rule.getByRole("button", { name: "Use another value for this job" }).click();
-  const form = rule.getByRole("form", { name: "Use this for this job" });
+  await rule.getByRole("button", { name: "Set value for this job" }).click();
+  const form = rule.getByRole("form", { name: "Apply" });
   await expect(form.getByLabel("New value")).toHaveAttribute("placeholder", "1.5");
   await form.getByLabel("New value").fill("1.8");
-  await form.getByLabel("Why another value").fill("by design");
-  await form.getByLabel("Type the job's id to change it").fill(base.id.slice(0, 4));
+  await form.getByLabel("Reason").fill("by design");
+  await form.getByLabel("Type the job ID to confirm").fill(base.id.slice(0, 4));
   await expect(form.getByRole("button")).toBeDisabled();
-  await form.getByLabel("Type the job's id to change it").fill(base.id);
+  await form.getByLabel("Type the job ID to confirm").fill(base.id);
   await checkAccess(page);
   await form.getByRole("button").click();
-  await expect(form.getByRole("status")).toContainText("request-5");
+  await expect(form.getByRole("status")).toHaveAttribute("title", "Request request-5");
   const query = `rule=${encodeURIComponent(straggler.rule)}&parameter=ratio&value=1.8&reason=by+design`;
   expect(fixture.asked).toContain(`POST /job/parameter?job=${base.id}&${query}`);
   // The answers come over the stream.
@@ -162,13 +163,13 @@ test("another value of a parameter: from rule and issue, typed, posted, and what
   await expect(rule.locator("[data-set=done]")).toContainText("parameter done by act: ratio 1.5 → 1.8: in force (it is slower by design)");
   // At the issue: without a value it is taken back.
   await page.goto(`${fixture.address}${job}?issue=${straggler.id}`);
-  await page.getByRole("button", { name: "Use another value for this job" }).click();
-  const here = page.getByRole("form", { name: "Use this for this job" });
+  await page.getByRole("button", { name: "Set value for this job" }).click();
+  const here = page.getByRole("form", { name: "Apply" });
   await here.getByLabel("Parameter").selectOption("z");
-  await here.getByLabel("Why another value").fill("back");
-  await here.getByLabel("Type the job's id to change it").fill(base.id);
+  await here.getByLabel("Reason").fill("back");
+  await here.getByLabel("Type the job ID to confirm").fill(base.id);
   await here.getByRole("button").click();
-  await expect(here.getByRole("status")).toContainText("request-5");
+  await expect(here.getByRole("status")).toHaveAttribute("title", "Request request-5");
   expect(fixture.asked).toContain(`POST /job/parameter?job=${base.id}&rule=${encodeURIComponent(straggler.rule)}&parameter=z&value=null&reason=back`);
 });
 

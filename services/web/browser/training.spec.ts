@@ -20,7 +20,7 @@ test.afterEach(async () => {
 
 const plot = (page: Page, title: string) => page.locator(`[data-plot="${title}"]`);
 async function settled(page: Page): Promise<void> {
-  await expect(plot(page, "loss").locator("canvas[data-ready]")).toBeVisible();
+  await expect(plot(page, "Loss").locator("canvas[data-ready]")).toBeVisible();
   await expect(page.locator(".waiting")).toHaveCount(0);
 }
 const value = async (page: Page, title: string, line: number) => Number(((await plot(page, title).locator(".legend b").nth(line).textContent()) as string).replace("−", "-"));
@@ -43,14 +43,14 @@ test("train and eval by step, the last run of the same name beside them", async 
   await open(page, path, fixture);
   await settled(page);
   await expect(page.getByRole("link", { name: earlier })).toBeVisible();
-  const legend = plot(page, "loss").locator(".legend li");
+  const legend = plot(page, "Loss").locator(".legend li");
   await expect(legend).toHaveText([/^\s*train/, /^\s*eval/, /last run, train/, /last run, eval/]);
-  // The newest values of both, and of the run that was 20 % worse.
-  expect(await value(page, "loss", 0)).toBeCloseTo(loss(3440, "train", ""), 2);
-  expect(await value(page, "loss", 1)).toBeCloseTo(loss(3400, "eval", ""), 2);
-  expect((await value(page, "loss", 2)) / (await value(page, "loss", 0))).toBeCloseTo(1.2, 1);
-  await expect(plot(page, "tokens total")).toContainText("4096");
-  await page.getByRole("button", { name: "last run beside it" }).click();
+  // The newest values of both, and of the run that was 20% worse.
+  expect(await value(page, "Loss", 0)).toBeCloseTo(loss(3440, "train", ""), 2);
+  expect(await value(page, "Loss", 1)).toBeCloseTo(loss(3400, "eval", ""), 2);
+  expect((await value(page, "Loss", 2)) / (await value(page, "Loss", 0))).toBeCloseTo(1.2, 1);
+  await expect(plot(page, "Tokens total")).toContainText("4096");
+  await page.getByRole("button", { name: "Compare with last run" }).click();
   await expect(legend).toHaveCount(2);
   await page.reload();
   await settled(page);
@@ -60,7 +60,7 @@ test("train and eval by step, the last run of the same name beside them", async 
 test("a zoom by step is a zoom in time, on all tabs", async ({ page }) => {
   await open(page, path, fixture);
   await settled(page);
-  const canvas = plot(page, "loss").locator("canvas");
+  const canvas = plot(page, "Loss").locator("canvas");
   const box = (await canvas.boundingBox()) as { x: number; y: number; width: number };
   const { left, right, xMin, xMax } = await canvas.evaluate((one) => ({ ...(one as HTMLElement).dataset }) as Record<string, string>);
   const place = (share: number) => Math.round(box.x + Number(left) + share * (box.width - Number(left) - Number(right)));
@@ -105,9 +105,9 @@ test("layers by step: cells by power of ten; statistics as the API has them", as
     const text = ((await page.locator(".grid-map .readout b").nth(1).textContent()) as string).replace("−", "-");
     expect(Math.abs(Number(text.replace("−", "-")) / gradient(row, column * 500) - 1)).toBeLessThan(0.03);
   }
-  await expect(page.getByRole("row", { name: /gradient\/2.weight/ })).toContainText("3 000".replace(" ", "\u202f"));
+  await expect(page.getByRole("row", { name: /gradient\/2.weight/ })).toContainText("3,000");
   // All thirteen statistics and the names are whole at 1280 px: what does not fit is scrolled to.
-  const cut = await page.locator("section[aria-label='Newest statistics of tensors']").locator("th, td, .cut").evaluateAll((all) => all.filter((one) => one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0).map((one) => one.textContent));
+  const cut = await page.locator("section[aria-label='Latest tensor statistics']").locator("th, td, .cut").evaluateAll((all) => all.filter((one) => one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0).map((one) => one.textContent));
   expect(cut).toEqual([]);
 });
 
@@ -120,7 +120,7 @@ test("the ROC curve has the area of the scores, residuals are all samples", asyn
   const figure = page.locator("figure[data-auc]");
   await expect(figure.locator("svg")).toBeVisible();
   expect(Number(await figure.getAttribute("data-auc"))).toBeCloseTo(better / (100 * 100), 9);
-  await expect(figure).toContainText(`area ${(better / 10_000).toFixed(3)}`);
+  await expect(figure).toContainText(`AUC ${(better / 10_000).toFixed(3)}`);
   await expect(page.locator("figure[data-residuals='100'] rect")).toHaveCount(4);
 });
 
@@ -137,7 +137,7 @@ test("importance, confusion and right predictions by class have the numbers of t
   await expect(page.locator('[data-class="0"] td').nth(3)).toHaveText("0.926");
   const all = confusion.flat().reduce((a, b) => a + b, 0);
   await expect(page.locator("[data-accuracy]")).toHaveAttribute("data-accuracy", String(135 / all));
-  await expect(plot(page, "Right predictions by class").locator(".legend b").nth(1)).toHaveText("80.0\u202f%");
+  await expect(plot(page, "Correct predictions by class").locator(".legend b").nth(1)).toHaveText("80.0%");
 });
 
 test("a scalar with a name of three hundred letters stays in its panel", async ({ page }) => {
@@ -147,7 +147,7 @@ test("a scalar with a name of three hundred letters stays in its panel", async (
   fixture.override("/series", { status: 200, body: { ...list, series: [...list.series, { ...first, labels: { ...first?.labels, __name__: name } }] } });
   await open(page, path, fixture);
   await settled(page);
-  await expect(plot(page, "x".repeat(294))).toBeVisible();
+  await expect(plot(page, `X${"x".repeat(293)}`)).toBeVisible();
   await checkFit(page);
 });
 
@@ -156,6 +156,6 @@ test("a job that tells nothing: each part names the call that supplies it", asyn
   fixture.override("/tensors", { status: 200, body: { tensors: [], next: null } });
   fixture.override("/jobs", { status: 200, body: { jobs, next: null, total: jobs.length } });
   await open(page, path, fixture);
-  for (const call of ["pitwall.log(loss=…", "pitwall.watch(model", "pitwall.xgboost_callback(classification=held_out)", "no earlier run of this name"]) await expect(page.getByText(call).first()).toBeVisible();
+  for (const call of ["pitwall.log(loss=…", "pitwall.watch(model", "pitwall.xgboost_callback(classification=held_out)", "No earlier run with this name"]) await expect(page.getByText(call).first()).toBeVisible();
   await checkFit(page);
 });

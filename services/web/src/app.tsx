@@ -21,7 +21,7 @@ function Login() {
     <main class="login">
       <form onSubmit={send} class="panel">
         <h1>Pitwall</h1>
-        <label for="token">Token of this server, for viewing or acting</label>
+        <label for="token">Access token</label>
         <input id="token" ref={field} type="password" autocomplete="current-password" required />
         <button type="submit">Open</button>
         {fault && <p class="fault" role="alert">{fault}</p>}
@@ -35,7 +35,7 @@ function KeyTable({ close }: { close: () => void }) {
   useEffect(() => dialog.current?.showModal(), []);
   return (
     <dialog ref={dialog} onClose={close} aria-labelledby="keys-title">
-      <h2 id="keys-title">Keys</h2>
+      <h2 id="keys-title">Keyboard shortcuts</h2>
       <dl class="keys">
         {keyList.map(([key, what]) => (
           <div key={key}>
@@ -51,7 +51,7 @@ function KeyTable({ close }: { close: () => void }) {
 
 function Link() {
   const state = connected.value;
-  const [mark, text] = state === null ? ["○", "connecting"] : state ? ["●", "live"] : ["✕", "not live: trying again"];
+  const [mark, text] = state === null ? ["○", "Connecting"] : state ? ["●", "Live"] : ["✕", "Disconnected, retrying"];
   return <span class={`state ${state ? "good" : state === null ? "calm" : "bad"}`} role="status"><Mark of={mark} />{text}</span>;
 }
 
@@ -75,11 +75,11 @@ export function App() {
         <nav aria-label="Views"><a href="/" aria-current={jobId.value ? undefined : "page"}>Jobs</a></nav>
         <span class="grow" />
         <Link />
-        <span class="dim">times in UTC</span>
-        <button type="button" onClick={nextTheme} title="Light, dark, as the system (t)">theme: {theme.value}</button>
-        <button type="button" onClick={() => setKeys(true)} title="Keys (?)" aria-label="Keys">?</button>
+        <span class="dim">Times in UTC</span>
+        <button type="button" onClick={nextTheme} title="Switch between system, light, and dark (t)">Theme: {theme.value}</button>
+        <button type="button" onClick={() => setKeys(true)} title="Keyboard shortcuts (?)" aria-label="Keyboard shortcuts">?</button>
       </header>
-      {jobId.value ? <JobView id={jobId.value} /> : known ? <JobsView /> : <main><p class="fault">There is no such page. <a href="/">All jobs</a></p></main>}
+      {jobId.value ? <JobView id={jobId.value} /> : known ? <JobsView /> : <main><p class="fault">Page not found. <a href="/">All jobs</a></p></main>}
       {keys && <KeyTable close={() => setKeys(false)} />}
     </div>
   );

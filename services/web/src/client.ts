@@ -39,7 +39,7 @@ async function answerOf<T>(response: Response): Promise<T> {
   try {
     return JSON.parse(text) as T;
   } catch {
-    throw new Fault(response.status, "internal", "answer: not JSON; is a proxy in between?");
+    throw new Fault(response.status, "internal", "response: not JSON; check for a proxy between the browser and the server");
   }
 }
 
@@ -60,7 +60,7 @@ async function request(path: string, init: RequestInit): Promise<Response> {
     return await fetch(path, { credentials: "same-origin", ...init });
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new Fault(0, "unavailable", "server: no answer; is it running, and is the network there?");
+    throw new Fault(0, "unavailable", "server: no response; check that it is running and reachable");
   }
 }
 

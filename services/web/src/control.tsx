@@ -6,12 +6,12 @@ import { useLoad } from "./load.ts";
 import type { JobDetail, Session } from "./types.ts";
 
 // `children`: labels with inputs of `values`, which go with the request.
-export function Control({ job, path, what, button, reason, values, done, children }: { job: JobDetail; path: string; what: string; button: string; reason?: string; values?: Record<string, string>; done: string; children?: ComponentChildren }) {
+export function Control({ job, path, button, reason, values, done, children }: { job: JobDetail; path: string; button: string; reason?: boolean; values?: Record<string, string>; done: string; children?: ComponentChildren }) {
   const session = useLoad<Session>("session", (abort) => get("/session", {}, abort));
   const [typed, setTyped] = useState("");
   const [why, setWhy] = useState("");
   const [token, setToken] = useState("");
-  const [said, setSaid] = useState<{ text: string; bad: boolean } | null>(null);
+  const [said, setSaid] = useState<{ text: string; title?: string; bad: boolean } | null>(null);
   const may = session.data?.role === "act";
   if (job.state === "ended") return null;
   const send = async (event: Event) => {
@@ -19,7 +19,7 @@ export function Control({ job, path, what, button, reason, values, done, childre
     try {
       if (!may) await login(token);
       const { request } = await post<{ request: string }>(path, { job: job.id, ...values, ...(reason ? { reason: why } : {}) });
-      setSaid({ text: `Asked (request ${request}). ${done}`, bad: false });
+      setSaid({ text: `Requested. ${done}`, title: `Request ${request}`, bad: false });
       setTyped("");
     } catch (error) {
       setSaid({ text: error instanceof Fault ? error.message : String(error), bad: true });
@@ -29,11 +29,11 @@ export function Control({ job, path, what, button, reason, values, done, childre
   return (
     <form class="asks" onSubmit={send} aria-label={button}>
       {children}
-      {reason && <label>{reason} <input value={why} required maxLength={500} onInput={(event) => setWhy(event.currentTarget.value)} autocomplete="off" /></label>}
-      <label>{what} <input value={typed} onInput={(event) => setTyped(event.currentTarget.value)} placeholder={job.id.slice(0, 60)} autocomplete="off" /></label>
-      {!may && <label>Token of the role act <input type="password" required value={token} onInput={(event) => setToken(event.currentTarget.value)} autocomplete="current-password" /></label>}
+      {reason && <label>Reason <input value={why} required maxLength={500} onInput={(event) => setWhy(event.currentTarget.value)} autocomplete="off" /></label>}
+      <label>Type the job ID to confirm <input value={typed} onInput={(event) => setTyped(event.currentTarget.value)} placeholder={job.id.slice(0, 60)} autocomplete="off" /></label>
+      {!may && <label>Action token <input type="password" required value={token} onInput={(event) => setToken(event.currentTarget.value)} autocomplete="current-password" /></label>}
       <button type="submit" disabled={typed !== job.id}>{button}</button>
-      {said && <p class={said.bad ? "fault" : "dim"} role="status">{said.text}</p>}
+      {said && <p class={said.bad ? "fault" : "dim"} title={said.title} role="status">{said.text}</p>}
     </form>
   );
 }

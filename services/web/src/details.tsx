@@ -3,10 +3,10 @@ import { duration, missing, percent, secondsBetween } from "./format.ts";
 import { Cut, Num, Panel, Time } from "./parts.tsx";
 import type { JobDetail, PartName } from "./types.ts";
 
-const names: Record<PartName, string> = {
-  initialisation: "Initialisation",
+export const partNames: Record<PartName, string> = {
+  initialisation: "Initialization",
   training_loop: "Training loop",
-  finalisation: "Finalisation",
+  finalisation: "Finalization",
   between_attempts: "Between attempts",
 };
 
@@ -14,18 +14,18 @@ export function JobSummary({ job }: { job: JobDetail }) {
   const { parts, attempts } = job.summary;
   const last = attempts[attempts.length - 1];
   return (
-    <Panel title="Time of the job" id="summary-title" note={duration(secondsBetween(job.summary.begin_ns, job.summary.end_ns))}>
+    <Panel title="Where the time went" id="summary-title" note={duration(secondsBetween(job.summary.begin_ns, job.summary.end_ns))}>
       <div class="stack" aria-hidden="true">
         {parts.filter((part) => part.share > 0).map((part) => (
-          <span key={part.part} class={part.part} style={{ flexGrow: part.share }} title={`${names[part.part]} ${percent(part.share)}`}>{part.share > 0.12 ? percent(part.share) : ""}</span>
+          <span key={part.part} class={part.part} style={{ flexGrow: part.share }} title={`${partNames[part.part]} ${percent(part.share)}`}>{part.share > 0.12 ? percent(part.share) : ""}</span>
         ))}
       </div>
       <table class="plain">
-        <caption class="sr">Parts of the job</caption>
+        <caption class="sr">Time by part of the job</caption>
         <tbody>
           {parts.filter((part) => part.part !== "between_attempts" || attempts.length > 1).map((part) => (
               <tr key={part.part} data-part={part.part}>
-                <th scope="row"><i class={`swatch ${part.part}`} /> {names[part.part]}</th>
+                <th scope="row"><i class={`swatch ${part.part}`} /> {partNames[part.part]}</th>
                 <Num data-share={part.share}>{percent(part.share)}</Num>
                 <Num>{duration(part.seconds)}</Num>
               </tr>
@@ -57,18 +57,18 @@ export function JobDetails({ job }: { job: JobDetail }) {
   const kept = job.raw_from_ns;
   const rows: [string, preact.ComponentChildren][] = [
     ["Start time", <Time key="s" ns={summary.begin_ns} />],
-    ["End time", job.ended_ns === null ? "not yet" : <Time key="e" ns={summary.end_ns} />],
+    ["End time", job.ended_ns === null ? "not ended" : <Time key="e" ns={summary.end_ns} />],
     ["Job duration", duration(secondsBetween(summary.begin_ns, summary.end_ns))],
     ["Training loop start", <Time key="l" ns={first?.loop_begin_ns ?? null} />],
-    ["Training loop end", job.ended_ns === null ? "not yet" : <Time key="m" ns={last?.loop_end_ns ?? null} />],
+    ["Training loop end", job.ended_ns === null ? "not ended" : <Time key="m" ns={last?.loop_end_ns ?? null} />],
     ["Training loop duration", duration(part("training_loop")?.seconds ?? null)],
-    ["Initialisation", `${duration(part("initialisation")?.seconds ?? null)}, ${percent(part("initialisation")?.share ?? null)}`],
+    ["Initialization", `${duration(part("initialisation")?.seconds ?? null)}, ${percent(part("initialisation")?.share ?? null)}`],
     ["Training loop share", percent(part("training_loop")?.share ?? null)],
-    ["Finalisation", `${duration(part("finalisation")?.seconds ?? null)}, ${percent(part("finalisation")?.share ?? null)}`],
-    ["Id", <Cut key="i" text={job.id} class="code" />],
+    ["Finalization", `${duration(part("finalisation")?.seconds ?? null)}, ${percent(part("finalisation")?.share ?? null)}`],
+    ["ID", <Cut key="i" text={job.id} class="code" />],
     ["Owner", <Cut key="o" text={job.owner || missing} />],
-    ["Runs as", <span key="r" class="wrap">{[job.reference.platform, job.reference.cluster, job.reference.namespace, job.reference.name, job.reference.queue].filter((text) => text).join(" / ").slice(0, 500) || missing}</span>],
-    ["Raw samples", kept === null ? "all kept" : <span key="k">kept from <Time ns={kept} /></span>],
+    ["Workload", <span key="r" class="wrap">{[job.reference.platform, job.reference.cluster, job.reference.namespace, job.reference.name, job.reference.queue].filter((text) => text).join(" / ").slice(0, 500) || missing}</span>],
+    ["Raw samples", kept === null ? "all kept" : <span key="k">kept since <Time ns={kept} /></span>],
   ];
   return (
     <Panel title="Details" id="details-title">

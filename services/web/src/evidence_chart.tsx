@@ -105,7 +105,7 @@ function WhatItReads({ job, issue, rule, needs, from, to, shades }: { job: JobDe
   if (!read) return null;
   return (
     <section data-reads={read.name}>
-      <p class="small cut" title={read.lines.map((line) => line.name).join("\n").slice(0, 500)}><span class="code">{read.name}</span> <span class="dim">what the rule reads{read.all > read.lines.length ? `, ${read.lines.length} of ${read.all} series` : ""}</span>{read.names.map((name, i) => <span key={name}> <i class="swatch" style={{ background: colourOf(i) }} />{name.slice(0, 60)}</span>)}</p>
+      <p class="small cut" title={read.lines.map((line) => line.name).join("\n").slice(0, 500)}><span class="code">{read.name}</span> <span class="dim">input of the rule{read.all > read.lines.length ? `, ${read.lines.length} of ${read.all} series` : ""}</span>{read.names.map((name, i) => <span key={name}> <i class="swatch" style={{ background: colourOf(i) }} />{name.slice(0, 60)}</span>)}</p>
       <TimeChart lines={read.lines} points={false} threshold={null} shades={shades} label={read.name} theme={shownTheme.value} mark={null} from={msOf(from)} to={msOf(to)} />
     </section>
   );
@@ -159,8 +159,8 @@ export function EvidenceChart({ job, issue, rule }: { job: JobDetail; issue: Iss
     issue.open ? ["samples"] : [],
     job.id,
   );
-  if (!known) return <p class="dim">The times of this issue are not known: there is nothing to draw.</p>;
-  if (loaded.fault || !loaded.data) return <Reading loaded={loaded} what="The evidence" />;
+  if (!known) return <p class="dim">No chart: the times of this issue are unknown.</p>;
+  if (loaded.fault || !loaded.data) return <Reading loaded={loaded} what="the evidence" />;
   const stored = loaded.data.lines;
   const lines = !stored.length ? [eventLine(issue)] : query ? [...stored, { ...eventLine(issue), dots: true }] : stored;
   const found = issue.events[0];
@@ -185,23 +185,23 @@ export function EvidenceChart({ job, issue, rule }: { job: JobDetail; issue: Iss
       {few && reads}
       <figcaption>
         <span class="code cut" title={lines.map((line) => line.name).join("\n").slice(0, 500)}>{lines.map((line) => line.name).join("; ").slice(0, 300)}</span>
-        {query && stored.length > 0 && <span class="dim">what the rule compares, and the values that its events tell</span>}
+        {query && stored.length > 0 && <span class="dim">left side of the criterion, with the values in the issue's events</span>}
         {left && <span class="dim">{left}</span>}
-        {!stored.length && <span class="dim">at the events of the issue</span>}
+        {!stored.length && <span class="dim">values in the issue's events</span>}
       </figcaption>
       <TimeChart
         tall={few ? 100 : undefined} lines={lines} points={!stored.length} threshold={issue.threshold} shades={shades} label={label} theme={shownTheme.value}
         mark={comparable && started !== null && value !== null ? { time: msOf(started), value } : null}
         from={msOf(from)} to={msOf(to)}
       />
-      {kept && BigInt(from) < BigInt(kept) && <p class="dim small" data-rollups>Raw data were dropped{job.raw_dropped_ns ? ` on ${date(msOf(job.raw_dropped_ns))}` : ""}; rollups are left.</p>}
+      {kept && BigInt(from) < BigInt(kept) && <p class="dim small" data-rollups>Raw data was dropped{job.raw_dropped_ns ? ` on ${date(msOf(job.raw_dropped_ns))}` : ""}; the chart uses rollups.</p>}
       <p class="legend dim small">
-        {shades.length > 1 && <span><i class="swatch pending" /> {onset < BigInt(begin) ? "began" : "pending from"} {time(String(began))}</span>}<span><i class="swatch firing" /> firing from {time(started)}</span>
-        <span>{issue.open ? "not ended" : `ended ${time(issue.ended_ns)}`}, {duration(Number(length) / 1e9)}</span>
+        {shades.length > 1 && <span><i class="swatch pending" /> {onset < BigInt(begin) ? "Began" : "Pending since"} {time(String(began))}</span>}<span><i class="swatch firing" /> Firing since {time(started)}</span>
+        <span>{issue.open ? "Open" : `Ended ${time(issue.ended_ns)}`}, {duration(Number(length) / 1e9)}</span>
       </p>
       {!few && reads}
       <details>
-        <summary>As a table</summary>
+        <summary>Show as table</summary>
         <DataTable lines={lines} />
       </details>
     </figure>
@@ -209,7 +209,7 @@ export function EvidenceChart({ job, issue, rule }: { job: JobDetail; issue: Iss
 }
 
 function out(shown: number, all: number): string {
-  return shown < all ? `the first ${shown} of ${all} series` : "";
+  return shown < all ? `first ${shown} of ${all} series` : "";
 }
 
 const mostRows = 200;
@@ -223,7 +223,7 @@ function DataTable({ lines }: { lines: Line[] }) {
         <Head of={["Time", "Series", "Value|number"]} />
         <tbody>{shown.map((row) => <tr key={row.key}><Num>{new Date(row.at).toISOString().replace("T", " ").slice(0, 23)}</Num><td class="code wrap">{row.name.slice(0, 200)}</td><Num>{digits(row.last)}</Num></tr>)}</tbody>
       </table>
-      {shown.length < rows.length && <p class="dim small">The newest {shown.length} of {rows.length} rows.</p>}
+      {shown.length < rows.length && <p class="dim small">Newest {shown.length} of {rows.length} rows.</p>}
     </div>
   );
 }

@@ -71,8 +71,8 @@ export function digits(value: number | null): string {
 export function percent(share: number | null): string {
   if (share === null) return missing;
   const p = share * 100;
-  if (p > 0 && p < 0.005) return `< 0.01${narrow}%`;
-  return `${p !== 0 && Math.abs(p) < 9.995 ? p.toFixed(2) : p.toFixed(1)}${narrow}%`;
+  if (p > 0 && p < 0.005) return "< 0.01%";
+  return `${p !== 0 && Math.abs(p) < 9.995 ? p.toFixed(2) : p.toFixed(1)}%`;
 }
 
 export function bytes(value: number | null): string {
@@ -94,8 +94,11 @@ export function quantity(value: number | null, unit: "ratio" | "bytes" | "bytes_
 }
 
 export function count(n: number): string {
-  return String(n).replace(/\B(?=(\d{3})+$)/g, narrow);
+  return String(n).replace(/\B(?=(\d{3})+$)/g, ",");
 }
+
+// Returns the text with a capital first letter.
+export const sentence = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 export function plural(n: number, word: string): string {
   return `${count(n)} ${word}${n === 1 ? "" : "s"}`;

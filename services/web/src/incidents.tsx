@@ -12,23 +12,23 @@ const leastShare = 0.02; // of a step's time, which noise is not
 
 // What troubles that are no slowness cost, by the rule's category.
 const free = "no time lost";
-const otherCosts: Record<string, string> = { hang: "steps stand still", numerics: free, optimization: free };
+const otherCosts: Record<string, string> = { hang: "no steps complete", numerics: free, optimization: free };
 
 function Cost({ job, rank, category }: { job: JobDetail; rank: string; category: string }) {
-  const other = category !== "death" ? otherCosts[category] : rank ? `rank ${rank} is gone` : "the job ended";
+  const other = category !== "death" ? otherCosts[category] : rank ? `rank ${rank} was lost` : "the job ended";
   const can = !other && /^\d+$/.test(rank) && job.ranks > 1;
   const answer = useLoad<WhatIf | null>(`what-if ${job.id} ${rank} ${job.attempt_count}`, (abort) => (can ? get<WhatIf>("/what-if", { job: job.id, rank }, abort) : Promise.resolve(null)));
   const cost = answer.data;
   if (other) return <span data-field="cost">{other}</span>;
-  if (!can) return <span data-field="cost">not computed: no single rank is named</span>;
-  if (answer.fault) return <span data-field="cost">not known: {answer.fault.message}</span>;
+  if (!can) return <span data-field="cost">unknown (no single rank is responsible)</span>;
+  if (answer.fault) return <span data-field="cost">unknown: {answer.fault.message}</span>;
   if (!cost) return <span data-field="cost">…</span>;
-  if (!cost.computable) return <span data-field="cost">not computable: {cost.reason}</span>;
+  if (!cost.computable) return <span data-field="cost">unknown: {cost.reason}</span>;
   // Within the noise.
-  if ((cost.saved_share ?? 0) < leastShare) return <span data-field="cost" data-share={cost.saved_share ?? ""}>steps were not slower for it</span>;
+  if ((cost.saved_share ?? 0) < leastShare) return <span data-field="cost" data-share={cost.saved_share ?? ""}>no measurable slowdown</span>;
   return (
     <span data-field="cost" data-share={cost.saved_share ?? ""}>
-      {percent(cost.saved_share)} of the time: a step takes {duration(cost.step_seconds)} instead of {duration(cost.without_seconds)} without rank {rank}
+      {percent(cost.saved_share)} of step time ({duration(cost.step_seconds)} per step, {duration(cost.without_seconds)} without rank {rank})
     </span>
   );
 }
@@ -37,7 +37,7 @@ function Cost({ job, rank, category }: { job: JobDetail; rank: string; category:
 const over = (incident: Incident) => !incident.open && incident.root.end_reason !== "job_ended";
 
 function Badge({ incident }: { incident: Incident }) {
-  return over(incident) ? <span class="badge calm" title={`was ${incident.severity}`}><Mark of="✓" />ended</span> : <Severity name={incident.severity} />;
+  return over(incident) ? <span class="badge calm" title={`Severity: ${incident.severity}`}><Mark of="✓" />Ended</span> : <Severity name={incident.severity} />;
 }
 
 // Of a job without progress: its last step, as it is known now.
@@ -49,14 +49,15 @@ function lastStep(job: JobDetail, issue: Issue): NsOrNull {
 const near = (a: NsOrNull, b: NsOrNull) => Math.abs(secondsBetween(a, b) ?? 60) < 1;
 
 // An issue is found some time after its trouble began; `whole` says so, and the last step.
+const sinceLabel = (cleared: boolean, whole?: boolean) => (whole ? (cleared ? "From" : "Since") : cleared ? "from" : "since");
 function Since({ job, issue, whole }: { job: JobDetail; issue: Issue; whole?: boolean }) {
   const length = duration(secondsBetween(issue.onset_ns, issue.ended_ns ?? job.ended_ns ?? job.last_ns));
   const cleared = !issue.open && issue.end_reason !== "job_ended";
   const step = whole ? lastStep(job, issue) : null;
   return (
     <>
-      <i>{cleared ? "from" : "since"}</i> <Time ns={issue.onset_ns} field="since" /> {cleared && <>to <Time ns={issue.ended_ns} field="until" /> </>}
-      {step && near(step, issue.onset_ns) ? "the last step " : ""}({length}{issue.open ? " ago" : ""}{!issue.open && !cleared ? ", until the job ended" : ""})
+      <i>{sinceLabel(cleared, whole)}</i> <Time ns={issue.onset_ns} field="since" /> {cleared && <>to <Time ns={issue.ended_ns} field="until" /> </>}
+      ({step && near(step, issue.onset_ns) ? "last step, " : ""}{length}{issue.open ? " ago" : ""}{!issue.open && !cleared ? ", until the job ended" : ""})
       {step && !near(step, issue.onset_ns) && <>, last step at <Time ns={step} field="step" short /></>}
       {whole && !near(issue.onset_ns, issue.started_ns) && <>, found <Time ns={issue.started_ns} field="found" short /></>}
     </>
@@ -67,16 +68,16 @@ const peersOf = (incident: Incident, subject: Issue) => incident.issues.filter((
 const alone = (incident: Incident, subject: Issue) => !peersOf(incident, subject).length;
 
 // Whom the same alert of an incident is about: one place, all ranks at once, or one rank first.
-function whomOf(job: JobDetail, incident: Incident, subject: Issue): string {
+function whomOf(job: JobDetail, incident: Incident, subject: Issue): [label: string, text: string] {
   const rank = subject.labels.rank;
   const peers = peersOf(incident, subject);
   const others = [...new Set(peers.map((issue) => issue.labels.rank as string))].sort((a, b) => Number(a) - Number(b));
-  if (!rank || !others.length) return whoOf(subject.labels);
+  if (!rank || !others.length) return ["Where", whoOf(subject.labels)];
   const named = `rank${others.length > 1 ? "s" : ""} ${others.slice(0, 8).join(", ")}${others.length > 8 ? ` and ${others.length - 8} more` : ""}`;
   const began = (issue: Issue) => BigInt(issue.started_ns ?? 0);
-  if (peers.every((issue) => began(issue) > began(subject))) return `rank ${rank} first, then ${named}`;
+  if (peers.every((issue) => began(issue) > began(subject))) return ["Where", `rank ${rank} first, then ${named}`];
   const together = peers.every((issue) => began(issue) === began(subject));
-  return together && others.length + 1 === job.ranks ? `all ${job.ranks} ranks` : `rank ${rank}, as well as ${named}`;
+  return together && others.length + 1 === job.ranks ? ["Ranks", `all (${job.ranks})`] : ["Where", `rank ${rank}, as well as ${named}`];
 }
 
 // `subject`: the issue of the link, which may be a symptom of the incident's root.
@@ -89,18 +90,19 @@ function Sentence({ job, incident, subject, actions }: { job: JobDetail; inciden
   const others = incident.issues.filter((issue) => issue.id !== subject.id && issue.id !== root.id);
   const names = [...new Set(others.map((issue) => issue.alert))].filter((alert) => alert !== root.alert && alert !== subject.alert);
   const todo = subject.event.data.suggestion;
+  const [label, who] = whomOf(job, incident, subject);
   return (
     <li data-incident={incident.id}>
       <Badge incident={incident} />
       <div>
-        <p><strong data-field="what">{subject.summary || subject.alert}</strong>{toldAt(job, subject)} <button type="button" class="link" onClick={() => setQuery({ issue: subject.id })}>Show what was found</button></p>
+        <p><strong data-field="what">{subject.summary || subject.alert}</strong>{toldAt(job, subject)} <button type="button" class="link" onClick={() => setQuery({ issue: subject.id })}>Show evidence</button></p>
         <div class="parts">
-          <p class="told"><i>where</i> <span data-field="who">{whomOf(job, incident, subject)}</span></p>
+          <p class="told"><i>{label}</i> <span data-field="who">{who}</span></p>
           <p class="told"><Since job={job} issue={subject} whole /></p>
-          <p class="told"><i>action</i> <span data-field="action">{actions === null ? "…" : newest ? actionText(newest.type, newest.data) : "none taken"}</span>{subject.silenced && <span class="note">; {silencedText(subject)}</span>}</p>
-          <p class="told"><i>cost</i> <Cost job={job} rank={alone(incident, subject) ? (subject.labels.rank ?? "") : ""} category={subject.labels.category ?? ""} /></p>
+          <p class="told"><i>Action</i> <span data-field="action">{actions === null ? "…" : newest ? actionText(newest.type, newest.data) : "none"}</span>{subject.silenced && <span class="note">; {silencedText(subject)}</span>}</p>
+          <p class="told"><i>Cost</i> <Cost job={job} rank={alone(incident, subject) ? (subject.labels.rank ?? "") : ""} category={subject.labels.category ?? ""} /></p>
           <p class="told why">
-            <i>{own ? "rule" : "cause"}</i> <span data-field="cause">{own ? root.alert : `${root.summary || root.alert} (${root.alert})`}{incident.likely_roots > 1 && alone(incident, subject) ? `, one of ${incident.likely_roots} equally likely` : ""}</span>
+            <i>{own ? "Rule" : "Cause"}</i> <span data-field="cause">{own ? root.alert : `${root.summary || root.alert} (${root.alert})`}{incident.likely_roots > 1 && alone(incident, subject) ? `, one of ${incident.likely_roots} equally likely` : ""}</span>
             {names.length > 0 && `, with ${names.slice(0, 3).join(", ")}${names.length > 3 ? ` and ${names.length - 3} more` : ""}`}
           </p>
         </div>
@@ -115,7 +117,7 @@ function Brief({ job, incident: { root, ...incident }, also }: { job: JobDetail;
   return (
     <li data-beside={incident.id}>
       <Badge incident={{ root, ...incident }} />
-      <p class="brief">{also ? "also: " : ""}{whoOf(root.labels)}: {root.summary || root.alert}{toldAt(job, root)}, <Since job={job} issue={root} />. <button type="button" class="link" onClick={() => setQuery({ issue: root.id })}>Show what was found</button></p>
+      <p class="brief">{also ? "Also: " : ""}{whoOf(root.labels)}: {root.summary || root.alert}{toldAt(job, root)}, <Since job={job} issue={root} />. <button type="button" class="link" onClick={() => setQuery({ issue: root.id })}>Show evidence</button></p>
     </li>
   );
 }
@@ -127,11 +129,11 @@ function Calm({ incidents, rules }: { incidents: Incident[]; rules: Rule[] | nul
   const said = (rules ?? []).map((rule) => verdict(rule)[0]);
   const judged = said.filter((status) => status === "NoIssuesFound" || status === "IssuesFound").length;
   const blind = isBlind(rules);
-  const ended = incidents.length ? `No issue is open. ${plural(incidents.length, "incident")} ended.` : blind ? "No rule found anything, and none can judge yet:" : "No rule found anything so far.";
+  const ended = incidents.length ? `No open issues. ${plural(incidents.length, "incident")} ended.` : blind ? (said.length ? "No rule has enough data yet." : "No rules ran on this job.") : "No issues found so far.";
   return (
     <li>
-      {blind ? <span class="badge note"><Mark of="○" />not judged</span> : <span class="badge good"><Mark of="✓" />nothing open</span>}
-      <p>{ended}{rules === null ? "" : ` ${count(judged)} of ${plural(said.length, "rule")} judged${judged < said.length ? "; what the others miss is listed below" : ""}.`}</p>
+      {blind ? <span class="badge note"><Mark of="○" />No data</span> : <span class="badge good"><Mark of="✓" />No open issues</span>}
+      <p>{ended}{!said.length ? "" : ` ${count(judged)} of ${plural(said.length, "rule")} evaluated${judged < said.length ? "; the table below lists what the others need" : ""}.`}</p>
     </li>
   );
 }
@@ -152,7 +154,7 @@ export function Incidents({ job, incidents, actions, rules }: { job: JobDetail; 
         {!asked && calm && <Calm incidents={incidents} rules={rules} />}
         {listed.map((incident) => (asked || calm ? <Brief key={incident.id} job={job} incident={incident} also={!!asked} /> : <Sentence key={incident.id} job={job} incident={incident} subject={incident.root} actions={actions} />))}
       </ul>
-      {open.length > listed.length && <p class="dim">{plural(open.length - listed.length, "more open incident")}, in the list of issues.</p>}
+      {open.length > listed.length && <p class="dim">See the list of issues for {plural(open.length - listed.length, "more open incident")}.</p>}
     </section>
   );
 }

@@ -1,6 +1,6 @@
 // Body of an issue: evidence, suggestion, criterion, and actions.
 import { EvidenceChart } from "./evidence_chart.tsx";
-import { shownNumber } from "./format.ts";
+import { plural, shownNumber } from "./format.ts";
 import { useJob } from "./load.ts";
 import { actionText, eventTime, evidenceName, Num, Reading, toldText } from "./parts.tsx";
 import { SetParameter } from "./set_parameter.tsx";
@@ -29,9 +29,9 @@ function Done({ issue }: { issue: IssueDetail }) {
           <li key={event.id}><span class="number dim">{eventTime(event)}</span> <span class={act ? "wrap strong" : "wrap"}>{text}</span></li>
         ))}
       </ol>
-      {cut.length < events.length && <p class="dim small">{events.length - cut.length} updates in between are not listed.</p>}
-      {issue.told.length > toldShown && <p class="dim small">The first {toldShown} of {issue.told.length} notices.</p>}
-      <p class="dim">{issue.actions.length === 0 ? "No action was taken. " : ""}{issue.told.length === 0 ? "No receiver was told." : ""}</p>
+      {cut.length < events.length && <p class="dim small">{plural(events.length - cut.length, "update")} in between not shown.</p>}
+      {issue.told.length > toldShown && <p class="dim small">First {toldShown} of {issue.told.length} notifications.</p>}
+      <p class="dim">{issue.actions.length === 0 ? "No action was taken. " : ""}{issue.told.length === 0 ? "No notifications were sent." : ""}</p>
     </>
   );
 }
@@ -39,7 +39,7 @@ function Done({ issue }: { issue: IssueDetail }) {
 // `above`: the incident's sentence above says what to do already.
 export function IssueBody({ job, id, above, rule }: { job: JobDetail; id: string; above: boolean; rule: RuleDefinition | null }) {
   const loaded = useJob<IssueDetail>("/issue", job.id, ["issue", "action", "told"], { id });
-  if (!loaded.data) return <div class="body"><Reading loaded={loaded} what="This issue" /></div>;
+  if (!loaded.data) return <div class="body"><Reading loaded={loaded} what="this issue" /></div>;
   // The last event of an issue may tell no evidence any more: an earlier one does.
   const { events, event } = loaded.data;
   const data = { ...[...events].reverse().find((one) => one.data.evidence)?.data, ...event.data };
@@ -47,11 +47,11 @@ export function IssueBody({ job, id, above, rule }: { job: JobDetail; id: string
   const parameters = Object.entries(data.parameters ?? {});
   return (
     <div class="body">
-      {data.suggestion && !above && <p class="suggestion wrap"><strong>What to do.</strong> {data.suggestion}</p>}
+      {data.suggestion && !above && <p class="suggestion wrap"><strong>What to do:</strong> {data.suggestion}</p>}
       <EvidenceChart job={job} issue={issue} rule={rule} />
       <div class="facts">
         <section>
-          <h3>What was found</h3>
+          <h3>Finding</h3>
           <p class="wrap">{issue.summary || issue.alert}</p>
           {data.description && <p class="wrap dim" data-field="description">{data.description}</p>}
           {(data.evidence ?? []).length > 0 && (
@@ -69,18 +69,18 @@ export function IssueBody({ job, id, above, rule }: { job: JobDetail; id: string
           <h3>Criterion</h3>
           <p class="code wrap">{issue.rule}</p>
           <table class="plain">
-            <caption class="sr">Value, threshold and parameters as evaluated</caption>
+            <caption class="sr">Value, threshold, and parameters as evaluated</caption>
             <tbody>
-              <tr><th scope="row">value</th><Num>{shownNumber(data.value)}</Num></tr>
-              <tr><th scope="row">threshold</th><Num data-field="threshold">{data.threshold === undefined ? "not a single number" : shownNumber(data.threshold)}</Num></tr>
-              {issue.step !== null && <tr><th scope="row">step</th><Num>{issue.step}</Num></tr>}
+              <tr><th scope="row">Value</th><Num>{shownNumber(data.value)}</Num></tr>
+              <tr><th scope="row">Threshold</th><Num data-field="threshold">{data.threshold === undefined ? "no single value" : shownNumber(data.threshold)}</Num></tr>
+              {issue.step !== null && <tr><th scope="row">Step</th><Num>{issue.step}</Num></tr>}
               {parameters.map(([name, value]) => <tr key={name}><th scope="row" class="code">${name}</th><Num>{shownNumber(value)}</Num></tr>)}
             </tbody>
           </table>
           <SetParameter job={job} rule={issue.rule} made={rule} actions={[]} />
         </section>
         <section>
-          <h3>What was done</h3>
+          <h3>Activity</h3>
           <Done issue={issue} />
         </section>
       </div>

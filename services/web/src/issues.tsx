@@ -62,8 +62,8 @@ export function Issues({ job, issues, total, rules }: { job: JobDetail; issues: 
   const openCount = issues.filter((issue) => issue.open).length;
   return (
     <Panel title="Issues" id="issues-title" note={`${openCount} open, ${total - openCount} ended`}>
-      {wanted && !open && missing && <p class="fault" role="alert">The issue of this link cannot be shown. {missing}</p>}
-      {issues.length === 0 && <p class="dim pad">No rule found anything so far.</p>}
+      {wanted && !open && missing && <p class="fault" role="alert">Could not load the linked issue: {missing}</p>}
+      {issues.length === 0 && <p class="dim pad">No issues found so far.</p>}
       <ul class="issues">
         {listed.map((issue, i) => (
           <li key={issue.id} id={`issue-${issue.id}`} class={`${issue.open ? "" : "ended"} ${i === marked ? "marked" : ""}`}>

@@ -36,14 +36,14 @@ function Opened({ tab, job }: { tab: Tab; job: JobDetail }) {
         loaded.set(tab.key, view);
         setTurn((n) => n + 1);
       },
-      () => setFault([tab.key, new Fault(0, "unavailable", "server: no answer; is it running, and is it the same version? Reload the page")]),
+      () => setFault([tab.key, new Fault(0, "unavailable", "tab: no response from the server, or its version has changed; reload the page")]),
     );
   };
   useEffect(() => {
     if (!View) read();
   }, [tab.key]);
   if (View) return <View job={job} />;
-  return fault?.[0] === tab.key ? <Failed fault={fault[1]} again={read} what={`The tab ${tab.title}`} /> : <Waiting what={`the tab ${tab.title}`} />;
+  return fault?.[0] === tab.key ? <Failed fault={fault[1]} again={read} what={`the ${tab.title} tab`} /> : <Waiting what={`the ${tab.title} tab`} />;
 }
 
 export function JobView({ id }: { id: string }) {
@@ -61,7 +61,7 @@ export function JobView({ id }: { id: string }) {
   useKeys({ a: move(-0.5), d: move(0.5), w: move(0, 0.5), s: move(0, 2), f: resetRange });
 
   if (!job.data) {
-    return <main><Past /><Reading loaded={job} what="This job" /></main>;
+    return <main><Past /><Reading loaded={job} what="this job" /></main>;
   }
   const range = rangeName();
   return (
@@ -76,22 +76,22 @@ export function JobView({ id }: { id: string }) {
       </div>
       <Past />
       <div class="tabs">
-        <nav aria-label="Tabs of the job">
+        <nav aria-label="Job tabs">
           {tabs.map((one) => <a key={one.key} href={tabAddress(one)} aria-current={one === tab ? "page" : undefined}>{one.title}</a>)}
         </nav>
         <span class="grow" />
-        {range === null && <span class="badge note" title="Live data do not move this range; f shows the whole job">‖ fixed range</span>}
+        {range === null && <span class="badge note" title="Live data does not move this range. Press f to show the whole job.">‖ Fixed range</span>}
         <fieldset class="choice" aria-label="Move the range">
           {([["◀", "Earlier (a)", -0.5, 1], ["▶", "Later (d)", 0.5, 1], ["+", "Zoom in (w)", 0, 0.5], ["−", "Zoom out (s)", 0, 2]] as const).map(([mark, name, by, factor]) => <button key={mark} type="button" title={name} aria-label={name} onClick={move(by, factor)}>{mark}</button>)}
         </fieldset>
         <fieldset class="choice">
-          <legend class="sr">Range of charts and tables</legend>
+          <legend class="sr">Time range of charts and tables</legend>
           {ranges.map(([key, text]) => (
             <button key={key} type="button" aria-pressed={range === key} onClick={() => setQuery({ range: key, from: "", to: "" })}>{text}</button>
           ))}
         </fieldset>
       </div>
-      {job.fault && <Failed fault={job.fault} again={job.again} what="The newest state of this job" />}
+      {job.fault && <Failed fault={job.fault} again={job.again} what="the current state of this job" />}
       <Opened key={tab.key} tab={tab} job={job.data} />
     </main>
   );

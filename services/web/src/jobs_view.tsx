@@ -1,7 +1,7 @@
 // All jobs: what runs, what is wrong, how well the GPUs are used.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get } from "./client.ts";
-import { count, duration, plural, secondsBetween } from "./format.ts";
+import { count, duration, plural, secondsBetween, sentence } from "./format.ts";
 import { useKeys } from "./keys.ts";
 import { watch } from "./live.ts";
 import { useLoad } from "./load.ts";
@@ -14,7 +14,7 @@ const rowHeight = 40;
 const spare = 8; // rows beyond the edge of the window
 const most = 20_000;
 const states = ["all", "running", "ended"];
-const sorts: [string, string][] = [["last", "heard of last"], ["started", "started"], ["name", "name"], ["issues", "issues"], ["samples", "samples"]];
+const sorts: [string, string][] = [["last", "Last seen"], ["started", "Started"], ["name", "Name"], ["issues", "Issues"], ["samples", "Samples"]];
 
 interface List {
   jobs: Job[];
@@ -57,7 +57,7 @@ function Row({ job, at, marked }: { job: Job; at: number; marked: boolean }) {
         {job.open_issues > 0 ? (
           <><Severity name={job.worst_severity} /> <span class="dim">{count(job.open_issues)} open</span></>
         ) : (
-          <span class="dim">{job.found_issues > 0 ? `${count(job.found_issues)} ended` : "none found"}</span>
+          <span class="dim">{job.found_issues > 0 ? `${count(job.found_issues)} ended` : "none"}</span>
         )}
       </td>
       <td><UseLine job={job} /></td>
@@ -141,29 +141,29 @@ export function JobsView() {
     <main>
       <div class="tools">
         <h1>Jobs</h1>
-        <label class="sr" for="search">Name or id</label>
-        <input id="search" ref={search} type="search" placeholder="Name or id  ( / )" value={name} onInput={(event) => setQuery({ q: event.currentTarget.value })} />
+        <label class="sr" for="search">Name or ID</label>
+        <input id="search" ref={search} type="search" placeholder="Name or ID  ( / )" value={name} onInput={(event) => setQuery({ q: event.currentTarget.value })} />
         <fieldset class="choice">
           <legend class="sr">State</legend>
           {states.map((one) => (
-            <button key={one} type="button" aria-pressed={state === one} onClick={() => setQuery({ state: one === "all" ? "" : one })}>{one}</button>
+            <button key={one} type="button" aria-pressed={state === one} onClick={() => setQuery({ state: one === "all" ? "" : one })}>{sentence(one)}</button>
           ))}
         </fieldset>
-        <label>by <select value={sort} onChange={(event) => setQuery({ sort: event.currentTarget.value === "last" ? "" : event.currentTarget.value })}>
+        <label>Sort by <select value={sort} onChange={(event) => setQuery({ sort: event.currentTarget.value === "last" ? "" : event.currentTarget.value })}>
           {sorts.map(([key, text]) => <option key={key} value={key}>{text}</option>)}
         </select></label>
         <span class="grow" />
-        <span class="dim" role="status">{list.data ? `${plural(list.data.total, "job")}${list.data.total > jobs.length ? `, the first ${count(jobs.length)} listed` : ""}` : ""}</span>
+        <span class="dim" role="status">{list.data ? `${plural(list.data.total, "job")}${list.data.total > jobs.length ? `, first ${count(jobs.length)} shown` : ""}` : ""}</span>
       </div>
-      <Reading loaded={list} what="The list of jobs" />
+      <Reading loaded={list} what="the list of jobs" />
       {!!list.data?.missing.length && <p class="past wrap" role="status"><strong>Not all jobs are listed.</strong> {list.data.missing.join("; ").slice(0, 500)}</p>}
       {list.data && jobs.length === 0 && (
         <div class="panel empty">
-          <p><strong>{name || state !== "all" ? "No job fits the search." : "No job was seen yet."}</strong></p>
+          <p><strong>{name || state !== "all" ? "No jobs match." : "No jobs yet."}</strong></p>
           {name || state !== "all" ? (
             <p><button type="button" onClick={() => setQuery({ q: "", state: "" })}>Show all jobs</button></p>
           ) : (
-            <p class="dim">A job is here as soon as its first sample is. Start a collector on its nodes, or use the Python client in its training.</p>
+            <p class="dim">A job appears with its first sample. Start a collector on its nodes, or use the Python client in its training script.</p>
           )}
         </div>
       )}
@@ -172,7 +172,7 @@ export function JobsView() {
           <thead>
             <tr>
               <th scope="col" class="w-state">State</th><th scope="col">Job</th><th scope="col" class="w-issue">Worst open issue</th>
-              <th scope="col" class="w-use" title="gpu_utilization: a kernel ran. Mean over GPUs.">GPU busy</th><th scope="col" class="w-time number">Duration</th>
+              <th scope="col" class="w-use" title="Share of time in which a kernel ran, mean over all GPUs">GPU busy</th><th scope="col" class="w-time number">Duration</th>
               <th scope="col" class="w-start">Started</th><th scope="col" class="w-count number">Nodes</th><th scope="col" class="w-count number">Ranks</th>
               <th scope="col" class="w-tries">Attempts</th><th scope="col" class="w-owner">Owner</th>
             </tr>

@@ -27,15 +27,15 @@ export function useKeys(keys: Keys): void {
 }
 
 export const keyList: [string, string][] = [
-  ["/", "search jobs"],
-  ["j, k", "next and previous job or issue"],
-  ["Enter", "open what is marked"],
-  ["1 to 9", "tabs of a job"],
-  ["a, d", "earlier, later"],
-  ["w, s", "zoom in, zoom out"],
-  ["f", "the whole job"],
-  ["u", "back to all jobs"],
-  ["t", "light, dark, as the system"],
-  ["?", "these keys"],
-  ["Esc", "close, leave a field"],
+  ["/", "Search jobs"],
+  ["j, k", "Next or previous job or issue"],
+  ["Enter", "Open the selected job or issue"],
+  ["1 to 9", "Open a tab of the job"],
+  ["a, d", "Move the range earlier or later"],
+  ["w, s", "Zoom in or out"],
+  ["f", "Show the whole job"],
+  ["u", "Return to all jobs"],
+  ["t", "Switch between system, light, and dark"],
+  ["?", "Show this list"],
+  ["Esc", "Close, or leave a field"],
 ];

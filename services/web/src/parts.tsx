@@ -2,7 +2,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import type { Fault } from "./client.ts";
 import type { Loaded } from "./load.ts";
-import { clock, duration, exactTime, msOf, plural, secondsBetween, time } from "./format.ts";
+import { clock, duration, exactTime, msOf, plural, secondsBetween, sentence, time } from "./format.ts";
 import type { CloudEvent, EventData, Issue, Job, JobDetail, Labels, NsOrNull } from "./types.ts";
 
 // State by shape and word, colour only beside them.
@@ -23,7 +23,7 @@ export function Severity({ name }: { name: string }) {
   return (
     <span class={`badge ${tone}`}>
       <Mark of={mark} />
-      {name || "no severity"}
+      {sentence(name || "no severity")}
     </span>
   );
 }
@@ -39,11 +39,11 @@ export function JobState({ job, row }: { job: Job; row?: boolean }) {
   const failed = detail !== "completed" && detail !== "";
   const trouble = running && severityRank(job.worst_severity) < 3 ? severities[job.worst_severity] : undefined;
   const { mark, tone } = trouble ?? (running ? { mark: "▶", tone: "good" } : failed ? { mark: "✕", tone: "bad" } : { mark: "■", tone: "calm" });
-  const but = !trouble ? "" : job.stalled_since_ns ? `no step for ${duration(secondsBetween(job.stalled_since_ns, job.last_ns))}` : row ? "" : `${plural(job.open_issues, "issue")} open`;
+  const but = !trouble ? "" : job.stalled_since_ns ? `no step for ${duration(secondsBetween(job.stalled_since_ns, job.last_ns))}` : row ? "" : plural(job.open_issues, "open issue");
   return (
     <span class={`state ${tone}`}>
       <Mark of={mark} />
-      {running ? "running" : detail || "ended"}{but && (row ? <small>{but}</small> : `, ${but}`)}
+      {running ? "Running" : sentence(detail || "ended")}{but && (row ? <small>{but}</small> : `, ${but}`)}
     </span>
   );
 }
@@ -60,7 +60,7 @@ export function Time({ ns, field, short }: { ns: NsOrNull; field?: string; short
 // An open issue's summary has the numbers of its newest event. Where that is some seconds old, its moment: ", at 03:04:05".
 export function toldAt(job: JobDetail, { open, summary, event }: Issue): string {
   const old = open && msOf(job.last_ns ?? "0") - Date.parse(event.time) > 5000;
-  return old && /\d/.test(summary.replace(/\b(rank|node|gpu) \S+/gi, "")) ? `, at ${event.time.slice(11, 19)}` : "";
+  return old && /\d/.test(summary.replace(/\b(rank|node|gpu) \S+/gi, "")) ? ` (as of ${event.time.slice(11, 19)})` : "";
 }
 
 // Text that a table cuts: the title has the whole, up to what a title can show.
@@ -75,18 +75,18 @@ export function Cut({ text, class: extra }: { text: string; class?: string }) {
 export function Failed({ fault, again, what }: { fault: Fault; again: () => void; what: string }) {
   return (
     <div class="fault" role="alert">
-      <strong>{what} cannot be shown.</strong> <span class="wrap">{fault.message}</span> <button type="button" onClick={again}>Try again</button>
+      <strong>Could not load {what}.</strong> <span class="wrap">{fault.message}</span> <button type="button" onClick={again}>Retry</button>
     </div>
   );
 }
 
 export function Waiting({ what }: { what: string }) {
-  return <p class="dim waiting" role="status">Reading {what}…</p>;
+  return <p class="dim waiting" role="status">Loading {what}…</p>;
 }
 
 // What is to be said while there are no data.
 export function Reading({ loaded, what }: { loaded: Loaded<unknown>; what: string }) {
-  return loaded.fault ? <Failed fault={loaded.fault} again={loaded.again} what={what} /> : loaded.data ? null : <Waiting what={what.toLowerCase()} />;
+  return loaded.fault ? <Failed fault={loaded.fault} again={loaded.again} what={what} /> : loaded.data ? null : <Waiting what={what} />;
 }
 
 export function Panel({ title, note, id, children }: { title: string; note?: ComponentChildren; id: string; children: ComponentChildren }) {
@@ -131,7 +131,7 @@ export function Scroll({ label, class: look = "scroll", children }: { label: str
 
 // Who keeps receivers from hearing of the issue now, until when, and why.
 export function silencedText({ silenced }: Issue): string {
-  return silenced ? `⊘ silenced by ${silenced.by} until ${time(silenced.until_ns)}${silenced.comment && `: ${silenced.comment}`}` : "";
+  return silenced ? `⊘ Silenced by ${silenced.by} until ${time(silenced.until_ns)}${silenced.comment && `: ${silenced.comment}`}` : "";
 }
 
 // Whom an issue is about, by the labels that name a place.
@@ -149,13 +149,13 @@ export function evidenceName(evidence: { name?: string; labels?: Labels }): stri
 
 // Whom a receiver's record names, and how it went.
 export function toldText({ data }: CloudEvent): string {
-  return data.error ? `✕ ${data.kind} ${data.receiver} was not told that it was ${data.what}: ${data.error}` : `told ${data.kind} ${data.receiver} that it was ${data.what}`;
+  return data.error ? `✕ could not notify ${data.kind} ${data.receiver} (${data.what}): ${data.error}` : `notified ${data.kind} ${data.receiver} (${data.what})`;
 }
 
 export const eventTime = (event: CloudEvent): string => event.time.slice(0, 19).replace("T", " ");
 
 export function actionText(type: string, data: EventData): string {
   const step = type.split(".").pop() ?? type;
-  const mode = data.mode === "dry_run" ? " (dry run: nothing was done)" : "";
-  return `${data.action ?? "action"} ${step}${data.principal ? ` by ${data.principal}` : ""}${mode}${data.interval ? `: each ${data.interval}` : ""}${data.parameter ? `: ${data.parameter.name} ${data.parameter.before ?? ""} → ${data.parameter.value ?? "the files' value"}` : ""}${data.effect ? `: ${data.effect}` : ""}`;
+  const mode = data.mode === "dry_run" ? " (dry run, not executed)" : "";
+  return `${data.action ?? "action"} ${step}${data.principal ? ` by ${data.principal}` : ""}${mode}${data.interval ? `: every ${data.interval}` : ""}${data.parameter ? `: ${data.parameter.name} ${data.parameter.before ?? ""} → ${data.parameter.value ?? "configured value"}` : ""}${data.effect ? `: ${data.effect}` : ""}`;
 }

@@ -7,12 +7,12 @@ import { supplies } from "./supplies.ts";
 import type { JobDetail, Rule } from "./types.ts";
 
 const looks: Record<string, [string, string, string]> = {
-  IssuesFound: ["◆", "issues found", "warn"],
-  Error: ["✕", "error", "bad"],
-  NoData: ["○", "cannot judge", "note"],
-  InProgress: ["◔", "in progress", "calm"],
-  NoIssuesFound: ["✓", "no issues", "good"],
-  Unknown: ["–", "not judged", "calm"],
+  IssuesFound: ["◆", "Issues found", "warn"],
+  Error: ["✕", "Error", "bad"],
+  NoData: ["○", "No data", "note"],
+  InProgress: ["◔", "In progress", "calm"],
+  NoIssuesFound: ["✓", "No issues", "good"],
+  Unknown: ["–", "Not evaluated", "calm"],
 };
 // Verdict of the rule on the job: its status, or the last one while the job had data.
 export function verdict(rule: Rule): [status: string, reason: string] {
@@ -44,18 +44,18 @@ export function RuleTable({ job, loaded }: { job: JobDetail; loaded: Loaded<{ ru
     rows.set(key, [...(rows.get(key) ?? []), rule]);
   }
   return (
-    <Panel title="Rules" id="rules-title" note={tally.map(([status, n]) => `${count(n)} ${looks[status]?.[1]}`).join(", ")}>
-      <Reading loaded={loaded} what="Rules" />
-      {loaded.data && rules.length === 0 && <p class="dim pad">No rule told a status of this job yet.</p>}
+    <Panel title="Rules" id="rules-title" note={tally.map(([status, n]) => `${looks[status]?.[1]}: ${count(n)}`).join(" · ")}>
+      <Reading loaded={loaded} what="rules" />
+      {loaded.data && rules.length === 0 && <p class="dim pad">No rule has reported a status for this job yet.</p>}
       {rows.size > 0 && (
         <table class="rules">
-          <Head of={["Status|w-state", "Rule", "Why|w-why", "Since|w-start", "Found|w-count number"]} />
+          <Head of={["Status|w-state", "Rule", "Reason|w-why", "Since|w-start", "Found|w-count number"]} />
           <tbody>
             {[...rows].map(([how, [rule, ...more]]) => rule && (
               <tr key={how} data-rule={rule.rule}>
                 <td><RuleState rule={rule} /></td>
                 <th scope="row">{more.length ? <details><summary>{plural(more.length + 1, "rule")}</summary>{[rule, ...more].map((one) => <p key={one.rule} class="small wrap"><span class="code">{one.rule}</span> <span class="dim">{one.reason}</span></p>)}</details> : <Cut text={rule.rule} class="code" />}</th>
-                <td class="wrap">{more.length ? how : rule.reason || <span class="dim">{rule.ever_found && rule.status === "NoIssuesFound" ? "found something before" : ""}</span>}{!more.length && rule.status === "NoData" && how !== rule.reason && <span class="dim small block">{how}</span>}</td>
+                <td class="wrap">{more.length ? how : rule.reason || <span class="dim">{rule.ever_found && rule.status === "NoIssuesFound" ? "found issues earlier" : ""}</span>}{!more.length && rule.status === "NoData" && how !== rule.reason && <span class="dim small block">{how}</span>}</td>
                 <td>{!more.length && <Time ns={rule.since_ns} />}</td>
                 <Num>{more.length ? "" : count(rule.found)}</Num>
               </tr>

@@ -18,11 +18,11 @@ export function SetParameter({ job, rule, made, actions }: { job: JobDetail; rul
       {asked.map((event) => <p key={event.id} class="wrap small" data-set={event.type.split(".").pop()}>{eventTime(event)} {actionText(event.type, event.data)} <span class="dim">({event.data.why})</span></p>)}
       {numbers.length > 0 && job.state !== "ended" && (
         <>
-          <p><button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>Use another value for this job</button></p>
+          <p><button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>Set value for this job</button></p>
           {open && (
-            <Control job={job} path="/job/parameter" what="Type the job's id to change it" reason="Why another value" button="Use this for this job" done="The processor's answer comes to the job's actions." values={{ rule, parameter: name, value: value || "null" }}>
+            <Control job={job} path="/job/parameter" reason button="Apply" done="The result appears under Actions." values={{ rule, parameter: name, value: value || "null" }}>
               <Choice label="Parameter" values={numbers.map((one) => one.name)} value={name} set={setName} />
-              <label>New value; none takes it back <input value={value} inputMode="decimal" placeholder={numbers.find((one) => one.name === name)?.now} onInput={(event) => setValue(event.currentTarget.value.trim())} autocomplete="off" /></label>
+              <label>New value (leave empty to reset) <input value={value} inputMode="decimal" placeholder={numbers.find((one) => one.name === name)?.now} onInput={(event) => setValue(event.currentTarget.value.trim())} autocomplete="off" /></label>
             </Control>
           )}
         </>

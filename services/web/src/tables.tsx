@@ -1,12 +1,12 @@
 // Tables of the use of machines and of the time by operation.
 import { get } from "./client.ts";
-import { count, duration, missing, percent, quantity } from "./format.ts";
+import { count, duration, missing, percent, quantity, sentence } from "./format.ts";
 import { useLoad } from "./load.ts";
 import { Cut, Head, Num, Panel, Reading, Scroll } from "./parts.tsx";
 import { rangeKey } from "./charts/range.ts";
 import type { Operators, Resources } from "./types.ts";
 
-const resourceNames: Record<string, string> = { cpu: "CPU", io_wait: "I/O wait", cpu_memory: "CPU memory", gpu: "GPU", gpu_memory: "GPU memory", network: "Network", network_receive: "Network, received", network_transmit: "Network, sent" };
+const resourceNames: Record<string, string> = { cpu: "CPU", io_wait: "I/O wait", cpu_memory: "CPU memory", gpu: "GPU", gpu_memory: "GPU memory", network: "Network", network_receive: "Network received", network_transmit: "Network sent" };
 const columns = ["min", "p50", "p90", "p95", "p99", "max"] as const;
 const mostNodes = 200;
 
@@ -16,12 +16,12 @@ export function ResourceTable({ job, from, to }: { job: string; from: string | u
   const nodes = loaded.data?.nodes ?? [];
   return (
     <Panel title="Resources" id="resources-title" note="GPU: share of time in which a kernel ran">
-      <Reading loaded={loaded} what="Resources" />
-      {loaded.data && nodes.length === 0 && <p class="dim pad">No metrics of a node in this range: the collector of each node sends them, every 500 ms by default.</p>}
+      <Reading loaded={loaded} what="resources" />
+      {loaded.data && nodes.length === 0 && <p class="dim pad">No node metrics in this range. The collector on each node sends them, every 500 ms by default.</p>}
       {nodes.length > 0 && (
         <Scroll label="Resources by node">
           <table class="plain wide natural">
-            <Head of={["Node", "Resource", ...columns.map((name) => `${name}|number`), "mean|number", "values|number"]} />
+            <Head of={["Node", "Resource", ...columns.map((name) => `${sentence(name)}|number`), "Mean|number", "Values|number"]} />
             <tbody>
               {nodes.slice(0, mostNodes).flatMap(({ node, metrics }) =>
                 metrics.map((row, i) => (
@@ -38,7 +38,7 @@ export function ResourceTable({ job, from, to }: { job: string; from: string | u
           </table>
         </Scroll>
       )}
-      {nodes.length > mostNodes && <p class="dim pad">The first {mostNodes} of {count(nodes.length)} nodes.</p>}
+      {nodes.length > mostNodes && <p class="dim pad">First {mostNodes} of {count(nodes.length)} nodes.</p>}
     </Panel>
   );
 }
@@ -50,12 +50,12 @@ export function Operations({ job, from, to }: { job: string; from: string | unde
   const loaded = useLoad<Operators>(`operators ${job} ${live}`, (abort) => get("/operators", { job, from, to, kind: ["operator", "phase"], limit: 20 }, abort), [], job);
   const data = loaded.data;
   return (
-    <Panel title="Most expensive operations" id="operators-title" note={data ? `${duration(Number(data.total_ns) / 1e9)} in all, by rank time` : ""}>
-      <Reading loaded={loaded} what="Operations" />
-      {data && data.operators.length === 0 && <p class="dim pad">No phase or operator was told in this range. The Python client tells phases by itself and operators when it profiles.</p>}
+    <Panel title="Most expensive operations" id="operators-title" note={data ? `${duration(Number(data.total_ns) / 1e9)} in total over all ranks` : ""}>
+      <Reading loaded={loaded} what="operations" />
+      {data && data.operators.length === 0 && <p class="dim pad">No phases or operators in this range. The Python client reports phases automatically, and operators when it profiles.</p>}
       {data && data.operators.length > 0 && (
         <table class="plain wide">
-          <Head of={["Operation", "Kind|w-time", "Share|w-bar", "Total|w-number number", "Mean|w-number number", "min|w-number number", "max|w-number number", "Times|w-number number"]} />
+          <Head of={["Operation", "Kind|w-time", "Share|w-bar", "Total|w-number number", "Mean|w-number number", "Min|w-number number", "Max|w-number number", "Count|w-number number"]} />
           <tbody>
             {data.operators.map((row) => (
               <tr key={`${row.kind} ${row.name}`}>
@@ -72,7 +72,7 @@ export function Operations({ job, from, to }: { job: string; from: string | unde
           </tbody>
         </table>
       )}
-      {data && data.left_out > 0 && <p class="dim pad">{count(data.left_out)} more are not listed.</p>}
+      {data && data.left_out > 0 && <p class="dim pad">{count(data.left_out)} more not shown.</p>}
     </Panel>
   );
 }

@@ -34,47 +34,47 @@ export function ActionsView({ job }: TabProps) {
   return (
     <>
       <Panel title="Actions" id="actions-title" note={actions.data ? plural(taken.length, "record") : ""}>
-        <Control job={job} path="/job/stop" what="Type the job's id to stop it" reason="Why it should stop" button="Ask the executor to stop the job" done="The executor's answer appears below; its policies name this request/stop." />
-        {job.state === "ended" && <p class="dim pad">The job has ended: there is nothing to stop or to ask.</p>}
-        <Reading loaded={actions} what="Actions" />
-        {actions.data && taken.length === 0 && <p class="dim pad">No action was decided. The executor stops jobs by its policies.</p>}
+        <Control job={job} path="/job/stop" reason button="Stop job" done="The result appears below. Policies of the executor for request/stop apply." />
+        {job.state === "ended" && <p class="dim pad">The job has ended. No actions are available.</p>}
+        <Reading loaded={actions} what="actions" />
+        {actions.data && taken.length === 0 && <p class="dim pad">No actions yet. Policies decide when a job is stopped.</p>}
         {taken.length > 0 && (
           <table class="wide">
-            <Head of={["When|w-start", "What", "Rule", "Why"]} />
+            <Head of={["Time|w-start", "Action", "Rule", "Reason"]} />
             <tbody>{taken.map((event) => <tr key={event.id}><td>{eventTime(event)}</td><td class="wrap">{actionText(event.type, event.data)}</td><td class="code wrap">{event.data.rule}</td><td class="wrap">{event.data.why}</td></tr>)}</tbody>
           </table>
         )}
       </Panel>
-      <Panel title="Who was told" id="told-title" note={actions.data ? plural(told.length, "notice") : ""}>
-        {actions.data && told.length === 0 && <p class="dim pad">No receiver was told anything of this job. The notifier's configuration names receivers: webhooks, Alertmanager, Slack, e-mail, gateways.</p>}
+      <Panel title="Notifications" id="told-title" note={actions.data ? plural(told.length, "notification") : ""}>
+        {actions.data && told.length === 0 && <p class="dim pad">No notifications were sent for this job. The notifier's configuration lists the receivers: webhooks, Alertmanager, Slack, email, and gateways.</p>}
         {told.length > 0 && (
           <table class="wide">
-            <Head of={["When|w-start", "Receiver", "Told of|w-time", "Issue", "How it went"]} />
+            <Head of={["Time|w-start", "Receiver", "Event|w-time", "Issue", "Status"]} />
             <tbody>
               {told.slice(0, mostRows).map((event) => {
                 const { data } = event;
                 const [first = ""] = data.issues ?? [];
-                return <tr key={event.id} data-told={data.receiver}><td>{eventTime(event)}</td><td class="wrap">{data.kind} <b>{data.receiver}</b></td><td>{data.what}</td><td><a href={`${place.value.path}?issue=${first}`}><Cut text={alerts.get(first) ?? first.slice(0, 12)} /></a>{(data.issues ?? []).length > 1 && <span class="dim small"> and {(data.issues ?? []).length - 1} more</span>}</td><td class={data.error ? "wrap bad" : "wrap"}>{data.error ? `✕ not taken: ${data.error}` : "✓ taken"}</td></tr>;
+                return <tr key={event.id} data-told={data.receiver}><td>{eventTime(event)}</td><td class="wrap">{data.kind} <b>{data.receiver}</b></td><td>{data.what}</td><td><a href={`${place.value.path}?issue=${first}`}><Cut text={alerts.get(first) ?? first.slice(0, 12)} /></a>{(data.issues ?? []).length > 1 && <span class="dim small"> and {(data.issues ?? []).length - 1} more</span>}</td><td class={data.error ? "wrap bad" : "wrap"}>{data.error ? `✕ Failed: ${data.error}` : "✓ Delivered"}</td></tr>;
               })}
             </tbody>
           </table>
         )}
-        {told.length > mostRows && <p class="dim pad">The newest {mostRows} of {plural(told.length, "notice")}.</p>}
+        {told.length > mostRows && <p class="dim pad">Newest {mostRows} of {plural(told.length, "notification")}.</p>}
       </Panel>
       {job.state === "running" && (
-        <Panel title="Sampling" id="sampling-title" note={every.length ? `its nodes are sampled each ${every.map(duration).join(", ")}` : "no collector of its nodes has told its interval"}>
-          <Control job={job} path="/job/interval" what="Type the job's id to change it" reason="Why another interval" button="Ask its collectors for this interval" done="They follow within seconds, until they start again or their configuration changes." values={{ interval }}>
-            <Choice label="Sample its nodes, for all of their jobs, each" values={intervals} value={interval} set={setInterval} />
+        <Panel title="Sampling" id="sampling-title" note={every.length ? `current interval: ${every.map(duration).join(", ")}` : "interval unknown: no collector has reported it"}>
+          <Control job={job} path="/job/interval" reason button="Change interval" done="Collectors apply it within seconds and keep it until they restart or their configuration changes." values={{ interval }}>
+            <Choice label="Sampling interval (affects every job on these nodes)" values={intervals} value={interval} set={setInterval} />
           </Control>
         </Panel>
       )}
-      <Panel title="Captures" id="captures-title" note="what the processes of the job do at one moment">
-        <Control job={job} path="/job/capture" what="Type the job's id to ask all its ranks" button="Capture what the ranks do" done="Answers appear below." />
-        <Reading loaded={captures} what="Captures" />
-        {captures.data && answers.length === 0 && <p class="dim pad">No rank was asked yet, or none answered.</p>}
+      <Panel title="Captures" id="captures-title" note="stacks of all ranks at one moment">
+        <Control job={job} path="/job/capture" button="Capture stacks" done="The stacks appear below." />
+        <Reading loaded={captures} what="captures" />
+        {captures.data && answers.length === 0 && <p class="dim pad">No captures yet, or no rank has answered.</p>}
         {answers.length > 0 && (
           <table class="wide">
-            <Head of={["When|w-start", "Rank|w-count number", "Node", "State", "Phase", "Innermost frame", "Asked by"]} />
+            <Head of={["Time|w-start", "Rank|w-count number", "Node", "State", "Phase", "Innermost frame", "Requested by"]} />
             <tbody>
               {answers.slice(0, mostRows).map((event) => {
                 const one = event.data as Captured;
@@ -83,7 +83,7 @@ export function ActionsView({ job }: TabProps) {
             </tbody>
           </table>
         )}
-        {answers.length > mostRows && <p class="dim pad">The newest {mostRows} of {plural(answers.length, "answer")}.</p>}
+        {answers.length > mostRows && <p class="dim pad">Newest {mostRows} of {plural(answers.length, "capture")}.</p>}
       </Panel>
     </>
   );

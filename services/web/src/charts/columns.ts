@@ -23,7 +23,7 @@ export interface Columns {
 
 export function decode(buffer: ArrayBuffer): Columns {
   const view = new DataView(buffer);
-  if (buffer.byteLength < 8 || view.getUint32(0) !== 0x50574331) throw new Fault(200, "internal", "chart: not binary columns; is a proxy in between?");
+  if (buffer.byteLength < 8 || view.getUint32(0) !== 0x50574331) throw new Fault(200, "internal", "chart: the response has no binary columns; check for a proxy between the browser and the server");
   const size = view.getUint32(4, true);
   const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, size))) as Columns & { series: (Series & { rows: number })[] };
   const aligned = (n: number) => Math.ceil(n / 8) * 8;

@@ -93,7 +93,7 @@ export function GridMap(props: GridProps) {
           }}
         />
       </Scroll>
-      <p class="small readout">{row && at && at[1] >= 0 ? <><b>{row.label}</b> {props.columnName(at[1])} <b>{value === null || value === undefined ? "no data" : format(value)}</b></> : <span class="dim">Point at a cell to read it{props.hint}.</span>}<span class="colours dim" aria-hidden="true">{format(low)} <i /> {format(high)}</span></p>
+      <p class="small readout">{row && at && at[1] >= 0 ? <><b>{row.label}</b> {props.columnName(at[1])} <b>{value === null || value === undefined ? "no data" : format(value)}</b></> : <span class="dim">Hover over a cell for its value{props.hint}.</span>}<span class="colours dim" aria-hidden="true">{format(low)} <i /> {format(high)}</span></p>
     </div>
   );
 }

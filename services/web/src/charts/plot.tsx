@@ -1,6 +1,6 @@
 // A chart with its title, what each line is and its value at the crosshair (the newest without one), and its numbers as a table.
 import type { ComponentChildren } from "preact";
-import { count, digits } from "../format.ts";
+import { count, digits, plural } from "../format.ts";
 import { shownTheme } from "../theme.ts";
 import { pointed, resetRange, selection, selectRange, bounds, zoomTo } from "./range.ts";
 import { colourOf } from "./surface.tsx";
@@ -47,7 +47,7 @@ function Numbers({ lines, steps, format }: { lines: Line[]; steps: boolean; form
   if (!line) return null;
   const rows = line.times.slice(-mostRows);
   return (
-    <Scroll class="scroll small" label="Numbers of the chart">
+    <Scroll class="scroll small" label="Data of the chart">
       <table class="plain">
         <Head of={[steps ? "Step" : "Time", ...lines.map((one) => `${one.name.slice(0, 60)}|number`)]} />
         <tbody>{rows.map((at) => <tr key={at}><Num>{steps ? count(at) : new Date(at).toISOString().slice(0, 19).replace("T", " ")}</Num>{lines.map((one) => <Num key={one.name}>{format(valueIn(one, at) ?? Number.NaN)}</Num>)}</tr>)}</tbody>
@@ -81,8 +81,8 @@ export function Plot({ title, note, empty, ...props }: PlotProps) {
       ) : (
         <>
           <Legend lines={lines} steps={steps} format={format} />
-          <TimeChart {...(steps ? {} : { zoom: zoomTo, pick: selectRange })} reset={resetRange} tall={165} {...props} shades={shades} label={`${title}: ${lines.length} lines; the numbers are below`} theme={shownTheme.value} />
-          <details><summary>As a table</summary><Numbers lines={lines} steps={steps} format={format} /></details>
+          <TimeChart {...(steps ? {} : { zoom: zoomTo, pick: selectRange })} reset={resetRange} tall={165} {...props} shades={shades} label={`${title}: ${plural(lines.length, "line")}; the table below has the data`} theme={shownTheme.value} />
+          <details><summary>Show as table</summary><Numbers lines={lines} steps={steps} format={format} /></details>
         </>
       )}
     </figure>

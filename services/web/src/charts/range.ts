@@ -5,7 +5,7 @@ import { msOf } from "../format.ts";
 import { place, setQuery } from "../route.ts";
 import type { JobDetail } from "../types.ts";
 
-export const ranges: [string, string, number][] = [["", "whole job", 0], ["6h", "last 6 h", 21_600], ["1h", "last hour", 3_600], ["15m", "last 15 min", 900]];
+export const ranges: [string, string, number][] = [["", "Whole job", 0], ["6h", "Last 6 h", 21_600], ["1h", "Last hour", 3_600], ["15m", "Last 15 min", 900]];
 
 export interface Range {
   from: string; // ns

@@ -1,6 +1,6 @@
 // The timeline of all ranks on a canvas: each span as a bar of its phase's colour, on the axis of time of the charts.
 import { useState } from "preact/hooks";
-import { clock, duration, msOf } from "../format.ts";
+import { clock, duration, msOf, plural } from "../format.ts";
 import type { Spans } from "../types.ts";
 import { resetRange, selectRange } from "./range.ts";
 import { css, font, Surface, timeTicks } from "./surface.tsx";
@@ -45,7 +45,7 @@ export function Timeline({ bars, from, to, pick, zoom }: { bars: Bars; from: num
     c.textBaseline = "middle";
     const every = Math.ceil(11 / tall);
     ranks.forEach((rank, i) => {
-      if (i % every === 0) c.fillText(rank === null ? "no rank" : `rank ${rank}`, 0, Math.max(6, (i + 0.5) * tall), left - 4);
+      if (i % every === 0) c.fillText(rank === null ? "No rank" : `Rank ${rank}`, 0, Math.max(6, (i + 0.5) * tall), left - 4);
     });
     c.textAlign = "center";
     for (const ms of timeTicks(from, to, (width - left - right) / 90)) c.fillText(clock(ms) + (to - from < 5000 ? `.${String(Math.round(ms) % 1000).padStart(3, "0")}` : ""), Math.min(x(ms), width - 28), bottom + 12);
@@ -64,9 +64,9 @@ export function Timeline({ bars, from, to, pick, zoom }: { bars: Bars; from: num
   };
   return (
     <>
-      <Scroll class="map timeline" label="Bars of the ranks over time">
+      <Scroll class="map timeline" label="Timeline of the ranks">
         <Surface
-          label={`Spans of ${ranks.length} ranks; the list below has those of an interval`} tall={bottom + axis} left={left} right={right} axisTop={bottom} from={from} to={to} time paint={paint} shows={[bars.spans, bars.endMs, bars.open.size]}
+          label={`Events of ${plural(ranks.length, "rank")}; the list below has those of an interval`} tall={bottom + axis} left={left} right={right} axisTop={bottom} from={from} to={to} time paint={paint} shows={[bars.spans, bars.endMs, bars.open.size]}
           zoom={zoom} pick={selectRange} reset={resetRange} move={(place) => setAt(place && spanAt(place))}
           click={(place) => {
             const span = spanAt(place);
@@ -74,8 +74,8 @@ export function Timeline({ bars, from, to, pick, zoom }: { bars: Bars; from: num
           }}
         />
       </Scroll>
-      <ul class="legend small">{names.map((one) => <li key={one}><i class="swatch" style={{ background: `var(${phaseColour(one)})` }} /> <span class="cut" title={one.slice(0, 300)}>{one.slice(0, 60)}</span></li>)}{bars.open.size > 0 && <li><i class="swatch firing" /> nothing ended since</li>}</ul>
-      <p class="small readout">{at === null ? <span class="dim">Point at a span to read it; click to list what ran in it.</span> : <><b>rank {spans.rank[at] ?? "–"}</b> {spans.kind[at] === "step" ? "step" : spans.name[at]?.slice(0, 200)} of step {spans.step[at] ?? "–"}: <b>{duration(Number(BigInt(spans.end_ns[at] as string) - BigInt(spans.start_ns[at] as string)) / 1e9)}</b></>}</p>
+      <ul class="legend small">{names.map((one) => <li key={one}><i class="swatch" style={{ background: `var(${phaseColour(one)})` }} /> <span class="cut" title={one.slice(0, 300)}>{one.slice(0, 60)}</span></li>)}{bars.open.size > 0 && <li><i class="swatch firing" /> in progress</li>}</ul>
+      <p class="small readout">{at === null ? <span class="dim">Hover over an event for its duration; click to list the events during it.</span> : <><b>Rank {spans.rank[at] ?? "–"}</b> {spans.kind[at] === "step" ? "step" : spans.name[at]?.slice(0, 200)} of step {spans.step[at] ?? "–"}: <b>{duration(Number(BigInt(spans.end_ns[at] as string) - BigInt(spans.start_ns[at] as string)) / 1e9)}</b></>}</p>
     </>
   );
 }

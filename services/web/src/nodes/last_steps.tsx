@@ -14,9 +14,9 @@ export function LastSteps({ job }: { job: JobDetail }) {
   const ranks = [...(data?.ranks ?? [])].sort((a, b) => own(b) - own(a)).slice(0, mostRanks);
   const most = Math.max(...ranks.map((rank) => rank.total_seconds));
   return (
-    <Panel title="Last 30 steps by phase" id="last-title" note={data && data.steps > 0 ? `steps ${count(data.from_step)} to ${count(data.to_step - 1)}, ${duration(data.total_seconds)} by rank time; ranks with the most work of their own first` : ""}>
-      <Reading loaded={loaded} what="Phases" />
-      {data && data.steps === 0 && <p class="dim pad">No step has ended. In the training script pitwall.steps(loader) tells steps, pitwall.phase(name) phases.</p>}
+    <Panel title="Last 30 steps by phase" id="last-title" note={data && data.steps > 0 ? `steps ${count(data.from_step)} to ${count(data.to_step - 1)}, ${duration(data.total_seconds)} in total over all ranks; most own work first` : ""}>
+      <Reading loaded={loaded} what="phases" />
+      {data && data.steps === 0 && <p class="dim pad">No step has ended. Record steps and phases in the training script with pitwall.steps(loader) and pitwall.phase(name).</p>}
       {data && data.steps > 0 && (
         <div class="phases pad">
           <table class="plain" aria-label="Phases of the last steps">
@@ -29,11 +29,11 @@ export function LastSteps({ job }: { job: JobDetail }) {
           <ul>
             {ranks.map((rank) => (
               <li key={rank.rank}>
-                <span class="number">rank {rank.rank ?? missing}</span>
+                <span class="number">Rank {rank.rank ?? missing}</span>
                 <span class="stack" aria-hidden="true" style={{ width: `${(rank.total_seconds / most) * 100}%` }}>
                   {data.phases.map(({ phase }) => <span key={phase} style={{ flexGrow: (rank.seconds[phase] ?? 0) / rank.total_seconds, background: `var(${phaseColour(phase)})` }} title={`${phase.slice(0, 100)} ${duration(rank.seconds[phase] ?? null)}`} />)}
                 </span>
-                <span class="number dim">{duration(rank.total_seconds / data.steps)} a step</span>
+                <span class="number dim">{duration(rank.total_seconds / data.steps)} per step</span>
               </li>
             ))}
           </ul>

@@ -42,25 +42,25 @@ function Tools({ all, nodes }: { all: string[]; nodes: string[] }) {
   const { query } = place.value;
   const rest = all.filter((node) => !nodes.includes(node));
   const field = (name: string, label: string) => (
-    <label>{label} <input class="short" placeholder="mean" value={query.get(name) ?? ""} title="Mean of all, or numbers: 0,3-5" onChange={(event) => setQuery({ [name]: event.currentTarget.value.trim() })} /></label>
+    <label>{label} <input class="short" placeholder="mean" value={query.get(name) ?? ""} title="Leave empty for the mean of all, or enter numbers such as 0,3-5" onChange={(event) => setQuery({ [name]: event.currentTarget.value.trim() })} /></label>
   );
   return (
     <div class="tools">
-      <ul class="chips" aria-label="Shown nodes">
+      <ul class="chips" aria-label="Nodes shown">
         {nodes.map((node) => (
-          <li key={node}><button type="button" title={`Leave ${node} out`} disabled={nodes.length === 1} onClick={() => setNodes(nodes.filter((one) => one !== node))}><span class="cut">{node}</span>{nodes.length > 1 && <span aria-hidden="true"> ×</span>}</button></li>
+          <li key={node}><button type="button" title={`Remove ${node}`} disabled={nodes.length === 1} onClick={() => setNodes(nodes.filter((one) => one !== node))}><span class="cut">{node}</span>{nodes.length > 1 && <span aria-hidden="true"> ×</span>}</button></li>
         ))}
       </ul>
       {rest.length > 0 && nodes.length < mostNodes && (
-        <select aria-label="Add a node" value="" onChange={(event) => setNodes([...nodes, event.currentTarget.value])}>
-          <option value="">add a node…</option>
+        <select aria-label="Add node" value="" onChange={(event) => setNodes([...nodes, event.currentTarget.value])}>
+          <option value="">Add node…</option>
           {rest.map((node) => <option key={node}>{node}</option>)}
         </select>
       )}
       {field("cores", "Cores")}
       {field("gpus", "GPUs")}
       <span class="grow" />
-      <span class="dim small">drag: zoom · Shift-drag: list what ran · double click: whole job · w a s d: zoom, move</span>
+      <span class="dim small">Drag to zoom · Shift-drag to list events · Double-click for the whole job · w, a, s, d to zoom and move</span>
     </div>
   );
 }
@@ -112,9 +112,9 @@ export function NodesView({ job }: TabProps) {
       <Plot title={title} note={more.note} lines={lines} from={from} to={to} ratio={more.ratio ?? false} binary={more.binary ?? false} format={more.format ?? percent} empty="" />
     );
   const perSecond = (value: number) => `${bytes(value)}/s`;
-  const collector = "The collector of a node (pitwall collector, or standalone) supplies them";
+  const collector = "Requires a collector on the node (pitwall collector or pitwall standalone)";
   const rate = `${collector}; a rate needs two samples`;
-  const nvidia = "The collector of a node with NVIDIA's library supplies them";
+  const nvidia = "Requires a collector on a node with NVIDIA's library";
   const units = nodes.flatMap((node) => [...(core?.busy ?? []), ...gpuUnits].filter((unit) => unit.node === node));
   const chosen = new Set(units.filter((unit) => (unit.kind === "cpu" ? cores : gpus).includes(unit.index)).map(unitKey));
   const bucket = cpu.data ?? gpu.data;
@@ -124,23 +124,23 @@ export function NodesView({ job }: TabProps) {
     const [name, now] = unit.kind === "cpu" ? ["cores", cores] : ["gpus", gpus];
     setQuery({ [name as string]: (now as string[]).includes(unit.index) ? (now as string[]).filter((one) => one !== unit.index).join(",") : [...(now as string[]), unit.index].join(",") });
   };
-  if (!all.length) return <Panel title="Nodes" id="nodes-title"><div class="empty dim"><p>No collector or client has told its node yet.</p><p>Run the collector on the job's nodes: pitwall collector, or pitwall standalone on one.</p></div></Panel>;
+  if (!all.length) return <Panel title="Nodes" id="nodes-title"><div class="empty dim"><p>No collector or client has reported its node yet.</p><p>Run the collector on the job's nodes (pitwall collector), or pitwall standalone on a single node.</p></div></Panel>;
   const plots = [
     plot("CPU", cpu, core && cpu.data ? linesOf(cpu.data, core.busy, nodes, cores) : [], { ratio: true, note: "1 − idle − I/O wait", needs: collector }),
     plot("GPU", gpu, gpu.data ? linesOf(gpu.data, gpuUnits, nodes, gpus) : [], { ratio: true, note: "share of time in which a kernel ran", needs: nvidia }),
     plot("GPU memory", gpuMemory, gpuMemory.data ? linesOf(gpuMemory.data, gpusOf(gpuMemory.data), nodes, gpus) : [], { format: bytes, binary: true, needs: nvidia }),
-    plot("SM active", sm, sm.data ? linesOf(sm.data, gpusOf(sm.data), nodes, gpus) : [], { ratio: true, note: "share of the GPU's processors at work", needs: "The collector of a node with NVIDIA's DCGM supplies them" }),
+    plot("SM active", sm, sm.data ? linesOf(sm.data, gpusOf(sm.data), nodes, gpus) : [], { ratio: true, note: "share of the GPU's multiprocessors in use", needs: "Requires a collector on a node with NVIDIA's DCGM" }),
     plot("I/O wait", cpu, core && cpu.data ? linesOf(cpu.data, core.wait, nodes, cores) : [], { needs: collector }),
     plot("Disk", disk, rates(disk), { format: perSecond, binary: true, note: "all devices", needs: rate }),
     plot("Memory", memory, (memory.data?.series ?? []).map((one) => lineOf(one.labels.node ?? "", one)), { ratio: true, needs: collector }),
-    plot("Network", network, rates(network), { format: perSecond, binary: true, note: "all devices but lo", needs: rate }),
+    plot("Network", network, rates(network), { format: perSecond, binary: true, note: "all devices except lo", needs: rate }),
   ];
   const mapFrom = bucket ? Number(BigInt(bucket.from_ns)) / 1e6 : from;
   const mapTo = bucket ? Number(BigInt(bucket.to_ns)) / 1e6 : to;
   return (
     <>
       <Tools all={all} nodes={nodes} />
-      <h2 class="sr">Use of the nodes</h2>
+      <h2 class="sr">Node usage</h2>
       <div class="plots">{plots}</div>
       {without.length > 0 && (
         <Panel title="No samples in this range" id="without-title">
@@ -148,12 +148,12 @@ export function NodesView({ job }: TabProps) {
         </Panel>
       )}
       {units.length > 0 && bucket && (
-        <Panel title="Cores and GPUs" id="units-title" note={`busy share, a cell is the mean of ${duration(Number(bucket.bucket_ns) / 1e9)}`}>
+        <Panel title="Cores and GPUs" id="units-title" note={`busy share; each cell is the mean over ${duration(Number(bucket.bucket_ns) / 1e9)}`}>
           <div class="pad">
             <GridMap
-              rows={rowsOf(units, nodes.length > 1)} low={0} high={1} format={percent} label={`Busy share of ${units.length} cores and GPUs over time; the charts above have their means`} chosen={chosen} pick={toggle}
+              rows={rowsOf(units, nodes.length > 1)} low={0} high={1} format={percent} label={`Busy share of ${units.length} cores and GPUs over time; the charts above show the means`} chosen={chosen} pick={toggle}
               columnName={(column) => time(String(BigInt(bucket.from_ns) + BigInt(column) * BigInt(bucket.bucket_ns)))}
-              from={mapFrom} to={mapTo} time zoom={zoomTo} reset={resetRange} hint="; click to draw the row in the charts"
+              from={mapFrom} to={mapTo} time zoom={zoomTo} reset={resetRange} hint="; click to show the row in the charts"
             />
           </div>
         </Panel>

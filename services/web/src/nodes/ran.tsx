@@ -55,10 +55,10 @@ export function Ran({ job, from, to }: { job: JobDetail; from: number; to: numbe
   const bars = data && barsOf(job, data.spans, range);
   const left = data && BigInt(data.from) > BigInt(range.from);
   return (
-    <Panel title="Timeline of all ranks" id="timeline-title" note={left ? `too many spans for the whole range: those from ${time(data.from)} on; zoom in for others` : "drag to zoom"}>
+    <Panel title="Timeline of all ranks" id="timeline-title" note={left ? `Showing events since ${time(data.from)}. Zoom in to see earlier events.` : "Drag to zoom"}>
       <div class="pad">
-        <Reading loaded={loaded} what="The timeline" />
-        {data && data.spans.start_ns.length === 0 && <p class="dim">No step or phase ended in this range. In the training script pitwall.steps(loader) and pitwall.phase(name) tell them.</p>}
+        <Reading loaded={loaded} what="the timeline" />
+        {data && data.spans.start_ns.length === 0 && <p class="dim">No step or phase ended in this range. Record them in the training script with pitwall.steps(loader) and pitwall.phase(name).</p>}
         {bars && data.spans.start_ns.length > 0 && (
           <Timeline
             bars={bars} from={from} to={live ? Math.max(to, bars.latest) : to} zoom={zoomTo}
@@ -81,24 +81,24 @@ export function SpanList({ job }: { job: JobDetail }) {
   const loaded = useLoad<Answer | null>(`spans ${job.id} ${key} ${most}`, (abort) => (wanted ? get<Answer>("/spans", { job: job.id, ...wanted, limit: most }, abort) : Promise.resolve(null)), wanted ? ["samples"] : [], job.id);
   if (!wanted) {
     const { from, to } = shownRange(job);
-    return <p class="small"><button type="button" onClick={() => select({ from, to })}>List what ran in the shown range</button> <span class="dim">or select with Shift and a drag on a chart</span></p>;
+    return <p class="small"><button type="button" onClick={() => select({ from, to })}>List events in this range</button> <span class="dim">or Shift-drag on a chart</span></p>;
   }
   const spans = loaded.data?.spans;
-  const title = cell ? `Rank ${cell[1]}, step${Number(cell[3]) - Number(cell[2]) > 1 ? `s ${cell[2]} to ${Number(cell[3]) - 1}` : ` ${cell[2]}`}` : `${time(picked?.from ?? null)} to ${time(picked?.to ?? null)}, ${duration(picked ? (bounds(picked)[1] - bounds(picked)[0]) / 1000 : null)}`;
+  const title = cell ? `rank ${cell[1]}, step${Number(cell[3]) - Number(cell[2]) > 1 ? `s ${cell[2]} to ${Number(cell[3]) - 1}` : ` ${cell[2]}`}` : `${time(picked?.from ?? null)} to ${time(picked?.to ?? null)}, ${duration(picked ? (bounds(picked)[1] - bounds(picked)[0]) / 1000 : null)}`;
   return (
     <section class="ran" aria-labelledby="ran-title">
       <header class="tools">
-        <h3 id="ran-title">What ran: {title}</h3>
-        <span class="dim small">{spans && (loaded.data?.next ? `the first ${count(spans.name.length)} spans` : plural(spans.name.length, "span"))}</span>
-        {picked && !cell && <button type="button" onClick={() => zoomTo(...bounds(picked))}>Zoom here</button>}
+        <h3 id="ran-title">Events: {title}</h3>
+        <span class="dim small">{spans && (loaded.data?.next ? `first ${count(spans.name.length)} events` : plural(spans.name.length, "event"))}</span>
+        {picked && !cell && <button type="button" onClick={() => zoomTo(...bounds(picked))}>Zoom to this range</button>}
         <button type="button" onClick={() => setQuery({ sel: "", cell: "" })}>Close</button>
       </header>
-      <Reading loaded={loaded} what="Spans" />
-      {spans && spans.name.length === 0 && <p class="dim">Nothing ran here that the client told: no span overlaps it.</p>}
+      <Reading loaded={loaded} what="events" />
+      {spans && spans.name.length === 0 && <p class="dim">No events in this range.</p>}
       {spans && spans.name.length > 0 && (
-        <Scroll label="Spans">
+        <Scroll label="Events">
           <table class="plain wide" data-spans={spans.name.length}>
-            <Head of={["Rank|number", "Node", "Span", "Name", "Step|number", "Began|number", "Length|number"]} />
+            <Head of={["Rank|number", "Node", "Kind", "Name", "Step|number", "Start|number", "Duration|number"]} />
             <tbody>
               {spans.name.map((name, i) => (
                 <tr key={i} data-span={`${spans.rank[i]} ${spans.kind[i]} ${name} ${spans.start_ns[i]}`}>
@@ -110,7 +110,7 @@ export function SpanList({ job }: { job: JobDetail }) {
           </table>
         </Scroll>
       )}
-      {loaded.data?.next && <p><button type="button" onClick={() => setMost(most * 5)}>More</button></p>}
+      {loaded.data?.next && <p><button type="button" onClick={() => setMost(most * 5)}>Show more</button></p>}
     </section>
   );
 }

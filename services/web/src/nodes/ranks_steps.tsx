@@ -13,7 +13,7 @@ import type { JobDetail, StepHeatMap, StepRows } from "../types.ts";
 const slow = 1.3; // times the median: a slow cell
 const outlier = 2; // times the median of all steps
 const mostNamed = 5; // slow ranks that are named in the map and in the table
-const orders = [["slow", "slowest first"], ["rank", "by rank"], ["node", "by node"]] as const;
+const orders = [["slow", "Slowest first"], ["rank", "By rank"], ["node", "By node"]] as const;
 
 interface RankRow {
   at: number; // of the map's rows
@@ -82,28 +82,28 @@ export function RanksSteps({ job }: { job: JobDetail }) {
   const several = (map?.rows.length ?? 0) > 1;
   const line = (name: string, values: (number | null)[]) => ({ name, times: steps, min: values, max: values, last: values });
   return (
-    <Panel title="Steps of all ranks" id="steps-title" note={map && map.rows.length > 0 ? `${plural(map.rows.length, "rank")}, steps ${count(map.from_step)} to ${count(map.to_step - 1)}, ${map.bucket_steps > 1 ? `${map.bucket_steps} steps a column` : "a column each"}` : ""}>
+    <Panel title="Steps of all ranks" id="steps-title" note={map && map.rows.length > 0 ? `${plural(map.rows.length, "rank")}, steps ${count(map.from_step)} to ${count(map.to_step - 1)}, ${map.bucket_steps > 1 ? `${map.bucket_steps} steps per column` : "one step per column"}` : ""}>
       <div class="pad">
-        <Reading loaded={own} what="Steps" />
-        {map && map.rows.length === 0 && <p class="dim">No step ended in this range. In the training script pitwall.steps(loader) tells them.</p>}
+        <Reading loaded={own} what="steps" />
+        {map && map.rows.length === 0 && <p class="dim">No step ended in this range. Record steps in the training script with pitwall.steps(loader).</p>}
         {map && map.rows.length > 0 && (
           <>
             {steps.length > 0 && (
               <Plot
-                title="Step duration" note={`${plural(outliers, "outlier")}: longer than ${outlier} × the median, ${duration(middle)}`} steps from={steps[0] as number} to={Math.max((steps[0] as number) + 1, steps[steps.length - 1] as number)} format={duration} empty=""
+                title="Step duration" note={`${plural(outliers, "outlier")} (longer than ${outlier}× the median of ${duration(middle)})`} steps from={steps[0] as number} to={Math.max((steps[0] as number) + 1, steps[steps.length - 1] as number)} format={duration} empty=""
                 lines={[line(several ? "median of ranks" : "duration", medians), ...(several ? [line("slowest rank", slowest)] : []), ...(outliers ? [{ ...line("outliers", out), dots: true, colour: 3 }] : [])]} zoom={(a, b) => void zoomToSteps(job.id, a, b)}
               />
             )}
             {several && (
               <>
                 <header class="tools">
-                  <h3>Ranks × steps: {map.basis === "own" ? "own time, without the wait for others" : "duration; no rank's wait for others is told"}, by the median of ranks</h3>
+                  <h3>Ranks × steps: {map.basis === "own" ? "own time, excluding waits for other ranks" : "duration (waits for other ranks are unknown)"}, relative to the median</h3>
                   <fieldset class="choice"><legend class="sr">Order of ranks</legend>{orders.map(([key, text]) => <button key={key} type="button" aria-pressed={order === key} onClick={() => setOrder(key)}>{text}</button>)}</fieldset>
                 </header>
                 <GridMap
-                  rows={rows.map((row) => ({ key: String(map.rows[row.at]?.rank), label: `rank ${map.rows[row.at]?.rank ?? missing}`, cells: map.rows[row.at]?.cells ?? [] }))}
+                  rows={rows.map((row) => ({ key: String(map.rows[row.at]?.rank), label: `Rank ${map.rows[row.at]?.rank ?? missing}`, cells: map.rows[row.at]?.cells ?? [] }))}
                   first={order === "slow" ? Math.min(mostNamed, ranked.filter((row) => row.slow).length) : 0}
-                  low={1} high={1.5} format={(value) => `${digits(value)} ×`} label={`Slowness of ${map.rows.length} ranks by step; the table below names the slowest`} pick={open} hint="; click for what the rank did then, drag to zoom"
+                  low={1} high={1.5} format={(value) => `${digits(value)}×`} label={`Slowness of ${map.rows.length} ranks by step; the table below lists the slowest`} pick={open} hint="; click to list the rank's events, drag to zoom"
                   from={map.from_step} to={map.to_step} zoom={(a, b) => void zoomToSteps(job.id, a, b - 1)} reset={resetRange}
                   columnName={(column) => (map.bucket_steps > 1 ? `steps ${stepsOf(column)[0]} to ${stepsOf(column)[1] - 1}` : `step ${stepsOf(column)[0]}`)}
                 />
@@ -114,8 +114,8 @@ export function RanksSteps({ job }: { job: JobDetail }) {
                       const of = map.rows[row.at];
                       return (
                         <tr key={row.at}>
-                          <th scope="row">rank {of?.rank ?? missing}</th><td><Cut text={of?.node || missing} /></td><Num>{digits(row.mean)} ×</Num><Num title={`of ${map.columns}: at least ${slow} times the median`}>{row.slow}</Num><Num>{digits(row.worst)} ×</Num>
-                          <td>{row.column >= 0 && <button type="button" class="link" onClick={() => open(rows.findIndex((one) => one.at === row.at), row.column)}>step {count(stepsOf(row.column)[0])}</button>}</td>
+                          <th scope="row">Rank {of?.rank ?? missing}</th><td><Cut text={of?.node || missing} /></td><Num>{digits(row.mean)}×</Num><Num title={`of ${plural(map.columns, "column")}, at least ${slow}× the median`}>{row.slow}</Num><Num>{digits(row.worst)}×</Num>
+                          <td>{row.column >= 0 && <button type="button" class="link" onClick={() => open(rows.findIndex((one) => one.at === row.at), row.column)}>Step {count(stepsOf(row.column)[0])}</button>}</td>
                         </tr>
                       );
                     })}

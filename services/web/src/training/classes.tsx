@@ -4,7 +4,7 @@ import { columns, exactColumns, push, type Series } from "../charts/columns.ts";
 import { Plot } from "../charts/plot.tsx";
 import { chartKey, rangeOf } from "../charts/range.ts";
 import type { Line } from "../charts/time_chart.tsx";
-import { count, digits, percent } from "../format.ts";
+import { count, digits, percent, plural, sentence } from "../format.ts";
 import { useLoad } from "../load.ts";
 import { Cut, Failed, Head, Num, Panel, Reading, Scroll } from "../parts.tsx";
 import { zoomToSteps } from "../nodes/ranks_steps.tsx";
@@ -41,12 +41,12 @@ function Importance({ job, list }: { job: JobDetail; list: SeriesList }) {
   const most = rows[0]?.share || 1;
   return (
     <div>
-      <header class="tools"><h3>Importance of features</h3><fieldset class="choice"><legend class="sr">Type of importance</legend>{kinds.map((one) => <button key={one} type="button" aria-pressed={one === kind} onClick={() => setKind(one)}>{one.replaceAll("_", " ")}</button>)}</fieldset></header>
-      <Reading loaded={loaded} what="Importance" />
-      <table class="plain" aria-label="Importance of features">
+      <header class="tools"><h3>Feature importance</h3><fieldset class="choice"><legend class="sr">Importance type</legend>{kinds.map((one) => <button key={one} type="button" aria-pressed={one === kind} onClick={() => setKind(one)}>{one.replaceAll("_", " ")}</button>)}</fieldset></header>
+      <Reading loaded={loaded} what="feature importance" />
+      <table class="plain" aria-label="Feature importance">
         <tbody>{rows.slice(0, mostFeatures).map((row) => <tr key={row.name} data-feature={row.name}><th scope="row"><Cut text={row.name} class="code name" /></th><td class="w-bar"><span class="bar-cell"><span class="bar" aria-hidden="true"><span style={{ width: `${(row.share / most) * 100}%` }} /></span><span class="number">{percent(row.share)}</span></span></td></tr>)}</tbody>
       </table>
-      {rows.length > mostFeatures && <p class="dim small">The first {mostFeatures} of {count(rows.length)} features.</p>}
+      {rows.length > mostFeatures && <p class="dim small">First {mostFeatures} of {count(rows.length)} features.</p>}
     </div>
   );
 }
@@ -75,12 +75,12 @@ function Confusion({ job, list }: { job: JobDetail; list: SeriesList }) {
   };
   return (
     <div>
-      <header class="tools"><h3>Confusion of classes, {loaded.mode}, newest step</h3></header>
-      <Reading loaded={loaded} what="Confusion" />
+      <header class="tools"><h3>Confusion matrix, {loaded.mode}, latest step</h3></header>
+      <Reading loaded={loaded} what="the confusion matrix" />
       {classes.length > 0 && (
-        <Scroll label="Confusion of classes">
+        <Scroll label="Confusion matrix">
           <table class="plain confusion">
-            <Head of={["label \\ prediction", ...classes.map((one) => `${one.slice(0, 30)}|number`), "precision|number", "recall|number", "F1|number"]} />
+            <Head of={["Label \\ prediction", ...classes.map((one) => `${one.slice(0, 30)}|number`), "Precision|number", "Recall|number", "F1|number"]} />
             <tbody>
               {rows.map((row) => (
                 <tr key={row.name} data-class={row.name}>
@@ -90,13 +90,13 @@ function Confusion({ job, list }: { job: JobDetail; list: SeriesList }) {
                 </tr>
               ))}
               {([["macro", false], ["weighted", true]] as const).map(([name, weighted]) => (
-                <tr key={name} data-mean={name}><th scope="row" colSpan={classes.length + 1}>{name} mean</th>{(["precision", "recall", "f1"] as const).map((column) => <Num key={column}>{digits(mean(column, weighted))}</Num>)}</tr>
+                <tr key={name} data-mean={name}><th scope="row" colSpan={classes.length + 1}>{sentence(name)} average</th>{(["precision", "recall", "f1"] as const).map((column) => <Num key={column}>{digits(mean(column, weighted))}</Num>)}</tr>
               ))}
             </tbody>
           </table>
         </Scroll>
       )}
-      {all > 0 && <p class="small">Accuracy <b class="number" data-accuracy={sum(rows.map((row) => row.right)) / all}>{percent(sum(rows.map((row) => row.right)) / all)}</b> of {count(all)} samples</p>}
+      {all > 0 && <p class="small">Accuracy <b class="number" data-accuracy={sum(rows.map((row) => row.right)) / all}>{percent(sum(rows.map((row) => row.right)) / all)}</b> ({plural(all, "sample")})</p>}
     </div>
   );
 }
@@ -137,8 +137,8 @@ function Curves({ job, list }: { job: JobDetail; list: SeriesList }) {
   const lines = curves(samples.data?.series ?? [], wrong.data?.series ?? []).filter((line) => line.times.length > 0);
   const steps = lines.flatMap((line) => line.times);
   const fault = samples.fault ?? wrong.fault;
-  if (fault) return <Failed fault={fault} again={samples.again} what="Right predictions by class" />;
-  return <Plot title="Right predictions by class" note={samples.mode} lines={lines} steps ratio format={percent} from={steps.reduce((a, b) => Math.min(a, b), steps[0] ?? 0)} to={steps.reduce((a, b) => Math.max(a, b), 1)} zoom={(a, b) => void zoomToSteps(job.id, a, b)} empty="No step with predictions in this range." />;
+  if (fault) return <Failed fault={fault} again={samples.again} what="correct predictions by class" />;
+  return <Plot title="Correct predictions by class" note={samples.mode} lines={lines} steps ratio format={percent} from={steps.reduce((a, b) => Math.min(a, b), steps[0] ?? 0)} to={steps.reduce((a, b) => Math.max(a, b), 1)} zoom={(a, b) => void zoomToSteps(job.id, a, b)} empty="No steps with predictions in this range." />;
 }
 
 // Points of the ROC curve, and the area below it, from counts by bin of the probability of class 1 (over ranks).
@@ -170,15 +170,15 @@ function Roc({ job, list }: { job: JobDetail; list: SeriesList }) {
   const roc = rocOf(Array.from(counts, (bin) => bin ?? [0, 0]));
   return (
     <figure data-auc={roc?.area ?? ""}>
-      <header class="tools"><h3>ROC curve, {loaded.mode}, newest step</h3>{roc && <span>area <b class="number">{roc.area.toFixed(3)}</b></span>}</header>
-      <Reading loaded={loaded} what="The curve" />
+      <header class="tools"><h3>ROC curve, {loaded.mode}, latest step</h3>{roc && <span>AUC <b class="number">{roc.area.toFixed(3)}</b></span>}</header>
+      <Reading loaded={loaded} what="the ROC curve" />
       {roc ? (
         <svg class="roc" viewBox={`0 0 ${side} ${side}`} width={side} height={side} role="img" aria-label="ROC curve">
           <path class="frame" d={`M0 0V${side}H${side}V0ZM0 ${side}L${side} 0`} />
           <path d={roc.points.map(([x, y], i) => `${i ? "L" : "M"}${(x * side).toFixed(1)} ${((1 - y) * side).toFixed(1)}`).join("")} />
         </svg>
-      ) : loaded.data && <p class="dim">The held-out data have samples of one class alone.</p>}
-      <figcaption class="dim small">right: false positive rate · up: true positive rate</figcaption>
+      ) : loaded.data && <p class="dim">The held-out data contains only one class.</p>}
+      <figcaption class="dim small">x: false positive rate · y: true positive rate</figcaption>
     </figure>
   );
 }
@@ -192,12 +192,12 @@ function Residuals({ job, list }: { job: JobDetail; list: SeriesList }) {
   const all = rows.reduce((sum, [, n]) => sum + n, 0);
   return (
     <figure data-residuals={all}>
-      <header class="tools"><h3>Residuals, {loaded.mode}, newest step</h3><span class="dim">label less prediction, {count(all)} samples</span></header>
-      <Reading loaded={loaded} what="Residuals" />
+      <header class="tools"><h3>Residuals, {loaded.mode}, latest step</h3><span class="dim">label minus prediction, {plural(all, "sample")}</span></header>
+      <Reading loaded={loaded} what="residuals" />
       <svg class="roc" viewBox={`0 0 ${2 * side} ${side}`} width={2 * side} height={side} role="img" aria-label="Residuals">
         {rows.map(([from, n], i) => <rect key={from} x={(i * 2 * side) / rows.length} y={side - (n / most) * side} width={(2 * side) / rows.length - 1} height={(n / most) * side}><title>{`${digits(from)}: ${count(n)}`}</title></rect>)}
       </svg>
-      <figcaption class="dim small number">{digits(rows[0]?.[0] ?? null)} to {digits(rows[rows.length - 1]?.[0] ?? null)}; the outer bars hold what is beyond</figcaption>
+      <figcaption class="dim small number">{digits(rows[0]?.[0] ?? null)} to {digits(rows[rows.length - 1]?.[0] ?? null)}; the outermost bars include all values beyond</figcaption>
     </figure>
   );
 }
@@ -207,7 +207,7 @@ export function Classes({ job, list }: { job: JobDetail; list: SeriesList }) {
   return (
     <Panel title="Classes and trees" id="classes-title">
       <div class="pad">
-        {parts.length === 0 && <p class="dim">No importance of features and no predictions by class. For XGBoost callbacks=[pitwall.xgboost_callback(classification=held_out)] sends both; elsewhere pitwall.log_classification(labels, predictions) sends the predictions.</p>}
+        {parts.length === 0 && <p class="dim">No feature importance and no predictions by class. With XGBoost, callbacks=[pitwall.xgboost_callback(classification=held_out)] sends both. Otherwise, pitwall.log_classification(labels, predictions) sends the predictions.</p>}
         <div class="classes">{parts}</div>
       </div>
     </Panel>

@@ -3,7 +3,7 @@ import { columns, exactColumns, folded, lineOf, rateOf, type Series } from "../c
 import { Plot } from "../charts/plot.tsx";
 import { bounds, chartKey, rangeOf, shownRange, zoomTo } from "../charts/range.ts";
 import type { Line } from "../charts/time_chart.tsx";
-import { digits, msOf } from "../format.ts";
+import { digits, msOf, sentence } from "../format.ts";
 import { useLoad } from "../load.ts";
 import { Reading } from "../parts.tsx";
 import type { Job, JobDetail, SeriesList } from "../types.ts";
@@ -72,8 +72,9 @@ export function ScalarChart({ job, scalar, steps, last }: { job: JobDetail; scal
   const name = `${scalar.name} ${job.id} ${steps} ${ranks}`;
   const loaded = useLoad<Answer>(`${name} ${chartKey()}`, (abort) => read(job.id, scalar, steps, range, ranks, abort), ["samples"], job.id, name);
   const ghost = useLoad<Answer | null>(`ghost ${name} ${last?.id}`, (abort) => (last ? read(last.id, scalar, steps, {}, ranks, abort) : Promise.resolve(null)));
-  const title = scalar.name.replace(/^train_/, "").replaceAll("_", " ");
-  if (loaded.fault || !loaded.data) return <div class="plot"><h3>{title}</h3><Reading loaded={loaded} what={title} /></div>;
+  const words = scalar.name.replace(/^train_/, "").replaceAll("_", " ");
+  const title = sentence(words);
+  if (loaded.fault || !loaded.data) return <div class="plot"><h3>{title}</h3><Reading loaded={loaded} what={words} /></div>;
   const lines = linesOf(loaded.data.series, scalar, steps);
   const shown = lines.slice(0, mostLines);
   // The last run begins where this one does.
@@ -81,10 +82,10 @@ export function ScalarChart({ job, scalar, steps, last }: { job: JobDetail; scal
   const ghosts = ghost.data ? linesOf(ghost.data.series, scalar, steps).slice(0, Math.min(2, shown.length)) : [];
   for (const [colour, line] of ghosts.entries()) shown.push({ ...line, name: `last run, ${line.name}`, times: line.times.map((at) => at + shift), ghost: true, colour });
   const [begin, end] = steps ? [loaded.data.from ?? 0, Math.max((loaded.data.to ?? 1) - 1, (loaded.data.from ?? 0) + 1)] : bounds(shownRange(job));
-  const note = [scalar.counter ? (steps ? "growth a step" : "growth a second") : "", lines.length > mostLines ? `the first ${mostLines} of ${lines.length} lines` : "", ranks && job.ranks > 1 ? `rank ${rank}` : ""].filter((text) => text).join(", ");
+  const note = [scalar.counter ? (steps ? "increase per step" : "increase per second") : "", lines.length > mostLines ? `first ${mostLines} of ${lines.length} lines` : "", ranks && job.ranks > 1 ? `rank ${rank}` : ""].filter((text) => text).join(", ");
   return (
     <Plot
-      title={title} note={note} lines={lines.length ? shown : []} from={Number.isFinite(begin) ? begin : 0} to={Number.isFinite(end) ? end : 1} steps={steps} format={digits} empty="No value in this range."
+      title={title} note={note} lines={lines.length ? shown : []} from={Number.isFinite(begin) ? begin : 0} to={Number.isFinite(end) ? end : 1} steps={steps} format={digits} empty="No values in this range."
       zoom={steps ? (a, b) => void zoomToSteps(job.id, a, b) : zoomTo}
     />
   );

@@ -2,7 +2,7 @@
 import { columns } from "../charts/columns.ts";
 import { GridMap } from "../charts/grid_map.tsx";
 import { chartKey, rangeOf, resetRange } from "../charts/range.ts";
-import { count, digits, plural } from "../format.ts";
+import { count, digits, plural, sentence } from "../format.ts";
 import { useJob, useLoad } from "../load.ts";
 import { Cut, Failed, Head, Num, Panel, Reading, Scroll } from "../parts.tsx";
 import { place, setQuery } from "../route.ts";
@@ -49,25 +49,25 @@ export function TensorPanel({ job }: { job: JobDetail }) {
     <label>{label} <select value={value} onChange={(event) => setQuery({ [key]: event.currentTarget.value })}>{all.map((one) => <option key={one}>{one.slice(0, 100)}</option>)}</select></label>
   );
   return (
-    <Panel title="Tensors" id="tensors-title" note={tensors.length ? `${newest.data?.next ? `the first ${count(most)} tensors` : plural(tensors.length, "tensor")}, rank ${rank}` : ""}>
+    <Panel title="Tensors" id="tensors-title" note={tensors.length ? `${newest.data?.next ? `first ${count(most)} tensors` : plural(tensors.length, "tensor")}, rank ${rank}` : ""}>
       <div class="pad">
-        <Reading loaded={newest} what="Tensors" />
-        {newest.data && tensors.length === 0 && <p class="dim">No statistics of tensors. In the training script pitwall.watch(model, optimizer=…, loss=…) sends them, every 500 steps by default; collections= sets which and how often.</p>}
+        <Reading loaded={newest} what="tensors" />
+        {newest.data && tensors.length === 0 && <p class="dim">No tensor statistics. In the training script, pitwall.watch(model, optimizer=…, loss=…) sends them, every 500 steps by default. Its argument collections= selects which tensors and how often.</p>}
         {tensors.length > 0 && (
           <>
             <div class="tools">{choice("Collection", "collection", collections, collection)}{choice("Statistic", "stat", statistics, statistic)}</div>
-            {map.fault && <Failed fault={map.fault} again={map.again} what="Layers by step" />}
+            {map.fault && <Failed fault={map.fault} again={map.again} what="layers by step" />}
             {series.length > 0 && (
               <GridMap
                 rows={series.map((one, i) => ({ key: one.labels.tensor ?? String(i), label: one.labels.tensor ?? "", cells: powers ? (cells[i] ?? []).map((value) => value === null ? null : Math.log10(value)) : (cells[i] ?? []) }))}
                 low={powers ? Math.log10(low) : low} high={powers ? Math.log10(high) : high} format={(value) => digits(powers ? 10 ** value : value)} columnName={(i) => `step ${steps[i]}`} from={0} to={Math.max(1, steps.length)}
-                hint={`; drag to zoom${powers ? "; colours by power of ten" : ""}`} label={`${statistic} of ${series.length} tensors by step; the table below has the newest`} reset={resetRange}
+                hint={`; drag to zoom${powers ? "; colors by power of ten" : ""}`} label={`${statistic} of ${plural(series.length, "tensor")} by step; the table below has the latest values`} reset={resetRange}
                 zoom={(a, b) => void zoomToSteps(job.id, steps[Math.floor(a)] ?? 0, steps[Math.min(steps.length - 1, Math.floor(b))] ?? 0)}
               />
             )}
-            <Scroll label="Newest statistics of tensors">
+            <Scroll label="Latest tensor statistics">
               <table class="plain wide natural">
-                <Head of={["Tensor", "Step|number", ...statistics.map((one) => `${one.replaceAll("_", " ")}|number`)]} />
+                <Head of={["Tensor", "Step|number", ...statistics.map((one) => `${sentence(one.replaceAll("_", " "))}|number`)]} />
                 <tbody>{rows.map((row) => <tr key={`${row.tensor} ${row.mode}`}><th scope="row"><Cut text={`${row.tensor}${row.mode === "train" ? "" : ` (${row.mode})`}`} class="code name" /></th><Num>{row.step === null ? "–" : count(row.step)}</Num>{statistics.map((one) => <Num key={one}>{digits(row.statistics[one] ?? null)}</Num>)}</tr>)}</tbody>
               </table>
             </Scroll>
