@@ -30,7 +30,7 @@ Table OperatorTable(std::string id, std::string caption, const OperatorRanking& 
               {{"name", "Name", Unit::kName},
                {"share", "Share", Unit::kRatio},
                {"total_seconds", "Total", Unit::kSeconds},
-               {"count", "Times", Unit::kCount},
+               {"count", "Count", Unit::kCount},
                {"min_seconds", "Min", Unit::kSeconds},
                {"mean_seconds", "Mean", Unit::kSeconds},
                {"max_seconds", "Max", Unit::kSeconds}},
@@ -61,12 +61,12 @@ void SayOfPhases(const PhaseTimes& phases, Section* section) {
   if (forward + backward > 0 && other > 0.25)
     Say(section, "phases-other",
         Cat(Shown(Cell(other), Unit::kRatio),
-            " of the steps' time is outside of forward, backward and optimizer."),
+            " of step time is spent outside forward, backward, and optimizer."),
         Paragraph::Tone::kNote);
   const double both = forward + backward;
   if (both > 0 && std::max(forward, backward) / both > 0.7)
     Say(section, "phases-uneven",
-        Cat(forward > backward ? "Forward" : "Backward", " takes ",
+        Cat("The ", forward > backward ? "forward" : "backward", " pass takes ",
             Shown(Cell(std::max(forward, backward) / both), Unit::kRatio),
             " of the time of both passes."),
         Paragraph::Tone::kNote);
@@ -80,17 +80,18 @@ Status AddPhases(const ReportContext& story, Section* section) {
   const size_t last = std::clamp<size_t>(kMostStepRows / 10 / ranks, 1, 200);
   ASSIGN_OR_RETURN(const PhaseTimes phases, MakePhaseTimes(story.history(), query, last));
   if (phases.phases.empty()) return OkStatus();
-  BarChart chart{"phase-shares",
-                 Cat("Time of the last ", phases.steps, " training steps, ", phases.from_step,
-                     " to ", phases.to_step - 1, ", over all ranks by phase"),
-                 Unit::kRatio,
-                 true,
-                 {}};
+  BarChart chart{
+      "phase-shares",
+      Cat("Share of time by phase over all ranks, last ", Counted(phases.steps, "training step"),
+          " (", phases.from_step, " to ", phases.to_step - 1, ")"),
+      Unit::kRatio,
+      true,
+      {}};
   Table table{"phase-times",
-              Cat("The same in numbers, of ", phases.steps, " steps"),
+              Cat("Time by phase, last ", Counted(phases.steps, "training step")),
               {{"phase", "Phase", Unit::kName},
                {"share", "Share", Unit::kRatio},
-               {"seconds", "Seconds of all ranks", Unit::kSeconds}},
+               {"seconds", "Time over all ranks", Unit::kSeconds}},
               {},
               {},
               0};
@@ -126,7 +127,7 @@ Status AddCollectives(const ReportContext& story, Section* section) {
   }
   if (sums.empty()) return OkStatus();
   Table table{"collectives",
-              "Time in collectives, a value for each step and rank, summed over all ranks",
+              "Time in collectives over all ranks (one value per step and rank)",
               {{"group", "Group", Unit::kName},
                {"total_seconds", "Total", Unit::kSeconds},
                {"count", "Values", Unit::kCount},
@@ -152,10 +153,10 @@ Status AddCollectives(const ReportContext& story, Section* section) {
 Status AddLoaderFacts(const ReportContext& story, Section* section) {
   constexpr std::pair<std::string_view, std::string_view> kFacts[] = {
       {"train_loader_workers_configured", "Workers configured"},
-      {"train_loader_workers", "Workers seen"},
+      {"train_loader_workers", "Workers observed"},
       {"train_loader_prefetch_factor", "Prefetch factor"},
       {"train_loader_pin_memory", "Pinned memory"}};
-  Facts facts{"loader-facts", "Settings of the data loader, least and greatest of all ranks", {}};
+  Facts facts{"loader-facts", "Data loader settings, minimum to maximum over all ranks", {}};
   double workers = NAN, pinned = NAN;
   for (const auto& [metric, title] : kFacts) {
     ASSIGN_OR_RETURN(const std::vector<QuantileRow> rows,
@@ -176,12 +177,12 @@ Status AddLoaderFacts(const ReportContext& story, Section* section) {
   section->blocks.push_back(std::move(facts));
   if (workers == 0)
     Say(section, "loader-workers",
-        "A rank loads its data in the training process itself. Worker processes (num_workers) let "
-        "it go on while they load.",
+        "At least one rank loads its data in the training process itself. With worker processes "
+        "(num_workers), training continues while data is loaded.",
         Paragraph::Tone::kNote);
   if (pinned == 0)
     Say(section, "loader-pinned",
-        "The loader does not pin memory. pin_memory=True makes copies to a GPU faster.",
+        "The data loader does not pin memory. pin_memory=True speeds up copies to a GPU.",
         Paragraph::Tone::kNote);
   return OkStatus();
 }
@@ -194,15 +195,15 @@ Status AddFramework(const ReportContext& story, Document* out) {
   for (const auto& [kind, id, caption] :
        {std::tuple(Span::Kind::kPhase, "phases", "Phases of the whole job, over all ranks"),
         std::tuple(Span::Kind::kOperator, "operators",
-                   "Operators of the whole job that took longest, over all ranks")}) {
+                   "Operators with the longest total time in the whole job, over all ranks")}) {
     ASSIGN_OR_RETURN(const OperatorRanking ranking, Ranked(story, kind, story.whole()));
     if (!ranking.operators.empty()) section.blocks.push_back(OperatorTable(id, caption, ranking));
   }
   RETURN_IF_ERROR(AddCollectives(story, &section));
   if (section.blocks.empty())
     Say(&section, "framework-none",
-        "The training told no phases, operators or collectives. Use the Python client in the "
-        "training: import pitwall.",
+        "No phases, operators, or collectives were reported. Use the Python client in the "
+        "training script: import pitwall.",
         Paragraph::Tone::kNote);
   out->sections.push_back(std::move(section));
   return OkStatus();
@@ -216,7 +217,7 @@ Status AddStart(const ReportContext& story, Document* out) {
   if (initialisation <= 0 && loop <= 0) return OkStatus();
   const bool start = initialisation > loop;
   Section section{
-      "start", start ? "Analysis of initialisation" : "Analysis of the training loop", false, {}};
+      "start", start ? "Analysis of initialization" : "Analysis of the training loop", false, {}};
   int64_t loop_begin = 0;
   for (const AttemptSummary& attempt : story.summary.attempts) {
     if (loop_begin == 0) loop_begin = attempt.loop_begin_ns;
@@ -224,14 +225,14 @@ Status AddStart(const ReportContext& story, Document* out) {
   TimeRange range = story.whole();
   if (start) {
     Say(&section, "start-text",
-        Cat("Initialisation took ", Shown(Cell(initialisation), Unit::kSeconds),
-            ", longer than the training loop with ", Shown(Cell(loop), Unit::kSeconds),
-            ". Look at what is loaded, downloaded or compiled before the first step."),
+        Cat("Initialization took ", Shown(Cell(initialisation), Unit::kSeconds),
+            ", longer than the training loop (", Shown(Cell(loop), Unit::kSeconds),
+            "). Check what is loaded, downloaded, or compiled before the first step."),
         Paragraph::Tone::kNote);
     if (loop_begin != 0) range.to_ns = loop_begin;
   } else {
     Say(&section, "start-text",
-        Cat("The training loop took ", Shown(Cell(loop), Unit::kSeconds), ", initialisation ",
+        Cat("The training loop took ", Shown(Cell(loop), Unit::kSeconds), " and initialization ",
             Shown(Cell(initialisation), Unit::kSeconds), "."));
     if (loop_begin != 0) range.from_ns = loop_begin;
   }
@@ -254,7 +255,7 @@ Status AddLoading(const ReportContext& story, Document* out) {
   ASSIGN_OR_RETURN(const std::vector<RollupColumn> columns,
                    story.history().Rollups(query, kTiers.size() - 1));
   Table table{"loading-ranks",
-              "Seconds of a step in the phase dataloader, by rank, the longest mean first",
+              "Time per step in the phase dataloader by rank, longest mean first",
               {{"rank", "Rank", Unit::kName},
                {"node", "Node", Unit::kText},
                {"mean_seconds", "Mean", Unit::kSeconds},

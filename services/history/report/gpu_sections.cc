@@ -42,7 +42,7 @@ void AddBoxes(const Readings& readings, std::string id, std::string caption, Uni
     return low_first ? a.p50 < b.p50 : a.p95 > b.p95;
   });
   if (chart.boxes.size() > kMostBoxes) {
-    CatTo(chart.caption, "; ", chart.boxes.size() - kMostBoxes, " more are not drawn");
+    CatTo(chart.caption, "; ", chart.boxes.size() - kMostBoxes, " more not shown");
     chart.boxes.resize(kMostBoxes);
   }
   section->blocks.push_back(std::move(chart));
@@ -56,11 +56,11 @@ void AddBalance(const Readings& gpus, Section* section) {
   const Shares whole = SharesOf(pooled);
   Table table{
       "balance",
-      "Distance of each GPU's histogram of utilisation (ten bins) from that of all GPUs: 0 is "
-      "equal, 1 has nothing in common",
+      "Distance between the utilization histogram (ten bins) of each GPU and that of all GPUs, "
+      "from 0 (identical) to 1 (disjoint)",
       {{"gpu", "GPU", Unit::kText},
        {"distance", "Distance", Unit::kNumber},
-       {"mean", "Mean utilisation", Unit::kRatio},
+       {"mean", "Mean utilization", Unit::kRatio},
        {"p5", "p5", Unit::kRatio},
        {"p95", "p95", Unit::kRatio}},
       {},
@@ -76,9 +76,9 @@ void AddBalance(const Readings& gpus, Section* section) {
   });
   const double worst = std::get<double>(table.rows[0][1]);
   Say(section, "balance-text",
-      worst > 0.5 ? Cat("The load is uneven: ", std::get<std::string>(table.rows[0][0]),
-                        " works otherwise than the GPUs together.")
-                  : "The GPUs are loaded alike.",
+      worst > 0.5 ? Cat("The load is uneven. The utilization of ",
+                        std::get<std::string>(table.rows[0][0]), " differs from that of all GPUs.")
+                  : "The load is balanced across the GPUs.",
       worst > 0.5 ? Paragraph::Tone::kNote : Paragraph::Tone::kGood);
   CutRows(&table, kMostBoxes);
   section->blocks.push_back(std::move(table));
@@ -96,16 +96,17 @@ Status AddGpus(const ReportContext& story, Document* out) {
   ASSIGN_OR_RETURN(const Readings gpus,
                    ReadMeans(story, {SelectorOfMetric("hw_gpu_utilization_ratio")}));
   if (gpus.series.empty()) return OkStatus();
-  Section section{"gpus", "GPU utilisation and workload balance", true, {}};
+  Section section{"gpus", "GPU utilization and workload balance", true, {}};
   Say(&section, "gpu-basis",
-      Cat("Of ", gpus.basis, ". Utilisation says that a kernel ran, not how full the GPU was."));
-  AddBoxes(gpus, "gpu-utilisation", "Utilisation by GPU, the lowest median first", Unit::kRatio,
-           true, &section);
+      Cat("Based on ", gpus.basis,
+          ". Utilization is the share of time in which a kernel ran, not the load of the GPU."));
+  AddBoxes(gpus, "gpu-utilisation", "Utilization by GPU, lowest median first", Unit::kRatio, true,
+           &section);
   AddBalance(gpus, &section);
   ASSIGN_OR_RETURN(const Readings memory,
                    ReadMeans(story, {SelectorOfMetric("hw_gpu_memory_usage_bytes")}));
   if (!memory.series.empty()) {
-    AddBoxes(memory, "gpu-memory", "Memory in use by GPU, the fullest first", Unit::kBytes, false,
+    AddBoxes(memory, "gpu-memory", "Memory in use by GPU, highest first", Unit::kBytes, false,
              &section);
     ASSIGN_OR_RETURN(const Readings limits,
                      ReadMeans(story, {SelectorOfMetric("hw_gpu_memory_limit_bytes")}));
@@ -120,8 +121,8 @@ Status AddGpus(const ReportContext& story, Document* out) {
     }
     if (fullest > 0)
       Say(&section, "gpu-memory-text",
-          Cat("The fullest GPU has ", Shown(Cell(fullest), Unit::kRatio),
-              " of its memory in use (p95).", fullest < 0.5 ? " A larger batch may fit." : ""),
+          Cat("The fullest GPU uses ", Shown(Cell(fullest), Unit::kRatio), " of its memory (p95).",
+              fullest < 0.5 ? " A larger batch may fit." : ""),
           fullest > 0.95 ? Paragraph::Tone::kNote : Paragraph::Tone::kPlain);
   }
   out->sections.push_back(std::move(section));
@@ -183,20 +184,20 @@ Status AddBottlenecks(const ReportContext& story, Document* out) {
   const double cpu_share = share(by_cpu), io_share = share(by_io);
   constexpr std::string_view kNames[] = {"10 s", "2 min", "30 min"};
   Say(&section, "bottlenecks-text",
-      Cat("Of ", all, " stretches of ", kNames[tier], " on a node its GPUs are below ",
-          Shown(Cell(kLow), Unit::kRatio), " while the CPU is above ",
-          Shown(Cell(kBusy), Unit::kRatio), " in ", Shown(Cell(cpu_share), Unit::kRatio),
-          ", and while I/O wait is above ", Shown(Cell(kWait), Unit::kRatio), " in ",
-          Shown(Cell(io_share), Unit::kRatio), "."),
+      Cat("Of ", all, " node intervals of ", kNames[tier], ", GPUs are below ",
+          Shown(Cell(kLow), Unit::kRatio), " with the CPU above ", Shown(Cell(kBusy), Unit::kRatio),
+          " in ", Shown(Cell(cpu_share), Unit::kRatio), ", and with I/O wait above ",
+          Shown(Cell(kWait), Unit::kRatio), " in ", Shown(Cell(io_share), Unit::kRatio), "."),
       cpu_share + io_share > 0.25 ? Paragraph::Tone::kBad : Paragraph::Tone::kPlain);
-  section.blocks.push_back(BarChart{"bottleneck-shares",
-                                    "What the GPUs' time is held up by",
-                                    Unit::kRatio,
-                                    true,
-                                    {{"GPU well used", share(high)},
-                                     {"low, CPU busy", cpu_share},
-                                     {"low, waits for I/O", io_share},
-                                     {"low otherwise", share(all - high - by_cpu - by_io)}}});
+  section.blocks.push_back(
+      BarChart{"bottleneck-shares",
+               "GPU time by bottleneck",
+               Unit::kRatio,
+               true,
+               {{"GPU well used", share(high)},
+                {"GPU low, CPU busy", cpu_share},
+                {"GPU low, I/O wait", io_share},
+                {"GPU low, other cause", share(all - high - by_cpu - by_io)}}});
   out->sections.push_back(std::move(section));
   return OkStatus();
 }

@@ -106,14 +106,14 @@ class Writer {
     CatTo(out_, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">",
           "<meta http-equiv=\"Content-Security-Policy\" content=\"", kReportPolicy, "\">",
           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">",
-          "<meta name=\"color-scheme\" content=\"light dark\"><title>Report of ", Escaped(name),
-          "</title>\n<style>", kStyle, "</style></head>\n<body><main>\n<h1>Report of ",
+          "<meta name=\"color-scheme\" content=\"light dark\"><title>Report for ", Escaped(name),
+          "</title>\n<style>", kStyle, "</style></head>\n<body><main>\n<h1>Report for ",
           Escaped(name), "</h1>\n<p class=\"dim\">Job ", Escaped(document.job), ", ",
           Escaped(document.state), ". Data from ", ShownUtc(document.from_ns), " to ",
           ShownUtc(document.as_of_ns), ". All times are in UTC. Pitwall ",
           Escaped(document.version), ".");
     if (StartsWith(document.link, "https://") || StartsWith(document.link, "http://"))
-      CatTo(out_, " <a href=\"", Escaped(document.link), "\">Page of the job</a>.");
+      CatTo(out_, " <a href=\"", Escaped(document.link), "\">Open the job page</a>.");
     out_ += "</p>\n<nav aria-label=\"Contents\"><ul>";
     for (const Section& section : document.sections) {
       if (!section.inner)
@@ -173,7 +173,8 @@ class Writer {
     }
     out_ += "</tbody></table></div>\n";
     if (table.left_out > 0)
-      CatTo(out_, "<p class=\"dim\">", table.left_out, " more rows are not listed.</p>\n");
+      CatTo(out_, "<p class=\"dim\">", table.left_out,
+            table.left_out == 1 ? " more row" : " more rows", " not shown.</p>\n");
   }
 
   template <typename Chart>

@@ -38,12 +38,12 @@ Table AttemptTable(const ReportContext& story) {
   Table table{"attempts",
               "Attempts",
               {{"attempt", "Attempt", Unit::kCount},
-               {"begin_ns", "Began", Unit::kTime},
-               {"end_ns", "Ended", Unit::kTime},
-               {"end", "How", Unit::kText},
-               {"initialisation_seconds", "Initialisation", Unit::kSeconds},
+               {"begin_ns", "Start", Unit::kTime},
+               {"end_ns", "End", Unit::kTime},
+               {"end", "Result", Unit::kText},
+               {"initialisation_seconds", "Initialization", Unit::kSeconds},
                {"loop_seconds", "Training loop", Unit::kSeconds},
-               {"finalisation_seconds", "Finalisation", Unit::kSeconds},
+               {"finalisation_seconds", "Finalization", Unit::kSeconds},
                {"lost", "Lost ranks", Unit::kCount}},
               {},
               {},
@@ -65,12 +65,12 @@ Table AttemptTable(const ReportContext& story) {
 
 Table LostTable(const ReportContext& story) {
   Table table{"lost",
-              "Ranks that ended without goodbye",
+              "Ranks that exited without notice",
               {{"attempt", "Attempt", Unit::kCount},
-               {"time_ns", "When", Unit::kTime},
+               {"time_ns", "Time", Unit::kTime},
                {"rank", "Rank", Unit::kCount},
                {"node", "Node", Unit::kText},
-               {"why", "Why", Unit::kText}},
+               {"why", "Reason", Unit::kText}},
               {},
               {},
               0};
@@ -81,7 +81,7 @@ Table LostTable(const ReportContext& story) {
       if (lost.exit_code.has_value())
         CatTo(why, why.empty() ? "" : ", ", "exit code ", *lost.exit_code);
       table.rows.push_back({CountCell(attempt.attempt), TimeCell(time_ns), IndexCell(lost.rank),
-                            lost.node, why.empty() ? "not known" : why});
+                            lost.node, why.empty() ? "unknown" : why});
     }
   }
   CutRows(&table);
@@ -94,30 +94,33 @@ std::pair<std::string, Paragraph::Tone> Judgement(const std::string& node,
   const auto gpu = rows.find("gpu"), cpu = rows.find("cpu");
   const auto shown = [](double ratio) { return Shown(Cell(ratio), Unit::kRatio); };
   if (gpu == rows.end()) {
-    if (cpu == rows.end()) return {Cat("Node ", node, ": neither CPU nor GPU was told."), {}};
-    return {Cat("Node ", node, " told no GPU. Its CPU is ", shown(cpu->second.p50),
-                " busy in the median."),
+    if (cpu == rows.end()) return {Cat("No CPU or GPU data from ", node, "."), {}};
+    return {Cat("No GPU data from ", node, ". Its median CPU utilization is ",
+                shown(cpu->second.p50), "."),
             Paragraph::Tone::kPlain};
   }
   const double gpu95 = gpu->second.p95, gpu50 = gpu->second.p50;
   const double cpu95 = cpu == rows.end() ? 0 : cpu->second.p95;
   if (gpu95 < 0.7 && cpu == rows.end())
-    return {Cat("Node ", node, ": its GPUs stay below ", shown(gpu95), " for 95 % of the time."),
-            Paragraph::Tone::kNote};
+    return {
+        Cat("Node ", node, ": GPU utilization is below ", shown(gpu95), " for 95% of the time."),
+        Paragraph::Tone::kNote};
   if (gpu95 < 0.7 && cpu95 < 0.7)
-    return {Cat("Node ", node, " is underused: 95 % of the time its GPUs are below ", shown(gpu95),
-                " and its CPU below ", shown(cpu95), ". A smaller node may do."),
-            Paragraph::Tone::kNote};
+    return {
+        Cat("Node ", node, " is underused: for 95% of the time, its GPUs are below ", shown(gpu95),
+            " and its CPU is below ", shown(cpu95), ". A smaller node may suffice."),
+        Paragraph::Tone::kNote};
   if (gpu95 < 0.7)
-    return {Cat("Node ", node, ": its GPUs are below ", shown(gpu95),
-                " for 95 % of the time while its CPU reaches ", shown(cpu95),
+    return {Cat("Node ", node, ": GPU utilization is below ", shown(gpu95),
+                " for 95% of the time, while CPU utilization reaches ", shown(cpu95),
                 ". The CPU is likely the bottleneck."),
             Paragraph::Tone::kBad};
   if (gpu50 > 0.7)
-    return {Cat("Node ", node, " is well used: its GPUs are at ", shown(gpu50), " in the median."),
+    return {Cat("Node ", node, " is well used: median GPU utilization is ", shown(gpu50), "."),
             Paragraph::Tone::kGood};
-  return {Cat("Node ", node, ": its GPUs are at ", shown(gpu50), " in the median",
-              cpu == rows.end() ? "" : Cat(", its CPU at ", shown(cpu->second.p50)), "."),
+  return {Cat("Node ", node, ": median GPU utilization is ", shown(gpu50),
+              cpu == rows.end() ? "" : Cat(", median CPU utilization is ", shown(cpu->second.p50)),
+              "."),
           Paragraph::Tone::kPlain};
 }
 
@@ -152,11 +155,12 @@ Status AddGlance(const ReportContext& story, Document* out) {
             ShownUtc(root.started_at_ns), ". ", root.suggestion),
         Paragraph::Tone::kBad);
   }
-  if (open > 3) Say(&section, "open-more", Cat(open - 3, " more incidents are open."));
+  if (open > 3) Say(&section, "open-more", Cat("Open incidents not listed here: ", open - 3, "."));
   if (open == 0 && story.issues.empty())
-    Say(&section, "nothing", "No rule has found an issue.", Paragraph::Tone::kGood);
+    Say(&section, "nothing", "No issues found.", Paragraph::Tone::kGood);
   if (open == 0 && !story.issues.empty())
-    Say(&section, "closed", Cat("No issue is open. ", story.issues.size(), " ended."),
+    Say(&section, "closed",
+        Cat("No open issues. ", Counted(story.issues.size(), "issue"), " ended."),
         Paragraph::Tone::kGood);
   for (size_t i = 0; i < ended.size() && i < 3; ++i) {
     const IssueEvent& root = ended[i]->issues[0].newest();
@@ -180,7 +184,7 @@ Status AddGlance(const ReportContext& story, Document* out) {
       "Key facts",
       {{"state", "State", Unit::kText, state},
        {"duration_seconds", "Duration", Unit::kSeconds, Seconds(length)},
-       {"training_share", "In the training loop", Unit::kRatio,
+       {"training_share", "Training loop share", Unit::kRatio,
         length > 0 ? Cell(Seconds(loop) / Seconds(length)) : Cell()},
        {"nodes", "Nodes", Unit::kCount, CountCell(nodes.size())},
        {"ranks", "Ranks", Unit::kCount, CountCell(ranks.size())},
@@ -191,8 +195,8 @@ Status AddGlance(const ReportContext& story, Document* out) {
        {"found_issues", "Issues found", Unit::kCount, CountCell(story.issues.size())},
        {"owner", "Owner", Unit::kText, story.life.owner}}});
   Say(&section, "disclaimer",
-      "Recommendations are informational: they follow from measured data and fixed criteria. "
-      "Judge them with what you know of the job.");
+      "Recommendations are informational. They are based on measured data and fixed criteria. "
+      "Evaluate them with your knowledge of the job.");
   out->sections.push_back(std::move(section));
   return OkStatus();
 }
@@ -208,32 +212,32 @@ Status AddJob(const ReportContext& story, Document* out) {
   };
   const bool ended = story.life.ended_ns != 0;
   Say(&section, "job-text",
-      loop_begin == 0 ? Cat("No training step was seen", ended ? "" : " yet",
-                            ". Everything counts as initialisation.")
-                      : Cat("The job started at ", ShownUtc(summary.begin_ns),
-                            ended ? Cat(" and ended at ", ShownUtc(summary.end_ns)) : " and runs",
-                            ". Its training loop began at ", ShownUtc(loop_begin), "."));
+      loop_begin == 0
+          ? Cat("No training step ", ended ? "was recorded" : "has been recorded yet",
+                ". All time counts as initialization.")
+          : Cat("The job started at ", ShownUtc(summary.begin_ns),
+                ended ? Cat(" and ended at ", ShownUtc(summary.end_ns)) : " and is running",
+                ". Its training loop began at ", ShownUtc(loop_begin), "."));
   section.blocks.push_back(Facts{
       "job-facts",
-      "Times of the job",
+      "Job times",
       {{"start_ns", "Start", Unit::kTime, TimeCell(summary.begin_ns)},
        {"end_ns", "End", Unit::kTime, ended ? TimeCell(summary.end_ns) : Cell()},
        {"duration_seconds", "Job duration", Unit::kSeconds, Seconds(length)},
        {"loop_start_ns", "Training loop start", Unit::kTime, TimeCell(loop_begin)},
        {"loop_end_ns", "Training loop end", Unit::kTime, TimeCell(loop_end)},
        {"loop_seconds", "Training loop", Unit::kSeconds, part(JobPart::kTrainingLoop)},
-       {"initialisation_seconds", "Initialisation", Unit::kSeconds, part(JobPart::kInitialisation)},
-       {"finalisation_seconds", "Finalisation", Unit::kSeconds, part(JobPart::kFinalisation)},
+       {"initialisation_seconds", "Initialization", Unit::kSeconds, part(JobPart::kInitialisation)},
+       {"finalisation_seconds", "Finalization", Unit::kSeconds, part(JobPart::kFinalisation)},
        {"between_attempts_seconds", "Between attempts", Unit::kSeconds,
         part(JobPart::kBetweenAttempts)},
-       {"initialisation_share", "Initialisation, share", Unit::kRatio,
+       {"initialisation_share", "Initialization share", Unit::kRatio,
         share(JobPart::kInitialisation)},
-       {"loop_share", "Training loop, share", Unit::kRatio, share(JobPart::kTrainingLoop)},
-       {"finalisation_share", "Finalisation, share", Unit::kRatio,
-        share(JobPart::kFinalisation)}}});
+       {"loop_share", "Training loop share", Unit::kRatio, share(JobPart::kTrainingLoop)},
+       {"finalisation_share", "Finalization share", Unit::kRatio, share(JobPart::kFinalisation)}}});
   if (length > 0) {
-    BarChart chart{"job-parts", "What the job's time went into", Unit::kRatio, true, {}};
-    constexpr std::string_view kNames[] = {"initialisation", "training loop", "finalisation",
+    BarChart chart{"job-parts", "Where the time went", Unit::kRatio, true, {}};
+    constexpr std::string_view kNames[] = {"initialization", "training loop", "finalization",
                                            "between attempts"};
     for (size_t i = 0; i < summary.parts_ns.size(); ++i) {
       if (summary.parts_ns[i] > 0)
@@ -253,7 +257,8 @@ Status AddSystem(const ReportContext& story, Document* out) {
   Section section{"system", "System usage statistics", false, {}};
   if (story.resources.empty()) {
     Say(&section, "system-none",
-        "No system metric was collected. Run the collector on the job's nodes: pitwall collector.",
+        "No system metrics were collected. "
+        "Run the collector on the job's nodes: pitwall collector.",
         Paragraph::Tone::kNote);
     out->sections.push_back(std::move(section));
     return OkStatus();
@@ -267,9 +272,10 @@ Status AddSystem(const ReportContext& story, Document* out) {
     Say(&section, Cat("node-", told), std::move(text), tone);
   }
   if (nodes.size() > 16)
-    Say(&section, "nodes-more", Cat(nodes.size() - 16, " more nodes are in the table alone."));
+    Say(&section, "nodes-more",
+        Cat("The table lists ", Counted(nodes.size() - 16, "more node"), "."));
   Table table{"resources",
-              "Use of each node's resources over the whole job",
+              "Resource usage by node over the whole job",
               {{"node", "Node", Unit::kText},
                {"resource", "Resource", Unit::kWord},
                {"unit", "Unit", Unit::kWord},
@@ -280,7 +286,7 @@ Status AddSystem(const ReportContext& story, Document* out) {
                {"p50", "p50", Unit::kNumber},
                {"min", "Min", Unit::kNumber},
                {"count", "Values", Unit::kCount},
-               {"basis", "Of", Unit::kText}},
+               {"basis", "Basis", Unit::kText}},
               {},
               {},
               0};

@@ -66,6 +66,10 @@ void Say(Section* section, std::string id, std::string text, Paragraph::Tone ton
   section->blocks.push_back(Paragraph{std::move(id), std::move(text), tone});
 }
 
+std::string Counted(uint64_t count, std::string_view noun) {
+  return Cat(count, " ", noun, count == 1 ? "" : "s");
+}
+
 void CutRows(Table* table, size_t most) {
   if (table->rows.size() <= most) return;
   table->left_out += table->rows.size() - most;
@@ -130,7 +134,8 @@ StatusOr<Readings> ReadMeans(const ReportContext& story, std::vector<Selector> s
   size_t tier = 0;
   while (tier + 1 < kTiers.size() && series * length / static_cast<double>(kTiers[tier]) > kMost)
     ++tier;
-  constexpr std::string_view kNames[] = {"means of 10 s", "means of 2 min", "means of 30 min"};
+  constexpr std::string_view kNames[] = {"means over 10 s", "means over 2 min",
+                                         "means over 30 min"};
   out.basis = kNames[tier];
   ASSIGN_OR_RETURN(const std::vector<RollupColumn> columns, story.history().Rollups(query, tier));
   for (const RollupColumn& column : columns) {
@@ -180,12 +185,12 @@ StatusOr<Document> MakeReport(const ReportRequest& request) {
     if (!absl::IsResourceExhausted(added)) return added;
     out.sections.resize(before);
     Section section{std::string(part.id), std::string(part.title), false, {}};
-    Say(&section, Cat(part.id, "-left-out"), Cat("Left out: ", ToStd(added.message())),
+    Say(&section, Cat(part.id, "-left-out"), Cat("Omitted: ", ToStd(added.message())),
         Paragraph::Tone::kNote);
     out.sections.push_back(std::move(section));
   }
   for (size_t i = 0; i < faults.size(); ++i)
-    Say(&out.sections.back(), Cat("fault-", i), Cat("Left out. ", faults[i]),
+    Say(&out.sections.back(), Cat("fault-", i), Cat("Omitted. ", faults[i]),
         Paragraph::Tone::kNote);
   return out;
 }

@@ -241,8 +241,9 @@ TEST_F(Report, RocCurveAndResiduals) {
 TEST_F(Report, AJobOfWhichNothingIsKnown) {
   history_.Edit("j", [](auto*) {});
   const Document report = Make();
-  EXPECT_THAT(Get<Paragraph>(report, "nothing").text, HasSubstr("No rule has found"));
-  EXPECT_THAT(Get<Paragraph>(report, "job-text").text, HasSubstr("No training step was seen yet"));
+  EXPECT_THAT(Get<Paragraph>(report, "nothing").text, HasSubstr("No issues found"));
+  EXPECT_THAT(Get<Paragraph>(report, "job-text").text,
+              HasSubstr("No training step has been recorded yet"));
   EXPECT_THAT(Get<Paragraph>(report, "system-none").text, HasSubstr("pitwall collector"));
   EXPECT_THAT(Get<Paragraph>(report, "framework-none").text, HasSubstr("import pitwall"));
   EXPECT_THAT(ReportHtml(report), HasSubstr("</html>"));

@@ -105,15 +105,15 @@ StatusOr<LineChart> EvidenceChart(const ReportContext& story, const Issue& issue
     }
   }
   const bool have_series = !chart.lines.empty();
-  Line told{"value of the rule, as its events tell it", {}, {}, true};
+  Line told{"value of the rule in its events", {}, {}, true};
   for (const IssueEventPtr& event : issue.events) {
     if (!told.x.empty() && event->time_ns <= told.x.back()) continue;
     told.x.push_back(event->time_ns);
     told.y.push_back(event->value);
   }
   chart.lines.push_back(std::move(told));
-  chart.caption = have_series ? Cat("Evidence: ", stored->name, ", pending and firing shaded")
-                              : "Evidence: the rule's values, pending and firing shaded";
+  chart.caption = have_series ? Cat("Evidence: ", stored->name, " (pending and firing are shaded)")
+                              : "Evidence: values of the rule (pending and firing are shaded)";
   return chart;
 }
 
@@ -126,7 +126,7 @@ Status AddIssue(const ReportContext& story, const Issue& issue, size_t number, D
                   true,
                   {}};
   if (!newest.suggestion.empty())
-    Say(&section, Cat(id, "-todo"), Cat("What to do. ", newest.suggestion), Paragraph::Tone::kNote);
+    Say(&section, Cat(id, "-todo"), Cat("What to do: ", newest.suggestion), Paragraph::Tone::kNote);
   if (!newest.description.empty()) Say(&section, Cat(id, "-what"), newest.description);
   const auto number_or_none = [](const std::optional<double>& value) {
     return value.has_value() ? Cell(*value) : Cell();
@@ -148,14 +148,14 @@ Status AddIssue(const ReportContext& story, const Issue& issue, size_t number, D
        {"step", "Step", Unit::kStep, IndexCell(newest.step)},
        {"attempt", "Attempt", Unit::kCount, CountCell(newest.attempt)},
        {"incident", "Incident", Unit::kName, newest.incident},
-       {"root_cause", "Explained by", Unit::kName, newest.root_cause}}});
+       {"root_cause", "Root cause", Unit::kName, newest.root_cause}}});
   ASSIGN_OR_RETURN(LineChart chart, EvidenceChart(story, issue, Cat(id, "-chart")));
   section.blocks.push_back(std::move(chart));
   if (!issue.evidence().empty()) {
     Table table{Cat(id, "-evidence"),
-                "What the rule looked at",
+                "Evidence",
                 {{"name", "Expression", Unit::kName},
-                 {"labels", "Of", Unit::kText},
+                 {"labels", "Labels", Unit::kText},
                  {"value", "Value", Unit::kNumber}},
                 {},
                 {},
@@ -173,11 +173,11 @@ Section IncidentSection(const ReportContext& story) {
   Section section{"issues", "Incidents and issues", false, {}};
   const std::vector<Incident> incidents = IncidentsOf(story.issues);
   if (incidents.empty()) {
-    Say(&section, "issues-none", "No issue was found.", Paragraph::Tone::kGood);
+    Say(&section, "issues-none", "No issues found.", Paragraph::Tone::kGood);
     return section;
   }
   Table table{"incidents",
-              "Incidents, the newest first: what likely began each, and what it explains",
+              "Incidents and their likely causes, newest first",
               {{"root", "Likely cause", Unit::kText},
                {"rule", "Rule", Unit::kName},
                {"severity", "Severity", Unit::kText},
@@ -209,7 +209,7 @@ Status AddRules(const ReportContext& story, Document* out) {
   std::stable_sort(states.begin(), states.end(),
                    [](const RuleState& a, const RuleState& b) { return a.found > b.found; });
   Table found{"rules-found",
-              "Rules that found something, the most frequent first",
+              "Rules that found issues, most frequent first",
               {{"rule", "Rule", Unit::kName},
                {"description", "Description", Unit::kText},
                {"recommendation", "Recommendation", Unit::kText},
@@ -221,10 +221,10 @@ Status AddRules(const ReportContext& story, Document* out) {
               {},
               0};
   Table others{"rules-others",
-               "All other rules",
+               "Other rules",
                {{"rule", "Rule", Unit::kName},
                 {"status", "Status", Unit::kText},
-                {"reason", "Why", Unit::kText},
+                {"reason", "Reason", Unit::kText},
                 {"datapoints", "Datapoints", Unit::kCount},
                 {"parameters", "Parameters", Unit::kText}},
                {},
@@ -248,13 +248,13 @@ Status AddRules(const ReportContext& story, Document* out) {
                           ParametersOf(newest, rule)});
   }
   if (states.empty()) {
-    Say(&section, "rules-none", "No rule has told a status of this job.", Paragraph::Tone::kNote);
+    Say(&section, "rules-none", "No rule has reported a status for this job.",
+        Paragraph::Tone::kNote);
   } else if (found.rows.empty()) {
-    Say(&section, "rules-text", "No rule found an issue.", Paragraph::Tone::kGood);
+    Say(&section, "rules-text", "No rule found any issues.", Paragraph::Tone::kGood);
   } else {
     Say(&section, "rules-text",
-        Cat("The most frequent one is ", states[0].rule, ": it found ", states[0].found,
-            states[0].found == 1 ? " issue." : " issues."));
+        Cat(states[0].rule, " fired most often (", Counted(states[0].found, "issue"), ")."));
   }
   if (!found.rows.empty()) {
     CutRows(&found);
@@ -266,8 +266,8 @@ Status AddRules(const ReportContext& story, Document* out) {
   }
   if (!counts.empty())
     Say(&section, "rules-datapoints",
-        "Datapoints are the samples of the metrics that a rule needs, over the whole job; NaN is "
-        "left out.");
+        "Datapoints are the samples of the metrics that a rule needs over the whole job, excluding "
+        "NaN.");
   out->sections.push_back(std::move(section));
   return OkStatus();
 }
@@ -284,7 +284,7 @@ Status AddIssues(const ReportContext& story, Document* out) {
   if (sorted.size() <= kMostIssues) return OkStatus();
   Section section{"issues-more", "More issues", true, {}};
   Table table{"issues-list",
-              "Issues that are not told in full",
+              "Issues without details",
               {{"summary", "Issue", Unit::kText},
                {"rule", "Rule", Unit::kName},
                {"severity", "Severity", Unit::kText},
@@ -311,21 +311,19 @@ namespace {
 // Who was told, in order.
 void AddTold(const ReportContext& story, Section* section) {
   if (story.told.empty()) {
-    Say(section, "told-none",
-        "Nobody was told by a receiver of the notifier's configuration, as far as the history "
-        "knows.");
+    Say(section, "told-none", "The history has no notifications for this job.");
     return;
   }
   std::map<std::string_view, const Issue*> issues;
   for (const Issue& issue : story.issues) issues[issue.id] = &issue;
   Table table{"told-list",
-              "Who was told",
-              {{"time_ns", "When", Unit::kTime},
+              "Notifications",
+              {{"time_ns", "Time", Unit::kTime},
                {"receiver", "Receiver", Unit::kName},
                {"kind", "Kind", Unit::kText},
-               {"what", "What", Unit::kText},
-               {"about", "About", Unit::kText},
-               {"error", "Not taken because", Unit::kText}},
+               {"what", "Event", Unit::kText},
+               {"about", "Issue", Unit::kText},
+               {"error", "Error", Unit::kText}},
               {},
               {},
               0};
@@ -345,16 +343,16 @@ void AddTold(const ReportContext& story, Section* section) {
 Status AddActions(const ReportContext& story, Document* out) {
   Section section{"actions", "Actions and captures", false, {}};
   if (story.actions.empty()) {
-    Say(&section, "actions-none", "No action was decided.");
+    Say(&section, "actions-none", "No actions were recorded.");
   } else {
     Table table{"action-list",
-                "What was decided and done, in order",
-                {{"time_ns", "When", Unit::kTime},
-                 {"type", "What", Unit::kText},
+                "Actions in chronological order",
+                {{"time_ns", "Time", Unit::kTime},
+                 {"type", "Event", Unit::kText},
                  {"action", "Action", Unit::kText},
                  {"mode", "Mode", Unit::kText},
                  {"rule", "Rule", Unit::kName},
-                 {"why", "Why", Unit::kText},
+                 {"why", "Reason", Unit::kText},
                  {"effect", "Effect", Unit::kText}},
                 {},
                 {},
@@ -372,14 +370,14 @@ Status AddActions(const ReportContext& story, Document* out) {
   }
   if (!story.captures.empty()) {
     Table table{"capture-list",
-                "What ranks answered when they were asked what they do",
-                {{"time_ns", "When", Unit::kTime},
+                "Captured stacks",
+                {{"time_ns", "Time", Unit::kTime},
                  {"rank", "Rank", Unit::kCount},
                  {"node", "Node", Unit::kText},
                  {"state", "State", Unit::kText},
                  {"phase", "Phase", Unit::kName},
                  {"frame", "Innermost frame", Unit::kName},
-                 {"principal", "Asked by", Unit::kText}},
+                 {"principal", "Requested by", Unit::kText}},
                 {},
                 {},
                 0};
@@ -401,24 +399,23 @@ Status AddActions(const ReportContext& story, Document* out) {
 Status AddAbout(const ReportContext& story, Document* out) {
   Section section{"about", "About this report", false, {}};
   Say(&section, "about-bounds",
-      Cat("Step durations are of the last ", kMostStepRows / 1000,
-          " thousand values of steps times ranks at most. Tables and charts keep the rows that "
-          "matter "
-          "most and say how many more there are. Quantiles of samples have an error of half a "
-          "thousandth for ratios and of 1 % for others."));
+      Cat("Step durations cover at most the last ", kMostStepRows / 1000,
+          ",000 values (steps × ranks). Tables and charts keep the most relevant rows and state "
+          "how many were omitted. Quantiles of samples have an error of 0.0005 for ratios and "
+          "of 1% for other values."));
   if (story.life.raw_from_ns != 0)
     Say(&section, "about-raw",
         Cat("Raw samples before ", ShownUtc(story.life.raw_from_ns),
-            " are no longer kept; means over 10 s are."),
+            " are no longer available. Means over 10 s are."),
         Paragraph::Tone::kNote);
   if (story.request.rules.empty())
     Say(&section, "about-rules",
-        "This server runs no rules itself: descriptions and parameters are those of the issues, "
+        "This server does not run rules. Descriptions and parameters are taken from the issues, "
         "and "
-        "datapoints are not known.",
+        "datapoints are unknown.",
         Paragraph::Tone::kNote);
   if (story.life.ended_ns == 0)
-    Say(&section, "about-running", "The job runs: this is what is known so far.",
+    Say(&section, "about-running", "The job is still running. This report covers the data so far.",
         Paragraph::Tone::kNote);
   out->sections.push_back(std::move(section));
   return OkStatus();

@@ -70,6 +70,8 @@ std::string DeviceName(const Labels& labels);
 // Labels but the metric and the alert, as `rank="5", node="a"`.
 std::string LabelText(const Labels& labels);
 Box BoxOf(std::string name, std::vector<double> values);
+// Returns "1 issue" or "2 issues".
+std::string Counted(uint64_t count, std::string_view noun);
 // Keeps the first kMostRows rows and counts the others.
 void CutRows(Table* table, size_t most = kMostRows);
 

@@ -40,10 +40,10 @@ BarChart Histogram(std::string id, std::string caption, const std::vector<double
 
 LineChart Course(const ReportContext& story) {
   LineChart chart{"step-course",
-                  "Median and longest duration of a step over the ranks",
+                  "Median and maximum step duration over the ranks",
                   Unit::kStep,
                   Unit::kSeconds,
-                  {{"median of the ranks", {}, {}}, {"longest rank", {}, {}}},
+                  {{"median of ranks", {}, {}}, {"slowest rank", {}, {}}},
                   {},
                   {}};
   const auto width = std::max<int64_t>(
@@ -61,7 +61,7 @@ LineChart Course(const ReportContext& story) {
     chart.lines[0].y.push_back(MedianOf(std::move(values)));
     begin = end;
   }
-  if (width > 1) CatTo(chart.caption, ", ", width, " steps a point");
+  if (width > 1) CatTo(chart.caption, ", ", width, " steps per point");
   return chart;
 }
 
@@ -87,11 +87,10 @@ Status AddSteps(const ReportContext& story, Document* out) {
   const auto outliers = static_cast<uint64_t>(
       std::count_if(all.begin(), all.end(), [&](double d) { return d > limit; }));
   Say(&section, "steps-text",
-      Cat("Of ", steps.size(), " training steps, ", story.from_step, " to ", story.to_step - 1,
-          ", on ", by_rank.size(), by_rank.size() == 1 ? " rank" : " ranks", ": the median is ",
-          Shown(Cell(median), Unit::kSeconds), ". ", outliers == 0 ? "No" : Cat(outliers),
-          outliers == 1 ? " value is" : " values are",
-          " longer than twice the median, which this report calls an outlier."),
+      Cat("The median of ", Counted(steps.size(), "training step"), " (", story.from_step, " to ",
+          story.to_step - 1, ") on ", Counted(by_rank.size(), "rank"), " is ",
+          Shown(Cell(median), Unit::kSeconds),
+          ". Outliers (values longer than twice the median): ", outliers, "."),
       outliers > 0 ? Paragraph::Tone::kNote : Paragraph::Tone::kPlain);
   Table table{"step-nodes",
               "Durations by node",
@@ -119,15 +118,15 @@ Status AddSteps(const ReportContext& story, Document* out) {
   section.blocks.push_back(std::move(table));
   section.blocks.push_back(Course(story));
   section.blocks.push_back(
-      Histogram("step-histogram", "How many steps of a rank took how long", all));
+      Histogram("step-histogram", "Number of steps by duration, over all ranks", all));
   // The ranks with the longest steps.
-  BoxChart boxes{"step-ranks", "Durations by rank, the longest median first", Unit::kSeconds, {}};
+  BoxChart boxes{"step-ranks", "Durations by rank, longest median first", Unit::kSeconds, {}};
   for (auto& [rank, values] : by_rank)
     boxes.boxes.push_back(BoxOf(Cat("rank ", rank), std::move(values)));
   std::stable_sort(boxes.boxes.begin(), boxes.boxes.end(),
                    [](const Box& a, const Box& b) { return a.p50 > b.p50; });
   if (boxes.boxes.size() > kMostBoxes) {
-    CatTo(boxes.caption, "; ", boxes.boxes.size() - kMostBoxes, " more are not drawn");
+    CatTo(boxes.caption, "; ", boxes.boxes.size() - kMostBoxes, " more not shown");
     boxes.boxes.resize(kMostBoxes);
   }
   section.blocks.push_back(std::move(boxes));
@@ -139,9 +138,9 @@ Status AddSteps(const ReportContext& story, Document* out) {
                 "The longest steps",
                 {{"step", "Step", Unit::kStep},
                  {"rank", "Rank", Unit::kCount},
-                 {"start_ns", "Began", Unit::kTime},
+                 {"start_ns", "Start", Unit::kTime},
                  {"seconds", "Duration", Unit::kSeconds},
-                 {"times", "Times the median", Unit::kNumber}},
+                 {"times", "Ratio to the median", Unit::kNumber}},
                 {},
                 {},
                 outliers > 10 ? outliers - 10 : 0};

@@ -209,7 +209,7 @@ std::string SvgOf(const LineChart& chart) {
 
 size_t PartColour(std::string_view name) {
   constexpr std::pair<std::string_view, size_t> kKnown[] = {
-      {"initialisation", 5}, {"training loop", 1}, {"finalisation", 4}, {"between attempts", 7},
+      {"initialization", 5}, {"training loop", 1}, {"finalization", 4}, {"between attempts", 7},
       {"forward", 1},        {"backward", 2},      {"optimizer", 3},    {"collective", 4},
       {"dataloader", 5},     {"checkpoint", 6},    {"other", 7},        {"pitwall", 8}};
   for (const auto& [known, colour] : kKnown) {

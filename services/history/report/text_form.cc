@@ -44,7 +44,7 @@ std::string Grouped(int64_t value) {
   const size_t begin = value < 0 ? 1 : 0;
   for (size_t at = digits.size(); at > begin + 3;) {
     at -= 3;
-    digits.insert(at, "\u202F");
+    digits.insert(at, ",");
   }
   return digits;
 }
@@ -55,7 +55,7 @@ std::string ShownNumber(double value, Unit unit) {
   switch (unit) {
     case Unit::kRatio:
       return Cat(Printed(value != 0 && std::fabs(value) < 0.09995 ? "%.2f" : "%.1f", value * 100),
-                 " %");
+                 "%");
     case Unit::kSeconds:
       return Seconds(value);
     case Unit::kBytes:
@@ -126,7 +126,7 @@ std::string Escaped(std::string_view text) {
     const std::string_view entity = code < 0x80 ? MarkupEntity(static_cast<char>(code)) : "";
     out += entity.empty() ? sequence : entity;
   }
-  if (at < text.size()) CatTo(out, " … (", text.size() - at, " bytes more)");
+  if (at < text.size()) CatTo(out, " … (", text.size() - at, " more bytes)");
   return out;
 }
 

@@ -48,7 +48,7 @@ Status AddCurve(const ReportContext& story, std::string_view metric, std::string
     }
   }
   if (chart.lines.empty()) return OkStatus();
-  if (left_out > 0) CatTo(chart.caption, "; ", left_out, " more lines are not drawn");
+  if (left_out > 0) CatTo(chart.caption, "; ", left_out, " more lines not shown");
   section->blocks.push_back(std::move(chart));
   return OkStatus();
 }
@@ -107,14 +107,14 @@ Status AddConfusion(const ReportContext& story, std::string_view mode, Section* 
     return found == matrix.end() ? 0 : found->second;
   };
   Table table{Cat("confusion-", mode),
-              Cat("Confusion at ", mode, " step ", cells[0].step,
-                  ": rows are true classes, columns predictions"),
+              Cat("Confusion matrix at ", mode, " step ", cells[0].step,
+                  " (rows: true classes, columns: predictions)"),
               {{"class", "Class", Unit::kName}},
               {},
               {},
               0};
   Table scores{Cat("scores-", mode),
-               "Precision, recall and F1 by class",
+               "Precision, recall, and F1 by class",
                {{"class", "Class", Unit::kName},
                 {"precision", "Precision", Unit::kRatio},
                 {"recall", "Recall", Unit::kRatio},
@@ -124,8 +124,7 @@ Status AddConfusion(const ReportContext& story, std::string_view mode, Section* 
                {},
                0};
   double right = 0, all = 0, row_f1 = 0, row_p = 0, row_r = 0, w_p = 0, w_r = 0, w_f1 = 0;
-  BarChart labels{
-      Cat("labels-", mode), "How often each true class occurs", Unit::kNumber, false, {}};
+  BarChart labels{Cat("labels-", mode), "Samples by true class", Unit::kNumber, false, {}};
   for (size_t i = 0; i < classes.size(); ++i) {
     const std::string& name = classes[i];
     if (i < kMostClasses) table.columns.push_back({Cat("as_", name), name, Unit::kNumber});
@@ -190,8 +189,8 @@ Status AddRoc(const ReportContext& story, std::string_view mode, Section* sectio
   }
   if (negatives <= 0 || positives <= 0) return OkStatus();
   Table table{Cat("roc-", mode),
-              Cat("ROC curve at ", mode, " step ", counts[0].step, ", by threshold of probability"),
-              {{"bin", "Bin of the probability", Unit::kCount},
+              Cat("ROC curve at ", mode, " step ", counts[0].step, " by probability threshold"),
+              {{"bin", "Probability bin", Unit::kCount},
                {"false_positive_rate", "False positive rate", Unit::kRatio},
                {"true_positive_rate", "True positive rate", Unit::kRatio}},
               {},
@@ -206,7 +205,7 @@ Status AddRoc(const ReportContext& story, std::string_view mode, Section* sectio
       table.rows.push_back({bin, false_positives / negatives, true_positives / positives});
   }
   section->blocks.push_back(Facts{Cat("roc-area-", mode),
-                                  Cat("Two classes, ", mode),
+                                  Cat("Binary classification, ", mode),
                                   {{"area", "Area under the ROC curve", Unit::kNumber, area},
                                    {"samples", "Samples", Unit::kNumber, negatives + positives}}});
   CutRows(&table);
@@ -225,8 +224,8 @@ Status AddResiduals(const ReportContext& story, std::string_view mode, Section* 
   }
   if (bins.empty()) return OkStatus();
   BarChart chart{Cat("residuals-", mode),
-                 Cat("Residuals (label less prediction) at ", mode, " step ", counts[0].step,
-                     ", samples from each value on; the outer bars hold what is beyond"),
+                 Cat("Residuals (label minus prediction) at ", mode, " step ", counts[0].step,
+                     ": samples by lower bound; the outermost bars include all values beyond"),
                  Unit::kNumber,
                  false,
                  {}};
@@ -242,8 +241,7 @@ Status AddTraining(const ReportContext& story, Document* out) {
   RETURN_IF_ERROR(AddCurve(story, "train_loss", "Loss", Unit::kNumber, &section));
   RETURN_IF_ERROR(AddCurve(story, "train_metric", "Metrics", Unit::kNumber, &section));
   RETURN_IF_ERROR(AddCurve(story, "train_learning_rate", "Learning rate", Unit::kNumber, &section));
-  RETURN_IF_ERROR(
-      AddCurve(story, "train_grad_norm", "Norm of the gradient", Unit::kNumber, &section));
+  RETURN_IF_ERROR(AddCurve(story, "train_grad_norm", "Gradient norm", Unit::kNumber, &section));
   if (!section.blocks.empty()) out->sections.push_back(std::move(section));
   return OkStatus();
 }
@@ -262,10 +260,10 @@ Status AddBoosting(const ReportContext& story, Document* out) {
     std::stable_sort(bars.begin(), bars.end(),
                      [](const Bar& a, const Bar& b) { return a.value > b.value; });
     BarChart chart{Cat("importance-", kind),
-                   Cat("Importance of features by ", kind, " at round ", importance[0].step),
+                   Cat("Feature importance by ", kind, " at round ", importance[0].step),
                    Unit::kRatio, false, std::move(bars)};
     if (chart.bars.size() > kMostFeatures) {
-      CatTo(chart.caption, ", the first ", kMostFeatures, " of ", chart.bars.size());
+      CatTo(chart.caption, ", first ", kMostFeatures, " of ", chart.bars.size());
       chart.bars.resize(kMostFeatures);
     }
     section.blocks.push_back(std::move(chart));
@@ -276,7 +274,7 @@ Status AddBoosting(const ReportContext& story, Document* out) {
     RETURN_IF_ERROR(AddResiduals(story, mode, &section));
   }
   RETURN_IF_ERROR(
-      AddCurve(story, "train_tree_depth", "Depth of the trees, in edges", Unit::kNumber, &section));
+      AddCurve(story, "train_tree_depth", "Tree depth in edges", Unit::kNumber, &section));
   if (!section.blocks.empty()) out->sections.push_back(std::move(section));
   return OkStatus();
 }
