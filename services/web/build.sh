@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# build.sh FOLDER [COMMAND…]: builds the page in FOLDER, and its embedded files, FOLDER/page_files.cc. With a command it
-# runs that instead, with the sources and packages in place: build.sh FOLDER tsc --noEmit
+# Build of the page: build.sh FOLDER [COMMAND…] builds it in FOLDER, with its embedded files in FOLDER/page_files.cc. With a
+# command, it runs that instead, with the sources and packages in place: build.sh FOLDER tsc --noEmit
 #
-# The source tree stays clean: FOLDER gets links to it. Needs toolchain.sh install.
+# The source tree stays clean, because FOLDER gets copies of it. Requires toolchain.sh install.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -13,7 +13,7 @@ mapfile -t paths < <("$here/toolchain.sh" path)
 mkdir -p "$folder"
 cd "$folder"
 ln -sfn "${paths[1]}" node_modules
-# Copies, since tools resolve packages from where a file really is.
+# Copies instead of links, because tools resolve packages from a file's real location.
 for name in src browser; do
   rm -rf "./$name"
   cp -rp "$here/$name" "$name"

@@ -1,4 +1,4 @@
-// The files of the page as the build embeds them.
+// Files of the page, embedded by the build.
 #pragma once
 
 #include <span>
@@ -15,9 +15,9 @@ struct PageFile {
   std::string_view brotli;  // "": none
 };
 
-// Empty: this binary was built without the page.
+// Returns the files, or none if the binary was built without the page.
 std::span<const PageFile> PageFiles();
-// The Content-Security-Policy of every answer.
+// Returns the Content-Security-Policy of every response.
 std::string_view PagePolicy();
 
 }  // namespace pitwall::history

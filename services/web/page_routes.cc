@@ -22,7 +22,7 @@ bool IsListed(std::string_view list, std::string_view wanted, std::string_view s
     if (begin == std::string_view::npos) continue;
     item.remove_prefix(begin);
     const std::string_view name = item.substr(0, item.find_first_of(separators));
-    // "br;q=0" refuses it.
+    // "br;q=0" refuses the coding.
     const size_t weight = item.find("q=0");
     const bool refused = weight != std::string_view::npos &&
                          item.find_first_of("123456789", weight + 3) == std::string_view::npos;
@@ -40,7 +40,7 @@ void AddPolicy(std::string_view policy, HttpResponse* response) {
 HttpResponse Send(const PageFile& file, std::string_view policy, const HttpRequest& request) {
   HttpResponse response;
   const bool index = file.path == kIndex;
-  // Entity tags differ by coding.
+  // Each coding has its own entity tag.
   const std::string_view accepted = request.Header("accept-encoding");
   std::string_view coding;
   std::string_view body = file.plain;

@@ -1,4 +1,5 @@
-// The page for people: its files, out of the binary. It reads the API like any other client.
+// HTTP routes of the web page, whose files are embedded in the binary. The page uses the API like
+// any other client.
 #pragma once
 
 #include <span>
@@ -10,11 +11,11 @@
 
 namespace pitwall::history {
 
-// "/", "/jobs", "/jobs/<id>" answer the index, "/assets/<name>-<hash>" the files that it names. All
-// are open, since they hold no data: a browser has to show the field for the token somehow.
+// Returns the routes: "/", "/jobs", and "/jobs/<id>" serve the index, "/assets/<name>-<hash>" the
+// files that it names. All are open, because they contain no data and must show the login form.
 std::vector<http::HttpRoute> PageRoutes();
 
-// The same over other files, for tests. `files` and `policy` outlive the routes.
+// Returns the routes for other files, for tests. `files` and `policy` must outlive the routes.
 std::vector<http::HttpRoute> PageRoutesOf(std::span<const PageFile> files, std::string_view policy);
 
 }  // namespace pitwall::history

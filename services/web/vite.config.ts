@@ -1,6 +1,6 @@
 import { defineConfig } from "vite";
 
-// One style sheet serves all tabs and is loaded with the page: a tab's file has nothing to load before it.
+// All tabs share one style sheet that is loaded with the page, so a tab has nothing to preload.
 const noPreload = {
   name: "no-preload",
   enforce: "pre" as const,
@@ -9,14 +9,14 @@ const noPreload = {
 
 export default defineConfig({
   plugins: [noPreload],
-  // Calls of h() with children as arguments: 4 KB less than the automatic runtime's property `children` of each element.
+  // Calls of h() with children as arguments take 4 KB less than the automatic runtime's property `children`.
   oxc: { jsx: { runtime: "classic", pragma: "h", pragmaFrag: "Fragment" } },
   worker: { format: "es" },
   build: {
     outDir: "dist",
     rolldownOptions: { transform: { inject: { h: ["preact", "h"], Fragment: ["preact", "Fragment"] } } },
     target: "es2022",
-    // A data: URI of an asset would be a second copy of it, and inline styles are against the CSP.
+    // A data: URI would duplicate the asset, and the CSP forbids inline styles.
     assetsInlineLimit: 0,
     modulePreload: false,
     reportCompressedSize: false,

@@ -1,4 +1,4 @@
-// The recorded answers are answers that the API could give: each fits its schema in openapi.yaml.
+// Tests that the recorded responses match their schemas in openapi.yaml, and tests of formats and expressions.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -32,14 +32,14 @@ for (const [path, schema, query] of checked) {
   }
 }
 
-test("nanoseconds lose nothing", () => {
+test("nanoseconds keep full precision", () => {
   assert.equal(exactTime("1767225600000000001"), "2026-01-01T00:00:00.000000001Z");
   assert.equal(secondsBetween("1767225600000000001", "1767225600000000003"), 2e-9);
   assert.equal(msOf(at(1.5)), 1767225601500);
   assert.equal(time(null), "–");
 });
 
-test("the left side of a criterion is what is compared with the threshold, of one job, with the parameters as evaluated", () => {
+test("the query is the left side of the criterion for one job", () => {
   assert.equal(leftSide("(1 - avg by (node) (x)) > $busy"), "(1 - avg by (node) (x))");
   assert.equal(leftSide('((time() - max(timestamp(x))) > $stall) unless on () (max(y{phase=~"a > 1 or (b"}) == 1)'), "(time() - max(timestamp(x)))");
   assert.equal(leftSide("(x > 1) or (y > 2)"), "");
@@ -47,16 +47,16 @@ test("the left side of a criterion is what is compared with the threshold, of on
   const busy = '(1 - avg by (node) (avg_over_time(cpu_ratio{mode="idle"}[$window]) / cpu_ratio_max)) > $busy';
   assert.equal(queryOf(busy, ["cpu_ratio"], 'a "job"', { busy: 0.9, window: "10s" }), '(1 - avg by (node) (avg_over_time(cpu_ratio{pitwall_job="a \\"job\\"",mode="idle"}[10s]) / cpu_ratio_max))');
   assert.equal(queryOf("x / x > 1", ["x"], "j", {}), 'x{pitwall_job="j"} / x{pitwall_job="j"}');
-  // What the history does not have: series of other rules, windows of steps and attempts, a parameter that nobody told.
+  // Inputs that the history lacks: series of other rules, windows of steps and attempts, and unknown parameters.
   for (const text of ["rank:own:ratio > 1", "avg_over_time(x[100]) > 1", "max(x[attempt]) > 1", "((x > 1) and (y > 1)) or (z > 2)", "x * $factor > 1"]) assert.equal(queryOf(text, ["x"], "j", {}), "", text);
 });
 
-test("each series that a collector, an exporter, a baseline or the client sends has the command that supplies it", () => {
+test("each supplied series names the command that supplies it", () => {
   const { metrics } = parse(readFileSync("metrics.yaml", "utf8")) as { metrics: { name: string; producer: string }[] };
   const command: Record<string, string> = { collector: "pitwall collector", client: "import pitwall", foreign: "pack:derive" };
   assert.ok(metrics.length > 100);
   for (const { name, producer } of metrics) {
-    // What the engine makes of other series is never what a rule misses, but for numbers of earlier runs.
+    // A rule never misses a series that the engine derives, except for baselines of earlier runs.
     const wanted = name.startsWith("baseline_") ? "pitwall baseline" : command[producer];
     if (wanted) assert.ok(supplies(`no series of ${name}`, false).includes(wanted), `${name} of the ${producer}: ${supplies(`no series of ${name}`, false)}`);
   }
@@ -65,7 +65,7 @@ test("each series that a collector, an exporter, a baseline or the client sends 
   assert.ok(!supplies("no series of train_loss", true).includes("import"), "its client is there");
 });
 
-test("numbers as people read them", () => {
+test("numbers have readable formats", () => {
   const plain = (text: string) => text.replaceAll("\u202f", " ");
   assert.equal(plain(duration(0.0125)), "12.5 ms");
   assert.equal(plain(duration(59.7)), "1 min 0 s");

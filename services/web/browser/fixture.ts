@@ -1,5 +1,5 @@
-// A server with the built page and recorded answers of the API, for tests: no pipeline runs. Its answers are checked
-// against openapi.yaml (answers.test.ts); its headers are those of page_routes.cc.
+// Test server with the built page and recorded API responses, without a pipeline. answers.test.ts checks the responses
+// against openapi.yaml. The headers are those of page_routes.cc.
 import { readFileSync } from "node:fs";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import { extname, join, normalize } from "node:path";
@@ -9,7 +9,7 @@ import { encoded } from "./node_answers.ts";
 const types: Record<string, string> = { ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8" };
 
 export interface Answer {
-  status: number; // 0: no answer ever comes
+  status: number; // 0: never responds
   body: unknown; // or a function of the query
 }
 
@@ -17,9 +17,9 @@ export interface Fixture {
   address: string;
   streams: Set<ServerResponse>;
   asked: string[];
-  // Before a stream is open, the events are kept for the first one: a page opens it after it has drawn.
+  // Events published before a stream is open are kept for the first one, because a page opens its stream after it renders.
   publish(topic: string, data: object): void;
-  // Answers of a path are these from now on; null: the recorded ones.
+  // Replaces the response of a path; null restores the recorded one.
   override(path: string, answer: Answer | null): void;
   close(): Promise<void>;
 }
@@ -120,5 +120,5 @@ export async function startFixture(options: { token?: string; jobs?: number } = 
   };
 }
 
-// `node browser/fixture.ts` serves for a person's eyes.
+// `node browser/fixture.ts` serves the page for manual inspection.
 if (import.meta.main) console.log((await startFixture()).address);

@@ -1,12 +1,12 @@
-// Shared parts of all browser tests: a page over the fixture, its faults, and the checks of every view.
+// Harness of the browser tests: opens pages over the fixture, collects their faults, and checks every view.
 import { AxeBuilder } from "@axe-core/playwright";
 import { expect, type Page } from "@playwright/test";
 import type { Fixture } from "./fixture.ts";
 
 let opened: string[] = [];
 
-// Every fault of the console and of the CSP, and every request that leaves the server. What a page says after its test,
-// when its server goes, is no fault of the next one.
+// Opens a page and collects console errors, CSP violations, and requests to other origins. Errors after a test, when its server
+// stops, do not count for the next one.
 export async function open(page: Page, path: string, server: Fixture): Promise<void> {
   const faults: string[] = [];
   opened = faults;
@@ -32,7 +32,7 @@ export async function checkAccess(page: Page): Promise<void> {
   expect(found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 120)).join(" | ")}`)).toEqual([]);
 }
 
-// No text is cut without a title that has it, and nothing is wider than the page.
+// Checks that truncated text has a title and that nothing is wider than the page.
 export async function checkFit(page: Page): Promise<void> {
   const bad = await page.evaluate(() => {
     const out: string[] = [];

@@ -1,14 +1,14 @@
-// Machines and ranks of the simulated job, by formulas that tests can check: cores, GPUs, spans, steps.
+// Nodes and ranks of the simulated job, from formulas that tests can check: cores, GPUs, spans, and steps.
 import type { HeatMap, Labels, Phases, Spans, StepHeatMap, StepRows } from "../src/types.ts";
 
 const second = 1_000_000_000n;
 const t0 = 1_767_225_600n * second;
 export const nodes = ["gpu-a-01", "gpu-a-02"];
-const loopBegin = 1950; // s after t0; a step of each of 8 ranks a second
+const loopBegin = 1950; // s after t0; each of 8 ranks takes one step per second
 export const lastStep = 3449;
 const seconds = (ns: bigint) => Number(ns - t0) / 1e9;
 
-// Share of time in which a unit is idle.
+// Returns the idle share of a unit.
 export const idle = (node: number, unit: number, s: number) => 0.5 + 0.4 * Math.sin(unit + node) * Math.cos(s / 400);
 export const gpuUse = (node: number, unit: number, s: number) => 0.8 + 0.02 * unit - 0.1 * node + 0.05 * Math.sin(s / 90);
 
@@ -109,7 +109,7 @@ export function steps(query: URLSearchParams): StepRows {
   return { mode: "train", phases: ["backward", "forward", "optimizer"], rows: step <= lastStep ? [{ rank: 0, step, start_ns: String(span.start), end_ns: String(span.end), duration_seconds: 1, phases: [0.5, 0.4, 0.1], wait_seconds: null }] : [], next: null };
 }
 
-// A Chart as binary columns, as chart_columns.cc writes it.
+// Encodes a chart as binary columns, as chart_columns.cc does.
 export function encoded(chart: { series: { labels: Labels; kind: string; times_ns?: string[]; steps?: number[]; min: (number | null)[]; max: (number | null)[]; last: (number | null)[] }[] }): Uint8Array<ArrayBuffer> {
   const head = new TextEncoder().encode(JSON.stringify({ ...chart, series: chart.series.map(({ labels, kind, min }) => ({ labels, kind, rows: min.length })) }));
   const aligned = (n: number) => Math.ceil(n / 8) * 8;

@@ -1,4 +1,4 @@
-// The tab Nodes in a real browser, over the fixture server.
+// Tests of the Nodes tab in a real browser, over the fixture server.
 import { expect, type Page, test } from "@playwright/test";
 import { answers, at, hostile } from "./answers.ts";
 import { type Fixture, startFixture } from "./fixture.ts";
@@ -25,7 +25,7 @@ async function settled(page: Page): Promise<void> {
   await expect(page.locator(".waiting")).toHaveCount(0);
 }
 const axes = (page: Page) => page.locator(".plots canvas[data-ready]").evaluateAll((all) => all.map((one) => `${(one as HTMLElement).dataset.xMin} ${(one as HTMLElement).dataset.xMax}`));
-// From a share of the plot to another.
+// Drags from one share of the plot's width to another.
 async function drag(page: Page, title: string, from: number, to: number): Promise<[number, number]> {
   const box = canvas(page, title);
   await box.scrollIntoViewIfNeeded();
@@ -42,7 +42,7 @@ async function drag(page: Page, title: string, from: number, to: number): Promis
 }
 
 for (const theme of ["light", "dark"] as const) {
-  test(`nodes, ${theme}: axe, CSP, fit at both widths`, async ({ page }) => {
+  test(`nodes is accessible, safe, and fits, ${theme}`, async ({ page }) => {
     await page.emulateMedia({ colorScheme: theme });
     await open(page, `${path}&cell=5:2400-2401`, fixture);
     for (const width of [1920, 1280]) {
@@ -55,7 +55,7 @@ for (const theme of ["light", "dark"] as const) {
   });
 }
 
-test("a zoom in one chart moves all, a double click shows all, a reload keeps range and tab", async ({ page }) => {
+test("a zoom applies to all charts and survives a reload", async ({ page }) => {
   await open(page, path, fixture);
   await settled(page);
   const whole = await axes(page);
@@ -63,12 +63,12 @@ test("a zoom in one chart moves all, a double click shows all, a reload keeps ra
   await expect(page).toHaveURL(/from=\d+&to=\d+/);
   await expect.poll(async () => new Set(await axes(page)).size).toBe(1);
   const [low, high] = ((await axes(page))[0] as string).split(" ").map(Number) as [number, number];
-  // Within two pixels of where the pointer was.
+  // Within two pixels of the pointer.
   expect(Math.abs(low - from)).toBeLessThan(5400_000 / 200);
   expect(Math.abs(high - to)).toBeLessThan(5400_000 / 200);
   const url = new URL(page.url());
   expect([Number(url.searchParams.get("from")) / 1e6, Number(url.searchParams.get("to")) / 1e6]).toEqual([low, high]);
-  // The numbers were asked for the new range.
+  // The data was requested for the new range.
   expect(fixture.asked.filter((line) => line.includes(`from=${url.searchParams.get("from")}`)).length).toBeGreaterThan(7);
   await expect.poll(() => page.locator(".timeline canvas").evaluate((one) => Number((one as HTMLElement).dataset.xMin))).toBe(low);
   await page.reload();
@@ -76,7 +76,7 @@ test("a zoom in one chart moves all, a double click shows all, a reload keeps ra
   expect(new Set(await axes(page))).toEqual(new Set([`${low} ${high}`]));
   await expect(page.getByRole("link", { name: "Nodes" })).toHaveAttribute("aria-current", "page");
   await expect(page.getByText("Fixed range")).toBeVisible();
-  // Keys: d moves by half of the range, w halves it.
+  // The key d moves by half the range, w halves it.
   await page.keyboard.press("d");
   await expect.poll(async () => Number(((await axes(page))[0] as string).split(" ")[0])).toBeCloseTo(low + (high - low) / 2, -1);
   await page.keyboard.press("w");
@@ -90,7 +90,7 @@ test("a zoom in one chart moves all, a double click shows all, a reload keeps ra
   await expect.poll(() => axes(page)).toEqual(whole);
 });
 
-test("the crosshair is in all charts at once, with each line's value there", async ({ page }) => {
+test("all charts share the crosshair and show its values", async ({ page }) => {
   await open(page, path, fixture);
   await settled(page);
   await expect(page.locator(".hair")).toHaveCount(0);
@@ -109,7 +109,7 @@ test("the crosshair is in all charts at once, with each line's value there", asy
   expect(Math.abs(shown - mean * 100)).toBeLessThan(0.6);
 });
 
-test("a counter beyond what a Float32 holds has its exact rate", async ({ page }) => {
+test("a counter beyond Float32 precision has an exact rate", async ({ page }) => {
   await open(page, path, fixture);
   await settled(page);
   const network = page.locator('[data-plot="Network"]');
@@ -119,7 +119,7 @@ test("a counter beyond what a Float32 holds has its exact rate", async ({ page }
   expect([...new Set(shown)].map((text) => text.replaceAll("\u202f", " "))).toEqual(["953.7 MiB/s"]);
 });
 
-test("a counter with a single sample has no rate, and the page says what it needs", async ({ page }) => {
+test("a counter with one sample has no rate and says why", async ({ page }) => {
   fixture.override("/chart", {
     status: 200,
     body: (query: URLSearchParams) => {
@@ -134,7 +134,7 @@ test("a counter with a single sample has no rate, and the page says what it need
   await expect(page.locator('[data-plot="Disk"]')).toHaveCount(0);
 });
 
-test("charts of a job that is over end with its ranks, not when that was known", async ({ page }) => {
+test("charts of an ended job end with its ranks", async ({ page }) => {
   const summary = { ...detail.summary, end_ns: at(5280) };
   fixture.override("/job", { status: 200, body: { ...detail, state: "ended", end_detail: "died", ended_ns: at(5400), done_ns: at(5280), summary } });
   await open(page, path, fixture);
@@ -143,7 +143,7 @@ test("charts of a job that is over end with its ranks, not when that was known",
 });
 
 test("a selected interval lists exactly the overlapping spans", async ({ page }) => {
-  // A minute, so that a pixel is 0.1 s: steps of 8 ranks a second.
+  // In a range of one minute, a pixel is 0.1 s. Each of 8 ranks takes one step per second.
   await open(page, `${path}&from=${at(4000)}&to=${at(4060)}`, fixture);
   await settled(page);
   await page.keyboard.down("Shift");
@@ -165,9 +165,9 @@ test("a selected interval lists exactly the overlapping spans", async ({ page })
   await expect(page.locator("tr[data-span]")).toHaveCount(0);
 });
 
-// The colours of cividis, written down again.
+// Colors of cividis, independent of the page's code.
 const cividis = [[0, 32, 77], [0, 51, 111], [57, 72, 107], [87, 93, 109], [112, 113, 115], [138, 135, 121], [166, 157, 117], [196, 181, 108], [228, 207, 91], [255, 234, 70]] as [number, number, number][];
-function valueOfColour([r, g, b]: number[]): number {
+function valueOfColor([r, g, b]: number[]): number {
   let [best, least] = [0, Number.POSITIVE_INFINITY];
   for (let i = 0; i <= 900; ++i) {
     const [at, part] = [Math.min(8, Math.floor(i / 100)), i / 100 - Math.min(8, Math.floor(i / 100))];
@@ -185,7 +185,7 @@ const pixels = (page: Page, places: [number, number][]) =>
     return wanted.map(([row, share]) => Array.from(c.getImageData(Math.floor(left + share * (box.width - left)), Math.floor((row + 0.5) * Number(box.dataset.tall)), 1, 1).data));
   }, places);
 
-test("cells of the heat map have the colours of the numbers; a click on a row draws it", async ({ page }) => {
+test("heat map cells match their values, and a click charts a row", async ({ page }) => {
   await open(page, path, fixture);
   await settled(page);
   const map = page.locator(".grid-map canvas[data-ready]").first();
@@ -195,7 +195,7 @@ test("cells of the heat map have the colours of the numbers; a click on a row dr
     const [node, unit, s] = [row < 12 ? 0 : 1, row % 12, share * 5400];
     return unit < 8 ? 1 - idle(node, unit, s) - 0.02 : gpuUse(node, unit - 8, s);
   };
-  const seen = (await pixels(page, places)).map(valueOfColour);
+  const seen = (await pixels(page, places)).map(valueOfColor);
   for (const [i, place] of places.entries()) expect(Math.abs((seen[i] as number) - value(place)), `cell ${place}`).toBeLessThan(0.02);
   const tall = Number(await map.evaluate((one) => (one as HTMLElement).dataset.tall));
   await map.click({ position: { x: 300, y: 3.5 * tall } });
@@ -206,7 +206,7 @@ test("cells of the heat map have the colours of the numbers; a click on a row dr
   await expect(page.locator('[data-plot="CPU"] .legend li')).toHaveCount(6);
 });
 
-test("ranks x steps: the slow rank is first, a click lists the spans of that rank and step", async ({ page }) => {
+test("the slow rank comes first, and a click lists its spans", async ({ page }) => {
   await open(page, `${path}&from=${at(1950 + slowSince - 20)}&to=${at(1950 + slowSince + 20)}`, fixture);
   await settled(page);
   const table = page.getByRole("table", { name: "Slowest ranks" });
@@ -221,18 +221,18 @@ test("ranks x steps: the slow rank is first, a click lists the spans of that ran
   const expected = spansOf(step, slowRank).map((span) => `${slowRank} ${span.kind} ${span.name} ${span.start}`);
   await expect(page.locator("tr[data-span]")).toHaveCount(expected.length);
   expect(await page.locator("tr[data-span]").evaluateAll((all) => all.map((one) => (one as HTMLElement).dataset.span))).toEqual(expected);
-  // The chart of durations names its outlier, which is longer than twice the median.
+  // The chart of durations has one outlier, which is longer than twice the median.
   await expect(page.locator('[data-plot="Step duration"]')).toContainText("1 outlier");
 });
 
-test("live charts move without a reload, a fixed range does not", async ({ page }) => {
+test("live charts move, a fixed range does not", async ({ page }) => {
   await open(page, path, fixture);
   await settled(page);
   const end = Number(((await axes(page))[0] as string).split(" ")[1]);
   fixture.override("/job", { status: 200, body: { ...detail, last_ns: at(5460) } });
   fixture.publish("samples", { job: "slurm-91734", time_ns: at(5460), event: null });
   await expect.poll(async () => Number(((await axes(page))[0] as string).split(" ")[1])).toBe(end + 60_000);
-  // Ranks are silent for a minute: what they do has no end yet.
+  // Ranks have been silent for a minute, so their work is drawn as unfinished.
   await expect.poll(() => page.locator(".timeline canvas").evaluate((one) => (one as HTMLElement).dataset.open)).toBe("8");
   await drag(page, "CPU", 0.5, 0.7);
   await expect(page.getByText("Fixed range")).toBeVisible();
@@ -240,7 +240,7 @@ test("live charts move without a reload, a fixed range does not", async ({ page 
   await page.mouse.move(5, 5);
   await expect.poll(async () => new Set(await axes(page)).size).toBe(1);
   const pixels = () => page.evaluate(() => [...document.querySelectorAll("canvas")].map((one) => one.toDataURL()));
-  // Charts are drawn one after the other.
+  // Charts render one after the other.
   await expect(async () => {
     const before = await pixels();
     await page.waitForTimeout(300);
@@ -252,25 +252,25 @@ test("live charts move without a reload, a fixed range does not", async ({ page 
   await expect.poll(() => fixture.asked.slice(asked).filter((line) => line.startsWith("GET /job")).length).toBeGreaterThan(0);
   await expect.poll(() => fixture.asked.slice(asked).filter((line) => line.startsWith("GET /heatmap")).length).toBeGreaterThan(3);
   expect(await axes(page)).toEqual(fixed);
-  // A minute of live data has moved no pixel of any chart, heat map or timeline.
+  // A minute of live data has not changed a pixel of any chart, heat map, or timeline.
   await settled(page);
   expect(drawn.length).toBeGreaterThan(8);
   expect(await pixels()).toEqual(drawn);
 });
 
-test("a thousand ranks, hostile names, no data, faults", async ({ page }) => {
+test("the tab handles 1,000 ranks, hostile names, and errors", async ({ page }) => {
   fixture.override("/heatmap/steps", { status: 200, body: (query: URLSearchParams) => stepHeatMap(query, 1000) });
   await open(page, path, fixture);
   await settled(page);
   const map = page.locator(".grid-map canvas").nth(1);
   expect(await map.evaluate((one) => (one as HTMLElement).dataset.rows)).toBe("1000");
-  // The slow one among them is as tall as its name, and its whole height is its own.
+  // The row of the slow rank is as tall as its label and has one color.
   const shares = await map.evaluate((one) => {
     const box = one as HTMLCanvasElement;
     const c = box.getContext("2d") as CanvasRenderingContext2D;
     return [1, 7, 12, 15].map((y) => Array.from(c.getImageData(box.width - 5, y, 1, 1).data));
   });
-  const [top, middle, bottom, next] = shares.map(valueOfColour) as [number, number, number, number];
+  const [top, middle, bottom, next] = shares.map(valueOfColor) as [number, number, number, number];
   for (const share of [top, middle, bottom]) expect(Math.abs(share - 0.8)).toBeLessThan(0.02);
   expect(next).toBeLessThan(0.02);
   await map.click({ position: { x: 600, y: 12 } });
@@ -280,7 +280,7 @@ test("a thousand ranks, hostile names, no data, faults", async ({ page }) => {
   await settled(page);
   expect(await page.evaluate(() => (window as { hacked?: number }).hacked)).toBeUndefined();
   await checkFit(page);
-  // Nothing there: each part names what supplies it.
+  // Without data, each part names its source.
   const empty = { from_ns: at(0), to_ns: at(5400), bucket_ns: "1000000000", tier: "raw", value: "mean", columns: 5400, rows: [] };
   fixture.override("/heatmap", { status: 200, body: empty });
   fixture.override("/heatmap/steps", { status: 200, body: { ...stepHeatMap(new URLSearchParams()), columns: 0, medians_seconds: [], rows: [] } });

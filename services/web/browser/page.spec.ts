@@ -1,4 +1,4 @@
-// The page in a real browser, over the fixture server.
+// Tests of the job list and the Overview tab in a real browser, over the fixture server.
 import { expect, type Page, test } from "@playwright/test";
 import { action, answers, at, clocks, hostile, resources, straggler, whatIf } from "./answers.ts";
 import { type Fixture, startFixture } from "./fixture.ts";
@@ -19,12 +19,12 @@ test.afterEach(async () => {
 
 for (const theme of ["light", "dark"] as const) {
   for (const [name, path] of [["jobs", "/"], ["overview", `/jobs/slurm-91734?issue=${clocks.id}`], ["overview with values of events", `/jobs/slurm-91734?issue=${straggler.id}`]] as const) {
-    test(`${name}, ${theme}: axe, CSP, fit at both widths`, async ({ page }) => {
+    test(`${name} is accessible, safe, and fits, ${theme}`, async ({ page }) => {
       await page.emulateMedia({ colorScheme: theme });
       await open(page, path);
       for (const width of [1920, 1280]) {
         await page.setViewportSize({ width, height: 900 });
-        // Each job has its line of GPU use, with the mean of what the API answers.
+        // Each job has a sparkline of GPU utilization with the mean of the API's values.
         if (path === "/") await expect(page.locator("tbody tr[data-job] .use")).toHaveText(Array(5).fill(/^8[67]\.\d%$/));
         else await expect(page.locator(".chart canvas[data-ready]")).toBeVisible();
         await expect(page.locator(".waiting")).toHaveCount(0);
@@ -37,7 +37,7 @@ for (const theme of ["light", "dark"] as const) {
   }
 }
 
-test("the incident in one sentence has the fields of its event", async ({ page }) => {
+test("the incident shows the fields of its event", async ({ page }) => {
   await open(page, "/jobs/slurm-91734");
   const sentence = page.locator("[data-incident]");
   await expect(sentence).toHaveCount(1);
@@ -54,19 +54,19 @@ test("the incident in one sentence has the fields of its event", async ({ page }
   await expect(field("action")).toContainText("(dry run, not executed)");
 });
 
-test("a summary tells the moment of its numbers once they are old", async ({ page }) => {
+test("a summary with old numbers shows their time", async ({ page }) => {
   await open(page, `/jobs/slurm-91734?issue=${clocks.id}`);
   await expect(page.locator("[data-incident]")).toContainText(`${clocks.summary} (as of 01:15:10)`);
   await expect(page.locator(`#issue-${clocks.id} .what`)).toContainText("(as of 01:15:10)");
-  await expect(page.locator(".issues .ended .what").first()).not.toContainText("(as of "); // what is over has its times
+  await expect(page.locator(".issues .ended .what").first()).not.toContainText("(as of "); // ended issues have their own times
 });
 
-test("a running job with open issues is not shown as well", async ({ page }) => {
+test("a running job with open issues is not shown as healthy", async ({ page }) => {
   await open(page, "/");
   const state = (job: string) => page.locator(`tr[data-job="${job}"] .state`);
   await expect(state("slurm-91734")).toHaveClass(/bad/);
   await expect(state("slurm-91741")).toHaveClass(/warn/);
-  await expect(state("job-hostile")).toHaveClass(/good/); // a note is no trouble
+  await expect(state("job-hostile")).toHaveClass(/good/); // severity info keeps the tone good
   await expect(state("slurm-91741")).toHaveText("◆ Running");
   const page1 = answers("/jobs", new URLSearchParams(), false) as { jobs: { id: string }[] };
   fixture.override("/jobs", { status: 200, body: { ...page1, jobs: page1.jobs.map((one) => (one.id === "slurm-91741" ? { ...one, stalled_since_ns: at(5300 - 301) } : one)) } });
@@ -75,7 +75,7 @@ test("a running job with open issues is not shown as well", async ({ page }) => 
   await checkFit(page);
 });
 
-test("evidence of which raw samples were dropped says so", async ({ page }) => {
+test("evidence from rollups says that raw data was dropped", async ({ page }) => {
   const detail = answers("/job", new URLSearchParams({ job: "slurm-91734" }), false) as JobDetail;
   for (const [raw_from_ns, count] of [[at(5000), 1], [at(60), 0]] as const) {
     fixture.override("/job", { status: 200, body: { ...detail, raw_from_ns, raw_dropped_ns: at(86_400 * 40) } });
@@ -86,7 +86,7 @@ test("evidence of which raw samples were dropped says so", async ({ page }) => {
   }
 });
 
-test("progress on one line: parts of both attempts, the interruption, the lost rank, the issues", async ({ page }) => {
+test("progress shows attempts, interruption, lost rank, and issues", async ({ page }) => {
   await open(page, "/jobs/slurm-91734");
   const line = page.locator(".progress .parts");
   await expect(line.locator("[data-piece]")).toHaveCount(6);
@@ -100,7 +100,7 @@ test("progress on one line: parts of both attempts, the interruption, the lost r
   }
   await expect(line.locator("[data-lost='3']")).toHaveAttribute("title", /gpu-a-01, out of memory/);
   await expect(page.locator(".progress [data-issue]")).toHaveCount(3);
-  // What lies before the first attempt is its initialisation, as in the table of parts.
+  // Time before the first attempt counts as its initialization, as in the table of parts.
   const detail = answers("/job", new URLSearchParams({ job: "slurm-91734" }), false) as JobDetail;
   const [first, ...rest] = detail.summary.attempts;
   fixture.override("/job", { status: 200, body: { ...detail, summary: { ...detail.summary, attempts: [{ ...first, begin_ns: at(40) }, ...rest] } } });
@@ -108,7 +108,7 @@ test("progress on one line: parts of both attempts, the interruption, the lost r
   await expect(line.locator("[data-piece]").first()).toHaveAttribute("style", /left: 0%/);
 });
 
-test("an issue opens to what was found, suggestion, criterion and what was done", async ({ page }) => {
+test("an issue expands to finding, suggestion, criterion, and activity", async ({ page }) => {
   await open(page, "/jobs/slurm-91734");
   const row = page.locator(`#issue-${straggler.id}`);
   await row.locator("button.issue").click();
@@ -123,9 +123,9 @@ test("an issue opens to what was found, suggestion, criterion and what was done"
   await expect(page).not.toHaveURL(/issue=/);
 });
 
-// A plain metric has the history's series, an expression the values that its events tell.
+// A plain metric shows the stored series, an expression the values in the events.
 for (const [kind, issue] of [["a plain metric", clocks], ["an expression", straggler]] as const) {
-  test(`the evidence chart of ${kind} draws the threshold at its value and shades the issue's times`, async ({ page }) => {
+  test(`the evidence chart of ${kind} shows the threshold and the issue's times`, async ({ page }) => {
     await open(page, `/jobs/slurm-91734?issue=${issue.id}`);
     const chart = page.locator(".chart canvas[data-ready]").first();
     await expect(chart).toBeVisible();
@@ -133,7 +133,7 @@ for (const [kind, issue] of [["a plain metric", clocks], ["an expression", strag
     const [low, high, tall] = [Number(yMin), Number(yMax), Number(plotHeight)];
     const decoded = high - (Number(thresholdY) / tall) * (high - low);
     expect(Math.abs(decoded - (issue.threshold as number))).toBeLessThanOrEqual((high - low) / tall);
-    // The dashes are really there: the row of pixels has the colour of the threshold.
+    // The row of pixels has the color of the threshold.
     const red = await chart.evaluate((element) => {
       const canvas = element as HTMLCanvasElement;
       const y = Number(canvas.dataset.plotTop) + Number(canvas.dataset.thresholdY);
@@ -147,7 +147,7 @@ for (const [kind, issue] of [["a plain metric", clocks], ["an expression", strag
     await expect(figure).toHaveAttribute("data-pending-ns", issue.active_since_ns as string);
     await expect(figure).toHaveAttribute("data-firing-ns", issue.started_ns as string);
     await expect(figure).toHaveAttribute("data-end-ns", "");
-    // And the shades: nothing, pending, firing to the right end, each beside its edge, above the axis.
+    // Check the shades next to each edge: none, pending, and firing up to the right end.
     const shades = await chart.evaluate(
       (element, times) => {
         const canvas = element as HTMLCanvasElement;
@@ -155,7 +155,7 @@ for (const [kind, issue] of [["a plain metric", clocks], ["an expression", strag
         const width = canvas.clientWidth - Number(left) - Number(right);
         return times.map(([ms, beside]) => {
           const x = Math.round(Number(left) + (((ms as number) - Number(xMin)) / (Number(xMax) - Number(xMin))) * width) + (beside as number);
-          // Unblended: the canvas has no ground of its own.
+          // The canvas has no background, so the pixels are unblended.
           const [r = 0, g = 0, , alpha = 0] = (canvas.getContext("2d") as CanvasRenderingContext2D).getImageData(x * devicePixelRatio, (Number(plotTop) + Number(height) - 3) * devicePixelRatio, 1, 1).data;
           return !alpha || r - g < 20 ? "none" : g > 100 ? "pending" : "firing";
         });
@@ -168,7 +168,7 @@ for (const [kind, issue] of [["a plain metric", clocks], ["an expression", strag
   });
 }
 
-test("where the history has what an expression reads, the chart draws what the rule compares, and the values of its events on it", async ({ page }) => {
+test("the chart of an expression shows its query and event values", async ({ page }) => {
   const { rules } = answers("/rules", new URLSearchParams({ job: "slurm-91734" }), false) as { rules: Rule[] };
   const expression = "(max by (rank) (avg_over_time(train_loss[1m])) > $ratio) and on () (count(train_loss) > 1)";
   fixture.override("/rules", { status: 200, body: { rules: rules.map((rule) => ({ ...rule, definition: rule.definition && { ...rule.definition, expression, needs: ["train_loss"] } })) } });
@@ -182,7 +182,7 @@ test("where the history has what an expression reads, the chart draws what the r
   const figure = page.locator("figure.evidence");
   await expect(figure).toHaveAttribute("data-query", 'max by (rank) (avg_over_time(train_loss{pitwall_job="slurm-91734"}[1m]))');
   const chart = figure.locator("canvas[data-ready]");
-  await expect(chart).toHaveCount(1); // nothing beside it
+  await expect(chart).toHaveCount(1); // no other chart
   await expect(chart).toHaveAttribute("data-lines", "2"); // rank 5 and the events
   const { thresholdY, plotHeight, yMin, yMax } = (await chart.evaluate((element) => ({ ...(element as HTMLElement).dataset }))) as Record<string, string>;
   const [low, high, tall] = [Number(yMin), Number(yMax), Number(plotHeight)];
@@ -191,7 +191,7 @@ test("where the history has what an expression reads, the chart draws what the r
   await checkFit(page);
 });
 
-test("an issue whose last event tells no evidence any more shows that of an earlier one", async ({ page }) => {
+test("an issue shows the evidence of an earlier event", async ({ page }) => {
   const { events } = clocks;
   const { threshold: _none, evidence: _gone, ...rest } = clocks.event.data;
   const last = { ...clocks.event, id: "ended", type: "io.pitwall.issue.resolved", data: rest };
@@ -204,7 +204,7 @@ test("an issue whose last event tells no evidence any more shows that of an earl
   await expect(body.locator("canvas[data-threshold-y]")).toBeVisible();
 });
 
-test("as of a time the page has the words that it had live then", async ({ page }) => {
+test("time travel shows the texts that were live then", async ({ page }) => {
   const job = "/jobs/slurm-91734";
   const words = async (path: string) => {
     await open(page, path);
@@ -218,7 +218,7 @@ test("as of a time the page has the words that it had live then", async ({ page 
   const tabs = ["", "tab=rules", "tab=actions"];
   const live: string[] = [];
   for (const tab of tabs) live.push(await words(`${job}?${tab}`));
-  // Ten minutes later the job has died, and its issues ended with it. The server knows what was known before.
+  // Ten minutes later the job has died and its issues have ended. The server still answers as of earlier times.
   const recorded = (path: string) => (query: URLSearchParams) => answers(path, query, false) as object;
   const later: Record<string, (was: object) => object> = {
     "/job": (was) => ({ ...was, state: "ended", end_detail: "died", end_text: "died", last_ns: at(6000), ended_ns: at(6000) }),
@@ -233,7 +233,7 @@ test("as of a time the page has the words that it had live then", async ({ page 
   for (const [i, tab] of tabs.entries()) expect(await words(`${job}?at=${at(5400)}&${tab}`)).toBe(live[i]);
 });
 
-test("an expression has the series that its rule reads beside its own values", async ({ page }) => {
+test("the chart of an expression includes the input of the rule", async ({ page }) => {
   const { rules } = answers("/rules", new URLSearchParams({ job: "slurm-91734" }), false) as { rules: Rule[] };
   const reading = rules.map((rule) => ({ ...rule, definition: rule.definition && { ...rule.definition, needs: ["train_nothing", "train_loss"] } }));
   fixture.override("/rules", { status: 200, body: { rules: reading } });
@@ -245,7 +245,7 @@ test("an expression has the series that its rule reads beside its own values", a
   await checkFit(page);
 });
 
-test("the worst of the open incidents comes first, and of a job that has ended too", async ({ page }) => {
+test("the worst incident comes first, also for ended jobs", async ({ page }) => {
   const { incidents } = answers("/incidents", new URLSearchParams({ job: "slurm-91734" }), false) as { incidents: Incident[] };
   const of = incidents[0] as Incident;
   const ended = { ...of, open: false, root: { ...of.root, open: false, end_reason: "job_ended" } };
@@ -259,7 +259,7 @@ test("the worst of the open incidents comes first, and of a job that has ended t
   }
 });
 
-test("a silenced issue is marked in the list and in the sentence, with who, until when and why", async ({ page }) => {
+test("a silenced issue shows author, end, and comment", async ({ page }) => {
   const silenced = { by: "ada", comment: `known ${hostile.name.slice(0, 40)}`, until_ns: at(9000) };
   const mark = <T extends { id: string }>(one: T): T => (one.id === straggler.id ? { ...one, silenced } : one);
   const { issues } = answers("/issues", new URLSearchParams({ job: "slurm-91734" }), false) as { issues: Issue[] };
@@ -274,7 +274,7 @@ test("a silenced issue is marked in the list and in the sentence, with who, unti
   await checkAccess(page);
 });
 
-test("a list that is without the jobs of a process says so", async ({ page }) => {
+test("an incomplete job list says so", async ({ page }) => {
   const missing = ["jobs of peer 1 are missing: no answer within 10 s"];
   fixture.override("/jobs", { status: 200, body: { jobs: [], next: null, total: 0, missing } });
   await open(page, "/");
@@ -286,14 +286,14 @@ test("a list that is without the jobs of a process says so", async ({ page }) =>
   await expect(page.getByText("Not all jobs")).toHaveCount(0);
 });
 
-test("a rule that cannot judge says what is missing and what supplies it", async ({ page }) => {
+test("a rule without data names the missing series and its source", async ({ page }) => {
   await open(page, "/jobs/slurm-91734");
-  // Two that the same command would let judge are one row; one of them was stopped since.
+  // Two rules that need the same command share a row; one of them has since been removed.
   const row = page.locator('[data-rule="fleet/memory/HostLeak"]');
   for (const text of ["No data", "2 rules", "pitwall collector"]) await expect(row).toContainText(text);
   await row.locator("summary").click();
   for (const text of ["gpu/xid/XidFatal no series of hw_errors_total", "fleet/memory/HostLeak no series of process_memory_usage_bytes"]) await expect(row.getByText(text)).toBeVisible();
-  // The job's client is there: it is to be told, not to be installed.
+  // The client is already in use, so the page does not suggest importing it.
   const gradient = page.locator('[data-rule="debugger-tensor/VanishingGradient"]');
   await expect(gradient).toContainText("no series of tensor_gradient_abs_mean, train_step");
   await expect(gradient).toContainText("pitwall.watch");
@@ -303,7 +303,7 @@ test("a rule that cannot judge says what is missing and what supplies it", async
   await expect(page.locator('[data-rule="hangs/CollectiveHang"]')).toBeVisible();
 });
 
-test("shares sum to 100 %, the resource table has the API's quantiles", async ({ page }) => {
+test("shares sum to 100% and resources match the API", async ({ page }) => {
   await open(page, "/jobs/slurm-91734");
   const shares = page.locator("[data-part] [data-share]");
   await expect(shares).toHaveCount(4);
@@ -315,9 +315,9 @@ test("shares sum to 100 %, the resource table has the API's quantiles", async ({
   expect(cells).toEqual(resources.nodes.flatMap((node) => node.metrics.flatMap((row) => [row.min, row.p50, row.p90, row.p95, row.p99, row.max])));
 });
 
-test("the address keeps search, filter, order, range and issue over a reload", async ({ page }) => {
+test("the address keeps the view over a reload", async ({ page }) => {
   await open(page, "/");
-  // Keys work once the page is drawn.
+  // Keys work once the page is rendered.
   await expect(page.locator("tbody tr[data-job]")).toHaveCount(5);
   await page.keyboard.press("/");
   await page.keyboard.type("llama");
@@ -340,13 +340,13 @@ test("the address keeps search, filter, order, range and issue over a reload", a
   await page.reload();
   await expect(page.locator(".body .facts")).toBeVisible();
   await expect(page.getByRole("button", { name: "Last hour" })).toHaveAttribute("aria-pressed", "true");
-  // The range ends with the job's newest data, and holds it.
+  // The range ends with the job's newest data and includes it.
   expect(fixture.asked.some((line) => line.startsWith("GET /resources") && line.includes(`from=${at(1800, 1n)}&to=${at(5400, 1n)}`))).toBe(true);
   await page.keyboard.press("u");
   await expect(page.locator("h1")).toHaveText("Jobs");
 });
 
-test("hostile names and labels are text", async ({ page }) => {
+test("hostile names and labels are escaped", async ({ page }) => {
   await open(page, "/");
   await expect(page.locator(`[data-job=${hostile.id}]`)).toBeVisible();
   await checkFit(page);
@@ -358,7 +358,7 @@ test("hostile names and labels are text", async ({ page }) => {
   await checkFit(page);
 });
 
-test("ten thousand jobs: few rows in the document, the last one within reach", async ({ page }) => {
+test("a list of 10,000 jobs renders only visible rows", async ({ page }) => {
   const many = await startFixture({ jobs: 10_000 });
   await open(page, "/", many);
   await expect(page.getByText("10,000 jobs")).toBeVisible();
@@ -366,12 +366,12 @@ test("ten thousand jobs: few rows in the document, the last one within reach", a
   await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
   await expect(page.locator("[data-job=job-09999]")).toBeVisible();
   expect(await page.locator("tbody tr[data-job]").count()).toBeLessThan(80);
-  // Rows that were scrolled past asked for nothing.
+  // Rows that were scrolled past sent no request.
   await expect.poll(() => many.asked.filter((line) => line.includes("/chart")).length).toBeLessThan(120);
   await many.close();
 });
 
-test("a change arrives without a reload; tabs share one stream", async ({ page, context }) => {
+test("changes arrive live, and tabs share one stream", async ({ page, context }) => {
   await open(page, "/jobs/slurm-91734");
   await expect(page.getByText("● Live")).toBeVisible();
   const tabs = await Promise.all(Array.from({ length: 19 }, () => context.newPage()));
@@ -388,14 +388,14 @@ test("a change arrives without a reload; tabs share one stream", async ({ page, 
   await expect(page.locator("[data-incident]")).toHaveCount(0);
   await expect(page.getByText("No issues found so far")).toBeVisible();
   expect(asked()).toBeGreaterThan(before);
-  // Of another job: nothing is read.
+  // An event of another job reloads nothing.
   fixture.override("/incidents", null);
   fixture.publish("issue", { job: "other", time_ns: at(5401), event: null });
   fixture.publish("resync", {});
   await expect(page.locator("[data-incident]")).toHaveCount(1);
 });
 
-test("a server that wants a token gets one", async ({ page }) => {
+test("a server with a token asks for it", async ({ page }) => {
   const locked = await startFixture({ token: "secret" });
   await open(page, "/jobs/slurm-91734", locked);
   await page.getByLabel("Access token").fill("wrong");
@@ -408,7 +408,7 @@ test("a server that wants a token gets one", async ({ page }) => {
   await locked.close();
 });
 
-test("faults are told in the server's words, and one part's fault leaves the others", async ({ page }) => {
+test("an error shows the server's message and leaves other parts", async ({ page }) => {
   fixture.override("/resources", { status: 500, body: { error: { code: "data_loss", message: "segment 7: damaged (crc); delete the job or restore it", place: "segment 7" } } });
   await open(page, "/jobs/slurm-91734");
   await expect(page.getByRole("alert")).toContainText("segment 7: damaged (crc); delete the job or restore it");
@@ -420,9 +420,9 @@ test("faults are told in the server's words, and one part's fault leaves the oth
   await expect(page.getByRole("alert")).toContainText('job: not found ("none"); list the jobs');
 });
 
-test("keys: the list of keys, the theme", async ({ page }) => {
+test("keys open the list of shortcuts and switch the theme", async ({ page }) => {
   await open(page, "/");
-  // Keys work once the page is drawn.
+  // Keys work once the page is rendered.
   await expect(page.locator("tbody tr[data-job]")).toHaveCount(5);
   await page.keyboard.press("?");
   await expect(page.getByRole("dialog")).toBeVisible();

@@ -1,4 +1,4 @@
-// Speed and memory of the page. Times are ratios to the empty shell in the same run: machines differ.
+// Tests of the page's speed and memory. Times are relative to the empty shell in the same run, because machines differ.
 import { expect, type Page, test } from "@playwright/test";
 import { answers, at, base } from "./answers.ts";
 import { type Fixture, startFixture } from "./fixture.ts";
@@ -26,16 +26,16 @@ const tabs: [string, string, string][] = [
 
 const median = (values: number[]) => [...values].sort((a, b) => a - b)[values.length >> 1] as number;
 
-// Milliseconds from the navigation to the element's first frame.
+// Returns the milliseconds from the navigation to the element's first frame.
 async function drawn(page: Page, path: string, ready: string): Promise<number> {
   await page.goto(fixture.address + path);
   await page.locator(ready).first().waitFor();
   return page.evaluate(() => new Promise<number>((resolve) => requestAnimationFrame(() => resolve(performance.now()))));
 }
 
-test("first paint of each tab against the empty shell", async ({ page }) => {
+test("each tab paints within a multiple of the empty shell", async ({ page }) => {
   test.setTimeout(120_000);
-  await open(page, "/none", fixture); // what is read once is read
+  await open(page, "/none", fixture); // warms up files that are loaded once
   const shell: number[] = [];
   const times = new Map<string, number[]>(tabs.map(([name]) => [name, []]));
   for (let round = 0; round < 5; ++round) {
@@ -44,11 +44,11 @@ test("first paint of each tab against the empty shell", async ({ page }) => {
   }
   const ratios = Object.fromEntries([...times].map(([name, values]) => [name, Math.round((median(values) / median(shell)) * 100) / 100]));
   console.log(`first paint against the shell (${Math.round(median(shell))} ms): ${JSON.stringify(ratios)}`);
-  for (const [name, ratio] of Object.entries(ratios)) expect(ratio, name).toBeLessThan(name === "nodes" ? 15 : 8); // twice of what a machine full of other work showed
+  for (const [name, ratio] of Object.entries(ratios)) expect(ratio, name).toBeLessThan(name === "nodes" ? 15 : 8); // twice the value on a fully loaded machine
   checkFaults();
 });
 
-test("a zoom draws all charts and the heat map of 64 ranks and 20,000 steps within the time of some shells", async ({ page }) => {
+test("a zoom renders 64 ranks and 20,000 steps in time", async ({ page }) => {
   test.setTimeout(60_000);
   const columns = 800;
   const rows = Array.from({ length: 64 }, (_, rank) => ({ rank, node: `n${rank >> 3}`, cells: Array.from({ length: columns }, (_, i) => 1 + ((rank * 31 + i) % 97) / 300) }));
@@ -70,11 +70,11 @@ test("a zoom draws all charts and the heat map of 64 ranks and 20,000 steps with
   checkFaults();
 });
 
-test("the map of 64 ranks and 20,000 steps is painted in less than 100 ms", async ({ page }) => {
+test("the map of 64 ranks and 20,000 steps paints within 100 ms", async ({ page }) => {
   const columns = 20_000;
   const rows = Array.from({ length: 64 }, (_, rank) => ({ rank, node: `n${rank >> 3}`, cells: Array.from({ length: columns }, (_, i) => 1 + ((rank * 31 + i) % 97) / 300) }));
   fixture.override("/heatmap/steps", { status: 200, body: { mode: "train", basis: "own", from_step: 0, to_step: columns, bucket_steps: 1, columns, medians_seconds: Array(columns).fill(1), rows } });
-  // From the image of the cells to its place on the canvas.
+  // Measures from the image of the cells to its copy on the canvas.
   await page.addInitScript(() => {
     const took: number[] = [];
     Object.assign(window, { took });
@@ -89,7 +89,7 @@ test("the map of 64 ranks and 20,000 steps is painted in less than 100 ms", asyn
     CanvasRenderingContext2D.prototype.drawImage = function (this: CanvasRenderingContext2D, ...all: unknown[]) {
       draw.apply(this, all);
       if (began) {
-        this.getImageData(200, 5, 1, 1); // what was only queued is drawn
+        this.getImageData(200, 5, 1, 1); // forces queued drawing
         took.push(performance.now() - began);
       }
       began = 0;
@@ -103,12 +103,12 @@ test("the map of 64 ranks and 20,000 steps is painted in less than 100 ms", asyn
   const times = await page.evaluate(() => (window as unknown as { took: number[] }).took);
   console.log(`64 × 20,000 cells painted in ${times.map(Math.round).join(", ")} ms`);
   expect(await map.getAttribute("data-rows")).toBe("64");
-  expect(Math.min(...times)).toBeLessThan(100); // the others are as long as the machine's other work makes them
+  expect(Math.min(...times)).toBeLessThan(100); // the minimum is independent of other load
   checkFaults();
 });
 
-// Each turn is ten seconds of a job's life: a change arrives, and every part that shows it is read again. PITWALL_PAGE_TURNS=2880 is 8 hours, the stage page_long has 720.
-test("the heap does not grow with the hours", async ({ page }) => {
+// Each turn is ten seconds of the job: a change arrives, and the parts that show it reload. PITWALL_PAGE_TURNS=2880 is 8 hours; the stage page_long uses 720.
+test("the heap does not grow over hours", async ({ page }) => {
   const turns = Number(process.env.PITWALL_PAGE_TURNS ?? 120);
   const first = 60; // ten minutes
   test.setTimeout(60_000 + turns * 2000);
@@ -123,13 +123,13 @@ test("the heap does not grow with the hours", async ({ page }) => {
     await session.send("HeapProfiler.collectGarbage");
     return ((await session.send("Runtime.getHeapUsage")) as { usedSize: number }).usedSize;
   };
-  // What answers on their way take comes and goes; what stays is in the least of some readings.
+  // Pending responses take memory temporarily, so compare the minimum of several readings.
   const readings: [number, number][] = [];
   for (let turn = 0; turn < turns; ++turn) {
     now += 10;
     const asked = fixture.asked.length;
     fixture.publish("samples", { job: base.id, time_ns: at(now) });
-    // The timer of a refresh is set once the event is there.
+    // The refresh timer starts when the event arrives.
     await expect(async () => {
       await page.clock.fastForward(20_000);
       expect(fixture.asked.length).toBeGreaterThan(asked);

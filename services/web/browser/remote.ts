@@ -1,5 +1,5 @@
-// A browser that a test in another language leads, a line of JSON a command: `node browser/remote.ts`. Each answer is a line:
-// {"value": …} or {"error": "…"}. A fault of the page (console, CSP, a request to elsewhere) is told by the command "faults".
+// Browser that a test in another language controls with one line of JSON per command: `node browser/remote.ts`. Each response is
+// {"value": …} or {"error": "…"}. The command "faults" returns the faults of the page (console, CSP, requests to other origins).
 import { createInterface } from "node:readline";
 import { chromium, type Page } from "@playwright/test";
 
@@ -9,15 +9,15 @@ interface Command {
   selector?: string;
   fields?: string[]; // attributes of each element; "": its text
   at?: { x: number; y: number };
-  without?: string[]; // selectors of elements that the text leaves out
-  pattern?: string; // of texts whose first time in the element is kept
+  without?: string[]; // selectors of elements to omit from the text
+  pattern?: string; // regular expression; the time at which each match first appears is recorded
 }
 
 const browser = await chromium.launch({ executablePath: process.env.PITWALL_BROWSER ?? "/usr/bin/chromium-headless-shell", args: ["--no-sandbox", "--disable-gpu"] });
 let page: Page | null = null;
 let faults: string[] = [];
 
-// Each address in a browser that has seen nothing.
+// Opens the address in a fresh browser context.
 async function open(url: string): Promise<void> {
   await page?.context().close();
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, colorScheme: "light", reducedMotion: "reduce" });
@@ -46,7 +46,7 @@ async function answer(command: Command): Promise<unknown> {
         for (const one of copy.querySelectorAll(without.join(",") || "none")) one.remove();
         return copy.textContent;
       }, command.without ?? []);
-    // The wall clock in seconds at which each text that fits first was in the element, by the page itself: whoever asks may be slow.
+    // Records the wall time in seconds at which each match first appears in the element. The page records it because the client may be slow.
     case "watch":
       return page.evaluate(({ selector, pattern }) => {
         const seen: Record<string, number> = {};

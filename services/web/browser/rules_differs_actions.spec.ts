@@ -1,4 +1,4 @@
-// The tabs Rules, What differs and Actions, time travel and the link to the report.
+// Tests of the tabs Rules, What differs, and Actions, of time travel, and of the report link.
 import { expect, type Page, test } from "@playwright/test";
 import { at, base, straggler, whatIf } from "./answers.ts";
 import { type Fixture, startFixture } from "./fixture.ts";
@@ -18,7 +18,7 @@ test.afterEach(async () => {
 const job = `/jobs/${base.id}`;
 
 for (const theme of ["light", "dark"] as const) {
-  test(`rules, what differs and actions, ${theme}: axe, CSP, fit, hostile texts`, async ({ page }) => {
+  test(`rules, what differs, and actions are accessible, safe, and fit, ${theme}`, async ({ page }) => {
     await page.emulateMedia({ colorScheme: theme });
     await page.setViewportSize({ width: 1280, height: 900 });
     await open(page, `${job}?tab=rules`);
@@ -30,14 +30,14 @@ for (const theme of ["light", "dark"] as const) {
       await page.screenshot({ path: `test-results/${tab.replaceAll(" ", "-")}-${theme}.png`, fullPage: true });
       await checkAccess(page);
       expect(await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth)).toBe(true);
-      // The fixture has markup in definitions, labels and a node's name.
+      // The fixture has markup in definitions, labels, and a node's name.
       expect(await page.evaluate(() => (window as { hacked?: number }).hacked)).toBeUndefined();
       expect(await page.locator("main img, main script").count()).toBe(0);
     }
   });
 }
 
-test("rules: active ones first, with parameters and what supplies what is missing", async ({ page }) => {
+test("the Rules tab lists active rules first, with parameters and suggestions", async ({ page }) => {
   await open(page, `${job}?tab=rules`);
   const rules = page.locator(".rulelist details");
   await expect(rules).toHaveCount(8);
@@ -45,16 +45,16 @@ test("rules: active ones first, with parameters and what supplies what is missin
   const straggler = page.locator("[data-rule='training/stragglers/StragglerRank']");
   await straggler.locator("summary").click();
   await expect(straggler.getByRole("row", { name: "ratio 1.5" })).toBeVisible(); // the default
-  await expect(straggler.locator("[data-field=used-ratio]")).toHaveText("1.2"); // as the newest issue has it
+  await expect(straggler.locator("[data-field=used-ratio]")).toHaveText("1.2"); // as in the latest issue
   const xid = page.locator("[data-rule='gpu/xid/XidFatal']");
   await xid.locator("summary").click();
   await expect(xid).toContainText("Missing input: no series of hw_errors_total. Run the collector on the job's nodes");
   await page.getByLabel("Filter").fill("nodata");
-  await expect(rules).toHaveCount(3); // one of them had no data when it was stopped
+  await expect(rules).toHaveCount(3); // one of them was removed without data
   expect(page.url()).toContain("rule=nodata");
 });
 
-test("what differs: the suspect's series against the interval of its issue, and what if", async ({ page }) => {
+test("the What differs tab compares the suspect over its issue's interval", async ({ page }) => {
   await open(page, `${job}?tab=differs`);
   await expect(page.locator("tbody tr")).toHaveCount(2);
   const asked = fixture.asked.find((one) => one.startsWith("GET /differs")) as string;
@@ -66,7 +66,7 @@ test("what differs: the suspect's series against the interval of its issue, and 
   await expect.poll(() => fixture.asked.some((one) => one.startsWith("GET /differs") && !one.includes("match"))).toBe(true);
 });
 
-test("who was told stands with the issue and in the tab Actions, and who could not be", async ({ page }) => {
+test("the issue and the Actions tab list delivered and failed notifications", async ({ page }) => {
   await open(page, `${job}?issue=${straggler.id}`);
   const body = page.locator(`#issue-${straggler.id} .done`);
   await expect(body).toContainText("notified slack ml-oncall (found)");
@@ -80,7 +80,7 @@ test("who was told stands with the issue and in the tab Actions, and who could n
   await expect(body).toBeVisible();
 });
 
-test("a capture wants the job's id typed, and is posted", async ({ page }) => {
+test("a capture requires the typed job ID", async ({ page }) => {
   await fixture.override("/session", { status: 200, body: { role: "act", expires_ns: null } });
   await open(page, `${job}?tab=actions`);
   const button = page.getByRole("button", { name: "Capture stacks" });
@@ -92,7 +92,7 @@ test("a capture wants the job's id typed, and is posted", async ({ page }) => {
   expect(fixture.asked).toContain(`POST /job/capture?job=${base.id}`);
 });
 
-test("a stop wants a reason, the job's id typed and the role act, and is posted", async ({ page }) => {
+test("a stop requires a reason, the typed job ID, and the role act", async ({ page }) => {
   await open(page, `${job}?tab=actions`);
   const form = page.getByRole("form", { name: "Stop job" });
   const button = form.getByRole("button");
@@ -100,12 +100,12 @@ test("a stop wants a reason, the job's id typed and the role act, and is posted"
   await form.getByLabel("Type the job ID to confirm").fill(base.id.slice(0, 5));
   await expect(button).toBeDisabled();
   await form.getByLabel("Type the job ID to confirm").fill(base.id);
-  await expect(form.getByLabel("Action token")).toBeVisible(); // the session may only view
+  await expect(form.getByLabel("Action token")).toBeVisible(); // the session has only the role view
   await fixture.override("/session", { status: 200, body: { role: "act", expires_ns: null } });
   await page.reload();
   await expect(form.getByLabel("Action token")).toHaveCount(0);
   await form.getByLabel("Type the job ID to confirm").fill(base.id);
-  await button.click(); // without a reason the browser asks for it
+  await button.click(); // without a reason, the browser blocks the form
   expect(fixture.asked.some((one) => one.startsWith("POST /job/stop"))).toBe(false);
   await form.getByLabel("Reason").fill("it diverges");
   await button.click();
@@ -113,7 +113,7 @@ test("a stop wants a reason, the job's id typed and the role act, and is posted"
   expect(fixture.asked).toContain(`POST /job/stop?job=${base.id}&reason=it+diverges`);
 });
 
-test("another sampling interval wants a reason and the job's id typed, and is posted", async ({ page }) => {
+test("a sampling interval requires a reason and the typed job ID", async ({ page }) => {
   await fixture.override("/session", { status: 200, body: { role: "act", expires_ns: null } });
   await open(page, `${job}?tab=actions`);
   await expect(page.locator("section.panel", { hasText: "Sampling" })).toContainText("current interval: 500\u202fms");
@@ -128,13 +128,13 @@ test("another sampling interval wants a reason and the job's id typed, and is po
   expect(fixture.asked).toContain(`POST /job/interval?job=${base.id}&interval=5s&reason=look+closer`);
 });
 
-// A change of StragglerRank's ratio: asked for, refused, then done.
+// Events of a change of StragglerRank's ratio: requested, refused, done.
 const changes = (["requested", "refused", "done"] as const).map((step, i) => ({
   id: `change-${step}`, type: `io.pitwall.action.${step}`, time: `2026-01-01T01:00:0${i}Z`,
   data: { action: "parameter", mode: "live", rule: "request/parameter", principal: "act", why: step === "refused" ? "job: not found" : "it is slower by design", parameter: { rule: straggler.rule, name: "ratio", value: 1.8, ...(step === "requested" ? {} : { before: 1.5 }) }, ...(step === "done" ? { effect: "in force" } : {}) },
 }));
 
-test("another value of a parameter: from rule and issue, typed, posted, and what came of it by whom", async ({ page }) => {
+test("a parameter is set from rule and issue and shows its results", async ({ page }) => {
   await fixture.override("/session", { status: 200, body: { role: "act", expires_ns: null } });
   await open(page, `${job}?tab=rules`);
   const rule = page.locator(`[data-rule='${straggler.rule}']`);
@@ -155,13 +155,13 @@ test("another value of a parameter: from rule and issue, typed, posted, and what
   await expect(form.getByRole("status")).toHaveAttribute("title", "Request request-5");
   const query = `rule=${encodeURIComponent(straggler.rule)}&parameter=ratio&value=1.8&reason=by+design`;
   expect(fixture.asked).toContain(`POST /job/parameter?job=${base.id}&${query}`);
-  // The answers come over the stream.
+  // Results arrive over the stream.
   await fixture.override("/actions", { status: 200, body: { actions: changes, told: [] } });
   fixture.publish("action", { job: base.id });
   await expect(rule.locator("[data-set]")).toHaveCount(3);
   await expect(rule.locator("[data-set=refused]")).toContainText("(job: not found)");
   await expect(rule.locator("[data-set=done]")).toContainText("parameter done by act: ratio 1.5 → 1.8: in force (it is slower by design)");
-  // At the issue: without a value it is taken back.
+  // On the issue, an empty value resets the parameter.
   await page.goto(`${fixture.address}${job}?issue=${straggler.id}`);
   await page.getByRole("button", { name: "Set value for this job" }).click();
   const here = page.getByRole("form", { name: "Apply" });
@@ -173,7 +173,7 @@ test("another value of a parameter: from rule and issue, typed, posted, and what
   expect(fixture.asked).toContain(`POST /job/parameter?job=${base.id}&rule=${encodeURIComponent(straggler.rule)}&parameter=z&value=null&reason=back`);
 });
 
-test("time travel asks everything as of then, and comes back", async ({ page }) => {
+test("time travel requests everything as of the time", async ({ page }) => {
   await open(page, `${job}?at=2026-01-01T00:10:00Z`);
   await expect(page.locator(".past")).toContainText("As of 2026-01-01 00:10:00.");
   await expect(page.locator("[data-rule]").first()).toBeVisible();
@@ -186,7 +186,7 @@ test("time travel asks everything as of then, and comes back", async ({ page }) 
   await expect.poll(() => fixture.asked.slice(before).some((one) => one.startsWith("GET /issues") && !one.includes("at="))).toBe(true);
 });
 
-test("the report is a link of the API, of the time that is shown", async ({ page }) => {
+test("the report link has the displayed time", async ({ page }) => {
   await open(page, `${job}?at=1767226200000000000`);
   await expect(page.getByRole("link", { name: "Report" })).toHaveAttribute("href", `/api/pitwall/v1/report?job=${base.id}&format=html&at=1767226200000000000`);
 });

@@ -1,6 +1,6 @@
-// `node browser/shoot.ts < requests`: opens each address in a fresh browser, takes the first screenshot, and prints what can
-// be read in it. Requests: [{"url", "png", "hide"}] as JSON; answers: [{"url", "text"}], the texts that lie in the picture. Where a job's name
-// would tell too much, "hide" is shown as "training"; the machine of older recordings, whose name was "here", has a host's name.
+// Screenshot tool: `node browser/shoot.ts < requests`. Opens each address in a fresh browser, takes a screenshot of the first screen, and prints
+// its visible text. Requests are [{"url", "png", "hide"}] as JSON, responses are [{"url", "text"}]. If a job's name would reveal the answer,
+// "hide" is shown as "training". The machine of older recordings, whose name was "here", gets a host name.
 import { readFileSync } from "node:fs";
 import { chromium } from "@playwright/test";
 

@@ -1,4 +1,4 @@
-// The page in each state that a person may meet, in both themes and at two widths.
+// Tests of the page in each state of states.ts, in both themes and at two widths.
 import { expect, test } from "@playwright/test";
 import { startFixture } from "./fixture.ts";
 import { checkAccess, checkFaults, checkFit, open } from "./harness.ts";
@@ -6,7 +6,7 @@ import { states } from "./states.ts";
 
 for (const state of states) {
   for (const theme of ["light", "dark"] as const) {
-    test(`${state.name}, ${theme}: says what it must, fits at both widths, axe`, async ({ page }) => {
+    test(`${state.name}, ${theme}: shows its texts, fits, and is accessible`, async ({ page }) => {
       const fixture = await startFixture();
       for (const [path, answer] of Object.entries(state.answers)) fixture.override(path, answer);
       await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });

@@ -1,4 +1,4 @@
-// The states in which a person may meet the page, each as answers of the API and an address.
+// States of the page that a user may see, each with API responses and an address.
 import { answers, at, base } from "./answers.ts";
 import type { Answer } from "./fixture.ts";
 import { heatMap, stepHeatMap } from "./node_answers.ts";
@@ -8,10 +8,10 @@ export interface State {
   name: string;
   path: string;
   answers: Record<string, Answer>;
-  ready: string; // a selector that is there once the state is drawn
-  says: string[]; // texts that a reader of this state must find
-  waits?: boolean; // parts that are still read belong to it
-  shows?: string; // what the picture must hold, where it is below the first screen
+  ready: string; // selector that exists once the state is rendered
+  says: string[]; // texts that the state must show
+  waits?: boolean; // the state includes parts that are still loading
+  shows?: string; // selector to scroll to before the screenshot
 }
 
 const ok = (body: unknown): Answer => ({ status: 200, body });
@@ -25,7 +25,7 @@ const parts = (seconds: [number, number, number]): JobDetail["summary"]["parts"]
   return (["initialisation", "training_loop", "finalisation"] as const).map((part, i) => ({ part, seconds: seconds[i] as number, share: (seconds[i] as number) / sum }));
 };
 
-// A job of one attempt that began at t0.
+// Returns a job with one attempt that began at t0.
 function whole(lengths: [number, number, number], more: Partial<JobDetail>): JobDetail {
   const [begin, loop, loopEnd, end] = [at(0), at(lengths[0]), at(lengths[0] + lengths[1]), at(lengths[0] + lengths[1] + lengths[2])];
   return {
@@ -46,7 +46,7 @@ const thousand: JobDetail = {
 const quiet = { "/incidents": ok({ incidents: [] }), "/issues": ok({ issues: [], next: null, total: 0 }), "/actions": ok({ actions: [], told: [] }) };
 const judged = (status: Rule["status"], reason: string): Answer =>
   ok({ rules: rules.map((rule) => ({ ...rule, status, verdict: status, reason, verdict_reason: reason, found: 0, open: 0, ever_found: false })) });
-// The made job has two nodes; the first two of the thousand ranks get their numbers.
+// The simulated job has two nodes; their data is used for the first two nodes of the large job.
 const ofMany = (answer: (query: URLSearchParams) => unknown): Answer => ({
   status: 200,
   body: (query: URLSearchParams) => {
@@ -55,7 +55,7 @@ const ofMany = (answer: (query: URLSearchParams) => unknown): Answer => ({
     return JSON.parse(JSON.stringify(answer(renamed)).replaceAll("gpu-a-01", "gpu-b-0").replaceAll("gpu-a-02", "gpu-b-1"));
   },
 });
-// The last 20 steps of each of the thousand ranks.
+// Last 20 steps of each of the 1,000 ranks.
 const pairs = Array.from({ length: 20 }, (_, i) => i).flatMap((step) => Array.from({ length: 1000 }, (_, rank) => ({ step, rank })));
 const stepStart = (step: number, rank: number) => at(5376 + step + (rank % 97) / 1000);
 const spansOfMany = {
@@ -65,7 +65,7 @@ const spansOfMany = {
   },
   next: null,
 };
-// It stood still 5 minutes ago.
+// A hang that began 5 minutes ago.
 const hang: Issue = {
   ...(of("/issues") as { issues: Issue[] }).issues[0] as Issue, id: "c011ec71fe", incident: "c011ec71fe", rule: "default/hangs/CollectiveHang", alert: "CollectiveHang", labels: { rank: "3", category: "hang" },
   onset_ns: at(5088), active_since_ns: at(5100), started_ns: at(5100), summary: "Rank 3 is missing in a collective; no step for 10.42s",
@@ -84,7 +84,6 @@ export const states: State[] = [
   { name: "no-data", path: job, answers: { ...quiet, "/rules": judged("NoData", "no series of train_step_duration_seconds"), "/resources": ok({ nodes: [] }), "/operators": ok({ operators: [], total_ns: "0", left_out: 0 }) }, ready: "[data-rule]", says: ["No data", "No rule has enough data yet", "0 of 8 rules evaluated", "8 rules", "Log it from the training script"] },
   { name: "hang", path: `${job}?issue=${hang.id}`, answers: { "/job": ok(hung), "/incidents": ok({ incidents: [{ id: hang.id, root: hang, likely_roots: 1, open: true, severity: "critical", started_ns: hang.started_ns, ended_ns: null, issues: [hang] }] }), "/issues": ok({ issues: [hang], next: null, total: 1 }), "/issue": ok({ ...hang, events: [hang.event], actions: [], told: [] }) }, ready: ".evidence canvas[data-ready]", says: ["Running, no step for 5\u202fmin 12\u202fs", "no step for 10.42s (as of 01:25:00)", "Since 2026-01-01 01:24:48 (last step, 5\u202fmin 12\u202fs ago)", "found 01:25:00"] },
   { name: "thousand-ranks", path: `${job}?tab=nodes`, answers: { "/job": ok(thousand), "/heatmap": ofMany(heatMap), "/heatmap/steps": ofMany((query) => stepHeatMap(query, 1000)), "/spans": ofMany(() => spansOfMany) }, ready: ".timeline canvas[data-ready]", shows: "[aria-labelledby=steps-title]", says: ["125 nodes", "1,000 ranks"] },
-  // Two more than the named eight.
   { name: "three-steps", path: job, answers: { ...quiet, "/job": ok(threeSteps), "/rules": judged("InProgress", "not judged before there are 30 samples: 3 so far") }, ready: ".incident.calm", says: ["1 rank", "2.23\u202fs", "310\u202fms"] },
   { name: "month", path: job, answers: { "/job": ok(month) }, ready: "[data-incident]", says: ["31\u202fd 0\u202fh"] },
 ];

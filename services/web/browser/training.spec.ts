@@ -1,4 +1,4 @@
-// The tab Training in a real browser, over the fixture server.
+// Tests of the Training tab in a real browser, over the fixture server.
 import { expect, type Page, test } from "@playwright/test";
 import { at, jobs } from "./answers.ts";
 import { type Fixture, startFixture } from "./fixture.ts";
@@ -26,7 +26,7 @@ async function settled(page: Page): Promise<void> {
 const value = async (page: Page, title: string, line: number) => Number(((await plot(page, title).locator(".legend b").nth(line).textContent()) as string).replace("−", "-"));
 
 for (const theme of ["light", "dark"] as const) {
-  test(`training, ${theme}: axe, CSP, fit at both widths`, async ({ page }) => {
+  test(`training is accessible, safe, and fits, ${theme}`, async ({ page }) => {
     await page.emulateMedia({ colorScheme: theme });
     await open(page, path, fixture);
     for (const width of [1920, 1280]) {
@@ -39,13 +39,13 @@ for (const theme of ["light", "dark"] as const) {
   });
 }
 
-test("train and eval by step, the last run of the same name beside them", async ({ page }) => {
+test("charts show train and eval and the last run", async ({ page }) => {
   await open(page, path, fixture);
   await settled(page);
   await expect(page.getByRole("link", { name: earlier })).toBeVisible();
   const legend = plot(page, "Loss").locator(".legend li");
   await expect(legend).toHaveText([/^\s*train/, /^\s*eval/, /last run, train/, /last run, eval/]);
-  // The newest values of both, and of the run that was 20% worse.
+  // Latest values of both modes, and of the last run, which was 20% worse.
   expect(await value(page, "Loss", 0)).toBeCloseTo(loss(3440, "train", ""), 2);
   expect(await value(page, "Loss", 1)).toBeCloseTo(loss(3400, "eval", ""), 2);
   expect((await value(page, "Loss", 2)) / (await value(page, "Loss", 0))).toBeCloseTo(1.2, 1);
@@ -57,7 +57,7 @@ test("train and eval by step, the last run of the same name beside them", async 
   await expect(legend).toHaveCount(2);
 });
 
-test("a zoom by step is a zoom in time, on all tabs", async ({ page }) => {
+test("a zoom by step zooms time on all tabs", async ({ page }) => {
   await open(page, path, fixture);
   await settled(page);
   const canvas = plot(page, "Loss").locator("canvas");
@@ -71,7 +71,7 @@ test("a zoom by step is a zoom in time, on all tabs", async ({ page }) => {
   await page.mouse.up();
   await expect(page).toHaveURL(/from=\d+&to=\d+/);
   const { searchParams } = new URL(page.url());
-  // A step takes a second and the first begins at 1950 s: the wall interval of the steps, to a pixel.
+  // A step takes one second and the first begins at 1950 s. The tolerance is one pixel.
   const step = (share: number) => Number(xMin) + share * (Number(xMax) - Number(xMin));
   const seconds = (name: string) => Number(BigInt(searchParams.get(name) as string) - BigInt(at(0))) / 1e9;
   expect(Math.abs(seconds("from") - 1950 - step(0.5))).toBeLessThan(20);
@@ -83,7 +83,7 @@ test("a zoom by step is a zoom in time, on all tabs", async ({ page }) => {
   expect(await gpu.evaluate((one) => Number((one as HTMLElement).dataset.xMin))).toBeCloseTo(Number(searchParams.get("from")) / 1e6, 0);
 });
 
-test("by time all charts have one range; a live value arrives without a reload", async ({ page }) => {
+test("charts by time share a range and update live", async ({ page }) => {
   await open(page, `${path}&x=time`, fixture);
   await settled(page);
   const axes = () => page.locator(".plots canvas[data-ready]").evaluateAll((all) => [...new Set(all.map((one) => `${(one as HTMLElement).dataset.xMin} ${(one as HTMLElement).dataset.xMax}`))]);
@@ -93,7 +93,7 @@ test("by time all charts have one range; a live value arrives without a reload",
   await expect.poll(() => fixture.asked.slice(asked).filter((line) => line.includes("match=train_loss")).length).toBeGreaterThan(0);
 });
 
-test("layers by step: cells by power of ten; statistics as the API has them", async ({ page }) => {
+test("the layer map and the table show the API's statistics", async ({ page }) => {
   await open(page, path, fixture);
   await settled(page);
   const map = page.locator(".grid-map canvas[data-ready]");
@@ -106,14 +106,14 @@ test("layers by step: cells by power of ten; statistics as the API has them", as
     expect(Math.abs(Number(text.replace("−", "-")) / gradient(row, column * 500) - 1)).toBeLessThan(0.03);
   }
   await expect(page.getByRole("row", { name: /gradient\/2.weight/ })).toContainText("3,000");
-  // All thirteen statistics and the names are whole at 1280 px: what does not fit is scrolled to.
+  // All thirteen statistics and the names are untruncated at 1280 px; the table scrolls.
   const cut = await page.locator("section[aria-label='Latest tensor statistics']").locator("th, td, .cut").evaluateAll((all) => all.filter((one) => one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0).map((one) => one.textContent));
   expect(cut).toEqual([]);
 });
 
-test("the ROC curve has the area of the scores, residuals are all samples", async ({ page }) => {
+test("the ROC curve and the residuals match the scores", async ({ page }) => {
   await open(page, path, fixture);
-  // Of every pair of a sample of class 1 and one of class 0: a better score counts 1, the same bin a half.
+  // AUC from all pairs of samples of class 1 and class 0: a higher score counts 1, the same bin 0.5.
   const [negative, positive] = scores as [number[], number[]];
   let better = 0;
   for (const [i, p] of positive.entries()) for (const [k, n] of negative.entries()) better += i > k ? p * n : i === k ? (p * n) / 2 : 0;
@@ -124,7 +124,7 @@ test("the ROC curve has the area of the scores, residuals are all samples", asyn
   await expect(page.locator("figure[data-residuals='100'] rect")).toHaveCount(4);
 });
 
-test("importance, confusion and right predictions by class have the numbers of the API; hostile names are text", async ({ page }) => {
+test("class charts show the API's numbers and escape hostile names", async ({ page }) => {
   await open(page, path, fixture);
   await settled(page);
   await expect(page.locator("[data-feature]")).toHaveCount(3);
@@ -133,14 +133,14 @@ test("importance, confusion and right predictions by class have the numbers of t
   await expect(page.locator("[data-feature]").first()).toContainText(features[2] as string);
   expect(await page.evaluate(() => (window as { hacked?: number }).hacked)).toBeUndefined();
   for (const [label, row] of confusion.entries()) await expect(page.locator(`[data-class="${label}"] td`)).toHaveText([...row.map(String), /.*/, /.*/, /.*/]);
-  // Class 0: 50 of 54 predictions are right, 50 of 54 samples are found.
+  // Class 0: 50 of 54 predictions are correct, and 50 of 54 samples are found.
   await expect(page.locator('[data-class="0"] td').nth(3)).toHaveText("0.926");
   const all = confusion.flat().reduce((a, b) => a + b, 0);
   await expect(page.locator("[data-accuracy]")).toHaveAttribute("data-accuracy", String(135 / all));
   await expect(plot(page, "Correct predictions by class").locator(".legend b").nth(1)).toHaveText("80.0%");
 });
 
-test("a scalar with a name of three hundred letters stays in its panel", async ({ page }) => {
+test("a scalar with a name of 300 characters fits its panel", async ({ page }) => {
   const list = seriesList();
   const [first] = list.series;
   const name = `train_${"x".repeat(294)}`;
@@ -151,7 +151,7 @@ test("a scalar with a name of three hundred letters stays in its panel", async (
   await checkFit(page);
 });
 
-test("a job that tells nothing: each part names the call that supplies it", async ({ page }) => {
+test("a job without data names the call that supplies each part", async ({ page }) => {
   fixture.override("/series", { status: 200, body: { series: [], next: null, total: 0 } });
   fixture.override("/tensors", { status: 200, body: { tensors: [], next: null } });
   fixture.override("/jobs", { status: 200, body: { jobs, next: null, total: jobs.length } });

@@ -1,4 +1,4 @@
-// Training of the simulated job, by formulas that tests can check: scalars by step and time, tensors, classes.
+// Training of the simulated job, from formulas that tests can check: scalars by step and time, tensors, and classes.
 import type { Labels, SeriesList, Tensors } from "../src/types.ts";
 
 const second = 1_000_000_000n;
@@ -8,12 +8,12 @@ const lastStep = 3449;
 export const earlier = "slurm-91000"; // the last run of the same name
 const tensors = ["gradient/0.weight", "gradient/2.weight", "gradient/4.weight"];
 export const features = ["age", "income", '<img src=x onerror="window.hacked=1">'];
-export const scores = [[40, 30, 20, 10, 0], [0, 5, 10, 15, 70]]; // by class: samples in five bins
+export const scores = [[40, 30, 20, 10, 0], [0, 5, 10, 15, 70]]; // number of samples in five bins, by class
 export const residuals: [number, number][] = [[-2, 3], [-1, 20], [0, 60], [1, 17]];
 export const confusion = [[50, 3, 1], [4, 40, 6], [0, 5, 45]];
 
 export const loss = (step: number, mode: string, job: string) => (mode === "eval" ? 1.1 : 1) * (job === earlier ? 1.2 : 1) * (0.5 + 2 * Math.exp(-step / 800));
-// Magnitudes three powers of ten apart.
+// Magnitudes that span three powers of ten.
 export const gradient = (layer: number, step: number) => 10 ** -(1 + 1.5 * layer) * (1 + step / lastStep);
 
 interface Made {
@@ -43,7 +43,7 @@ export function seriesList(): SeriesList {
   return { series, next: null, total: series.length };
 }
 
-// Of a range of time, since a step takes a second.
+// Chart of a time range; a step takes one second.
 export function trainingChart(query: URLSearchParams): unknown {
   const match = query.get("match") ?? "";
   const name = /^[a-z_0-9]+/.exec(match)?.[0] ?? "";
@@ -66,7 +66,7 @@ export function trainingChart(query: URLSearchParams): unknown {
   return { axis: steps ? "step" : "time", ...range, width: 500, tier: "raw", reduction: "none", ...(steps ? { bucket_steps: null } : { bucket_ns: null }), series };
 }
 
-// All that the client sends of a tensor.
+// All statistics that the client sends per tensor.
 const statistics = (mean: number) => ({ abs_max: 5 * mean, abs_mean: mean, l2: 40 * mean, max: 5 * mean, mean: -mean * 1e-6, min: -4 * mean, nan_ratio: 0, nonfinite_ratio: 0, p5: -mean, p95: mean, std: 1.2 * mean, variance: 1.44 * mean ** 2, zero_ratio: 0 });
 
 export const tensorTable: Tensors = {

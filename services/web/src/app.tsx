@@ -1,4 +1,4 @@
-// The frame: bar, view, login, list of keys.
+// Frame of the page: bar, view, login, and list of keyboard shortcuts.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Fault, login, loginWanted } from "./client.ts";
 import { JobView } from "./job_view.tsx";
@@ -67,7 +67,7 @@ export function App() {
   const { path } = place.value;
   const known = path === "/" || path === "/jobs" || jobId.value;
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: links take keys themselves; this only keeps their clicks in the page.
+    // biome-ignore lint/a11y/useKeyWithClickEvents: links handle keys themselves; this only keeps their clicks in the page.
     // biome-ignore lint/a11y/noStaticElementInteractions: as above.
     <div class="page" onClick={follow}>
       <header class="bar">

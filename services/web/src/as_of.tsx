@@ -1,4 +1,4 @@
-// Time travel: with at=TIME in the address the whole page shows what was known then.
+// Time travel: with at=TIME in the address, the page shows the job as of that time.
 import { computed } from "@preact/signals";
 import { address } from "./client.ts";
 import { time } from "./format.ts";

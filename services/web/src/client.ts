@@ -1,4 +1,4 @@
-// The API. Every fault becomes a Fault with the server's own words.
+// Client of the API. Every error becomes a Fault with the server's message.
 import { signal } from "@preact/signals";
 import { asOf } from "./route.ts";
 import type { Session } from "./types.ts";
@@ -15,9 +15,9 @@ export class Fault extends Error {
   }
 }
 
-// Whether the server wants a token before it answers.
+// True if the server requires a token.
 export const loginWanted = signal(false);
-// Grows with each login: what is shown is read again.
+// Number of logins. A login reloads the data of all views.
 export const sessions = signal(0);
 
 type Value = string | number | string[] | undefined;
@@ -50,7 +50,7 @@ function refuse(response: Response, text: string): never {
     throw new Fault(response.status, code, message);
   } catch (error) {
     if (error instanceof Fault) throw error;
-    // Some refusals are one line of text.
+    // Some errors are a line of plain text.
     throw new Fault(response.status, "unavailable", text.trim().slice(0, 300) || `status ${response.status}`);
   }
 }
@@ -64,7 +64,7 @@ async function request(path: string, init: RequestInit): Promise<Response> {
   }
 }
 
-// An answer that is not JSON.
+// Fetches a response that is not JSON.
 export async function fetchAnswer(path: string, abort: AbortSignal): Promise<Response> {
   const response = await request(path, { signal: abort });
   if (!response.ok) refuse(response, await response.text());
@@ -75,7 +75,7 @@ export async function get<T>(path: string, parameters: Record<string, Value>, ab
   return answerOf<T>(await request(address(path, parameters), { signal: abort ?? null }));
 }
 
-// What changes something is of now.
+// Sends a change. It applies to the present, so the address has no parameter at.
 export async function post<T>(path: string, parameters: Record<string, string>): Promise<T> {
   return answerOf<T>(await request(`${prefix}${path}?${new URLSearchParams(parameters)}`, { method: "POST" }));
 }

@@ -1,11 +1,11 @@
-// A control that acts: the role act, and the job's id typed, so that no slip stops a job or asks thousands of processes.
+// Form that triggers an action. It requires the role act and the typed job ID, so that no accidental click stops a job.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { Fault, get, login, post } from "./client.ts";
 import { useLoad } from "./load.ts";
 import type { JobDetail, Session } from "./types.ts";
 
-// `children`: labels with inputs of `values`, which go with the request.
+// `children`: labels with inputs for `values`, which are sent with the request.
 export function Control({ job, path, button, reason, values, done, children }: { job: JobDetail; path: string; button: string; reason?: boolean; values?: Record<string, string>; done: string; children?: ComponentChildren }) {
   const session = useLoad<Session>("session", (abort) => get("/session", {}, abort));
   const [typed, setTyped] = useState("");

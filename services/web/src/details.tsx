@@ -1,4 +1,4 @@
-// Time of the job by part, and its description.
+// Time of the job by part, and its details.
 import { duration, missing, percent, secondsBetween } from "./format.ts";
 import { Cut, Num, Panel, Time } from "./parts.tsx";
 import type { JobDetail, PartName } from "./types.ts";

@@ -1,19 +1,19 @@
-// The series that a rule looked at around its issue, with the threshold; where the history has no such series, the
-// values that the issue's own events tell.
+// Chart of the series behind an issue, with the threshold. If the history has no such series, it shows the values in the
+// issue's events.
 import { fetchAnswer, get } from "./client.ts";
 import { queryOf } from "./expression.ts";
 import { date, digits, duration, eventNumber, msOf, time } from "./format.ts";
 import { useLoad } from "./load.ts";
 import { Head, Num, Reading } from "./parts.tsx";
 import { shownTheme } from "./theme.ts";
-import { colourOf } from "./charts/surface.tsx";
+import { colorOf } from "./charts/surface.tsx";
 import { type Line, type Shade, TimeChart } from "./charts/time_chart.tsx";
 import type { Chart, Evidence, IssueDetail, JobDetail, Labels, RuleDefinition } from "./types.ts";
 
 const mostLines = 6;
 const nanos = 1_000_000_000n;
 
-// A selector for the evidence where it is a plain metric: an expression has no stored series.
+// Returns a selector if the evidence is a plain metric, else an empty string. Expressions have no stored series.
 export function selectorOf(evidence: Evidence): string {
   const name = evidence.name ?? "";
   const plain = /^([a-zA-Z_][a-zA-Z0-9_]*)(\{.*\})?$/s.exec(name);
@@ -43,7 +43,7 @@ function linesOf(chart: Chart): Line[] {
   });
 }
 
-// Event times hold nanoseconds, Date milliseconds: enough for a pixel.
+// Returns the values in the issue's events as a line. Milliseconds are precise enough for a chart.
 function eventLine(issue: IssueDetail): Line {
   const points = issue.events
     .map((event) => ({ at: Date.parse(event.data.last_seen_at ?? event.time), value: eventNumber(event.data.value) }))
@@ -54,11 +54,11 @@ function eventLine(issue: IssueDetail): Line {
   return { name: `value of ${issue.alert}`, times: points.map((point) => point.at), min: values, max: values, last: values };
 }
 
-// Of an expression the series that it reads, where its rule's metrics have some: those of the issue's rank or node first.
+// Labels that name a place. Series of the issue's rank or node come first.
 const places = ["rank", "node", "gpu", "hw_id"];
 const ofIssue = (labels: Labels, issue: IssueDetail) => places.every((place) => !labels[place] || !issue.labels[place] || labels[place] === issue.labels[place]);
 const mostNeeds = 3;
-// Times are digits of one length: as texts they compare without being read.
+// Returns how much the mean of a series changed at the onset. Times have the same number of digits, so they compare as strings.
 function changeOf({ last, times_ns }: Chart["series"][number], onset: string): number {
   const mean = (after: boolean) => {
     let sum = 0;
@@ -78,21 +78,21 @@ function readBy(chart: Chart, needs: string[], issue: IssueDetail): { name: stri
     const own = series.filter((one) => ofIssue(one.labels, issue));
     const rest = series.filter((one) => !own.includes(one));
     const filled = [...own, ...rest].filter((one) => one.last.some((value) => value !== null));
-    // Of many those that changed most as it began.
+    // Of many series, keep those that changed most at the onset.
     const changes = filled.length > mostLines ? filled.map((one) => ({ one, change: changeOf(one, issue.onset_ns ?? "") })) : [];
     const drawn = changes.length ? changes.sort((x, y) => y.change - x.change).slice(0, mostLines).map(({ one }) => one) : filled;
-    // By what tells one from another.
+    // Name each line by the labels that differ.
     const names = drawn.map(({ labels }) => Object.keys(labels).filter((label) => (drawn.length > 1 ? drawn.some((one) => one.labels[label] !== labels[label]) : /^(rank|node|group)$/.test(label))).map((label) => (["rank", "group"].includes(label) ? `${label} ${labels[label]}` : labels[label])).join(" "));
     if (drawn.length) return { name, lines: linesOf({ ...chart, series: drawn }), all: series.length, names };
   }
   return null;
 }
 
-// The series of a metric that the expression selects, as far as it says that itself.
+// Returns the selector of the metric in the expression, or the metric without matchers.
 const selected = (expression: string, name: string) => expression.match(new RegExp(`\\b${name}\\{[^{}$]*\\}`))?.[0] ?? `${name}{}`;
 
 function WhatItReads({ job, issue, rule, needs, from, to, shades }: { job: JobDetail; issue: IssueDetail; rule: RuleDefinition | null; needs: string[]; from: string; to: string; shades: Shade[] }) {
-  // States of many phases by turns make no picture: what else it reads comes first.
+  // Metrics of alternating states are hard to read in a chart, so others come first.
   const named = needs.filter((name) => /^[a-zA-Z_]\w*$/.test(name));
   const asked = [...named.filter((name) => !name.endsWith("_state")), ...named.filter((name) => name.endsWith("_state"))].slice(0, mostNeeds);
   const loaded = useLoad<Chart | null>(
@@ -105,7 +105,7 @@ function WhatItReads({ job, issue, rule, needs, from, to, shades }: { job: JobDe
   if (!read) return null;
   return (
     <section data-reads={read.name}>
-      <p class="small cut" title={read.lines.map((line) => line.name).join("\n").slice(0, 500)}><span class="code">{read.name}</span> <span class="dim">input of the rule{read.all > read.lines.length ? `, ${read.lines.length} of ${read.all} series` : ""}</span>{read.names.map((name, i) => <span key={name}> <i class="swatch" style={{ background: colourOf(i) }} />{name.slice(0, 60)}</span>)}</p>
+      <p class="small cut" title={read.lines.map((line) => line.name).join("\n").slice(0, 500)}><span class="code">{read.name}</span> <span class="dim">input of the rule{read.all > read.lines.length ? `, ${read.lines.length} of ${read.all} series` : ""}</span>{read.names.map((name, i) => <span key={name}> <i class="swatch" style={{ background: colorOf(i) }} />{name.slice(0, 60)}</span>)}</p>
       <TimeChart lines={read.lines} points={false} threshold={null} shades={shades} label={read.name} theme={shownTheme.value} mark={null} from={msOf(from)} to={msOf(to)} />
     </section>
   );
@@ -115,7 +115,7 @@ interface Answer {
   data: { result: { metric: Labels; values: [number, string][] }[] };
 }
 
-// What the rule compares with its threshold, by the query engine over the history. None where that has not what it reads, or gives up.
+// Queries the left side of the criterion over the history. Returns no lines if the history lacks its input or the query fails.
 async function compared(query: string, issue: IssueDetail, from: string, to: string, abort: AbortSignal): Promise<Line[]> {
   const [start, end] = [msOf(from) / 1000, msOf(to) / 1000];
   const asked = new URLSearchParams({ query, start: String(start), end: String(end), step: String(Math.max(1, Math.ceil((end - start) / 300))), lookback_delta: "1m" });
@@ -137,15 +137,15 @@ export function EvidenceChart({ job, issue, rule }: { job: JobDetail; issue: Iss
   const begin = issue.active_since_ns ?? started;
   const end = issue.ended_ns ?? job.ended_ns ?? job.last_ns;
   const known = begin !== null && end !== null;
-  // As much before as the issue lasted, 2 minutes at least, a day at most.
+  // Show a period before the issue as long as the issue, from 2 minutes to a day.
   const length = known ? BigInt(end) - BigInt(begin) : 0n;
   const around = length < 120n * nanos ? 120n * nanos : length > 86_400n * nanos ? 86_400n * nanos : length;
-  // Nothing was there before the job.
+  // There is no data before the job.
   const first = BigInt(job.first_ns ?? 0);
   const onset = BigInt(issue.onset_ns ?? begin ?? 0);
   const early = onset - around;
   const from = known ? String(early < first && first < onset ? first : early) : "";
-  // Nothing comes after the newest sample either.
+  // There is no data after the newest sample.
   const late = BigInt(end ?? 0) + (issue.open ? 0n : around / 4n);
   const last = BigInt(job.last_ns ?? 0) > BigInt(end ?? 0) ? BigInt(job.last_ns ?? 0) : BigInt(end ?? 0);
   const to = known ? String((late < last ? late : last) + 1n) : "";
@@ -172,11 +172,11 @@ export function EvidenceChart({ job, issue, rule }: { job: JobDetail; issue: Iss
     if (began < BigInt(started)) shades.push({ from: msOf(String(began)), to: msOf(started), kind: "pending" });
     shades.push({ from: msOf(started), to: endMs, kind: "firing" });
   }
-  // The value at trigger is on the chart only where the chart shows the rule's own value.
+  // Mark the value at the start only if the chart shows the rule's own value.
   const comparable = !!query || !stored.length || (issue.event.data.evidence ?? []).length === 1;
   const kept = job.raw_from_ns;
   const left = out(stored.length, loaded.data.all);
-  // One or two values say less than what they were made of.
+  // With one or two values, the input of the rule is more informative.
   const few = !stored.length && (lines[0]?.times.length ?? 0) < 3;
   const reads = !stored.length && <WhatItReads job={job} issue={issue} rule={rule} needs={needs} from={from} to={to} shades={shades} />;
   const label = `${lines[0]?.name ?? ""} from ${time(from)} to ${time(to)}${issue.threshold === null ? "" : `, threshold ${digits(issue.threshold)}`}`;

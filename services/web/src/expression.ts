@@ -1,7 +1,7 @@
-// The left side of a rule's criterion as a query over the history: what is compared with the threshold.
-// The text is as rules are shown: each operand that has an operator is in brackets.
+// Conversion of the left side of a rule's criterion, which is compared with the threshold, to a query over the history.
+// The input is the displayed form of a rule, in which every operand with an operator is in parentheses.
 
-// The index of the first operator outside of brackets and quotes, and the operator.
+// Returns the index of the first operator outside brackets and quotes, and the operator.
 function firstOperator(text: string): [number, string] | null {
   let depth = 0;
   let quote = "";
@@ -21,7 +21,7 @@ function firstOperator(text: string): [number, string] | null {
   return null;
 }
 
-// "": there is no single left side. Where a condition follows (and, unless), the value is that of what stands before it.
+// Returns the left side, or an empty string if there is not exactly one. A condition after `and` or `unless` is ignored.
 export function leftSide(text: string): string {
   const found = firstOperator(text);
   if (!found) return /^\(.*\)$/s.test(text) ? leftSide(text.slice(1, -1)) : "";
@@ -31,7 +31,7 @@ export function leftSide(text: string): string {
   return /^[a-z]/.test(operator) ? leftSide(left) : left;
 }
 
-// Of one job, with the parameters as evaluated. "": the expression reads what the history does not have, as series of other rules.
+// Returns the query for one job with the parameters as evaluated. Empty: the history lacks the input, such as series of other rules.
 export function queryOf(expression: string, needs: string[], job: string, parameters: Record<string, unknown>): string {
   const left = leftSide(expression).replace(/\$(\w+)/g, (whole, name: string) => String(parameters[name] ?? whole));
   const bare = left.replace(/"[^"]*"/g, "");

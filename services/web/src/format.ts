@@ -1,4 +1,4 @@
-// Numbers and times as people read them. Times are UTC, as in logs; nanoseconds go through BigInt.
+// Formats of numbers and times. Times are in UTC, as in logs. Nanoseconds are computed as BigInt.
 import type { NsOrNull } from "./types.ts";
 
 export const missing = "–";
@@ -9,7 +9,7 @@ export function msOf(ns: string): number {
   return Number(n / 1_000_000n) + Number(n % 1_000_000n) / 1e6;
 }
 
-// Seconds from `from` to `to`, to the nanosecond before it becomes a number.
+// Returns the seconds from `from` to `to`. The difference is exact before its conversion to a number.
 export function secondsBetween(from: NsOrNull, to: NsOrNull): number | null {
   if (from === null || to === null) return null;
   return Number(BigInt(to) - BigInt(from)) / 1e9;
@@ -33,7 +33,7 @@ export function time(ns: NsOrNull): string {
   return `${date(ms)} ${clock(ms)}`;
 }
 
-// RFC 3339 to the nanosecond, for titles and the attribute of <time>.
+// Returns RFC 3339 with nanoseconds, for titles and the attribute of <time>.
 export function exactTime(ns: NsOrNull): string {
   if (ns === null) return "";
   const n = BigInt(ns);
@@ -46,7 +46,7 @@ export function duration(seconds: number | null): string {
   const s = Math.abs(seconds);
   const sign = seconds < 0 ? "−" : "";
   if (s === 0) return `0${narrow}s`;
-  // What would be shown as 1000 is one of the next unit.
+  // A value that would round to 1000 is shown as 1 of the next unit.
   if (s < 9.995e-7) return `${sign}${digits(s * 1e9)}${narrow}ns`;
   if (s < 9.995e-4) return `${sign}${digits(s * 1e6)}${narrow}µs`;
   if (s < 0.9995) return `${sign}${digits(s * 1e3)}${narrow}ms`;
@@ -58,7 +58,7 @@ export function duration(seconds: number | null): string {
   return `${sign}${m}${narrow}min ${whole % 60}${narrow}s`;
 }
 
-// Three significant digits, never in the form of 1e+21 for what fits a table.
+// Returns three significant digits below 1000 and an integer up to 1e9. Other values are in exponential notation.
 export function digits(value: number | null): string {
   if (value === null || Number.isNaN(value)) return missing;
   if (!Number.isFinite(value)) return value > 0 ? "+∞" : "−∞";
@@ -104,14 +104,14 @@ export function plural(n: number, word: string): string {
   return `${count(n)} ${word}${n === 1 ? "" : "s"}`;
 }
 
-// A number of an event, where NaN and infinities are text.
+// Parses a number of an event, in which NaN and infinities are strings.
 export function eventNumber(value: number | string | undefined | null): number | null {
   if (value === undefined || value === null) return null;
   if (typeof value === "number") return value;
   return value === "+Inf" ? Number.POSITIVE_INFINITY : value === "-Inf" ? Number.NEGATIVE_INFINITY : Number.NaN;
 }
 
-// An event's number as text: NaN is told, a value that was not sent is a dash.
+// Returns the number of an event as text. A missing value is a dash.
 export function shownNumber(value: number | string | undefined | null): string {
   const n = eventNumber(value);
   return n !== null && Number.isNaN(n) ? "NaN" : digits(n);

@@ -1,4 +1,4 @@
-// Each open incident in one sentence: who, what, since when, cost, cause, action taken.
+// Open incidents, each with a summary, place, start time, cost, cause, and action taken.
 import { get } from "./client.ts";
 import { count, duration, percent, plural, secondsBetween } from "./format.ts";
 import { useLoad } from "./load.ts";
@@ -8,9 +8,9 @@ import { verdict } from "./rule_table.tsx";
 import type { CloudEvent, Incident, Issue, JobDetail, NsOrNull, Rule, WhatIf } from "./types.ts";
 
 const shown = 3;
-const leastShare = 0.02; // of a step's time, which noise is not
+const leastShare = 0.02; // share of a step's time; smaller savings are noise
 
-// What troubles that are no slowness cost, by the rule's category.
+// Cost of issues that do not slow down steps, by category of the rule.
 const free = "no time lost";
 const otherCosts: Record<string, string> = { hang: "no steps complete", numerics: free, optimization: free };
 
@@ -24,7 +24,7 @@ function Cost({ job, rank, category }: { job: JobDetail; rank: string; category:
   if (answer.fault) return <span data-field="cost">unknown: {answer.fault.message}</span>;
   if (!cost) return <span data-field="cost">…</span>;
   if (!cost.computable) return <span data-field="cost">unknown: {cost.reason}</span>;
-  // Within the noise.
+  // The saving is within the noise.
   if ((cost.saved_share ?? 0) < leastShare) return <span data-field="cost" data-share={cost.saved_share ?? ""}>no measurable slowdown</span>;
   return (
     <span data-field="cost" data-share={cost.saved_share ?? ""}>
@@ -33,14 +33,14 @@ function Cost({ job, rank, category }: { job: JobDetail; rank: string; category:
   );
 }
 
-// Only what was cleared is over: a rule stops with its job, and says nothing about the trouble then.
+// An incident is over only if it was cleared. The end of the job ends its rules without resolving the problem.
 const over = (incident: Incident) => !incident.open && incident.root.end_reason !== "job_ended";
 
 function Badge({ incident }: { incident: Incident }) {
   return over(incident) ? <span class="badge calm" title={`Severity: ${incident.severity}`}><Mark of="✓" />Ended</span> : <Severity name={incident.severity} />;
 }
 
-// Of a job without progress: its last step, as it is known now.
+// Returns the end of the last step if the issue says that the job makes no progress.
 function lastStep(job: JobDetail, issue: Issue): NsOrNull {
   const attempt = job.attempts.find((one) => one.attempt === issue.attempt);
   const hung = issue.open && job.stalled_since_ns && ["hang", "progress"].includes(issue.labels.category ?? "");
@@ -48,7 +48,7 @@ function lastStep(job: JobDetail, issue: Issue): NsOrNull {
 }
 const near = (a: NsOrNull, b: NsOrNull) => Math.abs(secondsBetween(a, b) ?? 60) < 1;
 
-// An issue is found some time after its trouble began; `whole` says so, and the last step.
+// Onset and duration of an issue. `whole` adds the time of detection and of the last step.
 const sinceLabel = (cleared: boolean, whole?: boolean) => (whole ? (cleared ? "From" : "Since") : cleared ? "from" : "since");
 function Since({ job, issue, whole }: { job: JobDetail; issue: Issue; whole?: boolean }) {
   const length = duration(secondsBetween(issue.onset_ns, issue.ended_ns ?? job.ended_ns ?? job.last_ns));
@@ -67,7 +67,7 @@ function Since({ job, issue, whole }: { job: JobDetail; issue: Issue; whole?: bo
 const peersOf = (incident: Incident, subject: Issue) => incident.issues.filter((issue) => issue.alert === subject.alert && issue.id !== subject.id && issue.labels.rank && issue.labels.rank !== subject.labels.rank);
 const alone = (incident: Incident, subject: Issue) => !peersOf(incident, subject).length;
 
-// Whom the same alert of an incident is about: one place, all ranks at once, or one rank first.
+// Returns the ranks or places that the alert affects: one place, all ranks at once, or one rank first.
 function whomOf(job: JobDetail, incident: Incident, subject: Issue): [label: string, text: string] {
   const rank = subject.labels.rank;
   const peers = peersOf(incident, subject);
@@ -80,7 +80,7 @@ function whomOf(job: JobDetail, incident: Incident, subject: Issue): [label: str
   return together && others.length + 1 === job.ranks ? ["Ranks", `all (${job.ranks})`] : ["Where", `rank ${rank}, as well as ${named}`];
 }
 
-// `subject`: the issue of the link, which may be a symptom of the incident's root.
+// Full description of an incident. `subject` is the linked issue, which may be a symptom of the root cause.
 function Sentence({ job, incident, subject, actions }: { job: JobDetail; incident: Incident; subject: Issue; actions: CloudEvent[] | null }) {
   const { root } = incident;
   const ids = new Set(incident.issues.map((issue) => issue.id));
@@ -112,7 +112,7 @@ function Sentence({ job, incident, subject, actions }: { job: JobDetail; inciden
   );
 }
 
-// Others beside the one that a link names: a line each.
+// One-line description of an incident other than the linked one.
 function Brief({ job, incident: { root, ...incident }, also }: { job: JobDetail; incident: Incident; also: boolean }) {
   return (
     <li data-beside={incident.id}>
@@ -124,7 +124,7 @@ function Brief({ job, incident: { root, ...incident }, also }: { job: JobDetail;
 
 const isBlind = (rules: Rule[] | null) => rules !== null && !rules.some((rule) => ["NoIssuesFound", "IssuesFound"].includes(verdict(rule)[0]));
 
-// Nothing open is good news only as far as rules can judge.
+// Message for a job without open issues. States how many rules have enough data.
 function Calm({ incidents, rules }: { incidents: Incident[]; rules: Rule[] | null }) {
   const said = (rules ?? []).map((rule) => verdict(rule)[0]);
   const judged = said.filter((status) => status === "NoIssuesFound" || status === "IssuesFound").length;
@@ -141,10 +141,10 @@ function Calm({ incidents, rules }: { incidents: Incident[]; rules: Rule[] | nul
 export function Incidents({ job, incidents, actions, rules }: { job: JobDetail; incidents: Incident[]; actions: CloudEvent[] | null; rules: Rule[] | null }) {
   const wanted = place.value.query.get("issue") ?? "";
   const asked = incidents.find((incident) => incident.issues.some((issue) => issue.id === wanted));
-  // Few are shown: the worst first, and of those the newest.
+  // Shows the worst incidents first, and the newest of equal severity.
   const open = incidents.filter((incident) => !over(incident) && incident !== asked).sort((a, b) => severityRank(a.severity) - severityRank(b.severity));
   const calm = open.length === 0 && (!asked || over(asked));
-  // Of a job without trouble the newest that ended: whoever comes late asks what it was.
+  // A job without open incidents shows the newest ones that ended.
   const rest = open.length ? open : asked ? [] : incidents;
   const listed = rest.slice(0, shown);
   return (

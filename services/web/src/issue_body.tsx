@@ -36,11 +36,11 @@ function Done({ issue }: { issue: IssueDetail }) {
   );
 }
 
-// `above`: the incident's sentence above says what to do already.
+// `above`: the incident above already shows the suggestion.
 export function IssueBody({ job, id, above, rule }: { job: JobDetail; id: string; above: boolean; rule: RuleDefinition | null }) {
   const loaded = useJob<IssueDetail>("/issue", job.id, ["issue", "action", "told"], { id });
   if (!loaded.data) return <div class="body"><Reading loaded={loaded} what="this issue" /></div>;
-  // The last event of an issue may tell no evidence any more: an earlier one does.
+  // The last event of an issue may have no evidence; use the latest one that has.
   const { events, event } = loaded.data;
   const data = { ...[...events].reverse().find((one) => one.data.evidence)?.data, ...event.data };
   const issue = { ...loaded.data, event: { ...event, data } };

@@ -1,4 +1,4 @@
-// The issues of a job. Each opens to what was found and what to do.
+// Issues of a job. Each expands to its evidence, criterion, and activity.
 import { useEffect, useState } from "preact/hooks";
 import { get } from "./client.ts";
 import { duration, plural, secondsBetween, shownNumber } from "./format.ts";
@@ -8,7 +8,7 @@ import { Cut, Panel, Severity, severityRank, silencedText, Time, toldAt, whoOf }
 import { place, setQuery } from "./route.ts";
 import type { Issue, IssueDetail, JobDetail, Rule } from "./types.ts";
 
-const step = 50; // rows that are shown at a time
+const step = 50; // rows added at a time
 
 function inOrder(issues: Issue[], first: string): Issue[] {
   return [...issues].sort(
@@ -20,7 +20,7 @@ export function Issues({ job, issues, total, rules }: { job: JobDetail; issues: 
   const wanted = place.value.query.get("issue") ?? "";
   const [marked, setMarked] = useState(-1);
   const [most, setMost] = useState(step);
-  // A link may name an event of the issue, or a beginning of its id.
+  // A link may name an event of the issue or a prefix of its ID.
   const direct = issues.find((issue) => issue.id === wanted)?.id;
   const open = direct ?? "";
   const [missing, setMissing] = useState("");
@@ -36,7 +36,7 @@ export function Issues({ job, issues, total, rules }: { job: JobDetail; issues: 
     };
   }, [wanted, direct, job.id]);
 
-  // The issue of a link leads the list, beside the incident's sentence.
+  // The linked issue comes first, next to its incident.
   const [linked, setLinked] = useState(wanted ? null : "");
   useEffect(() => {
     if (linked === null && open) setLinked(open);
@@ -51,7 +51,7 @@ export function Issues({ job, issues, total, rules }: { job: JobDetail; issues: 
   const move = (by: number) => {
     const next = Math.max(0, Math.min(listed.length - 1, marked + by));
     setMarked(next);
-    // The focus goes along: Enter is the button's own.
+    // Move the focus too; the button handles Enter.
     document.querySelector<HTMLElement>(`#issue-${listed[next]?.id} > button`)?.focus();
   };
   useKeys({

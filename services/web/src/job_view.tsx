@@ -1,4 +1,4 @@
-// One job: its name and state, the range that all tabs share, and the open tab.
+// View of one job: name, state, the time range that all tabs share, and the open tab.
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { AsOf, Past, ReportLink } from "./as_of.tsx";
@@ -15,7 +15,7 @@ import type { JobDetail } from "./types.ts";
 
 const loaded = new Map<string, ComponentType<TabProps>>();
 
-// An issue is open in one tab alone; range and choices hold in all.
+// Returns the address of a tab. The range and the selections carry over, the open issue does not.
 function tabAddress(tab: Tab): string {
   const query = new URLSearchParams(place.value.query);
   query.delete("issue");

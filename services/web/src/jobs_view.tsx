@@ -1,4 +1,4 @@
-// All jobs: what runs, what is wrong, how well the GPUs are used.
+// List of all jobs with state, worst open issue, and GPU utilization.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get } from "./client.ts";
 import { count, duration, plural, secondsBetween, sentence } from "./format.ts";
@@ -11,7 +11,7 @@ import type { Job, JobPage } from "./types.ts";
 import { UseLine } from "./use_line.tsx";
 
 const rowHeight = 40;
-const spare = 8; // rows beyond the edge of the window
+const spare = 8; // rows rendered beyond each edge of the window
 const most = 20_000;
 const states = ["all", "running", "ended"];
 const sorts: [string, string][] = [["last", "Last seen"], ["started", "Started"], ["name", "Name"], ["issues", "Issues"], ["samples", "Samples"]];
@@ -86,7 +86,7 @@ export function JobsView() {
     document.title = "Jobs · Pitwall";
     watch("");
   }, []);
-  // Typing waits for a moment before it asks.
+  // Debounces typing.
   useEffect(() => {
     const timer = setTimeout(() => setAsked(name), 200);
     return () => clearTimeout(timer);
@@ -95,8 +95,7 @@ export function JobsView() {
   const list = useLoad<List>(JSON.stringify([asked, state, sort]), (abort) => readAll({ name: asked, state, sort, order }, abort), ["job", "issue"]);
   const jobs = list.data?.jobs ?? [];
 
-  // Which rows the window shows.
-  // A list of another length moves the edges.
+  // Computes the rows that the window shows. Runs again when the length of the list changes.
   useEffect(() => {
     const look = () => {
       const top = body.current?.getBoundingClientRect().top ?? 0;
@@ -113,7 +112,7 @@ export function JobsView() {
     };
   }, [jobs.length]);
 
-  // Enter is the link's own.
+  // Focuses the link of the row, which handles Enter.
   const focusRow = (row: number) => {
     if (row >= 0 && document.activeElement !== search.current) body.current?.querySelector<HTMLElement>(`[aria-rowindex="${row + 2}"] a`)?.focus({ preventScroll: true });
   };
@@ -123,9 +122,9 @@ export function JobsView() {
     setMarked(next);
     const top = (body.current?.getBoundingClientRect().top ?? 0) + next * rowHeight;
     if (top < 90 || top > innerHeight - 2 * rowHeight) scrollBy(0, top - innerHeight / 2);
-    focusRow(next); // now: the next key may be Enter
+    focusRow(next); // immediately: the next key may be Enter
   };
-  // Rows that scroll in are drawn later.
+  // Rows that scroll into view are rendered later.
   useEffect(() => focusRow(marked), [marked, shown]);
   useKeys({
     "/": () => search.current?.focus(),

@@ -1,10 +1,10 @@
-// Keys of the whole page. A view adds its own; none works while a field has the focus, but Escape.
+// Keyboard shortcuts. Views add their own. While a field has the focus, only Escape works.
 import { useEffect, useRef } from "preact/hooks";
 
 export type Keys = Record<string, () => void>;
 
 export function useKeys(keys: Keys): void {
-  // What is drawn is what keys act on: an effect of each drawing would come a frame later.
+  // Keys must act on the latest render; an effect per render would run a frame later.
   const now = useRef(keys);
   now.current = keys;
   useEffect(() => {
@@ -13,11 +13,11 @@ export function useKeys(keys: Keys): void {
       const target = event.target as Element;
       const typing = target.matches("input, textarea, select");
       if (typing && event.key !== "Escape") return;
-      // Enter on a button or link is its own.
+      // Buttons and links handle Enter themselves.
       if (event.key === "Enter" && target.closest("button, a, summary")) return;
       const act = now.current[event.key];
       if (!act) return;
-      // Escape goes on: it closes dialogs.
+      // Escape keeps its default action, which closes dialogs.
       if (event.key !== "Escape") event.preventDefault();
       act();
     };

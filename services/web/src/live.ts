@@ -1,10 +1,10 @@
-// Live changes from the server, for this tab: through the SharedWorker, else through the tab that leads.
+// Live events from the server for this tab, through the SharedWorker or through the leading tab.
 import { signal } from "@preact/signals";
 import { sessions } from "./client.ts";
 import { type LiveEvent, LiveSource } from "./live_source.ts";
 import workerUrl from "./live_worker.ts?worker&url";
 
-export const connected = signal<boolean | null>(null); // null: not known yet
+export const connected = signal<boolean | null>(null); // null: unknown
 type Listener = (event: LiveEvent) => void;
 const listeners = new Set<Listener>();
 
@@ -12,7 +12,7 @@ function hear(event: LiveEvent): void {
   if (event.topic === "connected" || event.topic === "disconnected") {
     const was = connected.value;
     connected.value = event.topic === "connected";
-    // What came in between is unknown to this tab.
+    // This tab missed the events in between.
     if (was === false && connected.value) for (const listener of listeners) listener({ topic: "resync", job: "" });
     return;
   }
@@ -45,7 +45,7 @@ function sharedFeed(): Feed {
   };
 }
 
-// The tab that holds the lock has the stream for all jobs and tells the others.
+// Feed for browsers without SharedWorker. The tab that holds the lock streams events of all jobs and forwards them to the others.
 function electedFeed(): Feed {
   const channel = new BroadcastChannel("pitwall-live");
   const source = new LiveSource((event) => {
@@ -57,7 +57,7 @@ function electedFeed(): Feed {
   const lead = () => {
     leads = true;
     source.watch("all", "");
-    return new Promise<void>(() => undefined); // as long as the tab lives
+    return new Promise<void>(() => undefined); // holds the lock until the tab closes
   };
   if (navigator.locks) void navigator.locks.request("pitwall-live", lead);
   else void lead();
@@ -71,7 +71,7 @@ function electedFeed(): Feed {
 
 let feed: Feed | null = null;
 
-// `job`: an id, "" for all jobs, null for none.
+// `job`: an ID, "" for all jobs, null for none.
 export function watch(job: string | null): void {
   feed ??= typeof SharedWorker === "undefined" ? electedFeed() : sharedFeed();
   feed.watch(job);

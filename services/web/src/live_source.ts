@@ -1,5 +1,5 @@
-// One EventSource for all tabs of a browser, and which jobs they watch. It runs in the SharedWorker, or in the tab
-// that leads where a browser has no SharedWorker.
+// Single EventSource for all tabs of a browser, with the jobs that they watch. It runs in the SharedWorker, or in the
+// leading tab if the browser has no SharedWorker.
 import type { Topic } from "./types.ts";
 
 export interface LiveEvent {
@@ -15,7 +15,7 @@ export class LiveSource {
   private last = "";
   private retry: ReturnType<typeof setTimeout> | undefined;
   private wait = 1000;
-  private readonly watched = new Map<string, string>(); // by tab: a job's id, "" for all
+  private readonly watched = new Map<string, string>(); // by tab: a job ID, or "" for all jobs
 
   constructor(private readonly emit: (event: LiveEvent) => void) {}
 
@@ -29,7 +29,7 @@ export class LiveSource {
     this.open();
   }
 
-  // After a login, or when the server was away.
+  // Opens a new stream, after a login or a disconnect.
   open(): void {
     clearTimeout(this.retry);
     this.source?.close();
@@ -46,7 +46,7 @@ export class LiveSource {
     };
     source.onerror = () => {
       this.emit({ topic: "disconnected", job: "" });
-      // A status other than 200 ends an EventSource for good.
+      // An EventSource does not retry after a status other than 200.
       if (source.readyState === EventSource.CLOSED) this.later();
     };
     for (const topic of topics) {

@@ -1,5 +1,5 @@
-// The SharedWorker that holds the one stream of a browser. Tabs write to it every few seconds; one that is silent for
-// longer is gone, since a port tells nobody that it closed.
+// SharedWorker that holds the only event stream of the browser. Each tab posts a message every 30 s. A tab that is
+// silent for longer is treated as closed, because ports do not report that they closed.
 import { type LiveEvent, LiveSource } from "./live_source.ts";
 
 interface Tab {
@@ -40,7 +40,7 @@ addEventListener("connect", (event) => {
 
 setInterval(() => {
   for (const tab of [...tabs]) {
-    // Timers of hidden tabs run once a minute.
+    // Timers of hidden tabs run once per minute.
     if (performance.now() - tab.heard > 150_000) leave(tab);
   }
 }, 30_000);

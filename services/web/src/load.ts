@@ -1,5 +1,5 @@
-// Data of a view: read when its key changes, read again when what it shows changed. The last answer stays while the
-// next one is on its way.
+// Data of a view, which is loaded when its key or the underlying data changes. The last response stays until the next one
+// arrives.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Fault, get, sessions } from "./client.ts";
 import { listen } from "./live.ts";
@@ -13,11 +13,11 @@ export interface Loaded<T> {
   again: () => void;
 }
 
-const pauseMs = 1000; // between two answers of one live view, at least
-const pauses = 4; // as many times as long as the last answer took
+const pauseMs = 1000; // minimum time between two responses of a live view
+const pauses = 4; // minimum time between two requests, as a multiple of the last response time
 
-// `topics`: which changes of `job` ("": any) make it out of date. `kept`: an answer of another `what` with the same `kept`
-// stays until the new one is there, as a chart's while its range changes. `eager`: so many times as often.
+// `topics`: changes of `job` ("": any) that reload the data. `kept`: a response for another `what` with the same `kept`
+// stays until the new one arrives, such as a chart's while its range changes. `eager`: factor on the rate of reloads.
 export function useLoad<T>(what: string, read: (abort: AbortSignal) => Promise<T>, topics: Topic[] = [], job = "", kept = what, eager = 1): Loaded<T> {
   const key = `${what} ${asOf.value}`;
   const keep = `${kept} ${asOf.value}`;
@@ -35,7 +35,7 @@ export function useLoad<T>(what: string, read: (abort: AbortSignal) => Promise<T
   const took = useRef(0);
   const came = useRef(0);
 
-  // The key stands for what `read` closes over.
+  // The key represents everything that `read` captures.
   useEffect(() => {
     const abort = new AbortController();
     const began = performance.now();
@@ -59,7 +59,7 @@ export function useLoad<T>(what: string, read: (abort: AbortSignal) => Promise<T
     let timer: ReturnType<typeof setTimeout> | undefined;
     let due = false;
     const refresh = () => {
-      // A hidden tab reads once when it is seen again.
+      // A hidden tab reloads once when it becomes visible.
       if (document.hidden) {
         due = true;
         return;
@@ -88,7 +88,7 @@ export function useLoad<T>(what: string, read: (abort: AbortSignal) => Promise<T
   return { data: current ? state.data : null, fault: current ? state.fault : null, loading: state.loading, again: () => setTurn((n) => n + 1) };
 }
 
-// What one path of the API says of a job.
+// Loads a path of the API for a job.
 export function useJob<T>(path: string, job: string, topics: Topic[], more: Record<string, string | number | undefined> = {}): Loaded<T> {
   return useLoad<T>(`${path} ${job} ${Object.values(more)}`, (abort) => get(path, { job, ...more }, abort), topics, job);
 }

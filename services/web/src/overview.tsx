@@ -1,4 +1,4 @@
-// One job: what is wrong, since when, what it costs, what to do; then what the job is and how it uses its machines.
+// Overview of a job: incidents with cost and suggestion, then rules, details, and resource usage.
 import { JobDetails, JobSummary } from "./details.tsx";
 import { Incidents } from "./incidents.tsx";
 import { Issues } from "./issues.tsx";

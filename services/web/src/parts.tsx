@@ -1,11 +1,11 @@
-// Small pieces that every view uses.
+// Shared components and texts of all views.
 import type { ComponentChildren, JSX } from "preact";
 import type { Fault } from "./client.ts";
 import type { Loaded } from "./load.ts";
 import { clock, duration, exactTime, msOf, plural, secondsBetween, sentence, time } from "./format.ts";
 import type { CloudEvent, EventData, Issue, Job, JobDetail, Labels, NsOrNull } from "./types.ts";
 
-// State by shape and word, colour only beside them.
+// Shape and word convey the state; color only adds to them.
 const severities: Record<string, { mark: string; tone: string }> = {
   critical: { mark: "▲", tone: "bad" },
   error: { mark: "▲", tone: "bad" },
@@ -13,7 +13,7 @@ const severities: Record<string, { mark: string; tone: string }> = {
   info: { mark: "●", tone: "note" },
 };
 
-// A mark for eyes; the word beside it says the same.
+// Decorative mark; the word next to it has the same meaning.
 export function Mark({ of }: { of: string }) {
   return <span aria-hidden="true">{of} </span>;
 }
@@ -32,7 +32,7 @@ export function severityRank(name: string): number {
   return { critical: 0, error: 1, warning: 2, info: 3 }[name] ?? 4;
 }
 
-// A job that runs is well only as far as no issue is open. `row`: of a list, whose other columns tell its issues.
+// State of a job. A running job with serious open issues has their tone. `row`: in a list, where other columns show the issues.
 export function JobState({ job, row }: { job: Job; row?: boolean }) {
   const running = job.state === "running";
   const detail = (!row && job.end_text) || job.end_detail;
@@ -48,7 +48,7 @@ export function JobState({ job, row }: { job: Job; row?: boolean }) {
   );
 }
 
-// `short`: the time of day, beside another time that has the date.
+// `short`: time of day only, next to a time with a date.
 export function Time({ ns, field, short }: { ns: NsOrNull; field?: string; short?: boolean }) {
   return (
     <time dateTime={exactTime(ns)} title={exactTime(ns)} data-field={field} data-ns={ns ?? ""} class="number">
@@ -57,13 +57,13 @@ export function Time({ ns, field, short }: { ns: NsOrNull; field?: string; short
   );
 }
 
-// An open issue's summary has the numbers of its newest event. Where that is some seconds old, its moment: ", at 03:04:05".
+// Returns the time of the numbers in the summary of an open issue if its last event is over 5 s old: " (as of 03:04:05)".
 export function toldAt(job: JobDetail, { open, summary, event }: Issue): string {
   const old = open && msOf(job.last_ns ?? "0") - Date.parse(event.time) > 5000;
   return old && /\d/.test(summary.replace(/\b(rank|node|gpu) \S+/gi, "")) ? ` (as of ${event.time.slice(11, 19)})` : "";
 }
 
-// Text that a table cuts: the title has the whole, up to what a title can show.
+// Text that is truncated to its cell, with up to 500 characters in the title.
 export function Cut({ text, class: extra }: { text: string; class?: string }) {
   return (
     <span class={`cut ${extra ?? ""}`} title={text.length > 500 ? `${text.slice(0, 500)}…` : text}>
@@ -84,7 +84,7 @@ export function Waiting({ what }: { what: string }) {
   return <p class="dim waiting" role="status">Loading {what}…</p>;
 }
 
-// What is to be said while there are no data.
+// Error or loading message in place of missing data.
 export function Reading({ loaded, what }: { loaded: Loaded<unknown>; what: string }) {
   return loaded.fault ? <Failed fault={loaded.fault} again={loaded.again} what={what} /> : loaded.data ? null : <Waiting what={what} />;
 }
@@ -101,7 +101,7 @@ export function Panel({ title, note, id, children }: { title: string; note?: Com
   );
 }
 
-// The head of a table: each column's name, with "|CLASS" where it has one.
+// Header of a table. Each entry is the name of a column, optionally followed by "|CLASS".
 export function Head({ of }: { of: string[] }) {
   return (
     <thead>
@@ -119,22 +119,22 @@ export function Num(props: JSX.IntrinsicElements["td"] & { [data: `data-${string
   return <td {...props} class="number" />;
 }
 
-// A part that scrolls: keys must reach it.
+// Scrollable region that is reachable by keyboard.
 export function Scroll({ label, class: look = "scroll", children }: { label: string; class?: string; children: ComponentChildren }) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: without it keys could not scroll.
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard scrolling requires the focus.
     <section class={look} tabIndex={0} aria-label={label}>
       {children}
     </section>
   );
 }
 
-// Who keeps receivers from hearing of the issue now, until when, and why.
+// Returns the author, end, and comment of the silence that covers the issue.
 export function silencedText({ silenced }: Issue): string {
   return silenced ? `⊘ Silenced by ${silenced.by} until ${time(silenced.until_ns)}${silenced.comment && `: ${silenced.comment}`}` : "";
 }
 
-// Whom an issue is about, by the labels that name a place.
+// Returns the place that an issue is about, from the labels that name one.
 const placeLabels = ["rank", "node", "gpu", "hw_id", "stage", "phase", "tensor", "collection", "worker"];
 export function whoOf(labels: Labels): string {
   const words = placeLabels.filter((name) => labels[name]).map((name) => `${name} ${labels[name]}`);
@@ -147,7 +147,7 @@ export function evidenceName(evidence: { name?: string; labels?: Labels }): stri
   return `${evidence.name ?? "value"}${text ? ` {${text}}` : ""}`;
 }
 
-// Whom a receiver's record names, and how it went.
+// Returns the receiver and outcome of a notification.
 export function toldText({ data }: CloudEvent): string {
   return data.error ? `✕ could not notify ${data.kind} ${data.receiver} (${data.what}): ${data.error}` : `notified ${data.kind} ${data.receiver} (${data.what})`;
 }

@@ -1,4 +1,4 @@
-// Progress of the job on one line: parts of its attempts, what interrupted them, and when issues were open.
+// Progress of the job on one line: parts of its attempts, interruptions, and periods with open issues.
 import { duration, plural, secondsBetween } from "./format.ts";
 import { partNames } from "./details.tsx";
 import { Panel, Time } from "./parts.tsx";

@@ -1,4 +1,4 @@
-// Route of the page: path and query of the address, which hold everything that a link needs.
+// Route of the page. The path and query of the address contain everything that a link needs.
 import { computed, signal } from "@preact/signals";
 
 const here = () => ({ path: location.pathname, query: new URLSearchParams(location.search) });
@@ -7,7 +7,7 @@ addEventListener("popstate", () => {
   place.value = here();
 });
 
-// The time of which the page shows what was known; "": now.
+// Time as of which the page shows the job. Empty: now.
 export const asOf = computed(() => place.value.query.get("at") ?? "");
 
 export const jobId = computed(() => {
@@ -28,7 +28,7 @@ export function go(to: string): void {
   scrollTo(0, 0);
 }
 
-// Sets parameters of the query ("": removes), in place: typing in a field makes no steps back.
+// Sets parameters of the query; an empty value removes one. Replaces the history entry, so that typing adds no entries.
 export function setQuery(values: Record<string, string>): void {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(values)) {
@@ -40,7 +40,7 @@ export function setQuery(values: Record<string, string>): void {
   place.value = here();
 }
 
-// A plain click on a link of this page stays in the page.
+// Handles plain clicks on internal links without reloading the page.
 export function follow(event: MouseEvent): void {
   if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
   const link = (event.target as Element).closest("a");

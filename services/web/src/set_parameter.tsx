@@ -1,4 +1,4 @@
-// Another value of a rule's parameter, for this job alone; and what came of such requests, by whom.
+// Form that sets a rule's parameter for this job, and the results of such requests.
 import { useState } from "preact/hooks";
 import { Choice, Control } from "./control.tsx";
 import { actionText, eventTime } from "./parts.tsx";
@@ -8,7 +8,7 @@ const shown = 5;
 
 export function SetParameter({ job, rule, made, actions }: { job: JobDetail; rule: string; made: RuleDefinition | null; actions: CloudEvent[] }) {
   const [open, setOpen] = useState(false);
-  // Texts of matchers change with the files alone.
+  // Parameters with text values are set only in the rule files.
   const numbers = (made?.parameters ?? []).filter((one) => !one.default.startsWith('"'));
   const [name, setName] = useState(numbers[0]?.name ?? "");
   const [value, setValue] = useState("");

@@ -1,4 +1,4 @@
-// Tables of the use of machines and of the time by operation.
+// Tables of resource usage and of time by operation.
 import { get } from "./client.ts";
 import { count, duration, missing, percent, quantity, sentence } from "./format.ts";
 import { useLoad } from "./load.ts";

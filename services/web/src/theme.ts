@@ -1,4 +1,4 @@
-// Light or dark: as the system, until somebody chooses.
+// Light or dark theme. Follows the system until the user chooses one.
 import { effect, signal } from "@preact/signals";
 
 export type Theme = "system" | "light" | "dark";
@@ -9,7 +9,7 @@ function stored(): Theme {
     const value = localStorage.getItem(key);
     return value === "light" || value === "dark" ? value : "system";
   } catch {
-    return "system"; // storage is off
+    return "system"; // storage is disabled
   }
 }
 
@@ -19,7 +19,7 @@ const systemDark = signal(system.matches);
 system.addEventListener("change", () => {
   systemDark.value = system.matches;
 });
-// What is shown; charts redraw when it changes.
+// Theme in effect. Charts redraw when it changes.
 export const shownTheme = signal<"light" | "dark">("light");
 
 effect(() => {
@@ -30,7 +30,7 @@ effect(() => {
     if (theme.value === "system") localStorage.removeItem(key);
     else localStorage.setItem(key, theme.value);
   } catch {
-    // Storage is off: the choice lasts as long as the tab.
+    // Storage is disabled: the choice lasts until the tab closes.
   }
 });
 

@@ -1,4 +1,4 @@
-// The answers of the API as docs/api.md describes them. Nanoseconds stay strings of digits: a number cannot hold them.
+// Responses of the API, as documented in docs/api.md. Nanoseconds are strings because a number is not precise enough.
 export type Ns = string;
 export type NsOrNull = Ns | null;
 export type Labels = Record<string, string>;
@@ -23,7 +23,7 @@ export interface Job {
   last_ns: NsOrNull;
   started_ns: NsOrNull;
   ended_ns: NsOrNull;
-  done_ns: NsOrNull; // the end of its last rank
+  done_ns: NsOrNull; // end of its last rank
   end_detail: string;
   end_text: string;
   attempt_count: number;
@@ -32,11 +32,11 @@ export interface Job {
   open_issues: number;
   found_issues: number;
   worst_severity: string;
-  stalled_since_ns: NsOrNull; // by an open issue that says that no step ends
+  stalled_since_ns: NsOrNull; // set by an open issue about missing progress
   samples: number;
   bytes: number;
   raw_from_ns: NsOrNull;
-  raw_dropped_ns: NsOrNull; // when samples before that were dropped
+  raw_dropped_ns: NsOrNull; // time at which earlier raw samples were dropped
   archived: boolean;
   link: string;
 }
@@ -45,7 +45,7 @@ export interface JobPage {
   jobs: Job[];
   next: string | null;
   total: number;
-  missing?: string[]; // which processes did not answer, and why
+  missing?: string[]; // processes that did not respond, with the reason
 }
 
 export interface Lost {
@@ -102,7 +102,7 @@ export interface JobDetail extends Job {
   summary: { begin_ns: NsOrNull; end_ns: NsOrNull; parts: Part[]; attempts: AttemptSummary[] };
 }
 
-// Events write numbers that JSON has no form for as text.
+// Number of an event. Values that JSON cannot represent are strings.
 export type EventNumber = number | "NaN" | "+Inf" | "-Inf";
 
 export interface Evidence {
@@ -127,10 +127,10 @@ export interface EventData {
   mode?: string;
   why?: string;
   effect?: string;
-  principal?: string; // of a request
+  principal?: string; // of the requester
   interval?: string;
   parameter?: { rule: string; name: string; value: number | null; before?: number };
-  issues?: string[]; // of who was told
+  issues?: string[]; // of a notification
   receiver?: string;
   kind?: string;
   what?: string;
@@ -153,8 +153,8 @@ export interface Issue {
   labels: Labels;
   open: boolean;
   active_since_ns: NsOrNull;
-  onset_ns: NsOrNull; // when the trouble began
-  started_ns: NsOrNull; // when it was found
+  onset_ns: NsOrNull; // onset of the problem
+  started_ns: NsOrNull; // time of detection
   last_seen_ns: NsOrNull;
   ended_ns: NsOrNull;
   end_reason: string;
@@ -203,7 +203,7 @@ export interface Rule {
   rule: string;
   status: string;
   reason: string;
-  verdict: string; // the status; of an ended job or a removed rule, the last one while the job had data
+  verdict: string; // the status; for an ended job or a removed rule, the last status while the job had data
   verdict_reason: string;
   since_ns: NsOrNull;
   ever_found: boolean;

@@ -1,4 +1,4 @@
-// Sparkline of GPU utilization: the mean over all GPUs of a job.
+// Sparkline of the mean utilization over all GPUs of a job.
 import { useEffect, useState } from "preact/hooks";
 import { get } from "./client.ts";
 import { missing, percent } from "./format.ts";
@@ -13,7 +13,7 @@ const known = new Map<string, (number | null)[]>();
 const waiting: (() => void)[] = [];
 let running = 0;
 
-// A few at a time: a list of a thousand jobs must not flood the server.
+// Limits concurrent requests, so that a list of a thousand jobs does not flood the server.
 async function inTurn<T>(read: () => Promise<T>): Promise<T> {
   while (running >= atOnce) await new Promise<void>((resume) => waiting.push(resume));
   ++running;
@@ -48,7 +48,7 @@ export function UseLine({ job }: { job: Job }) {
       return;
     }
     const abort = new AbortController();
-    // A row that is scrolled past asks nothing.
+    // Rows that are scrolled past send no request.
     const timer = setTimeout(() => {
       inTurn(() => (abort.signal.aborted ? Promise.reject(new Error("gone")) : get<Chart>("/chart", { job: job.id, match: "hw_gpu_utilization_ratio", width: 48 }, abort.signal)))
         .then((chart) => {

@@ -1,4 +1,4 @@
-// View of actions: decisions of the executor, captures, and the control that asks for one.
+// Actions tab: actions of the executor, notifications, sampling interval, and stack captures.
 import { useState } from "preact/hooks";
 import { Choice, Control } from "../control.tsx";
 import { duration, plural } from "../format.ts";

@@ -1,4 +1,4 @@
-// Charts as binary columns (docs/api.md, Chart): many numbers, few bytes.
+// Charts in the compact binary format of the API (docs/api.md, Chart).
 import { address, Fault, fetchAnswer, get } from "../client.ts";
 import { msOf } from "../format.ts";
 import type { Chart, Labels } from "../types.ts";
@@ -45,7 +45,7 @@ export async function columns(parameters: Record<string, string | number | strin
   return decode(await (await fetchAnswer(address("/chart", { ...parameters, format: "binary" }), abort)).arrayBuffer());
 }
 
-// The same by JSON: the values of counters, whose differences count, outgrow a Float32.
+// Reads a chart as JSON. Counters need exact differences, which exceed the precision of a Float32.
 export async function exactColumns(parameters: Record<string, string | number | string[] | undefined>, abort: AbortSignal): Promise<Columns> {
   const chart = await get<Chart>("/chart", parameters, abort);
   const column = (values: (number | null)[]) => Float64Array.from(values, (value) => value ?? Number.NaN);
@@ -62,7 +62,7 @@ export function lineOf(name: string, series: Series): Line {
   return { name, times: Array.from(series.at), min: numbers(series.min), max: numbers(series.max), last: numbers(series.last) };
 }
 
-// A counter as its growth by `unit` of the axis: a second of its milliseconds, or a step. A counter that begins again has counted its new value; a gap stays one.
+// Returns the increase of a counter per `unit` of the axis: 1000 ms or one step. After a reset the new value is the increase. Gaps remain gaps.
 export function rateOf(name: string, series: Series, unit = 1000): Line {
   const line: Line = { name, times: [], min: [], max: [], last: [] };
   let [before, at] = [Number.NaN, 0];
@@ -83,7 +83,7 @@ export function push(line: Line, at: number, min: number | null, max: number | n
   line.last.push(last);
 }
 
-// Lines as one: at each place the mean (or sum) of their values, between the least and the greatest.
+// Merges lines: the mean (or sum) at each position, with the minimum and maximum.
 export function folded(name: string, lines: Line[], sum = false): Line {
   if (lines.length === 1) return { ...(lines[0] as Line), name };
   const places = new Map<number, [number, number, number, number]>();

@@ -1,4 +1,4 @@
-// A heat map on a canvas: a row for each thing, a column for each stretch of time or steps, with its colour bar.
+// Heat map on a canvas: a row per item, a column per period of time or steps, and a color bar.
 import { useState } from "preact/hooks";
 import { css, font, Surface } from "./surface.tsx";
 import { Scroll } from "../parts.tsx";
@@ -16,18 +16,18 @@ export interface GridProps {
   format: (value: number) => string;
   columnName: (column: number) => string;
   label: string;
-  from: number; // of the axis
+  from: number; // start of the axis
   to: number;
   time?: boolean;
-  hint: string; // what a click does
+  hint: string; // effect of a click
   pick?: (row: number, column: number) => void;
   zoom?: (from: number, to: number) => void;
   reset?: () => void;
   chosen?: Set<string>;
-  first?: number; // rows that are tall enough for their names among however many
+  first?: number; // number of rows that are always tall enough for their labels
 }
 
-// Cividis: as readable for colour-blind eyes, and in grey.
+// Cividis, which is readable with color blindness and in grayscale.
 const stops = [0x00204d, 0x00336f, 0x39486b, 0x575d6d, 0x707173, 0x8a8779, 0xa69d75, 0xc4b56c, 0xe4cf5b, 0xffea46];
 export const shades = 256;
 const channel = (stop: number, shift: number) => ((stops[stop] as number) >> shift) & 255;
@@ -39,8 +39,8 @@ const palette = Uint32Array.from({ length: shades }, (_, i) => {
 });
 export const shadeOf = (value: number, low: number, high: number) => Math.max(0, Math.min(shades - 1, Math.round(((value - low) / (high - low || 1)) * (shades - 1))));
 
-const gutter = 92; // for the names of rows
-const most = 14; // px of a row
+const gutter = 92; // for row labels
+const most = 14; // maximum height of a row in px
 
 export function GridMap(props: GridProps) {
   const { rows, low, high, format, pick } = props;
@@ -70,7 +70,7 @@ export function GridMap(props: GridProps) {
       font(c, css(chosen ? "--ink" : "--dim"), chosen);
       const at = (topOf(y) + topOf(y + 1)) / 2;
       const thin = y - first;
-      // The first name has the room of the next one, which rows of two pixels would cut.
+      // The first label may use the space of the next one; rows of two pixels would cut it.
       if (thin <= 0 || (thin % every === 0 && at > begin + 16) || chosen) c.fillText(`${chosen ? "▸" : ""}${row.label}`.slice(0, 40), 0, thin < 0 ? at : Math.max(begin + 6, at), gutter - 4);
     });
     Object.assign(box.dataset, { rows: String(rows.length), columns: String(columns), tall: String(tall), first: String(first) });
@@ -93,7 +93,7 @@ export function GridMap(props: GridProps) {
           }}
         />
       </Scroll>
-      <p class="small readout">{row && at && at[1] >= 0 ? <><b>{row.label}</b> {props.columnName(at[1])} <b>{value === null || value === undefined ? "no data" : format(value)}</b></> : <span class="dim">Hover over a cell for its value{props.hint}.</span>}<span class="colours dim" aria-hidden="true">{format(low)} <i /> {format(high)}</span></p>
+      <p class="small readout">{row && at && at[1] >= 0 ? <><b>{row.label}</b> {props.columnName(at[1])} <b>{value === null || value === undefined ? "no data" : format(value)}</b></> : <span class="dim">Hover over a cell for its value{props.hint}.</span>}<span class="colors dim" aria-hidden="true">{format(low)} <i /> {format(high)}</span></p>
     </div>
   );
 }

@@ -1,13 +1,13 @@
-// A chart with its title, what each line is and its value at the crosshair (the newest without one), and its numbers as a table.
+// Chart with a title, a legend with each line's value at the crosshair (else its latest value), and a data table.
 import type { ComponentChildren } from "preact";
 import { count, digits, plural } from "../format.ts";
 import { shownTheme } from "../theme.ts";
 import { pointed, resetRange, selection, selectRange, bounds, zoomTo } from "./range.ts";
-import { colourOf } from "./surface.tsx";
+import { colorOf } from "./surface.tsx";
 import { type ChartProps, type Line, type Shade, TimeChart } from "./time_chart.tsx";
 import { Head, Num, Scroll } from "../parts.tsx";
 
-// The place at or before `at`; -1: none.
+// Returns the index of the last time at or before `at`, or -1.
 function placeAt(times: number[], at: number): number {
   let [low, high] = [0, times.length];
   while (low < high) {
@@ -32,7 +32,7 @@ function Legend({ lines, steps, format }: { lines: Line[]; steps: boolean; forma
         const value = valueIn(line, at);
         return (
           <li key={line.name} title={line.name.slice(0, 300)}>
-            <i class={line.ghost ? "swatch ghost" : "swatch"} style={line.ghost ? { borderColor: colourOf(line.colour ?? place) } : { background: colourOf(line.colour ?? place) }} /> <span class="cut">{line.name.slice(0, 120)}</span> <b class="number">{value === null ? "–" : format(value)}</b>
+            <i class={line.ghost ? "swatch ghost" : "swatch"} style={line.ghost ? { borderColor: colorOf(line.color ?? place) } : { background: colorOf(line.color ?? place) }} /> <span class="cut">{line.name.slice(0, 120)}</span> <b class="number">{value === null ? "–" : format(value)}</b>
           </li>
         );
       })}
@@ -62,7 +62,7 @@ export interface PlotProps extends Partial<ChartProps> {
   lines: Line[];
   from: number;
   to: number;
-  empty: ComponentChildren; // where there is no line
+  empty: ComponentChildren; // shown if there are no lines
 }
 
 export function Plot({ title, note, empty, ...props }: PlotProps) {

@@ -1,5 +1,5 @@
-// The range of time that all tabs share: a stretch that ends with the job's newest data (range=KEY), or a fixed one
-// (from, to), which live data do not move. The interval whose spans are listed (sel=FROM-TO), and the crosshair.
+// Time range that all tabs share: a period that ends with the job's newest data (range=KEY), or a fixed one (from, to) that
+// live data does not move. Also the interval whose spans are listed (sel=FROM-TO) and the crosshair.
 import { signal } from "@preact/signals";
 import { msOf } from "../format.ts";
 import { place, setQuery } from "../route.ts";
@@ -12,7 +12,7 @@ export interface Range {
   to: string;
 }
 
-// Where the pointer is, on the axis of time in ms; all charts show it.
+// Position of the crosshair on the time axis, in ms. All charts show it.
 export const pointed = signal<number | null>(null);
 
 function rangeOfText(from: string, to: string): Range | null {
@@ -25,14 +25,14 @@ export function fixedRange(): Range | null {
   return rangeOfText(query.get("from") ?? "", query.get("to") ?? "");
 }
 
-// The key of `ranges` that is shown; null: a fixed range.
+// Returns the key of the selected range, or null for a fixed range.
 export function rangeName(): string | null {
   if (fixedRange()) return null;
   const name = place.value.query.get("range") ?? "";
   return ranges.some(([key]) => key === name) ? name : "";
 }
 
-// The chosen range; nothing for the whole job.
+// Returns the selected range, or nothing for the whole job.
 export function chosenRange(job: JobDetail): Partial<Range> {
   const fixed = fixedRange();
   if (fixed) return { ...fixed };
@@ -42,15 +42,15 @@ export function chosenRange(job: JobDetail): Partial<Range> {
   return { from: String(to - BigInt(length) * 1_000_000_000n), to: String(to) };
 }
 
-// What a route takes as its range; nothing for the whole of a job that runs. One that is over ended with its ranks: what was
-// waited until that was known is an empty end of every chart.
+// Returns the range for API requests, or nothing for the whole of a running job. The range of an ended job stops at the end
+// of its last rank, so that charts do not end with the time until that was detected.
 export function rangeOf(job: JobDetail): Partial<Range> {
   const chosen = chosenRange(job);
   const end = job.summary.end_ns;
   return !chosen.from && job.ended_ns && end && job.first_ns && BigInt(end) > BigInt(job.first_ns) ? { from: job.first_ns, to: String(BigInt(end) + 1n) } : chosen;
 }
 
-// Always with both ends, as charts show it.
+// Returns the displayed range, always with both ends.
 export function shownRange(job: JobDetail): Range {
   const { from, to } = rangeOf(job);
   const end = job.last_ns ?? job.ended_ns ?? "1";
@@ -60,13 +60,13 @@ export function shownRange(job: JobDetail): Range {
 
 export const bounds = (range: Range): [number, number] => [msOf(range.from), msOf(range.to)];
 
-// What a table of a range is read again for: a moving range once a minute.
+// Returns the reload key of a table. A moving range reloads once per minute.
 export function rangeKey(from?: string, to?: string): string {
   if (!from) return "";
   return fixedRange() ? `${from} ${to}` : String(Math.floor(Number(from) / 60e9));
 }
 
-// The key of live charts: while the range moves, the last answer stays.
+// Returns the key of live charts, which keep the last response while the range moves.
 export function chartKey(): string {
   const fixed = fixedRange();
   return fixed ? `${fixed.from} ${fixed.to}` : (rangeName() ?? "");
@@ -74,7 +74,7 @@ export function chartKey(): string {
 
 const nsOf = (ms: number) => BigInt(Math.round(ms * 1000)) * 1000n;
 
-// From milliseconds of a chart; never shorter than a millisecond.
+// Zooms to a range in ms of at least 1 ms.
 export function zoomTo(from: number, to: number): void {
   const begin = nsOf(Math.max(0, from));
   const end = nsOf(Math.max(to, from + 1));
@@ -98,7 +98,7 @@ export function select(range: Range | null): void {
   setQuery({ sel: range ? `${range.from}-${range.to}` : "", cell: "" });
 }
 
-// Moves (by shares of the range) and widens (by a factor around the middle) what is shown.
+// Moves the displayed range by a share of its length, and scales it around its middle.
 export function moveRange(job: JobDetail, by: number, factor = 1): void {
   const [from, to] = bounds(shownRange(job));
   const half = ((to - from) / 2) * factor;

@@ -1,5 +1,5 @@
-// A canvas of charts: sized to its place and the screen's pixels, painted when what it shows changes, with the crosshair
-// that all charts share. Dragging zooms, with Shift it selects, on the axis it moves; a double click shows all.
+// Canvas of a chart, with the crosshair that all charts share. It follows the size of its container and repaints when its
+// data changes. Dragging zooms, Shift-dragging selects, dragging the axis moves the range, and a double click shows all.
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { shownTheme } from "../theme.ts";
@@ -8,14 +8,14 @@ import { pointed } from "./range.ts";
 export interface SurfaceProps {
   label: string;
   tall: number; // px
-  left: number; // px beside the plot
+  left: number; // px left of the plot
   right?: number;
-  axisTop?: number; // where the axis below the plot begins
-  from: number; // of the axis
+  axisTop?: number; // top of the axis below the plot
+  from: number; // start of the axis
   to: number;
-  time?: boolean; // the axis is time in ms: the crosshair is that of all
+  time?: boolean; // the axis is time in ms, with the shared crosshair
   paint: (c: CanvasRenderingContext2D, width: number, box: HTMLCanvasElement) => void;
-  shows: unknown[]; // what is painted depends on
+  shows: unknown[]; // dependencies of the painting
   zoom?: ((from: number, to: number) => void) | undefined;
   pick?: ((from: number, to: number) => void) | undefined;
   reset?: (() => void) | undefined;
@@ -24,12 +24,12 @@ export interface SurfaceProps {
   children?: ComponentChildren;
 }
 
-const colours = ["--line-1", "--line-2", "--line-3", "--line-4", "--line-5", "--line-6"];
-export const colourOf = (i: number) => `var(${colours[i % colours.length]})`;
+const colors = ["--line-1", "--line-2", "--line-3", "--line-4", "--line-5", "--line-6"];
+export const colorOf = (i: number) => `var(${colors[i % colors.length]})`;
 export const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-export const paintOf = (i: number) => css(colours[i % colours.length] as string);
-export const font = (c: CanvasRenderingContext2D, colour: string, bold = false) => {
-  c.fillStyle = colour;
+export const paintOf = (i: number) => css(colors[i % colors.length] as string);
+export const font = (c: CanvasRenderingContext2D, color: string, bold = false) => {
+  c.fillStyle = color;
   c.font = `${bold ? "bold " : ""}11px system-ui, sans-serif`;
 };
 
@@ -75,7 +75,7 @@ export function Surface(props: SurfaceProps) {
         onMouseLeave={leave} onDblClick={props.reset}
         onMouseDown={(event) => {
           if (event.button || !props.zoom) return;
-          event.preventDefault(); // no text is selected
+          event.preventDefault(); // prevents text selection
           setDrag({ began: event.offsetX, x: event.offsetX, kind: event.offsetY > (props.axisTop ?? tall) ? "move" : event.shiftKey && props.pick ? "pick" : "zoom" });
         }}
         onMouseMove={(event) => {
@@ -100,7 +100,7 @@ export function Surface(props: SurfaceProps) {
   );
 }
 
-// Round numbers over a range, `n` or fewer.
+// Returns at most `n` round numbers in the range.
 export function ticks(low: number, high: number, n: number, unit = 1): number[] {
   const rough = (high - low) / Math.max(1, n) / unit;
   if (!(rough > 0)) return [];

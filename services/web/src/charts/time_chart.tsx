@@ -1,4 +1,4 @@
-// A chart: lines with their min/max band, a threshold, shaded stretches, a marked value, over time or steps.
+// Chart over time or steps: lines with min/max bands, a threshold, shaded periods, and a marked value.
 import { clock, count, date, digits } from "../format.ts";
 import { css, font, paintOf, Surface, ticks, timeTicks } from "./surface.tsx";
 
@@ -8,9 +8,9 @@ export interface Line {
   min: (number | null)[];
   max: (number | null)[];
   last: (number | null)[];
-  ghost?: boolean; // of another run: dashed, without a band
-  dots?: boolean; // values without a line
-  colour?: number; // else by its place
+  ghost?: boolean; // line of another run: dashed, without a band
+  dots?: boolean; // draw points without a line
+  color?: number; // default: index of the line
 }
 
 export interface Shade {
@@ -21,7 +21,7 @@ export interface Shade {
 
 export interface ChartProps {
   lines: Line[];
-  points?: boolean; // marks at each value
+  points?: boolean; // mark each value
   threshold?: number | null;
   shades?: Shade[];
   mark?: { time: number; value: number } | null;
@@ -30,8 +30,8 @@ export interface ChartProps {
   label: string;
   theme: string;
   tall?: number; // px
-  steps?: boolean; // the axis has steps
-  ratio?: boolean; // the axis of values is 0 to 1 at least
+  steps?: boolean; // the axis shows steps
+  ratio?: boolean; // the value axis covers at least 0 to 1
   binary?: boolean; // values are bytes
   format?: (value: number) => string;
   zoom?: (from: number, to: number) => void;
@@ -41,7 +41,7 @@ export interface ChartProps {
 
 const [left, right, top, axis] = [64, 10, 6, 34];
 
-// Of what is seen; the threshold and the marked value are seen too.
+// Returns the range of the visible values, including the threshold and the marked value.
 function limits({ lines, from, to, threshold, mark, ratio }: ChartProps): [number, number] {
   let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   const see = (value: number | null | undefined) => {
@@ -70,8 +70,8 @@ export function TimeChart(props: ChartProps) {
     const x = (at: number) => left + ((at - from) / (to - from || 1)) * (width - left - right);
     const y = (value: number) => top + (1 - (value - low) / (high - low)) * (bottom - top);
     const dim = css("--dim");
-    const stroke = (colour: string, wide: number, dash: number[] = []) => {
-      c.strokeStyle = colour;
+    const stroke = (color: string, wide: number, dash: number[] = []) => {
+      c.strokeStyle = color;
       c.lineWidth = wide;
       c.setLineDash(dash);
       c.stroke();
@@ -87,13 +87,13 @@ export function TimeChart(props: ChartProps) {
     let before = "";
     const marks = ticks(low, high, (bottom - top) / 34, unit);
     const texts = marks.map(format);
-    const whole = !texts.some((text) => /\.\d*[1-9]/.test(text)); // no label needs its decimals
+    const whole = !texts.some((text) => /\.\d*[1-9]/.test(text)); // no label needs decimals
     marks.forEach((value, i) => {
       const at = Math.round(y(value)) + 0.5;
       path([left, at], [width - right, at]);
       stroke(css("--grid"), 1);
       const text = (texts[i] as string).replace(whole ? /\.0+(?=\D)/ : "", "");
-      if (text !== before) c.fillText(text, left - 8, at, left - 10); // lines nearer than the digits show have one label
+      if (text !== before) c.fillText(text, left - 8, at, left - 10); // omit labels that round to the same text
       before = text;
     });
     c.textAlign = "center";
@@ -114,8 +114,8 @@ export function TimeChart(props: ChartProps) {
       c.fillRect(x(shade.from), top, Math.max(1, x(shade.to) - x(shade.from)), bottom - top);
     }
     for (const [place, line] of lines.entries()) {
-      const ink = paintOf(line.colour ?? place);
-      // A stretch lies between two gaps.
+      const ink = paintOf(line.color ?? place);
+      // Split the line at its gaps.
       const stretches: number[][] = [];
       let open: number[] | null = null;
       line.times.forEach((at, i) => {
@@ -135,7 +135,7 @@ export function TimeChart(props: ChartProps) {
         }
         path(...points(line.last, of));
         if (!line.dots) stroke(ink, line.ghost ? 1 : 1.5, line.ghost ? [4, 4] : []);
-        // A lone value has no line.
+        // A single value has no line.
         if (props.points || line.dots || of.length === 1) {
           c.fillStyle = ink;
           for (const [px, py] of points(line.last, of)) c.fillRect(px - 2.5, py - 2.5, 5, 5);
@@ -150,7 +150,7 @@ export function TimeChart(props: ChartProps) {
       path([left, Math.round(at) + 0.5], [width - right, Math.round(at) + 0.5]);
       stroke(css("--bad"), 1, [6, 4]);
       font(c, css("--bad"));
-      c.textAlign = "left"; // before the trigger lines are far from it
+      c.textAlign = "left"; // on the left, where lines are far from the threshold
       c.textBaseline = at - top < 18 ? "top" : "bottom";
       c.fillText(`threshold ${digits(threshold)}`, left + 4, at + (at - top < 18 ? 3 : -2));
       box.dataset.thresholdY = String(Math.round(at) - top);

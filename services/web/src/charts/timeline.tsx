@@ -1,4 +1,4 @@
-// The timeline of all ranks on a canvas: each span as a bar of its phase's colour, on the axis of time of the charts.
+// Timeline of all ranks on a canvas. Each span is a bar in the color of its phase, on the charts' time axis.
 import { useState } from "preact/hooks";
 import { clock, duration, msOf, plural } from "../format.ts";
 import type { Spans } from "../types.ts";
@@ -9,12 +9,12 @@ import { Scroll } from "../parts.tsx";
 export interface Bars {
   ranks: (number | null)[];
   spans: Spans;
-  endMs: number; // of what is known
-  latest: number; // end of a span
-  open: Map<number | null, number>; // where nothing ended since, by rank
+  endMs: number; // end of the known data
+  latest: number; // latest end of a span
+  open: Map<number | null, number>; // by rank: last end of a span, if the rank has been silent since
 }
 
-const [left, right, axis] = [64, 10, 22]; // as the charts
+const [left, right, axis] = [64, 10, 22]; // same as the charts
 
 export function Timeline({ bars, from, to, pick, zoom }: { bars: Bars; from: number; to: number; pick: (span: number) => void; zoom: (from: number, to: number) => void }) {
   const { ranks, spans } = bars;
@@ -25,7 +25,7 @@ export function Timeline({ bars, from, to, pick, zoom }: { bars: Bars; from: num
   const names = [...new Set(spans.name.filter((_, i) => spans.kind[i] === "phase"))].sort();
   const paint = (c: CanvasRenderingContext2D, width: number, box: HTMLCanvasElement) => {
     const x = (ms: number) => left + ((ms - from) / (to - from)) * (width - left - right);
-    const colours = new Map(names.map((name) => [name, css(phaseColour(name))]));
+    const colors = new Map(names.map((name) => [name, css(phaseColor(name))]));
     c.save();
     c.beginPath();
     c.rect(left, 0, width - left - right, bottom);
@@ -34,10 +34,10 @@ export function Timeline({ bars, from, to, pick, zoom }: { bars: Bars; from: num
     const calm = css("--calm-back");
     spans.start_ns.forEach((start, i) => {
       const begin = x(msOf(start));
-      c.fillStyle = spans.kind[i] === "step" ? calm : (colours.get(spans.name[i] as string) ?? calm);
+      c.fillStyle = spans.kind[i] === "step" ? calm : (colors.get(spans.name[i] as string) ?? calm);
       c.fillRect(begin, (lane.get(spans.rank[i] ?? null) ?? -1) * tall, Math.max(0.5, x(msOf(spans.end_ns[i] as string)) - begin), tall - gap);
     });
-    // What runs has no end yet: a hang must not look like an empty chart.
+    // Draw unfinished work, so that a hang does not look like an empty chart.
     c.fillStyle = css("--firing");
     for (const [rank, since] of bars.open) c.fillRect(x(since), (lane.get(rank) ?? -1) * tall, x(bars.endMs) - x(since), tall - gap);
     c.restore();
@@ -51,7 +51,7 @@ export function Timeline({ bars, from, to, pick, zoom }: { bars: Bars; from: num
     for (const ms of timeTicks(from, to, (width - left - right) / 90)) c.fillText(clock(ms) + (to - from < 5000 ? `.${String(Math.round(ms) % 1000).padStart(3, "0")}` : ""), Math.min(x(ms), width - 28), bottom + 12);
     Object.assign(box.dataset, { spans: String(spans.start_ns.length), ranks: String(ranks.length), open: String(bars.open.size) });
   };
-  // Phases lie over the steps that hold them: the shortest span at a place is the one that is meant.
+  // Phases are drawn over their steps, so the shortest span at a point is the selected one.
   const spanAt = ({ value, y }: { value: number; y: number }): number | null => {
     const rank = ranks[Math.floor(y / tall)];
     let [best, least] = [-1, Number.POSITIVE_INFINITY];
@@ -74,15 +74,15 @@ export function Timeline({ bars, from, to, pick, zoom }: { bars: Bars; from: num
           }}
         />
       </Scroll>
-      <ul class="legend small">{names.map((one) => <li key={one}><i class="swatch" style={{ background: `var(${phaseColour(one)})` }} /> <span class="cut" title={one.slice(0, 300)}>{one.slice(0, 60)}</span></li>)}{bars.open.size > 0 && <li><i class="swatch firing" /> in progress</li>}</ul>
+      <ul class="legend small">{names.map((one) => <li key={one}><i class="swatch" style={{ background: `var(${phaseColor(one)})` }} /> <span class="cut" title={one.slice(0, 300)}>{one.slice(0, 60)}</span></li>)}{bars.open.size > 0 && <li><i class="swatch firing" /> in progress</li>}</ul>
       <p class="small readout">{at === null ? <span class="dim">Hover over an event for its duration; click to list the events during it.</span> : <><b>Rank {spans.rank[at] ?? "–"}</b> {spans.kind[at] === "step" ? "step" : spans.name[at]?.slice(0, 200)} of step {spans.step[at] ?? "–"}: <b>{duration(Number(BigInt(spans.end_ns[at] as string) - BigInt(spans.start_ns[at] as string)) / 1e9)}</b></>}</p>
     </>
   );
 }
 
-// A phase has the same colour everywhere; what no phase tells, and what the client takes, is grey.
+// Color of a phase, the same everywhere. Time outside phases and the client's own time are gray.
 const known = ["forward", "backward", "optimizer", "collective", "dataloader", "checkpoint"];
-export function phaseColour(name: string): string {
+export function phaseColor(name: string): string {
   if (name === "other" || name === "pitwall") return name === "other" ? "--part-4" : "--dim";
   const at = known.indexOf(name);
   return `--line-${1 + (at >= 0 ? at : Array.from(name).reduce((sum, letter) => (sum * 31 + (letter.codePointAt(0) ?? 0)) % 6007, 7) % known.length)}`;

@@ -1,5 +1,5 @@
-// View of differences in an interval: each series against its own past and its peers, ranked; and what a step would take
-// without a rank.
+// Tab that ranks series of an interval by their difference from their past and from their peers, and the duration of a
+// step without a rank.
 import { get } from "../client.ts";
 import { lineName } from "../evidence_chart.tsx";
 import { count, digits, duration, percent, plural, time } from "../format.ts";
@@ -25,7 +25,7 @@ function Cost({ job, rank }: { job: JobDetail; rank: string }) {
   );
 }
 
-// The chosen range; else the newest open issue, else the last tenth of the job.
+// Returns the selected range, else that of the newest open issue, else the last tenth of the job.
 function intervalOf(job: JobDetail, issues: Issue[]): { from: string; to: string; why: string } | null {
   const chosen = chosenRange(job);
   if (chosen.from && chosen.to) return { from: chosen.from, to: chosen.to, why: "selected range" };

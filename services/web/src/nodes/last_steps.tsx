@@ -1,5 +1,5 @@
-// Time of the last 30 steps by phase: of all ranks, and of those that worked longest.
-import { phaseColour } from "../charts/timeline.tsx";
+// Time of the last 30 steps by phase, over all ranks and for the ranks with the most own work.
+import { phaseColor } from "../charts/timeline.tsx";
 import { count, duration, missing, percent } from "../format.ts";
 import { useJob } from "../load.ts";
 import { Cut, Num, Panel, Reading } from "../parts.tsx";
@@ -22,7 +22,7 @@ export function LastSteps({ job }: { job: JobDetail }) {
           <table class="plain" aria-label="Phases of the last steps">
             <tbody>
               {data.phases.map(({ phase, seconds, share }) => (
-                <tr key={phase} data-phase={phase}><th scope="row"><i class="swatch" style={{ background: `var(${phaseColour(phase)})` }} /> <Cut text={phase} /></th><Num data-share={share}>{percent(share)}</Num><Num>{duration(seconds)}</Num></tr>
+                <tr key={phase} data-phase={phase}><th scope="row"><i class="swatch" style={{ background: `var(${phaseColor(phase)})` }} /> <Cut text={phase} /></th><Num data-share={share}>{percent(share)}</Num><Num>{duration(seconds)}</Num></tr>
               ))}
             </tbody>
           </table>
@@ -31,7 +31,7 @@ export function LastSteps({ job }: { job: JobDetail }) {
               <li key={rank.rank}>
                 <span class="number">Rank {rank.rank ?? missing}</span>
                 <span class="stack" aria-hidden="true" style={{ width: `${(rank.total_seconds / most) * 100}%` }}>
-                  {data.phases.map(({ phase }) => <span key={phase} style={{ flexGrow: (rank.seconds[phase] ?? 0) / rank.total_seconds, background: `var(${phaseColour(phase)})` }} title={`${phase.slice(0, 100)} ${duration(rank.seconds[phase] ?? null)}`} />)}
+                  {data.phases.map(({ phase }) => <span key={phase} style={{ flexGrow: (rank.seconds[phase] ?? 0) / rank.total_seconds, background: `var(${phaseColor(phase)})` }} title={`${phase.slice(0, 100)} ${duration(rank.seconds[phase] ?? null)}`} />)}
                 </span>
                 <span class="number dim">{duration(rank.total_seconds / data.steps)} per step</span>
               </li>

@@ -1,4 +1,4 @@
-// Activity of the ranks: their timeline, and the spans that overlap the selected interval, or those of a rank's steps.
+// Timeline of the ranks, and a list of the spans in the selected interval or in the selected steps of a rank.
 import { useState } from "preact/hooks";
 import { bounds, chartKey, rangeName, select, selection, shownRange, zoomTo } from "../charts/range.ts";
 import { type Bars, Timeline } from "../charts/timeline.tsx";
@@ -9,13 +9,13 @@ import { Cut, Head, Num, Panel, Reading, Scroll } from "../parts.tsx";
 import { place, setQuery } from "../route.ts";
 import type { JobDetail, Spans } from "../types.ts";
 
-const mostSpans = 20_000; // of the timeline
-const aheadNs = 60_000_000_000n; // of what is known of the job: spans that ended since
-const silentMs = 5000; // of a rank, before its bar is drawn open
-const page = 200; // of the list
+const mostSpans = 20_000; // shown on the timeline
+const aheadNs = 60_000_000_000n; // read beyond the job's last sample, for spans that have ended since
+const silentMs = 5000; // time without a span end before the bar of a rank is drawn as open
+const page = 200; // rows of the list
 type Answer = { spans: Spans; next: string | null };
 
-// Of more spans than the timeline shows, those of the newest stretch that they fill.
+// Returns the spans of the range. If there are too many, returns those of the newest part that fits.
 async function newest(job: JobDetail, range: { from: string; to: string }, abort: AbortSignal): Promise<Answer & { from: string }> {
   let from = BigInt(range.from);
   const to = BigInt(range.to);
@@ -71,7 +71,7 @@ export function Ran({ job, from, to }: { job: JobDetail; from: number; to: numbe
   );
 }
 
-// cell=RANK:FROM-TO, a rank's steps; sel=FROM-TO, an interval.
+// List of spans: cell=RANK:FROM-TO selects steps of a rank, sel=FROM-TO an interval.
 export function SpanList({ job }: { job: JobDetail }) {
   const cell = /^(\d+):(\d+)-(\d+)$/.exec(place.value.query.get("cell") ?? "");
   const picked = selection();

@@ -1,4 +1,4 @@
-// Ranks by steps: which rank was slow, when, and what it did then; durations of steps with their outliers.
+// Heat map of ranks by steps, which finds slow ranks and their events, and a chart of step durations with outliers.
 import { useState } from "preact/hooks";
 import { GridMap } from "../charts/grid_map.tsx";
 import { Plot } from "../charts/plot.tsx";
@@ -10,17 +10,17 @@ import { Cut, Head, Num, Panel, Reading } from "../parts.tsx";
 import { setQuery } from "../route.ts";
 import type { JobDetail, StepHeatMap, StepRows } from "../types.ts";
 
-const slow = 1.3; // times the median: a slow cell
+const slow = 1.3; // times the median; marks a slow cell
 const outlier = 2; // times the median of all steps
-const mostNamed = 5; // slow ranks that are named in the map and in the table
+const mostNamed = 5; // slow ranks labeled in the map and listed in the table
 const orders = [["slow", "Slowest first"], ["rank", "By rank"], ["node", "By node"]] as const;
 
 interface RankRow {
-  at: number; // of the map's rows
+  at: number; // index of the map's row
   mean: number;
   worst: number;
-  column: number; // of the worst cell
-  slow: number; // cells
+  column: number; // index of the worst cell
+  slow: number; // number of slow cells
 }
 
 export function ranking(map: StepHeatMap): RankRow[] {
@@ -39,7 +39,7 @@ export function ranking(map: StepHeatMap): RankRow[] {
   });
 }
 
-// The time in which steps ran, of any rank.
+// Returns the time range in which any rank ran the steps.
 export async function timeOfSteps(job: string, from: number, to: number, abort?: AbortSignal): Promise<[number, number] | null> {
   const rows = async (step: number) => (await get<StepRows>("/steps", { job, mode: "train", from_step: step, to_step: step + 1, limit: 10_000 }, abort)).rows;
   const [first, last] = [await rows(from), await rows(Math.max(from, to))];
@@ -91,7 +91,7 @@ export function RanksSteps({ job }: { job: JobDetail }) {
             {steps.length > 0 && (
               <Plot
                 title="Step duration" note={`${plural(outliers, "outlier")} (longer than ${outlier}× the median of ${duration(middle)})`} steps from={steps[0] as number} to={Math.max((steps[0] as number) + 1, steps[steps.length - 1] as number)} format={duration} empty=""
-                lines={[line(several ? "median of ranks" : "duration", medians), ...(several ? [line("slowest rank", slowest)] : []), ...(outliers ? [{ ...line("outliers", out), dots: true, colour: 3 }] : [])]} zoom={(a, b) => void zoomToSteps(job.id, a, b)}
+                lines={[line(several ? "median of ranks" : "duration", medians), ...(several ? [line("slowest rank", slowest)] : []), ...(outliers ? [{ ...line("outliers", out), dots: true, color: 3 }] : [])]} zoom={(a, b) => void zoomToSteps(job.id, a, b)}
               />
             )}
             {several && (

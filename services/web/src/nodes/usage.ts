@@ -1,4 +1,4 @@
-// Heat maps of the API as lines and rows: the mean over cores or GPUs of a node, or chosen ones.
+// Conversion of the API's heat maps to lines and rows: the mean over the cores or GPUs of a node, or selected ones.
 import { push } from "../charts/columns.ts";
 import type { GridRow } from "../charts/grid_map.tsx";
 import type { Line } from "../charts/time_chart.tsx";
@@ -15,7 +15,7 @@ export interface Unit {
 export const unitKey = (unit: Unit) => `${unit.node} ${unit.kind} ${unit.index}`;
 const gpuOf = (labels: Labels) => labels.gpu ?? labels.hw_id ?? "";
 
-// One minus idle and waiting for I/O, of each core.
+// Returns the busy share of each core (1 − idle − I/O wait) and its I/O wait.
 export function coresOf(map: HeatMap): { busy: Unit[]; wait: Unit[] } {
   const cores = new Map<string, Labels & { idle?: never }>();
   const cells = new Map<string, (number | null)[]>();
@@ -38,7 +38,7 @@ export function gpusOf(map: HeatMap): Unit[] {
   return map.rows.map((row) => ({ node: row.labels.node ?? "", kind: "gpu", index: gpuOf(row.labels), cells: row.cells }));
 }
 
-// A bucket may be shorter than the distance of samples: up to so many empty cells are no gap.
+// Maximum number of consecutive empty cells that are not a gap. A bucket may be shorter than the distance between samples.
 const bridged = 2;
 
 export function linesOf(map: HeatMap, units: Unit[], nodes: string[], chosen: string[]): Line[] {
@@ -85,7 +85,7 @@ function held(cells: (number | null)[]): (number | null)[] {
   });
 }
 
-// "0,3-5": numbers and ranges of them, as people write them.
+// Parses numbers and ranges such as "0,3-5".
 export function indices(text: string): string[] {
   return text.split(",").flatMap((part) => {
     const [from, to] = part.trim().split("-").map(Number);

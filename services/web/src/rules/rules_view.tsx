@@ -1,4 +1,4 @@
-// Every rule: what it says of the job, by which criterion, with which parameters, and what it misses.
+// Rules tab: every rule with its verdict, criterion, parameters, and missing input.
 import { count, plural, shownNumber } from "../format.ts";
 import { useIssues, useJob, useRules } from "../load.ts";
 import { Cut, Head, Num, Panel, Reading, Time } from "../parts.tsx";
@@ -9,7 +9,7 @@ import { supplies } from "../supplies.ts";
 import type { TabProps } from "../tabs.ts";
 import type { CloudEvent, Issue, JobDetail, Rule } from "../types.ts";
 
-// What the rule has found comes first, then what it misses.
+// Rules with issues or errors come first.
 function active(rule: Rule): boolean {
   return rule.found > 0 || ["IssuesFound", "Error"].includes(rule.status);
 }

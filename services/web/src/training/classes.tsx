@@ -1,4 +1,4 @@
-// Charts of classifiers and XGBoost: importance of features, confusion of classes, right predictions by class over steps.
+// Charts of classifiers and XGBoost: feature importance, confusion matrix, and correct predictions by class over steps.
 import { useState } from "preact/hooks";
 import { columns, exactColumns, push, type Series } from "../charts/columns.ts";
 import { Plot } from "../charts/plot.tsx";
@@ -11,9 +11,9 @@ import { zoomToSteps } from "../nodes/ranks_steps.tsx";
 import type { JobDetail, SeriesList } from "../types.ts";
 
 const mostFeatures = 20;
-const mostClasses = 12; // of the curves
+const mostClasses = 12; // number of curves
 const last = (series: Series) => Array.from(series.last).reverse().find((value) => !Number.isNaN(value));
-// Series that have the newest step: bins of an earlier attempt may have had other edges.
+// Returns the series with a value at the latest step. Bins of an earlier attempt may have had other edges.
 function current(all: Series[]): Series[] {
   const ends = all.map((one) => one.at.reduce((end, step, i) => (Number.isNaN(one.last[i]) ? end : step), -1));
   const newest = Math.max(...ends);
@@ -24,7 +24,7 @@ const numeric = (a: string, b: string) => a.localeCompare(b, "en", { numeric: tr
 
 function useSteps(job: JobDetail, list: SeriesList, name: string, width: number) {
   const modes = list.series.filter((one) => one.labels.__name__ === name).map((one) => one.labels.mode ?? "train");
-  const mode = modes.includes("eval") ? "eval" : (modes[0] ?? "train"); // held-out data tell more
+  const mode = modes.includes("eval") ? "eval" : (modes[0] ?? "train"); // held-out data is more informative
   const range = rangeOf(job);
   const key = `${name} ${job.id} ${mode}`;
   const loaded = useLoad(`${key} ${chartKey()}`, (abort) => (modes.length ? (name.endsWith("_total") ? exactColumns : columns)({ job: job.id, match: name, axis: "step", mode, width, ...range }, abort) : Promise.resolve(null)), ["samples"], job.id, key);
@@ -56,7 +56,7 @@ function Confusion({ job, list }: { job: JobDetail; list: SeriesList }) {
   const pairs = new Map<string, number>();
   for (const one of loaded.data?.series ?? []) {
     const key = `${one.labels.label} ${one.labels.prediction}`;
-    pairs.set(key, (pairs.get(key) ?? 0) + (last(one) ?? 0)); // over ranks
+    pairs.set(key, (pairs.get(key) ?? 0) + (last(one) ?? 0)); // summed over ranks
   }
   const classes = [...new Set([...pairs.keys()].flatMap((key) => key.split(" ")))].sort(numeric);
   const at = (label: string, prediction: string) => pairs.get(`${label} ${prediction}`) ?? 0;
@@ -101,7 +101,7 @@ function Confusion({ job, list }: { job: JobDetail; list: SeriesList }) {
   );
 }
 
-// Right predictions by class, of what was counted since the step before.
+// Returns the share of correct predictions by class among the samples counted since the previous step.
 export function curves(samples: Series[], wrong: Series[]): Line[] {
   const of = (series: Series[]) => {
     const out = new Map<string, Map<number, number>>();
@@ -141,14 +141,14 @@ function Curves({ job, list }: { job: JobDetail; list: SeriesList }) {
   return <Plot title="Correct predictions by class" note={samples.mode} lines={lines} steps ratio format={percent} from={steps.reduce((a, b) => Math.min(a, b), steps[0] ?? 0)} to={steps.reduce((a, b) => Math.max(a, b), 1)} zoom={(a, b) => void zoomToSteps(job.id, a, b)} empty="No steps with predictions in this range." />;
 }
 
-// Points of the ROC curve, and the area below it, from counts by bin of the probability of class 1 (over ranks).
+// Returns the points of the ROC curve and the area under it, from counts (summed over ranks) by bin of the probability of class 1.
 export function rocOf(counts: [negative: number, positive: number][]): { points: [number, number][]; area: number } | null {
   const all = counts.reduce(([a, b], [c, d]) => [a + c, b + d] as [number, number], [0, 0] as [number, number]);
   if (!all[0] || !all[1]) return null;
   const points: [number, number][] = [[0, 0]];
   let [seen, hit, area] = [0, 0, 0];
   for (const [negative, positive] of [...counts].reverse()) {
-    // Within a bin the order is not known: a straight line.
+    // The order within a bin is unknown: the curve is a straight line there.
     area += ((negative / all[0]) * (2 * hit + positive)) / (2 * all[1]);
     [seen, hit] = [seen + negative, hit + positive];
     points.push([seen / all[0], hit / all[1]]);

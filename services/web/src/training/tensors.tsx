@@ -1,4 +1,4 @@
-// Statistics of tensors by collection: the newest ones as a table, one of them by layer and step as a heat map.
+// Tensor statistics by collection: a table of the latest values, and a heat map of one statistic by layer and step.
 import { columns } from "../charts/columns.ts";
 import { GridMap } from "../charts/grid_map.tsx";
 import { chartKey, rangeOf, resetRange } from "../charts/range.ts";
@@ -12,7 +12,7 @@ import { firstRank } from "./scalars.tsx";
 
 const most = 1000;
 const preferred = ["abs_mean", "l2", "std", "mean"];
-const many = 100; // times the least value: colours by power of ten
+const many = 100; // ratio of maximum to minimum above which colors are by power of ten
 
 export function TensorPanel({ job }: { job: JobDetail }) {
   const { query } = place.value;
