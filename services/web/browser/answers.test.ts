@@ -80,6 +80,8 @@ test("numbers have readable formats", () => {
   assert.equal(plain(count(1234567)), "1,234,567");
   assert.equal(digits(1.31), "1.31");
   assert.equal(digits(0), "0");
+  assert.equal(digits(999.6), "1,000");
+  assert.equal(digits(-4096), "−4,096");
   assert.equal(digits(0.00346), "0.00346");
   assert.equal(digits(0.000346), "3.46e−4");
   assert.equal(digits(-0.000012), "−1.20e−5");

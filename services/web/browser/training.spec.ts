@@ -49,7 +49,7 @@ test("charts show train and eval and the last run", async ({ page }) => {
   expect(await value(page, "Loss", 0)).toBeCloseTo(loss(3440, "train", ""), 2);
   expect(await value(page, "Loss", 1)).toBeCloseTo(loss(3400, "eval", ""), 2);
   expect((await value(page, "Loss", 2)) / (await value(page, "Loss", 0))).toBeCloseTo(1.2, 1);
-  await expect(plot(page, "Tokens total")).toContainText("4096");
+  await expect(plot(page, "Tokens total")).toContainText("4,096");
   await page.getByRole("button", { name: "Compare with last run" }).click();
   await expect(legend).toHaveCount(2);
   await page.reload();

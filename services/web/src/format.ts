@@ -65,7 +65,8 @@ export function digits(value: number | null): string {
   const a = Math.abs(value);
   if (a !== 0 && (a < 1e-3 || a >= 1e9)) return value.toExponential(2).replaceAll("-", "−");
   const places = a >= 100 || a === 0 ? 0 : a >= 10 ? 1 : a >= 1 ? 2 : a >= 0.1 ? 3 : a >= 0.01 ? 4 : 5;
-  return String(Number(value.toFixed(Number.isInteger(value) ? 0 : places))).replace("-", "−");
+  const rounded = Number(value.toFixed(Number.isInteger(value) ? 0 : places));
+  return (Math.abs(rounded) >= 1000 ? count(rounded) : String(rounded)).replace("-", "−");
 }
 
 export function percent(share: number | null): string {
@@ -97,8 +98,8 @@ export function count(n: number): string {
   return String(n).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-// Returns the text with a capital first letter.
-export const sentence = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+// Returns the text with a capital first letter, except percentiles such as p50.
+export const sentence = (text: string) => /^p\d/.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1);
 
 export function plural(n: number, word: string): string {
   return `${count(n)} ${word}${n === 1 ? "" : "s"}`;

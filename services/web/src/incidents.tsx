@@ -40,7 +40,7 @@ function Badge({ incident }: { incident: Incident }) {
   return over(incident) ? <span class="badge calm" title={`Severity: ${incident.severity}`}><Mark of="✓" />Ended</span> : <Severity name={incident.severity} />;
 }
 
-// Returns the end of the last step if the issue says that the job makes no progress.
+// Returns the end of the last step if the issue is about missing progress.
 function lastStep(job: JobDetail, issue: Issue): NsOrNull {
   const attempt = job.attempts.find((one) => one.attempt === issue.attempt);
   const hung = issue.open && job.stalled_since_ns && ["hang", "progress"].includes(issue.labels.category ?? "");

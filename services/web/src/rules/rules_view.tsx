@@ -20,7 +20,7 @@ function Body({ job, rule, issue, actions }: { job: JobDetail; rule: Rule; issue
   const made = rule.definition;
   const used = issue?.event.data.parameters ?? {};
   const how = rule.status === "NoData" ? supplies(rule.reason, job.ranks > 0) : "";
-  if (!made && !issue) return <div class="body"><p class="dim">{rule.reason || "This server does not run the rule. No details are available."}{how && ` ${how}.`}</p></div>;
+  if (!made && !issue) return <div class="body"><p class="dim">{rule.reason || "This server does not run the rule. No details are available."}{how && `. ${how}.`}</p></div>;
   const names = [...new Set([...(made?.parameters ?? []).map((one) => one.name), ...Object.keys(used)])];
   return (
     <div class="body">

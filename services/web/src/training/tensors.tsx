@@ -67,7 +67,7 @@ export function TensorPanel({ job }: { job: JobDetail }) {
             )}
             <Scroll label="Latest tensor statistics">
               <table class="plain wide natural">
-                <Head of={["Tensor", "Step|number", ...statistics.map((one) => `${sentence(one.replaceAll("_", " "))}|number`)]} />
+                <Head of={["Tensor", "Step|number", ...statistics.map((one) => `${sentence(one.replaceAll("_", " ")).replace("Nan", "NaN")}|number`)]} />
                 <tbody>{rows.map((row) => <tr key={`${row.tensor} ${row.mode}`}><th scope="row"><Cut text={`${row.tensor}${row.mode === "train" ? "" : ` (${row.mode})`}`} class="code name" /></th><Num>{row.step === null ? "–" : count(row.step)}</Num>{statistics.map((one) => <Num key={one}>{digits(row.statistics[one] ?? null)}</Num>)}</tr>)}</tbody>
               </table>
             </Scroll>
