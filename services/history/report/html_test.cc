@@ -218,6 +218,7 @@ TEST(ReportHtmlForm, NumbersAreReadable) {
   EXPECT_EQ(Shown(Cell(3725.0), Unit::kSeconds), "1 h 2 min");
   EXPECT_EQ(Shown(Cell(2.0 * 86'400), Unit::kSeconds), "2 d 0 h");
   EXPECT_EQ(Shown(Cell(int64_t{1234567}), Unit::kCount), "1,234,567");
+  EXPECT_EQ(Shown(Cell(-12345.6), Unit::kNumber), "-12,346");
   EXPECT_EQ(Shown(Cell(), Unit::kCount), "–");
   EXPECT_EQ(Shown(Cell(std::string()), Unit::kText), "–");
 }

@@ -20,10 +20,21 @@ std::string Printed(const char* format, double value) {
   return {buffer, static_cast<size_t>(length)};
 }
 
-// Four digits that count.
+std::string Grouped(int64_t value) {
+  std::string digits = Cat(value);
+  const size_t begin = value < 0 ? 1 : 0;
+  for (size_t at = digits.size(); at > begin + 3;) {
+    at -= 3;
+    digits.insert(at, ",");
+  }
+  return digits;
+}
+
+// Returns four significant digits below 1,000 and an integer up to 1e9.
 std::string Digits(double value) {
   const double size = std::fabs(value);
-  return Printed(size >= 1000 && size < 1e9 ? "%.0f" : "%.4g", value);
+  if (size >= 1000 && size < 1e9) return Grouped(std::llround(value));
+  return Printed("%.4g", value);
 }
 
 std::string Seconds(double value) {
@@ -37,16 +48,6 @@ std::string Seconds(double value) {
   if (whole >= 86'400) return Cat(sign, whole / 86'400, " d ", whole / 3600 % 24, " h");
   if (whole >= 3600) return Cat(sign, whole / 3600, " h ", whole / 60 % 60, " min");
   return Cat(sign, whole / 60, " min ", whole % 60, " s");
-}
-
-std::string Grouped(int64_t value) {
-  std::string digits = Cat(value);
-  const size_t begin = value < 0 ? 1 : 0;
-  for (size_t at = digits.size(); at > begin + 3;) {
-    at -= 3;
-    digits.insert(at, ",");
-  }
-  return digits;
 }
 
 std::string ShownNumber(double value, Unit unit) {
