@@ -213,7 +213,7 @@ Status AddStart(const ReportContext& story, Document* out) {
   const auto part = [&](JobPart which) {
     return static_cast<double>(story.summary.parts_ns[static_cast<size_t>(which)]) / 1e9;
   };
-  const double initialisation = part(JobPart::kInitialisation), loop = part(JobPart::kTrainingLoop);
+  const double initialisation = part(JobPart::kInitialization), loop = part(JobPart::kTrainingLoop);
   if (initialisation <= 0 && loop <= 0) return OkStatus();
   const bool start = initialisation > loop;
   Section section{

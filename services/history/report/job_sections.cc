@@ -56,8 +56,8 @@ Table AttemptTable(const ReportContext& story) {
     };
     table.rows.push_back({CountCell(attempt.attempt), TimeCell(attempt.begin_ns),
                           TimeCell(life.ended_ns == 0 ? 0 : attempt.end_ns), life.end_text,
-                          part(JobPart::kInitialisation), part(JobPart::kTrainingLoop),
-                          part(JobPart::kFinalisation), CountCell(life.lost.size())});
+                          part(JobPart::kInitialization), part(JobPart::kTrainingLoop),
+                          part(JobPart::kFinalization), CountCell(life.lost.size())});
   }
   CutRows(&table);
   return table;
@@ -227,14 +227,14 @@ Status AddJob(const ReportContext& story, Document* out) {
        {"loop_start_ns", "Training loop start", Unit::kTime, TimeCell(loop_begin)},
        {"loop_end_ns", "Training loop end", Unit::kTime, TimeCell(loop_end)},
        {"loop_seconds", "Training loop", Unit::kSeconds, part(JobPart::kTrainingLoop)},
-       {"initialisation_seconds", "Initialization", Unit::kSeconds, part(JobPart::kInitialisation)},
-       {"finalisation_seconds", "Finalization", Unit::kSeconds, part(JobPart::kFinalisation)},
+       {"initialisation_seconds", "Initialization", Unit::kSeconds, part(JobPart::kInitialization)},
+       {"finalisation_seconds", "Finalization", Unit::kSeconds, part(JobPart::kFinalization)},
        {"between_attempts_seconds", "Between attempts", Unit::kSeconds,
         part(JobPart::kBetweenAttempts)},
        {"initialisation_share", "Initialization share", Unit::kRatio,
-        share(JobPart::kInitialisation)},
+        share(JobPart::kInitialization)},
        {"loop_share", "Training loop share", Unit::kRatio, share(JobPart::kTrainingLoop)},
-       {"finalisation_share", "Finalization share", Unit::kRatio, share(JobPart::kFinalisation)}}});
+       {"finalisation_share", "Finalization share", Unit::kRatio, share(JobPart::kFinalization)}}});
   if (length > 0) {
     BarChart chart{"job-parts", "Where the time went", Unit::kRatio, true, {}};
     constexpr std::string_view kNames[] = {"initialization", "training loop", "finalization",

@@ -5,7 +5,7 @@
 namespace pitwall::history {
 namespace {
 
-// Whether the ranks had no time to finalise: what follows their last step is a step that did not
+// Whether the ranks had no time to finalize: what follows their last step is a step that did not
 // end, however long it hung.
 bool WasCutOff(EndDetail end) {
   return end == EndDetail::kDied || end == EndDetail::kCancelled || end == EndDetail::kStopped ||
@@ -22,16 +22,16 @@ AttemptSummary SummaryOf(const AttemptLife& life, int64_t from_ns, int64_t next_
   out.end_ns = std::clamp(life.ended_ns == 0 ? next_ns : life.ended_ns, out.begin_ns, next_ns);
   auto& parts = out.parts_ns;
   if (life.first_step_ns == 0) {
-    parts[static_cast<size_t>(JobPart::kInitialisation)] = out.end_ns - out.begin_ns;
+    parts[static_cast<size_t>(JobPart::kInitialization)] = out.end_ns - out.begin_ns;
     return out;
   }
   out.loop_begin_ns = std::clamp(life.first_step_ns, out.begin_ns, out.end_ns);
   out.loop_end_ns = runs || WasCutOff(life.end_detail)
                         ? out.end_ns
                         : std::clamp(life.last_step_ns, out.loop_begin_ns, out.end_ns);
-  parts[static_cast<size_t>(JobPart::kInitialisation)] = out.loop_begin_ns - out.begin_ns;
+  parts[static_cast<size_t>(JobPart::kInitialization)] = out.loop_begin_ns - out.begin_ns;
   parts[static_cast<size_t>(JobPart::kTrainingLoop)] = out.loop_end_ns - out.loop_begin_ns;
-  parts[static_cast<size_t>(JobPart::kFinalisation)] = out.end_ns - out.loop_end_ns;
+  parts[static_cast<size_t>(JobPart::kFinalization)] = out.end_ns - out.loop_end_ns;
   return out;
 }
 
@@ -80,15 +80,15 @@ JobSummary Summarize(const JobOverview& job) {
     const AttemptSummary attempt =
         SummaryOf(life, covered_to, next_ns, last && !ended && life.ended_ns == 0);
     // What lies before the first attempt belongs to the start of the job.
-    const JobPart before = i == 0 ? JobPart::kInitialisation : JobPart::kBetweenAttempts;
+    const JobPart before = i == 0 ? JobPart::kInitialization : JobPart::kBetweenAttempts;
     out.parts_ns[static_cast<size_t>(before)] += attempt.begin_ns - covered_to;
     for (size_t part = 0; part < out.parts_ns.size(); ++part)
       out.parts_ns[part] += attempt.parts_ns[part];
     covered_to = attempt.end_ns;
     out.attempts.push_back(attempt);
   }
-  const JobPart rest = job.attempts.empty() ? JobPart::kInitialisation
-                       : ended              ? JobPart::kFinalisation
+  const JobPart rest = job.attempts.empty() ? JobPart::kInitialization
+                       : ended              ? JobPart::kFinalization
                                             : JobPart::kBetweenAttempts;
   out.parts_ns[static_cast<size_t>(rest)] += out.end_ns - covered_to;
   return out;

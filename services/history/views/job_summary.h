@@ -10,7 +10,7 @@
 
 namespace pitwall::history {
 
-enum class JobPart { kInitialisation, kTrainingLoop, kFinalisation, kBetweenAttempts };
+enum class JobPart { kInitialization, kTrainingLoop, kFinalization, kBetweenAttempts };
 inline constexpr std::array<std::string_view, 4> kJobPartNames = {
     "initialisation", "training_loop", "finalisation", "between_attempts"};
 
