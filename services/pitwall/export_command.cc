@@ -20,9 +20,9 @@ namespace pitwall {
 namespace {
 
 using Kind = FlagSpec::Kind;
-using history::Client;
-using history::Json;
-using history::SliceOf;
+using history_client::Client;
+using history_client::Json;
+using history_client::SliceOf;
 
 constexpr char kUsageText[] = R"(pitwall export JOB [--format perfetto] [--output FILE] [flags]
 pitwall export JOB --format csv --match 'METRIC{LABEL="VALUE"}' … [--output FILE] [flags]
@@ -119,10 +119,11 @@ Status ExportTrace(const Client& client, const SliceOf& slice, const Flags& flag
       return InvalidArgument(Cat("--max-spans must be a whole number (", Quote(*text), ")"));
     most = *number;
   }
-  history::PerfettoTrace trace;
-  RETURN_IF_ERROR(ForEachSpan(
-      client, slice, static_cast<uint64_t>(most),
-      [&](const history::SpanOf& one) { trace.Add(one.source, one.node, one.rank, one.span); }));
+  history_client::PerfettoTrace trace;
+  RETURN_IF_ERROR(ForEachSpan(client, slice, static_cast<uint64_t>(most),
+                              [&](const history_client::SpanOf& one) {
+                                trace.Add(one.source, one.node, one.rank, one.span);
+                              }));
   if (trace.spans() == 0)
     return absl::NotFoundError(
         "no spans in this slice; `pitwall jobs show` says when the job ran, and only trainings "
@@ -149,11 +150,12 @@ Status ExportCsv(const Client& client, const SliceOf& slice, const Flags& flags)
     return InvalidArgument("--match is needed: which series, e.g. --match 'train_loss'");
   if (flags.Has("ranks"))
     return InvalidArgument("--ranks is of --format perfetto; for csv give a label in --match");
-  ASSIGN_OR_RETURN(const Json job, client.Get(Cat(history::kRoutes, "/job"), {{"job", slice.job}}));
+  ASSIGN_OR_RETURN(const Json job,
+                   client.Get(Cat(history_client::kRoutes, "/job"), {{"job", slice.job}}));
   const int64_t from_ns =
-      slice.from.empty() ? history::FieldNs(job, "first_ns") : *ParseInt(slice.from);
+      slice.from.empty() ? history_client::FieldNs(job, "first_ns") : *ParseInt(slice.from);
   const int64_t to_ns =
-      slice.to.empty() ? history::FieldNs(job, "last_ns") + 1 : *ParseInt(slice.to);
+      slice.to.empty() ? history_client::FieldNs(job, "last_ns") + 1 : *ParseInt(slice.to);
   const auto output = flags.One("output");
   std::ofstream file;
   if (output.has_value()) {

@@ -17,9 +17,9 @@ namespace pitwall {
 namespace {
 
 using Kind = FlagSpec::Kind;
-using history::Client;
-using history::Json;
-using history::kRoutes;
+using history_client::Client;
+using history_client::Json;
+using history_client::kRoutes;
 
 constexpr std::string_view kDefaultUrl = "http://127.0.0.1:9870";
 constexpr int64_t kMostJobs = 1'000'000;
@@ -70,7 +70,7 @@ Status WithHistory(const Flags& flags, const std::function<Status(const Client&)
   const Client client(url, token, transport.get());
   try {
     return run(client);
-  } catch (const history::JsonFault& error) {
+  } catch (const history_client::JsonFault& error) {
     return absl::DataLossError(
         Cat(url, ": the answer is not of the form that this version knows (", error.what(), ")"));
   }
@@ -107,7 +107,7 @@ Status ListHistoryJobs(const Flags& flags) {
     std::string page;
     int64_t total = 0;
     do {
-      history::Parameters parameters = {
+      history_client::Parameters parameters = {
           {"limit", Cat(std::min<int64_t>(1000, limit - static_cast<int64_t>(jobs.size())))}};
       for (const char* name : {"name", "owner", "state", "sort", "order"}) {
         if (const auto value = flags.One(name)) parameters.emplace_back(name, *value);
@@ -124,7 +124,7 @@ Status ListHistoryJobs(const Flags& flags) {
         }
       }
       total = answer.value("total", int64_t{0});
-      page = history::FieldText(answer, "next");
+      page = history_client::FieldText(answer, "next");
       if (some.empty()) page.clear();
     } while (!page.empty() && static_cast<int64_t>(jobs.size()) < limit);
     if (flags.Has("json")) {
@@ -135,7 +135,7 @@ Status ListHistoryJobs(const Flags& flags) {
       PrintError("no jobs: the history has none that match\n");
       return OkStatus();
     }
-    Print(history::JobTable(jobs));
+    Print(history_client::JobTable(jobs));
     if (const auto shown = static_cast<int64_t>(jobs.size()); total > shown)
       PrintError(Cat(total - shown, " more; --limit ", total, " shows all\n"));
     return OkStatus();
@@ -145,7 +145,7 @@ Status ListHistoryJobs(const Flags& flags) {
 Status ShowHistoryJob(const std::string& job, const Flags& flags) {
   return WithHistory(flags, [&](const Client& client) -> Status {
     ASSIGN_OR_RETURN(const Json answer, client.Get(Cat(kRoutes, "/job"), {{"job", job}}));
-    flags.Has("json") ? PrintJson(answer.dump() + "\n") : Print(history::JobPage(answer));
+    flags.Has("json") ? PrintJson(answer.dump() + "\n") : Print(history_client::JobPage(answer));
     return OkStatus();
   });
 }
@@ -173,13 +173,14 @@ Status ReportHistoryJob(const std::string& job, const Flags& flags) {
 
 Status ArchiveHistoryJob(const std::string& job, const Flags& flags) {
   return WithHistory(flags, [&](const Client& client) -> Status {
-    history::Parameters parameters = {{"job", job}};
+    history_client::Parameters parameters = {{"job", job}};
     if (const auto name = flags.One("name")) parameters.emplace_back("name", *name);
     ASSIGN_OR_RETURN(const Json answer,
                      client.Call("POST", Cat(kRoutes, "/job/archive"), parameters));
-    flags.Has("json") ? PrintJson(answer.dump() + "\n")
-                      : Print(Cat("job ", history::FieldText(answer, "job"), " is archived in ",
-                                  history::FieldText(answer, "folder"), "\n"));
+    flags.Has("json")
+        ? PrintJson(answer.dump() + "\n")
+        : Print(Cat("job ", history_client::FieldText(answer, "job"), " is archived in ",
+                    history_client::FieldText(answer, "folder"), "\n"));
     return OkStatus();
   });
 }
@@ -190,7 +191,7 @@ Status DeleteHistoryJob(const std::string& job, const Flags& flags) {
                      client.Call("DELETE", Cat(kRoutes, "/job"), {{"job", job}}));
     flags.Has("json")
         ? PrintJson(answer.dump() + "\n")
-        : Print(Cat("job ", history::FieldText(answer, "deleted"),
+        : Print(Cat("job ", history_client::FieldText(answer, "deleted"),
                     " is deleted from the history; the log keeps what it has of it until its "
                     "retention\n"));
     return OkStatus();

@@ -20,7 +20,8 @@ std::vector<FlagSpec> HistoryFlags();
 
 // Opens the history that the flags name and calls `run`; what an answer has in a form that is not
 // the API's is an error, too.
-Status WithHistory(const Flags& flags, const std::function<Status(const history::Client&)>& run);
+Status WithHistory(const Flags& flags,
+                   const std::function<Status(const history_client::Client&)>& run);
 
 // RFC 3339, Unix seconds, "now", or a duration before it ("-15m"). InvalidArgument names the flag.
 StatusOr<int64_t> ReadMoment(std::string_view flag, std::string_view text, int64_t now_ns);

@@ -14,10 +14,10 @@
 namespace pitwall {
 namespace {
 
-using history::Client;
-using history::FieldText;
-using history::Json;
-using history::kRoutes;
+using history_client::Client;
+using history_client::FieldText;
+using history_client::Json;
+using history_client::kRoutes;
 
 constexpr int64_t kPatienceNs = 30 * kNanosPerSecond;
 constexpr int64_t kLookNs = kNanosPerSecond / 4;

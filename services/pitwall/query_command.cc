@@ -17,7 +17,7 @@ namespace pitwall {
 namespace {
 
 using Kind = FlagSpec::Kind;
-using history::Json;
+using history_client::Json;
 
 constexpr char kUsageText[] = R"(pitwall query 'PROMQL' [--time TIME] [flags]
 pitwall query 'PROMQL' --start TIME [--end TIME] [--step DURATION] [--plot | --points] [flags]
@@ -94,14 +94,14 @@ StatusOr<Range> ReadRange(const Flags& flags, int64_t now_ns, int64_t columns) {
 }
 
 Status PrintPlot(const Json& data, const Flags& flags, const Range& range, int64_t width) {
-  ASSIGN_OR_RETURN(std::vector<history::Curve> curves, history::CurvesOf(data));
+  ASSIGN_OR_RETURN(std::vector<history_client::Curve> curves, history_client::CurvesOf(data));
   if (curves.empty()) {
     PrintError("no series\n");
     return OkStatus();
   }
   const size_t left_out = curves.size() - std::min(curves.size(), kMostCurves);
   curves.resize(curves.size() - left_out);
-  history::PlotOptions options;
+  history_client::PlotOptions options;
   options.width = static_cast<size_t>(width);
   ASSIGN_OR_RETURN(const int64_t height,
                    Size(flags, "height", curves.size() == 1 ? 12 : 5, 2, 200));
@@ -109,7 +109,7 @@ Status PrintPlot(const Json& data, const Flags& flags, const Range& range, int64
   options.from_ns = range.start_ns;
   options.to_ns = range.end_ns;
   options.step_ns = range.step_ns;
-  Print(history::Plot(curves, options));
+  Print(history_client::Plot(curves, options));
   if (left_out > 0)
     PrintError(Cat(left_out, " more series are not shown; narrow the query, or aggregate it\n"));
   return OkStatus();
@@ -124,7 +124,7 @@ Status Query(const std::string& query, const Flags& flags) {
     return InvalidArgument("--time is of an instant query; give --start and --end for a range");
   if (flags.Has("json") && (flags.Has("plot") || flags.Has("points")))
     return InvalidArgument("--json beside --plot or --points: one is enough");
-  history::Parameters parameters = {{"query", query}};
+  history_client::Parameters parameters = {{"query", query}};
   Range range;
   if (is_range) {
     ASSIGN_OR_RETURN(range, ReadRange(flags, now_ns, width - 11));
@@ -135,7 +135,7 @@ Status Query(const std::string& query, const Flags& flags) {
     ASSIGN_OR_RETURN(const int64_t time_ns, ReadMoment("time", *text, now_ns));
     parameters.emplace_back("time", Seconds(time_ns));
   }
-  return WithHistory(flags, [&](const history::Client& client) -> Status {
+  return WithHistory(flags, [&](const history_client::Client& client) -> Status {
     ASSIGN_OR_RETURN(Json answer,
                      client.Get(is_range ? "/api/v1/query_range" : "/api/v1/query", parameters));
     for (const char* kind : {"warnings", "infos"}) {
@@ -143,13 +143,14 @@ Status Query(const std::string& query, const Flags& flags) {
       for (const Json& text : answer[kind])
         if (text.is_string()) PrintError(Cat(text.get<std::string>(), "\n"));
     }
-    ASSIGN_OR_RETURN(const Json data, history::QueryData(std::move(answer)));
+    ASSIGN_OR_RETURN(const Json data, history_client::QueryData(std::move(answer)));
     if (flags.Has("json")) {
       PrintJson(data.dump() + "\n");
       return OkStatus();
     }
     if (flags.Has("plot")) return PrintPlot(data, flags, range, width);
-    ASSIGN_OR_RETURN(const std::string table, history::QueryTable(data, flags.Has("points")));
+    ASSIGN_OR_RETURN(const std::string table,
+                     history_client::QueryTable(data, flags.Has("points")));
     table.empty() ? PrintError("no series\n") : Print(table);
     return OkStatus();
   });

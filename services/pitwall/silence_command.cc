@@ -18,8 +18,8 @@ namespace pitwall {
 namespace {
 
 using Kind = FlagSpec::Kind;
-using history::Client;
-using history::Json;
+using history_client::Client;
+using history_client::Json;
 
 constexpr char kUsageText[] = R"(pitwall silence add MATCHER… --comment WHY [--duration 1h] [flags]
 pitwall silence list [--all] [--json] [flags]
@@ -47,7 +47,7 @@ std::vector<FlagSpec> SilenceFlags() {
   return specs;
 }
 
-std::string PathOf() { return Cat(history::kRoutes, "/silences"); }
+std::string PathOf() { return Cat(history_client::kRoutes, "/silences"); }
 
 std::string Line(const Json& silence) {
   std::vector<std::string> matchers;
@@ -98,7 +98,7 @@ Status Add(const std::vector<std::string>& matchers, const Flags& flags) {
 
 Status List(const Flags& flags) {
   return WithHistory(flags, [&](const Client& client) -> Status {
-    history::Parameters parameters;
+    history_client::Parameters parameters;
     if (flags.Has("all")) parameters.emplace_back("ended", "true");
     ASSIGN_OR_RETURN(const Json answer, client.Get(PathOf(), parameters));
     for (const Json& silence : answer.at("silences")) Show(silence, flags.Has("json"));

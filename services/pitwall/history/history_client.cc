@@ -5,7 +5,7 @@
 #include "services/base/text/percent.h"
 #include "services/base/text/strings.h"
 
-namespace pitwall::history {
+namespace pitwall::history_client {
 namespace {
 
 constexpr size_t kMaxAnswer = 512u << 20;
@@ -108,4 +108,4 @@ StatusOr<Json> Client::Parsed(StatusOr<std::string> text, std::string_view path)
   return body;
 }
 
-}  // namespace pitwall::history
+}  // namespace pitwall::history_client

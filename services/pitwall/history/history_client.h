@@ -11,7 +11,7 @@
 #include "services/base/status.h"
 #include "services/io/http_transport.h"
 
-namespace pitwall::history {
+namespace pitwall::history_client {
 
 inline constexpr std::string_view kRoutes = "/api/pitwall/v1";
 using Parameters = std::vector<std::pair<std::string, std::string>>;
@@ -51,4 +51,4 @@ class Client {
   HttpTransport* const transport_;
 };
 
-}  // namespace pitwall::history
+}  // namespace pitwall::history_client

@@ -5,7 +5,7 @@
 
 #include "services/pitwall/history/testing/scripted_transport.h"
 
-namespace pitwall::history {
+namespace pitwall::history_client {
 namespace {
 
 using testing::HasSubstr;
@@ -60,4 +60,4 @@ TEST(HistoryClient, NoAnswerNamesTheUrl) {
 }
 
 }  // namespace
-}  // namespace pitwall::history
+}  // namespace pitwall::history_client

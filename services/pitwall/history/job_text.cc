@@ -7,7 +7,7 @@
 #include "services/base/text/strings.h"
 #include "services/pitwall/history/plot.h"
 
-namespace pitwall::history {
+namespace pitwall::history_client {
 namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
@@ -159,4 +159,4 @@ std::string JobPage(const Json& job) {
   return out;
 }
 
-}  // namespace pitwall::history
+}  // namespace pitwall::history_client

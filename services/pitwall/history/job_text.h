@@ -5,7 +5,7 @@
 
 #include "services/pitwall/history/history_client.h"
 
-namespace pitwall::history {
+namespace pitwall::history_client {
 
 // A field that may be missing or null, as text: "" then. Times in ns as text become times.
 std::string FieldText(const Json& object, const char* name);
@@ -17,4 +17,4 @@ std::string JobTable(const Json& jobs);
 // The page of GET /job: who, attempts with their parts, sources, issues.
 std::string JobPage(const Json& job);
 
-}  // namespace pitwall::history
+}  // namespace pitwall::history_client

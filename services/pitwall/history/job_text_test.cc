@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace pitwall::history {
+namespace pitwall::history_client {
 namespace {
 
 constexpr char kJob[] =
@@ -57,4 +57,4 @@ TEST(JobText, AnEmptyJobIsNoTrouble) {
 }
 
 }  // namespace
-}  // namespace pitwall::history
+}  // namespace pitwall::history_client

@@ -7,7 +7,7 @@
 #include "services/pitwall/history/span_pages.h"
 #include "services/pitwall/history/testing/scripted_transport.h"
 
-namespace pitwall::history {
+namespace pitwall::history_client {
 namespace {
 
 using testing::HasSubstr;
@@ -95,4 +95,4 @@ TEST(SamplePages, WhatCannotBeNarrowedIsAnError) {
 }
 
 }  // namespace
-}  // namespace pitwall::history
+}  // namespace pitwall::history_client

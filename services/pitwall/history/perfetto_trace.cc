@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace pitwall::history {
+namespace pitwall::history_client {
 namespace {
 
 // Field numbers of perfetto/trace/*.proto.
@@ -191,4 +191,4 @@ std::string PerfettoTrace::Bytes() const {
   return out;
 }
 
-}  // namespace pitwall::history
+}  // namespace pitwall::history_client

@@ -13,7 +13,7 @@
 #include "services/base/text/strings.h"
 #include "services/model/telemetry.h"
 
-namespace pitwall::history {
+namespace pitwall::history_client {
 
 // A track group for each rank (or source without one), in it a track for steps, phases and
 // operators. Spans that overlap without nesting get further tracks of their kind, since a track of
@@ -47,4 +47,4 @@ class PerfettoTrace {
   std::map<std::tuple<int64_t, std::string>, Group> groups_;  // by rank, source
 };
 
-}  // namespace pitwall::history
+}  // namespace pitwall::history_client

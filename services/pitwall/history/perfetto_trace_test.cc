@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <random>
 
-namespace pitwall::history {
+namespace pitwall::history_client {
 namespace {
 
 // A reader of its own: protobuf fields by number, slices by Perfetto's rules (an end closes the
@@ -185,4 +185,4 @@ TEST(PerfettoTrace, PhasesThatNestStayOnOneTrack) {
 }
 
 }  // namespace
-}  // namespace pitwall::history
+}  // namespace pitwall::history_client

@@ -9,7 +9,7 @@
 #include "absl/time/time.h"
 #include "services/base/text/strings.h"
 
-namespace pitwall::history {
+namespace pitwall::history_client {
 namespace {
 
 constexpr size_t kAxis = 11;  // columns left of a field
@@ -152,4 +152,4 @@ std::string Plot(std::span<const Curve> curves, const PlotOptions& options) {
   return out;
 }
 
-}  // namespace pitwall::history
+}  // namespace pitwall::history_client

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace pitwall::history {
+namespace pitwall::history_client {
 
 // Four digits: "0.1235", "12.35", "12.35 k", "1.235 G", "-3.2e-07", "NaN".
 std::string ShortNumber(double value);
@@ -31,4 +31,4 @@ struct PlotOptions {
 // its least and greatest number at its left, and the times below the last one.
 std::string Plot(std::span<const Curve> curves, const PlotOptions& options);
 
-}  // namespace pitwall::history
+}  // namespace pitwall::history_client

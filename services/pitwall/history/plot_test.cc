@@ -7,7 +7,7 @@
 
 #include "services/base/text/strings.h"
 
-namespace pitwall::history {
+namespace pitwall::history_client {
 namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
@@ -101,4 +101,4 @@ TEST(ShortNumber, HasFourDigitsAndAUnit) {
 }
 
 }  // namespace
-}  // namespace pitwall::history
+}  // namespace pitwall::history_client

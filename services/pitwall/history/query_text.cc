@@ -6,7 +6,7 @@
 #include "services/base/text/strings.h"
 #include "services/model/labels.h"
 
-namespace pitwall::history {
+namespace pitwall::history_client {
 namespace {
 
 Status MalformedQuery() {
@@ -137,4 +137,4 @@ StatusOr<std::string> QueryTable(const Json& data, bool points) {
   return Columns(rows);
 }
 
-}  // namespace pitwall::history
+}  // namespace pitwall::history_client

@@ -8,7 +8,7 @@
 #include "services/pitwall/history/history_client.h"
 #include "services/pitwall/history/plot.h"
 
-namespace pitwall::history {
+namespace pitwall::history_client {
 
 // The `data` of an answer. DataLoss: it is no such answer.
 StatusOr<Json> QueryData(Json answer);
@@ -21,4 +21,4 @@ StatusOr<std::string> QueryTable(const Json& data, bool points);
 // Of a matrix. InvalidArgument: it is another type.
 StatusOr<std::vector<Curve>> CurvesOf(const Json& data);
 
-}  // namespace pitwall::history
+}  // namespace pitwall::history_client

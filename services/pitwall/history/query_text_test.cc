@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace pitwall::history {
+namespace pitwall::history_client {
 namespace {
 
 StatusOr<std::string> Table(const char* data, bool points = false) {
@@ -47,4 +47,4 @@ TEST(QueryText, WhatIsNoAnswerIsAnError) {
 }
 
 }  // namespace
-}  // namespace pitwall::history
+}  // namespace pitwall::history_client

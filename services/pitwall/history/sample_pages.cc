@@ -6,7 +6,7 @@
 #include "services/base/text/strings.h"
 #include "services/pitwall/history/query_text.h"
 
-namespace pitwall::history {
+namespace pitwall::history_client {
 namespace {
 
 constexpr int64_t kFirstStretchNs = 3600 * kNanosPerSecond;
@@ -84,4 +84,4 @@ StatusOr<uint64_t> WriteCsv(const Client& client, const SliceOf& slice,
   return count;
 }
 
-}  // namespace pitwall::history
+}  // namespace pitwall::history_client

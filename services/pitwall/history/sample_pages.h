@@ -11,7 +11,7 @@
 #include "services/pitwall/history/history_client.h"
 #include "services/pitwall/history/span_pages.h"
 
-namespace pitwall::history {
+namespace pitwall::history_client {
 
 inline constexpr std::string_view kCsvHead = "metric,labels,time_ns,step,value\n";
 
@@ -22,4 +22,4 @@ StatusOr<uint64_t> WriteCsv(const Client& client, const SliceOf& slice,
                             const std::vector<std::string>& match, int64_t from_ns, int64_t to_ns,
                             const std::function<Status(std::string_view)>& take);
 
-}  // namespace pitwall::history
+}  // namespace pitwall::history_client

@@ -3,7 +3,7 @@
 #include "services/base/text/strings.h"
 #include "services/pitwall/history/job_text.h"
 
-namespace pitwall::history {
+namespace pitwall::history_client {
 namespace {
 
 constexpr const char* kColumns[] = {"source",   "node",   "rank", "kind", "name",
@@ -90,4 +90,4 @@ Status ForEachSpan(const Client& client, const SliceOf& slice, uint64_t most,
   return OkStatus();
 }
 
-}  // namespace pitwall::history
+}  // namespace pitwall::history_client

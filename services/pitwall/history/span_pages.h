@@ -10,7 +10,7 @@
 #include "services/model/telemetry.h"
 #include "services/pitwall/history/history_client.h"
 
-namespace pitwall::history {
+namespace pitwall::history_client {
 
 struct SliceOf {
   std::string job;
@@ -33,4 +33,4 @@ struct SpanOf {
 Status ForEachSpan(const Client& client, const SliceOf& slice, uint64_t most,
                    const std::function<void(const SpanOf&)>& take);
 
-}  // namespace pitwall::history
+}  // namespace pitwall::history_client

@@ -7,7 +7,7 @@
 #include "services/base/status.h"
 #include "services/io/http_transport.h"
 
-namespace pitwall::history {
+namespace pitwall::history_client {
 
 class ScriptedTransport final : public HttpTransport {
  public:
@@ -22,4 +22,4 @@ class ScriptedTransport final : public HttpTransport {
   std::vector<HttpCall> calls;
 };
 
-}  // namespace pitwall::history
+}  // namespace pitwall::history_client
