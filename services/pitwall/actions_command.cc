@@ -1,4 +1,4 @@
-// `pitwall actions list`: what the executor decided and did, out of the log.
+// Command `pitwall actions list`: prints the executor's decisions and actions from the log.
 #include <algorithm>
 
 #include "services/adapters/clock/system_clock.h"
@@ -17,19 +17,6 @@ namespace pitwall {
 namespace {
 
 using Kind = FlagSpec::Kind;
-
-const std::vector<FlagSpec>& ActionFlags() {
-  static const std::vector<FlagSpec> specs = {
-      kLogInputFlags[0],
-      kLogInputFlags[1],
-      kLogInputFlags[2],
-      {"job", Kind::kOne, "ID", "only this job"},
-      {"rule", Kind::kOne, "RULE", "only this rule (pack/group/alert, or its end: Alert)"},
-      {"json", Kind::kSwitch, "", "CloudEvents, one line each"},
-      {"help", Kind::kSwitch, "", "this text"},
-  };
-  return specs;
-}
 
 struct Listed {
   int64_t append_time_ns = 0;
@@ -57,7 +44,7 @@ Status List(const Flags& flags) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Log> log, OpenLogInput(flags, &clock));
   std::vector<Listed> all;
   RETURN_IF_ERROR(ReadActions(log.get(), flags, &all));
-  // Newest last. The order within a partition is that of the log, whatever its clock said.
+  // Sorts by append time, newest last. Equal times keep the order of the log.
   std::stable_sort(all.begin(), all.end(), [](const Listed& a, const Listed& b) {
     return a.append_time_ns < b.append_time_ns;
   });
@@ -65,26 +52,26 @@ Status List(const Flags& flags) {
     flags.Has("json") ? PrintJson(one.json + "\n")
                       : Print(TerminalLine(ActionLine(one.action)) + "\n");
   }
-  if (all.empty()) PrintError("no actions: nothing was decided\n");
+  if (all.empty()) PrintError("no actions: the executor has decided nothing\n");
   return OkStatus();
 }
 
 }  // namespace
 
-int RunActions(const std::vector<std::string>& arguments) {
-  const auto flags = Flags::Parse(ActionFlags(), arguments);
-  const bool list = flags.ok() && flags->positional() == std::vector<std::string>{"list"};
-  const bool help = flags.ok() && flags->Has("help");
-  if (help || (flags.ok() && !list)) {
-    const std::string text = Cat("pitwall actions list --input DIR | --brokers HOSTS [flags]\n",
-                                 FlagHelp(ActionFlags()));
-    help ? Print(text) : PrintError(text);
-    return help ? kFine : kUsage;
-  }
-  const Status status = flags.ok() ? List(*flags) : flags.status();
-  if (status.ok()) return kFine;
-  PrintError(Cat("pitwall actions: ", ToStd(status.message()), "\n"));
-  return kUsage;
+Command ActionsCommand() {
+  return {
+      .name = "actions list",
+      .summary = "List the decisions and actions of the executor",
+      .usage = {"--data-dir DIR | --brokers HOSTS [options]"},
+      .options =
+          JoinOptions({LogInputFlags(),
+                       {{"job", Kind::kOne, "ID", "print actions of this job only"},
+                        {"rule", Kind::kOne, "RULE",
+                         "print actions of this rule only (pack/group/alert, or its end: Alert)"},
+                        {"json", Kind::kSwitch, "", "print one CloudEvent per line"}}}),
+      .examples = {"pitwall actions list --data-dir /var/lib/pitwall",
+                   "pitwall actions list --brokers kafka:9092 --rule LossNotFinite --json"},
+      .run = [](const Flags& flags) { return ExitCodeOf("actions list", List(flags), kUsage); }};
 }
 
 }  // namespace pitwall

@@ -1,5 +1,5 @@
-// Input formats of `pitwall backtest`: one function per format. Each gives the events of the
-// recording, in any order.
+// Input formats of `pitwall backtest`, with one function per format. Each returns the events of the
+// recording in any order.
 #pragma once
 
 #include <cstdint>
@@ -22,47 +22,55 @@
 namespace pitwall {
 
 struct BacktestRange {
-  int64_t start = kMinPosition, end = kMaxPosition;  // event time, both within
-  // What of a log could not be read: the events may not be all, or not those of the live run.
+  int64_t start = kMinPosition, end = kMaxPosition;  // event time, both inclusive
+  // Damage of the log that was read. With damage, events may be missing or differ from the live
+  // run.
   std::vector<std::string> damage;
 };
 
-// The flags of `pitwall backtest`, and what they say but for --verify. The events are in any order.
-// `recordings` (may be null) is told what recording rules write.
-const std::vector<FlagSpec>& BacktestFlags();
+// Returns the options that `pitwall backtest` and `pitwall baseline` share.
+std::vector<FlagSpec> ReplayInputOptions();
+std::vector<FlagSpec> ReplayRangeOptions();
+// Returns the options of `pitwall backtest`.
+std::vector<FlagSpec> BacktestFlags();
+
+// Evaluates the options of `pitwall backtest`, except --verify. Returns the events in any order.
+// `recordings` receives the results of recording rules and may be null.
 StatusOr<std::vector<IssueEvent>> Replay(const Flags& flags, BacktestRange* range,
                                          engine::RecordingObserver* recordings);
 
-// The rule set of --rules, --overrides and --evaluation-interval. `rewrite`: see CompileRuleSet.
+// Compiles the rule set of --rules, --overrides, and --evaluation-interval. `rewrite`: see
+// CompileRuleSet.
 StatusOr<engine::CompiledRulesPtr> ReadGivenRules(const Flags& flags,
                                                   const plan::RewriteRules& rewrite = {});
-// --evaluation-interval in nanoseconds, else the default.
+// Returns --evaluation-interval in nanoseconds, or the default.
 StatusOr<int64_t> EvaluationInterval(const Flags& flags);
 
-// A data directory or a Kafka: ticks, promises and rule sets as they were, in offset order. The
-// whole log is replayed whatever the range, since only that is what was live.
+// Replays a data directory or a Kafka in offset order, with the recorded ticks, promises, and rule
+// sets. The whole log is replayed for any range, because only that equals the live run.
 StatusOr<std::vector<IssueEvent>> BacktestLog(const Flags& flags, BacktestRange* range,
                                               engine::RecordingObserver* recordings);
-// --verify: kFine or kCheckFailed, said on stdout.
+// Implements --verify: prints the result to stdout and returns kFine or kCheckFailed.
 StatusOr<int> VerifyLog(const Flags& flags);
-// The same of an open log, which a processor may be writing to.
+// Verifies an open log. A processor may be writing to it.
 StatusOr<int> VerifyLog(Log* log);
 
-// How one input becomes samples of the recording.
+// Reader of one input, which adds samples to the recording.
 using ReadInput = std::function<Status(const std::string& path, offline::Recording* recording)>;
 
-// Files merged by time: the rules of --rules over what `read` makes of each --input.
+// Runs the rules of --rules over each --input that `read` reads, merged by time.
 StatusOr<std::vector<IssueEvent>> BacktestFiles(const Flags& flags, const BacktestRange& range,
                                                 const ReadInput& read,
                                                 engine::RecordingObserver* recordings);
-// One piece of a file after the other, for readers that are fed. NotFound and others name the path.
+// Feeds a file piece by piece. Errors name the path.
 Status ForEachPiece(const std::string& path, const std::function<Status(std::string_view)>& feed);
 
-// ReadInput of --format openmetrics.
+// Reads --format openmetrics.
 Status ReadOpenMetrics(const std::string& path, offline::Recording* recording);
-// --format csv: of the flag --mapping. InvalidArgument: what is wrong with it.
+// Returns the reader of --format csv for --mapping. Returns InvalidArgument for an invalid mapping.
 StatusOr<ReadInput> TableInput(const Flags& flags);
-// --format smdebug, chrome-trace and tensorflow: a file, or a folder with those of one job.
+// Read --format smdebug, chrome-trace, and tensorflow: a file, or a directory with the files of one
+// job.
 Status ReadDebuggerOutput(const std::string& path, offline::Recording* recording);
 Status ReadChromeTraces(const std::string& path, offline::Recording* recording);
 Status ReadTensorflowProfiles(const std::string& path, offline::Recording* recording);

@@ -1,9 +1,9 @@
-// `pitwall capture JOB`: asks the collectors what the ranks of a job do now, and prints it.
+// Command `pitwall capture JOB`: requests captures of a job's ranks from the collectors and prints
+// them.
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <initializer_list>
 #include <memory>
 
 #include "services/adapters/clock/system_clock.h"
@@ -26,26 +26,12 @@ namespace {
 
 using Kind = FlagSpec::Kind;
 
-constexpr int64_t kLookEveryNs = 100 * kNanosPerMilli;
-// For the first event of a job that has just begun.
+constexpr int64_t kPollNs = 100 * kNanosPerMilli;
+// Time for the first event of a job that has just begun.
 constexpr int64_t kAppearNs = kNanosPerSecond;
-// All collectors look at the same time: who is so much later than the first does not answer.
+// All collectors capture at the same time. A rank that is this much later than the first does not
+// reply.
 constexpr int64_t kAfterFirstNs = 5 * kNanosPerSecond / 2;
-
-std::vector<FlagSpec> CaptureFlags() {
-  std::vector<FlagSpec> specs = InputFlags();
-  for (const FlagSpec& spec : std::initializer_list<FlagSpec>{
-           {"rank", Kind::kOne, "R[,R…]", "only these ranks; may be repeated"},
-           {"socket", Kind::kOne, "PATH",
-            "the collector's socket (PITWALL_SOCKET): asks as the owner of the job"},
-           {"timeout", Kind::kOne, "10s", "how long answers are awaited, from 3s to 60s"},
-           {"json", Kind::kSwitch, "", "CloudEvents, one line for each rank"},
-           {"help", Kind::kSwitch, "", "this text"},
-       }) {
-    specs.push_back(spec);
-  }
-  return specs;
-}
 
 struct Wanted {
   std::string job;
@@ -60,23 +46,25 @@ StatusOr<Wanted> WantedOf(const Flags& flags) {
     for (const std::string_view text : Split(texts, ',')) {
       const auto rank = ParseInt(text);
       if (!rank.has_value() || *rank < 0 || *rank > INT32_MAX)
-        return InvalidArgument(Cat("--rank ", texts, ": not a rank; write a number from 0"));
+        return InvalidArgument(Cat("--rank: must be an integer from 0 (got ", Quote(texts), ")"));
       wanted.ranks.push_back(*rank);
     }
   }
   if (wanted.ranks.size() > kMaxCaptureRanks)
-    return InvalidArgument(Cat("--rank: more than ", kMaxCaptureRanks, " ranks"));
+    return InvalidArgument(
+        Cat("--rank: at most ", kMaxCaptureRanks, " ranks (got ", wanted.ranks.size(), ")"));
   if (const auto timeout = flags.One("timeout")) {
     const auto parsed = ParseDuration(*timeout);
     if (!parsed.ok() || *parsed < 3 * kNanosPerSecond || *parsed > 60 * kNanosPerSecond)
-      return InvalidArgument(Cat("--timeout ", *timeout, ": not a duration from 3s to 60s"));
+      return InvalidArgument(
+          Cat("--timeout: must be a duration from 3s to 60s (got ", Quote(*timeout), ")"));
     wanted.timeout_ns = *parsed;
   }
   if (flags.Has("input") || flags.Has("data-dir") || flags.Has("brokers")) {
     if (flags.Has("target"))
-      return InvalidArgument("--target beside --data-dir or --brokers: one of them is enough");
+      return InvalidArgument("--target: excludes --data-dir and --brokers; write only one of them");
     if (flags.Has("brokers") && flags.Has("socket"))
-      return InvalidArgument("--socket beside --brokers: one of them is enough");
+      return InvalidArgument("--socket: excludes --brokers; write only one of them");
   }
   return wanted;
 }
@@ -86,7 +74,7 @@ bool IsSocket(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode);
 }
 
-// The first that is named, or is there; "": none.
+// Returns the first socket that the options or the environment name, or that exists. "": none.
 std::string SocketOf(const Flags& flags) {
   if (const auto path = flags.One("socket")) return *path;
   for (const char* flag : {"data-dir", "input"}) {
@@ -104,7 +92,7 @@ StatusOr<std::string> AskLog(const Flags& flags, const Wanted& wanted, Clock* cl
   ASSIGN_OR_RETURN(const std::unique_ptr<Log> log, OpenLogInput(flags, clock));
   if (const auto there = log->Partitions(kControlTopic); absl::IsNotFound(there.status()))
     return FailedPrecondition(
-        Cat("topic ", kControlTopic, ": not found; what runs is of an earlier version"));
+        Cat("topic ", kControlTopic, ": not found; upgrade the running services"));
   ASSIGN_OR_RETURN(const std::unique_ptr<Appender> appender, log->OpenAppender());
   CaptureRequest request;
   request.id = Cat("cli-", clock->WallNs(), "-", clock->MonotonicNs());
@@ -118,7 +106,8 @@ StatusOr<std::string> AskLog(const Flags& flags, const Wanted& wanted, Clock* cl
   return request.id;
 }
 
-// The broker's rights, the token of the role act, or the owner of the job by the socket.
+// Requests the captures. The right comes from access to the broker, from a token with the role act,
+// or from the owner of the job, who uses the socket.
 StatusOr<std::string> Ask(const Flags& flags, const Wanted& wanted, Clock* clock) {
   if (flags.Has("brokers")) return AskLog(flags, wanted, clock);
   const std::string socket = flags.Has("token-file") ? "" : SocketOf(flags);
@@ -127,16 +116,16 @@ StatusOr<std::string> Ask(const Flags& flags, const Wanted& wanted, Clock* clock
   ASSIGN_OR_RETURN(const std::unique_ptr<grpc_adapter::IssueClient> client, OpenIssueClient(flags));
   StatusOr<std::string> id = client->AskCapture(wanted.job, wanted.ranks, wanted.timeout_ns);
   if (absl::IsUnauthenticated(id.status()) || absl::IsPermissionDenied(id.status())) {
-    return absl::PermissionDeniedError(
-        Cat(ToStd(id.status().message()),
-            "; give --token-file with the token of the role act, or ask as the owner of the job by "
-            "the collector's socket (--socket, PITWALL_SOCKET, --data-dir)"));
+    return absl::PermissionDeniedError(Cat(
+        ToStd(id.status().message()),
+        "; write --token-file with a token of the role act, or run as the owner of the job with "
+        "the collector's socket (--socket, PITWALL_SOCKET, --data-dir)"));
   }
   return id;
 }
 
-// NotFound if no event names the job, FailedPrecondition if it has ended: nobody would answer. A
-// job that has just begun gets a moment for its first event.
+// Returns NotFound if no event names the job, and FailedPrecondition if it has ended, because no
+// collector would reply. Waits up to kAppearNs for the first event of a new job.
 Status CheckRuns(const Flags& flags, const Wanted& wanted, Clock* clock) {
   const std::unique_ptr<Wakeup> pause = clock->NewWakeup();
   const int64_t deadline = clock->MonotonicNs() + kAppearNs;
@@ -148,14 +137,14 @@ Status CheckRuns(const Flags& flags, const Wanted& wanted, Clock* clock) {
     const StatusOr<const JobRecord*> job = book.Find(wanted.job);
     if (job.ok() && (*job)->id != wanted.job) {
       return InvalidArgument(
-          Cat("job ", Quote(wanted.job), ": not a whole ID; give ", Quote((*job)->id)));
+          Cat("job ", Quote(wanted.job), ": must be a complete ID; write ", Quote((*job)->id)));
     }
     if (job.ok() && (*job)->ended()) {
       return FailedPrecondition(
-          Cat("job ", Quote(wanted.job), ": has ended; only a running job can be captured"));
+          Cat("job ", Quote(wanted.job), ": job has ended; only a running job can be captured"));
     }
     if (job.ok() || clock->MonotonicNs() >= deadline) return job.status();
-    pause->Wait(kLookEveryNs);
+    pause->Wait(kPollNs);
   }
 }
 
@@ -166,7 +155,7 @@ StatusOr<std::vector<RankCapture>> Await(const Flags& flags, const Wanted& wante
   size_t seen = 0;
   std::unique_ptr<IssueReader> reader;
   while (true) {
-    // A directory is as it was when it was opened.
+    // A log reader sees the state at the time of opening.
     if (reader == nullptr || HasLogInput(flags)) {
       ASSIGN_OR_RETURN(reader, IssueReader::Open(flags, clock));
     }
@@ -179,11 +168,11 @@ StatusOr<std::vector<RankCapture>> Await(const Flags& flags, const Wanted& wante
     const bool complete = !captures.empty() && (sized || !wanted.ranks.empty()) &&
                           MissingRanks(captures, wanted.ranks).empty();
     if (complete || now >= deadline) return captures;
-    pause->Wait(std::min(kLookEveryNs, deadline - now));
+    pause->Wait(std::min(kPollNs, deadline - now));
   }
 }
 
-// False: a rank did not answer.
+// Returns false if a rank did not reply.
 StatusOr<bool> Capture(const Flags& flags, const Wanted& wanted) {
   clock::SystemClock clock;
   ASSIGN_OR_RETURN(const std::string id, Ask(flags, wanted, &clock));
@@ -194,34 +183,49 @@ StatusOr<bool> Capture(const Flags& flags, const Wanted& wanted) {
     for (const RankCapture& capture : NewestOfRanks(captures))
       PrintJson(cloudevents::EncodeRankCapture(capture) + "\n");
     if (!missing.empty())
-      PrintError(Cat("pitwall capture: no answer of rank ", RanksText(missing), "\n"));
+      PrintError(Cat("pitwall capture: no reply from rank ", RanksText(missing), "\n"));
   } else if (!captures.empty() || !missing.empty()) {
     Print(CaptureText(captures, wanted.ranks) + "\n");
   }
   if (captures.empty()) {
-    PrintError(Cat("pitwall capture: job ", Quote(wanted.job), ": no rank answered within ",
+    PrintError(Cat("pitwall capture: job ", Quote(wanted.job), ": no rank replied within ",
                    FormatDuration(wanted.timeout_ns),
-                   "; `pitwall jobs list` shows the jobs that run\n"));
+                   "; `pitwall jobs list` prints the running jobs\n"));
   }
   return !captures.empty() && missing.empty();
 }
 
+int Run(const Flags& flags) {
+  const StatusOr<Wanted> wanted = WantedOf(flags);
+  if (!wanted.ok()) return ExitCodeOf("capture", wanted.status());
+  const StatusOr<bool> done = Capture(flags, *wanted);
+  if (done.ok()) return *done ? kFine : kCheckFailed;
+  PrintFailure("capture", done.status());
+  return kCheckFailed;
+}
+
 }  // namespace
 
-int RunCapture(const std::vector<std::string>& arguments) {
-  const auto flags = Flags::Parse(CaptureFlags(), arguments);
-  const bool help = flags.ok() && flags->Has("help");
-  if (help || (flags.ok() && flags->positional().size() != 1)) {
-    const std::string text = Cat("pitwall capture JOB [flags]\n", FlagHelp(CaptureFlags()));
-    help ? Print(text) : PrintError(text);
-    return help ? kFine : kUsage;
-  }
-  const StatusOr<Wanted> wanted = flags.ok() ? WantedOf(*flags) : StatusOr<Wanted>(flags.status());
-  const StatusOr<bool> done =
-      wanted.ok() ? Capture(*flags, *wanted) : StatusOr<bool>(wanted.status());
-  if (done.ok()) return *done ? kFine : kCheckFailed;
-  PrintError(Cat("pitwall capture: ", ToStd(done.status().message()), "\n"));
-  return wanted.ok() ? kCheckFailed : kUsage;
+Command CaptureCommand() {
+  return {
+      .name = "capture",
+      .summary = "Capture the state, the phase, and the stacks of a running job's ranks",
+      .usage = {"JOB [options]"},
+      .details =
+          "JOB is a complete job ID. Requires access to the brokers, a token with the role act, or "
+          "the owner of\nthe job, who uses the collector's socket (docs/capture.md).\n",
+      .min_arguments = 1,
+      .max_arguments = 1,
+      .options = JoinOptions(
+          {{{"rank", Kind::kOne, "R[,R…]", "capture only these ranks; may be repeated"},
+            {"timeout", Kind::kOne, "DURATION",
+             "wait at most this long for replies, from 3s to 60s", "10s"},
+            {"socket", Kind::kOne, "PATH",
+             "socket of the collector (default: PITWALL_SOCKET, or /run/pitwall/collector.sock)"},
+            {"json", Kind::kSwitch, "", "print one CloudEvent per rank"}},
+           InputFlags()}),
+      .examples = {"pitwall capture train", "pitwall capture train --rank 0,3 --timeout 20s"},
+      .run = Run};
 }
 
 }  // namespace pitwall

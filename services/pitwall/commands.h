@@ -1,30 +1,35 @@
-// The commands of the binary. Each returns its exit code: 0 fine, 1 the thing checked failed, 2
-// usage or unreadable input.
+// Commands of the binary. Each function returns the tables of one command or of one group of
+// subcommands; its definition is next to the code of the command.
 #pragma once
 
-#include <string>
 #include <vector>
+
+#include "services/pitwall/command.h"
 
 namespace pitwall {
 
-inline constexpr int kFine = 0;
-inline constexpr int kCheckFailed = 1;
-inline constexpr int kUsage = 2;
+std::vector<Command> ServiceCommands();  // standalone, collector, processor, …
+std::vector<Command> RulesCommands();    // rules check|list|test|golden
+Command RuleStatusCommand();             // rules status
+Command BacktestCommand();
+Command BaselineCommand();
+std::vector<Command> LogCommands();     // log check|repair
+std::vector<Command> IssuesCommands();  // issues list|show|watch
+std::vector<Command> JobsCommands();    // jobs list|show|report|…
+Command QueryCommand();
+Command ExportCommand();
+Command CaptureCommand();
+std::vector<Command> SilenceCommands();  // silence add|list|expire
+Command ActionsCommand();                // actions list
+Command LoadgenCommand();
 
-// standalone, collector, processor, notifier, executor, insights.
-int RunService(const std::string& service, const std::vector<std::string>& arguments);
-int RunRules(const std::vector<std::string>& arguments);       // rules check|list|test|golden
-int RunBacktest(const std::vector<std::string>& arguments);    // backtest
-int RunBaseline(const std::vector<std::string>& arguments);    // baseline
-int RunActions(const std::vector<std::string>& arguments);     // actions list
-int RunCapture(const std::vector<std::string>& arguments);     // capture JOB
-int RunLoadgen(const std::vector<std::string>& arguments);     // loadgen
-int RunLog(const std::vector<std::string>& arguments);         // log check|repair
-int RunIssues(const std::vector<std::string>& arguments);      // issues list|show|watch
-int RunJobs(const std::vector<std::string>& arguments);        // jobs list|show|archive|delete
-int RunSilence(const std::vector<std::string>& arguments);     // silence add|list|expire
-int RunQuery(const std::vector<std::string>& arguments);       // query PROMQL
-int RunExport(const std::vector<std::string>& arguments);      // export JOB
-int RunRuleStatus(const std::vector<std::string>& arguments);  // rules status
+// Returns the tables of all commands, in the order of `pitwall --help`.
+std::vector<Command> AllCommands();
+
+// Returns the text that `pitwall --help` prints.
+std::string OverviewHelp(const std::vector<Command>& commands);
+
+// Runs the command that `arguments` names. Returns the exit code.
+int Dispatch(const std::vector<std::string>& arguments);
 
 }  // namespace pitwall

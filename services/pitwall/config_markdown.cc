@@ -127,11 +127,14 @@ std::string ConfigAsMarkdown() {
   Markdown page;
   page.Begin();
   VisitConfig(page, config);
-  std::string out =
-      Cat(kHead, page.Take(), "\n## Flags of the services\n\n| flag | meaning |\n|---|---|\n");
-  for (const FlagSpec& flag : ServiceFlags()) {
-    CatTo(out, "| `--", flag.name, flag.value.empty() ? "" : " ", flag.value, "` | ",
-          Cell(flag.help), " |\n");
+  std::string out = Cat(kHead, page.Take(),
+                        "\n## Options of the services\n\n| option | services | meaning |\n"
+                        "|---|---|---|\n");
+  for (const FlagSpec& option : ServiceFlags()) {
+    CatTo(out, "| `", OptionText(option), "` | ", ServicesOfOption(option.name), " | ",
+          Cell(option.help),
+          option.default_value.empty() ? "" : Cat(" (default: `", option.default_value, "`)"),
+          " |\n");
   }
   return Cat(out, kTail);
 }

@@ -198,20 +198,5 @@ TEST(Config, ShownAddressesHaveNoSecrets) {
   EXPECT_EQ(ShownUrl("u:p@h"), "…@h");
 }
 
-TEST(Flags, ManyOneAndSwitch) {
-  const std::vector<FlagSpec> specs = {{"rules", FlagSpec::Kind::kMany, "F", ""},
-                                       {"config", FlagSpec::Kind::kOne, "F", ""},
-                                       {"json", FlagSpec::Kind::kSwitch, "", ""}};
-  const auto flags =
-      Flags::Parse(specs, {"--rules", "a", "b", "--json", "--config=c", "--rules", "d"});
-  ASSERT_TRUE(flags.ok());
-  EXPECT_EQ(flags->Many("rules"), (std::vector<std::string>{"a", "b", "d"}));
-  EXPECT_EQ(flags->One("config"), "c");
-  EXPECT_TRUE(flags->Has("json"));
-  EXPECT_THAT(std::string(Flags::Parse(specs, {"--rulse", "a"}).status().message()),
-              HasSubstr("did you mean --rules"));
-  EXPECT_FALSE(Flags::Parse(specs, {"--config"}).ok());
-}
-
 }  // namespace
 }  // namespace pitwall

@@ -1,4 +1,5 @@
-// `pitwall export JOB`: spans of a job as a Perfetto trace, or its raw samples as CSV.
+// Command `pitwall export JOB`: writes the spans of a job as a Perfetto trace, or its samples as
+// CSV.
 #include <algorithm>
 #include <fstream>
 #include <string>
@@ -24,50 +25,24 @@ using history_client::Client;
 using history_client::Json;
 using history_client::SliceOf;
 
-constexpr char kUsageText[] = R"(pitwall export JOB [--format perfetto] [--output FILE] [flags]
-pitwall export JOB --format csv --match 'METRIC{LABEL="VALUE"}' … [--output FILE] [flags]
-
-perfetto: steps, phases and operators of all ranks, for ui.perfetto.dev; the size is said on stderr before the file is
-written. csv: raw samples, a row each (metric, labels, time_ns, step, value). Parquet is written by the Python client:
-python3 -m pitwall.history parquet (docs/history.md). JOB is an id, a name, or a beginning of the id. Without --from, --to
-and --steps it is the whole job. Exit codes: 0 fine, 1 no answer, 2 usage.
-
-)";
-constexpr int64_t kMostSpans = 2'000'000;
-
-std::vector<FlagSpec> ExportFlags() {
-  std::vector<FlagSpec> specs = {
-      {"format", Kind::kOne, "FORMAT", "perfetto (default) or csv"},
-      {"output", Kind::kOne, "FILE", "perfetto: JOB.pftrace, csv: stdout"},
-      {"from", Kind::kOne, "TIME", "like 2026-01-02T03:04:05Z, Unix seconds, now or -15m"},
-      {"to", Kind::kOne, "TIME", "up to it"},
-      {"steps", Kind::kOne, "A-B", "only these steps, both included"},
-      {"mode", Kind::kOne, "MODE", "of the steps (train)"},
-      {"ranks", Kind::kOne, "LIST", "perfetto: only these (0-3,8)"},
-      {"match", Kind::kMany, "SELECTOR", "csv: series, several at a time"},
-      {"max-spans", Kind::kOne, "N", "perfetto: refuse more (2000000); each takes about 100 bytes"},
-      {"dry-run", Kind::kSwitch, "", "perfetto: only say the size"},
-  };
-  for (const FlagSpec& spec : HistoryFlags()) specs.push_back(spec);
-  specs.push_back({"json", Kind::kSwitch, "", "what was written as one JSON object on stdout"});
-  specs.push_back({"help", Kind::kSwitch, "", "this text"});
-  return specs;
-}
+constexpr int64_t kMaxSpans = 2'000'000;
+constexpr int64_t kMaxRanks = 10'000;
 
 StatusOr<std::pair<int64_t, int64_t>> ReadSpan(std::string_view flag, std::string_view text) {
   const size_t dash = text.find('-', 1);
   const auto first = ParseInt(Trim(text.substr(0, dash)));
   const auto last = dash == std::string_view::npos ? first : ParseInt(Trim(text.substr(dash + 1)));
   if (!first.has_value() || !last.has_value() || *first < 0 || *last < *first)
-    return InvalidArgument(Cat("--", flag, " must be like 8 or 100-120 (", Quote(text), ")"));
+    return InvalidArgument(Cat("--", flag, ": must be like 8 or 100-120 (got ", Quote(text), ")"));
   return std::pair(*first, *last);
 }
 
 Status ReadRanks(std::string_view text, std::vector<int64_t>* ranks) {
   for (std::string_view part : Split(text, ',')) {
     ASSIGN_OR_RETURN(const auto range, ReadSpan("ranks", Trim(part)));
-    if (range.second - range.first >= 10'000 || ranks->size() > 10'000)
-      return InvalidArgument("--ranks: more than 10000; leave it out for all");
+    if (range.second - range.first >= kMaxRanks || ranks->size() > kMaxRanks)
+      return InvalidArgument(Cat("--ranks: at most ", kMaxRanks, " ranks (got ", Quote(text),
+                                 "); remove the option to export all ranks"));
     for (int64_t rank = range.first; rank <= range.second; ++rank) ranks->push_back(rank);
   }
   return OkStatus();
@@ -99,7 +74,7 @@ void Summary(const Flags& flags, Json what, const std::string& text) {
   flags.Has("json") ? PrintJson(what.dump() + "\n") : PrintError(text + "\n");
 }
 
-// A name that is a file of this folder, whatever the job is called.
+// Returns a file name in the current directory for any job name.
 std::string FileOf(std::string_view job) {
   std::string name;
   for (const char c : job) {
@@ -111,28 +86,30 @@ std::string FileOf(std::string_view job) {
 }
 
 Status ExportTrace(const Client& client, const SliceOf& slice, const Flags& flags) {
-  if (flags.Has("match")) return InvalidArgument("--match is of --format csv");
-  int64_t most = kMostSpans;
+  if (flags.Has("match")) return InvalidArgument("--match: requires --format csv");
+  int64_t limit = kMaxSpans;
   if (const auto text = flags.One("max-spans")) {
     const auto number = ParseInt(*text);
     if (!number.has_value() || *number < 1)
-      return InvalidArgument(Cat("--max-spans must be a whole number (", Quote(*text), ")"));
-    most = *number;
+      return InvalidArgument(
+          Cat("--max-spans: must be an integer above 0 (got ", Quote(*text), ")"));
+    limit = *number;
   }
   history_client::PerfettoTrace trace;
-  RETURN_IF_ERROR(ForEachSpan(client, slice, static_cast<uint64_t>(most),
+  RETURN_IF_ERROR(ForEachSpan(client, slice, static_cast<uint64_t>(limit),
                               [&](const history_client::SpanOf& one) {
                                 trace.Add(one.source, one.node, one.rank, one.span);
                               }));
   if (trace.spans() == 0)
     return absl::NotFoundError(
-        "no spans in this slice; `pitwall jobs show` says when the job ran, and only trainings "
-        "with the client have spans");
+        "no spans in this range; `pitwall jobs show` prints when the job ran, and only jobs with "
+        "the "
+        "client have spans");
   const std::string bytes = trace.Bytes();
   const std::string output = flags.One("output").value_or(FileOf(slice.job));
   const std::string size = Cat(trace.spans(), " spans of ", trace.groups(), " ranks, ",
                                FormatBytes(static_cast<double>(bytes.size())));
-  PrintError(Cat(size, flags.Has("dry-run") ? "" : Cat(" into ", output), "\n"));
+  PrintError(Cat(size, flags.Has("dry-run") ? "" : Cat(" to ", output), "\n"));
   if (!flags.Has("dry-run")) RETURN_IF_ERROR(WriteFile(output, bytes));
   if (flags.Has("json")) {
     Json what;
@@ -145,11 +122,16 @@ Status ExportTrace(const Client& client, const SliceOf& slice, const Flags& flag
   return OkStatus();
 }
 
+Status CannotWrite(const std::string& path) {
+  return absl::UnavailableError(
+      Cat("--output: file cannot be written (", Quote(path), "); is the disk full?"));
+}
+
 Status ExportCsv(const Client& client, const SliceOf& slice, const Flags& flags) {
   if (!flags.Has("match"))
-    return InvalidArgument("--match is needed: which series, e.g. --match 'train_loss'");
+    return InvalidArgument("--match: value is missing; write a selector like --match 'train_loss'");
   if (flags.Has("ranks"))
-    return InvalidArgument("--ranks is of --format perfetto; for csv give a label in --match");
+    return InvalidArgument("--ranks: requires --format perfetto; write a label in --match for CSV");
   ASSIGN_OR_RETURN(const Json job,
                    client.Get(Cat(history_client::kRoutes, "/job"), {{"job", slice.job}}));
   const int64_t from_ns =
@@ -160,7 +142,7 @@ Status ExportCsv(const Client& client, const SliceOf& slice, const Flags& flags)
   std::ofstream file;
   if (output.has_value()) {
     file.open(*output, std::ios::binary | std::ios::trunc);
-    if (!file) return absl::UnavailableError(Cat("--output ", *output, ": cannot be written"));
+    if (!file) return CannotWrite(*output);
   }
   uint64_t bytes = 0;
   ASSIGN_OR_RETURN(const uint64_t rows, WriteCsv(client, slice, flags.Many("match"), from_ns, to_ns,
@@ -171,21 +153,18 @@ Status ExportCsv(const Client& client, const SliceOf& slice, const Flags& flags)
                                                      return OkStatus();
                                                    }
                                                    file << text;
-                                                   if (!file)
-                                                     return absl::UnavailableError(Cat(
-                                                         "--output ", *output,
-                                                         ": cannot be written; is the disk full?"));
+                                                   if (!file) return CannotWrite(*output);
                                                    return OkStatus();
                                                  }));
   if (output.has_value()) {
     file.close();
-    if (!file) return absl::UnavailableError(Cat("--output ", *output, ": cannot be written"));
+    if (!file) return CannotWrite(*output);
     Json what;
     what["samples"] = rows;
     what["bytes"] = bytes;
     what["file"] = *output;
     Summary(flags, what,
-            Cat(rows, " samples, ", FormatBytes(static_cast<double>(bytes)), " into ", *output));
+            Cat(rows, " samples, ", FormatBytes(static_cast<double>(bytes)), " to ", *output));
   }
   return OkStatus();
 }
@@ -194,12 +173,12 @@ Status Export(const std::string& job, const Flags& flags) {
   const std::string format = flags.One("format").value_or("perfetto");
   if (format == "parquet")
     return InvalidArgument(
-        "--format parquet: the Python client writes it: python3 -m pitwall.history parquet JOB "
-        "--match SELECTOR --output FILE");
+        "--format: parquet is written by the Python client; run python3 -m pitwall.history parquet "
+        "JOB --match SELECTOR --output FILE");
   if (format != "perfetto" && format != "csv")
-    return InvalidArgument(Cat("--format must be perfetto or csv (", Quote(format), ")"));
+    return InvalidArgument(Cat("--format: must be perfetto or csv (got ", Quote(format), ")"));
   if (format == "csv" && flags.Has("json") && !flags.Has("output"))
-    return InvalidArgument("--json beside a CSV on stdout: give --output");
+    return InvalidArgument("--json: requires --output, because CSV goes to stdout");
   ASSIGN_OR_RETURN(const SliceOf slice, ReadSlice(job, flags));
   return WithHistory(flags, [&](const Client& client) {
     return format == "csv" ? ExportCsv(client, slice, flags) : ExportTrace(client, slice, flags);
@@ -208,22 +187,44 @@ Status Export(const std::string& job, const Flags& flags) {
 
 }  // namespace
 
-int RunExport(const std::vector<std::string>& arguments) {
-  const std::vector<FlagSpec> specs = ExportFlags();
-  const auto flags = Flags::Parse(specs, arguments);
-  if (!flags.ok()) {
-    PrintError(Cat("pitwall export: ", ToStd(flags.status().message()), "\n"));
-    return kUsage;
-  }
-  if (flags->Has("help") || flags->positional().size() != 1) {
-    const std::string text = Cat(kUsageText, FlagHelp(specs));
-    flags->Has("help") ? Print(text) : PrintError(text);
-    return flags->Has("help") ? kFine : kUsage;
-  }
-  const Status status = Export(flags->positional()[0], *flags);
-  if (status.ok()) return kFine;
-  PrintError(Cat("pitwall export: ", ToStd(status.message()), "\n"));
-  return absl::IsInvalidArgument(status) ? kUsage : kCheckFailed;
+Command ExportCommand() {
+  return {
+      .name = "export",
+      .summary = "Export the spans of a job as a Perfetto trace, or its samples as CSV",
+      .usage = {"JOB [--format perfetto] [--output FILE] [options]",
+                "JOB --format csv --match 'METRIC{LABEL=\"VALUE\"}' … [--output FILE] [options]"},
+      .details =
+          "JOB is an ID, a name, or the start of an ID. Without --from, --to, and --steps the "
+          "whole "
+          "job is exported.\n"
+          "perfetto: steps, phases, and operators of all ranks, for ui.perfetto.dev. The size is "
+          "printed on stderr\nbefore the file is written.\n"
+          "csv: one row per sample (metric, labels, time_ns, step, value).\n"
+          "Parquet: run python3 -m pitwall.history parquet (docs/history.md).\n"
+          "Exit codes: 0 success, 1 no reply, 2 usage.\n",
+      .min_arguments = 1,
+      .max_arguments = 1,
+      .options = JoinOptions(
+          {{{"format", Kind::kOne, "FORMAT", "perfetto or csv", "perfetto"},
+            {"output", Kind::kOne, "FILE",
+             "file to write (default: JOB.pftrace for perfetto, stdout for csv)"},
+            {"from", Kind::kOne, "TIME",
+             "start, like 2026-01-02T03:04:05Z, Unix seconds, now, or -15m"},
+            {"to", Kind::kOne, "TIME", "end"},
+            {"steps", Kind::kOne, "A-B", "only these steps, both included"},
+            {"mode", Kind::kOne, "MODE", "mode of the steps", "train"},
+            {"ranks", Kind::kOne, "LIST", "perfetto: only these ranks, like 0-3,8"},
+            {"match", Kind::kMany, "SELECTOR", "csv: selectors of series"},
+            {"max-spans", Kind::kOne, "N", "perfetto: fail beyond N spans of about 100 bytes each",
+             "2000000"},
+            {"dry-run", Kind::kSwitch, "", "perfetto: print the size and write no file"},
+            {"json", Kind::kSwitch, "", "print a summary of the written file as one JSON object"}},
+           HistoryFlags()}),
+      .examples = {"pitwall export bert-1 --steps 100-120",
+                   "pitwall export bert-1 --format csv --match train_loss --output loss.csv"},
+      .run = [](const Flags& flags) {
+        return ExitCodeOf("export", Export(flags.positional()[0], flags));
+      }};
 }
 
 }  // namespace pitwall

@@ -38,17 +38,18 @@ std::string FileNameOf(std::string_view job) {
 
 std::vector<FlagSpec> HistoryUrlFlags() {
   return {
-      {"url", Kind::kOne, "URL",
-       "HTTP address of a running Pitwall with insights (http://127.0.0.1:9870)"},
-      {"insecure", Kind::kSwitch, "", "send the token over http beyond loopback, too"},
+      {"url", Kind::kOne, "URL", "HTTP address of a running Pitwall with insights",
+       "http://127.0.0.1:9870"},
+      {"insecure", Kind::kSwitch, "", "send the token over plain HTTP to any address"},
   };
 }
 
 std::vector<FlagSpec> HistoryFlags() {
-  std::vector<FlagSpec> specs = HistoryUrlFlags();
-  specs.push_back({"token-file", Kind::kOne, "FILE", "token, beyond loopback"});
-  specs.push_back({"ca-file", Kind::kOne, "FILE", "certificates to trust (default: the system's)"});
-  return specs;
+  return JoinOptions({HistoryUrlFlags(),
+                      {{"token-file", Kind::kOne, "FILE",
+                        "file with the access token; required unless the address is loopback"},
+                       {"ca-file", Kind::kOne, "FILE",
+                        "certificates to trust (default: the certificates of the system)"}}});
 }
 
 Status WithHistory(const Flags& flags, const std::function<Status(const Client&)>& run) {
@@ -56,23 +57,25 @@ Status WithHistory(const Flags& flags, const std::function<Status(const Client&)
   if (const auto path = flags.One("token-file")) {
     ASSIGN_OR_RETURN(const std::string text, ReadFile(*path, 4096));
     token = std::string(Trim(text));
-    if (token.empty()) return InvalidArgument(Cat("--token-file ", *path, ": the file is empty"));
+    if (token.empty())
+      return InvalidArgument(Cat("--token-file: file is empty (", Quote(*path), ")"));
   }
   http::CurlTransportOptions options;
   options.allow_insecure = token.empty() || flags.Has("insecure");
-  options.allowed_cidrs = {"0.0.0.0/0", "::/0"};  // whoever types a URL means it
+  options.allowed_cidrs = {"0.0.0.0/0", "::/0"};  // the user chose the URL
   options.ca_file = flags.One("ca-file").value_or("");
   ASSIGN_OR_RETURN(const std::unique_ptr<HttpTransport> transport,
                    http::MakeCurlTransport(options));
   const std::string url = flags.One("url").value_or(std::string(kDefaultUrl));
   if (const Status status = transport->CheckUrl(url); !status.ok())
-    return InvalidArgument(Cat("--url ", Quote(ShownUrl(url)), ": ", ToStd(status.message())));
+    return InvalidArgument(
+        Cat("--url: ", ToStd(status.message()), " (got ", Quote(ShownUrl(url)), ")"));
   const Client client(url, token, transport.get());
   try {
     return run(client);
   } catch (const history_client::JsonFault& error) {
     return absl::DataLossError(
-        Cat(url, ": the answer is not of the form that this version knows (", error.what(), ")"));
+        Cat(url, ": unexpected response (", error.what(), "); is the server a different version?"));
   }
 }
 
@@ -88,10 +91,11 @@ StatusOr<int64_t> ReadMoment(std::string_view flag, std::string_view text, int64
   std::string error;
   if (absl::ParseTime(absl::RFC3339_full, ToAbsl(text), &time, &error))
     return absl::ToUnixNanos(time);
-  return InvalidArgument(Cat("--", flag,
-                             " must be like 2026-01-02T03:04:05Z, Unix seconds, now or "
-                             "-15m (",
-                             Quote(text), ")"));
+  return InvalidArgument(
+      Cat("--", flag,
+          ": must be a time like 2026-01-02T03:04:05Z, Unix seconds, now, or -15m "
+          "(got ",
+          Quote(text), ")"));
 }
 
 Status ListHistoryJobs(const Flags& flags) {
@@ -99,7 +103,7 @@ Status ListHistoryJobs(const Flags& flags) {
   if (const auto text = flags.One("limit")) {
     const auto number = ParseInt(*text);
     if (!number.has_value() || *number < 1 || *number > kMostJobs)
-      return InvalidArgument(Cat("--limit must be 1 to ", kMostJobs, " (", Quote(*text), ")"));
+      return InvalidArgument(Cat("--limit: must be 1 to ", kMostJobs, " (got ", Quote(*text), ")"));
     limit = *number;
   }
   return WithHistory(flags, [&](const Client& client) -> Status {
@@ -115,9 +119,11 @@ Status ListHistoryJobs(const Flags& flags) {
       if (!page.empty()) parameters.emplace_back("page", page);
       ASSIGN_OR_RETURN(const Json answer, client.Get(Cat(kRoutes, "/jobs"), parameters));
       const Json& some = answer.at("jobs");
-      if (!some.is_array()) return absl::DataLossError("the answer is not of the form of /jobs");
+      if (!some.is_array())
+        return absl::DataLossError(
+            Cat(kRoutes, "/jobs: unexpected response (jobs is not an array)"));
       jobs.insert(jobs.end(), some.begin(), some.end());
-      // Of several processes some may not answer.
+      // With several insights processes, some may not reply.
       if (page.empty() && answer.contains("missing")) {
         for (const Json& text : answer.at("missing")) {
           if (text.is_string()) PrintError(Cat(text.get<std::string>(), "\n"));
@@ -132,12 +138,12 @@ Status ListHistoryJobs(const Flags& flags) {
       return OkStatus();
     }
     if (jobs.empty()) {
-      PrintError("no jobs: the history has none that match\n");
+      PrintError("no jobs: no job in the history matches\n");
       return OkStatus();
     }
     Print(history_client::JobTable(jobs));
     if (const auto shown = static_cast<int64_t>(jobs.size()); total > shown)
-      PrintError(Cat(total - shown, " more; --limit ", total, " shows all\n"));
+      PrintError(Cat(total - shown, " more; write --limit ", total, " to list all\n"));
     return OkStatus();
   });
 }
@@ -157,7 +163,7 @@ Status ReportHistoryJob(const std::string& job, const Flags& flags) {
                      client.GetText(Cat(kRoutes, "/report"),
                                     {{"job", job}, {"format", json ? "json" : "html"}}));
     if (json ? report.empty() || report[0] != '{' : report.find("</html>") == std::string::npos)
-      return absl::DataLossError("the answer is not of the form of /report");
+      return absl::DataLossError(Cat(kRoutes, "/report: unexpected response (not a report)"));
     if (json && !flags.Has("output")) {
       PrintJson(report + "\n");
       return OkStatus();
@@ -166,7 +172,7 @@ Status ReportHistoryJob(const std::string& job, const Flags& flags) {
         flags.One("output").value_or(Cat("report-", FileNameOf(job), ".html"));
     RETURN_IF_ERROR(WriteFile(output, report));
     PrintError(Cat("report of ", job, ": ", FormatBytes(static_cast<double>(report.size())),
-                   " into ", output, "\n"));
+                   " written to ", output, "\n"));
     return OkStatus();
   });
 }
@@ -177,10 +183,9 @@ Status ArchiveHistoryJob(const std::string& job, const Flags& flags) {
     if (const auto name = flags.One("name")) parameters.emplace_back("name", *name);
     ASSIGN_OR_RETURN(const Json answer,
                      client.Call("POST", Cat(kRoutes, "/job/archive"), parameters));
-    flags.Has("json")
-        ? PrintJson(answer.dump() + "\n")
-        : Print(Cat("job ", history_client::FieldText(answer, "job"), " is archived in ",
-                    history_client::FieldText(answer, "folder"), "\n"));
+    flags.Has("json") ? PrintJson(answer.dump() + "\n")
+                      : Print(Cat("job ", history_client::FieldText(answer, "job"), " archived in ",
+                                  history_client::FieldText(answer, "folder"), "\n"));
     return OkStatus();
   });
 }
@@ -192,8 +197,8 @@ Status DeleteHistoryJob(const std::string& job, const Flags& flags) {
     flags.Has("json")
         ? PrintJson(answer.dump() + "\n")
         : Print(Cat("job ", history_client::FieldText(answer, "deleted"),
-                    " is deleted from the history; the log keeps what it has of it until its "
-                    "retention\n"));
+                    " deleted from the history; the log keeps its records until their retention "
+                    "ends\n"));
     return OkStatus();
   });
 }

@@ -1,4 +1,4 @@
-// Access of the commands to the history: flags, token, transport.
+// Access of the commands to the history: options, token, and transport.
 #pragma once
 
 #include <functional>
@@ -13,30 +13,32 @@
 
 namespace pitwall {
 
-// --url and what belongs to it; without --token-file and --ca-file, which InputFlags() has too.
+// Returns --url and --insecure. Commands that also have TargetFlags() get the other options from
+// them.
 std::vector<FlagSpec> HistoryUrlFlags();
-// All of them.
+// Returns all options of WithHistory.
 std::vector<FlagSpec> HistoryFlags();
 
-// Opens the history that the flags name and calls `run`; what an answer has in a form that is not
-// the API's is an error, too.
+// Opens the history that the options name and calls `run`. A response that does not match the API
+// is an error, too.
 Status WithHistory(const Flags& flags,
                    const std::function<Status(const history_client::Client&)>& run);
 
-// RFC 3339, Unix seconds, "now", or a duration before it ("-15m"). InvalidArgument names the flag.
+// Parses RFC 3339, Unix seconds, "now", or a duration before now ("-15m"). Errors name the option.
 StatusOr<int64_t> ReadMoment(std::string_view flag, std::string_view text, int64_t now_ns);
 
-// `pitwall jobs list|show|archive|delete` of the history.
+// Implement `pitwall jobs list|show|report|archive|delete` over the history.
 Status ListHistoryJobs(const Flags& flags);
 Status ShowHistoryJob(const std::string& job, const Flags& flags);
-// Into --output (report-JOB.html); --json without --output goes to stdout.
+// Writes to --output or report-JOB.html. With --json and without --output it writes to stdout.
 Status ReportHistoryJob(const std::string& job, const Flags& flags);
 Status ArchiveHistoryJob(const std::string& job, const Flags& flags);
 Status DeleteHistoryJob(const std::string& job, const Flags& flags);
 
-// `pitwall jobs parameters JOB`: what its rules' parameters are, and where each value comes from.
+// Implements `pitwall jobs parameters JOB`: prints each parameter with the source of its value.
 Status ListHistoryParameters(const std::string& job, const Flags& flags);
-// `pitwall jobs parameter JOB RULE NAME VALUE`: asks for another value, and waits for the answer.
-Status SetHistoryParameter(const std::vector<std::string>& words, const Flags& flags);
+// Implements `pitwall jobs parameter JOB RULE NAME VALUE`: requests a value and waits for the
+// reply.
+Status SetHistoryParameter(const std::vector<std::string>& arguments, const Flags& flags);
 
 }  // namespace pitwall

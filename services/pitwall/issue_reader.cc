@@ -161,18 +161,20 @@ class LogReader final : public IssueReader {
 
 }  // namespace
 
-std::vector<FlagSpec> InputFlags() {
-  std::vector<FlagSpec> specs = {
-      {"target", Kind::kOne, "ADDR", "gRPC address of a running system (127.0.0.1:9871)"},
-      {"token-file", Kind::kOne, "FILE", "token, beyond loopback"},
-      {"tls", Kind::kSwitch, "", "the server speaks TLS; --ca-file and --cert-file imply it"},
-      {"ca-file", Kind::kOne, "FILE", "certificates to trust (default: the system's)"},
-      {"cert-file", Kind::kOne, "FILE", "our certificate, where the server wants one"},
-      {"key-file", Kind::kOne, "FILE", "its key"},
+std::vector<FlagSpec> TargetFlags() {
+  return {
+      {"target", Kind::kOne, "ADDR", "gRPC address of a running system", "127.0.0.1:9871"},
+      {"token-file", Kind::kOne, "FILE",
+       "file with the access token; required unless the address is loopback"},
+      {"tls", Kind::kSwitch, "", "connect with TLS; --ca-file and --cert-file imply it"},
+      {"ca-file", Kind::kOne, "FILE",
+       "certificates to trust (default: the certificates of the system)"},
+      {"cert-file", Kind::kOne, "FILE", "client certificate, if the server requires one"},
+      {"key-file", Kind::kOne, "FILE", "key of the client certificate"},
   };
-  specs.insert(specs.end(), std::begin(kLogInputFlags), std::end(kLogInputFlags));
-  return specs;
 }
+
+std::vector<FlagSpec> InputFlags() { return JoinOptions({TargetFlags(), LogInputFlags()}); }
 
 StatusOr<std::unique_ptr<grpc_adapter::IssueClient>> OpenIssueClient(const Flags& flags) {
   grpc_adapter::IssueClientOptions options;
@@ -191,7 +193,7 @@ StatusOr<std::unique_ptr<grpc_adapter::IssueClient>> OpenIssueClient(const Flags
 StatusOr<std::unique_ptr<IssueReader>> IssueReader::Open(const Flags& flags, Clock* clock) {
   if (HasLogInput(flags)) {
     if (flags.Has("target"))
-      return InvalidArgument("--target beside --data-dir or --brokers: one of them is enough");
+      return InvalidArgument("--target: excludes --data-dir and --brokers; write only one of them");
     ASSIGN_OR_RETURN(std::unique_ptr<Log> log, OpenLogInput(flags, clock));
     return std::make_unique<LogReader>(std::move(log), clock);
   }

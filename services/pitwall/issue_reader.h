@@ -1,5 +1,5 @@
-// Issues, statuses and changes of jobs as the commands for people read them: from a running
-// system's gRPC server, or from the log itself (a data directory, Kafka), running or not.
+// Reader of issues, rule statuses, and changes of jobs for the command line: from the gRPC server
+// of a running system, or from the log (a data directory or Kafka) of a running or stopped one.
 #pragma once
 
 #include <functional>
@@ -18,35 +18,38 @@
 
 namespace pitwall {
 
-// The flags that say where to read.
+// Returns the options of OpenIssueClient: --target, the token, and TLS.
+std::vector<FlagSpec> TargetFlags();
+// Returns the options of IssueReader::Open: TargetFlags() and LogInputFlags().
 std::vector<FlagSpec> InputFlags();
 
-// Of --target and what belongs to it.
+// Connects to --target.
 StatusOr<std::unique_ptr<grpc_adapter::IssueClient>> OpenIssueClient(const Flags& flags);
 
 class IssueReader {
  public:
   using TakeEvent = std::function<void(const IssueEventPtr&)>;
 
-  // The log when the flags name one, else the gRPC server. `clock` is borrowed.
+  // Opens the log if the options name one, otherwise the gRPC server. `clock` must outlive the
+  // reader.
   static StatusOr<std::unique_ptr<IssueReader>> Open(const Flags& flags, Clock* clock);
   virtual ~IssueReader() = default;
 
-  // The last event of each issue that matches, the one that began last first.
+  // Returns the last event of each issue that matches. The issue that began last comes first.
   virtual StatusOr<std::vector<IssueEventPtr>> List(const IssueFilter& filter, bool all) = 0;
-  // Those of the last List that are silenced now.
+  // Returns the issues of the last List that are silenced now.
   const std::vector<SilencedIssue>& silenced() const { return silenced_; }
-  // As IssueSource::GetIssue.
+  // See IssueSource::GetIssue.
   virtual StatusOr<std::vector<IssueEventPtr>> Get(std::string_view id) = 0;
-  // Every event that matches and is in the topic now, in the order of each partition.
+  // Passes every matching event that is in the topic now, in the order of each partition.
   virtual Status ForEach(const IssueFilter& filter, const TakeEvent& take) = 0;
-  // What was decided about the issue of an event, and changes of its rule's parameters, oldest
-  // first. Unimplemented: this way does not lead there.
+  // Returns the decisions about the issue of an event and the changes of its rule's parameters,
+  // oldest first. Returns Unimplemented if the source has no actions.
   virtual StatusOr<std::vector<ActionEvent>> Actions(const IssueEvent& issue) = 0;
-  // Who was told of an issue, each notice once. Unimplemented: this way does not lead there.
+  // Returns the notifications of an issue, each once. Returns Unimplemented if the source has none.
   virtual StatusOr<std::vector<ToldNotice>> Told(std::string_view issue) = 0;
-  // The answers to a request for a capture, or those that an issue asked for; the other is "".
-  // Unimplemented: this way does not lead there.
+  // Returns the captures of a request, or those that an issue requested. The other argument is "".
+  // Returns Unimplemented if the source has no captures.
   virtual StatusOr<std::vector<RankCapture>> Captures(std::string_view request,
                                                       std::string_view issue) = 0;
 

@@ -1,7 +1,7 @@
-// `pitwall issues list|show|watch`: issues of a running system, or out of its log.
-#include <initializer_list>
+// Commands `pitwall issues list|show|watch`: issues of a running system or of a log.
 #include <map>
 #include <string>
+#include <utility>
 
 #include "services/adapters/clock/system_clock.h"
 #include "services/adapters/grpc/issue_client.h"
@@ -23,35 +23,19 @@ namespace {
 
 using Kind = FlagSpec::Kind;
 
-std::vector<FlagSpec> MakeIssueFlags() {
-  std::vector<FlagSpec> specs = InputFlags();
-  for (const FlagSpec& spec : std::initializer_list<FlagSpec>{
-           {"job", Kind::kOne, "ID", "only this job"},
-           {"rule", Kind::kOne, "RULE", "only this rule (pack/group/alert, or its end: Alert)"},
-           {"severity", Kind::kOne, "SEVERITY", "only this severity"},
-           {"incident", Kind::kOne, "ID", "only this incident (or: those whose id begins so)"},
-           {"status", Kind::kSwitch, "", "status changes of rules too"},
-           {"no-job-changes", Kind::kSwitch, "",
-            "watch: issues only; else jobs too: started, rank lost, attempt or job ended (not with "
-            "--rule, --severity or --incident)"},
-           {"all", Kind::kSwitch, "", "list: ended issues too"},
-           {"from-start", Kind::kSwitch, "", "watch: first everything that the topic still holds"},
-           {"resume", Kind::kOne, "TOKEN", "watch: continue right after this token"},
-           {"count", Kind::kOne, "N", "watch: stop after so many events"},
-           {"print-token", Kind::kSwitch, "",
-            "watch: the resume token after each batch, on stderr"},
-           {"json", Kind::kSwitch, "", "CloudEvents, one line each"},
-           {"help", Kind::kSwitch, "", "this text"},
-       }) {
-    specs.push_back(spec);
-  }
-  return specs;
+// Options of list and watch.
+std::vector<FlagSpec> FilterOptions() {
+  return {
+      {"job", Kind::kOne, "ID", "only issues of this job"},
+      {"rule", Kind::kOne, "RULE",
+       "only issues of this rule (pack/group/alert, or its end: Alert)"},
+      {"severity", Kind::kOne, "SEVERITY", "only issues of this severity"},
+      {"incident", Kind::kOne, "ID", "only issues of incidents whose ID starts with ID"},
+      {"status", Kind::kSwitch, "", "include status changes of rules"},
+  };
 }
 
-const std::vector<FlagSpec>& IssueFlags() {
-  static const std::vector<FlagSpec> specs = MakeIssueFlags();
-  return specs;
-}
+constexpr FlagSpec kJson = {"json", Kind::kSwitch, "", "print one CloudEvent per line"};
 
 void PrintEvent(const std::string& json) {
   PrintJson(json + "\n");
@@ -63,11 +47,11 @@ void PrintLine(const std::string& line) {
   FlushOutput();
 }
 
-// Asks for the root cause of `event` where it has not been seen. `source`: a client or a reader.
+// Fetches the root cause of `event` unless `names` has it. `Source` is a client or a reader.
 template <typename Source>
-void LearnCause(const IssueEvent& event, Source* client, IssueNames* names) {
+void LearnCause(const IssueEvent& event, Source* source, IssueNames* names) {
   if (event.root_cause.empty() || names->Knows(event.root_cause)) return;
-  const auto cause = client->Get(event.root_cause);
+  const auto cause = source->Get(event.root_cause);
   if (cause.ok() && !cause->empty()) {
     names->Learn(*cause->back());
   } else {
@@ -94,39 +78,42 @@ Status List(const IssueFilter& filter, bool all, bool json, IssueReader* reader)
   return OkStatus();
 }
 
-Status Show(std::string_view id, bool json, IssueReader* reader) {
+// Stores the result of a query, unless the source or an earlier server does not implement it.
+template <typename T, typename Value>
+Status TakeIfImplemented(StatusOr<T> result, Value* value) {
+  if (absl::IsUnimplemented(result.status())) return OkStatus();
+  RETURN_IF_ERROR(result.status());
+  *value = *std::move(result);
+  return OkStatus();
+}
+
+StatusOr<IssueView> ReadView(std::string_view id, IssueReader* reader) {
   IssueView view;
   ASSIGN_OR_RETURN(view.events, reader->Get(id));
   const IssueEvent& last = *view.events.back();
-  StatusOr<std::vector<ActionEvent>> actions = reader->Actions(last);
-  if (actions.ok()) {
-    view.actions = *std::move(actions);
-  } else if (!absl::IsUnimplemented(actions.status())) {
-    return actions.status();
-  }
-  StatusOr<std::vector<ToldNotice>> told = reader->Told(IssueId(last));
-  if (told.ok()) {
-    view.told = *std::move(told);
-  } else if (!absl::IsUnimplemented(told.status())) {
-    return told.status();
-  }
-  StatusOr<std::vector<RankCapture>> captures = reader->Captures("", IssueId(last));
-  if (captures.ok()) {
-    view.captures = *std::move(captures);
-  } else if (!absl::IsUnimplemented(captures.status())) {  // a server of an earlier version
-    return captures.status();
-  }
+  RETURN_IF_ERROR(TakeIfImplemented(reader->Actions(last), &view.actions));
+  RETURN_IF_ERROR(TakeIfImplemented(reader->Told(IssueId(last)), &view.told));
+  RETURN_IF_ERROR(TakeIfImplemented(reader->Captures("", IssueId(last)), &view.captures));
+  return view;
+}
+
+void PrintView(const IssueView& view) {
+  for (const IssueEventPtr& event : view.events) PrintEvent(cloudevents::EncodeCloudEvent(*event));
+  for (const ActionEvent& action : view.actions.value_or(std::vector<ActionEvent>()))
+    PrintEvent(cloudevents::EncodeCloudEvent(action));
+  for (const ToldNotice& one : view.told.value_or(std::vector<ToldNotice>()))
+    PrintEvent(cloudevents::EncodeToldNotice(one));
+  for (const RankCapture& capture : view.captures)
+    PrintEvent(cloudevents::EncodeRankCapture(capture));
+}
+
+Status Show(std::string_view id, bool json, IssueReader* reader) {
+  ASSIGN_OR_RETURN(IssueView view, ReadView(id, reader));
   if (json) {
-    for (const IssueEventPtr& event : view.events)
-      PrintEvent(cloudevents::EncodeCloudEvent(*event));
-    for (const ActionEvent& action : view.actions.value_or(std::vector<ActionEvent>()))
-      PrintEvent(cloudevents::EncodeCloudEvent(action));
-    for (const ToldNotice& one : view.told.value_or(std::vector<ToldNotice>()))
-      PrintEvent(cloudevents::EncodeToldNotice(one));
-    for (const RankCapture& capture : view.captures)
-      PrintEvent(cloudevents::EncodeRankCapture(capture));
+    PrintView(view);
     return OkStatus();
   }
+  const IssueEvent& last = *view.events.back();
   if (!last.incident.empty()) {
     ASSIGN_OR_RETURN(view.incident, reader->List({.incident = last.incident}, true));
   }
@@ -138,35 +125,30 @@ Status Show(std::string_view id, bool json, IssueReader* reader) {
   return OkStatus();
 }
 
-// --count; nothing: without end. InvalidArgument.
+// Returns --count, or the maximum without it.
 StatusOr<int64_t> Limit(const Flags& flags) {
   const auto count = flags.One("count");
   if (!count.has_value()) return INT64_MAX;
   const auto parsed = ParseInt(*count);
   if (!parsed.has_value() || *parsed <= 0)
-    return InvalidArgument(Cat("--count ", *count, ": not a positive number"));
+    return InvalidArgument(Cat("--count: must be an integer above 0 (got ", Quote(*count), ")"));
   return *parsed;
 }
 
-// `left`: events until a watch ends.
-Status Run(const std::string& verb, const Flags& flags, int64_t left) {
-  const IssueFilter filter{.job = flags.One("job").value_or(""),
-                           .rule = flags.One("rule").value_or(""),
-                           .severity = flags.One("severity").value_or(""),
-                           .include_status = flags.Has("status"),
-                           .incident = flags.One("incident").value_or(""),
-                           .include_job_changes = verb == "watch" && !flags.Has("no-job-changes") &&
-                                                  !flags.Has("incident") && !flags.Has("rule") &&
-                                                  !flags.Has("severity")};
+IssueFilter FilterOf(const Flags& flags) {
+  return {.job = flags.One("job").value_or(""),
+          .rule = flags.One("rule").value_or(""),
+          .severity = flags.One("severity").value_or(""),
+          .include_status = flags.Has("status"),
+          .incident = flags.One("incident").value_or("")};
+}
+
+// Prints events until `left` of them are printed.
+Status Watch(const Flags& flags, int64_t left) {
+  IssueFilter filter = FilterOf(flags);
+  filter.include_job_changes = !flags.Has("no-job-changes") && !flags.Has("incident") &&
+                               !flags.Has("rule") && !flags.Has("severity");
   const bool json = flags.Has("json");
-  if (verb != "watch") {
-    clock::SystemClock clock;
-    ASSIGN_OR_RETURN(const std::unique_ptr<IssueReader> reader, IssueReader::Open(flags, &clock));
-    return verb == "list" ? List(filter, flags.Has("all"), json, reader.get())
-                          : Show(flags.positional()[1], json, reader.get());
-  }
-  if (HasLogInput(flags))
-    return InvalidArgument("watch follows a running system: --target, not --data-dir or --brokers");
   ASSIGN_OR_RETURN(const std::unique_ptr<grpc_adapter::IssueClient> client, OpenIssueClient(flags));
   IssueNames names;
   const WatchQuery query{.filter = filter,
@@ -178,8 +160,7 @@ Status Run(const std::string& verb, const Flags& flags, int64_t left) {
       if (!json) LearnCause(*event, client.get(), &names);
       json ? PrintEvent(cloudevents::EncodeCloudEvent(*event))
            : PrintLine(IssueLine(*event, names));
-      // Cut in the middle of a batch there is no token for what was printed: only whole batches
-      // have one.
+      // Only whole batches have a token. A batch that --count cuts short has none.
       if (--left == 0) return false;
     }
     if (flags.Has("print-token")) PrintError(Cat("token ", batch.resume_token, "\n"));
@@ -187,27 +168,82 @@ Status Run(const std::string& verb, const Flags& flags, int64_t left) {
   });
 }
 
-}  // namespace
-
-int RunIssues(const std::vector<std::string>& arguments) {
-  auto flags = Flags::Parse(IssueFlags(), arguments);
-  const bool help = flags.ok() && flags->Has("help");
-  const size_t words = flags.ok() ? flags->positional().size() : 0;
-  const std::string verb = words > 0 ? flags->positional()[0] : "";
-  const bool known =
-      ((verb == "list" || verb == "watch") && words == 1) || (verb == "show" && words == 2);
-  if (help || (flags.ok() && !known)) {
-    const std::string text =
-        Cat("pitwall issues list|watch [flags]\npitwall issues show ID [flags]\n",
-            FlagHelp(IssueFlags()));
-    help ? Print(text) : PrintError(text);
-    return help ? kFine : kUsage;
-  }
-  const StatusOr<int64_t> limit = flags.ok() ? Limit(*flags) : StatusOr<int64_t>(flags.status());
-  const Status status = limit.ok() ? Run(verb, *flags, *limit) : limit.status();
+// Runs `read` with a reader. Returns the exit code.
+template <typename Read>
+int WithReader(std::string_view command, const Flags& flags, const Read& read) {
+  clock::SystemClock clock;
+  const auto reader = IssueReader::Open(flags, &clock);
+  const Status status = reader.ok() ? read(reader->get()) : reader.status();
   if (status.ok()) return kFine;
-  PrintError(Cat("pitwall issues: ", ToStd(status.message()), "\n"));
+  PrintFailure(command, status);
+  return kCheckFailed;
+}
+
+int RunWatch(const Flags& flags) {
+  const StatusOr<int64_t> limit = Limit(flags);
+  const Status status = limit.ok() ? Watch(flags, *limit) : limit.status();
+  if (status.ok()) return kFine;
+  PrintFailure("issues watch", status);
   return limit.ok() ? kCheckFailed : kUsage;
 }
+
+Command ListCommand() {
+  return {.name = "issues list",
+          .summary = "List open issues, each symptom with its root cause",
+          .usage = {"[options]"},
+          .options = JoinOptions({FilterOptions(),
+                                  {{"all", Kind::kSwitch, "", "include ended issues"}, kJson},
+                                  InputFlags()}),
+          .examples = {"pitwall issues list --all",
+                       "pitwall issues list --rule StepOutlier --target 127.0.0.1:9871",
+                       "pitwall issues list --data-dir /var/lib/pitwall --json"},
+          .run = [](const Flags& flags) {
+            return WithReader("issues list", flags, [&](IssueReader* reader) {
+              return List(FilterOf(flags), flags.Has("all"), flags.Has("json"), reader);
+            });
+          }};
+}
+
+Command ShowCommand() {
+  return {.name = "issues show",
+          .summary = "Show an issue with its evidence, causes, actions, and notifications",
+          .usage = {"ID [options]"},
+          .details = "ID is the ID of an issue or the start of one.\n",
+          .min_arguments = 1,
+          .max_arguments = 1,
+          .options = JoinOptions({{kJson}, InputFlags()}),
+          .examples = {"pitwall issues show 34e7b5",
+                       "pitwall issues show 34e7b5 --data-dir /var/lib/pitwall --json"},
+          .run = [](const Flags& flags) {
+            return WithReader("issues show", flags, [&](IssueReader* reader) {
+              return Show(flags.positional()[0], flags.Has("json"), reader);
+            });
+          }};
+}
+
+Command WatchCommand() {
+  return {
+      .name = "issues watch",
+      .summary = "Print events of a running system as they happen",
+      .usage = {"[options]"},
+      .options = JoinOptions(
+          {FilterOptions(),
+           {{"no-job-changes", Kind::kSwitch, "",
+             "omit changes of jobs: job started, rank lost, attempt ended, job ended; --rule, "
+             "--severity, and --incident imply it"},
+            {"from-start", Kind::kSwitch, "", "print all events that the topic still holds first"},
+            {"resume", Kind::kOne, "TOKEN", "continue after this token"},
+            {"count", Kind::kOne, "N", "exit after N events"},
+            {"print-token", Kind::kSwitch, "", "print the resume token after each batch on stderr"},
+            kJson},
+           TargetFlags()}),
+      .examples = {"pitwall issues watch --from-start",
+                   "pitwall issues watch --severity critical --json"},
+      .run = RunWatch};
+}
+
+}  // namespace
+
+std::vector<Command> IssuesCommands() { return {ListCommand(), ShowCommand(), WatchCommand()}; }
 
 }  // namespace pitwall

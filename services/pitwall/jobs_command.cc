@@ -1,6 +1,5 @@
-// `pitwall jobs list|show|report|archive|delete` and `pitwall rules status`. With --target,
-// --data-dir or
-// --brokers they read what the topic of issues tells of jobs, else jobs are asked of the history.
+// Commands `pitwall jobs …` and `pitwall rules status`. With --target, --data-dir, or --brokers
+// they read jobs from the topic of issues, otherwise from the history.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -23,52 +22,14 @@ namespace {
 
 using Kind = FlagSpec::Kind;
 
-constexpr char kJobsUsage[] =
-    R"(pitwall jobs list [--name TEXT --owner TEXT --state STATE --limit N] [flags]
-pitwall jobs show JOB [flags]
-pitwall jobs report JOB [-o FILE] [--json] [flags]
-pitwall jobs parameters JOB [--rule RULE] [--json] [flags]
-pitwall jobs parameter JOB RULE NAME VALUE --reason TEXT [--json] [flags]
-pitwall jobs archive JOB [--name FOLDER] [flags]
-pitwall jobs delete JOB [flags]
-
-One rule says where jobs are read: with --target, --data-dir or --brokers out of the issues of a running system or of the
-log; else from the history at --url, which also knows samples and bytes. archive and delete are of the history, for jobs
-that have ended, and need the role act; delete takes a whole id. report writes one HTML file that needs nothing else, of a
-job that runs or has ended; with --json the same for programs. JOB else is an id, a name, or a beginning of the id.
-
-parameter asks for another value of a rule's parameter, for one running job, and waits until the processor answers; VALUE is
-a number, or null for that of the rule files. It needs the role act and takes whole names: the job's id and pack/group/alert.
-parameters lists the values that the job has, and where they come from: the rule, the overrides file, or set by a person.
-
-)";
-
-std::vector<FlagSpec> JobFlags(bool status) {
-  std::vector<FlagSpec> specs = InputFlags();
-  if (!status) {
-    for (const FlagSpec& spec : HistoryUrlFlags()) specs.push_back(spec);
-    specs.push_back(
-        {"name", Kind::kOne, "TEXT", "list: part of name or id; archive: of its folder"});
-    specs.push_back({"owner", Kind::kOne, "TEXT", "list, history: only of this owner"});
-    specs.push_back({"state", Kind::kOne, "STATE", "list, history: running, ended or all (all)"});
-    specs.push_back({"sort", Kind::kOne, "FIELD",
-                     "list, history: last, started, name, issues, samples or bytes (last)"});
-    specs.push_back({"order", Kind::kOne, "ORDER", "list, history: desc or asc (desc)"});
-    specs.push_back({"rule", Kind::kOne, "RULE", "parameters: of this rule (or its end: Alert)"});
-    specs.push_back({"reason", Kind::kOne, "TEXT", "parameter: why, in words; needed"});
-    specs.push_back({"output", Kind::kOne, "FILE",
-                     "report (also -o): file to write (report-JOB.html; with --json stdout)"});
-    specs.push_back({"limit", Kind::kOne, "N", "list, history: at most so many (100)"});
-  }
-  if (status) {
-    specs.push_back({"job", Kind::kOne, "JOB", "id, name, or a beginning of the id; needed"});
-    specs.push_back(
-        {"rule", Kind::kOne, "RULE", "only this rule (pack/group/alert, or its end: Alert)"});
-  }
-  specs.push_back({"json", Kind::kSwitch, "", "one JSON object in a line each"});
-  specs.push_back({"help", Kind::kSwitch, "", "this text"});
-  return specs;
-}
+constexpr std::string_view kJobHelp = "JOB is an ID, a name, or the start of an ID.\n";
+constexpr std::string_view kSourceHelp =
+    "With --target, --data-dir, or --brokers, jobs are read from the issues of a running system or "
+    "of a\n"
+    "log. Otherwise they are read from the history at --url, which also has samples and sizes.\n";
+constexpr FlagSpec kJsonOption = {"json", Kind::kSwitch, "", "print one JSON object per line"};
+constexpr FlagSpec kRuleOption = {"rule", Kind::kOne, "RULE",
+                                  "only this rule (pack/group/alert, or its end: Alert)"};
 
 Status ReadBook(const Flags& flags, JobBook* book) {
   clock::SystemClock clock;
@@ -77,7 +38,8 @@ Status ReadBook(const Flags& flags, JobBook* book) {
                          [book](const IssueEventPtr& event) { book->Apply(event); });
 }
 
-// What people set of the job, where the flags name a log. The gRPC server does not tell it.
+// Reads the parameters that users set for the job, if the options name a log. The gRPC server does
+// not serve them.
 Status ReadSetParameters(const Flags& flags, const std::string& job,
                          std::vector<codec::SetParameter>* set) {
   if (!HasLogInput(flags)) return OkStatus();
@@ -85,7 +47,7 @@ Status ReadSetParameters(const Flags& flags, const std::string& job,
   ASSIGN_OR_RETURN(const std::unique_ptr<Log> log, OpenLogInput(flags, &clock));
   processor::JobParameterTable book(log.get());
   const Status read = book.Read();
-  if (absl::IsNotFound(read)) return OkStatus();  // a log of telemetry alone
+  if (absl::IsNotFound(read)) return OkStatus();  // the log has telemetry only
   RETURN_IF_ERROR(read);
   if (const codec::JobParameters* known = book.Find(job)) *set = known->parameters;
   return OkStatus();
@@ -97,7 +59,7 @@ Status ListJobs(const Flags& flags) {
   const std::vector<const JobRecord*> jobs = book.Jobs();
   for (const JobRecord* job : jobs)
     flags.Has("json") ? PrintJson(JobJson(*job) + "\n") : Print(TerminalLine(JobLine(*job)) + "\n");
-  if (jobs.empty()) PrintError("no jobs: the topic of issues tells of none\n");
+  if (jobs.empty()) PrintError("no jobs: the topic of issues has no events of jobs\n");
   return OkStatus();
 }
 
@@ -125,7 +87,7 @@ Status ShowStatuses(const Flags& flags) {
   std::vector<codec::SetParameter> set;
   RETURN_IF_ERROR(ReadSetParameters(flags, job->id, &set));
   size_t count = 0;
-  for (const auto& [name, told] : job->statuses) {
+  for (const auto& [name, status] : job->statuses) {
     if (!RuleMatches(rule, name)) continue;
     ++count;
     flags.Has("json") ? PrintJson(RuleStatusJson(*job, name, set) + "\n")
@@ -133,67 +95,182 @@ Status ShowStatuses(const Flags& flags) {
     if (!flags.Has("json")) Print(SetParametersText(name, set));
   }
   if (count == 0)
-    return NotFound(Cat(rule.empty() ? "no rule" : Cat("rule ", Quote(rule), ": none of its name"),
-                        " has said anything of job ", job->id, " yet"));
+    return NotFound(Cat("job ", Quote(job->id), ": no status yet from ",
+                        rule.empty() ? "any rule" : Cat("a rule named ", Quote(rule))));
   return OkStatus();
 }
 
-int Finish(const Status& status, std::string_view command) {
-  if (status.ok()) return kFine;
-  PrintError(Cat("pitwall ", command, ": ", ToStd(status.message()), "\n"));
-  return absl::IsInvalidArgument(status) ? kUsage : kCheckFailed;
+// Runs `events` if the options name a gRPC server or a log, otherwise `history`.
+template <typename Events, typename History>
+int FromEither(std::string_view command, const Flags& flags, const Events& events,
+               const History& history) {
+  const bool from_events = flags.Has("target") || HasLogInput(flags);
+  if (from_events && flags.Has("url"))
+    return ExitCodeOf(
+        command,
+        InvalidArgument(
+            "--url: excludes --target, --data-dir, and --brokers; write only one of them"));
+  return ExitCodeOf(command, from_events ? events() : history());
+}
+
+Command ListCommand() {
+  return {.name = "jobs list",
+          .summary = "List jobs with their attempts, ends, and numbers of issues",
+          .usage = {"[options]"},
+          .details = kSourceHelp,
+          .options = JoinOptions(
+              {{{"name", Kind::kOne, "TEXT", "history: only jobs with TEXT in the name or ID"},
+                {"owner", Kind::kOne, "TEXT", "history: only jobs of this owner"},
+                {"state", Kind::kOne, "STATE", "history: running, ended, or all", "all"},
+                {"sort", Kind::kOne, "FIELD",
+                 "history: last, started, name, issues, samples, or bytes", "last"},
+                {"order", Kind::kOne, "ORDER", "history: desc or asc", "desc"},
+                {"limit", Kind::kOne, "N", "history: list at most N jobs", "100"},
+                kJsonOption},
+               HistoryUrlFlags(),
+               InputFlags()}),
+          .examples = {"pitwall jobs list --state running",
+                       "pitwall jobs list --data-dir /var/lib/pitwall --json"},
+          .run = [](const Flags& flags) {
+            return FromEither(
+                "jobs list", flags, [&] { return ListJobs(flags); },
+                [&] { return ListHistoryJobs(flags); });
+          }};
+}
+
+Command ShowCommand() {
+  static const std::string details = Cat(kJobHelp, kSourceHelp);
+  return {.name = "jobs show",
+          .summary = "Show a job with its attempts, the verdicts of its rules, and its issues",
+          .usage = {"JOB [options]"},
+          .details = details,
+          .min_arguments = 1,
+          .max_arguments = 1,
+          .options = JoinOptions({{kJsonOption}, HistoryUrlFlags(), InputFlags()}),
+          .examples = {"pitwall jobs show bert-1",
+                       "pitwall jobs show bert-1 --data-dir /var/lib/pitwall"},
+          .run = [](const Flags& flags) {
+            const std::string& job = flags.positional()[0];
+            return FromEither(
+                "jobs show", flags, [&] { return ShowJob(job, flags); },
+                [&] { return ShowHistoryJob(job, flags); });
+          }};
+}
+
+Command ReportCommand() {
+  return {.name = "jobs report",
+          .summary = "Write a report of a job as one self-contained HTML file or as JSON",
+          .usage = {"JOB [-o FILE] [options]"},
+          .details = kJobHelp,
+          .min_arguments = 1,
+          .max_arguments = 1,
+          .options = JoinOptions(
+              {{{"output", Kind::kOne, "FILE",
+                 "file to write (default: report-JOB.html; with --json, stdout)", "", "o"},
+                {"json", Kind::kSwitch, "", "write JSON instead of HTML"}},
+               HistoryFlags()}),
+          .examples = {"pitwall jobs report bert-1 -o report.html",
+                       "pitwall jobs report bert-1 --json"},
+          .run = [](const Flags& flags) {
+            return ExitCodeOf("jobs report", ReportHistoryJob(flags.positional()[0], flags));
+          }};
+}
+
+Command ParametersCommand() {
+  return {.name = "jobs parameters",
+          .summary = "List the parameters of a job's rules and the sources of their values",
+          .usage = {"JOB [options]"},
+          .details = kJobHelp,
+          .min_arguments = 1,
+          .max_arguments = 1,
+          .options = JoinOptions({{kRuleOption, kJsonOption}, HistoryFlags()}),
+          .examples = {"pitwall jobs parameters bert-1 --rule GradNormHigh"},
+          .run = [](const Flags& flags) {
+            return ExitCodeOf("jobs parameters",
+                              ListHistoryParameters(flags.positional()[0], flags));
+          }};
+}
+
+Command ParameterCommand() {
+  return {
+      .name = "jobs parameter",
+      .summary = "Set a parameter of a rule for one running job and wait for the processor's reply",
+      .usage = {"JOB RULE NAME VALUE --reason TEXT [options]"},
+      .details =
+          "JOB is a complete ID and RULE a complete name (pack/group/alert). VALUE is a number, "
+          "or null to\nreset the parameter. Requires a token with the role act.\n",
+      .min_arguments = 4,
+      .max_arguments = 4,
+      .options = JoinOptions(
+          {{{"reason", Kind::kOne, "TEXT", "reason for the change (required)"}, kJsonOption},
+           HistoryFlags()}),
+      .examples =
+          {"pitwall jobs parameter slurm-91734 grad/gradients/GradNormHigh factor 5 --reason "
+           "\"new schedule\" --token-file act"},
+      .run = [](const Flags& flags) {
+        return ExitCodeOf("jobs parameter", SetHistoryParameter(flags.positional(), flags));
+      }};
+}
+
+Command ArchiveCommand() {
+  return {.name = "jobs archive",
+          .summary = "Copy the history of an ended job to an archive directory of the server",
+          .usage = {"JOB [options]"},
+          .details =
+              "JOB is an ID, a name, or the start of an ID. Requires a token with the role act.\n",
+          .min_arguments = 1,
+          .max_arguments = 1,
+          .options = JoinOptions(
+              {{{"name", Kind::kOne, "NAME", "name of the directory (default: the job ID)"},
+                kJsonOption},
+               HistoryFlags()}),
+          .examples = {"pitwall jobs archive bert-1 --name bert-baseline --token-file act"},
+          .run = [](const Flags& flags) {
+            return ExitCodeOf("jobs archive", ArchiveHistoryJob(flags.positional()[0], flags));
+          }};
+}
+
+Command DeleteCommand() {
+  return {.name = "jobs delete",
+          .summary = "Delete an ended job from the history",
+          .usage = {"ID [options]"},
+          .details =
+              "ID is a complete job ID. The log keeps the records of the job until their "
+              "retention ends.\nRequires a token with the role act.\n",
+          .min_arguments = 1,
+          .max_arguments = 1,
+          .options = JoinOptions({{kJsonOption}, HistoryFlags()}),
+          .examples = {"pitwall jobs delete slurm-91734 --token-file act"},
+          .run = [](const Flags& flags) {
+            return ExitCodeOf("jobs delete", DeleteHistoryJob(flags.positional()[0], flags));
+          }};
+}
+
+int RunRuleStatus(const Flags& flags) {
+  if (!flags.Has("job"))
+    return ExitCodeOf("rules status", InvalidArgument("--job: value is missing; write --job JOB"));
+  return ExitCodeOf("rules status", ShowStatuses(flags));
 }
 
 }  // namespace
 
-int RunJobs(const std::vector<std::string>& arguments) {
-  const std::vector<FlagSpec> specs = JobFlags(false);
-  std::vector<std::string> words_given = arguments;
-  std::replace(words_given.begin(), words_given.end(), std::string("-o"), std::string("--output"));
-  const auto flags = Flags::Parse(specs, words_given);
-  if (!flags.ok()) return Finish(flags.status(), "jobs");
-  const std::vector<std::string>& words = flags->positional();
-  const bool list = words == std::vector<std::string>{"list"};
-  const bool show = words.size() == 2 && words[0] == "show";
-  const bool report = words.size() == 2 && words[0] == "report";
-  const bool archive = words.size() == 2 && words[0] == "archive";
-  const bool remove = words.size() == 2 && words[0] == "delete";
-  const bool parameters = words.size() == 2 && words[0] == "parameters";
-  const bool parameter = words.size() == 5 && words[0] == "parameter";
-  if (flags->Has("help") ||
-      (!list && !show && !report && !archive && !remove && !parameters && !parameter)) {
-    const std::string text = Cat(kJobsUsage, FlagHelp(specs));
-    flags->Has("help") ? Print(text) : PrintError(text);
-    return flags->Has("help") ? kFine : kUsage;
-  }
-  const bool events = flags->Has("target") || HasLogInput(*flags);
-  if (events && flags->Has("url"))
-    return Finish(InvalidArgument("--url beside --target, --data-dir or --brokers: one is enough"),
-                  "jobs");
-  if (events && !list && !show)
-    return Finish(InvalidArgument(Cat("jobs ", words[0],
-                                      " is of the history: give --url, not --target, --data-dir "
-                                      "or --brokers")),
-                  "jobs");
-  if (parameters) return Finish(ListHistoryParameters(words[1], *flags), "jobs parameters");
-  if (parameter) return Finish(SetHistoryParameter(words, *flags), "jobs parameter");
-  if (report) return Finish(ReportHistoryJob(words[1], *flags), "jobs report");
-  if (archive) return Finish(ArchiveHistoryJob(words[1], *flags), "jobs archive");
-  if (remove) return Finish(DeleteHistoryJob(words[1], *flags), "jobs delete");
-  if (events) return Finish(list ? ListJobs(*flags) : ShowJob(words[1], *flags), "jobs");
-  return Finish(list ? ListHistoryJobs(*flags) : ShowHistoryJob(words[1], *flags), "jobs");
+std::vector<Command> JobsCommands() {
+  return {ListCommand(),      ShowCommand(),    ReportCommand(), ParametersCommand(),
+          ParameterCommand(), ArchiveCommand(), DeleteCommand()};
 }
 
-int RunRuleStatus(const std::vector<std::string>& arguments) {
-  const std::vector<FlagSpec> specs = JobFlags(true);
-  const auto flags = Flags::Parse(specs, arguments);
-  if (!flags.ok()) return Finish(flags.status(), "rules status");
-  if (flags->Has("help") || !flags->positional().empty() || !flags->Has("job")) {
-    const std::string text = Cat("pitwall rules status --job JOB [flags]\n", FlagHelp(specs));
-    flags->Has("help") ? Print(text) : PrintError(text);
-    return flags->Has("help") ? kFine : kUsage;
-  }
-  return Finish(ShowStatuses(*flags), "rules status");
+Command RuleStatusCommand() {
+  return {.name = "rules status",
+          .summary = "Show the status of each rule for a job, and the data it waits for",
+          .usage = {"--job JOB [options]"},
+          .options = JoinOptions(
+              {{{"job", Kind::kOne, "JOB", "ID, name, or start of the ID of a job (required)"},
+                kRuleOption,
+                kJsonOption},
+               InputFlags()}),
+          .examples = {"pitwall rules status --job bert-1",
+                       "pitwall rules status --job bert-1 --data-dir /var/lib/pitwall --json"},
+          .run = RunRuleStatus};
 }
 
 }  // namespace pitwall

@@ -1,4 +1,4 @@
-// `pitwall log check|repair DIR`: what is damaged in a data directory, and the way out.
+// Commands `pitwall log check|repair DIR`: damage of a data directory and its repair.
 #include "services/adapters/clock/system_clock.h"
 #include "services/adapters/embedded_log/repair/log_repair.h"
 #include "services/adapters/files/file.h"
@@ -14,26 +14,6 @@ namespace pitwall {
 namespace {
 
 using Kind = FlagSpec::Kind;
-
-constexpr char kUsageText[] = R"(pitwall log check DIR [--json]
-pitwall log repair DIR [--dry-run] [--json]
-
-DIR is a data directory (standalone --data-dir), or the log in it. check reads every byte of the log and changes nothing.
-repair makes a log startable again: what can be read stays, what it drops goes to DIR/quarantine, and offsets that are
-lost are noted, so that their readers are told. It refuses while a process has the log open.
-
-Exit codes: 0 no damage (repair: or mended), 1 damage, 2 usage or unreadable.
-
-)";
-
-const std::vector<FlagSpec>& LogFlags() {
-  static const std::vector<FlagSpec> specs = {
-      {"json", Kind::kSwitch, "", "one JSON object on stdout"},
-      {"dry-run", Kind::kSwitch, "", "repair: say what would be done, and do nothing"},
-      {"help", Kind::kSwitch, "", "this text"},
-  };
-  return specs;
-}
 
 std::string Offsets(const log::DamageReport& report) {
   if (report.from_offset < 0) return "";
@@ -91,6 +71,12 @@ void PrintReports(const log::LogCheck& check) {
   }
 }
 
+std::string Remedy(const log::LogCheck& check, const std::string& dir) {
+  if (check.reports.empty()) return "";
+  if (check.startable()) return "; the next start repairs them";
+  return Cat("; run `pitwall log repair ", dir, "`");
+}
+
 int Check(const std::string& dir, bool json) {
   const auto check = log::CheckLog(dir);
   if (!check.ok()) {
@@ -105,15 +91,29 @@ int Check(const std::string& dir, bool json) {
     PrintJson(out.Take() + "\n");
   } else {
     PrintReports(*check);
-    Print(TerminalLine(Cat(
-              dir, ": ", check->files, " files, ", FormatBytes(static_cast<double>(check->bytes)),
-              ", ", check->reports.size(), " findings",
-              check->reports.empty() ? ""
-              : check->startable()   ? "; a start makes them good by itself"
-                                     : Cat("; `pitwall log repair ", dir, "` is the way out"))) +
+    Print(TerminalLine(Cat(dir, ": ", check->files, " files, ",
+                           FormatBytes(static_cast<double>(check->bytes)), ", ",
+                           check->reports.size(), " findings", Remedy(*check, dir))) +
           "\n");
   }
   return check->startable() ? kFine : kCheckFailed;
+}
+
+void PrintRepairJson(const log::LogRepair& repair, bool dry_run) {
+  cloudevents::JsonWriter out;
+  out.BeginObject();
+  out.Key("dry_run");
+  out.Bool(dry_run);
+  AddReports(repair.before, &out);
+  for (const auto& [name, lines] :
+       {std::pair("done", &repair.done), std::pair("quarantine", &repair.quarantine)}) {
+    out.Key(name);
+    out.BeginArray();
+    for (const std::string& line : *lines) out.String(line);
+    out.EndArray();
+  }
+  out.EndObject();
+  PrintJson(out.Take() + "\n");
 }
 
 int Repair(const std::string& dir, bool dry_run, bool json) {
@@ -124,20 +124,7 @@ int Repair(const std::string& dir, bool dry_run, bool json) {
     return kUsage;
   }
   if (json) {
-    cloudevents::JsonWriter out;
-    out.BeginObject();
-    out.Key("dry_run");
-    out.Bool(dry_run);
-    AddReports(repair->before, &out);
-    for (const auto& [name, lines] :
-         {std::pair("done", &repair->done), std::pair("quarantine", &repair->quarantine)}) {
-      out.Key(name);
-      out.BeginArray();
-      for (const std::string& line : *lines) out.String(line);
-      out.EndArray();
-    }
-    out.EndObject();
-    PrintJson(out.Take() + "\n");
+    PrintRepairJson(*repair, dry_run);
   } else {
     PrintReports(repair->before);
     for (const std::string& line : repair->done) Print(TerminalLine(line) + "\n");
@@ -146,33 +133,52 @@ int Repair(const std::string& dir, bool dry_run, bool json) {
     Print(TerminalLine(Cat(dir, ": ",
                            repair->before.startable() ? "nothing to repair"
                            : dry_run                  ? "nothing was changed (--dry-run)"
-                                                      : "repaired; it can be started")) +
+                                                      : "repaired; the log can be started")) +
           "\n");
   }
-  // --dry-run: as check says.
+  // With --dry-run the exit code is that of check.
   return dry_run && !repair->before.startable() ? kCheckFailed : kFine;
+}
+
+// Returns the directory of the log for a data directory or a log directory.
+std::string LogDirOf(const Flags& flags) {
+  std::string dir = flags.positional()[0];
+  while (dir.size() > 1 && dir.back() == '/') dir.pop_back();
+  return files::Exists(dir + "/log") ? dir + "/log" : dir;
 }
 
 }  // namespace
 
-int RunLog(const std::vector<std::string>& arguments) {
-  const auto flags = Flags::Parse(LogFlags(), arguments);
-  if (!flags.ok()) {
-    PrintError(TerminalLine(Cat("pitwall log: ", ToStd(flags.status().message()))) + "\n");
-    return kUsage;
-  }
-  const std::vector<std::string>& words = flags->positional();
-  const bool known = words.size() == 2 && (words[0] == "check" || words[0] == "repair");
-  if (flags->Has("help") || !known || (words[0] == "check" && flags->Has("dry-run"))) {
-    const std::string text = Cat(kUsageText, FlagHelp(LogFlags()));
-    flags->Has("help") ? Print(text) : PrintError(text);
-    return flags->Has("help") ? kFine : kUsage;
-  }
-  std::string dir = words[1];
-  while (dir.size() > 1 && dir.back() == '/') dir.pop_back();
-  if (files::Exists(dir + "/log")) dir += "/log";
-  return words[0] == "check" ? Check(dir, flags->Has("json"))
-                             : Repair(dir, flags->Has("dry-run"), flags->Has("json"));
+std::vector<Command> LogCommands() {
+  const FlagSpec json = {"json", Kind::kSwitch, "", "print one JSON object"};
+  return {
+      Command{.name = "log check",
+              .summary = "Check every byte of a log for damage without changing it",
+              .usage = {"DIR [options]"},
+              .details = "DIR is a data directory (standalone --data-dir) or the log in it.\n"
+                         "Exit codes: 0 no damage, 1 damage, 2 usage or unreadable.\n",
+              .min_arguments = 1,
+              .max_arguments = 1,
+              .options = {json},
+              .examples = {"pitwall log check /var/lib/pitwall"},
+              .run = [](const Flags& flags) { return Check(LogDirOf(flags), flags.Has("json")); }},
+      Command{
+          .name = "log repair",
+          .summary = "Make a damaged log startable and move what it drops to DIR/quarantine",
+          .usage = {"DIR [options]"},
+          .details = "DIR is a data directory (standalone --data-dir) or the log in it. Readable "
+                     "records are kept. Lost\noffsets are noted, so that readers of them get an "
+                     "error. Fails while a process has the log open.\n"
+                     "Exit codes: 0 repaired or no damage, 1 damage (with --dry-run), 2 usage or "
+                     "unreadable.\n",
+          .min_arguments = 1,
+          .max_arguments = 1,
+          .options = {{"dry-run", Kind::kSwitch, "", "print the repair and change nothing"}, json},
+          .examples = {"pitwall log repair /var/lib/pitwall --dry-run",
+                       "pitwall log repair /var/lib/pitwall"},
+          .run = [](const Flags& flags) {
+            return Repair(LogDirOf(flags), flags.Has("dry-run"), flags.Has("json"));
+          }}};
 }
 
 }  // namespace pitwall

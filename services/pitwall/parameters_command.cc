@@ -1,4 +1,4 @@
-// `pitwall jobs parameters` and `pitwall jobs parameter`: parameters of rules for one job.
+// Commands `pitwall jobs parameters` and `pitwall jobs parameter`: parameters of rules for one job.
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,10 +19,10 @@ using history_client::FieldText;
 using history_client::Json;
 using history_client::kRoutes;
 
-constexpr int64_t kPatienceNs = 30 * kNanosPerSecond;
-constexpr int64_t kLookNs = kNanosPerSecond / 4;
+constexpr int64_t kTimeoutNs = 30 * kNanosPerSecond;
+constexpr int64_t kPollNs = kNanosPerSecond / 4;
 
-// The answer to a request; an empty text: none yet.
+// Returns the reply to a request, or "" if there is none yet.
 StatusOr<std::string> AnswerTo(const Client& client, const std::string& job,
                                const std::string& request) {
   ASSIGN_OR_RETURN(const Json answer, client.Get(Cat(kRoutes, "/actions"), {{"job", job}}));
@@ -34,7 +34,7 @@ StatusOr<std::string> AnswerTo(const Client& client, const std::string& job,
   return std::string();
 }
 
-// One line, to read or to parse.
+// Prints one line of text or JSON.
 void PrintParameter(const std::string& rule, const Json& one, bool json) {
   if (json) {
     Json line = {{"rule", rule}};
@@ -42,12 +42,12 @@ void PrintParameter(const std::string& rule, const Json& one, bool json) {
     return PrintJson(line.dump() + "\n");
   }
   const std::string source = FieldText(one, "source");
-  const std::string from = source == "set"         ? "set by a person"
+  const std::string from = source == "set"         ? "set by a user"
                            : source == "overrides" ? "overrides file"
                                                    : "rule";
   std::string text =
       Cat(rule, "  ", FieldText(one, "name"), " = ", FieldText(one, "now"), "  (", from);
-  if (source != "rule") CatTo(text, "; the rule has ", FieldText(one, "default"));
+  if (source != "rule") CatTo(text, "; default ", FieldText(one, "default"));
   Print(TerminalLine(Cat(text, ")")) + "\n");
 }
 
@@ -66,39 +66,41 @@ Status ListHistoryParameters(const std::string& job, const Flags& flags) {
         ++count;
       }
     }
-    if (count == 0) PrintError("no parameters: no rule that has some has judged the job\n");
+    if (count == 0) PrintError("no parameters: no rule with parameters has run on the job yet\n");
     return OkStatus();
   });
 }
 
-Status SetHistoryParameter(const std::vector<std::string>& words, const Flags& flags) {
+Status SetHistoryParameter(const std::vector<std::string>& arguments, const Flags& flags) {
   const auto reason = flags.One("reason");
-  if (!reason.has_value()) return InvalidArgument("--reason TEXT is missing; say why");
+  if (!reason.has_value())
+    return InvalidArgument("--reason: value is missing; write --reason TEXT");
   return WithHistory(flags, [&](const Client& client) -> Status {
-    const std::string& job = words[1];
+    const std::string& job = arguments[0];
     ASSIGN_OR_RETURN(const Json asked, client.Call("POST", Cat(kRoutes, "/job/parameter"),
                                                    {{"job", job},
-                                                    {"rule", words[2]},
-                                                    {"parameter", words[3]},
-                                                    {"value", words[4]},
+                                                    {"rule", arguments[1]},
+                                                    {"parameter", arguments[2]},
+                                                    {"value", arguments[3]},
                                                     {"reason", *reason}}));
     const std::string request = FieldText(asked, "request");
     clock::SystemClock clock;
     const std::unique_ptr<Wakeup> pause = clock.NewWakeup();
-    const int64_t deadline = clock.MonotonicNs() + kPatienceNs;
+    const int64_t deadline = clock.MonotonicNs() + kTimeoutNs;
     std::string text;
     while (text.empty() && clock.MonotonicNs() < deadline) {
-      pause->Wait(kLookNs);
+      pause->Wait(kPollNs);
       ASSIGN_OR_RETURN(text, AnswerTo(client, job, request));
     }
     if (text.empty())
-      return Unavailable(Cat("request ", request,
-                             ": no processor has answered yet; `pitwall "
-                             "actions list` and the page show the answer"));
+      return Unavailable(
+          Cat("request ", request,
+              ": no processor replied within 30s; `pitwall actions list` and the page show the "
+              "reply"));
     if (flags.Has("json")) PrintJson(text + "\n");
     ASSIGN_OR_RETURN(const ActionEvent answer, cloudevents::DecodeActionEvent(text));
     if (answer.type == ActionEventType::kRefused)
-      return FailedPrecondition(Cat("request ", request, " is refused: ", answer.why));
+      return FailedPrecondition(Cat("request ", request, ": refused (", answer.why, ")"));
     if (!flags.Has("json"))
       Print(TerminalLine(Cat(ChangeText(answer.parameter), ", ", answer.effect)) + "\n");
     return OkStatus();

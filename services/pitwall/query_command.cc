@@ -1,4 +1,4 @@
-// `pitwall query 'PROMQL'`: the history of all jobs by Prometheus' query API.
+// Command `pitwall query 'PROMQL'`: queries the history of all jobs by the query API of Prometheus.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -19,41 +19,17 @@ namespace {
 using Kind = FlagSpec::Kind;
 using history_client::Json;
 
-constexpr char kUsageText[] = R"(pitwall query 'PROMQL' [--time TIME] [flags]
-pitwall query 'PROMQL' --start TIME [--end TIME] [--step DURATION] [--plot | --points] [flags]
+constexpr size_t kMaxCurves = 8;
+constexpr int64_t kMaxPoints = 11'000;  // per series, as in Prometheus
 
-Asks the history of all jobs. With --start, --end, --step, --plot or --points it is a range query. TIME is like
-2026-01-02T03:04:05Z, Unix seconds, now, or -15m. Exit codes: 0 fine, 1 no answer, 2 usage or a query that is wrong.
-
-)";
-constexpr size_t kMostCurves = 8;
-constexpr int64_t kMostPoints = 11'000;  // of a series, as in Prometheus
-
-std::vector<FlagSpec> QueryFlags() {
-  std::vector<FlagSpec> specs = {
-      {"time", Kind::kOne, "TIME", "of an instant query (now)"},
-      {"start", Kind::kOne, "TIME", "begin of a range query (an hour before --end)"},
-      {"end", Kind::kOne, "TIME", "its end (now)"},
-      {"step", Kind::kOne, "DURATION", "between two points (a point for each column of the plot)"},
-      {"plot", Kind::kSwitch, "", "curves of braille dots, up to 8 series"},
-      {"points", Kind::kSwitch, "", "each point in a line"},
-      {"width", Kind::kOne, "N", "columns of the plot (80)"},
-      {"height", Kind::kOne, "N", "lines of each curve (12; of several 5)"},
-  };
-  for (const FlagSpec& spec : HistoryFlags()) specs.push_back(spec);
-  specs.push_back({"json", Kind::kSwitch, "", "the data of Prometheus' answer in one line"});
-  specs.push_back({"help", Kind::kSwitch, "", "this text"});
-  return specs;
-}
-
-StatusOr<int64_t> Size(const Flags& flags, std::string_view name, int64_t other, int64_t least,
-                       int64_t most) {
+StatusOr<int64_t> Size(const Flags& flags, std::string_view name, int64_t otherwise, int64_t low,
+                       int64_t high) {
   const auto text = flags.One(name);
-  if (!text.has_value()) return other;
+  if (!text.has_value()) return otherwise;
   const auto number = ParseInt(*text);
-  if (!number.has_value() || *number < least || *number > most)
+  if (!number.has_value() || *number < low || *number > high)
     return InvalidArgument(
-        Cat("--", name, " must be ", least, " to ", most, " (", Quote(*text), ")"));
+        Cat("--", name, ": must be ", low, " to ", high, " (got ", Quote(*text), ")"));
   return *number;
 }
 
@@ -75,21 +51,21 @@ StatusOr<Range> ReadRange(const Flags& flags, int64_t now_ns, int64_t columns) {
   if (const auto text = flags.One("start")) {
     ASSIGN_OR_RETURN(range.start_ns, ReadMoment("start", *text, now_ns));
   }
-  if (range.start_ns >= range.end_ns) return InvalidArgument("--start must lie before --end");
+  if (range.start_ns >= range.end_ns) return InvalidArgument("--start: must be earlier than --end");
   const int64_t length = range.end_ns - range.start_ns;
-  // Two dots a column; whole milliseconds, as the API has them.
+  // A column has two dots. The API takes whole milliseconds.
   range.step_ns =
       std::max<int64_t>(kNanosPerMilli, length / (2 * columns) / kNanosPerMilli * kNanosPerMilli);
   if (const auto text = flags.One("step")) {
     const auto step = ParseDuration(*text);
     if (!step.ok() || *step <= 0)
-      return InvalidArgument(Cat("--step must be a duration like 15s (", Quote(*text), ")"));
+      return InvalidArgument(Cat("--step: must be a duration like 15s (got ", Quote(*text), ")"));
     range.step_ns = *step;
   }
-  if (length / range.step_ns >= kMostPoints)
-    return InvalidArgument(Cat("--step ", FormatDuration(range.step_ns), " gives ",
-                               length / range.step_ns + 1, " points a series; at most ",
-                               kMostPoints, " are answered"));
+  if (length / range.step_ns >= kMaxPoints)
+    return InvalidArgument(Cat("--step: at most ", kMaxPoints, " points per series (",
+                               FormatDuration(range.step_ns), " gives ", length / range.step_ns + 1,
+                               "); write a longer step"));
   return range;
 }
 
@@ -99,7 +75,7 @@ Status PrintPlot(const Json& data, const Flags& flags, const Range& range, int64
     PrintError("no series\n");
     return OkStatus();
   }
-  const size_t left_out = curves.size() - std::min(curves.size(), kMostCurves);
+  const size_t left_out = curves.size() - std::min(curves.size(), kMaxCurves);
   curves.resize(curves.size() - left_out);
   history_client::PlotOptions options;
   options.width = static_cast<size_t>(width);
@@ -111,7 +87,7 @@ Status PrintPlot(const Json& data, const Flags& flags, const Range& range, int64
   options.step_ns = range.step_ns;
   Print(history_client::Plot(curves, options));
   if (left_out > 0)
-    PrintError(Cat(left_out, " more series are not shown; narrow the query, or aggregate it\n"));
+    PrintError(Cat(left_out, " more series are not shown; narrow or aggregate the query\n"));
   return OkStatus();
 }
 
@@ -121,9 +97,10 @@ Status Query(const std::string& query, const Flags& flags) {
   bool is_range = false;
   for (const char* name : {"start", "end", "step", "plot", "points"}) is_range |= flags.Has(name);
   if (is_range && flags.Has("time"))
-    return InvalidArgument("--time is of an instant query; give --start and --end for a range");
+    return InvalidArgument(
+        "--time: applies to instant queries; write --start and --end for a range");
   if (flags.Has("json") && (flags.Has("plot") || flags.Has("points")))
-    return InvalidArgument("--json beside --plot or --points: one is enough");
+    return InvalidArgument("--json: excludes --plot and --points; write only one of them");
   history_client::Parameters parameters = {{"query", query}};
   Range range;
   if (is_range) {
@@ -158,22 +135,37 @@ Status Query(const std::string& query, const Flags& flags) {
 
 }  // namespace
 
-int RunQuery(const std::vector<std::string>& arguments) {
-  const std::vector<FlagSpec> specs = QueryFlags();
-  const auto flags = Flags::Parse(specs, arguments);
-  if (!flags.ok()) {
-    PrintError(Cat("pitwall query: ", ToStd(flags.status().message()), "\n"));
-    return kUsage;
-  }
-  if (flags->Has("help") || flags->positional().size() != 1) {
-    const std::string text = Cat(kUsageText, FlagHelp(specs));
-    flags->Has("help") ? Print(text) : PrintError(text);
-    return flags->Has("help") ? kFine : kUsage;
-  }
-  const Status status = Query(flags->positional()[0], *flags);
-  if (status.ok()) return kFine;
-  PrintError(Cat("pitwall query: ", ToStd(status.message()), "\n"));
-  return absl::IsInvalidArgument(status) ? kUsage : kCheckFailed;
+Command QueryCommand() {
+  return {
+      .name = "query",
+      .summary = "Query the history of all jobs with PromQL and print a table or a plot",
+      .usage =
+          {"'PROMQL' [--time TIME] [options]",
+           "'PROMQL' --start TIME [--end TIME] [--step DURATION] [--plot | --points] [options]"},
+      .details =
+          "With --start, --end, --step, --plot, or --points it is a range query. TIME is like\n"
+          "2026-01-02T03:04:05Z, Unix seconds, now, or -15m. Exit codes: 0 success, 1 no reply, "
+          "2 usage or an\ninvalid query.\n",
+      .min_arguments = 1,
+      .max_arguments = 1,
+      .options = JoinOptions(
+          {{{"time", Kind::kOne, "TIME", "time of an instant query", "now"},
+            {"start", Kind::kOne, "TIME", "start of a range query (default: an hour before --end)"},
+            {"end", Kind::kOne, "TIME", "end of a range query", "now"},
+            {"step", Kind::kOne, "DURATION",
+             "distance of two points (default: two points per column of the plot)"},
+            {"plot", Kind::kSwitch, "", "plot up to 8 series with braille dots"},
+            {"points", Kind::kSwitch, "", "print one line per point"},
+            {"width", Kind::kOne, "N", "columns of the plot", "80"},
+            {"height", Kind::kOne, "N",
+             "lines of each curve (default: 12, or 5 for several series)"},
+            {"json", Kind::kSwitch, "", "print the data of the Prometheus response in one line"}},
+           HistoryFlags()}),
+      .examples = {"pitwall query 'avg by (node) (hw_gpu_utilization_ratio)' --start -15m --plot",
+                   "pitwall query 'train_loss{pitwall_job=\"bert-1\"}' --json"},
+      .run = [](const Flags& flags) {
+        return ExitCodeOf("query", Query(flags.positional()[0], flags));
+      }};
 }
 
 }  // namespace pitwall

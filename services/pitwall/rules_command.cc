@@ -1,4 +1,4 @@
-// `pitwall rules check|list|test|golden`.
+// Commands `pitwall rules check|list|test|golden`.
 #include <algorithm>
 #include <cstdio>
 #include <optional>
@@ -26,28 +26,18 @@ namespace {
 
 using Kind = FlagSpec::Kind;
 
-const std::vector<FlagSpec>& RuleFlags() {
-  static const std::vector<FlagSpec> specs = {
-      {"explain", Kind::kSwitch, "", "check: plan and estimated cost of each rule and file"},
-      {"json", Kind::kSwitch, "",
-       "check: findings and costs as one JSON object on stdout; list: one array, with every field"},
-      {"markdown", Kind::kSwitch, "",
-       "list: a page for people (docs/rules.md is that of the packs)"},
-      {"strict", Kind::kSwitch, "", "check: warnings fail too (exit 1)"},
-      {"series", Kind::kOne, "N", "check: series that a selector matches, for costs (1000)"},
-      {"sample-interval", Kind::kOne, "DURATION",
-       "check: between two samples of a series, for costs (1s)"},
-      {"limit", Kind::kMany, "NAME=VALUE",
-       "check: another limit of a rule, as rules.limits in the configuration"},
-      {"overrides", Kind::kOne, "FILE", "parameters per job"},
-      {"job", Kind::kOne, "JOB",
-       "check --explain: the values of this id or name, and where they come from"},
-      {"baseline", Kind::kMany, "PATH", "summaries of finished jobs, and folders with them"},
-      {"evaluation-interval", Kind::kOne, "DURATION", "of groups without one (1m)"},
-      {"verbose", Kind::kSwitch, "", "golden: print each unsupported eval, with the reason"},
-      {"help", Kind::kSwitch, "", "this text"},
+constexpr std::string_view kFilesHelp =
+    "FILE is a rule file, or a shipped pack as pack:NAME. Without FILE the default pack is read.\n";
+
+// Options of every command that compiles rules.
+std::vector<FlagSpec> CompileOptions() {
+  return {
+      {"overrides", Kind::kOne, "FILE", "file with parameters of rules per job"},
+      {"baseline", Kind::kMany, "PATH",
+       "summaries of finished jobs (see `pitwall baseline`), or directories with summaries"},
+      {"evaluation-interval", Kind::kOne, "DURATION",
+       "evaluation interval of groups that do not set one", "1m"},
   };
-  return specs;
 }
 
 StatusOr<plan::CostOptions> CostOptionsOf(const Flags& flags) {
@@ -55,128 +45,206 @@ StatusOr<plan::CostOptions> CostOptionsOf(const Flags& flags) {
   if (const auto text = flags.One("series")) {
     const std::optional<int64_t> series = ParseInt(*text);
     if (!series || *series < 1)
-      return InvalidArgument(Cat("--series wants a number greater than 0, not ", Quote(*text)));
+      return InvalidArgument(Cat("--series: must be an integer above 0 (got ", Quote(*text), ")"));
     costs.series = *series;
   }
   if (const auto text = flags.One("sample-interval")) {
     ASSIGN_OR_RETURN(costs.sample_interval, ParseDuration(*text));
     if (costs.sample_interval <= 0)
-      return InvalidArgument("--sample-interval must be longer than 0");
+      return InvalidArgument(
+          Cat("--sample-interval: must be a duration above 0 (got ", Quote(*text), ")"));
   }
   return costs;
 }
 
-// A line for each parameter: what the files say of the job. What people set of it while it runs,
-// `rules status` and `jobs parameters` tell.
+StatusOr<int64_t> IntervalOf(const Flags& flags) {
+  const auto text = flags.One("evaluation-interval");
+  if (!text.has_value()) return plan::kDefaultInterval;
+  const auto interval = ParseDuration(*text);
+  RETURN_IF_ERROR(Annotate(interval.status(), "--evaluation-interval"));
+  if (*interval <= 0)
+    return InvalidArgument(
+        Cat("--evaluation-interval: must be a duration above 0 (got ", Quote(*text), ")"));
+  return *interval;
+}
+
+// Prints one line per parameter: its value for the job according to the files. `rules status` and
+// `jobs parameters` also print the values that users set while the job runs.
 void PrintParameters(const plan::Program& program, const std::string& job) {
   Print(Cat("parameters of job ", TerminalLine(job), "\n"));
   for (const auto& [rule, definition] : RuleDefinitionsOf(program, job, job)) {
     for (const history::RuleParameter& one : definition.parameters) {
-      Print(Cat("  ", rule, "  ", one.name, " = ", one.now, "  (",
-                one.source == "rule" ? std::string("rule")
-                                     : Cat("overrides file; the rule has ", one.value),
-                ")\n"));
+      Print(Cat(
+          "  ", rule, "  ", one.name, " = ", one.now, "  (",
+          one.source == "rule" ? std::string("rule") : Cat("overrides file; default ", one.value),
+          ")\n"));
     }
   }
 }
 
-StatusOr<int> Run(const std::string& verb, const std::vector<std::string>& files,
-                  const Flags& flags) {
-  if (flags.Has("json") && verb != "check" && verb != "list")
-    return InvalidArgument("--json is for rules check and rules list");
-  if (flags.Has("markdown") && verb != "list")
-    return InvalidArgument("--markdown is for rules list");
-  if (verb == "test") return offline::RunRuleTests(files, ShippedPack);
-  if (verb == "golden") return offline::RunGolden(files, {.verbose = flags.Has("verbose")});
-  int64_t interval = plan::kDefaultInterval;
-  if (const auto text = flags.One("evaluation-interval")) {
-    const auto parsed = ParseDuration(*text);
-    RETURN_IF_ERROR(Annotate(parsed.status(), "--evaluation-interval"));
-    if (*parsed <= 0) return InvalidArgument("--evaluation-interval must be greater than 0");
-    interval = *parsed;
-  }
+struct Checked {
   std::vector<lang::Inclusion> inclusions;
-  ASSIGN_OR_RETURN(RuleSet rules, ReadRuleSet({.files = files,
+  lang::Diagnostics diagnostics;
+  size_t files = 0;
+  engine::CompiledRulesPtr rules;  // null: the diagnostics have an error
+  const plan::Program* program() const {
+    return rules == nullptr ? nullptr : rules->program().get();
+  }
+  int64_t warnings() const {
+    return std::count_if(
+        diagnostics.list().begin(), diagnostics.list().end(),
+        [](const lang::Diagnostic& d) { return d.severity == lang::Severity::kWarning; });
+  }
+};
+
+// Compiles the rule files and prints the diagnostics. `limits` may be null.
+StatusOr<Checked> CompileFiles(const Flags& flags, const plan::RuleLimits* limits) {
+  Checked checked;
+  ASSIGN_OR_RETURN(const int64_t interval, IntervalOf(flags));
+  ASSIGN_OR_RETURN(RuleSet rules, ReadRuleSet({.files = flags.positional(),
                                                .overrides = flags.One("overrides").value_or(""),
                                                .baselines = flags.Many("baseline")},
-                                              interval, &inclusions));
+                                              interval, &checked.inclusions));
+  checked.files = rules.files.size();
+  auto compiled =
+      engine::CompiledRules::Compile(std::move(rules), {.limits = limits}, &checked.diagnostics);
+  if (compiled.ok()) checked.rules = *std::move(compiled);
+  if (!checked.diagnostics.list().empty()) PrintError(checked.diagnostics.ToString() + "\n");
+  return checked;
+}
+
+// Whether the program runs. Prints the reason if it does not.
+bool Runs(const plan::Program* program) {
+  if (program == nullptr) return false;
+  const Status runs = engine::CheckProgram(*program);
+  if (!runs.ok()) PrintError(Cat(ToStd(runs.message()), "\n"));
+  return runs.ok();
+}
+
+void PrintPlans(const Checked& checked, const plan::CostOptions& costs, const Flags& flags) {
+  for (const lang::Inclusion& one : checked.inclusions) {
+    Print(Cat(one.by, " includes of pack ", one.pack, ": ",
+              one.alerts.empty() ? "all rules" : Join(one.alerts, ", "), "\n"));
+  }
+  Print(plan::Explain(*checked.program(), costs));
+  if (const auto job = flags.One("job")) PrintParameters(*checked.program(), *job);
+}
+
+std::string Verdict(const Checked& checked, bool refused) {
+  size_t count = 0;
+  for (const plan::DomainPlan& domain : checked.program()->domains) {
+    for (const plan::Group& group : domain.groups) count += group.rules.size();
+  }
+  std::string verdict = Cat(count, count == 1 ? " rule in " : " rules in ", checked.files,
+                            checked.files == 1 ? " file: no errors" : " files: no errors");
+  const int64_t warnings = checked.warnings();
+  if (warnings > 0) {
+    CatTo(verdict, ", ", warnings, warnings == 1 ? " warning" : " warnings",
+          refused ? " (rejected by --strict)" : "");
+  }
+  return verdict + "\n";
+}
+
+StatusOr<int> Check(const Flags& flags) {
   ASSIGN_OR_RETURN(const plan::CostOptions costs, CostOptionsOf(flags));
   plan::RuleLimits limits;
   for (const std::string& limit : flags.Many("limit"))
     RETURN_IF_ERROR(plan::SetLimit(limit, &limits));
-  const bool check = verb == "check";
-  const bool json = check && flags.Has("json");
-  lang::Diagnostics diagnostics;
-  const size_t file_count = rules.files.size();
-  const auto compiled = engine::CompiledRules::Compile(
-      std::move(rules), {.limits = check ? &limits : nullptr}, &diagnostics);
-  const plan::Program* program = compiled.ok() ? (*compiled)->program().get() : nullptr;
-  if (!diagnostics.list().empty()) PrintError(diagnostics.ToString() + "\n");
-  if (json) PrintJson(RulesReport(diagnostics, program, costs) + "\n");
-  if (program == nullptr) return kCheckFailed;
-  if (const Status runs = engine::CheckProgram(*program); !runs.ok()) {
-    PrintError(Cat(ToStd(runs.message()), "\n"));
-    return kCheckFailed;
-  }
-  if (verb == "list") {
-    const std::string text = flags.Has("json")       ? RulesAsJson(*program) + "\n"
-                             : flags.Has("markdown") ? RulesAsMarkdown(*program)
-                                                     : RulesAsTable(*program);
-    flags.Has("json") ? PrintJson(text) : Print(text);
-    return kFine;
-  }
-  if (flags.Has("explain") && !json) {
-    for (const lang::Inclusion& one : inclusions) {
-      Print(Cat(one.by, " includes of pack ", one.pack, ": ",
-                one.alerts.empty() ? "all rules" : Join(one.alerts, ", "), "\n"));
-    }
-    Print(plan::Explain(*program, costs));
-    if (const auto job = flags.One("job")) PrintParameters(*program, *job);
-  }
-  const auto warnings = std::count_if(
-      diagnostics.list().begin(), diagnostics.list().end(),
-      [](const lang::Diagnostic& d) { return d.severity == lang::Severity::kWarning; });
-  const bool refused = flags.Has("strict") && warnings > 0;
-  if (json) return refused ? kCheckFailed : kFine;
-  size_t count = 0;
-  for (const plan::DomainPlan& domain : program->domains) {
-    for (const plan::Group& group : domain.groups) count += group.rules.size();
-  }
-  std::string verdict = Cat(count, " rules in ", file_count, " files: no errors");
-  if (warnings > 0) {
-    CatTo(verdict, ", ", warnings, warnings == 1 ? " warning" : " warnings",
-          refused ? " (refused by --strict)" : "");
-  }
-  Print(verdict + "\n");
+  ASSIGN_OR_RETURN(const Checked checked, CompileFiles(flags, &limits));
+  const bool json = flags.Has("json");
+  if (json) PrintJson(RulesReport(checked.diagnostics, checked.program(), costs) + "\n");
+  if (!Runs(checked.program())) return kCheckFailed;
+  if (flags.Has("explain") && !json) PrintPlans(checked, costs, flags);
+  const bool refused = flags.Has("strict") && checked.warnings() > 0;
+  if (!json) Print(Verdict(checked, refused));
   return refused ? kCheckFailed : kFine;
+}
+
+StatusOr<int> List(const Flags& flags) {
+  ASSIGN_OR_RETURN(const Checked checked, CompileFiles(flags, nullptr));
+  if (!Runs(checked.program())) return kCheckFailed;
+  if (flags.Has("json")) {
+    PrintJson(RulesAsJson(*checked.program()) + "\n");
+  } else {
+    Print(flags.Has("markdown") ? RulesAsMarkdown(*checked.program())
+                                : RulesAsTable(*checked.program()));
+  }
+  return kFine;
+}
+
+int Finish(std::string_view command, const StatusOr<int>& code) {
+  return code.ok() ? *code : ExitCodeOf(command, code.status(), kUsage);
+}
+
+Command CheckCommand() {
+  return {
+      .name = "rules check",
+      .summary = "Check rule files for errors and warnings",
+      .usage = {"[FILE…] [options]"},
+      .details = kFilesHelp,
+      .max_arguments = kAnyNumber,
+      .options = JoinOptions(
+          {{{"explain", Kind::kSwitch, "", "print the plan and the estimated cost of each rule"},
+            {"series", Kind::kOne, "N", "assume that a selector matches N series", "1000"},
+            {"sample-interval", Kind::kOne, "DURATION",
+             "assume this interval between two samples of a series", "1s"},
+            {"job", Kind::kOne, "JOB",
+             "with --explain: print the parameters of this job ID or name, and their sources"},
+            {"strict", Kind::kSwitch, "", "exit with code 1 if there are warnings"},
+            {"limit", Kind::kMany, "NAME=VALUE",
+             "set a limit of a rule, like rules.limits in the configuration"},
+            {"json", Kind::kSwitch, "", "print findings and costs as one JSON object"}},
+           CompileOptions()}),
+      .examples = {"pitwall rules check pack:default",
+                   "pitwall rules check --explain --series 10000 pack:training"},
+      .run = [](const Flags& flags) { return Finish("rules check", Check(flags)); }};
+}
+
+Command ListCommand() {
+  return {
+      .name = "rules list",
+      .summary = "List rules with their parameters and the series they need",
+      .usage = {"[FILE…] [options]"},
+      .details = kFilesHelp,
+      .max_arguments = kAnyNumber,
+      .options = JoinOptions({{{"json", Kind::kSwitch, "", "print one array with every field"},
+                               {"markdown", Kind::kSwitch, "",
+                                "print a Markdown page; docs/rules.md is the page of the packs"}},
+                              CompileOptions()}),
+      .examples = {"pitwall rules list pack:default", "pitwall rules list --json pack:training"},
+      .run = [](const Flags& flags) { return Finish("rules list", List(flags)); }};
 }
 
 }  // namespace
 
-int RunRules(const std::vector<std::string>& arguments) {
-  auto flags = Flags::Parse(RuleFlags(), arguments);
-  const std::string verb = flags.ok() && !flags->positional().empty() ? flags->positional()[0] : "";
-  const bool help = flags.ok() && flags->Has("help");
-  if (help ||
-      (flags.ok() && verb != "check" && verb != "list" && verb != "test" && verb != "golden")) {
-    const std::string text =
-        Cat("pitwall rules check|list|test|golden FILE… [flags]\n", FlagHelp(RuleFlags()),
-            "check and list also take shipped packs, as pack:NAME: ", Join(PackNames(), ", "),
-            ".\n`pitwall rules status --job JOB` says what the rules say of a job.\ngolden runs "
-            "scripts in the dialect of Prometheus' promqltest through this engine, "
-            "and ends with\n\"N passed, N failed, N unsupported\".\n");
-    help ? Print(text) : PrintError(text);
-    return help ? kFine : kUsage;
-  }
-  StatusOr<int> code = flags.ok() ? StatusOr<int>(kUsage) : StatusOr<int>(flags.status());
-  if (flags.ok()) {
-    const std::vector<std::string> files(flags->positional().begin() + 1,
-                                         flags->positional().end());
-    code = Run(verb, files, *flags);
-  }
-  if (code.ok()) return *code;
-  PrintError(Cat("pitwall rules: ", ToStd(code.status().message()), "\n"));
-  return kUsage;
+std::vector<Command> RulesCommands() {
+  return {CheckCommand(), ListCommand(),
+          Command{.name = "rules test",
+                  .summary = "Run unit tests of rules in the format of promtool",
+                  .usage = {"FILE…"},
+                  .min_arguments = 1,
+                  .max_arguments = kAnyNumber,
+                  .options = {},
+                  .examples = {"pitwall rules test rules/packs/default_test.yaml"},
+                  .run =
+                      [](const Flags& flags) {
+                        return Finish("rules test",
+                                      offline::RunRuleTests(flags.positional(), ShippedPack));
+                      }},
+          Command{.name = "rules golden",
+                  .summary = "Run PromQL scripts in the dialect of promqltest through the engine",
+                  .usage = {"FILE… [options]"},
+                  .details = "The last line reports \"N passed, N failed, N unsupported\".\n",
+                  .min_arguments = 1,
+                  .max_arguments = kAnyNumber,
+                  .options = {{"verbose", Kind::kSwitch, "",
+                               "print each unsupported eval with the reason"}},
+                  .examples = {"pitwall rules golden tests/golden/math.test"},
+                  .run = [](const Flags& flags) {
+                    return Finish(
+                        "rules golden",
+                        offline::RunGolden(flags.positional(), {.verbose = flags.Has("verbose")}));
+                  }}};
 }
 
 }  // namespace pitwall

@@ -1,6 +1,7 @@
 #include "services/pitwall/service_flags.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "services/base/duration.h"
 #include "services/base/system/files.h"
@@ -8,42 +9,143 @@
 #include "services/base/text/strings.h"
 
 namespace pitwall {
+namespace {
+
+using Kind = FlagSpec::Kind;
+
+enum Service : unsigned {
+  kStandalone = 1,
+  kCollector = 2,
+  kProcessor = 4,
+  kNotifier = 8,
+  kExecutor = 16,
+  kInsights = 32,
+  kAll = 63,
+};
+
+constexpr std::pair<std::string_view, Service> kServices[] = {
+    {"standalone", kStandalone}, {"collector", kCollector}, {"processor", kProcessor},
+    {"notifier", kNotifier},     {"executor", kExecutor},   {"insights", kInsights}};
+
+struct ServiceOption {
+  FlagSpec spec;
+  unsigned services;
+};
+
+constexpr ServiceOption kOptions[] = {
+    {{"config", Kind::kOne, "FILE", "read the configuration from FILE; options override it"}, kAll},
+    {{"print-config", Kind::kSwitch, "", "print the effective configuration and exit"}, kAll},
+    {{"markdown", Kind::kSwitch, "",
+      "with --print-config: print the reference of all keys and options instead"},
+     kAll},
+    {{"data-dir", Kind::kOne, "DIR", "directory of the embedded log, the spool, and the socket",
+      "pitwall-data"},
+     kAll},
+    {{"http-listen", Kind::kOne, "ADDR", "address:port that serves /metrics, /healthz, and /readyz",
+      "127.0.0.1:9870"},
+     kAll},
+    {{"grpc-listen", Kind::kOne, "ADDR", "address:port that serves the gRPC IssueService",
+      "127.0.0.1:9871"},
+     kStandalone | kNotifier},
+    {{"kafka", Kind::kOne, "BROKERS", "use Apache Kafka (host:port,…) instead of the embedded log"},
+     kAll},
+    {{"rules", Kind::kMany, "FILE", "rule files, or shipped packs as pack:NAME", "pack:default"},
+     kStandalone | kProcessor},
+    {{"overrides", Kind::kOne, "FILE", "file with parameters of rules per job"},
+     kStandalone | kProcessor},
+    {{"baseline", Kind::kMany, "PATH",
+      "summaries of finished jobs (see `pitwall baseline`), or directories with summaries"},
+     kStandalone | kProcessor},
+    {{"share", Kind::kOne, "I/N",
+      "own share of the partitions when several processes share them, such as 0/3"},
+     kStandalone | kProcessor | kInsights},
+    {{"webhook", Kind::kMany, "URL", "send notifications of incidents to URL"},
+     kStandalone | kNotifier},
+    {{"job", Kind::kMany, "ID",
+      "jobs that run on this node; ID,owner=USER names the owner of a job"},
+     kStandalone | kCollector},
+    {{"node", Kind::kOne, "NAME", "name of this node (default: the host name)"},
+     kStandalone | kCollector | kExecutor},
+    {{"interval", Kind::kOne, "DURATION", "sampling interval: 100ms, 200ms, 500ms, 1s, 5s, or 1m",
+      "500ms"},
+     kStandalone | kCollector},
+    {{"socket", Kind::kOne, "PATH",
+      "Unix socket for the training clients (default: collector.sock in the data directory)"},
+     kStandalone | kCollector},
+    {{"socket-mode", Kind::kOne, "MODE", "file mode of the socket; 0666 admits every user", "0666"},
+     kStandalone | kCollector},
+    {{"socket-group", Kind::kOne, "GROUP", "group of the socket, for --socket-mode 0660"},
+     kStandalone | kCollector},
+    {{"executor", Kind::kSwitch, "", "also run the executor"}, kStandalone},
+    {{"accept-log-reset", Kind::kSwitch, "",
+      "accept once that the log was deleted, replaced, or truncated, and continue with it"},
+     kStandalone | kProcessor | kExecutor},
+};
+
+std::vector<FlagSpec> OptionsWhere(std::string_view service, bool concerned) {
+  std::vector<FlagSpec> specs;
+  for (const auto& [name, bit] : kServices) {
+    if (name != service) continue;
+    for (const ServiceOption& option : kOptions) {
+      if (((option.services & bit) != 0) == concerned) specs.push_back(option.spec);
+    }
+  }
+  return specs;
+}
+
+void SetJobs(const Flags& flags, Config* config) {
+  for (const std::string& text : flags.Many("job")) {
+    constexpr std::string_view kOwner = ",owner=";
+    const size_t at = text.rfind(kOwner);
+    const std::string id = text.substr(0, at);
+    config->collector.jobs.push_back({.id = id, .name = id, .owner = {}, .members = {}});
+    if (at != std::string::npos)
+      config->collector.jobs.back().owner = text.substr(at + kOwner.size());
+  }
+}
+
+void SetWebhooks(const Flags& flags, Config* config) {
+  std::vector<WebhookConfig>& webhooks = config->notifier.webhooks;
+  for (const std::string& url : flags.Many("webhook")) {
+    // The notifier stores its position by name. The name depends on the URL alone, so other options
+    // do not change it.
+    const std::string name = Cat("flag-", StableHashHex(url));
+    if (std::none_of(webhooks.begin(), webhooks.end(),
+                     [&](const WebhookConfig& w) { return w.name == name; })) {
+      webhooks.push_back({.name = name, .url = url});
+    }
+  }
+}
+
+}  // namespace
 
 const std::vector<FlagSpec>& ServiceFlags() {
-  using Kind = FlagSpec::Kind;
-  static const std::vector<FlagSpec> specs = {
-      {"config", Kind::kOne, "FILE", "the configuration; flags override it"},
-      {"print-config", Kind::kSwitch, "", "print the effective configuration and stop"},
-      {"markdown", Kind::kSwitch, "",
-       "with --print-config: the documentation of every key instead"},
-      {"data-dir", Kind::kOne, "DIR", "embedded log, spool and socket live here"},
-      {"http-listen", Kind::kOne, "ADDR",
-       "address:port of /metrics, /healthz, /readyz (127.0.0.1:9870)"},
-      {"grpc-listen", Kind::kOne, "ADDR", "address:port of the gRPC IssueService (127.0.0.1:9871)"},
-      {"rules", Kind::kMany, "FILE",
-       "rule files, or shipped packs as pack:NAME (default: pack:default)"},
-      {"overrides", Kind::kOne, "FILE", "parameters per job"},
-      {"baseline", Kind::kMany, "PATH",
-       "summaries of finished jobs (pitwall baseline), and folders with them"},
-      {"webhook", Kind::kMany, "URL", "receives notices of incidents"},
-      {"kafka", Kind::kOne, "BROKERS",
-       "use Apache Kafka (host:port,…) instead of the embedded log"},
-      {"job", Kind::kMany, "ID", "jobs that run on this node; ID,owner=USER says whose a job is"},
-      {"node", Kind::kOne, "NAME", "name of this node (default: its host name)"},
-      {"interval", Kind::kOne, "DURATION", "sampling interval: 100ms, 200ms, 500ms, 1s, 5s or 1m"},
-      {"socket", Kind::kOne, "PATH", "Unix socket of the training clients"},
-      {"socket-mode", Kind::kOne, "MODE",
-       "who may connect to it, as a file mode (0666: every user)"},
-      {"socket-group", Kind::kOne, "GROUP", "group of the socket, for --socket-mode 0660"},
-      {"share", Kind::kOne, "I/N",
-       "processor, insights: partitions of this one of several, as 0/3"},
-      {"executor", Kind::kSwitch, "", "standalone: also run the executor"},
-      {"accept-log-reset", Kind::kSwitch, "",
-       "processor, executor, standalone: go on, once, with a log that was deleted, replaced or "
-       "cut"},
-      {"help", Kind::kSwitch, "", "this text"},
-  };
+  static const std::vector<FlagSpec> specs = [] {
+    std::vector<FlagSpec> all;
+    for (const ServiceOption& option : kOptions) all.push_back(option.spec);
+    return all;
+  }();
   return specs;
+}
+
+std::vector<FlagSpec> OptionsOfService(std::string_view service) {
+  return OptionsWhere(service, true);
+}
+
+std::vector<FlagSpec> OptionsWithoutEffect(std::string_view service) {
+  return OptionsWhere(service, false);
+}
+
+std::string ServicesOfOption(std::string_view option) {
+  std::vector<std::string> names;
+  for (const ServiceOption& one : kOptions) {
+    if (one.spec.name != option) continue;
+    if (one.services == kAll) return "all";
+    for (const auto& [name, bit] : kServices) {
+      if ((one.services & bit) != 0) names.emplace_back(name);
+    }
+  }
+  return Join(names, ", ");
 }
 
 StatusOr<Config> EffectiveConfig(const Flags& flags) {
@@ -73,23 +175,8 @@ StatusOr<Config> EffectiveConfig(const Flags& flags) {
     config.log.kind = "kafka";
     config.log.brokers = *value;
   }
-  for (const std::string& text : flags.Many("job")) {
-    constexpr std::string_view kOwner = ",owner=";
-    const size_t at = text.rfind(kOwner);
-    const std::string id = text.substr(0, at);
-    config.collector.jobs.push_back({.id = id, .name = id, .owner = {}, .members = {}});
-    if (at != std::string::npos)
-      config.collector.jobs.back().owner = text.substr(at + kOwner.size());
-  }
-  std::vector<WebhookConfig>& webhooks = config.notifier.webhooks;
-  for (const std::string& url : flags.Many("webhook")) {
-    // The stored position goes by the name: it follows the URL, whatever other flags come and go.
-    const std::string name = Cat("flag-", StableHashHex(url));
-    if (std::none_of(webhooks.begin(), webhooks.end(),
-                     [&](const WebhookConfig& w) { return w.name == name; })) {
-      webhooks.push_back({.name = name, .url = url});
-    }
-  }
+  SetJobs(flags, &config);
+  SetWebhooks(flags, &config);
   if (flags.Has("executor")) config.executor.enabled = true;
   if (flags.Has("accept-log-reset")) config.processor.accept_log_reset = true;
   RETURN_IF_ERROR(CheckConfig(config));

@@ -1,6 +1,5 @@
-// `pitwall silence add|list|expire`: what receivers are not told of, for a while.
+// Commands `pitwall silence add|list|expire`: silences of notifications.
 #include <cstdlib>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,31 +20,18 @@ using Kind = FlagSpec::Kind;
 using history_client::Client;
 using history_client::Json;
 
-constexpr char kUsageText[] = R"(pitwall silence add MATCHER… --comment WHY [--duration 1h] [flags]
-pitwall silence list [--all] [--json] [flags]
-pitwall silence expire ID [flags]
+constexpr std::string_view kSilenceHelp =
+    "While a silence is active, receivers get no notifications of issues that match all its "
+    "matchers.\n"
+    "Lists, topics, and the page still show these issues. Issues that are still open when the "
+    "silence\n"
+    "ends are notified then. MATCHER is a matcher of Prometheus (severity=\"warning\", "
+    "job=~\"llm-.*\")\n"
+    "over the labels of the issue and severity, job, pitwall_job, owner, rule, pack, and "
+    "alertname.\n"
+    "Requires a token with the role act. Exit codes: 0 success, 1 no reply or refused, 2 usage.\n";
 
-While a silence lasts, receivers are not told of the issues that all its matchers match; lists, topics and the page show
-them all the same. What is still open when it ends is told then. MATCHER is Prometheus' (severity="warning", job=~"llm-.*"),
-over the labels of the issue and severity, job, pitwall_job, owner, rule, pack, alertname. Adding and expiring need the
-token of the role act. Exit codes: 0 fine, 1 no answer or refused, 2 usage.
-
-)";
-
-std::vector<FlagSpec> SilenceFlags() {
-  std::vector<FlagSpec> specs = {
-      {"duration", Kind::kOne, "DURATION", "add: how long it lasts (1h)"},
-      {"start", Kind::kOne, "TIME", "add: like 2026-01-02T03:04:05Z, Unix seconds or now (now)"},
-      {"end", Kind::kOne, "TIME", "add: instead of --duration"},
-      {"author", Kind::kOne, "NAME", "add: who silences (the user's name)"},
-      {"comment", Kind::kOne, "TEXT", "add: why"},
-      {"all", Kind::kSwitch, "", "list: those that have ended, too"},
-  };
-  for (const FlagSpec& spec : HistoryFlags()) specs.push_back(spec);
-  specs.push_back({"json", Kind::kSwitch, "", "the silence, or the list, as JSON"});
-  specs.push_back({"help", Kind::kSwitch, "", "this text"});
-  return specs;
-}
+constexpr FlagSpec kJsonOption = {"json", Kind::kSwitch, "", "print one JSON object per silence"};
 
 std::string PathOf() { return Cat(history_client::kRoutes, "/silences"); }
 
@@ -72,12 +58,13 @@ Status Add(const std::vector<std::string>& matchers, const Flags& flags) {
   const int64_t now = clock.WallNs();
   notifier::Silence silence;
   ASSIGN_OR_RETURN(silence.matchers, notifier::ParseIssueMatchers(matchers));
-  // Without --start the server says when it is now.
+  // Without --start the server sets the start to its current time.
   if (const auto text = flags.One("start")) {
     ASSIGN_OR_RETURN(silence.starts_ns, ReadMoment("start", *text, now));
   }
   if (const auto text = flags.One("end")) {
-    if (flags.Has("duration")) return InvalidArgument("--end beside --duration: one is enough");
+    if (flags.Has("duration"))
+      return InvalidArgument("--end: excludes --duration; write only one of them");
     ASSIGN_OR_RETURN(silence.ends_ns, ReadMoment("end", *text, now));
   } else {
     const StatusOr<int64_t> duration = ParseDuration(flags.One("duration").value_or("1h"));
@@ -87,8 +74,10 @@ Status Add(const std::vector<std::string>& matchers, const Flags& flags) {
   const char* const user = std::getenv("USER");
   silence.author = flags.One("author").value_or(user == nullptr ? "" : user);
   silence.comment = flags.One("comment").value_or("");
-  if (silence.comment.empty()) return InvalidArgument("--comment: missing; say why");
-  if (silence.author.empty()) return InvalidArgument("--author: missing; say who silences");
+  if (silence.comment.empty())
+    return InvalidArgument("--comment: value is missing; write --comment TEXT");
+  if (silence.author.empty())
+    return InvalidArgument("--author: value is missing; write --author NAME");
   return WithHistory(flags, [&](const Client& client) -> Status {
     ASSIGN_OR_RETURN(const Json made, client.Post(PathOf(), notifier::EncodeSilence(silence)));
     Show(made, flags.Has("json"));
@@ -115,39 +104,57 @@ Status Expire(const std::string& id, const Flags& flags) {
   });
 }
 
-// Usage: nothing. Otherwise what came of it.
-std::optional<Status> Run(const Flags& flags) {
-  const std::vector<std::string>& words = flags.positional();
-  if (words.empty()) return std::nullopt;
-  const std::vector<std::string> rest(words.begin() + 1, words.end());
-  if (words[0] == "add" && !rest.empty()) return Add(rest, flags);
-  if (words[0] == "list" && rest.empty()) return List(flags);
-  if (words[0] == "expire" && rest.size() == 1) return Expire(rest[0], flags);
-  return std::nullopt;
+Command AddCommand() {
+  return {
+      .name = "silence add",
+      .summary = "Silence the notifications of matching issues for a while",
+      .usage = {"MATCHER… --comment TEXT [--duration DURATION] [options]"},
+      .details = kSilenceHelp,
+      .min_arguments = 1,
+      .max_arguments = kAnyNumber,
+      .options = JoinOptions(
+          {{{"comment", Kind::kOne, "TEXT", "reason for the silence (required)"},
+            {"author", Kind::kOne, "NAME", "author of the silence (default: the name of the user)"},
+            {"duration", Kind::kOne, "DURATION", "duration of the silence", "1h"},
+            {"start", Kind::kOne, "TIME", "start, like 2026-01-02T03:04:05Z, Unix seconds, or now",
+             "now"},
+            {"end", Kind::kOne, "TIME", "end, instead of --duration"},
+            kJsonOption},
+           HistoryFlags()}),
+      .examples = {"pitwall silence add 'severity=\"warning\"' 'job=~\"llm-.*\"' --duration 2h "
+                   "--comment 'maintenance' --token-file act"},
+      .run = [](const Flags& flags) {
+        return ExitCodeOf("silence add", Add(flags.positional(), flags));
+      }};
+}
+
+Command ListCommand() {
+  return {
+      .name = "silence list",
+      .summary = "List active silences",
+      .usage = {"[options]"},
+      .options = JoinOptions(
+          {{{"all", Kind::kSwitch, "", "include ended silences"}, kJsonOption}, HistoryFlags()}),
+      .examples = {"pitwall silence list", "pitwall silence list --all --json"},
+      .run = [](const Flags& flags) { return ExitCodeOf("silence list", List(flags)); }};
+}
+
+Command ExpireCommand() {
+  return {.name = "silence expire",
+          .summary = "End a silence now",
+          .usage = {"ID [options]"},
+          .details = "`pitwall silence list` prints the IDs. Requires a token with the role act.\n",
+          .min_arguments = 1,
+          .max_arguments = 1,
+          .options = JoinOptions({{kJsonOption}, HistoryFlags()}),
+          .examples = {"pitwall silence expire 3f2a --token-file act"},
+          .run = [](const Flags& flags) {
+            return ExitCodeOf("silence expire", Expire(flags.positional()[0], flags));
+          }};
 }
 
 }  // namespace
 
-int RunSilence(const std::vector<std::string>& arguments) {
-  const std::vector<FlagSpec> specs = SilenceFlags();
-  const auto flags = Flags::Parse(specs, arguments);
-  if (!flags.ok()) {
-    PrintError(Cat("pitwall silence: ", ToStd(flags.status().message()), "\n"));
-    return kUsage;
-  }
-  const std::string text = Cat(kUsageText, FlagHelp(specs));
-  if (flags->Has("help")) {
-    Print(text);
-    return kFine;
-  }
-  const std::optional<Status> status = Run(*flags);
-  if (!status.has_value()) {
-    PrintError(text);
-    return kUsage;
-  }
-  if (status->ok()) return kFine;
-  PrintError(Cat("pitwall silence: ", ToStd(status->message()), "\n"));
-  return absl::IsInvalidArgument(*status) ? kUsage : kCheckFailed;
-}
+std::vector<Command> SilenceCommands() { return {AddCommand(), ListCommand(), ExpireCommand()}; }
 
 }  // namespace pitwall

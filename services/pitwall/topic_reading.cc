@@ -12,6 +12,15 @@
 
 namespace pitwall {
 
+std::vector<FlagSpec> LogInputFlags() {
+  using Kind = FlagSpec::Kind;
+  return {
+      {"data-dir", Kind::kOne, "DIR", "read the log in the data directory of `pitwall standalone`"},
+      {"input", Kind::kOne, "DIR", "alias of --data-dir"},
+      {"brokers", Kind::kOne, "HOSTS", "read the topics of this Apache Kafka (host:port,…)"},
+  };
+}
+
 bool HasLogInput(const Flags& flags) {
   return flags.Has("input") || flags.Has("data-dir") || flags.Has("brokers");
 }
@@ -19,7 +28,8 @@ bool HasLogInput(const Flags& flags) {
 StatusOr<std::unique_ptr<Log>> OpenLogInput(const Flags& flags, Clock* clock) {
   const auto dir = flags.Has("input") ? flags.One("input") : flags.One("data-dir");
   if (dir.has_value() == flags.Has("brokers"))
-    return InvalidArgument("either --input DIR or --brokers HOSTS is needed");
+    return InvalidArgument(
+        "log: must be one directory or one Kafka; write either --data-dir DIR or --brokers HOSTS");
   if (const auto brokers = flags.One("brokers"))
     return kafka::OpenKafkaLog({.brokers = *brokers, .client_id = "pitwall-reader"}, clock);
   log::EmbeddedLogOptions options;

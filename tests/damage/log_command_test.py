@@ -70,7 +70,7 @@ class LogCommand(unittest.TestCase):
         self.assertIn("nothing to repair", repaired.stdout)
 
     def test_usage(self):
-        for arguments in ([], ["check"], ["check", "a", "b"], ["mend", "a"], ["check", "a", "--dry-run"], ["check", "a", "--no"]):
+        for arguments in ([], ["check"], ["check", "a", "b"], ["fix", "a"], ["check", "a", "--dry-run"], ["check", "a", "--no"]):
             self.assertEqual(run("log", *arguments).returncode, 2, arguments)
         self.assertEqual(run("log", "check", os.path.join(self.root, "nothing")).returncode, 2)
         helped = run("log", "--help")

@@ -352,11 +352,11 @@ class OpenMetricsBacktest(unittest.TestCase):
                 (["--input", self.dir], "Is a directory"),
                 (["--input", good, os.path.join(self.dir, "none.om")], "none.om: No such file"),
                 ([], "--input FILE"),
-                (["--input", good, "--start", "yesterday"], "--start yesterday: expected"),
-                (["--input", good, "--start", "2", "--end", "1"], "--start must not be later than --end"),
+                (["--input", good, "--start", "yesterday"], "--start: must be Unix seconds"),
+                (["--input", good, "--start", "2", "--end", "1"], "--start: must not be later than --end"),
                 (["--input", good, "--evaluation-interval", "0"], "--evaluation-interval"),
-                (["--input", good, "--verify"], "--verify is for --format log"),
-                (["--input", good, "--input-format"], "unknown flag --input-format")]:
+                (["--input", good, "--verify"], "--verify: requires --format log"),
+                (["--input", good, "--input-format"], "--input-format: unknown option")]:
             done = backtest("--rules", rules, *arguments)
             self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
             self.assertIn(said, done.stderr)
@@ -365,7 +365,7 @@ class OpenMetricsBacktest(unittest.TestCase):
         self.assertIn("skipped 1 invalid line: %s:2:2: no } ends these labels" % bad, done.stderr)
         done = subprocess.run([BINARY, "backtest", "--format", "xml", "--input", good], capture_output=True, text=True)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("only log, openmetrics, csv, smdebug, chrome-trace and tensorflow", done.stderr)
+        self.assertIn("must be log, openmetrics, csv, smdebug, chrome-trace, or tensorflow", done.stderr)
 
 
 if __name__ == "__main__":

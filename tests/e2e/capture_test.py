@@ -175,14 +175,14 @@ class Captures(unittest.TestCase):
         self.capture("none", fails=True)
         self.assertIn("not found on node", self.said)
         token = os.path.join(self.work, "act")
-        for job, cause in (("nosuch", 'job "nosuch": not found'), ("zo", "not a whole ID")):
+        for job, cause in (("nosuch", 'job "nosuch": not found'), ("zo", "must be a complete ID")):
             done = subprocess.run([BINARY, "capture", job, "--timeout", "60s", "--token-file", token,
                                    "--target", self.pitwall.grpc], stderr=subprocess.PIPE, text=True, timeout=40)
             self.assertEqual(done.returncode, 1)
             self.assertIn(cause, done.stderr)
         done = subprocess.run([BINARY, "capture", "zoo", "--rank", "x"], stderr=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("--rank x: not a rank", done.stderr)
+        self.assertIn("--rank: must be an integer from 0", done.stderr)
 
     def test_without_owner_and_token_nobody_asks(self):
         empty = write(os.path.join(self.work, "token"), "guess\n")

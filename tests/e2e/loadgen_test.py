@@ -155,14 +155,14 @@ class LoadgenTest(unittest.TestCase):
 
     def test_wrong_flags_say_what_to_do(self):
         for flags, said in [
-                ((), "one of --data-dir, --brokers, --socket and --discard is needed"),
+                ((), "write --data-dir, --brokers, --socket, or --discard"),
                 (("--discard", "--cores", "9999"), r"--cores must be 0 to 4096 \(9999\)"),
                 (("--discard", "--fault", "slow"), "unknown kind; there are straggler"),
                 (("--discard", "--fault", "hang,rank=9"), "rank 9 of --ranks 8"),
-                (("--discard", "--start", "yesterday"), "--start must be like 2026-01-02T03:04:05Z"),
-                (("--discard", "--hz", "2", "--interval", "1s"), "--hz beside --interval"),
+                (("--discard", "--start", "yesterday"), "--start: must be a time like 2026-01-02T03:04:05Z"),
+                (("--discard", "--hz", "2", "--interval", "1s"), "--hz: excludes --interval"),
                 (("--socket", os.path.join(self.dir, "none"), "--fault", "death"), "a socket cannot tell it"),
-                (("--discard", "--drop", "2"), "--drop must be 0 to 1")]:
+                (("--discard", "--drop", "2"), "--drop: must be 0 to 1")]:
             self.assertRegex(loadgen(*flags, code=2), said)
         self.assertRegex(loadgen("--discard", "--duration", "1m", "--fault", "hang,from=2m", code=1), "1 of 1 faults never began")
         self.assertRegex(loadgen("--socket", os.path.join(self.dir, "none"), code=1), "no collector listens")

@@ -195,7 +195,7 @@ tests:
         self.assertEqual(command("rules", "test", good, self.path("none.yaml"))[0], 2)
         code, _, err = command("issues", "watch", "--count", "abc", "--target", "127.0.0.1:1")
         self.assertEqual(code, 2)
-        self.assertIn("--count abc", err)
+        self.assertIn('--count: must be an integer above 0 (got "abc")', err)
         self.assertEqual(command("issues", "list", "--target", "127.0.0.1:1")[0], 1)
 
     def records(self, topic):

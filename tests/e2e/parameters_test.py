@@ -137,7 +137,7 @@ class Parameters(unittest.TestCase):
         job = self.job()
         actions = [(event["type"].split(".")[-1], event["data"]["principal"]) for event in self.get("/issue", job=job, id=issue["id"])["actions"]]
         self.assertEqual(actions, [("requested", "act"), ("done", "act")] * 3)
-        self.assertIn("limit = 7  (set by a person; the rule has 100)", self.command("jobs", "parameters", job, "--url", self.service.http)[1])
+        self.assertIn("limit = 7  (set by a user; default 100)", self.command("jobs", "parameters", job, "--url", self.service.http)[1])
 
         self.training.kill()
         self.service.stop()
