@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "services/base/strings.h"
 #include "services/base/terminal.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <iterator>
 
-#include "services/base/nearest.h"
-#include "services/base/strings.h"
 #include "services/base/terminal.h"
+#include "services/base/text/did_you_mean.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "services/base/strings.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall {
 namespace {

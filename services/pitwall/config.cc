@@ -20,7 +20,7 @@ using yaml::Node;
 using yaml::Problem;
 using yaml::StrictMap;
 
-// Fills the fields out of a YAML tree; problems are collected.
+// Visitor that reads the fields from a YAML tree and collects the problems.
 class Reader final : public ConfigKeys {
  public:
   Reader(StrictMap* top, std::vector<Problem>* problems) : map_(top), problems_(problems) {}
@@ -35,7 +35,7 @@ class Reader final : public ConfigKeys {
     if (std::find(choices.begin(), choices.end(), *value) == choices.end()) {
       const std::vector<std::string> names(choices.begin(), choices.end());
       map_->Add(map_->Get(key)->position(),
-                Cat(key, " must be one of ", Join(names, ", "), ", not ", Quote(*value)));
+                Cat(key, " must be one of ", Join(names, ", "), " (got ", Quote(*value), ")"));
       return;
     }
     *field = *std::move(value);
@@ -74,7 +74,7 @@ class Reader final : public ConfigKeys {
     const Node* list = map_->Get(key);
     if (list == nullptr) return;
     if (!list->IsSequence()) {
-      map_->Add(list->position(), Cat(key, " must be a list, not ", list->KindName()));
+      map_->Add(list->position(), Cat(key, " must be a list (got ", list->KindName(), ")"));
       return;
     }
     size_t at = items.size;
@@ -101,7 +101,7 @@ class Reader final : public ConfigKeys {
   std::vector<Problem>* const problems_;
 };
 
-// A YAML scalar that reads back as exactly this text.
+// Returns a YAML scalar that is read back as exactly this text.
 std::string Scalar(std::string_view value) {
   // In single quotes a line break would be read back as a domain.
   if (HasControl(value)) {
@@ -120,7 +120,7 @@ std::string Scalar(std::string_view value) {
   return out + "'";
 }
 
-// Writes YAML: sections as blocks, the items of lists and what is in them on one line.
+// Visitor that prints YAML: sections as blocks, and each item of a list on one line.
 class Printer final : public ConfigKeys {
  public:
   std::string Take() { return std::move(out_); }
@@ -244,8 +244,8 @@ StatusOr<uint32_t> ParseSocketMode(std::string_view text) {
     mode = mode * 8 + static_cast<uint32_t>(c - '0');
   }
   if (text.empty() || mode > 0777) {
-    return InvalidArgument(
-        Cat("socket_mode ", Quote(text), " is not a file mode; write octal digits such as 0660"));
+    return InvalidArgument(Cat("socket_mode: must be a file mode (got ", Quote(text),
+                               "); write octal digits such as 0660"));
   }
   return mode;
 }
@@ -258,9 +258,8 @@ StatusOr<processor::PartitionShare> ParseShare(std::string_view text) {
     if (index.has_value() && count.has_value() && *index >= 0 && *index < *count && *count <= 1024)
       return processor::PartitionShare{static_cast<int32_t>(*index), static_cast<int32_t>(*count)};
   }
-  return InvalidArgument(
-      Cat("share ", Quote(text),
-          " is not <index>/<count>; of three processors write 0/3, 1/3 and 2/3"));
+  return InvalidArgument(Cat("share: must be <index>/<count> (got ", Quote(text),
+                             "); for three processors write 0/3, 1/3, and 2/3"));
 }
 
 namespace {
@@ -269,7 +268,8 @@ bool IsWebUrl(std::string_view url) {
   return StartsWith(url, "http://") || StartsWith(url, "https://");
 }
 
-// Before all else is checked: what --print-config shows, and what errors say, has no password.
+// Rejects URLs with a password. Must run before all other checks, because --print-config and the
+// errors print URLs.
 Status CheckAddresses(const Config& config) {
   std::vector<std::pair<std::string_view, std::string_view>> urls = {
       {"insights.remote_write.url", config.insights.remote_write.url},
@@ -286,7 +286,7 @@ Status CheckAddresses(const Config& config) {
   for (const GatewayConfig& one : notifier.gateways)
     urls.emplace_back("notifier.gateways.url", one.url);
   for (const auto& [place, url] : urls) {
-    // A place of a secret, file:PATH, is a path.
+    // file:PATH is the location of a secret, not a URL.
     if (StartsWith(url, "file:") || StartsWith(url, "env:")) continue;
     RETURN_IF_ERROR(Annotate(CheckUrlWithoutSecrets(url), place));
   }
@@ -297,11 +297,11 @@ Status CheckRemoteWrite(const RemoteWriteConfig& remote) {
   if (remote.url.empty()) return OkStatus();
   if (!IsWebUrl(remote.url))
     return InvalidArgument(
-        Cat("url: must begin with http:// or https:// (", Quote(ShownUrl(remote.url)), ")"));
+        Cat("url: must begin with http:// or https:// (got ", Quote(ShownUrl(remote.url)), ")"));
   if (!remote.token_file.empty() && !remote.user.empty())
-    return InvalidArgument("token_file, user: give one of the two");
+    return InvalidArgument("token_file: excludes user; write only one of them");
   if (remote.user.empty() != remote.password_file.empty())
-    return InvalidArgument("user, password_file: give both or none");
+    return InvalidArgument("user: requires password_file; write both or neither");
   for (const auto* patterns : {&remote.metrics, &remote.labels}) {
     for (const std::string& pattern : *patterns)
       RETURN_IF_ERROR(Matcher::Make("", MatchOp::kRegex, pattern).status());
@@ -314,7 +314,7 @@ Status CheckInsights(const InsightsConfig& insights) {
   for (const std::string& peer : insights.peers) {
     if (!IsWebUrl(peer))
       return InvalidArgument(
-          Cat("peers: must begin with http:// or https:// (", Quote(ShownUrl(peer)), ")"));
+          Cat("peers: must begin with http:// or https:// (got ", Quote(ShownUrl(peer)), ")"));
   }
   return Annotate(CheckRemoteWrite(insights.remote_write), "remote_write");
 }
@@ -327,16 +327,18 @@ Status CheckConfig(const Config& config) {
     RETURN_IF_ERROR(Annotate(ParseShare(config.processor.share).status(), "processor"));
   RETURN_IF_ERROR(Annotate(CheckInsights(config.insights), "insights"));
   if (config.reload_interval_ns != 0 && config.reload_interval_ns < 100 * kNanosPerMilli)
-    return InvalidArgument("reload_interval: must be 0s (no looks) or at least 100ms");
+    return InvalidArgument(Cat("reload_interval: must be 0s (disabled) or at least 100ms (got ",
+                               FormatDuration(config.reload_interval_ns), ")"));
   if (config.log.kind == "kafka" && config.log.brokers.empty()) {
-    return InvalidArgument("log.brokers: needed with log.kind kafka (host:port,host:port)");
+    return InvalidArgument(
+        "log.brokers: value is missing; log.kind kafka requires host:port,host:port");
   }
   if (config.rules.evaluation_interval_ns <= 0) {
-    return InvalidArgument("rules.evaluation_interval: must be longer than 0");
+    return InvalidArgument("rules.evaluation_interval: must be a duration above 0");
   }
   if (config.processor.commit_interval_ns <= 0 || config.processor.snapshot_interval_ns <= 0) {
     return InvalidArgument(
-        "processor.commit_interval, processor.snapshot_interval: must be longer than 0");
+        "processor.commit_interval, processor.snapshot_interval: must be durations above 0");
   }
   if (const std::string problem = IntervalProblem(config.collector.interval_ns); !problem.empty())
     return InvalidArgument(Cat("collector.interval: ", problem));
@@ -344,14 +346,14 @@ Status CheckConfig(const Config& config) {
   const CollectorLimitsConfig& limits = config.collector.limits;
   if (limits.hello_timeout_ns < kNanosPerSecond || limits.idle_timeout_ns < 5 * kNanosPerSecond) {
     return InvalidArgument(
-        "collector.limits: hello_timeout must be at least 1s and idle_timeout at least 5s: clients "
-        "beat each second");
+        "collector.limits: hello_timeout must be at least 1s and idle_timeout at least 5s, because "
+        "clients send a heartbeat every second");
   }
   if (config.data_dir.empty()) return InvalidArgument("data_dir: must not be empty");
   const std::string& url = config.external_url;
   if (!url.empty() && !StartsWith(url, "http://") && !StartsWith(url, "https://"))
     return InvalidArgument(
-        Cat("external_url: must begin with http:// or https:// (", Quote(ShownUrl(url)), ")"));
+        Cat("external_url: must begin with http:// or https:// (got ", Quote(ShownUrl(url)), ")"));
   return CheckReceivers(config);
 }
 

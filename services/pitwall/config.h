@@ -1,5 +1,5 @@
-// The configuration of every service: one YAML file, flags on top. Strict: unknown keys, wrong
-// types and values out of range are errors with file, line and column.
+// Configuration of the services: a YAML file that options override. The parser is strict: unknown
+// keys, wrong types, and values out of range are errors with file, line, and column.
 #pragma once
 
 #include <cstdint>
@@ -29,11 +29,11 @@ struct LogConfig {
   std::map<std::string, std::string> rdkafka;
 };
 
-// Files, read again when they change. No certificate: no TLS.
+// Paths of files that the server reloads when they change. Without a certificate there is no TLS.
 struct TlsConfig {
   std::string certificate;  // PEM chain
   std::string key;
-  std::string client_ca;  // not empty: clients must show a certificate of it
+  std::string client_ca;  // not empty: clients must present a certificate that it signed
 };
 
 struct HttpConfig {
@@ -62,28 +62,28 @@ struct GrpcConfig {
 struct RulesConfig {
   std::vector<std::string> files;  // empty: the default pack
   std::string overrides;
-  std::vector<std::string> baseline;  // summaries of finished jobs, and folders of them
+  std::vector<std::string> baseline;  // summaries of finished jobs, or directories with summaries
   int64_t evaluation_interval_ns = 60 * kNanosPerSecond;
-  plan::RuleLimits limits;  // of rule sets that are loaded from now on
+  plan::RuleLimits limits;  // for rule sets that are loaded from now on
 };
 
 struct JobConfig {
   std::string id;
   std::string name;
-  std::string owner;                 // a user, uid:<number> or pod:<uid>; empty: the first client's
-  std::vector<std::string> members;  // further owners whose processes are of the job
-  JobReference reference;            // empty: what its clients say
+  std::string owner;  // a user, uid:<number>, or pod:<uid>; empty: of the first client
+  std::vector<std::string> members;  // more owners whose processes belong to the job
+  JobReference reference;            // empty: from the clients
 };
 
-// Whether and whom the collector asks how containers ended.
+// Source of the exit status of containers for the collector.
 struct PodsConfig {
-  std::string url;  // empty: nobody
+  std::string url;  // empty: no requests
   std::string token_file = "/var/run/secrets/kubernetes.io/serviceaccount/token";
   std::string ca_file = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
   bool owners = false;
 };
 
-// What training processes may use of one collector, all together and those of one owner.
+// Limits on the use of a collector by training processes, in total and per owner.
 struct CollectorLimitsConfig {
   int64_t clients = 1024;
   int64_t clients_per_owner = 256;
@@ -99,7 +99,7 @@ struct CollectorConfig {
   int64_t interval_ns = 500 * kNanosPerMilli;
   std::string socket;  // empty: <data_dir>/collector.sock
   std::string socket_mode = "0666";
-  std::string socket_group;  // empty: as the system gives it
+  std::string socket_group;  // empty: the default group of the system
   CollectorLimitsConfig limits;
   std::vector<JobConfig> jobs;
   std::string drop_dir;
@@ -116,11 +116,11 @@ struct ProcessorConfig {
   int64_t snapshot_interval_ns = 60 * kNanosPerSecond;
   bool clock_ticks = true;
   int64_t job_memory = int64_t{1} << 30;
-  bool accept_log_reset = false;  // for one start after a log was deleted, replaced or cut
+  bool accept_log_reset = false;  // for one start after a log was deleted, replaced, or truncated
 };
 
 struct MemoryConfig {
-  int64_t budget = 0;  // bytes; 0: a share of what the process may use
+  int64_t budget = 0;  // bytes; 0: a share of the memory limit of the process
 };
 
 struct WebhookConfig {
@@ -130,12 +130,12 @@ struct WebhookConfig {
   std::vector<std::string> severities;
   std::vector<std::string> secrets;  // file:<path> or env:<NAME>
   bool from_start = false;
-  std::string notify;  // incidents, events; "": incidents, but events where symptoms are wanted
-  bool notify_symptoms = false;  // else not while their root cause is open
+  std::string notify;            // incidents, events; "": incidents, or events with notify_symptoms
+  bool notify_symptoms = false;  // false: not while their root cause is open
   std::string actions = "live";  // none, live, all
 };
 
-// What all further receivers have in common.
+// Fields that all receivers other than webhooks share.
 struct ReceiverConfig {
   std::string name;
   std::vector<std::string> severities;
@@ -164,7 +164,7 @@ struct EmailConfig : ReceiverConfig {
   std::string security = "starttls";  // starttls, tls, none
   std::string user;
   std::string password;  // file:<path> or env:<NAME>
-  std::string auth;      // plain, login; "": the best that the server offers
+  std::string auth;      // plain, login; "": the best mechanism that the server offers
   std::string ca_file;
   std::string from;
   std::vector<std::string> to;
@@ -205,14 +205,14 @@ struct PolicyConfig {
   int64_t grace_ns = 30 * kNanosPerSecond;
 };
 
-// Jobs that are never stopped: globs, of which those that are given must all match.
+// Jobs that are never stopped. All globs that are not empty must match.
 struct ExemptConfig {
   std::string job, namespace_name, owner;
 };
 
 struct KubernetesConfig {
   bool enabled = false;
-  std::string server;  // empty: of the pod
+  std::string server;  // empty: the API server of the pod
   std::string cluster;
   std::string token_file = "/var/run/secrets/kubernetes.io/serviceaccount/token";
   std::string ca_file = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
@@ -236,7 +236,7 @@ struct StopWebhookConfig {
 };
 
 struct ExecutorConfig {
-  bool enabled = false;       // standalone only: the executor has a service of its own
+  bool enabled = false;       // standalone only; otherwise the executor is a separate service
   std::string stops = "all";  // all, processes, cluster
   std::vector<PolicyConfig> policies;
   std::vector<ExemptConfig> exempt;
@@ -247,7 +247,7 @@ struct ExecutorConfig {
   int64_t cool_down_ns = int64_t{600} * kNanosPerSecond;
 };
 
-// Where raw series are mirrored to. No url: nowhere.
+// Receiver to which raw series are mirrored. Without a URL there is none.
 struct RemoteWriteConfig {
   std::string url;
   std::string token_file;  // a file, or env:NAME
@@ -262,7 +262,7 @@ struct RemoteWriteConfig {
 };
 
 struct InsightsConfig {
-  bool enabled = true;  // standalone only: insights has a service of its own
+  bool enabled = true;  // standalone only; otherwise insights is a separate service
   std::string dir;      // empty: <data_dir>/insights
   int64_t max_bytes = int64_t{20} << 30;
   int64_t retention_ns = int64_t{30} * 24 * 3600 * kNanosPerSecond;
@@ -278,8 +278,8 @@ struct InsightsConfig {
 struct Config {
   std::string data_dir = "pitwall-data";
   std::string log_level = "info";
-  int64_t reload_interval_ns = 0;  // between looks at the files; 0: SIGHUP only
-  std::string external_url;  // of the HTTP server, for whoever follows a link; "": links are paths
+  int64_t reload_interval_ns = 0;  // between checks of the files; 0: SIGHUP only
+  std::string external_url;        // of the HTTP server, for links; "": links are paths
   MemoryConfig memory;
   LogConfig log;
   HttpConfig http;
@@ -305,16 +305,17 @@ struct Config {
   }
 };
 
-// InvalidArgument with one line per problem, "file:line:col: what".
+// Parses a configuration. Returns InvalidArgument with one line per problem, "file:line:col:
+// problem".
 StatusOr<Config> ParseConfig(std::string_view file_name, std::string_view text);
-// What ParseConfig reads back as the same configuration: every key, with its effective value.
-// Secrets stay names of places.
+// Returns every key with its effective value. ParseConfig reads the text back as the same
+// configuration. Secrets remain names of locations.
 std::string PrintConfig(const Config& config);
-// "0660" -> 0660. InvalidArgument: not the octal bits of a file's mode.
+// Parses an octal file mode: "0660" -> 0660.
 StatusOr<uint32_t> ParseSocketMode(std::string_view text);
-// "1/3" -> the second of three. InvalidArgument: not such a text, or no such share.
+// Parses a share: "1/3" is the second of three.
 StatusOr<processor::PartitionShare> ParseShare(std::string_view text);
-// What cannot be seen key by key. InvalidArgument.
+// Checks conditions that span several keys. Returns InvalidArgument for the first problem.
 Status CheckConfig(const Config& config);
 
 }  // namespace pitwall

@@ -1,8 +1,8 @@
-// Every key of the configuration, once. What reads, prints and documents the configuration visits
-// the same table, so a key that the parser knows is printed and documented too.
+// Table of all keys of the configuration. Reading, printing, and documenting the configuration
+// visit the same table, so every key that the parser accepts is printed and documented.
 //
-// A new key is one line in config_keys.cc (and its field in config.h); then
-// `ninja config_docs` writes docs/configuration.md.
+// To add a key, add a line to config_keys.cc and a field to config.h. Then `ninja config_docs`
+// writes docs/configuration.md.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct CountRange {
   std::string_view unit;  // "" or e.g. "bytes"
 };
 
-// A visitor of keys. Each call names a key, its field, which holds the default before it is read,
-// and what the key is for.
+// Visitor of keys. Each call passes a key, its field, which holds the default until it is read, and
+// the purpose of the key.
 class ConfigKeys {
  public:
   virtual ~ConfigKeys() = default;
@@ -40,19 +40,19 @@ class ConfigKeys {
                        std::string_view help) = 0;
   virtual void Section(std::string_view key, std::string_view help,
                        const std::function<void()>& keys) = 0;
-  // Something wrong with the value of a key, or with the section that should have it; an empty
-  // problem means valid. Only what reads cares.
+  // Report a problem with the value of a key, or with the section that lacks the key. An empty
+  // problem means that the value is valid. Only the visitor that reads uses them.
   virtual void CheckValue(std::string_view /*key*/, const std::string& /*problem*/) {}
   virtual void CheckKey(std::string_view /*key*/, const std::string& /*problem*/) {}
 
-  // Fields of other widths.
+  // Visits an integer field of any width.
   template <typename T>
   void Number(std::string_view key, const CountRange& range, T* field, std::string_view help) {
     int64_t wide = static_cast<int64_t>(*field);
     Count(key, range, &wide, help);
     *field = static_cast<T>(wide);
   }
-  // A list of maps: `keys` visits the keys of one; `what` names one in messages.
+  // Visits a list of maps. `keys` visits the keys of one map, and `what` names a map in messages.
   template <typename T, typename F>
   void List(std::string_view key, std::string_view what, std::vector<T>* items,
             std::string_view help, F keys) {
@@ -72,16 +72,16 @@ class ConfigKeys {
                      const Sequence& items) = 0;
 };
 
-// Empty when the collector can sample so often.
+// Returns "" if the collector supports the sampling interval, otherwise the problem.
 std::string IntervalProblem(int64_t interval_ns);
 
 void VisitConfig(ConfigKeys& keys, Config& config);
-// Those of the section `notifier`.
+// Visits the keys of the section `notifier`.
 void NotifierKeys(ConfigKeys& keys, NotifierConfig& notifier);
-// A duration of at least 1 ms.
+// Visits a duration of at least 1 ms.
 void Positive(ConfigKeys& keys, std::string_view key, int64_t* nanoseconds, std::string_view help);
 
-// docs/configuration.md: every key with type, default, range and meaning, and the flags.
+// Returns docs/configuration.md: every key with type, default, range, and meaning, and the options.
 std::string ConfigAsMarkdown();
 
 }  // namespace pitwall

@@ -11,13 +11,13 @@ namespace {
 
 constexpr std::string_view kHead = R"(# Configuration
 
-`pitwall standalone --print-config --markdown` writes this page from the table that the parser uses. `ninja config_docs` writes it to
-the repository, and the test `config_docs` fails when it is stale.
+`pitwall standalone --print-config --markdown` prints this page from the table that the parser uses. `ninja config_docs` writes it to
+the repository, and the test `config_docs` fails if it is stale.
 
-Every service reads one YAML file (`--config FILE`). Flags override it, and `--print-config` shows what is in effect. The parser is strict:
-an unknown key, a wrong type and a value out of range are errors with file, line and column. Durations are written as in Prometheus:
-`500ms`, `30s`, `1h30m`, `7d`. Secrets are never in the file, only the places of them. A change needs a restart, except the rules and
-`collector.interval`, which SIGHUP reads again.
+Every service reads one YAML file (`--config FILE`). Options override it, and `--print-config` prints the effective configuration. The parser
+is strict: an unknown key, a wrong type, and a value out of range are errors with file, line, and column. Durations are written as in
+Prometheus: `500ms`, `30s`, `1h30m`, `7d`. The file never has secrets, only their locations. A change requires a restart, except for the
+rules and `collector.interval`, which SIGHUP reloads.
 
 )";
 
@@ -35,11 +35,11 @@ executor:
   cool_down: 30m
   policies:
     - {rule: "starter/*/LossNotFinite", mode: live, grace: 60s}   # stops the job
-    - {rule: "*", mode: dry_run}                          # writes what it would do
+    - {rule: "*", mode: dry_run}                          # records the decision only
 ```
 )";
 
-// For a cell of a table.
+// Escapes text for a cell of a table.
 std::string Cell(std::string_view text) {
   std::string out;
   for (const char c : text) {

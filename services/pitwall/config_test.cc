@@ -17,7 +17,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(Config, CollectorLimits_DefaultsAreThoseOfCollector) {
+TEST(Config, CollectorLimits_Defaults_EqualThoseOfCollector) {
   const CollectorLimitsConfig config;
   const collector::Options::Limits limits;
   EXPECT_EQ(static_cast<size_t>(config.clients), limits.clients);
@@ -30,7 +30,7 @@ TEST(Config, CollectorLimits_DefaultsAreThoseOfCollector) {
   EXPECT_EQ(config.idle_timeout_ns, limits.idle_timeout_ns);
 }
 
-TEST(Config, PrintedConfigurationReadsBackAsItself) {
+TEST(Config, PrintConfig_EveryKind_ParsesBack) {
   Config config;
   config.log.kind = "kafka";
   config.log.brokers = "it's:9092";
@@ -62,7 +62,7 @@ TEST(Config, PrintedConfigurationReadsBackAsItself) {
   EXPECT_EQ(PrintConfig(*again), text);
 }
 
-TEST(Config, EveryProblemIsNamedWithItsPlace) {
+TEST(Config, ParseConfig_SeveralProblems_NamesEachPosition) {
   const auto config = ParseConfig("pitwall.yaml",
                                   "data_dir: /tmp/x\n"
                                   "colector: {}\n"
@@ -82,7 +82,7 @@ TEST(Config, EveryProblemIsNamedWithItsPlace) {
   EXPECT_THAT(message, HasSubstr("pitwall.yaml:8:"));
 }
 
-TEST(Config, SharesOfProcessorsAndLooksAtFiles) {
+TEST(Config, CheckConfig_InvalidShareOrReloadInterval_Fails) {
   const auto share = ParseShare("2/3");
   ASSERT_TRUE(share.ok()) << share.status();
   EXPECT_EQ(share->index, 2);
@@ -91,14 +91,14 @@ TEST(Config, SharesOfProcessorsAndLooksAtFiles) {
     EXPECT_FALSE(ParseShare(wrong).ok()) << wrong;
   Config config;
   config.processor.share = "3/3";
-  EXPECT_THAT(std::string(CheckConfig(config).message()), HasSubstr("write 0/3, 1/3 and 2/3"));
+  EXPECT_THAT(std::string(CheckConfig(config).message()), HasSubstr("write 0/3, 1/3, and 2/3"));
   config.processor.share = "0/1";
   EXPECT_TRUE(CheckConfig(config).ok());
   config.reload_interval_ns = kNanosPerMilli;
   EXPECT_THAT(std::string(CheckConfig(config).message()), HasSubstr("reload_interval"));
 }
 
-TEST(Config, SocketAndShares) {
+TEST(Config, ParseConfig_InvalidSocketOrLimit_NamesKey) {
   const auto problem = [](std::string_view text) {
     return std::string(ParseConfig("c.yaml", text).status().message());
   };
@@ -111,7 +111,7 @@ TEST(Config, SocketAndShares) {
   EXPECT_THAT(problem("collector: {limits: {clients: 0}}"), HasSubstr("clients"));
   EXPECT_THAT(problem("collector: {limits: {client: 1}}"), HasSubstr("client"));
   EXPECT_THAT(problem("collector: {jobs: [{id: j, members: [root]}]}"),
-              HasSubstr("members without an owner"));
+              HasSubstr("members requires an owner"));
   Config config;
   config.collector.limits.idle_timeout_ns = kNanosPerSecond;
   EXPECT_THAT(std::string(CheckConfig(config).message()), HasSubstr("idle_timeout"));
@@ -120,7 +120,7 @@ TEST(Config, SocketAndShares) {
   EXPECT_THAT(std::string(CheckConfig(config).message()), HasSubstr("socket_mode"));
 }
 
-TEST(Config, TlsNeedsCertificateAndKey) {
+TEST(Config, Tls_CertificateWithoutKey_Fails) {
   const auto problem = [](std::string_view text) {
     return std::string(ParseConfig("c.yaml", text).status().message());
   };
@@ -130,16 +130,16 @@ TEST(Config, TlsNeedsCertificateAndKey) {
   EXPECT_THAT(problem("grpc:\n  tls: {client_ca: a}"), HasSubstr("both certificate and key"));
 }
 
-TEST(Config, TheCollectorSamplesAtOneOfItsIntervals) {
+TEST(Config, CollectorInterval_Unsupported_ListsIntervals) {
   EXPECT_TRUE(ParseConfig("c.yaml", "collector: {interval: 1m}").ok());
   const auto config = ParseConfig("c.yaml", "collector:\n  interval: 300ms\n");
   EXPECT_EQ(std::string(config.status().message()),
-            "c.yaml:2:13: interval must be one of 100ms, 200ms, 500ms, 1s, 5s, 1m, not 300ms");
+            "c.yaml:2:13: interval must be one of 100ms, 200ms, 500ms, 1s, 5s, 1m (got 300ms)");
   const auto flags = Flags::Parse(ServiceFlags(), {"--interval", "2s"});
-  EXPECT_THAT(std::string(EffectiveConfig(*flags).status().message()), HasSubstr("not 2s"));
+  EXPECT_THAT(std::string(EffectiveConfig(*flags).status().message()), HasSubstr("(got 2s)"));
 }
 
-TEST(Config, ANameOfAWebhookFlagFollowsItsUrl) {
+TEST(Config, WebhookOption_NameDependsOnUrlOnly) {
   const auto names = [](const std::vector<std::string>& urls) {
     std::vector<std::string> arguments = {"--webhook"};
     arguments.insert(arguments.end(), urls.begin(), urls.end());
@@ -155,14 +155,14 @@ TEST(Config, ANameOfAWebhookFlagFollowsItsUrl) {
   EXPECT_NE(both["https://a/x"], both["https://b/y"]);
 }
 
-TEST(Config, SecretsAreNotPrinted) {
+TEST(Config, PrintConfig_SecretSetting_IsHidden) {
   Config config;
   config.log.rdkafka["sasl.password"] = "hunter2";
   EXPECT_THAT(PrintConfig(config), testing::Not(HasSubstr("hunter2")));
 }
 
-// --print-config checks first, and its errors go to logs.
-TEST(Config, AddressesWithAPasswordAreRefusedWithoutSayingIt) {
+// --print-config checks the configuration first, and its errors go to logs.
+TEST(Config, CheckConfig_UrlWithPassword_ErrorOmitsPassword) {
   const std::string url = "https://user:hunter2@host/x";
   const auto problem = [](const std::function<void(Config*)>& set) {
     Config config;
@@ -191,7 +191,7 @@ TEST(Config, AddressesWithAPasswordAreRefusedWithoutSayingIt) {
   }
 }
 
-TEST(Config, ShownAddressesHaveNoSecrets) {
+TEST(Config, ShownUrl_OmitsUserPasswordAndQuery) {
   EXPECT_EQ(ShownUrl("http://p:9090/api/v1/write"), "http://p:9090/api/v1/write");
   EXPECT_EQ(ShownUrl("https://u:p@w@h:1/a?token=t#f"), "https://…@h:1/a?…");
   EXPECT_EQ(ShownUrl("http://h/@x"), "http://h/@x");

@@ -1,4 +1,4 @@
-// The keys of the section `notifier`.
+// Keys of the section `notifier`.
 #include <string>
 #include <string_view>
 
@@ -11,8 +11,8 @@ namespace {
 
 void ActionsKey(ConfigKeys& keys, std::string& actions) {
   keys.Choice("actions", {"live", "all", "none"}, &actions,
-              "What of the executor is sent: what it decided and did, refusals, and requests by "
-              "people; with `all` dry runs too.");
+              "Actions of the executor that are sent: decisions, results, refusals, and requests "
+              "of users; `all` includes dry runs.");
 }
 
 void ReceiverKeys(ConfigKeys& keys, ReceiverConfig& receiver, bool notices) {
@@ -21,98 +21,100 @@ void ReceiverKeys(ConfigKeys& keys, ReceiverConfig& receiver, bool notices) {
             "of `a-z A-Z 0-9 _ -`. Required.");
   keys.Texts("severities", &receiver.severities, "Severities. Empty: all.");
   keys.Bool("from_start", &receiver.from_start,
-            "Whether a new receiver begins with the oldest event instead of the next.");
+            "Start a new receiver at the oldest event instead of the next one.");
   if (notices) {
     keys.Choice("notify", {"incidents", "events"}, &receiver.notify,
-                "What is sent: notices of incidents, or every event of each issue.");
+                "Messages to send: notifications of incidents, or every event of each issue.");
   }
   keys.Bool("notify_symptoms", &receiver.notify_symptoms,
-            notices ? "With `events`: whether to send issues whose root cause is open too."
-                    : "Whether to send issues whose root cause is open too.");
+            notices ? "With `events`: also send issues whose root cause is open."
+                    : "Also send issues whose root cause is open.");
   ActionsKey(keys, receiver.actions);
   if (receiver.name.empty())
-    keys.CheckKey("name", "a receiver needs a name: its position is stored under it");
+    keys.CheckKey("name", "a receiver requires a name, under which its position is stored");
 }
 
 std::string SecretPlaceProblem(std::string_view place) {
   return place.empty() || StartsWith(place, "file:") || StartsWith(place, "env:")
              ? ""
-             : "is a secret; name its place: file:PATH or env:NAME";
+             : "must be the location of a secret; write file:PATH or env:NAME";
 }
 
 void AlertmanagerKeys(ConfigKeys& keys, AlertmanagerConfig& one) {
   ReceiverKeys(keys, one, false);
-  keys.Texts(
-      "urls", &one.urls,
-      "Address of each Alertmanager of a cluster, with its path prefix: all of them are told, "
-      "each with a position of its own. Required.");
-  keys.TextMap("headers", &one.headers,
-               "Further headers, e.g. `Authorization`. Values: text, `file:PATH` or `env:NAME`.");
-  keys.TextMap("labels", &one.labels, "Further labels of every alert, e.g. `cluster: a`.");
+  keys.Texts("urls", &one.urls,
+             "URL of each Alertmanager of a cluster, with its path prefix. Each of them is "
+             "notified and has its own position. Required.");
+  keys.TextMap(
+      "headers", &one.headers,
+      "Additional headers, e.g. `Authorization`. Values: text, `file:PATH`, or `env:NAME`.");
+  keys.TextMap("labels", &one.labels, "Additional labels of every alert, e.g. `cluster: a`.");
   Positive(keys, "resend_interval", &one.resend_interval_ns,
-           "Time after which what is firing is sent again.");
+           "Interval at which firing alerts are sent again.");
   Positive(keys, "hold_ended", &one.hold_ended_ns,
-           "How long an alert stays firing whose issue ended otherwise than by being cleared, and "
-           "how long alerts outlive a notifier that is away.");
-  if (one.urls.empty()) keys.CheckKey("urls", "an Alertmanager needs its address");
+           "Time for which an alert stays firing after its issue ended without being cleared, and "
+           "for which alerts outlive a stopped notifier.");
+  if (one.urls.empty()) keys.CheckKey("urls", "an Alertmanager requires urls");
 }
 
 void SlackKeys(ConfigKeys& keys, SlackConfig& one) {
   ReceiverKeys(keys, one, true);
   keys.Text("url", &one.url,
-            "Place of the incoming webhook's address, which is a secret: `file:PATH` or "
+            "Location of the URL of the incoming webhook, which is a secret: `file:PATH` or "
             "`env:NAME`. Required.");
-  keys.Text("channel", &one.channel, "Another channel, where the webhook may. Empty: its own.");
-  if (one.url.empty()) keys.CheckKey("url", "Slack needs the place of its webhook's address");
+  keys.Text("channel", &one.channel,
+            "Another channel, if the webhook permits it. Empty: the channel of the webhook.");
+  if (one.url.empty())
+    keys.CheckKey("url", "Slack requires the location of the URL of its webhook");
   keys.CheckValue("url", SecretPlaceProblem(one.url));
 }
 
 void EmailKeys(ConfigKeys& keys, EmailConfig& one) {
   ReceiverKeys(keys, one, true);
-  keys.Text("host", &one.host, "The SMTP server. Required.");
-  keys.Count("port", {1, 65'535, ""}, &one.port, "Its port: 587 for STARTTLS, 465 for TLS.");
+  keys.Text("host", &one.host, "SMTP server. Required.");
+  keys.Count("port", {1, 65'535, ""}, &one.port,
+             "Port of the server: 587 for STARTTLS, 465 for TLS.");
   keys.Choice(
       "security", {"starttls", "tls", "none"}, &one.security,
-      "How the connection is encrypted. `none` only to loopback, or with `allow_insecure`.");
+      "Encryption of the connection. `none` is allowed for loopback, or with `allow_insecure`.");
   keys.Text("user", &one.user, "User. Empty: no AUTH.");
-  keys.Text("password", &one.password, "Place of the password: `file:PATH` or `env:NAME`.");
+  keys.Text("password", &one.password, "Location of the password: `file:PATH` or `env:NAME`.");
   keys.Text("auth", &one.auth,
             "`plain` or `login`. Empty: the best mechanism that the server offers.");
   keys.Text("ca_file", &one.ca_file, "Certificates to trust. Empty: `notifier.ca_file`.");
   keys.Text("from", &one.from, "Sender: `Name <name@example.org>` or an address. Required.");
-  keys.Texts("to", &one.to, "Whom to tell, likewise. Required.");
-  if (one.host.empty()) keys.CheckKey("host", "e-mail needs an SMTP server");
-  if (one.from.empty()) keys.CheckKey("from", "e-mail needs a sender");
-  if (one.to.empty()) keys.CheckKey("to", "e-mail needs at least one address");
+  keys.Texts("to", &one.to, "Recipients, in the same format. Required.");
+  if (one.host.empty()) keys.CheckKey("host", "e-mail requires an SMTP server");
+  if (one.from.empty()) keys.CheckKey("from", "e-mail requires a sender");
+  if (one.to.empty()) keys.CheckKey("to", "e-mail requires at least one address");
   keys.CheckValue("password", SecretPlaceProblem(one.password));
   if (!one.auth.empty() && one.auth != "plain" && one.auth != "login")
     keys.CheckValue("auth", "must be plain or login");
   if (one.user.empty() != one.password.empty())
-    keys.CheckKey("user", "user and password belong together");
+    keys.CheckKey("user", "user and password require each other; write both or neither");
 }
 
 void GatewayKeys(ConfigKeys& keys, GatewayConfig& one) {
   ReceiverKeys(keys, one, true);
   keys.Text("method", &one.method, "HTTP method.");
-  keys.Text("url", &one.url, "Address: text, `file:PATH` or `env:NAME`. Required.");
+  keys.Text("url", &one.url, "URL: text, `file:PATH`, or `env:NAME`. Required.");
   keys.TextMap("headers", &one.headers,
-               "Headers. Values: text, `file:PATH` or `env:NAME`. `Content-Type` follows from "
-               "`escape` where it is not given.");
-  keys.TextMap("secrets", &one.secrets,
-               "Places (`file:PATH`, `env:NAME`) of values that the body names as "
-               "`$labels.secret_NAME`.");
-  keys.Choice("escape", {"json", "form", "none"}, &one.escape,
-              "How values are written into the body.");
+               "Headers. Values: text, `file:PATH`, or `env:NAME`. The default of `Content-Type` "
+               "depends on `escape`.");
+  keys.TextMap(
+      "secrets", &one.secrets,
+      "Locations (`file:PATH`, `env:NAME`) of values that the body uses as `$labels.secret_NAME`.");
+  keys.Choice("escape", {"json", "form", "none"}, &one.escape, "Escaping of values in the body.");
   keys.Text("body", &one.body,
-            "Template of the body, in the language of rule annotations; its values are "
-            "`$labels.text` and those of docs/notify.md. Required.");
+            "Template of the body, in the language of rule annotations, with `$labels.text` and "
+            "the values of docs/notify.md. Required.");
   keys.Count("max_length", {20, 10'000, "characters"}, &one.max_length,
-             "Length of `$labels.text`, which is cut at a word.");
-  keys.Texts("success", &one.success, "Statuses that say that it was taken. Empty: all of 2xx.");
-  if (one.url.empty()) keys.CheckKey("url", "a gateway needs its address");
-  if (one.body.empty()) keys.CheckKey("body", "a gateway needs the template of its body");
+             "Maximum length of `$labels.text`, which is truncated at a word.");
+  keys.Texts("success", &one.success, "HTTP statuses that mean success. Empty: all 2xx.");
+  if (one.url.empty()) keys.CheckKey("url", "a gateway requires a url");
+  if (one.body.empty()) keys.CheckKey("body", "a gateway requires a body");
   for (const auto& [name, place] : one.secrets)
-    keys.CheckValue("secrets", place.empty() ? "an empty place" : SecretPlaceProblem(place));
+    keys.CheckValue("secrets", place.empty() ? "must not be empty" : SecretPlaceProblem(place));
 }
 
 void FurtherReceiverKeys(ConfigKeys& keys, NotifierConfig& notifier) {
@@ -121,35 +123,36 @@ void FurtherReceiverKeys(ConfigKeys& keys, NotifierConfig& notifier) {
             [&](AlertmanagerConfig& one) { AlertmanagerKeys(keys, one); });
   keys.List("slack", "a Slack channel", &notifier.slack, "Slack channels, by incoming webhooks.",
             [&](SlackConfig& one) { SlackKeys(keys, one); });
-  keys.List("email", "an e-mail receiver", &notifier.email, "People, by e-mail over SMTP.",
+  keys.List("email", "an e-mail receiver", &notifier.email, "E-mail recipients, over SMTP.",
             [&](EmailConfig& one) { EmailKeys(keys, one); });
   keys.List("gateways", "a gateway", &notifier.gateways,
-            "Any HTTP API that sends short messages: SMS gateways, pagers.",
+            "HTTP APIs that send short messages, such as SMS gateways and pagers.",
             [&](GatewayConfig& one) { GatewayKeys(keys, one); });
-  keys.List("routes", "a route", &notifier.routes,
-            "Which receivers hear of an issue: the first route that matches. A receiver that no "
-            "route names hears of everything.",
-            [&](RouteConfig& route) {
-              keys.Texts("matchers", &route.matchers,
-                         "Prometheus' matchers over the issue's labels and `severity`, `job`, "
-                         "`pitwall_job`, `owner`, `rule`, `pack`, `alertname`: all must match. "
-                         "Required.");
-              keys.Texts("receivers", &route.receivers, "Names of receivers. Empty: nobody.");
-              keys.Bool("continue", &route.goes_on, "Whether the routes after it are asked, too.");
-              if (route.matchers.empty()) keys.CheckKey("matchers", "a route needs a matcher");
-            });
+  keys.List(
+      "routes", "a route", &notifier.routes,
+      "Receivers of an issue: those of the first route that matches. A receiver that is in no "
+      "route gets every issue.",
+      [&](RouteConfig& route) {
+        keys.Texts(
+            "matchers", &route.matchers,
+            "Prometheus matchers over the labels of the issue and `severity`, `job`, "
+            "`pitwall_job`, `owner`, `rule`, `pack`, and `alertname`. All must match. Required.");
+        keys.Texts("receivers", &route.receivers, "Names of receivers. Empty: no receiver.");
+        keys.Bool("continue", &route.goes_on, "Continue with the next routes.");
+        if (route.matchers.empty()) keys.CheckKey("matchers", "a route requires a matcher");
+      });
 }
 
 }  // namespace
 
 void NotifierKeys(ConfigKeys& keys, NotifierConfig& notifier) {
   keys.Bool("allow_insecure", &notifier.allow_insecure,
-            "Whether receivers may be reached by `http` or plain SMTP beyond loopback.");
+            "Allow plain `http` and plain SMTP to receivers at addresses other than loopback.");
   keys.Texts("allowed_cidrs", &notifier.allowed_cidrs,
-             "Networks that receivers may be in beyond public addresses and loopback, e.g. "
+             "Networks that receivers may be in, besides public addresses and loopback, e.g. "
              "`10.0.0.0/8`.");
   keys.Text("ca_file", &notifier.ca_file,
-            "Certificates to trust of receivers. Empty: the system's.");
+            "Certificate authorities of the receivers. Empty: those of the system.");
   FurtherReceiverKeys(keys, notifier);
   keys.List(
       "webhooks", "a webhook", &notifier.webhooks, "Receivers of issue events.",
@@ -157,30 +160,32 @@ void NotifierKeys(ConfigKeys& keys, NotifierConfig& notifier) {
         keys.Text("name", &webhook.name,
                   "Name under which the delivery position is stored: 1 to 64 of "
                   "`a-z A-Z 0-9 _ -`. Required.");
-        keys.Text("url", &webhook.url, "Where to post the events. Required.");
+        keys.Text("url", &webhook.url, "URL to which events are posted. Required.");
         keys.Texts("types", &webhook.types,
-                   "Event types: `issue.found`, `issue.updated`, `issue.resolved`, "
-                   "`rule.status`. Empty: the three of issues.");
+                   "Event types: `issue.found`, `issue.updated`, `issue.resolved`, `rule.status`. "
+                   "Empty: the three types of issues.");
         keys.Texts("severities", &webhook.severities, "Severities. Empty: all.");
         keys.Texts("secrets", &webhook.secrets,
-                   "Places of signing secrets: `file:PATH` or `env:NAME`. Empty: unsigned.");
+                   "Locations of signing secrets: `file:PATH` or `env:NAME`. Empty: unsigned.");
         keys.Bool("from_start", &webhook.from_start,
-                  "Whether a new webhook begins with the oldest event instead of the next.");
+                  "Start a new webhook at the oldest event instead of the next one.");
         keys.Text("notify", &webhook.notify,
-                  "What is sent: `incidents` (one notice when an incident is found, one when "
-                  "it has ended, few in between) or `events` (every event of each issue). "
-                  "Empty: `incidents`, but `events` with `notify_symptoms`.");
+                  "Messages to send: `incidents` (one notification when an incident is found, one "
+                  "when it has ended, and few in between) or `events` (every event of each issue). "
+                  "Empty: `incidents`, or `events` with `notify_symptoms`.");
         keys.Bool("notify_symptoms", &webhook.notify_symptoms,
-                  "With `events`: whether to send issues whose root cause is open too.");
+                  "With `events`: also send issues whose root cause is open.");
         ActionsKey(keys, webhook.actions);
         if (!webhook.notify.empty() && webhook.notify != "incidents" && webhook.notify != "events")
-          keys.CheckKey("notify", Cat("must be incidents or events, not ", Quote(webhook.notify)));
+          keys.CheckKey("notify",
+                        Cat("must be incidents or events (got ", Quote(webhook.notify), ")"));
         if (webhook.notify == "incidents" && webhook.notify_symptoms)
-          keys.CheckKey("notify_symptoms",
-                        "is for notify: events; a notice of an incident names all its issues");
+          keys.CheckKey(
+              "notify_symptoms",
+              "requires notify: events; a notification of an incident names all its issues");
         if (webhook.name.empty())
-          keys.CheckKey("name", "a webhook needs a name: its position is stored under it");
-        if (webhook.url.empty()) keys.CheckKey("url", "a webhook needs a url");
+          keys.CheckKey("name", "a webhook requires a name, under which its position is stored");
+        if (webhook.url.empty()) keys.CheckKey("url", "a webhook requires a url");
       });
 }
 

@@ -20,7 +20,7 @@ using notifier::DeliveryOptions;
 using notifier::ReceiverOptions;
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-// What CheckReceivers has in place of each secret: an address, so that it is one where it must be.
+// Value of every secret in CheckReceivers. It is a URL, because some secrets must be one.
 constexpr std::string_view kAnySecret = "https://secret.invalid/";
 
 bool IsPlace(std::string_view text) {
@@ -79,8 +79,8 @@ StatusOr<ReceiverOptions> WebhookOf(const WebhookConfig& webhook, const Config& 
         ParseEventType(StartsWith(type, "io.pitwall.") ? type : Cat("io.pitwall.", type));
     if (!parsed.has_value()) {
       return InvalidArgument(
-          Cat("unknown type ", Quote(type),
-              " (issue.found, issue.updated, issue.resolved, rule.status, job.changed)"));
+          Cat("types: unknown type (got ", Quote(type),
+              "); write issue.found, issue.updated, issue.resolved, rule.status, or job.changed"));
     }
     hook.types.push_back(*parsed);
   }
@@ -99,7 +99,8 @@ StatusOr<ReceiverOptions> WebhookOf(const WebhookConfig& webhook, const Config& 
       .receiver = std::make_shared<notifier::WebhookReceiver>(std::move(target))};
 }
 
-// Each member of a cluster hears of everything by itself: one that is away keeps nobody waiting.
+// Returns one receiver per member of a cluster, so that an unavailable member does not delay
+// others.
 StatusOr<std::vector<ReceiverOptions>> AlertmanagersOf(const AlertmanagerConfig& one,
                                                        const Config& config,
                                                        const SecretReader& secret) {
@@ -116,7 +117,7 @@ StatusOr<std::vector<ReceiverOptions>> AlertmanagersOf(const AlertmanagerConfig&
     delivery.resend_ns = one.resend_interval_ns;
     delivery.hold_ended_ns = one.hold_ended_ns;
     delivery.routed_as = one.name;
-    // The position follows the address, whatever others come and go.
+    // The position depends on the URL of the member only.
     if (one.urls.size() > 1) delivery.name = Cat(one.name, "-", StableHashHex(url).substr(0, 8));
     out.push_back(
         {.delivery = std::move(delivery),
@@ -177,7 +178,7 @@ StatusOr<ReceiverOptions> GatewayOf(const GatewayConfig& one, const Config& conf
   for (const std::string& text : one.success) {
     const auto status = ParseInt(text);
     if (!status.has_value() || *status < 100 || *status > 599)
-      return InvalidArgument(Cat("success: ", Quote(text), " is no HTTP status"));
+      return InvalidArgument(Cat("success: must be an HTTP status (got ", Quote(text), ")"));
     target.success.push_back(static_cast<int>(*status));
   }
   target.external_url = config.external_url;
@@ -195,7 +196,7 @@ StatusOr<std::shared_ptr<const notifier::Routes>> RoutesOf(const NotifierConfig&
     if (!matchers.ok()) return Annotate(matchers.status(), place);
     for (const std::string& name : one.receivers) {
       if (!names.contains(name))
-        return InvalidArgument(Cat(place, ": receiver ", Quote(name), ": not found"));
+        return InvalidArgument(Cat(place, ": receiver not found (", Quote(name), ")"));
     }
     routes.push_back({*std::move(matchers), one.receivers, one.goes_on});
   }
@@ -212,7 +213,7 @@ StatusOr<std::vector<ReceiverOptions>> Make(const Config& config, const SecretRe
     const std::string place = Cat("notifier.", list, ": ", name);
     if (!made.ok()) return Annotate(made.status(), place);
     if (!names.insert(name).second)
-      return InvalidArgument(Cat(place, ": two receivers have this name"));
+      return InvalidArgument(Cat(place, ": name is not unique; rename one of the receivers"));
     out.push_back(*std::move(made));
     return Annotate(CheckReceiver(out.back()), "notifier");
   };
@@ -222,8 +223,8 @@ StatusOr<std::vector<ReceiverOptions>> Make(const Config& config, const SecretRe
     auto members = AlertmanagersOf(one, config, secret);
     if (!members.ok()) return Annotate(members.status(), Cat("notifier.alertmanagers: ", one.name));
     if (names.contains(one.name))
-      return InvalidArgument(
-          Cat("notifier.alertmanagers: ", one.name, ": two receivers have this name"));
+      return InvalidArgument(Cat("notifier.alertmanagers: ", one.name,
+                                 ": name is not unique; rename one of the receivers"));
     for (ReceiverOptions& member : *members) {
       const std::string name = member.delivery.name;
       RETURN_IF_ERROR(add("alertmanagers", name, std::move(member)));

@@ -1,4 +1,4 @@
-// The receivers that a configuration names, as the notifier takes them.
+// Conversion of the configured receivers to the options of the notifier.
 #pragma once
 
 #include <functional>
@@ -11,14 +11,14 @@
 
 namespace pitwall {
 
-// Reads what is at a place ("file:PATH", "env:NAME").
+// Reads the secret at a location ("file:PATH", "env:NAME").
 using SecretReader = std::function<StatusOr<std::string>(const std::string& place)>;
 
-// InvalidArgument names the receiver and what is wrong: addresses, templates, matchers, names that
-// a route has and no receiver. An Alertmanager cluster is one receiver for each member.
+// Returns the receivers. Each member of an Alertmanager cluster is one receiver. Errors name the
+// receiver with an invalid URL, template, or matcher, or the route with an unknown receiver.
 StatusOr<std::vector<notifier::ReceiverOptions>> ReceiversOf(const Config& config,
                                                              const SecretReader& secret);
-// The same without a look at the secrets.
+// Checks the receivers without reading the secrets.
 Status CheckReceivers(const Config& config);
 
 }  // namespace pitwall

@@ -17,7 +17,8 @@ StatusOr<std::string> ReadToken(const std::string& place) {
     ASSIGN_OR_RETURN(const std::string text, ReadFile(place, 4096));
     token = Trim(text);
   }
-  if (token.empty()) return InvalidArgument(Cat(place, ": the token is empty; write one into it"));
+  if (token.empty())
+    return InvalidArgument(Cat(place, ": the token is empty; write a token there"));
   return token;
 }
 
@@ -35,7 +36,7 @@ StatusOr<std::map<std::string, std::string>> ReadSecrets(std::map<std::string, s
 
 namespace {
 
-// Where its user and password are: [first, second), the @ behind them.
+// Returns the range [first, second) of user and password in a URL. The @ follows it.
 std::pair<size_t, size_t> UserOf(std::string_view url) {
   const size_t scheme = url.find("://");
   const size_t begin = scheme == url.npos ? 0 : scheme + 3;
@@ -56,7 +57,7 @@ Status CheckUrlWithoutSecrets(std::string_view url) {
   const auto [begin, end] = UserOf(url);
   if (begin == end) return OkStatus();
   return InvalidArgument(
-      Cat("an address with user or password (", ShownUrl(url), "); give them in a file"));
+      Cat("URL must not have a user or password (got ", ShownUrl(url), "); write them to a file"));
 }
 
 }  // namespace pitwall

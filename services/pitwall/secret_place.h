@@ -1,4 +1,4 @@
-// Secrets that a configuration names by the place where they are.
+// Secrets that a configuration names by their location.
 #pragma once
 
 #include <map>
@@ -9,15 +9,15 @@
 
 namespace pitwall {
 
-// The token in a file, or in the environment ("env:NAME"), without blanks around it.
-// InvalidArgument: it is empty.
+// Reads the token in a file or in the environment ("env:NAME"), without surrounding domains.
+// Returns InvalidArgument if it is empty.
 StatusOr<std::string> ReadToken(const std::string& place);
-// The texts, with those that name a place ("env:NAME", "file:PATH") replaced by what is there.
+// Returns the texts, in which each location ("env:NAME", "file:PATH") is replaced by its secret.
 StatusOr<std::map<std::string, std::string>> ReadSecrets(std::map<std::string, std::string> texts);
 
-// A URL as logs and errors may have it: without user, password and query.
+// Returns a URL without user, password, and query, for logs and errors.
 std::string ShownUrl(std::string_view url);
-// InvalidArgument: it holds a user or a password; it does not say which.
+// Returns InvalidArgument if the URL has a user or a password. The error does not print them.
 Status CheckUrlWithoutSecrets(std::string_view url);
 
 }  // namespace pitwall

@@ -11,7 +11,7 @@ namespace {
 
 using SecretMap = std::map<std::string, std::string>;
 
-TEST(SecretPlace, TextsThatNameAPlaceAreReadThere) {
+TEST(SecretPlace, ReadSecrets_TextNamesLocation_ReadsSecret) {
   const std::string path = testing::TempDir() + "secret_place_password";
   std::ofstream(path) << "hunter2\n";
   ::setenv("PITWALL_SECRET_PLACE_TEST", " s3cret ", 1);
@@ -24,7 +24,7 @@ TEST(SecretPlace, TextsThatNameAPlaceAreReadThere) {
                               {"ssl.ca.location", "/etc/ca.pem"}}));
 }
 
-TEST(SecretPlace, APlaceWithoutASecretIsAnErrorThatNamesTheKey) {
+TEST(SecretPlace, ReadSecrets_NoSecretAtLocation_ErrorNamesKey) {
   ::unsetenv("PITWALL_SECRET_PLACE_MISSING");
   for (const char* place : {"env:PITWALL_SECRET_PLACE_MISSING", "file:/no/such/file"}) {
     const auto read = ReadSecrets({{"sasl.password", place}});
