@@ -10,7 +10,7 @@ std::string ActionLine(const ActionEvent& event) {
   const std::string_view what = event.type == ActionEventType::kDecided   ? "DECIDED"
                                 : event.type == ActionEventType::kRefused ? "REFUSED"
                                 : event.type == ActionEventType::kDone    ? "DONE   "
-                                                                          : "ASKED  ";
+                                                                          : "REQUEST";
   std::string line =
       Cat(absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::FromUnixNanos(event.time_ns),
                            absl::UTCTimeZone()),
@@ -29,12 +29,13 @@ std::string ExecutorNotice(const ExecutorConfig& config) {
     if (policy.mode == "live") live.push_back(policy.rule);
   }
   if (!live.empty() && config.budget > 0) {
-    return Cat("live: issues of rules that match ", Join(live, ", "), " stop their job, at most ",
-               config.budget, " in an hour and one per job in ",
-               FormatDuration(config.cool_down_ns), "; other rules are a dry run");
+    return Cat("live: issues of rules that match ", Join(live, ", "), " stop their jobs, at most ",
+               config.budget, " per hour and one per job in ", FormatDuration(config.cool_down_ns),
+               "; other rules cause dry runs");
   }
-  if (!live.empty()) return "dry run: executor.budget is 0, so every live action is refused";
-  return "dry run: it stops nothing, and writes what it would do (pitwall actions list). To let a "
+  if (!live.empty())
+    return "dry run: executor.budget is 0, so every live action is refused; set it above 0";
+  return "dry run: decisions are recorded (pitwall actions list) and no job is stopped; to let a "
          "rule stop its job, add executor.policies: [{rule: \"pack/group/alert\", mode: live}] to "
          "the file of --config";
 }

@@ -1,4 +1,4 @@
-// Actions as people see them.
+// Text of actions for people.
 #pragma once
 
 #include <span>
@@ -9,10 +9,11 @@
 
 namespace pitwall {
 
-// "2026-11-22T10:00:00.000Z  DECIDED  stop  live  job my-job  pack/group/Alert  why", one line.
+// Returns one line: "2026-11-22T10:00:00.000Z  DECIDED  stop  live  job my-job  pack/group/Alert
+// reason".
 std::string ActionLine(const ActionEvent& event);
 
-// What an executor with this configuration says at its start: whether it acts or only observes, and
+// Returns the log line of an executor at its start: whether its actions are live or dry runs, and
 // how to change that.
 std::string ExecutorNotice(const ExecutorConfig& config);
 

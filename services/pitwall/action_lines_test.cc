@@ -11,7 +11,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-TEST(ActionLine, SaysWhatWasDoneAndWhy) {
+TEST(ActionLine, Action_NamesDecisionReasonAndEffect) {
   ActionEvent event;
   event.time_ns = 1'000 * kNanosPerSecond;
   event.job = "job-1";
@@ -31,16 +31,16 @@ TEST(ActionLine, SaysWhatWasDoneAndWhy) {
   EXPECT_THAT(ActionLine(event), HasSubstr("REFUSED  stop  dry run"));
 }
 
-TEST(ExecutorNotice, SaysWhetherItActs) {
+TEST(ExecutorNotice, Policies_StatesLiveOrDryRun) {
   ExecutorConfig config;
-  EXPECT_THAT(ExecutorNotice(config), StartsWith("dry run: it stops nothing"));
+  EXPECT_THAT(ExecutorNotice(config), StartsWith("dry run: decisions are recorded"));
   EXPECT_THAT(ExecutorNotice(config), HasSubstr("mode: live"));
   config.policies = {{.rule = "a/*"}, {.rule = "b/*", .mode = "off"}};
-  EXPECT_THAT(ExecutorNotice(config), StartsWith("dry run: it stops nothing"));
+  EXPECT_THAT(ExecutorNotice(config), StartsWith("dry run: decisions are recorded"));
   config.policies.push_back({.rule = "c/*", .mode = "live"});
   EXPECT_EQ(ExecutorNotice(config),
-            "live: issues of rules that match c/* stop their job, at most 5 in an "
-            "hour and one per job in 10m; other rules are a dry run");
+            "live: issues of rules that match c/* stop their jobs, at most 5 per hour and one per "
+            "job in 10m; other rules cause dry runs");
   config.budget = 0;
   EXPECT_THAT(ExecutorNotice(config), StartsWith("dry run: executor.budget is 0"));
 }

@@ -14,7 +14,7 @@ namespace {
 
 std::string Line(std::string_view text) { return TerminalLine(text); }
 
-// What makes two ranks alike.
+// Returns a key that ranks with the same stacks share.
 std::string KeyOf(const RankCapture& c) {
   std::string key = Cat(CaptureStateName(c.state), "\xff", c.source, "\xff", c.why_system);
   for (const CapturedThread& thread : c.look.threads) {
@@ -38,15 +38,15 @@ std::string RankText(const RankCapture& c) {
   if (!c.look.phase.empty()) CatTo(out, ", phase ", c.look.phase);
   if (!c.look.mode.empty() && c.look.mode != "train") CatTo(out, ", mode ", c.look.mode);
   if (c.look.collective.has_value()) CatTo(out, ", ", CollectiveText(*c.look.collective));
-  CatTo(out, "; CPU ", static_cast<int64_t>(c.change.cpu_share * 100 + 0.5), " % of a core");
+  CatTo(out, "; CPU ", static_cast<int64_t>(c.change.cpu_share * 100 + 0.5), "% of a core");
   if (c.change.io_bytes.has_value()) {
     CatTo(out, ", ", FormatBytes(static_cast<double>(*c.change.io_bytes)), " read and written");
   } else {
-    CatTo(out, ", bytes read and written not to be known");
+    CatTo(out, ", bytes read and written are unknown");
   }
   if (c.change.same_stacks.has_value())
     CatTo(out, *c.change.same_stacks ? ", stacks did not change" : ", stacks changed");
-  if (c.change.went_on) CatTo(out, ", it went on");
+  if (c.change.went_on) CatTo(out, ", made progress");
   return out;
 }
 
@@ -102,7 +102,7 @@ std::string RanksText(std::vector<int64_t> ranks) {
   for (size_t i = 0; i < ranks.size();) {
     size_t end = i;
     while (end + 1 < ranks.size() && ranks[end + 1] == ranks[end] + 1) ++end;
-    if (end < i + 2) end = i;  // two are no run
+    if (end < i + 2) end = i;  // two ranks are not a range
     CatTo(out, out.empty() ? "" : ", ", ranks[i]);
     if (end > i) CatTo(out, "-", ranks[end]);
     i = end + 1;
@@ -116,7 +116,7 @@ std::string CaptureText(const std::vector<RankCapture>& all, const std::vector<i
   if (!captures.empty()) {
     const RankCapture& one = captures.front();
     CatTo(out, "job ", Line(one.job_name.empty() ? one.job : one.job_name), ", captured at ",
-          TimeText(one.time_ns), ", asked by ", Line(one.principal));
+          TimeText(one.time_ns), ", requested by ", Line(one.principal));
   }
   std::map<std::string, std::vector<const RankCapture*>> alike;
   std::vector<std::string> order;
@@ -144,8 +144,8 @@ std::string CaptureText(const std::vector<RankCapture>& all, const std::vector<i
   if (!missing.empty()) {
     CatTo(out, out.empty() ? "" : "\n", missing.size() == 1 ? "rank " : "ranks ",
           RanksText(missing),
-          ": no answer: no collector has its process; it has ended, it runs without the client, or "
-          "the collector of its node cannot be reached");
+          ": no reply; the process has ended, runs without the client, or the collector of its "
+          "node is unreachable");
   }
   return out;
 }

@@ -1,4 +1,4 @@
-// Captures as people read them: ranks with the same stacks together.
+// Text of captures for people. Ranks with the same stacks are grouped.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace pitwall {
 
-// Of one rank the newest, by job and rank.
+// Returns the newest capture of each rank, sorted by job and rank.
 std::vector<RankCapture> NewestOfRanks(const std::vector<RankCapture>& captures);
-// Ranks that were wanted (empty: all that the answers speak of) and did not answer.
+// Returns the ranks without a reply. `wanted` is empty for all ranks that the captures name.
 std::vector<int64_t> MissingRanks(const std::vector<RankCapture>& captures,
                                   const std::vector<int64_t>& wanted);
-// "0, 2, 3"; runs as "4-7".
+// Returns "0, 2, 3", with consecutive ranks as "4-7".
 std::string RanksText(std::vector<int64_t> ranks);
-// Several lines, without a line break at the end; nothing in it moves the cursor.
+// Returns several lines without a trailing line break. Control characters are escaped.
 std::string CaptureText(const std::vector<RankCapture>& captures,
                         const std::vector<int64_t>& wanted);
 

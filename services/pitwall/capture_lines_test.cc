@@ -46,45 +46,44 @@ RankCapture Stopped(int64_t rank) {
   return c;
 }
 
-TEST(CaptureLines, RanksWithTheSameStacksStandTogether) {
-  EXPECT_EQ(
-      CaptureText({Waiting(3), Waiting(0), Stopped(1), Waiting(2)}, {}),
-      "job train, captured at 2026-01-01T00:00:00.000Z, asked by uid:1000\n"
-      "ranks 0, 2, 3: collective, by its client\n"
-      "  rank 0 on n1, pid 100, step 41, phase backward, in all_reduce #137 of group default, "
-      "4 KiB; CPU 3 % of a core, 12 B read and written, stacks did not change\n"
-      "  rank 2 on n1, pid 102, step 41, phase backward, in all_reduce #137 of group default, "
-      "4 KiB; CPU 3 % of a core, 12 B read and written, stacks did not change\n"
-      "  rank 3 on n1, pid 103, step 41, phase backward, in all_reduce #137 of group default, "
-      "4 KiB; CPU 3 % of a core, 12 B read and written, stacks did not change\n"
-      "    thread MainThread: sleeping\n"
-      "      all_reduce (d.py:1)\n"
-      "      main (t.py:2)\n"
-      "rank 1: stopped, by the system: the process is stopped, so its client cannot answer\n"
-      "  rank 1 on n1, pid 101, step 41, phase backward; CPU 0 % of a core, bytes read and "
-      "written not to be known\n"
-      "    thread python: stopped");
+TEST(CaptureLines, CaptureText_SameStacks_GroupsRanks) {
+  EXPECT_EQ(CaptureText({Waiting(3), Waiting(0), Stopped(1), Waiting(2)}, {}),
+            "job train, captured at 2026-01-01T00:00:00.000Z, requested by uid:1000\n"
+            "ranks 0, 2, 3: collective, by its client\n"
+            "  rank 0 on n1, pid 100, step 41, phase backward, in all_reduce #137 of group "
+            "default, 4 KiB; CPU 3% of a core, 12 B read and written, stacks did not change\n"
+            "  rank 2 on n1, pid 102, step 41, phase backward, in all_reduce #137 of group "
+            "default, 4 KiB; CPU 3% of a core, 12 B read and written, stacks did not change\n"
+            "  rank 3 on n1, pid 103, step 41, phase backward, in all_reduce #137 of group "
+            "default, 4 KiB; CPU 3% of a core, 12 B read and written, stacks did not change\n"
+            "    thread MainThread: sleeping\n"
+            "      all_reduce (d.py:1)\n"
+            "      main (t.py:2)\n"
+            "rank 1: stopped, by the system: the process is stopped, so its client cannot answer\n"
+            "  rank 1 on n1, pid 101, step 41, phase backward; CPU 0% of a core, bytes read and "
+            "written are unknown\n"
+            "    thread python: stopped");
 }
 
-TEST(CaptureLines, MissingRanksAreNamed) {
+TEST(CaptureLines, CaptureText_MissingRank_IsNamed) {
   EXPECT_THAT(MissingRanks({Waiting(0), Waiting(2)}, {}), ElementsAre(1, 3));
   EXPECT_THAT(MissingRanks({Waiting(0), Waiting(2)}, {2, 9, 9}), ElementsAre(9));
   EXPECT_THAT(MissingRanks({Waiting(0)}, {0}), IsEmpty());
   EXPECT_THAT(MissingRanks({}, {}), IsEmpty());
-  EXPECT_THAT(CaptureText({Waiting(0), Waiting(2)}, {}), HasSubstr("\nranks 1, 3: no answer: "));
-  EXPECT_THAT(CaptureText({}, {5}), HasSubstr("rank 5: no answer"));
-  EXPECT_THAT(CaptureText({Waiting(0)}, {0}), Not(HasSubstr("no answer")));
+  EXPECT_THAT(CaptureText({Waiting(0), Waiting(2)}, {}), HasSubstr("\nranks 1, 3: no reply; "));
+  EXPECT_THAT(CaptureText({}, {5}), HasSubstr("rank 5: no reply"));
+  EXPECT_THAT(CaptureText({Waiting(0)}, {0}), Not(HasSubstr("no reply")));
   RankCapture liar = Waiting(0);
   liar.world_size = INT64_MAX;  // bounded
   EXPECT_LE(MissingRanks({liar}, {}).size(), size_t{1} << 20);
 }
 
-TEST(CaptureLines, RunsOfRanksAreShort) {
+TEST(CaptureLines, RanksText_ConsecutiveRanks_AreRange) {
   EXPECT_EQ(RanksText({5, 4, 6, 7, 0, 2, 9, 10}), "0, 2, 4-7, 9, 10");
   EXPECT_EQ(RanksText({}), "");
 }
 
-TEST(CaptureLines, TheNewestOfARankCounts) {
+TEST(CaptureLines, NewestOfRanks_SeveralCaptures_KeepsNewest) {
   RankCapture later = Stopped(0);
   later.time_ns += 1;
   const auto newest = NewestOfRanks({Waiting(0), later, Waiting(1)});
@@ -92,7 +91,7 @@ TEST(CaptureLines, TheNewestOfARankCounts) {
   EXPECT_EQ(newest[0].state, CaptureState::kStopped);
 }
 
-TEST(CaptureLines, TextOfClientsMovesNoCursor) {
+TEST(CaptureLines, CaptureText_ControlCharacters_AreEscaped) {
   RankCapture evil = Waiting(0);
   evil.job_name = "a\x1b[2J";
   evil.look.phase = "x\ny";

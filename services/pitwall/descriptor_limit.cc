@@ -10,9 +10,10 @@
 namespace pitwall {
 namespace {
 
-// Log, catalogue, listeners and threads of a standalone server that serves a few connections.
+// Enough for the log, the catalog, the listeners, and the threads of a standalone with few
+// connections.
 constexpr rlim_t kMinimum = 256;
-// Beyond it some libraries take time and memory for each possible descriptor.
+// Above this limit some libraries need time and memory for each possible descriptor.
 constexpr rlim_t kEnough = 65'536;
 
 }  // namespace

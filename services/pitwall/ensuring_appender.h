@@ -1,5 +1,5 @@
-// An appender that makes the topics before its first record goes out: a broker that makes them
-// itself gives them the wrong settings.
+// Appender that creates the topics before it appends the first record. A broker that creates topics
+// itself would use other settings.
 #pragma once
 
 #include <atomic>
@@ -15,16 +15,16 @@ namespace pitwall {
 
 class EnsuringAppender final : public Appender {
  public:
-  // `log` is borrowed.
+  // `log` must outlive the appender.
   EnsuringAppender(Log* log, processor::ProcessorOptions options, std::unique_ptr<Appender> inner)
       : log_(log), options_(std::move(options)), inner_(std::move(inner)) {}
 
   Status Append(std::vector<OutgoingRecord> records) override {
     if (!ensured_) {
-      // No record is to blame, whatever the broker calls it (it answers InvalidArgument to a
-      // replication factor or a policy): with another code the publisher would drop records.
+      // The records are valid, even if the broker returns InvalidArgument (for a replication factor
+      // or a policy). With another code than Unavailable the publisher would drop them.
       if (Status status = processor::EnsureTopics(log_, options_); !status.ok())
-        return Unavailable(Cat("topics cannot be made: ", ToStd(status.message())));
+        return Unavailable(Cat("topics: cannot be created (", ToStd(status.message()), ")"));
       ensured_ = true;
     }
     return inner_->Append(std::move(records));

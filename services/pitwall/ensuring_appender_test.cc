@@ -10,7 +10,7 @@
 namespace pitwall {
 namespace {
 
-// A broker that refuses to make topics, until told otherwise.
+// Log that fails to create topics until the test changes its answer.
 class RefusingLog final : public Log {
  public:
   explicit RefusingLog(Log* log) : log_(log) {}
@@ -41,7 +41,7 @@ class RefusingLog final : public Log {
   Log* const log_;
 };
 
-TEST(EnsuringAppender, NoRecordIsToBlameWhenTopicsCannotBeMade) {
+TEST(EnsuringAppender, Append_TopicsCannotBeCreated_ReturnsUnavailable) {
   fakes::FakeClock clock;
   fakes::MemoryLog memory(&clock);
   RefusingLog log(&memory);

@@ -11,14 +11,14 @@
 namespace pitwall {
 namespace {
 
-constexpr size_t kMostFiles = 4096;  // of one folder
+constexpr size_t kMaxFiles = 4096;  // per directory
 
 std::vector<std::string> FilesOf(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return {path};
   std::vector<std::string> files;
   for (std::filesystem::directory_iterator entry(path, error), end;
-       !error && entry != end && files.size() < kMostFiles; entry.increment(error)) {
+       !error && entry != end && files.size() < kMaxFiles; entry.increment(error)) {
     std::error_code unknown;
     if (entry->is_regular_file(unknown)) files.push_back(entry->path().string());
   }

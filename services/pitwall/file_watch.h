@@ -1,5 +1,4 @@
-// Files that are looked at now and then, so that what changes in them takes effect without a
-// signal.
+// Periodic check of files for changes, so that changes take effect without a signal.
 #pragma once
 
 #include <atomic>
@@ -15,15 +14,16 @@
 
 namespace pitwall {
 
-// Whether files have changed, by their bytes: a volume of Kubernetes swaps a link and keeps times
-// that say nothing. Of a folder, its files are looked at, without those below it.
+// Detector of changes of files by their content. Times would not do, because a volume of Kubernetes
+// replaces a link. Of a directory it checks the files, without subdirectories.
 class FileLook {
  public:
-  // What is there now is the state to compare with; if not `known`, it is the first change.
+  // Compares later states with the current one. Without `known` the current state is the first
+  // change.
   explicit FileLook(std::vector<std::string> paths, bool known = true);
   const std::vector<std::string>& paths() const { return paths_; }
-  // True once for each change, when two looks in a row have seen the same new state: a file that
-  // is being written is left alone until it is whole. A file that comes or goes is a change.
+  // Returns true once per change, after two consecutive checks have seen the same new state, so
+  // that a file is not read while it is written. Creation and removal of a file are changes.
   bool Changed();
 
  private:
@@ -34,15 +34,15 @@ class FileLook {
   std::string last_;
 };
 
-// A thread that looks once in each interval.
+// Thread that checks the files once per interval.
 class FileWatch {
  public:
-  // The clock is borrowed. `changed` is called by the thread.
+  // The thread calls `changed`. The clock must outlive the watch.
   FileWatch(Clock* clock, int64_t interval_ns, std::vector<std::string> paths,
             std::function<void()> changed);
   ~FileWatch();
-  // Other files from now on. Told as changed once, since they may have changed after the caller
-  // read them. The same files as before: nothing.
+  // Replaces the files. Calls `changed` once, because the new files may have changed after the
+  // caller read them. Does nothing for the same files.
   void Watch(std::vector<std::string> paths);
 
  private:

@@ -29,18 +29,18 @@ class FileWatchTest : public testing::Test {
   std::string folder_;
 };
 
-TEST_F(FileWatchTest, AChangeIsToldOnceAndWhenItHasSettled) {
+TEST_F(FileWatchTest, Changed_FileSettled_ReportedOnce) {
   FileLook look({Write("rules.yaml", "a")});
   EXPECT_FALSE(look.Changed());
   Write("rules.yaml", "b");
-  EXPECT_FALSE(look.Changed()) << "it may be half written";
+  EXPECT_FALSE(look.Changed()) << "the file may be incomplete";
   Write("rules.yaml", "c");
   EXPECT_FALSE(look.Changed());
   EXPECT_TRUE(look.Changed());
   EXPECT_FALSE(look.Changed());
 }
 
-TEST_F(FileWatchTest, WhatIsWrittenBackIsNoChange) {
+TEST_F(FileWatchTest, Changed_ContentRestored_NotReported) {
   FileLook look({Write("rules.yaml", "a")});
   Write("rules.yaml", "b");
   EXPECT_FALSE(look.Changed());
@@ -49,8 +49,8 @@ TEST_F(FileWatchTest, WhatIsWrittenBackIsNoChange) {
   EXPECT_FALSE(look.Changed());
 }
 
-// The way of the kubelet: the file is a link through a link, of which one is swapped.
-TEST_F(FileWatchTest, AVolumeOfKubernetesThatIsSwapped) {
+// The kubelet replaces a link in a chain of links.
+TEST_F(FileWatchTest, Changed_KubernetesVolumeReplaced_Reported) {
   namespace fs = std::filesystem;
   for (const std::string version : {"1", "2"}) {
     fs::create_directory(folder_ + "/" + version);
@@ -65,7 +65,7 @@ TEST_F(FileWatchTest, AVolumeOfKubernetesThatIsSwapped) {
   EXPECT_TRUE(look.Changed());
 }
 
-TEST_F(FileWatchTest, FilesThatComeAndGo) {
+TEST_F(FileWatchTest, Changed_FileCreatedOrRemoved_Reported) {
   FileLook look({folder_, folder_ + "/missing.yaml"});
   const std::string file = Write("summary.yaml", "a");
   EXPECT_FALSE(look.Changed());
@@ -75,7 +75,7 @@ TEST_F(FileWatchTest, FilesThatComeAndGo) {
   EXPECT_TRUE(look.Changed());
 }
 
-TEST_F(FileWatchTest, TheThreadLooksAtEachInterval) {
+TEST_F(FileWatchTest, FileWatch_FileChanged_CallsBackOnInterval) {
   fakes::FakeClock clock;
   const std::string file = Write("rules.yaml", "a");
   const std::string other = Write("other.yaml", "a");
@@ -94,12 +94,12 @@ TEST_F(FileWatchTest, TheThreadLooksAtEachInterval) {
   EXPECT_EQ(calls, 1);
   watch.Watch({other});
   pass();
-  EXPECT_EQ(calls, 2) << "the new list is told once";
+  EXPECT_EQ(calls, 2) << "the new list is reported once";
   watch.Watch({other});
   Write("rules.yaml", "c");
   pass();
   pass();
-  EXPECT_EQ(calls, 2) << "a file that is not watched any more";
+  EXPECT_EQ(calls, 2) << "the file is no longer watched";
   Write("other.yaml", "b");
   pass();
   pass();

@@ -1,4 +1,4 @@
-// The rules that a processor elsewhere has in force, for those who show them.
+// Rules in force of a processor in another process, for the history.
 #pragma once
 
 #include <string>
@@ -11,17 +11,17 @@
 
 namespace pitwall {
 
-// Thread-safe. Looks at the processor's commits at most every ten seconds.
+// Reads the commits of the processor at most every ten seconds. Thread-safe.
 class FollowedRules {
  public:
-  // Borrowed.
+  // Both must outlive this object.
   FollowedRules(Clock* clock, Log* log) : clock_(clock), log_(log), sets_(log) {}
 
-  // Null: no processor has committed yet.
+  // Returns null until a processor has committed.
   engine::CompiledRulesPtr Get();
 
  private:
-  // Of the first partition whose processor has rules; "": none has.
+  // Returns the hash of the first partition whose processor has rules, or "".
   std::string HashInForce();
 
   Clock* const clock_;

@@ -13,7 +13,7 @@ void FollowedSilences::Look() {
   open_ = open_ || read.ok();
   next_look_ns_ = now + (read.ok() ? 1 : 10) * kNanosPerSecond;
   if (!read.ok())
-    PITWALL_LOG(kWarning, "insights", "silences are not shown: ", ToStd(read.message()));
+    PITWALL_LOG(kWarning, "insights", "silences cannot be read: ", ToStd(read.message()));
 }
 
 std::optional<SilencedIssue> FollowedSilences::Of(const IssueEvent& event) {

@@ -1,4 +1,4 @@
-// The silences of the log, for those who show issues.
+// Silences in the log, for the history.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,21 @@
 
 namespace pitwall {
 
-// Thread-safe. Looks at the topic when it is asked, at most once a second.
+// Reads the topic on demand, at most once per second. Thread-safe.
 class FollowedSilences {
  public:
-  // Borrowed.
+  // Both must outlive this object.
   FollowedSilences(Clock* clock, Log* log)
       : clock_(clock), book_(clock, log, std::string(notifier::kSilencesTopic)) {}
 
-  // Nothing: the issue is not silenced now, or has ended.
+  // Returns nullopt if the issue is not silenced now or has ended.
   std::optional<SilencedIssue> Of(const IssueEvent& event);
 
  private:
   void Look();
 
   Clock* const clock_;
-  Mutex mutex_;  // of whoever looks
+  Mutex mutex_;
   notifier::SilenceTable book_;
   bool open_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t next_look_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // monotonic

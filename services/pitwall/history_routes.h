@@ -1,4 +1,4 @@
-// HTTP routes of the history: the page, our API, and Prometheus' queries.
+// HTTP routes of the history: the page, the API, and the query API of Prometheus.
 #pragma once
 
 #include <functional>
@@ -19,14 +19,14 @@
 
 namespace pitwall {
 
-// The rules in force, for those who show them. Thread-safe.
+// Holder of the rules in force. Thread-safe.
 class RulesInForce {
  public:
   void Set(engine::CompiledRulesPtr rules) {
     const MutexLock lock(&mutex_);
     rules_ = std::move(rules);
   }
-  // Null: nothing is set yet.
+  // Returns null before the first Set.
   engine::CompiledRulesPtr Get() const {
     const MutexLock lock(&mutex_);
     return rules_;
@@ -37,19 +37,19 @@ class RulesInForce {
   engine::CompiledRulesPtr rules_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Borrowed pointers outlive the server.
+// All pointers must outlive the server.
 struct HistoryRoutesOptions {
   history::HistoryService* keep = nullptr;
-  const history::History* history = nullptr;  // null: what is kept here
+  const history::History* history = nullptr;  // null: the history of `keep`
   const Clock* clock = nullptr;
-  std::function<engine::CompiledRulesPtr()> rules;  // in force; null where nobody knows them
+  std::function<engine::CompiledRulesPtr()> rules;  // in force; null if they are unknown
   AccessTokens tokens;
   std::shared_ptr<http::CookieSessions> sessions;
   bool tls = false;
   std::string external_url;
   std::string archive_dir;
   std::string version;
-  CaptureSource* captures = nullptr;  // null: this process runs no notifier
+  CaptureSource* captures = nullptr;  // null without a notifier in this process
   std::function<Status(const ActionEvent& request)> request_action;
   std::function<std::optional<SilencedIssue>(const IssueEvent& event)> silenced;
 };

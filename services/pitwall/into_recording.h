@@ -1,4 +1,4 @@
-// Destination of the importers' samples.
+// Sink that adds the samples of importers to a recording.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace pitwall {
 
 class IntoRecording final : public imports::SampleSink {
  public:
-  // Borrowed.
+  // `recording` must outlive the sink.
   explicit IntoRecording(offline::Recording* recording) : recording_(recording) {}
   Status NewSeries(uint32_t series, Labels labels, std::string_view mode) override {
     return recording_->AddSeries(series, labels, mode);

@@ -171,7 +171,7 @@ class Captures(unittest.TestCase):
         self.launch("short", ["healthy"], world=3)
         wait_for("the job", lambda: self.jobs("short"))
         text = self.capture("short", "--timeout", "6s", fails=True)
-        self.assertIn("\nranks 1, 2: no answer: ", text)
+        self.assertIn("\nranks 1, 2: no reply; ", text)
         self.capture("none", fails=True)
         self.assertIn("not found on node", self.said)
         token = os.path.join(self.work, "act")
@@ -204,7 +204,7 @@ class Captures(unittest.TestCase):
             text = subprocess.run(show, stdout=subprocess.PIPE, text=True).stdout
             return text if "capture       job lossy" in text and "rank 1: no answer" not in text else None
         text = wait_for("the capture", shown)
-        self.assertIn("asked by rule e2e/e2e/LossHigh", text)
+        self.assertIn("requested by rule e2e/e2e/LossHigh", text)
         self.assertIn("rank 1: blocked, by its client", text)
         self.assertIn(" sleeps (", text)
         lines = subprocess.run(show + ["--json"], stdout=subprocess.PIPE, text=True).stdout.splitlines()

@@ -316,7 +316,7 @@ groups:
         folder = "/tmp/pitwall-actions"
         self.assertEqual(server, "pitwall standalone --executor --data-dir %s\n" % folder)
         self.pitwall = Pitwall(BINARY, self.path("log"), "--executor", "--data-dir", self.path("data"))
-        self.assertIn("executor: dry run: it stops nothing", self.pitwall.log())
+        self.assertIn("executor: dry run: decisions are recorded", self.pitwall.log())
         self.assertIn("mode: live", self.pitwall.log())
         done = subprocess.run(["bash", "-euc", training.replace(folder, self.path("data"))], cwd=REPO, capture_output=True, text=True, timeout=PATIENCE,
                               env=dict(os.environ, PATH=os.path.dirname(BINARY) + ":" + os.environ["PATH"]))
