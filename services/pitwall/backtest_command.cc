@@ -28,7 +28,7 @@ StatusOr<int64_t> TimeFlag(const Flags& flags, std::string_view name, int64_t ot
   if (!text.has_value()) return otherwise;
   if (const auto seconds = openmetrics::ParseSeconds(*text)) {
     if (const auto doubt = DateTakenForSeconds(*text))
-      return InvalidArgument(Cat("--", name, ": ", *doubt, " (got ", Quote(*text), ")"));
+      return InvalidArgument(Cat("--", name, " ", *text, ": ", *doubt));
     return *seconds;
   }
   absl::Time time;

@@ -1,4 +1,4 @@
-// Training logs as inputs of `pitwall backtest`.
+// Inputs of `pitwall backtest` from training logs.
 #include "services/base/system/files.h"
 #include "services/base/text/strings.h"
 #include "services/codec/imports/gunzip.h"

@@ -1,4 +1,4 @@
-// `--format log`: replays ticks, promises and rule-set records in offset order.
+// Input `--format log`: replays ticks, promises, and rule-set records in offset order.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -24,8 +24,7 @@ namespace pitwall {
 
 namespace {
 
-// The recorded sets; where one is damaged, no rules until the next one, as a backtest has nothing
-// else to judge by.
+// Provider of the recorded rule sets. A damaged set is replaced by an empty one until the next set.
 class RecordedRules final : public engine::RuleSetProvider {
  public:
   explicit RecordedRules(Log* log) : recorded_(log) {}
@@ -35,13 +34,13 @@ class RecordedRules final : public engine::RuleSetProvider {
       return loaded;
     ++missing_;
     std::string what =
-        Cat(ToStd(loaded.status().message()), ": replayed without rules until the next set");
+        Cat(ToStd(loaded.status().message()), "; replayed without rules until the next set");
     if (std::find(damage_.begin(), damage_.end(), what) == damage_.end())
       damage_.push_back(std::move(what));
     return engine::CompiledRules::Compile(RuleSet{});
   }
   const std::vector<std::string>& damage() const { return damage_; }
-  size_t missing() const { return missing_; }  // loads that failed
+  size_t missing() const { return missing_; }  // failed loads
 
  private:
   processor::RuleSets recorded_;
@@ -49,7 +48,8 @@ class RecordedRules final : public engine::RuleSetProvider {
   size_t missing_ = 0;
 };
 
-// Of the group of all processors, and the metadata of its last commit; nothing: none has committed.
+// Last commit of the group of all processors with its metadata. All fields are empty without a
+// commit.
 struct ProcessorCommit {
   int64_t offset = 0;
   std::string initial_rules;
@@ -109,7 +109,7 @@ Status ReplayPartition(Log* log, int32_t partition, engine::RuleSetProvider* rul
   return OkStatus();
 }
 
-// The events as they stand on pitwall.issues; false: the first ones are gone (retention).
+// Reads the events on pitwall.issues. Returns false if retention has removed the first events.
 StatusOr<bool> ReadRecorded(Log* log, int32_t partition, std::vector<std::string>* events,
                             std::vector<std::string>* damage) {
   ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
@@ -127,7 +127,8 @@ StatusOr<bool> ReadRecorded(Log* log, int32_t partition, std::vector<std::string
   return start == 0;
 }
 
-// Where the partition of pitwall.telemetry begins, when that is not where it once began: "" else.
+// Returns a message if retention has removed the start of the partition of pitwall.telemetry, or
+// "".
 StatusOr<std::string> BeginsLate(Log* log, int32_t partition) {
   ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
                    log->OpenReader({std::string(kTelemetryTopic), partition}, kFromStart));
@@ -136,17 +137,17 @@ StatusOr<std::string> BeginsLate(Log* log, int32_t partition) {
   std::vector<Record> records;
   if (Status status = reader->Poll(1, 1, 0, &records); !status.ok() && !absl::IsDataLoss(status))
     return status;
-  return Cat("partition ", partition, ": the log begins at offset ", start,
+  return Cat("partition ", partition, ": log starts at offset ", start,
              records.empty() ? ""
                              : Cat(" (",
                                    absl::FormatTime("%E4Y-%m-%dT%H:%M:%SZ",
                                                     absl::FromUnixNanos(records[0].append_time_ns),
                                                     absl::UTCTimeZone()),
                                    ")"),
-             ": earlier records are gone by retention, so its events cannot be verified");
+             "; retention removed earlier records, so its events cannot be verified");
 }
 
-// Number of replayed events before the first recorded one: retention took those.
+// Returns the number of replayed events before the first recorded one, which retention has removed.
 size_t EventsBefore(const std::vector<IssueEvent>& events,
                     const std::vector<std::string>& recorded) {
   const auto first = std::ranges::find_if(events, [&](const IssueEvent& event) {
@@ -155,8 +156,8 @@ size_t EventsBefore(const std::vector<IssueEvent>& events,
   return static_cast<size_t>(first - events.begin());
 }
 
-// Partition by partition, in order, up to the commit that is found. Later events of a processor
-// that runs are counted, not compared.
+// Compares the events of each partition in order, up to its last commit. Later events of a running
+// processor are counted but not compared.
 StatusOr<int> VerifyPartitions(Log* log, int32_t partitions, RecordedRules* rules) {
   size_t equal = 0;
   size_t undecided = 0;
@@ -168,15 +169,15 @@ StatusOr<int> VerifyPartitions(Log* log, int32_t partitions, RecordedRules* rule
       continue;
     }
     std::vector<IssueEvent> events;
-    // The events of a commit are readable once the commit is; those of later ones may be as well.
+    // Events of the commit are readable once the commit is. Later events may be readable, too.
     ASSIGN_OR_RETURN(const ProcessorCommit commit, ReadCommit(log, p));
     const size_t known = damage.size() + rules->missing();
     RETURN_IF_ERROR(ReplayPartition(log, p, rules, false, false, commit.offset, nullptr, nullptr,
                                     &events, &damage));
     std::vector<std::string> recorded;
     ASSIGN_OR_RETURN(const bool whole, ReadRecorded(log, p, &recorded, &damage));
-    if (damage.size() + rules->missing() > known) continue;  // said below, by its cause
-    // Of events that retention took, the newer ones must still agree.
+    if (damage.size() + rules->missing() > known) continue;  // reported below
+    // Events that are newer than those retention has removed must agree.
     const size_t skip = whole ? 0 : EventsBefore(events, recorded);
     ASSIGN_OR_RETURN(const ProcessorCommit after, ReadCommit(log, p));
     const size_t decided = events.size() - skip;
@@ -200,24 +201,26 @@ StatusOr<int> VerifyPartitions(Log* log, int32_t partitions, RecordedRules* rule
   for (const std::string& what : damage) Print(TerminalLine(Cat("not verified: ", what)) + "\n");
   if (!damage.empty()) {
     Print(Cat(equal,
-              " events of the other partitions are equal to the bit; `pitwall log check` "
-              "shows all damage of an embedded log\n"));
+              " events of the other partitions are bit-identical; run `pitwall log check` to list "
+              "the damage of an embedded log\n"));
     return kCheckFailed;
   }
-  Print(Cat(equal, " events, live and replayed are equal to the bit",
-            undecided == 0
-                ? ""
-                : Cat("; ", undecided, " later events are not verified: a processor is running"),
+  Print(Cat(equal, " events: live and replayed are bit-identical",
+            undecided == 0 ? ""
+                           : Cat("; ", undecided,
+                                 " later events are not verified because a processor is running"),
             "\n"));
   return kFine;
 }
 
-// Either is only read. Append times come with the records, so both give the same to the bit.
+// Opens the log for reading. Records have their append times, so both kinds of log give identical
+// results.
 StatusOr<std::unique_ptr<Log>> OpenLog(const Flags& flags, Clock* clock) {
   if (flags.Has("input") == flags.Has("brokers"))
-    return InvalidArgument("either --input DIR or --brokers HOSTS is needed");
+    return InvalidArgument(
+        "log: must be one directory or one Kafka; write either --input DIR or --brokers HOSTS");
   if (flags.Many("input").size() > 1)
-    return InvalidArgument("--format log reads one --input DIR, not several");
+    return InvalidArgument("--input: --format log reads one directory; write one DIR");
   if (const auto brokers = flags.One("brokers")) {
     return kafka::OpenKafkaLog({.brokers = *brokers, .client_id = "pitwall-backtest"}, clock);
   }
@@ -226,7 +229,7 @@ StatusOr<std::unique_ptr<Log>> OpenLog(const Flags& flags, Clock* clock) {
   struct stat info;
   if (::stat((options.dir + "/log").c_str(), &info) == 0) options.dir += "/log";
   options.read_only = true;
-  // Damage is reported with the events, and makes the exit code 1.
+  // Damage is reported with the events, and the exit code is 1.
   options.salvage = true;
   return log::OpenEmbeddedLog(options, clock);
 }

@@ -1,4 +1,4 @@
-// `pitwall backtest --format log` over a log that retention or damage has been at (issue 10, A8).
+// Tests of `pitwall backtest --format log` over logs after retention or damage (issue 10, A8).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -49,7 +49,7 @@ class BacktestLogTest : public ::testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(options_.dir); }
 
-  // A live run of some seconds.
+  // Runs a live processor for some seconds.
   void Record() {
     auto log = OpenLog();
     ASSERT_NE(log, nullptr);
@@ -78,7 +78,7 @@ class BacktestLogTest : public ::testing::Test {
                                .value = Sample(second % 10 < 5 ? 1 : 0)}})
                     .ok());
   }
-  // Processor of the one partition, with kRules.
+  // Processor of the only partition, with kRules.
   class Owner {
    public:
     Owner(BacktestLogTest* test, Log* log)
@@ -137,13 +137,13 @@ class BacktestLogTest : public ::testing::Test {
   uint64_t sequence_ = 0;
 };
 
-TEST_F(BacktestLogTest, AWholeLogIsEqual) {
+TEST_F(BacktestLogTest, VerifyLog_CompleteLog_IsIdentical) {
   const Verdict verdict = Verify();
   EXPECT_EQ(verdict.code, kFine) << verdict.text;
-  EXPECT_THAT(verdict.text, HasSubstr("equal to the bit"));
+  EXPECT_THAT(verdict.text, HasSubstr("bit-identical"));
 }
 
-// A log whose processor commits further events while it is verified.
+// Log whose processor commits more events during the verification.
 class LiveLog final : public Log {
  public:
   LiveLog(Log* log, std::function<void()> run) : log_(log), run_(std::move(run)) {}
@@ -174,7 +174,7 @@ class LiveLog final : public Log {
   const std::function<void()> run_;
 };
 
-TEST_F(BacktestLogTest, LogOfRunningProcessor_IsVerifiedUpToItsCommit) {
+TEST_F(BacktestLogTest, VerifyLog_ProcessorRuns_VerifiesUpToCommit) {
   auto log = OpenLog();
   ASSERT_NE(log, nullptr);
   Owner owner(this, log.get());
@@ -190,10 +190,10 @@ TEST_F(BacktestLogTest, LogOfRunningProcessor_IsVerifiedUpToItsCommit) {
   const std::string text = testing::internal::GetCapturedStdout();
   ASSERT_TRUE(code.ok()) << code.status();
   EXPECT_EQ(*code, kFine) << text;
-  EXPECT_THAT(text, HasSubstr("later events are not verified: a processor is running"));
+  EXPECT_THAT(text, HasSubstr("later events are not verified because a processor is running"));
 }
 
-TEST_F(BacktestLogTest, RecordsBeforeFirstProcessor_AreEvaluated) {
+TEST_F(BacktestLogTest, VerifyLog_RecordsBeforeFirstProcessor_AreEvaluated) {
   std::filesystem::remove_all(options_.dir);
   {
     auto log = OpenLog();
@@ -222,7 +222,7 @@ TEST_F(BacktestLogTest, RecordsBeforeFirstProcessor_AreEvaluated) {
   EXPECT_EQ(verdict.code, kFine) << verdict.text;
 }
 
-TEST_F(BacktestLogTest, AReplayedLogIsOneThatCouldHaveBeenLive) {
+TEST_F(BacktestLogTest, Output_ReplayedLog_VerifiesAsLive) {
   const std::string copy = options_.dir + ".replayed";
   const auto replay = [&](std::vector<std::string> more) {
     std::vector<std::string> arguments = {"--input", options_.dir, "--output", copy};
@@ -244,11 +244,11 @@ TEST_F(BacktestLogTest, AReplayedLogIsOneThatCouldHaveBeenLive) {
     return of_copy;
   }();
   EXPECT_EQ(verdict.code, kFine) << verdict.text;
-  EXPECT_THAT(verdict.text, HasSubstr(Cat(told->size(), " events, live")));
+  EXPECT_THAT(verdict.text, HasSubstr(Cat(told->size(), " events: live")));
   std::filesystem::remove_all(copy);
 }
 
-TEST_F(BacktestLogTest, AReplayedLogHasTheRulesThatJudgedIt) {
+TEST_F(BacktestLogTest, Output_OtherRules_AreInForceInReplayedLog) {
   const std::string copy = options_.dir + ".replayed", rules = options_.dir + "/other.yaml";
   std::ofstream(rules) << "groups:\n- name: other\n  interval: 1s\n  rules:\n"
                           "  - {alert: Low, expr: m < 0.5}\n";
@@ -262,7 +262,7 @@ TEST_F(BacktestLogTest, AReplayedLogHasTheRulesThatJudgedIt) {
   const Verdict verdict = Verify();
   options_.dir = source;
   EXPECT_EQ(verdict.code, kFine) << verdict.text;
-  EXPECT_THAT(verdict.text, HasSubstr(Cat(told->size(), " events, live")));
+  EXPECT_THAT(verdict.text, HasSubstr(Cat(told->size(), " events: live")));
   clock_.Advance(kNanosPerSecond);
   log::EmbeddedLogOptions options;
   options.dir = copy + "/log";
@@ -276,7 +276,7 @@ TEST_F(BacktestLogTest, AReplayedLogHasTheRulesThatJudgedIt) {
   std::filesystem::remove_all(copy);
 }
 
-TEST_F(BacktestLogTest, VerifyAfterRetentionSaysWhereTheLogBegins) {
+TEST_F(BacktestLogTest, VerifyLog_AfterRetention_ReportsStartOfLog) {
   {
     clock_.Advance(8LL * 24 * 3600 * kNanosPerSecond);
     auto log = log::OpenEmbeddedLog(options_, &clock_);
@@ -289,11 +289,11 @@ TEST_F(BacktestLogTest, VerifyAfterRetentionSaysWhereTheLogBegins) {
   }
   const Verdict verdict = Verify();
   EXPECT_EQ(verdict.code, kCheckFailed);
-  EXPECT_THAT(verdict.text, HasSubstr("partition 0: the log begins at offset"));
+  EXPECT_THAT(verdict.text, HasSubstr("partition 0: log starts at offset"));
   EXPECT_THAT(verdict.text, Not(HasSubstr("differs")));
 }
 
-TEST_F(BacktestLogTest, ADamagedRuleSetDoesNotStopABacktestAndIsReported) {
+TEST_F(BacktestLogTest, Backtest_DamagedRuleSet_ContinuesAndReports) {
   const std::string dir = Cat(options_.dir, "/topics/", kRulesTopic, "/0");
   for (const auto& entry : std::filesystem::directory_iterator(dir)) {
     if (entry.path().extension() != ".seg") continue;

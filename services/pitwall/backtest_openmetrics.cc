@@ -1,4 +1,4 @@
-// Finished jobs in files: `--format openmetrics`, and what all formats of files share.
+// Input `--format openmetrics`, and functions that all file formats share.
 #include <cerrno>
 #include <cstdio>
 #include <memory>
@@ -35,7 +35,7 @@ class SeriesIntoRecording final : public openmetrics::SampleSink {
   offline::Recording* const recording_;
 };
 
-// By the end of the file. What cannot be read twice must be OpenMetrics.
+// Detects the dialect by the end of the file. A file that cannot be read twice must be OpenMetrics.
 openmetrics::Dialect DialectOf(std::FILE* file) {
   if (std::fseek(file, 0, SEEK_END) != 0) return openmetrics::Dialect::kOpenMetrics;
   const long size = std::ftell(file);
@@ -51,17 +51,18 @@ StatusOr<offline::Duplicates> DuplicatesFlag(const Flags& flags) {
   if (given == "refuse") return offline::Duplicates::kRefuse;
   if (given == "first") return offline::Duplicates::kFirst;
   if (given == "last") return offline::Duplicates::kLast;
-  return InvalidArgument(Cat("--duplicates ", given, ": expected refuse, first or last"));
+  return InvalidArgument(
+      Cat("--duplicates: must be refuse, first, or last (got ", Quote(given), ")"));
 }
 
-// Why an input of a format may have no samples.
+// Returns a possible reason for an input without samples.
 std::string_view NoSamplesHint(std::string_view format) {
   if (format == "csv") return "no row has a value in a column that the mapping's metrics name";
   if (format == "chrome-trace")
-    return "a trace has samples where steps (prof.step() after each one), phases or collectives "
+    return "a trace has samples only if steps (prof.step() after each one), phases, or collectives "
            "are marked";
   if (format == "tensorflow")
-    return "a profile has samples where steps are marked: "
+    return "a profile has samples only if steps are marked: "
            "tf.profiler.experimental.Trace(\"train\", step_num=N, _r=1), or "
            "jax.profiler.StepTraceAnnotation";
   if (format == "smdebug") return "the files have neither rows of known metrics nor events";
@@ -73,7 +74,7 @@ std::string SecondsText(int64_t time_ns) {
                           absl::UTCTimeZone());
 }
 
-// An input without a sample says nothing about the rules: that is no success.
+// Returns an error if no input has samples. A backtest without samples must not look successful.
 Status CheckSamples(const offline::Recording& recording, const std::vector<std::string>& empty,
                     std::string_view format) {
   if (recording.samples() > 0) {
@@ -83,9 +84,9 @@ Status CheckSamples(const offline::Recording& recording, const std::vector<std::
   }
   if (recording.left_out() == 0)
     return InvalidArgument(Cat(Join(empty, ", "), ": no samples: ", NoSamplesHint(format)));
-  return InvalidArgument(Cat("all ", recording.left_out(), " samples are outside of --start and ",
-                             "--end: they are from ", SecondsText(recording.first()), " to ",
-                             SecondsText(recording.last())));
+  return InvalidArgument(Cat("--start, --end: exclude all ", recording.left_out(),
+                             " samples (from ", SecondsText(recording.first()), " to ",
+                             SecondsText(recording.last()), "); write a range that includes them"));
 }
 
 }  // namespace
@@ -119,7 +120,7 @@ StatusOr<std::vector<IssueEvent>> BacktestFiles(const Flags& flags, const Backte
                                                 engine::RecordingObserver* recordings) {
   const std::vector<std::string> inputs = flags.Many("input");
   if (inputs.empty()) return InvalidArgument("--input FILE… is needed");
-  if (flags.Has("brokers")) return InvalidArgument("--brokers is for --format log");
+  if (flags.Has("brokers")) return InvalidArgument("--brokers: requires --format log");
   ASSIGN_OR_RETURN(const int64_t interval, EvaluationInterval(flags));
   const auto given = [](int64_t time, int64_t absent) {
     return time == absent ? std::nullopt : std::optional(time);
@@ -138,7 +139,7 @@ StatusOr<std::vector<IssueEvent>> BacktestFiles(const Flags& flags, const Backte
   recording.set_duplicates(duplicates);
   std::vector<std::string> empty;
   for (std::string path : inputs) {
-    while (path.size() > 1 && path.back() == '/') path.pop_back();  // of folders
+    while (path.size() > 1 && path.back() == '/') path.pop_back();  // of directories
     recording.BeginInput(path, flags.One("job").value_or(BaseName(path)));
     const uint64_t before = recording.samples() + recording.left_out();
     RETURN_IF_ERROR(read(path, &recording));
@@ -154,12 +155,11 @@ StatusOr<std::vector<IssueEvent>> BacktestFiles(const Flags& flags, const Backte
       &events));
   PITWALL_LOG(kInfo, "backtest", recording.samples(), " samples of ", recording.series().size(),
               " series and ", recording.jobs().size(), " jobs in ", inputs.size(), " files; ",
-              recording.left_out(), " outside of the range; ", counters.evaluations,
-              " evaluations");
+              recording.left_out(), " outside the range; ", counters.evaluations, " evaluations");
   if (recording.replaced() > 0)
     PITWALL_LOG(kWarning, "backtest", recording.replaced(),
-                " samples were duplicates of another value at their time; --duplicates ",
-                flags.One("duplicates").value_or(""), " took one each");
+                " samples had another value at the same time; --duplicates ",
+                flags.One("duplicates").value_or(""), " kept one of each");
   for (size_t i = 0; i < counters.drops.size(); ++i) {
     if (counters.drops[i] == 0) continue;
     PITWALL_LOG(kWarning, "backtest", counters.drops[i],

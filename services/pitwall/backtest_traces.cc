@@ -1,5 +1,5 @@
-// `--format smdebug`, `chrome-trace` and `tensorflow`: each --input is a file or a folder of one
-// job.
+// Inputs `--format smdebug`, `chrome-trace`, and `tensorflow`. Each --input is a file or a
+// directory of one job.
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
@@ -23,8 +23,8 @@ constexpr size_t kMaxFiles = 1'000'000;
 
 using Wanted = bool (*)(const std::string& file_name);
 
-// The file itself, or the files below a folder that are wanted, sorted by their paths.
-// InvalidArgument: there is none.
+// Returns the file itself, or the matching files below a directory, sorted by path. Returns
+// InvalidArgument if there are none.
 StatusOr<std::vector<std::string>> FilesOf(const std::string& input, Wanted wanted,
                                            std::string_view expected) {
   namespace fs = std::filesystem;
@@ -42,16 +42,17 @@ StatusOr<std::vector<std::string>> FilesOf(const std::string& input, Wanted want
     if (error) return failed(path);
     if (file && wanted(BaseName(path))) files.push_back(path);
     if (files.size() > kMaxFiles)
-      return ResourceExhausted(Cat(input, ": more than ", kMaxFiles, " files"));
+      return ResourceExhausted(
+          Cat(input, ": at most ", kMaxFiles, " files are supported; split the directory"));
     it.increment(error);
     if (error) return failed(input);
   }
-  if (files.empty()) return InvalidArgument(Cat(input, ": no file below is called ", expected));
+  if (files.empty()) return InvalidArgument(Cat(input, ": no file named ", expected, " found"));
   std::sort(files.begin(), files.end());
   return files;
 }
 
-// <seconds>.algo-N.json
+// Returns whether a name is like <seconds>.algo-N.json.
 bool IsSystemMetrics(const std::string& file_name) {
   const size_t dot = file_name.find('.');
   return dot != std::string::npos && EndsWith(file_name, ".json") &&
@@ -67,13 +68,13 @@ bool IsOfTensorflow(const std::string& file_name) {
   return imports::IsTensorflowProfile(file_name);
 }
 
-// Sequence of the files of one input. A file that is not usable as a whole (empty, no trace, of a
-// writer that was killed) is skipped with a warning if another one is usable.
+// Sequence of the files of one input. An unusable file (empty, not a trace, or of a killed writer)
+// is skipped with a warning if another file is usable.
 class FileSequence {
  public:
   explicit FileSequence(bool several) : several_(several) {}
 
-  // Takes the outcome of a file. Returns the error that ends the sequence.
+  // Records the result of a file. Returns an error that ends the sequence.
   Status Take(const Status& read) {
     if (read.ok()) ++used_;
     if (!absl::IsInvalidArgument(read) || !several_) return read;
@@ -81,7 +82,7 @@ class FileSequence {
     PITWALL_LOG(kWarning, "import", "skipped a file: ", ToStd(read.message()));
     return OkStatus();
   }
-  // InvalidArgument: no file was usable, with the first error.
+  // Returns InvalidArgument with the first error if no file was usable.
   Status Finish() const { return used_ == 0 ? first_ : OkStatus(); }
 
  private:
@@ -90,14 +91,14 @@ class FileSequence {
   Status first_;
 };
 
-// Feeds a file to a reader and ends it there.
+// Feeds a file to a reader and finishes it.
 template <typename Reader>
 Status ReadPlain(const std::string& file, Reader* reader) {
   RETURN_IF_ERROR(ForEachPiece(file, [&](std::string_view piece) { return reader->Feed(piece); }));
   return reader->EndFile();
 }
 
-// As ReadPlain, of a file that may be gzip.
+// Like ReadPlain, for a file that may be compressed with gzip.
 template <typename Reader>
 Status ReadPacked(const std::string& file, Reader* reader) {
   imports::Gunzip gunzip(file, [&](std::string_view piece) { return reader->Feed(piece); });
@@ -153,7 +154,7 @@ Status ReadChromeTraces(const std::string& path, offline::Recording* recording) 
 Status ReadTensorflowProfiles(const std::string& path, offline::Recording* recording) {
   ASSIGN_OR_RETURN(std::vector<std::string> files,
                    FilesOf(path, IsOfTensorflow, "HOST.xplane.pb or HOST.trace.json.gz"));
-  // JAX writes both forms of one profile.
+  // JAX writes a profile in both forms.
   const std::vector<std::string> all = files;
   std::erase_if(files, [&](const std::string& file) {
     return std::binary_search(all.begin(), all.end(), imports::XSpacePathFor(file));

@@ -15,7 +15,8 @@ namespace pitwall {
 
 namespace {
 
-// As much of an id as tells issues apart in practice; --incident takes a beginning.
+// Returns the start of an ID, which identifies an issue in practice. --incident accepts the start
+// of an ID.
 std::string_view Short(std::string_view id) { return id.substr(0, 12); }
 
 std::string EndSuffix(const IssueEvent& event) {
@@ -107,7 +108,7 @@ std::string IssueLine(const IssueEvent& event, const IssueNames& names) {
                "  job ", event.job, "  ", event.status_reason);
   }
   if (event.type == EventType::kJobChanged) return JobLine(event, job);
-  // Only what cleared is resolved.
+  // Only a cleared issue is resolved.
   const std::string_view what = event.type == EventType::kIssueFound      ? "FOUND   "
                                 : event.end_reason == EndReason::kCleared ? "RESOLVED"
                                 : event.type == EventType::kIssueResolved ? "ENDED   "
@@ -115,7 +116,7 @@ std::string IssueLine(const IssueEvent& event, const IssueNames& names) {
   std::string line = Cat(TimeText(event.time_ns), "  ", what, "  ", IssueName(event), "  ",
                          event.severity, "  job ", job, "  ");
   if (event.type == EventType::kIssueResolved) {
-    // Whole: who reads only this line knows what is over.
+    // The line repeats the summary, so that it is complete without the line of the start.
     CatTo(line, EndText(event), event.summary.empty() ? "" : ": ", event.summary, "; since ",
           TimeText(event.active_since_ns), ", lasted ",
           LastedText(event.ended_at_ns - event.active_since_ns));
@@ -128,7 +129,7 @@ std::string IssueLine(const IssueEvent& event, const IssueNames& names) {
 }
 
 std::string IncidentLine(const std::vector<IssueEventPtr>& issues, const IssueNames& names) {
-  if (issues.empty()) return "no such incident";
+  if (issues.empty()) return "incident not found";
   std::map<std::string, size_t> explained;
   size_t open = 0;
   int64_t since_ns = INT64_MAX, until_ns = 0;
@@ -142,9 +143,9 @@ std::string IncidentLine(const std::vector<IssueEventPtr>& issues, const IssueNa
     return std::any_of(issues.begin(), issues.end(),
                        [&](const IssueEventPtr& event) { return IssueId(*event) == id; });
   };
-  // Of the roots those that are equally likely, also before an event says what explains what: a
-  // cause that is found after its symptom is told with the symptom's next event. One that the list
-  // does not have is told only where it has none.
+  // Keeps the roots that are equally likely, even before an event names a cause: a cause that is
+  // found after its symptom is in the next event of the symptom. A root that the list lacks counts
+  // only if the list has no root.
   std::vector<std::string> ids;
   std::vector<IncidentIssue> candidates;
   ids.reserve(issues.size());
@@ -166,7 +167,7 @@ std::string IncidentLine(const std::vector<IssueEventPtr>& issues, const IssueNa
   if (open == 0) CatTo(line, " to ", TimeText(until_ns));
   CatTo(line, " and has ", issues.size(), issues.size() == 1 ? " issue" : " issues");
   if (open > 0 && open < issues.size()) CatTo(line, ", ", open, " of them open");
-  // A single issue is its own cause.
+  // A single issue is its own root cause.
   if (issues.size() == 1 && any.root_cause.empty()) return Cat(line, ": ", IssueName(any), ".");
   constexpr size_t kNamed = 3;
   line += "; its root cause is ";

@@ -1,5 +1,5 @@
-// Issues as `issues list` and `issues watch` show them to people: a line each, symptoms with the
-// name of their root cause.
+// Text of issues for `issues list` and `issues watch`: one line per issue, with the root cause of a
+// symptom.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +14,18 @@
 
 namespace pitwall {
 
-// "StragglerRank{rank="2"}": without the labels that say the alert and the severity.
+// Returns the name "StragglerRank{rank="2"}", without the labels of the alert and the severity.
 std::string IssueName(const IssueEvent& event);
 
-// Names of the issues that were seen, by id: the newest `max`.
+// Names of the newest `max` issues, by ID.
 class IssueNames {
  public:
   explicit IssueNames(size_t max = 4096) : max_(max) {}
   void Learn(const IssueEvent& event);
-  // The name was asked for and nobody knew it.
+  // Records that the name of an issue could not be found.
   void LearnUnknown(std::string_view id) { HistoryService(std::string(id), ""); }
   bool Knows(std::string_view id) const { return names_.contains(id); }
-  // "issue 1a2b3c4d5e6f" when it is not known.
+  // Returns the name, or "issue 1a2b3c4d5e6f" if it is unknown.
   std::string Name(std::string_view id) const;
 
  private:
@@ -36,20 +36,20 @@ class IssueNames {
   std::deque<std::string> order_;
 };
 
-// "2026-01-01T00:00:00.000Z"; "-" for 0.
+// Returns "2026-01-01T00:00:00.000Z", or "-" for 0.
 std::string TimeText(int64_t ns);
-// "3m12s", "1.5s": of what lasted, to the second from a minute on.
+// Returns a duration like "3m12s" or "1.5s", rounded to seconds from one minute on.
 std::string LastedText(int64_t ns);
-// "cleared", "ended: died": an end that is no recovery never reads as one.
+// Returns "cleared" or "ended: died". Only a recovery is called cleared.
 std::string EndText(const IssueEvent& event);
-// "rank 2 on n1 was killed by signal 9".
+// Returns text like "rank 2 on n1 was killed by signal 9".
 std::string LostRankText(const LostRank& lost);
 
-// Without a line break.
+// Returns one line without a line break.
 std::string IssueLine(const IssueEvent& event, const IssueNames& names);
 
-// The issues of one incident as a sentence: since when, where, how many, and its root cause. A root
-// is an issue without a cause that explains others; "A or B" where several are left.
+// Describes an incident in one sentence: start, job, number of issues, and root cause. A root is an
+// issue without a cause that explains others. Several remaining roots are listed as "A or B".
 std::string IncidentLine(const std::vector<IssueEventPtr>& issues, const IssueNames& names);
 
 }  // namespace pitwall

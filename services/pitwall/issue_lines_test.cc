@@ -24,7 +24,7 @@ IssueEvent Event(std::string_view alert, std::string_view rank, int64_t began_s)
   return e;
 }
 
-TEST(IssueLines, ASymptomNamesItsCause) {
+TEST(IssueLines, IssueLine_Symptom_NamesRootCause) {
   const IssueEvent cause = Event("StragglerRank", "2", 1'767'225'600);
   IssueEvent symptom = Event("StepOutlier", "", 1'767'225'601);
   symptom.root_cause = cause.id;
@@ -47,7 +47,7 @@ TEST(IssueLines, ASymptomNamesItsCause) {
       "no_data: slow; since 2026-01-01T00:00:00.000Z, lasted 3m12s  [incident 0123456789ab]");
 }
 
-TEST(IssueLines, ChangesOfAJobAreSentences) {
+TEST(IssueLines, IssueLine_JobChange_IsSentence) {
   IssueEvent e = Event("", "", 1'767'225'600);
   e.type = EventType::kJobChanged;
   e.attempt = 2;
@@ -82,8 +82,8 @@ TEST(IssueLines, ChangesOfAJobAreSentences) {
   EXPECT_FALSE(names.Knows(IssueId(e)));
 }
 
-// An end that is no recovery never reads as one.
-TEST(IssueLines, OnlyWhatClearedIsResolved) {
+// Only a recovery may be called resolved.
+TEST(IssueLines, IssueLine_EndedOtherwise_IsNotResolved) {
   IssueEvent e = Event("A", "", 1'767'225'600);
   e.incident.clear();
   e.type = EventType::kIssueResolved;
@@ -100,7 +100,7 @@ TEST(IssueLines, OnlyWhatClearedIsResolved) {
             "2026-01-01T00:00:00.000Z, lasted 1.5s");
 }
 
-TEST(IssueLines, NamesAreBounded) {
+TEST(IssueLines, IssueNames_TooMany_ForgetsOldest) {
   IssueNames names(2);
   const IssueEvent a = Event("A", "", 1), b = Event("B", "", 1), c = Event("C", "", 1);
   names.Learn(a);
@@ -113,7 +113,7 @@ TEST(IssueLines, NamesAreBounded) {
   EXPECT_EQ(names.Name(c.id), Cat("issue ", c.id.substr(0, 12)));
 }
 
-TEST(IssueLines, HowLongItLasted) {
+TEST(IssueLines, LastedText_RoundsToUnit) {
   EXPECT_EQ(LastedText(0), "0s");
   EXPECT_EQ(LastedText(-5), "0s");
   EXPECT_EQ(LastedText(250'700'000), "250ms");
@@ -122,7 +122,7 @@ TEST(IssueLines, HowLongItLasted) {
   EXPECT_EQ(LastedText(3'661'900'000'000), "1h1m1s");
 }
 
-TEST(IssueLines, AnIncidentIsASentence) {
+TEST(IssueLines, IncidentLine_NamesLikelyRoots) {
   const auto share = [](IssueEvent e) { return std::make_shared<const IssueEvent>(std::move(e)); };
   const int64_t t = 1'767'225'600;
   const IssueEvent late = Event("Late", "", t + 20), early = Event("Early", "2", t + 10);
@@ -131,7 +131,7 @@ TEST(IssueLines, AnIncidentIsASentence) {
   std::vector<IssueEventPtr> issues = {share(late), share(early), share(s1), share(s2)};
   IssueNames names;
   for (const IssueEventPtr& event : issues) names.Learn(*event);
-  EXPECT_EQ(IncidentLine({}, names), "no such incident");
+  EXPECT_EQ(IncidentLine({}, names), "incident not found");
   EXPECT_EQ(
       IncidentLine({share(late)}, names),
       "Incident 0123456789ab of job llm began at 2026-01-01T00:00:20.000Z and has 1 issue: Late.");
@@ -139,7 +139,7 @@ TEST(IssueLines, AnIncidentIsASentence) {
       IncidentLine({share(late), share(early)}, names),
       "Incident 0123456789ab of job llm began at 2026-01-01T00:00:10.000Z and has 2 issues; its "
       "root cause is Early{rank=\"2\"}.");
-  // Never by how many it explains: the earlier one comes first.
+  // The earlier root comes first, not the root that explains more issues.
   s1.root_cause = late.id;
   s2.root_cause = early.id;
   s3.root_cause = late.id;
@@ -148,7 +148,7 @@ TEST(IssueLines, AnIncidentIsASentence) {
       IncidentLine(issues, names),
       "Incident 0123456789ab of job llm began at 2026-01-01T00:00:10.000Z and has 5 issues; its "
       "root cause is Early{rank=\"2\"} (explains 1).");
-  // Two that are equally likely.
+  // Two roots are equally likely.
   IssueEvent rival = late;
   rival.labels = rival.labels.With("rank", "3");
   issues[0] = share(rival);
@@ -157,7 +157,7 @@ TEST(IssueLines, AnIncidentIsASentence) {
       IncidentLine(issues, names),
       "Incident 0123456789ab of job llm began at 2026-01-01T00:00:10.000Z and has 5 issues; its "
       "root cause is Early{rank=\"2\"} (explains 1) or Late{rank=\"3\"} (explains 2).");
-  // Nor by time alone: the more severe one does.
+  // The more severe root comes first, not the earlier one.
   IssueEvent worse = rival;
   worse.severity = "critical";
   worse.labels = worse.labels.With("severity", "critical");

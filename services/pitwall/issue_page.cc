@@ -12,7 +12,7 @@ namespace {
 void Row(std::string_view name, std::string_view value, std::string* out) {
   if (value.empty()) return;
   CatTo(*out, name, std::string(name.size() < 14 ? 14 - name.size() : 1, ' '));
-  // Further lines of a text stand below its first.
+  // Indents the following lines of a text.
   for (const char c : value) {
     *out += c;
     if (c == '\n') out->append(14, ' ');
@@ -45,9 +45,9 @@ std::string ParametersText(const IssueEvent& event) {
 std::string ToldText(const ToldNotice& told) {
   return Cat(TimeText(told.time_ns), "  ", told.kind, " ", told.receiver, ": ", told.what,
              told.issues.size() > 1
-                 ? Cat(", with ", told.issues.size() - 1, " more of its incident")
+                 ? Cat(", with ", told.issues.size() - 1, " more of the incident")
                  : std::string(),
-             told.taken ? "" : Cat("; NOT taken: ", told.error));
+             told.taken ? "" : Cat("; not delivered: ", told.error));
 }
 
 }  // namespace
@@ -68,7 +68,7 @@ std::string IssuePageText(const IssueView& view, const IssueNames& names) {
   Row("summary", last.summary, &out);
   Row("description", last.description, &out);
   Row("suggestion", last.suggestion, &out);
-  // Of one moment: an event without evidence says nothing of the value beside another's.
+  // Value and evidence must be of the same event.
   const IssueEvent* told = &last;
   for (const IssueEventPtr& event : view.events) {
     if (last.evidence.empty() && !event->evidence.empty()) told = event.get();
@@ -84,19 +84,19 @@ std::string IssuePageText(const IssueView& view, const IssueNames& names) {
   Row("root cause", last.root_cause.empty() ? "" : names.Name(last.root_cause), &out);
   if (!last.incident.empty()) Row("incident", IncidentLine(view.incident, names), &out);
   if (!view.actions.has_value()) {
-    Row("actions", "not known here; `pitwall actions list --data-dir DIR` reads them", &out);
+    Row("actions", "unknown; `pitwall actions list --data-dir DIR` reads them", &out);
   } else if (view.actions->empty()) {
     Row("actions", "none", &out);
   }
   for (size_t i = 0; view.actions.has_value() && i < view.actions->size(); ++i)
     Row(i == 0 ? "actions" : "", ActionLine((*view.actions)[i]), &out);
   if (!view.told.has_value()) {
-    Row("told", "not known here; --data-dir DIR or --brokers HOSTS reads it", &out);
+    Row("notified", "unknown; --data-dir DIR or --brokers HOSTS reads them", &out);
   } else if (view.told->empty()) {
-    Row("told", "nobody", &out);
+    Row("notified", "none", &out);
   }
   for (size_t i = 0; view.told.has_value() && i < view.told->size(); ++i)
-    Row(i == 0 ? "told" : "", ToldText((*view.told)[i]), &out);
+    Row(i == 0 ? "notified" : "", ToldText((*view.told)[i]), &out);
   Row("capture", view.captures.empty() ? "" : CaptureText(view.captures, {}), &out);
   for (size_t i = 0; i < view.events.size(); ++i)
     Row(i == 0 ? "events" : "", IssueLine(*view.events[i], names), &out);

@@ -1,4 +1,4 @@
-// One issue with all that is known of it, as `issues show` prints it.
+// Text of one issue with all its data, for `issues show`.
 #pragma once
 
 #include <optional>
@@ -15,10 +15,10 @@ namespace pitwall {
 
 struct IssueView {
   std::vector<IssueEventPtr> events;                // oldest first, not empty
-  std::vector<IssueEventPtr> incident;              // last event of each issue of its incident
-  std::optional<std::vector<ActionEvent>> actions;  // nothing: they cannot be read this way
-  std::vector<RankCapture> captures;                // that it asked for
-  std::optional<std::vector<ToldNotice>> told;      // as actions
+  std::vector<IssueEventPtr> incident;              // last event of each issue of the incident
+  std::optional<std::vector<ActionEvent>> actions;  // nullopt: the source does not have them
+  std::vector<RankCapture> captures;                // requested by the issue
+  std::optional<std::vector<ToldNotice>> told;      // like actions
 };
 
 std::string IssuePageText(const IssueView& view, const IssueNames& names);

@@ -32,7 +32,7 @@ IssueEvent FoundOnPage() {
   return e;
 }
 
-TEST(IssuePage, SaysAllThatIsKnown) {
+TEST(IssuePage, IssuePageText_EveryField_IsPrinted) {
   const IssueEvent found = FoundOnPage();
   IssueEvent end = found;
   end.type = EventType::kIssueResolved;
@@ -40,7 +40,7 @@ TEST(IssuePage, SaysAllThatIsKnown) {
   end.end_reason = EndReason::kCleared;
   end.sequence = 2;
   end.id = MakeEventId(end);
-  // What was at the end is not shown beside what was seen before it.
+  // The value at the end is not printed beside earlier evidence.
   end.value = 1.1;
   end.evidence.clear();
   end.threshold.reset();
@@ -91,16 +91,15 @@ TEST(IssuePage, SaysAllThatIsKnown) {
           "parameters    ratio = 1.2, share = 50\n"
           "incident      Incident ",
           found.id.substr(0, 12),
-          " of job llm lasted from 2026-01-01T00:00:00.000Z to 2026-01-01T00:01:15.000Z and "
-          "has 1 issue: StragglerRank{rank=\"2\"}.\n"
+          " of job llm lasted from 2026-01-01T00:00:00.000Z to 2026-01-01T00:01:15.000Z and has 1 "
+          "issue: StragglerRank{rank=\"2\"}.\n"
           "actions       2026-01-01T00:00:00.000Z  DECIDED  stop  dry run  job llm  "
           "default/stragglers/StragglerRank  policy\n"
-          "told          2026-01-01T00:00:00.000Z  slack team: found\n"
-          "              2026-01-01T00:00:00.000Z  webhook pager: found, with 1 more of its "
-          "incident"
-          "; NOT taken: status 404\n"
-          "events        2026-01-01T00:00:00.000Z  FOUND     StragglerRank{rank=\"2\"}  warning"
-          "  job llm  rank 2 is slow  [incident ",
+          "notified      2026-01-01T00:00:00.000Z  slack team: found\n"
+          "              2026-01-01T00:00:00.000Z  webhook pager: found, with 1 more of the "
+          "incident; not delivered: status 404\n"
+          "events        2026-01-01T00:00:00.000Z  FOUND     StragglerRank{rank=\"2\"}  warning  "
+          "job llm  rank 2 is slow  [incident ",
           found.id.substr(0, 12),
           "]\n"
           "              2026-01-01T00:01:15.000Z  RESOLVED  StragglerRank{rank=\"2\"}  warning"
@@ -109,16 +108,14 @@ TEST(IssuePage, SaysAllThatIsKnown) {
           found.id.substr(0, 12), "]\n"));
 }
 
-TEST(IssuePage, ActionsThatAreNotKnownAreNoNone) {
+TEST(IssuePage, IssuePageText_SourceWithoutActions_PrintsUnknown) {
   IssueView view;
   view.events = {std::make_shared<const IssueEvent>(FoundOnPage())};
-  EXPECT_NE(IssuePageText(view, IssueNames()).find("actions       not known here"),
-            std::string::npos);
-  EXPECT_NE(IssuePageText(view, IssueNames()).find("told          not known here"),
-            std::string::npos);
+  EXPECT_NE(IssuePageText(view, IssueNames()).find("actions       unknown"), std::string::npos);
+  EXPECT_NE(IssuePageText(view, IssueNames()).find("notified      unknown"), std::string::npos);
   view.actions.emplace();
   view.told.emplace();
-  EXPECT_NE(IssuePageText(view, IssueNames()).find("told          nobody\n"), std::string::npos);
+  EXPECT_NE(IssuePageText(view, IssueNames()).find("notified      none\n"), std::string::npos);
   EXPECT_NE(IssuePageText(view, IssueNames()).find("actions       none\n"), std::string::npos);
 }
 

@@ -11,13 +11,13 @@ namespace pitwall {
 namespace {
 
 constexpr size_t kStatusesKept = 8;
-// From the last goodbye to the end of a job: five seconds in which a rank could come back, and the
-// ticks about them. A job that ends by silence was silent for two minutes.
+// Time from the last goodbye to the end of a job: five seconds in which a rank could return, and
+// the adjacent ticks. A job that ends by silence was silent for two minutes.
 constexpr int64_t kGoodbyeToEndNs = 8 * kNanosPerSecond;
 constexpr int64_t kSilenceToEndNs = 128 * kNanosPerSecond;
 
-// When the last data of the job's ranks came, as far as its events say: before its last rank was
-// lost, or said goodbye. kMaxPosition: not known.
+// Returns the time of the last data of the job's ranks according to its events: the time at which
+// its last rank was lost or sent a goodbye. kMaxPosition: unknown.
 int64_t DataUntil(const JobRecord& job) {
   if (!job.ended()) return kMaxPosition;
   const AttemptRecord* last = job.attempts.empty() ? nullptr : &job.attempts.rbegin()->second;
@@ -100,7 +100,7 @@ void JobBook::ApplyChange(const IssueEvent& event, JobRecord* job) {
       job->end_text = JobEndText(event.end_detail, event.summary);
       return;
   }
-  // The same id goes on after an end by grace or silence.
+  // A job with the same ID continues after an end by grace or silence.
   job->ended_ns = 0;
   job->end_detail = EndDetail::kNone;
   job->end_text.clear();
@@ -132,7 +132,8 @@ std::vector<const JobRecord*> JobBook::Jobs() const {
 }
 
 StatusOr<const JobRecord*> JobBook::Find(std::string_view job) const {
-  if (job.empty()) return InvalidArgument("no job; `pitwall jobs list` shows them");
+  if (job.empty())
+    return InvalidArgument("job: value is missing; `pitwall jobs list` prints the jobs");
   if (const auto at = jobs_.find(job); at != jobs_.end()) return &at->second;
   std::vector<const JobRecord*> named, begin_so;
   for (const auto& [id, record] : jobs_) {
@@ -141,13 +142,13 @@ StatusOr<const JobRecord*> JobBook::Find(std::string_view job) const {
   }
   const std::vector<const JobRecord*>& found = named.empty() ? begin_so : named;
   if (found.empty())
-    return NotFound(Cat("job ", Quote(job), ": not found; `pitwall jobs list` shows the jobs"));
+    return NotFound(Cat("job ", Quote(job), ": not found; `pitwall jobs list` prints the jobs"));
   if (found.size() == 1) return found[0];
   std::string ids;
   for (size_t i = 0; i < found.size() && i < 3; ++i) CatTo(ids, i > 0 ? ", " : "", found[i]->id);
-  return InvalidArgument(Cat("job ", Quote(job), ": ", found.size(), " jobs have that ",
-                             named.empty() ? "beginning" : "name", " (", ids,
-                             found.size() > 3 ? ", …" : "", "); give the id"));
+  return InvalidArgument(Cat("job ", Quote(job), ": ", found.size(), " jobs have this ",
+                             named.empty() ? "start of ID" : "name", " (", ids,
+                             found.size() > 3 ? ", …" : "", "); write the complete ID"));
 }
 
 }  // namespace pitwall

@@ -1,4 +1,4 @@
-// The jobs as the topic of issues tells them: attempts and their ends, what each rule says, issues.
+// Index of the jobs in the topic of issues: attempts, ends, statuses of rules, and issues.
 #pragma once
 
 #include <cstddef>
@@ -18,28 +18,29 @@ namespace pitwall {
 
 struct AttemptRecord {
   uint64_t attempt = 0;
-  int64_t began_ns = 0;  // 0: not known
-  int64_t ended_ns = 0;  // 0: it runs
+  int64_t began_ns = 0;  // 0: unknown
+  int64_t ended_ns = 0;  // 0: running
   EndDetail end_detail = EndDetail::kNone;
   std::string end_text;                            // JobEndText
-  std::vector<std::pair<int64_t, LostRank>> lost;  // when, who
+  std::vector<std::pair<int64_t, LostRank>> lost;  // time and rank
 };
 
 struct JobRecord {
   std::string id, name, owner;
   int64_t first_ns = 0, last_ns = 0;  // of its events
-  int64_t ended_ns = 0;               // 0: it runs
+  int64_t ended_ns = 0;               // 0: running
   EndDetail end_detail = EndDetail::kNone;
   std::string end_text;  // JobEndText
   std::map<uint64_t, AttemptRecord> attempts;
-  std::map<std::string, std::vector<IssueEventPtr>> statuses;  // by rule, the newest last
-  std::map<std::string, IssueEventPtr> open_issues;            // newest event by id of the issue
+  std::map<std::string, std::vector<IssueEventPtr>> statuses;  // by rule, newest last
+  std::map<std::string, IssueEventPtr> open_issues;            // newest event by issue ID
   std::map<std::string, IssueEventPtr> ended_issues;           // likewise
-  size_t ended_count = 0;                 // of all, also those beyond the bound
-  std::map<std::string, uint64_t> found;  // issues that began, by rule
+  size_t ended_count = 0;                                      // including issues beyond the limit
+  std::map<std::string, uint64_t> found;                       // issues that began, by rule
 
   bool ended() const { return ended_ns != 0; }
-  // What the rule says of the job; after the job's end what it said last while ranks sent data.
+  // Returns the status of a rule. After the end of the job it is the last status while ranks sent
+  // data.
   RuleVerdict VerdictOf(const std::string& rule) const;
   uint64_t FoundBy(const std::string& rule) const {
     const auto at = found.find(rule);
@@ -47,8 +48,9 @@ struct JobRecord {
   }
 };
 
-// Fed with events in the order of their partition. Keeps the `max_jobs` heard of last, and of each
-// job the issues that ended last and the last eight statuses of each rule. Not thread-safe.
+// Index that takes events in the order of their partition. Keeps the `max_jobs` jobs with the
+// newest events, and for each job the issues that ended last and the last eight statuses of each
+// rule. Not thread-safe.
 class JobBook {
  public:
   explicit JobBook(size_t max_jobs = 10'000, size_t max_ended_issues = 200)
@@ -56,9 +58,10 @@ class JobBook {
 
   void Apply(const IssueEventPtr& event);
 
-  // The one heard of first comes first.
+  // Returns the jobs, oldest first.
   std::vector<const JobRecord*> Jobs() const;
-  // By id, by name, or by a beginning of the id. NotFound; InvalidArgument: several have it.
+  // Finds a job by ID, by name, or by the start of the ID. Returns InvalidArgument if several
+  // match.
   StatusOr<const JobRecord*> Find(std::string_view job) const;
 
  private:

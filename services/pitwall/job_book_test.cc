@@ -60,7 +60,7 @@ class JobBookTest : public testing::Test {
   IssueEvent event_;
 };
 
-TEST_F(JobBookTest, AKilledJobIsShownWithItsEndsAndVerdicts) {
+TEST_F(JobBookTest, JobPage_KilledJob_PrintsEndsAndVerdicts) {
   Change(JobChange::kStarted, 0, 1);
   Change(JobChange::kAttemptBegan, 0, 1);
   Says("p/g/A", RuleStatus::kNoData, RuleStatus::kUnknown, "no series of train_loss", 1);
@@ -78,34 +78,37 @@ TEST_F(JobBookTest, AKilledJobIsShownWithItsEndsAndVerdicts) {
   EXPECT_EQ(JobLine(job),
             "2026-01-01T00:00:00.000Z  j1  llm  ended: died  1 attempt  0 open, 1 ended issues");
   const std::string id = job.ended_issues.begin()->first.substr(0, 12);
-  EXPECT_EQ(JobPageText(job, IssueNames()),
-            Cat("job       j1\n"
-                "name      llm\n"
-                "state     ended: died (seen from 2026-01-01T00:00:00.000Z to "
-                "2026-01-01T00:00:11.000Z)\n"
-                "attempt 1  began 2026-01-01T00:00:00.000Z, ended 2026-01-01T00:00:10.000Z: died, "
-                "lasted 10s\n"
-                "  2026-01-01T00:00:09.000Z  rank 1 on n2 was killed by signal 9\n"
-                "\nrules\n"
-                "  NoData         p/g/A  since 2026-01-01T00:00:01.000Z  no series of train_loss "
-                "(train_loss: the training process sends it (Python client))\n"
-                "  IssuesFound    p/g/B  since 2026-01-01T00:00:02.000Z  [1 issue in all]\n"
-                "  NoIssuesFound  p/g/C  since 2026-01-01T00:00:01.000Z  "
-                "(stopped: the rule was removed)\n"
-                "\nopen issues: 0\n"
-                "\nended issues: 1\n"
-                "  ",
-                id,
-                "  2026-01-01T00:00:11.000Z  ENDED     B    job llm  ended: died: bad; since "
-                "2026-01-01T00:00:00.000Z, lasted 11s\n"));
+  EXPECT_EQ(
+      JobPageText(job, IssueNames()),
+      Cat("job       j1\n"
+          "name      llm\n"
+          "state     ended: died (seen from 2026-01-01T00:00:00.000Z to 2026-01-01T00:00:11.000Z)\n"
+          "attempt 1  began 2026-01-01T00:00:00.000Z, ended 2026-01-01T00:00:10.000Z: died, lasted "
+          "10s\n"
+          "  2026-01-01T00:00:09.000Z  rank 1 on n2 was killed by signal 9\n"
+          "\n"
+          "rules\n"
+          "  NoData         p/g/A  since 2026-01-01T00:00:01.000Z  no series of train_loss "
+          "(train_loss: sent by the training process (Python client))\n"
+          "  IssuesFound    p/g/B  since 2026-01-01T00:00:02.000Z  [1 issue in total]\n"
+          "  NoIssuesFound  p/g/C  since 2026-01-01T00:00:01.000Z  (stopped: the rule was "
+          "removed)\n"
+          "\n"
+          "open issues: 0\n"
+          "\n"
+          "ended issues: 1\n"
+          "  ",
+          id,
+          "  2026-01-01T00:00:11.000Z  ENDED     B    job llm  ended: died: bad; since "
+          "2026-01-01T00:00:00.000Z, lasted 11s\n"));
   EXPECT_EQ(RuleStatusJson(job, "p/g/C"),
             R"({"rule":"p/g/C","status":"Stopped","verdict":"NoIssuesFound",)"
             R"("reason":"the rule was removed",)"
             R"("ever_found":false,"issues_found":0,"since":"2026-01-01T00:00:01.000000000Z"})");
 }
 
-// After the last goodbye every rule comes to miss its series, a moment before the job is over.
-TEST_F(JobBookTest, WhatRulesMissAfterTheLastGoodbyeIsNoVerdict) {
+// After the last goodbye every rule lacks its series shortly before the job ends.
+TEST_F(JobBookTest, Verdict_NoDataAfterLastGoodbye_IsIgnored) {
   using enum RuleStatus;
   Change(JobChange::kAttemptBegan, 0, 1);
   Says("judged", kInProgress, kUnknown, "waits", 1);
@@ -123,8 +126,8 @@ TEST_F(JobBookTest, WhatRulesMissAfterTheLastGoodbyeIsNoVerdict) {
   const JobRecord& job = **book_.Find("j1");
   EXPECT_EQ(RuleStatusLine(job, "judged"), "NoIssuesFound  judged  since 2026-01-01T00:00:30.000Z");
   EXPECT_EQ(RuleStatusLine(job, "missed"),
-            "NoData         missed  since 2026-01-01T00:00:01.000Z  "
-            "no series of train_loss (train_loss: the training process sends it (Python client))");
+            "NoData         missed  since 2026-01-01T00:00:01.000Z  no series of train_loss "
+            "(train_loss: sent by the training process (Python client))");
   EXPECT_EQ(RuleStatusLine(job, "lost"),
             "NoData         lost  since 2026-01-01T00:01:00.000Z  no series of y");
   EXPECT_EQ(job.VerdictOf("removed").status, kNoIssuesFound);  // its own event is not there
@@ -132,8 +135,8 @@ TEST_F(JobBookTest, WhatRulesMissAfterTheLastGoodbyeIsNoVerdict) {
   EXPECT_EQ(job.VerdictOf("unheard of").status, kUnknown);
 }
 
-// A job whose ranks fell silent, and one whose last rank was killed.
-TEST_F(JobBookTest, NeitherIsWhatTheyMissAfterSilenceOrADeath) {
+// One job whose ranks became silent, and one whose last rank was killed.
+TEST_F(JobBookTest, Verdict_NoDataAfterSilenceOrDeath_IsIgnored) {
   using enum RuleStatus;
   for (const EndDetail detail : {EndDetail::kSilent, EndDetail::kDied}) {
     const int64_t end = detail == EndDetail::kSilent ? 220 : 1010;
@@ -148,7 +151,7 @@ TEST_F(JobBookTest, NeitherIsWhatTheyMissAfterSilenceOrADeath) {
   }
 }
 
-TEST_F(JobBookTest, AJobThatGoesOnRuns) {
+TEST_F(JobBookTest, Find_JobContinuesAfterEnd_IsRunning) {
   Change(JobChange::kStarted, 0, 1);
   Change(JobChange::kEnded, 5, 1, EndDetail::kSilent);
   EXPECT_TRUE((*book_.Find("j1"))->ended());
@@ -157,19 +160,19 @@ TEST_F(JobBookTest, AJobThatGoesOnRuns) {
   EXPECT_EQ((*book_.Find("j1"))->end_detail, EndDetail::kNone);
 }
 
-TEST_F(JobBookTest, AJobIsFoundByWhatNamesItAlone) {
+TEST_F(JobBookTest, Find_AmbiguousNameOrStart_Fails) {
   Change(JobChange::kStarted, 0, 1, EndDetail::kNone, "aa1");
   Change(JobChange::kStarted, 1, 1, EndDetail::kNone, "aa2");
   EXPECT_EQ((*book_.Find("aa2"))->id, "aa2");
   EXPECT_EQ(book_.Find("a").status().message(),
-            "job \"a\": 2 jobs have that beginning (aa1, aa2); give the id");
+            "job \"a\": 2 jobs have this start of ID (aa1, aa2); write the complete ID");
   EXPECT_EQ(book_.Find("llm").status().message(),
-            "job \"llm\": 2 jobs have that name (aa1, aa2); give the id");
+            "job \"llm\": 2 jobs have this name (aa1, aa2); write the complete ID");
   EXPECT_TRUE(absl::IsNotFound(book_.Find("x").status()));
   EXPECT_TRUE(absl::IsInvalidArgument(book_.Find("").status()));
 }
 
-TEST_F(JobBookTest, IsBounded) {
+TEST_F(JobBookTest, TooManyJobsOrIssues_ForgetsOldest) {
   for (int i = 0; i < 5; ++i) Change(JobChange::kStarted, i, 1, EndDetail::kNone, Cat("job", i));
   ASSERT_EQ(book_.Jobs().size(), 3u);
   EXPECT_EQ(book_.Jobs()[0]->id, "job2");
@@ -178,12 +181,12 @@ TEST_F(JobBookTest, IsBounded) {
   EXPECT_EQ((*book_.Find("j1"))->ended_count, 5u);
 }
 
-TEST(SupplyText, NamesWhoSendsWhat) {
+TEST(SupplyText, MissingSeries_NamesSource) {
   EXPECT_EQ(SupplyText("no series of train_loss, hw_gpu_utilization_ratio, rank:mine:max20"),
-            "train_loss: the training process sends it (Python client); hw_gpu_utilization_ratio: "
-            "the collector of each node sends it; rank:mine:max20: a recording rule makes it");
+            "train_loss: sent by the training process (Python client); hw_gpu_utilization_ratio: "
+            "sent by the collector of each node; rank:mine:max20: written by a recording rule");
   EXPECT_EQ(SupplyText("without input: train_step{rank=\"3\"}, train_step{rank=\"4\"}"),
-            "train_step: the training process sends it (Python client)");
+            "train_step: sent by the training process (Python client)");
   EXPECT_EQ(SupplyText("the job ended"), "");
 }
 

@@ -16,13 +16,13 @@ using cloudevents::JsonWriter;
 std::string_view ProducerText(check::Producer producer) {
   switch (producer) {
     case check::Producer::kCollector:
-      return "the collector of each node sends it";
+      return "sent by the collector of each node";
     case check::Producer::kClient:
-      return "the training process sends it (Python client)";
+      return "sent by the training process (Python client)";
     case check::Producer::kEngine:
-      return "the processor makes it";
+      return "written by the processor";
     case check::Producer::kForeign:
-      return "another exporter sends it";
+      return "sent by another exporter";
   }
   return "";
 }
@@ -39,7 +39,7 @@ std::string StateText(const JobRecord& job) {
 
 std::string AttemptText(const AttemptRecord& attempt) {
   std::string out = Cat("attempt ", attempt.attempt, "  began ", TimeText(attempt.began_ns));
-  if (attempt.ended_ns == 0) return out + ", runs";
+  if (attempt.ended_ns == 0) return out + ", running";
   CatTo(out, ", ended ", TimeText(attempt.ended_ns));
   if (!attempt.end_text.empty()) CatTo(out, ": ", attempt.end_text);
   if (attempt.began_ns != 0)
@@ -125,7 +125,7 @@ std::string SupplyText(std::string_view reason) {
                           word.front() != ':' && word.back() != ':';
     if ((metric == nullptr && !recorded) || !seen.insert(word).second) continue;
     CatTo(out, out.empty() ? "" : "; ", word, ": ",
-          recorded ? "a recording rule makes it" : ProducerText(metric->producer));
+          recorded ? "written by a recording rule" : ProducerText(metric->producer));
   }
   return out;
 }
@@ -143,9 +143,9 @@ std::string RuleStatusLine(const JobRecord& job, const std::string& rule) {
     if (!supply.empty()) CatTo(out, " (", supply, ")");
   }
   if (status.ever_found && verdict.status != RuleStatus::kIssuesFound)
-    out += "  [found issues before]";
+    out += "  [had issues earlier]";
   const uint64_t found = job.FoundBy(rule);
-  if (found > 0) CatTo(out, "  [", found, found == 1 ? " issue" : " issues", " in all]");
+  if (found > 0) CatTo(out, "  [", found, found == 1 ? " issue" : " issues", " in total]");
   return out;
 }
 
@@ -169,7 +169,7 @@ std::string JobPageText(const JobRecord& job, const IssueNames& names) {
     for (const auto& [at, lost] : attempt.lost)
       CatTo(out, "  ", TimeText(at), "  ", LostRankText(lost), "\n");
   }
-  CatTo(out, "\nrules", job.statuses.empty() ? ": none has said anything yet" : "", "\n");
+  CatTo(out, "\nrules", job.statuses.empty() ? ": no status yet" : "", "\n");
   for (const auto& [rule, told] : job.statuses) CatTo(out, "  ", RuleStatusLine(job, rule), "\n");
   CatTo(out, "\nopen issues: ", job.open_issues.size(), "\n");
   for (const auto& [id, event] : job.open_issues)

@@ -1,4 +1,4 @@
-// Jobs and the statuses of their rules, as `jobs list|show` and `rules status` print them.
+// Text of jobs and of the statuses of their rules, for `jobs list|show` and `rules status`.
 #pragma once
 
 #include <string>
@@ -11,21 +11,22 @@
 
 namespace pitwall {
 
-// One line.
+// Returns one line.
 std::string JobLine(const JobRecord& job);
-// Attempts with their ends, statuses of the rules, issues.
+// Returns the attempts with their ends, the statuses of the rules, and the issues.
 std::string JobPageText(const JobRecord& job, const IssueNames& names);
-// "NoData  pack/group/Alert  no series of train_loss; the training process sends it …", one line.
-// `rule` is one of job.statuses. After the end of the job the verdict is where the status was.
+// Returns one line: "NoData  pack/group/Alert  no series of train_loss (sent by the training
+// process …)". `rule` is a key of job.statuses. After the end of the job the verdict replaces the
+// status.
 std::string RuleStatusLine(const JobRecord& job, const std::string& rule);
-// Who supplies the series that a reason names; "" when it names none.
+// Returns the sources of the series that a reason names, or "" if it names none.
 std::string SupplyText(std::string_view reason);
 
-// "  limit = 0.3  (set by act, 2026-…, request …)", a line for each that is set of the rule; "":
-// none.
+// Returns one line per parameter of the rule that users set: "  limit = 0.3  (set by act, 2026-…,
+// request …)".
 std::string SetParametersText(std::string_view rule, const std::vector<codec::SetParameter>& set);
 
-// One JSON object each, in one line. `set`: of the job, by people.
+// Return one JSON object in one line. `set` has the parameters that users set for the job.
 std::string JobJson(const JobRecord& job);
 std::string RuleStatusJson(const JobRecord& job, const std::string& rule,
                            const std::vector<codec::SetParameter>& set = {});

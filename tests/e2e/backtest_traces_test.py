@@ -168,7 +168,7 @@ class Traces(unittest.TestCase):
         bare = self.file("bare.json", json.dumps({"traceEvents": kernels}))
         done = backtest("chrome-trace", "--rules", rules, "--input", bare)
         self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
-        self.assertIn("bare.json: no samples: a trace has samples where steps (prof.step() after each one)", done.stderr)
+        self.assertIn("bare.json: no samples: a trace has samples only if steps (prof.step() after each one)", done.stderr)
         self.assertIn("no ProfilerStep#N, so no steps", done.stderr)
         self.assertIn("of 0.00045 s the device computed 44.4 %, communicated 22.2 % (11.1 % with nothing computed meanwhile), "
                       "copied 0 % and was idle 44.4 %", done.stderr)
@@ -228,8 +228,8 @@ groups:
             done = run("--duplicates", which)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(len(done.stdout.splitlines()), issues, which)
-            self.assertIn("1 samples were duplicates of another value at their time", done.stderr)
-        self.assertIn("--duplicates both: expected refuse, first or last", run("--duplicates", "both").stderr)
+            self.assertIn("1 samples had another value at the same time", done.stderr)
+        self.assertIn("--duplicates: must be refuse, first, or last", run("--duplicates", "both").stderr)
         # Years are no seconds.
         done = run("--start", "2023")
         self.assertEqual(done.returncode, 2)
@@ -239,7 +239,7 @@ groups:
         self.assertEqual(done.returncode, 0, done.stderr)
         done = run("--end", "2022-01-01T00:00:00Z")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("all 3 samples are outside of --start and --end: they are from 2023-11-14T22:13:20.000Z to 2023-11-14T22:13:21.000Z",
+        self.assertIn("--start, --end: exclude all 3 samples (from 2023-11-14T22:13:20.000Z to 2023-11-14T22:13:21.000Z",
                       done.stderr)
         done = run(path=self.file("header.csv", "ts,loss,acc\n"))
         self.assertEqual(done.returncode, 2)
@@ -306,12 +306,12 @@ groups:
         rules = self.file("rules.yaml", TRACE_RULES)
         self.file("empty/notes.txt", "")
         for format_, path, said in [
-                ("smdebug", os.path.join(self.dir, "empty"), "no file below is called <seconds>.algo-N.json"),
-                ("chrome-trace", os.path.join(self.dir, "empty"), "no file below is called"),
+                ("smdebug", os.path.join(self.dir, "empty"), "no file named <seconds>.algo-N.json found"),
+                ("chrome-trace", os.path.join(self.dir, "empty"), "no file named"),
                 ("smdebug", os.path.join(self.dir, "none"), "none: No such file"),
                 ("smdebug", self.file("d/1.algo-1.json", "{}\n{}\n"), "1.algo-1.json:1:1: Type is missing"),
                 ("smdebug", self.file("d/1_2-algo-1_pythontimeline.json", "[{}"), "_pythontimeline.json: no samples: the files have"),
-                ("tensorflow", os.path.join(self.dir, "empty"), "no file below is called HOST.xplane.pb"),
+                ("tensorflow", os.path.join(self.dir, "empty"), "no file named HOST.xplane.pb"),
                 ("tensorflow", self.file("d/h.xplane.pb", "text"), "h.xplane.pb: not an XSpace, or cut short: byte"),
                 ("smdebug", self.file("e/1_2-algo-1_pythontimeline.json", '[\n{"ph":'), "_pythontimeline.json:2:1: the trace is cut short"),
                 ("chrome-trace", self.file("t.json", '{"traceEvents": ['), "t.json:1:1: the trace is cut short"),

@@ -24,7 +24,7 @@ def main():
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     print(demo.stdout)
     wanted = ["ISSUE BEGINS  DataStallShare", "ISSUE BEGINS  JobStalled", "ISSUE BEGINS  LossNotFinite",
-              "the executor stopped the training", "live and replayed are equal to the bit", "explore the job at http://127.0.0.1:", "demo: all fine"]
+              "the executor stopped the training", "live and replayed are bit-identical", "explore the job at http://127.0.0.1:", "demo: all fine"]
     missing = [text for text in wanted if text not in demo.stdout]
     for text in missing:
         print("MISSING: " + text)

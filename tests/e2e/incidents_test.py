@@ -163,7 +163,7 @@ class Incidents(unittest.TestCase):
                          % incident[:12])
         line = next(line for line in shown if "LossStaysHigh" in line)
         self.assertRegex(line, r"because of LossExploded(\{.*\})?  \[incident %s\]$" % incident[:12])
-        self.assertEqual(self.issues("--incident", "0" * 32), ["no such incident"])
+        self.assertEqual(self.issues("--incident", "0" * 32), ["incident not found"])
 
         self.commands_tell_the_same_of_the_server_and_of_the_log(cause, data)
 

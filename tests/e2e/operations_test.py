@@ -257,7 +257,7 @@ groups:
         self.assertEqual(self.pitwall.stop(), 0, self.pitwall.log())
         code, out, err = command("backtest", "--format", "log", "--input", self.path("data"), "--verify")
         self.assertEqual(code, 0, out + err)
-        self.assertIn("equal to the bit", out)
+        self.assertIn("bit-identical", out)
 
     def test_the_executor_stops_a_training_once(self):
         hooks = Hooks()

@@ -148,7 +148,7 @@ class Standalone(unittest.TestCase):
         self.assertEqual(self.pitwall.stop(), 0, self.pitwall.log())
         verified = subprocess.run([BINARY, "backtest", "--verify", "--input", self.data], stdout=subprocess.PIPE, text=True)
         self.assertEqual(verified.returncode, 0, verified.stdout)
-        self.assertRegex(verified.stdout, r"^[1-9]\d* events, live and replayed are equal")
+        self.assertRegex(verified.stdout, r"^[1-9]\d* events: live and replayed are bit-identical")
         backtest = subprocess.run([BINARY, "backtest", "--input", self.data, "--no-status"], stdout=subprocess.PIPE, text=True)
         alerts = {json.loads(line)["data"]["alert"] for line in backtest.stdout.splitlines()}
         self.assertEqual(alerts, {"LossHigh", "LossNotFinite"})

@@ -228,7 +228,7 @@ def check_verify(a, excuses):
     if not a.verify:
         return ["nobody verified"]
     if a.verify["exit"] == 0:
-        said = re.search(r"(\d+) events, live and replayed are equal", a.verify["stdout"])
+        said = re.search(r"(\d+) events: live and replayed are bit-identical", a.verify["stdout"])
         if not said or int(said.group(1)) < len(a.events) - sum(1 for e in a.events if excuses.issues_of(e["p"])):
             return ["--verify says equal, of fewer events than the log has: %s" % a.verify["stdout"][-200:]]
         return []

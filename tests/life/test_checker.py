@@ -76,7 +76,7 @@ class Checker(unittest.TestCase):
         for batch in self.a.batches:
             batch["values"] = [v for v in batch["values"] if v != number]
         self.a.events, self.a.webhooks = [], []
-        self.a.verify["stdout"] = "0 events, live and replayed are equal to the bit\n"
+        self.a.verify["stdout"] = "0 events: live and replayed are bit-identical\n"
         self.assertEqual(check(self.a), [])
 
     def journal_of(self, batch):
@@ -197,7 +197,7 @@ class Checker(unittest.TestCase):
         self.finds("health says nothing")
 
     def test_a_replay_of_fewer_events(self):
-        self.a.verify["stdout"] = "3 events, live and replayed are equal to the bit\n"
+        self.a.verify["stdout"] = "3 events: live and replayed are bit-identical\n"
         self.finds("of fewer events than the log has")
 
     def test_a_crash_that_a_restart_hides(self):
