@@ -1,5 +1,4 @@
-// A data directory that a backtest writes: the log that it read, with the events that its rules
-// give.
+// Data directory that a backtest writes: the log that it read, with the events of its own rules.
 #pragma once
 
 #include <memory>
@@ -17,24 +16,26 @@
 
 namespace pitwall {
 
-// `pitwall insights` shows what it holds, and `pitwall backtest --verify` accepts it: telemetry
-// with the append times of its source, rule sets, issues, actions and captures. Not thread-safe.
+// Log of a replay: telemetry with the append times of its source, rule sets, issues, actions, and
+// captures. `pitwall insights` serves it, and `pitwall backtest --verify` accepts it. Not
+// thread-safe.
 class ReplayedLog {
  public:
-  // FailedPrecondition: `dir` is there and not empty. `rules`: the set that judges instead of those
-  // that the source recorded; null: the source's own.
+  // Creates the log. `rules` replaces the recorded rule sets unless it is null. Returns
+  // FailedPrecondition if `dir` exists and is not empty.
   static StatusOr<std::unique_ptr<ReplayedLog>> Make(const std::string& dir, int32_t partitions,
                                                      engine::CompiledRulesPtr rules);
   ~ReplayedLog();
 
-  // Topics that a replay does not make: rule sets, actions, captures. Before any telemetry.
+  // Copies topics that a replay does not produce: rule sets, actions, captures. Call it before
+  // Telemetry.
   Status CopyOthers(Log* source, std::vector<std::string>* damage);
-  // Records of a partition in their order; what follows one is written at its time. Refers to the
-  // record's key and value no longer than the call.
+  // Appends records of a partition in order. Later events get the time of the last record. Does not
+  // refer to the record after the call.
   Status Telemetry(int32_t partition, const Record& record);
   Status Events(int32_t partition, const std::vector<IssueEvent>& events, size_t from);
-  // After the last record of a partition: its rules are in force, and a processor goes on behind
-  // it.
+  // Finishes a partition after its last record. Its rules are in force, and a processor would
+  // continue after it.
   Status Finish(int32_t partition);
 
  private:

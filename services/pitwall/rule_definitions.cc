@@ -24,7 +24,7 @@ std::string TextOf(const std::vector<plan::Template>& templates, std::string_vie
   return "";
 }
 
-// Name after the prefix, with what may be a name; empty where there is none.
+// Returns the name after the prefix, or "".
 std::string_view NameAfter(std::string_view action, std::string_view prefix) {
   const size_t at = action.find(prefix);
   if (at == std::string_view::npos) return {};
@@ -37,7 +37,7 @@ std::string_view NameAfter(std::string_view action, std::string_view prefix) {
   return rest.substr(0, length);
 }
 
-// What one action of a template stands for, to whoever reads the rule and not an issue of it.
+// Returns the meaning of an action of a template for a reader of the rule.
 std::string Meaning(std::string_view action,
                     const std::vector<history::RuleParameter>& parameters) {
   if (const auto name = NameAfter(action, "$params."); !name.empty()) {
@@ -52,17 +52,18 @@ std::string Meaning(std::string_view action,
   return "…";
 }
 
-// Template as text for people: of an `if` the first branch, and nothing of what a query finds.
+// Returns a template as text for people, with the first branch of each `if` and without query
+// results.
 std::string Readable(std::string_view text, const std::vector<history::RuleParameter>& parameters) {
   std::string out;
-  std::vector<bool> shown;  // of each open block
+  std::vector<bool> shown;  // per open block
   const auto visible = [&] { return absl::c_all_of(shown, [](bool one) { return one; }); };
   while (!text.empty()) {
     const size_t open = text.find("{{");
     if (visible()) out += text.substr(0, open);
     if (open == std::string_view::npos) break;
     const size_t close = text.find("}}", open);
-    if (close == std::string_view::npos) break;  // the compiler refuses it
+    if (close == std::string_view::npos) break;  // the compiler rejects it
     std::string_view action = text.substr(open + 2, close - open - 2);
     text.remove_prefix(close + 2);
     while (!action.empty() && (action.front() == ' ' || action.front() == '-'))

@@ -1,4 +1,4 @@
-// The rules of a program, as the history's API shows them.
+// Definitions of the rules of a program for the API of the history.
 #pragma once
 
 #include <string_view>
@@ -8,8 +8,8 @@
 
 namespace pitwall {
 
-// Alerts alone, with the values that the job's parameters have; "": of no job. What the overrides
-// file says by labels of jobs is not seen here: the history does not have them.
+// Returns the alerts with the parameter values of a job, or the defaults for "". Overrides by
+// labels of jobs have no effect here, because the history does not have the labels.
 history::RuleDefinitions RuleDefinitionsOf(const plan::Program& program,
                                            std::string_view job_id = {},
                                            std::string_view job_name = {});

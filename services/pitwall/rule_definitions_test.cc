@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
-TEST(RuleDefinitions, AlertsWithWordsNeedsAndDefaults) {
+TEST(RuleDefinitions, RuleDefinitionsOf_Alert_HasTextNeedsAndDefaults) {
   const RuleSetFile file{"p.yaml", R"(
 groups:
 - name: g
@@ -46,7 +46,7 @@ groups:
   EXPECT_EQ(high.parameters[0].source, "rule");
 }
 
-TEST(RuleDefinitions, TheValuesOfAJobAndWhereTheyComeFrom) {
+TEST(RuleDefinitions, RuleDefinitionsOf_JobWithOverride_HasSource) {
   RuleSet set{.files = {{"p.yaml", R"(
 groups:
 - name: g

@@ -22,7 +22,7 @@ std::string_view NameOf(const PackText& pack) {
   return pack.file.substr(0, pack.file.size() - kSuffix.size());
 }
 
-// The files themselves, and the *.yaml of folders, by name.
+// Returns the files, and the *.yaml files of directories, sorted by name.
 StatusOr<std::vector<std::string>> ListBaselines(const std::vector<std::string>& paths) {
   std::vector<std::string> files;
   for (const std::string& path : paths) {
@@ -38,7 +38,7 @@ StatusOr<std::vector<std::string>> ListBaselines(const std::vector<std::string>&
     }
     if (error) return Internal(Cat(path, ": ", error.message()));
     if (files.size() == begin)
-      PITWALL_LOG(kWarning, "rules", path, " has no summaries (*.yaml) of finished jobs yet");
+      PITWALL_LOG(kWarning, "rules", path, ": no summaries (*.yaml) of finished jobs yet");
     std::sort(files.begin() + static_cast<std::ptrdiff_t>(begin), files.end());
   }
   return files;
@@ -50,12 +50,12 @@ StatusOr<std::vector<RuleSetFile>> ReadBaselines(const std::vector<std::string>&
   std::vector<plan::BaselinePtr> parsed;
   for (const std::string& path : files) {
     ASSIGN_OR_RETURN(std::string text, ReadFile(path));
-    lang::Diagnostics later;  // of a named file, the compiler reports it with all other errors
+    lang::Diagnostics later;  // for a named file, the compiler reports the error with all others
     const plan::BaselinePtr baseline = plan::ParseBaseline(path, text, &later);
     const bool named = std::find(paths.begin(), paths.end(), path) != paths.end();
     if (later.HasErrors() && !named) {
-      PITWALL_LOG(kWarning, "rules", "skipped an invalid summary of a finished job: ",
-                  ToStd(later.ToStatus().message()));
+      PITWALL_LOG(kWarning, "rules",
+                  "skipped invalid summary of a finished job: ", ToStd(later.ToStatus().message()));
       continue;
     }
     parsed.push_back(baseline);
@@ -72,8 +72,7 @@ StatusOr<std::vector<RuleSetFile>> ReadBaselines(const std::vector<std::string>&
   }
   if (kept.size() < found.size()) {
     PITWALL_LOG(kInfo, "rules", "summaries of finished jobs: ", kept.size(), " of ", found.size(),
-                " are the newest ", plan::kMaxRunsPerJob,
-                " of their jobs; the others do not count");
+                " are the newest ", plan::kMaxRunsPerJob, " of their jobs; the others are ignored");
   }
   return kept;
 }
@@ -92,7 +91,7 @@ StatusOr<RuleSetFile> ShippedPack(std::string_view name) {
     if (NameOf(pack) == name) return RuleSetFile{std::string(pack.file), std::string(pack.text)};
     names.push_back(NameOf(pack));
   }
-  return NotFound(Cat("no pack ", Quote(name), " is built in", DidYouMean(name, names)));
+  return NotFound(Cat("pack ", Quote(name), " not found", DidYouMean(name, names)));
 }
 
 StatusOr<RuleSet> ReadRuleSet(const RuleSetPaths& paths, int64_t evaluation_interval_ns,
@@ -109,8 +108,8 @@ StatusOr<RuleSet> ReadRuleSet(const RuleSetPaths& paths, int64_t evaluation_inte
     rules.files.push_back({BaseName(path), std::move(text)});
   }
   if (paths.files.empty()) {
-    PITWALL_LOG(kInfo, "rules", "no --rules given: using ", kPackPrefix, kDefaultPack,
-                ", which is built in");
+    PITWALL_LOG(kInfo, "rules", "no --rules: using ", kPackPrefix, kDefaultPack,
+                ", the built-in default");
     ASSIGN_OR_RETURN(RuleSetFile pack, ShippedPack(kDefaultPack));
     rules.files.push_back(std::move(pack));
   }

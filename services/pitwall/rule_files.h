@@ -1,4 +1,4 @@
-// Rule files as the commands are given them.
+// Reading of rule files and shipped packs.
 #pragma once
 
 #include <string>
@@ -10,33 +10,32 @@
 
 namespace pitwall {
 
-// "pack:NAME" stands for a shipped pack, which is built into the binary from rules/packs/NAME.yaml.
+// Prefix of shipped packs. "pack:NAME" is rules/packs/NAME.yaml, which is built into the binary.
 inline constexpr std::string_view kPackPrefix = "pack:";
 
-// What runs where no rules are given.
+// Pack that is used without rules.
 inline constexpr std::string_view kDefaultPack = "default";
 
-// The names of the shipped packs, sorted.
+// Returns the sorted names of the shipped packs.
 std::vector<std::string> PackNames();
-// NotFound names the nearest pack.
+// Returns a shipped pack, or NotFound with the nearest name.
 StatusOr<RuleSetFile> ShippedPack(std::string_view name);
 
 struct RuleSetPaths {
-  std::vector<std::string> files;  // and shipped packs; none: the default pack
-  std::string overrides;           // "": none
-  std::vector<std::string>
-      baselines;  // summaries of finished jobs, and folders with *.yaml of them
+  std::vector<std::string> files;      // or shipped packs; empty: the default pack
+  std::string overrides;               // "": none
+  std::vector<std::string> baselines;  // summaries of finished jobs, or directories with *.yaml
 };
 
-// Reads them all, with the rules that they include (rules/lang/files/include.h), of which
-// `inclusions` is told (may be null). That the default pack is taken is said on stderr. Of the
-// summaries that are for the same jobs, the newest plan::kMaxRunsPerJob are taken; the others would
-// count for none.
+// Reads all files with the rules that they include (rules/lang/files/include.h). `inclusions`
+// receives the inclusions and may be null. Logs the use of the default pack. Of the summaries for
+// the same jobs only the newest plan::kMaxRunsPerJob are read, because the others would have no
+// effect.
 StatusOr<RuleSet> ReadRuleSet(const RuleSetPaths& paths, int64_t evaluation_interval_ns,
                               std::vector<lang::Inclusion>* inclusions = nullptr);
 
-// Reads and compiles them. The entry of new rule sets: limits that rules cross are errors,
-// while those that the log has already are loaded without limits.
+// Reads and compiles new rule sets. Rules beyond a limit are errors, whereas rule sets in the log
+// are loaded without limits.
 StatusOr<engine::CompiledRulesPtr> CompileNewRules(const RuleSetPaths& paths,
                                                    int64_t evaluation_interval_ns,
                                                    const plan::CompileOptions& options);

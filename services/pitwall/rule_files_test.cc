@@ -15,7 +15,7 @@
 namespace pitwall {
 namespace {
 
-TEST(RuleFiles, EachShippedPackCompiles) {
+TEST(RuleFiles, ShippedPacks_Compile) {
   ASSERT_THAT(PackNames(), testing::Contains("starter"));
   std::vector<std::string> all;
   for (const std::string& name : PackNames()) {
@@ -34,14 +34,14 @@ TEST(RuleFiles, EachShippedPackCompiles) {
   EXPECT_TRUE(compiled.ok()) << compiled;
 }
 
-TEST(RuleFiles, AnUnknownPackIsNamedWithTheNearestOne) {
+TEST(RuleFiles, ShippedPack_Unknown_NamesNearest) {
   const auto rules = ReadRuleSet({.files = {"pack:startre"}}, plan::kDefaultInterval);
   ASSERT_FALSE(rules.ok());
   EXPECT_EQ(ToStd(rules.status().message()),
-            "no pack \"startre\" is built in (did you mean \"starter\"?)");
+            "pack \"startre\" not found (did you mean \"starter\"?)");
 }
 
-TEST(RuleFiles, WithoutFilesItIsTheDefaultPack) {
+TEST(RuleFiles, ReadRuleSet_NoFiles_ReadsDefaultPack) {
   const auto rules = ReadRuleSet({}, plan::kDefaultInterval);
   ASSERT_TRUE(rules.ok()) << rules.status();
   const auto same = ReadRuleSet({.files = {"pack:default"}}, plan::kDefaultInterval);
@@ -64,7 +64,7 @@ std::vector<std::string> AlertsOf(const std::vector<std::string>& files) {
   return names;
 }
 
-TEST(RuleFiles, EachAlertOfAPackCanBeIncludedByItself) {
+TEST(RuleFiles, Include_SingleAlert_Compiles) {
   for (const std::string& pack : PackNames()) {
     const auto text = ShippedPack(pack);
     ASSERT_TRUE(text.ok());
@@ -89,7 +89,7 @@ TEST(RuleFiles, EachAlertOfAPackCanBeIncludedByItself) {
   }
 }
 
-TEST(RuleFiles, ARuleOfTwoPacksIsEvaluatedOnce) {
+TEST(RuleFiles, ReadRuleSet_RuleInTwoPacks_IsEvaluatedOnce) {
   std::vector<std::string> both = AlertsOf({"pack:default", "pack:training"});
   std::sort(both.begin(), both.end());
   EXPECT_EQ(std::adjacent_find(both.begin(), both.end()), both.end());
@@ -97,7 +97,7 @@ TEST(RuleFiles, ARuleOfTwoPacksIsEvaluatedOnce) {
   EXPECT_THAT(both, testing::Contains("training/checkpoints/CheckpointShare"));
 }
 
-TEST(RuleFiles, OfAFolderTheNewestRunsOfEachJobAreTaken) {
+TEST(RuleFiles, Baselines_Directory_KeepsNewestPerJob) {
   const std::string folder = Cat(testing::TempDir(), "/pitwall-runs-", ::getpid());
   ASSERT_TRUE(std::filesystem::create_directory(folder));
   const auto write = [&](std::string_view name, std::string_view text) {
@@ -119,8 +119,8 @@ TEST(RuleFiles, OfAFolderTheNewestRunsOfEachJobAreTaken) {
   EXPECT_TRUE(engine::CompiledRules::Accept(*rules).status().ok());
 }
 
-// As a writer that was killed, or a full disk, leaves it.
-TEST(RuleFiles, SummaryInFolderIsCutShort_OthersAreTaken) {
+// File of a killed writer or of a full disk.
+TEST(RuleFiles, Baselines_TruncatedSummaryInDirectory_IsSkipped) {
   const std::string folder = Cat(testing::TempDir(), "/pitwall-cut-", ::getpid());
   ASSERT_TRUE(std::filesystem::create_directory(folder));
   std::ofstream(folder + "/a.yaml") << "run: a\nended: 1\nmatch: {jo";
@@ -134,7 +134,7 @@ TEST(RuleFiles, SummaryInFolderIsCutShort_OthersAreTaken) {
   EXPECT_TRUE(engine::CompiledRules::Accept(*rules).status().ok());
 }
 
-TEST(RuleFiles, ASummaryThatIsNoneIsNamed) {
+TEST(RuleFiles, Baselines_InvalidSummary_ErrorNamesFile) {
   const std::string path = Cat(testing::TempDir(), "/pitwall-run-", ::getpid(), ".yaml");
   std::ofstream(path) << "run: a\nmatches: {job: a}\n";
   const auto rules = ReadRuleSet({.baselines = {path}}, plan::kDefaultInterval);

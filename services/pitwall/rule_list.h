@@ -1,4 +1,4 @@
-// The rules of a program, as `rules list` shows them.
+// Text of the rules of a program for `rules list`.
 #pragma once
 
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace pitwall {
 
-// A line per rule: name, clock, what it waits for, parameters, needs.
+// Returns one line per rule: name, clock, `for`, parameters, needs.
 std::string RulesAsTable(const plan::Program& program);
 
-// An array with an object per rule, in the order of evaluation: rule (pack/group/name), kind (alert
-// or record), name, file, line, clock (time or step), mode, interval, for, keep_firing_for, expr,
-// clear, scope, parameters {name: {default, unit, help}}, explains [{alert, scope, equal}], needs
-// [metric], labels and annotations {name: template}. Times are seconds, on the step clock steps.
-// Empty fields are left out.
+// Returns an array with one object per rule, in the order of evaluation: rule (pack/group/name),
+// kind (alert or record), name, file, line, clock (time or step), mode, interval, for,
+// keep_firing_for, expr, clear, scope, parameters {name: {default, unit, help}}, explains [{alert,
+// scope, equal}], needs [metric], labels and annotations {name: template}. Times are in seconds, or
+// in steps on the step clock. Empty fields are omitted.
 std::string RulesAsJson(const plan::Program& program);
 
 }  // namespace pitwall

@@ -30,7 +30,7 @@ groups:
     expr: train_loss != train_loss
 )";
 
-TEST(RuleList, ShowsEveryFieldAsJson) {
+TEST(RuleList, RulesAsJson_EveryField_IsPrinted) {
   const RuleSetFile file{"pack.yaml", kRules};
   const auto program = plan::CompileRules({&file, 1});
   ASSERT_TRUE(program.ok()) << program.status();

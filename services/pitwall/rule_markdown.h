@@ -1,4 +1,4 @@
-// The rules of a program as a page for people: docs/rules.md is this of the shipped packs.
+// Markdown page of the rules of a program. docs/rules.md is the page of the shipped packs.
 #pragma once
 
 #include <string>
@@ -8,12 +8,11 @@
 
 namespace pitwall {
 
-// A section per pack, in it one per alert: what it says and suggests, what it looks at, what it
-// needs, its parameters with units and defaults, which issues it explains; then a table of what
-// the pack records.
+// Returns a section per pack with a section per alert: texts, expression, needs, parameters with
+// units and defaults, and explained issues. A table of the recordings of the pack follows.
 std::string RulesAsMarkdown(const plan::Program& program);
 
-// A template as prose: what the text will hold in place of each action is in angle brackets.
+// Returns a template as prose, with the value of each action in angle brackets.
 // "GPU {{ $labels.gpu }} is {{ $value | humanizePercentage }} busy" -> "GPU <gpu> is <value> busy".
 std::string TemplateAsProse(std::string_view text);
 

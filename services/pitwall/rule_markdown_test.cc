@@ -7,7 +7,7 @@
 namespace pitwall {
 namespace {
 
-TEST(RuleMarkdown, TemplatesBecomeProse) {
+TEST(RuleMarkdown, TemplateAsProse_Actions_AreBracketed) {
   EXPECT_EQ(TemplateAsProse("GPU {{ $labels.gpu }} is {{ $value | humanizePercentage }} busy"),
             "GPU <gpu> is <value> busy");
   EXPECT_EQ(TemplateAsProse("step {{- $step -}} over {{ printf \"%.1f\" $params.factor }}"),
@@ -16,7 +16,7 @@ TEST(RuleMarkdown, TemplatesBecomeProse) {
   EXPECT_EQ(TemplateAsProse("never closed {{ $value"), "never closed {{ $value");
 }
 
-TEST(RuleMarkdown, ShowsWhatAPersonNeeds) {
+TEST(RuleMarkdown, RulesAsMarkdown_Alert_HasEverySection) {
   constexpr char kRules[] = R"(groups:
 - name: g
   interval: 500ms

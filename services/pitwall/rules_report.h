@@ -8,8 +8,9 @@
 
 namespace pitwall {
 
-// One JSON object, a line: `diagnostics`, and, where it compiles (`program` not null), `rules` with
-// the cost of each, `files` and `total`. Keys are part of the interface: docs/promql.md.
+// Returns one JSON object in one line: `diagnostics`, and if the rules compile (`program` is not
+// null), `rules` with the cost of each, `files`, and `total`. The keys are part of the interface:
+// docs/promql.md.
 std::string RulesReport(const lang::Diagnostics& diagnostics, const plan::Program* program,
                         const plan::CostOptions& options);
 

@@ -21,7 +21,7 @@ constexpr char kRules[] =
     "  - alert: B\n"
     "    expr: mad_over_time(hw_gpu_utilizaton_ratio[1m]) > 1\n";
 
-TEST(RulesReport, HasFindingsAndCosts) {
+TEST(RulesReport, RulesReport_ValidRules_HasFindingsAndCosts) {
   lang::Diagnostics diagnostics;
   const auto program = plan::CompileRuleSet({.files = {{"p.yaml", kRules}}}, &diagnostics);
   ASSERT_TRUE(program.ok()) << program.status();
@@ -40,7 +40,7 @@ TEST(RulesReport, HasFindingsAndCosts) {
   EXPECT_EQ(json.back(), '}');
 }
 
-TEST(RulesReport, WithoutAProgramHasTheErrors) {
+TEST(RulesReport, RulesReport_NoProgram_HasErrors) {
   lang::Diagnostics diagnostics;
   const auto program = plan::CompileRuleSet(
       {.files = {{"p.yaml", "groups:\n- name: g\n  rules:\n  - {alert: A, expr: nope(x)}\n"}}},
@@ -51,7 +51,7 @@ TEST(RulesReport, WithoutAProgramHasTheErrors) {
             R"("message":"unknown function with name \"nope\""}]})");
 }
 
-TEST(RuleLimits, AreReadFromTheConfigurationAndKeepNewRulesOut) {
+TEST(RuleLimits, ConfiguredLimit_NewRuleBeyond_IsRejected) {
   const auto config =
       ParseConfig("c.yaml", "rules: {limits: {state_bytes_per_series: 100, subquery_depth: 2}}\n");
   ASSERT_TRUE(config.ok()) << config.status();

@@ -1,4 +1,4 @@
-// The executor as a service, with the ways to stop a job that the configuration names.
+// Service executor, with the configured ways to stop a job.
 #include <cstdlib>
 
 #include "services/adapters/http/client/curl_transport.h"
@@ -14,18 +14,18 @@
 namespace pitwall {
 namespace {
 
-// Executors of the cluster's jobs have one name, so that a second one fences the first. It is no
-// name that a machine has.
+// Name of all executors of the cluster's jobs, so that a second executor fences the first. It is
+// not a valid host name.
 constexpr std::string_view kClusterNode = "_cluster";
 
-// Of the pod that this process runs in.
+// Returns the API server of the pod in which this process runs.
 StatusOr<std::string> ServerOfPod() {
   const char* const host = std::getenv("KUBERNETES_SERVICE_HOST");
   const char* const port = std::getenv("KUBERNETES_SERVICE_PORT");
   if (host == nullptr || *host == 0) {
     return InvalidArgument(
-        "executor.kubernetes.server: empty, and this is not a pod (KUBERNETES_SERVICE_HOST is not "
-        "set); write https://host:port of the API server");
+        "executor.kubernetes.server: value is missing and the process is not in a pod "
+        "(KUBERNETES_SERVICE_HOST is not set); write https://host:port of the API server");
   }
   const std::string_view name = host;
   const bool v6 = name.find(':') != name.npos;
@@ -45,7 +45,7 @@ StatusOr<std::unique_ptr<executor::StopTarget>> ServiceHost::KubernetesStops() {
   options.cluster = config.cluster;
   options.delete_objects = config.delete_objects;
   options.list_pods = config.list_pods;
-  // The administrator names the server, so it may have any address.
+  // The administrator chose the server, so it may have any address.
   ASSIGN_OR_RETURN(
       std::unique_ptr<HttpTransport> transport,
       http::MakeCurlTransport({.allowed_cidrs = {"0.0.0.0/0", "::/0"}, .ca_file = config.ca_file}));
@@ -106,7 +106,7 @@ Status ServiceHost::StartExecutor() {
   for (const ExemptConfig& exempt : config.exempt)
     options.exempt.push_back({exempt.job, exempt.namespace_name, exempt.owner});
   if (config.stops != "processes") {
-    // In the order in which they are asked: the webhook takes what no other does.
+    // Targets in the order of requests. The webhook accepts jobs that no other target accepts.
     if (config.kubernetes.enabled) {
       ASSIGN_OR_RETURN(std::unique_ptr<executor::StopTarget> target, KubernetesStops());
       stop_targets_.push_back(std::move(target));

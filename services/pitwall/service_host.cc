@@ -37,7 +37,7 @@ namespace {
 processor::ProcessorOptions ProcessorOptionsOf(const Config& config, MemoryBudget* memory) {
   processor::ProcessorOptions options;
   options.telemetry_partitions = config.processor.partitions;
-  // CheckConfig has accepted it.
+  // CheckConfig has validated the share.
   if (const auto share = ParseShare(config.processor.share); share.ok()) options.share = *share;
   options.telemetry_retention_ms = config.log.retention_ns / kNanosPerMilli;
   options.partition.commit_interval_ns = config.processor.commit_interval_ns;
@@ -52,10 +52,11 @@ processor::ProcessorOptions ProcessorOptionsOf(const Config& config, MemoryBudge
 size_t BudgetOf(const MemoryConfig& config) {
   if (config.budget > 0) return static_cast<size_t>(config.budget);
   const self_metrics::MemoryLimit limit = self_metrics::FindMemoryLimit();
-  // The rest is for the heap's own bytes, threads, queues, and snapshots while they are written.
+  // The rest is for the overhead of the heap, threads, queues, and snapshots while they are
+  // written.
   const size_t budget = limit.bytes == 0 ? size_t{4} << 30 : limit.bytes / 100 * 60;
-  PITWALL_LOG(kInfo, "memory", "budget of ", budget >> 20, " MiB for jobs, 60 % of ",
-              limit.bytes >> 20, " MiB (", limit.source, "); memory.budget sets another");
+  PITWALL_LOG(kInfo, "memory", "budget of ", budget >> 20, " MiB for jobs, 60% of ",
+              limit.bytes >> 20, " MiB (", limit.source, "); set memory.budget to change it");
   return budget;
 }
 
@@ -65,25 +66,24 @@ StatusOr<engine::CompiledRulesPtr> RulesOf(const RulesConfig& config) {
       config.evaluation_interval_ns, {.limits = &config.limits});
 }
 
-// One line for who did not mean it: the token goes over the network as plain text.
+// Logs a warning if the server sends tokens over the network in plain text.
 Status WarnWithoutTls(std::string_view what, const std::string& listen, const TlsConfig& tls) {
   ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(listen));
   if (!address.loopback && tls.certificate.empty()) {
-    PITWALL_LOG(kWarning, what, listen, " is beyond loopback and without TLS (", what,
-                ".tls): the network can read the token and everything else");
+    PITWALL_LOG(kWarning, what, listen, ": address is not loopback and is served without TLS (",
+                what, ".tls); the network can read the token and all data");
   }
   return OkStatus();
 }
 
 StatusOr<std::string> MakeToken() {
   StatusOr<std::string> token = RandomHex(24);
-  if (!token.ok())
-    return Annotate(token.status(), "no token can be made: give one with token_file");
+  if (!token.ok()) return Annotate(token.status(), "token cannot be generated; set token_file");
   return token;
 }
 
-// For its owner only. One that is there keeps at most the right to pass through it, by which others
-// reach the collector's socket.
+// Creates a directory for its owner only. An existing directory keeps at most the execute
+// permission for others, by which they reach the collector's socket.
 Status MakeDirectory(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) == 0) return OkStatus();
   if (errno != EEXIST) return ErrnoStatus(errno, path);
@@ -93,8 +93,7 @@ Status MakeDirectory(const std::string& path) {
     return OkStatus();
   }
   if (::chmod(path.c_str(), info.st_mode & 07711) != 0) return ErrnoStatus(errno, path);
-  PITWALL_LOG(kWarning, "start", path,
-              " could be read by other users; only its owner reads it now");
+  PITWALL_LOG(kWarning, "start", path, ": other users could read it; now only the owner can");
   return OkStatus();
 }
 
@@ -108,11 +107,11 @@ ServiceHost::~ServiceHost() { Stop(); }
 Status ServiceHost::Start() {
   RETURN_IF_ERROR(CheckConfig(config_));
   RETURN_IF_ERROR(RaiseDescriptorLimit());
-  // Insights alone shows what a standalone left behind; the lock of the log refuses two at once.
+  // Insights alone may serve the log of a standalone that has stopped. The lock of the log prevents
+  // two processes.
   if (config_.log.kind == "embedded" && service_ != "standalone" && service_ != "insights") {
-    return InvalidArgument(
-        Cat("log.kind embedded belongs to one process; ", service_,
-            " as a process of its own needs log.kind kafka (or run pitwall standalone)"));
+    return InvalidArgument(Cat("log.kind: embedded supports one process (got service ", service_,
+                               "); set log.kind kafka, or run pitwall standalone"));
   }
   for (self_metrics::Registration& registration : self_metrics::AddProcessMetrics(&exposition_)) {
     registrations_.push_back(std::move(registration));
@@ -122,7 +121,7 @@ Status ServiceHost::Start() {
   RETURN_IF_ERROR(OpenLog());
   if (roles_.processor || roles_.notifier || roles_.executor || roles_.insights) {
     processor::ProcessorOptions topics = ProcessorOptionsOf(config_, nullptr);
-    // Who only looks at a log, perhaps at one of last year, deletes nothing of it.
+    // A process that only reads a log, which may be old, must not delete from it.
     if (service_ == "insights" && config_.log.kind == "embedded")
       topics.telemetry_retention_ms = -1;
     RETURN_IF_ERROR(processor::EnsureTopics(log_.get(), topics));
@@ -173,8 +172,8 @@ Status ServiceHost::StartProcessor() {
   ASSIGN_OR_RETURN(const engine::CompiledRulesPtr rules, parameters_->Over(files));
   RETURN_IF_ERROR(processor_->Start(rules));
   RegisterProcessorMetrics();
-  // A job that is read before any rule set is in force would begin with empty windows. With a
-  // backlog to read first the rules come when they come.
+  // A job that is read before a rule set is in force would start with empty windows. With a backlog
+  // the rules may come in force later.
   rules_in_force_.Set(rules);
   const std::unique_ptr<Wakeup> pause = clock_.NewWakeup();
   const int64_t deadline = clock_.MonotonicNs() + 3 * kNanosPerSecond;
@@ -211,10 +210,9 @@ Status ServiceHost::Reload(const Config& fresh) {
   config_.rules = fresh.rules;
   config_.collector.interval_ns = interval_ns;
   if (PrintConfig(config_) != PrintConfig(fresh)) {
-    PITWALL_LOG(
-        kWarning, "reload",
-        "rules and collector.interval can change while it runs; what else has changed waits "
-        "for the next start");
+    PITWALL_LOG(kWarning, "reload",
+                "only rules and collector.interval change at a reload; other changes wait for the "
+                "next start");
   }
   return OkStatus();
 }
@@ -225,8 +223,8 @@ StatusOr<std::string> PodsUrl(std::string url, std::string_view node) {
   constexpr std::string_view kNode = "{node}";
   if (node.empty() && url.find(kNode) != url.npos) {
     return InvalidArgument(
-        "collector.pods.url: {node} is not known (collector.node is empty); write collector.node, "
-        "or the node's name into the url");
+        "collector.pods.url: {node} is unknown, because collector.node is empty; set "
+        "collector.node, or write the name of the node into the URL");
   }
   for (size_t at = url.find(kNode); at != url.npos; at = url.find(kNode, at + node.size()))
     url.replace(at, kNode.size(), node);
@@ -271,7 +269,7 @@ Status ServiceHost::StartCollector() {
       .idle_timeout_ns = limits.idle_timeout_ns};
   options.drop_dir = config_.collector.drop_dir;
   if (const PodsConfig& pods = config_.collector.pods; !pods.url.empty()) {
-    // The administrator names the server, so it may have any address.
+    // The administrator chose the server, so it may have any address.
     ASSIGN_OR_RETURN(
         pods_transport_,
         http::MakeCurlTransport({.allowed_cidrs = {"0.0.0.0/0", "::/0"}, .ca_file = pods.ca_file}));
@@ -299,13 +297,14 @@ Status ServiceHost::StartCollector() {
   return OkStatus();
 }
 
-// What the configuration says holds again after a start, or when a reload changes it.
+// The configured interval applies again after a start, or when a reload changes it.
 void ServiceHost::FollowInterval(const ActionEvent& request) {
   const std::vector<std::string> jobs = collector_->BoundJobs();
   if (std::find(jobs.begin(), jobs.end(), request.job) == jobs.end()) return;
   const Status set = collector_->SetInterval(request.interval_ns);
-  const std::string asked = Cat("job ", request.job, ": ", request.principal,
-                                " asks for a sample each ", FormatDuration(request.interval_ns));
+  const std::string asked =
+      Cat("job ", request.job, ": ", request.principal, " requested a sampling interval of ",
+          FormatDuration(request.interval_ns));
   if (set.ok()) {
     PITWALL_LOG(kInfo, "collector", asked);
   } else {
@@ -358,15 +357,16 @@ StatusOr<AccessTokens> ServiceHost::Tokens(const std::string& listen, const std:
     if (!place.empty()) return ReadToken(place);
     if (address.loopback) return std::string();
     ASSIGN_OR_RETURN(std::string made, MakeToken());
-    PrintError(Cat(what, " listens beyond loopback (", listen, "); token of the role ", role,
-                   ", shown only now: ", made, "\n"));
+    PrintError(Cat(what, " listens on an address other than loopback (", listen,
+                   "); token of the role ", role, ", printed only once: ", made, "\n"));
     return made;
   };
   AccessTokens tokens;
   ASSIGN_OR_RETURN(tokens.view, token(view_place, "view"));
   ASSIGN_OR_RETURN(tokens.act, token(act_place, "act"));
   if (!tokens.empty() && tokens.view == tokens.act)
-    return InvalidArgument(Cat(what, ": the tokens of the roles view and act are the same"));
+    return InvalidArgument(
+        Cat(what, ": tokens of the roles view and act must differ; change one of them"));
   return tokens;
 }
 
@@ -429,7 +429,7 @@ Status ServiceHost::StartHttp() {
                       .path = "/metrics/issues",
                       .handler =
                           [this](const http::HttpRequest&) {
-                            // A scrape that fails is better than one without the open issues.
+                            // A failed scrape is better than one that lacks open issues.
                             if (!notifier_->Ready())
                               return http::HttpResponse::Text(
                                   503, "notifier: reading the history of issues\n");

@@ -1,4 +1,4 @@
-// The composition root: the one place that wires modules to each other.
+// Composition root: the only place that connects the modules.
 #pragma once
 
 #include <memory>
@@ -41,43 +41,43 @@ struct Roles {
   bool insights = false;
 };
 
-// Starts the services of its roles in one process and stops them in order. Not thread-safe.
+// Host of the services of its roles in one process. Starts and stops them in order. Not
+// thread-safe.
 class ServiceHost {
  public:
   ServiceHost(std::string service, const Roles& roles, Config config);
   ~ServiceHost();
 
-  // On error nothing runs.
+  // Starts the services. After an error no service runs.
   Status Start();
-  // Reads the rule files again and puts them in force, and sets the collector's interval. On an
-  // error nothing has changed. What else differs in `fresh` waits for the next start, and a
-  // warning says so.
+  // Reloads the rule files and sets the interval of the collector. After an error nothing has
+  // changed. Other differences of `fresh` wait for the next start and cause a warning.
   Status Reload(const Config& fresh);
-  // Sets the metrics of the last read of the configuration, for a caller that has no Config to pass
-  // to Reload. Any thread.
+  // Sets the metrics of the last reload, also for a caller without a Config. Thread-safe.
   void ReportReload(bool successful);
-  // Collector first (it says goodbye for its sources), then what reads. Idempotent.
+  // Stops the collector first, which sends the goodbyes of its sources, then the readers.
+  // Idempotent.
   void Stop();
 
  private:
   Status OpenLog();
   Status StartProcessor();
   Status StartCollector();
-  // Follows a request for another sampling interval, where its job is on this node.
+  // Applies a request for another sampling interval if its job is on this node.
   void FollowInterval(const ActionEvent& request);
   Status StartNotifier();
   Status StartExecutor();
   StatusOr<std::unique_ptr<executor::StopTarget>> KubernetesStops();
   std::unique_ptr<executor::StopTarget> SlurmStops();
   StatusOr<std::unique_ptr<executor::StopTarget>> WebhookStops();
-  // A history that cannot be kept is told by /healthz; it stops nothing else.
+  // A failure is reported by /healthz and does not stop the other services.
   Status StartInsights();
   Status StartHttp();
-  // The history of this process and its peers, where there are some.
+  // Starts the common history of this process and its peers, if there are peers.
   Status StartFleet();
-  // Mirrors the telemetry, where a receiver is configured.
+  // Starts mirroring the telemetry if a receiver is configured.
   Status StartRemoteWrite(const processor::PartitionShare& share);
-  // The API over insights_, which is there.
+  // Returns the routes of the API. insights_ must not be null.
   std::vector<http::HttpRoute> InsightsRoutes(http::HttpServerOptions* server);
   void RegisterLogMetrics();
   void RegisterProcessorMetrics();
@@ -85,25 +85,26 @@ class ServiceHost {
   void RegisterCollectorMetrics();
   void RegisterHttpMetrics();
   void RegisterReloadMetrics();
-  // Read from their places; beyond loopback made and printed where no place is given.
+  // Reads the tokens. Without a location it generates and prints them, except on loopback.
   StatusOr<AccessTokens> Tokens(const std::string& listen, const std::string& view_place,
                                 const std::string& act_place, std::string_view what);
   Status Ready() const;
-  // Damage of the embedded log that no start made good, and partitions that cannot be flushed.
+  // Reports damage of the embedded log that no start repaired, and partitions that cannot be
+  // flushed.
   Status LogHealth() const;
   Status InsightsHealth() const;
   void WatchReadiness();
 
   const std::string service_;
   const Roles roles_;
-  Config config_;  // the threads do not read it: Reload changes it
+  Config config_;  // threads must not read it, because Reload changes it
   clock::SystemClock clock_;
   self_metrics::Exposition exposition_;
   self_metrics::Gauge last_reload_successful_;
   self_metrics::Gauge last_reload_success_;  // Unix seconds
   std::vector<self_metrics::Registration> registrations_;
   std::unique_ptr<Log> log_;
-  log::EmbeddedLog* embedded_log_ = nullptr;  // log_, where it is one
+  log::EmbeddedLog* embedded_log_ = nullptr;  // log_, if it is embedded
   std::unique_ptr<Appender> appender_;
   std::unique_ptr<MemoryBudget> memory_;
   std::unique_ptr<processor::Processor> processor_;
@@ -125,9 +126,9 @@ class ServiceHost {
   std::vector<std::unique_ptr<executor::StopTarget>> stop_targets_;
   std::unique_ptr<executor::Executor> executor_;
   std::unique_ptr<history::HistoryService> insights_;
-  Status insights_fault_;  // why there is none
+  Status insights_fault_;  // reason if insights_ is null
   std::unique_ptr<HttpTransport> peer_transport_;
-  std::unique_ptr<history::FederatedHistory> fleet_;  // null: one process keeps all
+  std::unique_ptr<history::FederatedHistory> fleet_;  // null: one process keeps all jobs
   std::unique_ptr<HttpTransport> remote_transport_;
   std::unique_ptr<history::RemoteWrite> remote_write_;
   std::unique_ptr<http::HttpServer> http_;

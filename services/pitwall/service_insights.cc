@@ -1,4 +1,4 @@
-// The history of all jobs as a service: alone, or beside the others.
+// Service insights: the history of all jobs, alone or with other services in the process.
 #include "absl/strings/escaping.h"
 #include "services/adapters/http/client/curl_transport.h"
 #include "services/base/listen_address.h"
@@ -14,39 +14,39 @@
 namespace pitwall {
 namespace {
 
-// "https://host:port" of "https://host:port/path".
+// Returns "https://host:port" of "https://host:port/path".
 std::string OriginOf(const std::string& url) {
   return url.substr(0, url.find('/', url.find("://") + 3));
 }
 
-// What only a process that keeps a history needs.
+// Checks the configuration of shares and peers.
 Status CheckPeers(const Config& config, const processor::PartitionShare& share) {
   const auto given = config.insights.peers.size();
   if (share.count > 1 && config.log.kind != "kafka") {
     return InvalidArgument(
-        "share: several processes share a history over Kafka only; leave insights.share out, or "
-        "set log.kind kafka");
+        "share: requires log.kind kafka; remove insights.share, or set log.kind kafka");
   }
   if (share.count > 1 && given != static_cast<size_t>(share.count)) {
-    return InvalidArgument(Cat("peers: ", given, " URLs for ", share.count,
-                               " shares; give one for each, by index, this one's too"));
+    return InvalidArgument(Cat("peers: must have one URL per share (got ", given, " for ",
+                               share.count,
+                               " shares); write them by index, including this process"));
   }
   if (share.count == 1 && given > 1) {
     return InvalidArgument(
-        Cat("peers: ", given, " URLs, but this process keeps all jobs; set insights.share"));
+        Cat("peers: must be empty without a share (got ", given, " URLs); set insights.share"));
   }
   if (share.count > 1 && (config.http.token_file.empty() || config.http.act_token_file.empty())) {
     ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(config.http.listen));
     if (!address.loopback) {
       return InvalidArgument(
-          "share: peers know each other by their tokens; give http.token_file and "
-          "http.act_token_file, the same everywhere");
+          "share: peers authenticate with their tokens; set the same http.token_file and "
+          "http.act_token_file for all of them");
     }
   }
   return OkStatus();
 }
 
-// "Basic dXNlcjpwYXNzd29yZA==", "Bearer token", or "".
+// Returns "Basic dXNlcjpwYXNzd29yZA==", "Bearer token", or "".
 StatusOr<std::string> AuthorizationOf(const RemoteWriteConfig& config) {
   if (!config.token_file.empty()) {
     ASSIGN_OR_RETURN(const std::string token, ReadToken(config.token_file));
@@ -71,7 +71,7 @@ StatusOr<std::vector<Matcher>> PatternsOf(const std::vector<std::string>& texts)
 Status ServiceHost::StartRemoteWrite(const processor::PartitionShare& share) {
   const RemoteWriteConfig& config = config_.insights.remote_write;
   if (config.url.empty()) return OkStatus();
-  // The administrator names the receiver, so it may have any address.
+  // The administrator chose the receiver, so it may have any address.
   ASSIGN_OR_RETURN(remote_transport_,
                    http::MakeCurlTransport({.allow_insecure = true,
                                             .allowed_cidrs = {"0.0.0.0/0", "::/0"},
@@ -80,7 +80,7 @@ Status ServiceHost::StartRemoteWrite(const processor::PartitionShare& share) {
   RETURN_IF_ERROR(AuthorizationOf(config).status());
   history::MirrorOptions options;
   options.topic = kTelemetryTopic;
-  // Another receiver begins with what max_behind lets it have.
+  // Another receiver starts at the oldest data within max_behind.
   options.group = Cat("pitwall-remote-write-", StableHashHex(config.url).substr(0, 8));
   ASSIGN_OR_RETURN(options.filter.metrics, PatternsOf(config.metrics));
   ASSIGN_OR_RETURN(options.filter.labels, PatternsOf(config.labels));
@@ -94,7 +94,7 @@ Status ServiceHost::StartRemoteWrite(const processor::PartitionShare& share) {
       std::make_unique<history::RemoteWrite>(&clock_, log_.get(), remote_transport_.get(), options);
   remote_write_->RegisterMetrics(&exposition_);
   remote_write_->Start(processor::PartitionsOf(share, partitions));
-  PITWALL_LOG(kInfo, "insights", "series are mirrored to ", ShownUrl(config.url));
+  PITWALL_LOG(kInfo, "insights", "mirroring series to ", ShownUrl(config.url));
   return OkStatus();
 }
 
@@ -126,9 +126,9 @@ Status ServiceHost::StartInsights() {
       followed_rules_ = std::make_unique<FollowedRules>(&clock_, log_.get());
     return OkStatus();
   }
-  // Beside other services it is a failure of its own.
+  // With other services in the process, the failure does not stop them.
   if (service_ == "insights") return insights_fault_;
-  PITWALL_LOG(kError, "insights", "no history is kept: ", ToStd(insights_fault_.message()));
+  PITWALL_LOG(kError, "insights", "history is not kept: ", ToStd(insights_fault_.message()));
   return OkStatus();
 }
 
@@ -172,7 +172,7 @@ std::vector<http::HttpRoute> ServiceHost::InsightsRoutes(http::HttpServerOptions
               .value = cloudevents::EncodeCloudEvent(request)};
     };
     RETURN_IF_ERROR(appender->Append({record(kActionsTopic)}));
-    // Collectors follow this one.
+    // Collectors read requests for intervals from the control topic.
     if (request.kind != ActionKind::kInterval) return OkStatus();
     return appender->Append({record(kControlTopic)});
   };

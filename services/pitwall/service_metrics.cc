@@ -1,4 +1,4 @@
-// Metrics of processor and collector: their counters, listed at scrape time.
+// Metrics of the processor and the collector, read from their counters at each scrape.
 #include <algorithm>
 
 #include "services/base/text/strings.h"
@@ -18,25 +18,25 @@ void ServiceHost::RegisterLogMetrics() {
         }));
   };
   using Stats = log::EmbeddedLogStats;
-  add("pitwall_log_failed_flushes_total", "Flushes of the log's files that failed.",
+  add("pitwall_log_failed_flushes_total", "Failed flushes of files of the log.",
       MetricType::kCounter, [](const Stats& s) { return s.failed_flushes; });
   add("pitwall_log_suspended_partitions",
-      "Partitions that take no records, since what they hold cannot be flushed.",
+      "Partitions that accept no records, because their data cannot be flushed.",
       MetricType::kGauge, [](const Stats& s) { return s.suspended_partitions; });
   add("pitwall_log_retention_suspended",
-      "1 while nothing is deleted by age after a jump of the wall clock.", MetricType::kGauge,
+      "1 while retention by age is suspended after a jump of the wall clock.", MetricType::kGauge,
       [](const Stats& s) { return s.retention_suspended ? 1 : 0; });
   add("pitwall_log_bytes", "Committed bytes of all segments.", MetricType::kGauge,
       [](const Stats& s) { return s.segment_bytes; });
   registrations_.push_back(exposition_.Add(
       "pitwall_log_clock_ahead_seconds",
-      "How far append times are ahead of the wall clock, which was set back.", MetricType::kGauge,
-      [log](std::vector<Sample>* out) {
+      "Seconds by which append times are ahead of the wall clock after it was set back.",
+      MetricType::kGauge, [log](std::vector<Sample>* out) {
         out->push_back({Labels(), static_cast<double>(log->Stats().clock_ahead_ns) / 1e9});
       }));
   registrations_.push_back(exposition_.Add(
       "pitwall_log_damage_total",
-      "Damage found in the log since the start, by kind and topic; healed: made good without loss.",
+      "Damage found in the log since the start, by kind and topic; healed: repaired without loss.",
       MetricType::kCounter, [log](std::vector<Sample>* out) {
         for (const log::DamageCount& damage : log->DamageCounts()) {
           out->push_back({Labels({{"kind", std::string(log::DamageKindName(damage.kind))},
@@ -75,10 +75,10 @@ void ServiceHost::RegisterProcessorMetrics() {
   add("pitwall_processor_events_total", "Issue and status events.", counter,
       [](const Stats& s) { return s.counters.events; });
   add("pitwall_processor_untracked_issues_total",
-      "Issues beyond the bound of what incidents know: each is an incident of its own.", counter,
+      "Issues beyond the limit of issues in incidents; each is a separate incident.", counter,
       [](const Stats& s) { return s.counters.untracked_issues; });
-  // Alerts count the partitions that are owned by these: one on standby, or one that has not
-  // recovered yet, has no sample.
+  // Alerts count the owned partitions by these metrics. A partition on standby or in recovery has
+  // no sample.
   const auto add_owned = [&](std::string_view name, std::string_view help, MetricType type,
                              auto value) {
     registrations_.push_back(
@@ -95,18 +95,18 @@ void ServiceHost::RegisterProcessorMetrics() {
   const auto age = [clock = &clock_](int64_t since_ns) {
     return static_cast<double>(clock->MonotonicNs() - since_ns) / 1e9;
   };
-  add_owned(
-      "pitwall_processor_last_commit_age_seconds",
-      "Seconds since the partition's last commit; each clock tick is one, also without records.",
-      gauge, [age](const Stats& s) { return age(s.last_commit_ns); });
+  add_owned("pitwall_processor_last_commit_age_seconds",
+            "Seconds since the last commit of the partition, which commits at each clock tick, "
+            "also without records.",
+            gauge, [age](const Stats& s) { return age(s.last_commit_ns); });
   add_owned("pitwall_processor_lag_seconds",
-            "Seconds since the partition had committed everything that the log held; also grows "
-            "while the log cannot be asked.",
+            "Seconds since the partition had committed all records of the log; also grows while "
+            "the log is unavailable.",
             gauge, [age](const Stats& s) { return age(s.caught_up_ns); });
-  add("pitwall_processor_failed_commits_total", "Transactions that failed.", counter,
+  add("pitwall_processor_failed_commits_total", "Failed transactions.", counter,
       [](const Stats& s) { return s.failed_commits; });
   add("pitwall_processor_refused_outputs_total",
-      "Events and dead letters dropped since the log never takes them.", counter,
+      "Events and dead letters dropped because the log rejects them permanently.", counter,
       [](const Stats& s) { return s.refused_outputs; });
   add("pitwall_processor_snapshots_total", "Job snapshots committed.", counter,
       [](const Stats& s) { return s.snapshots; });
@@ -114,12 +114,12 @@ void ServiceHost::RegisterProcessorMetrics() {
       [](const Stats& s) { return s.counters.gaps; });
   add("pitwall_processor_jobs", "Jobs with state.", gauge, [](const Stats& s) { return s.jobs; });
   add("pitwall_processor_jobs_in_grace",
-      "Jobs whose attempt died, and that are over soon unless a rank returns.", gauge,
+      "Jobs whose attempt died and that end soon unless a rank returns.", gauge,
       [](const Stats& s) { return s.jobs_in_grace; });
   add("pitwall_processor_live_sources", "Sources that hold a watermark.", gauge,
       [](const Stats& s) { return s.live_sources; });
   add("pitwall_processor_jobs_displaced_total",
-      "Jobs that began again since a declaration gave them another owner.", counter,
+      "Jobs restarted because a declaration gave them another owner.", counter,
       [](const Stats& s) { return s.counters.displaced_jobs; });
   add("pitwall_processor_lag_records", "Records of the partition that are not committed yet.",
       gauge, [](const Stats& s) { return std::max<int64_t>(s.end_offset - s.next_offset, 0); });
@@ -128,7 +128,7 @@ void ServiceHost::RegisterProcessorMetrics() {
   add("pitwall_processor_replayed_records", "Records read again at the last start.", gauge,
       [](const Stats& s) { return s.records_replayed; });
   add("pitwall_processor_input_losses_total",
-      "Stretches of the input that were gone (retention, damage) when they were due.", counter,
+      "Ranges of the input that were lost (retention, damage) before they were read.", counter,
       [](const Stats& s) { return s.input_losses; });
   add("pitwall_processor_rebuilt_jobs",
       "Jobs rebuilt from an older snapshot or from records at the last start.", gauge,
@@ -145,14 +145,14 @@ void ServiceHost::RegisterProcessorMetrics() {
                       }));
   registrations_.push_back(
       exposition_.Add("pitwall_processor_fenced_total",
-                      "Times that another processor took over a partition of this one.", counter,
-                      [processor](std::vector<Sample>* out) {
+                      "Times that another processor took over a partition of this processor.",
+                      counter, [processor](std::vector<Sample>* out) {
                         out->push_back({Labels(), static_cast<double>(processor->fenced())});
                       }));
   registrations_.push_back(exposition_.Add(
       "pitwall_processor_dropped_total",
-      "What was not evaluated, by reason (samples, or batches where none was read).", counter,
-      [processor](std::vector<Sample>* out) {
+      "Samples that were not evaluated, by reason (batches if their samples were not read).",
+      counter, [processor](std::vector<Sample>* out) {
         const std::vector<Stats> all = processor->stats();
         for (const Stats& s : all) {
           for (size_t r = 0; r < engine::kDropNames.size(); ++r) {
@@ -197,20 +197,20 @@ void ServiceHost::RegisterMemoryMetrics() {
   };
   using Entry = MemoryBudget::Entry;
   const auto holder = [](const Entry& entry) { return Labels({{"holder", entry.name}}); };
-  add("pitwall_memory_budget_bytes", "What jobs may hold, all together.", MetricType::kGauge,
+  add("pitwall_memory_budget_bytes", "Memory limit of all jobs.", MetricType::kGauge,
       [](const MemoryBudget& budget) { return budget.limit(); });
-  add("pitwall_memory_pauses_total", "Times that a partition had to stop reading.",
-      MetricType::kCounter, [](const MemoryBudget& budget) { return budget.pauses(); });
-  each("pitwall_memory_held_bytes", "What the jobs of a partition hold.",
+  add("pitwall_memory_pauses_total", "Times that a partition paused reading.", MetricType::kCounter,
+      [](const MemoryBudget& budget) { return budget.pauses(); });
+  each("pitwall_memory_held_bytes", "Memory of the jobs of a partition.",
        [holder](const Entry& entry) {
          return Sample{holder(entry), static_cast<double>(entry.bytes)};
        });
-  each("pitwall_memory_largest_job_bytes", "What the job that holds most holds.",
+  each("pitwall_memory_largest_job_bytes", "Memory of the largest job of a partition.",
        [](const Entry& entry) {
          return Sample{Labels({{"holder", entry.name}, {"part", entry.largest.name}}),
                        static_cast<double>(entry.largest.bytes)};
        });
-  each("pitwall_memory_paused", "1 while the partition reads nothing for want of memory.",
+  each("pitwall_memory_paused", "1 while the partition pauses reading because of memory.",
        [holder](const Entry& entry) {
          return Sample{holder(entry), entry.paused ? 1.0 : 0.0};
        });
@@ -224,7 +224,7 @@ void ServiceHost::RegisterHttpMetrics() {
       exposition_.Add("pitwall_http_requests_total", "Requests read.", {}, &counters.requests));
   for (size_t i = 0; i < http::kRefusalNames.size(); ++i) {
     registrations_.push_back(exposition_.Add(
-        "pitwall_http_refused_total", "Connections and requests turned away, by reason.",
+        "pitwall_http_refused_total", "Refused connections and requests, by reason.",
         Labels({{"reason", http::kRefusalNames[i]}}), &counters.refused[i]));
   }
 }

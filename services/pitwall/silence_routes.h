@@ -1,5 +1,5 @@
-// Silences over HTTP: GET and POST /api/pitwall/v1/silences, DELETE /api/pitwall/v1/silences/ID
-// (docs/notify.md).
+// HTTP routes of silences: GET and POST /api/pitwall/v1/silences, DELETE
+// /api/pitwall/v1/silences/ID (docs/notify.md).
 #pragma once
 
 #include <vector>
@@ -9,7 +9,8 @@
 
 namespace pitwall {
 
-// Who views may list; who acts may add and expire. `book` is borrowed.
+// The role view may list silences; the role act may add and expire them. `book` must outlive the
+// routes.
 std::vector<http::HttpRoute> SilenceRoutes(notifier::SilenceTable* book);
 
 }  // namespace pitwall

@@ -103,7 +103,7 @@ class Operations(unittest.TestCase):
 
         self.write("pitwall.yaml", "http: {token_file: t}\ncollector: {interval: 200ms}\n")
         self.write("rules.yaml", RULES.replace("critical", "warning"))
-        self.assertIn("waits for the next start", self.hang_up("goes into force"))
+        self.assertIn("wait for the next start", self.hang_up("goes into force"))
         self.assertEqual(self.pitwall.stop(), 0, self.pitwall.log())
 
     def test_tls_on_both_listeners(self):
@@ -130,7 +130,7 @@ class Operations(unittest.TestCase):
     def test_beyond_loopback(self):
         self.start("--http-listen", "0.0.0.0:0")
         self.assertEqual(self.pitwall.log().count("without TLS"), 1)
-        token, act = (self.pitwall.said(r"HTTP listens beyond loopback .*role %s, .*: ([0-9a-f]{48})\n" % role).group(1)
+        token, act = (self.pitwall.said(r"HTTP listens on an address other than loopback .*role %s, .*: ([0-9a-f]{48})\n" % role).group(1)
                       for role in ("view", "act"))
         self.assertNotEqual(token, act)
         http = self.pitwall.http.replace("0.0.0.0", "127.0.0.1")
@@ -143,7 +143,7 @@ class Operations(unittest.TestCase):
 
     def test_tokens_from_files_and_environment(self):
         self.write("view", "look\n")
-        for given, fault in (("token_file: %s, act_token_file: %s" % ((self.path("view"),) * 2), "are the same"),
+        for given, fault in (("token_file: %s, act_token_file: %s" % ((self.path("view"),) * 2), "must differ"),
                              ("act_token_file: 'env:PITWALL_NO_SUCH'", "the token is empty")):
             config = self.write("pitwall.yaml", "http: {listen: '127.0.0.1:0', %s}\n" % given)
             code, _, err = command("standalone", "--config", config, "--data-dir", self.path("data"), "--grpc-listen", "127.0.0.1:0")
