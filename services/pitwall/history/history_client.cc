@@ -11,7 +11,8 @@ namespace {
 constexpr size_t kMaxAnswer = 512u << 20;
 constexpr int64_t kPatienceNs = 120'000'000'000;
 
-// What the server says of the fault: ours, Prometheus' form, or a line of text.
+// Returns the error message of a response, in the format of Pitwall, of Prometheus, or as a line of
+// text.
 std::string SaidBy(const HttpReply& reply) {
   const Json body = Json::parse(reply.body, nullptr, false);
   if (body.is_object() && body.contains("error")) {
@@ -31,7 +32,7 @@ Status StatusOf(const HttpReply& reply, std::string_view url) {
     case 401:
     case 403:
       return absl::PermissionDeniedError(
-          Cat(url, ": ", said.empty() ? "access is refused" : said,
+          Cat(url, ": ", said.empty() ? "access denied" : said,
               "; give --token-file with a token of the role that is needed"));
     case 404:
       return absl::NotFoundError(
@@ -79,11 +80,12 @@ StatusOr<std::string> Client::Exchange(std::string_view method, std::string_view
   const auto reply = transport_->Perform(call);
   if (!reply.ok()) {
     if (absl::IsInvalidArgument(reply.status()) || absl::IsFailedPrecondition(reply.status()))
-      return InvalidArgument(Cat("--url ", url_, ": ", ToStd(reply.status().message())));
+      return InvalidArgument(
+          Cat("--url: ", ToStd(reply.status().message()), " (got ", Quote(url_), ")"));
     if (absl::IsResourceExhausted(reply.status()))
       return absl::ResourceExhaustedError(
-          Cat("the answer is longer than ", FormatBytes(kMaxAnswer), "; narrow the range"));
-    return absl::UnavailableError(Cat(url_, ": no answer (", ToStd(reply.status().message()),
+          Cat(url_, ": response is longer than ", FormatBytes(kMaxAnswer), "; narrow the range"));
+    return absl::UnavailableError(Cat(url_, ": no response (", ToStd(reply.status().message()),
                                       "); is a Pitwall with insights running there?"));
   }
   if (reply->status < 200 || reply->status > 299) return StatusOf(*reply, url_);
@@ -104,7 +106,7 @@ StatusOr<Json> Client::Parsed(StatusOr<std::string> text, std::string_view path)
   Json body = Json::parse(*text, nullptr, false);
   if (body.is_discarded())
     return absl::UnavailableError(
-        Cat(url_, path, ": the answer is malformed JSON; is it a Pitwall with insights?"));
+        Cat(url_, path, ": response is malformed JSON; is it a Pitwall with insights?"));
   return body;
 }
 

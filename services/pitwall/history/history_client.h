@@ -1,4 +1,4 @@
-// The history's HTTP API, as the commands for people ask it (docs/api.md).
+// Client of the HTTP API of the history (docs/api.md).
 #pragma once
 
 #include <cstdint>
@@ -16,28 +16,30 @@ namespace pitwall::history_client {
 inline constexpr std::string_view kRoutes = "/api/pitwall/v1";
 using Parameters = std::vector<std::pair<std::string, std::string>>;
 using Json = nlohmann::ordered_json;
-using JsonFault = nlohmann::ordered_json::exception;  // an answer of another form
+using JsonFault = nlohmann::ordered_json::exception;  // a response in another format
 
-// Thread-safe. Errors name the URL or are the server's own words: InvalidArgument (400),
-// PermissionDenied (401, 403), NotFound (404), FailedPrecondition (409), OutOfRange (410),
-// ResourceExhausted (422, or an answer that is too long), Unavailable (everything else).
+// Client of one server. Errors name the URL or repeat the message of the server: InvalidArgument
+// (400), PermissionDenied (401, 403), NotFound (404), FailedPrecondition (409), OutOfRange (410),
+// ResourceExhausted (422, or a response that is too long), Unavailable (everything else).
+// Thread-safe.
 class Client {
  public:
-  // `url`: scheme, host and port, and the prefix of a proxy where there is one. `token`: "" for
-  // none. The transport is borrowed.
+  // `url` has the scheme, the host, the port, and the prefix of a proxy if there is one. `token`
+  // may be
+  // "". The transport must outlive the client.
   Client(std::string url, std::string token, HttpTransport* transport);
 
-  // `path` begins with a slash.
+  // Requests a path, which begins with a slash.
   StatusOr<Json> Get(std::string_view path, const Parameters& parameters) const {
     return Call("GET", path, parameters);
   }
-  // What the server answers, as it is.
+  // Returns the response without parsing it.
   StatusOr<std::string> GetText(std::string_view path, const Parameters& parameters) const {
     return Exchange("GET", path, parameters, "*/*");
   }
   StatusOr<Json> Call(std::string_view method, std::string_view path,
                       const Parameters& parameters) const;
-  // POST with a body in JSON.
+  // Sends a POST with a JSON body.
   StatusOr<Json> Post(std::string_view path, std::string_view body) const;
 
  private:

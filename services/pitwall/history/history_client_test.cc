@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(HistoryClient, ParametersAreEncodedAndTheTokenIsSent) {
+TEST(HistoryClient, Get_EncodesParametersAndSendsToken) {
   ScriptedTransport transport;
   transport.replies.push_back({200, {}, "{\"a\":1}"});
   const Client client("http://h:1/", "secret", &transport);
@@ -23,7 +23,7 @@ TEST(HistoryClient, ParametersAreEncodedAndTheTokenIsSent) {
               testing::Contains(testing::Pair("authorization", "Bearer secret")));
 }
 
-TEST(HistoryClient, TheServersWordsComeWithTheRightCode) {
+TEST(HistoryClient, Get_ErrorResponse_MapsCodeAndMessage) {
   struct Case {
     int status;
     std::string body;
@@ -53,10 +53,10 @@ TEST(HistoryClient, TheServersWordsComeWithTheRightCode) {
   }
 }
 
-TEST(HistoryClient, NoAnswerNamesTheUrl) {
+TEST(HistoryClient, Get_NoResponse_NamesUrl) {
   ScriptedTransport transport;  // has no reply
   const auto answer = Client("http://h:9", "", &transport).Get("/x", {});
-  EXPECT_THAT(std::string(answer.status().message()), HasSubstr("http://h:9: no answer"));
+  EXPECT_THAT(std::string(answer.status().message()), HasSubstr("http://h:9: no response"));
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ std::string TimeText(int64_t ns) { return ns == 0 ? "-" : ShortTime(ns / kSecond
 
 std::string Lasting(int64_t from_ns, int64_t to_ns) {
   if (from_ns == 0 || to_ns < from_ns) return "-";
-  // Below ten seconds a whole second says too little.
+  // Below ten seconds, whole seconds are too coarse.
   const int64_t unit = to_ns - from_ns < 10 * kSecond ? kSecond / 1000 : kSecond;
   return FormatDuration((to_ns - from_ns) / unit * unit);
 }
@@ -51,7 +51,7 @@ std::string Aligned(const std::vector<std::vector<std::string>>& rows) {
 }
 
 std::string StateOf(const Json& job) {
-  // A server of an earlier version says no more than the detail.
+  // A server of an earlier version sends only the detail.
   const std::string text = FieldText(job, "end_text");
   const std::string detail = text.empty() ? FieldText(job, "end_detail") : text;
   return detail.empty() ? FieldText(job, "state") : detail;
@@ -59,7 +59,7 @@ std::string StateOf(const Json& job) {
 
 std::string Share(double share) { return Cat(ShortNumber(100 * share), " %"); }
 
-// The end of its last rank, as the page has it; while the job runs, its newest sample.
+// Returns the end of the last rank, as on the page, or the newest sample of a running job.
 int64_t EndOf(const Json& job) {
   const int64_t done = FieldNs(job, "done_ns");
   return done != 0 ? done : FieldNs(job, "last_ns");
@@ -144,7 +144,7 @@ std::string JobPage(const Json& job) {
   add("history", Cat(ShortNumber(NumberOf(job, "samples")), " samples, ",
                      FormatBytes(NumberOf(job, "bytes"))));
   if (const int64_t raw = FieldNs(job, "raw_from_ns"); raw != 0)
-    add("raw from", Cat(TimeText(raw), " (older raw samples were dropped, rollups are there)"));
+    add("raw from", Cat(TimeText(raw), " (older raw samples were dropped; rollups remain)"));
   if (FieldText(job, "archived") == "true") add("archived", "yes");
   add("page", FieldText(job, "link"));
   std::string out = Aligned(rows);

@@ -1,4 +1,4 @@
-// Jobs of the history as people read them.
+// Text of jobs of the history for people.
 #pragma once
 
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace pitwall::history_client {
 
-// A field that may be missing or null, as text: "" then. Times in ns as text become times.
+// Returns a field as text, or "" if it is missing or null. Times in nanoseconds become times.
 std::string FieldText(const Json& object, const char* name);
-// Digits of nanoseconds; 0 where there are none.
+// Returns a field with digits of nanoseconds, or 0.
 int64_t FieldNs(const Json& object, const char* name);
 
-// Lines with a head, of the `jobs` of GET /jobs. Columns are as wide as they need to be.
+// Returns a table with a header of the `jobs` of GET /jobs. Columns are as wide as their content.
 std::string JobTable(const Json& jobs);
-// The page of GET /job: who, attempts with their parts, sources, issues.
+// Returns the page of GET /job: name and owner, attempts with their parts, sources, and issues.
 std::string JobPage(const Json& job);
 
 }  // namespace pitwall::history_client

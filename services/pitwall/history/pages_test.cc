@@ -1,4 +1,4 @@
-// Spans page by page, samples stretch by stretch.
+// Tests of paging through spans and samples.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ std::string SpanAnswer(const std::string& name, const char* next) {
       next, "}");
 }
 
-TEST(SpanPages, AllPagesAreReadWithWhatWasAsked) {
+TEST(SpanPages, ForEachSpan_SeveralPages_SendsParameters) {
   ScriptedTransport transport;
   transport.replies = {{200, {}, SpanAnswer("forward", "\"p2\"")},
                        {200, {}, SpanAnswer("backward", "null")}};
@@ -45,12 +45,12 @@ TEST(SpanPages, AllPagesAreReadWithWhatWasAsked) {
   EXPECT_THAT(transport.calls[1].url, HasSubstr("&page=p2"));
 }
 
-TEST(SpanPages, TooManyAndMalformedAreErrors) {
+TEST(SpanPages, ForEachSpan_TooManyOrMalformed_Fails) {
   for (const auto& [body, most, said] :
        {std::tuple(SpanAnswer("x", "null"), 0, "more than 0 spans; narrow"),
         std::tuple(std::string(R"({"spans":{"kind":["phase"]},"next":null})"), 9, "column source"),
         std::tuple(std::string("{}"), 9, "no spans"),
-        std::tuple(SpanAnswer("x", "\"p\""), 9, "names itself")}) {
+        std::tuple(SpanAnswer("x", "\"p\""), 9, "refers to itself")}) {
     ScriptedTransport transport;
     transport.replies = {{200, {}, body}, {200, {}, body}, {200, {}, body}};
     const Status status = ForEachSpan(Client("http://h", "", &transport), {},
@@ -59,7 +59,7 @@ TEST(SpanPages, TooManyAndMalformedAreErrors) {
   }
 }
 
-TEST(SamplePages, AStretchThatIsTooMuchIsHalved) {
+TEST(SamplePages, WriteCsv_RangeTooLarge_IsHalved) {
   constexpr char kSeries[] =
       R"({"series":[{"labels":{"__name__":"train_loss","rank":"0","a":"x,y"},"kind":"gauge",
       "times_ns":["10","20"],"values":[0.5,null],"steps":[4,-1]}]})";
@@ -84,7 +84,7 @@ TEST(SamplePages, AStretchThatIsTooMuchIsHalved) {
   EXPECT_THAT(transport.calls[2].url, HasSubstr("from=5000000000&to=10000000000"));
 }
 
-TEST(SamplePages, WhatCannotBeNarrowedIsAnError) {
+TEST(SamplePages, WriteCsv_RangeCannotBeHalved_Fails) {
   ScriptedTransport transport;
   for (int i = 0; i < 20; ++i)
     transport.replies.push_back({422, {}, R"({"error":{"message":"too many series"}})"});

@@ -111,7 +111,7 @@ void PerfettoTrace::Add(std::string_view source, std::string_view node, int64_t 
 
 std::string PerfettoTrace::Bytes() const {
   std::string out;
-  // Names get their numbers by their order, not by that of arrival.
+  // Numbers names in sorted order, not in the order of arrival.
   std::vector<uint32_t> order(names_.size());
   for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
   std::sort(order.begin(), order.end(),
@@ -151,14 +151,14 @@ std::string PerfettoTrace::Bytes() const {
     Descriptor(process, 0, group.title, true, &out);
     for (const auto& [kind, unsorted] : group.slices) {
       std::vector<Slice> slices = unsorted;
-      // What contains comes before what it contains.
+      // A containing span comes before the spans in it.
       std::sort(slices.begin(), slices.end(), [&](const Slice& a, const Slice& b) {
         return std::tuple(a.start_ns, -a.end_ns, iids[a.name], a.step) <
                std::tuple(b.start_ns, -b.end_ns, iids[b.name], b.step);
       });
       struct Lane {
         std::vector<Slice> slices;
-        std::vector<int64_t> open;  // ends of the slices that are open, the innermost last
+        std::vector<int64_t> open;  // ends of the open slices, innermost last
       };
       std::vector<Lane> lanes;
       for (const Slice& slice : slices) {

@@ -1,4 +1,4 @@
-// Spans as a Perfetto trace: protobuf packets with TrackEvents, which ui.perfetto.dev opens.
+// Encoder of spans as a Perfetto trace: protobuf packets with TrackEvents, for ui.perfetto.dev.
 #pragma once
 
 #include <cstddef>
@@ -15,24 +15,24 @@
 
 namespace pitwall::history_client {
 
-// A track group for each rank (or source without one), in it a track for steps, phases and
-// operators. Spans that overlap without nesting get further tracks of their kind, since a track of
-// Perfetto nests. Times are nanoseconds since 1970. Not thread-safe.
+// Trace with a track group per rank (or per source without a rank), which has tracks for steps,
+// phases, and operators. Spans that overlap without nesting get more tracks, because slices of a
+// Perfetto track must nest. Times are in nanoseconds since 1970. Not thread-safe.
 class PerfettoTrace {
  public:
-  // `rank`: -1 for none. An end before the start counts as the start.
+  // Adds a span. `rank` is -1 without a rank. An end before the start is replaced by the start.
   void Add(std::string_view source, std::string_view node, int64_t rank, const Span& span);
 
   size_t spans() const { return slices_; }
   size_t groups() const { return groups_.size(); }
-  // The whole file. The same spans give the same bytes, in whatever order they were added.
+  // Returns the file. The bytes do not depend on the order in which spans were added.
   std::string Bytes() const;
 
  private:
   struct Slice {
     int64_t start_ns;
     int64_t end_ns;
-    uint32_t name;  // of names_
+    uint32_t name;  // index in names_
     int64_t step;
   };
   struct Group {
@@ -44,7 +44,7 @@ class PerfettoTrace {
   size_t slices_ = 0;
   std::vector<std::string> names_;
   StringMap<uint32_t> name_ids_;
-  std::map<std::tuple<int64_t, std::string>, Group> groups_;  // by rank, source
+  std::map<std::tuple<int64_t, std::string>, Group> groups_;  // by rank and source
 };
 
 }  // namespace pitwall::history_client

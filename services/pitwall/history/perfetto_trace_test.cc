@@ -8,8 +8,8 @@
 namespace pitwall::history_client {
 namespace {
 
-// A reader of its own: protobuf fields by number, slices by Perfetto's rules (an end closes the
-// innermost open slice of its track; packets count in the order of their times).
+// Independent reader: protobuf fields by number, and slices by the rules of Perfetto (an end closes
+// the innermost open slice of its track; packets are ordered by time).
 class Fields {
  public:
   explicit Fields(std::string_view bytes) : rest_(bytes) {}
@@ -123,18 +123,18 @@ std::vector<ReadSlice> ReadTrace(const std::string& bytes) {
       continue;
     }
     EXPECT_EQ(event.type, 2u);
-    EXPECT_FALSE(stack.empty()) << "an end without a begin";
+    EXPECT_FALSE(stack.empty()) << "end without begin";
     if (stack.empty()) continue;
     stack.back().end = event.time;
     out.push_back(stack.back());
     stack.pop_back();
   }
-  for (const auto& [track, stack] : open) EXPECT_TRUE(stack.empty()) << "a slice without an end";
+  for (const auto& [track, stack] : open) EXPECT_TRUE(stack.empty()) << "slice without end";
   std::sort(out.begin(), out.end());
   return out;
 }
 
-TEST(PerfettoTrace, WhatIsReadAgainIsWhatWasWritten) {
+TEST(PerfettoTrace, Bytes_RandomSpans_ReadBack) {
   std::mt19937_64 random(7);
   struct Given {
     int64_t rank;
@@ -171,7 +171,7 @@ TEST(PerfettoTrace, WhatIsReadAgainIsWhatWasWritten) {
   EXPECT_EQ(other.Bytes(), trace.Bytes());
 }
 
-TEST(PerfettoTrace, PhasesThatNestStayOnOneTrack) {
+TEST(PerfettoTrace, Bytes_NestedPhases_StayOnOneTrack) {
   PerfettoTrace trace;
   trace.Add("r", "n", 0, {Span::Kind::kPhase, "backward", 0, 100, 1, "train"});
   trace.Add("r", "n", 0, {Span::Kind::kPhase, "collective", 50, 100, 1, "train"});

@@ -12,9 +12,9 @@
 namespace pitwall::history_client {
 namespace {
 
-constexpr size_t kAxis = 11;  // columns left of a field
+constexpr size_t kAxis = 11;  // columns to the left of a field
 constexpr uint32_t kBraille = 0x2800;
-// Bit of the dot at (column, row) of a cell of 2 x 4.
+// Returns the bit of the dot at (column, row) of a 2 x 4 cell.
 constexpr uint8_t kDots[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
 
 void AppendCell(uint8_t dots, std::string* out) {
@@ -29,7 +29,7 @@ std::string Padded(std::string_view text, size_t width) {
                               : std::string(width - text.size(), ' ') + std::string(text);
 }
 
-// A field of dots, row 0 at its top.
+// Field of dots. Row 0 is at the top.
 class Field {
  public:
   Field(size_t columns, size_t lines) : columns_(columns), lines_(lines), cells_(columns * lines) {}
@@ -131,7 +131,7 @@ std::string Plot(std::span<const Curve> curves, const PlotOptions& options) {
   const size_t lines = std::max<size_t>(options.height, 2);
   const Scale scale = ScaleOf(curves);
   std::string out;
-  if (scale.least > scale.greatest) return "no finite number to plot\n";
+  if (scale.least > scale.greatest) return "no finite values to plot\n";
   for (const Curve& curve : curves) {
     CatTo(out, curve.name, "\n");
     Field field(columns, lines);

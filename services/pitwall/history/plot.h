@@ -1,4 +1,4 @@
-// Numbers and curves for a terminal.
+// Text of numbers and curves for a terminal.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace pitwall::history_client {
 
-// Four digits: "0.1235", "12.35", "12.35 k", "1.235 G", "-3.2e-07", "NaN".
+// Returns a number with four digits: "0.1235", "12.35", "12.35 k", "1.235 G", "-3.2e-07", "NaN".
 std::string ShortNumber(double value);
-// "2026-01-01 00:02:11" UTC, with milliseconds where there are any.
+// Returns "2026-01-01 00:02:11" in UTC, with milliseconds unless they are 0.
 std::string ShortTime(int64_t time_ns);
 
 struct Curve {
@@ -24,11 +24,11 @@ struct PlotOptions {
   size_t height = 12;  // of a curve, in lines
   int64_t from_ns = 0;
   int64_t to_ns = 0;
-  int64_t step_ns = 0;  // points further apart than one and a half are not joined; 0: all are
+  int64_t step_ns = 0;  // points further apart than 1.5 steps are not joined; 0: all are joined
 };
 
-// Each curve in a field of its own by braille dots, all with one scale: a name line, the field with
-// its least and greatest number at its left, and the times below the last one.
+// Plots each curve in a separate field of braille dots with a common scale: a line with the name,
+// the field with the minimum and the maximum at its left, and the times below the last field.
 std::string Plot(std::span<const Curve> curves, const PlotOptions& options);
 
 }  // namespace pitwall::history_client

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-// Lights of the field's dots, by line and column, out of the text.
+// Returns the set dots of the field by line and column.
 std::vector<std::string> Dots(const std::string& plot, size_t lines) {
   std::vector<std::string> out;
   const std::vector<std::string_view> text = Split(plot, '\n');
@@ -41,7 +41,7 @@ PlotOptions Small() {
   return options;
 }
 
-TEST(Plot, ALineGoesFromCornerToCorner) {
+TEST(Plot, Plot_Line_GoesFromCornerToCorner) {
   const Curve curve{"x", {{0, 0}, {39 * kSecond, 11}}};
   const std::vector<std::string> dots = Dots(Plot({&curve, 1}, Small()), 3);
   ASSERT_EQ(dots.size(), 12u);
@@ -55,7 +55,7 @@ TEST(Plot, ALineGoesFromCornerToCorner) {
   }
 }
 
-TEST(Plot, WhatIsFarApartOrNaNIsNotJoined) {
+TEST(Plot, Plot_GapOrNaN_IsNotJoined) {
   PlotOptions options = Small();
   options.step_ns = kSecond;
   const Curve gap{"x", {{0, 1}, {kSecond, 1}, {20 * kSecond, 1}, {21 * kSecond, 1}}};
@@ -65,7 +65,7 @@ TEST(Plot, WhatIsFarApartOrNaNIsNotJoined) {
   for (const std::string& row : Dots(Plot({&nan, 1}, options), 3)) EXPECT_EQ(row[10], '.');
 }
 
-TEST(Plot, ItIsReadableAtEightyColumns) {
+TEST(Plot, Plot_EightyColumns_Fits) {
   std::vector<Curve> curves = {{"loss{rank=\"0\"}", {}}, {"loss{rank=\"1\"}", {}}};
   for (int64_t t = 0; t < 60; ++t) {
     curves[0].points.emplace_back(t * kSecond, 1 + 1e6 * static_cast<double>(t));
@@ -86,12 +86,12 @@ TEST(Plot, ItIsReadableAtEightyColumns) {
   }
 }
 
-TEST(Plot, NothingFiniteIsSaid) {
+TEST(Plot, Plot_NoFiniteValue_SaysSo) {
   const Curve curve{"x", {{0, std::nan("")}, {kSecond, INFINITY}}};
-  EXPECT_EQ(Plot({&curve, 1}, Small()), "no finite number to plot\n");
+  EXPECT_EQ(Plot({&curve, 1}, Small()), "no finite values to plot\n");
 }
 
-TEST(ShortNumber, HasFourDigitsAndAUnit) {
+TEST(ShortNumber, ShortNumber_HasFourDigitsAndUnit) {
   for (const auto& [value, text] :
        {std::pair(0.0, "0"), std::pair(0.12345, "0.1235"), std::pair(9999.0, "9999"),
         std::pair(12345.0, "12.35 k"), std::pair(-1234567.0, "-1.235 M"),

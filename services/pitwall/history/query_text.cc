@@ -10,10 +10,10 @@ namespace pitwall::history_client {
 namespace {
 
 Status MalformedQuery() {
-  return absl::DataLossError("the answer is not one of Prometheus' query API");
+  return absl::DataLossError("response is not in the format of the Prometheus query API");
 }
 
-// [time in seconds, "value"].
+// Parses [time in seconds, "value"].
 bool ReadPoint(const Json& point, int64_t* time_ns, double* value) {
   if (!point.is_array() || point.size() != 2 || !point[0].is_number() || !point[1].is_string())
     return false;
@@ -94,7 +94,7 @@ std::string SeriesText(const Json& metric) {
 
 StatusOr<std::vector<Curve>> CurvesOf(const Json& data) {
   if (data.value("resultType", "") != "matrix")
-    return InvalidArgument("this is no range query; give --start, --end or --step");
+    return InvalidArgument("--plot: requires a range query; write --start, --end, or --step");
   std::vector<Curve> curves;
   for (const Json& series : data["result"]) {
     Curve curve;

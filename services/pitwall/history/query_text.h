@@ -1,4 +1,4 @@
-// Answers of Prometheus' query API as tables and curves.
+// Text and curves of responses of the Prometheus query API.
 #pragma once
 
 #include <string>
@@ -10,15 +10,16 @@
 
 namespace pitwall::history_client {
 
-// The `data` of an answer. DataLoss: it is no such answer.
+// Returns the `data` of a response. Returns DataLoss for another format.
 StatusOr<Json> QueryData(Json answer);
-// name{a="b"}; "{}" where there are no labels.
+// Returns name{a="b"}, or "{}" without labels.
 std::string SeriesText(const Json& metric);
 
-// A vector: a line for each series, value first. A matrix: count, least, mean, greatest and last
-// of each series, or with `points` all of them. A scalar or string: its value.
+// Returns one line per series of a vector, value first. For a matrix it returns number of points,
+// minimum, mean, maximum, and last value per series, or all points with `points`. For a scalar or
+// string: its value.
 StatusOr<std::string> QueryTable(const Json& data, bool points);
-// Of a matrix. InvalidArgument: it is another type.
+// Returns the curves of a matrix, or InvalidArgument for another type.
 StatusOr<std::vector<Curve>> CurvesOf(const Json& data);
 
 }  // namespace pitwall::history_client

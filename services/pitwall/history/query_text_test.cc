@@ -9,7 +9,7 @@ StatusOr<std::string> Table(const char* data, bool points = false) {
   return QueryTable(Json::parse(data), points);
 }
 
-TEST(QueryText, AVectorIsALineForEachSeries) {
+TEST(QueryText, QueryTable_Vector_HasLinePerSeries) {
   const auto table = Table(R"({"resultType":"vector","result":[
       {"metric":{"__name__":"x","rank":"0"},"value":[1.5,"0.25"]},
       {"metric":{},"value":[1.5,"NaN"]},{"metric":{"a":"q\"q"},"value":[1.5,"-Inf"]}]})");
@@ -17,7 +17,7 @@ TEST(QueryText, AVectorIsALineForEachSeries) {
   EXPECT_EQ(*table, "0.25  x{rank=\"0\"}\n NaN  {}\n-Inf  {a=\"q\\\"q\"}\n");
 }
 
-TEST(QueryText, AMatrixIsSummedUpOrListed) {
+TEST(QueryText, QueryTable_Matrix_IsSummarizedOrListed) {
   const char* data = R"({"resultType":"matrix","result":[{"metric":{"__name__":"x"},
       "values":[[0,"1"],[0.5,"3"],[1,"NaN"],[2,"2"]]}]})";
   EXPECT_EQ(*Table(data),
@@ -28,12 +28,12 @@ TEST(QueryText, AMatrixIsSummedUpOrListed) {
             "  1970-01-01 00:00:01  NaN\n  1970-01-01 00:00:02  2\n");
 }
 
-TEST(QueryText, ScalarsAndStrings) {
+TEST(QueryText, QueryTable_ScalarOrString_PrintsValue) {
   EXPECT_EQ(*Table(R"({"resultType":"scalar","result":[3,"4.5"]})"), "4.5\n");
   EXPECT_EQ(*Table(R"({"resultType":"string","result":[3,"hello"]})"), "hello\n");
 }
 
-TEST(QueryText, WhatIsNoAnswerIsAnError) {
+TEST(QueryText, QueryData_OtherFormat_Fails) {
   EXPECT_FALSE(QueryData(Json::parse(R"({"status":"success"})")).ok());
   EXPECT_FALSE(QueryData(Json::parse("[1]")).ok());
   EXPECT_TRUE(

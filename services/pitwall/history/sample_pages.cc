@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kFirstStretchNs = 3600 * kNanosPerSecond;
 constexpr int64_t kLeastStretchNs = kNanosPerSecond;
 
-// A cell of RFC 4180.
+// Escapes a cell according to RFC 4180.
 std::string Cell(std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
   std::string out = "\"";
@@ -23,7 +23,7 @@ std::string Cell(std::string_view text) {
   return out + "\"";
 }
 
-Status MalformedSamples() { return absl::DataLossError("the answer of /samples is malformed"); }
+Status MalformedSamples() { return absl::DataLossError("/samples: malformed response"); }
 
 StatusOr<uint64_t> Rows(const Json& series, std::string* out) {
   if (!series.is_object() || !series.contains("labels") || !series.contains("times_ns") ||

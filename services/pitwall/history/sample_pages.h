@@ -1,4 +1,4 @@
-// Raw samples of a slice of a job as CSV, in stretches of time that the API can answer.
+// Export of the raw samples of a job as CSV, in time ranges that fit a response of the API.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ namespace pitwall::history_client {
 
 inline constexpr std::string_view kCsvHead = "metric,labels,time_ns,step,value\n";
 
-// `match`: selectors, at least one. `from_ns` and `to_ns`: [from, to). Each row is given to `take`
-// with its line break; returns their count. Rows are sorted by series within a stretch of time, and
-// stretches follow each other. NaN, and infinities, which the API has no form for, are "NaN".
+// Passes each row of [from_ns, to_ns) with its line break to `take`. Returns the number of rows.
+// `match` has at least one selector. Rows are sorted by series within a time range, and the ranges
+// follow each other. NaN and infinities, which the API cannot represent, are "NaN".
 StatusOr<uint64_t> WriteCsv(const Client& client, const SliceOf& slice,
                             const std::vector<std::string>& match, int64_t from_ns, int64_t to_ns,
                             const std::function<Status(std::string_view)>& take);

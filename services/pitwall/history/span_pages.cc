@@ -10,7 +10,7 @@ constexpr const char* kColumns[] = {"source",   "node",   "rank", "kind", "name"
                                     "start_ns", "end_ns", "step", "mode"};
 
 Status MalformedSpans(std::string_view what) {
-  return absl::DataLossError(Cat("the answer of /spans is malformed: ", what));
+  return absl::DataLossError(Cat("/spans: malformed response (", what, ")"));
 }
 
 std::string TextAt(const Json& column, size_t i) {
@@ -20,7 +20,7 @@ std::string TextAt(const Json& column, size_t i) {
 StatusOr<int64_t> NsAt(const Json& column, size_t i) {
   const auto number =
       column[i].is_string() ? ParseInt(column[i].get_ref<const std::string&>()) : std::nullopt;
-  if (!number.has_value()) return MalformedSpans("a time is no digits");
+  if (!number.has_value()) return MalformedSpans("a time is not an integer");
   return *number;
 }
 
@@ -37,7 +37,7 @@ StatusOr<SpanOf> SpanAt(const Json& spans, size_t i) {
   } else if (kind == "operator") {
     one.span.kind = Span::Kind::kOperator;
   } else {
-    return MalformedSpans(Cat("a span of kind ", Quote(kind)));
+    return MalformedSpans(Cat("unknown kind ", Quote(kind)));
   }
   one.span.name = TextAt(spans["name"], i);
   ASSIGN_OR_RETURN(one.span.start_ns, NsAt(spans["start_ns"], i));
@@ -77,14 +77,14 @@ Status ForEachSpan(const Client& client, const SliceOf& slice, uint64_t most,
     for (size_t i = 0; i < rows; ++i) {
       if (++count > most)
         return absl::ResourceExhaustedError(
-            Cat("more than ", most,
-                " spans; narrow --from, --to, --steps or --ranks, or raise "
-                "--max-spans"));
+            Cat("/spans: more than ", most,
+                " spans; narrow --from, --to, --steps, or --ranks, or raise --max-spans"));
       ASSIGN_OR_RETURN(const SpanOf one, SpanAt(spans, i));
       take(one);
     }
     std::string next = FieldText(answer, "next");
-    if (!next.empty() && next == page) return MalformedSpans("a page names itself as the next one");
+    if (!next.empty() && next == page)
+      return MalformedSpans("a page refers to itself as the next page");
     page = std::move(next);
   } while (!page.empty());
   return OkStatus();

@@ -1,4 +1,4 @@
-// All spans of a slice of a job, page by page.
+// Paging through the spans of a job.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ namespace pitwall::history_client {
 
 struct SliceOf {
   std::string job;
-  std::string from;  // as the API takes times; "": the job's begin
+  std::string from;  // in the format of the API; "": start of the job
   std::string to;
-  int64_t from_step = -1;  // [from_step, to_step) of the mode; -1: any
+  int64_t from_step = -1;  // [from_step, to_step) of the mode; -1: all
   int64_t to_step = -1;
   std::string mode = "train";
   std::vector<int64_t> ranks;  // empty: all
@@ -29,7 +29,8 @@ struct SpanOf {
   Span span;
 };
 
-// ResourceExhausted beyond `most` spans. DataLoss: an answer is malformed.
+// Passes each span to a function. Returns ResourceExhausted beyond `most` spans, and DataLoss for a
+// malformed response.
 Status ForEachSpan(const Client& client, const SliceOf& slice, uint64_t most,
                    const std::function<void(const SpanOf&)>& take);
 

@@ -1,4 +1,4 @@
-// For tests: a transport that keeps its calls and gives prepared replies.
+// Transport for tests that records its calls and returns prepared replies.
 #pragma once
 
 #include <string_view>
