@@ -50,8 +50,8 @@ class GrpcReader final : public IssueReader {
     return client_->Watch({.filter = filter, .from_start = true, .until_now = true},
                           [&](const WatchBatch& batch) {
                             for (const IssueEventPtr& event : batch.events) take(event);
-                            // A server that does not know until_now says by a bookmark that there
-                            // is no more; its first message may be one in any case.
+                            // A server without until_now sends a bookmark after the last event.
+                            // Its first message may also be a bookmark.
                             return !batch.events.empty() || std::exchange(first, false);
                           });
   }
@@ -61,7 +61,7 @@ class GrpcReader final : public IssueReader {
   }
 
   StatusOr<std::vector<ToldNotice>> Told(std::string_view) override {
-    return absl::UnimplementedError("the gRPC server does not serve who was told");
+    return absl::UnimplementedError("the gRPC server does not serve notifications");
   }
 
   StatusOr<std::vector<RankCapture>> Captures(std::string_view request,

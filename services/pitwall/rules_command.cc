@@ -12,6 +12,7 @@
 #include "services/engine/program/program_check.h"
 #include "services/offline/promqltest/golden_run.h"
 #include "services/offline/ruletest/rule_unit_tests.h"
+#include "services/pitwall/backtest_formats.h"
 #include "services/pitwall/commands.h"
 #include "services/pitwall/flags.h"
 #include "services/pitwall/rule_definitions.h"
@@ -57,17 +58,6 @@ StatusOr<plan::CostOptions> CostOptionsOf(const Flags& flags) {
   return costs;
 }
 
-StatusOr<int64_t> IntervalOf(const Flags& flags) {
-  const auto text = flags.One("evaluation-interval");
-  if (!text.has_value()) return plan::kDefaultInterval;
-  const auto interval = ParseDuration(*text);
-  RETURN_IF_ERROR(Annotate(interval.status(), "--evaluation-interval"));
-  if (*interval <= 0)
-    return InvalidArgument(
-        Cat("--evaluation-interval: must be a duration above 0 (got ", Quote(*text), ")"));
-  return *interval;
-}
-
 // Prints one line per parameter: its value for the job according to the files. `rules status` and
 // `jobs parameters` also print the values that users set while the job runs.
 void PrintParameters(const plan::Program& program, const std::string& job) {
@@ -100,7 +90,7 @@ struct Checked {
 // Compiles the rule files and prints the diagnostics. `limits` may be null.
 StatusOr<Checked> CompileFiles(const Flags& flags, const plan::RuleLimits* limits) {
   Checked checked;
-  ASSIGN_OR_RETURN(const int64_t interval, IntervalOf(flags));
+  ASSIGN_OR_RETURN(const int64_t interval, EvaluationInterval(flags));
   ASSIGN_OR_RETURN(RuleSet rules, ReadRuleSet({.files = flags.positional(),
                                                .overrides = flags.One("overrides").value_or(""),
                                                .baselines = flags.Many("baseline")},
@@ -113,7 +103,7 @@ StatusOr<Checked> CompileFiles(const Flags& flags, const plan::RuleLimits* limit
   return checked;
 }
 
-// Whether the program runs. Prints the reason if it does not.
+// Returns whether the program runs. Prints the reason if it does not.
 bool Runs(const plan::Program* program) {
   if (program == nullptr) return false;
   const Status runs = engine::CheckProgram(*program);

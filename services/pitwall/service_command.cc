@@ -69,7 +69,7 @@ void Serve(const std::string& service, const Flags& flags, const sigset_t& signa
     host->ReportReload(status.ok());
     if (!status.ok())
       PITWALL_LOG(kError, "reload", "nothing has changed: ", ToStd(status.message()));
-    // A failed reload may name a file that does not exist yet.
+    // The watch is updated even after a failed reload, because a missing file may be created later.
     if (config.ok() && watch != nullptr) watch->Watch(ReloadedFiles(flags, config->rules));
   }
 }

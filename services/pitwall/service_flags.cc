@@ -13,17 +13,16 @@ namespace {
 
 using Kind = FlagSpec::Kind;
 
-enum Service : unsigned {
-  kStandalone = 1,
-  kCollector = 2,
-  kProcessor = 4,
-  kNotifier = 8,
-  kExecutor = 16,
-  kInsights = 32,
-  kAll = 63,
-};
+// Bits of ServiceOption::services.
+constexpr unsigned kStandalone = 1;
+constexpr unsigned kCollector = 2;
+constexpr unsigned kProcessor = 4;
+constexpr unsigned kNotifier = 8;
+constexpr unsigned kExecutor = 16;
+constexpr unsigned kInsights = 32;
+constexpr unsigned kAllServices = 63;
 
-constexpr std::pair<std::string_view, Service> kServices[] = {
+constexpr std::pair<std::string_view, unsigned> kServices[] = {
     {"standalone", kStandalone}, {"collector", kCollector}, {"processor", kProcessor},
     {"notifier", kNotifier},     {"executor", kExecutor},   {"insights", kInsights}};
 
@@ -33,22 +32,24 @@ struct ServiceOption {
 };
 
 constexpr ServiceOption kOptions[] = {
-    {{"config", Kind::kOne, "FILE", "read the configuration from FILE; options override it"}, kAll},
-    {{"print-config", Kind::kSwitch, "", "print the effective configuration and exit"}, kAll},
+    {{"config", Kind::kOne, "FILE", "read the configuration from FILE; options override it"},
+     kAllServices},
+    {{"print-config", Kind::kSwitch, "", "print the effective configuration and exit"},
+     kAllServices},
     {{"markdown", Kind::kSwitch, "",
       "with --print-config: print the reference of all keys and options instead"},
-     kAll},
+     kAllServices},
     {{"data-dir", Kind::kOne, "DIR", "directory of the embedded log, the spool, and the socket",
       "pitwall-data"},
-     kAll},
+     kAllServices},
     {{"http-listen", Kind::kOne, "ADDR", "address:port that serves /metrics, /healthz, and /readyz",
       "127.0.0.1:9870"},
-     kAll},
+     kAllServices},
     {{"grpc-listen", Kind::kOne, "ADDR", "address:port that serves the gRPC IssueService",
       "127.0.0.1:9871"},
      kStandalone | kNotifier},
     {{"kafka", Kind::kOne, "BROKERS", "use Apache Kafka (host:port,…) instead of the embedded log"},
-     kAll},
+     kAllServices},
     {{"rules", Kind::kMany, "FILE", "rule files, or shipped packs as pack:NAME", "pack:default"},
      kStandalone | kProcessor},
     {{"overrides", Kind::kOne, "FILE", "file with parameters of rules per job"},
@@ -140,7 +141,7 @@ std::string ServicesOfOption(std::string_view option) {
   std::vector<std::string> names;
   for (const ServiceOption& one : kOptions) {
     if (one.spec.name != option) continue;
-    if (one.services == kAll) return "all";
+    if (one.services == kAllServices) return "all";
     for (const auto& [name, bit] : kServices) {
       if ((one.services & bit) != 0) names.emplace_back(name);
     }

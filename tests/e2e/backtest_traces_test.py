@@ -306,7 +306,7 @@ groups:
         rules = self.file("rules.yaml", TRACE_RULES)
         self.file("empty/notes.txt", "")
         for format_, path, said in [
-                ("smdebug", os.path.join(self.dir, "empty"), "no file named <seconds>.algo-N.json found"),
+                ("smdebug", os.path.join(self.dir, "empty"), "no file named <seconds>.algo-N.json"),
                 ("chrome-trace", os.path.join(self.dir, "empty"), "no file named"),
                 ("smdebug", os.path.join(self.dir, "none"), "none: No such file"),
                 ("smdebug", self.file("d/1.algo-1.json", "{}\n{}\n"), "1.algo-1.json:1:1: Type is missing"),
