@@ -236,7 +236,7 @@ TEST_F(BacktestLogTest, Output_ReplayedLog_VerifiesAsLive) {
   ASSERT_TRUE(told.ok()) << told.status();
   const auto again = replay({});
   EXPECT_FALSE(again.ok());
-  EXPECT_THAT(std::string(again.status().message()), HasSubstr("not empty"));
+  EXPECT_THAT(std::string(again.status().message()), HasSubstr("must be new or empty"));
   const Verdict verdict = [&] {
     const std::string source = std::exchange(options_.dir, copy);
     const Verdict of_copy = Verify();
