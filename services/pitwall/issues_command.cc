@@ -208,7 +208,7 @@ Command ShowCommand() {
   return {.name = "issues show",
           .summary = "Show an issue with its evidence, causes, actions, and notifications",
           .usage = {"ID [options]"},
-          .details = "ID is the ID of an issue or the start of one.\n",
+          .details = "ID is the ID of an issue or the start of an ID.\n",
           .min_arguments = 1,
           .max_arguments = 1,
           .options = JoinOptions({{kJson}, InputFlags()}),

@@ -122,7 +122,7 @@ class Incidents(unittest.TestCase):
         words = {"resolved": "ended"}
         self.assertEqual(sorted((one["receiver"], one["what"]) for one in records), sorted((path, words.get(what, what)) for path, what in received))
         self.assertTrue(all(one["kind"] == "webhook" and incident in one["issues"] and "error" not in one for one in records))
-        self.assertRegex(self.tell("issues", "show", incident[:8], *log), r"(?m)^told +\S+Z  webhook \S+: found")
+        self.assertRegex(self.tell("issues", "show", incident[:8], *log), r"(?m)^notified +\S+Z  webhook \S+: found")
         query = "/api/pitwall/v1/issue?job=%s&id=%s" % (urllib.parse.quote(job), incident)
         wait_for("the history", lambda: len(json.loads(fetch(self.pitwall.http + query)[1])["told"]) == len(records))
 
