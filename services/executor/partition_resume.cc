@@ -1,5 +1,5 @@
 // Of a partition's worker: where it goes on, also in a log that is another one by now
-// (docs/decisions/0022-positions-of-another-log.md).
+// (docs/decisions/0022-store-a-log-mark-with-each-position.md).
 #include <utility>
 
 #include "services/base/log.h"

@@ -1,5 +1,5 @@
 // Mark that a reader stores beside its position, to detect after a restart whether the log is the
-// one that it read (docs/decisions/0022-positions-of-another-log.md).
+// one that it read (docs/decisions/0022-store-a-log-mark-with-each-position.md).
 #pragma once
 
 #include <cstdint>

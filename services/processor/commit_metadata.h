@@ -1,5 +1,5 @@
 // Metadata of a commit beside the input offset C. With it a start recognizes whether the state that
-// it finds is the state that was written (docs/decisions/0015-lost-state.md).
+// it finds is the state that was written (docs/decisions/0015-detect-lost-state.md).
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Recovery: the last commit says how far outputs went (C), from where records are needed again (L)
 // and which snapshots there are; they give the state below (time-model.md, section 6;
-// docs/decisions/0015-lost-state.md).
+// docs/decisions/0015-detect-lost-state.md).
 #include <algorithm>
 #include <optional>
 

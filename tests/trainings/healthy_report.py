@@ -34,7 +34,7 @@ of the whole job that began while that was open. *Told*: all else, and each of t
 The long run of the language model belongs to the half that reports, and `Overfit` and `Overtraining` got their bounds of [0075](decisions/0075-include-the-scatter-of-the-judged-rows.md) with it in
 view. So for these two the lines *replayed* say that this run is judged right, and are no estimate for others.
 
-**Halves.** Runs with an odd seed were there to choose by, runs with an even seed to report ([0037](decisions/0037-healthy-trainings.md)).
+**Halves.** Runs with an odd seed were there to choose by, runs with an even seed to report ([0037](decisions/0037-measure-false-alarms-in-healthy-runs.md)).
 
 **Bounds** are upper ends of one-sided 95 % intervals of a Poisson count (0 events: 3.0; 1: 4.74). Issues of one run depend on each other, so the
 column *runs* says in how many runs there were any. *Default* is `pack:default` alone, in a replay of the same runs; *all, replayed* are all packs of this

@@ -11,7 +11,7 @@ HALVES = ("choose", "report")
 
 
 def half(seed):
-    """Fixed before the first run (docs/decisions/0037-healthy-trainings.md)."""
+    """Fixed before the first run (docs/decisions/0037-measure-false-alarms-in-healthy-runs.md)."""
     return HALVES[(seed + 1) % 2]
 
 

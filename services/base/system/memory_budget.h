@@ -2,7 +2,7 @@
 //
 // It never sheds anything: a holder that must pause reads its input later, so that what it says is
 // late and not false. What bounds shed is decided by each job's own limit, as a function of the log
-// (docs/decisions/0023-one-budget-of-memory.md).
+// (docs/decisions/0023-limit-memory-per-job-and-process.md).
 #pragma once
 
 #include <cstddef>

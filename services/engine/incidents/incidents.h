@@ -1,5 +1,5 @@
 // Incidents of a job and the root causes of its issues
-// (docs/decisions/0012-incidents.md).
+// (docs/decisions/0012-group-issues-into-incidents.md).
 //
 // A new issue joins the open incident of an issue to which the rules tie it: of its cause, of a
 // symptom that nothing explains yet (but what other ranks or nodes had before is no symptom of

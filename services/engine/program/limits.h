@@ -64,7 +64,7 @@ struct EngineOptions {
   // on the time clock).
   int64_t step_status_interval_ns = 5 * kNanosPerSecond;
   // Onsets this close belong to one incident, and an ended issue may be the cause of one found this
-  // long after: docs/decisions/0012-incidents.md says why two minutes.
+  // long after: docs/decisions/0012-group-issues-into-incidents.md says why two minutes.
   int64_t incident_window_ns = 120 * kNanosPerSecond;
   // Rules whose groups give no interval.
   int64_t evaluation_interval_ns = 60 * kNanosPerSecond;

@@ -1,5 +1,5 @@
 // Of a delivery: its positions in a log that may be another one by now
-// (docs/decisions/0022-positions-of-another-log.md), and what it leaves in the log.
+// (docs/decisions/0022-store-a-log-mark-with-each-position.md), and what it leaves in the log.
 #include <utility>
 
 #include "services/base/log.h"

@@ -1,5 +1,5 @@
 // Of a delivery: which of the events that it reads the receiver is told of, by inhibition or
-// incident by incident (docs/decisions/0026-told-once.md).
+// incident by incident (docs/decisions/0026-notify-once-per-incident.md).
 #include <algorithm>
 #include <utility>
 

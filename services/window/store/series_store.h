@@ -39,7 +39,7 @@ struct Limits {
   size_t max_label_bytes = size_t{256} << 20;  // of their labels (LabelBytes)
   size_t max_open_samples = 4'000'000;         // cells of rows that wait to be sealed
   // Windows of more panes than this keep the older ones packed: a quarter more time, a fraction of
-  // the memory (docs/decisions/0008-long-windows.md).
+  // the memory (docs/decisions/0008-pack-the-old-panes-of-long-windows.md).
   uint32_t long_panes = 1024;
   // Packed samples that the windows of more than long_panes panes over one selector and pane grid
   // share. Beyond it the oldest go, and the windows that lack them have no results (see
