@@ -13,7 +13,7 @@
 //
 // Where the topic of issues turns out to be another log (deleted, replaced, cut), it goes on at the
 // end: what is open comes again within five minutes. Where the record of decisions is another log
-// it stands still until accept_log_reset (docs/decisions/0022-store-a-log-mark-with-each-position.md).
+// it stops until accept_log_reset (docs/decisions/0022-store-a-log-mark-with-each-position.md).
 //
 // One per node: each acts on the processes of its node and passes over the issues of others. Jobs
 // of a cluster (Kubernetes, Slurm, …) are stopped by one executor alone: give all that could the

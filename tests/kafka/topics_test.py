@@ -174,8 +174,8 @@ class Topics(unittest.TestCase):
         harness.wait_for("its decision", lambda: service.metric("pitwall_executor_actions_total") > decided)
         ids = [i for i, event in zip(self.receiver.ids, self.receiver.events) if event["type"].endswith("found")]
         self.assertEqual(len(ids), len(set(ids)), "sent again")
-        # The record of decisions is another matter (docs/decisions/0022-store-a-log-mark-with-each-position.md, limits). The processor needs its
-        # input.
+        # The record of decisions is another matter (docs/decisions/0022-store-a-log-mark-with-each-position.md). The processor
+        # needs its input.
         recreate(self.hosts, "pitwall.telemetry")
         harness.wait_for("the processor to stand still", lambda: service.said("E processor: .*log_truncated: pitwall.telemetry"))
 

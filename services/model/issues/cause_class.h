@@ -1,7 +1,7 @@
 // Rank of a kind of issue as a cause, by which the root of an incident is chosen: a death
 // or a hardware fault before a hang, a named rank or node before what the whole job suffers
-// (docs/decisions/0028-relate-issues-by-typed-causes.md). Functions of an issue's labels alone, so that engine,
-// notifier and command line agree.
+// (docs/decisions/0028-relate-issues-by-typed-causes.md). Functions of an issue's labels alone, so
+// that engine, notifier and command line agree.
 #pragma once
 
 #include <cstdint>
