@@ -324,7 +324,7 @@ class TroubleTest(support.ClientTest):
             listener.accept()[0].close()  # it came again
         listener.close()
         self.assertEqual(len(logs.output), 1, logs.output)
-        self.assertIn('(other_owner): job "j": it belongs to uid:1; training goes on unwatched', logs.output[0])
+        self.assertIn('(other_owner): job "j": it belongs to uid:1; training continues unwatched', logs.output[0])
 
     def test_odd_modes_and_reasons(self):
         collector = self.collector()

@@ -77,11 +77,11 @@ class CollectionTest(unittest.TestCase):
 
     def test_what_cannot_be_meant_is_refused_by_name(self):
         for make, text in (
-                (lambda: Collection("mine"), "needs include"),
+                (lambda: Collection("mine"), "pass include"),
                 (lambda: Collection("mine", include="("), r"'\(' is not a regular expression"),
                 (lambda: Collection("mine", include=[3]), "3 is not a regular expression"),
-                (lambda: Collection("weights", reductions=["mena"]), "no reduction mena"),
-                (lambda: Collection("weights", every=-1), "every must be a whole number of 0 or more, not -1"),
+                (lambda: Collection("weights", reductions=["mena"]), "unknown reduction mena"),
+                (lambda: Collection("weights", every=-1), r"every must be a whole number of at least 0 \(got -1\)"),
                 (lambda: Collection("weights", steps=[1.5]), "steps must be a whole number"),
                 (lambda: Collection("weights", modes={"eval": {"end": "x"}}), "end must be"),
                 (lambda: Collection("weights", bounds=[float("nan")]), "finite")):

@@ -128,10 +128,10 @@ class HistoryTest(unittest.TestCase):
         with self.assertRaises(ValueError):
             self.history.series("j", [])
         self.server.token = "secret"
-        with self.assertRaisesRegex(HistoryError, "401: no token; give a token"):
+        with self.assertRaisesRegex(HistoryError, "401: no token; use a token"):
             self.history.job("j")
         self.assertEqual(History(self.server.url, token="secret").job("j")["id"], "j")
-        with self.assertRaisesRegex(HistoryError, "no answer .*; is a Pitwall with insights running there"):
+        with self.assertRaisesRegex(HistoryError, "no answer .*; check that Pitwall runs there with the insights role"):
             History("http://127.0.0.1:1").job("j")
 
     def test_a_stretch_that_cannot_be_halved_is_an_error(self):
@@ -166,7 +166,7 @@ class HistoryTest(unittest.TestCase):
 
     @unittest.skipIf(parquet, "pyarrow is installed")
     def test_without_pyarrow_parquet_says_what_to_do(self):
-        with self.assertRaisesRegex(HistoryError, "pip install pyarrow, or use to_csv"):
+        with self.assertRaisesRegex(HistoryError, "run `pip install pyarrow`, or use to_csv"):
             self.history.to_parquet("j", "train_loss", self.path)
         self.assertFalse(os.path.exists(self.path))
 

@@ -173,7 +173,7 @@ class ProfileTest(CallbackTest):
         self.assertIsNone(self.recorder().step_watcher)
 
     def test_a_tool_that_cannot_run_is_told_once(self):
-        for tool, expected in (("torch", r"profile: PyTorch cannot be imported \('torch'\); "), ("python", r"profile: another profiler runs \('python'\); ")):
+        for tool, expected in (("torch", r"profile: PyTorch cannot be imported \('torch'\); "), ("python", r"profile: another profiler is running \('python'\); ")):
             _guard._told.clear()
             with self.subTest(tool), unittest.mock.patch.dict(sys.modules, {"torch": None}), self.assertLogs("pitwall", logging.WARNING) as log:
                 if tool == "python":

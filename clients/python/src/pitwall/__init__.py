@@ -9,10 +9,10 @@
             loss.backward()
         pitwall.log(loss=loss.item())
 
-Times what the loop does and sends it to the collector of this node over a Unix socket. Nothing here ever raises into
-the training script or prints, and only the end of a loop or of the script waits for the collector, briefly; without a collector,
-or before init(), every call is a no-op.
-Debug messages go to the logger "pitwall", each kind of failure once. All functions may be called from any thread.
+Times what the training loop does and sends it to the collector of this node over a Unix socket. No function raises into the
+training script or prints. Only the end of a loop and the end of the script wait for the collector, briefly. Without a collector,
+and before init(), every call is a no-op. The logger "pitwall" gets debug messages, one for each kind of failure. All functions
+may be called from any thread.
 """
 import re
 
@@ -39,13 +39,15 @@ _NOT_IN_NAMES = re.compile("[^a-zA-Z0-9_:]")
 
 def init(job=None, *, job_id=None, rank=None, local_rank=None, world_size=None, attempt=None, labels=None, config=None,
          socket=None, queue=_lifecycle.DEFAULT_QUEUE, step_lag=0):
-    """Starts the client. Whatever is not given comes from the environment (see the README's table).
+    """Starts the client. Arguments that are not given come from the environment (see the table in the README).
 
-    job: the job's name. job_id: unique for ever, if the scheduler has such a thing. labels: further labels of this
-    process. config: what two runs must have in common to be compared, e.g. a dict of hyperparameters; the job gets its
-    hash as the label config_hash. socket: path of the collector's socket. queue: spans and values kept while the
-    collector does not read; newer ones are dropped and counted. step_lag: how many steps late values of a step may be
-    logged.
+    job: the job's name. job_id: an ID that is never reused, if the scheduler provides one. labels: additional labels of this
+    process. config: the settings that two runs must share to be comparable, e.g. a dict of hyperparameters; the job gets their
+    hash as the label config_hash. socket: path of the collector's socket. queue: maximum number of spans and values kept while
+    the collector does not read; newer ones are dropped and counted. step_lag: number of steps by which the values of a step may
+    be logged late.
+
+    Never raises. A second call ends the earlier job.
     """
     try:
         if config is not None:
@@ -59,16 +61,18 @@ def init(job=None, *, job_id=None, rank=None, local_rank=None, world_size=None, 
 
 
 def finish(reason="completed", timeout=None):
-    """Sends what is left, and how the process ended: "completed", "failed", "cancelled", or "" for unknown. Happens by itself
-    at exit. Waits at most timeout seconds for the collector; without a timeout as long as the collector takes data, at most
-    5 s, and 1 s for one that takes none."""
+    """Sends the remaining data and the reason the process ended: "completed", "failed", "cancelled", or "" for unknown.
+
+    Called automatically at exit. Waits at most timeout seconds for the collector. Without a timeout it waits as long as the
+    collector reads data, at most 5 s, and 1 s for a collector that does not read. Never raises.
+    """
     try:
         if reason not in _REASONS:
-            warn_once("finish: unknown reason (%s); give one of \"completed\", \"failed\", \"cancelled\"", brief(reason))
+            warn_once("finish: unknown reason (%s); use \"completed\", \"failed\", or \"cancelled\"", brief(reason))
             reason = ""
         if timeout is not None and (
                 isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 <= timeout <= 86400):
-            warn_once("finish: timeout is not a number of seconds (%s); the default is taken", brief(timeout))
+            warn_once("finish: timeout must be a number of seconds from 0 to 86400 (got %s); using the default", brief(timeout))
             timeout = None
         _lifecycle.end(reason, timeout)
     except Exception:
@@ -76,38 +80,40 @@ def finish(reason="completed", timeout=None):
 
 
 def info():
-    """What the collector said of this process: {"node", "job_id", "source"}; {} while there is none."""
+    """Returns the collector's answer about this process, {"node", "job_id", "source"}, or {} before it answers."""
     client = _lifecycle.client
     said = client.sender.welcome or {} if client is not None else {}
     return {name: said[name] for name in ("node", "job_id", "source") if name in said}
 
 
 def log(values=None, *, step=None, labels=None, **named):
-    """Logs numbers: `log(loss=0.3, accuracy=0.9)`, or a dict for names that are no Python names.
+    """Logs numbers: `log(loss=0.3, accuracy=0.9)`, or a dict for names that are not Python identifiers.
 
-    loss becomes train_loss, every other name train_<name>; names that begin with train_ are kept. Numbers are what
-    float() takes: also tensors and arrays of one element (float() of a GPU tensor waits for the GPU). NaN and
-    infinities are sent. step: default the step that runs or ran last. labels: e.g. {"tensor": "fc1.weight"}.
+    loss becomes train_loss and every other name train_<name>; names that begin with train_ are kept. Values are anything that
+    float() accepts, including tensors and arrays of one element (float() of a GPU tensor waits for the GPU). NaN and
+    infinities are sent. step: defaults to the running step, or else the last one. labels: e.g. {"tensor": "fc1.weight"}.
+
+    Never raises: a wrong value is skipped with one warning, and the others are logged.
     """
     recorder = _lifecycle.recorder
     if recorder is None:
         return
     try:
         if values is not None and not hasattr(values, "keys"):
-            raise WrongCall("values is no dict", values, "log(loss=0.3), or a dict of names and numbers")
+            raise WrongCall("values must be a dict of names and numbers", values, "call log(loss=0.3) or log({'loss': 0.3})")
         given = dict(values, **named) if values else named
         pairs = []
         for name, value in given.items():
             try:
                 pairs.append((_metrics.get(name) or _metric(name), float(value)))
-            except Exception:  # a name or value of a kind we do not take; the others go on
-                warn_once("log: %s is not a number (%s); log what float() takes", brief(name), brief(value))
+            except Exception:  # an unsupported name or value; the others are still logged
+                warn_once("log: %s is not a number (%s); log a value that float() accepts", brief(name), brief(value))
         pinned = ()
         if labels:
             if hasattr(labels, "items"):
                 pinned = tuple(sorted((str(name), str(value)) for name, value in labels.items()))
             else:
-                warn_once("log: labels is no dict (%s); the values are sent without", brief(labels))
+                warn_once("log: labels must be a dict (got %s); sending the values without labels", brief(labels))
         number = _number_or_next("log", step)
         if number is None and any(metric == _LOSS_TREND for metric, _ in pairs):
             number = _first_step(recorder)
@@ -117,28 +123,33 @@ def log(values=None, *, step=None, labels=None, **named):
 
 
 def _first_step(recorder):
-    """Returns the number of the first step if it has not begun; else None. A declaration before the loop needs the step, because
-    rules on losses see only values of steps."""
+    """Returns the number of the first step if that has not begun, else None. A declaration before the loop needs a step because
+    rules on losses read only values that belong to steps."""
     mode = recorder.mode()
     return recorder.next_step(mode) if recorder.step_number(mode) is None else None
 
 
 def watch(model, optimizer=None, loss=None, collections=None, *, every=500, steps=None, scaler=None, grad_norm_every=10,
           inputs=None, labels=False, batch_axis=None, collectives=True, history_bytes=1 << 30):
-    """Hooks a PyTorch model: one line gives phases, losses, learning rate, gradient norm and statistics of tensors.
+    """Hooks a PyTorch model to record phases, losses, learning rate, gradient norm, and tensor statistics.
 
-    model: the module whose forward is called (what DDP or torch.compile returned, where they are used). optimizer: one
-    or a list; the last one's step ends a step. loss: the loss module; a function is wrapped, call handle.loss instead
-    of it; without either, an output with a loss in it is enough. collections: default Collection.defaults(every).
-    every: their save interval in steps. steps: None: a step is a turn of pitwall.steps() or step() where one runs, else
-    from forward to the optimizer's end; False: never the latter. scaler: the GradScaler, for the norm's scale and
-    train_loss_scale; default: the one that scales the losses. grad_norm_every: steps between norms of all gradients; 0: none. inputs: "images" or "tokens", what
-    the model's first input is, to log_images() or log_tokens() it each ten steps. labels: True hands what the loss
-    module gets to log_classification(), each step. batch_axis: axis of the first input that counts samples. collectives:
-    watch_collectives() too, if torch.distributed runs. history_bytes: memory for copies of tensors, which their changes
-    are computed from.
+    model: the module whose forward is called (the result of DDP or torch.compile, where they are used).
+    optimizer: one optimizer or a list; a step ends with the step() of the last one.
+    loss: the loss module. A function is wrapped; call handle.loss in its place. Without a loss, an output that contains one
+    is enough.
+    collections: defaults to Collection.defaults(every). every: their save interval in steps.
+    steps: None: a step is an iteration of pitwall.steps() or step() where one runs, else the time from forward to the end of
+    the optimizer; False: never the latter.
+    scaler: the GradScaler, for the scale of the norm and train_loss_scale; defaults to the one that scales the losses.
+    grad_norm_every: interval in steps between norms of all gradients; 0: no norms.
+    inputs: "images" or "tokens", the kind of the model's first input; passes it to log_images() or log_tokens() every ten steps.
+    labels: True passes the inputs of the loss module to log_classification() on each step.
+    batch_axis: axis of the first input that counts samples.
+    collectives: also calls watch_collectives() if torch.distributed runs.
+    history_bytes: maximum memory for the copies of tensors from which changes are computed.
 
-    Returns a handle: close() removes every hook. A second watch() of a model closes the first.
+    Returns a handle; its close() removes every hook. A second watch() of a model closes the first. Call it from the training
+    thread. Never raises.
     """
     try:
         from . import _torch_hooks
@@ -150,9 +161,11 @@ def watch(model, optimizer=None, loss=None, collections=None, *, every=500, step
 
 
 def watch_collectives(ddp=None):
-    """Times the functions of torch.distributed: phase "collective", their durations and counts. Returns a handle with
-    close(). ddp: a DistributedDataParallel module whose gradients' all-reduces, which bypass these functions, are to be
-    seen too; this registers a communication hook, which does what DDP does without one."""
+    """Times the functions of torch.distributed: the phase "collective", the durations, and the number of calls.
+
+    ddp: a DistributedDataParallel module whose gradient all-reduces, which bypass these functions, are recorded too. This
+    registers a communication hook that computes the same as DDP without a hook. Returns a handle with close(). Never raises.
+    """
     try:
         from . import _collectives
         return _collectives.watch(ddp)
@@ -162,13 +175,13 @@ def watch_collectives(ddp=None):
 
 
 class _NotWatched:
-    """What watch() returns where it could not."""
+    """Handle that watch() returns when it could not hook the model."""
 
     def __init__(self, loss):
         self.loss = loss
 
     def close(self):
-        """Nothing to remove."""
+        """Does nothing."""
 
 
 def _metric(name):

@@ -1,4 +1,4 @@
-"""Types of the public functions; test_typing.py compares them with the functions themselves."""
+"""Types of the public functions. test_typing.py compares them with the functions."""
 from contextlib import AbstractContextManager
 from os import PathLike
 from typing import Any, Callable, Collection as _Collection, Dict, Generic, Iterable, Iterator, List, Mapping, Optional, Sequence, TypeVar, Union
@@ -10,7 +10,7 @@ __all__: List[str]
 __version__: str
 
 class _Block(AbstractContextManager[Any, None]):
-    """A `with` block that is a decorator too."""
+    """A `with` block that is also a decorator."""
     def __call__(self, function: _F) -> _F: ...
     def __exit__(self, *_: Any) -> None: ...
 

@@ -1,13 +1,13 @@
-"""Begin and end of a backward pass, as seen from the function that hands it to autograd's engine.
+"""Begin and end of a backward pass, observed at the function that passes it to autograd's engine.
 
-A hook on the loss and a callback of the engine tell the same, but PyTorch takes 20 µs for the two, and 70 where its caches are cold.
-So the function of PyTorch through which `Tensor.backward`, `torch.autograd.backward` and `torch.autograd.grad` reach the engine is
-replaced while somebody needs it. It calls the original, with two calls of ours around it where the pass begins at a loss that is
-awaited. All other passes go through as they are, as do passes inside of one.
+A hook on the loss and a callback of the engine give the same information, but PyTorch takes 20 µs for both, and 70 µs with cold
+caches. So this module replaces the PyTorch function through which `Tensor.backward`, `torch.autograd.backward`, and
+`torch.autograd.grad` reach the engine, as long as it has users. The replacement calls the original. If the pass begins at an
+expected loss, it calls our functions before and after. All other passes, and passes inside another pass, are unchanged.
 
-Not every training goes that way, and not with the loss itself: a GradScaler's pass begins at a product of it. So a watched model
-has the hook first; once that fired in a pass that was recognized, it needs it no more. An optimizer's step without any pass that was
-recognized brings it back; after MOST_MISSED of them it stays.
+Not every training script takes that path, or begins the pass at the loss itself: a GradScaler begins it at a product of the loss.
+So a watched model starts with the hook. Once the hook fires in a pass that was recognized, the model no longer needs it. An
+optimizer step without a recognized pass restores the hook; after MOST_MISSED such steps it stays.
 """
 import functools
 import threading
@@ -19,20 +19,21 @@ import torch
 from ._guard import swallow
 from ._recorder import native
 
-PROVING, BY_TENSOR, BY_NODE = 0, 1, 2  # how a pass is recognized; PROVING: by neither yet, the hook is there
-AWAITED = 8      # losses that are remembered
-MOST_NODES = 8   # of the graph behind where a pass begins, that are looked at
-MOST_MISSED = 3  # and then hooks are used
+PROVING, BY_TENSOR, BY_NODE = 0, 1, 2  # how a pass is recognized; PROVING: not known yet, and the hook is installed
+AWAITED = 8      # maximum number of remembered losses
+MOST_NODES = 8   # maximum number of graph nodes examined behind the start of a pass
+MOST_MISSED = 3  # missed passes after which the hooks stay
 
 _NAME = "_engine_run_backward"
-_PLACES = (torch.autograd, getattr(torch.autograd, "graph", None))  # the name is looked up in the first; PyTorch itself replaces both
+_PLACES = (torch.autograd, getattr(torch.autograd, "graph", None))  # the name is looked up in the first, and PyTorch itself replaces both
 _lock = threading.RLock()  # the garbage collector may call _release() anywhere
 _users = 0
-_ours = None  # what was put there; a wrapper around it may still call it after the last user
+_ours = None  # our replacement; a wrapper around it may still call it after the last user is gone
 
 
 class Nodes:
-    """Losses by their nodes' numbers, which keep neither tensor nor graph: for passes that begin at what was computed of a loss."""
+    """Losses by the numbers of their nodes, which keep neither tensor nor graph alive: for passes that begin at a value computed
+    from a loss."""
 
     def __init__(self):
         self._numbers = deque(maxlen=AWAITED)
@@ -43,7 +44,7 @@ class Nodes:
             self._numbers.append((node._sequence_nr(), node.name()))
 
     def find(self, roots):
-        """Whether one of them is at the roots, or few nodes behind."""
+        """Returns whether a remembered node is among the roots, or a few nodes behind."""
         try:
             nodes = deque(root.grad_fn for root in roots)
             for _ in range(MOST_NODES):
@@ -54,25 +55,25 @@ class Nodes:
                     return True
                 nodes.extend(entry[0] for entry in node.next_functions)
         except IndexError:
-            pass  # there are no more
-        except Exception:  # something else than tensors
+            pass  # no nodes are left
+        except Exception:  # roots that are not tensors
             swallow("a backward pass")
         return False
 
 
 class PassesInPython:
-    """The backward passes of one watched model. begin and end are called around those that begin at what was noted last."""
+    """The backward passes of one watched model. Calls begin and end around each pass that begins at a noted tensor."""
 
     def __init__(self, begin, end, nodes):
         self._begin, self._end, self._nodes = begin, end, nodes
         self._tensors = deque(maxlen=AWAITED)  # weak references
         self.state = PROVING
-        self.inside = PROVING  # while a pass runs: how it was recognized
+        self.inside = PROVING  # how the running pass was recognized
         self._waits = self._seen = False
         _all.append(weakref.ref(self, _all.remove))
 
     def note(self, tensor):
-        """A pass is expected to begin here."""
+        """Expects a pass to begin at this tensor."""
         self._waits = True
         if self.state != BY_NODE:
             self._tensors.append(weakref.ref(tensor))
@@ -80,18 +81,18 @@ class PassesInPython:
             self._nodes.note(tensor)
 
     def prove(self, state):
-        """The hook fired, in a pass that was recognized or not: from here on it is not needed. state: how they are recognized."""
+        """Stops the use of the hook if it fired in a recognized pass. state: how passes are recognized from here on."""
         if self.inside and not self.state:
             self.state, self._seen = state or self.inside, True
 
     def missed(self):
-        """Whether no pass was recognized since the last call, though one was expected."""
+        """Returns whether a pass was expected since the last call and none was recognized."""
         missed = self._waits and not self._seen
         self._waits = self._seen = False
         return missed
 
     def close(self):
-        """No pass is recognized from here on."""
+        """Stops the recognition of passes."""
         for reference in list(_all):
             if reference() is self:
                 _all.remove(reference)
@@ -102,7 +103,7 @@ class PassesInPython:
         return BY_NODE if self.state != BY_TENSOR and self._nodes.find(roots) else PROVING
 
     def enter(self, roots):
-        """-> whether leave() is due; end() is due then too, if it was known before how passes are recognized."""
+        """Returns whether leave() is due. end() is due as well if the way of recognition was known before this pass."""
         if self.inside:
             return False
         self.inside = self.find(roots)
@@ -141,7 +142,7 @@ def _run_in_python(original):
 
 
 def _leave_to_python(code):
-    """Dynamo is not to compile this frame, which runs where its graphs break."""
+    """Keeps Dynamo from compiling this frame, which runs where its graphs break."""
     try:
         from torch._C._dynamo import eval_frame
         if hasattr(eval_frame, "set_code_exec_strategy"):
@@ -149,7 +150,7 @@ def _leave_to_python(code):
             eval_frame.set_code_exec_strategy(code, eval_frame._FrameExecStrategy(action.SKIP, action.DEFAULT))
         else:
             eval_frame.skip_code(code)
-    except Exception:  # a version without
+    except Exception:  # a PyTorch version without this function
         swallow("a backward pass")
 
 
@@ -157,8 +158,8 @@ Passes = native.Passes if native else PassesInPython
 
 
 def passes_of(owner, begin, end):
-    """The Passes of an owner, which must keep them, and a function that gives them back; it is called when the owner is gone. None,
-    None: this version of PyTorch has no such function."""
+    """Returns the Passes of an owner, which must keep them, and a function that releases them. The function is called when the
+    owner is gone. Returns None, None if this version of PyTorch has no such function."""
     if not _replace():
         return None, None
     released = weakref.finalize(owner, _release)
@@ -173,7 +174,7 @@ def _replace():
         if not callable(original) or _NAME not in getattr(getattr(torch.autograd.backward, "__code__", None), "co_names", ()):
             return False
         _users += 1
-        # One that somebody wrapped again stays where it is, and begins to work again.
+        # If our replacement was wrapped, it stays in place and becomes active again.
         if _ours is None or original is _ours.__wrapped__:
             if native:
                 _ours = native.Run(original)

@@ -1,14 +1,14 @@
-"""Captures on request: a file beside the collector's socket asks the processes of a job to profile a few steps.
+"""Profile requests by file: a file beside the collector's socket asks the processes of a job to profile a few steps.
 
-The file is $PITWALL_CAPTURE, else the socket's path with ".capture": one JSON object,
+The file is $PITWALL_CAPTURE, or else the socket's path plus ".capture". It contains one JSON object:
 
     {"id": "incident-17", "job": "resnet", "ranks": [0, 3], "steps": 2}
 
-job: the job's id or name. ranks: without it all. steps: 1 to 10, default 2. tools: as of profile(). The client's thread
-looks at it twice a second while a collector listens, and the training thread profiles from its next step on. An id is
-taken once. Only a file that was written after the client began counts (an older one was meant for a process before it),
-and only a regular file of this user or of root that nobody else may write. Whoever writes it writes another name and
-renames it.
+job: the job's ID or name. ranks: defaults to all. steps: 1 to 10, default 2. tools: as for profile(). The client's thread checks the
+file twice a second while a collector is connected, and the training thread profiles from its next step on. Each ID is accepted
+once. The client accepts only a file written after it started (an older one was meant for an earlier process), and only a regular
+file that belongs to this user or root and that no other user may write. To replace it atomically, write a file of another name
+and rename it.
 """
 import json
 import os
@@ -21,29 +21,29 @@ from ._guard import swallow, tell_once
 
 MAX_BYTES = 64 << 10
 MAX_REQUEST_STEPS = 10
-MAX_IDS = 64  # remembered
-CLOCK_STEP_NS = 20_000_000  # a file's time may be so far behind the clock's
+MAX_IDS = 64  # IDs remembered as done
+CLOCK_STEP_NS = 20_000_000  # maximum lag of a file's timestamp behind the clock
 MAX_ID = 200
 _KEYS = {"id", "job", "ranks", "steps", "tools"}
 
 
 class Requests:
-    """Of one process. look() is called by the client's thread."""
+    """The requests to one process. The client's thread calls look()."""
 
     def __init__(self, identity, path=None):
         self._identity = identity
         self._path = path or os.environ.get("PITWALL_CAPTURE") or None
         self._seen = deque(maxlen=MAX_IDS)
-        self._last = None           # what the file looked like when it was read
+        self._last = None           # attributes of the file when it was last read
         self._begin = time.time_ns() - CLOCK_STEP_NS
 
     def look(self, socket_path, job_id, recorder):
-        """Reads the file if it is new, and asks for the profile that it wants. job_id: as the collector told it."""
+        """Reads the file if it is new and requests the profile. job_id: the ID that the collector assigned."""
         path = self._path or socket_path + ".capture"
         try:
             found = os.lstat(path)
         except OSError:
-            return  # the usual case: none is asked for
+            return  # the usual case: no request
         looks = (found.st_ino, found.st_mtime_ns, found.st_size, found.st_uid, found.st_mode)
         if looks == self._last or found.st_mtime_ns < self._begin:
             return
@@ -52,7 +52,7 @@ class Requests:
             request = _read(path)
             self._take(request, job_id, recorder)
         except (OSError, ValueError, TypeError) as error:
-            tell_once("the capture that %s asks for is not done: %s", path, str(error))
+            tell_once("%s: capture request ignored: %s", path, str(error))
         except Exception:
             swallow("a capture")
 
@@ -70,20 +70,20 @@ class Requests:
 
 
 def _read(path):
-    """The request in a file; OSError or ValueError says what is wrong with it."""
-    # O_NONBLOCK: opening a pipe that took the file's place must not wait.
+    """Returns the request in a file. Raises OSError, or ValueError with the reason."""
+    # O_NONBLOCK: opening a pipe that replaced the file must not block.
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode):
             raise ValueError("not a regular file")
         if found.st_uid not in (0, os.geteuid()):
-            raise ValueError("its owner is user %d, not root or user %d" % (found.st_uid, os.geteuid()))
+            raise ValueError("the owner must be root or user %d (got user %d)" % (os.geteuid(), found.st_uid))
         if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            raise ValueError("others than its owner may write it")
+            raise ValueError("the file must be writable only by its owner")
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
-        raise ValueError("it is longer than %d bytes" % MAX_BYTES)
+        raise ValueError("the file is longer than %d bytes" % MAX_BYTES)
     request = json.loads(content.decode("utf-8"))
     if not isinstance(request, dict):
         raise ValueError("not a JSON object")

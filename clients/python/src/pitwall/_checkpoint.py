@@ -1,4 +1,4 @@
-"""checkpoint(): saving as a phase, and which step's state is safe once it is done."""
+"""checkpoint(): the phase of a save, and the step whose state is saved when it completes."""
 from . import _lifecycle
 from ._guard import swallow
 from ._loop import Block, _number_or_next
@@ -12,7 +12,7 @@ class _Checkpoint(Block):
             recorder = _lifecycle.recorder
             if recorder is not None:
                 number = _number_or_next("checkpoint", self._argument)
-                if number is None:  # what is saved is the state as of now, also where saving lasts into later steps
+                if number is None:  # the state saved is the current one, even if saving lasts into later steps
                     number = recorder.step_number(recorder.mode())
                 self._begun = (recorder, recorder.begin_phase("checkpoint"), number, recorder.mode())
         except Exception:
@@ -31,15 +31,15 @@ class _Checkpoint(Block):
 
 
 def saved(recorder, number, mode="train"):
-    """Says that the checkpoint of a step is complete. The value belongs to the step that runs or ran last."""
+    """Records that the checkpoint of a step is complete. The value belongs to the running step, or else the last one."""
     recorder.record([("train_checkpoint_step", (), float(number))], mode, recorder.step_number(mode))
 
 
 def checkpoint(step=None):
     """Times the saving of a checkpoint: `with pitwall.checkpoint(): torch.save(...)`, or as a decorator.
 
-    A phase "checkpoint"; where the block does not raise, train_checkpoint_step tells which step is saved. step: default
-    the step that runs or ran last when the block begins.
+    Records the phase "checkpoint". If the block does not raise, train_checkpoint_step records the saved step. step: defaults to the
+    step that runs when the block begins, or else the last one. Never raises itself.
     """
     try:
         return _Checkpoint(step)

@@ -1,7 +1,7 @@
-"""Filter of wall clock steps, as the collector has it (services/base/system/clock_step.h)."""
+"""Filter for steps of the wall clock, the same as the collector's (services/base/clock_step.h)."""
 
-LARGE_NS = 3600 * 10**9  # a step by more is more often a wrong clock than a right one
-HOLD_NS = 60 * 10**9     # a large step is believed once it has lasted this long
+LARGE_NS = 3600 * 10**9  # a larger step is more often a wrong clock than a correction
+HOLD_NS = 60 * 10**9     # a large step is accepted once it has lasted this long
 
 
 class ClockStep:
@@ -12,8 +12,8 @@ class ClockStep:
         self._step_ns = 0
 
     def believe(self, step_ns, monotonic_ns):
-        """Whether to follow a wall clock that is step_ns ahead of one's own time. A step that ends or becomes another one
-        begins the wait again."""
+        """Returns whether to follow a wall clock that is step_ns ahead of the process's own time. The wait restarts if a step
+        ends or changes."""
         if abs(step_ns) <= LARGE_NS:
             self._since_ns = None
             return True

@@ -1,18 +1,18 @@
-"""Collections, as in SMDebug: their tensors, the steps at which they are read, and the reductions of each.
+"""Collections, as in SageMaker Debugger: a set of tensors, the steps at which they are read, and their reductions.
 
-A tensor's name says what it is: a parameter has its own (`fc1.weight`), its gradient `gradient/fc1.weight`, an
-optimizer's variable `optimizer/exp_avg/fc1.weight`; what goes into and out of a module is `<path>.<class>_input_<n>` and
-`<path>.<class>_output_<n>` with the class in lower case (`features.1.relu_output_0`), n counting over the calls of one
-forward pass; the model's own have no path (`resnet_input_0`), a loss has its module's class (`crossentropyloss_output_0`).
+The name of a tensor identifies its kind. A parameter has its own name (`fc1.weight`), its gradient is `gradient/fc1.weight`, and an
+optimizer variable is `optimizer/exp_avg/fc1.weight`. Inputs and outputs of a module are `<path>.<class>_input_<n>` and
+`<path>.<class>_output_<n>` with the class in lower case (`features.1.relu_output_0`), where n counts over the calls of one forward
+pass. Inputs and outputs of the model have no path (`resnet_input_0`). A loss has the class of its module (`crossentropyloss_output_0`).
 """
 import re
 
-# Kinds of tensors. Those of a block belong to a module that has others inside.
+# Kinds of tensors. The BLOCK kinds belong to a module that contains other modules.
 PARAMETER, GRADIENT, OPTIMIZER, INPUT, OUTPUT, BLOCK_INPUT, BLOCK_OUTPUT, MODEL_INPUT, LOSS = range(9)
 ANY = frozenset(range(9))
-NEVER = 1 << 62  # a step that does not come
+NEVER = 1 << 62  # a step that is never reached
 
-# Reductions and the series that they give; two of them (histogram and the unit ones) are series of buckets.
+# Series of each reduction. The histogram and the unit reductions give series of buckets.
 REDUCTIONS = {
     "min": "train_tensor_min", "max": "train_tensor_max", "mean": "train_tensor_mean",
     "variance": "train_tensor_variance", "std": "train_tensor_std", "l1": "train_tensor_l1", "l2": "train_tensor_l2",
@@ -31,7 +31,7 @@ _HEALTH = ("zero_ratio", "nan_ratio", "nonfinite_ratio")
 _SHAPE = ("min", "max", "mean", "variance", "std", "l2", "abs_mean", "abs_max")
 _DEFAULT = _SHAPE + _HEALTH
 
-# name: (kinds of tensors, pattern, reductions). A collection of another name looks at all kinds.
+# name: (kinds of tensors, pattern, reductions). A collection with another name covers all kinds.
 BUILT_IN = {
     "weights": ((PARAMETER,), r"^(?!.*bias)", _DEFAULT + tuple(sorted(CHANGES))),
     "biases": ((PARAMETER,), r"bias", _DEFAULT),
@@ -47,14 +47,14 @@ BUILT_IN = {
 }
 DEFAULTS = ("losses", "weights", "biases", "gradients", "relu_input", "relu_output", "tanh_input", "sigmoid_input")
 
-# Buckets of a histogram of elements. Few and fixed: each is a series.
+# Buckets of the histogram of elements: few and fixed, because each is a series.
 HISTOGRAM_BOUNDS = (-100.0, -10.0, -1.0, -0.1, -0.01, -1e-3, -1e-4, -1e-6, 0.0, 1e-6, 1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0,
                     100.0)
 MAX_BOUNDS = 64
 
 
 class Schedule:
-    """The steps at which something is saved: start, start + every, … before end, and the explicit ones."""
+    """The steps at which tensors are saved: start, start + every, … before end, and the explicit ones."""
 
     def __init__(self, every=500, start=0, end=None, steps=None):
         self.every = _whole("every", every, 0)
@@ -63,8 +63,8 @@ class Schedule:
         self.steps = tuple(sorted(_whole("steps", step, 0) for step in steps or ()))
 
     def due(self, last, step):
-        """Whether a step to be saved lies in (last, step]: a gradient that comes with every fourth step only must not
-        miss what fell between. last None: only `step` itself counts."""
+        """Returns whether a step to be saved is in (last, step], so that a gradient that exists only on every fourth step does not
+        miss the saves in between. last None: only `step` itself counts."""
         after = step - 1 if last is None or last > step else last
         if any(after < number <= step for number in self.steps):
             return True
@@ -75,7 +75,7 @@ class Schedule:
         return newest > after
 
     def next_after(self, step):
-        """The lowest step to be saved above the given one."""
+        """Returns the lowest step above the given one that is to be saved."""
         found = min((number for number in self.steps if number > step), default=NEVER)
         if self.every:
             number = max(self.start, step + 1)
@@ -86,16 +86,16 @@ class Schedule:
 
 
 class Collection:
-    """Tensors by name, the steps at which they are reduced, and the reductions.
+    """A set of tensors selected by name, the steps at which they are reduced, and the reductions.
 
-    name: the label `collection`; weights, biases, gradients, losses, inputs (the model's), outputs (of all layers),
-    relu_input, relu_output, tanh_input, sigmoid_input and optimizer_variables bring their patterns and reductions.
-    include: regular expressions, searched for in a tensor's name (see above; as they are in SMDebug). every, start, end
-    (exclusive), steps: training steps of the mode; every=0: only the explicit steps. modes: names of the modes in which
-    it is saved (default: all), or a dict mode -> dict of those four where a mode has others. "global": all modes that
-    are not named.
-    reductions: names of REDUCTIONS, or "all". unit_axis: axis of an activation that counts units. bounds: upper bounds
-    of the histogram's buckets. Raises ValueError: what it says cannot be meant.
+    name: value of the label `collection`. weights, biases, gradients, losses, inputs (of the model), outputs (of all layers),
+    relu_input, relu_output, tanh_input, sigmoid_input, and optimizer_variables have built-in patterns and reductions.
+    include: regular expressions searched for in a tensor's name (see the module's docstring; as in SageMaker Debugger).
+    every, start, end (exclusive), steps: training steps of the mode; every=0: only the explicit steps.
+    modes: names of the modes in which it is saved (default: all), or a dict mode -> dict of those four arguments for modes that
+    differ. "global": all modes that are not named.
+    reductions: names of REDUCTIONS, or "all". unit_axis: axis of an activation that counts units. bounds: upper bounds of the
+    histogram's buckets. Raises ValueError for an invalid argument.
     """
 
     def __init__(self, name, include=None, *, every=500, start=0, end=None, steps=None, modes=None, reductions=None,
@@ -103,11 +103,11 @@ class Collection:
         self.name = str(name)
         kinds, pattern, usual = BUILT_IN.get(self.name, (ANY, None, _DEFAULT))
         if include is None and pattern is None:
-            raise ValueError("collection %r is not one of %s: it needs include=[patterns]" % (name, ", ".join(BUILT_IN)))
+            raise ValueError("collection %r is not built in (%s); pass include=[patterns]" % (name, ", ".join(BUILT_IN)))
         self.kinds = frozenset(kinds)
         self.patterns = [_pattern(self.name, text) for text in
                          ([pattern] if include is None else [include] if isinstance(include, str) else include)]
-        self._others = Schedule(every, start, end, steps)  # of modes that are not named
+        self._others = Schedule(every, start, end, steps)  # for modes that are not named
         self._modes = {}
         if isinstance(modes, dict):
             given = {"every": every, "start": start, "end": end, "steps": steps}
@@ -120,7 +120,7 @@ class Collection:
             [reductions] if isinstance(reductions, str) else reductions)
         unknown = sorted(set(chosen) - set(REDUCTIONS))
         if unknown:
-            raise ValueError("collection %r: no reduction %s; there are %s"
+            raise ValueError("collection %r: unknown reduction %s; use %s"
                              % (name, ", ".join(map(str, unknown)), ", ".join(REDUCTIONS)))
         self.reductions = frozenset(chosen)
         self.unit_axis = _whole("unit_axis", unit_axis, None)
@@ -130,11 +130,11 @@ class Collection:
 
     @classmethod
     def defaults(cls, every=500):
-        """What the shipped rules need."""
+        """Returns the collections that the shipped rules need."""
         return [cls(name, every=every) for name in DEFAULTS]
 
     def schedule(self, mode):
-        """The mode's Schedule, or None."""
+        """Returns the mode's Schedule, or None."""
         return self._modes.get(mode, self._others)
 
     def matches(self, kind, name):
@@ -143,8 +143,8 @@ class Collection:
 
 def _whole(what, number, least):
     if not isinstance(number, int) or isinstance(number, bool) or (least is not None and number < least):
-        raise ValueError("%s must be a whole number%s, not %r"
-                         % (what, "" if least is None else " of %d or more" % least, number))
+        raise ValueError("%s must be a whole number%s (got %r)"
+                         % (what, "" if least is None else " of at least %d" % least, number))
     return number
 
 

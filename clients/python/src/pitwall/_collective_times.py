@@ -1,26 +1,26 @@
 """Time and number of collectives per process group and step.
 
-The time in which computing stands still for a collective: waiting for the last rank, and the transfer. The k-th collective
-of a group is the same one on all ranks. So, where ranks counted as many in a step, what a rank has beyond the rank with the
-least is what it waited for others, and no clocks of two machines are compared. Rules compute that difference; two numbers
-are sent of each step and group.
+The time is how long the computation stops for a collective: the wait for the last rank plus the transfer. The k-th collective of
+a group is the same one on all ranks. If all ranks counted the same number of collectives in a step, the time of a rank beyond the
+minimum over the ranks is its wait for others, and no clocks of two machines are compared. Rules compute that difference. Two
+numbers are sent per step and group.
 
-On a GPU the times are those of pairs of events in the stream that computes. Nothing waits for the device: a pair is read at
-the end of a later step. A step whose events come too late is not told.
+On a GPU the times come from pairs of events in the stream that computes. Nothing waits for the device: a pair is read at the end
+of a later step. A step whose events come too late is not reported.
 """
 import threading
 from collections import OrderedDict, deque
 
-MAX_GROUPS = 64     # of one step
-MAX_PENDING = 1024  # pairs of events that the device has not passed
-MAX_WORKS = 1024    # asynchronous collectives whose wait has not begun
-LATE_STEPS = 2      # by which the numbers of a GPU may come late
+MAX_GROUPS = 64     # maximum per step
+MAX_PENDING = 1024  # maximum number of event pairs that the device has not passed
+MAX_WORKS = 1024    # maximum number of asynchronous collectives whose wait has not begun
+LATE_STEPS = 2      # maximum delay of the numbers of a GPU
 
 _lock = threading.Lock()
 
 
 def of(recorder):
-    """The times of a recorder; made with its first collective."""
+    """Returns the times of a recorder, which are created with its first collective."""
     times = recorder.collective_times
     if times is None:
         with _lock:
@@ -31,16 +31,16 @@ def of(recorder):
 
 
 class _Step:
-    """A step of one mode."""
+    """A running step of one mode."""
 
     __slots__ = ("groups", "outstanding", "complete", "mode", "number")
 
     def __init__(self, mode):
         self.groups = {}      # (group, clock) -> [seconds, collectives]
-        self.outstanding = 0  # pairs of events that are not read yet
+        self.outstanding = 0  # event pairs not read yet
         self.complete = True
         self.mode = mode
-        self.number = None    # known at its end: it may be corrected while the step runs
+        self.number = None    # set at its end, because it may be corrected while the step runs
 
     def add(self, group, clock, seconds, collectives):
         known = self.groups.get((group, clock))
@@ -58,12 +58,12 @@ class _Pair:
 
 class CollectiveTimes:
     def __init__(self, recorder):
-        self.events = None  # of a device: record(device), passed(event), seconds(begin, end), give_back(device, event)
+        self.events = None  # functions of the device: record(device), passed(event), seconds(begin, end), give_back(device, event)
         self._recorder = recorder
-        self._late = False  # whether steps are promised later, since a device's times come later
+        self._late = False  # whether the promises of steps are delayed, because a device's times come later
         self._lock = threading.RLock()  # a signal handler may call in while its own thread holds it
         self._open = {}          # mode -> the _Step that runs
-        self._ended = deque()    # steps with pairs that are not read
+        self._ended = deque()    # steps with pairs that are not read yet
         self._pending = deque()  # pairs, in the order of their ends
         self._works = OrderedDict()  # id of an asynchronous collective -> (group, number, device)
 
@@ -94,7 +94,7 @@ class CollectiveTimes:
             elif step.mode != mode or number - LATE_STEPS < step.number <= number:
                 left.append(step)
             else:
-                step.complete = False  # too late to be told
+                step.complete = False  # too late to be reported
         self._ended = left
         return told
 
@@ -119,9 +119,9 @@ class CollectiveTimes:
     # On a device.
 
     def mark(self, device):
-        """An event at which all that was launched before is done; None where there can be none."""
+        """Records an event after all work launched so far. Returns None if that is not possible."""
         if self.events is None:
-            from ._stream_events import StreamEvents  # PyTorch is there: the device is one of its
+            from ._stream_events import StreamEvents  # PyTorch is loaded, because the device belongs to it
             self.events = StreamEvents()
         if not self._late:
             self._late = True
@@ -129,7 +129,7 @@ class CollectiveTimes:
         return self.events.record(device)
 
     def add_pair(self, mode, group, device, begin, collectives=1, tell=None):
-        """What lies between begin and now. tell(seconds, mode, number) is called once that is known."""
+        """Adds the time between begin and now. Calls tell(seconds, mode, number) once the time is known."""
         end = None if begin is None else self.mark(device)
         with self._lock:
             step = self._open.get(mode)
@@ -137,7 +137,7 @@ class CollectiveTimes:
                 self._give_back(device, begin, end)
                 return
             if end is None or len(self._pending) >= MAX_PENDING:
-                step.complete = False  # a part of the time would say that this rank waited less
+                step.complete = False  # a partial time would understate this rank's wait
                 self._give_back(device, begin, end)
                 return
             pair = _Pair()
@@ -147,7 +147,7 @@ class CollectiveTimes:
             self._pending.append(pair)
 
     def _read_pairs(self):
-        """-> [(tell, seconds, step)] of what was asked for."""
+        """Returns [(tell, seconds, step)] for the pairs that asked for their duration."""
         durations = []
         while self._pending and self.events.passed(self._pending[0].end):
             pair = self._pending.popleft()
@@ -164,7 +164,7 @@ class CollectiveTimes:
             if event is not None:
                 self.events.give_back(device, event)
 
-    # Asynchronous collectives, until they are waited for.
+    # Asynchronous collectives until their wait.
 
     def remember(self, work, group, number, device):
         with self._lock:
@@ -173,6 +173,6 @@ class CollectiveTimes:
                 self._works.popitem(last=False)
 
     def forget(self, work):
-        """-> (group, number, device) of the collective; Nones: not known."""
+        """Returns (group, number, device) of the collective, or three times None if it is unknown."""
         with self._lock:
             return self._works.pop(id(work), (None, None, None))

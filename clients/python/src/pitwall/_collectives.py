@@ -1,11 +1,11 @@
-"""watch_collectives(): what a process spends in the functions of torch.distributed.
+"""watch_collectives(): the time a process spends in the functions of torch.distributed.
 
-The functions are replaced in the module torch.distributed, so calls through it are seen
-(`torch.distributed.all_reduce(…)`); a name imported from it before is not. With gloo a call returns when it is done.
-With NCCL it returns when it is launched, which says nothing; events in the stream that computes say how long that stood
-still (_collective_times.py). A call with async_op=True is timed until it returns. What it returns is handed on as it is,
-since PyTorch asks whether it is a Work before it waits for it; the wait is timed by Work.wait itself, which is replaced in
-its class. The phase "collective" is so what the process waited for its peers, wherever the host waits.
+The functions are replaced in the module torch.distributed, so calls through it are seen (`torch.distributed.all_reduce(…)`), but a
+name imported from it earlier is not. With gloo a call returns when it is done. With NCCL it returns when it is launched, so the
+duration of the call means nothing; events in the stream that computes give the time for which that stream was blocked
+(_collective_times.py). A call with async_op=True is timed until it returns. Its result is passed on unchanged, because PyTorch checks
+whether it is a Work before it waits for it. Work.wait times the wait itself; it is replaced in its class. So the phase "collective"
+is the time for which the process waited for its peers, wherever the host waits.
 """
 import functools
 import threading
@@ -16,13 +16,13 @@ import torch.distributed as distributed
 from . import _collective_times, _lifecycle, _operations
 from ._guard import swallow
 
-# The names that end in _single are those of the newest PyTorch, and what its FSDP calls.
+# Names that end in _single are those of the newest PyTorch; its FSDP calls them.
 FUNCTIONS = ("all_reduce", "all_reduce_coalesced", "all_gather", "all_gather_into_tensor", "all_gather_single",
              "_all_gather_base", "all_gather_coalesced", "all_gather_object", "reduce_scatter", "reduce_scatter_tensor",
              "reduce_scatter_single", "_reduce_scatter_base", "gather_single", "gather_into_tensor", "broadcast", "broadcast_object_list", "barrier", "monitored_barrier", "all_to_all",
              "all_to_all_single", "reduce", "gather", "gather_object", "scatter", "scatter_object_list")
 SIZES = ((1 << 10, "1KiB"), (32 << 10, "32KiB"), (1 << 20, "1MiB"), (32 << 20, "32MiB"), (1 << 30, "1GiB"))
-# Operations to which all ranks of a group must give the same number of bytes.
+# Operations to which all ranks of a group must pass the same number of bytes.
 EQUAL = frozenset(("all_reduce", "all_gather_into_tensor", "all_gather_single", "all_gather_base", "reduce_scatter_tensor",
                    "reduce_scatter_single", "reduce_scatter_base", "broadcast", "reduce"))
 
@@ -31,12 +31,12 @@ _lock = threading.Lock()
 _depth = threading.local()
 _users = 0
 _originals = {}
-_wait = None      # the class Work and its method, while that is replaced
+_wait = None      # the class Work and its method, while it is replaced
 _labels = {}
 
 
 def watch(ddp):
-    """Replaces the functions, once however often it is called. Returns a handle with close()."""
+    """Replaces the functions, once for any number of calls. Returns a handle with close()."""
     global _users
     with _lock:
         _users += 1
@@ -51,7 +51,7 @@ def watch(ddp):
     try:
         if ddp is not None:
             _hook_buckets(ddp)
-    except BaseException:  # it has a hook already
+    except BaseException:  # the model already has a hook
         watched.close()
         raise
     return watched
@@ -62,7 +62,7 @@ class Watch:
         self._open = True
 
     def close(self):
-        """The last handle's close() puts the functions back."""
+        """Restores the functions when the last handle is closed."""
         global _users
         with _lock:
             if not self._open:
@@ -72,7 +72,7 @@ class Watch:
             if _users:
                 return
             for name, original in _originals.items():
-                if getattr(getattr(distributed, name), "_pitwall", None) is original:  # nobody wrapped it again
+                if getattr(getattr(distributed, name), "_pitwall", None) is original:  # no other code wrapped it again
                     setattr(distributed, name, original)
             _originals.clear()
             _restore_wait()
@@ -102,7 +102,7 @@ def _replace_wait():
     try:
         work.wait = wait
         _wait = work, original
-    except TypeError:  # a build whose class cannot be changed: only blocking calls are timed
+    except TypeError:  # the class of this build cannot be changed, so only blocking calls are timed
         pass
 
 
@@ -110,13 +110,13 @@ def _restore_wait():
     global _wait
     if _wait is not None:
         work, original = _wait
-        if getattr(work.wait, "_pitwall", None) is original:  # nobody wrapped it again
+        if getattr(work.wait, "_pitwall", None) is original:  # no other code wrapped it again
             work.wait = original
     _wait = None
 
 
 def _begin_wait(recorder, work):
-    """-> what _end_wait() needs, or None."""
+    """Returns the state for _end_wait(), or None."""
     try:
         times = _collective_times.of(recorder)
         group, number, device = times.forget(work)
@@ -146,7 +146,7 @@ def _end_wait(recorder, waiting, completed):
 
 
 def _waiting(recorder, phases=None):
-    """Begins the phase "collective", unless one runs already."""
+    """Begins the phase "collective" unless one is already running."""
     try:
         return None if recorder.in_phase("collective") else recorder.begin_phase("collective", phases)
     except Exception:
@@ -181,7 +181,7 @@ def _timed(operation, original):
 
 
 def _begin(operation, arguments, named):
-    """-> what _end() needs, or None."""
+    """Returns the state for _end(), or None."""
     try:
         recorder = _lifecycle.recorder
         group = _group(arguments, named)
@@ -202,9 +202,9 @@ def _end(timing, completed, result):
     try:
         recorder, phase, name, operation, size, group, number, device, begun = timing
         times, mode = _collective_times.of(recorder), recorder.mode()
-        launched = hasattr(result, "wait")  # asynchronous: it is waited for later, or never
+        launched = hasattr(result, "wait")  # asynchronous: the wait comes later, or never
         if device is not None:
-            recorder.end_phase(phase, record=False)  # the time of a launch is no wait
+            recorder.end_phase(phase, record=False)  # the time of a launch is not a wait
             if completed and not launched:
                 times.add_pair(mode, name, device, begun,
                                tell=functools.partial(_tell_late, recorder, name, operation, size, group))
@@ -225,7 +225,7 @@ def _count(recorder, group, operation, size):
 
 
 def _device(arguments, named):
-    """The device of a call that returns when its work is launched: the host knows nothing of its end. None: host memory."""
+    """Returns the device of a call that returns once its work is launched, so the host does not see its end. None: host memory."""
     for value in (*arguments, *named.values()):
         if isinstance(value, (list, tuple)) and value:
             value = value[0]
@@ -240,7 +240,7 @@ def _tell(recorder, name, operation, size, seconds, group):
 
 
 def _tell_late(recorder, name, operation, size, group, seconds, mode, number):
-    """Of a step that has ended."""
+    """Sends the values of a collective for a step that has ended."""
     recorder.record(_values(name, operation, size, seconds, group), mode, number)
 
 
@@ -259,7 +259,7 @@ def _values(name, operation, size, seconds, group):
 
 
 def _bus_factor(operation, ranks):
-    """Of nccl-tests: what a link carries for each byte of the whole message."""
+    """Returns the bus factor of nccl-tests: the bytes that a link carries per byte of the whole message."""
     if operation.startswith("all_reduce"):
         return 2 * (ranks - 1) / ranks
     if operation.startswith(("all_gather", "reduce_scatter", "all_to_all")):
@@ -275,7 +275,7 @@ def _group(arguments, named):
 
 
 def _group_name(group):
-    """The same on all ranks of the group."""
+    """Returns a name that is the same on all ranks of the group."""
     world = distributed.distributed_c10d
     if group is None or group is distributed.group.WORLD:
         return "default"
@@ -295,8 +295,8 @@ def _bytes(value):
 
 
 def _hook_buckets(ddp):
-    """Each bucket of gradients: the mean over the ranks, as DDP computes it without a hook, and its time. From the last
-    bucket on the rank has nothing left to compute and waits, where the gradients are in host memory."""
+    """Registers a hook for each bucket of gradients. It computes the mean over the ranks, as DDP does without a hook, and takes the
+    time. From the last bucket on, the rank has nothing left to compute and waits, if the gradients are in host memory."""
     group = ddp.process_group
     wait = _BucketWait()
     ranks = distributed.get_world_size(group)
@@ -325,7 +325,7 @@ def _hook_buckets(ddp):
 
 
 class _BucketWait:
-    """The phase "collective" from the launch of the last bucket to the end of all."""
+    """The phase "collective" from the launch of the last bucket to the end of all buckets."""
 
     def __init__(self):
         self._lock = threading.Lock()
@@ -343,7 +343,7 @@ class _BucketWait:
             swallow("watch_collectives")
 
     def finished(self):
-        """Called by a thread of the process group."""
+        """Ends the phase. Called by a thread of the process group."""
         try:
             with self._lock:
                 self._under_way -= 1

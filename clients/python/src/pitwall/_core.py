@@ -1,10 +1,10 @@
-"""Hot path of the Recorder in the training threads, in Python; _native.c replaces it where it was built.
+"""Hot path of the Recorder in the training threads, in Python. The C module `_native` replaces it where it was built.
 
-Threads: every method may be called from any thread; one lock guards all. It is re-entrant, since a signal handler or
-a generator closed by the garbage collector may call in while its own thread holds it.
+Threads: every method may be called from any thread; one lock guards all state. It is re-entrant because a signal handler, or a
+generator closed by the garbage collector, may call in while its own thread holds the lock.
 
-Promises rest on one rule: the time of a span's end and of a value is taken *inside* the lock. So once the sender has
-taken the lock, read the time T and emptied the queue, whatever comes later ends at T or later.
+Promises depend on one rule: the end time of a span and the time of a value are taken *inside* the lock. So once the sender has
+acquired the lock, read the time T, and emptied the queue, every later item ends at T or later.
 """
 import threading
 import time
@@ -13,41 +13,41 @@ from collections import namedtuple
 from ._wire import KIND_PHASE, KIND_STEP
 
 MAX_MODES = 16
-MAX_DEPTH = 64  # of nested phases in one thread; deeper ones are not recorded
+MAX_DEPTH = 64  # maximum nesting of phases per thread; deeper ones are not recorded
 
-# A span or a value in the queue; times are monotonic nanoseconds. kind 0 is a value: number and labels are set.
+# A span or a value in the queue. Times are monotonic nanoseconds. Kind 0 is a value; only a value has number and labels.
 Item = namedtuple("Item", "kind name start end step_plus_one mode number labels")
-_new = tuple.__new__  # a third of the time that Item() takes
+_new = tuple.__new__  # takes a third of the time of Item()
 
 _IDLE = ("", 0, 0, "")
 
 
 class _Step:
-    """One step that runs. Its number may be corrected while it runs (log(step=...))."""
+    """A running step. Its number may be corrected while it runs (log(step=...))."""
 
     __slots__ = ("number", "start", "worked")
 
     def __init__(self, number, start):
         self.number = number
         self.start = start
-        self.worked = False  # something was recorded in it besides the loader's phase
+        self.worked = False  # whether anything but the loader's phase was recorded in it
 
 
 class _Mode:
-    """The step count of one mode."""
+    """Step counter of one mode."""
 
     __slots__ = ("name", "current", "next", "open", "floor")
 
     def __init__(self, name):
         self.name = name
-        self.floor = 0  # what was promised before the lag grew
-        self.current = -1  # the newest step that began
+        self.floor = 0  # the promise made before the lag grew
+        self.current = -1  # the newest step that has begun
         self.next = 0
-        self.open = None  # the _Step that runs
+        self.open = None  # the running _Step
 
 
 class _Thread(threading.local):
-    """Each thread's own nesting of phases, and its mode."""
+    """Nesting of phases and the mode, per thread."""
 
     def __init__(self):
         self.phases = []  # (name, start, mode, step that ran then)
@@ -61,14 +61,14 @@ class Core:
         self._lag = step_lag
         self._lock = threading.RLock()
         self._queue = []
-        self._backlog = 0  # items that the sender took and still holds
+        self._backlog = 0  # items that the sender has taken and still holds
         self._dropped = 0
         self._modes = {}
         self._thread = _Thread()
-        self._training_phases = self._thread.phases  # the list of the thread whose phase is reported as running
+        self._training_phases = self._thread.phases  # phases of the thread whose phase is reported as running
         self.finished = False
-        self.step_watcher = None  # of profile(): its before_step() and after_step() are called around each step's span
-        self.collective_times = None  # what each step spends in them: its begin_step() and end_step() are called
+        self.step_watcher = None  # set by profile(); its before_step() and after_step() are called around each step's span
+        self.collective_times = None  # time per step in collectives; its begin_step() and end_step() are called
 
     def now(self):
         return self._now()
@@ -76,10 +76,12 @@ class Core:
     # Steps.
 
     def begin_step(self, number=None, fetching=False):
-        """Starts a step of the thread's mode, at the given number or at the next one. A number below the last one is
-        a roll-back: later promises fall with it. fetching: it counts as begun (and the one before as over) only with
-        confirm_step(), when the loader had a batch. Returns the step for the other functions."""
-        watcher = self.step_watcher  # once: another thread may end it
+        """Starts a step of the thread's mode, with the given number or the next one.
+
+        A number below the last one is a rollback: later promises fall with it. fetching: the step counts as begun (and the
+        previous one as over) only after confirm_step(), when the loader has returned a batch. Returns a token for the other
+        functions, or None if there are too many modes."""
+        watcher = self.step_watcher  # read once, because another thread may end it
         if watcher is not None:
             watcher.before_step(self._thread.mode, number)
         with self._lock:
@@ -107,10 +109,10 @@ class Core:
         mode, step = begun
         times = self.collective_times
         if times is not None and mode.open is step:
-            times.end_step(mode.name, step.number)  # before the step is promised
+            times.end_step(mode.name, step.number)  # before the step is promised to be over
         with self._lock:
             if mode.open is not step:
-                return  # another step of this mode began inside it
+                return  # another step of this mode has begun inside it
             mode.open = None
             mode.current = step.number
             mode.next = step.number + 1
@@ -120,7 +122,7 @@ class Core:
             watcher.after_step(mode.name, step.number)
 
     def drop_step(self, begun, keep_if_worked=False):
-        """The step did not finish: the loader was empty, or the loop was left."""
+        """Discards a step that did not finish, because the loader was empty or the loop was left."""
         mode, step = begun
         if keep_if_worked and step.worked:
             self.end_step(begun)
@@ -134,7 +136,7 @@ class Core:
             watcher.after_step(mode.name, None)
 
     def step_number(self, mode, open_only=False):
-        """The step of the mode that runs, or ran last; None if there is none."""
+        """Returns the running step of the mode, or else the last one; None if there is none."""
         with self._lock:
             known = self._modes.get(mode)
             if known is None:
@@ -144,19 +146,19 @@ class Core:
             return None if open_only or known.current < 0 else known.current
 
     def next_step(self, mode):
-        """The number that the mode's next step gets if nobody gives one."""
+        """Returns the number of the mode's next step if the caller gives none."""
         with self._lock:
             known = self._modes.get(mode)
             return known.next if known is not None else 0
 
     def restart_steps(self):
-        """In each mode the next step without a number of its own is step 0: a roll-back, as begin_step(0) is."""
+        """Makes the next step without an explicit number step 0 in every mode: a rollback, as with begin_step(0)."""
         with self._lock:
             for mode in self._modes.values():
                 mode.next = 0
 
     def allow_late(self, steps):
-        """Values may come at least so many steps late from here on: promises stay behind by that."""
+        """Lets values come late by at least this number of steps from here on. Promises lag by that number."""
         with self._lock:
             if steps > self._lag:
                 for mode in self._modes.values():
@@ -166,14 +168,14 @@ class Core:
     # Phases.
 
     def thread_phases(self):
-        """The calling thread's nesting of phases, for begin_phase() and end_phase() from another thread."""
+        """Returns the phase nesting of the calling thread, for begin_phase() and end_phase() in another thread."""
         return self._thread.phases
 
     def in_phase(self, name):
         return any(phase[0] == name for phase in self._thread.phases)
 
     def begin_phase(self, name, phases=None, mode=None):
-        """phases: another thread's, as thread_phases() gave them; then its mode too."""
+        """Begins a phase. phases: those of another thread, from its thread_phases(); mode is then that thread's mode."""
         with self._lock:
             if phases is None:
                 phases = self._thread.phases
@@ -186,11 +188,11 @@ class Core:
             return phase
 
     def end_phase(self, phase, record=True, phases=None):
-        """Returns how long it took, in nanoseconds."""
+        """Ends a phase and returns its duration in nanoseconds."""
         with self._lock:
             if phases is None:
                 phases = self._thread.phases
-            while phase in phases:  # also ends inner ones whose end was never called
+            while phase in phases:  # also ends inner phases that were never ended
                 phases.pop()
             name, start, mode, step = phase
             if not record:
@@ -200,26 +202,26 @@ class Core:
                 if name != "dataloader":
                     step.worked = True
                 if step.number >= self._below(self._modes[mode]):
-                    plus_one = step.number + 1  # else the step was promised to be over
+                    plus_one = step.number + 1  # else the step is already promised to be over
             end = self._now()
             self._put(_new(Item, (KIND_PHASE, name, start, end, plus_one, mode, None, ())))
             return end - start
 
-    # What the hooks of watch() do at each step, in one call each.
+    # Calls of the hooks of watch() on each step, one call per hook.
 
     def here(self, open_only=False):
-        """-> the calling thread's phases, its mode, and what step_number() says of that."""
+        """Returns the calling thread's phases, its mode, and step_number() of that mode."""
         mode = self._thread.mode
         return self._thread.phases, mode, self.step_number(mode, open_only)
 
     def begin_once(self, running, name, phases, mode):
-        """Begins a phase and keeps it in `running` for end_running(), unless it runs there or in `phases` already."""
+        """Begins a phase and stores it in `running` for end_running(), unless it already runs there or in `phases`."""
         if name not in running and not any(phase[0] == name for phase in phases):
             running[name] = self, self.begin_phase(name, phases, mode), phases
 
     @staticmethod
     def end_running(running, name, record=True):
-        """Ends the phase where begin_once() began it, in whichever recorder."""
+        """Ends the phase in the recorder in which begin_once() began it."""
         known = running.pop(name, None)
         if known is not None:
             core, begun, phases = known
@@ -228,7 +230,7 @@ class Core:
     # Values.
 
     def log(self, pairs, labels, number=None):
-        """pairs: (metric, float). number: the step they belong to; default: the one that runs or ran last."""
+        """Records values. pairs: (metric, float). number: the step they belong to; defaults to the running or else the last one."""
         with self._lock:
             name = self._thread.mode
             mode = self._mode(name) if number is not None else self._modes.get(name)
@@ -236,7 +238,7 @@ class Core:
             if mode is not None:
                 if number is None:
                     number = mode.current
-                elif number > mode.current:  # the caller knows the number better
+                elif number > mode.current:  # the caller's number overrides the count
                     mode.current = mode.next = number
                     if mode.open:
                         mode.open.number = number
@@ -249,7 +251,7 @@ class Core:
                 self._put(_new(Item, (0, metric, now, now, plus_one, name, value, labels)))
 
     def record(self, values, mode, number):
-        """values: (metric, labels, float), all of one step of a mode that has begun; it is not corrected by them."""
+        """Records values of one step of a mode that has begun, without correcting its number. values: (metric, labels, float)."""
         with self._lock:
             known = self._modes.get(mode)
             plus_one = 0
@@ -265,19 +267,19 @@ class Core:
     # Modes.
 
     def mode(self):
-        """The thread's mode."""
+        """Returns the thread's mode."""
         return self._thread.mode
 
     def set_mode(self, name):
-        """Sets the thread's mode and returns the one before."""
+        """Sets the thread's mode and returns the previous one."""
         before = self._thread.mode
         self._thread.mode = name
         return before
 
-    # The sender's side.
+    # Calls of the sender.
 
     def drain(self):
-        """Empties the queue -> (items, now, {mode: below_step}, dropped, running). The items count against the capacity
+        """Empties the queue and returns (items, now, {mode: below_step}, dropped, running). The items count toward the capacity
         until release()."""
         with self._lock:
             items, self._queue = self._queue, []
@@ -286,7 +288,7 @@ class Core:
             return items, self._now(), steps, self._dropped, self.running()
 
     def hold(self, count):
-        """So many more items count against the capacity."""
+        """Counts this number of additional items toward the capacity."""
         with self._lock:
             self._backlog += count
 
@@ -298,18 +300,18 @@ class Core:
         return len(self._queue)
 
     def abandon(self):
-        """In a forked child: whoever held the lock at the fork does not exist here, and nobody sends what is recorded."""
+        """Stops recording in a forked child: a thread that held the lock at the fork does not exist here, and no sender runs."""
         self._lock = threading.RLock()
         self.finished = True
 
     def running(self):
-        """The phase that runs in the training thread: name, since when, step + 1, mode."""
+        """Returns the running phase of the training thread: name, begin, step + 1, mode."""
         with self._lock:
             phases = self._training_phases
             if phases:
                 name, start, mode, step = phases[-1]
                 return name, start, step.number + 1 if step else 0, mode
-            for mode in reversed(list(self._modes.values())):  # between two phases the step is still worth knowing
+            for mode in reversed(list(self._modes.values())):  # between two phases the step is still reported
                 if mode.open:
                     return "", 0, mode.open.number + 1, mode.name
             return _IDLE

@@ -1,7 +1,7 @@
 """GradScalers of watched models: the scale of each step, and the steps that they skip.
 
-A scaler that finds a gradient that is not finite skips the optimizer's step, and with it the optimizer's hooks. So GradScaler's
-methods `scale` and `step` are wrapped while an optimizer is watched. They show too which scaler belongs to a model.
+A scaler that finds a nonfinite gradient skips the optimizer's step, and with it the optimizer's hooks. So GradScaler's methods
+`scale` and `step` are wrapped while an optimizer is watched. The wrappers also show which scaler belongs to a model.
 """
 import functools
 import threading
@@ -13,36 +13,36 @@ from ._guard import swallow
 
 try:
     from torch.amp import GradScaler
-except ImportError:  # before 2.3
+except ImportError:  # before PyTorch 2.3
     from torch.cuda.amp import GradScaler
 
 _compiler = getattr(torch, "compiler", None)
 _compiling = getattr(_compiler, "is_dynamo_compiling", None) or getattr(_compiler, "is_compiling", None) or (lambda: False)
 _lock = threading.Lock()
-_followers = weakref.WeakKeyDictionary()  # optimizer that ends the training step -> weak reference to its Scaling
-_wrappers = {}                            # name of a method -> its wrapper while that is installed
-_scaled = 0                               # losses that were scaled so far
-_latest = None                            # weak reference to the scaler of the last one
+_followers = weakref.WeakKeyDictionary()  # the optimizer that ends the training step -> weak reference to its Scaling
+_wrappers = {}                            # name of a method -> its wrapper while it is installed
+_scaled = 0                               # number of losses scaled so far
+_latest = None                            # weak reference to the scaler of the last loss
 
 
 class Scaling:
-    """The scaler of one watched model: the one that watch() was given, or the one that steps the model's optimizer.
+    """The scaler of one watched model: the one given to watch(), or the one that steps the model's optimizer.
 
-    Until the first step of the optimizer that is the scaler that scaled a loss since the last look."""
+    Until the optimizer's first step, it is the scaler that has scaled a loss since the previous check."""
 
     def __init__(self, watched, given, skipped):
         """watched: the Watch. skipped(optimizer): called after a step that the scaler has skipped."""
         self._watched, self._given, self._on_skipped = weakref.ref(watched), given, skipped
-        self._found = None       # weak reference to the scaler that stepped the optimizer last; False: the optimizer steps without
-        self._scaled = _scaled   # as of the last look
-        self._running = False    # whether the scaler's step runs
+        self._found = None       # weak reference to the scaler that last stepped the optimizer; False: no scaler steps it
+        self._scaled = _scaled   # as of the last check
+        self._running = False    # whether the scaler's step is running
         self._stepped = False    # whether the optimizer has stepped in it
-        self._skipped = 0        # a number, or a tensor of one element
+        self._skipped = 0        # a number, or a tensor with one element
         self._recorded = None    # step whose scale was recorded last
         self._optimizers = []    # weak references
 
     def follow(self, optimizers):
-        """Calls skipped() for steps of these optimizers, which end the training step."""
+        """Calls skipped() for skipped steps of these optimizers, which end the training step."""
         with _lock:
             for optimizer in optimizers:
                 _followers[optimizer] = weakref.ref(self)
@@ -71,23 +71,23 @@ class Scaling:
         return _latest()
 
     def scale(self):
-        """The scale, without waiting for its device; None without a scaler, or before its first use."""
+        """Returns the scale without waiting for its device, or None without a scaler or before its first use."""
         return scale_of(self.scaler())
 
     def is_unscaled(self, optimizer):
-        """Whether the scaler has divided the optimizer's gradients by the scale already."""
+        """Returns whether the scaler has already divided the optimizer's gradients by the scale."""
         states = getattr(self.scaler(), "_per_optimizer_states", None) or {}
         stage = states.get(id(optimizer), {}).get("stage")
         return stage is not None and getattr(stage, "name", "READY") != "READY"
 
     def record_scale(self, add, step, scale):
-        """Records the scale once a step."""
+        """Records the scale once per step."""
         if scale is not None and (step is None or step != self._recorded):
             self._recorded = step
             add("train_loss_scale", scale)
 
     def after_optimizer(self, optimizer, add, step):
-        """The step that ends the training step is over, or was skipped."""
+        """Records the scale and the skips after the step that ends the training step has run or was skipped."""
         if self._running:
             self._stepped = True
         elif self._given is None:
@@ -123,7 +123,7 @@ class Scaling:
 
 
 def scale_of(scaler):
-    """The scale of a GradScaler, without waiting for its device; None without one, or before its first use."""
+    """Returns the scale of a GradScaler without waiting for its device, or None without a scaler or before its first use."""
     if scaler is None or not getattr(scaler, "is_enabled", lambda: True)():
         return None
     scale = getattr(scaler, "_scale", None)
@@ -131,7 +131,7 @@ def scale_of(scaler):
 
 
 def _follower(scaler, optimizer):
-    """-> the optimizer's Scaling, if there is one and the scaler is in use."""
+    """Returns the optimizer's Scaling if it has one and the scaler is enabled."""
     reference = _followers.get(optimizer)
     return reference() if reference is not None and scaler.is_enabled() else None
 
@@ -179,6 +179,6 @@ def _install():
 
 def _remove():
     for name, wrapper in list(_wrappers.items()):
-        if vars(GradScaler).get(name) is wrapper:  # else somebody has wrapped it again
+        if vars(GradScaler).get(name) is wrapper:  # else other code has wrapped it again
             setattr(GradScaler, name, wrapper.__wrapped__)
             del _wrappers[name]

@@ -1,29 +1,29 @@
-"""The norm of all gradients of a model, at the end of its backward pass."""
+"""Norm of all gradients of a model, at the end of its backward pass."""
 import math
 
 import torch
 
 from ._recorder import native
 
-_FEW_NORMS = 64  # are added up faster here than by PyTorch
+_FEW_NORMS = 64  # up to this number, Python adds the squares faster than PyTorch
 _LISTING = ("parameters", "named_parameters", "_named_members", "named_modules")
 
 
 def lister(model):
-    """-> a function that gives the gradients of the model's parameters as a list."""
+    """Returns a function that lists the gradients of the model's parameters."""
     def usual(module, names):
         return all(getattr(type(module), name, None) is getattr(torch.nn.Module, name, None) for name in names)
 
-    # Whose classes list their parameters in a way of their own (FSDP's do) is asked.
+    # Modules whose class lists its parameters in its own way (FSDP's does) are asked through that method.
     if native and usual(model, _LISTING) and all(usual(module, ("named_modules",)) for module in model.modules()):
         return native.gradients
     return lambda model: [p.grad for p in model.parameters() if p.grad is not None]
 
 
 def norm_of(gradients, scale):
-    """Norm of gradients that are scaled by `scale`, if that is not None.
+    """Returns the norm of gradients that are scaled by `scale`, if that is not None.
 
-    -> a float; of gradients on a device a tensor of one element there; or None: there is no gradient that has a norm."""
+    Returns a float, or a tensor with one element on the gradients' device. Returns None if no gradient has a norm."""
     with torch.no_grad():
         gradients = [g for g in gradients if g.layout is torch.strided and type(g) is torch.Tensor]
         if not gradients:

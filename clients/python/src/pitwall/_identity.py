@@ -11,11 +11,11 @@ from ._version import __version__
 
 _SERVICE_ACCOUNT_NAMESPACE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 MAX_LABELS = 32
-MAX_NAME = 200  # bytes of a job's id or name; the collector takes ids of 256, and makes one of name and start
+MAX_NAME = 200  # bytes of a job's ID or name; the collector accepts IDs of 256, and derives one from name and start
 
 
 class Identity(NamedTuple):
-    """The Hello's fields that do not change over the life of the process."""
+    """Fields of the Hello that do not change during the life of the process."""
 
     job_id: str
     job_name: str
@@ -35,7 +35,7 @@ class Identity(NamedTuple):
 
 
 def _number(env, *names):
-    """The first of the variables that holds a non-negative integer, or None."""
+    """Returns the value of the first variable that holds a non-negative integer, or None."""
     for name in names:
         text = env.get(name, "").strip()
         if text.isdecimal():
@@ -44,12 +44,12 @@ def _number(env, *names):
 
 
 def _rank_on_first_node(env):
-    """Returns the rank of a process that knows only its rank on its node, as in Lightning's launcher: equal on the first node."""
+    """Returns the rank of a process that knows only its local rank, as under Lightning's launcher; on the first node they are equal."""
     return 0 if _number(env, "NODE_RANK") else _clamp(_number(env, "LOCAL_RANK") or 0, 32)
 
 
 def _start_ns(text):
-    """PITWALL_JOB_START in seconds (may have a fraction) or in nanoseconds since the epoch; 0 if absent or no number."""
+    """Parses PITWALL_JOB_START in seconds (may have a fraction) or nanoseconds since the epoch. Returns 0 if absent or malformed."""
     try:
         if text.strip().isdecimal() and len(text.strip()) > 12:
             return int(text) & ((1 << 63) - 1)
@@ -68,12 +68,12 @@ def _read_line(path):
 
 
 def _job_reference(env):
-    """(platform, cluster, namespace, kind, uid, queue); what PITWALL_* says wins over what the scheduler says."""
+    """Returns (platform, cluster, namespace, kind, uid, queue). PITWALL_* variables override those of the scheduler."""
     if env.get("SLURM_JOB_ID"):
         found = ("slurm", env.get("SLURM_CLUSTER_NAME", ""), "", "Job", env["SLURM_JOB_ID"],
                  env.get("SLURM_JOB_PARTITION", ""))
     elif env.get("KUBERNETES_SERVICE_HOST"):
-        # Kubernetes itself says no more than that; pod specs pass the rest by the downward API as PITWALL_*.
+        # Kubernetes itself provides no more. Pod specs pass the rest through the downward API as PITWALL_*.
         found = ("kubernetes", "", env.get("POD_NAMESPACE") or _read_line(_SERVICE_ACCOUNT_NAMESPACE), "", "", "")
     else:
         found = ("",) * 6
@@ -82,8 +82,8 @@ def _job_reference(env):
 
 
 def config_hash(config):
-    """12 hex digits, the same for equal configurations in every process: dicts and sets whatever their order, tuples as
-    lists, whatever else JSON has not as its repr() without addresses."""
+    """Returns 12 hex digits that are equal for equal configurations in every process. Dicts and sets are sorted, tuples hash like
+    lists, and values that JSON does not have are hashed as their repr() without addresses."""
     def plain(value, depth=0):
         if isinstance(value, dict) and depth < 32:
             return sorted(([repr(key), plain(item, depth + 1)] for key, item in value.items()), key=lambda pair: pair[0])
@@ -100,7 +100,7 @@ def config_hash(config):
 
 
 def _labels(env, extra):
-    """Labels of the process: the caller's, and restart counts. The counts are labels only: one is per agent, the
+    """Returns the labels of the process: the caller's and the restart counts. The counts are only labels: one is per agent and the
     other resets, so neither numbers attempts."""
     labels = {}
     for variable, name in (("TORCHELASTIC_RESTART_COUNT", "torchelastic_restart_count"),
@@ -130,14 +130,14 @@ def _clamp(value, bits):
 
 
 def identify(env=None, job=None, job_id=None, rank=None, local_rank=None, world_size=None, attempt=None, labels=None):
-    """Builds the Identity; arguments win over the environment. Missing facts stay empty: the collector fills them."""
+    """Builds the Identity. Arguments override the environment. Missing fields stay empty; the collector fills them."""
     env = os.environ if env is None else env
     reference = _job_reference(env)
     platform, cluster, _, _, uid, _ = reference
     if not job_id:
         job_id = env.get("PITWALL_JOB_ID", "")
     if not job_id and platform == "slurm":
-        job_id = "%s-%s" % (cluster, uid) if cluster else ""  # a Slurm id is unique in its cluster only
+        job_id = "%s-%s" % (cluster, uid) if cluster else ""  # a Slurm ID is unique only within its cluster
     if not job_id and platform == "kubernetes":
         job_id = uid
 
@@ -160,7 +160,7 @@ def identify(env=None, job=None, job_id=None, rank=None, local_rank=None, world_
 
 
 def socket_candidates(env=None, path=None):
-    """Where the collector of this node may listen, in the order to try."""
+    """Returns the paths where the collector of this node may listen, in the order to try."""
     env = os.environ if env is None else env
     path = path or env.get("PITWALL_SOCKET")
     if path:

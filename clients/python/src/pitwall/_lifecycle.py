@@ -1,4 +1,4 @@
-"""Begin and end of the client: init, finish, the interpreter's exit, uncaught exceptions, forks."""
+"""Begin and end of the client: init, finish, the interpreter's exit, uncaught exceptions, and forks."""
 import atexit
 import logging
 import os
@@ -15,22 +15,22 @@ from ._sender import Sender
 logger = logging.getLogger("pitwall")
 
 DEFAULT_QUEUE = 16384
-IMMEDIATE_EXIT_S = 0.5  # limit on the delay of os._exit
+IMMEDIATE_EXIT_S = 0.5  # maximum delay of os._exit
 THREAD_METRIC = "train_thread_exception"
-MAX_THREADS = 16        # exceptions of threads that are reported
+MAX_THREADS = 16        # maximum number of reported exceptions of threads
 MAX_TEXT = 200
 _FALSE = ("", "0", "false", "no", "off")
 
 
 class _Exit:
-    """Hooks at the ends of the process and of its threads; each passes its call on unchanged."""
+    """Hooks at the end of the process and of its threads. Each passes its call on unchanged."""
 
     def __init__(self):
         self.failed = False
         self.cancelled = False
-        self.exception = ""  # that ended the process, for people
-        self.status = None   # that the process was last asked to exit with
-        self._threads = set()  # labels of exceptions that ended threads
+        self.exception = ""  # the exception that ended the process, as text
+        self.status = None   # the last requested exit status
+        self._threads = set()  # labels of the exceptions that ended threads
         self._installed = False
 
     def install(self):
@@ -44,7 +44,7 @@ class _Exit:
         _at_exit_of_worker(self._at_worker_exit)
 
     def _on_exception(self, kind, value, traceback):
-        if issubclass(kind, KeyboardInterrupt):  # a person ended it
+        if issubclass(kind, KeyboardInterrupt):  # ended by a person
             self.cancelled = True
         else:
             self.failed = True
@@ -61,27 +61,27 @@ class _Exit:
                     self._threads.add(labels)
                     running.set_state(THREAD_METRIC, labels, 1)
         except Exception:
-            logger.debug("pitwall: the exception of a thread is not reported", exc_info=True)
+            logger.debug("pitwall: could not report the exception of a thread", exc_info=True)
         self._thread_hook(args)
 
     def _on_exit(self, code=None):
-        # `raise SystemExit(1)` passes no hook, and this one may be caught: the exit status, which the collector has, decides.
+        # `raise SystemExit(1)` calls no hook, and this exit may be caught. The exit status, which the collector has, decides.
         if threading.current_thread() is threading.main_thread():
             self.status = _status_of(code)
             self.failed = self.failed or self.status != 0
         self._exit(code)
 
     def _on_immediate_exit(self, status):
-        """os._exit runs no other hook: sends what is left, and the status for kernels that report none."""
+        """Sends the remaining data, because os._exit runs no other hook, and the status for kernels that do not report it."""
         try:
             if client is not None and isinstance(status, int):
                 end("", IMMEDIATE_EXIT_S, exiting=True, exit_status=status, flush=False)
         except Exception:
-            logger.debug("pitwall: the end is not reported", exc_info=True)
+            logger.debug("pitwall: could not report the end", exc_info=True)
         self._immediate_exit(status)
 
     def _at_worker_exit(self):
-        """At the end of a multiprocessing worker, which may skip atexit. Its exception, if any, is being handled."""
+        """Ends the client of a multiprocessing worker, which may skip atexit. Its exception, if any, is being handled."""
         value = sys.exc_info()[1]
         if isinstance(value, SystemExit):
             self.status = _status_of(value.code)
@@ -103,21 +103,21 @@ class _Exit:
 
 
 def _status_of(code):
-    """Exit status that the interpreter makes of a SystemExit's code."""
+    """Returns the exit status that the interpreter derives from the code of a SystemExit."""
     return 0 if code is None else code & 0xFF if isinstance(code, int) else 1
 
 
 def _at_exit_of_worker(function):
-    """Registers the function with multiprocessing, if this process is one of its workers."""
+    """Registers the function with multiprocessing if this process is one of its workers."""
     multiprocessing = sys.modules.get("multiprocessing.process")
     if multiprocessing is not None and multiprocessing.parent_process() is not None:
         from multiprocessing import util
-        util.Finalize(None, function, exitpriority=-100)  # after the workers' own
+        util.Finalize(None, function, exitpriority=-100)  # after the worker's own
 
 
 def describe(exception):
-    """The type of an exception and the first line of its text without secrets and directories, e.g. "KeyError: 'lr'". With
-    PITWALL_EXCEPTION_TEXT=0 the type alone; with `full` the line as it is."""
+    """Returns the type of an exception and the first line of its text without secrets and directories, e.g. "KeyError: 'lr'".
+    With PITWALL_EXCEPTION_TEXT=0 it returns only the type; with `full` the unchanged line."""
     kind = type(exception).__name__
     try:
         choice = os.environ.get("PITWALL_EXCEPTION_TEXT", "1").strip().lower()
@@ -126,7 +126,7 @@ def describe(exception):
         lines = str(exception).strip().splitlines()
         line = lines[0].strip() if lines else ""
         line = line if choice == "full" else redact(line)
-    except Exception:  # whatever an exception says of itself
+    except Exception:  # str() of an exception may raise
         line = ""
     return "%s: %s" % (kind, line) if line else kind
 
@@ -138,22 +138,22 @@ class Client:
 
 
 _exit = _Exit()
-client = None    # the one of this process, or None: then every public function does nothing
-recorder = None  # client.recorder, one look-up less on the hot path
-before_end = weakref.WeakSet()  # their flush() is called before the client ends: what is under way is recorded then
+client = None    # the client of this process; while it is None, every public function is a no-op
+recorder = None  # client.recorder, saves a lookup on the hot path
+before_end = weakref.WeakSet()  # flush() of each is called before the client ends, to record measurements in progress
 
 
 def begin(job, job_id, rank, local_rank, world_size, attempt, labels, socket, queue, step_lag):
-    """Starts the client of this process; one that runs already is ended first."""
+    """Starts the client of this process; ends a running one first."""
     global client, recorder
     if os.environ.get("PITWALL_DISABLED", "").strip().lower() not in _FALSE:
-        logger.debug("pitwall: switched off by PITWALL_DISABLED")
+        logger.debug("pitwall: disabled by PITWALL_DISABLED")
         return
     if _is_loader_worker():
         return
     if _is_imported_by_worker():
-        warn_once("init: a worker of multiprocessing imports the module of this call, which is ignored there; a worker that is "
-                  "a rank calls init() in its own function")
+        warn_once("init: ignored while a multiprocessing worker imports the module that calls it; a worker that is a rank must call "
+                  "init() in its own function")
         return
     if client is not None:
         # The process continues with another job.
@@ -163,10 +163,10 @@ def begin(job, job_id, rank, local_rank, world_size, attempt, labels, socket, qu
     queue = DEFAULT_QUEUE if _whole("queue", queue) is None else queue
     step_lag = 0 if _whole("step_lag", step_lag) is None else step_lag
     if labels is not None and not isinstance(labels, dict):
-        warn_once("init: labels is no dict (%s); it is left out", brief(labels))
+        warn_once("init: labels must be a dict (got %s); ignoring it", brief(labels))
         labels = None
     if socket is not None and not isinstance(socket, (str, os.PathLike)):
-        warn_once("init: socket is no path (%s); the environment's is taken", brief(socket))
+        warn_once("init: socket must be a path (got %s); using the socket from the environment", brief(socket))
         socket = None
     identity = identify(None, job, job_id, rank, local_rank, world_size, attempt, labels)
     started = Recorder(max(16, int(queue)), max(0, int(step_lag)))
@@ -180,28 +180,28 @@ def begin(job, job_id, rank, local_rank, world_size, attempt, labels, socket, qu
 
 
 def _whole(name, number):
-    """The number, or None for one that is wrong: what is said of it is better than a rank that is silent."""
+    """Returns the number, or None with a warning if it is invalid: incomplete data is better than a silent rank."""
     if number is None:
         return None
     try:
         if int(number) >= 0:
             return int(number)
-    except Exception:  # whatever an object says of itself
+    except Exception:  # int() of an object may raise anything
         pass
-    warn_once("init: %s is no whole number of 0 or more (%s); it is left out", name, brief(number))
+    warn_once("init: %s must be a whole number of at least 0 (got %s); ignoring it", name, brief(number))
     return None
 
 
 def end(reason, timeout=None, exiting=False, exit_status=None, flush=True):
-    """Sends the queue and the Goodbye; waits as Patience(timeout) does. Nothing is recorded after it. exiting: the process is
-    about to end, with exit_status where that is known. flush: open measurements are recorded first."""
+    """Sends the queue and the Goodbye, waiting as Patience(timeout) does. Nothing is recorded afterwards. exiting: the process is
+    about to end, with exit_status if that is known. flush: records open measurements first."""
     global client, recorder
     if client is not None and flush:
         for holder in list(before_end):
             try:
                 holder.flush()
             except Exception:
-                logger.debug("pitwall: something was not recorded at the end", exc_info=True)
+                logger.debug("pitwall: could not record an open measurement at the end", exc_info=True)
     ending, client, recorder = client, None, None
     if ending is not None:
         exception = _exit.exception if reason == "failed" else ""
@@ -209,15 +209,15 @@ def end(reason, timeout=None, exiting=False, exit_status=None, flush=True):
 
 
 def begin_model(model):
-    """A model is watched; see OpenLoops.begin_model(). Nothing without a client."""
+    """Reports that a model is watched; see OpenLoops.begin_model(). A no-op without a client."""
     running = recorder
     if running is not None:
         running.loops.begin_model(model)
 
 
 def _exception_here(exiting):
-    """Evidence of a failure: the exception being handled, e.g. where `finally` calls finish(), or the one that ended the
-    script although another hook replaced ours. The exit status decides whether it was one."""
+    """Returns evidence of a failure: the exception being handled, e.g. where `finally` calls finish(), or the exception that ended
+    the script although another hook replaced ours. The exit status decides whether it was a failure."""
     value = sys.exc_info()[1]
     if value is None and exiting:
         value = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
@@ -225,14 +225,14 @@ def _exception_here(exiting):
 
 
 def _is_loader_worker():
-    """A DataLoader's worker that ran the script again stays silent: the rank's own process speaks for it."""
+    """Returns whether this is a DataLoader worker that ran the script again. It stays silent; the rank's own process reports."""
     torch_data = sys.modules.get("torch.utils.data")
     return torch_data is not None and torch_data.get_worker_info() is not None
 
 
 def _is_imported_by_worker():
-    """A worker that multiprocessing spawns imports the script's module first, and with it an init() at module level. That is
-    the parent's: a worker that is a rank calls init() in its own function."""
+    """Returns whether multiprocessing has spawned this worker and is importing the script's module, with an init() at module level.
+    That call is meant for the parent: a worker that is a rank calls init() in its own function."""
     process = sys.modules.get("multiprocessing.process")
     return process is not None and getattr(process.current_process(), "_inheriting", False)
 
@@ -241,7 +241,7 @@ def _after_fork_in_child():
     global client, recorder
     inherited, client, recorder = client, None, None
     if inherited is not None:
-        inherited.recorder.abandon()  # phases and steps that are open at the fork still end in it
+        inherited.recorder.abandon()  # phases and steps that are open at the fork still end in this recorder
         inherited.sender.abandon()
 
 

@@ -1,13 +1,13 @@
-"""Series of a PyTorch DataLoader in steps(): its arguments, from time to time, and the workers that deliver.
+"""Series of a PyTorch DataLoader in steps(): its arguments, at intervals, and the workers that deliver batches.
 
-The loader's iterator notes beforehand which worker makes the batch that it hands out next. That note is not public: where
-it is not found, nothing is told of deliveries.
+The loader's iterator notes in advance which worker makes the next batch. That note is not public; if it is not found, deliveries
+are not reported.
 """
 from collections import deque
 
 from ._guard import swallow
 
-TELL_EVERY = 500  # batches; rules on the step clock look back 1000 steps
+TELL_EVERY = 500  # batches; rules that count steps look back 1000 steps
 
 _FACTS = (("num_workers", "train_loader_workers_configured"), ("prefetch_factor", "train_loader_prefetch_factor"),
           ("pin_memory", "train_loader_pin_memory"))
@@ -18,12 +18,12 @@ MAX_DELIVERIES = 4096
 
 
 class Facts:
-    """Of one pass over one loader. expect() before each batch is asked for, tell() after it has come."""
+    """Facts about one pass over one loader. Call expect() before each batch is requested and tell() after it has arrived."""
 
     def __init__(self, loader, iterator):
         self._loader = loader if _is_torch_loader(loader) else None
         self._iterator = iterator if self._loader is not None and hasattr(iterator, "_task_info") else None
-        self._deliveries = deque(maxlen=MAX_DELIVERIES)  # (time, worker) of the last second
+        self._deliveries = deque(maxlen=MAX_DELIVERIES)  # (time, worker) within the last second
         self._worker = None
         self._left = 0
 
@@ -34,7 +34,7 @@ class Facts:
                 self._worker = note[0] if note else None
             except Exception:
                 self._iterator = None
-                swallow("the look at a loader")
+                swallow("reading a loader")
 
     def tell(self, recorder):
         if self._loader is None or recorder is None:
@@ -51,10 +51,10 @@ class Facts:
         self._left = TELL_EVERY - 1
         try:
             given = [(metric, getattr(self._loader, name, None)) for name, metric in _FACTS]
-            # Without workers nothing is prepared ahead, and the factor is None.
+            # Without workers no batch is prefetched, and the factor is None.
             recorder.log([(metric, float(value)) for metric, value in given if value is not None], ())
         except Exception:
-            swallow("the look at a loader")
+            swallow("reading a loader")
 
 
 def _is_torch_loader(loader):
@@ -62,5 +62,5 @@ def _is_torch_loader(loader):
         return any(kind.__module__.startswith("torch.utils.data.") and kind.__name__ == "DataLoader"
                    for kind in type(loader).__mro__)
     except Exception:
-        swallow("the look at a loader")
+        swallow("reading a loader")
         return False

@@ -1,6 +1,6 @@
 """API of the training loop: steps, phases, and modes.
 
-Each is thin over the Recorder, does nothing before init(), and never raises into the loop.
+Each function is a thin layer over the Recorder, a no-op before init(), and never raises into the loop.
 """
 import functools
 import inspect
@@ -11,7 +11,7 @@ from ._open_loops import Loop
 
 
 class Block:
-    """A `with` block that is a decorator too, also of async functions: each call is a block of its own, made of the same
+    """A `with` block that is also a decorator, including for async functions: each call is a block of its own with the same
     argument."""
 
     __slots__ = ("_argument", "_begun")
@@ -59,12 +59,13 @@ class _Phase(Block):
 def phase(name):
     """Times a part of a step: `with phase("forward"): ...`, or `@phase("forward")` on a function.
 
-    Usual names: dataloader, forward, backward, optimizer, collective, checkpoint, eval. Phases may nest; each is
-    counted in full. A phase outside any step, or whose step was over long ago, is sent without a step.
+    Usual names: dataloader, forward, backward, optimizer, collective, checkpoint, eval. Phases may nest; each one counts its full
+    time. A phase outside any step, or in a step that ended long ago, is sent without a step. Each thread has its own phases. Never
+    raises.
     """
     try:
         if type(name) is not str or not name:
-            warn_once("phase: its name is no text, or empty (%s); give it a name such as \"forward\"", brief(name))
+            warn_once("phase: name must be a non-empty string (got %s); use a name such as \"forward\"", brief(name))
         return _Phase(name if type(name) is str else str(name))
     except Exception:
         swallow("phase")
@@ -96,19 +97,19 @@ class _StepContext:
                     recorder.end_step(begun)
                     recorder.loops.end_step()
                 else:
-                    recorder.drop_step(begun)  # a step that failed was not finished
+                    recorder.drop_step(begun)  # a failed step is not finished
         except Exception:
             swallow("step")
 
 
 def step(number=None):
-    """One step of a loop that has no loader: `with pitwall.step(): ...`. Counts by itself, unless given a number. Nothing reports the
-    end of such a loop: call finish() after it, or iterate over steps(range(n)) instead."""
+    """Times one step of a loop without a loader: `with pitwall.step(): ...`. number: defaults to the next step's number. Nothing reports
+    the end of such a loop: call finish() after it, or iterate over steps(range(n)). Never raises."""
     return _StepContext(number)
 
 
 class _Steps:
-    """The iterable that steps() returns."""
+    """Iterable returned by steps()."""
 
     def __init__(self, loader, start):
         self._loader = loader
@@ -136,7 +137,7 @@ class _Steps:
                 try:
                     yield batch
                 except GeneratorExit:
-                    # The loop was left. If the body had done anything, take the step as done: `break` at its end is usual.
+                    # The loop was left. The step counts as done if its body did anything: a `break` at its end is common.
                     _leave_step(recorder, step_begun)
                     raise
                 _end_step(recorder, step_begun)
@@ -150,14 +151,15 @@ class _SizedSteps(_Steps):
 
 
 def steps(loader, start=None):
-    """Iterates over the loader; each item is a step: the wait for it (phase "dataloader") and the loop's body.
+    """Iterates over the loader. Each item is a step: the wait for it (phase "dataloader") and the body of the loop.
 
-    Counting goes on over several calls (epochs), and separately for each mode; a model that is new to watch() after a loop has
-    closed begins at 0. start: number of the first step, when training resumes from a checkpoint; one below the last step is
-    taken as a roll-back.
+    Counting continues over several calls (epochs), separately for each mode. Steps of a model that is new to watch() after a loop
+    has closed begin at 0. start: number of the first step, for training that resumes from a checkpoint; a number below the last step
+    is a rollback.
 
-    The loop is over when the loader is exhausted, or when `break` or an exception leaves it; a process that is idle after that
-    does not hang. An iterator that the script keeps (`it = iter(pitwall.steps(loader))`) is over with it.close() or del it.
+    The loop ends when the loader is exhausted, or when `break` or an exception leaves it. A process that is idle after that is not
+    reported as hung. An iterator that the script keeps (`it = iter(pitwall.steps(loader))`) ends with it.close() or del it. Errors of
+    the loader pass through; the client itself never raises.
     """
     return (_SizedSteps if hasattr(loader, "__len__") else _Steps)(loader, start)
 
@@ -218,20 +220,20 @@ def _close(loop):
 
 
 def step_number(number):
-    """A step's number as the recorder takes it; raises WrongCall."""
+    """Converts the number of a step for the recorder. Raises WrongCall."""
     if number is None:
         return None
     try:
         whole = int(number)
-    except Exception:  # whatever an object says of itself
-        raise WrongCall("the step is no whole number", number, "give an int of 0 or more") from None
+    except Exception:  # int() of an object may raise anything
+        raise WrongCall("the step must be a whole number", number, "use an int of at least 0") from None
     if whole < 0:
-        warn_once("step: the number is below 0 (%s); it counts as 0", brief(number))
+        warn_once("step: the number is negative (%s); using 0", brief(number))
     return min(max(whole, 0), MAX_STEP)
 
 
 def _number_or_next(place, number):
-    """A wrong number is told, and the step counts on from the one before."""
+    """Returns the step's number. Warns about a wrong one and returns None, so that the count continues."""
     try:
         return step_number(number)
     except WrongCall:
@@ -240,7 +242,7 @@ def _number_or_next(place, number):
 
 
 class _ModeContext:
-    """What mode() returns: used with `with`, it restores the mode before, and times a phase of the mode's name."""
+    """Context manager returned by mode(). On exit from `with` it restores the previous mode, and it times a phase of the mode's name."""
 
     __slots__ = ("_name", "_before", "_recorder", "_phase")
 
@@ -253,7 +255,7 @@ class _ModeContext:
     def __enter__(self):
         try:
             if self._recorder is not None and self._before != self._name:
-                self._recorder.set_mode(self._before)  # the phase is one of the outer mode's step
+                self._recorder.set_mode(self._before)  # the phase belongs to the step of the outer mode
                 self._phase = self._recorder.begin_phase(self._name)
                 self._recorder.set_mode(self._name)
         except Exception:
@@ -279,11 +281,11 @@ class _NoMode:
 
 
 def mode(name):
-    """Sets the mode ("train", "eval", ...) of this thread's steps and values from here on; `with mode("eval"):` for a
-    block only, which is then also a phase "eval" of the training step around it. Each mode counts its own steps."""
+    """Sets the mode ("train", "eval", ...) of the calling thread's steps and values from here on. `with mode("eval"):` sets it for a
+    block, which is then also a phase "eval" of the surrounding training step. Each mode counts its own steps. Never raises."""
     try:
         if type(name) is not str or not name:
-            warn_once("mode: its name is no text, or empty (%s); give \"train\", \"eval\" or another name", brief(name))
+            warn_once("mode: name must be a non-empty string (got %s); use \"train\", \"eval\", or another name", brief(name))
         return _ModeContext(str(name) or "train")
     except Exception:
         swallow("mode")

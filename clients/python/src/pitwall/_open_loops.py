@@ -1,7 +1,7 @@
-"""Loops that a process has open. A process without an open loop may be idle for as long as it likes.
+"""Loops that a process has open. A process without an open loop may be idle for any length of time.
 
-The collector gets the state with each Update and as the series train_loop_open: 1 while a loop is open, 0 after the last
-one has closed. Neither exists before the first loop.
+The collector gets the state with each Update and as the series train_loop_open: 1 while a loop is open, 0 after the last one has
+closed. Neither exists before the first loop.
 """
 import sys
 import threading
@@ -23,14 +23,14 @@ class OpenLoops:
 
     def __init__(self, recorder):
         self.open = None       # None before the first loop
-        self.flush = None      # the sender's; called with a timeout when the last loop has closed
+        self.flush = None      # the sender's flush(); called with a timeout when the last loop has closed
         self._recorder = recorder
         self._lock = threading.RLock()
         self._loops = set()
         self._polls = False
         self._began = time.monotonic()
         self._waited = 0.0
-        self._models = weakref.WeakSet()  # that are or were watched
+        self._models = weakref.WeakSet()  # models that are or were watched
         self._has_model = False
 
     def add(self, loop):
@@ -52,8 +52,8 @@ class OpenLoops:
         self._await_sender()
 
     def begin_model(self, model):
-        """A model is watched. One that is new after the loop of another has closed is a training run of its own: its steps count
-        from 0, so that no rule compares its losses with those of the model before."""
+        """Reports that a model is watched. A model that is new after the loop of another one has closed is a training run of its own:
+        its steps count from 0, so that no rule compares its losses with those of the previous model."""
         with self._lock:
             restarts = self._has_model and self.open is False and model not in self._models
             self._has_model = True
@@ -62,7 +62,7 @@ class OpenLoops:
             self._recorder.restart_steps()
 
     def end_step(self):
-        """A step outside a loop has ended: the script runs a loop of its own, whose end nothing reports."""
+        """Ends a step outside a loop. The script runs its own loop, whose end nothing reports."""
         if self.open is False:
             with self._lock:
                 self._report(True)
@@ -80,7 +80,7 @@ class OpenLoops:
             self._recorder.set_state(METRIC, (), float(is_open), at_once=True)
 
     def _await_sender(self):
-        """The script may end its process without another word, so the collector has to know first."""
+        """Waits for the sender. The script may end its process without further notice, so the collector has to know first."""
         began = time.monotonic()
         allowed = FREE_WAIT_S + WAIT_SHARE * (began - self._began) - self._waited
         if self.flush is not None and allowed > 0:
@@ -89,15 +89,15 @@ class OpenLoops:
 
 
 class Loop:
-    """One loop: open from the first enter() until close(). framework: name of a package that runs the loop and may leave it
-    without a callback. Such a loop is open while its thread is in the outermost function of that package."""
+    """One loop, open from the first enter() until close(). framework: name of a package that runs the loop and may leave it without
+    a callback. Such a loop is open while its thread is in the outermost function of that package."""
 
     def __init__(self, framework=None):
         self._framework = framework
         self._recorder = None
-        self._phases = None    # of the thread that runs the loop
-        self._depth = 0        # of its phases when the loop began
-        self._step = None      # the one that runs, as phases name it
+        self._phases = None    # phases of the thread that runs the loop
+        self._depth = 0        # number of its phases when the loop began
+        self._step = None      # the running step, as in phases
         self._thread = self._code = None
 
     @property
@@ -105,7 +105,7 @@ class Loop:
         return self._code is not None
 
     def enter(self, recorder, step=None):
-        """step: the result of begin_step(), of the step that begins."""
+        """Opens the loop for a step. step: the result of begin_step() for it."""
         self._step = step[1] if type(step) is tuple else step
         if recorder is self._recorder:
             return
@@ -128,7 +128,7 @@ class Loop:
         return self.may_be_left and not _runs(self._thread, self._code)
 
     def _end_phases(self, recorder):
-        """Ends phases that hooks began in the last step: after an exception nothing else does."""
+        """Ends the phases that hooks began in the last step: after an exception nothing else does."""
         for phase in list(self._phases[self._depth:]):
             if self.may_be_left or (self._step is not None and phase[3] is self._step):
                 recorder.end_phase(phase, record=False, phases=self._phases)
@@ -136,7 +136,7 @@ class Loop:
 
 
 def _outermost_code(package):
-    """The code of the outermost function of a package that the calling thread is in; None: it is in none."""
+    """Returns the code of the outermost function of a package that the calling thread is in, or None if it is in none."""
     found, frame = None, sys._getframe(1)
     while frame is not None:
         if frame.f_globals.get("__name__", "").partition(".")[0] == package:

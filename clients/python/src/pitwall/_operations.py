@@ -1,18 +1,18 @@
-"""Counts of the collectives that a process has begun and completed, by process group: what names the rank that others wait for.
+"""Counts of the collectives that a process has begun and completed, by process group. They identify the rank that others wait for.
 
-The count of a group is its sequence number: the same collective has the same number on all ranks. Kept here at the cost of a
-dictionary's look-up and told by the sender's thread, so that the training thread pays for no series.
+The count of a group is its sequence number: the same collective has the same number on all ranks. It costs the training thread a
+dictionary lookup. The sender's thread reports it, so the training thread does not pay for the series.
 """
 import threading
 
 MAX_GROUPS = 256
-MAX_OPERATIONS = 32  # kinds of operations told of each group
+MAX_OPERATIONS = 32  # maximum number of reported kinds of operations per group
 
 _lock = threading.Lock()
 
 
 def of(recorder):
-    """The counts of a recorder; made with its first collective."""
+    """Returns the counts of a recorder, which are created with its first collective."""
     operations = recorder.operations
     if operations is None:
         with _lock:
@@ -28,9 +28,9 @@ class _Group:
 
     def __init__(self):
         self.begun = 0
-        self.completed = None  # unknown until one is known to have completed
+        self.completed = None  # None until a collective is known to have completed
         self.size = 0
-        self.newest = {}       # operation -> number of its newest one
+        self.newest = {}       # operation -> number of its newest collective
         self.told = (-1, None)
 
 
@@ -40,7 +40,7 @@ class Operations:
         self._groups = {}
 
     def begin(self, group, operation, size):
-        """-> its number in the group. size: bytes that all ranks must give; 0 where they may differ."""
+        """Returns the number of the collective in the group. size: bytes that all ranks must pass; 0 where they may differ."""
         with self._lock:
             known = self._groups.get(group)
             if known is None:
@@ -54,14 +54,14 @@ class Operations:
             return known.begun
 
     def complete(self, group, number):
-        """A collective, and so all before it in its group, has completed."""
+        """Marks a collective, and so all earlier ones of its group, as completed."""
         with self._lock:
             known = self._groups.get(group)
             if known is not None and number is not None and (known.completed is None or number > known.completed):
                 known.completed = number
 
     def tell(self, set_state):
-        """Gives what changed since the last time to set_state(metric, labels, number)."""
+        """Passes the changes since the last call to set_state(metric, labels, number)."""
         with self._lock:
             for name, group in self._groups.items():
                 now = group.begun, group.completed

@@ -1,19 +1,19 @@
 """Times of a profiled step: self times of operators, and the overlap of communication and computation.
 
-Works on the events of torch.profiler (FunctionEvent: name, device_type, time_range in microseconds, is_async,
-self_cpu_time_total, and since 2.5 self_device_time_total, before self_cuda_time_total).
+Reads the events of torch.profiler (FunctionEvent: name, device_type, time_range in microseconds, is_async, self_cpu_time_total, and
+self_device_time_total since 2.5, self_cuda_time_total before).
 
-On a GPU the intervals are those of kernels: those of communication libraries and copies between devices are communication, all other
-kernels computation, other copies and fills neither.
-Without one they are those of operators: c10d's and the backends' are communication, everything with a namespace else
-computation; marks such as "Optimizer.step#SGD.step" may stand around both, and count as neither.
+On a GPU the intervals are those of kernels. Kernels of communication libraries and copies between devices are communication, all
+other kernels are computation, and other copies and fills are neither. Without a GPU the intervals are those of operators: operators
+of c10d and the backends are communication, and any other operator with a namespace is computation. Marks such as
+"Optimizer.step#SGD.step" may enclose both and count as neither.
 """
 import re
 
-LARGEST = 20      # operators a device
+LARGEST = 20      # operators per device
 MAX_NAME = 200
 
-# Texts in kernels' names, in lower case with _ for -: the table of services/codec/imports/traces/communication_kernels.cc, where the sources are.
+# Parts of kernel names, in lower case with _ for -. Same table as services/codec/imports/communication_kernels.cc, which cites the sources.
 COMMUNICATION_KERNELS = (
     "nccl", "rccl", "msccl", "oneccl", "hccl", "hcom_", "deep_ep", "ep::internode", "ep::intranode", "shmem", "_on_stream_kernel",
     "userbuffers", "ucc_reduce_", "ompi_op_", "allreduce", "all_reduce", "allgather", "all_gather", "reducescatter", "reduce_scatter",
@@ -25,7 +25,7 @@ _WRAPPER = re.compile(r"^autograd::engine::")
 
 
 def totals(events):
-    """-> (metric, labels, seconds) of one step's events."""
+    """Returns (metric, labels, seconds) for the events of one step."""
     cpu, gpu = [], []
     for event in events:
         (cpu if _device(event) == "CPU" else gpu).append(event)
@@ -48,7 +48,7 @@ def totals(events):
 
 
 def communicates(kernel):
-    """Whether a kernel or copy moves data between devices, by its name without template arguments and parameters."""
+    """Returns whether a kernel or copy moves data between devices, by its name without template arguments and parameters."""
     if _BETWEEN_DEVICES.match(kernel):
         return True
     if _MEMORY.match(kernel):
@@ -66,13 +66,13 @@ def communicates(kernel):
 
 
 def largest(seconds, device):
-    """{operator: seconds} -> values of the largest ones."""
+    """Returns the values of the largest entries of {operator: seconds}."""
     names = sorted((name for name in seconds if seconds[name] > 0), key=lambda name: (-seconds[name], name))[:LARGEST]
     return [("train_operator_seconds", (("device", device), ("operator", name)), seconds[name]) for name in names]
 
 
 def merge(intervals):
-    """Sorted, disjoint intervals that cover the same."""
+    """Returns sorted, disjoint intervals that cover the same time."""
     merged = []
     for begin, end in sorted(intervals):
         if merged and begin <= merged[-1][1]:
@@ -98,7 +98,7 @@ def _operators(events, device, own_us):
 
 
 def _cpu_us(event):
-    # What runs beside the thread that began it has no time of its own there.
+    # An asynchronous event has no self time in the thread that began it.
     return event.time_range.end - event.time_range.start if event.is_async else event.self_cpu_time_total
 
 

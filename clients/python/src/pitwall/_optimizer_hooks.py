@@ -1,4 +1,4 @@
-"""Hooks around an optimizer's step: its own where it has them (PyTorch 2.0 and later), else its method is wrapped."""
+"""Hooks around an optimizer's step: its own hooks where it has them (PyTorch 2.0 and later), else a wrapper of its method."""
 import types
 
 import torch
@@ -7,7 +7,7 @@ _HOOKS = "_optimizer_step_pre_hooks"
 
 
 def unwrapped(optimizer):
-    """The optimizer inside a wrapper that has no hooks of its own, such as those of accelerate and Lightning Fabric."""
+    """Returns the optimizer inside a wrapper without hooks of its own, such as those of accelerate and Lightning Fabric."""
     while hasattr(torch.optim.Optimizer, "register_step_pre_hook"):
         inner, hooks = getattr(optimizer, "optimizer", None), vars(optimizer).get(_HOOKS)
         if not isinstance(inner, torch.optim.Optimizer) or (hooks is not None and hooks is not vars(inner).get(_HOOKS)):
@@ -17,7 +17,7 @@ def unwrapped(optimizer):
 
 
 def hook_step(optimizer, before, after):
-    """Calls before(optimizer, …) and after(optimizer, …) around each step. Returns a function that ends it."""
+    """Calls before(optimizer, …) and after(optimizer, …) around each step. Returns a function that removes the hooks."""
     if hasattr(optimizer, "register_step_pre_hook"):
         handles = [optimizer.register_step_pre_hook(before), optimizer.register_step_post_hook(after)]
 
@@ -38,13 +38,13 @@ def hook_step(optimizer, before, after):
         after(self)
         return result
 
-    # Learning rate schedulers look for this mark, and take the function out of the bound method.
+    # Learning rate schedulers look for this mark and take the function from the bound method.
     step._with_counter = getattr(original, "_with_counter", False)
     wrapped = optimizer.step = types.MethodType(step, optimizer)
 
     def remove():
         active[0] = False
-        if vars(optimizer).get("step") is wrapped:  # else somebody has wrapped it again
+        if vars(optimizer).get("step") is wrapped:  # else other code has wrapped it again
             if had:
                 optimizer.step = original
             else:

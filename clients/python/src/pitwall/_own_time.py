@@ -1,14 +1,14 @@
-"""The phase `pitwall`: what the client itself takes of a training step, where that is more than a few microseconds.
+"""The phase `pitwall`: the client's own share of a training step, if it is more than a few microseconds.
 
-Rules leave it out of a step's time, as they do with checkpoint and eval. So it is not timed inside of these (it would be
-left out twice), nor inside of itself.
+Rules exclude it from a step's time, as they exclude checkpoint and eval. So it is not timed inside of those (it would be excluded
+twice), nor inside of itself.
 """
 PHASE = "pitwall"
 _LEFT_OUT = frozenset((PHASE, "checkpoint", "eval"))
 
 
 class OwnTime:
-    """A `with` block. phases and mode: another thread's, as the recorder's thread_phases() gave them."""
+    """A `with` block. phases and mode: those of another thread, from the recorder's thread_phases()."""
 
     __slots__ = ("_recorder", "_phases", "_mode", "_begun")
 

@@ -1,8 +1,8 @@
-"""profile(): runs torch.profiler and cProfile for a few steps and sends what they saw.
+"""profile(): runs torch.profiler and cProfile for a few steps and sends the results.
 
-Each step is profiled by itself, begun before its span and ended after it, both in the training thread; what was seen is
-computed there too, between two steps, so its values still find their step. A step that is cut short (an exception, an
-empty loader, finish()) is thrown away.
+Each step is profiled separately. Its profile begins before the step's span and ends after it, both in the training thread. The
+results are computed there too, between two steps, so the values still belong to their step. The profile of a step that is cut short
+(an exception, an empty loader, finish()) is discarded.
 """
 import cProfile
 import os
@@ -13,22 +13,22 @@ from . import _lifecycle, _operators
 from ._guard import MAX_STEP, WrongCall, swallow
 
 MAX_STEPS = 100
-MAX_WANTED = 16  # calls that wait for their steps
+MAX_WANTED = 16  # maximum number of calls that wait for their steps
 TOOLS = ("torch", "python")
 
 _lock = threading.Lock()
 _profiler = None
-last_operators = ()  # (name, seconds) of the step that was profiled last, the longest first
+last_operators = ()  # (name, seconds) of the last profiled step, the longest first
 
 
 def profile(steps=2, start=None, *, tools=None, trace_dir=None):
     """Profiles steps of mode train: the times of their operators, and of communication and computation.
 
-    steps: how many, or their numbers ([100, 200]); at most 100. start: number of the first one; default the next that
-    begins. tools: "torch" (torch.profiler: CPU, and CUDA where there is a GPU), "python" (cProfile), or both; default
-    "torch" where the script has imported torch, else "python". trace_dir: a folder for torch.profiler's Chrome traces,
-    pitwall-rank<R>-step<N>.json. A second call adds to the first: a step that both want is profiled once, with the tools of
-    both. Profiled steps are slower.
+    steps: the number of steps, or their numbers ([100, 200]); at most 100. start: number of the first one; defaults to the next step
+    that begins. tools: "torch" (torch.profiler: CPU, and CUDA where there is a GPU), "python" (cProfile), or both; defaults to "torch"
+    if the script has imported torch, else "python". trace_dir: a directory for the Chrome traces of torch.profiler,
+    pitwall-rank<R>-step<N>.json. A second call adds to the first: a step in both is profiled once, with the tools of both. Profiled
+    steps are slower. Never raises.
     """
     try:
         recorder = _lifecycle.recorder
@@ -39,17 +39,17 @@ def profile(steps=2, start=None, *, tools=None, trace_dir=None):
 
 
 def request(recorder, steps=2, start=None, tools=None, trace_dir=None):
-    """profile() of a recorder; raises ValueError and TypeError. From any thread."""
+    """Implements profile() for a recorder. Raises ValueError and TypeError. May be called from any thread."""
     global _profiler
     wanted = Wanted(steps, start, tools, trace_dir)
     with _lock:
-        if _profiler is None or _profiler.recorder is not recorder:  # that of an ended client is forgotten
+        if _profiler is None or _profiler.recorder is not recorder:  # the profiler of an ended client is discarded
             _profiler = Profiler(recorder)
         _profiler.want(wanted)
 
 
 class Wanted:
-    """Which steps, with what."""
+    """Steps to profile, and the tools to use."""
 
     def __init__(self, steps, start, tools, trace_dir):
         self.numbers = None
@@ -57,28 +57,28 @@ class Wanted:
             self.left = steps
         else:
             if start is not None:
-                raise WrongCall("start= goes with a number of steps, not with a list of them", start, "leave it out")
+                raise WrongCall("start= requires a number of steps, not a list", start, "omit it")
             try:
                 self.numbers = {int(number) for number in steps}
-            except Exception:  # whatever an object says of itself
-                raise WrongCall("steps is neither a number nor a list of numbers", steps, "give 2, or [100, 200]") from None
+            except Exception:  # iter() and int() of an object may raise anything
+                raise WrongCall("steps must be a number or a list of numbers", steps, "use 2 or [100, 200]") from None
             self.left = len(self.numbers)
         if not 1 <= self.left <= MAX_STEPS:
-            raise WrongCall("so many steps cannot be profiled", self.left, "give 1 to %d" % MAX_STEPS)
+            raise WrongCall("the number of steps is out of range", self.left, "use 1 to %d" % MAX_STEPS)
         try:
             self.start = None if start is None else min(max(int(start), 0), MAX_STEP)
-        except Exception:  # whatever an object says of itself
-            raise WrongCall("start is no step", start, "give the number of a step") from None
+        except Exception:  # int() of an object may raise anything
+            raise WrongCall("start must be a step", start, "use the number of a step") from None
         if tools is None:
             tools = ("torch",) if "torch" in sys.modules else ("python",)
         self.tools = (tools,) if isinstance(tools, str) else tuple(tools) if isinstance(tools, (tuple, list, set, frozenset)) else ()
         unknown = [tool for tool in self.tools if tool not in TOOLS]
         if unknown or not self.tools:
-            raise WrongCall("unknown tool", unknown[0] if unknown else tools, "known are %s" % ", ".join(TOOLS))
+            raise WrongCall("unknown tool", unknown[0] if unknown else tools, "use %s" % ", ".join(TOOLS))
         try:
             self.trace_dir = None if trace_dir is None else os.fspath(trace_dir)
         except TypeError:
-            raise WrongCall("trace_dir is no path", trace_dir, "give the name of a folder") from None
+            raise WrongCall("trace_dir must be a path", trace_dir, "use the path of a directory") from None
 
     def includes(self, number):
         return number in self.numbers if self.numbers is not None else self.start is None or number >= self.start
@@ -88,18 +88,18 @@ class Wanted:
 
 
 class Profiler:
-    """Of one recorder; its step_watcher while something is wanted."""
+    """Profiler of one recorder; its step_watcher while any step is requested."""
 
     def __init__(self, recorder):
         self.recorder = recorder
         self._lock = threading.Lock()
         self._wanted = []
-        self._running = None  # (thread, [tools that run], [what was wanted])
+        self._running = None  # (thread, [tools that run], [the requests])
 
     def want(self, wanted):
         with self._lock:
             if len(self._wanted) >= MAX_WANTED:
-                raise WrongCall("too many calls wait for their steps", len(self._wanted), "give all steps in one call")
+                raise WrongCall("too many calls wait for their steps", len(self._wanted), "pass all steps in one call")
             self._wanted = self._wanted + [wanted]
             _lifecycle.before_end.add(self)
             self.recorder.step_watcher = self
@@ -107,11 +107,11 @@ class Profiler:
     # Called by the recorder in the thread of the step.
 
     def before_step(self, mode, number):
-        """number: None, or the one that the step was given."""
+        """number: None, or the number given for the step."""
         if mode != "train":
             return
         try:
-            self._discard()  # a step whose end nobody told
+            self._discard()  # a step whose end was not reported
             number = self.recorder.next_step(mode) if number is None else number
             self._rest([wanted for wanted in self._wanted if wanted.over(number)])
             due = [wanted for wanted in self._wanted if wanted.includes(number)]
@@ -145,12 +145,12 @@ class Profiler:
             swallow("profile")
 
     def flush(self):
-        """The client ends."""
+        """Discards open profiles when the client ends."""
         self._discard()
         self._rest(self._wanted)
 
     def _rest(self, done):
-        """What else is wanted stays, also what the sender's thread asked for since, for a capture."""
+        """Keeps the remaining requests, including those that the sender's thread has added since for a capture."""
         if not done:
             return
         with self._lock:
@@ -172,7 +172,7 @@ class Profiler:
                 swallow("profile")
             except Exception:
                 swallow("profile with %s" % name)
-        if not tools:  # it will not be better at the next step
+        if not tools:  # the next step would fail too
             self._running = None
             self._rest(due)
 
@@ -195,13 +195,13 @@ def _keep(values):
 
 
 class _Torch:
-    """torch.profiler over one step."""
+    """torch.profiler for one step."""
 
     def __init__(self, trace_dir):
         try:
             import torch
         except ImportError:
-            raise WrongCall("PyTorch cannot be imported", "torch", "install it, or give tools=\"python\"") from None
+            raise WrongCall("PyTorch cannot be imported", "torch", "install it, or use tools=\"python\"") from None
         self._torch = torch
         self._trace_dir = trace_dir
 
@@ -209,7 +209,7 @@ class _Torch:
         torch = self._torch
         enabled = getattr(torch.autograd, "_profiler_enabled", lambda: False)
         if enabled():
-            raise WrongCall("another torch.profiler runs", "torch", "end it before the steps that are to be profiled")
+            raise WrongCall("another torch.profiler is running", "torch", "end it before the profiled steps")
         activities = [torch.profiler.ProfilerActivity.CPU]
         if torch.cuda.is_available() and torch.cuda.is_initialized():
             activities.append(torch.profiler.ProfilerActivity.CUDA)
@@ -235,11 +235,11 @@ class _Torch:
 
 
 class _Python:
-    """cProfile over one step, of the thread that trains. Its functions come with device="python"."""
+    """cProfile for one step of the training thread. Its functions have device="python"."""
 
     def begin(self):
         if sys.getprofile() is not None:
-            raise WrongCall("another profiler runs", "python", "end it before the steps that are to be profiled")
+            raise WrongCall("another profiler is running", "python", "end it before the profiled steps")
         self._profile = cProfile.Profile()
         self._profile.enable()
 
@@ -256,7 +256,7 @@ class _Python:
 
 
 def _function(code):
-    if isinstance(code, str):  # a function in C: "<built-in method time.sleep>"
+    if isinstance(code, str):  # a C function: "<built-in method time.sleep>"
         return code
     return "%s/%s:%d(%s)" % (os.path.basename(os.path.dirname(code.co_filename)),
                              os.path.basename(code.co_filename), code.co_firstlineno, code.co_name)

@@ -1,7 +1,7 @@
 """Recorder of the training threads: takes times, counts steps, and puts spans and values into a bounded queue.
 
-The hot path is a Core: of _native.c where it was built, else of _core.py, whose comments hold for both. Here is what comes
-seldom: numbers that hold until they change, and the end.
+The hot path is a Core: of the C module `_native` where it was built, else of _core.py, whose comments apply to both. This module has
+the rare operations: states, which hold until they change, and the end.
 """
 import os
 import sysconfig
@@ -13,16 +13,16 @@ from ._core import MAX_DEPTH, MAX_MODES  # noqa: F401
 from ._open_loops import OpenLoops
 
 MAX_STATES = 256
-STATE_NS = 500_000_000  # a state that changes is told so often at most
-STATE_REPEAT_NS = 10_000_000_000  # and one that does not at least so often: rules look back for some time only
+STATE_NS = 500_000_000  # minimum interval between reports of a changing state
+STATE_REPEAT_NS = 10_000_000_000  # maximum interval between reports of a constant state: the look-back of rules is bounded
 
-# What take() returns: the items, the time up to which they are complete, (mode, below_step) of each mode, and the
-# phase that runs in the training thread: name, since when, step + 1, mode.
+# Result of take(): the items, the time up to which they are complete, (mode, below_step) of each mode, and the running phase of the
+# training thread: name, begin, step + 1, mode.
 Taken = namedtuple("Taken", "items complete_until steps dropped running")
 
 
 def _find_native():
-    """The module in C, or None. An interpreter without a lock would take its lock back for it: there it is left alone."""
+    """Returns the C module, or None. It is not used in an interpreter without a global lock, which would re-enable its lock for it."""
     if os.environ.get("PITWALL_NATIVE", "").strip() == "0" or sysconfig.get_config_var("Py_GIL_DISABLED"):
         return None
     try:
@@ -45,12 +45,12 @@ class Recorder(native.Core if native else _core.Core):
         self._state_sources = []
         self._states_told = self._states_repeated = -STATE_REPEAT_NS
         self._state_is_due = False
-        self.operations = None  # collectives begun and completed, once there was one
+        self.operations = None  # collectives begun and completed; None before the first one
         self.loops = OpenLoops(self)
 
     def set_state(self, metric, labels, number, at_once=False):
-        """A number that holds from now on, whatever step runs: told without a step, so that it is seen while one hangs.
-        at_once: with the next Update."""
+        """Sets a number that holds from now on for any step. It is sent without a step, so that it is visible while a step hangs.
+        at_once: sends it with the next Update."""
         with self._states_lock:
             key = metric, labels
             if key in self._states or len(self._states) < MAX_STATES or at_once:
@@ -59,19 +59,19 @@ class Recorder(native.Core if native else _core.Core):
                 self._state_is_due |= at_once
 
     def add_states(self, source):
-        """source(set_state) is called before states are told: for numbers that change too often to be set each time."""
+        """Adds source(set_state), called before states are sent: for numbers that change too often to be set each time."""
         with self._states_lock:
             self._state_sources.append(source)
 
     def states(self):
-        """((metric, labels), number) of each state."""
+        """Returns ((metric, labels), number) of each state."""
         with self._states_lock:
             return list(self._states.items())
 
-    # The sender's side.
+    # Calls of the sender.
 
     def take(self):
-        """Empties the queue. The items count against the capacity until release()."""
+        """Empties the queue. The items count toward the capacity until release()."""
         items, now, steps, dropped, running = self.drain()
         if self._states or self._state_sources:
             with self._states_lock:
@@ -89,7 +89,7 @@ class Recorder(native.Core if native else _core.Core):
         repeated = now - self._states_repeated >= STATE_REPEAT_NS
         changed, self._changed_states = self._changed_states, set()  # the garbage collector may set a state from here on
         due = list(self._states if repeated else changed)
-        # At the last moment that this Update promises: after everything that was promised before.
+        # Timed at the end of this Update's promise: after everything that was promised before.
         items = [Item(0, metric, now - 1, now - 1, 0, "", self._states[metric, labels], labels) for metric, labels in due]
         self._states_told = now
         if repeated:
@@ -97,11 +97,11 @@ class Recorder(native.Core if native else _core.Core):
         return items
 
     def finish(self):
-        """Records nothing from here on; promises every step that began."""
+        """Stops recording and promises every step that has begun."""
         self.finished = True
 
     def abandon(self):
-        """In a forked child: whoever held a lock at the fork does not exist here."""
+        """Stops recording in a forked child: a thread that held a lock at the fork does not exist here."""
         self._states_lock = threading.RLock()
         self.loops = OpenLoops(self)
         self.collective_times = None

@@ -1,40 +1,40 @@
 """Reductions of one tensor, as small tensors on its device, so that nothing waits for the device.
 
-All is computed in float32 (float64 of float64 tensors), with as few passes over the tensor as what is asked for needs.
-NaN and infinities go the way of IEEE arithmetic: the mean of a tensor with a NaN is NaN. Variances are of the
-population. Percentiles are those of a sample of at most SAMPLE elements at a fixed stride, interpolated as numpy does.
+All are computed in float32 (float64 for float64 tensors), with as few passes over the tensor as the requested reductions need. NaN
+and infinities follow IEEE arithmetic: the mean of a tensor with a NaN is NaN. Variances are those of the population. Percentiles come
+from a sample of at most SAMPLE elements at a fixed stride, interpolated as in numpy.
 """
 import math
 
 import torch
 
 SAMPLE = 10000
-# Bounds of the shares of units (SageMaker Debugger's inactivity is 1 %, the layer's limit 50 %).
+# Bounds of the shares of units (SageMaker Debugger's inactivity is 1%, the layer's limit 50%).
 SHARES = (0.0, 0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
-# Limits of SaturatedActivation, as they shipped.
+# Limits of SageMaker Debugger's SaturatedActivation, as shipped.
 TANH_LIMITS = (-9.4999, 9.4999)
 SIGMOID_LIMITS = (-23.0, 16.99999)
-RTOL, ATOL = 1e-5, 1e-8  # of UnchangedTensor, and numpy's allclose
+RTOL, ATOL = 1e-5, 1e-8  # tolerances of UnchangedTensor and numpy's allclose
 
 _UNITS = frozenset(("unit_activity", "unit_inside"))
 
 
 class Unusable(ValueError):
-    """A tensor of a kind that has no such numbers; says which."""
+    """A tensor of a kind without such numbers; the text names the kind."""
 
 
 def usable(tensor):
-    """The tensor without its graph, as floating point numbers; raises Unusable."""
+    """Returns the tensor without its graph, as floating point numbers. Raises Unusable."""
     if not isinstance(tensor, torch.Tensor):
         raise Unusable("a %s" % type(tensor).__name__)
     if tensor.layout is not torch.strided:
         raise Unusable("a tensor of layout %s" % str(tensor.layout).replace("torch.", ""))
     if getattr(tensor, "is_nested", False) or tensor.is_quantized or tensor.device.type == "meta":
-        raise Unusable("a nested, quantized or meta tensor")
+        raise Unusable("a nested, quantized, or meta tensor")
     if tensor.is_complex():
         raise Unusable("a complex tensor")
     if type(tensor).__name__ == "DTensor":
-        raise Unusable("a tensor in parts on several devices (DTensor)")
+        raise Unusable("a tensor distributed over several devices (DTensor)")
     tensor = tensor.detach()
     if tensor.dtype not in (torch.float32, torch.float64):
         tensor = tensor.float()
@@ -44,9 +44,9 @@ def usable(tensor):
 
 
 def reduce(tensor, wanted, bounds=(), limits=None, unit_axis=1):
-    """-> [(reduction, labels, numbers)]: labels None for a single number, else the `le` of each bucket.
+    """Returns [(reduction, labels, numbers)]: labels is None for a single number, else the `le` of each bucket.
 
-    tensor: from usable(). wanted: names of reductions; those of changes are not computed here. limits: of unit_inside.
+    tensor: from usable(). wanted: names of reductions; those of changes are computed by change(). limits: those of unit_inside.
     """
     flat = tensor.reshape(-1)
     count = flat.numel()
@@ -109,7 +109,7 @@ def reduce(tensor, wanted, bounds=(), limits=None, unit_axis=1):
 
 
 def change(tensor, before, wanted):
-    """The same, for what changed since the step saved before. before: its values, of the same shape."""
+    """Returns the same for the change since the previous saved step. before: its values, of the same shape."""
     before = usable(before.to(tensor.device, non_blocking=True)).to(tensor.dtype)
     difference = (tensor - before).abs_()
     count = tensor.numel()
@@ -121,7 +121,7 @@ def change(tensor, before, wanted):
         if name in wanted:
             found.append((name, None, number()))
     if "change_max" in wanted:
-        # numpy's allclose: equal infinities are close, a NaN is close to nothing.
+        # numpy's allclose: equal infinities are close, and NaN is close to nothing.
         ratio = difference.div_(before.abs().mul_(RTOL).add_(ATOL))
         ratio.nan_to_num_(nan=math.inf, posinf=math.inf)
         found.append(("change_max", None, ratio.masked_fill_(tensor == before, 0).max()))
@@ -130,7 +130,7 @@ def change(tensor, before, wanted):
 
 def _put_health(flat, total, put):
     if flat.device.type == "cpu":
-        # Reading a number costs nothing here: a finite sum of absolute values has finite terms only.
+        # Reading a number is free here: if the sum of absolute values is finite, so is every term.
         if math.isfinite(torch.linalg.vector_norm(flat, 1) if total is None else total):
             put("nan_ratio", torch.zeros((), dtype=torch.float64))
             put("nonfinite_ratio", torch.zeros((), dtype=torch.float64))
@@ -145,12 +145,12 @@ def _exact(device):
 
 
 def _ratio(number, count):
-    """In a precision in which one of a billion still counts."""
+    """Returns a ratio with enough precision for one element in a billion."""
     return number.to(_exact(number.device)) / count
 
 
 def _units(state, axis):
-    """Units whose share of True lies at or below each of SHARES, and their number. state: a tensor of bool."""
+    """Returns the number of units whose share of True is at or below each of SHARES, and the number of all. state: a bool tensor."""
     if state.dim() < 2:
         axis, state = 0, state.reshape(-1)
     axis = axis if -state.dim() <= axis < state.dim() else state.dim() - 1
@@ -162,7 +162,7 @@ def _units(state, axis):
 
 
 def _cumulative(flat, bounds):
-    """Elements at or below each bound, and all of them; NaN is above every bound."""
+    """Returns the number of elements at or below each bound, and of all; NaN is above every bound."""
     edges = torch.tensor(bounds, dtype=flat.dtype, device=flat.device)
     place = torch.bucketize(flat, edges, out_int32=True)
     return torch.bincount(place, minlength=len(bounds) + 1).cumsum(0)

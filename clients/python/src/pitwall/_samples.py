@@ -1,8 +1,8 @@
-"""Labels, predictions and inputs of a batch, and what a mixture of experts made of it, as numbers: what ClassImbalance,
-Confusion, CheckInputImages, NLPSequenceRatio and the rules about experts are judged by.
+"""Labels, predictions, and inputs of a batch, and expert counts of a mixture of experts, as numbers: the input of ClassImbalance,
+Confusion, CheckInputImages, NLPSequenceRatio, and the rules about experts.
 
-Takes PyTorch tensors, numpy arrays and lists (or what numpy makes an array of); needs neither library for lists. Numbers
-of a GPU's tensors wait for the GPU.
+Takes PyTorch tensors, numpy arrays, and lists (or anything that numpy converts to an array). Lists need neither library. Numbers of
+tensors on a GPU wait for the GPU.
 """
 import math
 import threading
@@ -12,25 +12,26 @@ from . import _lifecycle
 from ._guard import MAX_STEP, swallow, tell_once
 from ._own_time import OwnTime
 
-MAX_CLASSES = 1024            # beyond them nothing is counted
-MAX_CONFUSION_CLASSES = 32    # a series for each pair
-SCORE_BINS = 50               # of [0, 1], for each of two classes
-RESIDUAL_BINS = 40            # of what the first step's residuals spread over
+MAX_CLASSES = 1024            # classes beyond them are not counted
+MAX_CONFUSION_CLASSES = 32    # each pair is a series
+SCORE_BINS = 50               # bins of [0, 1], for each of two classes
+RESIDUAL_BINS = 40            # bins of the range of the first step's residuals
 MAX_CHANNELS = 64
 MAX_TOKENS = 64
 MAX_EXPERTS = 1024
 
 _lock = threading.Lock()
 _edges = weakref.WeakKeyDictionary()   # recorder -> {mode: (low, width) of residuals}
-_counts = weakref.WeakKeyDictionary()  # recorder -> {(mode, class): [labels, wrong ones]}
+_counts = weakref.WeakKeyDictionary()  # recorder -> {(mode, class): [labels, wrong predictions]}
 
 
 def log_classification(labels, predictions=None, *, classes=None, step=None):
-    """Counts a batch's labels and, where predictions are given, those predicted wrongly, by class.
+    """Counts a batch's labels by class, and the wrongly predicted ones if predictions are given.
 
-    labels: class numbers from 0, of any shape; negative ones (ignore_index) are left out. predictions: class numbers of
-    the same shape, or scores with one axis more, the second (or, of lists, the inner one), over classes. classes: how
-    many there are; default: as many as the scores have, else as were seen. The confusion of up to 32 classes is sent.
+    labels: class numbers from 0, of any shape; negative ones (ignore_index) are ignored. predictions: class numbers of the same
+    shape, or scores with one more axis over the classes: the second axis (the inner one for lists). classes: number of classes;
+    defaults to the number of scores, else to the number of classes seen. The confusion matrix is sent for up to 32 classes. Never
+    raises.
     """
     recorder = _lifecycle.recorder
     if recorder is None:
@@ -43,7 +44,7 @@ def log_classification(labels, predictions=None, *, classes=None, step=None):
 
 
 def log_images(batch, channel_axis=1, *, name="input", step=None):
-    """A batch of images, images first: their number, and the mean of each channel. name: the label `tensor`."""
+    """Logs the number of images in a batch (first axis: images) and the mean of each channel. name: the label `tensor`. Never raises."""
     recorder = _lifecycle.recorder
     if recorder is None:
         return
@@ -55,7 +56,7 @@ def log_images(batch, channel_axis=1, *, name="input", step=None):
 
 
 def log_tokens(ids, watch=(0,), *, name="input", step=None):
-    """A batch of token numbers: how many, and the share of each token in watch (padding, unknown, …)."""
+    """Logs the number of tokens in a batch of token IDs and the share of each token in watch (padding, unknown, …). Never raises."""
     recorder = _lifecycle.recorder
     if recorder is None:
         return
@@ -67,11 +68,11 @@ def log_tokens(ids, watch=(0,), *, name="input", step=None):
 
 
 def log_experts(tokens, layer=0, *, probabilities=None, step=None):
-    """A layer with a mixture of experts: how many tokens each expert got on this rank in the whole step.
+    """Logs, for a layer with a mixture of experts, the tokens that each expert received on this rank in the whole step.
 
-    tokens: a count for each expert, those that got none too. layer: the label `layer`. probabilities: what the router
-    gave, experts last, sums of 1 there; their mean's entropy is sent, over the logarithm of the number of experts. Ranks
-    need not see all tokens: rules add the counts of all ranks, and average the entropies.
+    tokens: the count of each expert, including those with 0. layer: the label `layer`. probabilities: output of the router, with the
+    experts on the last axis, whose sums are 1. The entropy of their mean is sent, divided by the logarithm of the number of experts.
+    A rank need not see all tokens: rules add the counts of all ranks and average the entropies. Never raises.
     """
     recorder = _lifecycle.recorder
     if recorder is None:
@@ -111,7 +112,7 @@ def classification(recorder, labels, predictions=None, classes=None, mode=None, 
             known = totals.get((mode, label))
             if known is None:
                 if len(totals) >= MAX_CLASSES:
-                    tell_once("more than %d classes: the others are not counted", MAX_CLASSES)
+                    tell_once("more than %d classes: other classes are not counted", MAX_CLASSES)
                     continue
                 known = totals[mode, label] = [0, 0]
             known[0] += counts[label]
@@ -123,32 +124,33 @@ def classification(recorder, labels, predictions=None, classes=None, mode=None, 
     if pairs is not None:
         highest = max([classes - 1 if classes else 0] + [max(pair) for pair in pairs])
         if highest < MAX_CONFUSION_CLASSES:
-            # A pair that a step does not have is 0: the last step's must not stand for it.
+            # A pair that is absent from a step is 0, so that the previous step's value does not persist.
             for label in range(highest + 1):
                 for prediction in range(highest + 1):
                     values.append(("train_confusion_samples", (("label", str(label)), ("prediction", str(prediction))),
                                    float(pairs.get((label, prediction), 0))))
         else:
-            tell_once("no confusion of more than %d classes", MAX_CONFUSION_CLASSES)
+            tell_once("the confusion matrix is not sent for more than %d classes", MAX_CONFUSION_CLASSES)
     _send(recorder, values, mode, step)
 
 
 def scores(recorder, labels, probabilities, mode=None, step=None):
-    """Of two classes: how many samples of each have a probability of class 1 in each of SCORE_BINS bins. What a ROC curve and its
-    area are drawn from; exact but for samples of both classes within one bin. NaN and labels but 0 and 1 are left out."""
+    """Counts, for each of two classes, the samples whose probability of class 1 is in each of SCORE_BINS bins. The ROC curve and its
+    area come from these counts; they are exact except for samples of both classes within one bin. NaN and labels other than 0 and 1
+    are ignored."""
     bins = {}
     for label, probability in zip(_flat(_array(labels)), _flat(_array(probabilities))):
         if label in (0, 1) and 0 <= probability <= 1:
             at = int(label), min(int(probability * SCORE_BINS), SCORE_BINS - 1)
             bins[at] = bins.get(at, 0) + 1
-    # A bin that a step does not have is 0: the last step's must not stand for it.
+    # A bin that is absent from a step is 0, so that the previous step's value does not persist.
     _send(recorder, [("train_score_samples", (("bin", str(at)), ("class", str(label))), float(bins.get((label, at), 0)))
                      for label in (0, 1) for at in range(SCORE_BINS)], mode, step)
 
 
 def residuals(recorder, labels, predictions, mode=None, step=None):
-    """Of a regression: how many samples have a residual (label less prediction) in each of RESIDUAL_BINS bins. The first step's 1st
-    and 99th percentile lie a quarter of the range from its ends; what is beyond the ends counts in the outermost bins."""
+    """Counts the samples of a regression whose residual (label minus prediction) is in each of RESIDUAL_BINS bins. The 1st and 99th
+    percentiles of the first step are a quarter of the range from its ends; residuals beyond the ends count in the outermost bins."""
     differences = [label - prediction for label, prediction in zip(_flat(_array(labels)), _flat(_array(predictions)))]
     differences = [one for one in differences if math.isfinite(one)]
     if not differences:
@@ -211,7 +213,7 @@ def experts(recorder, tokens, layer=0, probabilities=None, mode=None, step=None)
 
 
 def _entropy(probabilities, experts):
-    """Of the mean over all axes but the last, over ln of the number of experts."""
+    """Returns the entropy of the mean over all axes but the last, divided by ln of the number of experts."""
     if probabilities.ndim < 1 or probabilities.shape[-1] != experts:
         raise ValueError("probabilities of shape %s for %d experts" % (tuple(probabilities.shape), experts))
     if isinstance(probabilities, _List):
@@ -224,7 +226,7 @@ def _entropy(probabilities, experts):
         sums = probabilities.reshape(-1, experts).sum(axis=0, dtype="float64").tolist()
     total = sum(sums)
     if not 0 < total < math.inf:
-        return math.nan  # no number: an entropy of 0 would be a finding
+        return math.nan  # an entropy of 0 would be a finding
     shares = [value / total for value in sums]
     return -sum(share * math.log(share) for share in shares if share > 0) / math.log(experts)
 
@@ -241,7 +243,7 @@ def _is_torch(value):
 
 
 class _List:
-    """Just so much of an array as is needed here, for lists where numpy is not installed."""
+    """Subset of an array for lists, where numpy is not installed."""
 
     def __init__(self, rows):
         self.shape = _shape(rows)
@@ -261,7 +263,7 @@ class _List:
 
     def argmax(self, axis):
         if self.ndim != 2 or axis != 1:
-            raise ValueError("scores in lists must be one list for each label")
+            raise ValueError("scores in lists must have one list per label")
         return _List([max(range(len(row)), key=row.__getitem__) for row in self._rows])
 
     def mean(self, axis, dtype):
@@ -307,7 +309,7 @@ def _flat(array):
 
 
 def _count(labels):
-    """label -> how often; negative labels are left out."""
+    """Returns a dict label -> count; negative labels are ignored."""
     if isinstance(labels, _List) or int(labels.numel() if _is_torch(labels) else labels.size) < 4096:
         counts = {}
         for label in _flat(labels):
@@ -319,7 +321,7 @@ def _count(labels):
 
 
 def _count_pairs(labels, predictions):
-    """(label, prediction) -> how often."""
+    """Returns a dict (label, prediction) -> count."""
     many = not isinstance(labels, _List) and int(labels.numel() if _is_torch(labels) else labels.size) >= 4096
     if many and not isinstance(predictions, _List) and _is_torch(labels) == _is_torch(predictions):
         labels, predictions = _wide(labels), _wide(predictions)  # a product of bytes overflows

@@ -1,15 +1,14 @@
-"""The client's own thread: sends what the Recorder holds to the collector, and beats while training hangs.
+"""The client's own thread: sends the Recorder's items to the collector, and heartbeats while training hangs.
 
-Lives from start() to stop(); all its waits are bounded. Without a collector it tries again with a growing pause and
-lets the Recorder's bounded queue fill and drop.
+The thread lives from start() to stop(), and all its waits are bounded. Without a collector it retries with a growing pause and lets
+the Recorder's bounded queue fill and drop.
 
-A collector says which Updates it has made durable (Written). The others are kept, and sent again with their sequences
-after a lost connection, behind the Welcome: it says what the collector holds. A collector of the version before says
-neither: it gets again, as a whole, only the frame that the lost connection cut off, since it cannot have decoded half
-a frame.
+A collector reports the Updates that it has made durable (Written). The others are kept, and sent again with their sequence numbers
+after a lost connection, behind the Welcome, which reports the Updates that the collector holds. A collector of the previous version
+reports neither. It only gets the frame that the lost connection cut off again, whole, because it cannot have decoded a partial frame.
 
-Wall time is read once per boot. A wall clock that went forward begins a new boot; one that went back is not followed,
-and told as a state (pitwall_clock_offset_seconds).
+Wall time is read once per boot. A wall clock that jumps forward begins a new boot. One that jumps back is not followed; its offset is
+reported as a state (pitwall_clock_offset_seconds).
 """
 import logging
 import os
@@ -27,25 +26,25 @@ from ._recorder import native
 from ._unwritten import Unwritten
 
 logger = logging.getLogger("pitwall")
-logger.addHandler(logging.NullHandler())  # nothing is printed where the script has not set logging up
+logger.addHandler(logging.NullHandler())  # prints nothing if the script has not configured logging
 
-FLUSH_S = 0.1        # data waits at most this long
-BEAT_S = 0.5         # an Update at least this often: half of what the protocol asks, for a late wake-up's sake
-STALL_S = 10.0       # a collector that takes no byte for so long is given up
+FLUSH_S = 0.1        # maximum delay of data
+BEAT_S = 0.5         # maximum interval of Updates: half of the protocol's limit, to allow for late wake-ups
+STALL_S = 10.0       # a connection that accepts no byte for this long is closed
 GENTLE_CLOSE_S = 0.3
 GIVE_WAY_S = 0.05
-CHUNK = 2048         # items per Update, so that no frame comes near the 4 MiB limit
+CHUNK = 2048         # items per Update, keeps frames far below the limit of 4 MiB
 BACKOFF_S = (0.1, 5.0)
 CLOCK_DRIFT_NS = 1_000_000_000
-MAX_ASKED = 4        # captures that wait for their answer
-MAX_REFUSALS = 16    # reasons that are logged
-WRITTEN_S = 1.0      # what is sent is awaited so long before a new boot, which cannot send it again
-STAMP_NS = 10**7        # between the time that an item gets and its place in the queue
+MAX_ASKED = 4        # maximum number of unanswered captures
+MAX_REFUSALS = 16    # maximum number of logged reasons
+WRITTEN_S = 1.0      # maximum wait for confirmation before a new boot, which cannot send the data again
+STAMP_NS = 10**7        # between the timestamp of an item and its place in the queue
 OFFSET_METRIC = "pitwall_clock_offset_seconds"
 
 
 class Closed(Exception):
-    """The connection is gone."""
+    """The connection is lost."""
 
 
 class Sender:
@@ -53,25 +52,25 @@ class Sender:
         self._recorder = recorder
         self._identity = identity
         self._paths = paths
-        self._path = ""          # of the socket that is connected
+        self._path = ""          # path of the connected socket
         self._captures = _capture.Requests(identity)
         self._stop = threading.Event()
-        self._wake = threading.Event()  # set where an Update must not wait for FLUSH_S
-        self._flushes = deque()  # events of flush(), each set once an Update that began later is written
+        self._wake = threading.Event()  # set when an Update must not wait for FLUSH_S
+        self._flushes = deque()  # events of flush(), each set once an Update begun after it is written
         self._farewell = ("",)   # arguments of the Goodbye
-        self._patience = Patience(0)  # of stop()
+        self._patience = Patience(0)  # limit on the wait of stop()
         self._socket = None
         self._unwritten = Unwritten()
         self._clock_told = False
         self._clock_step = _clock_step.ClockStep()
-        self._cut_off = b""      # an Update's frame from its first byte on, until the socket has all of it
+        self._cut_off = b""      # the whole frame of an Update until the socket has all of it
         self._received = bytearray()
-        self._backlog = []       # items taken from the recorder, not yet in a frame
-        self._connected_as = ""  # the boot id under which something was sent
+        self._backlog = []       # items taken from the recorder but not yet in a frame
+        self._connected_as = ""  # the boot ID under which data was sent
         self.welcome = None
         self._welcomed = False   # on this connection
-        self._asked = []         # (id, look) of captures that wait for their answer
-        self._refusals = set()   # reasons that were logged
+        self._asked = []         # (id, look) of unanswered captures
+        self._refusals = set()   # logged reasons
         self._new_boot()
         self._thread = threading.Thread(target=self._run, name="pitwall", daemon=True)
         recorder.loops.flush = self.flush
@@ -80,7 +79,7 @@ class Sender:
         self._thread.start()
 
     def stop(self, reason, timeout, *farewell):
-        """Sends what is left and a Goodbye; waits for it as Patience(timeout) does. farewell: further arguments of
+        """Sends the remaining data and a Goodbye, and waits for both as Patience(timeout) does. farewell: further arguments of
         _wire.goodbye()."""
         self._farewell = (reason, *farewell)
         self._patience = Patience(timeout)
@@ -90,8 +89,8 @@ class Sender:
             self._patience.join(self._thread)
 
     def flush(self, timeout):
-        """Sends what was recorded before the call; waits until the socket has it, at most timeout seconds. A no-op in the
-        sender's own thread and without a collector."""
+        """Sends the data recorded before the call, and waits at most timeout seconds until the socket has it. A no-op in the sender's
+        own thread and without a collector."""
         if self._socket is None or self._thread is threading.current_thread():
             return
         written = threading.Event()
@@ -108,14 +107,14 @@ class Sender:
         return self._socket is not None
 
     def abandon(self):
-        """In a forked child: the thread does not exist here, the connection belongs to the parent."""
+        """Detaches a forked child: the thread does not exist here, and the connection belongs to the parent."""
         if self._socket is not None:
             self._socket.close()
 
     # Identity in time. Wall time is read once per boot; everything later is monotonic.
 
     def _new_boot(self, start=None):
-        """start: monotonic time in ns from which what is recorded belongs to it; now, where absent. A collector takes nothing
+        """Begins a boot. start: monotonic time in ns from which recorded data belongs to it; defaults to now. A collector rejects data
         that a boot recorded before its start."""
         self._boot_id = uuid.uuid4().hex
         now = time.monotonic_ns()
@@ -127,11 +126,11 @@ class Sender:
         self._last_steps = {}
 
     def _offset(self):
-        """How far wall time has gone away from ours, in nanoseconds."""
+        """Returns the difference between wall time and the process's own time, in nanoseconds."""
         return time.time_ns() - (self._base + time.monotonic_ns())
 
     def _watch_clock(self):
-        """True: a new boot has to begin, because wall time went forward, or back by more than an hour. Reports one that went
+        """Returns whether a new boot has to begin, because wall time jumped forward, or back by more than an hour. Reports a smaller jump
         back. A large step counts once it has lasted."""
         offset = self._offset()
         lasts = self._clock_step.believe(offset, time.monotonic_ns())
@@ -139,7 +138,7 @@ class Sender:
             return True
         back = offset < -CLOCK_DRIFT_NS
         if back and not self._clock_told:
-            logger.warning("pitwall: the wall clock went back by %.1f s; this process keeps its time", -offset / 1e9)
+            logger.warning("pitwall: the wall clock went back by %.1f s; this process keeps its own time", -offset / 1e9)
         if back or self._clock_told:
             self._recorder.set_state(OFFSET_METRIC, (), round(offset / 1e9, 1))
         self._clock_told = back
@@ -159,13 +158,13 @@ class Sender:
                         self._read_last_words()
                         logger.debug("pitwall: connection to the collector lost: %s", error)
                     except Exception:
-                        logger.debug("pitwall: connection to the collector given up", exc_info=True)
+                        logger.debug("pitwall: connection to the collector closed after an error", exc_info=True)
                     finally:
                         self._disconnect()
-                    if self._welcomed:  # one that closes at once, as it refuses our Hello, is not asked so soon again
+                    if self._welcomed:  # a collector that closes at once, because it refuses our Hello, is retried later
                         pause = BACKOFF_S[0]
                 if self._stop.is_set():
-                    # A collector that is starting again may still take what it has not made durable.
+                    # A collector that restarts may still accept the data that is not durable yet.
                     if not self._unwritten or self._patience.left() <= 0:
                         return
                     time.sleep(GIVE_WAY_S)
@@ -174,11 +173,11 @@ class Sender:
                     return
                 pause = min(pause * 2, BACKOFF_S[1])
         except Exception:  # never let a thread's traceback reach the user's terminal
-            logger.debug("pitwall: the sender stopped", exc_info=True)
+            logger.debug("pitwall: the sender stopped after an error", exc_info=True)
         finally:
             lost = self._unwritten.give_up()
             if lost:
-                logger.warning("pitwall: rank %d: %d spans and values may be lost: the collector has not confirmed them",
+                logger.warning("pitwall: rank %d: %d spans and values may be lost, because the collector has not confirmed them",
                                self._identity.rank, lost)
 
     def _connect(self):
@@ -207,9 +206,9 @@ class Sender:
             self._socket = None
 
     def _serve(self):
-        """One connection: Hello, then Updates until it is lost or stop() is called."""
+        """Serves one connection: sends Hello, then Updates until it is lost or stop() is called."""
         if self._connected_as != self._boot_id and abs(self._offset()) > CLOCK_DRIFT_NS:
-            self._new_boot(self._start)  # the clock was set while nobody listened: nothing was sent under this boot id yet
+            self._new_boot(self._start)  # the clock was set without a connection: nothing was sent under this boot ID yet
         self._write(_wire.frame(_wire.hello(self._identity, self._boot_id, self._start_wall, os.getpid())))
         self._connected_as = self._boot_id
         if self._unwritten or self._cut_off:
@@ -233,8 +232,8 @@ class Sender:
                 self._close_gently()
                 return
             if self._watch_clock():
-                # Everything so far goes out under the old boot id. What is recorded while the collector makes that durable
-                # belongs to the new one.
+                # Everything so far is sent under the old boot ID. Data recorded while the collector makes that durable belongs to the
+                # new one.
                 start = time.monotonic_ns() - STAMP_NS
                 self._send_updates()
                 self._await(lambda: not self._unwritten, Patience(WRITTEN_S).left)
@@ -249,13 +248,13 @@ class Sender:
         for request in asked:
             try:
                 body = _stacks.answer(request, self._recorder)
-            except Exception:  # the collector captures from outside
+            except Exception:  # the collector captures the stacks from outside
                 swallow("a capture")
                 continue
             self._write(_wire.frame(body))
 
     def _send_again(self):
-        """What the connection before has sent and the collector does not hold."""
+        """Sends the data of the previous connection that the collector does not hold."""
         self._await(lambda: self._welcomed, Patience(STALL_S).left)
         if not self._welcomed:
             raise Closed("no welcome")
@@ -273,11 +272,11 @@ class Sender:
 
     def _lose(self, count):
         if count:
-            logger.warning("pitwall: rank %d: %d spans and values are lost: the collector does not have them, and they "
-                           "were not kept for so long", self._identity.rank, count)
+            logger.warning("pitwall: rank %d: %d spans and values are lost, because the collector does not have them and the client "
+                           "no longer keeps them", self._identity.rank, count)
 
     def _await(self, condition, timeout):
-        """Reads until the condition holds, or timeout() has no seconds left. Raises Closed as _read() does."""
+        """Reads until the condition holds or timeout() has no seconds left. Raises Closed as _read() does."""
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
         while True:
@@ -288,7 +287,7 @@ class Sender:
             poll.poll(min(left, 0.05) * 1000)
 
     def _send_updates(self):
-        """Sends the queue as one Update, or several if it is long."""
+        """Sends the queue as one Update, or as several if it is long."""
         flushes = len(self._flushes)
         loop_open = self._recorder.loops.open
         taken = self._recorder.take()
@@ -300,7 +299,7 @@ class Sender:
             self._cut_off = _wire.frame(self._update(taken, chunk, rest, loop_open))
             if not self._welcomed or self.welcome.get("sends_written"):
                 self._unwritten.add(self._sequence, self._cut_off, len(chunk))
-            self._backlog = rest  # the chunk lives on in the frame
+            self._backlog = rest  # the frame now has the chunk
             self._recorder.release(len(chunk))
             self._write(self._cut_off)
             self._cut_off = b""
@@ -308,13 +307,13 @@ class Sender:
             self._flushes.popleft().set()
 
     def _update(self, taken, chunk, rest, loop_open=None):
-        # A promise must also hold for what is left for the next Updates.
+        # A promise must also hold for the items left for the next Updates.
         complete_until = min([taken.complete_until] + [item.end - 1 for item in rest])
         steps = dict(taken.steps)
         if rest:
             for mode, step in _lowest_steps(rest).items():
                 steps[mode] = min(steps.get(mode, 0), step)
-        # Steps rolled back and went on since the last Update: the one that carries the lower steps says so.
+        # Steps rolled back and continued since the last Update: the Update with the lower steps reports that.
         for mode, step in _lowest_steps(chunk).items():
             if step < self._last_steps.get(mode, 0):
                 steps[mode] = min(steps.get(mode, 0), step)
@@ -332,19 +331,19 @@ class Sender:
             if kind:
                 return _wire.span(kind, name, start + self._base, end - start, step_plus_one, mode)
             return _wire.value(name, _wire.labels(2, labels), number, end + self._base, step_plus_one, mode)
-        except Exception:  # one odd item must not end the stream
-            logger.debug("pitwall: not sent: %r", item, exc_info=True)
+        except Exception:  # one invalid item must not end the stream
+            logger.debug("pitwall: item not sent: %r", item, exc_info=True)
             return b""
 
-    # The socket, never blocking for long.
+    # The socket. No call blocks for long.
 
     def _write(self, frame):
-        """Sends one frame whole, or raises Closed."""
+        """Sends one whole frame, or raises Closed."""
         rest = memoryview(frame)
         deadline = time.monotonic() + STALL_S
         while rest:
             try:
-                # MSG_NOSIGNAL: a script that restored SIGPIPE's default must not die of a collector's restart.
+                # MSG_NOSIGNAL: a script that restored SIGPIPE's default must not die when a collector restarts.
                 count = self._socket.send(rest, socket.MSG_NOSIGNAL)
                 rest = rest[count:]
                 deadline = time.monotonic() + STALL_S
@@ -357,24 +356,24 @@ class Sender:
                 poll.poll(100)
 
     def _tell_refused(self, reason, message):
-        """Logs why the collector refuses this process, each reason once; it is asked again, slower and slower."""
+        """Logs the reason why the collector refuses this process, each reason once. The client retries at growing intervals."""
         self._welcomed = False
         if reason in self._refusals or len(self._refusals) >= MAX_REFUSALS:
             return
         self._refusals.add(reason)
-        logger.warning("pitwall: the collector at %s refuses this process (%s): %s; training goes on unwatched",
+        logger.warning("pitwall: the collector at %s refuses this process (%s): %s; training continues unwatched",
                        self._path, reason, message)
 
     def _read_last_words(self):
-        """What came before the connection broke: the collector may have said why it closes."""
+        """Reads the data that arrived before the connection broke: the collector may have reported its reason for closing."""
         try:
             self._read()
         except (Closed, OSError):
             pass
 
     def _close_gently(self):
-        """Waits briefly until the collector has read all and closed: it may not have got to its Welcome yet, and must
-        not find the connection broken before it has read what came."""
+        """Waits briefly until the collector has read everything and closed. It may not have reached its Welcome yet, and must not find
+        the connection broken before it has read the data."""
         self._socket.shutdown(socket.SHUT_WR)
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
@@ -384,7 +383,7 @@ class Sender:
             self._read()  # raises Closed at the end
 
     def _read(self):
-        """Takes what the collector said, if anything. Raises Closed at the end of the stream."""
+        """Reads the collector's messages, if there are any. Raises Closed at the end of the stream."""
         ended = False
         while True:
             try:
@@ -428,7 +427,7 @@ class Sender:
 
 
 def _lowest_steps_in_python(items):
-    """{mode: the lowest step of the items that belong to one}"""
+    """Returns {mode: the lowest step of the items that belong to a step}."""
     lowest = {}
     for item in items:
         step = item.step_plus_one - 1

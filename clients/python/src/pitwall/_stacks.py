@@ -1,8 +1,8 @@
-"""Answer to the collector's Capture: the stacks of all Python threads, the phase and the
-collective that run, CPU time and bytes read and written.
+"""Answer to the collector's Capture: the stacks of all Python threads, the running phase and collective, CPU time, and bytes read
+and written.
 
-Called by the client's own thread. Everything is bounded: 64 threads, 64 frames of each, 200 bytes of each, 60 KiB in all;
-what is beyond is counted. Only names of functions and files and line numbers are sent, never values.
+The client's own thread calls it. Everything is bounded: 64 threads, 64 frames per thread, 200 bytes per frame, and 60 KiB in total;
+the rest is counted. It sends only names of functions and files and line numbers, never values.
 """
 import os
 import sys
@@ -15,14 +15,14 @@ from ._guard import swallow
 MAX_THREADS = 64
 MAX_FRAMES = 64
 MAX_TEXT = 200
-MAX_BYTES = 60 << 10    # the collector takes 64 KiB
+MAX_BYTES = 60 << 10    # the collector accepts 64 KiB
 MAX_OPERATORS = 20
 _COLLECTIVES = os.path.join("torch", "distributed", "distributed_c10d.py")
 _OPERATIONS = "train_collective_operations_total"
 
 
 def answer(request, recorder):
-    """request: (id, look) as read_capture() gave it. -> ClientMessage{captured}"""
+    """Returns ClientMessage{captured}. request: (id, look) from read_capture()."""
     phase, _, step_plus_one, mode = _safely("the phase", recorder.running, ("", 0, 0, ""))
     stacks, left_out = threads()
     opened = _safely("the collective", lambda: collective(recorder, phase, stacks), None)
@@ -38,7 +38,7 @@ def answer(request, recorder):
 
 
 def threads():
-    """-> [(id, name, main, [frame])], the main thread first and this one without its frames, and how much is left out."""
+    """Returns [(id, name, main, [frame])], the main thread first and this thread without its frames, and the number left out."""
     known = {thread.ident: thread for thread in list(threading.enumerate())}
     main = threading.main_thread().ident
     frames = sys._current_frames()
@@ -56,7 +56,7 @@ def threads():
 
 
 def _lines(frame):
-    """Innermost first: "function (file:line)"."""
+    """Returns the frames of a stack, innermost first, as "function (file:line)"."""
     lines = []
     while frame is not None and len(lines) < MAX_FRAMES:
         code = frame.f_code
@@ -73,7 +73,7 @@ def _lines(frame):
 
 
 def collective(recorder, phase, stacks):
-    """(group, operation, sequence, bytes) of the collective that is open, or None. "" and 0: not known."""
+    """Returns (group, operation, sequence, bytes) of the open collective, or None. "" and 0: unknown."""
     told = getattr(sys.modules.get("pitwall._collectives"), "open_collective", None)
     if told is not None:
         known = told()
@@ -83,13 +83,13 @@ def collective(recorder, phase, stacks):
     if phase != "collective" and not inner:
         return None
     counts = [(dict(labels).get("group", ""), number) for (metric, labels), number in recorder.states() if metric == _OPERATIONS]
-    group, sequence = counts[0] if len(counts) == 1 else ("", 0)  # of several groups it is not known which waits
+    group, sequence = counts[0] if len(counts) == 1 else ("", 0)  # with several groups the waiting one is unknown
     names = [line.partition(" (")[0] for line in inner]
     return group, next((name for name in reversed(names) if name != "wrapper"), ""), int(sequence), 0
 
 
 def io_bytes():
-    """Read and written, by system calls and at the storage; None: the system does not say."""
+    """Returns the bytes read and written, by system calls and at the storage; None if the system does not report them."""
     try:
         with open("/proc/self/io", "rb") as file:
             lines = dict(line.split(b":") for line in file.read(4096).splitlines())
@@ -99,12 +99,12 @@ def io_bytes():
 
 
 def operators():
-    """Of the last profiled step: "name 0.123 s", the longest first."""
+    """Returns the operators of the last profiled step as "name 0.123 s", the longest first."""
     return ["%s %.3g s" % (name[:MAX_TEXT - 16], seconds) for name, seconds in list(_profile.last_operators)[:MAX_OPERATORS]]
 
 
 def _fitting(stack, room):
-    """The bytes of a thread with as many of its frames as fit, and how many do not."""
+    """Returns the bytes of a thread with as many of its frames as fit, and the number of frames left out."""
     native, name, main, lines = stack
     kept = list(lines)
     while True:

@@ -1,7 +1,7 @@
-"""Statistics of the tensors of a step: computed where the tensors are, carried off each device in one piece.
+"""Statistics of the tensors of a step, computed where the tensors are and copied from each device in one piece.
 
-On the CPU they are recorded at once. From other devices they are copied into pinned memory behind the work that makes
-them, and recorded when they have come, a step later at most: training does not wait for its device.
+On the CPU they are recorded at once. From other devices they are copied into pinned memory after the work that produces them, and
+recorded when they have arrived, at most one step later. Training does not wait for its device.
 """
 from collections import deque
 
@@ -12,11 +12,11 @@ from ._collections import CHANGES, REDUCTIONS
 from ._guard import swallow, tell_once
 from ._reductions import SIGMOID_LIMITS, TANH_LIMITS, Unusable, change, reduce, usable
 
-MAX_TENSORS = 4096  # of one step; each has dozens of series
+MAX_TENSORS = 4096  # per step; each has dozens of series
 
 
 class History:
-    """Copies of tensors as they were at the step saved before, on the CPU, in their own type, up to so many bytes."""
+    """Copies of tensors from the previous saved step, on the CPU, in their own type, up to a maximum number of bytes."""
 
     def __init__(self, most_bytes):
         self._most_bytes = most_bytes
@@ -24,7 +24,7 @@ class History:
         self._copies = {}
 
     def exchange(self, key, tensor):
-        """Keeps a copy, and returns the one before, or None if there is none of this shape."""
+        """Stores a copy and returns the previous one, or None if there is none of this shape."""
         before = self._copies.get(key)
         if before is not None and (before.shape != tensor.shape or before.dtype != tensor.dtype):
             self._bytes -= before.numel() * before.element_size()
@@ -32,11 +32,11 @@ class History:
         if key not in self._copies:
             size = tensor.numel() * tensor.element_size()
             if self._bytes + size > self._most_bytes:
-                tell_once("no changes of %s: copies of tensors are limited to %d bytes", key[1], self._most_bytes)
+                tell_once("changes of %s are not computed: copies of tensors are limited to %d bytes", key[1], self._most_bytes)
                 return None
             self._bytes += size
             before = None
-        # A new copy each time: the old one may still be on its way to the device.
+        # A new copy each time: the old one may still be copied to the device.
         pinned = tensor.is_cuda
         copy = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=pinned)
         copy.copy_(tensor.detach(), non_blocking=pinned)
@@ -45,7 +45,7 @@ class History:
 
 
 class Statistics:
-    """Collects what is computed of the tensors of one step, until send()."""
+    """Collects the numbers computed from the tensors of one step, until send()."""
 
     def __init__(self, history_bytes):
         self._history = History(history_bytes)
@@ -56,12 +56,12 @@ class Statistics:
         self._under_way = deque()
 
     def add(self, collections, kind_name, tensor):
-        """tensor: reduced for each of the collections, once for each name. kind_name: the tensor's name."""
+        """Reduces a tensor for each of the collections, once per name. kind_name: the tensor's name."""
         fresh = [c for c in collections if (c.name, kind_name) not in self._seen]
         if not fresh or tensor is None:
             return
         if len(self._seen) >= MAX_TENSORS:
-            tell_once("more than %d tensors in a step", MAX_TENSORS)
+            tell_once("more than %d tensors in a step: the others are left out", MAX_TENSORS)
             return
         self._seen.update((c.name, kind_name) for c in fresh)
         try:
@@ -70,7 +70,7 @@ class Statistics:
                 for collection in fresh:
                     self._add(collection, kind_name, tensor, numbers)
         except Unusable as why:
-            tell_once("%s is left out: it is %s", kind_name, str(why))
+            tell_once("%s is left out, because it is %s", kind_name, str(why))
         except Exception:
             swallow("the reduction of a tensor")
 
@@ -78,7 +78,7 @@ class Statistics:
         limits = TANH_LIMITS if "tanh" in name else SIGMOID_LIMITS if "sigmoid" in name else None
         wanted = collection.reductions
         found = reduce(numbers, wanted, collection.bounds, limits, collection.unit_axis)
-        # A layer that was frozen on purpose does not change, and nobody is to wonder at it.
+        # A layer that is frozen on purpose does not change and is not a finding.
         if wanted & CHANGES and (tensor.requires_grad or not isinstance(tensor, torch.nn.Parameter)):
             before = self._history.exchange((collection.name, name), tensor)
             if before is not None:
@@ -89,18 +89,18 @@ class Statistics:
             self._found.append((REDUCTIONS[reduction], labels, number))
 
     def add_number(self, metric, number, labels=()):
-        """A number on its own: a float, or a tensor of one element."""
+        """Adds a single number: a float, or a tensor with one element."""
         if isinstance(number, torch.Tensor) and number.device.type != "cpu":
             self._found.append((metric, labels, number.detach().reshape(())))
         else:
             self._ready.append((metric, labels, float(number)))
 
     def busy(self):
-        """Whether there is something to send or to receive."""
+        """Returns whether there are numbers to send or to receive."""
         return bool(self._found or self._ready or self._under_way or self._seen)
 
     def send(self, mode, step):
-        """Carries what was collected to the recorder, as values of that step."""
+        """Passes the collected numbers to the recorder, as values of that step."""
         found, self._found = self._found, []
         ready, self._ready = self._ready, []
         self._seen.clear()
@@ -124,7 +124,7 @@ class Statistics:
             self._under_way.append((arrived, entries, landing, mode, step))
 
     def receive(self, mode=None, before=None, everything=False):
-        """Records what has come. Waits for what belongs to a step of the mode below `before`, or for everything."""
+        """Records the numbers that have arrived. Waits for those of steps of the mode below `before`, or for everything."""
         while self._under_way:
             arrived, entries, landing, of_mode, step = self._under_way[0]
             if everything or (of_mode == mode and before is not None and step is not None and step < before) \

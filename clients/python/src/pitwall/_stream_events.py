@@ -1,7 +1,7 @@
-"""Events in the stream of a GPU that computes: what times collectives without waiting for the device."""
+"""Events in the stream of a GPU that computes. They time collectives without waiting for the device."""
 import torch
 
-_KEPT = 256  # events of a device that are kept for the next use
+_KEPT = 256  # maximum number of events kept for reuse, per device
 
 
 class StreamEvents:
@@ -9,8 +9,8 @@ class StreamEvents:
         self._free = {}
 
     def record(self, device):
-        """None while a graph is captured, and in any other stream than the device's default one: computing does not stand
-        still for a collective that runs beside it (FSDP's)."""
+        """Returns an event, or None while a graph is captured and in any stream other than the device's default one: the computation
+        does not stop for a collective that runs beside it (FSDP's)."""
         if device.type != "cuda":
             return None
         stream = torch.cuda.current_stream(device)

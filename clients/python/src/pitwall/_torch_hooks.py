@@ -1,9 +1,9 @@
-"""watch(): the hooks on a PyTorch model, its loss and its optimizer, and what is looked at when.
+"""watch(): the hooks on a PyTorch model, its loss, and its optimizer, and the schedule of reading tensors.
 
-Always there are two hooks on the model, one on the loss module and two on the optimizer. The loss itself is hooked only where its
-backward pass is not seen otherwise (_backward.py). Modules inside are hooked for the one forward pass whose tensors are
-saved, so all others cost nothing. A hook never returns anything, so it changes no tensor; it catches every Exception; it holds no
-tensor beyond its call; and a copy or a pickle of the model has hooks that do nothing and need no pitwall.
+The permanent hooks are two on the model, one on the loss module, and two on the optimizer. The loss itself is hooked only if its
+backward pass is not seen otherwise (_backward.py). Modules inside are hooked for the one forward pass whose tensors are saved, so all
+other passes cost nothing. A hook never returns a value, so it changes no tensor; it catches every Exception; it holds no tensor beyond
+its call; and a copy or a pickle of the model has hooks that do nothing and do not need pitwall.
 """
 import contextlib
 import weakref
@@ -27,10 +27,10 @@ from ._torch_step import Loop
 Options = namedtuple(
     "Options", "every steps scaler grad_norm_every inputs labels batch_axis collectives history_bytes")
 
-LATE_STEPS = 2    # by which numbers of a GPU may come late
-FACTS_EVERY = 10  # steps between looks at inputs
-_OURS = -1        # key of our hook among a tensor's; handles of PyTorch count from 0 on
-_PROBED = 4       # a pattern may name so many of a module's tensors by number
+LATE_STEPS = 2    # maximum delay of the numbers of a GPU
+FACTS_EVERY = 10  # interval in steps between reads of the inputs
+_OURS = -1        # key of our hook in a tensor's table; PyTorch's own keys count from 0
+_PROBED = 4       # maximum number of a module's tensors that a pattern may name by number
 
 _compiler = getattr(torch, "compiler", None)
 _flagged = hasattr(_compiler, "_is_compiling_flag") and hasattr(_compiler, "is_dynamo_compiling")  # an export sets the flag
@@ -41,7 +41,7 @@ _watched = weakref.WeakKeyDictionary()  # model -> weak reference to its Watch, 
 
 
 class Hook:
-    """A bound method as a hook. Dynamo, which traces hooks, sees it as nothing."""
+    """A bound method as a hook. Dynamo, which traces hooks, treats it as empty."""
 
     def __init__(self, function):
         self._function = function
@@ -51,20 +51,20 @@ class Hook:
             return None
         try:
             if _capturing is not None and _capturing():
-                return None  # what a graph captures is replayed without us, and must not wait
+                return None  # a captured graph is replayed without the hook, and must not wait
             self._function(*arguments)
         except Exception:
             swallow("a hook")
         return None
 
     def __reduce__(self):
-        # Copies and pickles get something of the standard library that takes anything and does nothing.
+        # Copies and pickles get a function of the standard library that accepts any argument and does nothing.
         return getattr, (contextlib.nullcontext(), "__exit__")
 
 
 def watch(model, optimizer, loss, collections, options):
     if not isinstance(model, torch.nn.Module):
-        raise TypeError("watch() takes a torch.nn.Module, not a %s" % type(model).__name__)
+        raise TypeError("model must be a torch.nn.Module (got a %s)" % type(model).__name__)
     before = _watched.get(model, lambda: None)()
     if before is not None:
         before.close()
@@ -81,10 +81,10 @@ if native:
 
 
 class Watch(native.WatchState if native else object):
-    """The handle that watch() returns. loss: what to call in place of a loss function that was given.
+    """Handle returned by watch(). loss: the function to call in place of a loss function given to watch().
 
-    The module in C has the usual case of each hook under the hook's name without the underscore, and calls the one here in
-    all others."""
+    The C module has the common case of each hook under the hook's name without the underscore, and calls the method here in all other
+    cases."""
 
     def __init__(self, model, optimizers, loss, collections, options):
         self._options = options
@@ -94,10 +94,10 @@ class Watch(native.WatchState if native else object):
         self._model, self._compiled, self._distributed = unwrap(model)
         self._matches = {}     # (kind, tensor's name) -> collections
         self._plans = {}       # collections -> modules to hook for them
-        self._looks = {}       # (point, mode) -> [step of the last look, the next step at which something is due]
-        self._due_there = ()   # collections due at the optimizer
+        self._looks = {}       # (point, mode) -> [step of the last check, the next step at which a collection is due]
+        self._due_there = ()   # collections due at the optimizer's step
         self._attached = []
-        self._calls = {}       # tensors seen of each module in this pass
+        self._calls = {}       # number of tensors seen of each module in this pass
         self._norm = Schedule(options.grad_norm_every)
         self._gradients = lister(self._model)
         self._facts = Schedule(FACTS_EVERY)
@@ -120,7 +120,7 @@ class Watch(native.WatchState if native else object):
         self._reads_inputs = bool(options.inputs) or options.batch_axis is not None
         self._has_scaler = options.scaler is not None
         self._scaling = Scaling(self, options.scaler, Hook(self._after_skipped))
-        self._on_gpu = any(p.device.type != "cpu" for p in model.parameters())  # or the like: numbers come late
+        self._on_gpu = any(p.device.type != "cpu" for p in model.parameters())  # or a similar device: numbers come late
         self._saves_forward, self._saves_loss, self._saves_optimizer = (
             bool(self._points[point]) for point in ("forward", "loss", "optimizer"))
         self._lifecycle = vars(_lifecycle)
@@ -128,9 +128,9 @@ class Watch(native.WatchState if native else object):
         self._on_waiting = Hook(self._after_backward)
         self._backward_hook = (_OURS, self._on_backward),
         self._passes, self._passes_over, self._missed = None, None, 0
-        if not self._distributed:  # DDP's wait for the gradients of others is seen from inside of the pass only
+        if not self._distributed:  # DDP's wait for the gradients of others is only visible inside the pass
             around = Hook(self._loop.before_backward), self._on_gradients
-            if native and not self._on_gpu:  # where nothing captures a graph, and nobody traces C
+            if native and not self._on_gpu:  # without a GPU no graph is captured, and C code is not traced
                 around = self.before_backward, self.gradients_ready
             self._passes, self._passes_over = _backward.passes_of(self, *around)
         self._install(model, optimizers, loss)
@@ -147,7 +147,7 @@ class Watch(native.WatchState if native else object):
         before_forward = Hook(usual.before_forward if usual else self._before_forward)
         try:
             before = model.register_forward_pre_hook(before_forward, with_kwargs=True)
-        except TypeError:  # before 2.0
+        except TypeError:  # before PyTorch 2.0
             before = model.register_forward_pre_hook(before_forward)
         after_forward = Hook(usual.after_forward if usual else self._after_forward)
         self._removers += [before.remove, model.register_forward_hook(after_forward).remove]
@@ -159,7 +159,7 @@ class Watch(native.WatchState if native else object):
             self._removers.append(_collectives.watch(None).close)
 
     def close(self):
-        """Removes every hook. What was computed is sent."""
+        """Removes every hook and sends the numbers computed so far."""
         removers, self._removers = self._removers, []
         try:
             self._detach()
@@ -173,7 +173,7 @@ class Watch(native.WatchState if native else object):
             swallow("close")
 
     def flush(self):
-        """Records what is still on its way from a device; waits for it."""
+        """Records the numbers still in transfer from a device; waits for them."""
         self._statistics.receive(everything=True)
 
     def _wrapped(self, function):
@@ -185,14 +185,14 @@ class Watch(native.WatchState if native else object):
             return value
         return loss
 
-    # When.
+    # Schedule.
 
     def _due(self, point, mode, step):
-        """The point's collections that save now. A step's point is asked about once."""
+        """Returns the point's collections that save now. Each step is checked once per point."""
         if step is None:
             return ()
         look = self._looks.get((point, mode))
-        if look is not None and look[0] <= step < look[1]:  # the usual case
+        if look is not None and look[0] <= step < look[1]:  # the common case
             look[0] = step
             return ()
         schedules = [(c, schedule) for c in self._points[point] if (schedule := c.schedule(mode)) is not None]
@@ -286,7 +286,7 @@ class Watch(native.WatchState if native else object):
 
     def _plan(self, due):
         if self._compiled:
-            tell_once("inputs and outputs of the modules of a compiled model are not seen")
+            tell_once("inputs and outputs of modules inside a compiled model are not read")
             return
         compiled = ()
         for path, module in self._model.named_modules():
@@ -342,24 +342,24 @@ class Watch(native.WatchState if native else object):
             passes.note(tensor)
             if passes.state:
                 return
-        # What register_hook() does for the first hook of such a tensor, without a handle that nobody would use. The table is
-        # the tensor's own, as a script may add to it.
+        # The same as register_hook() for the first hook of such a tensor, without an unused handle. The table belongs to the tensor, as a
+        # script may add to it.
         node = tensor.grad_fn
         if type(tensor) is torch.Tensor and hasattr(node, "_register_hook_dict") and tensor._backward_hooks is None:
             tensor._backward_hooks = OrderedDict(self._backward_hook)
             node._register_hook_dict(tensor)
-        else:  # a version of PyTorch without it, too
+        else:  # also a PyTorch version without the table
             tensor.register_hook(self._on_backward)
 
     def _give_up_passes(self):
-        """From here on by hooks."""
+        """Uses hooks from here on."""
         if self._passes is not None:
             self._passes.close()
             self._passes = None
             self._passes_over()
 
     def _miss_pass(self):
-        """An optimizer steps, and no backward pass was seen: its beginning has to be told by a hook, at least at first."""
+        """Handles an optimizer step without a recognized backward pass: a hook has to report its beginning, at least at first."""
         self._missed += 1
         if self._missed >= _backward.MOST_MISSED:
             self._give_up_passes()
@@ -368,13 +368,13 @@ class Watch(native.WatchState if native else object):
 
     def _before_backward(self, _):
         if self._passes is not None:
-            self._passes.prove(_backward.BY_NODE if self._missed else 0)  # one way was not enough: by the other
+            self._passes.prove(_backward.BY_NODE if self._missed else 0)  # the first way missed a pass, so the other one is used
         self._loop.before_backward()
         _when_done(self._on_waiting if self._distributed else self._on_gradients)
 
     def _after_backward(self):
-        # DDP's own callback, which waits for the reduced gradients, is behind this one: what is between the two is
-        # this rank's wait for its peers. On a GPU the host does not wait there.
+        # DDP's own callback, which waits for the reduced gradients, runs after this one. The time between the two is this rank's wait for
+        # its peers. On a GPU the host does not wait there.
         if self._options.collectives:
             self._loop.before_wait(self._gpu)
         _when_done(self._on_gradients)
@@ -387,7 +387,7 @@ class Watch(native.WatchState if native else object):
         if loop.recorder is None or loop.mode != "train" or not self._norm.every:
             return
         step = loop.recorder.step_number(loop.mode)
-        # Of several backward passes in a step the last one has all of the gradient.
+        # After several backward passes in a step, the last one has the whole gradient.
         if step == self._norm_step or self._due_often(self._norm, "norm", loop.mode, step):
             self._norm_step = step
             with self._own_time():
@@ -396,7 +396,7 @@ class Watch(native.WatchState if native else object):
                     self._statistics.send(loop.mode, step)
 
     def _measure_norm(self, mode, step, optimizer=None):
-        """It is recorded for that step at once, unless it is on its way from a device."""
+        """Records the gradient norm for that step, at once or when it has arrived from a device."""
         scale = self._scaling.scale()
         norm = norm_of(self._gradients(self._model), None if self._scaling.is_unscaled(optimizer) else scale)
         self._norm_known = norm is not None
@@ -422,7 +422,7 @@ class Watch(native.WatchState if native else object):
             with OwnTime(recorder):
                 self._save_gradients(optimizer)
                 if norm_due:
-                    self._measure_norm(mode, step, optimizer)  # nothing was seen of the backward pass
+                    self._measure_norm(mode, step, optimizer)  # the backward pass was not seen
         loop.before_optimizer()
 
     def _save_gradients(self, optimizer):
@@ -446,7 +446,7 @@ class Watch(native.WatchState if native else object):
                 self._statistics.send(loop.mode, loop.step)
         add = self._statistics.add_number
         rate = optimizer.param_groups[0].get("lr")
-        if type(rate) is float:  # else a tensor, maybe on its device
+        if type(rate) is float:  # else a tensor, possibly on a device
             loop.recorder.record([("train_learning_rate", (), rate)], loop.mode, loop.step)
         elif rate is not None:
             add("train_learning_rate", rate)
@@ -461,7 +461,7 @@ class Watch(native.WatchState if native else object):
         loop.end_step()
 
     def _after_skipped(self, optimizer):
-        """A GradScaler has skipped the step that ends the training step: no hook of the optimizer has run."""
+        """Handles a step that a GradScaler has skipped: it ends the training step, and no hook of the optimizer has run."""
         if self._passes is not None and self._passes.missed():
             self._miss_pass()
         if self._loop.before_optimizer():
@@ -477,7 +477,7 @@ class Watch(native.WatchState if native else object):
                     self._statistics.add(self._matching(due, OPTIMIZER, full), full, tensor)
 
     def _parameters(self, optimizer):
-        """(name, parameter) of the model; of an optimizer: those that it steps."""
+        """Yields (name, parameter) of the model; with an optimizer, only of the parameters that it steps."""
         own = None if optimizer is None else {id(p) for group in optimizer.param_groups for p in group["params"]}
         for name, parameter in self._model.named_parameters():
             if own is None or id(parameter) in own:
@@ -485,7 +485,7 @@ class Watch(native.WatchState if native else object):
 
 
 class _Look:
-    """What a hook on a module inside does, for one forward pass."""
+    """Hook on a module inside the model, for one forward pass."""
 
     def __init__(self, watched, due, prefix, kind, is_input):
         self._watched, self._due, self._prefix, self._kind, self._is_input = watched, due, prefix, kind, is_input

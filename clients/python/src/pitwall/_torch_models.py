@@ -1,11 +1,11 @@
-"""Wrappers of models, and the tensors in their inputs and outputs."""
+"""Wrappers of models, and the tensors in the inputs and outputs of modules."""
 import torch
 
-MAX_TENSORS = 64  # of one input or output
+MAX_TENSORS = 64  # per input or output
 
 
 def unwrap(model):
-    """-> the user's module, whether it is compiled, whether DDP or the like reduces its gradients."""
+    """Returns the user's module, whether it is compiled, and whether DDP or a similar wrapper reduces its gradients."""
     compiled = distributed = False
     while True:
         if isinstance(getattr(model, "_orig_mod", None), torch.nn.Module):
@@ -18,7 +18,7 @@ def unwrap(model):
 
 
 def tensors(value, depth=3):
-    """The tensors in what a module took or gave, at most MAX_TENSORS."""
+    """Returns the tensors in an input or output of a module, at most MAX_TENSORS."""
     found = []
 
     def walk(value, depth):
@@ -40,7 +40,7 @@ def loss_in(output):
 
 
 def add_memory(add, device, limit):
-    """Memory of a GPU. The peak is not reset after each look: scripts read it too."""
+    """Adds the memory of a GPU. The peak is not reset after each read, because scripts read it too."""
     statistics = torch.cuda.memory_stats_as_nested_dict(device)
     allocated = statistics["allocated_bytes"]["all"]
     add("train_gpu_memory_allocated_bytes", allocated["current"])

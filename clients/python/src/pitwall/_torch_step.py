@@ -1,8 +1,7 @@
-"""Steps, modes and phases as a watched model shows them: what runs is told from its forward pass, the backward pass of
-its loss, and the optimizer.
+"""Steps, modes, and phases of a watched model, derived from its forward pass, the backward pass of its loss, and the optimizer.
 
-A phase that the script times itself (`with pitwall.phase("forward")`) is left to it. In mode train, a model in its eval
-state makes steps of mode eval, each a forward pass, inside a phase "eval" of the training step.
+A phase that the script times itself (`with pitwall.phase("forward")`) is left to it. In mode train, a model in its eval state makes
+steps of mode eval, one per forward pass, inside a phase "eval" of the training step.
 """
 import functools
 
@@ -11,23 +10,23 @@ from . import _collective_times, _lifecycle, _operations, _recorder
 
 class Loop(_recorder.native.LoopState if _recorder.native else object):
     def __init__(self, own_steps):
-        self._own_steps = bool(own_steps)  # whether a step is made where the script runs none
-        self._step_begun = None      # (recorder, what begin_step gave), of one that is ours
+        self._own_steps = bool(own_steps)  # whether to make steps if the script has none of its own
+        self._step_begun = None      # (recorder, result of begin_step) of our own step
         self._ends_with_forward = False
-        self._running = {}           # phases that begin_once() began
+        self._running = {}           # phases begun by begin_once()
         self._end = functools.partial(_recorder.Recorder.end_running, self._running)
         self.after_backward = functools.partial(self._end, "backward")
-        self.phases = None           # of the thread that trains
-        self._gradients = None       # the reduction that is waited for: recorder, number, device, since when (an event)
-        self.recorder = None         # as of the last forward pass
+        self.phases = None           # phases of the training thread
+        self._gradients = None       # the pending reduction: recorder, number, device, begin (an event)
+        self.recorder = None         # recorder of the last forward pass
         self.mode = "train"
-        self.step = None             # of the mode; None: outside any
+        self.step = None             # step of the mode; None outside any
 
     def before_forward(self, training):
-        """Returns False when nobody records."""
+        """Begins the phase forward, or eval. Returns False without a recorder."""
         recorder = self.recorder = _lifecycle.recorder
         if self._running:
-            for phase in list(self._running):  # of a pass that raised
+            for phase in list(self._running):  # phases of a pass that raised
                 if phase != "optimizer":
                     self._end(phase, False)
         if recorder is None:
@@ -60,13 +59,13 @@ class Loop(_recorder.native.LoopState if _recorder.native else object):
             self._end_step()
 
     def before_backward(self):
-        """May be called by a thread of autograd's; the phase is the training thread's."""
+        """Begins the backward phase. May be called by a thread of autograd; the phase belongs to the training thread."""
         if self.recorder is not None and self.recorder is _lifecycle.recorder:
             self.recorder.begin_once(self._running, "backward", self.phases, self.mode)
 
     def before_wait(self, device):
-        """Inside of backward: the gradients are computed, and those of the other ranks are waited for. device: the GPU that
-        waits, and not the host; None: the host does."""
+        """Begins the wait inside backward: the gradients are computed, and those of the other ranks are pending. device: the GPU that
+        waits instead of the host; None: the host waits."""
         recorder = self.recorder
         if recorder is None or recorder is not _lifecycle.recorder:
             return
@@ -106,7 +105,7 @@ class Loop(_recorder.native.LoopState if _recorder.native else object):
             self.step = self.recorder.step_number(self.mode)  # a closure's forward pass may have begun one
 
     def end_step(self):
-        """The step that the optimizer ends, if it is ours."""
+        """Ends the step with the optimizer if the step is our own."""
         if not self._ends_with_forward and self._step_begun is not None:
             recorder = self._step_begun[0]
             self._end_step()

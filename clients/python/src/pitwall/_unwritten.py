@@ -1,19 +1,19 @@
-"""The Updates that the collector has not made durable yet: kept to be sent again, bounded in bytes.
+"""Updates that the collector has not made durable yet, kept to be sent again, with a limit in bytes.
 
-One that the bound takes is given up. It is lost only if the collector turns out not to have it: then its spans and
-values are counted in `lost`.
+An Update beyond the limit is discarded. It is lost only if the collector turns out not to have it; then its spans and values are
+counted in `lost`.
 """
 from collections import deque
 
 KEEP_BYTES = 8 << 20
-MOST_GIVEN_UP = 1024  # entries; beyond that the two oldest become one
+MOST_GIVEN_UP = 1024  # maximum number of entries; beyond it the two oldest are merged
 
 
 class Unwritten:
     def __init__(self, limit=KEEP_BYTES):
         self._limit = limit
         self._kept = deque()      # (sequence, frame, spans and values in it)
-        self._given_up = deque()  # (sequence, spans and values), all before the kept ones
+        self._given_up = deque()  # (sequence, spans and values), all older than the kept ones
         self._bytes = 0
         self.lost = 0
 
@@ -21,7 +21,7 @@ class Unwritten:
         return len(self._kept)
 
     def items(self):
-        """Spans and values that are not known to be durable."""
+        """Returns the number of spans and values that are not known to be durable."""
         return sum(entry[2] for entry in self._kept) + sum(entry[1] for entry in self._given_up)
 
     def add(self, sequence, frame, items):
@@ -38,15 +38,15 @@ class Unwritten:
                 self._given_up.appendleft((sequence, first + second))
 
     def written(self, sequence):
-        """All Updates up to this one are durable."""
+        """Marks all Updates up to this one as durable."""
         while self._kept and self._kept[0][0] <= sequence:
             self._bytes -= len(self._kept.popleft()[1])
         while self._given_up and self._given_up[0][0] <= sequence:
             self._given_up.popleft()
 
     def after(self, received):
-        """Frames that a collector has to get which holds the Updates up to `received`, in order. Returns them, and how
-        many spans and values are lost by it: they were given up."""
+        """Returns, for a collector that holds the Updates up to `received`, the frames to send, in order, and the number of spans and
+        values that are lost because they were discarded."""
         lost = 0
         while self._given_up and self._given_up[-1][0] > received:
             lost += self._given_up.pop()[1]
@@ -54,13 +54,13 @@ class Unwritten:
         return [frame for sequence, frame, _ in self._kept if sequence > received], lost
 
     def forget(self):
-        """The collector sends no Written: nothing is kept for it."""
+        """Discards everything, for a collector that sends no Written."""
         self._kept.clear()
         self._given_up.clear()
         self._bytes = 0
 
     def give_up(self):
-        """Nothing of it can be sent again. Returns how many spans and values that were."""
+        """Discards everything, because nothing can be sent again. Returns the number of spans and values lost."""
         lost = self.items()
         self.lost += lost
         self.forget()

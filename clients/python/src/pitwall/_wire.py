@@ -1,7 +1,7 @@
-"""Bytes of pitwall.client.v1 (proto/pitwall/client/v1/client.proto), written and read by hand.
+"""Encoding of pitwall.client.v1 (proto/pitwall/client/v1/client.proto), written and read by hand.
 
-Only what the protocol needs: varints, doubles, strings and nested messages. Fields that hold their default are left
-out, as proto3 does. Every message for the socket is framed by its length as 4 bytes, little-endian.
+Only the subset that the protocol needs: varints, doubles, strings, and nested messages. Fields with their default value are omitted,
+as in proto3. Every message on the socket is framed by its length as 4 bytes, little-endian.
 """
 import logging
 import re
@@ -10,7 +10,7 @@ import struct
 logger = logging.getLogger("pitwall")
 PROTOCOL = 1
 MAX_FRAME = 4 << 20
-MAX_STRING = 1024  # bytes of any one string; longer ones are cut
+MAX_STRING = 1024  # bytes per string; longer ones are cut
 
 KIND_STEP = 1
 KIND_PHASE = 2
@@ -19,11 +19,11 @@ _pack_double = struct.Struct("<d").pack
 _pack_length = struct.Struct("<I").pack
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
 _MASK64 = (1 << 64) - 1
-_strings = {}  # (field, text) -> encoded field; names and modes repeat all the time
+_strings = {}  # (field, text) -> encoded field; names and modes repeat constantly
 
 
 def varint(value):
-    """A base-128 varint; negative numbers take ten bytes, as int64 does."""
+    """Encodes a base-128 varint. Negative numbers take ten bytes, as for int64."""
     value &= _MASK64
     if value < 0x80:
         return bytes((value,))
@@ -36,9 +36,9 @@ def varint(value):
 
 
 def _time(value):
-    """varint() of a time of our days in nanoseconds, which takes nine bytes; three times as fast.
+    """Encodes a present-day time in nanoseconds, which takes nine bytes, like varint() but three times as fast.
 
-    Spreads 56 bits over eight groups of seven by masks and shifts, then adds the continuation bits.
+    Spreads 56 bits over eight groups of seven with masks and shifts, then adds the continuation bits.
     """
     if not 1 << 56 <= value < 1 << 63:
         return varint(value)
@@ -75,17 +75,17 @@ def string(field, text):
 
 
 def sized(text):
-    """string() without its key, for _native.c."""
+    """Returns string() without its key, for the C module."""
     return string(1, text)[1:]
 
 
 def value_labels(pairs):
-    """The labels of a value, for _native.c."""
+    """Encodes the labels of a value, for the C module."""
     return labels(2, pairs)
 
 
 def not_sent(name, cause):
-    """What _native.c says of an item that it cannot encode."""
+    """Logs an item that the C module cannot encode."""
     logger.debug("pitwall: %s is not sent: %s", name, cause)
 
 
@@ -94,7 +94,7 @@ def labels(field, pairs):
 
 
 def hello(identity, boot_id, start_unix_ns, pid):
-    """ClientMessage{hello}; identity is an Identity of _identity.py."""
+    """Encodes ClientMessage{hello}. identity: an Identity of _identity.py."""
     attempt = b"" if identity.attempt is None else varint(8 << 3) + varint(identity.attempt)
     return message(1, b"".join((
         integer(1, PROTOCOL), string(2, identity.job_id), string(3, identity.job_name),
@@ -108,14 +108,14 @@ def hello(identity, boot_id, start_unix_ns, pid):
 
 
 def span(kind, name, start_unix_ns, duration_ns, step_plus_one, mode):
-    """Update.spans, key included."""
+    """Encodes Update.spans, including the key."""
     return message(2, b"".join((
         b"\x08\x01" if kind == KIND_STEP else b"\x08\x02", string(2, name), b"\x18", _time(start_unix_ns),
         b"\x20", varint(duration_ns), integer(5, step_plus_one), string(6, mode))))
 
 
 def value(metric, label_bytes, number, time_unix_ns, step_plus_one, mode):
-    """Update.values, key included; label_bytes come from labels(2, ...)."""
+    """Encodes Update.values, including the key. label_bytes: from labels(2, ...)."""
     return message(3, b"".join((
         string(1, metric), label_bytes, b"\x19", _pack_double(number), b"\x20", _time(time_unix_ns),
         integer(5, step_plus_one), string(6, mode))))
@@ -123,8 +123,8 @@ def value(metric, label_bytes, number, time_unix_ns, step_plus_one, mode):
 
 def update(sequence, items, promise_unix_ns, step_promises, dropped, phase, phase_since_unix_ns, step_plus_one, mode,
            loop_open=None):
-    """ClientMessage{update}; items are encoded spans and values, step_promises pairs (mode, below_step). loop_open: None
-    before the first loop."""
+    """Encodes ClientMessage{update}. items: encoded spans and values. step_promises: pairs (mode, below_step). loop_open: None before
+    the first loop."""
     promises = b"".join(message(5, string(1, name) + integer(2, below)) for name, below in step_promises)
     return message(2, b"".join((
         integer(1, sequence), b"".join(items), integer(4, promise_unix_ns), promises, integer(6, dropped),
@@ -133,7 +133,7 @@ def update(sequence, items, promise_unix_ns, step_promises, dropped, phase, phas
 
 
 def captured_head(request, phase, mode, step_plus_one, collective, cpu_seconds, io_bytes, operators):
-    """Of Captured, all but its threads. request: (id, look); collective: (group, operation, sequence, bytes) or None."""
+    """Encodes Captured except its threads. request: (id, look); collective: (group, operation, sequence, bytes) or None."""
     ident, look = request
     opened = b""
     if collective is not None:
@@ -146,7 +146,7 @@ def captured_head(request, phase, mode, step_plus_one, collective, cpu_seconds, 
 
 
 def thread_stack(ident, name, main, frames):
-    """Captured.threads, key included."""
+    """Encodes Captured.threads, including the key."""
     return message(3, integer(1, ident) + _text(2, name) + integer(3, int(main)) + b"".join(_text(4, line) for line in frames))
 
 
@@ -156,7 +156,7 @@ def captured(head, threads, left_out):
 
 
 def _text(field, text, most=200):
-    """string() of a text that does not repeat."""
+    """Encodes a text that does not repeat; string() caches."""
     raw = _CONTROL.sub("?", text).encode("utf-8", "replace")[:most].decode("utf-8", "ignore").encode("utf-8")
     return message(field, raw) if raw else b""
 
@@ -171,9 +171,9 @@ def frame(body):
 
 
 def read_fields(data):
-    """Yields (field, value) of a message: bytes for length-delimited fields, int for varints and fixed ones.
+    """Yields (field, value) of a message: bytes for length-delimited fields, int for varints and fixed-size ones.
 
-    Raises ValueError on malformed bytes.
+    Raises ValueError for malformed bytes.
     """
     at, end = 0, len(data)
     while at < end:
@@ -187,7 +187,7 @@ def read_fields(data):
             elif wire in (1, 5):
                 size = 8 if wire == 1 else 4
             else:
-                raise ValueError("wire type %d" % wire)
+                raise ValueError("unsupported wire type %d" % wire)
             if at + size > end:
                 raise ValueError("truncated field %d" % (key >> 3))
             content = bytes(data[at:at + size])
@@ -201,7 +201,7 @@ def _read_varint(data, at):
     result = shift = 0
     while True:
         if at >= len(data) or shift > 63:
-            raise ValueError("bad varint")
+            raise ValueError("malformed varint")
         byte = data[at]
         at += 1
         result |= (byte & 0x7F) << shift
@@ -211,7 +211,7 @@ def _read_varint(data, at):
 
 
 def read_refused(data):
-    """CollectorMessage -> (reason, message) of a refusal, or None if it is something else."""
+    """Decodes a CollectorMessage. Returns (reason, message) of a refusal, or None for any other message."""
     for field, body in read_fields(data):
         if field == 3 and isinstance(body, bytes):
             texts = {f: v.decode("utf-8", "replace") for f, v in read_fields(body) if isinstance(v, bytes)}
@@ -220,8 +220,8 @@ def read_refused(data):
 
 
 def read_welcome(data):
-    """CollectorMessage -> {"node", "job_id", "source"}, with "written", "sends_written", "received" (ints) where the
-    collector says them; None if it is something else."""
+    """Decodes a CollectorMessage. Returns {"node", "job_id", "source"} of a Welcome, with "written", "sends_written", and "received"
+    (ints) if the collector sends them; None for any other message."""
     names = {1: "node", 2: "job_id", 3: "source"}
     numbers = {4: "written", 5: "sends_written", 6: "received"}
     for field, body in read_fields(data):
@@ -237,7 +237,7 @@ def read_welcome(data):
 
 
 def read_written(data):
-    """CollectorMessage{written} -> its sequence; None if it is something else."""
+    """Decodes a CollectorMessage. Returns the sequence of a Written, or None for any other message."""
     for field, body in read_fields(data):
         if field == 2 and isinstance(body, bytes):
             return dict(read_fields(body)).get(1, 0)
@@ -245,7 +245,7 @@ def read_written(data):
 
 
 def read_capture(data):
-    """CollectorMessage{capture} -> (id, look); None if it is something else."""
+    """Decodes a CollectorMessage. Returns (id, look) of a Capture, or None for any other message."""
     for field, body in read_fields(data):
         if field == 4 and isinstance(body, bytes):
             fields = dict(read_fields(body))

@@ -1,4 +1,4 @@
-"""Reads the history that a Pitwall with insights keeps of all jobs: for notebooks and scripts, not for trainings.
+"""Client for the history that Pitwall's insights role keeps of all jobs: for notebooks and scripts, not for training jobs.
 
     from pitwall.history import History
     history = History("http://127.0.0.1:9870")
@@ -6,7 +6,7 @@
         print(series.labels, series.times_ns[0], series.values[0])
     history.to_parquet("resnet", ["train_loss", "hw_gpu_utilization_ratio"], "resnet.parquet")
 
-Only the standard library is needed; Parquet needs pyarrow. On the command line: python3 -m pitwall.history --help.
+Needs only the standard library, except that Parquet needs pyarrow. Command line: python3 -m pitwall.history --help.
 """
 import argparse
 import csv
@@ -32,7 +32,7 @@ Parameters = List[Tuple[str, str]]
 
 
 class HistoryError(Exception):
-    """The history gave no answer, or an error: `status` is that of HTTP, 0 where there was none."""
+    """The history returned no answer, or an error. `status` is the HTTP status; 0 without an answer."""
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
@@ -40,8 +40,8 @@ class HistoryError(Exception):
 
 
 class Series:
-    """Columns of one series: times_ns (array of int64), values (array of double), steps (array of int64, -1 where a sample has
-    no step; None where no sample of it has one)."""
+    """Columns of one series: times_ns (array of int64, Unix nanoseconds), values (array of double), and steps (array of int64, -1 where
+    a sample has no step; None if no sample has one). The three have the same length."""
 
     __slots__ = ("labels", "kind", "times_ns", "values", "steps")
 
@@ -66,7 +66,7 @@ class Series:
     def _extend(self, part: Dict[str, Any]) -> None:
         times, values, steps = part["times_ns"], part["values"], part.get("steps")
         if len(times) != len(values) or (steps is not None and len(steps) != len(times)):
-            raise HistoryError("the answer of /samples is malformed: columns of different lengths")
+            raise HistoryError("/samples: malformed answer: columns of different lengths")
         if steps is not None and self.steps is None:
             self.steps = array("q", [NO_STEP]) * len(self.times_ns)
         if self.steps is not None:
@@ -76,7 +76,8 @@ class Series:
 
 
 class History:
-    """url: of a running Pitwall with insights. token: needed beyond loopback; token_file: a file that has it."""
+    """Client of a running Pitwall with insights at url. token: required beyond loopback; token_file: a file with the token. timeout:
+    seconds per request. Requests raise HistoryError. One object may be used by several threads."""
 
     def __init__(self, url: str = DEFAULT_URL, token: str = "", token_file: str = "", timeout: float = TIMEOUT_S) -> None:
         if token_file:
@@ -87,11 +88,11 @@ class History:
         self._timeout = timeout
 
     def get(self, path: str, parameters: Iterable[Tuple[str, str]] = ()) -> Dict[str, Any]:
-        """The answer of a route (docs/api.md), behind its prefix."""
+        """Returns the answer of a route (docs/api.md), given without its prefix. Raises HistoryError."""
         query = urllib.parse.urlencode(list(parameters))
         request = urllib.request.Request(self._url + path + ("?" + query if query else ""), headers={"Accept": "application/json"})
         if self._token:
-            # Not sent again to where a redirect leads.
+            # Not sent to the target of a redirect.
             request.add_unredirected_header("Authorization", "Bearer " + self._token)
         try:
             with urllib.request.urlopen(request, timeout=self._timeout) as reply:
@@ -99,26 +100,26 @@ class History:
         except urllib.error.HTTPError as error:
             raise HistoryError(_said(error), error.code) from None
         except (OSError, ValueError) as error:
-            raise HistoryError("%s: no answer (%s); is a Pitwall with insights running there?" % (self._url, error)) from None
+            raise HistoryError("%s: no answer (%s); check that Pitwall runs there with the insights role" % (self._url, error)) from None
         if not isinstance(body, dict):
-            raise HistoryError("%s%s: the answer is malformed" % (self._url, path))
+            raise HistoryError("%s%s: malformed answer" % (self._url, path))
         return body
 
     def jobs(self, **filters: str) -> Iterator[Dict[str, Any]]:
-        """Jobs as GET /jobs has them; filters: name, owner, state, sort, order."""
+        """Yields jobs in the form of GET /jobs. filters: name, owner, state, sort, order."""
         yield from self._pages("/jobs", "jobs", list(filters.items()))
 
     def job(self, job: str) -> Dict[str, Any]:
         return self.get(PREFIX + "/job", [("job", job)])
 
     def list_series(self, job: str, match: Selectors = ()) -> Iterator[Dict[str, Any]]:
-        """What series there are: labels, kind, first_ns, last_ns, has_steps."""
+        """Yields the series of a job: labels, kind, first_ns, last_ns, has_steps."""
         yield from self._pages("/series", "series", [("job", job)] + [("match", m) for m in _selectors(match)])
 
     def series(self, job: str, match: Selectors, start_ns: Optional[int] = None, end_ns: Optional[int] = None,
                steps: Optional[Tuple[int, int]] = None, mode: str = "train") -> List[Series]:
-        """Raw samples with start_ns <= time < end_ns, sorted by labels; the whole job where they are left out. steps: (first,
-        behind the last) of the mode."""
+        """Returns raw samples with start_ns <= time < end_ns (Unix nanoseconds), sorted by labels; defaults to the whole job. steps:
+        (first, last + 1) of the mode."""
         found: Dict[Tuple[Tuple[str, str], ...], Series] = {}
         for answer in self._stretches(job, _selectors(match), start_ns, end_ns, steps, mode):
             for part in answer:
@@ -129,7 +130,7 @@ class History:
         return [found[key] for key in sorted(found)]
 
     def query(self, promql: str, time: Optional[float] = None) -> Dict[str, Any]:
-        """The data of Prometheus' /api/v1/query; time in Unix seconds."""
+        """Returns the data of Prometheus' /api/v1/query. time: Unix seconds."""
         answer = self.get("/api/v1/query", [("query", promql)] + ([] if time is None else [("time", repr(time))]))
         return dict(answer.get("data", {}))
 
@@ -140,7 +141,7 @@ class History:
 
     def to_csv(self, job: str, match: Selectors, path: str, start_ns: Optional[int] = None, end_ns: Optional[int] = None,
                steps: Optional[Tuple[int, int]] = None, mode: str = "train") -> int:
-        """One row a sample, as `pitwall export --format csv`; returns their count."""
+        """Writes one row per sample, as `pitwall export --format csv`. Returns the number of rows."""
         count = 0
         with open(path, "w", newline="") as file:
             out = csv.writer(file, lineterminator="\n")
@@ -155,13 +156,13 @@ class History:
 
     def to_parquet(self, job: str, match: Selectors, path: str, start_ns: Optional[int] = None, end_ns: Optional[int] = None,
                    steps: Optional[Tuple[int, int]] = None, mode: str = "train") -> int:
-        """One row a sample: metric, labels (both dictionary-encoded), time (UTC, ns), step, value. Returns the count of rows. A
-        row group a stretch of time, so that memory is bounded. Needs pyarrow."""
+        """Writes one row per sample: metric, labels (both dictionary-encoded), time (UTC, ns), step, value. Returns the number of rows.
+        Each period of time is a row group, so that memory is bounded. Needs pyarrow."""
         try:
             import pyarrow  # type: ignore
             import pyarrow.parquet  # type: ignore
         except ImportError:
-            raise HistoryError("to_parquet needs pyarrow, which is not installed; pip install pyarrow, or use to_csv") from None
+            raise HistoryError("to_parquet: pyarrow is not installed; run `pip install pyarrow`, or use to_csv") from None
         names = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
         schema = pyarrow.schema([("metric", names), ("labels", names), ("time", pyarrow.timestamp("ns", tz="UTC")),
                                  ("step", pyarrow.int64()), ("value", pyarrow.float64())])
@@ -190,9 +191,9 @@ class History:
 
     def _stretches(self, job: str, match: List[str], start_ns: Optional[int], end_ns: Optional[int],
                    steps: Optional[Tuple[int, int]], mode: str) -> Iterator[List[Dict[str, Any]]]:
-        """Answers of /samples one after the other in time; a stretch that is too much for one answer is halved."""
+        """Yields answers of /samples, consecutive in time; a period that is too large for one answer is halved."""
         if not match:
-            raise ValueError("match is empty: give a selector like 'train_loss'")
+            raise ValueError("match must not be empty; use a selector like 'train_loss'")
         if start_ns is None or end_ns is None:
             life = self.job(job)
             start_ns = int(life.get("first_ns") or 0) if start_ns is None else start_ns
@@ -222,13 +223,13 @@ def _rows(part: Dict[str, Any]) -> Iterator[Tuple[int, Optional[float], Optional
     times, values = part["times_ns"], part["values"]
     steps = part.get("steps") or [None] * len(times)
     if not len(times) == len(values) == len(steps):
-        raise HistoryError("the answer of /samples is malformed: columns of different lengths")
+        raise HistoryError("/samples: malformed answer: columns of different lengths")
     for t, value, step in zip(times, values, steps):
         yield int(t), value, None if step is None or step < 0 else step
 
 
 def _names(labels: Dict[str, str]) -> Tuple[str, str]:
-    """The metric, and the other labels as PromQL has them."""
+    """Returns the metric, and the other labels in PromQL syntax."""
     def quoted(text: str) -> str:
         return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
     inner = ",".join('%s="%s"' % (name, quoted(value)) for name, value in sorted(labels.items()) if name != "__name__")
@@ -243,20 +244,20 @@ def _said(error: urllib.error.HTTPError) -> str:
     except (ValueError, KeyError, TypeError):
         text = body.strip()[:300]
     if error.code in (401, 403):
-        text += "; give a token of the role that is needed"
+        text += "; use a token with the required role"
     return "HTTP %d: %s" % (error.code, text)
 
 
 def _main(arguments: Optional[List[str]] = None) -> int:
-    parser = argparse.ArgumentParser(prog="python3 -m pitwall.history", description="Raw samples of a job out of the history.")
+    parser = argparse.ArgumentParser(prog="python3 -m pitwall.history", description="Export raw samples of a job from the history.")
     parser.add_argument("format", choices=("csv", "parquet"))
-    parser.add_argument("job", help="id, name, or a beginning of the id")
-    parser.add_argument("--match", action="append", required=True, metavar="SELECTOR", help="series; may be given several times")
+    parser.add_argument("job", help="job ID, name, or prefix of the ID")
+    parser.add_argument("--match", action="append", required=True, metavar="SELECTOR", help="series to export; may be repeated")
     parser.add_argument("--output", required=True, metavar="FILE")
-    parser.add_argument("--from-ns", type=int, metavar="NS", help="Unix nanoseconds (the job's begin)")
-    parser.add_argument("--to-ns", type=int, metavar="NS", help="up to it (the job's end)")
-    parser.add_argument("--steps", metavar="A-B", help="only these steps, both included")
-    parser.add_argument("--mode", default="train", help="of the steps (train)")
+    parser.add_argument("--from-ns", type=int, metavar="NS", help="first time in Unix nanoseconds (default: start of the job)")
+    parser.add_argument("--to-ns", type=int, metavar="NS", help="end time in Unix nanoseconds, exclusive (default: end of the job)")
+    parser.add_argument("--steps", metavar="A-B", help="only steps A to B, inclusive")
+    parser.add_argument("--mode", default="train", help="mode of the steps (default: train)")
     parser.add_argument("--url", default=DEFAULT_URL)
     parser.add_argument("--token-file", default="", metavar="FILE")
     options = parser.parse_args(arguments)
@@ -264,7 +265,7 @@ def _main(arguments: Optional[List[str]] = None) -> int:
     if options.steps:
         first, _, last = options.steps.partition("-")
         if not (first.isdigit() and (last or first).isdigit()):
-            parser.error("--steps must be like 8 or 100-120 (%r)" % options.steps)
+            parser.error("--steps must be like 8 or 100-120 (got %r)" % options.steps)
         steps = (int(first), int(last or first) + 1)
     try:
         history = History(options.url, token_file=options.token_file)

@@ -1,4 +1,4 @@
-"""Callbacks for training frameworks, each in a module that imports its framework: transformers, lightning, xgboost.
+"""Callbacks for training frameworks, each in a module that imports its framework: transformers, lightning, and xgboost.
 
-Nothing here raises into training: see _guard.swallow. Without init() every callback does nothing.
+Callbacks never raise into training: see _guard.swallow. Without init() every callback is a no-op.
 """

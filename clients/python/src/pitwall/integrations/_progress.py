@@ -1,6 +1,6 @@
-"""Progress of a framework's loop, from its callbacks: the time between two of them, as spans and steps.
+"""Progress of a framework's loop, derived from its callbacks: the time between two callbacks, as spans and steps.
 
-All callbacks of a loop run in one thread. A step's span begins with the wait for its batch, as that of steps() does.
+All callbacks of a loop run in one thread. As with steps(), the span of a step begins with the wait for its batch.
 """
 import functools
 
@@ -10,7 +10,7 @@ from .._open_loops import Loop
 
 
 def quiet(method):
-    """A callback that never raises, and returns what its framework takes for "nothing to say"."""
+    """Decorates a callback so that it never raises and returns the value that its framework treats as "no change"."""
     @functools.wraps(method)
     def call(self, *arguments, **named):
         try:
@@ -22,28 +22,28 @@ def quiet(method):
 
 
 class Progress:
-    """Of one loop. number: of the step that ran last, None before the first. framework: name of its package, where that may leave
-    the loop without a callback."""
+    """Progress of one loop. number: the step that ran last; None before the first. framework: name of the framework's package, if it may
+    leave the loop without a callback."""
 
     def __init__(self, framework=None):
         self._framework = framework
         self._loop = Loop(framework)
         self.recorder = _lifecycle.recorder
         self.number = None
-        self._step = None         # what begin_step() gave, of mode train
+        self._step = None         # result of begin_step() in mode train
         self._fetching = False
-        self._phases = {}         # name -> what begin_phase() gave
+        self._phases = {}         # name -> result of begin_phase()
         self._eval = None         # [mode outside, phase, step of mode eval]
-        self._since = None        # the phase that stands for what runs between two callbacks
+        self._since = None        # the phase that covers the time between two callbacks
 
     def begin_loop(self):
-        """Training begins; stop() ends it."""
+        """Begins training; stop() ends it."""
         self._loop.enter(self.recorder)
 
     # A step of mode train.
 
     def fetch(self, number):
-        """The loop turns to the next batch; the step that it is for gets the number."""
+        """Begins the wait for the next batch, whose step gets the number."""
         self.rest()
         if self._step is None and self.recorder is not None:
             self._step = self.recorder.begin_step(number, fetching=True)
@@ -51,7 +51,7 @@ class Progress:
             self.between("dataloader")
 
     def begin_step(self, number):
-        """The batch is there. In a step that runs already nothing changes."""
+        """Begins the step when its batch has arrived. Changes nothing in a running step."""
         if self.recorder is None or (self._step is not None and not self._fetching):
             return
         if self._fetching:
@@ -78,7 +78,7 @@ class Progress:
         return self._step is not None and not self._fetching
 
     def rest(self, was=None):
-        """What was thought to be the wait for a batch was none, but, where it is given, another phase."""
+        """Renames the phase that was taken for the wait for a batch. was: the actual phase; without it the phase is dropped."""
         since = self._since
         self._end_between(record=not self._fetching)
         if self._fetching and was is not None and since is not None:
@@ -90,7 +90,7 @@ class Progress:
                 self.recorder.drop_step(step)
 
     def stop(self):
-        """Training is over: what is open was not finished."""
+        """Ends training. Open steps and phases count as unfinished."""
         self.rest()
         self.end_eval()
         self.end_phases()
@@ -102,7 +102,7 @@ class Progress:
     # Phases.
 
     def between(self, name):
-        """Until the next callback a phase runs."""
+        """Begins a phase that lasts until the next callback."""
         self._end_between()
         if self.recorder is not None:
             self._since = self.recorder.begin_phase(name)
@@ -125,10 +125,10 @@ class Progress:
         for name in list(self._phases):
             self.end_phase(name)
 
-    # Mode eval: a phase of the training step that ran last, with steps of its own.
+    # Mode eval: a phase of the last training step, with its own steps.
 
     def begin_eval(self):
-        if self.recorder is not _lifecycle.recorder:  # an evaluation by itself, before any training
+        if self.recorder is not _lifecycle.recorder:  # a separate evaluation, before any training
             self.stop()
             self.__init__(self._framework)
         self.rest()
@@ -141,7 +141,7 @@ class Progress:
         self.fetch_eval()
 
     def fetch_eval(self):
-        """The loop turns to the next batch of the evaluation; the one before is over."""
+        """Begins the wait for the next batch of the evaluation and ends the previous step."""
         if self._eval is not None:
             if self._eval[2] is not None:
                 self.recorder.confirm_step(self._eval[2])
@@ -164,8 +164,8 @@ class Progress:
     # Values.
 
     def log(self, values, mode="train"):
-        """values: {name: number} as log() takes them; what is not a number is left out. They belong to the mode's step that
-        runs or ran last."""
+        """Logs values, {name: number} as for log(); values that are not numbers are ignored. They belong to the running step of the mode,
+        or else the last one."""
         if self.recorder is None:
             return
         found = []
@@ -173,7 +173,7 @@ class Progress:
             try:
                 if _is_number(value):
                     found.append((_metric(name), (), float(value)))
-            except Exception:  # the others go on
+            except Exception:  # the others are still logged
                 swallow("log of a %s as a number" % type(value).__name__)
         if found:
             self.recorder.record(found, mode, self.recorder.step_number(mode))

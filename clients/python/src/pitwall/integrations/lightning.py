@@ -1,8 +1,8 @@
-"""A callback of Lightning: `Trainer(..., callbacks=[pitwall.lightning_callback()])`.
+"""Callback for Lightning: `Trainer(..., callbacks=[pitwall.lightning_callback()])`.
 
-A step is one of the optimizer, however many batches its gradients are accumulated over; its number is the Trainer's
-global_step before it. Phases: dataloader, forward (the training step until its backward pass), backward, optimizer,
-eval, checkpoint (all that Trainer.save_checkpoint saves).
+A step is an optimizer step, whatever the number of batches that accumulate its gradients. Its number is the Trainer's global_step
+before it. Phases: dataloader, forward (the training step until its backward pass), backward, optimizer, eval, and checkpoint (all
+files that Trainer.save_checkpoint saves).
 """
 try:
     from lightning.pytorch.callbacks import Callback
@@ -13,16 +13,16 @@ from .. import _checkpoint, _torch_hooks, watch as _watch
 from .._grad_scaler import scale_of
 from ._progress import Progress, quiet
 
-_MAX_LOSSES = 4096  # of the batches of one step; where steps never end, nothing more is kept
+_MAX_LOSSES = 4096  # maximum number of batch losses per step, as a limit if a step never ends
 _EVAL_NAMES = ("val_", "val/", "valid_", "valid/", "validation_", "validation/", "eval_", "eval/")
 _TRAIN_NAMES = ("train_", "train/")
 
 
 class PitwallCallback(Callback):
-    """watch: True, or a dict of arguments for pitwall.watch(), to hook the module and its optimizers. Lightning calls
-    training_step(), not the LightningModule, so only parameters and gradients are seen of it; `module`, the path of a
-    submodule that training_step() calls, shows the tensors inside that one. Logged values are read every
-    log_every_n_steps; the loss each step where that waits for no GPU."""
+    """Callback for Trainer. watch: True, or a dict of arguments for pitwall.watch(), hooks the module and its optimizers. Lightning calls
+    training_step(), not the LightningModule, so only the module's parameters and gradients are seen. `module`, the path of a submodule
+    that training_step() calls, shows the tensors inside that submodule. Logged values are read every log_every_n_steps; the loss is read
+    on each step if that does not wait for a GPU."""
 
     def __init__(self, watch=False):
         self._options = dict(watch) if isinstance(watch, dict) else {} if watch else None
@@ -30,7 +30,7 @@ class PitwallCallback(Callback):
         self._removers = []
         self._progress = Progress()
         self._losses = []
-        self._before = None  # (what stood in the Trainer for save_checkpoint,) while ours does
+        self._before = None  # (the Trainer's own save_checkpoint,) while it is replaced
 
     # Training.
 
@@ -77,7 +77,7 @@ class PitwallCallback(Callback):
         if loss is not None and progress.number is not None and len(self._losses) < _MAX_LOSSES:
             self._losses.append(loss.detach() if hasattr(loss, "detach") else loss)
         if progress.number is None or trainer.global_step <= progress.number:
-            progress.phase("dataloader")  # of the next batch of the same step
+            progress.phase("dataloader")  # for the next batch of the same step
             return
         progress.end_step()
         self._log_step(trainer)
@@ -88,7 +88,7 @@ class PitwallCallback(Callback):
         values = {}
         due = trainer.global_step % max(trainer.log_every_n_steps, 1) == 0
         losses, self._losses = self._losses, []
-        # Of each batch Lightning gives its share of the step's loss. With hooks on a loss module, that one's are sent.
+        # For each batch Lightning passes its share of the step's loss. With hooks on a loss module, the module's losses are sent.
         if losses and not (self._options or {}).get("loss") and (due or not getattr(losses[0], "is_cuda", False)):
             values["loss"] = sum(float(loss) for loss in losses)
         if self._handle is None and trainer.optimizers:
@@ -123,9 +123,9 @@ class PitwallCallback(Callback):
     def _install(self, module, optimizers, scaler):
         options = dict({"scaler": scaler}, **self._options)
         path = options.pop("module", "")
-        # Lightning runs the passes inside the optimizer's step, as its closure, so the hooks before it would come too
-        # early for the gradients: on_before_optimizer_step() stands for them. With a scaler the passes run before the
-        # optimizer's step, which may be skipped.
+        # Lightning runs the passes inside the optimizer's step, as its closure, so the hooks before the step would be too early for the
+        # gradients: on_before_optimizer_step() replaces them. With a scaler the passes run before the optimizer's step, which may be
+        # skipped.
         self._handle = _watch(module.get_submodule(path), **options)
         if isinstance(self._handle, _torch_hooks.Watch):
             self._removers = [
@@ -146,7 +146,7 @@ class PitwallCallback(Callback):
             handle.close()
         if self._before is not None:
             (before,), self._before = self._before, None
-            if getattr(vars(trainer).get("save_checkpoint"), "_pitwall", None) is self:  # nobody wrapped it again
+            if getattr(vars(trainer).get("save_checkpoint"), "_pitwall", None) is self:  # no other code wrapped it again
                 del trainer.save_checkpoint
                 if before is not None:
                     trainer.save_checkpoint = before
@@ -201,7 +201,7 @@ class PitwallCallback(Callback):
 
 
 def _scaler(trainer):
-    """The GradScaler of mixed precision in float16, or None."""
+    """Returns the GradScaler of mixed precision in float16, or None."""
     return getattr(trainer.precision_plugin, "scaler", None)
 
 

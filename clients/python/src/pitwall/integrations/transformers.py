@@ -1,8 +1,8 @@
-"""A callback of Hugging Face's Trainer: `Trainer(..., callbacks=[pitwall.transformers_callback()])`.
+"""Callback for Hugging Face's Trainer: `Trainer(..., callbacks=[pitwall.transformers_callback()])`.
 
-A step is one of the optimizer, however many batches its gradients are accumulated over; its number is the Trainer's
-global_step before it, from 0. Phases: dataloader (the wait for the step's batches), eval, checkpoint; forward, backward
-and optimizer with watch.
+A step is an optimizer step, whatever the number of batches that accumulate its gradients. Its number is the Trainer's global_step
+before it, from 0. Phases: dataloader (the wait for the step's batches), eval, and checkpoint; with watch also forward, backward, and
+optimizer.
 """
 import torch
 from transformers import TrainerCallback
@@ -13,7 +13,7 @@ from ._progress import Progress, quiet
 
 
 class PitwallCallback(TrainerCallback):
-    """watch: True, or a dict of arguments for pitwall.watch(), to hook the model and its optimizer."""
+    """Callback for Trainer. watch: True, or a dict of arguments for pitwall.watch(), hooks the model and its optimizer."""
 
     def __init__(self, watch=False):
         self._options = dict(watch) if isinstance(watch, dict) else {} if watch else None
@@ -32,7 +32,7 @@ class PitwallCallback(TrainerCallback):
         self._progress = Progress("transformers")
         self._progress.begin_loop()
         self._training = True
-        self._scaler = getattr(optimizer, "scaler", None)  # of accelerate
+        self._scaler = getattr(optimizer, "scaler", None)  # accelerate's GradScaler
         if self._options is not None and model is not None:
             self._install(model, optimizer)
 
@@ -47,7 +47,7 @@ class PitwallCallback(TrainerCallback):
     @quiet
     def on_step_end(self, args, state, control, **_):
         self._progress.end_step()
-        if not control.should_log:  # what is logged is first read from the device
+        if not control.should_log:  # values to be logged are first read from the device
             self._next(state, control)
 
     @quiet
@@ -63,7 +63,7 @@ class PitwallCallback(TrainerCallback):
         self._close()
 
     def _next(self, state, control):
-        """What the Trainer does now: in this order it logs, evaluates, saves and turns to the next batch."""
+        """Follows the Trainer's order: it logs, evaluates, saves, and then fetches the next batch."""
         if control.should_evaluate:
             self._progress.begin_eval()
         elif control.should_save:
@@ -78,7 +78,7 @@ class PitwallCallback(TrainerCallback):
     def on_prediction_step(self, args, state, control, **_):
         if self._progress.in_eval:
             self._progress.fetch_eval()
-        else:  # evaluate() of the script's own: the first batch is over already
+        else:  # evaluate() called by the script: the first batch is already over
             self._progress.begin_eval()
 
     @quiet
@@ -108,16 +108,16 @@ class PitwallCallback(TrainerCallback):
     def on_log(self, args, state, control, logs=None, **_):
         progress = self._progress
         logs = dict(logs or {})
-        if "total_flos" in logs:  # the summary at the end, whose loss is the mean of all
+        if "total_flos" in logs:  # the final summary, whose loss is the mean over all steps
             self._training = False
             progress.rest()
             return
         evaluated = {name[len("eval_"):]: value for name, value in logs.items() if name.startswith("eval_")}
-        if evaluated:  # said by the evaluation as its last
+        if evaluated:  # the last log of an evaluation
             progress.end_eval()
             progress.log(evaluated, "eval")
             return
-        if self._handle is not None:  # it sends those of each step
+        if self._handle is not None:  # it sends the values of each step
             logs.pop("learning_rate", None)
             if self._options.get("grad_norm_every", 10):
                 logs.pop("grad_norm", None)
@@ -136,8 +136,8 @@ class PitwallCallback(TrainerCallback):
         handle = self._handle = _watch(model, **options)
         self._removers.append(handle.close)
         if options.get("loss") is None and hasattr(handle, "_finds_loss"):
-            # The model's output may hold a batch's share of the step's loss: the one that the Trainer logs is sent, and the
-            # model's only shows where the backward pass begins.
+            # The model's output may contain a batch's share of the step's loss. The loss that the Trainer logs is sent; the model's only
+            # shows where the backward pass begins.
             handle._finds_loss = False
             self._removers.append(model.register_forward_hook(_LossSeen(handle)).remove)
 
@@ -160,6 +160,6 @@ class _LossSeen:
         for tensor in found:
             self._handle._await_backward(tensor)
 
-    def __reduce__(self):  # a copy of the model needs no pitwall
+    def __reduce__(self):  # a copy of the model does not need pitwall
         import contextlib
         return getattr, (contextlib.nullcontext(), "__exit__")

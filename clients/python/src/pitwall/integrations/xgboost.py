@@ -1,8 +1,8 @@
-"""A callback of XGBoost: `xgboost.train(..., callbacks=[pitwall.xgboost_callback()])`. A boosting round is a step.
+"""Callback for XGBoost: `xgboost.train(..., callbacks=[pitwall.xgboost_callback()])`. A boosting round is a step.
 
-Shares of importance are an importance type's scores over their sum, as Debugger saved them; features that no tree uses
-have 0. Trees are numbered within their round (one for each class and parallel tree); a tree's depth is counted in edges
-from the text of its dump, where each line is a node, indented by its depth: "2:leaf=0.1".
+Shares of importance are the scores of an importance type divided by their sum, as SageMaker Debugger saved them; features that no
+tree uses have 0. Trees are numbered within their round (one per class and parallel tree). The depth of a tree is counted in edges
+from the text of its dump, where each line is a node indented by its depth: "2:leaf=0.1".
 """
 import json
 import re
@@ -15,20 +15,20 @@ from .._guard import swallow, tell_once
 from ._progress import Progress, quiet
 
 IMPORTANCE = ("weight", "gain", "cover", "total_gain", "total_cover")
-# Metrics that are losses, and which one of several is taken first.
+# Metrics that are losses, in order of preference.
 LOSSES = ("logloss", "mlogloss", "poisson-nloglik", "gamma-nloglik", "cox-nloglik", "tweedie-nloglik", "aft-nloglik",
           "gamma-deviance", "quantile", "expectile", "rmse", "rmsle", "mphe", "mae", "mape", "error", "merror")
-# Objectives whose predictions are in the unit of the labels.
+# Objectives whose predictions have the unit of the labels.
 REGRESSIONS = ("reg:squarederror", "reg:squaredlogerror", "reg:pseudohubererror", "reg:absoluteerror", "reg:gamma", "reg:tweedie",
                "count:poisson")
-MAX_TREES = 128     # of a round
+MAX_TREES = 128     # per round
 MAX_FEATURES = 1000
-MAX_METRICS = 128   # of a round
+MAX_METRICS = 128   # per round
 _NODE = re.compile(r"^(\t*)(\d+):", re.MULTILINE)
 
 
 class PitwallCallback(TrainingCallback):
-    """For its arguments see pitwall.xgboost_callback()."""
+    """Callback for xgboost.train() and cv(). For its arguments see pitwall.xgboost_callback()."""
 
     def __init__(self, every, trees_every, classification, loss, train_data, eval_data, features):
         super().__init__()
@@ -66,7 +66,7 @@ class PitwallCallback(TrainingCallback):
 
     @quiet
     def _before(self, model, epoch):
-        # Rounds of a booster that goes on training (xgb_model=) are counted on, as its trees are.
+        # Rounds of a booster that continues training (xgb_model=) are counted from its previous ones, like its trees.
         self._progress.begin_step(model.num_boosted_rounds() if isinstance(model, Booster) else epoch)
 
     @quiet
@@ -78,7 +78,7 @@ class PitwallCallback(TrainingCallback):
             return
         self._send_metrics(recorder, number, evals_log)
         if not isinstance(model, Booster):
-            return  # cv() trains several, none of which is the one
+            return  # cv() trains several boosters, and none of them is the result
         for every, look in ((self._trees_every, self._trees), (self._every, self._importance)):
             if every > 0 and number % every == 0:
                 try:
@@ -112,13 +112,13 @@ class PitwallCallback(TrainingCallback):
             before = recorder.set_mode(mode)
             try:
                 for metric, labels, value in values:
-                    value = value[0] if isinstance(value, tuple) else value  # of cv(): mean, deviation
+                    value = value[0] if isinstance(value, tuple) else value  # cv() gives mean and deviation
                     recorder.log([(metric, float(value))], tuple(sorted(labels.items())), number)
             finally:
                 recorder.set_mode(before)
 
     def _loss_of(self, metrics):
-        """The name of the data's metric that is its loss."""
+        """Returns the name of the metric that is the data's loss."""
         if self._loss is not None:
             return self._loss if metrics.get(self._loss) else None
         known = {}
@@ -126,13 +126,13 @@ class PitwallCallback(TrainingCallback):
             known.setdefault(name.partition("@")[0], name)  # tweedie-nloglik@1.5
         return next((known[name] for name in LOSSES if name in known and metrics[known[name]]), None)
 
-    # What the booster has learnt.
+    # Trees and importance of features.
 
     def _trees(self, model, number):
         values = []
         dump = model[number:number + 1].get_dump(dump_format="text")
         if len(dump) > MAX_TREES:
-            tell_once("more than %d trees a round: the others are not told", MAX_TREES)
+            tell_once("more than %d trees in a round: the others are not reported", MAX_TREES)
         for tree, text in enumerate(dump[:MAX_TREES]):
             depth, highest = 0, -1
             for indent, node in _NODE.findall(text):
@@ -151,7 +151,7 @@ class PitwallCallback(TrainingCallback):
             except ValueError:  # gblinear has weights only
                 tell_once("this booster has no importance of type %s", kind)
                 continue
-            # Of several classes gblinear has one weight each.
+            # With several classes gblinear has one weight per class.
             sizes = {name: sum(abs(part) for part in score) if isinstance(score, list) else abs(score)
                      for name, score in scores.items()}
             total = sum(sizes.values())
@@ -179,10 +179,10 @@ class PitwallCallback(TrainingCallback):
                 _samples.residuals(recorder, data.get_label(), predictions, mode="train", step=number)
                 return
             if self._objective.startswith("binary:"):
-                # logitraw gives the logarithm of the odds, hinge classes, logistic a probability.
+                # logitraw gives the logarithm of the odds, hinge gives classes, and logistic a probability.
                 predictions = (predictions > (0.0 if self._objective == "binary:logitraw" else 0.5)).astype("int64")
             elif not self._objective.startswith("multi:"):
-                tell_once("predictions of %s are no classes", self._objective)
+                tell_once("predictions of %s are not classes", self._objective)
                 self._classification = None
                 return
             _samples.classification(recorder, data.get_label().astype("int64"), predictions, mode="train", step=number)

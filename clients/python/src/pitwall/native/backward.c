@@ -1,4 +1,4 @@
-/* Backward passes, as _backward.py says: Passes of a watched model, and the function in place of PyTorch's. */
+/* Backward passes in C, as in _backward.py: Passes of a watched model, and the function that replaces PyTorch's. */
 #include "backward.inc"
 
 #define MOST_ENTERED 16
@@ -20,7 +20,7 @@ static int passes_init(Passes *self, PyObject *arguments, PyObject *named) {
   (void)named;
   if (!PyArg_ParseTuple(arguments, "OOO", &begin, &end, &nodes)) return -1;
   if (self->begin != NULL) {
-    PyErr_SetString(PyExc_RuntimeError, "made twice");
+    PyErr_SetString(PyExc_RuntimeError, "already initialized");
     return -1;
   }
   self->begin = (Py_INCREF(begin), begin);
@@ -111,7 +111,7 @@ void passes_forget(PyObject *passes) {
   if (self != NULL) self->waits = self->seen = 0;
 }
 
-/* Whether the reference's object is this one. */
+/* Returns whether the object of the reference is this one. */
 static int refers_to(PyObject *reference, PyObject *object) {
 #if PY_VERSION_HEX >= 0x030D0000
   PyObject *found = NULL;
@@ -123,7 +123,7 @@ static int refers_to(PyObject *reference, PyObject *object) {
 #endif
 }
 
-/* How a pass that begins at these is recognized, or -1 with an exception set. */
+/* Returns how a pass that begins at these roots is recognized, or -1 with an exception set. */
 static int find(Passes *self, PyObject *roots) {
   for (Py_ssize_t root = 0; self->state != BY_NODE && root < PyTuple_GET_SIZE(roots); ++root)
     for (int place = 0; place < AWAITED; ++place)
@@ -158,7 +158,7 @@ PyTypeObject PassesType = {
     .tp_new = PyType_GenericNew,
 };
 
-/* What is in place of the original: it has its name, its text and __wrapped__ in a dictionary of its own. */
+/* The replacement of the original. It has the original's name, text, and __wrapped__ in its own dictionary. */
 typedef struct {
   PyObject_HEAD
   PyObject *original, *dictionary;
@@ -169,17 +169,17 @@ static int run_init(Run *self, PyObject *arguments, PyObject *named) {
   (void)named;
   if (!PyArg_ParseTuple(arguments, "O", &original)) return -1;
   if (self->original != NULL) {
-    PyErr_SetString(PyExc_RuntimeError, "made twice");
+    PyErr_SetString(PyExc_RuntimeError, "already initialized");
     return -1;
   }
   self->original = (Py_INCREF(original), original);
   return 0;
 }
 
-/* -1 with an exception set: training is interrupted. What else fails in a function of ours is not training's. */
+/* Returns -1 with an exception set if training is interrupted. Other errors in our own function do not affect training. */
 static int call(PyObject *function) {
   PyObject *done;
-  if (function == NULL) return 0; /* cleared meanwhile */
+  if (function == NULL) return 0; /* cleared in the meantime */
   Py_INCREF(function);
   done = PyObject_CallObject(function, NULL);
   Py_DECREF(function);
@@ -192,7 +192,7 @@ static int call(PyObject *function) {
 
 static PyObject *run_call(Run *self, PyObject *arguments, PyObject *named) {
   if (self->original == NULL) {
-    PyErr_SetString(PyExc_RuntimeError, "not made");
+    PyErr_SetString(PyExc_RuntimeError, "not initialized");
     return NULL;
   }
   PyObject *roots = PyTuple_GET_SIZE(arguments) > 0 ? PyTuple_GET_ITEM(arguments, 0) : NULL;
@@ -201,7 +201,7 @@ static PyObject *run_call(Run *self, PyObject *arguments, PyObject *named) {
   char known[MOST_ENTERED];
   int count = 0, failed = 0;
   for (Passes *passes = all, *next; passes != NULL && count < MOST_ENTERED && !failed; passes = next) {
-    Py_INCREF(passes); /* Python runs in between */
+    Py_INCREF(passes); /* Python code runs in between */
     int found = passes->inside ? PROVING : find(passes, roots);
     if (found > 0 && !passes->inside) {
       passes->inside = found;
@@ -211,7 +211,7 @@ static PyObject *run_call(Run *self, PyObject *arguments, PyObject *named) {
       if (known[count++]) failed = call(passes->begin) < 0;
     }
     failed = failed || found < 0;
-    next = passes->behind; /* none, if it was closed meanwhile */
+    next = passes->behind; /* NULL if it was closed in the meantime */
     Py_DECREF(passes);
   }
   PyObject *result = failed ? NULL : PyObject_Call(self->original, arguments, named);
@@ -241,7 +241,7 @@ static void run_dealloc(Run *self) {
   Py_TYPE(self)->tp_free((PyObject *)self);
 }
 
-/* It is pickled by its name, as a function of Python is. */
+/* Pickled by name, like a Python function. */
 static PyObject *run_reduce(PyObject *self, PyObject *unused) {
   (void)unused;
   return PyObject_GetAttrString(self, "__qualname__");

@@ -1,4 +1,4 @@
-/* The core of the recorder; _core.Core says what each method means. */
+/* Core of the recorder; see _core.Core for the meaning of each method. */
 #include <time.h>
 
 #include "core.inc"
@@ -36,7 +36,7 @@ Thread *core_thread_of(Core *self) {
     Py_DECREF(thread);
     return NULL;
   }
-  Py_DECREF(thread); /* the dictionary holds it */
+  Py_DECREF(thread); /* the dictionary owns a reference */
   return thread;
 }
 
@@ -93,7 +93,7 @@ static void set_object(PyObject **place, PyObject *value) {
   Py_XDECREF(before);
 }
 
-/* Calls before_step(mode, number) or after_step(mode, number) of the watcher, which is Python. */
+/* Calls before_step(mode, number) or after_step(mode, number) of the watcher, which is Python code. */
 static int tell_watcher(Core *self, const char *method, PyObject *mode, PyObject *number) {
   PyObject *watcher = self->step_watcher;
   if (watcher == Py_None) return 0;
@@ -114,7 +114,7 @@ static int tell_step_over(Core *self, PyObject *mode, long long number, int done
   return failed;
 }
 
-/* begin_step(mode) of the times of collectives, or end_step(mode, number) with a number from 0 on; they are Python. */
+/* Calls begin_step(mode) of the times of collectives, or end_step(mode, number) for a number from 0 on; both are Python code. */
 static int tell_times(Core *self, PyObject *mode, long long number) {
   PyObject *times = self->collective_times;
   if (times == Py_None) return 0;
@@ -171,7 +171,7 @@ PyObject *core_begin_step(Core *self, PyObject *arguments, PyObject *named) {
 
 static Step *step_argument(PyObject *begun) {
   if (Py_TYPE(begun) == &StepType) return (Step *)begun;
-  PyErr_SetString(PyExc_TypeError, "not what begin_step() gave");
+  PyErr_SetString(PyExc_TypeError, "expected a result of begin_step()");
   return NULL;
 }
 
@@ -186,8 +186,8 @@ static PyObject *core_confirm_step(Core *self, PyObject *begun) {
 static int end_step(Core *self, Step *step) {
   Mode *mode = step->mode;
   long long now;
-  if (mode->open == step && tell_times(self, mode->name, step->number) < 0) return -1; /* before the step is promised */
-  if (mode->open != step) return 0; /* another step of this mode began inside it */
+  if (mode->open == step && tell_times(self, mode->name, step->number) < 0) return -1; /* before the step is promised to be over */
+  if (mode->open != step) return 0; /* another step of this mode has begun inside it */
   if (core_now_ns(self, &now) < 0) return -1;
   close_step(mode);
   mode->current = step->number;
@@ -255,7 +255,7 @@ static PyObject *core_allow_late(Core *self, PyObject *steps) {
   Py_RETURN_NONE;
 }
 
-/* Modes and the sender's side. */
+/* Modes and the calls of the sender. */
 
 static PyObject *core_mode(Core *self, PyObject *unused) {
   Thread *thread = core_thread_of(self);
@@ -269,10 +269,10 @@ static PyObject *core_set_mode(Core *self, PyObject *name) {
   Thread *thread = core_thread_of(self);
   if (thread == NULL) return NULL;
   if (!PyUnicode_Check(name)) {
-    PyErr_SetString(PyExc_TypeError, "a mode is a string");
+    PyErr_SetString(PyExc_TypeError, "mode must be a string");
     return NULL;
   }
-  PyObject *before = thread->mode; /* handed on to the caller */
+  PyObject *before = thread->mode; /* owned by the caller */
   Py_INCREF(name);
   thread->mode = name;
   return before;
@@ -294,7 +294,7 @@ static PyObject *core_running(Core *self, PyObject *unused) {
     long long plus_one = Py_TYPE(begun) == &StepType ? ((Step *)begun)->number + 1 : 0;
     return Py_BuildValue("(OOLO)", PyTuple_GET_ITEM(phase, 0), PyTuple_GET_ITEM(phase, 1), plus_one, PyTuple_GET_ITEM(phase, 2));
   }
-  for (int place = self->mode_count - 1; place >= 0; --place) { /* between two phases the step is still worth knowing */
+  for (int place = self->mode_count - 1; place >= 0; --place) { /* between two phases the step is still reported */
     Mode *mode = self->modes[place];
     if (mode->open != NULL) return Py_BuildValue("(OiLO)", text_empty, 0, mode->open->number + 1, mode->name);
   }
@@ -356,7 +356,7 @@ static int core_init(Core *self, PyObject *arguments, PyObject *named) {
   PyObject *now = Py_None;
   if (!PyArg_ParseTupleAndKeywords(arguments, named, "n|LO", names, &self->capacity, &self->lag, &now)) return -1;
   if (self->serial != NULL) {
-    PyErr_SetString(PyExc_RuntimeError, "made twice");
+    PyErr_SetString(PyExc_RuntimeError, "already initialized");
     return -1;
   }
   self->queue = PyList_New(0);

@@ -1,9 +1,9 @@
-/* The bytes of _wire.span() and _wire.value(). */
+/* Encoding as by _wire.span() and _wire.value(). */
 #include "items.inc"
 
 #define MAX_CACHED 4096
 
-static PyObject *wire;        /* module pitwall._wire: what is not cached yet is encoded there */
+static PyObject *wire;        /* module pitwall._wire; encodes texts and labels that are not cached yet */
 static PyObject *text_cache;  /* text -> its length and bytes */
 static PyObject *label_cache; /* labels -> Value.labels */
 
@@ -32,20 +32,20 @@ static unsigned char *put_varint(unsigned char *to, unsigned long long value) {
   return to;
 }
 
-/* The bytes that a cache has for the key, borrowed; made by a function of _wire where they are missing. */
+/* Returns the cached bytes of the key, borrowed. Missing ones are made by a function of _wire. */
 static PyObject *cached(PyObject *cache, PyObject *key, const char *function) {
   PyObject *found = PyDict_GetItemWithError(cache, key);
   if (found != NULL || PyErr_Occurred()) return found;
-  found = PyObject_CallMethod(wire, function, "(O)", key); /* in brackets: a key may be a tuple */
+  found = PyObject_CallMethod(wire, function, "(O)", key); /* in parentheses, because a key may be a tuple */
   if (found == NULL) return NULL;
   if (!PyBytes_Check(found)) {
-    PyErr_Format(PyExc_TypeError, "_wire.%s: no bytes", function);
+    PyErr_Format(PyExc_TypeError, "_wire.%s must return bytes", function);
     Py_DECREF(found);
     return NULL;
   }
   if (PyDict_GET_SIZE(cache) >= MAX_CACHED) PyDict_Clear(cache);
   int failed = PyDict_SetItem(cache, key, found);
-  Py_DECREF(found); /* the cache holds it */
+  Py_DECREF(found); /* the cache owns a reference */
   return failed < 0 ? NULL : found;
 }
 
@@ -53,7 +53,7 @@ static int put_cached(Buffer *buffer, PyObject *cache, PyObject *key, const char
   PyObject *found = cached(cache, key, function);
   if (found == NULL) return -1;
   size_t size = (size_t)PyBytes_GET_SIZE(found);
-  if (size == 0) return 0; /* a default is left out */
+  if (size == 0) return 0; /* default values are omitted */
   unsigned char *to = grow(buffer, size + 1);
   if (to == NULL) return -1;
   if (field) *to++ = (unsigned char)(field << 3 | 2);
@@ -62,7 +62,7 @@ static int put_cached(Buffer *buffer, PyObject *cache, PyObject *key, const char
   return 0;
 }
 
-/* The item as Update.spans or Update.values without its length. */
+/* Appends the item as Update.spans or Update.values without its length. */
 static int put_body(Buffer *buffer, Item *item, long long base) {
   unsigned char *to, *begin;
   if (item->kind) {
@@ -103,11 +103,11 @@ PyObject *native_encode(PyObject *module, PyObject *arguments) {
   for (Py_ssize_t place = 0; place < PyList_GET_SIZE(items); ++place) {
     Item *item = (Item *)PyList_GET_ITEM(items, place);
     if (Py_TYPE(item) != &ItemType) {
-      PyErr_SetString(PyExc_TypeError, "not an Item");
+      PyErr_SetString(PyExc_TypeError, "expected an Item");
       goto done;
     }
     one.size = 0;
-    if (put_body(&one, item, base) < 0) { /* one odd item must not end the stream */
+    if (put_body(&one, item, base) < 0) { /* one invalid item must not end the stream */
       if (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError)) goto done;
       PyObject *kind, *cause, *trace;
       PyErr_Fetch(&kind, &cause, &trace);
@@ -138,7 +138,7 @@ PyObject *native_lowest_steps(PyObject *module, PyObject *items) {
   (void)module;
   if (lowest == NULL) return NULL;
   if (!PyList_Check(items)) {
-    PyErr_SetString(PyExc_TypeError, "not a list");
+    PyErr_SetString(PyExc_TypeError, "expected a list");
     goto failed;
   }
   for (Py_ssize_t place = 0; place < PyList_GET_SIZE(items); ++place) {

@@ -1,20 +1,20 @@
-/* The gradients of a model's parameters, without the generators of torch.nn.Module, which take longer than the norm. */
+/* Gradients of a model's parameters, without the generators of torch.nn.Module, which take longer than the norm. */
 #include "items.inc"
 
-#define MOST_DEEP 256 /* modules in modules */
+#define MOST_DEEP 256 /* maximum nesting of modules */
 
 static PyObject *text_modules, *text_parameters, *text_grad;
 
-/* The dictionary of that name in the module; NULL with an exception set. */
+/* Returns the module's dictionary of that name, or NULL with an exception set. */
 static PyObject *table_in(PyObject *module, PyObject *name) {
   PyObject *table = PyObject_GetAttr(module, name);
   if (table == NULL || PyDict_Check(table)) return table;
   Py_DECREF(table);
-  PyErr_SetString(PyExc_TypeError, "not a module");
+  PyErr_SetString(PyExc_TypeError, "expected a module");
   return NULL;
 }
 
-/* Whether it is seen for the first time; -1 with an exception set. */
+/* Returns whether the object is seen for the first time, or -1 with an exception set. */
 static int is_new(PyObject *seen, PyObject *object) {
   PyObject *key = PyLong_FromVoidPtr(object);
   int known = key == NULL ? -1 : PySet_Contains(seen, key);
@@ -27,7 +27,7 @@ static int add_from(PyObject *module, PyObject *seen, PyObject *found, int depth
   int fresh = is_new(seen, module), failed = 0;
   if (fresh <= 0) return fresh;
   if (depth == MOST_DEEP) {
-    PyErr_SetString(PyExc_RecursionError, "modules in modules");
+    PyErr_SetString(PyExc_RecursionError, "modules are nested too deeply");
     return -1;
   }
   PyObject *key, *value, *table = table_in(module, text_parameters);
@@ -51,7 +51,7 @@ static int add_from(PyObject *module, PyObject *seen, PyObject *found, int depth
   return failed ? -1 : 0;
 }
 
-/* gradients(model): as [p.grad for p in model.parameters() if p.grad is not None]. */
+/* gradients(model): the same as [p.grad for p in model.parameters() if p.grad is not None]. */
 PyObject *native_gradients(PyObject *module, PyObject *model) {
   PyObject *found = PyList_New(0), *seen = PySet_New(NULL);
   (void)module;

@@ -1,5 +1,5 @@
-/* The hooks of watch() in the usual case: nothing is saved, no norm is due. Each looks first whether it is that case, and else hands
- * all to the method of _torch_hooks.Watch, which says what the hooks do. What both use lies in Watch and Loop, whose bases are here. */
+/* Hooks of watch() in the common case: no tensors are saved and no norm is due. Each hook first checks for that case. Otherwise it calls
+ * the method of _torch_hooks.Watch, which documents the hooks. Shared state is in Watch and Loop, whose base classes are here. */
 #include "backward.inc"
 #include "core.inc"
 
@@ -54,7 +54,7 @@ static void set(PyObject **place, PyObject *value) {
 
 static int is_true(PyObject *value) { return value != NULL && value != Py_None && PyObject_IsTrue(value) != 0; }
 
-/* A new reference, or NULL without an exception: nobody records, or a core in Python does. */
+/* Returns a new reference, or NULL without an exception if there is no recorder or its core is in Python. */
 static Core *core_in(PyObject *recorder) {
   if (recorder == NULL || !PyObject_TypeCheck(recorder, &CoreType)) return NULL;
   Py_INCREF(recorder);
@@ -71,7 +71,7 @@ static LoopState *loop_of(WatchState *self) {
   return usable ? loop : NULL;
 }
 
-/* Whether the answer of the last look at the point holds on: nothing is due. The step is one that was looked at. */
+/* Returns whether the result of the last check at the point still holds: no collection is due. The step was checked before. */
 static int nothing_due(WatchState *self, PyObject *point, PyObject *mode, PyObject *step) {
   if (step == Py_None) return 1;
   PyObject *key = PyTuple_Pack(2, point, mode);
@@ -108,7 +108,7 @@ static int end(LoopState *loop, PyObject *name) {
   return done == NULL ? -1 : 0;
 }
 
-/* What the hooks' functions share: they leave by `usual`, `failed`, or hand over to Python by `other`. */
+/* Exits shared by the hooks' functions: `usual`, `failed`, or `other`, which calls Python. */
 #define LEAVE(method)                                                \
   usual:                                                             \
   Py_XDECREF(step);                                                  \
@@ -139,7 +139,7 @@ static PyObject *hook_before_forward(WatchState *self, PyObject *const *argument
   if (thread == NULL) goto failed;
   step = core_number_of(core_find_mode(core, thread->mode), loop->own_steps);
   if (step == NULL) goto failed;
-  if (step == Py_None && loop->own_steps) { /* the first pass of a step of ours */
+  if (step == Py_None && loop->own_steps) { /* the first pass of our own step */
     if (!core_same_text(thread->mode, text_train)) goto other;
     PyObject *begun = core_begin_step(core, empty_tuple, NULL);
     if (begun == NULL) goto failed;
@@ -175,7 +175,7 @@ static PyObject *hook_after_forward(WatchState *self, PyObject *const *arguments
   LEAVE(AFTER_FORWARD);
 }
 
-/* -> 1 and the number of a tensor of one element in host memory; 0: it is another tensor. */
+/* Returns 1 and the value of a tensor with one element in host memory; 0 for any other tensor. */
 static int number_of(PyObject *tensor, double *number) {
   PyObject *found = PyObject_GetAttr(tensor, text_is_cpu);
   int usable = found == Py_True;
@@ -265,7 +265,7 @@ static PyObject *hook_before_optimizer(WatchState *self, PyObject *const *argume
   LEAVE(BEFORE_OPTIMIZER);
 }
 
-/* -> 1 and the learning rate of the first group; 0: it is of another type than float. */
+/* Returns 1 and the learning rate of the first group; 0 if it is not a float. */
 static int learning_rate(PyObject *optimizer, double *rate) {
   PyObject *groups = PyObject_GetAttr(optimizer, text_param_groups);
   PyObject *group = groups != NULL && PyList_Check(groups) && PyList_GET_SIZE(groups) > 0 ? PyList_GET_ITEM(groups, 0) : NULL;
@@ -277,7 +277,7 @@ static int learning_rate(PyObject *optimizer, double *rate) {
   return usable;
 }
 
-/* Recorder.loops is Python: a step outside of a loop opens one. */
+/* Recorder.loops is Python code: a step outside a loop opens one. */
 static PyObject *end_step_of_loops(PyObject *recorder) {
   PyObject *loops = PyObject_GetAttrString(recorder, "loops");
   PyObject *done = loops == NULL ? NULL : PyObject_CallMethod(loops, "end_step", NULL);
@@ -294,13 +294,13 @@ static PyObject *hook_after_optimizer(WatchState *self, PyObject *const *argumen
       self->reads_inputs || loop->ends_with_forward || !learning_rate(arguments[0], &rate))
     goto other;
   if (end(loop, text_optimizer) < 0) goto failed;
-  step = core_number_of(core_find_mode(core, loop->mode), 0); /* a closure's forward pass may have begun one */
+  step = core_number_of(core_find_mode(core, loop->mode), 0); /* the forward pass of a closure may have begun one */
   if (step == NULL) goto failed;
   set(&loop->step, step);
   if (core_record_one(core, text_train_learning_rate, rate, loop->mode, step) < 0) goto failed;
   self->norm_known = 0;
   set(&self->norm_step, Py_None);
-  PyObject *begun = loop->step_begun; /* its reference is ours now */
+  PyObject *begun = loop->step_begun; /* takes over its reference */
   loop->step_begun = NULL;
   if (begun != NULL && PyTuple_Check(begun) && PyTuple_GET_SIZE(begun) == 2 &&
       PyObject_TypeCheck(PyTuple_GET_ITEM(begun, 0), &CoreType)) {
@@ -316,7 +316,7 @@ static PyObject *hook_after_optimizer(WatchState *self, PyObject *const *argumen
   LEAVE(AFTER_OPTIMIZER);
 }
 
-/* The types. What they hold is set by the classes in Python. */
+/* Types. The Python classes set their members. */
 
 static int loop_traverse(LoopState *self, visitproc visit, void *arg) {
   Py_VISIT(self->recorder);
@@ -429,7 +429,7 @@ PyTypeObject WatchStateType = {
 PyObject *native_set_tensor_type(PyObject *module, PyObject *type) {
   (void)module;
   if (!PyType_Check(type)) {
-    PyErr_SetString(PyExc_TypeError, "not a type");
+    PyErr_SetString(PyExc_TypeError, "expected a type");
     return NULL;
   }
   set((PyObject **)&tensor_type, type);

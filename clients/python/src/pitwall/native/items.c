@@ -1,4 +1,4 @@
-/* Items, modes, steps and threads: the objects that _core.py makes of tuples and classes. */
+/* Items, modes, steps, and threads: the objects that are tuples and classes in _core.py. */
 #include "items.inc"
 
 PyObject *text_train, *text_step, *text_dataloader, *text_empty, *empty_tuple;

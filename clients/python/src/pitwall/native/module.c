@@ -1,5 +1,5 @@
-/* The hot path of the client in C: what _core.py and _wire.py do for each span and value, for a third of the time and without their
- * footprint in the caches. Optional: without it those two do the same, and tests compare them.
+/* Hot path of the client in C: the work of _core.py and _wire.py per span and value, in a third of the time and with a smaller cache
+ * footprint. Optional: without it those two modules do the same, and tests compare them.
  *
  * All of it runs under the interpreter lock and calls back into Python only where noted, so no lock of its own is needed.
  */

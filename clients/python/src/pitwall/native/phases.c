@@ -1,4 +1,4 @@
-/* Phases and values of the recorder; _core.Core says what each method means. */
+/* Phases and values of the recorder; see _core.Core for the meaning of each method. */
 #include "core.inc"
 
 /* Phases: tuples (name, start, mode, step or None). */
@@ -47,11 +47,11 @@ PyObject *core_begin_phase(Core *self, PyObject *arguments, PyObject *named) {
 
 static PyObject *end_phase(Core *self, PyObject *phase, int record, PyObject *phases) {
   if (PyTuple_GET_SIZE(phase) != 4) {
-    PyErr_SetString(PyExc_TypeError, "not what begin_phase() gave");
+    PyErr_SetString(PyExc_TypeError, "expected a result of begin_phase()");
     return NULL;
   }
   for (Py_ssize_t place = PyList_GET_SIZE(phases) - 1; place >= 0; --place) {
-    if (PyList_GET_ITEM(phases, place) == phase) { /* also ends inner ones whose end was never called */
+    if (PyList_GET_ITEM(phases, place) == phase) { /* also ends inner phases that were never ended */
       if (PyList_SetSlice(phases, place, PyList_GET_SIZE(phases), NULL) < 0) return NULL;
       break;
     }
@@ -63,7 +63,7 @@ static PyObject *end_phase(Core *self, PyObject *phase, int record, PyObject *ph
   if (Py_TYPE(begun) == &StepType) {
     Step *step = (Step *)begun;
     if (!core_same_text(name, text_dataloader)) step->worked = 1;
-    if (step->number >= core_below(self, step->mode)) plus_one = step->number + 1; /* else the step was promised to be over */
+    if (step->number >= core_below(self, step->mode)) plus_one = step->number + 1; /* else the step is already promised to be over */
   }
   if (core_now_ns(self, &end) < 0 || core_put(self, KIND_PHASE, name, start, end, plus_one, mode, 0, empty_tuple) < 0) return NULL;
   return PyLong_FromLongLong(end - start);
@@ -82,7 +82,7 @@ PyObject *core_end_phase(Core *self, PyObject *arguments, PyObject *named) {
   return end_phase(self, phase, record, phases);
 }
 
-/* What the hooks of watch() do at each step. */
+/* Calls of the hooks of watch() on each step. */
 
 PyObject *core_here(Core *self, PyObject *const *arguments, Py_ssize_t count) {
   Thread *thread = core_thread_of(self);
@@ -96,7 +96,7 @@ PyObject *core_here(Core *self, PyObject *const *arguments, Py_ssize_t count) {
 
 PyObject *core_begin_once(Core *self, PyObject *const *arguments, Py_ssize_t count) {
   if (count != 4 || !PyDict_Check(arguments[0]) || !PyUnicode_Check(arguments[1]) || !PyList_Check(arguments[2])) {
-    PyErr_SetString(PyExc_TypeError, "begin_once(running, name, phases, mode)");
+    PyErr_SetString(PyExc_TypeError, "begin_once() requires (running, name, phases, mode)");
     return NULL;
   }
   PyObject *running = arguments[0], *name = arguments[1], *phases = arguments[2];
@@ -118,7 +118,7 @@ PyObject *core_begin_once(Core *self, PyObject *const *arguments, Py_ssize_t cou
 PyObject *core_end_running(PyObject *unused, PyObject *const *arguments, Py_ssize_t count) {
   (void)unused;
   if (count < 2 || count > 3 || !PyDict_Check(arguments[0])) {
-    PyErr_SetString(PyExc_TypeError, "end_running(running, name, record=True)");
+    PyErr_SetString(PyExc_TypeError, "end_running() requires (running, name, record=True)");
     return NULL;
   }
   int record = count > 2 ? PyObject_IsTrue(arguments[2]) : 1;
@@ -127,7 +127,7 @@ PyObject *core_end_running(PyObject *unused, PyObject *const *arguments, Py_ssiz
   if (known == NULL) Py_RETURN_NONE;
   if (!PyTuple_Check(known) || PyTuple_GET_SIZE(known) != 3 || !PyObject_TypeCheck(PyTuple_GET_ITEM(known, 0), &CoreType) ||
       !PyTuple_Check(PyTuple_GET_ITEM(known, 1)) || !PyList_Check(PyTuple_GET_ITEM(known, 2))) {
-    PyErr_SetString(PyExc_TypeError, "not what begin_once() kept");
+    PyErr_SetString(PyExc_TypeError, "expected an entry of begin_once()");
     return NULL;
   }
   Py_INCREF(known);
@@ -145,7 +145,7 @@ PyObject *core_end_running(PyObject *unused, PyObject *const *arguments, Py_ssiz
 static PyObject *pair_at(PyObject *list, Py_ssize_t place) {
   PyObject *pair = PyList_GET_ITEM(list, place);
   if (PyTuple_Check(pair)) return pair;
-  PyErr_SetString(PyExc_TypeError, "a value is a tuple");
+  PyErr_SetString(PyExc_TypeError, "a value must be a tuple");
   return NULL;
 }
 
@@ -165,7 +165,7 @@ PyObject *core_log(Core *self, PyObject *arguments, PyObject *named) {
   if (mode != NULL) {
     if (given == Py_None) {
       number = mode->current;
-    } else if (number > mode->current) { /* the caller knows the number better */
+    } else if (number > mode->current) { /* the caller's number overrides the count */
       mode->current = mode->next = number;
       if (mode->open != NULL) mode->open->number = number;
     }
@@ -183,7 +183,7 @@ PyObject *core_log(Core *self, PyObject *arguments, PyObject *named) {
   Py_RETURN_NONE;
 }
 
-/* What values of that step of the mode are recorded with: a time, and the step, or 0 where it was promised to be over. */
+/* Gets the time and the step for values of that step of the mode; the step is 0 if it is already promised to be over. */
 static int stamp(Core *self, PyObject *name, PyObject *step, long long *plus_one, long long *now) {
   Mode *mode = core_find_mode(self, name);
   *plus_one = 0;
