@@ -1,4 +1,4 @@
-"""The module in C is optional: without a compiler the package is pure Python and does the same, slower."""
+"""Build of the optional C module. Without a compiler the package is pure Python and does the same, more slowly."""
 from setuptools import Extension, setup
 
 NATIVE = "src/pitwall/native/"
