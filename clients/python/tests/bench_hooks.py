@@ -1,10 +1,10 @@
 """Cost of pitwall.watch() per training step: `python3 clients/python/tests/bench_hooks.py [--steps N] [--model mlp|cnn]`.
 
-Three copies of a small real model train in turn, a step each, on the same data: one without hooks, one watched at the
-default settings, one that saves its tensors at every step. They differ in nothing else, so the machine's other work
-hits all of them. The ratio counts one saved step in 500, as by default, and the medians of the others: (499 watched + 1
-saved) / 500 plain. Wall time shows what a user sees, on a quiet machine; CPU time of the training thread, with that of
-the client's own thread for a watched step, is what the hooks cost on any. The goal is 1.02; exit status 1 above 1.25, where it cannot be noise.
+Three copies of a small real model train in turn, one step each, on the same data: one without hooks, one watched with the default
+settings, and one that saves its tensors on every step. They differ in nothing else, so other load on the machine affects all of them.
+The ratio combines one saved step in 500, the default, with the medians of the others: (499 watched + 1 saved) / 500 plain. Wall time
+shows the user's view on a quiet machine. CPU time of the training thread, plus that of the client's own thread for a watched step, is the
+cost of the hooks on any machine. The goal is 1.02; the exit status is 1 above 1.25, which cannot be noise.
 """
 import argparse
 import os
@@ -37,7 +37,7 @@ def _model(torch, kind):
 
 
 class Runner:
-    """One copy of the model, trained a step at a time."""
+    """One copy of the model, trained one step at a time."""
 
     def __init__(self, torch, kind):
         torch.manual_seed(0)
@@ -56,9 +56,9 @@ class Runner:
 
 
 def _sender_cpu(runner, steps):
-    """Microseconds of the client's own thread for a step that is watched and not saved."""
+    """Returns the microseconds of the client's own thread for a watched step that is not saved."""
     clock = time.pthread_getcpuclockid(_lifecycle.client.sender._thread.ident)
-    time.sleep(0.5)  # what waits from before
+    time.sleep(0.5)  # drains earlier data
     begin = time.clock_gettime(clock)
     for _ in range(steps):
         runner.step()
@@ -77,7 +77,7 @@ def measure(torch, kind, steps):
     for runner in (plain, watched):
         runner.wall, runner.cpu = [], []
     for number in range(steps):
-        for runner in (plain, watched) if number % 2 else (watched, plain):  # neither is always behind the saving one
+        for runner in (plain, watched) if number % 2 else (watched, plain):  # neither one always runs after the saving one
             runner.step()
         if number % 5 == 0:
             saving.step()
@@ -85,7 +85,7 @@ def measure(torch, kind, steps):
     for name, extra in (("wall", 0), ("cpu", sender)):
         times = [statistics.median(getattr(runner, name)) for runner in (plain, watched, saving)]
         ratio = ((EVERY - 1) * times[1] + times[2] + EVERY * extra) / EVERY / times[0]
-        print("  %-4s %8.0f us a step, %8.0f watched, %8.0f when all is saved%s: ratio %.3f"
+        print("  %-4s %8.0f us per step, %8.0f watched, %8.0f saved%s: ratio %.3f"
               % ((name,) + tuple(times) + (", %.0f in the client's thread" % extra if extra else "", ratio)))
     return ratio
 
@@ -98,16 +98,16 @@ def main():
     try:
         import torch
     except ImportError as missing:
-        print("PyTorch is not installed here: %s" % missing)
+        print("PyTorch is not installed: %s" % missing)
         return 2
-    torch.set_num_threads(1)  # two that wait for each other on a busy machine measure the machine
+    torch.set_num_threads(1)  # two threads that wait for each other would measure a busy machine
     print("PyTorch %s, %d threads, Python %s" % (torch.__version__, torch.get_num_threads(), sys.version.split()[0]))
     sink = Sink()
     sink.connect(pitwall)
     worst = max(measure(torch, kind, options.steps) for kind in options.model or ("mlp", "cnn"))
     sink.close(pitwall)
     if worst > LIMIT:
-        print("FAILED: a watched step takes more than %.2f of a plain one" % LIMIT)
+        print("FAILED: a watched step takes more than %.2f times a plain one" % LIMIT)
     return 0 if worst <= LIMIT else 1
 
 

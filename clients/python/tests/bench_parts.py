@@ -1,9 +1,9 @@
-"""Cost of each hook of watch() by itself: `python3 clients/python/tests/bench_parts.py [--sources DIR]`.
+"""Cost of each hook of watch() alone: `python3 clients/python/tests/bench_parts.py [--sources DIR]`.
 
-Wall time of single calls, in turn; the mean of the fastest fifth of them, as other processes only add to it. What PyTorch takes to
-call a hook is not among them: bench_step.py has it, in whole steps. Nothing is sent.
+Wall time of single calls, taken in turn: the mean of the fastest fifth, because other processes only add to it. The cost of PyTorch's
+call of a hook is not included; bench_step.py includes it in whole steps. Nothing is sent.
 
---sources: another version's `src`, or a folder of native_build.py, for a table of before and after.
+--sources: the `src` of another version, or a folder of native_build.py, to compare before and after.
 """
 import argparse
 import os
@@ -32,7 +32,7 @@ def main():
     steps = iter(pitwall.steps(range(10**9)))
 
     def hook_of(name):
-        """What the client registers: the function in C where this version has one, else the method."""
+        """Returns the registered hook: the C function if this version has one, else the method."""
         return hook(getattr(watched, name, None) or getattr(watched, "_" + name))
     before_forward, after_forward, after_loss = hook_of("before_forward"), hook_of("after_forward"), hook_of("after_loss")
     before_optimizer, after_optimizer = hook_of("before_optimizer"), hook_of("after_optimizer")
@@ -54,11 +54,11 @@ def main():
         watched._statistics.send("train", 1)
 
     for _ in range(options.turns):
-        take("a turn of steps()", next, steps)
+        take("an iteration of steps()", next, steps)
         take("before forward", before_forward, model, (data,), {})
         take("after forward", after_forward, model, (data,), output)
         take("after the loss", after_loss, criterion, (output, labels), loss())
-        take("  of it, its hook", watched._await_backward, loss())
+        take("  of which its hook", watched._await_backward, loss())
         take("before backward", before_backward)
         take("after backward", after_backward)
         take("before the optimizer", before_optimizer, optimizer)

@@ -1,16 +1,16 @@
-"""Share of a training step that the client takes, its own thread included: `python3 clients/python/tests/bench_share.py`.
+"""Share of a training step that the client takes, including its own thread: `python3 clients/python/tests/bench_share.py`.
 
-Goals: 2 % of a step of 10 ms, and 50 us a step in the training's thread. Made for a machine that others use too: all but the wait
-is CPU time of one thread, and a training with the client and one without take steps in turn (A B B A), in one process.
+Goals: 2% of a step of 10 ms, and 50 us per step in the training thread. It also works on a machine with other load: everything except the
+wait is CPU time of one thread, and a training run with the client and one without take steps in turn (A B B A) in one process.
 
-A step is a small real one in PyTorch, and work that makes it as long as asked and leaves the caches as a large model does. The
-clock runs for the small one alone, in which all calls of the client lie: what the other work scatters would hide them. A loop of
-Python before each turn says how fast the machine is; the turns in its fastest third count (cores that others share make all of it
-slower). Told are means without the outermost tenths, with 95 % intervals. A step with a norm, and one that saves, are told apart and counted by their
-number. The client's thread has a clock of its own. *Wait* is what the training's thread does not run (wall less CPU time), with the
-client's thread busy less idle: the interpreter's lock among others, so it is worth something on a quiet machine only.
+A step is a small real one in PyTorch, plus work that makes it as long as requested and leaves the caches as a large model does. The clock
+runs only for the small step, which contains all calls of the client: the scatter of the other work would hide them. A Python loop before
+each turn measures the speed of the machine, and the turns in its fastest third count (shared cores make everything slower). The results are
+means without the outermost tenths, with 95% intervals. Steps with a norm and steps that save are reported separately and weighted by their
+number. The client's thread has its own clock. *Wait* is the time in which the training thread does not run (wall minus CPU time) with a
+busy client thread, minus that with an idle one. It includes the interpreter lock, so it is meaningful only on a quiet machine.
 
---sources: another version's `src`, or a folder of native_build.py. --check: one short row, and exit status 1 far above the goals.
+--sources: the `src` of another version, or a folder of native_build.py. --check: one short row, and exit status 1 far above the goals.
 """
 import argparse
 import math
@@ -22,18 +22,18 @@ from bench_sink import Sink
 
 TESTS = os.path.dirname(os.path.abspath(__file__))
 NORM_EVERY, SAVE_EVERY = 10, 500  # the defaults of watch()
-LIMIT_US, LIMIT_SHARE = 800, 0.15  # of --check: in Python, at a load of 9, it was 450 us and 6 %
+LIMIT_US, LIMIT_SHARE = 800, 0.15  # limits of --check; in Python, at a load of 9, the values were 450 us and 6%
 
 
 class Estimate:
-    """A mean without the outermost tenths, and how far off it may be (95 %)."""
+    """A mean without the outermost tenths, and its 95% interval."""
 
     def __init__(self, values, trim=0.1):
         values = sorted(values)
         cut = int(len(values) * trim)
         kept = values[cut:len(values) - cut]
         self.mean = sum(kept) / len(kept)
-        inner = [min(max(v, kept[0]), kept[-1]) for v in values]  # those cut off, at the ends of the others
+        inner = [min(max(v, kept[0]), kept[-1]) for v in values]  # cut-off values are moved to the ends of the others
         middle = sum(inner) / len(inner)
         spread = math.sqrt(sum((v - middle) ** 2 for v in inner) / max(1, len(inner) - 1))
         self.off = 1.96 * spread / ((1 - 2 * trim) * math.sqrt(len(values)))
@@ -43,7 +43,7 @@ class Estimate:
 
 
 def _pace():
-    """CPU seconds of a fixed piece of Python: how fast the machine is now."""
+    """Returns the CPU seconds of a fixed piece of Python: the current speed of the machine."""
     begin = time.thread_time_ns()
     table = {}
     for number in range(600):
@@ -52,13 +52,13 @@ def _pace():
 
 
 def _fastest(turns, least=12):
-    """turns: (pace, …) -> those of the fastest third, so many at least."""
+    """Returns those of the turns (pace, …) in the fastest third, but at least `least`."""
     turns = sorted(turns, key=lambda turn: turn[0])
     return turns[:max(least, len(turns) // 3)]
 
 
 class Work:
-    """CPU time in PyTorch, as much as asked, through more memory than a core's cache holds."""
+    """CPU time in PyTorch, of the requested length, that touches more memory than a core's cache holds."""
 
     def __init__(self, torch, seconds):
         self._torch, self._left, self._right = torch, torch.randn(128, 128), torch.randn(128, 128)
@@ -83,7 +83,7 @@ class Work:
 
 
 class Training:
-    """parts: what it uses of the client."""
+    """parts: the parts of the client that it uses."""
 
     def __init__(self, pitwall, torch, parts, save_every=SAVE_EVERY):
         self._pitwall, self._phases = pitwall, "phases" in parts
@@ -100,10 +100,10 @@ class Training:
             while True:
                 yield batch
         self._batches = iter(pitwall.steps(loader()) if parts else loader())
-        self.number = -1  # of the step that ran last
+        self.number = -1  # number of the last step
 
     def step(self):
-        """CPU seconds of this thread."""
+        """Runs a step and returns the CPU seconds of this thread."""
         begin = time.thread_time_ns()
         if self._phases:
             phase = self._pitwall.phase
@@ -130,7 +130,7 @@ ROWS = (("steps()", ("steps",)), ("steps(), 3 phases, log()", ("steps", "phases"
 
 
 class Share:
-    """One row at one length of a step."""
+    """One row at one step length."""
 
     def __init__(self, pitwall, torch, parts, milliseconds, quads, blocks):
         self._clock = time.pthread_getcpuclockid(pitwall._lifecycle.client.sender._thread.ident)
@@ -157,7 +157,7 @@ class Share:
         return training.step()
 
     def _in_turn(self, quads):
-        """Differences in the training's thread: of usual steps, and of those with a norm. Steps that save are left out."""
+        """Returns the differences in the training thread for plain steps and for those with a norm, excluding steps that save."""
         turns = []
         for _ in range(quads):
             pace = _pace()
@@ -180,18 +180,18 @@ class Share:
         return Estimate([taken - plain for _, taken, plain in _fastest(turns)]).mean
 
     def _blocks(self, blocks, steps):
-        """-> (what the client's thread takes of a step, how much longer the training's thread waits), of blocks in turn."""
+        """Returns (time of the client's thread per step, additional wait of the training thread), from alternating blocks."""
         turns = []
         for _ in range(blocks):
             found, pace = [], _pace()
             for training in (self._plain, self._with):
-                time.sleep(0.15)  # what is left of the block before
+                time.sleep(0.15)  # drains the previous block
                 own, cpu, wall = time.clock_gettime(self._clock), time.thread_time(), time.perf_counter()
                 for _ in range(steps):
                     self._timed(training)
                 cpu, wall = time.thread_time() - cpu, time.perf_counter() - wall
                 if training is self._with:
-                    time.sleep(0.12)  # what is on its way
+                    time.sleep(0.12)  # drains data in flight
                 found.append(((time.clock_gettime(self._clock) - own) / steps, (wall - cpu) / steps))
             turns.append((pace + _pace(), found[1][0], found[1][1] - found[0][1]))
         turns = _fastest(turns)
@@ -204,7 +204,7 @@ def main():
     options.add_argument("--ms", type=float, nargs="+", default=[0.6, 10, 13])
     options.add_argument("--rows", type=int, nargs="+", default=[0, 1, 2])
     options.add_argument("--quads", type=int, default=300)
-    options.add_argument("--blocks", type=int, default=30, help="of which the client's thread and the wait are taken")
+    options.add_argument("--blocks", type=int, default=30, help="number of blocks for the client's thread and the wait")
     options.add_argument("--check", action="store_true")
     options = options.parse_args()
     if options.check:
@@ -215,7 +215,7 @@ def main():
     torch.set_num_threads(1)
     sink = Sink()
     sink.connect(pitwall)
-    print("PyTorch %s, Python %s, load %.1f; microseconds a step, and the share of both threads"
+    print("PyTorch %s, Python %s, load %.1f; microseconds per step, and the share of both threads"
           % (torch.__version__, sys.version.split()[0], os.getloadavg()[0]))
     good = True
     for row in options.rows:
@@ -224,13 +224,13 @@ def main():
             found = Share(pitwall, torch, parts, milliseconds, options.quads, options.blocks)
             both = found.training + found.client.mean
             extra = "" if not found.norm else ", usual %s, norm %s, saves %.0f" % (found.usual, found.norm, found.saved * 1e6)
-            print("%-26s %4.1f ms: training's thread %6.1f ± %-4.1f, client's %s: %5.2f ± %.2f %%; wait %s (the small one is %s%s)"
+            print("%-26s %4.1f ms: training thread %6.1f ± %-4.1f, client's %s: %5.2f ± %.2f%%; wait %s (the small step is %s%s)"
                   % (name, milliseconds, found.training * 1e6, found.off * 1e6, found.client, both / found.step * 100,
                      math.hypot(found.off, found.client.off) / found.step * 100, found.wait, found.plain, extra), flush=True)
             good = good and found.training * 1e6 < LIMIT_US and both / found.step < LIMIT_SHARE
     sink.close(pitwall)
     if options.check and not good:
-        print("FAILED: above %d us a step in the training's thread, or %.0f %% of it in both" % (LIMIT_US, LIMIT_SHARE * 100))
+        print("FAILED: above %d us per step in the training thread, or %.0f%% of the step in both" % (LIMIT_US, LIMIT_SHARE * 100))
         return 1
     return 0
 

@@ -1,4 +1,4 @@
-"""For benchmarks: a collector in a process of its own that reads all that a client sends and keeps nothing."""
+"""Collector for benchmarks in a process of its own. It reads all data that a client sends and keeps nothing."""
 import multiprocessing
 import os
 import shutil
@@ -18,7 +18,7 @@ def _read(path, ready):
 
 
 class Sink:
-    """Listens once made; `connect` before the first turn that counts, `close` at the end."""
+    """Listens from construction on. Call `connect` before the first measured turn and `close` at the end."""
 
     def __init__(self):
         self._folder = tempfile.mkdtemp(prefix="pitwall-bench-")
@@ -29,7 +29,7 @@ class Sink:
         ready.wait(10)
 
     def connect(self, pitwall):
-        """The client of that version of the package, as job "bench"; waits 10 s at most until it is connected."""
+        """Connects the client of the given package version as job "bench"; waits at most 10 s until it is connected."""
         pitwall.init(job="bench", socket=self._path)
         deadline = time.monotonic() + 10
         while not pitwall._lifecycle.client.sender.connected and time.monotonic() < deadline:

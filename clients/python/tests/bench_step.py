@@ -1,12 +1,12 @@
 """Cost of a training step with the client, by part: `python3 clients/python/tests/bench_step.py [--sources DIR]`.
 
-Each row adds one part of the client to the row before. A step is a real one, of a small PyTorch model. All rows train in turn, a
-block of steps each, so the machine's other work hits all of them; the clock is the CPU time of the thread, step by step. What is
-told is the mean of the fastest fifth of all steps, and the median: caches and cores that others share only add to either. Steps
-that save, or take a norm, are not among the fastest: what they take is told apart, by their own fastest fifth. The client's own
-thread is counted by its own clock, the best third of the blocks.
+Each row adds one part of the client to the previous row. A step is a real one, of a small PyTorch model. All rows train in turn, one
+block of steps each, so other load on the machine affects all of them. The clock is the CPU time of the thread, step by step. The results
+are the mean of the fastest fifth of all steps, and the median: shared caches and cores only add to either. Steps that save or take a norm
+are not among the fastest; their cost is reported separately, by their own fastest fifth. The client's own thread has its own clock; the
+best third of its blocks counts.
 
---sources: another version's `src`, or a folder of native_build.py, for a table of before and after.
+--sources: the `src` of another version, or a folder of native_build.py, to compare before and after.
 """
 import argparse
 import os
@@ -21,7 +21,7 @@ BLOCK = 25
 
 
 class Training:
-    """A training that lasts about step_ms a step on this machine, and what of the client it uses."""
+    """A training run of about step_ms per step on this machine, with the given parts of the client."""
 
     def __init__(self, pitwall, torch, width, rows, parts):
         self._pitwall, self._parts = pitwall, parts
@@ -38,7 +38,7 @@ class Training:
                           grad_norm_every=10 if "norm" in parts else 0)
 
     def block(self, count):
-        """Trains so many steps; returns CPU seconds of this thread of each."""
+        """Trains this number of steps; returns the CPU seconds of this thread for each."""
         pitwall = self._pitwall
         loader = [self._batch] * count
         clock, seconds = time.thread_time_ns, []
@@ -70,7 +70,7 @@ class Training:
 
 
 ROWS = (("plain", ()), ("steps()", ("steps",)), ("+ 3 phases and log()", ("steps", "phases")),
-        ("steps() and watch(), no norm", ("steps", "watch")), ("+ the norm each 10 steps", ("steps", "watch", "norm")))
+        ("steps() and watch(), no norm", ("steps", "watch")), ("+ the norm every 10 steps", ("steps", "watch", "norm")))
 
 
 def best(values, share=1 / 3):
@@ -86,7 +86,7 @@ def measure(pitwall, torch, width, rows, blocks):
     for turn in range(blocks):
         order = range(len(ROWS)) if turn % 2 else reversed(range(len(ROWS)))
         for place in order:
-            time.sleep(0.15)  # what waits from the row before
+            time.sleep(0.15)  # drains the previous row
             before = time.clock_gettime(clock)
             trainings[place].cpu.append(trainings[place].block(BLOCK))
             time.sleep(0.15)
@@ -97,12 +97,12 @@ def measure(pitwall, torch, width, rows, blocks):
     for place, (name, parts) in enumerate(ROWS):
         own, client = best(steps[place], 0.2) - plain, best(sender[place]) - idle
         seldom = ""
-        if "norm" in parts:  # each tenth step, wherever in a block the first one was
+        if "norm" in parts:  # every tenth step, wherever in a block the first one was
             tenths = [[s for block in trainings[place].cpu for s in block[first::10]] for first in range(10)]
             extra = max(best(tenth, 0.2) for tenth in tenths) - best(steps[place], 0.2)
             seldom = ", and %.0f us at a step with a norm" % (extra * 1e6)
             own += extra / 10
-        print("  %-30s %6.1f us in the training's thread (by medians %6.1f us%s), %5.1f us in the client's: %+5.2f %%"
+        print("  %-30s %6.1f us in the training thread (by medians %6.1f us%s), %5.1f us in the client's: %+5.2f%%"
               % (name, own * 1e6, (statistics.median(steps[place]) - middle) * 1e6, seldom, client * 1e6, (own + client) / plain * 100))
     return plain
 

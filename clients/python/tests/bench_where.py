@@ -1,8 +1,9 @@
 """Breakdown of the cost of a watched step in the training thread: `python3 clients/python/tests/bench_where.py [--sources DIR]`.
 
-Each row has one thing more than the row before: `steps()`; hooks of the model, the loss and the optimizer that do nothing; the same as
-the client's Hook objects; all that `watch()` does in a usual step, which saves nothing and takes no norm. As in bench_share.py: CPU time,
-trainings in turn there and back, the turns in which the machine was fastest, means without the outermost tenths with 95 % intervals.
+Each row has one thing more than the previous row: `steps()`; hooks of the model, the loss, and the optimizer that do nothing; the same as
+the client's Hook objects; and all work of `watch()` in a common step, which saves nothing and takes no norm. As in bench_share.py: CPU
+time, training runs in turn in both orders, the turns in which the machine was fastest, and means without the outermost tenths with 95%
+intervals.
 """
 import argparse
 import os
@@ -11,7 +12,7 @@ import sys
 import bench_share
 from bench_sink import Sink
 
-ROWS = ("steps()", "+ hooks that do nothing", "+ as objects of ours", "+ watch()")
+ROWS = ("steps()", "+ hooks that do nothing", "+ as our Hook objects", "+ watch()")
 
 
 def nothing(*_):
@@ -53,7 +54,7 @@ def measure(pitwall, torch, milliseconds, quads):
     turns = bench_share._fastest(turns, 50)
     for place, row in enumerate(ROWS, 1):
         extra = [taken[place] - (there[0] + back[0]) / 2 for _, there, back in turns for taken in (there, back)]
-        print("%-26s %4.1f ms: %s us in the training's thread" % (row, milliseconds, bench_share.Estimate(extra)), flush=True)
+        print("%-26s %4.1f ms: %s us in the training thread" % (row, milliseconds, bench_share.Estimate(extra)), flush=True)
 
 
 def main():

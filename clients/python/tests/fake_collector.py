@@ -1,4 +1,4 @@
-"""A small collector for tests: listens on a Unix socket, decodes what a client says and keeps it."""
+"""A small collector for tests: listens on a Unix socket, decodes a client's messages, and keeps them."""
 import os
 import socket
 import struct
@@ -38,7 +38,7 @@ _KINDS = {1: ("hello", _HELLO), 2: ("update", _UPDATE), 3: ("goodbye", _GOODBYE)
 def _decode(table, data):
     message = {name: [] if isinstance(kind, list) else None if kind is bool else kind() for name, kind in table.values()}
     for field, content in _wire.read_fields(data):
-        name, kind = table[field]  # an unknown field is an error of the client
+        name, kind = table[field]  # an unknown field is a bug in the client
         if isinstance(kind, list):
             message[name].append(content.decode("utf-8") if kind[0] is str else _decode(kind[0], content))
         elif kind is str:
@@ -51,19 +51,18 @@ def _decode(table, data):
 
 
 def decode_client_message(body):
-    """-> ("hello" | "update" | "goodbye" | "captured", dict)"""
+    """Returns ("hello" | "update" | "goodbye" | "captured", dict)."""
     (field, content), = _wire.read_fields(body)
     name, table = _KINDS[field]
     return name, _decode(table, content)
 
 
 class FakeCollector:
-    """Accepts connections until close(); messages of each connection are in .connections, in order of arrival.
+    """Accepts connections until close(). The messages of each connection are in .connections, in order of arrival.
 
-    cork() makes it stop reading, so that the client meets back pressure. Without `durable` it is a collector of the
-    version that sends no Written; with it, durable(update) says whether an Update, and all before it, counts as written
-    at once. What was written outlives the collector in `durable_until`, by boot id; `knows` is that of one before it.
-    pace: seconds that it takes for each message.
+    cork() stops it from reading, so that the client meets back pressure. Without `durable` it is a collector of the version that sends no
+    Written. With it, durable(update) returns whether an Update, and all earlier ones, count as written at once. `durable_until` has the
+    written sequences by boot ID and outlives the collector; `knows` is that of a previous one. pace: seconds per message.
     """
 
     def __init__(self, path, durable=None, knows=None, pace=0.0):
@@ -71,7 +70,7 @@ class FakeCollector:
         self.durable = durable
         self.durable_until = dict(knows or {})
         self.connections = []  # lists of (name, message, monotonic time of arrival)
-        self.raw = []          # bodies as they came
+        self.raw = []          # bodies as received
         self._changed = threading.Condition()
         self._flowing = threading.Event()
         self._flowing.set()
@@ -83,7 +82,7 @@ class FakeCollector:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def capture(self, ident, look=1):
-        """Asks the connections that are open."""
+        """Sends a capture to the open connections."""
         body = _wire.frame(_wire.message(4, _wire.string(1, ident) + _wire.integer(2, look)))
         with self._changed:
             sockets = list(self._sockets)
@@ -117,7 +116,7 @@ class FakeCollector:
             os.unlink(self.path)
 
     def wait_for(self, condition, timeout=10.0):
-        """Waits until condition(self) holds; the time-out is for a failing test only."""
+        """Waits until condition(self) holds. Only a failing test reaches the timeout."""
         deadline = time.monotonic() + timeout
         with self._changed:
             while not condition(self):
@@ -133,7 +132,7 @@ class FakeCollector:
         return [s for u in self.messages("update") for s in u["spans"]]
 
     def values(self):
-        """Without the state of the script's loops."""
+        """Returns the values without the state of the script's loops."""
         return [v for v in self.all_values() if v["metric"] != "train_loop_open"]
 
     def all_values(self):
@@ -175,7 +174,7 @@ class FakeCollector:
                     try:
                         connection.sendall(_wire.frame(welcome))
                     except OSError:
-                        pass  # a short-lived client may be gone already; what it sent still counts
+                        pass  # a short-lived client may be gone already; its data still counts
                 if name == "update" and self.durable and self.durable(message):
                     self.durable_until[boot] = message["sequence"]
                     try:
@@ -189,9 +188,9 @@ class FakeCollector:
 
 
 def broken_promises(messages):
-    """Checks one boot's messages in order; returns what violates a promise made earlier, as strings.
+    """Checks the messages of one boot in order. Returns violations of earlier promises, as strings.
 
-    The time of a span is its end. A step promise may fall only in the message that carries the lower steps, or before.
+    The time of a span is its end. A step promise may fall only in the message that carries the lower steps, or earlier.
     """
     found = []
     promise = -1

@@ -1,4 +1,4 @@
-"""Shared parts of the callback tests. Without the framework they are skipped; tests/stages/torch.sh brings all three."""
+"""Shared parts of the callback tests. Tests without their framework are skipped; tests/stages/torch.sh installs all three."""
 import importlib
 import os
 import unittest
@@ -10,11 +10,11 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 
 def framework(name):
-    """-> (the module or None, a decorator that skips without it)."""
+    """Returns the module or None, and a decorator that skips tests without it."""
     try:
         module, note = importlib.import_module(name), ""
     except ImportError as missing:
-        module, note = None, "%s is not installed here (%s); tests/stages/torch.sh brings it" % (name, missing)
+        module, note = None, "%s is not installed (%s); tests/stages/torch.sh installs it" % (name, missing)
     return module, unittest.skipIf(module is None, note)
 
 
@@ -28,11 +28,11 @@ class CallbackTest(support.ClientTest):
         return self.recorder().loops.open
 
     def wait_until_loop_closed(self):
-        """Until the collector has it: a framework that raises has no callback for that, so the client finds out by itself."""
+        """Waits until the collector knows: a framework that raises has no callback for it, so the client detects it by itself."""
         self.fake.wait_for(lambda c: self.loop_is_open() is False and [u["loop_open"] for u in c.messages("update")][-1:] == [False])
 
     def sent(self):
-        """Ends the client; the values as (metric, labels, value, step, mode)."""
+        """Ends the client and returns the values as (metric, labels, value, step, mode)."""
         import pitwall
         pitwall.finish(timeout=5)
         self.fake.wait_for(lambda c: c.messages("goodbye"))
@@ -40,10 +40,10 @@ class CallbackTest(support.ClientTest):
                  v["mode"]) for v in self.fake.values()]
 
     def of(self, values, metric, mode="train", /, **labels):
-        """[(step, value)] of one series."""
+        """Returns [(step, value)] of one series."""
         return [(step, value) for name, pairs, value, step, of_mode in values
                 if name == metric and pairs == labels and of_mode == mode]
 
     def spans_of(self, name, mode="train"):
-        """Steps of the spans of a name; -1: outside any."""
+        """Returns the steps of the spans of a name; -1 outside any step."""
         return [s["step_plus_one"] - 1 for s in self.fake.spans() if s["name"] == name and s["mode"] == mode]

@@ -1,4 +1,4 @@
-"""A copy of the package with its module in C: `python3 native_build.py FOLDER`, then PITWALL_SOURCES=FOLDER for the tests."""
+"""Builds a copy of the package with its C module: `python3 native_build.py FOLDER`, then PITWALL_SOURCES=FOLDER for the tests."""
 import os
 import shutil
 import subprocess
@@ -10,7 +10,7 @@ COMPILERS = ("cc", "gcc", "clang")
 
 
 def compiler():
-    """None where the module cannot be built: no compiler, or no headers of this interpreter."""
+    """Returns the compiler, or None if the module cannot be built: no compiler, or no headers of this interpreter."""
     headers = sysconfig.get_paths()["include"]
     if not os.path.exists(os.path.join(headers, "Python.h")) or sysconfig.get_config_var("Py_GIL_DISABLED"):
         return None
@@ -18,7 +18,7 @@ def compiler():
 
 
 def build(folder):
-    """-> the folder; raises CalledProcessError with what the compiler said."""
+    """Returns the folder. Raises CalledProcessError with the compiler's output."""
     package = os.path.join(folder, "pitwall")
     shutil.copytree(os.path.join(SOURCES, "pitwall"), package, ignore=shutil.ignore_patterns("__pycache__", "_native*"))
     native = os.path.join(package, "native")
@@ -31,5 +31,5 @@ def build(folder):
 
 if __name__ == "__main__":
     if compiler() is None:
-        sys.exit("native_build: %s has no C compiler or no headers; install python3-dev and gcc" % sys.executable)
+        sys.exit("native_build: no C compiler or no headers for %s; install python3-dev and gcc" % sys.executable)
     build(sys.argv[1])

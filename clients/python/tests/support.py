@@ -1,4 +1,4 @@
-"""Shared parts of the client tests: a collector and a client per test, scripts in processes of their own."""
+"""Shared parts of the client tests: a collector and a client per test, and scripts in their own processes."""
 import os
 import shutil
 import subprocess
@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 TESTS = os.path.dirname(os.path.abspath(__file__))
-SOURCES = os.environ.get("PITWALL_SOURCES") or os.path.join(os.path.dirname(TESTS), "src")  # the other: a build with _native
+SOURCES = os.environ.get("PITWALL_SOURCES") or os.path.join(os.path.dirname(TESTS), "src")  # PITWALL_SOURCES: a build with _native
 sys.path[:0] = [path for path in (SOURCES, TESTS) if path not in sys.path]
 
 import pitwall  # noqa: E402
@@ -32,7 +32,7 @@ class ClientTest(unittest.TestCase):
         return self._collectors[-1]
 
     def start(self, collector=None, **options):
-        """init() with this test's socket, and the Hello awaited where a collector is given."""
+        """Calls init() with this test's socket, and waits for the Hello if a collector is given."""
         before = len(collector.messages("hello")) if collector else 0
         pitwall.init(**dict({"job": "demo", "socket": self.path}, **options))
         if collector:
@@ -42,7 +42,7 @@ class ClientTest(unittest.TestCase):
         return _lifecycle.recorder
 
     def script(self, text, check=True, **environment):
-        """Runs Python code in a process of its own; the socket and the package are set up for it."""
+        """Runs Python code in its own process, with the socket and the package set up."""
         env = {k: v for k, v in os.environ.items() if not k.startswith(("PITWALL_", "SLURM_"))}
         env.update({"PYTHONPATH": SOURCES, "PITWALL_SOCKET": self.path}, **environment)
         done = subprocess.run([sys.executable, "-c", text], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

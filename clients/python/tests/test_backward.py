@@ -1,4 +1,4 @@
-"""The function that hands a backward pass to autograd's engine, while a model is watched: what is seen by it, and what stays as it is."""
+"""Tests of the function that passes a backward pass to autograd's engine, while a model is watched: what it sees and what it preserves."""
 import gc
 import os
 import pickle
@@ -25,7 +25,7 @@ def function():
 
 
 def around_it(loss):
-    """The pass of a runtime in C++: nothing of PyTorch's Python is called."""
+    """Runs the pass like a C++ runtime: no Python function of PyTorch is called."""
     torch.autograd.Variable._execution_engine.run_backward(
         (loss,), (torch.ones_like(loss),), False, False, (), allow_unreachable=True, accumulate_grad=True)
 
@@ -34,7 +34,7 @@ def around_it(loss):
 class BackwardTest(TorchTest):
     def setUp(self):
         super().setUp()
-        gc.collect()  # what earlier tests watched
+        gc.collect()  # frees models watched by earlier tests
         self.original = function()
 
     def watched(self, **options):
@@ -43,7 +43,7 @@ class BackwardTest(TorchTest):
         return pitwall.watch(self.net, self.optimizer, self.criterion, **options)
 
     def steps(self, *passes):
-        """Trains a step with each of these as its backward pass -> whether the loss of each had a hook."""
+        """Trains a step with each of these as its backward pass. Returns whether the loss of each had a hook."""
         hooked = []
         for backward in passes:
             data, labels = self.batch()
@@ -58,21 +58,21 @@ class BackwardTest(TorchTest):
         self.sent()
         return [step for step, _ in self.spans_of("backward")]
 
-    def test_the_loss_has_a_hook_once(self):
+    def test_loss_has_hook_in_first_step_only(self):
         self.watched()
         self.assertEqual(self.steps(*[torch.Tensor.backward] * 4), [True, False, False, False])
         self.assertEqual(self.backwards(), [0, 1, 2, 3])
 
-    def test_a_product_of_the_loss_is_recognized(self):
+    def test_product_of_loss_is_recognized(self):
         self.watched()
 
         def scaled(loss):
             (loss * 1024 / 3).backward()
         self.assertEqual(self.steps(*[scaled] * 3), [True, False, False])
-        self.assertEqual(self.steps(torch.Tensor.backward), [False])  # and the loss itself then, too
+        self.assertEqual(self.steps(torch.Tensor.backward), [False])  # then the loss itself is recognized too
         self.assertEqual(self.backwards(), [0, 1, 2, 3])
 
-    def test_every_way_through_python_is_seen(self):
+    def test_every_python_entry_point_is_recognized(self):
         self.watched()
 
         def grad(loss):
@@ -89,21 +89,21 @@ class BackwardTest(TorchTest):
         self.assertEqual(self.steps(*ways), [True] + [False] * 4)
         self.assertEqual(self.backwards(), [0, 1, 2, 3, 4])
 
-    def test_a_pass_that_goes_around_it_keeps_the_hook(self):
+    def test_pass_that_bypasses_the_function_keeps_the_hook(self):
         handle = self.watched()
         self.assertEqual(self.steps(*[around_it] * 5), [True] * 5)
-        self.assertIs(function(), self.original)  # it was given up
+        self.assertIs(function(), self.original)  # the replacement was removed
         self.assertIsNone(handle._passes)
         self.assertEqual(self.backwards(), [0, 1, 2, 3, 4])
 
-    def test_a_pass_that_is_missed_brings_the_hook_back(self):
+    def test_missed_pass_restores_the_hook(self):
         self.watched(grad_norm_every=1)
         self.assertEqual(self.steps(*[torch.Tensor.backward] * 2, *[around_it] * 3), [True, False, False, True, True])
         values = self.sent()
         self.assertEqual([step for step, _ in self.spans_of("backward")], [0, 1, 3, 4])
         self.assertEqual(sorted(self.of(values, "train_grad_norm")), [0, 1, 2, 3, 4])
 
-    def test_a_step_without_a_pass_of_its_own_model_is_no_miss(self):
+    def test_step_without_pass_of_its_model_is_not_missed(self):
         self.watched()
         other = self.model()
 
@@ -111,11 +111,11 @@ class BackwardTest(TorchTest):
             other(self.batch()[0]).sum().backward()
             loss.backward()
         self.assertEqual(self.steps(*[of_the_other] * 3), [True, False, False])
-        self.criterion(self.net(self.batch()[0]), self.batch()[1])  # a loss that nobody goes back from
+        self.criterion(self.net(self.batch()[0]), self.batch()[1])  # a loss without a backward pass
         self.assertEqual(self.steps(torch.Tensor.backward), [False])
         self.assertEqual(self.backwards(), [0, 1, 2, 3])
 
-    def test_each_of_several_passes_is_a_phase(self):
+    def test_each_pass_of_a_step_is_a_phase(self):
         self.watched()
 
         def twice(loss):
@@ -124,7 +124,7 @@ class BackwardTest(TorchTest):
         self.steps(*[twice] * 3)
         self.assertEqual(self.backwards(), [0, 0, 1, 1, 2, 2])
 
-    def test_a_pass_inside_of_a_pass_is_part_of_it(self):
+    def test_nested_pass_is_part_of_outer_pass(self):
         from torch.utils.checkpoint import checkpoint
 
         class Checkpointed(torch.nn.Module):
@@ -156,7 +156,7 @@ class BackwardTest(TorchTest):
         handles[1].close()
         self.assertIs(function(), self.original)
 
-    def test_what_a_pass_raises_comes_out_and_the_next_is_seen(self):
+    def test_error_in_pass_propagates_and_next_pass_is_recognized(self):
         self.watched()
         self.steps(*[torch.Tensor.backward] * 2)
         planted = ValueError("planted")
@@ -168,14 +168,14 @@ class BackwardTest(TorchTest):
         with self.assertRaises(ValueError) as raised:
             loss.backward()
         self.assertIs(raised.exception, planted)
-        with self.assertRaises(RuntimeError):  # what is freed cannot be gone through again
+        with self.assertRaises(RuntimeError):  # a freed graph cannot be traversed again
             loss = self.criterion(self.net(self.batch()[0]), self.batch()[1])
             loss.backward()
             loss.backward()
         self.assertEqual(self.steps(*[torch.Tensor.backward] * 2), [False, False])
         self.assertEqual(self.recorder().thread_phases(), [])
 
-    def test_a_clock_that_fails_is_no_trouble_of_training(self):
+    def test_failing_clock_does_not_affect_training(self):
         broken = []
 
         def now():
@@ -189,7 +189,7 @@ class BackwardTest(TorchTest):
         broken.append(True)
         self.steps(*[torch.Tensor.backward] * 2)
 
-    def test_it_looks_like_the_original(self):
+    def test_replacement_looks_like_the_original(self):
         public = torch.autograd.backward
         handle = self.watched()
         ours = function()
@@ -206,7 +206,7 @@ class BackwardTest(TorchTest):
         self.assertIs(function(), self.original)
         self.assertIs(getattr(torch.autograd.graph, NAME), self.original)
 
-    def test_a_wrapper_of_somebody_else_stays(self):
+    def test_wrapper_by_other_code_stays(self):
         handle, calls = self.watched(), []
         ours = function()
 
@@ -218,22 +218,22 @@ class BackwardTest(TorchTest):
             self.steps(*[torch.Tensor.backward] * 2)
             handle.close()
             self.assertIs(function(), theirs)
-            self.steps(torch.Tensor.backward)  # goes through ours, which does nothing
+            self.steps(torch.Tensor.backward)  # passes through ours, which does nothing
             handle = self.watched()
-            self.assertIs(function(), theirs)  # ours is behind it already
+            self.assertIs(function(), theirs)  # ours is already behind it
             self.assertEqual(self.steps(*[torch.Tensor.backward] * 2), [True, False])
             self.assertEqual(len(calls), 5)
         finally:
-            setattr(torch.autograd, NAME, self.original)  # as PyTorch's own patches restore what they knew
+            setattr(torch.autograd, NAME, self.original)  # as PyTorch's own patches restore the function that they replaced
         self.assertEqual(self.steps(*[torch.Tensor.backward] * 2), [False, True])
         handle.close()
-        handle = self.watched()  # puts it there again
+        handle = self.watched()  # installs it again
         self.assertIsNot(function(), self.original)
         self.assertEqual(self.steps(*[torch.Tensor.backward] * 2), [True, False])
         handle.close()
         self.assertIs(function(), self.original)
 
-    def test_models_that_are_forgotten_leave_nothing(self):
+    def test_released_models_leave_nothing_behind(self):
         self.watched()
         self.steps(*[torch.Tensor.backward] * 2)
         del self.net, self.criterion, self.optimizer
@@ -304,7 +304,7 @@ print(recorder.thread_phases())
 @requires_torch
 @unittest.skipIf(native_build.compiler() is None, "no C compiler, or no headers of this interpreter")
 class SameInCTest(unittest.TestCase):
-    def test_a_training_gives_the_same_with_hooks_in_c(self):
+    def test_training_records_the_same_with_hooks_in_c(self):
         folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, folder)
         native_build.build(folder)

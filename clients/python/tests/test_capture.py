@@ -1,4 +1,4 @@
-"""Captures on request: which files are obeyed, and one that is, end to end."""
+"""Profile requests by file: the files that are accepted, and one request end to end."""
 import json
 import logging
 import os
@@ -47,7 +47,7 @@ class RequestsTest(unittest.TestCase):
         self.assertIn(words, log.output[-1])
         self.assertIn(self.path, log.output[-1])
 
-    def test_an_id_is_taken_once(self):
+    def test_id_is_accepted_once(self):
         self.assertEqual(self.look(), [])
         self.write({"id": "a", "job": "demo"})
         self.assertEqual(self.look(), [(2, None)])
@@ -57,17 +57,17 @@ class RequestsTest(unittest.TestCase):
         self.write({"id": "b", "job": "job-1", "steps": 5, "tools": ["python"], "ranks": [1, 3]}, later=6)
         self.assertEqual(self.look(), [(5, ["python"])])
 
-    def test_what_is_for_others(self):
+    def test_request_for_other_processes_is_ignored(self):
         for number, request in enumerate(({"id": "a", "job": "other"}, {"id": "b", "job": "demo", "ranks": [0]},
                                           {"id": "c", "job": "demo", "ranks": []})):
             self.write(request, later=number)
             self.assertEqual(self.look(), [])
 
-    def test_one_from_before_this_process_is_not_for_it(self):
+    def test_request_older_than_process_is_ignored(self):
         self.write({"id": "a", "job": "demo"}, later=-10)
         self.assertEqual(self.look(), [])
 
-    def test_refused_files(self):
+    def test_invalid_file_is_refused_with_reason(self):
         for number, (content, words) in enumerate((
                 ("{", "Expecting property name"), ("[]", "not a JSON object"), ({"job": "demo"}, "id must be a string"),
                 ({"id": "a"}, "job must be a string"), ({"id": "a", "job": "demo", "steps": 11}, "from 1 to 10"),
@@ -77,9 +77,9 @@ class RequestsTest(unittest.TestCase):
             _guard._told.clear()
             self.write(content, later=number)
             self.refused(words)
-            self.assertEqual(self.look(), [])  # read again only when it changes
+            self.assertEqual(self.look(), [])  # it is read again only after a change
 
-    def test_files_that_others_could_have_written(self):
+    def test_file_that_others_could_have_written_is_refused(self):
         self.write({"id": "a", "job": "demo"}, 0o666)
         self.refused("writable only by its owner")
         os.rename(self.path, self.path + ".real")
@@ -97,14 +97,14 @@ class RequestsTest(unittest.TestCase):
 
 
 class CaptureTest(CallbackTest):
-    def test_a_request_is_profiled_from_the_next_step_on(self):
+    def test_request_is_profiled_from_the_next_step_on(self):
         with pitwall.step():
             pass
         temporary = self.path + ".new"
         with open(temporary, "w") as file:
             json.dump({"id": "i1", "job": "demo", "steps": 1, "tools": "python"}, file)
         os.rename(temporary, self.path + ".capture")
-        # The client looks about twice a second; at which step that is only it knows.
+        # The client checks about twice a second; the test cannot know at which step.
         number = 1
         while not [v for v in self.fake.values() if v["metric"] == "train_operator_seconds"] and number < 100:
             updates = len(self.fake.messages("update"))

@@ -1,4 +1,4 @@
-"""The client against a fake collector, in this process."""
+"""Tests of the client with a fake collector, in this process."""
 import asyncio
 import math
 import random
@@ -12,7 +12,7 @@ from fake_collector import broken_promises
 
 
 def goodbye(reason):
-    """A Goodbye of a process that runs on."""
+    """Returns the Goodbye of a process that continues."""
     return {"reason": reason, "exception": "", "exiting": 0, "exit_status": 0}
 
 
@@ -27,7 +27,7 @@ class StreamTest(support.ClientTest):
         self.assertLess(abs(hello["start"] - time.time_ns()), 60e9)
         self.assertEqual(pitwall.info(), {"node": "node-a", "job_id": "resnet", "source": "node-a/3"})
 
-    def test_a_training_loop(self):
+    def test_training_loop_is_sent_whole(self):
         collector = self.collector()
         self.start(collector)
         for batch in pitwall.steps([10, 11, 12]):
@@ -68,7 +68,7 @@ class StreamTest(support.ClientTest):
         sequences = [u["sequence"] for u in collector.messages("update")]
         self.assertEqual(sequences, list(range(1, len(sequences) + 1)))
 
-    def test_beats_while_training_hangs(self):
+    def test_client_sends_heartbeats_while_training_hangs(self):
         collector = self.collector()
         self.start(collector)
         hang = threading.Event()
@@ -91,7 +91,7 @@ class StreamTest(support.ClientTest):
         self.assertEqual({(m["step_plus_one"], m["mode"]) for m, _ in updates}, {(1, "train")})
         self.assertEqual(len({m["phase_since"] for m, _ in updates}), 1)
 
-    def test_data_does_not_wait_for_the_beat(self):
+    def test_data_does_not_wait_for_the_heartbeat(self):
         collector = self.collector()
         self.start(collector)
         waits = []
@@ -100,9 +100,9 @@ class StreamTest(support.ClientTest):
             pitwall.log(loss=i)
             collector.wait_for(lambda c, n=i: len(c.values()) > n)
             waits.append(time.monotonic() - before)
-        self.assertLess(sorted(waits)[4], 0.2, waits)  # the median: a loaded machine may delay some
+        self.assertLess(sorted(waits)[4], 0.2, waits)  # the median: a loaded machine may delay some of them
 
-    def test_special_values(self):
+    def test_special_values_are_sent_and_wrong_ones_skipped(self):
         collector = self.collector()
         self.start(collector)
         pitwall.log(a=math.nan, b=math.inf, c=-math.inf, d=True, e=3, f="not a number", g=None, h=[1], i="7")
@@ -115,7 +115,7 @@ class StreamTest(support.ClientTest):
         self.assertEqual(set(values), {"train_" + n for n in ("a", "b", "c", "d", "e", "i", "val_acc_1", "7")})
         self.assertEqual(values["train_7"]["labels"], [{"name": "tensor", "value": "fc.weight"}])
 
-    def test_modes_interleave(self):
+    def test_modes_interleave_with_their_own_step_counts(self):
         collector = self.collector()
         self.start(collector)
         for i, _ in enumerate(pitwall.steps(range(4))):
@@ -136,7 +136,7 @@ class StreamTest(support.ClientTest):
                          [("train_accuracy", "eval", 2), ("train_loss", "train", 2)])
         self.assertEqual(broken_promises([m[:2] for m in collector.connections[0]]), [])
 
-    def test_mode_without_with_stays(self):
+    def test_mode_without_with_block_stays(self):
         collector = self.collector()
         self.start(collector)
         pitwall.mode("eval")
@@ -147,7 +147,7 @@ class StreamTest(support.ClientTest):
         collector.wait_for(lambda c: c.messages("goodbye"))
         self.assertEqual([(v["mode"], v["step_plus_one"]) for v in collector.values()], [("eval", 6), ("train", 8)])
 
-    def test_decorators(self):
+    def test_decorators_time_sync_and_async_functions(self):
         collector = self.collector()
         self.start(collector)
 
@@ -166,12 +166,12 @@ class StreamTest(support.ClientTest):
         collector.wait_for(lambda c: c.messages("goodbye"))
         self.assertEqual([s["name"] for s in collector.spans()], ["forward", "forward", "backward"])
 
-    def test_leaving_the_loop(self):
+    def test_step_counts_when_loop_is_left_after_work(self):
         collector = self.collector()
         self.start(collector)
         for i, _ in enumerate(pitwall.steps(range(10))):
             if i == 2:
-                break  # nothing done in this step
+                break  # an empty step
             pitwall.log(loss=i)
         for i, _ in enumerate(pitwall.steps(range(10))):
             pitwall.log(loss=i)
@@ -186,7 +186,7 @@ class StreamTest(support.ClientTest):
         collector.wait_for(lambda c: c.messages("goodbye"))
         self.assertEqual([s["step_plus_one"] for s in collector.spans() if s["kind"] == 1], [1, 2, 3, 4, 5])
 
-    def test_resume_and_roll_back(self):
+    def test_steps_resume_and_roll_back(self):
         collector = self.collector()
         self.start(collector)
         list(pitwall.steps(range(3), start=1000))
@@ -201,7 +201,7 @@ class StreamTest(support.ClientTest):
 
 
 class TroubleTest(support.ClientTest):
-    def test_without_a_collector_all_is_quiet(self):
+    def test_client_without_collector_is_quiet(self):
         self.start()
         for _ in pitwall.steps(range(50)):
             with pitwall.phase("forward"):
@@ -210,7 +210,7 @@ class TroubleTest(support.ClientTest):
         pitwall.finish()
         self.assertLess(time.monotonic() - before, 1.0)
 
-    def test_before_init_and_after_finish_all_is_a_no_op(self):
+    def test_calls_before_init_and_after_finish_are_no_ops(self):
         for _ in range(2):
             pitwall.log(loss=1)
             self.assertEqual(list(pitwall.steps([1, 2])), [1, 2])
@@ -221,14 +221,14 @@ class TroubleTest(support.ClientTest):
             self.start()
             pitwall.finish()
 
-    def test_a_collector_that_comes_late_gets_what_was_kept(self):
+    def test_late_collector_gets_the_kept_data(self):
         self.start()
         for i in range(5):
             pitwall.log(loss=i)
         collector = self.collector()
         collector.wait_for(lambda c: len(c.values()) == 5)
 
-    def test_restart_of_the_collector(self):
+    def test_client_survives_restart_of_collector(self):
         collector = self.collector()
         self.start(collector)
         pitwall.log(loss=0)
@@ -244,7 +244,7 @@ class TroubleTest(support.ClientTest):
         history = [m[:2] for c in (collector, other) for m in c.connections[0]]
         self.assertEqual(broken_promises(history), [])
 
-    def test_back_pressure_fills_the_queue_and_drops_the_new(self):
+    def test_back_pressure_fills_queue_and_drops_new_data(self):
         collector = self.collector()
         self.start(collector, queue=500)
         collector.wait_for(lambda c: c.messages("update"))
@@ -262,7 +262,7 @@ class TroubleTest(support.ClientTest):
         self.assertEqual(numbers, sorted(set(numbers)))
         self.assertEqual(broken_promises([m[:2] for m in collector.connections[0]]), [])
 
-    def test_a_long_queue_is_sent_in_several_updates(self):
+    def test_long_queue_is_sent_in_several_updates(self):
         self.start(queue=10000)
         for i in range(5000):
             pitwall.log(loss=i)
@@ -271,7 +271,7 @@ class TroubleTest(support.ClientTest):
         self.assertGreaterEqual(len([u for u in collector.messages("update") if u["values"]]), 3)
         self.assertEqual(broken_promises([m[:2] for m in collector.connections[0]]), [])
 
-    def test_garbage_from_the_collector(self):
+    def test_garbage_from_collector_makes_client_reconnect(self):
         import socket
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         listener.bind(self.path)
@@ -282,11 +282,11 @@ class TroubleTest(support.ClientTest):
             connection, _ = listener.accept()
             connection.sendall(garbage)
             connection.close()
-        connection, _ = listener.accept()  # it came again, after both
+        connection, _ = listener.accept()  # it reconnected after both
         connection.close()
         listener.close()
 
-    def test_a_collector_that_refuses_is_not_asked_all_the_time(self):
+    def test_refusing_collector_is_retried_at_growing_intervals(self):
         import socket
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         listener.bind(self.path)
@@ -302,9 +302,9 @@ class TroubleTest(support.ClientTest):
                 pass
         listener.close()
         self.assertGreaterEqual(tries, 2)
-        self.assertLessEqual(tries, 6)  # after 0, 0.1, 0.3, 0.7, 1.5 s, not each 0.1 s
+        self.assertLessEqual(tries, 6)  # after 0, 0.1, 0.3, 0.7, and 1.5 s, not every 0.1 s
 
-    def test_why_the_collector_refuses_is_logged_once(self):
+    def test_reason_of_refusal_is_logged_once(self):
         import socket
         from pitwall import _wire
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -320,13 +320,13 @@ class TroubleTest(support.ClientTest):
                 if read_first:
                     connection.recv(65536)
                 connection.sendall(refused)
-                connection.close()  # with the hello unread: the client's next write finds a broken connection
-            listener.accept()[0].close()  # it came again
+                connection.close()  # with the Hello unread: the client's next write finds a broken connection
+            listener.accept()[0].close()  # it reconnected
         listener.close()
         self.assertEqual(len(logs.output), 1, logs.output)
         self.assertIn('(other_owner): job "j": it belongs to uid:1; training continues unwatched', logs.output[0])
 
-    def test_odd_modes_and_reasons(self):
+    def test_odd_modes_and_reasons_are_cleaned(self):
         collector = self.collector()
         self.start(collector)
         pitwall.mode("")
@@ -337,7 +337,7 @@ class TroubleTest(support.ClientTest):
         self.assertEqual(collector.messages("goodbye"), [goodbye("")])
         self.assertEqual({p["mode"] for u in collector.messages("update") for p in u["step_promises"]}, {"train"})
 
-    def test_a_clock_that_was_set_begins_a_new_boot(self):
+    def test_clock_set_forward_begins_a_new_boot(self):
         collector = self.collector()
         self.start(collector)
         pitwall.log(loss=0)
@@ -353,7 +353,7 @@ class TroubleTest(support.ClientTest):
         self.assertLess(abs(collector.values()[1]["time"] - time.time_ns()), 2e9)
         self.assertEqual(collector.messages("goodbye"), [])
 
-    def test_init_again_is_a_new_boot(self):
+    def test_second_init_begins_a_new_boot(self):
         collector = self.collector()
         self.start(collector)
         self.start(collector)
@@ -361,7 +361,7 @@ class TroubleTest(support.ClientTest):
         self.assertEqual(len(boots), 2)
         self.assertEqual(collector.messages("goodbye"), [goodbye("completed")])
 
-    def test_nothing_leaks(self):
+    def test_errors_of_arguments_do_not_escape(self):
         collector = self.collector()
         self.start(collector)
 
@@ -398,7 +398,7 @@ class TroubleTest(support.ClientTest):
             pitwall.finish(timeout="x")
 
     def assertNoLogs(self):
-        """Nothing but debug and what says of a wrong call how to mend it (unittest has its own only from Python 3.10 on)."""
+        """Fails on any log record other than debug messages and advice on a wrong call (unittest has assertNoLogs only since Python 3.10)."""
         import logging
         test = self
 
@@ -416,7 +416,7 @@ class TroubleTest(support.ClientTest):
 
         return Watch()
 
-    def test_the_loaders_own_errors_go_through(self):
+    def test_loader_errors_propagate(self):
         def loader():
             yield 1
             raise ValueError("of the loader")

@@ -1,4 +1,4 @@
-"""Collections: which steps, which tensors, which reductions. Needs no PyTorch."""
+"""Tests of collections: their steps, tensors, and reductions. Needs no PyTorch."""
 import unittest
 
 import support  # noqa: F401
@@ -16,23 +16,23 @@ def saved(schedule, upto, stride=1):
 
 
 class ScheduleTest(unittest.TestCase):
-    def test_every_from_start_to_end(self):
-        self.assertEqual(saved(Schedule(100, end=201), 500), [0, 100, 200])  # SMDebug's example
+    def test_schedule_has_every_nth_step_from_start_to_end(self):
+        self.assertEqual(saved(Schedule(100, end=201), 500), [0, 100, 200])  # example of SageMaker Debugger
         self.assertEqual(saved(Schedule(100, start=30), 300), [30, 130, 230])
         self.assertEqual(saved(Schedule(100, start=30, end=130), 300), [30])
         self.assertEqual(saved(Schedule(1), 4), [0, 1, 2, 3])
 
-    def test_explicit_steps_come_on_top(self):
+    def test_explicit_steps_are_added_to_the_interval(self):
         self.assertEqual(saved(Schedule(100, steps=[7, 3, 100]), 150), [0, 3, 7, 100])
         self.assertEqual(saved(Schedule(0, steps=[7, 3]), 150), [3, 7])
         self.assertEqual(saved(Schedule(0, end=5, steps=[7]), 150), [7])
 
-    def test_a_step_that_fell_between_two_looks_is_saved_at_the_second(self):
+    def test_step_between_two_checks_is_saved_at_the_second(self):
         self.assertEqual(saved(Schedule(10), 40, stride=4), [0, 12, 20, 32])
         self.assertEqual(saved(Schedule(10, end=11), 40, stride=4), [0, 12])
         self.assertEqual(saved(Schedule(0, steps=[5]), 40, stride=4), [8])
 
-    def test_after_a_resume_and_a_roll_back_only_the_step_itself_counts(self):
+    def test_only_current_step_counts_after_resume_or_rollback(self):
         schedule = Schedule(100)
         self.assertFalse(schedule.due(None, 150))
         self.assertTrue(schedule.due(None, 200))
@@ -41,7 +41,7 @@ class ScheduleTest(unittest.TestCase):
 
 
 class CollectionTest(unittest.TestCase):
-    def test_modes(self):
+    def test_modes_have_their_own_schedules(self):
         everywhere = Collection("weights", every=10)
         self.assertTrue(everywhere.schedule("eval").due(None, 10))
         only = Collection("weights", every=10, modes=["train"])
@@ -54,7 +54,7 @@ class CollectionTest(unittest.TestCase):
         self.assertTrue(others.schedule("predict").due(None, 7))
         self.assertTrue(others.schedule("train").due(None, 15))
 
-    def test_built_in_patterns(self):
+    def test_built_in_patterns_match_their_tensors(self):
         weights, biases = Collection("weights"), Collection("biases")
         for name in ("fc.weight", "pos_embedding", "norm.weight"):
             self.assertTrue(weights.matches(PARAMETER, name))
@@ -68,14 +68,14 @@ class CollectionTest(unittest.TestCase):
         self.assertFalse(Collection("relu_output").matches(INPUT, "features.1.relu_input_0"))
         self.assertTrue(Collection("losses").matches(LOSS, "mseloss_output_0"))
 
-    def test_a_collection_of_ones_own_looks_at_all_kinds(self):
+    def test_custom_collection_covers_all_kinds(self):
         own = Collection("mine", include=[r"fc\d\.weight$", ".*relu_input"])
         self.assertEqual(own.kinds, ANY)
         self.assertTrue(own.matches(GRADIENT, "gradient/fc1.weight"))
         self.assertTrue(own.matches(INPUT, "a.relu_input_3"))
         self.assertFalse(own.matches(PARAMETER, "fc1.bias"))
 
-    def test_what_cannot_be_meant_is_refused_by_name(self):
+    def test_invalid_arguments_raise_errors_that_name_them(self):
         for make, text in (
                 (lambda: Collection("mine"), "pass include"),
                 (lambda: Collection("mine", include="("), r"'\(' is not a regular expression"),
@@ -88,7 +88,7 @@ class CollectionTest(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, text):
                 make()
 
-    def test_defaults_have_what_the_rules_read(self):
+    def test_defaults_have_the_reductions_that_rules_read(self):
         found = {c.name: c.reductions for c in Collection.defaults(100)}
         self.assertEqual(set(found), set(DEFAULTS))
         self.assertLessEqual({"abs_mean", "p5", "p95", "nonfinite_ratio"}, found["gradients"])

@@ -1,4 +1,4 @@
-"""Time of each step in the collectives of a group: on the host, and by the events of a fake device."""
+"""Time per step in the collectives of a group: on the host, and by the events of a fake device."""
 import unittest
 
 import support  # noqa: F401
@@ -16,7 +16,7 @@ class FakeTime:
 
 
 class FakeDevice:
-    """A stream whose events are passed when the test says so, at the times that it says."""
+    """A stream that passes its events when the test decides, at the times that the test sets."""
 
     def __init__(self):
         self.time = 0.0
@@ -54,7 +54,7 @@ class CollectiveTimesTest(unittest.TestCase):
         self.device = self.times.events = FakeDevice()
 
     def told(self):
-        """{step: {(metric, group, clock): value}}"""
+        """Returns {step: {(metric, group, clock): value}}."""
         taken = self.recorder.take()
         self.recorder.release(len(taken.items))
         found = {}
@@ -63,7 +63,7 @@ class CollectiveTimesTest(unittest.TestCase):
                 labels = dict(item.labels)
                 step = found.setdefault(item.step_plus_one - 1, {})
                 key = item.name, labels["group"], labels["clock"]
-                self.assertNotIn(key, step, "told twice")
+                self.assertNotIn(key, step, "reported twice")
                 step[key] = item.number
         return found
 
@@ -72,7 +72,7 @@ class CollectiveTimesTest(unittest.TestCase):
         self.device.time += seconds
         self.times.add_pair("train", group, "gpu", begin)
 
-    def test_a_step_has_the_sum_and_the_number_of_each_group(self):
+    def test_step_has_sum_and_number_of_each_group(self):
         begun = self.recorder.begin_step()
         self.times.add("train", "default", 0.25)
         self.times.add("train", "tensor", 0.125)
@@ -82,7 +82,7 @@ class CollectiveTimesTest(unittest.TestCase):
             ("train_collective_time_seconds", "default", "host"): 0.75, ("train_collective_calls", "default", "host"): 2.0,
             ("train_collective_time_seconds", "tensor", "host"): 0.125, ("train_collective_calls", "tensor", "host"): 1.0}})
 
-    def test_what_is_outside_of_steps_or_in_a_step_that_was_dropped_is_not_counted(self):
+    def test_collectives_outside_steps_and_in_dropped_steps_are_ignored(self):
         self.times.add("train", "default", 1.0)
         self.recorder.end_step(self.recorder.begin_step())
         dropped = self.recorder.begin_step()
@@ -93,14 +93,14 @@ class CollectiveTimesTest(unittest.TestCase):
         self.recorder.end_step(begun)
         self.assertEqual([step[("train_collective_time_seconds", "default", "host")] for step in self.told().values()], [0.5])
 
-    def test_a_number_that_is_corrected_while_the_step_runs_is_the_step_that_is_told(self):
+    def test_corrected_step_number_is_reported(self):
         begun = self.recorder.begin_step()
         self.times.add("train", "default", 0.5)
         self.recorder.log([("train_loss", 1.0)], (), 100)
         self.recorder.end_step(begun)
         self.assertEqual(list(self.told()), [100])
 
-    def test_the_events_of_a_device_are_read_when_it_has_passed_them(self):
+    def test_device_events_are_read_after_the_device_passes_them(self):
         for seconds in (0.25, 0.5):
             begun = self.recorder.begin_step()
             self.collective(seconds)
@@ -114,7 +114,7 @@ class CollectiveTimesTest(unittest.TestCase):
                                        for step, seconds in ((0, 0.25), (1, 0.5))})
         self.assertEqual(self.device.in_use, 0)
 
-    def test_a_step_that_the_device_passes_too_late_is_not_told(self):
+    def test_step_passed_too_late_by_device_is_not_reported(self):
         begun = self.recorder.begin_step()
         self.collective(0.25)
         self.recorder.end_step(begun)
@@ -125,7 +125,7 @@ class CollectiveTimesTest(unittest.TestCase):
         self.assertEqual(self.told(), {})
         self.assertEqual(self.device.in_use, 0)
 
-    def test_a_device_that_passes_nothing_costs_a_bounded_number_of_events(self):
+    def test_stuck_device_costs_a_bounded_number_of_events(self):
         for _ in range(3):
             begun = self.recorder.begin_step()
             for _ in range(_collective_times.MAX_PENDING):
@@ -134,10 +134,10 @@ class CollectiveTimesTest(unittest.TestCase):
         self.assertEqual(self.device.in_use, 2 * _collective_times.MAX_PENDING)
         self.device.finish_all()
         self.recorder.end_step(self.recorder.begin_step())
-        self.assertEqual(list(self.told()), [], "a part of a step would say that the rank waited less")
+        self.assertEqual(list(self.told()), [], "a partial step would understate the rank's wait")
         self.assertEqual(self.device.in_use, 0)
 
-    def test_a_step_with_a_collective_beside_the_computing_is_not_told(self):
+    def test_step_with_collective_in_other_stream_is_not_reported(self):
         begun = self.recorder.begin_step()
         self.collective(0.25)
         self.device.side_stream = True

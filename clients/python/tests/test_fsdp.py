@@ -1,4 +1,4 @@
-"""The collectives of fully sharded training are counted: two ranks with gloo, of which one may stop or skip one."""
+"""Counts of collectives in fully sharded training: two ranks with gloo, one of which may get stuck or skip a step."""
 import os
 import re
 import subprocess
@@ -67,7 +67,7 @@ class FullyShardedTest(support.ClientTest):
             rank.stderr.close()
 
     def counts(self, fake, metric, label="group"):
-        """{rank: {label's value: newest number}}"""
+        """Returns {rank: {label's value: newest number}}."""
         found = {}
         for connection in list(fake.connections):
             if not connection or connection[0][0] != "hello":
@@ -110,21 +110,21 @@ class FullyShardedTest(support.ClientTest):
                        for group, number in begun.get(0, {}).items() if group in completed.get(0, {}))
         fake.wait_for(is_told, timeout=60)
 
-    def test_a_rank_that_is_stuck_has_begun_fewer(self):
+    def test_stuck_rank_has_begun_fewer_collectives(self):
         self.check_behind("stuck")
 
-    def test_a_rank_that_skips_a_step_has_begun_fewer(self):
+    def test_rank_that_skips_a_step_has_begun_fewer_collectives(self):
         self.check_behind("skip")
 
 
 @requires_torch
 class FunctionsTest(unittest.TestCase):
     def test_each_collective_function_of_this_version_is_timed(self):
-        """A name that a version of PyTorch added: its callers would go uncounted, as FSDP's did."""
+        """Finds functions that a version of PyTorch added: their callers would not be counted, as FSDP's were not."""
         from pitwall import _collectives
         found = {name for name in dir(torch.distributed) if name.islower() and callable(getattr(torch.distributed, name))
                  and re.search("gather|scatter|reduce|broadcast|barrier|to_all", name)}
-        # Of several GPUs of one process, which nobody calls any more; and a piece of DDP's start.
+        # Functions for several GPUs of one process, which are obsolete, and a part of DDP's startup.
         left = {name for name in found if name.endswith("_multigpu")} | {"_broadcast_coalesced"}
         self.assertEqual(found - left - set(_collectives.FUNCTIONS), set())
 

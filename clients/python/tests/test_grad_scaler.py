@@ -1,4 +1,4 @@
-"""watch() under a GradScaler: the scale and the norms of steps that it skips, whoever runs the loop."""
+"""watch() under a GradScaler: the scale and the norms of skipped steps, in any kind of loop."""
 import functools
 import math
 import unittest
@@ -27,7 +27,7 @@ class GradScalerTest(TorchTest):
         return scales
 
     def watched(self, optimizer=None, scale=HIGHEST, given=True, **options):
-        optimizer = optimizer or torch.optim.SGD  # no default: the module is imported without PyTorch too
+        optimizer = optimizer or torch.optim.SGD  # not a default argument, because the module is also imported without PyTorch
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = optimizer(model.parameters(), lr=1e-3)
         scaler = torch.amp.GradScaler("cpu", init_scale=scale)
@@ -54,13 +54,13 @@ class GradScalerTest(TorchTest):
     def test_scaler_is_found_without_being_given(self):
         self.check_skipped_steps(given=False)
 
-    def test_skipped_steps_of_a_loop(self):
+    def test_skipped_steps_of_a_loop_have_their_scale(self):
         scaler, optimizer, model, loss = self.watched(given=False)
         for _ in pitwall.steps(range(3)):
             self.steps(scaler, optimizer, model, 1, loss)
         self.assertEqual(self.of(self.sent(), "train_loss_scale"), {s: HIGHEST / 2 ** s for s in range(3)})
 
-    def test_fused_optimizer_skips_by_itself(self):
+    def test_fused_optimizer_skips_the_step_itself(self):
         scaler, optimizer, model, loss = self.watched(functools.partial(torch.optim.Adam, fused=True))
         scales = self.steps(scaler, optimizer, model, 10, loss) + [float(scaler.get_scale())]
         values = self.sent()
@@ -81,7 +81,7 @@ class GradScalerTest(TorchTest):
         for value in values:
             self.assertAlmostEqual(value, right, 4)
 
-    def test_model_without_scaler_beside_one_that_has(self):
+    def test_model_without_scaler_ignores_scaler_of_other_model(self):
         scaler, optimizer, model, loss = self.watched(scale=1024.0, given=False)
         self.steps(scaler, optimizer, model, 2, loss)
         pitwall._torch_hooks._watched[model]().close()
@@ -95,7 +95,7 @@ class GradScalerTest(TorchTest):
         self.assertEqual(self.of(values, "train_loss_scale"), {0: 1024, 1: 1024})
         self.assertTrue(math.isnan(self.of(values, "train_grad_norm")[2]))
 
-    def test_nothing_is_recorded_of_a_disabled_scaler(self):
+    def test_disabled_scaler_records_nothing(self):
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         scaler = torch.amp.GradScaler("cpu", enabled=False)
@@ -122,7 +122,7 @@ class GradScalerTest(TorchTest):
         self.assertEqual(self.of(values, "train_skipped_steps_total"), dict.fromkeys(range(4), 1))
         self.assertEqual(self.spans_of("optimizer"), [(s, "train") for s in range(4)])
 
-    def test_optimizer_that_accelerate_wraps(self):
+    def test_optimizer_wrapped_by_accelerate_records_skipped_steps(self):
         try:
             import accelerate
         except ImportError:
@@ -133,8 +133,8 @@ class GradScalerTest(TorchTest):
         model, optimizer = accelerator.prepare(model, torch.optim.SGD(model.parameters(), lr=0.1))
         self.check_wrapped_optimizer(model, optimizer, scaler, accelerator.backward)
 
-    def test_wrapper_that_shares_hooks(self):
-        """As Lightning Fabric's."""
+    def test_wrapper_that_shares_hooks_records_skipped_steps(self):
+        """Uses a wrapper like Lightning Fabric's."""
         scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
 
         class Wrapper:

@@ -1,4 +1,4 @@
-"""pitwall.history against a scripted server, and Parquet read again where pyarrow is there."""
+"""Tests of pitwall.history with a scripted server, and of Parquet files read back if pyarrow is installed."""
 import contextlib
 import http.server
 import io
@@ -21,18 +21,18 @@ except ImportError:
     parquet = None
 
 START = 1767225600 * 10**9
-MOST = 40  # samples of an answer
+MOST = 40  # maximum number of samples per answer
 
 
 def samples():
-    """{labels: [(time, step, value)]}: a loss with steps, a gauge without."""
+    """Returns {labels: [(time, step, value)]}: a loss with steps, and a gauge without."""
     loss = [(START + i * 60 * 10**9, i if i % 3 else -1, None if i == 5 else i / 4) for i in range(100)]
     power = [(START + i * 90 * 10**9, None, 600.0 + i) for i in range(60)]
     return {(("__name__", "train_loss"), ("note", 'a "q", b')): loss, (("__name__", "hw_power_watts"), ("gpu", "0")): power}
 
 
 class Server:
-    """GET /job, /jobs, /series and /samples of one job; refuses what is too much."""
+    """Serves GET /job, /jobs, /series, and /samples of one job; refuses requests for too many samples."""
 
     def __init__(self, token=""):
         outer = self
@@ -100,7 +100,7 @@ class HistoryTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
         self.path = os.path.join(self.folder, "out")
 
-    def test_series_come_whole_in_stretches_that_the_server_can_answer(self):
+    def test_series_are_read_in_periods_the_server_can_answer(self):
         found = self.history.series("j", ["train_loss", "hw_power_watts"])
         self.assertEqual([s.metric for s in found], ["hw_power_watts", "train_loss"])
         refused = [q for p, q in self.server.asked if p.endswith("/samples")]
@@ -111,18 +111,18 @@ class HistoryTest(unittest.TestCase):
             self.assertEqual([None if math.isnan(v) else v for v in one.values], [r[2] for r in rows])
             self.assertEqual(one.steps and list(one.steps), [r[1] for r in rows] if rows[0][1] is not None else None)
 
-    def test_a_range_and_steps_are_asked_as_they_are_given(self):
+    def test_range_and_steps_are_passed_to_the_server(self):
         self.history.series("j", "train_loss", START, START + 10**9, steps=(10, 21))
         path, query = self.server.asked[-1]
         self.assertEqual((query["from"], query["to"]), ([str(START)], [str(START + 10**9)]))
         self.assertEqual((query["mode"], query["from_step"], query["to_step"]), (["train"], ["10"], ["21"]))
         self.assertEqual([p for p, _ in self.server.asked], ["/api/pitwall/v1/samples"])
 
-    def test_all_pages_of_jobs(self):
+    def test_all_pages_of_jobs_are_read(self):
         self.assertEqual([j["id"] for j in self.history.jobs(state="ended")], ["j0", "j1", "j2"])
         self.assertEqual(self.server.asked[0][1]["state"], ["ended"])
 
-    def test_errors_are_the_servers_words(self):
+    def test_errors_have_the_servers_message(self):
         with self.assertRaisesRegex(HistoryError, r"HTTP 404: job: not found \(x\); see /jobs"):
             self.history.job("x")
         with self.assertRaises(ValueError):
@@ -134,14 +134,14 @@ class HistoryTest(unittest.TestCase):
         with self.assertRaisesRegex(HistoryError, "no answer .*; check that Pitwall runs there with the insights role"):
             History("http://127.0.0.1:1").job("j")
 
-    def test_a_stretch_that_cannot_be_halved_is_an_error(self):
+    def test_period_that_cannot_be_halved_is_an_error(self):
         with self.assertRaisesRegex(HistoryError, "422: more than"):
             many = START, START + 10**9
             self.server.answer = lambda *_: (422, {"error": {"message": "more than 1 series"}})
             self.history.series("j", "x", *many)
         self.assertEqual(len(self.server.asked), 1)
 
-    def test_csv(self):
+    def test_csv_has_one_row_per_sample(self):
         self.assertEqual(self.history.to_csv("j", "train_loss", self.path), 100)
         with open(self.path) as file:
             lines = file.read().splitlines()
@@ -151,7 +151,7 @@ class HistoryTest(unittest.TestCase):
         self.assertTrue(lines[6].endswith(",5,NaN"))
 
     @unittest.skipUnless(parquet, "pyarrow is not installed")
-    def test_parquet_is_read_again(self):
+    def test_parquet_file_has_all_samples(self):
         self.assertEqual(self.history.to_parquet("j", ["train_loss", "hw_power_watts"], self.path), 160)
         table = parquet.read_table(self.path)
         self.assertEqual(table.num_rows, 160)
@@ -165,12 +165,12 @@ class HistoryTest(unittest.TestCase):
         self.assertEqual(table.schema.field("time").type.tz, "UTC")
 
     @unittest.skipIf(parquet, "pyarrow is installed")
-    def test_without_pyarrow_parquet_says_what_to_do(self):
+    def test_parquet_without_pyarrow_raises_advice(self):
         with self.assertRaisesRegex(HistoryError, "run `pip install pyarrow`, or use to_csv"):
             self.history.to_parquet("j", "train_loss", self.path)
         self.assertFalse(os.path.exists(self.path))
 
-    def test_the_command(self):
+    def test_command_writes_csv_and_reports_errors(self):
         said, wrong = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(said):
             self.assertEqual(history._main(["csv", "j", "--match", "train_loss", "--output", self.path, "--url", self.server.url]), 0)

@@ -1,4 +1,4 @@
-"""The callback of Lightning, against its real Trainer and a tiny module."""
+"""Tests of the Lightning callback with its real Trainer and a tiny module."""
 import logging
 import unittest
 import warnings
@@ -51,7 +51,7 @@ class LightningTest(CallbackTest):
             trainer.fit(module, torch.utils.data.DataLoader(data, 4), torch.utils.data.DataLoader(data, 8))
         return module, trainer
 
-    def test_steps_phases_losses_and_evaluations(self):
+    def test_callback_records_steps_phases_losses_and_evaluations(self):
         module, _ = self.fit(pitwall.lightning_callback())
         values = self.sent()
         for name in ("step", "dataloader", "forward", "backward", "optimizer"):
@@ -99,7 +99,7 @@ class LightningTest(CallbackTest):
         for (_, value), first in zip(self.of(values, "train_loss"), (0, 2)):
             self.assertAlmostEqual(value, sum(module.losses[first:first + 2]) / 2, 5)
 
-    def test_an_evaluation_within_an_epoch_and_one_by_itself(self):
+    def test_evaluations_within_and_outside_fit_are_recorded(self):
         callback = pitwall.lightning_callback()
         module, trainer = self.fit(callback, max_epochs=1, val_check_interval=2)
         data = torch.utils.data.TensorDataset(torch.randn(8, 4), torch.randint(0, 2, (8,)))
@@ -110,7 +110,7 @@ class LightningTest(CallbackTest):
         self.assertEqual(self.spans_of("step", "eval"), list(range(6)))
         self.assertEqual([step for step, _ in self.of(values, "train_loss", "eval")], [1, 3, 5])
 
-    def test_checkpoints_by_whoever_saves_them(self):
+    def test_checkpoints_are_recorded_for_every_caller(self):
         saver = lightning.pytorch.callbacks.ModelCheckpoint(dirpath=self.folder + "/saved", every_n_train_steps=3,
                                                             save_top_k=-1) if lightning else None
         _, trainer = self.fit(pitwall.lightning_callback(), callbacks=[saver], enable_checkpointing=True)
@@ -120,7 +120,7 @@ class LightningTest(CallbackTest):
         self.assertEqual(self.spans_of("step"), list(range(8)))
         self.assertNotIn("save_checkpoint", vars(trainer))
 
-    def test_with_watch(self):
+    def test_watch_hooks_the_module(self):
         gradients = []
 
         class Look(lightning.Callback):
@@ -147,7 +147,7 @@ class LightningTest(CallbackTest):
         self.fit(callback, callbacks=[Overflow()], plugins=[precision])
         return self.sent()
 
-    SCALES = [1024.0] * 1 + [512.0] * 5 + [256.0] * 2  # of each step; an overflow halves it for the next
+    SCALES = [1024.0] * 1 + [512.0] * 5 + [256.0] * 2  # per step; an overflow halves the next one
 
     def test_loss_scale_of_skipped_steps_with_watch(self):
         values = self.fit_with_scaler(pitwall.lightning_callback(watch={"every": 1, "grad_norm_every": 1}))
@@ -165,7 +165,7 @@ class LightningTest(CallbackTest):
         self.assertEqual([step for step, _ in self.of(values, "train_loss_scale")], list(range(8)))
         self.assertEqual(set(v for _, v in self.of(values, "train_loss_scale")), {512.0, 256.0})
 
-    def test_with_watch_of_the_module_inside(self):
+    def test_watch_of_submodule_sees_its_tensors(self):
         outputs = pitwall.Collection("outputs", every=4, reductions="mean")
         self.fit(pitwall.lightning_callback(watch={"module": "layer", "collections": [
             outputs, pitwall.Collection("inputs", every=4, reductions="mean")]}))
@@ -174,7 +174,7 @@ class LightningTest(CallbackTest):
         self.assertEqual(self.spans_of("step"), list(range(8)))
         self.assertEqual(self.spans_of("step", "eval"), [0, 1, 2, 3])
 
-    def test_a_failure_is_logged_once_and_stays_inside(self):
+    def test_failure_is_logged_once_and_contained(self):
         callback = pitwall.lightning_callback()
         callback._time_checkpoints = None
         callback._log_step = None

@@ -1,4 +1,4 @@
-"""The module in C: it gives what the Python one gives, byte for byte, and the package does without it."""
+"""Tests of the C module: it gives the same results as the Python one, byte for byte, and the package works without it."""
 import os
 import shutil
 import subprocess
@@ -44,7 +44,7 @@ class Watcher:
     def after_step(self, mode, number): self.seen.append(("after", mode, number))
 
 def play(core, kind, seed):
-    # The same random training of both; what each says is compared.
+    # Plays the same random training on both; the results are compared.
     dice, said = random.Random(seed), []
     clock[0] = 1000
     core.step_watcher = watcher = Watcher()
@@ -108,7 +108,7 @@ for wrong in (lambda: core.end_step(None), lambda: core.end_phase(7), lambda: co
     try: wrong()
     except (TypeError, ValueError, RuntimeError, OverflowError): pass
     else: raise AssertionError(wrong)
-# Threads that end, and recorders that go, leave nothing behind.
+# Ended threads and released recorders leave nothing behind.
 class Watched(_recorder.Recorder): pass
 def once():
     recorder = Watched(100)
@@ -148,18 +148,18 @@ class NativeTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout[-3000:])
         return done.stdout
 
-    def test_both_say_the_same(self):
+    def test_native_and_python_cores_agree(self):
         self.run_with(SAME, "20261123")
 
     def test_wrong_arguments_raise_and_nothing_leaks(self):
         self.run_with(TROUBLE)
 
-    def test_it_can_be_left_out(self):
+    def test_native_module_can_be_disabled(self):
         said = "from pitwall import _recorder; print(_recorder.native)"
         self.assertIn("_native", self.run_with(said))
         self.assertEqual(self.run_with(said, PITWALL_NATIVE="0").strip(), "None")
 
-    def test_a_module_of_another_interpreter_is_passed_over(self):
+    def test_module_of_another_interpreter_is_ignored(self):
         broken = tempfile.mkdtemp()
         try:
             shutil.copytree(os.path.join(support.SOURCES, "pitwall"), os.path.join(broken, "pitwall"))

@@ -15,18 +15,18 @@ class OpenLoopsTest(support.ClientTest):
         self.fake = self.collector()
 
     def states(self):
-        """The values of the series in the order in which they were sent."""
+        """Returns the values of the series in the order in which they were sent."""
         return [int(v["value"]) for v in self.fake.all_values() if v["metric"] == _open_loops.METRIC]
 
     def sent(self):
-        """The state of the last Update."""
+        """Returns the state in the last Update."""
         updates = self.fake.messages("update")
         return updates[-1]["loop_open"] if updates else None
 
     def open(self):
         return support._lifecycle.recorder.loops.open
 
-    def test_without_a_loop_nothing_is_sent(self):
+    def test_nothing_is_sent_without_a_loop(self):
         self.start(self.fake)
         with pitwall.step():
             pitwall.log(loss=1)
@@ -97,7 +97,7 @@ class OpenLoopsTest(support.ClientTest):
             self.assertIs(self.open(), True)
         self.assertIs(self.open(), False)
 
-    def test_a_second_loop_opens_again(self):
+    def test_second_loop_reopens_the_state(self):
         self.start(self.fake)
         for epoch in range(2):
             for _ in pitwall.steps(range(2)):
@@ -158,7 +158,7 @@ class OpenLoopsTest(support.ClientTest):
             self.recorder().begin_phase("dataloader")
             self.fake.wait_for(lambda c: self.states()[-1:] == [1])
             beats = len(self.fake.messages("update"))
-            self.fake.wait_for(lambda c: len(c.messages("update")) > beats + 2)  # the client looks at each second one
+            self.fake.wait_for(lambda c: len(c.messages("update")) > beats + 2)  # the client checks on every second heartbeat
             self.assertIs(self.open(), True)
             raise KeyboardInterrupt
 
@@ -178,7 +178,7 @@ class OpenLoopsTest(support.ClientTest):
                 pass
         self.assertLess(time.monotonic() - began, 10)
 
-    def test_fork_begins_without_a_loop(self):
+    def test_forked_child_begins_without_a_loop(self):
         self.start(self.fake)
         for _ in pitwall.steps(range(1)):
             pass

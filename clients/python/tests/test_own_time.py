@@ -1,4 +1,4 @@
-"""The phase `pitwall`: what the client itself takes of a step."""
+"""Tests of the phase `pitwall`: the client's own share of a step."""
 import unittest
 
 from torch_support import TorchTest, torch
@@ -7,7 +7,7 @@ import pitwall
 
 
 class OwnTimeTest(TorchTest):
-    def test_it_is_there_in_saved_steps_only_and_covers_the_saving(self):
+    def test_phase_exists_in_saved_steps_and_covers_the_save(self):
         model, loss = torch.nn.Sequential(torch.nn.Linear(400, 400), torch.nn.ReLU(), torch.nn.Linear(400, 3)), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         pitwall.watch(model, optimizer, loss, every=5, grad_norm_every=0)
@@ -23,7 +23,7 @@ class OwnTimeTest(TorchTest):
             self.assertGreater(own[step], 0.3 * whole[step])
             self.assertLess(own[step], whole[step])
 
-    def test_it_is_not_counted_twice(self):
+    def test_own_time_is_not_counted_twice(self):
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         pitwall.watch(model, optimizer, loss, every=1, labels=True, inputs="tokens")

@@ -1,4 +1,4 @@
-"""Begin and end of processes: exits, exceptions, signals, forks, loader workers."""
+"""Begin and end of processes: exits, exceptions, signals, forks, and loader workers."""
 import os
 import signal
 import subprocess
@@ -18,7 +18,7 @@ class ExitTest(support.ClientTest):
         collector.close()
         return collector.messages("goodbye")[0]["reason"], done.stderr
 
-    def test_reasons(self):
+    def test_goodbye_has_the_reason_of_the_exit(self):
         begin = "import pitwall, sys; pitwall.init(job='x'); pitwall.log(loss=1)\n"
         for text, code, reason in (("", 0, "completed"), ("raise ValueError('boom')", 1, "failed"),
                                    ("sys.exit(3)", 3, "failed"), ("sys.exit('no')", 1, "failed"),
@@ -27,7 +27,7 @@ class ExitTest(support.ClientTest):
             with self.subTest(text=text):
                 self.assertEqual(self.reason(begin + text, code)[0], reason)
 
-    def test_a_failure_says_its_exception(self):
+    def test_failure_reports_its_exception(self):
         begin = "import pitwall, sys; pitwall.init(job='x')\n"
         worst = "class Worst(Exception):\n  def __str__(self): raise OSError\n"
         handled = "try: {}['lr']\nexcept KeyError: pitwall.finish('failed', 2)"
@@ -46,21 +46,21 @@ class ExitTest(support.ClientTest):
         return collector.messages("goodbye")[0]
 
     def test_exit_waits_for_a_slow_collector(self):
-        """A full queue is 8 Updates, more than the socket holds: the process waits while the collector takes them."""
+        """Fills the queue with 8 Updates, more than the socket holds: the process waits while the collector reads them."""
         collector = self.collector(pace=0.4)
         self.script("import pitwall; pitwall.init(job='x')\nfor i in range(16000): pitwall.log(loss=i)")
         collector.wait_for(lambda c: c.messages("goodbye"))
         self.assertEqual(len(collector.values()), 16000)
 
-    def test_exit_leaves_a_collector_that_takes_nothing(self):
+    def test_exit_does_not_wait_for_collector_that_never_reads(self):
         collector = self.collector()
         collector.cork()
         done = self.script("import pitwall, time; pitwall.init(job='x')\nfor i in range(16000): pitwall.log(loss=i)\n"
                            "begin = time.monotonic(); pitwall.finish(); print(time.monotonic() - begin)")
         self.assertLess(float(done.stdout), 4.5)
 
-    def test_exit_status_travels_with_goodbye(self):
-        """Where the client knows it: `raise SystemExit(3)` passes no hook, so that the collector has to look."""
+    def test_goodbye_has_the_exit_status(self):
+        """Checks the statuses that the client knows. `raise SystemExit(3)` calls no hook, so the collector has to find its status."""
         begin = "import os, pitwall, sys; pitwall.init(job='x')\n"
         for text, reason, status in (("sys.exit(3)", "failed", 3), ("sys.exit('no')", "failed", 1), ("os._exit(3)", "", 3),
                                      ("os._exit(0)", "", 0), ("raise SystemExit(3)", "completed", 0)):
@@ -69,11 +69,11 @@ class ExitTest(support.ClientTest):
                 self.assertEqual((said["reason"], said["exiting"], said["exit_status"]), (reason, 1, status))
         self.assertEqual(self.goodbye(begin + "pitwall.finish()")["exiting"], 0)
 
-    def test_replaced_excepthook_leaves_evidence(self):
+    def test_exception_is_reported_under_replaced_excepthook(self):
         begin = "import pitwall, sys; pitwall.init(job='x')\nsys.excepthook = lambda *_: None\n"
         self.assertEqual(self.goodbye(begin + "{}['lr']")["exception"], "KeyError: 'lr'")
 
-    def test_workers_of_multiprocessing_say_goodbye(self):
+    def test_multiprocessing_workers_send_goodbye(self):
         script = ("import multiprocessing, os, pitwall, sys\n"
                   "def work(end):\n"
                   "  pitwall.init(job='x'); pitwall.log(loss=1)\n"
@@ -138,20 +138,20 @@ class ExitTest(support.ClientTest):
         done = self.script("import pitwall, threading; pitwall.init(job='x')\n"
                            "def work(): raise KeyError('lr')\n"
                            "t = threading.Thread(target=work, name='loader'); t.start(); t.join()")
-        self.assertIn("KeyError: 'lr'", done.stderr)  # the hook before still runs
+        self.assertIn("KeyError: 'lr'", done.stderr)  # the previous hook still runs
         collector.wait_for(lambda c: c.messages("goodbye"))
         value, = collector.values()
         self.assertEqual(value["metric"], "train_thread_exception")
         self.assertEqual({l["name"]: l["value"] for l in value["labels"]}, {"exception": "KeyError: 'lr'", "thread": "loader"})
 
-    def test_the_users_own_excepthook_still_runs(self):
+    def test_users_excepthook_still_runs(self):
         reason, stderr = self.reason(
             "import pitwall, sys\nsys.excepthook = lambda *a: print('mine', file=sys.stderr)\n"
             "pitwall.init(job='x')\nraise ValueError", 1)
         self.assertEqual(reason, "failed")
         self.assertEqual(stderr, "mine\n")
 
-    def test_the_last_values_arrive(self):
+    def test_last_values_arrive_at_exit(self):
         collector = self.collector()
         self.script("import pitwall; pitwall.init(job='x')\nfor i in range(100): pitwall.log(loss=i)")
         collector.wait_for(lambda c: c.messages("goodbye"))
@@ -163,7 +163,7 @@ class ExitTest(support.ClientTest):
         self.assertLess(time.monotonic() - before, 5)
         self.assertEqual((done.stdout, done.stderr), ("", ""))
 
-    def test_switched_off(self):
+    def test_disabled_client_sends_nothing(self):
         collector = self.collector()
         self.script("import pitwall; pitwall.init(); pitwall.log(loss=1)", PITWALL_DISABLED="1")
         self.assertEqual(collector.connections, [])
@@ -179,10 +179,10 @@ class ExitTest(support.ClientTest):
         killed = time.time()
         self.assertEqual(process.wait(10), -signal.SIGTERM)
         last = max(v["value"] for v in collector.values())
-        self.assertLess(killed - last, 1.0)  # 0.1 s, and room for a loaded machine
+        self.assertLess(killed - last, 1.0)  # 0.1 s plus a margin for a loaded machine
         self.assertEqual(collector.messages("goodbye"), [])
 
-    def test_sigpipes_default_does_not_kill(self):
+    def test_client_survives_default_action_of_sigpipe(self):
         collector = self.collector()
         process = subprocess.Popen(
             [sys.executable, "-c", "import pitwall, signal, time; signal.signal(signal.SIGPIPE, signal.SIG_DFL)\n"
@@ -195,7 +195,7 @@ class ExitTest(support.ClientTest):
         process.terminate()
         process.wait(10)
 
-    def test_more_files_than_select_can_take(self):
+    def test_client_works_with_over_1024_open_files(self):
         collector = self.collector()
         self.script("import os, resource\n"
                     "hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n"
@@ -207,7 +207,7 @@ class ExitTest(support.ClientTest):
 
 
 class ForkTest(support.ClientTest):
-    def test_a_child_is_silent_and_leaves_the_parent_alone(self):
+    def test_forked_child_is_silent_and_does_not_disturb_parent(self):
         collector = self.collector()
         self.script("""
 import os, sys, time, pitwall
@@ -230,7 +230,7 @@ pitwall.log(parent=2)
         self.assertEqual(collector.messages("goodbye"), [{"reason": "completed", "exception": "", "exiting": 1, "exit_status": 0}])
         self.assertEqual(collector.spans(), [])
 
-    def test_a_child_that_calls_init_is_a_boot_of_its_own(self):
+    def test_child_that_calls_init_has_its_own_boot(self):
         collector = self.collector()
         self.script("""
 import os, sys, time, pitwall
@@ -249,7 +249,7 @@ os.waitpid(pid, 0)
         reasons = {c[0][1]["rank"]: m["reason"] for c in collector.connections for n, m, _ in c if n == "goodbye"}
         self.assertEqual(reasons, {0: "completed", 1: "failed"})
 
-    def test_forks_under_load_never_dead_lock(self):
+    def test_forks_under_load_never_deadlock(self):
         collector = self.collector()
         self.script("""
 import os, threading, pitwall
@@ -269,17 +269,17 @@ for i in range(40):
     os.waitpid(pid, 0)
 stop.set()
 for t in threads: t.join()
-pitwall.finish(timeout=20)  # a full queue takes the test's collector longer than the exit waits
+pitwall.finish(timeout=20)  # the test's collector needs longer for a full queue than the exit waits
 """)
         collector.wait_for(lambda c: c.messages("goodbye"))
         self.assertNotIn("train_child", {v["metric"] for v in collector.values()})
 
-    def test_a_child_leaves_inherited_phases_and_steps_though_the_lock_was_held(self):
+    def test_child_exits_inherited_phases_although_lock_was_held(self):
         collector = self.collector()
         self.script("""
 import os, signal, sys, threading, pitwall
 pitwall.init(job='x')
-sys.setswitchinterval(1e-6)  # threads lose their turn inside the lock
+sys.setswitchinterval(1e-6)  # threads are preempted inside the lock
 stop = threading.Event()
 def work():
     while not stop.is_set():
@@ -290,7 +290,7 @@ for i in range(60):
     with pitwall.step(), pitwall.mode('eval'), pitwall.phase('forward'):
         pid = os.fork()
         if pid == 0:
-            signal.alarm(10)  # a child that blocks dies of it
+            signal.alarm(10)  # kills a child that blocks
             sys.exit(7)
         _, status = os.waitpid(pid, 0)
         if status != 7 << 8:
@@ -298,12 +298,12 @@ for i in range(60):
             sys.exit('child %d ended with %d' % (i, status))
 stop.set()
 for t in threads: t.join()
-sys.setswitchinterval(0.005)  # the sender has to empty a full queue
+sys.setswitchinterval(0.005)  # lets the sender empty a full queue
 """)
         collector.wait_for(lambda c: c.messages("goodbye"))
         self.assertEqual(collector.messages("goodbye"), [{"reason": "completed", "exception": "", "exiting": 1, "exit_status": 0}])
 
-    def test_a_multiprocessing_pool_is_silent(self):
+    def test_multiprocessing_pool_is_silent(self):
         collector = self.collector()
         self.script("""
 import multiprocessing, pitwall
@@ -319,7 +319,7 @@ pitwall.log(parent=1)
         self.assertEqual([v["metric"] for v in collector.values()], ["train_parent"])
         self.assertEqual(len(collector.messages("hello")), 1)
 
-    def test_a_loader_worker_that_calls_init_stays_silent(self):
+    def test_loader_worker_that_calls_init_stays_silent(self):
         collector = self.collector()
         self.script("""
 import sys, types

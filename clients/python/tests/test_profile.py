@@ -1,4 +1,4 @@
-"""profile() and checkpoint(): the arithmetic on hand-made events, and the real profilers over real steps."""
+"""profile() and checkpoint(): the computation on hand-made events, and the real profilers on real steps."""
 import asyncio
 import json
 import logging
@@ -31,11 +31,11 @@ class OperatorsTest(unittest.TestCase):
         return {(metric,) + tuple(value for _, value in labels): number for metric, labels, number in
                 _operators.totals(events)}
 
-    def test_intervals(self):
+    def test_intervals_merge_and_overlap(self):
         self.assertEqual(_operators.merge([(5, 7), (1, 3), (2, 4), (7, 8), (9, 9), (1, 2)]), [(1, 4), (5, 8)])
         self.assertEqual(_operators.length([(1, 4), (5, 8)]), 6)
 
-    def test_kernels_of_a_gpu(self):
+    def test_gpu_kernels_are_communication_or_computation(self):
         values = self.of([
             event("aten::mm", 0, 10, own=4, on_device=2000), event("nccl:all_reduce", 10, 12, on_device=900),
             event("aten::mm", 20, 30, own=6, on_device=1000),
@@ -43,14 +43,14 @@ class OperatorsTest(unittest.TestCase):
             event("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 1600, 2500, "CUDA"),
             event("ncclKernel_AllGather_RING_LL_Sum_int8_t", 2400, 2600, "CUDA"),
             event("Memcpy HtoD (Pinned -> Device)", 0, 90, "CUDA"), event("Memset (Device)", 2500, 2550, "CUDA"),
-            event("nccl:all_reduce", 0, 9000, "CUDA")])  # the mark's mirror: no kernel
+            event("nccl:all_reduce", 0, 9000, "CUDA")])  # the mirror of the mark, not a kernel
         self.assertAlmostEqual(values["train_computation_seconds",], 3000e-6)
         self.assertAlmostEqual(values["train_communication_seconds",], 1000e-6)
         self.assertAlmostEqual(values["train_exposed_communication_seconds",], 500e-6)
         self.assertAlmostEqual(values["train_operator_seconds", "gpu", "aten::mm"], 3000e-6)
         self.assertAlmostEqual(values["train_operator_seconds", "cpu", "aten::mm"], 10e-6)
 
-    def test_kernels_of_other_communication_libraries(self):
+    def test_kernels_of_other_communication_libraries_are_recognized(self):
         values = self.of([
             event("void at::native::vectorized_elementwise_kernel<4>(int)", 0, 100, "CUDA"),
             event("void deep_ep::internode_ll::dispatch<true, 7168>(void*)", 100, 300, "CUDA"),
@@ -60,7 +60,7 @@ class OperatorsTest(unittest.TestCase):
         self.assertAlmostEqual(values["train_communication_seconds",], 350e-6)
         self.assertAlmostEqual(values["train_computation_seconds",], 300e-6)
 
-    def test_the_table_is_that_of_the_importers(self):
+    def test_kernel_table_equals_that_of_importers(self):
         table = os.path.join(os.path.dirname(__file__), "../../../services/codec/imports/communication_kernels.cc")
         if not os.path.exists(table):
             self.skipTest("the package alone")
@@ -68,7 +68,7 @@ class OperatorsTest(unittest.TestCase):
             texts = re.findall(r'^    \{"([^"]+)",', file.read(), re.M)
         self.assertEqual(sorted(texts), sorted(_operators.COMMUNICATION_KERNELS))
 
-    def test_operators_without_a_gpu(self):
+    def test_operators_without_gpu_are_communication_or_computation(self):
         values = self.of([
             event("Optimizer.step#SGD.step", 0, 1000), event("autograd::engine::evaluate_function: X", 0, 1000),
             event("c10d::allreduce_", 10, 20), event("gloo:all_reduce", 15, 115, is_async=True),
@@ -78,7 +78,7 @@ class OperatorsTest(unittest.TestCase):
         self.assertAlmostEqual(values["train_exposed_communication_seconds",], 55e-6)
         self.assertAlmostEqual(values["train_operator_seconds", "cpu", "gloo:all_reduce"], 100e-6)
 
-    def test_only_the_largest(self):
+    def test_only_largest_operators_are_sent(self):
         values = self.of([event("aten::op%d" % n, 0, n) for n in range(100)])
         self.assertEqual({key[2] for key in values if key[0] == "train_operator_seconds"},
                          {"aten::op%d" % n for n in range(80, 100)})
@@ -93,7 +93,7 @@ class ProfileTest(CallbackTest):
             with pitwall.step():
                 body()
 
-    def test_python_functions(self):
+    def test_python_functions_are_profiled(self):
         def slow_part():
             return sum(n * n for n in range(20000))
         pitwall.profile(tools="python")
@@ -101,25 +101,25 @@ class ProfileTest(CallbackTest):
         self.assertIsNone(sys.getprofile())
         self.assertIsNone(self.recorder().step_watcher)
         values = self.sent()
-        self.assertEqual(self.steps_of(values), [0, 1])  # two, unless more are asked for
+        self.assertEqual(self.steps_of(values), [0, 1])  # two by default
         names = [v[1]["operator"] for v in values if v[0] == "train_operator_seconds" and v[3] == 0]
         self.assertLessEqual(len(names), 20)
         self.assertTrue(any(name.startswith("tests/test_profile.py:") and "slow_part" in name for name in names) or
                         any("genexpr" in name for name in names), names)
         self.assertEqual({v[1]["device"] for v in values}, {"python"})
 
-    def test_chosen_steps(self):
+    def test_chosen_steps_are_profiled(self):
         pitwall.profile(2, start=3, tools="python")
         self.run_steps(7)
         pitwall.profile([8, 10], tools="python")
         self.run_steps(5)
-        pitwall.profile([1], tools="python")  # over long ago
+        pitwall.profile([1], tools="python")  # a step in the past
         self.run_steps(1)
         self.assertIsNone(self.recorder().step_watcher)
         self.assertEqual(self.steps_of(self.sent()), [3, 4, 8, 10])
 
-    def test_a_second_call_adds_to_the_first(self):
-        pitwall.profile([5], tools="python")  # the plan of Debugger: detailed, the loader, Python
+    def test_second_call_adds_to_the_first(self):
+        pitwall.profile([5], tools="python")  # SageMaker Debugger's plan: detailed, the loader, Python
         pitwall.profile([7, 5], tools="python")
         pitwall.profile([9], tools=("python",))
         self.run_steps(12)
@@ -130,7 +130,7 @@ class ProfileTest(CallbackTest):
         self.assertIsNone(self.recorder().step_watcher)
         self.assertEqual(self.steps_of(self.sent()), [5, 7, 9, 13, 14, 15, 16])
 
-    def test_calls_that_wait_are_bounded(self):
+    def test_waiting_calls_are_bounded(self):
         _guard._told.clear()
         with self.assertLogs("pitwall", logging.WARNING) as log:
             for number in range(_profile.MAX_WANTED + 3):
@@ -139,19 +139,19 @@ class ProfileTest(CallbackTest):
         self.run_steps(2)
         self.assertEqual(self.steps_of(self.sent()), [])
 
-    def test_with_a_loader_and_a_step_that_fails(self):
+    def test_failed_step_and_empty_loader_are_not_profiled(self):
         pitwall.profile(2, tools="python")
         with self.assertRaises(KeyError):
             with pitwall.step():
                 raise KeyError
         self.assertIsNone(sys.getprofile())
-        for _ in pitwall.steps(range(1)):  # then the loader is empty while a step is awaited
+        for _ in pitwall.steps(range(1)):  # the loader is empty while a profile waits for a step
             sorted(range(100))
         self.assertIsNone(sys.getprofile())
         self.run_steps(3)
         self.assertEqual(self.steps_of(self.sent()), [0, 1])
 
-    def test_nothing_is_left_when_training_ends_inside(self):
+    def test_nothing_remains_when_training_ends_during_profile(self):
         pitwall.profile(2, tools="python")
         step = pitwall.step()
         step.__enter__()
@@ -160,7 +160,7 @@ class ProfileTest(CallbackTest):
         self.assertIsNone(sys.getprofile())
         self.assertEqual(self.steps_of(values), [])
 
-    def test_what_cannot_be_is_logged_once_and_ignored(self):
+    def test_invalid_call_is_logged_once_and_ignored(self):
         _guard._told.clear()
         with self.assertLogs("pitwall", logging.DEBUG) as log:
             for _ in range(2):
@@ -172,7 +172,7 @@ class ProfileTest(CallbackTest):
         self.assertEqual(len([line for line in log.output if line.startswith("WARNING:pitwall:pitwall.profile: ")]), 5)
         self.assertIsNone(self.recorder().step_watcher)
 
-    def test_a_tool_that_cannot_run_is_told_once(self):
+    def test_unavailable_tool_is_reported_once(self):
         for tool, expected in (("torch", r"profile: PyTorch cannot be imported \('torch'\); "), ("python", r"profile: another profiler is running \('python'\); ")):
             _guard._told.clear()
             with self.subTest(tool), unittest.mock.patch.dict(sys.modules, {"torch": None}), self.assertLogs("pitwall", logging.WARNING) as log:
@@ -188,7 +188,7 @@ class ProfileTest(CallbackTest):
                 self.assertRegex(log.output[0], r"^WARNING:pitwall:pitwall\." + expected)
         self.assertIsNone(self.recorder().step_watcher)
 
-    def test_a_profiler_of_the_scripts_own_is_left_alone(self):
+    def test_scripts_own_profiler_is_left_alone(self):
         def look(*_):
             pass
         sys.setprofile(look)
@@ -200,16 +200,16 @@ class ProfileTest(CallbackTest):
             sys.setprofile(None)
         self.assertEqual(self.steps_of(self.sent()), [])
 
-    def test_without_a_client_nothing_happens(self):
+    def test_calls_without_client_do_nothing(self):
         pitwall.finish(timeout=5)
         pitwall.profile()
         self.run_steps(1)
         with pitwall.checkpoint():
             pass
 
-    def test_checkpoint(self):
+    def test_checkpoint_records_phase_and_step(self):
         with pitwall.checkpoint():
-            pass  # before any step: a phase, and no step to tell of
+            pass  # before any step: a phase without a checkpoint step
         for number in range(4):
             with pitwall.step():
                 if number == 2:
@@ -225,11 +225,11 @@ class ProfileTest(CallbackTest):
         self.assertEqual(self.of(self.sent(), "train_checkpoint_step"), [(2, 2.0), (3, 1.0), (3, 3.0)])
         self.assertEqual(self.spans_of("checkpoint"), [-1, 2, 3, 3, -1])
 
-    def test_an_asynchronous_checkpoint_is_complete_when_it_was_awaited(self):
+    def test_asynchronous_checkpoint_is_complete_after_await(self):
         @pitwall.checkpoint()
         async def save():
             await asyncio.sleep(0)
-            with pitwall.step():  # what is done while it is awaited
+            with pitwall.step():  # work during the wait
                 pass
             raise OSError
 
@@ -243,7 +243,7 @@ class ProfileTest(CallbackTest):
 
 @requires_torch
 class TorchProfileTest(torch_support.TorchTest):
-    def test_operators_of_the_steps_that_were_asked_for(self):
+    def test_operators_of_requested_steps_are_sent(self):
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         pitwall.watch(model, optimizer, loss)  # its steps begin and end inside the profiled functions
@@ -262,10 +262,10 @@ class TorchProfileTest(torch_support.TorchTest):
         self.assertEqual(sorted(traces), ["pitwall-rank0-step2.json", "pitwall-rank0-step3.json"])
         with open(os.path.join(self.folder, "traces", traces[0])) as file:
             trace = json.load(file)
-        entries = trace if isinstance(trace, list) else trace["traceEvents"]  # a list before 2.0 without CUDA
+        entries = trace if isinstance(trace, list) else trace["traceEvents"]  # a list before PyTorch 2.0 without CUDA
         self.assertIn("aten::addmm", {entry.get("name") for entry in entries})
 
-    def test_nothing_is_left_when_training_ends_inside(self):
+    def test_nothing_remains_when_training_ends_during_profile(self):
         pitwall.profile()
         step = pitwall.step()
         step.__enter__()
@@ -273,7 +273,7 @@ class TorchProfileTest(torch_support.TorchTest):
         pitwall.finish(timeout=5)
         self.assertFalse(torch.autograd._profiler_enabled())
 
-    def test_a_profiler_of_the_scripts_own_is_left_alone(self):
+    def test_scripts_own_profiler_is_left_alone(self):
         with torch.profiler.profile() as own:
             pitwall.profile()
             for _ in range(2):
@@ -282,7 +282,7 @@ class TorchProfileTest(torch_support.TorchTest):
         self.assertIn("aten::add", {entry.key for entry in own.key_averages()})
         self.assertFalse([v for v in self.sent() if v[0] == "train_computation_seconds"])
 
-    def test_communication_of_two_ranks(self):
+    def test_communication_of_two_ranks_is_measured(self):
         script = """
 import os, sys, torch, torch.distributed as distributed, pitwall
 torch.set_num_threads(1)

@@ -1,4 +1,4 @@
-"""Every block of code in the README runs: the loop with plain stand-ins, the PyTorch ones where that is installed."""
+"""Runs every code block of the README: the loop with plain stand-ins, and the PyTorch ones if PyTorch is installed."""
 import json
 import os
 import re
@@ -36,11 +36,11 @@ class Optimizer:
 
 
 class ReadmeTest(support.ClientTest):
-    def test_every_block_is_known_here(self):
+    def test_every_code_block_has_a_test(self):
         self.assertEqual(len(blocks("python")), 4)
         self.assertEqual(len(blocks("json")), 1)
 
-    def test_the_loop(self):
+    def test_training_loop_runs(self):
         _guard._told.clear()
         collector = self.collector()
         os.environ["PITWALL_SOCKET"] = self.path
@@ -55,8 +55,8 @@ class ReadmeTest(support.ClientTest):
         self.assertEqual({(v["metric"], v["mode"]) for v in collector.values()}, {("train_loss", "train"), ("train_accuracy", "eval")})
         self.assertEqual(len([s for s in collector.spans() if s["name"] == "step"]), 3)
 
-    @unittest.skipIf(torch is None, "PyTorch is not installed here; tests/stages/torch.sh brings it")
-    def test_pytorch_in_one_line(self):
+    @unittest.skipIf(torch is None, "PyTorch is not installed; tests/stages/torch.sh installs it")
+    def test_pytorch_block_runs(self):
         collector = self.collector()
         self.start(collector)
         model = torch.nn.Linear(4, 2)
@@ -70,12 +70,12 @@ class ReadmeTest(support.ClientTest):
         metrics = {v["metric"] for v in collector.values()}
         self.assertTrue({"train_loss", "train_learning_rate", "train_tensor_abs_mean"} <= metrics, metrics)
 
-    def test_the_frameworks_compile(self):
+    def test_framework_block_compiles(self):
         compile(blocks("python")[3], README, "exec")
         for name in re.findall(r"pitwall\.(\w+)", blocks("python")[3]):
             self.assertTrue(callable(getattr(pitwall, name)))
 
-    def test_the_request_of_a_capture(self):
+    def test_capture_request_is_accepted(self):
         request = json.loads(blocks("json")[0])
         path = os.path.join(self.folder, "capture")
         with open(path, "w", encoding="utf-8") as file:
@@ -85,7 +85,7 @@ class ReadmeTest(support.ClientTest):
 
 
 class SmallestCaseTest(support.ClientTest):
-    def test_two_ranks_three_steps_and_a_collector_that_dies(self):
+    def test_two_ranks_survive_death_of_collector(self):
         collector = self.collector()
         for rank in ("0", "1"):
             self.script("import pitwall\npitwall.init()\nfor i in pitwall.steps(range(3)): pitwall.log(loss=i)\n", RANK=rank,

@@ -1,4 +1,4 @@
-"""The recorder and the sender's frames without threads or sockets, on a clock of the test."""
+"""Tests of the recorder and the sender's frames without threads or sockets, on the test's clock."""
 import random
 import unittest
 
@@ -32,7 +32,7 @@ class RecorderTest(unittest.TestCase):
         begun = self.recorder.begin_step(number)
         self.recorder.end_step(begun)
 
-    def test_steps_count_from_zero_and_per_mode(self):
+    def test_steps_count_from_zero_per_mode(self):
         self.step()
         self.step()
         self.recorder.set_mode("eval")
@@ -42,7 +42,7 @@ class RecorderTest(unittest.TestCase):
         self.assertEqual([(i.mode, i.step_plus_one) for i in self.items()],
                          [("train", 1), ("train", 2), ("eval", 1), ("train", 3)])
 
-    def test_a_step_that_was_dropped_gives_its_number_back(self):
+    def test_dropped_step_returns_its_number(self):
         self.step()
         self.recorder.drop_step(self.recorder.begin_step())
         self.step()
@@ -76,7 +76,7 @@ class RecorderTest(unittest.TestCase):
         self.recorder.log([("train_loss", 1.0)], (), 1)
         self.assertEqual([i.step_plus_one for i in self.items()], [3, 0])
 
-    def test_phase_over_the_end_of_its_step(self):
+    def test_phase_that_outlasts_its_step_is_sent_without_step(self):
         begun = self.recorder.begin_step()
         phase = self.recorder.begin_phase("checkpoint")
         self.recorder.end_step(begun)
@@ -85,7 +85,7 @@ class RecorderTest(unittest.TestCase):
         self.assertEqual([(i.name, i.step_plus_one) for i in self.items()],
                          [("step", 1), ("step", 2), ("checkpoint", 0)])
 
-    def test_what_runs_is_reported(self):
+    def test_running_phase_and_step_are_reported(self):
         self.assertEqual(self.recorder.take().running, ("", 0, 0, ""))
         self.recorder.begin_step(41)
         outer = self.recorder.begin_phase("forward")
@@ -96,7 +96,7 @@ class RecorderTest(unittest.TestCase):
         self.recorder.end_phase(outer)
         self.assertEqual(self.recorder.take().running, ("", 0, 42, "train"))
 
-    def test_queue_is_bounded_and_drops_the_new(self):
+    def test_queue_is_bounded_and_drops_new_items(self):
         self.recorder = Recorder(10, now=self.time)
         for i in range(25):
             self.recorder.log([("train_x", float(i))], ())
@@ -118,7 +118,7 @@ class RecorderTest(unittest.TestCase):
             self.recorder.begin_phase("deep")
         self.assertEqual(len(self.recorder._thread.phases), MAX_DEPTH)
 
-    def test_states_are_told_without_a_step_while_one_hangs(self):
+    def test_states_are_sent_without_step_while_one_hangs(self):
         self.recorder.begin_step()
         group = (("group", "default"),)
         self.recorder.set_state("train_x", group, 1.0)
@@ -128,21 +128,21 @@ class RecorderTest(unittest.TestCase):
         self.assertLessEqual(item.end, before.complete_until)
         self.recorder.set_state("train_x", group, 2.0)
         self.recorder.set_state("train_x", group, 3.0)
-        self.assertEqual(self.items(), [], "not more often than twice a second")
+        self.assertEqual(self.items(), [], "sent at most twice a second")
         self.time.now += STATE_NS
         (item,) = self.items()
         self.assertEqual(item.number, 3.0)
-        self.assertGreater(item.end, before.complete_until, "nothing falls behind what was promised")
+        self.assertGreater(item.end, before.complete_until, "no time is before an earlier promise")
         self.time.now += STATE_NS
-        self.assertEqual(self.items(), [], "what did not change is not told")
+        self.assertEqual(self.items(), [], "unchanged states are not sent")
         self.time.now += STATE_REPEAT_NS
-        self.assertEqual([i.number for i in self.items()], [3.0], "but repeated, for rules look back for some time only")
+        self.assertEqual([i.number for i in self.items()], [3.0], "but repeated, because the look-back of rules is bounded")
         for n in range(MAX_STATES + 10):
             self.recorder.set_state("train_y", (("n", str(n)),), 1.0)
         self.recorder.finish()
-        self.assertEqual(len(self.items()), MAX_STATES - 1, "bounded, and told to the end")
+        self.assertEqual(len(self.items()), MAX_STATES - 1, "bounded, and the rest is sent")
 
-    def test_a_finished_recorder_promises_the_last_step(self):
+    def test_finished_recorder_promises_the_last_step(self):
         self.step()
         self.recorder.finish()
         self.step()
@@ -152,15 +152,15 @@ class RecorderTest(unittest.TestCase):
 
 
 class PromiseTest(unittest.TestCase):
-    """Random training, frames cut at random places: no promise is ever broken; only a roll-back lowers a step's."""
+    """Random training, with frames cut at random places: no promise is ever broken, and only a rollback lowers a step's promise."""
 
-    def test_random_histories(self):
+    def test_promises_hold_in_random_histories(self):
         first = random.randrange(1 << 32)
         for seed in range(first, first + 60):
             with self.subTest(seed=seed):
                 self.assertEqual(broken_promises(self.history(random.Random(seed))), [])
 
-    def test_without_a_roll_back_no_step_promise_falls(self):
+    def test_step_promise_falls_only_after_rollback(self):
         first = random.randrange(1 << 32)
         for seed in range(first, first + 60):
             below = {}
@@ -169,7 +169,7 @@ class PromiseTest(unittest.TestCase):
                     self.assertGreaterEqual(promise["below_step"], below.get(promise["mode"], 0), "seed %d" % seed)
                     below[promise["mode"]] = promise["below_step"]
 
-    def test_the_check_itself_finds_broken_promises(self):
+    def test_check_finds_broken_promises(self):
         update = {"spans": [], "values": [], "promise": 0, "step_promises": [], "sequence": 1}
         late = dict(update, promise=10), dict(update, promise=10, values=[{"time": 10, "step_plus_one": 0, "mode": ""}])
         self.assertEqual(len(broken_promises([("update", m) for m in late])), 1)
@@ -200,7 +200,7 @@ class PromiseTest(unittest.TestCase):
             elif act == 5 and dice.random() < 0.2:
                 recorder.set_mode(dice.choice(("train", "eval")))
             elif act == 6 and roll_back and dice.random() < 0.1:
-                begun = recorder.begin_step(dice.randrange(60))  # a roll-back, perhaps
+                begun = recorder.begin_step(dice.randrange(60))  # possibly a rollback
             elif act == 7 and begun:
                 recorder.drop_step(begun, keep_if_worked=dice.random() < 0.5)
             elif act == 8 and dice.random() < 0.3:

@@ -1,4 +1,4 @@
-"""Secrets and directories in the text of exceptions do not leave the process; the rest of it does."""
+"""Secrets and directories in the text of exceptions do not leave the process; the rest of the text does."""
 import time
 import unittest
 
@@ -58,7 +58,7 @@ class RedactionTest(unittest.TestCase):
             with self.subTest(text=text):
                 self.assertEqual(redact(text % SECRET, {}), published)
 
-    def test_tokens_are_known_by_their_form(self):
+    def test_tokens_are_recognized_by_their_form(self):
         for token in TOKENS:
             with self.subTest(token=token):
                 self.assertEqual(redact("rejected %s." % token, {}), "rejected ***.")
@@ -73,7 +73,7 @@ class RedactionTest(unittest.TestCase):
             with self.subTest(text=text):
                 self.assertEqual(redact(text, {}), published)
 
-    def test_usual_errors_are_unchanged(self):
+    def test_common_errors_are_unchanged(self):
         for text in UNCHANGED:
             with self.subTest(text=text):
                 self.assertEqual(redact(text, {}), text)
@@ -92,33 +92,33 @@ class PublishedTest(ClientTest):
     def ended(self, text, **environment):
         collector = self.collector()
         done = self.script("import pitwall, threading; pitwall.init(job='x')\n" + text, check=False, **environment)
-        self.assertIn(SECRET, done.stderr)  # the process's own output is left as it is
+        self.assertIn(SECRET, done.stderr)  # the process's own output is unchanged
         collector.wait_for(lambda c: c.messages("goodbye"))
         collector.close()
         return collector
 
-    def test_exception_of_process(self):
+    def test_exception_of_process_is_redacted(self):
         self.assertEqual(self.ended(self.FAIL).messages("goodbye")[0]["exception"], self.PUBLISHED)
 
-    def test_exception_handled_by_finish(self):
+    def test_exception_handled_by_finish_is_redacted(self):
         text = "try:\n  %s\nexcept ConnectionError:\n  pitwall.finish('failed', 2); raise" % self.FAIL
         self.assertEqual(self.ended(text).messages("goodbye")[0]["exception"], self.PUBLISHED)
 
-    def test_exception_under_replaced_hook(self):
+    def test_exception_under_replaced_hook_is_redacted(self):
         text = "import sys; sys.excepthook = lambda *error: print(error[1], file=sys.stderr)\n" + self.FAIL
         self.assertEqual(self.ended(text).messages("goodbye")[0]["exception"], self.PUBLISHED)
 
-    def test_exception_and_name_of_thread(self):
+    def test_exception_and_name_of_thread_are_redacted(self):
         text = ("def work(): %s\nt = threading.Thread(target=work, name='fetch https://u:%s@host/x')\nt.start(); t.join()" % (self.FAIL, SECRET))
         values = self.ended(text).values()
         labels = {label["name"]: label["value"] for label in values[0]["labels"]}
         self.assertEqual(labels, {"exception": self.PUBLISHED, "thread": "fetch https://***@host/x"})
 
-    def test_full_text_is_a_choice(self):
+    def test_full_text_is_sent_on_request(self):
         text = self.ended(self.FAIL, PITWALL_EXCEPTION_TEXT="full").messages("goodbye")[0]["exception"]
         self.assertIn(SECRET, text)
 
-    def test_secret_is_not_cut_before_it_is_redacted(self):
+    def test_secret_is_redacted_before_text_is_cut(self):
         text = _lifecycle.describe(ValueError("x" * 180 + " password=" + SECRET * 10))
         self.assertEqual(text, "ValueError: " + "x" * 180 + " password=***")
 

@@ -1,4 +1,4 @@
-"""Every reduction against numpy, on random tensors and odd ones."""
+"""Compares every reduction with numpy, on random tensors and special ones."""
 import random
 import unittest
 import warnings
@@ -13,7 +13,7 @@ if torch is not None:
 
 
 def expected(array, wanted, axis=1, limits=None):
-    """The same by numpy, in double precision."""
+    """Computes the same with numpy, in double precision."""
     x = array.astype("float64")
     flat = x.reshape(-1)
     a = abs(flat)
@@ -52,7 +52,7 @@ class ReductionsTest(unittest.TestCase):
             numpy.testing.assert_allclose(found[name].numpy(), number, rtol=tolerance, atol=tolerance,
                                           err_msg="%s of %s" % (name, tuple(tensor.shape)))
 
-    def test_random_tensors(self):
+    def test_reductions_of_random_tensors_match_numpy(self):
         seed = random.randrange(1 << 30)
         print("seed %d" % seed)
         torch.manual_seed(seed)
@@ -66,7 +66,7 @@ class ReductionsTest(unittest.TestCase):
             self.check(tensor.double(), tolerance=1e-12)
             self.check(tensor.relu(), tolerance=1e-4)
 
-    def test_types_and_layouts(self):
+    def test_all_types_and_layouts_match_numpy(self):
         base = torch.randn(6, 5, 4)
         self.check(base.bfloat16(), 1e-4)
         self.check(base.half(), 1e-4)
@@ -79,23 +79,23 @@ class ReductionsTest(unittest.TestCase):
         self.check(base.requires_grad_())
         self.check(torch.randn(4, 3, 2), axis=-1)
 
-    def test_nan_and_infinities(self):
+    def test_nan_and_infinities_match_numpy(self):
         odd = torch.randn(8, 4)
         odd[1, 2], odd[3, 1], odd[4, 0] = float("inf"), float("-inf"), float("nan")
         self.check(odd, wanted=["nan_ratio", "nonfinite_ratio", "zero_ratio", "min", "max", "mean", "l2", "abs_max",
                                 "variance", "histogram", "unit_activity", "unit_inside"])
         odd[4, 0] = 1
         self.check(odd, wanted=["nan_ratio", "nonfinite_ratio", "min", "max", "l1", "abs_max"])
-        # Finite, but their sum is not: nothing may be called infinite.
+        # The values are finite, but their sum is not: none may count as infinite.
         self.check(torch.full((10,), 3e38), wanted=["nan_ratio", "nonfinite_ratio", "max"])
 
-    def test_a_large_tensor_is_sampled_for_percentiles_only(self):
+    def test_large_tensor_is_sampled_only_for_percentiles(self):
         large = torch.randn(300, 401)
         self.check(large, 1e-4)
         self.assertGreater(large.numel(), 10 * _reductions.SAMPLE)
 
     def test_shares_compare_exactly_at_their_bounds(self):
-        # One of 100 and one of 1000 are at most 1 % and 0.1 %, not beyond.
+        # One of 100 and one of 1000 are at most 1% and 0.1%, not above.
         for rows, bound in ((100, 0.01), (1000, 0.001), (20, 0.05), (10, 0.1)):
             output = torch.zeros(rows, 3)
             output[0] = 1
@@ -105,13 +105,13 @@ class ReductionsTest(unittest.TestCase):
             self.assertEqual(counts["0"], 0)
             self.assertEqual(counts["+Inf"], 3)
 
-    def test_dead_units_of_a_convolution(self):
+    def test_dead_units_of_a_convolution_are_counted(self):
         output = torch.rand(4, 6, 5, 5) + 0.1
         output[:, :4] = 0
         (_, les, counts), = _reductions.reduce(output, frozenset(["unit_activity"]))
         self.assertEqual(dict(zip(les, counts.tolist()))["0.01"], 4)
 
-    def test_changes(self):
+    def test_changes_match_numpy(self):
         before, now = torch.randn(50, 7), torch.randn(50, 7)
         found = {n: float(v) for n, _, v in _reductions.change(now, before, CHANGES)}
         a, b = now.numpy().astype("float64"), before.numpy().astype("float64")
@@ -122,7 +122,7 @@ class ReductionsTest(unittest.TestCase):
         for name, number in right.items():
             self.assertAlmostEqual(found[name] / number, 1, 4, name)
 
-    def test_change_max_says_what_allclose_says(self):
+    def test_change_max_agrees_with_allclose(self):
         inf, nan = float("inf"), float("nan")
         for a, b in (([0.0, 1], [0.0, 1]), ([1.0, 2], [1.0, 2 + 1.5e-5]), ([1.0, 2], [1.0, 2.1]), ([0.0], [0.9e-8]),
                      ([0.0], [1.2e-8]), ([inf, -inf], [inf, -inf]), ([inf], [1.0]), ([1.0], [inf]), ([inf], [-inf]),
@@ -131,7 +131,7 @@ class ReductionsTest(unittest.TestCase):
             (_, _, most), = _reductions.change(a, b, frozenset(["change_max"]))
             self.assertEqual(bool(most <= 1), bool(numpy.allclose(a.numpy(), b.numpy())), (a, b, most))
 
-    def test_what_has_no_such_numbers(self):
+    def test_unusable_tensors_raise_their_kind(self):
         for tensor, text in ((torch.randn(3, dtype=torch.complex64), "complex"), (torch.empty(0, 4), "empty"),
                              (torch.eye(3).to_sparse(), "layout sparse_coo"), ([1, 2], "a list"),
                              (torch.empty(2, device="meta"), "meta")):
@@ -142,12 +142,12 @@ class ReductionsTest(unittest.TestCase):
         history = History(1000)
         a = torch.randn(10, 10)
         self.assertIsNone(history.exchange(("c", "a"), a))
-        self.assertIsNone(history.exchange(("c", "b"), torch.randn(200)))  # does not fit beside it
+        self.assertIsNone(history.exchange(("c", "b"), torch.randn(200)))  # does not fit in addition
         first = a.clone()
         a.add_(1)
         self.assertTrue(torch.equal(history.exchange(("c", "a"), a), first))
         self.assertIsNone(history.exchange(("c", "a"), torch.randn(5)))  # another shape
-        self.assertIsNone(history.exchange(("c", "b"), torch.randn(200)))  # now there is room
+        self.assertIsNone(history.exchange(("c", "b"), torch.randn(200)))  # now it fits
         self.assertIsNotNone(history.exchange(("c", "b"), torch.randn(200)))
         half = torch.randn(4).bfloat16()
         history.exchange(("c", "h"), half)

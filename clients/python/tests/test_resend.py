@@ -12,7 +12,7 @@ class ResendTest(ClientTest):
     def sender(self):
         return _lifecycle.client.sender
 
-    def test_updates_that_were_not_written_come_again(self):
+    def test_unwritten_updates_are_sent_again(self):
         first = self.collector(durable=lambda update: update["sequence"] <= 2)
         self.start(first)
         for i in range(5):
@@ -27,13 +27,13 @@ class ResendTest(ClientTest):
         self.assertEqual(sequences, list(range(3, 3 + len(sequences))))
         kept = {u["sequence"]: u for u in first.messages("update")}
         for update in other.messages("update"):
-            self.assertEqual(update, kept.get(update["sequence"], update))  # as it was
+            self.assertEqual(update, kept.get(update["sequence"], update))  # unchanged
         written = [v["value"] for u in first.messages("update") if u["sequence"] <= 2 for v in u["values"]]
         self.assertEqual(written + [v["value"] for v in other.values()], [float(i) for i in range(6)])
         other.wait_for(lambda c: len(self.sender()._unwritten) == 0)
         self.assertEqual(other.messages("update")[-1]["dropped"], 0)
 
-    def test_nothing_comes_again_that_the_collector_holds(self):
+    def test_updates_held_by_collector_are_not_sent_again(self):
         collector = self.collector(durable=lambda update: True)
         self.start(collector)
         pitwall.log(loss=0)
@@ -44,7 +44,7 @@ class ResendTest(ClientTest):
         sequences = [u["sequence"] for u in collector.messages("update")]
         self.assertEqual(sequences, sorted(set(sequences)))
 
-    def test_what_the_bound_takes_is_counted_when_it_is_lost(self):
+    def test_data_beyond_the_limit_is_counted_when_lost(self):
         first = self.collector(durable=lambda update: False)
         self.start(first)
         self.sender()._unwritten._limit = 20000
@@ -61,7 +61,7 @@ class ResendTest(ClientTest):
         self.assertEqual([v["value"] for v in other.values()], [float(i) for i in range(dropped, 41)])
         self.assertIn("%d spans and values are lost" % dropped, "".join(logs.output))
 
-    def test_a_collector_of_before_gets_nothing_twice(self):
+    def test_collector_of_previous_version_gets_nothing_twice(self):
         first = self.collector()
         self.start(first)
         for i in range(3):
@@ -74,7 +74,7 @@ class ResendTest(ClientTest):
         other.wait_for(lambda c: c.values())
         self.assertEqual([v["value"] for v in other.values()], [3.0])
 
-    def test_from_a_collector_that_confirms_to_one_of_before(self):
+    def test_client_moves_to_collector_of_previous_version(self):
         first = self.collector(durable=lambda update: False)
         self.start(first)
         pitwall.log(loss=0)
@@ -85,7 +85,7 @@ class ResendTest(ClientTest):
         other.wait_for(lambda c: c.values())
         self.assertEqual([v["value"] for v in other.values()], [1.0])
 
-    def test_the_end_waits_until_all_is_written(self):
+    def test_end_waits_until_everything_is_written(self):
         collector = self.collector(durable=lambda update: any(v["value"] == 1.0 for v in update["values"]))
         self.start(collector)
         pitwall.log(loss=0)
@@ -96,7 +96,7 @@ class ResendTest(ClientTest):
         self.assertLess(time.monotonic() - began, 0.9)
         self.assertEqual([v["value"] for v in collector.values()], [0.0, 1.0])
 
-    def test_the_end_says_what_was_not_confirmed(self):
+    def test_end_reports_unconfirmed_data(self):
         collector = self.collector(durable=lambda update: False)
         self.start(collector)
         pitwall.log(loss=0)
@@ -112,13 +112,13 @@ class ResendTest(ClientTest):
             if thread.name == "pitwall":
                 thread.join(10)
 
-    def test_a_clock_that_went_back_is_not_followed(self):
+    def test_clock_set_back_is_not_followed(self):
         collector = self.collector(durable=lambda update: True)
         self.start(collector)
         pitwall.log(loss=0)
         collector.wait_for(lambda c: c.values())
         with self.assertLogs("pitwall", "WARNING") as logs:
-            self.sender()._base += 3600_000_000_000  # as if wall time had gone back by an hour
+            self.sender()._base += 3600_000_000_000  # simulates wall time set back by an hour
             pitwall.log(loss=1)
             collector.wait_for(lambda c: any(v["metric"] == "pitwall_clock_offset_seconds" for v in c.values()))
         self.assertIn("went back by 3600", "".join(logs.output))
@@ -138,22 +138,22 @@ class ResendTest(ClientTest):
         self.start(collector)
         for sign in (1, -1):
             hellos = len(collector.messages("hello"))
-            self.sender()._base -= sign * 45 * 86400 * 10**9  # as if wall time had jumped
+            self.sender()._base -= sign * 45 * 86400 * 10**9  # simulates a jump of wall time
             seen = len(collector.messages("update"))
             for value in range(3):
                 pitwall.log(loss=value)
                 collector.wait_for(lambda c: len(c.messages("update")) > seen + value)
             self.assertEqual(len(collector.messages("hello")), hellos)
             collector.wait_for(lambda c: self.sender()._clock_step._since_ns is not None)
-            self.sender()._clock_step._since_ns -= _clock_step.HOLD_NS  # as if a minute had passed
+            self.sender()._clock_step._since_ns -= _clock_step.HOLD_NS  # simulates a minute
             collector.wait_for(lambda c: len(c.messages("hello")) == hellos + 1)
         self.assertEqual(collector.messages("update")[-1]["dropped"], 0)
 
-    def test_a_new_boot_leaves_nothing_behind(self):
+    def test_new_boot_leaves_no_data_behind(self):
         collector = self.collector(durable=lambda update: True)
         self.start(collector)
         pitwall.log(loss=0)
-        self.sender()._base -= 5_000_000_000  # as if wall time had jumped ahead by 5 s
+        self.sender()._base -= 5_000_000_000  # simulates a jump ahead of wall time by 5 s
         collector.wait_for(lambda c: len(c.messages("hello")) == 2)
         pitwall.log(loss=1)
         collector.wait_for(lambda c: len(c.values()) == 2)
@@ -161,7 +161,7 @@ class ResendTest(ClientTest):
 
 
 class UnwrittenTest(unittest.TestCase):
-    def test_bound_and_counts(self):
+    def test_discarded_updates_are_bounded_and_counted(self):
         kept = Unwritten(100)
         for sequence in range(1, 21):
             kept.add(sequence, b"x" * 10, 1)
@@ -176,7 +176,7 @@ class UnwrittenTest(unittest.TestCase):
         kept.written(20)
         self.assertEqual((len(kept), kept.items(), kept.lost), (0, 0, 2))
 
-    def test_given_up_stays_small(self):
+    def test_list_of_discarded_updates_stays_small(self):
         kept = Unwritten(1)
         for sequence in range(5 * MOST_GIVEN_UP):
             kept.add(sequence, b"xx", 1)
@@ -184,7 +184,7 @@ class UnwrittenTest(unittest.TestCase):
         self.assertEqual(kept.items(), 5 * MOST_GIVEN_UP)
         self.assertEqual(kept.give_up(), 5 * MOST_GIVEN_UP)
 
-    def test_written_on_the_wire(self):
+    def test_written_is_decoded(self):
         self.assertEqual(_wire.read_written(_wire.message(2, _wire.integer(1, 300))), 300)
         self.assertIsNone(_wire.read_written(_wire.message(1, b"")))
 

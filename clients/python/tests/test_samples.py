@@ -1,4 +1,4 @@
-"""Labels, predictions and inputs as lists, numpy arrays and PyTorch tensors: all give the same."""
+"""Labels, predictions, and inputs as lists, numpy arrays, and PyTorch tensors: all give the same result."""
 import math
 import random
 import unittest
@@ -29,7 +29,7 @@ class SamplesTest(support.ClientTest):
         self.fake = self.collector()
 
     def sent(self, calls):
-        """What calls() logs in a step, as {(metric, label values…): value}."""
+        """Returns the values that calls() logs in a step, as {(metric, label values…): value}."""
         self.start(self.fake)
         before = len(self.fake.messages("goodbye"))
         with pitwall.step():
@@ -42,7 +42,7 @@ class SamplesTest(support.ClientTest):
             found[(v["metric"],) + tuple(p["value"] for p in v["labels"])] = v["value"]
         return found
 
-    def test_labels_and_predictions(self):
+    def test_labels_and_predictions_are_counted_by_class(self):
         for name, kind in KINDS:
             with self.subTest(name):
                 found = self.sent(lambda: (
@@ -52,12 +52,12 @@ class SamplesTest(support.ClientTest):
                                  {"0": 3, "1": 2, "2": 1})
                 self.assertEqual({k[1]: v for k, v in found.items() if k[0] == "train_label_mispredictions_total"},
                                  {"0": 1, "1": 1, "2": 0})
-                # Of the second call, as the last value of a series counts.
+                # Values of the second call, because the last value of a series counts.
                 self.assertEqual(found["train_confusion_samples", "0", "1"], 1)
                 self.assertEqual(found["train_confusion_samples", "0", "0"], 1)
                 self.assertEqual(found["train_confusion_samples", "1", "0"], 0)
 
-    def test_scores_are_argmaxed_and_give_the_number_of_classes(self):
+    def test_scores_give_predictions_and_the_number_of_classes(self):
         for name, kind in KINDS:
             with self.subTest(name):
                 found = self.sent(lambda: pitwall.log_classification(
@@ -66,21 +66,21 @@ class SamplesTest(support.ClientTest):
                 self.assertEqual(len(matrix), 16)
                 self.assertEqual({pair for pair, count in matrix.items() if count}, {("0", "1"), ("1", "1")})
 
-    def test_labels_alone(self):
+    def test_labels_without_predictions_are_counted(self):
         found = self.sent(lambda: pitwall.log_classification([3, 3, 5]))
         self.assertEqual(found, {("train_label_samples_total", "3"): 2, ("train_label_samples_total", "5"): 1})
 
     @unittest.skipIf(numpy is None, "needs numpy")
     def test_large_batches_of_small_integers_do_not_overflow(self):
         labels = [number % 21 for number in range(6300)]
-        right = {(label, label): 300 for label in range(21)}  # 20 * 21 + 20 is no byte
+        right = {(label, label): 300 for label in range(21)}  # 20 * 21 + 20 exceeds a byte
         self.assertEqual(_samples._count_pairs(numpy.array(labels, "uint8"), numpy.array(labels, "int64")), right)
         self.assertEqual(_samples._count_pairs(numpy.array(labels, "uint8"), numpy.array(labels, "uint8")), right)
         if torch is not None:
             tensor = torch.tensor(labels, dtype=torch.uint8)
             self.assertEqual(_samples._count_pairs(tensor, tensor), right)
 
-    def test_large_batches_count_the_same(self):
+    def test_large_batches_give_the_same_counts(self):
         seed = random.randrange(1 << 30)
         print("seed %d" % seed)
         draw = random.Random(seed)
@@ -98,7 +98,7 @@ class SamplesTest(support.ClientTest):
         self.assertEqual(sum(1 for k in found if k[0] == "train_label_samples_total"), _samples.MAX_CLASSES)
         self.assertFalse([k for k in found if k[0] == "train_confusion_samples"])
 
-    def test_images(self):
+    def test_image_channel_means_are_logged(self):
         batch = [[[[1.0, 3.0]], [[10.0, 30.0]]], [[[5.0, 7.0]], [[50.0, 70.0]]], [[[0.0, 2.0]], [[0.0, 20.0]]]]
         for name, kind in KINDS:
             with self.subTest(name):
@@ -109,7 +109,7 @@ class SamplesTest(support.ClientTest):
         found = self.sent(lambda: pitwall.log_images([[[1, 2]], [[3, 4]]], channel_axis=-1, name="x"))
         self.assertEqual(found["train_input_channel_mean", "1", "x"], 3)
 
-    def test_tokens(self):
+    def test_token_shares_are_logged(self):
         for name, kind in KINDS:
             with self.subTest(name):
                 found = self.sent(lambda: pitwall.log_tokens(kind([[5, 0, 0, 0], [1, 2, 0, 7]]), watch=[0, 7, 9]))
@@ -117,7 +117,7 @@ class SamplesTest(support.ClientTest):
                     ("train_input_tokens", "input"): 8, ("train_input_token_ratio", "input", "0"): 0.5,
                     ("train_input_token_ratio", "input", "7"): 0.125, ("train_input_token_ratio", "input", "9"): 0})
 
-    def test_experts(self):
+    def test_expert_tokens_and_entropy_are_logged(self):
         for name, kind in KINDS:
             with self.subTest(name):
                 found = self.sent(lambda: pitwall.log_experts(kind([6, 2, 0, 0]), layer=3, probabilities=kind(
@@ -127,30 +127,30 @@ class SamplesTest(support.ClientTest):
                 # Means 0.5, 0.25, 0.15, 0.1: 1.20797 of ln 4.
                 self.assertAlmostEqual(found["train_router_entropy_ratio", "3"], 0.87137, delta=1e-5)
 
-    def test_experts_from_an_even_choice_to_one_alone(self):
+    def test_entropy_covers_even_choice_to_single_expert(self):
         for probabilities, entropy in (([0.25] * 4, 1), ([1.0, 0, 0, 0], 0), ([0.5, 0.5, 0, 0], 0.5)):
             found = self.sent(lambda: pitwall.log_experts([1, 1, 1, 1], probabilities=probabilities))
             self.assertAlmostEqual(found["train_router_entropy_ratio", "0"], entropy, delta=1e-12)
         self.assertEqual(self.sent(lambda: pitwall.log_experts([8], probabilities=[1.0])),
                          {("train_expert_tokens", "0", "0"): 8})
 
-    def test_the_entropy_of_what_is_no_number_is_none(self):
+    def test_entropy_of_nan_probabilities_is_nan(self):
         for probabilities in ([math.nan, 0.5], [math.inf, 0.5], [0.0, 0.0]):
             found = self.sent(lambda: pitwall.log_experts([1, 1], probabilities=probabilities))
             self.assertTrue(math.isnan(found["train_router_entropy_ratio", "0"]))
 
-    def test_experts_that_do_not_fit_are_not_sent(self):
+    def test_invalid_expert_counts_and_probabilities_are_not_sent(self):
         self.assertEqual(self.sent(lambda: (
             pitwall.log_experts([]), pitwall.log_experts([1] * (_samples.MAX_EXPERTS + 1)), pitwall.log_experts("two"),
             pitwall.log_experts([1, 1], probabilities=[0.2, 0.3, 0.5]), pitwall.log_experts(None))), {})
 
-    def test_nonsense_is_ignored(self):
+    def test_invalid_input_is_ignored(self):
         self.assertEqual(self.sent(lambda: (
             pitwall.log_classification([0, 1], [0, 1, 2]), pitwall.log_classification("x"), pitwall.log_images([1]),
             pitwall.log_images(None), pitwall.log_tokens([[1], [2, 3]]), pitwall.log_tokens([], watch=[0]))),
             {("train_input_tokens", "input"): 0})
 
-    def test_without_a_client_nothing_happens(self):
+    def test_calls_without_client_do_nothing(self):
         pitwall.log_classification([0], [0])
         pitwall.log_images([[[1.0]]])
         pitwall.log_tokens([1])

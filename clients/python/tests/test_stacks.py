@@ -1,4 +1,4 @@
-"""The answer to a Capture: stacks of all threads, bounded, whatever the training thread does."""
+"""Tests of the answer to a Capture: the stacks of all threads, bounded, whatever the training thread does."""
 import os
 import subprocess
 import sys
@@ -37,12 +37,12 @@ class CaptureTest(ClientTest):
         self.addCleanup(thread.join)
         self.addCleanup(event.set)
 
-    def test_says_that_it_answers(self):
+    def test_hello_announces_captures(self):
         collector = self.collector()
         self.start(collector)
         self.assertEqual(collector.messages("hello")[0]["captures"], 1)
 
-    def test_names_threads_functions_and_lines(self):
+    def test_answer_names_threads_functions_and_lines(self):
         collector = self.collector()
         self.start(collector)
         self.background(here_i_wait, name="my-loader")
@@ -50,16 +50,16 @@ class CaptureTest(ClientTest):
         first = answer["threads"][0]
         self.assertEqual((first["main"], first["name"]), (1, "MainThread"))
         self.assertEqual(first["id"], threading.main_thread().native_id)
-        self.assertTrue(any(line.startswith("test_names_threads") and "test_stacks.py:" in line for line in first["frames"]),
+        self.assertTrue(any(line.startswith("test_answer_names_threads") and "test_stacks.py:" in line for line in first["frames"]),
                         first["frames"])
         loader = next(thread for thread in answer["threads"] if thread["name"] == "my-loader")
         self.assertTrue(any(line.startswith("here_i_wait (") for line in loader["frames"]))
-        self.assertEqual([t["frames"] for t in answer["threads"] if t["name"] == "pitwall"], [[]])  # the client itself
+        self.assertEqual([t["frames"] for t in answer["threads"] if t["name"] == "pitwall"], [[]])  # the client's own thread
         self.assertGreater(answer["cpu_seconds"], 0)
         self.assertGreater(answer["io_bytes"], 0)
         self.assertEqual(answer["left_out"], 0)
 
-    def test_tells_phase_step_and_mode(self):
+    def test_answer_has_phase_step_and_mode(self):
         collector = self.collector()
         self.start(collector)
         for _ in pitwall.steps(range(1)):
@@ -68,7 +68,7 @@ class CaptureTest(ClientTest):
         self.assertEqual((answer["phase"], answer["mode"], answer["step_plus_one"]), ("forward", "train", 1))
         self.assertEqual(answer["collective"], [])
 
-    def test_tells_the_open_collective(self):
+    def test_answer_has_the_open_collective(self):
         collector = self.collector()
         self.start(collector)
         self.recorder().set_state("train_collective_operations_total", (("group", "default"),), 137.0)
@@ -76,7 +76,7 @@ class CaptureTest(ClientTest):
             answer = self.capture(collector)
         self.assertEqual(answer["collective"], [{"group": "default", "operation": "", "sequence": 137, "bytes": 0}])
 
-    def test_two_looks_of_who_stands_still_are_equal(self):
+    def test_two_captures_of_idle_thread_are_equal(self):
         collector = self.collector()
         self.start(collector)
         self.background(here_i_wait, name="still")
@@ -93,7 +93,7 @@ class CaptureTest(ClientTest):
         self.assertEqual(len(thread["frames"]), _stacks.MAX_FRAMES)
         self.assertGreaterEqual(answer["left_out"], 100 - _stacks.MAX_FRAMES)
 
-    def test_many_threads_fit_into_64_kib(self):
+    def test_answer_with_many_threads_fits_64_kib(self):
         collector = self.collector()
         self.start(collector)
         for number in range(70):
@@ -104,7 +104,7 @@ class CaptureTest(ClientTest):
         self.assertTrue(all(len(f.encode()) <= 200 for t in answer["threads"] for f in t["frames"]))
         self.assertGreater(answer["left_out"], 0)
 
-    def test_answers_while_training_waits_in_a_call_or_spins(self):
+    def test_client_answers_while_training_waits_or_spins(self):
         for what in ("import time; time.sleep(30)", "while True: pass", "import socket; a, b = socket.socketpair(); a.recv(1)",
                      "import threading; threading.Lock().acquire() and threading.Event().wait()"):
             with self.subTest(what):
@@ -132,7 +132,7 @@ class CaptureTest(ClientTest):
         self.process = subprocess.Popen([sys.executable, "-c", script], env=env)
         self.process.wait()
 
-    def test_operators_of_the_last_profile(self):
+    def test_answer_has_operators_of_last_profile(self):
         collector = self.collector()
         self.start(collector)
         self.addCleanup(setattr, _profile, "last_operators", ())
@@ -140,7 +140,7 @@ class CaptureTest(ClientTest):
                         ("train_operator_seconds", (("operator", "aten::add"),), 0.75)])
         self.assertEqual(self.capture(collector)["operators"], ["aten::add 0.75 s", "aten::mm 0.5 s"])
 
-    def test_a_failure_inside_is_no_answer_and_no_harm(self):
+    def test_internal_failure_gives_no_answer_and_no_harm(self):
         collector = self.collector()
         self.start(collector)
         original, _stacks.threads = _stacks.threads, None
@@ -155,7 +155,7 @@ class CaptureTest(ClientTest):
 
 
 class WireTest(unittest.TestCase):
-    def test_what_is_no_capture(self):
+    def test_other_messages_are_not_captures(self):
         self.assertIsNone(_wire.read_capture(_wire.message(2, _wire.integer(1, 5))))
         self.assertIsNone(_wire.read_capture(_wire.message(4, _wire.integer(1, 5))))
         self.assertEqual(_wire.read_capture(_wire.message(4, _wire.string(1, "a") + _wire.integer(2, 2))), ("a", 2))

@@ -1,4 +1,4 @@
-"""The callback of Hugging Face's Trainer, against the real one: a tiny model made from scratch, data in memory."""
+"""Tests of the Hugging Face callback with the real Trainer: a tiny model made from scratch, and data in memory."""
 import logging
 import math
 import unittest
@@ -33,12 +33,12 @@ class TransformersTest(CallbackTest):
         trainer.remove_callback(transformers.PrinterCallback)
         return trainer
 
-    def test_a_step_is_the_optimizers_and_values_find_theirs(self):
+    def test_step_is_the_optimizers_and_has_its_values(self):
         trainer = self.trainer(pitwall.transformers_callback(), gradient_accumulation_steps=2)
         trainer.train()
         values = self.sent()
         logged = [entry for entry in trainer.state.log_history if "loss" in entry]
-        self.assertEqual(len(logged), 4)  # 4 batches an epoch, 2 a step, 2 epochs
+        self.assertEqual(len(logged), 4)  # 4 batches per epoch, 2 per step, 2 epochs
         self.assertEqual(self.spans_of("step"), [0, 1, 2, 3])
         self.assertEqual(self.spans_of("dataloader"), [0, 1, 2, 3])
         for metric, name in (("train_loss", "loss"), ("train_learning_rate", "learning_rate"), ("train_epoch", "epoch"),
@@ -48,7 +48,7 @@ class TransformersTest(CallbackTest):
             for (_, value), entry in zip(found, logged):
                 self.assertAlmostEqual(value, entry[name], 6, metric)
 
-    def test_evaluations_and_checkpoints(self):
+    def test_evaluations_and_checkpoints_are_recorded(self):
         trainer = self.trainer(pitwall.transformers_callback(), eval_strategy="steps", eval_steps=2, max_steps=4,
                                save_strategy="steps", save_steps=4)
         trainer.train()
@@ -56,7 +56,7 @@ class TransformersTest(CallbackTest):
         right = [entry["eval_loss"] for entry in trainer.state.log_history if "eval_loss" in entry]
         self.assertEqual(len(right), 2)
         found = self.of(values, "train_loss", "eval")
-        self.assertEqual([step for step, _ in found], [1, 3])  # of the evaluation's own steps, two batches each
+        self.assertEqual([step for step, _ in found], [1, 3])  # the evaluation's own steps, two batches each
         for (_, value), loss in zip(found, right):
             self.assertAlmostEqual(value, loss, 6)
         self.assertEqual([step for step, _ in self.of(values, "train_loss")], [0, 1, 2, 3])
@@ -91,7 +91,7 @@ class TransformersTest(CallbackTest):
         self.wait_until_loop_closed()
         self.assertEqual(self.recorder().running()[0], "")
 
-    def test_evaluations_by_themselves(self):
+    def test_separate_evaluations_are_recorded(self):
         trainer = self.trainer(pitwall.transformers_callback(), max_steps=2, eval_on_start=True)
         trainer.evaluate()
         trainer.train()
@@ -103,7 +103,7 @@ class TransformersTest(CallbackTest):
         self.assertEqual(self.spans_of("dataloader"), [0, 1])
         self.assertEqual(len(self.of(values, "train_loss", "eval")), 3)
 
-    def test_a_resumed_training_counts_on(self):
+    def test_resumed_training_continues_its_step_count(self):
         self.trainer(pitwall.transformers_callback(), max_steps=2, save_strategy="steps", save_steps=2).train()
         pitwall.finish(timeout=5)
         self.start(self.fake)
@@ -113,7 +113,7 @@ class TransformersTest(CallbackTest):
         self.fake.wait_for(lambda c: len([s for s in c.spans()[before:] if s["name"] == "step"]) == 2)
         self.assertEqual([s["step_plus_one"] - 1 for s in self.fake.spans()[before:] if s["name"] == "step"], [2, 3])
 
-    def test_with_watch_the_loss_is_still_the_trainers(self):
+    def test_loss_is_the_trainers_with_watch(self):
         trainer = self.trainer(pitwall.transformers_callback(watch={"every": 2}), gradient_accumulation_steps=2)
         trainer.train()
         values = self.sent()
@@ -150,7 +150,7 @@ class TransformersTest(CallbackTest):
         self.assertFalse(math.isfinite(norms[0]))
         self.assertEqual([step for step, _ in self.of(values, "train_loss_scale")], list(norms))
 
-    def test_a_failure_is_logged_once_and_stays_inside(self):
+    def test_failure_is_logged_once_and_contained(self):
         callback = pitwall.transformers_callback()
         callback._progress = None
         callback.on_train_begin = lambda *a, **n: None
@@ -162,7 +162,7 @@ class TransformersTest(CallbackTest):
         failures = [line for line in log.output if "on_step_begin of transformers failed" in line]
         self.assertEqual(len(failures), 1, log.output)
 
-    def test_without_a_client_nothing_happens(self):
+    def test_callback_without_client_does_nothing(self):
         pitwall.finish(timeout=5)
         trainer = self.trainer(pitwall.transformers_callback(watch=True), eval_strategy="epoch")
         trainer.train()

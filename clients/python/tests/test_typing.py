@@ -1,5 +1,5 @@
-"""The types of the public functions: mypy --strict takes the stub and a user's program, finds the wrong one, and knows every
-function. With $PITWALL_MYPY, an interpreter that has mypy (tests/stages/python.sh makes one); else with this one's."""
+"""Types of the public functions: mypy --strict accepts the stub and a user's program, rejects the wrong one, and knows every function.
+Uses $PITWALL_MYPY, an interpreter with mypy (tests/stages/python.sh installs one), or else this interpreter."""
 import ast
 import inspect
 import os
@@ -46,7 +46,7 @@ WRONG = ("pitwall.init(rank='zero')", "pitwall.profile(tools=3)", "pitwall.phase
 
 
 def _of_stub(node):
-    """[(name, kind, default)]; a default of `...` may be any."""
+    """Returns [(name, kind, default)]; a default of `...` matches any default."""
     arguments = node.args
     defaults = [None] * (len(arguments.args) - len(arguments.defaults)) + list(arguments.defaults)
     rows = [(a.arg, "positional", d) for a, d in zip(arguments.args, defaults)]
@@ -78,14 +78,14 @@ def _mypy_is_there():
 
 
 class StubTest(unittest.TestCase):
-    def test_it_has_every_public_function(self):
+    def test_stub_has_every_public_function(self):
         with open(STUB, encoding="utf-8") as file:
             text = file.read()
         for name in pitwall.__all__:
             self.assertRegex(text, r"(?m)^(def|class) %s\b|^%s: " % (name, name))
         self.assertTrue(os.path.exists(os.path.join(support.SOURCES, "pitwall", "py.typed")))
 
-    def test_it_is_that_of_the_functions(self):
+    def test_stub_matches_the_functions(self):
         with open(STUB, encoding="utf-8") as file:
             tree = ast.parse(file.read())
         found = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
@@ -96,7 +96,7 @@ class StubTest(unittest.TestCase):
             self.assertEqual(_of_stub(node), _of_function(function), node.name)
 
 
-@unittest.skipUnless(_mypy_is_there(), "NOTE: no mypy for %s; tests/stages/python.sh brings it" % PYTHON)
+@unittest.skipUnless(_mypy_is_there(), "NOTE: no mypy for %s; tests/stages/python.sh installs it" % PYTHON)
 class MypyTest(unittest.TestCase):
     def check(self, *arguments):
         with tempfile.TemporaryDirectory() as cache:
@@ -105,11 +105,11 @@ class MypyTest(unittest.TestCase):
                                   stderr=subprocess.STDOUT, universal_newlines=True, cwd=tempfile.gettempdir())
         return done.returncode, done.stdout
 
-    def test_strict(self):
+    def test_stub_passes_strict_mypy(self):
         status, said = self.check("mypy", "--strict", STUB)
         self.assertEqual(status, 0, said)
 
-    def test_a_users_program(self):
+    def test_users_program_is_checked(self):
         status, said = self.check("mypy", "--strict", "-c", RIGHT)
         self.assertEqual(status, 0, said)
         status, said = self.check("mypy", "--strict", "-c", "import pitwall\n" + "\n".join(WRONG))

@@ -1,6 +1,6 @@
-"""Time that a rank waits for others: two ranks with gloo and DistributedDataParallel, of which rank 1 loses 60 ms a step somewhere.
+"""Wait of a rank for others: two ranks with gloo and DistributedDataParallel, of which rank 1 loses 60 ms per step somewhere.
 
-own = step - wait must tell which rank it is, wherever the time is lost.
+own = step - wait must identify the rank, wherever the time is lost.
 """
 import os
 import statistics
@@ -82,7 +82,7 @@ os._exit(0)
 @requires_torch
 class WaitTest(support.ClientTest):
     def medians(self, slow, way):
-        """Of each rank: (step, waiting, time in collectives of groups, collectives), medians of the steps after the first ones."""
+        """Returns (step, waiting, time in collectives of groups, collectives) per rank, as medians of the steps after the first ones."""
         fake = self.collector()
         self.addCleanup(fake.close)
         env = {k: v for k, v in os.environ.items() if not k.startswith(("PITWALL_", "SLURM_"))}
@@ -114,7 +114,7 @@ class WaitTest(support.ClientTest):
         return found
 
     def sums(self, connection, metric):
-        """{step + 1: sum over the groups}"""
+        """Returns {step + 1: sum over the groups}."""
         found = {}
         for name, update, _ in connection:
             for value in update["values"] if name == "update" else ():
@@ -131,25 +131,25 @@ class WaitTest(support.ClientTest):
         self.assertGreater(found[0][1], 0.03)
         if way == "hook":
             return
-        # By (group, sequence number): as many collectives, and what the innocent rank has beyond the other is its wait.
+        # By (group, sequence number): the numbers are equal, and the other rank's time beyond that of the slow rank is its wait.
         self.assertEqual(found[0][3], found[1][3])
         self.assertGreater(found[0][3], 0)
         self.assertGreater(found[0][2] - found[1][2], 0.03)
 
-    def test_watch_knows_the_wait_wherever_the_time_is_lost(self):
+    def test_watch_measures_wait_wherever_time_is_lost(self):
         for slow in ("gap", "dataloader", "forward", "backward", "optimizer"):
             with self.subTest(slow=slow):
                 self.check(slow, "watch")
 
-    def test_the_communication_hook(self):
+    def test_communication_hook_measures_wait(self):
         for slow in ("gap", "backward"):
             with self.subTest(slow=slow):
                 self.check(slow, "hook")
 
-    def test_the_wait_of_an_asynchronous_collective(self):
+    def test_wait_of_asynchronous_collective_is_measured(self):
         self.check("forward", "async")
 
-    def test_it_can_be_switched_off(self):
+    def test_collectives_can_be_disabled(self):
         self.assertEqual([wait for _, wait, _, _ in self.medians("gap", "off").values()], [0, 0])
 
 

@@ -1,4 +1,4 @@
-"""watch() end to end, against a collector: what is sent of a real training, in which step and mode."""
+"""watch() end to end with a collector: the data of a real training run, by step and mode."""
 import unittest
 
 from torch_support import TorchTest, VERSION, torch
@@ -8,7 +8,7 @@ from pitwall import Collection
 
 
 class WatchTest(TorchTest):
-    def test_losses_phases_steps_and_learning_rate_by_themselves(self):
+    def test_watch_records_losses_phases_steps_and_learning_rate(self):
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.25, momentum=0.9)
         seen = []
@@ -21,7 +21,7 @@ class WatchTest(TorchTest):
         for name in ("forward", "backward", "optimizer", "step"):
             self.assertEqual(self.spans_of(name), [(s, "train") for s in range(4)], name)
 
-    def test_steps_of_watch_after_a_loop_open_it_again(self):
+    def test_steps_of_watch_reopen_the_loop(self):
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         pitwall.watch(model, optimizer, loss)
@@ -45,11 +45,11 @@ class WatchTest(TorchTest):
     def test_new_model_after_a_loop_counts_its_steps_from_0(self):
         first, second = self.model(), self.model()
         self.run_loop(first, 3)
-        self.run_loop(first, 3)   # another epoch
+        self.run_loop(first, 3)   # a second epoch
         self.run_loop(torch.nn.DataParallel(first), 3)
         self.run_loop(second, 4)
         self.run_loop(second, 4)
-        self.run_loop(first, 2)   # the one before, continued
+        self.run_loop(first, 2)   # the previous model, continued
         self.sent()
         self.assertEqual([step for step, _ in self.spans_of("step")], list(range(9)) + list(range(10)))
 
@@ -81,7 +81,7 @@ class WatchTest(TorchTest):
                 raise MemoryError("in the forward pass")
         return fail
 
-    def test_the_scripts_own_steps_and_phases_are_left_alone(self):
+    def test_scripts_own_steps_and_phases_are_kept(self):
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         pitwall.watch(model, optimizer, loss)
@@ -98,7 +98,7 @@ class WatchTest(TorchTest):
         for name in ("forward", "backward", "optimizer", "step"):
             self.assertEqual(self.spans_of(name), [(s, "train") for s in (100, 101, 102)], name)
 
-    def test_statistics_are_those_of_the_tensors_at_the_saved_steps(self):
+    def test_statistics_match_tensors_at_saved_steps(self):
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         pitwall.watch(model, optimizer, loss, every=3)
@@ -130,10 +130,10 @@ class WatchTest(TorchTest):
         self.assertEqual(self.of(values, "train_tensor_unit_activity_bucket", **check_le), dead)
         self.assertEqual(self.of(values, "train_tensor_unit_inside_bucket", collection="tanh_input",
                                  tensor="3.tanh_input_0", le="+Inf"), {s: 4 for s in saved})
-        # In its own mode a histogram would be asked for: it is not among the defaults.
+        # A histogram needs an explicit request: it is not among the defaults.
         self.assertFalse([v for v in values if v[0] == "train_tensor_histogram_bucket"])
 
-    def test_collections_of_ones_own(self):
+    def test_custom_collections_are_saved(self):
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.Adam(model.parameters())
         pitwall.watch(model, optimizer, loss, collections=[
@@ -156,7 +156,7 @@ class WatchTest(TorchTest):
         self.assertEqual(outputs, {("%d.%s_output_0" % (i, kind), step, "eval") for step in (0, 2) for i, kind in
                                    enumerate(("linear", "relu", "linear", "tanh", "linear"))})
 
-    def test_a_frozen_layer_has_no_changes(self):
+    def test_frozen_layer_has_no_changes(self):
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         model[0].weight.requires_grad_(False)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -187,7 +187,7 @@ class WatchTest(TorchTest):
                                         tensor="1.relu_input_0")), [0, 2, 4])
         self.assertFalse([v for v in values if v[4] == "eval" and v[1].get("collection") == "weights"])
 
-    def test_an_explicit_mode_wins(self):
+    def test_explicit_mode_overrides_model_state(self):
         model = self.model().eval()
         pitwall.watch(model, loss=torch.nn.CrossEntropyLoss())
         with pitwall.mode("predict"):
@@ -229,7 +229,7 @@ class WatchTest(TorchTest):
         for step, norm in found.items():
             self.assertAlmostEqual(norm, right[step], 5)
 
-    def test_a_loss_function_and_a_loss_in_the_output(self):
+    def test_loss_function_and_loss_in_output_are_recorded(self):
         model = self.model()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         handle = pitwall.watch(model, optimizer, torch.nn.functional.cross_entropy)
@@ -252,7 +252,7 @@ class WatchTest(TorchTest):
         self.assertEqual(sorted(self.of(self.sent(), "train_loss")), [0, 1, 2, 3])
         self.assertEqual(self.spans_of("backward"), [(s, "train") for s in range(4)])
 
-    def test_labels_inputs_and_samples(self):
+    def test_labels_inputs_and_samples_are_recorded(self):
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         pitwall.watch(model, optimizer, loss, labels=True, inputs="images", batch_axis=0)
@@ -264,7 +264,7 @@ class WatchTest(TorchTest):
         self.assertEqual(sum(v[2] for v in values if v[0] == "train_confusion_samples" and v[3] == 7), 16)
         self.assertEqual(self.of(values, "train_input_images", tensor="input"), {0: 16, 10: 16})
 
-    def test_a_grad_scaler(self):
+    def test_grad_scaler_records_scale_and_norm(self):
         if VERSION < (2, 3):
             self.skipTest("GradScaler runs on CUDA only before PyTorch 2.3")
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
@@ -284,7 +284,7 @@ class WatchTest(TorchTest):
         for step, norm in self.of(values, "train_grad_norm").items():
             self.assertAlmostEqual(norm, right[step], 4)
 
-    def test_a_loader_tells_what_it_was_made_with(self):
+    def test_loader_reports_its_arguments(self):
         data = torch.utils.data.TensorDataset(torch.randn(8, 8))
         for _ in pitwall.steps(torch.utils.data.DataLoader(data, batch_size=4)):
             pass
@@ -294,10 +294,10 @@ class WatchTest(TorchTest):
         self.assertEqual(self.of(values, "train_loader_workers_configured"), {0: 0, 2: 2})
         self.assertEqual(self.of(values, "train_loader_prefetch_factor")[2], 3)
         self.assertEqual(self.of(values, "train_loader_pin_memory"), {0: 0, 2: 0})
-        # Two batches, a worker each; without workers there is nobody to count.
+        # Two batches, one worker each; without workers there is none to count.
         self.assertEqual(sorted(self.of(values, "train_loader_workers")), [2, 3])
 
-    def test_workers_are_those_of_the_last_second(self):
+    def test_workers_of_the_last_second_are_counted(self):
         from pitwall import _loader
         clock = [0]
 
@@ -322,7 +322,7 @@ class WatchTest(TorchTest):
             facts.tell(Recorder())
         self.assertEqual(Recorder.told, [1, 2, 3, 3, 3, 1, 1])
 
-    def test_memory_of_a_gpu(self):
+    def test_gpu_memory_is_recorded(self):
         from unittest import mock
         pitwall.watch(self.model())
         told = {}

@@ -1,4 +1,4 @@
-"""The hooks of watch() do not change training, keep memory, raise, or wait for a device."""
+"""The hooks of watch() do not change training, retain memory, raise, or wait for a device."""
 import copy
 import gc
 import io
@@ -12,7 +12,7 @@ import pitwall
 
 
 class DeviceTest(TorchTest):
-    """Numbers that come from a device, by a stand-in for its events: no GPU is needed."""
+    """Numbers from a device, with a stand-in for its events: no GPU is needed."""
 
     class Event:
         def __init__(self):
@@ -24,7 +24,7 @@ class DeviceTest(TorchTest):
         def synchronize(self):
             self.waited = True
 
-    def test_numbers_are_recorded_when_they_come_and_waited_for_when_their_step_ends(self):
+    def test_late_numbers_are_recorded_and_awaited_at_step_end(self):
         from pitwall._statistics import Statistics
         statistics, recorder = Statistics(0), self.recorder()
         recorder.allow_late(2)
@@ -32,7 +32,7 @@ class DeviceTest(TorchTest):
         for step, event in enumerate(events):
             begun = recorder.begin_step()
             statistics._under_way.append((event, [("train_loss", (), None)], torch.tensor([float(step)]), "train", step))
-            statistics.receive("train", step - 1)  # as watch() does with every forward pass
+            statistics.receive("train", step - 1)  # as watch() does in every forward pass
             recorder.end_step(begun)
         self.assertEqual([e.waited for e in events], [True, True, False, False])
         events[2].done = True
@@ -42,7 +42,7 @@ class DeviceTest(TorchTest):
         statistics.receive(everything=True)
         self.assertEqual(self.of(self.sent(), "train_loss"), {0: 0, 1: 1, 2: 2, 3: 3})
 
-    def test_promises_stay_behind_for_late_numbers_and_never_fall(self):
+    def test_promises_lag_for_late_numbers_and_never_fall(self):
         from fake_collector import broken_promises
         recorder = self.recorder()
         for step in range(40):
@@ -64,9 +64,9 @@ class DeviceTest(TorchTest):
 
 
 class HarmlessTest(TorchTest):
-    """Training goes on as it would without."""
+    """Training is the same as without hooks."""
 
-    def test_training_is_the_same_with_and_without(self):
+    def test_training_is_the_same_with_and_without_hooks(self):
         results = []
         for watched in (False, True):
             torch.manual_seed(3)
@@ -79,7 +79,7 @@ class HarmlessTest(TorchTest):
         for before, after in zip(*results):
             self.assertTrue(torch.equal(before, after))
 
-    def test_close_removes_everything(self):
+    def test_close_removes_all_hooks(self):
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         kept = dict(vars(optimizer))
@@ -93,7 +93,7 @@ class HarmlessTest(TorchTest):
         self.train(model, optimizer, loss, 2)
         self.assertEqual(sorted(self.of(self.sent(), "train_loss")), [0, 1])
 
-    def test_a_second_watch_replaces_the_first(self):
+    def test_second_watch_replaces_the_first(self):
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         pitwall.watch(model, optimizer, loss)
@@ -102,7 +102,7 @@ class HarmlessTest(TorchTest):
         values = self.sent()
         self.assertEqual(len([v for v in values if v[0] == "train_loss"]), 3)
 
-    def test_copies_and_pickles_are_free_of_hooks(self):
+    def test_copies_and_pickles_have_no_active_hooks(self):
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         keys = list(model.state_dict())
@@ -120,7 +120,7 @@ class HarmlessTest(TorchTest):
         self.assertEqual(len([v for v in self.sent() if v[0] == "train_loss"]), 1)
         self.assertEqual(len(self.spans_of("forward")), 1)
 
-    def test_a_failure_inside_is_logged_once_and_stays_inside(self):
+    def test_failure_in_hook_is_logged_once_and_contained(self):
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         handle = pitwall.watch(model, optimizer, loss, every=1)
@@ -137,7 +137,7 @@ class HarmlessTest(TorchTest):
         self.assertEqual(len([r for r in logged.records if r.exc_info and r.exc_info[0] is Broken]), 1)
         self.assertTrue(_guard._told)
 
-    def test_ctrl_c_passes(self):
+    def test_keyboard_interrupt_propagates(self):
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         handle = pitwall.watch(model, optimizer, loss, every=1)
@@ -148,7 +148,7 @@ class HarmlessTest(TorchTest):
         with self.assertRaises(KeyboardInterrupt):
             self.train(model, optimizer, loss, 1)
 
-    def test_odd_tensors_are_left_out(self):
+    def test_unusable_tensors_are_left_out(self):
         class Odd(torch.nn.Module):
             def __init__(self):
                 super().__init__()
@@ -173,8 +173,8 @@ class HarmlessTest(TorchTest):
         self.assertFalse(tensors & {"gradient/words.weight", "turn", "nothing"})
         self.assertEqual(self.of(values, "train_input_tokens", tensor="input"), {0: 24})
 
-    def test_hooks_keep_no_graph_and_no_memory(self):
-        # Nobody listens here, so what waits in the client's queue is soon as much as it can be.
+    def test_hooks_retain_no_graph_and_no_memory(self):
+        # There is no collector, so the client's queue is soon full.
         self.start(queue=64, socket=self.path + ".nobody")
         model, loss = torch.nn.Linear(4, 2), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -193,7 +193,7 @@ class HarmlessTest(TorchTest):
                 del output, value
 
         run(1000)
-        self.assertIsNone(gone[-1](), "the output lives on")
+        self.assertIsNone(gone[-1](), "the output is still alive")
         gc.collect()
         self.assertFalse(gc.garbage)
         objects = len(gc.get_objects())
@@ -201,7 +201,7 @@ class HarmlessTest(TorchTest):
         gc.collect()
         self.assertLess(len(gc.get_objects()) - objects, 100)
 
-    def test_a_watched_model_can_be_forgotten(self):
+    def test_watched_model_can_be_released(self):
         model = self.model()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         loss = torch.nn.CrossEntropyLoss()
@@ -212,7 +212,7 @@ class HarmlessTest(TorchTest):
         gc.collect()
         self.assertEqual([thing() for thing in gone], [None, None])
 
-    def test_watch_before_init_and_without_a_client(self):
+    def test_watch_without_client_does_not_affect_training(self):
         pitwall.finish()
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -224,7 +224,7 @@ class HarmlessTest(TorchTest):
         self.fake.wait_for(lambda c: len(c.messages("goodbye")) == 2)
         self.assertEqual([v["step_plus_one"] for v in self.fake.values() if v["metric"] == "train_loss"], [1, 2])
 
-    def test_nonsense_is_refused_quietly(self):
+    def test_invalid_arguments_are_refused_without_raising(self):
         function = torch.nn.functional.mse_loss
         handle = pitwall.watch("no model", loss=function)
         self.assertIs(handle.loss, function)

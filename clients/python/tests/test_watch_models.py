@@ -1,4 +1,4 @@
-"""watch() with what wraps models: torch.compile, DataParallel, DistributedDataParallel, checkpointing, schedulers."""
+"""watch() with wrappers of models: torch.compile, DataParallel, DistributedDataParallel, checkpointing, and schedulers."""
 import ast
 import os
 import subprocess
@@ -12,7 +12,7 @@ import pitwall
 
 
 class WrappedTest(TorchTest):
-    def test_gradient_checkpointing_counts_a_pass_once(self):
+    def test_gradient_checkpointing_counts_each_pass_once(self):
         from torch.utils.checkpoint import checkpoint
 
         class Checkpointed(torch.nn.Module):
@@ -32,7 +32,7 @@ class WrappedTest(TorchTest):
         self.assertEqual(tensors, {"inner.1.relu_input_0"})
         self.assertEqual(self.spans_of("backward"), [(0, "train"), (1, "train")])
 
-    def test_a_module_that_is_called_twice_has_two_outputs(self):
+    def test_module_called_twice_has_two_outputs(self):
         class Shared(torch.nn.Module):
             def __init__(self):
                 super().__init__()
@@ -48,11 +48,11 @@ class WrappedTest(TorchTest):
         values = self.sent()
         self.assertEqual({v[1]["tensor"] for v in values if v[1].get("collection") == "relu_output"},
                          {"act.relu_output_0", "act.relu_output_1"})
-        # What goes in is looked at before the module overwrites it.
+        # The input is read before the module overwrites it.
         least = self.of(values, "train_tensor_min", collection="relu_input", tensor="act.relu_input_0")
         self.assertLess(least[0], 0)
 
-    def test_a_forward_pass_that_raises_leaves_nothing_behind(self):
+    def test_failed_forward_pass_leaves_nothing_behind(self):
         class Failing(torch.nn.Module):
             def __init__(self, inner):
                 super().__init__()
@@ -74,7 +74,7 @@ class WrappedTest(TorchTest):
         self.assertEqual(self.spans_of("forward"), [(0, "train"), (1, "train")])
         self.assertFalse(model.inner[1]._forward_hooks)
 
-    def test_learning_rate_schedulers_made_before_and_after(self):
+    def test_schedulers_made_before_and_after_watch_work(self):
         import warnings
         for after in (False, True):
             model, loss = self.model(), torch.nn.CrossEntropyLoss()
@@ -93,7 +93,7 @@ class WrappedTest(TorchTest):
                 self.train(model, optimizer, loss, 1)
         self.assertEqual(list(self.of(self.sent(), "train_learning_rate").values()), [0.5, 0.25, 0.125] * 2)
 
-    def test_lbfgs_calls_back_from_inside_its_step(self):
+    def test_lbfgs_closure_inside_step_is_recorded(self):
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.LBFGS(model.parameters(), max_iter=3)
         pitwall.watch(model, optimizer, loss, every=1)
@@ -109,7 +109,7 @@ class WrappedTest(TorchTest):
         self.assertEqual(sorted(self.of(self.sent(), "train_loss")), [0, 1])
         self.assertEqual(len(self.spans_of("step")), 2)
 
-    def test_data_parallel(self):
+    def test_data_parallel_model_is_watched(self):
         model, loss = torch.nn.DataParallel(self.model()), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         pitwall.watch(model, optimizer, loss, every=1)
@@ -124,14 +124,14 @@ class WrappedTest(TorchTest):
         _dynamo.reset()
         return CompileCounter()
 
-    def test_compiled_models(self):
+    def test_compiled_models_are_watched(self):
         counter = self.compile_counter()
         model, loss = torch.compile(self.model(), backend=counter), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         pitwall.watch(model, optimizer, loss, every=2)
         self.train(model, optimizer, loss, 5)
         values = self.sent()
-        self.assertEqual(counter.frame_count, 1, "hooks must neither break the graph nor make it compile again")
+        self.assertEqual(counter.frame_count, 1, "hooks must neither break the graph nor cause recompilation")
         self.assertEqual(sorted(self.of(values, "train_loss")), list(range(5)))
         for name in ("forward", "backward", "optimizer"):
             self.assertEqual(len(self.spans_of(name)), 5, name)
@@ -139,7 +139,7 @@ class WrappedTest(TorchTest):
                                         tensor="gradient/0.weight")), [0, 2, 4])
         self.assertFalse([v for v in values if v[1].get("collection") == "relu_input"])
 
-    def test_a_model_that_is_compiled_after_it_is_watched_still_trains(self):
+    def test_model_compiled_after_watch_still_trains(self):
         counter = self.compile_counter()
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -192,7 +192,7 @@ assert distributed.all_reduce is not wrapped
 print(repr((norms, [float(p.detach().sum()) for p in model.parameters()])), flush=True)
 pitwall.finish(timeout=5)
 distributed.barrier()
-os._exit(0)  # gloo's threads do not always survive the interpreter's end, with or without us
+os._exit(0)  # gloo's threads do not always survive the interpreter's end, with or without pitwall
 """
 
 
@@ -225,9 +225,9 @@ class RanksTest(support.ClientTest):
         return [({p["name"]: p["value"] for p in v["labels"]}, v["value"], v["step_plus_one"] - 1)
                 for u in updates for v in u["values"] if v["metric"] == metric]
 
-    def test_two_ranks_with_gloo(self):
+    def test_two_ranks_with_gloo_record_collectives(self):
         results, by_rank = self.run_ranks("plain")
-        self.assertEqual(results[0][1], results[1][1])  # they stay in step
+        self.assertEqual(results[0][1], results[1][1])  # they stay in sync
         for rank, updates in by_rank.items():
             norms = self.of(updates, "train_grad_norm")
             self.assertEqual([step for _, _, step in norms], [0, 1, 2, 3])
@@ -252,12 +252,12 @@ class RanksTest(support.ClientTest):
             self.assertTrue(all(t[1] > 0 for t in times))
             self.assertTrue(self.of(updates, "train_collective_bus_bandwidth_bytes_per_second"))
             spans = [s for u in updates for s in u["spans"] if s["name"] == "collective"]
-            self.assertEqual(len(spans), 13 + 4 + 4)  # waits for what was asynchronous, and those of DDP
+            self.assertEqual(len(spans), 13 + 4 + 4)  # waits for asynchronous collectives, and those of DDP
         groups = [{labels["group"] for labels, _, _ in self.of(u, "train_collective_operations_total")}
                   for u in by_rank.values()]
         self.assertEqual(groups[0], groups[1])
 
-    def test_the_all_reduces_of_ddp_with_a_hook(self):
+    def test_hook_records_all_reduces_of_ddp(self):
         plain, _ = self.run_ranks("plain")
         self._collectors.pop().close()
         hooked, by_rank = self.run_ranks("hook")

@@ -24,7 +24,7 @@ def naive_varint(value):
 
 
 class VarintTest(unittest.TestCase):
-    def test_equals_the_naive_one(self):
+    def test_varint_equals_the_naive_encoding(self):
         seed = random.randrange(1 << 32)
         dice = random.Random(seed)
         values = [0, 1, 127, 128, -1, (1 << 63) - 1, 1 << 63] + [1 << b for b in range(64)]
@@ -33,7 +33,7 @@ class VarintTest(unittest.TestCase):
             self.assertEqual(_wire.varint(value), naive_varint(value), "seed %d value %d" % (seed, value))
             self.assertEqual(_wire._time(value), naive_varint(value), "seed %d time %d" % (seed, value))
 
-    def test_reads_back(self):
+    def test_varint_is_read_back(self):
         for value in (0, 1, 300, (1 << 64) - 1):
             self.assertEqual(list(_wire.read_fields(b"\x08" + _wire.varint(value))), [(1, value)])
 
@@ -44,7 +44,7 @@ class VarintTest(unittest.TestCase):
 
 
 class StringTest(unittest.TestCase):
-    def test_long_and_odd_strings(self):
+    def test_long_and_odd_strings_are_cleaned(self):
         (_, content), = _wire.read_fields(_wire.string(3, "ä" * 2000))
         self.assertEqual(content.decode("utf-8"), "ä" * (_wire.MAX_STRING // 2))
         (_, content), = _wire.read_fields(_wire.string(3, "a\ud800b"))
@@ -60,7 +60,7 @@ class StringTest(unittest.TestCase):
 
 @unittest.skipUnless(shutil.which("protoc"), "no protoc on this machine")
 class ProtocTest(unittest.TestCase):
-    """Our bytes as the real protobuf reads them."""
+    """Our encoding, decoded by the real protobuf."""
 
     def decode(self, body, message="ClientMessage"):
         done = subprocess.run(["protoc", "-I", PROTO, "--decode=pitwall.client.v1." + message,
@@ -78,7 +78,7 @@ class ProtocTest(unittest.TestCase):
             with self.subTest(env=env):
                 self.assertEqual(identify(env).rank, rank)
 
-    def test_hello(self):
+    def test_hello_is_decoded_by_protoc(self):
         env = {"SLURM_JOB_ID": "17", "SLURM_CLUSTER_NAME": "alps", "SLURM_JOB_PARTITION": "gpu", "SLURM_PROCID": "300",
                "SLURM_LOCALID": "4", "SLURM_NTASKS": "512", "PITWALL_ATTEMPT": "0", "SLURM_RESTART_COUNT": "2",
                "PITWALL_JOB_START": "1700000000.5", "PITWALL_NAMESPACE": "ns", "PITWALL_JOB": "größer"}
@@ -99,7 +99,7 @@ class ProtocTest(unittest.TestCase):
         self.assertNotIn("platform", text)
         self.assertIn("world_size: 1", text)
 
-    def test_update(self):
+    def test_update_is_decoded_by_protoc(self):
         time = 1700000000123456789
         items = [_wire.span(_wire.KIND_STEP, "step", time, 20_000_000, 18, "train"),
                  _wire.span(_wire.KIND_PHASE, "forward", 7, 0, 0, ""),
@@ -115,8 +115,8 @@ class ProtocTest(unittest.TestCase):
         self.assertEqual(text.count("step_promises {"), 2)
         self.assertIsNone(re.search(r"^\s*\d+:", text, re.M), "unknown fields in:\n" + text)
 
-    def test_same_bytes_as_protobuf(self):
-        """Canonical field order and no superfluous fields: re-encoding what protobuf read gives our bytes."""
+    def test_encoding_equals_that_of_protobuf(self):
+        """Checks for canonical field order and no superfluous fields: protobuf re-encodes our bytes identically."""
         dice = random.Random(20240)
         items = []
         for _ in range(50):
@@ -128,23 +128,23 @@ class ProtocTest(unittest.TestCase):
         body = _wire.update(1, items, 5, [("train", 3)], 0, "", 0, 0, "")
         self.assertEqual(self.encode(self.decode(body), "ClientMessage"), body)
 
-    def test_goodbye(self):
+    def test_goodbye_is_decoded_by_protoc(self):
         self.assertIn('reason: "failed"', self.decode(_wire.goodbye("failed")))
         self.assertNotIn("exception", self.decode(_wire.goodbye("failed")))
         text = self.decode(_wire.goodbye("failed", "KeyError: a\x1b" + "x" * 300))
         self.assertIn('exception: "KeyError: a?' + "x" * 188 + '"', text)
 
-    def test_welcome(self):
+    def test_welcome_is_read(self):
         body = self.encode('welcome { node: "n1" job_id: "j" source: "n1/3" }', "CollectorMessage")
         self.assertEqual(_wire.read_welcome(body), {"node": "n1", "job_id": "j", "source": "n1/3"})
 
 
 class IdentityTest(unittest.TestCase):
-    def test_arguments_win(self):
+    def test_arguments_override_the_environment(self):
         identity = identify({"RANK": "3", "PITWALL_JOB": "a", "PITWALL_JOB_ID": "1"}, job="b", rank=0, job_id="2", attempt=7)
         self.assertEqual((identity.rank, identity.job_name, identity.job_id, identity.attempt), (0, "b", "2", 7))
 
-    def test_torchrun_and_kubernetes(self):
+    def test_identity_reads_torchrun_and_kubernetes_variables(self):
         identity = identify({"RANK": "9", "LOCAL_RANK": "1", "WORLD_SIZE": "16", "TORCHELASTIC_RESTART_COUNT": "2",
                              "KUBERNETES_SERVICE_HOST": "10.0.0.1", "POD_NAMESPACE": "train", "PITWALL_JOB_UID": "u-1",
                              "PITWALL_KIND": "PyTorchJob", "PITWALL_LABELS": "team=a, stage=1,broken"})
@@ -154,7 +154,7 @@ class IdentityTest(unittest.TestCase):
         self.assertIsNone(identity.attempt)
         self.assertEqual(dict(identity.labels), {"team": "a", "stage": "1", "torchelastic_restart_count": "2"})
 
-    def test_a_configuration_has_one_hash(self):
+    def test_equal_configurations_have_equal_hashes(self):
         first = config_hash({"lr": 0.1, "layers": (1, 2), "model": {"b": 1, "a": None}})
         self.assertRegex(first, "^[0-9a-f]{12}$")
         self.assertEqual(first, config_hash({"model": {"a": None, "b": 1}, "layers": [1, 2], "lr": 0.1}))
@@ -163,17 +163,17 @@ class IdentityTest(unittest.TestCase):
         self.assertNotEqual(config_hash({1: None, "1": 2}), config_hash({"1": None, 1: 2}))
         self.assertEqual(config_hash({"dtype": complex(1, 2), 3: "\udcff"}), config_hash({3: "\udcff", "dtype": complex(1, 2)}))
 
-    def test_nonsense_is_ignored(self):
+    def test_invalid_variables_are_ignored(self):
         identity = identify({"RANK": "minus one", "WORLD_SIZE": "²", "PITWALL_JOB_START": "yesterday",
                              "PITWALL_ATTEMPT": "-1"})
         self.assertEqual((identity.rank, identity.world_size, identity.job_start_unix_ns), (0, 1, 0))
         self.assertIsNone(identity.attempt)
 
-    def test_names_are_cut(self):
+    def test_long_names_are_cut(self):
         identity = identify({}, job="ä" * 1000, job_id="i" * 1000)
         self.assertEqual((identity.job_name, identity.job_id), ("ä" * 100, "i" * 200))
 
-    def test_job_start(self):
+    def test_job_start_is_read_in_seconds_or_nanoseconds(self):
         for text, nanoseconds in (("1700000000", 1700000000 * 10**9), ("1700000000123456789", 1700000000123456789),
                                   ("nan", 0), ("-5", 0), ("1e300", 0)):
             self.assertEqual(identify({"PITWALL_JOB_START": text}).job_start_unix_ns, nanoseconds, text)

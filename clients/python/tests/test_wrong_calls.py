@@ -1,4 +1,4 @@
-"""Wrong calls: none raises into the training, and each is told once as a warning, `place: cause (value); what to do`."""
+"""Tests of wrong calls: none raises into training, and each is reported once as a warning, `place: cause (value); what to do`."""
 import logging
 import unittest
 
@@ -8,7 +8,7 @@ import pitwall
 from pitwall import _guard
 
 NOTHING = object()
-# (call, what its warning says)
+# (call, text of its warning)
 CALLS = (
     (lambda: pitwall.log(loss="abc"), r"log: 'loss' is not a number \('abc'\); log a value that float\(\) accepts"),
     (lambda: pitwall.log(3), r"log: values must be a dict of names and numbers \(3\); "),
@@ -52,7 +52,7 @@ class WrongCallTest(support.ClientTest):
             call()
         return [record.getMessage() for record in log.records if record.getMessage() != "end"]
 
-    def test_each_is_told_once_and_none_raises(self):
+    def test_wrong_call_is_reported_once_and_never_raises(self):
         self.start(self.collector())
         for number, (call, expected) in enumerate(CALLS):
             if "watch_collectives" in expected:
@@ -71,16 +71,16 @@ class WrongCallTest(support.ClientTest):
                     self.start()
                 self.assertEqual(self.warnings(call), [], "once")
 
-    def test_a_wrong_argument_of_init_costs_no_more_than_itself(self):
+    def test_wrong_argument_of_init_is_ignored_alone(self):
         for wrong, expected in INITS:
             with self.subTest(expected):
                 _guard._told.clear()
                 told = self.warnings(lambda: self.start(**wrong))
                 self.assertEqual(len(told), 1, told)
                 self.assertRegex(told[0], r"^pitwall\." + expected)
-                self.assertIsNotNone(self.recorder(), "the client runs all the same")
+                self.assertIsNotNone(self.recorder(), "the client runs nevertheless")
 
-    def test_the_rest_of_a_wrong_call_counts(self):
+    def test_valid_part_of_wrong_call_counts(self):
         collector = self.collector()
         self.start(collector)
         for _ in pitwall.steps([1, 2], start="one"):
@@ -88,7 +88,7 @@ class WrongCallTest(support.ClientTest):
         collector.wait_for(lambda c: len(c.values()) == 2 and len([s for s in c.spans() if s["name"] == "step"]) == 2)
         self.assertEqual([(v["metric"], v["step_plus_one"]) for v in collector.values()], [("train_loss", 1), ("train_loss", 2)])
 
-    def test_right_calls_say_nothing(self):
+    def test_correct_calls_log_nothing(self):
         collector = self.collector()
 
         def right():

@@ -1,4 +1,4 @@
-"""The callback of XGBoost, against the real one and small synthetic data."""
+"""Tests of the XGBoost callback with the real library and small synthetic data."""
 import json
 import logging
 import unittest
@@ -13,7 +13,7 @@ numpy, requires_numpy = framework("numpy")
 
 
 def _depth(node, depth=0):
-    """-> the greatest depth and node id, from the other kind of dump that XGBoost has."""
+    """Returns the maximum depth and node ID, from the other dump format of XGBoost."""
     found = [_depth(child, depth + 1) for child in node.get("children", ())]
     return max([depth] + [pair[0] for pair in found]), max([node["nodeid"]] + [pair[1] for pair in found])
 
@@ -65,7 +65,7 @@ class XgboostTest(CallbackTest):
             self.wait_until_loop_closed()
         self.assertEqual(seen, [True] * 7)
 
-    def test_trees_of_the_round_only(self):
+    def test_only_trees_of_the_round_are_sent(self):
         booster, _ = self.train(4, pitwall.xgboost_callback(), {"objective": "multi:softprob", "num_class": 3}, 3)
         values = self.sent()
         dumps = [_depth(json.loads(tree)) for tree in booster.get_dump(dump_format="json")]
@@ -78,7 +78,7 @@ class XgboostTest(CallbackTest):
                              [(n, i) for n, (_, i) in enumerate(rounds)])
         self.assertEqual({v[1]["tree"] for v in values if v[0] == "train_tree_depth"}, {"0", "1", "2"})
 
-    def test_importance_is_shares_and_bounded(self):
+    def test_importance_is_a_bounded_list_of_shares(self):
         booster, _ = self.train(7, pitwall.xgboost_callback(features=4))
         values = self.sent()
         shares = [v for v in values if v[0] == "train_feature_importance_ratio"]
@@ -94,14 +94,14 @@ class XgboostTest(CallbackTest):
                 self.assertAlmostEqual(sum(scores[n] for n in found if found[n] == share) / sum(scores.values()),
                                        share * sum(v == share for v in found.values()), 9)
 
-    def test_features_that_no_tree_uses_have_none(self):
+    def test_features_that_no_tree_uses_have_importance_0(self):
         self.train(1, pitwall.xgboost_callback(), {"max_depth": 1})
         weights = [(v[1]["feature"], v[2]) for v in self.sent()
                    if v[0] == "train_feature_importance_ratio" and v[1]["type"] == "weight"]
         self.assertEqual(len(weights), 6)
         self.assertEqual(sorted(share for _, share in weights), [0, 0, 0, 0, 0, 1])
 
-    def test_predictions_and_labels(self):
+    def test_predictions_and_labels_are_counted(self):
         for parameters, classes in (({}, 2), ({"objective": "binary:logitraw"}, 2),
                                     ({"objective": "multi:softmax", "num_class": 3}, 3),
                                     ({"objective": "multi:softprob", "num_class": 3}, 3)):
@@ -119,7 +119,7 @@ class XgboostTest(CallbackTest):
             self.start(self.fake)
             self.assertEqual(found, right, parameters)
 
-    def test_scores_by_class_give_the_area_below_the_roc_curve(self):
+    def test_scores_by_class_give_area_below_roc_curve(self):
         _, held_out = self.data(2)
         booster, _ = self.train(1, pitwall.xgboost_callback(classification=held_out), {})
         found = {(v[1]["class"], int(v[1]["bin"])): v[2] for v in self.sent() if v[0] == "train_score_samples"}
@@ -130,7 +130,7 @@ class XgboostTest(CallbackTest):
             found[str(int(label)), min(int(score * 50), 49)] -= 1
         self.assertEqual(set(found.values()), {0})
 
-    def test_residuals_of_a_regression(self):
+    def test_residuals_of_a_regression_are_binned(self):
         train, held_out = self.data(2)
         booster, _ = self.train(1, pitwall.xgboost_callback(classification=held_out),
                                 {"objective": "reg:squarederror", "eval_metric": "rmse"})
@@ -142,7 +142,7 @@ class XgboostTest(CallbackTest):
             inside = sum(bins[at][0] <= one < bins[at + 1][0] for one in differences)
             self.assertAlmostEqual(bins[at][1], inside, delta=2)  # edges are sent with six digits
 
-    def test_a_continued_booster_counts_on(self):
+    def test_continued_booster_continues_the_round_count(self):
         booster, _ = self.train(3, pitwall.xgboost_callback())
         pitwall.finish(timeout=5)
         before = len(self.fake.spans())
@@ -152,7 +152,7 @@ class XgboostTest(CallbackTest):
         self.fake.wait_for(lambda c: len(c.messages("goodbye")) == 2)
         self.assertEqual([s["step_plus_one"] - 1 for s in self.fake.spans()[before:]], [3, 4])
 
-    def test_cross_validation_and_linear_boosters(self):
+    def test_cross_validation_and_linear_boosters_are_recorded(self):
         train, _ = self.data()
         table = xgboost.cv({"objective": "binary:logistic", "nthread": 1, "eval_metric": "logloss"}, train, 2, nfold=2,
                            callbacks=[pitwall.xgboost_callback()], as_pandas=False)
@@ -161,7 +161,7 @@ class XgboostTest(CallbackTest):
         self.assertEqual([value for _, value in self.of(values, "train_loss", "eval")][:2], table["test-logloss-mean"])
         self.assertEqual({v[1]["type"] for v in values if v[0] == "train_feature_importance_ratio"}, {"weight"})
 
-    def test_a_failure_is_logged_once_and_stays_inside(self):
+    def test_failure_is_logged_once_and_contained(self):
         callback = pitwall.xgboost_callback()
         callback._send_metrics = None
         _guard._told.clear()

@@ -1,4 +1,4 @@
-"""Shared parts of the tests against PyTorch. Without PyTorch they are skipped; tests/stages/torch.sh brings two versions."""
+"""Shared parts of the tests with PyTorch. They are skipped without it; tests/stages/torch.sh installs two versions."""
 import unittest
 
 import support
@@ -8,7 +8,7 @@ try:
     import torch
 except ImportError as missing:
     torch = numpy = None
-    NOTE = "PyTorch is not installed here (%s); tests/stages/torch.sh brings it" % missing
+    NOTE = "PyTorch is not installed (%s); tests/stages/torch.sh installs it" % missing
 else:
     NOTE = ""
     torch.set_num_threads(1)
@@ -43,7 +43,7 @@ class TorchTest(support.ClientTest):
             optimizer.step()
 
     def sent(self):
-        """Ends the client, waits for its goodbye, and returns the values as (metric, labels, value, step, mode)."""
+        """Ends the client, waits for its Goodbye, and returns the values as (metric, labels, value, step, mode)."""
         import pitwall
         pitwall.finish(timeout=5)
         self.fake.wait_for(lambda c: c.messages("goodbye"))
@@ -51,7 +51,7 @@ class TorchTest(support.ClientTest):
                  v["mode"]) for v in self.fake.values()]
 
     def of(self, values, metric, mode="train", **labels):
-        """{step: value} of one series."""
+        """Returns {step: value} of one series."""
         return {step: value for name, pairs, value, step, of_mode in values
                 if name == metric and pairs == labels and of_mode == mode}
 
