@@ -1,4 +1,4 @@
-"""Filter for steps of the wall clock, the same as the collector's (services/base/clock_step.h)."""
+"""Filter for steps of the wall clock, the same as the collector's (services/base/system/clock_step.h)."""
 
 LARGE_NS = 3600 * 10**9  # a larger step is more often a wrong clock than a correction
 HOLD_NS = 60 * 10**9     # a large step is accepted once it has lasted this long

@@ -13,7 +13,7 @@ import re
 LARGEST = 20      # operators per device
 MAX_NAME = 200
 
-# Parts of kernel names, in lower case with _ for -. Same table as services/codec/imports/communication_kernels.cc, which cites the sources.
+# Parts of kernel names, in lower case with _ for -. Same table as services/codec/imports/traces/communication_kernels.cc, which cites the sources.
 COMMUNICATION_KERNELS = (
     "nccl", "rccl", "msccl", "oneccl", "hccl", "hcom_", "deep_ep", "ep::internode", "ep::intranode", "shmem", "_on_stream_kernel",
     "userbuffers", "ucc_reduce_", "ompi_op_", "allreduce", "all_reduce", "allgather", "all_gather", "reducescatter", "reduce_scatter",
