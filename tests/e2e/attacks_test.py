@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Attacks on the history and its HTTP server, each within a limit of its own: a lost catalogue, a FIFO in place of a segment, a query whose
-labels exhaust memory, queries that keep all threads busy, and clients that leave their requests. usage: attacks_test.py PITWALL"""
+"""Attacks on the history and its HTTP server, each with its own limit: a lost catalogue, a FIFO in place of a segment, a query whose labels
+exhaust memory, queries that keep all threads busy, and clients that abandon their requests. usage: attacks_test.py PITWALL"""
 import contextlib
 import json
 import os
@@ -19,10 +19,10 @@ import urllib.request
 
 import harness
 
-MEMORY = 1 << 30  # bytes of address space beyond those that the server has when it is ready
+MEMORY = 1 << 30  # bytes of address space beyond those of the server when it is ready
 BEGIN = int(time.time()) - 3000
 JOB = "load-0"
-ABANDONED = 200   # requests; an address may have 64 connections
+ABANDONED = 200   # number of requests; an address may have 64 connections
 LONG_QUERY = " + ".join('count(count_values("v%d", {__name__=~".+"}))' % n for n in range(20))  # takes a minute
 
 
@@ -31,7 +31,7 @@ class Attacks(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        """A log of 25 minutes and the history that insights makes of it, copied for each test."""
+        """Makes a log of 25 minutes and the history that insights derives from it; each test gets a copy."""
         cls.base = tempfile.TemporaryDirectory()
         cls.original = os.path.join(cls.base.name, "original")
         subprocess.run([cls.binary, "loadgen", "--data-dir", cls.original, "--duration", "1500s", "--start", str(BEGIN), "--ticks", "--ranks", "2",
@@ -72,7 +72,7 @@ class Attacks(unittest.TestCase):
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
 
-    def test_an_empty_catalogue_deletes_no_segment(self):
+    def test_empty_catalogue_deletes_no_segment(self):
         before = segments(self.data)
         for name in os.listdir(os.path.join(self.data, "insights")):
             if name.startswith("catalogue.db"):
@@ -81,7 +81,7 @@ class Attacks(unittest.TestCase):
         self.assertEqual(before - segments(self.data), set())
         self.assertTrue(self.server.said("the catalogue does not match the segments"), self.server.log())
 
-    def test_a_fifo_in_place_of_a_segment_does_not_block(self):
+    def test_fifo_in_place_of_a_segment_does_not_block(self):
         path = os.path.join(self.data, "insights", "segments", sorted(segments(self.data))[0])
         os.unlink(path)
         os.mkfifo(path)
@@ -90,8 +90,8 @@ class Attacks(unittest.TestCase):
             {"query": "train_loss", "start": BEGIN, "end": BEGIN + 1500, "step": 10}))
         self.assertEqual(self.status_of("/metrics")[0], 200)
 
-    def test_a_query_whose_labels_grow_is_refused(self):
-        """Nested label_replace() of one series: each level repeats the label eight times."""
+    def test_query_with_growing_labels_is_refused(self):
+        """Nests label_replace() on one series: each level repeats the label eight times."""
         self.start()
         pid = self.server.process.pid
         with open("/proc/%d/statm" % pid) as pages:
@@ -120,11 +120,11 @@ class Attacks(unittest.TestCase):
             running = [open_connections.enter_context(self.connect()) for _ in range(16)]
             for connection in running:
                 self.send_long_query(connection)
-            time.sleep(2)  # they run by now
+            time.sleep(2)  # the queries are running by now
             self.assert_answers()
-            self.assertEqual(select.select(running, [], [], 0)[0], [], "no query runs any more")
+            self.assertEqual(select.select(running, [], [], 0)[0], [], "no query is running")
 
-    def test_clients_that_leave_their_requests_block_nobody(self):
+    def test_clients_that_abandon_requests_block_no_others(self):
         self.start()
         for _ in range(ABANDONED):
             with self.connect() as connection:
@@ -133,7 +133,7 @@ class Attacks(unittest.TestCase):
 
 
 def segments(data):
-    """Names of the segments' files."""
+    """Returns the names of the segment files."""
     folder = os.path.join(data, "insights", "segments")
     return {os.path.relpath(os.path.join(at, name), folder) for at, _, names in os.walk(folder) for name in names}
 

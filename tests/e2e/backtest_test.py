@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`pitwall backtest --format openmetrics` against what others write and what others answer: the Python library of
-Prometheus, a Prometheus TSDB, and the verdicts of `promtool test rules`.
+"""Tests of `pitwall backtest --format openmetrics` against independent implementations: the Python library of Prometheus, a Prometheus
+TSDB, and the verdicts of `promtool test rules`.
 
 backtest_test.py BINARY
 """
@@ -25,7 +25,7 @@ PYTHON = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/
 BASE = 1767225600
 SEED = 20260101
 
-# Windows whose left edge no sample hits: Prometheus 2 and 3 differ there.
+# No sample is at the left edge of a window, because Prometheus 2 and 3 differ there.
 RULES = """
 groups:
 - name: g
@@ -50,7 +50,7 @@ groups:
 """
 
 
-# What a live rule cannot ask; fixed times and ranges whose edges no sample hits.
+# Expressions that are not allowed in live rules. No sample is at a fixed time or at the edge of a range.
 OTHER_TIMES = [
     "load offset -5m > 8",
     "avg_over_time(load[95s] offset -100s) > 6",
@@ -79,7 +79,7 @@ def events(*arguments):
 
 
 def seconds(text):
-    """Of a time as it is in events, in whole seconds."""
+    """Converts a time as in events to whole seconds."""
     return int(datetime.datetime.fromisoformat(text[:19] + "+00:00").timestamp())
 
 
@@ -93,7 +93,7 @@ def series(name, labels):
 
 
 class Data:
-    """Random series at each 15 s, with gaps: {series: [value or None, …]}."""
+    """Random series with a sample every 15 s and gaps: {series: [value or None, …]}."""
 
     def __init__(self, samples):
         rng = random.Random(SEED)
@@ -113,7 +113,7 @@ class Data:
                     total = 0
                 values.append(total)
             self.series[series("work_total", {"node": node})] = values
-        self.series["heartbeat"] = [1 if i <= 133 or i > 200 else None for i in range(samples)]  # 133 * 15 is no tick
+        self.series["heartbeat"] = [1 if i <= 133 or i > 200 else None for i in range(samples)]  # 133 * 15 is not a tick
 
     def openmetrics(self, base):
         lines = []
@@ -137,8 +137,8 @@ class OpenMetricsBacktest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout
 
-    def test_verdicts_of_promtool(self):
-        """The firing alerts at each tick, as our events tell them, put to both as a unit test."""
+    def test_events_match_verdicts_of_promtool(self):
+        """Gives the firing alerts at each tick, taken from our events, to promtool as a unit test."""
         data = Data(400)
         rules = self.file("rules.yaml", RULES)
         got = events("--rules", rules, "--input", self.file("run.om", data.openmetrics(0)), "--no-status")
@@ -166,26 +166,26 @@ class OpenMetricsBacktest(unittest.TestCase):
                 if labels:
                     test.append("    exp_alerts: " + json.dumps([{"exp_labels": one} for one in labels]))
         times = {alert: {e["time"] for e in got if e["data"]["alert"] == alert} for alert in alerts}
-        for alert in alerts:  # each begins and ends, most of them often
+        for alert in alerts:  # each begins and ends, most of them repeatedly
             self.assertGreater(len(times[alert]), 1, alert)
         self.assertGreater(sum(map(len, times.values())), 100)
         path = self.file("test.yaml", "\n".join(test) + "\n")
         ours = subprocess.run([BINARY, "rules", "test", path], capture_output=True, text=True, timeout=60)
         self.assertEqual(ours.returncode, 0, ours.stdout + ours.stderr)
         self.promtool("test", "rules", path)
-        # And it can fail: one firing alert less.
+        # Checks that the test can fail: removes one firing alert.
         wrong = re.sub(r"\n    exp_alerts: .*", "", "\n".join(test), count=1) + "\n"
         with self.assertRaises(AssertionError):
             self.promtool("test", "rules", self.file("wrong.yaml", wrong))
         print("%d verdicts of promtool on %d events" % (ticks, len(got)), file=sys.stderr)
 
-    def test_through_a_tsdb_of_prometheus(self):
-        """What a real Prometheus database stores of our file and dumps gives the same events, to the bit."""
+    def test_events_match_through_a_prometheus_tsdb(self):
+        """Stores our file in a real Prometheus database; the dump gives the same events, to the bit."""
         data = Data(400)
         rules = self.file("rules.yaml", RULES)
         original = self.file("run.om", data.openmetrics(BASE))
         self.promtool("tsdb", "create-blocks-from", "openmetrics", "run.om", "tsdb")
-        os.makedirs(os.path.join(self.dir, "tsdb", "wal"))  # as of a Prometheus that ran on it
+        os.makedirs(os.path.join(self.dir, "tsdb", "wal"))  # as if a Prometheus had run on it
         dump = self.promtool("tsdb", "dump", "tsdb")
         lines = []
         for line in dump.splitlines():
@@ -201,7 +201,7 @@ class OpenMetricsBacktest(unittest.TestCase):
         expected = backtest(*common, "--input", original).stdout
         self.assertGreater(expected.count("\n"), 100)
         self.assertEqual(backtest(*common, "--input", dumped).stdout, expected)
-        # Prometheus' own text format, with milliseconds; and in two files, merged by time.
+        # Prometheus' own text format with milliseconds, also in two files merged by time.
         self.assertEqual(backtest(*common, "--input", text).stdout, expected)
         half = len(lines) // 2
         parts = [self.file("part%d.txt" % i, "".join("%s %s %d\n" % line for line in part))
@@ -209,7 +209,7 @@ class OpenMetricsBacktest(unittest.TestCase):
         self.assertEqual(backtest(*common, "--input", *parts).stdout, expected)
 
     def prometheus(self, folder):
-        """A real one on these blocks; its address."""
+        """Starts a real Prometheus on these blocks and returns its address."""
         tool = shutil.which("prometheus")
         self.assertIsNotNone(tool, "prometheus is not installed: deploy/install-deps.sh tests")
         config = self.file("prometheus.yml", "global: {}\n")
@@ -231,8 +231,8 @@ class OpenMetricsBacktest(unittest.TestCase):
         wait_for("prometheus", ready)
         return "http://" + address
 
-    def test_other_times_as_a_prometheus_answers(self):
-        """@ and negative offsets: our issues against a range query of a real Prometheus that has all samples."""
+    def test_other_times_match_a_real_prometheus(self):
+        """Compares our issues for @ and negative offsets with a range query of a real Prometheus that has all samples."""
         data = Data(400)
         run = self.file("run.om", data.openmetrics(BASE))
         self.promtool("tsdb", "create-blocks-from", "openmetrics", "run.om", "tsdb")
@@ -269,7 +269,7 @@ class OpenMetricsBacktest(unittest.TestCase):
             for place, value in ours.items():
                 if value is not None:
                     self.assertAlmostEqual(float(value), expected[place], places=9, msg=expr)
-        # Not accepted, with the place.
+        # Rejected expressions, with their position.
         for expr, said in [("max_over_time((load @ 5)[5m:1m]) > 3", "rules.yaml:5:31: error: @ reads at a fixed time"),
                            ("load @ end() > 3", "rules.yaml:5:11: error: @ or a negative offset of end() needs --end")]:
             rules = self.file("rules.yaml", "groups:\n- name: g\n  rules:\n  - alert: A\n    expr: %s\n" % expr)
@@ -277,7 +277,7 @@ class OpenMetricsBacktest(unittest.TestCase):
             self.assertEqual(done.returncode, 2)
             self.assertIn(said, done.stderr)
 
-    def test_what_the_python_library_writes(self):
+    def test_output_of_python_library_is_read(self):
         if not os.access(PYTHON, os.X_OK) or subprocess.run([PYTHON, "-c", "import prometheus_client"],
                                                             capture_output=True).returncode != 0:
             self.skipTest("no prometheus_client; deploy/install-deps.sh python installs it")
@@ -286,7 +286,7 @@ class OpenMetricsBacktest(unittest.TestCase):
         path = self.file("library.om", text)
         parsed = [json.loads(line) for line in subprocess.run([PYTHON, script, "--parsed", path], capture_output=True,
                                                               check=True, text=True).stdout.splitlines()]
-        # A rule per name says what the last sample of each of its series is; the last sample of all is at +60.125 s.
+        # One rule per name yields the last sample of each of its series; the last sample of all is at +60.125 s.
         names = sorted({name for name, *_ in parsed})
         rules = self.file("all.yaml", "groups:\n- name: g\n  interval: 1s\n  rules:\n" + "".join(
             '  - {alert: "%s", expr: "%s"}\n' % (name, name) for name in names))
@@ -302,7 +302,7 @@ class OpenMetricsBacktest(unittest.TestCase):
             self.assertEqual(event["type"], "io.pitwall.issue.found")
             got[(event["data"]["alert"], json.dumps(labels, sort_keys=True))] = seconds(event["time"])
         self.assertEqual(got, first)
-        # Values: the newest ones, by an equality for each series.
+        # The newest values, with one equality per series.
         lines = []
         for i, ((name, labels), value) in enumerate(sorted(last.items())):
             selector = "{%s}" % ",".join("%s=%s" % (k, json.dumps(v, ensure_ascii=False)) for k, v in
@@ -312,13 +312,13 @@ class OpenMetricsBacktest(unittest.TestCase):
             lines.append("  - alert: \"%d\"\n    expr: %s\n" % (i, json.dumps(expr, ensure_ascii=False)))
         rules = self.file("values.yaml", "groups:\n- name: g\n  interval: 1s\n  rules:\n" + "".join(lines))
         got = {e["data"]["alert"] for e in events("--rules", rules, "--input", path, "--no-status", "--start", str(BASE + 61))}
-        self.assertEqual(got, set())  # the last sample is before it
+        self.assertEqual(got, set())  # the last sample is before that time
         at_last = self.file("later.om", text.replace("# EOF\n", "last_sample 1 %d\n# EOF\n" % (BASE + 61)))
         got = [e["data"]["alert"] for e in
                events("--rules", rules, "--input", at_last, "--no-status", "--start", str(BASE + 61))]
         self.assertEqual(sorted(got, key=int), [str(i) for i in range(len(lines))])
 
-    def test_jobs_range_and_flags(self):
+    def test_jobs_range_and_flags_are_honored(self):
         rules = self.file("rules.yaml", "groups:\n- name: g\n  interval: 10s\n  rules:\n"
                           "  - {alert: High, expr: x > 5, for: 20s}\n")
         text = "".join('x{pitwall_job="j1",job="scrape"} 9 %d\nx 9 %d\n' % (BASE + i, BASE + i) for i in range(0, 61, 5))
@@ -340,7 +340,7 @@ class OpenMetricsBacktest(unittest.TestCase):
         got = events("--rules", plain, "--input", path, "--no-status", "--evaluation-interval", "7s", "--start", str(BASE + 1))
         self.assertEqual({seconds(e["time"]) % 7 for e in got}, {0})
 
-    def test_errors(self):
+    def test_errors_name_their_cause(self):
         rules = self.file("rules.yaml", "groups:\n- name: g\n  rules:\n  - {alert: A, expr: x > 5}\n")
         good = self.file("good.om", "x 1 %d\n# EOF\n" % BASE)
         bad = self.file("bad.om", "x 1 %d\nx{a=\"1\" 2 %d\n# EOF\n" % (BASE, BASE))

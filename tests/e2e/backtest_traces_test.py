@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`pitwall backtest --format smdebug` and `--format chrome-trace` over folders as those tools leave them.
+"""Tests of `pitwall backtest --format smdebug` and `--format chrome-trace` on directories as those tools write them.
 
 backtest_traces_test.py BINARY
 """
@@ -56,7 +56,7 @@ def backtest(format_, *arguments):
 
 
 def found(format_, *arguments):
-    """Sorted (alert, labels without alertname, step or None) of the issues found."""
+    """Returns sorted (alert, labels without alertname, step or None) of the issues found."""
     done = backtest(format_, "--no-status", *arguments)
     assert done.returncode == 0, done.stderr
     issues = []
@@ -78,7 +78,7 @@ class Traces(unittest.TestCase):
         return write(path, text)
 
     def debugger_folder(self):
-        """Two minutes of algo-1 and algo-2; GPU 1 of algo-2 is idle in the second one; step 7 of algo-2 is slow, by its loader."""
+        """Writes two minutes of algo-1 and algo-2. GPU 1 of algo-2 is idle in the second one, and its loader makes step 7 of algo-2 slow."""
         rows = {}
         for tick in range(240):
             time = BASE + tick / 2
@@ -94,7 +94,7 @@ class Traces(unittest.TestCase):
                     for kind, name, dimension, value in values)
         for (node, minute), lines in rows.items():
             end = BASE + 60 * (minute + 1)
-            # The writer died within a line.
+            # The writer died in the middle of a line.
             self.file("job-1/system/incremental/2020091312/%d.%s.json" % (end, node), "\n".join(lines) + "\n" + lines[-1][:40])
         for rank, node in enumerate(("algo-1", "algo-2")):
             events = [{"name": "process_name", "ph": "M", "pid": 0, "args": {"start_time_since_epoch_in_micros": BASE * 1000000}}]
@@ -108,13 +108,13 @@ class Traces(unittest.TestCase):
                            {"name": "Step:ModeKeys.TRAIN", "pid": 1, "ph": "X", "ts": at, "dur": load + 80000,
                             "args": {"pid": 905, "step_num": str(step)}}]
                 at += load + 80000
-            # No closing bracket.
+            # The closing bracket is missing.
             self.file("job-1/framework/pevents/2020091312/%d_905-%s_pythontimeline.json" % (BASE * 1000000 + at, node),
                       "[\n" + ",\n".join(json.dumps(event) for event in events) + ",\n")
         self.file("job-1/rule-output/profiler-report.json", "{}")
         return os.path.join(self.dir, "job-1")
 
-    def test_debugger(self):
+    def test_smdebug_folder_gives_the_expected_issues(self):
         folder = self.debugger_folder()
         rules = self.file("rules.yaml", SYSTEM_RULES)
         issues = found("smdebug", "--rules", rules, "--input", folder + "/")
@@ -126,12 +126,12 @@ class Traces(unittest.TestCase):
                           ("SlowLoader", {"phase": "dataloader", "rank": "1"}),
                           ("SlowStep", {"rank": "1"}),
                           ("Waits", {"cpu": "0", "mode": "iowait", "node": "algo-2"})])
-        # One file of it, too.
+        # A single file of it also works.
         one = os.path.join(folder, "system/incremental/2020091312/%d.algo-2.json" % (BASE + 120))
         self.assertEqual([alert for alert, *_ in found("smdebug", "--rules", rules, "--input", one)], ["Idle", "Waits"])
 
     def chrome_trace(self, rank):
-        """Ten steps of 100 ms; step 4 of rank 1 waits 90 ms for NCCL alone."""
+        """Writes ten steps of 100 ms; step 4 of rank 1 only waits 90 ms for NCCL."""
         events, at = [], 0
         for step in range(10):
             wait = 90000 if (rank, step) == (1, 4) else 5000
@@ -143,7 +143,7 @@ class Traces(unittest.TestCase):
         return json.dumps({"schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 2},
                            "baseTimeNanoseconds": BASE * 10**9, "traceEvents": events})
 
-    def test_chrome_trace(self):
+    def test_chrome_trace_gives_the_expected_issues(self):
         rules = self.file("rules.yaml", TRACE_RULES)
         plain = self.file("run/rank0.pt.trace.json", self.chrome_trace(0))
         packed = os.path.join(os.path.dirname(plain), "rank1.pt.trace.json.gz")
@@ -155,13 +155,13 @@ class Traces(unittest.TestCase):
                          [("BigOperator", {"device": "gpu", "mode": "train", "operator": nccl, "rank": "1"}, "run"),
                           ("Exposed", {"rank": "1"}, "run"), ("SlowStep", {"rank": "1"}, "run")])
         self.assertEqual(found("chrome-trace", "--rules", rules, "--input", plain), [])
-        # As torch wrote them.
+        # The files as torch wrote them.
         loose = self.file("loose.yaml", TRACE_RULES.replace("0.15", "0.0005"))
         for name in ("torch_1_13_cpu.json", "torch_2_cpu.json"):
             issues = found("chrome-trace", "--rules", loose, "--job", "j", "--input", os.path.join(TESTDATA, name))
             self.assertEqual([(alert, job) for alert, _, _, job in issues], [("SlowStep", "j")], name)
 
-    def test_traces_without_steps(self):
+    def test_traces_without_steps_are_refused_with_reason(self):
         rules = self.file("rules.yaml", TRACE_RULES)
         kernels = [{"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": at, "dur": 100}
                    for name, at in (("gemm", 0), ("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 50), ("gemm", 350))]
@@ -172,18 +172,18 @@ class Traces(unittest.TestCase):
         self.assertIn("no ProfilerStep#N, so no steps", done.stderr)
         self.assertIn("of 0.00045 s the device computed 44.4 %, communicated 22.2 % (11.1 % with nothing computed meanwhile), "
                       "copied 0 % and was idle 44.4 %", done.stderr)
-        # As torch exports behind the loop what its schedule has thrown away.
+        # A trace as torch exports it after the loop, when its schedule has discarded the data.
         nothing = self.file("nothing.json", json.dumps({"traceEvents": [
             {"ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Spans", "tid": "PyTorch Profiler", "ts": 1.5, "dur": 2}]}))
         done = backtest("chrome-trace", "--rules", rules, "--input", nothing)
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("the profiler recorded nothing; with schedule= a trace is exported in on_trace_ready=", done.stderr)
-        # Beside a good one it is a warning.
+        # Together with a good file it is only a warning.
         done = backtest("chrome-trace", "--rules", rules, "--input", bare, self.file("good.json", self.chrome_trace(0)))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("bare.json: no samples", done.stderr)
 
-    def test_tensorflow(self):
+    def test_tensorflow_profile_gives_the_expected_issues(self):
         rules = self.file("rules.yaml", """
 groups:
 - name: steps
@@ -200,7 +200,7 @@ groups:
         issues = found("tensorflow", "--rules", rules, "--input", os.path.join(self.dir, "logs"))
         self.assertEqual([(alert, labels["rank"], step, job) for alert, labels, step, job in issues],
                          [("SlowLoader", "0", 0, "logs"), ("SlowStep", "0", 3, "logs")])
-        # JAX's two forms of one profile count once; the text alone will do.
+        # JAX's two forms of one profile count once; the text form alone is enough.
         both = os.path.join(self.dir, "jax", "plugins", "profile", "2026_11_23_05_18_14")
         os.makedirs(both)
         with open(os.path.join(TESTDATA, "jax_cpu.trace.json"), "rb") as text, gzip.open(os.path.join(both, "vm.trace.json.gz"), "wb") as packed:
@@ -212,7 +212,7 @@ groups:
             self.assertEqual([(alert, labels["rank"], step) for alert, labels, step, _ in issues], [("Slow", "0", 1)])
             shutil.copy(os.path.join(TESTDATA, "jax_cpu.xplane.pb"), os.path.join(both, "vm.xplane.pb"))
 
-    def test_tables(self):
+    def test_csv_tables_are_read_by_mapping(self):
         rules = self.file("rules.yaml", "groups:\n- {name: g, interval: 1s, rules: [{alert: High, expr: train_loss > 2}]}\n")
         mapping = self.file("m.yaml", "time: {column: ts}\nmetrics:\n- {column: loss, name: train_loss}\n- {column: acc, name: train_accuracy}\n")
         twice = self.file("log.csv", "ts,loss,acc\n1700000000,1,\n1700000001,1,\n1700000001,3,\n")
@@ -230,7 +230,7 @@ groups:
             self.assertEqual(len(done.stdout.splitlines()), issues, which)
             self.assertIn("1 samples had another value at the same time", done.stderr)
         self.assertIn("--duplicates: must be refuse, first, or last", run("--duplicates", "both").stderr)
-        # Years are no seconds.
+        # Years are not seconds.
         done = run("--start", "2023")
         self.assertEqual(done.returncode, 2)
         self.assertIn("--start 2023: a year, or a second of 1970? Write 2023-01-01T00:00:00Z, or 2023.0", done.stderr)
@@ -248,12 +248,12 @@ groups:
         done = run(path=self.file("empty.csv", ""))
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("empty.csv: no rows: the file is empty", done.stderr)
-        # A log that is gzip is read as it is.
+        # A gzipped log is read directly.
         with open(twice, "rb") as log, gzip.open(twice + ".gz", "wb") as packed:
             packed.write(log.read())
         done = run("--duplicates", "last", path=twice + ".gz")
         self.assertEqual((done.returncode, len(done.stdout.splitlines())), (0, 1), done.stderr)
-        # One whose writer was killed: half a row is not a value.
+        # A log whose writer was killed: half a row is not a value.
         with gzip.open(twice + ".gz", "wb") as packed:
             packed.write(b"ts,loss,acc\n1700000000,1,\n1700000001,3")
         os.truncate(twice + ".gz", os.path.getsize(twice + ".gz") - 8)
@@ -302,7 +302,7 @@ groups:
         self.assertIn("skipped a file: " + profile, done.stderr)
         self.assertEqual([labels["rank"] for _, labels, _, _ in found("tensorflow", "--rules", slow, "--input", os.path.join(self.dir, "tf"))], ["0"])
 
-    def test_errors(self):
+    def test_errors_name_their_cause(self):
         rules = self.file("rules.yaml", TRACE_RULES)
         self.file("empty/notes.txt", "")
         for format_, path, said in [

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Captures of real processes: what each rank does, asked for by a person and by a rule.
+"""Captures of real processes: the state of each rank, requested by a person and by a rule.
 
 capture_test.py BINARY
 """
@@ -32,7 +32,7 @@ groups:
     annotations: {summary: 'rank {{ $labels.rank }} of {{ $labels.node }} is stopped'}
 """
 
-# A rank that comes to a standstill in its third step, as its mode says.
+# A rank that stops making progress in its third step, in the way that its mode specifies.
 RANK = """
 import ctypes, os, socket, sys, threading, time
 sys.path.insert(0, sys.argv[1])
@@ -53,7 +53,7 @@ def receives():
     a, b = socket.socketpair()
     a.recv(1)
 def native():
-    ctypes.PyDLL(None).sleep(1000)  # keeps the interpreter's lock
+    ctypes.PyDLL(None).sleep(1000)  # holds the interpreter lock
 def collects():
     with pitwall.phase("collective"):
         sleeps()
@@ -67,7 +67,7 @@ def raises_loss():
 pitwall.init(job=os.environ["PITWALL_JOB_ID"])
 for step in pitwall.steps(range(100000)):
     if step < 3:
-        # Its last words come before it keeps the interpreter: the client speaks twice a second.
+        # Its last update is sent before it holds the interpreter lock: the client reports twice a second.
         time.sleep(0.4 if mode == "native" else 0.03)
     elif mode in ("collects", "loads"):
         globals()[mode]()
@@ -98,7 +98,7 @@ class Captures(unittest.TestCase):
         cls.script = write(os.path.join(cls.work, "rank.py"), RANK)
         cls.ranks = cls.launch("zoo", ZOO)
         wait_for("all ranks", lambda: cls.pitwall.metric("pitwall_collector_clients") >= len(ZOO))
-        time.sleep(1.5)  # three steps, and the client tells the phase twice a second
+        time.sleep(1.5)  # three steps; the client reports the phase twice a second
         cls.ranks[STOPPED].send_signal(signal.SIGSTOP)
 
     @classmethod
@@ -121,7 +121,7 @@ class Captures(unittest.TestCase):
         self.said = done.stderr
         return done.stdout
 
-    def test_each_rank_is_told_by_what_it_does(self):
+    def test_each_rank_is_classified_by_its_state(self):
         captured = [json.loads(line)["data"] for line in self.capture("zoo", "--json").splitlines()]
         self.assertLess(self.seconds, 8)
         self.assertEqual([c["rank"] for c in captured], list(range(len(ZOO))))
@@ -136,21 +136,21 @@ class Captures(unittest.TestCase):
         for rank, why in ((STOPPED, "stopped"), (6, "native code holds the interpreter")):
             self.assertEqual(captured[rank]["source"], "system")
             self.assertIn(why, captured[rank]["why_system"])
-            self.assertGreater(captured[rank]["step_plus_one"], 0)  # of its last word
+            self.assertGreater(captured[rank]["step_plus_one"], 0)  # the step of its last update
         self.assertIn("stopped", captured[STOPPED]["threads"][0]["system"])
         self.assertGreater(captured[2]["cpu_share"], 0.1)
         self.assertLess(captured[3]["cpu_share"], 0.05)
-        # The state is a series for rules.
+        # Rules can read the state as a series.
         self.issue("RankStopped", "zoo", rank="1")
 
-    def test_ranks_with_the_same_stacks_stand_together(self):
+    def test_ranks_with_equal_stacks_are_grouped(self):
         text = self.capture("zoo", "--rank", "7,8", "--rank", "3")
         self.assertIn("\nranks 7, 8: collective, by its client\n", text)
         self.assertIn("\nrank 3: blocked, by its client\n", text)
         self.assertIn("\n      sleeps (", text)
         self.assertNotIn("rank 0 ", text)
 
-    def test_a_healthy_job(self):
+    def test_healthy_job_is_captured(self):
         self.launch("healthy", ["healthy", "healthy"])
         wait_for("the job", lambda: self.jobs("healthy"))
         text = wait_for("both ranks", lambda: self.both("healthy"))
@@ -184,18 +184,18 @@ class Captures(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("--rank: must be an integer from 0", done.stderr)
 
-    def test_without_owner_and_token_nobody_asks(self):
+    def test_capture_needs_ownership_or_a_token(self):
         empty = write(os.path.join(self.work, "token"), "guess\n")
         done = subprocess.run([BINARY, "capture", "zoo", "--token-file", empty, "--target", self.pitwall.grpc],
                               stderr=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 1)
         self.assertIn("token of the role act", done.stderr)
 
-    def test_a_rule_asks_and_the_issue_has_it(self):
+    def test_capture_by_rule_is_shown_in_issue(self):
         before = self.pitwall.metric("pitwall_collector_clients")
         self.launch("lossy", ["raises_loss", "sleeps"])
         wait_for("both ranks", lambda: self.pitwall.metric("pitwall_collector_clients") >= before + 2)
-        time.sleep(1)  # rank 1 falls asleep in its fourth step
+        time.sleep(1)  # rank 1 sleeps in its fourth step
         write(self.script + ".go", "")
         issue = self.issue("LossHigh", "lossy")
         show = [BINARY, "issues", "show", issue["id"], "--target", self.pitwall.grpc]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The wall clock of a node jumps back and forth under a live training: nothing is lost, refused or late without a count, nothing
-goes back, and what is wrong is said. Debian's libfaketime sets the clock of the services; it breaks Python's time.sleep(), so
-the training looks its clock up in the same file. usage: clock_test.py PITWALL DUMP_SAMPLES"""
+"""Jumps of a node's wall clock, back and forth, under a live training run: no data is lost, refused, or late without being counted, no time
+goes backward, and problems are logged. Debian's libfaketime sets the clock of the services. It breaks Python's time.sleep(), so the training
+script reads its clock from the same file. usage: clock_test.py PITWALL DUMP_SAMPLES"""
 import glob
 import os
 import re
@@ -72,7 +72,7 @@ class Clocks(unittest.TestCase):
         self.folder.cleanup()
 
     def jump(self, seconds):
-        """The wall clock is so far ahead of the machine's from now on."""
+        """Sets the wall clock ahead of the machine's by this time from now on."""
         with open(self.clock + ".new", "w") as out:
             out.write("%+d\n" % seconds)
         os.rename(self.clock + ".new", self.clock)
@@ -100,7 +100,7 @@ class Clocks(unittest.TestCase):
             r'^pitwall_processor_dropped_total\{[^}]*reason="%s"[^}]*\} (\S+)$' % reason, text, re.M))
 
     def applied(self, more):
-        """Waits until the processor has taken so many further samples: nobody is blind."""
+        """Waits until the processor has accepted this number of further samples: evaluation continues."""
         aim = self.service.metric("pitwall_processor_samples_total") + more
         harness.wait_for("samples to be applied", lambda: self.service.metric("pitwall_processor_samples_total") >= aim)
 
@@ -112,7 +112,7 @@ class Clocks(unittest.TestCase):
             self.service.metric("pitwall_log_clock_ahead_seconds") - seconds) < 2)
 
     def finish(self):
-        """-> how many numbers the training logged"""
+        """Returns the number of values that the training script logged."""
         self.training.send_signal(signal.SIGTERM)
         out, said = self.training.communicate(timeout=harness.PATIENCE)
         self.assertEqual(self.training.returncode, 0, said)
@@ -126,7 +126,7 @@ class Clocks(unittest.TestCase):
         return numbers
 
     def test_clock_45_days_ahead_for_seconds_changes_nothing(self):
-        """Nothing is deleted, late, or refused; nobody begins a new boot. The time counts in readings of retention: one each 10 s."""
+        """Expects nothing deleted, late, or refused, and no new boot. The duration counts in reads of the clock by retention: one every 10 s."""
         self.start()
         self.train()
         self.applied(2000)
@@ -148,7 +148,7 @@ class Clocks(unittest.TestCase):
         self.assertEqual(self.service.stop(), 0)
         self.each_once(logged)
 
-    def test_the_clock_jumps_under_a_live_training(self):
+    def test_clock_jumps_under_live_training_lose_nothing(self):
         self.start()
         self.train()
         self.applied(2000)
@@ -158,12 +158,12 @@ class Clocks(unittest.TestCase):
         self.log_ahead(600)
         self.applied(2000)
         self.says(r"wall clock: it is \S+ behind the append times")
-        self.jump(0)  # forward by 10 min: it has caught up
+        self.jump(0)  # forward by 10 min: the clock has caught up
         self.log_ahead(0)
         self.applied(2000)
         self.says("it has caught up")
 
-        self.jump(600)  # now ahead of what everybody saw: followed by all
+        self.jump(600)  # now ahead of all earlier times: every process follows
         self.applied(2000)
         self.log_ahead(0)
         self.jump(-3000)  # back by 1 h
@@ -172,7 +172,7 @@ class Clocks(unittest.TestCase):
         self.assertEqual(self.dropped("clock_ahead"), 0)
         self.assertEqual(self.dropped("duplicate"), 0)
 
-        # A start after that: the log goes on behind its last record, and the training that lives on is not refused.
+        # A restart after that: the log continues after its last record, and the surviving training process is not refused.
         self.assertEqual(self.service.stop(), 0)
         self.start()
         self.applied(1000)
@@ -186,10 +186,10 @@ class Clocks(unittest.TestCase):
             of_boot = sorted((sample for sample in numbers if sample.boot == boot), key=lambda sample: sample.sequence)
             times = [sample.at for sample in of_boot]
             self.assertEqual(times, sorted(times), "time goes back within boot " + boot)
-        # Appended no earlier than it was measured: else it would have been refused after a minute.
+        # The append time is not before the measurement, or the sample would have been refused after a minute.
         behind = [sample.at - sample.append for sample in numbers]
         self.assertLess(max(behind), 5)
-        # The offset is a series, by which rules see it.
+        # The offset is a series that rules can read.
         offsets = [sample.value for sample in self.samples("pitwall_clock_offset_seconds")]
         for expected in (0, -600, -3600):
             self.assertTrue(any(abs(offset - expected) < 2 for offset in offsets), (expected, sorted(set(offsets))[:20]))

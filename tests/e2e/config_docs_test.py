@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""config_docs_test.py PITWALL [--update]: docs/configuration.md is what the binary says of its configuration.
+"""config_docs_test.py PITWALL [--update]: docs/configuration.md matches the binary's description of its configuration.
 
 The example of the page must be a configuration that the binary reads, and every key of --print-config must have a row.
 --update writes the page."""

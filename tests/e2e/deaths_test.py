@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Deaths from outside, with pack:default: what ended a rank first is named within 3 s, what follows it is not, and who was cancelled did not die.
+"""Deaths of ranks, from outside, with pack:default: the first cause is reported within 3 s, its consequences and canceled ranks are not.
 
 deaths_test.py BINARY FAKE_NVML
 """
@@ -16,10 +16,10 @@ import unittest
 from harness import CLIENT, PATIENCE, Pitwall, wait_for, write
 
 BINARY = NVML = None
-SOON = 3   # seconds until a death is told
-SLACK = 2  # of the machine that runs the tests
+SOON = 3   # maximum seconds until a death is reported
+SLACK = 2  # allowance for the test machine
 
-# A rank that ends as it is asked to.
+# A rank that ends in the requested way.
 RANK = """
 import os, signal, sys, time
 sys.path.insert(0, sys.argv[1])
@@ -37,7 +37,7 @@ for _ in pitwall.steps(range(100000)):
         break
 """
 
-# Starts ranks and writes their pids. "kills": as an elastic agent, it ends the others when one has failed, and then itself.
+# Starts ranks and writes their PIDs. "kills": like an elastic agent, it ends the others when one has failed, and then itself.
 LAUNCHER = """
 import os, signal, subprocess, sys, time
 script, client, pids, count, kills = sys.argv[1:6]
@@ -46,7 +46,7 @@ ranks = [subprocess.Popen([sys.executable, script, client], env=dict(os.environ,
 with open(pids + ".new", "w") as out:
     out.write(" ".join(str(rank.pid) for rank in ranks))
 os.rename(pids + ".new", pids)
-# Until a parent asks, anybody may read how its child ended; who asks at once leaves the cause unknown to all others.
+# Until a parent collects the status, any process may read how its child ended. Collecting it at once hides the cause from all others.
 while True:
     time.sleep(0.3)
     if kills == "kills" and any(rank.poll() for rank in ranks):
@@ -67,7 +67,7 @@ def runs(pid):
 
 
 class Deaths(unittest.TestCase):
-    """Each test is a job of its own; they share one standalone."""
+    """Each test is its own job; all share one standalone."""
 
     @classmethod
     def setUpClass(cls):
@@ -82,7 +82,7 @@ class Deaths(unittest.TestCase):
                                      stdout=out)
         cls.addClassCleanup(watch.wait)
         cls.addClassCleanup(watch.kill)
-        cls.right = {}  # job -> what was to be found
+        cls.right = {}  # job -> the expected findings
         cls.rank = write(os.path.join(cls.work, "rank.py"), RANK)
 
     @classmethod
@@ -102,7 +102,7 @@ class Deaths(unittest.TestCase):
         with open(pids) as text:
             self.pids = [int(word) for word in text.read().split()]
         self.addCleanup(self.send, signal.SIGKILL)
-        # Each has finished a step, which it tells once a second.
+        # Each has finished a step, which it reports once a second.
         wait_for("the attempt", lambda: self.events("io.pitwall.job.changed", job_change="attempt_began"), PATIENCE)
         wait_for("all ranks", lambda: self.pitwall.metric("pitwall_collector_clients") >= ranks, PATIENCE)
         time.sleep(1)
@@ -124,39 +124,39 @@ class Deaths(unittest.TestCase):
         return [e["data"] for e in events if e["type"] == kind and e["data"]["job"].get("name", "") == self.job and
                 data.items() <= e["data"].items()]
 
-    def test_z_nothing_else_was_told(self):
+    def test_z_no_other_issue_is_reported(self):
         time.sleep(SOON + SLACK)
         for self.job, issues in self.right.items():
             with self.subTest(job=self.job):
                 self.assertEqual(self.found(), issues)
 
     def found(self):
-        """(alert, rank, cause, severity) of each issue of the job, in the order in which they were told. The machine that
-        runs the tests may be busy, and the stand-in of a driver tells of a power brake: these are no deaths."""
+        """Returns (alert, rank, cause, severity) of each issue of the job, in the order of the reports. Excludes findings of a busy test
+        machine and the power brake that the fake driver reports: these are not deaths."""
         return [(i["alert"], i["labels"].get("rank"), i["labels"].get("cause"), i["severity"])
                 for i in self.events("io.pitwall.issue.found") if i["labels"]["category"] not in ("bottleneck", "hardware")]
 
     def told(self, *issues):
-        """Told within 3 s; that nothing else was told is seen at the end."""
+        """Expects the report within 3 s. The last test checks that nothing else was reported."""
         self.right[self.job] = list(issues)
         wait_for("an issue", lambda: self.found(), SOON + SLACK)
         took = time.monotonic() - self.sent
-        print("\n%s: told after %.1f s: %s" % (self.job, took, self.events("io.pitwall.issue.found")[0]["summary"]),
+        print("\n%s: reported after %.1f s: %s" % (self.job, took, self.events("io.pitwall.issue.found")[0]["summary"]),
               flush=True)
         self.assertEqual(self.found(), list(issues))
         self.assertLess(took, SOON)
 
-    def test_kill_9_of_one_of_two(self):
+    def test_kill_9_of_one_of_two_is_reported(self):
         self.launch(2)
         self.send(signal.SIGKILL, 1)
         self.told(("RankDied", "1", "signal 9", "critical"))
 
-    def test_kill_9_of_one_of_four(self):
+    def test_kill_9_of_one_of_four_is_reported(self):
         self.launch(4)
         self.send(signal.SIGKILL, 2)
         self.told(("RankDied", "2", "signal 9", "critical"))
 
-    def test_kill_15_of_one(self):
+    def test_kill_15_of_one_rank_is_reported(self):
         self.launch(2)
         self.send(signal.SIGTERM, 0)
         self.told(("RankDied", "0", "signal 15", "critical"))
@@ -166,45 +166,45 @@ class Deaths(unittest.TestCase):
         self.send(signal.SIGTERM)
         self.told(("JobCancelled", None, None, "info"))
 
-    def test_exit_without_goodbye(self):
+    def test_exit_without_goodbye_is_reported(self):
         self.launch(2)
         self.send(signal.SIGUSR1, 1)
         self.told(("RankDied", "1", "exit code 3", "critical"))
 
-    def test_exception(self):
+    def test_exception_is_reported(self):
         self.launch(2)
         self.send(signal.SIGUSR2, 1)
         self.told(("RankDied", "1", "exception", "critical"))
 
-    def test_exception_of_the_only_rank(self):
+    def test_exception_of_the_only_rank_is_reported(self):
         self.launch(1)
         self.send(signal.SIGUSR2, 0)
         self.told(("RankDied", "0", "exception", "critical"))
 
-    def test_kill_9_of_the_only_rank(self):
+    def test_kill_9_of_the_only_rank_is_reported(self):
         self.launch(1, "kills")
         self.send(signal.SIGKILL, 0)
         self.told(("RankDied", "0", "signal 9", "critical"))
 
-    def test_goodbye_is_no_death(self):
+    def test_goodbye_is_not_a_death(self):
         self.launch(2)
         self.send(signal.SIGHUP)
         self.right[self.job] = []
         wait_for("their ends", lambda: not any(map(runs, self.pids)))
 
-    def test_what_the_launcher_kills_is_teardown(self):
+    def test_ranks_killed_by_the_launcher_are_teardown(self):
         self.launch(4, "kills")
         self.send(signal.SIGKILL, 1)
         self.told(("RankDied", "1", "signal 9", "critical"))
 
-    def test_what_the_launcher_kills_after_an_exception_is_teardown(self):
+    def test_ranks_killed_after_an_exception_are_teardown(self):
         self.launch(4, "kills")
         self.send(signal.SIGUSR2, 3)
         self.told(("RankDied", "3", "exception", "critical"))
 
 
 class DeathBesideAnXid(Deaths):
-    """A node whose driver, a stand-in, reports an error of a GPU just before a rank dies."""
+    """A node whose fake driver reports an error of a GPU just before a rank dies."""
 
     @classmethod
     def variables(cls):
@@ -212,12 +212,12 @@ class DeathBesideAnXid(Deaths):
         cls.xid = os.path.join(cls.work, "xid")
         return {"LD_LIBRARY_PATH": cls.work, "FAKE_NVML_XID": cls.xid}
 
-    def test_the_death_names_it(self):
+    def test_death_names_the_xid(self):
         self.launch(2)
         write(self.xid + ".new", "0 79")
         os.rename(self.xid + ".new", self.xid)
-        wait_for("the driver to tell it", lambda: not os.path.exists(self.xid))
-        time.sleep(1)  # the collector's next sample has it
+        wait_for("the driver to report it", lambda: not os.path.exists(self.xid))
+        time.sleep(1)  # the collector's next sample includes it
         self.send(signal.SIGKILL, 1)
         wait_for("the death", lambda: self.events("io.pitwall.issue.found", alert="RankDied"), SOON + SLACK)
         found = self.events("io.pitwall.issue.found", alert="RankDied")[0]
@@ -226,7 +226,7 @@ class DeathBesideAnXid(Deaths):
 
 def load_tests(loader, _, __):
     suite = loader.loadTestsFromTestCase(Deaths)
-    suite.addTest(DeathBesideAnXid("test_the_death_names_it"))
+    suite.addTest(DeathBesideAnXid("test_death_names_the_xid"))
     return suite
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The demo, shortened: a real training, two troubles, a stop by the executor, live equals replay.
+"""A shortened demo: a real training run, two faults, a stop by the executor, and equality of the live and the replayed events.
 
 demo_test.py BINARY [--kafka]
 Needs the virtual environment of deploy/install-deps.sh; exit code 77 (skipped) without it.
@@ -16,9 +16,9 @@ PYTHON = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/
 
 def main():
     if not os.access(PYTHON, os.X_OK):
-        print("SKIPPED: %s is missing; deploy/install-deps.sh python makes it" % PYTHON)
+        print("SKIPPED: %s is missing; run deploy/install-deps.sh python" % PYTHON)
         return SKIPPED
-    # No cpu_hog: on a machine that is busy otherwise, CPUSaturated need not end.
+    # Without cpu_hog: on a machine with other load, CPUSaturated may not end.
     demo = subprocess.run([PYTHON, "-u", os.path.join(REPO, "deploy", "demo", "demo.py"), "--binary", sys.argv[1], "--script",
                            "3:slow_loader:5,12:hang:10,27:explode:60", "--seconds", "90", "--wait", "3"] + sys.argv[2:],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

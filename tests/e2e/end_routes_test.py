@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Ends of ranks, live with pack:default: each way to end a process, under each way to start it, gives the right issue and end detail.
+"""Ends of ranks, live with pack:default: each way to end a process, with each way to start it, gives the right issue and end detail.
 
 end_routes_test.py BINARY
 """
@@ -14,8 +14,8 @@ import unittest
 from harness import CLIENT, PATIENCE, Pitwall, wait_for, write
 
 BINARY = None
-AT_ONCE = 4    # jobs that run at the same time
-ENDS_S = 100   # a failed job waits a minute for its restart
+AT_ONCE = 4    # number of concurrent jobs
+ENDS_S = 100   # a failed job waits one minute for a restart
 
 # A rank of 20 steps: RANK.py LAUNCHER END. LAUNCHER: plain, or a start method of multiprocessing.
 RANK = """
@@ -115,7 +115,7 @@ class EndRoutes(unittest.TestCase):
         cells = [(launcher, end) for end in ENDS for launcher in LAUNCHERS]
         while cells:
             now, cells = cells[:AT_ONCE], cells[AT_ONCE:]
-            # The shell is the launcher, which is gone when the rank is.
+            # The shell is the launcher; it ends with the rank.
             for process in [subprocess.Popen(["sh", "-c", '"$@"; true', "sh", sys.executable, script, *cell],
                                              stderr=subprocess.DEVNULL, env=cls.environment(*cell)) for cell in now]:
                 process.wait(PATIENCE)
@@ -135,7 +135,7 @@ class EndRoutes(unittest.TestCase):
         return [e["end_detail"] for e in self.events("io.pitwall.job.changed", job) if e["job_change"] == "ended"]
 
     def found(self, job):
-        """The machine that runs the tests may be busy."""
+        """Excludes issues of a busy test machine."""
         return [(e["alert"], e["summary"].partition(" on ")[2].partition(" ")[2])
                 for e in self.events("io.pitwall.issue.found", job) if e["labels"]["category"] not in ("bottleneck", "hardware")]
 
@@ -153,7 +153,7 @@ class EndRoutes(unittest.TestCase):
                 self.assertIn(details[0], ("failed", "died"))
 
     def test_restart_by_torchrun_is_next_attempt(self):
-        """The launcher is one process, and no job ID tells that both runs are one job."""
+        """Starts two runs from one launcher process, without a job ID that identifies both runs as one job."""
         environment = self.environment("torchrun", "restart")
         del environment["PITWALL_JOB_ID"]
         launcher = ("import os, subprocess, sys\n"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Ends from outside: kill -9 of one rank, of all, of the launcher too; restarts. What is said when.
+"""Ends of jobs, from outside: kill -9 of one rank, of all ranks, and of the launcher too; restarts; and the time of each report.
 
 ends_test.py BINARY [--long]      --long: also a restart after the grace of two minutes
 """
@@ -17,7 +17,7 @@ from harness import CLIENT, PATIENCE, Pitwall, wait_for, write
 
 BINARY = None
 LONG = False
-SOON = 3  # seconds until a death is told
+SOON = 3  # maximum seconds until a death is reported
 
 RULES = """
 groups:
@@ -42,7 +42,7 @@ for _ in pitwall.steps(range(100000)):
     time.sleep(0.05)
 """
 
-# Starts two ranks; starts them again when it gets SIGUSR1. Writes their pids.
+# Starts two ranks, and starts them again on SIGUSR1. Writes their PIDs.
 LAUNCHER = """
 import os, signal, subprocess, sys, time
 ranks = []
@@ -116,12 +116,12 @@ class Ends(unittest.TestCase):
             return len(re.findall(pattern, lines.read())) >= count
 
     def soon(self, pattern, count=1, patience=SOON, slack=2):
-        """Told within `patience`; the slack is for the machine that runs the tests."""
+        """Expects the report within `patience`; slack is an allowance for the test machine."""
         began = time.monotonic()
         wait_for(pattern, lambda: self.told(pattern, count), patience + slack)
-        print("%s  ---  told after %.1f s: %s" % (time.strftime("%H:%M:%S"), time.monotonic() - began, pattern))
+        print("%s  ---  reported after %.1f s: %s" % (time.strftime("%H:%M:%S"), time.monotonic() - began, pattern))
 
-    def test_what_is_said_when(self):
+    def test_ends_and_restarts_are_reported_in_time(self):
         self.addCleanup(self.print_lines)
         self.launch()
         self.soon("job ends: attempt 1 began", patience=PATIENCE)
@@ -132,7 +132,7 @@ class Ends(unittest.TestCase):
         self.kill_ranks(0)
         self.soon("job ends: rank 0 on .*")
         self.soon("job ends: attempt 1 ended: died")
-        time.sleep(8)  # what would be said of the dead is said within the `for` of CPUBusy
+        time.sleep(8)  # any report about the dead ranks would come within the `for` of CPUBusy
         self.assertFalse(self.told("job ends: ended"))
 
         self.launchers[-1].send_signal(signal.SIGUSR1)  # a restart within the grace
@@ -145,7 +145,7 @@ class Ends(unittest.TestCase):
         self.soon("job ends: attempt 2 ended: died")
         self.soon("job ends: ended: died", patience=2 * SOON)
 
-        self.launch()  # after it was over
+        self.launch()  # after the job has ended
         self.soon("job ends: attempt 3 began", patience=PATIENCE)
         if LONG:
             wait_for("both ranks", lambda: self.pitwall.metric("pitwall_collector_clients") == 2)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Hangs of real processes, with pack:default and pack:hangs: who the others wait for is named within T and a bit, in one incident, and
-a healthy job that evaluates and saves hears nothing.
+"""Hangs of real processes, with pack:default and pack:hangs: the rank that the others wait for is reported soon after T, in one incident,
+and a healthy job that evaluates and saves gets no issue.
 
 hangs_test.py BINARY [--long]
 """
@@ -21,10 +21,10 @@ from harness import CLIENT, PATIENCE, Pitwall, wait_for, write
 BINARY = None
 LONG = False
 STEP = 0.05
-SLACK = 2  # of the machine that runs the tests
+SLACK = 2  # allowance for the test machine
 
-# As much of PyTorch as watch_collectives() needs: collectives of processes that share a file. Each rank writes its number and
-# operation, and waits until the others have begun the same one; with another operation they wait forever, as in gloo and NCCL.
+# The part of PyTorch that watch_collectives() needs: collectives of processes that share a file. Each rank writes its number and its
+# operation, and waits until the others have begun the same one. With another operation they wait forever, as in gloo and NCCL.
 TORCH = """
 class Tensor:
     device = None
@@ -55,7 +55,7 @@ def _meet(operation):
 def all_reduce(tensor=None, group=None, async_op=False): _meet(1)
 def broadcast(tensor=None, src=0, group=None, async_op=False): _meet(2)
 """
-# A rank does what its signal asks for in the step after it.
+# A rank performs the action of its signal in the following step.
 RANK = """
 import os, signal, sys, time
 sys.path[:0] = sys.argv[1:3]
@@ -93,9 +93,9 @@ for _ in pitwall.steps(range(1000000)):
 
 
 class Hangs(unittest.TestCase):
-    """Each test is a job of its own; they share one standalone, train side by side, and meet their faults together."""
+    """Each test is its own job. The jobs share one standalone, train side by side, and get their faults at the same time."""
 
-    JOBS = {  # job: ranks, (rank, signal) that makes its fault
+    JOBS = {  # job: ranks, (rank, signal) that causes its fault
         "stopped": (2, (1, signal.SIGSTOP)),
         "asleep": (2, (1, signal.SIGUSR2)),
         "asleep_of_three": (3, (2, signal.SIGUSR2)),
@@ -142,7 +142,7 @@ class Hangs(unittest.TestCase):
         wait_for("the ranks", lambda: cls.pitwall.metric("pitwall_collector_clients") == sum(map(len, cls.ranks.values())))
         for job in cls.JOBS:
             wait_for("the attempt of " + job, lambda: cls.events("io.pitwall.job.changed", job, job_change="attempt_began"))
-        # The first steps, which wait for ranks that start, must not count in the 99th percentile.
+        # The first steps wait for starting ranks and must not count in the 99th percentile.
         wait_for("a hundred steps", lambda: all(len(cls.steps(job, rank)) > 105 for job in cls.JOBS for rank in range(cls.JOBS[job][0])))
         cls.sent = time.monotonic()
         for job, (_, (rank, number)) in cls.JOBS.items():
@@ -150,7 +150,7 @@ class Hangs(unittest.TestCase):
 
     @classmethod
     def steps(cls, job, rank):
-        """What each took, in seconds."""
+        """Returns the duration of each step in seconds."""
         with open(os.path.join(cls.work, "times-%s-%d" % (job, rank))) as lines:
             return [float(line) for line in lines if line.endswith("\n")]
 
@@ -162,18 +162,18 @@ class Hangs(unittest.TestCase):
 
     @classmethod
     def events(cls, kind, job, **data):
-        """(when, data) of each that was told."""
+        """Returns (when, data) of each reported event."""
         return [(when, e["data"]) for when, e in list(cls.said) if e["type"] == kind and
                 e["data"]["job"].get("name", "") == job and data.items() <= e["data"].items()]
 
     def found(self, job):
-        """When each issue of the job was told: (alert, rank, severity) -> time, in that order. The machine that runs the tests
-        may be busy, which is no hang."""
+        """Returns the time of the report of each issue of the job: (alert, rank, severity) -> time, in that order. Excludes issues of a
+        busy test machine, which are not hangs."""
         return {(i["alert"], i["labels"].get("rank"), i["severity"]): when
                 for when, i in self.events("io.pitwall.issue.found", job) if i["labels"]["category"] != "bottleneck"}
 
     def limit(self, job):
-        """T, of the steps that the ranks took."""
+        """Returns T, computed from the ranks' steps."""
         slowest = [0, 0]
         for rank in range(self.JOBS[job][0]):
             steps = sorted(self.steps(job, rank)[-100:])
@@ -181,7 +181,7 @@ class Hangs(unittest.TestCase):
         return 10 + max(10 * slowest[0], 3 * slowest[1]), 10 + 20 * slowest[0]
 
     def told(self, job, issue, times=1):
-        """Told after so many T, and with the first of them soon enough for the goal: ten seconds and twenty steps."""
+        """Expects the report after this multiple of T, and with the first one within the goal: ten seconds and twenty steps."""
         limit, goal = self.limit(job)
         wait_for("%s of %s" % (issue, job), lambda: issue in self.found(job), 60)
         took = self.found(job)[issue] - self.sent
@@ -195,17 +195,17 @@ class Hangs(unittest.TestCase):
         self.assertEqual(len({i["incident"] for i in found}), 1, found)
         self.assertEqual(found[0]["alert"], root)
 
-    def test_a_stopped_rank_is_named(self):
+    def test_a_stopped_rank_is_reported(self):
         self.told("stopped", ("CollectiveHang", "1", "critical"))
 
-    def test_b_a_rank_that_sleeps_before_a_collective_is_named(self):
+    def test_b_rank_asleep_before_a_collective_is_reported(self):
         self.told("asleep", ("HangSuspected", "1", "warning"))
         self.told("asleep_of_three", ("HangSuspected", "2", "warning"))
 
-    def test_b_a_skipped_collective_is_named(self):
+    def test_b_skipped_collective_is_reported(self):
         self.told("skipped", ("CollectiveMismatch", "1", "critical"))
 
-    def test_c_a_death_after_the_hang_is_of_the_hang(self):
+    def test_c_death_after_the_hang_belongs_to_the_hang(self):
         self.told("aborted", ("CollectiveHang", "0", "critical"))
         self.ranks["aborted"][1].send_signal(signal.SIGABRT)  # its watchdog
         wait_for("the death", lambda: ("RankDied", "1", "critical") in self.found("aborted"), 10)
@@ -214,16 +214,16 @@ class Hangs(unittest.TestCase):
         self.assertEqual((ended[0][1]["end_reason"], ended[0][1]["end_detail"]), ("attempt_ended", "died"))
         self.one_incident("aborted", "CollectiveHang")
 
-    def test_d_critical_at_twice_the_limit(self):
+    def test_d_issue_is_critical_at_twice_the_limit(self):
         self.told("asleep", ("CollectiveHang", "1", "critical"), 2)
         self.told("asleep_of_three", ("CollectiveHang", "2", "critical"), 2)
 
-    def test_e_an_evaluation_that_nobody_declared_is_a_warning(self):
+    def test_e_undeclared_evaluation_is_a_warning(self):
         wait_for("its end", lambda: self.events("io.pitwall.issue.resolved", "evaluates", alert="HangSuspected"), self.busy + 15)
         self.assertEqual(list(self.found("evaluates")), [("HangSuspected", "0", "warning")], self.events("io.pitwall.issue.found", "evaluates"))
         self.assertEqual(self.events("io.pitwall.issue.resolved", "evaluates")[0][1]["end_reason"], "cleared")
 
-    def test_f_nothing_else_was_told(self):
+    def test_f_no_other_issue_is_reported(self):
         wait_for("the healthy job's next step", lambda: time.monotonic() > self.sent + self.busy * 5 / 3 + 2)
         self.assertEqual(list(self.found("healthy")), [])
         self.assertEqual(list(self.found("stopped")), [("CollectiveHang", "1", "critical")])

@@ -1,4 +1,4 @@
-"""Shared parts of the tests of the binary: waiting, HTTP, a pitwall process with its addresses, a training in miniature."""
+"""Shared parts of the tests of the binary: waiting, HTTP, a pitwall process with its addresses, and a miniature training script."""
 import http.server
 import os
 import re
@@ -13,7 +13,7 @@ REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 CLIENT = os.path.join(REPO, "clients", "python", "src")
 PATIENCE = 90
 
-# Losses that rise and fall in turn, then NaN. 30 steps a second. SIGTERM ends it as it would a real one: with 143.
+# Losses that alternately rise and fall, then NaN, at 30 steps per second. SIGTERM ends it with 143, like a real script.
 TRAINING = """
 import math, signal, sys, time
 sys.path.insert(0, sys.argv[1])
@@ -38,11 +38,11 @@ def wait_for(what, condition, patience=PATIENCE):
         if value:
             return value
         time.sleep(0.05)
-    raise AssertionError("waited %d s in vain for %s" % (patience, what))
+    raise AssertionError("timed out after %d s waiting for %s" % (patience, what))
 
 
 def fetch(url, **options):
-    """-> (content type, text)"""
+    """Returns (content type, text)."""
     with urllib.request.urlopen(url, timeout=10, **options) as response:
         return response.headers["Content-Type"], response.read().decode()
 
@@ -59,7 +59,7 @@ def train(socket, steps, nan_from):
 
 
 class Hooks(http.server.ThreadingHTTPServer):
-    """A receiver on loopback: (path, headers, body) of each POST. `answers`: status by path, 200 where nothing is said."""
+    """A receiver on loopback that keeps (path, headers, body) of each POST. `answers`: status by path; defaults to 200."""
     daemon_threads = True
 
     def __init__(self, answers=None):
@@ -83,7 +83,7 @@ class Hooks(http.server.ThreadingHTTPServer):
         return "http://127.0.0.1:%d%s" % (self.server_port, path)
 
     def said(self, path="/"):
-        """(headers, body) of each POST to that path."""
+        """Returns (headers, body) of each POST to that path."""
         return [(headers, body) for at, headers, body in list(self.received) if at == path]
 
     def close(self):
@@ -92,7 +92,7 @@ class Hooks(http.server.ThreadingHTTPServer):
 
 
 class Pitwall:
-    """A service of the binary, ready when made. Listens on free ports of loopback unless the flags say otherwise."""
+    """A service of the binary; it is ready after construction. Listens on free ports of loopback unless the flags set others."""
 
     def __init__(self, binary, log, *flags, service="standalone", variables=None, user=None):
         self.log_path = log
@@ -107,7 +107,7 @@ class Pitwall:
                  lambda: self.said(service + r": ready\n") or self.process.poll() is not None)
         assert self.process.poll() is None, self.log()
         self.http = self.said(r"(https?://[\d.:]+)/metrics").group(1)
-        issues = self.said(r"IssueService on [^,]*, port (\d+)")  # not of every service
+        issues = self.said(r"IssueService on [^,]*, port (\d+)")  # not every service logs it
         self.grpc = issues and "127.0.0.1:" + issues.group(1)
 
     def log(self):
@@ -118,7 +118,7 @@ class Pitwall:
         return re.search(pattern, self.log())
 
     def metric(self, name):
-        """Summed over its labels."""
+        """Returns the metric's sum over its labels."""
         samples = re.findall(r"^%s(?:\{.*\})? (\S+)$" % name, fetch(self.http + "/metrics")[1], re.M)
         return sum(map(float, samples))
 

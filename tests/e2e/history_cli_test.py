@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The commands over the history's HTTP API against a scripted server: jobs, query, export.
+"""Tests of the commands that use the history's HTTP API, with a scripted server: jobs, query, and export.
 
 history_cli_test.py BINARY
 
-What an export holds is read again by a reader that shares nothing with the writer: protobuf fields by number here, and the
-definitions of the PyPI package `perfetto` where it is installed.
+A reader that shares no code with the writer reads the exports back: protobuf fields by number here, and the definitions of the PyPI
+package `perfetto` if it is installed.
 """
 import collections
 import csv
@@ -86,7 +86,7 @@ class Server:
     def answer(self, method, path, query):
         if path == "/jobs":
             first = int(query.get("page", ["0"])[0])
-            limit = min(int(query["limit"][0]), 2)  # pages of two, whatever is asked
+            limit = min(int(query["limit"][0]), 2)  # pages of two, whatever the requested limit
             jobs = [dict(JOB, id="job-%d" % i) for i in range(first, min(5, first + limit))]
             return 200, {"jobs": jobs, "next": str(first + limit) if first + limit < 5 else None, "total": 5}
         if path in ("/job", "/job/archive", "/samples", "/spans") and query.get("job") not in (["a1b2"], ["bert"]):
@@ -167,7 +167,7 @@ def first(data, number, other=None):
 
 
 def plain_events(data):
-    """-> (names of tracks, [(time, type, track, name)]) by field numbers."""
+    """Returns (names of tracks, [(time, type, track, name)]), decoded by field numbers."""
     names, tracks, events = {}, {}, []
     for _, packet in fields(data):
         interned, descriptor, event = first(packet, 12), first(packet, 60), first(packet, 11)
@@ -182,7 +182,7 @@ def plain_events(data):
 
 
 def package_events(data):
-    """The same by the definitions of the package."""
+    """Returns the same, decoded by the definitions of the package."""
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
     trace = pb.Trace()
     trace.ParseFromString(data)
@@ -201,7 +201,7 @@ def package_events(data):
 
 
 def slices(tracks, events):
-    """As Perfetto makes them: in the order of time, an end closes the innermost open slice of its track."""
+    """Returns slices as Perfetto builds them: in time order, an end closes the innermost open slice of its track."""
     open_, out = collections.defaultdict(list), collections.Counter()
     for time, kind, track, name in sorted(events, key=lambda e: e[0]):
         if kind == 1:
@@ -245,7 +245,7 @@ class HistoryCommandsTest(unittest.TestCase):
         self.assertEqual(self.server.asked[-1][2]["state"], ["ended"])
         self.assertEqual(len(self.run_("jobs", "list", "--limit", "3", "--json").splitlines()), 3)
 
-    def test_a_job_is_shown_archived_and_deleted(self):
+    def test_job_is_shown_archived_and_deleted(self):
         page = self.run_("jobs", "show", "bert")
         for text in ("job      a1b2", "completed", "g/StragglerRank  2", "training_loop  59m50s500ms  99.7 %"):
             self.assertIn(text, page)
@@ -256,7 +256,7 @@ class HistoryCommandsTest(unittest.TestCase):
         self.assertEqual(json.loads(self.run_("jobs", "delete", "a1b2", "--json")), {"deleted": "a1b2"})
         self.assertIn("job: not found (x); see /jobs", self.run_("jobs", "show", "x", code=1))
 
-    def test_the_log_is_read_where_it_is_named_and_else_the_history(self):
+    def test_log_is_read_if_named_otherwise_the_history(self):
         log = os.path.join(self.dir, "data")
         subprocess.run([BINARY, "loadgen", "--data-dir", log, "--gpus", "1", "--cores", "0", "--duration", "5s"], check=True,
                        capture_output=True, timeout=60)
@@ -266,7 +266,7 @@ class HistoryCommandsTest(unittest.TestCase):
         self.assertIn("write only one of them", self.run_("jobs", "list", "--data-dir", log, code=2))
         self.assertIn("--data-dir: unknown option", self.run_("jobs", "delete", "x", "--data-dir", log, code=2, url=False))
 
-    def test_a_token_is_sent_and_asked_for(self):
+    def test_token_is_sent_and_requested(self):
         self.server.token = "secret"
         self.assertIn("give --token-file", self.run_("jobs", "show", "bert", code=1))
         path = os.path.join(self.dir, "token")
@@ -274,7 +274,7 @@ class HistoryCommandsTest(unittest.TestCase):
             out.write("secret\n")
         self.run_("jobs", "show", "bert", "--token-file", path)
 
-    def test_no_server_and_no_history_say_what_to_do(self):
+    def test_missing_server_or_history_gives_advice(self):
         self.assertIn("is a Pitwall with insights running there?", self.run_("query", "up", "--url", "http://127.0.0.1:1", code=1, url=False))
         self.server.answer = lambda *_: None
         self.assertIn("no history is served there", self.run_("query", "up", code=1))
@@ -285,7 +285,7 @@ class HistoryCommandsTest(unittest.TestCase):
         self.server.answer = lambda *_: (200, {"job": []})
         self.assertRegex(self.run_("jobs", "list", code=1), "unexpected response")
 
-    def test_queries_are_tables(self):
+    def test_query_results_are_tables(self):
         self.assertEqual(self.run_("query", "up"), '12345.5  up{job="a1b2"}\n')
         self.assertEqual(json.loads(self.run_("query", "up", "--json"))["resultType"], "vector")
         self.assertIn("1:5: parse error", self.run_("query", "bad(", code=2))
@@ -301,7 +301,7 @@ class HistoryCommandsTest(unittest.TestCase):
                             (("--start", "now", "--end", "-1h"), "must be earlier than"), (("--time", "now", "--plot"), "applies to instant queries")]:
             self.assertIn(said, self.run_("query", "x", *flags, code=2))
 
-    def test_a_plot_fits_into_eighty_columns(self):
+    def test_plot_fits_into_eighty_columns(self):
         plot = self.run_("query", "x", "--plot", "--start", "2026-01-01T00:00:00Z", "--end", "2026-01-01T01:00:00Z")
         lines = plot.splitlines()
         self.assertLessEqual(max(map(len, lines)), 84)
@@ -310,7 +310,7 @@ class HistoryCommandsTest(unittest.TestCase):
         self.assertGreater(sum(0x2801 <= ord(c) <= 0x28ff for c in plot), 500)
         self.assertRegex(lines[-1], r"2026-01-01 00:00:00 +2026-01-01 01:00:00 UTC")
 
-    def test_a_trace_holds_what_the_history_has(self):
+    def test_trace_has_the_data_of_the_history(self):
         output = os.path.join(self.dir, "out.pftrace")
         for flags, wanted in [((), lambda s: True), (("--ranks", "1-2"), lambda s: s[2] in (1, 2)),
                               (("--steps", "10-19"), lambda s: 10 <= s[5] <= 19)]:
@@ -324,7 +324,7 @@ class HistoryCommandsTest(unittest.TestCase):
             for reader in readers():
                 self.assertEqual(slices(*reader(data)), expected, reader.__name__)
 
-    def test_the_size_is_said_before_anything_is_written(self):
+    def test_export_size_is_reported_before_writing(self):
         done = subprocess.run([BINARY, "export", "bert", "--dry-run", "--url", self.server.url], capture_output=True, text=True,
                               timeout=60, cwd=self.dir)
         self.assertRegex(done.stderr, r"^8000 spans of 4 ranks, \d.* [KM]iB\n$")
@@ -344,7 +344,7 @@ class HistoryCommandsTest(unittest.TestCase):
         said = json.loads(self.run_("export", "bert", "--format", "csv", "--match", "train_loss", "--output", path, "--json"))
         self.assertEqual((said["samples"], said["bytes"]), (360, os.path.getsize(path)))
 
-    def test_wrong_flags_say_what_to_do(self):
+    def test_wrong_flags_give_advice(self):
         for arguments, said in [(("--format", "parquet"), "python3 -m pitwall.history parquet"), (("--format", "xml"), "--format: must be perfetto or csv"),
                                 (("--format", "csv"), "--match: value is missing"), (("--steps", "9-3"), "--steps: must be like 8 or 100-120"),
                                 (("--ranks", "a"), "--ranks: must be like"), (("--from", "soon"), "--from: must be a time like")]:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Numbers of the history against an independent computation from the raw log of real trainings.
+"""Compares numbers of the history with an independent computation from the raw log of real training runs.
 
 history_numbers_test.py BINARY
 
-Of the recording of a training with PyTorch (two ranks), and of a training that runs here: raw_log.py decodes the log, and what the API
-answers is computed again from the definitions of docs/api.md in the simple way.
+It uses the recording of a PyTorch training run (two ranks) and a training script that runs here. raw_log.py decodes the log, and the test
+computes the API's answers again from the definitions in docs/api.md, in the simplest way.
 """
 import bisect
 import collections
@@ -58,7 +58,7 @@ def name_of(labels):
 
 
 def selector(labels):
-    """Of exactly this series: absent labels are matched as empty by no other one here."""
+    """Selects exactly this series: no other series here matches its absent labels as empty."""
     rest = ",".join('%s="%s"' % pair for pair in labels if pair[0] != "__name__")
     return name_of(labels) + "{" + rest + "}"
 
@@ -68,7 +68,7 @@ def key(labels):
 
 
 def rows_of(samples, length):
-    """{begin: (min, max, last, sum, count)} of whole multiples of the length since 1970."""
+    """Returns {begin: (min, max, last, sum, count)} of whole multiples of the length since 1970."""
     out = {}
     for s in samples:
         begin = s.time // length * length
@@ -82,7 +82,7 @@ def quantile(values, q):
 
 
 class Steps:
-    """Durations, phases and waits of the mode train by (step, rank); of a step that was run again the later run."""
+    """Durations, phases, and waits of mode train by (step, rank). For a repeated step the later run counts."""
 
     def __init__(self, job):
         self.duration, self.end, self.phases, self.wait = {}, {}, collections.defaultdict(dict), {}
@@ -106,9 +106,9 @@ class Steps:
 
 
 class Numbers:
-    """The checks. `service`, `api` and `raw` (raw_log.Job) come from the classes below."""
+    """The checks. The classes below provide `service`, `api`, and `raw` (raw_log.Job)."""
 
-    def test_samples_are_those_of_the_log_to_the_bit(self):
+    def test_samples_equal_the_log_to_the_bit(self):
         listed = {key(s["labels"]): s for s in self.api("/series", limit=20000)["series"]}
         made = {labels for labels in listed if name_of(labels).startswith("node_") and name_of(labels).endswith(("_ratio", "_bytes"))}
         self.assertEqual(set(listed) - made, set(self.raw.series))
@@ -129,12 +129,12 @@ class Numbers:
                 compared += len(samples)
         self.assertEqual(compared, sum(map(len, self.raw.series.values())))
 
-    def test_rollups_at_their_edges(self):
+    def test_rollups_match_at_their_edges(self):
         chosen = [labels for labels in self.raw.series if name_of(labels) in self.ROLLED]
         self.assertGreater(len(chosen), 0)
         times = [s.time for labels in chosen for s in self.raw.series[labels]]
         rows = 0
-        for length in (60, 3600, 24 * 3600):  # seconds around the job, so that each tier is chosen
+        for length in (60, 3600, 24 * 3600):  # seconds around the job, so that each tier is selected
             middle = (min(times) + max(times)) // 2
             begin, end = middle - length * 5 * 10**8, middle + length * 5 * 10**8
             for labels in chosen:
@@ -158,7 +158,7 @@ class Numbers:
                         self.assertLessEqual(abs(mean - row[3] / row[4]), 1e-12 * max(1, abs(mean)))
         self.assertGreater(rows, 20)
 
-    def test_a_cut_range_has_the_samples_within(self):
+    def test_partial_range_has_the_samples_within(self):
         labels = next(labels for labels in sorted(self.raw.series) if name_of(labels) == self.ROLLED[0])
         samples = self.raw.series[labels]
         times = [s.time for s in samples]
@@ -167,7 +167,7 @@ class Numbers:
             got = self.api("/samples", match=selector(labels), from_=begin, to=end)["series"][0]["times_ns"]
             self.assertEqual([int(t) for t in got], times[bisect.bisect_left(times, begin):bisect.bisect_left(times, end)])
 
-    def test_quantiles_and_means_of_the_nodes(self):
+    def test_quantiles_and_means_of_nodes_match(self):
         rows = {(n["node"], m["resource"]): m for n in self.api("/resources")["nodes"] for m in n["metrics"]}
         values = collections.defaultdict(list)
         cores = collections.defaultdict(dict)
@@ -190,7 +190,7 @@ class Numbers:
             for name, q in (("p50", .5), ("p90", .9), ("p95", .95), ("p99", .99)):
                 self.assertLessEqual(abs(row[name] - quantile(of, q)), 0.0005 + 1e-12, (place, name))
 
-    def test_steps_phases_and_waits(self):
+    def test_steps_phases_and_waits_match(self):
         right = Steps(self.raw)
         answer = self.api("/steps", limit=200000)
         self.assertIsNone(answer["next"])
@@ -204,7 +204,7 @@ class Numbers:
             else:
                 self.assertAlmostEqual(row["wait_seconds"], right.wait[at], 12)
 
-    def test_shares_of_the_last_steps(self):
+    def test_shares_of_the_last_steps_match(self):
         right = Steps(self.raw)
         last = sorted({step for step, _ in right.duration})[-30:]
         sums, total = collections.Counter(), 0
@@ -224,7 +224,7 @@ class Numbers:
             self.assertAlmostEqual(phase["seconds"], sums[phase["phase"]], 9)
             self.assertAlmostEqual(phase["share"], sums[phase["phase"]] / sum(sums.values()), 9)
 
-    def test_ranks_by_steps(self):
+    def test_ranks_by_steps_match(self):
         right = Steps(self.raw)
         for basis in ("duration", "own"):
             told = basis == "own" and all(wait is not None for wait in right.wait.values())
@@ -259,7 +259,7 @@ class Recorded(Numbers, unittest.TestCase):
         jobs = raw_log.read(os.path.join(data, "log"))
         job = next(name for name in jobs if not name.startswith("node:"))
         cls.raw = jobs[job]
-        # A recording is telemetry alone: what a log has beside it is made again.
+        # A recording has only telemetry; the other topics of the log are rebuilt.
         subprocess.run([BINARY, "log", "repair", os.path.join(data, "log")], check=True, stdout=subprocess.DEVNULL)
         cls.service = harness.Pitwall(BINARY, os.path.join(cls.dir, "log"), "--data-dir", data, "--accept-log-reset")
         cls.addClassCleanup(cls.service.kill)
@@ -296,7 +296,7 @@ class Live(Numbers, unittest.TestCase):
             return cls.api("/job")["samples"] == sum(map(len, cls.raw.series.values()))
         harness.wait_for("the log's last samples", whole)
 
-    def test_spans_are_those_of_the_log(self):
+    def test_spans_equal_the_log(self):
         right = sorted(((s.start, s.rank, ("step", "phase", "operator").index(s.kind), s.name, s.end, s.step, s.mode, s.node, s.source)
                         for s in self.raw.spans), key=lambda s: s[:5])
         self.assertGreaterEqual(len(right), 2 * 150 * 4)
@@ -309,7 +309,7 @@ class Live(Numbers, unittest.TestCase):
         self.assertEqual(list(map(int, cut["start_ns"])),
                          [s[0] for s in right if s[1] == 1 and s[2] == 1 and s[4] > middle and s[0] < middle + 10**8])
 
-    def test_totals_of_phases(self):
+    def test_totals_of_phases_match(self):
         right = collections.defaultdict(list)
         for s in self.raw.spans:
             if s.kind == "phase":
@@ -323,7 +323,7 @@ class Live(Numbers, unittest.TestCase):
                              (len(lengths), sum(lengths), min(lengths), max(lengths)))
             self.assertAlmostEqual(o["share"], sum(lengths) / whole, 9)
 
-    def test_the_loop_is_from_the_first_step_to_the_last(self):
+    def test_loop_spans_first_to_last_step(self):
         steps = [s for s in self.raw.spans if s.kind == "step"]
         attempt = self.api("/job")["summary"]["attempts"][0]
         self.assertEqual((int(attempt["loop_begin_ns"]), int(attempt["loop_end_ns"])),

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Traces of PyTorch's profiler: what Pitwall imports against HolisticTraceAnalysis (PyPI), number for number.
+"""Compares traces of PyTorch's profiler as imported by Pitwall with HolisticTraceAnalysis (PyPI), number by number.
 
 hta_test.py BINARY [--install]
 
-HolisticTraceAnalysis lives in a virtual environment in the cache. Where it is not there, the test makes it; what takes longer than a
-minute (with --install: as long as it takes) ends in a NOTE and exit 77. The GPU traces are synthetic, in the shape of current PyTorch;
-those of a CPU are real (services/codec/imports/testdata, and new ones where the cache has PyTorch).
+HolisticTraceAnalysis is installed in a virtual environment in the cache. The test creates it if it is missing. If that takes longer than a
+minute (with --install there is no limit), the test ends with a NOTE and exit code 77. The GPU traces are synthetic, in the format of
+current PyTorch; the CPU traces are real (services/codec/imports/testdata, and new ones if the cache has PyTorch).
 """
 import fcntl
 import json
@@ -21,7 +21,7 @@ from harness import REPO, write
 
 BINARY = PYTHON = None
 VERSION = "0.5.0"
-# pandas 3 refuses what HolisticTraceAnalysis does with dtypes. --no-deps leaves Jupyter out.
+# pandas 3 rejects HolisticTraceAnalysis's use of dtypes. --no-deps excludes Jupyter.
 PACKAGES = ["HolisticTraceAnalysis==" + VERSION, "numpy", "pandas==2.2.3", "python-dateutil", "pytz", "tzdata", "six", "plotly", "narwhals",
             "packaging", "networkx", "pydot", "pyparsing", "psutil", "PyYAML"]
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "pitwall")
@@ -68,7 +68,7 @@ with profile(activities=[ProfilerActivity.CPU], schedule=schedule(wait=1, warmup
 
 
 def interpreter(limit):
-    """That of an environment with HolisticTraceAnalysis, or None."""
+    """Returns the interpreter of an environment with HolisticTraceAnalysis, or None."""
     home = os.path.join(CACHE, "hta-" + VERSION)
     python = os.path.join(home, "bin", "python")
 
@@ -94,7 +94,7 @@ def interpreter(limit):
 
 
 class Host:
-    """One rank's events. Times in microseconds, as Kineto writes them; what a device does is launched by a runtime call."""
+    """Events of one rank. Times are in microseconds, as Kineto writes them; a runtime call launches each operation of a device."""
 
     def __init__(self, rank):
         self.rank, self.main, self.events, self.number, self.marks = rank, 100 + rank, [], 0, {}
@@ -109,7 +109,7 @@ class Host:
         self.add("cpu_op", operator, self.main, thread, at, 12.5, **{"External id": self.number, "Record function id": 0})
         self.add("cuda_runtime", "cudaLaunchKernel", self.main, thread, at + 3.25, 5.125, cbid=211, **ids)
         self.add(category, name, 0, stream, start, duration, device=0, context=1, stream=stream, **ids)
-        if thread == self.main:  # what another thread launches lies in no mark of the device (pytorch/kineto, issue 1022)
+        if thread == self.main:  # launches by other threads are in no mark of the device (pytorch/kineto, issue 1022)
             first, last = self.marks.get(stream, (start, start + duration))
             self.marks[stream] = (min(first, start), max(last, start + duration))
 
@@ -121,7 +121,8 @@ class Host:
 
 
 def gpu_trace(rank, seed, communication=NCCL):
-    """Forward on the main thread, backward with its all-reduces and the optimizer's hooks on autograd's; the device runs behind the host."""
+    """Returns a trace: forward on the main thread, backward with its all-reduces and the optimizer's hooks on autograd's thread, and the
+    device running behind the host."""
     rng, host = random.Random(seed * 1000 + rank), Host(rank)
     now = 4553521260280.342
     device = now + 500
@@ -165,7 +166,7 @@ class Against(unittest.TestCase):
         return json.loads(done.stdout.splitlines()[-1])
 
     def ours(self, folder, metrics, last):
-        """{(metric, rank): sum over the steps}."""
+        """Returns {(metric, rank): sum over the steps}."""
         rules = ["  - {alert: %s, expr: 'sum_over_time(%s[1000]) and on (rank) train_step >= %d'}" % (metric, metric, last) for metric in metrics]
         path = write(os.path.join(self.dir, "rules.yaml"),
                      "groups:\n- name: sums\n  clock: step\n  mode: train\n  interval: 1\n  rules:\n" + "\n".join(rules) + "\n")
@@ -188,7 +189,7 @@ class Against(unittest.TestCase):
     METRICS = ["train_computation_seconds", "train_communication_seconds", "train_exposed_communication_seconds", "train_device_copy_seconds",
                "train_device_idle_seconds"]
 
-    def test_temporal_breakdown_and_overlap(self):
+    def test_temporal_breakdown_and_overlap_match(self):
         folder = self.gpu_folder("nccl", 1)
         ours, theirs = self.ours(folder, self.METRICS, STEPS - 1), self.theirs(folder, "device")
         for row in theirs["breakdown"]:
@@ -196,21 +197,21 @@ class Against(unittest.TestCase):
                 return ours["train_" + metric + "_seconds", row["rank"]] * 1e6
             self.assert_close(us("computation"), row["compute_time(us)"], "computation")
             self.assert_close(us("device_idle"), row["idle_time(us)"], "idle")
-            # Copies lie alone in these traces, so what is neither idle nor computation is they and exposed communication.
+            # Copies do not overlap in these traces, so the time that is neither idle nor computation is copies and exposed communication.
             self.assert_close(us("device_copy") + us("exposed_communication"), row["non_compute_time(us)"], "neither")
             self.assertGreater(us("device_copy"), 0)
         for row in theirs["overlap"]:
             communication = ours["train_communication_seconds", row["rank"]]
             exposed = ours["train_exposed_communication_seconds", row["rank"]]
-            self.assertLess(abs(100 * (1 - exposed / communication) - row["comp_comm_overlap_pctg"]), 0.006)  # they round to 0.01
-        # The listed difference: they know ^nccl.*Kernel, so DeepEP's kernels are computation there, and communication here.
+            self.assertLess(abs(100 * (1 - exposed / communication) - row["comp_comm_overlap_pctg"]), 0.006)  # HolisticTraceAnalysis rounds to 0.01
+        # The documented difference: HolisticTraceAnalysis only matches ^nccl.*Kernel, so DeepEP's kernels are computation there and communication here.
         other = self.gpu_folder("deep_ep", 1, communication=DEEP_EP)
         self.assertEqual(self.ours(other, self.METRICS, STEPS - 1), ours)
         for with_nccl, with_deep_ep in zip(theirs["breakdown"], self.theirs(other, "device")["breakdown"]):
             self.assertEqual(with_deep_ep["idle_time(us)"], with_nccl["idle_time(us)"])
             self.assertGreater(with_deep_ep["compute_time(us)"], with_nccl["compute_time(us)"])
 
-    def test_steps_of_real_traces(self):
+    def test_steps_of_real_traces_match(self):
         folder = os.path.join(self.dir, "torch")
         os.makedirs(folder)
         if os.path.exists(TORCH):
@@ -220,7 +221,7 @@ class Against(unittest.TestCase):
             if os.path.exists(os.path.join(folder, ".store")):
                 os.remove(os.path.join(folder, ".store"))
         else:
-            print("NOTE: no PyTorch in the cache: the recorded trace of one is compared")
+            print("NOTE: no PyTorch in the cache: comparing its recorded trace")
             shutil.copy(os.path.join(REPO, "services/codec/imports/testdata/torch_2_cpu.json"), os.path.join(folder, "rank0.json"))
         theirs = self.theirs(folder)["steps"]
         numbers = sorted(int(name.partition("#")[2]) for name in theirs["0"])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Processes that are idle, live, with pack:default: outside a loop that is no fault, in a declared phase or with a frozen process it is.
+"""Idle processes, live, with pack:default: idle outside a loop is not a fault; idle in a declared phase, or with a frozen process, is.
 
 idle_test.py BINARY [--long]      --long: also a process that spins in native code, which takes a minute to report
 """
@@ -17,8 +17,8 @@ from harness import CLIENT, Pitwall, wait_for, write
 
 BINARY = None
 LONG = False
-IDLE = 26  # seconds; HangSuspected came after 10, HangIdle after 19
-SOON = 20  # seconds from the fault to the issue: the limit of 10 s and 20 steps, and the time of a loaded machine
+IDLE = 26  # seconds; HangSuspected would be reported after 10, HangIdle after 19
+SOON = 20  # seconds from the fault to the issue: the limit of 10 s and 20 steps, plus an allowance for a loaded machine
 
 RANK = """
 import ctypes, os, sys, time
@@ -77,7 +77,7 @@ else:
 
 
 class Idle(unittest.TestCase):
-    """Each test is a job of its own; all share one standalone and run side by side."""
+    """Each test is its own job; all share one standalone and run side by side."""
 
     JOBS = ["exports", "notebook", "raises", "finishes", "barrier", "by-hand", "sleeps", "stops"]
 
@@ -115,12 +115,12 @@ class Idle(unittest.TestCase):
 
     @classmethod
     def issues(cls, job):
-        """(when, data) of the issues of the job. A test machine may be busy, which is no fault of a job."""
+        """Returns (when, data) of the issues of the job. A busy test machine is not a fault of the job."""
         return [(when, e["data"]) for when, e in list(cls.told) if e["type"] == "io.pitwall.issue.found" and
                 e["data"]["job"].get("name", "") == job and e["data"]["labels"]["category"] != "bottleneck"]
 
     def began(self, job):
-        """Monotonic time at which the job became idle."""
+        """Returns the monotonic time at which the job became idle."""
         def read():
             with open(os.path.join(self.work, job)) as lines:
                 return lines.read().strip()
@@ -141,14 +141,14 @@ class Idle(unittest.TestCase):
         issue = self.reported("stops", "RankFrozen")
         self.assertIn("(pid %d) is stopped (state T); no heartbeat for" % self.ranks["stops"].pid, issue["summary"])
 
-    def test_a_rank_asleep_with_the_gil_is_reported_by_its_state(self):
-        issue = self.reported("sleeps", "RankFrozen", SOON + 10)  # ten seconds until its rate of CPU time is 0
+    def test_a_rank_asleep_holding_the_gil_is_reported(self):
+        issue = self.reported("sleeps", "RankFrozen", SOON + 10)  # its rate of CPU time is 0 after ten seconds
         self.assertIn("(pid %d) is asleep in native code (state S); no heartbeat for" % self.ranks["sleeps"].pid, issue["summary"])
 
     def test_b_barrier_after_the_loop_is_watched(self):
         self.reported("barrier", "HangSuspected")
 
-    def test_b_loop_by_hand_is_watched_as_before(self):
+    def test_b_manual_loop_is_still_watched(self):
         self.reported("by-hand", "HangSuspected")
 
     def test_c_process_outside_its_loop_raises_no_issue(self):

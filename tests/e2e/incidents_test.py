@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Incidents from outside: a cause on the step clock, its symptom on the time clock, `issues list`, webhooks, replay.
+"""Incidents, from outside: a cause on the step clock, its symptom on the time clock, `issues list`, webhooks, and replay.
 
 incidents_test.py BINARY
 """
@@ -88,7 +88,7 @@ class Incidents(unittest.TestCase):
                     r"(?m)^evidence +\S", r"(?m)^incident +Incident %s" % incident[:12], r"  RESOLVED  |  ENDED  "):
             self.assertRegex(page, row)
         self.assertRegex(self.tell("issues", "show", incident[:8], *log), r"(?m)^actions +none$")
-        # Who was told is in the log only, as actions are.
+        # Notifications, like actions, are only in the log.
         of_log = [line for line in self.tell("issues", "show", incident, "--json", *log).splitlines() if '"io.pitwall.notice.' not in line]
         self.assertEqual(self.tell("issues", "show", incident, "--json", *server).splitlines(), of_log)
         self.everybody_who_was_told_is_named(incident, job, log)
@@ -126,7 +126,7 @@ class Incidents(unittest.TestCase):
         query = "/api/pitwall/v1/issue?job=%s&id=%s" % (urllib.parse.quote(job), incident)
         wait_for("the history", lambda: len(json.loads(fetch(self.pitwall.http + query)[1])["told"]) == len(records))
 
-    def test_a_symptom_is_shown_with_its_cause_and_not_sent(self):
+    def test_symptom_is_shown_with_its_cause_and_not_sent(self):
         rules = write(os.path.join(self.work, "rules.yaml"), RULES)
         config = write(os.path.join(self.work, "pitwall.yaml"), CONFIG % {"port": self.hooks.server_port})
         data, socket = os.path.join(self.work, "data"), os.path.join(self.work, "c.sock")
@@ -143,7 +143,7 @@ class Incidents(unittest.TestCase):
         self.assertEqual(sent("pager"), [("found", "LossExploded"), ("resolved", "LossExploded")])
         self.assertGreaterEqual(self.pitwall.metric("pitwall_webhook_suppressed_total"), 2)
         wait_for("the end at the team", lambda: len(sent("team")) == 2)
-        self.assertEqual([what for what, _ in sent("team")], ["found", "ended"])  # of the incident
+        self.assertEqual([what for what, _ in sent("team")], ["found", "ended"])  # events of the incident
         team = sent("team")
 
         symptom, cause = sorted((json.loads(line)["data"] for line in self.issues("--json")), key=lambda i: i["severity"],
@@ -152,7 +152,7 @@ class Incidents(unittest.TestCase):
         self.assertEqual(cause["incident"], symptom["incident"])
         self.assertNotIn("root_cause", cause)
         incident = cause["incident"]
-        self.assertEqual(symptom["root_cause"], incident)  # which the cause opened
+        self.assertEqual(symptom["root_cause"], incident)  # opened by the cause
         issue_ids = {json.loads(line)["id"] for line in self.tell("issues", "show", incident, "--json", "--target", self.pitwall.grpc)
                      .splitlines()[:1]}
         self.assertLessEqual(issue_ids, set(team[0][1]))

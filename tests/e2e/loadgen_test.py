@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`pitwall loadgen` against what is judged of it: each planted fault leads to the issues that its line of JSON says, and a
-healthy job, also one whose batches come late, twice, out of order or never, to none.
+"""Compares `pitwall loadgen` with the evaluation of its data: each planted fault leads to the issues in its line of JSON. A healthy job leads
+to none, even if its batches come late, twice, out of order, or never.
 
 loadgen_test.py BINARY
 """
@@ -35,7 +35,7 @@ def nanoseconds(event):
 
 
 def verdict(plants, found, patience_s=60):
-    """What does not fit, as lines: an expected issue that is missing or early or late, one that no fault explains."""
+    """Returns the mismatches as lines: an expected issue that is missing, early, or late, and one that no fault explains."""
     wrong = []
     explained = set()
     for plant in plants:
@@ -75,7 +75,7 @@ class LoadgenTest(unittest.TestCase):
         self.assertEqual(verdict(plants, self.found(path), patience_s), [])
         return plants, totals
 
-    def test_each_kind_of_fault_is_found_where_it_was_planted(self):
+    def test_each_kind_of_fault_is_found_as_planted(self):
         faults = ["straggler", "stall", "hang", "death", "nan", "gpu"]
         flags = []
         for job, fault in enumerate(faults):
@@ -88,7 +88,7 @@ class LoadgenTest(unittest.TestCase):
         plants, _ = self.judged("--jobs", "8", "--faults", "7", "--seed", "5", "--gpus", "4", "--cores", "2", "--duration", "6m")
         self.assertEqual(len(plants), 7)
 
-    def test_the_checker_sees_what_is_missing_and_what_is_too_much(self):
+    def test_checker_finds_missing_and_unexpected_issues(self):
         path, plants, _ = self.into_log("--gpus", "4", "--cores", "2", "--duration", "5m", "--fault", "straggler,rank=2")
         found = self.found(path)
         self.assertEqual(verdict(plants, found), [])
@@ -97,18 +97,18 @@ class LoadgenTest(unittest.TestCase):
         plants[0]["expect"][0]["labels"]["rank"] = "1"
         self.assertEqual(len(verdict(plants, found)), 2)
 
-    def test_a_leak_is_found(self):
+    def test_leak_is_found(self):
         plants, _ = self.judged("--gpus", "2", "--cores", "1", "--duration", "25m", "--step", "2s", "--fault", "leak,rank=1,from=8m",
                                 patience_s=900)
         self.assertEqual(len(plants), 1)
 
-    def test_shares_that_go_wrong_make_no_issue(self):
+    def test_late_duplicated_and_reordered_batches_cause_no_issue(self):
         _, totals = self.judged("--jobs", "2", "--gpus", "4", "--cores", "2", "--duration", "5m", "--late", "0.02",
                                 "--duplicate", "0.1", "--reorder", "0.02")
         for what in ("late", "duplicated", "reordered"):
             self.assertGreater(totals[what], 20)
 
-    def test_a_job_that_dies_goes_on_with_its_next_attempt(self):
+    def test_job_that_dies_continues_with_next_attempt(self):
         path, plants, _ = self.into_log("--gpus", "4", "--cores", "2", "--duration", "5m", "--fault", "death,rank=2,restart=20s")
         self.assertEqual(verdict(plants, self.found(path)), [])
         events = subprocess.run([BINARY, "backtest", "--format", "log", "--input", path, "--rules", "pack:default"],
@@ -116,7 +116,7 @@ class LoadgenTest(unittest.TestCase):
         changes = [e["data"] for e in map(json.loads, events) if e["type"] == "io.pitwall.job.changed"]
         self.assertEqual(sorted({c["attempt"] for c in changes} - {0}), [1, 2])
 
-    def test_the_same_flags_give_the_same_log(self):
+    def test_equal_flags_give_equal_logs(self):
         flags = ("--gpus", "2", "--cores", "2", "--duration", "1m", "--late", "0.1", "--drop", "0.1", "--fault", "hang")
 
         def contents(path):
@@ -133,7 +133,7 @@ class LoadgenTest(unittest.TestCase):
         self.assertEqual(one, two)
         self.assertNotEqual(one, contents(self.into_log("--seed", "2", *flags, name="three")[0]))
 
-    def test_ranks_speak_to_a_collector(self):
+    def test_ranks_send_to_a_collector(self):
         socket = os.path.join(self.dir, "socket")
         rules = os.path.join(self.dir, "data")
         service = Pitwall(BINARY, os.path.join(self.dir, "log.txt"), "--data-dir", rules, "--socket", socket)
@@ -153,7 +153,7 @@ class LoadgenTest(unittest.TestCase):
         wait_for("both issues", lambda: expected <= rules_found())
         self.assertEqual(service.stop(), 0)
 
-    def test_wrong_flags_say_what_to_do(self):
+    def test_wrong_flags_give_advice(self):
         for flags, said in [
                 ((), "write --data-dir, --brokers, --socket, or --discard"),
                 (("--discard", "--cores", "9999"), r"--cores must be 0 to 4096 \(9999\)"),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The rules on losses over whole trainings: healthy ones, noisy as they are, must be silent, and of each faulty one the rule meant must
-speak, and no other. Curves are a mean and Gaussian noise (relative); the seed is printed, another one can be given.
+"""The rules on losses over whole training runs: no rule fires on healthy, noisy curves, and on each faulty curve only the intended rule
+fires. Curves are a mean plus Gaussian noise (relative). The seed is printed and may be passed as an argument.
 
 loss_curves_test.py BINARY [SEED]
 """
@@ -34,7 +34,7 @@ def notation(values):
 
 class LossCurves(unittest.TestCase):
     def fired(self, clock, series, rules, times):
-        """{rule: first time asked at which it fires}: a test that expects nothing names all that fires."""
+        """Returns {rule: first time at which it fires}. A test that expects none thus names every rule that fires."""
         lines = ["rule_files: ['%s']" % PACK, "evaluation_interval: 1s", "tests:", "- name: curve", clock, "  input_series:"]
         lines += ["  - {series: '%s', values: '%s'}" % (name, notation(values)) for name, values in series.items()]
         lines.append("  alert_rule_test:")
@@ -61,7 +61,7 @@ class LossCurves(unittest.TestCase):
         return self.fired("  clock: step", series, STEP_RULES, range(0, steps, 50))
 
     def on_time(self, train, validation, noise, validation_noise, steps=2000, every=100, batches=1, interval="1s"):
-        """A step each interval, an evaluation of some batches each `every` steps."""
+        """Runs one step per interval, and an evaluation of some batches every `every` steps."""
         trained, evaluated = [], []
         for step in range(steps):
             trained.append(train(step) * (1 + self.random.gauss(0, noise)))
@@ -76,7 +76,7 @@ class LossCurves(unittest.TestCase):
     def setUp(self):
         self.random = random.Random("%d %s" % (SEED, self.id()))
 
-    def test_healthy_trainings_are_silent(self):
+    def test_healthy_training_fires_no_rule(self):
         for name, arguments in {
                 "converges early": dict(mean=falling(2.3, 0.1, 60), noise=0.15),
                 "slow": dict(mean=falling(10.8, 2.5, 1500), noise=0.05),
@@ -91,7 +91,7 @@ class LossCurves(unittest.TestCase):
             with self.subTest(name, seed=SEED):
                 self.assertEqual(self.on_steps(**arguments), {})
 
-    def test_a_flat_loss(self):
+    def test_flat_loss_fires_only_its_rule(self):
         for name, arguments in {
                 "from the beginning": dict(mean=lambda step: 2.303, noise=0.1, steps=2000),
                 "after a first fall": dict(mean=falling(2.45, 2.303, 30), noise=0.05, steps=2500),
@@ -101,17 +101,17 @@ class LossCurves(unittest.TestCase):
             with self.subTest(name, seed=SEED):
                 self.assertEqual(list(self.on_steps(**arguments)), ["LossNotDecreasing"])
 
-    def test_a_loss_that_rises(self):
+    def test_rising_loss_fires_only_its_rule(self):
         fall = falling(2.3, 0.5, 300)
         found = self.on_steps(lambda step: fall(step) if step < 2000 else fall(2000) * (1 + (step - 2000) / 2000), 0.1)
         self.assertEqual(list(found), ["LossIncreasing"])
         self.assertGreater(int(found["LossIncreasing"]), 2000)
 
-    def test_healthy_validation_is_silent(self):
-        for interval in ("1s", "5ms"):  # evaluations a hundred seconds apart, and two within a second
+    def test_healthy_validation_fires_no_rule(self):
+        for interval in ("1s", "5ms"):  # evaluations a hundred seconds apart, or two per second
             for name, arguments in {
                     "no gap": dict(train=falling(2.5, 0.3, 400), validation=falling(2.5, 0.3, 400), noise=0.15, validation_noise=0.02),
-                    "a gap of 20 %": dict(train=falling(2.5, 0.3, 400), validation=falling(2.5, 0.36, 400), noise=0.15,
+                    "a gap of 20%": dict(train=falling(2.5, 0.3, 400), validation=falling(2.5, 0.36, 400), noise=0.15,
                                           validation_noise=0.03),
                     "half of it noise": dict(train=falling(2.5, 0.01, 200), validation=falling(2.5, 0.011, 200), noise=0.5,
                                              validation_noise=0.2),
@@ -121,14 +121,14 @@ class LossCurves(unittest.TestCase):
                 with self.subTest(name, interval=interval, seed=SEED):
                     self.assertEqual(self.on_time(interval=interval, **arguments), {})
 
-    def test_overfitting(self):
+    def test_overfitting_fires_only_its_rule(self):
         for interval in ("1s", "5ms"):
             with self.subTest(interval=interval, seed=SEED):
                 found = self.on_time(falling(2.5, 0.01, 200), lambda step: falling(2.5, 0.8, 150)(step) + step * 0.0005, 0.2, 0.03,
                                      interval=interval)
                 self.assertEqual(list(found), ["Overfit"])
 
-    def test_overtraining(self):
+    def test_overtraining_fires_only_its_rule(self):
         for interval in ("1s", "10ms"):
             with self.subTest(interval=interval, seed=SEED):
                 found = self.on_time(falling(2.5, 0.3, 80), falling(2.5, 0.31, 80), 0.1, 0.01, steps=3000, interval=interval)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A client logs steps and promises none, so that its rows wait without end: its job is refused by name beyond its share, and
-the other job is judged as if it were not there. usage: memory_test.py PITWALL DUMP_TOPIC"""
+"""A client logs steps without promises, so its rows wait forever. Its job is refused by name beyond its share of memory, and the other job
+is evaluated as before. usage: memory_test.py PITWALL DUMP_TOPIC"""
 import json
 import os
 import re
@@ -75,14 +75,14 @@ class Memory(unittest.TestCase):
             pass  # closed by the test
 
     def flood(self):
-        """As a client that is broken or hostile: each value has a step of its own, no step is ever promised."""
+        """Acts like a broken or hostile client: each value has a new step, and no step is ever promised."""
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.connect(self.socket)
         connection.settimeout(30)
         identity = identify({}, job="hostile", job_id="hostile", rank=0, world_size=1)
         begin = time.time_ns()
         connection.sendall(_wire.frame(_wire.hello(identity, os.urandom(16).hex(), begin, os.getpid())))
-        # What the collector answers is read: it closes on a client that does not.
+        # Reads the collector's answers: it closes the connection of a client that does not.
         threading.Thread(target=self.drain, args=(connection,), daemon=True).start()
         step = 0
         for batch in range(1, BATCHES + 1):
@@ -94,7 +94,7 @@ class Memory(unittest.TestCase):
             time.sleep(0.005)
         return connection
 
-    def test_steps_without_promises_cost_their_own_job_only(self):
+    def test_steps_without_promises_affect_only_their_own_job(self):
         self.training = harness.train(self.socket, 100000, 100000)
         found = r'^pitwall_issues_open\{[^}]*HighLoss[^}]*\} [1-9]'
         harness.wait_for("the healthy job to be judged", lambda: re.search(
@@ -110,16 +110,16 @@ class Memory(unittest.TestCase):
         self.assertEqual(harness.fetch(self.service.http + "/healthz")[1], "ok\n")
         self.assertEqual(self.service.metric("pitwall_memory_budget_bytes"), 268435456)
         grown = self.resident() - before
-        # Rules on steps that never come are judged every 5 s of the job's time, which passes by ticks once it is silent.
-        harness.wait_for("the error to be told", lambda: any(
+        # Rules on missing steps are evaluated every 5 s of the job's time, which advances by ticks once the job is silent.
+        harness.wait_for("the error to be reported", lambda: any(
             e["type"] == "io.pitwall.rule.status" and e["data"]["status"] == "Error" for e in self.events()))
         connection.close()
         self.assertEqual(self.service.stop(), 0)
         events = self.events()
         errors = [e["data"] for e in events if e["type"] == "io.pitwall.rule.status" and e["data"]["status"] == "Error"]
-        print("resident grew by %d MiB" % (grown >> 20))
+        print("resident memory grew by %d MiB" % (grown >> 20))
         self.assertEqual({e["job"]["id"] for e in errors}, {"hostile"}, errors)
-        # Which of its shares is used up first depends on the machine: rows of steps, or rows above its watermark.
+        # The machine determines which share is exhausted first: rows of steps, or rows above the job's watermark.
         self.assertRegex(json.dumps(errors), r"more than [0-9.]+ MiB|steps without promises")
         issues = [e["data"]["job"]["id"] for e in events if e["type"] == "io.pitwall.issue.found"]
         self.assertTrue(issues and "hostile" not in issues, issues)

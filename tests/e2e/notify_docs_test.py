@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""notify_docs_test.py PITWALL: each configuration in docs/notify.md, docs/actions.md and docs/install.md is one that the binary reads, and prints as
-it read it."""
+"""notify_docs_test.py PITWALL: the binary reads each configuration in docs/notify.md, docs/actions.md, and docs/install.md, and prints it
+unchanged."""
 import os
 import re
 import subprocess
@@ -33,8 +33,8 @@ def main():
     kinds = {kind for kind in ("webhooks", "alertmanagers", "slack", "email", "gateways", "routes") if any("  %s:" % kind in b for b in blocks)}
     if len(kinds) != 6:
         failed += 1
-        print("a receiver has no example: only %s" % sorted(kinds), file=sys.stderr)
-    # Of the executor; values of the chart and its Role are tests/helm's.
+        print("some receivers have no example; examples exist for %s" % sorted(kinds), file=sys.stderr)
+    # The executor's configurations; tests/helm checks the values of the chart and its Role.
     stops = []
     for name in ("actions.md", "install.md"):
         with open(os.path.join(ROOT, "docs", name), encoding="utf-8") as page:
@@ -46,7 +46,7 @@ def main():
             print("refused, or not printed as it was read:\n%s\n%s" % (block, error), file=sys.stderr)
     if len(stops) < 4:
         failed += 1
-        print("only %d configurations of the executor were found" % len(stops), file=sys.stderr)
+        print("found only %d configurations of the executor" % len(stops), file=sys.stderr)
     wrong = [("notifier: {slack: [{name: a, url: \"https://hooks.slack.com/x\"}]}", "is a secret"),
              ("notifier: {email: [{name: a, host: h, from: nobody, to: [a@b.c]}]}", "not a mail address"),
              ("notifier: {gateways: [{name: a, url: \"https://x\", body: '{\"a\": {{ $labels.text }}}'}]}", "not JSON"),

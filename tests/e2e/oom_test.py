@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The kernel's out-of-memory killer in a real control group: a rank that it kills is told so, a worker of a rank is not the rank.
+"""The kernel's out-of-memory killer in a real cgroup: a killed rank is reported as such, and a worker of a rank is not taken for the rank.
 
 oom_test.py BINARY
 
-Needs root and a memory controller that takes new groups (version 2 or 1); without them the tests are skipped, with the reason.
+Needs root and a memory controller that allows new cgroups (version 2 or 1). Otherwise the tests are skipped, with the reason.
 """
 import os
 import shutil
@@ -17,8 +17,8 @@ from harness import CLIENT, Pitwall, wait_for, write
 BINARY = None
 LIMIT = 96 << 20
 
-# rank.py CLIENT HOW JOB: joins the group in $GROUP, says hello, then HOW: "self" allocates until it is killed; "worker" has a
-# child do so, runs on for a while and ends by itself with exit code 3.
+# rank.py CLIENT HOW JOB: joins the cgroup in $GROUP, sends Hello, then HOW: "self" allocates until it is killed; with "worker" a child
+# does so, and the rank continues for a while and ends by itself with exit code 3.
 RANK = """
 import os, sys, time
 with open(os.path.join(os.environ["GROUP"], "cgroup.procs"), "w") as procs:
@@ -50,9 +50,9 @@ os._exit(3)
 
 
 def make_group():
-    """-> the folder of a new group with a memory limit. Raises SkipTest with the reason."""
+    """Returns the directory of a new cgroup with a memory limit. Raises SkipTest with the reason."""
     if os.geteuid() != 0:
-        raise unittest.SkipTest("only root makes control groups")
+        raise unittest.SkipTest("only root can create cgroups")
     name = "pitwall-oom-%d" % os.getpid()
     reasons = []
     for root, limit in (("/sys/fs/cgroup", "memory.max"), ("/sys/fs/cgroup/unified", "memory.max"),
@@ -76,7 +76,7 @@ def make_group():
         except OSError as error:
             os.rmdir(folder)
             reasons.append("%s: no memory limit (%s)" % (root, error.strerror))
-    raise unittest.SkipTest("no control group with a memory limit: %s" % ("; ".join(reasons) or "none is mounted"))
+    raise unittest.SkipTest("no cgroup with a memory limit: %s" % ("; ".join(reasons) or "none is mounted"))
 
 
 class OutOfMemory(unittest.TestCase):
@@ -101,7 +101,7 @@ class OutOfMemory(unittest.TestCase):
         wait_for("the group to be empty", removed)
 
     def run_rank(self, how, reaped):
-        """Runs it to its end; `reaped`: a shell takes its status at once, so that nobody else can read it."""
+        """Runs the rank to its end. `reaped`: a shell collects its status at once, so that no other process can read it."""
         job = "oom-%s-%s" % (how, "reaped" if reaped else "left")
         command = [sys.executable, self.rank, CLIENT, how, job]
         if reaped:
@@ -114,14 +114,14 @@ class OutOfMemory(unittest.TestCase):
             def said():
                 log.seek(0)
                 return [line for line in log if "ended without goodbye" in line and '"%s"' % job in line]
-            return wait_for("the end of the rank to be told", said, 40)[-1]
+            return wait_for("the end of the rank to be reported", said, 40)[-1]
 
-    def test_a_rank_that_it_kills_is_told_so(self):
+    def test_oom_kill_of_a_rank_is_reported(self):
         for reaped in (False, True):
             with self.subTest(reaped=reaped):
                 self.assertIn("by the out-of-memory killer", self.run_rank("self", reaped))
 
-    def test_a_workers_end_is_not_told_as_the_ranks(self):
+    def test_oom_kill_of_worker_is_not_the_ranks(self):
         for reaped in (False, True):
             with self.subTest(reaped=reaped):
                 line = self.run_rank("worker", reaped)

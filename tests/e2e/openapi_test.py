@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The OpenAPI file of the history against the meta-schema of OpenAPI 3.1, by the PyPI package openapi-spec-validator.
+"""Validates the OpenAPI file of the history against the meta-schema of OpenAPI 3.1, with the PyPI package openapi-spec-validator.
 
 openapi_test.py FILE
 
-The package lives in a virtual environment in the cache; where it is not there, the test makes it. Without a package index the test is
-skipped (exit code 77). services/history/api/openapi_test.cc holds the same file against routes, parameters and answers.
+The package is installed in a virtual environment in the cache; the test creates it if it is missing. Without a package index the test is
+skipped (exit code 77). services/history/api/openapi_test.cc compares the same file with routes, parameters, and answers.
 """
 import copy
 import os
@@ -20,10 +20,10 @@ FILE = None
 
 
 def python():
-    """The interpreter that has the package; None: it cannot be had here."""
+    """Returns an interpreter with the package, or None if it cannot be installed."""
     path = os.path.join(CACHE, "bin", "python")
     if not os.path.exists(os.path.join(CACHE, "done")):
-        shutil.rmtree(CACHE, ignore_errors=True)  # one that was cut off
+        shutil.rmtree(CACHE, ignore_errors=True)  # a partial installation
         venv.create(CACHE, with_pip=True)
         pip = [path, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", PACKAGE, "pyyaml"]
         if subprocess.run(pip, timeout=120).returncode != 0:
@@ -43,15 +43,15 @@ class OpenApi(unittest.TestCase):
     def faults(self, spec):
         try:
             return [error.message for error in self.validator(spec).iter_errors()]
-        except KeyError as missing:  # the validator's own walk needs it
+        except KeyError as missing:  # the validator's own traversal needs it
             return [repr(missing)]
 
-    def test_the_file_is_valid(self):
+    def test_openapi_file_is_valid(self):
         self.assertTrue(self.spec["openapi"].startswith("3.1."))
         self.assertEqual(self.faults(self.spec), [])
         self.assertGreater(len(self.spec["paths"]), 20)
 
-    def test_what_is_broken_is_found(self):
+    def test_broken_openapi_file_is_rejected(self):
         def broken(change):
             spec = copy.deepcopy(self.spec)
             change(spec)
@@ -69,7 +69,7 @@ if __name__ == "__main__":
     if sys.prefix != CACHE:
         interpreter = python()
         if interpreter is None:
-            print("NOTE: %s cannot be had here" % PACKAGE)
+            print("NOTE: %s cannot be installed" % PACKAGE)
             sys.exit(77)
         os.execv(interpreter, [interpreter] + sys.argv)
     del sys.argv[1]

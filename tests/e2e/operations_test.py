@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tasks of an operator: reload, TLS, tokens, exit codes, and a stop by the executor, through the whole binary.
+"""Tasks of an operator with the whole binary: reload, TLS, tokens, exit codes, and a stop by the executor.
 
 operations_test.py BINARY DUMP_TOPIC
 """
@@ -45,7 +45,7 @@ def status_of(url, token=None):
 
 
 def command(*arguments):
-    """-> (exit code, stdout, stderr)"""
+    """Returns (exit code, stdout, stderr)."""
     done = subprocess.run([BINARY] + list(arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
     return done.returncode, done.stdout, done.stderr
 
@@ -73,7 +73,7 @@ class Operations(unittest.TestCase):
         return self.pitwall
 
     def hang_up(self, pattern):
-        """SIGHUP, then waits for a new line of that pattern."""
+        """Sends SIGHUP, then waits for a new line that matches the pattern."""
         before = len(self.pitwall.log())
         self.pitwall.process.send_signal(signal.SIGHUP)
         return wait_for(pattern, lambda: pattern in self.pitwall.log()[before:] and self.pitwall.log()[before:])
@@ -84,7 +84,7 @@ class Operations(unittest.TestCase):
         time.sleep(3)
         return (ticks() - first) / (time.monotonic() - began)
 
-    def test_a_reload_changes_interval_and_rules(self):
+    def test_reload_changes_interval_and_rules(self):
         config = self.write("pitwall.yaml", "collector:\n  interval: 1s\n")
         self.start("--config", config)
         self.assertLess(self.ticks_per_second(), 1.5)
@@ -95,7 +95,7 @@ class Operations(unittest.TestCase):
 
         self.write("pitwall.yaml", "collector:\n  interval: 300ms\n")
         self.assertIn(config + ":2:13: interval must be one of 100ms", self.hang_up("nothing has changed"))
-        # Rules that do not compile: the new interval waits too.
+        # Rules that do not compile delay the new interval too.
         self.write("pitwall.yaml", "collector:\n  interval: 1s\n")
         self.write("rules.yaml", RULES.replace("!=", "!!"))
         self.assertIn("rules.yaml:8:", self.hang_up("nothing has changed"))
@@ -106,9 +106,9 @@ class Operations(unittest.TestCase):
         self.assertIn("wait for the next start", self.hang_up("goes into force"))
         self.assertEqual(self.pitwall.stop(), 0, self.pitwall.log())
 
-    def test_tls_on_both_listeners(self):
+    def test_tls_works_on_both_listeners(self):
         if not shutil.which("openssl"):
-            self.skipTest("no openssl, which would make the certificate")
+            self.skipTest("openssl is not installed; it makes the certificate")
         certificate, key = self.path("cert.pem"), self.path("key.pem")
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
                         "-days", "2", "-subj", "/CN=pitwall-test", "-addext", "subjectAltName=IP:127.0.0.1",
@@ -122,12 +122,12 @@ class Operations(unittest.TestCase):
         trusting = ssl.create_default_context(cafile=certificate)
         self.assertEqual(fetch(self.pitwall.http + "/healthz", context=trusting)[1], "ok\n")
         with self.assertRaises(urllib.error.URLError):
-            fetch(self.pitwall.http + "/healthz")  # nobody vouches for it
+            fetch(self.pitwall.http + "/healthz")  # no authority vouches for it
         self.assertEqual(command("issues", "list", "--target", self.pitwall.grpc, "--ca-file", certificate)[0], 0)
         self.assertEqual(command("issues", "list", "--target", self.pitwall.grpc)[0], 1)
         self.assertEqual(self.pitwall.stop(), 0, self.pitwall.log())
 
-    def test_beyond_loopback(self):
+    def test_listener_beyond_loopback_requires_tokens(self):
         self.start("--http-listen", "0.0.0.0:0")
         self.assertEqual(self.pitwall.log().count("without TLS"), 1)
         token, act = (self.pitwall.said(r"HTTP listens on an address other than loopback .*role %s, .*: ([0-9a-f]{48})\n" % role).group(1)
@@ -141,7 +141,7 @@ class Operations(unittest.TestCase):
         refused = dict(re.findall(r'^pitwall_http_refused_total\{reason="([a-z_]+)"\} (\d+)$', fetch(http + "/metrics")[1], re.M))
         self.assertEqual((refused["no_token"], refused["slow_header"]), ("1", "0"))
 
-    def test_tokens_from_files_and_environment(self):
+    def test_tokens_are_read_from_files_and_environment(self):
         self.write("view", "look\n")
         for given, fault in (("token_file: %s, act_token_file: %s" % ((self.path("view"),) * 2), "must differ"),
                              ("act_token_file: 'env:PITWALL_NO_SUCH'", "the token is empty")):
@@ -178,9 +178,9 @@ class Operations(unittest.TestCase):
         printed = self.write("printed.yaml", command("standalone", "--data-dir", nasty, "--print-config")[1])
         self.assertEqual(command("standalone", "--config", printed, "--print-config")[1], open(printed).read())
 
-    def test_exit_codes(self):
+    def test_exit_codes_are_as_documented(self):
         self.write("bad.yaml", "groups:\n- name: g\n  rules:\n  - alert: A\n    expr: rat(x[5m])\n")
-        # Without any test nothing is compiled, as in promtool.
+        # Without any test, nothing is compiled, as in promtool.
         bad = self.write("bad_test.yaml", "rule_files: [bad.yaml]\ntests: [{interval: 1m}]\n")
         good = self.write("good_test.yaml", """
 rule_files: [rules.yaml]
@@ -206,11 +206,11 @@ tests:
         return self.records("pitwall.actions")
 
     def told(self, kind, alert):
-        """Data of the issue events so far."""
+        """Returns the data of the issue events so far."""
         return [event["data"] for event in self.records("pitwall.issues")
                 if event["type"] == "io.pitwall.issue." + kind and event["data"].get("alert") == alert]
 
-    def test_a_reload_removes_rules_with_open_issues(self):
+    def test_reload_removes_rules_with_open_issues(self):
         rules = """
 groups:
 - name: goes
@@ -231,7 +231,7 @@ groups:
         config = self.write("pitwall.yaml", "log_level: debug\n")
         self.start("--config", config, "--interval", "200ms")
         name_of = lambda: command("rules", "check", "--explain", self.rules)[1].split("\n")[0].removeprefix("rule set ")
-        # From text to program once, under one name.
+        # The rules are compiled once, under one name.
         self.assertEqual(self.pitwall.log().count(" is compiled"), 1, self.pitwall.log())
         self.assertIn("rule set %s is compiled" % name_of(), self.pitwall.log())
         training = train(self.path("c.sock"), 100000, nan_from=100000)
@@ -243,7 +243,7 @@ groups:
             (gone,) = wait_for("the end of Goes", lambda: self.told("resolved", "Goes"))
             self.assertEqual((gone["end_reason"], gone["parameters"], gone["summary"]),
                              ("rule_removed", {"low": -1, "high": 100}, "above -1"))
-            # And a start over it, after a kill.
+            # Also a restart on it, after a kill.
             self.pitwall.kill()
             self.start("--config", config, "--interval", "200ms")
             self.write("rules.yaml", rules[:second])
@@ -259,7 +259,7 @@ groups:
         self.assertEqual(code, 0, out + err)
         self.assertIn("bit-identical", out)
 
-    def test_the_executor_stops_a_training_once(self):
+    def test_executor_stops_a_training_once(self):
         hooks = Hooks()
         self.addCleanup(hooks.close)
         config = self.write("pitwall.yaml", json.dumps({
@@ -276,7 +276,7 @@ groups:
         finally:
             doomed.kill()
         wait_for("the outcome on record", lambda: len(self.actions()) >= 2)
-        # The receivers hear of it under the incident's key, each once; who has filters too, and who wants none of it does not.
+        # Each receiver is notified once, under the incident's key, including one with filters; a receiver that excludes it is not.
         told = lambda path: [json.loads(body) for _, body in hooks.said(path)]
         wait_for("the effect", lambda: all(any(e["type"] == "io.pitwall.action.done" for e in told(path)) for path in ("/all", "/minor")))
         found = next(e for e in told("/all") if e["type"] == "io.pitwall.incident.found")
@@ -285,7 +285,7 @@ groups:
         both = [("action.decided", found["subject"], found["subject"]), ("action.done", found["subject"], found["subject"])]
         self.assertEqual((acts["/all"], acts["/none"]), (both, []))
         self.assertEqual([act[0] for act in acts["/minor"]], ["action.decided", "action.done"])
-        # The job's end says by which rule.
+        # The end of the job names the rule.
         by = "stopped by rule rules/g/LossNotFinite"
         end = wait_for("the job's end", lambda: [e for e in told("/jobs") if e["data"].get("job_change") == "ended" and e["data"]["end_detail"] == "stopped"])
         self.assertEqual(end[0]["data"]["summary"], by)
@@ -309,8 +309,8 @@ groups:
         self.assertEqual(command("actions", "list", "--input", self.path("data"), "--job", "none")[:2], (0, ""))
         self.assertEqual(command("actions", "list")[0], 2)
 
-    def test_an_executor_in_dry_run_says_so_and_docs_actions_tries_it(self):
-        """The blocks of "Try it" in docs/actions.md, at a folder and addresses of this test."""
+    def test_dry_run_of_docs_actions_reports_itself(self):
+        """Runs the blocks of "Try it" in docs/actions.md, with the directory and addresses of this test."""
         with open(os.path.join(REPO, "docs", "actions.md"), encoding="utf-8") as page:
             server, training = re.findall(r"```\n(.*?)```", page.read().partition("## Try it")[2], re.S)
         folder = "/tmp/pitwall-actions"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A parameter of a rule that a person sets of one live job: the issue that follows, a reload, a kill, who asked, and an equal replay.
+"""Override of a rule's parameter for one live job: the resulting issue, a reload, a kill, the requester, and an equal replay.
 
 usage: parameters_test.py PITWALL
 """
@@ -17,7 +17,7 @@ import urllib.request
 import harness
 
 BINARY = None
-# The loss of harness.TRAINING is 9 at most.
+# The maximum loss of harness.TRAINING is 9.
 RULES = """groups:
 - name: g
   interval: 1s
@@ -67,12 +67,12 @@ class Parameters(unittest.TestCase):
         return listed and listed[0]["id"]
 
     def state(self):
-        """Whether the rule has an open issue, and the events of the newest."""
+        """Returns the state of the rule's newest issue, and its events."""
         issues = [one for one in self.get("/issues", job=self.job())["issues"] if one["rule"] == RULE]
         return issues and ("open" if issues[0]["open"] else "over")
 
     def parameter(self):
-        """value and source, as the API has them"""
+        """Returns value and source, as in the API."""
         for rule in self.get("/rules", job=self.job())["rules"]:
             if rule["rule"] == RULE:
                 return [(one["now"], one["source"]) for one in rule["definition"]["parameters"]]
@@ -96,11 +96,11 @@ class Parameters(unittest.TestCase):
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
 
-    def test_a_threshold_of_a_live_job(self):
+    def test_threshold_of_a_live_job_is_changed(self):
         harness.wait_for("the rule to judge", lambda: self.job() and self.parameter() == [("100", "rule")])
         self.assertFalse(self.state())
 
-        # What is wrong is an error at once, with place and cause.
+        # An invalid request is an error at once, with place and cause.
         code, _, err = self.set("limt", "5")
         self.assertEqual((code, "parameter: rule \"mine/g/LossHigh\" has no parameter \"limt\" (did you mean \"limit\"?)" in err), (2, True), err)
         status, body = self.ask(job=self.job(), rule=RULE, parameter="limit", value="much", reason="x")
@@ -114,7 +114,7 @@ class Parameters(unittest.TestCase):
         self.assertEqual(issue["summary"], "the loss is above 5")
         self.assertEqual(self.parameter(), [("5", "set")])
 
-        # A reload with another rule, and a kill: both keep it.
+        # A reload with another rule, and a kill: both keep the parameter.
         os.replace(harness.write(self.rules + ".new", MORE), self.rules)
         harness.wait_for("the reload", lambda: self.service.said(r"rule set [0-9a-f]+ goes into force"))
         harness.wait_for("the new rule", lambda: any(one["rule"] == "mine/g/More" for one in self.get("/rules", job=self.job())["rules"]))
@@ -124,7 +124,7 @@ class Parameters(unittest.TestCase):
         harness.wait_for("the job again", lambda: self.job() and self.parameter() == [("5", "set")])
         self.assertEqual(self.state(), "open")
 
-        # Taken back: the issue ends, and who did what is with it.
+        # After a reset the issue ends, and it records each person's changes.
         code, out, err = self.set("limit", "null", "--json")
         self.assertEqual(code, 0, err)
         answer = json.loads(out)

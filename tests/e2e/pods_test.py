@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Ends of ranks in pods, by the status of their containers: a server with PodLists in the form of the API server's, over the real HTTP adapter.
+"""Ends of ranks in pods, by the status of their containers: a server returns PodLists like the API server, over the real HTTP adapter.
 
 pods_test.py BINARY
 """
@@ -19,10 +19,10 @@ import uuid
 from harness import CLIENT, PATIENCE, Pitwall, fetch, wait_for, write
 
 BINARY = None
-# Version 1 of control groups (any controller will do), or version 2.
+# cgroups version 1 (any controller works), or version 2.
 GROUPS = ("/sys/fs/cgroup/pids", "/sys/fs/cgroup/systemd", "/sys/fs/cgroup")
 
-# So that the word comes after the death was told, however busy the machine is: whether it comes within 1.5 s is luck here.
+# Delays the pod status until the death was reported, however busy the machine is: an arrival within 1.5 s would depend on chance.
 LATE = [(500, "busy")] * 2
 
 RANK = """
@@ -50,7 +50,7 @@ def group_root():
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Gives the pods that it is told of, after the faults that it is told of."""
+    """Returns the configured pods, after the configured faults."""
     daemon_threads = True
 
     def __init__(self):
@@ -70,7 +70,7 @@ class Server(http.server.ThreadingHTTPServer):
                 try:
                     self.wfile.write(body.encode())
                 except OSError:
-                    pass  # who asked has had enough
+                    pass  # the requester has hung up
 
             def log_message(self, *_):
                 pass
@@ -80,7 +80,7 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 class Pods(unittest.TestCase):
-    """Each test is a pod of its own."""
+    """Each test is its own pod."""
 
     @classmethod
     def setUpClass(cls):
@@ -126,7 +126,7 @@ class Pods(unittest.TestCase):
                 if i["labels"]["category"] != "bottleneck"]
 
     def ends(self, number, code, reason, metadata=None, status=None, faults=()):
-        """The rank gets a signal; once it has ended, the status of its container is this, after the faults."""
+        """Ends the rank with a signal; the status of its container then becomes the given one, after the faults."""
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         self.server.faults = list(faults)
         self.server.pods[self.pod] = {
@@ -137,43 +137,43 @@ class Pods(unittest.TestCase):
                  "state": {"terminated": {"exitCode": code, "reason": reason, "finishedAt": now,
                                           "containerID": "containerd://" + self.container}}}]}, **(status or {}))}
         self.rank.send_signal(number)
-        # Its parent takes the exit status when the test is over: the collector can read it until then.
+        # Its parent collects the exit status after the test: the collector can read it until then.
         os.waitid(os.P_PID, self.rank.pid, os.WEXITED | os.WNOWAIT)
 
     def told(self, *issues):
-        """The job itself waits for a restart: what started the containers of a pod goes on."""
-        wait_for("what was found", lambda: len(self.found()) >= len(issues))
+        """Expects these issues. The job itself waits for a restart, because the process that started the containers of the pod continues."""
+        wait_for("the issues", lambda: len(self.found()) >= len(issues))
         end = wait_for("the end of the attempt", lambda: self.events("io.pitwall.job.changed", job_change="attempt_ended"))[0]
         self.assertEqual(self.found(), list(issues))
         self.assertEqual(end["end_detail"], "died")
 
-    def test_evicted(self):
+    def test_evicted_pod_is_named_as_the_cause(self):
         self.ends(signal.SIGKILL, 137, "Error", status={"reason": "Evicted", "message": "The node was low on resource: memory."},
                   faults=LATE)
         self.told(("RankDied", "signal 9"), ("RankDied", "Evicted"))
 
-    def test_deleted(self):
+    def test_deleted_pod_is_a_cancellation(self):
         asked = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 29))
         self.ends(signal.SIGTERM, 143, "Error", metadata={"deletionTimestamp": asked, "deletionGracePeriodSeconds": 30},
                   faults=LATE)
         self.told(("RankDied", "signal 15"), ("JobCancelled", None))
 
-    def test_an_error_is_a_death(self):
+    def test_container_error_is_a_death(self):
         self.ends(signal.SIGTERM, 143, "Error")
         self.told(("RankDied", "signal 15"))
 
-    def test_a_server_in_trouble_delays_the_cause_only(self):
+    def test_server_errors_delay_only_the_cause(self):
         self.ends(signal.SIGKILL, 137, "OOMKilled", faults=[
             (403, "forbidden"), (200, '{"kind": "PodList", "items": [{'), (200, " " * (33 << 20))])
         self.told(("RankDied", "signal 9"), ("RankDied", "out of memory"))
         self.assertIn("right to list pods", self.pitwall.log())
 
-    def test_a_pod_that_vanished_is_a_death_all_the_same(self):
+    def test_vanished_pod_is_still_a_death(self):
         self.rank.kill()
         self.told(("RankDied", "signal 9"))
 
-    def test_the_object_that_owns_the_pod_is_the_jobs(self):
-        """By a Pitwall that asks for owners, and is asked what the job is."""
+    def test_owner_of_the_pod_is_the_jobs_object(self):
+        """Uses a Pitwall that resolves owners, and asks it for the job's object."""
         owner = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "llm", "uid": str(uuid.uuid4()), "controller": True}
         self.server.pods[self.pod] = {"metadata": {"name": "llm-worker-0", "namespace": "research", "uid": self.pod, "ownerReferences": [owner]},
                                       "spec": {"nodeName": "n1"}, "status": {"phase": "Running"}}
@@ -200,6 +200,6 @@ class Pods(unittest.TestCase):
 if __name__ == "__main__":
     BINARY = os.path.abspath(sys.argv.pop(1))
     if os.geteuid() != 0 or group_root() is None:
-        print("NOTE: pods are not tested: no control groups can be made here")
+        print("NOTE: pods are not tested: cannot create cgroups")
         sys.exit(77)
     unittest.main(verbosity=2)

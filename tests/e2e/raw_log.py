@@ -1,5 +1,5 @@
-"""Telemetry of a log, decoded from its bytes alone: the layouts of services/adapters/embedded_log/format/batch.h and
-proto/pitwall/telemetry/v1. Shares no code with the binary, so that its numbers can be held against this.
+"""Telemetry of a log, decoded only from its bytes: the layouts of services/adapters/embedded_log/format/batch.h and proto/pitwall/telemetry/v1. Shares no
+code with the binary, so that the binary's numbers can be compared with it.
 """
 import collections
 import os
@@ -14,12 +14,12 @@ Sample = collections.namedtuple("Sample", "source boot sequence time step mode v
 
 
 def missing_bits():
-    """The bits of a value that is not there, as services/model/value.h has them."""
+    """Returns the bits of a missing value, as in services/model/value.h."""
     with open(os.path.join(os.path.dirname(__file__), "..", "..", "services", "model", "value.h")) as text:
         for line in text:
             if "kMissingBits" in line and "0x" in line:
                 return int(line.split("0x", 1)[1].rstrip(";\n").replace("'", "").rstrip("uUlL;"), 16)
-    raise AssertionError("services/model/value.h does not say what is missing")
+    raise AssertionError("services/model/value.h does not define the missing value")
 
 
 def _signed(bits):
@@ -124,7 +124,7 @@ def _batch(message):
 
 
 def read(log_dir):
-    """-> {job: Job} of all records of the telemetry, each batch once; samples by (time, source, boot, sequence)."""
+    """Returns {job: Job} of all records of the telemetry, each batch once; samples ordered by (time, source, boot, sequence)."""
     missing = missing_bits()
     topic = os.path.join(log_dir, "topics", "pitwall.telemetry")
     jobs, seen = collections.defaultdict(Job), set()
@@ -142,7 +142,7 @@ def read(log_dir):
                     whole = list(thin.fields(value))
                     if whole and whole[0][0] == thin.BATCH:
                         batches.append(_batch(value[whole[0][3]:whole[0][4]]))
-        for batch in batches:  # a frame may come before its schema
+        for batch in batches:  # a frame may precede its schema
             schemas.update(dict(batch["schemas"]))
         for batch in batches:
             key = tuple(batch[k] for k in ("job", "source", "boot", "sequence"))
@@ -168,7 +168,7 @@ def read(log_dir):
         for labels, samples in job.series.items():
             samples.sort(key=lambda s: (s.time, s.source, s.boot, s.sequence))
             kept = []
-            for sample in samples:  # of two at one time the first counts
+            for sample in samples:  # of two samples at one time the first counts
                 if not kept or kept[-1].time != sample.time:
                     kept.append(sample)
             job.series[labels] = kept

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""receivers_table.py PITWALL [--issues N] [--kills N] [--update]: issues to ten receivers of which three are dead, slow or answer
-500, while the process with the notifier is killed (kill -9) again and again; then the same with the seven healthy ones alone.
+"""receivers_table.py PITWALL [--issues N] [--kills N] [--update]: sends issues to ten receivers, of which three are dead, slow, or answer 500,
+while the process with the notifier is killed (kill -9) repeatedly; then the same with only the seven healthy ones.
 
-Each healthy receiver must have each issue in at least one notification, and the p99 of its delays must be at most twice that
-without the others. A delay is from the event's time to the arrival, so a kill and the start after it count. --update writes
-the table into docs/notify.md. Four of the healthy receivers are told of incidents, three of each event."""
+Each healthy receiver must have each issue in at least one notification, and the p99 of its delays must be at most twice that of the run
+without the others. A delay is from the event's time to the arrival, so a kill and the restart count. --update writes the table into
+docs/notify.md. Four of the healthy receivers are notified of incidents, three of each event."""
 import argparse
 import collections
 import datetime
@@ -34,7 +34,7 @@ groups:
     expr: max_over_time(train_number[8s]) > 0
     labels: {severity: warning}
 """
-# One issue for each n, a few at a time, which lasts 8 seconds: what ends the incident names all of them.
+# One issue for each n, a few at a time, each for 8 seconds: the end of the incident names all of them.
 TRAINING = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
@@ -55,7 +55,7 @@ class Hooks(http.server.ThreadingHTTPServer):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Hook)
         self.lock = threading.Lock()
-        self.seen = collections.defaultdict(dict)  # receiver -> issue -> delay of the first notification, s
+        self.seen = collections.defaultdict(dict)  # receiver -> issue -> delay of the first notification in seconds
         self.attempts = collections.Counter()
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -64,7 +64,7 @@ class Hooks(http.server.ThreadingHTTPServer):
         when = datetime.datetime.fromisoformat(event["time"][:26] + "+00:00").timestamp()
         data = event["data"]
         with self.lock:
-            # An event has the number of its issue, a notice the ids of all.
+            # An event has the number of its issue, a notification the IDs of all.
             for issue in data.get("issue_ids") or [data["labels"]["n"]]:
                 self.seen[receiver].setdefault(issue, time.time() - when)
 
@@ -167,7 +167,7 @@ def main():
             missing = options.issues - len(beside[name])
             rows.append("| %s | %d | %d | %.2f s | %.2f s |" % (name, len(beside[name]), missing, p99(alone[name]), p99(beside[name])))
             failed += missing > 0 or len(alone[name]) < options.issues
-        # All receivers of a kind together: one of them alone is a matter of when the kills came.
+        # All receivers of a kind together: the result of a single one depends on the times of the kills.
         ratio = p99(together[1]) / p99(together[0])
         rows.append("| all of %s | | | %.2f s | %.2f s (%.2f times) |" % (kind, p99(together[0]), p99(together[1]), ratio))
         failed += not ratio <= 2

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Receivers from outside, over real servers: Alertmanager, an SMTP server with TLS and AUTH, an HTTP gateway, Slack's JSON.
+"""Receivers, from outside, with real servers: Alertmanager, an SMTP server with TLS and AUTH, an HTTP gateway, and Slack's JSON.
 
 receivers_test.py PITWALL
 """
@@ -21,9 +21,9 @@ from harness import PATIENCE, Hooks, Pitwall, fetch, train, wait_for, write
 
 BINARY = None
 HERE = os.path.dirname(os.path.abspath(__file__))
-DEBIAN_PYTHON = "/usr/bin/python3"  # which has Debian's python3-aiosmtpd
+DEBIAN_PYTHON = "/usr/bin/python3"  # has Debian's python3-aiosmtpd
 
-# LossHigh clears again and again; LossExploded holds until the job ends.
+# LossHigh clears repeatedly; LossExploded stays until the job ends.
 RULES = """
 groups:
 - name: steps
@@ -123,7 +123,7 @@ class Receivers(unittest.TestCase):
         return process
 
     def alerts(self, which="am"):
-        """What the real Alertmanager holds as firing: by alertname."""
+        """Returns the alerts that the real Alertmanager holds as firing, by alertname."""
         try:
             with urllib.request.urlopen("http://127.0.0.1:%d/api/v2/alerts?active=true" % self.ports[which], timeout=5) as answer:
                 return {alert["labels"]["alertname"]: alert for alert in json.load(answer)}
@@ -159,7 +159,7 @@ class Receivers(unittest.TestCase):
         write(self.path("pitwall.yaml"), CONFIG % self.ports)
         self.pitwall = self.run_pitwall(1)
         self.addCleanup(lambda: self.pitwall.kill())
-        # Before anything: a silence of everything that is only informative.
+        # First, a silence for every informative alert.
         silenced = json.loads(self.silence("add", 'severity="info"', "--duration", "1h", "--author", "ada", "--comment", "a test", "--json"))
         self.assertIn("--comment", self.silence("add", "severity=info", code=2))
         self.assertIn("wanted", self.silence("add", "severity:info", "--comment", "x", "--author", "a", code=2))
@@ -169,8 +169,8 @@ class Receivers(unittest.TestCase):
         training = train(self.path("c.sock"), 100_000, nan_from=1_000_000)  # ends when this test ends it
         self.addCleanup(self.end, training)
 
-        # E-mail: each way with its mechanism, once.
-        wait_for("a mail by each way", lambda: self.mails("starttls") and self.mails("tls"))
+        # Email: one message for each transport, with its mechanism.
+        wait_for("a mail by each transport", lambda: self.mails("starttls") and self.mails("tls"))
         for way, mechanism in (("starttls", "PLAIN"), ("tls", "LOGIN")):
             kept = self.mails(way)[0]
             self.assertEqual((kept["mechanism"], kept["encrypted"], kept["from"]), (mechanism, True, "pitwall@example.org"))
@@ -187,7 +187,7 @@ class Receivers(unittest.TestCase):
         self.assertRegex(self.pitwall.log(), r"email mail: localhost refuses of the recipients: gone@example\.org \(550 no such user here\)")
         self.assertIn("Wächter", self.mails("starttls")[0]["mail"]["From"])
 
-        # The gateway: short, with its secrets; Slack.
+        # The gateway, with a short text and its secrets, and Slack.
         headers, body = wait_for("the gateway", lambda: self.said("/sms"))[0]
         message = json.loads(body)
         self.assertEqual((headers["Authorization"], message["key"]), ("Bearer of-the-gateway", 'k"1'))
@@ -199,7 +199,7 @@ class Receivers(unittest.TestCase):
         for part in ("*Job*\\ne2e", "steps/LossExploded", "*Rank*\\n0", "*Step*", "the loss of &lt;rank&gt; 0"):
             self.assertIn(part, blocks)
 
-        # Alertmanager: the labels; what clears is resolved, what does not stays.
+        # Alertmanager: the labels; an alert that clears is resolved, and any other stays.
         alert = wait_for("the alert", lambda: self.alerts().get("LossExploded"))
         labels = alert["labels"]
         self.assertEqual((labels["severity"], labels["rank"], labels["cluster"], labels["job_name"]),
@@ -211,7 +211,7 @@ class Receivers(unittest.TestCase):
         wait_for("LossHigh to be resolved", lambda: "LossHigh" not in self.alerts())
         self.assertIn("LossExploded", self.alerts())
 
-        # Both live Alertmanagers have it. A restart of one, which keeps no alerts: the other goes on, and what is sent again heals it.
+        # Both live Alertmanagers have it. A restarted one has lost its alerts: the other one continues, and resent alerts restore it.
         wait_for("the alert at the other", lambda: "LossExploded" in self.alerts("other"))
         self.alertmanager.kill()
         self.alertmanager.wait()
@@ -228,7 +228,7 @@ class Receivers(unittest.TestCase):
         self.alertmanager = self.start_alertmanager()
         wait_for("the alert after both restarts", lambda: "LossExploded" in self.alerts())
 
-        # The silence held; what is open is told when it ends. Lists mark it.
+        # The silence held; open issues are reported when it ends. Lists mark it.
         self.assertEqual(self.said("/info"), [])
         mark = r"Quiet.*\[silenced by ada until \S+Z: a test\]"
         def marked(*source):  # after the restarts
@@ -240,7 +240,7 @@ class Receivers(unittest.TestCase):
         for source in (("--target", self.pitwall.grpc), ("--data-dir", self.path("data"))):
             listed = wait_for("the list with its mark", lambda at=source: marked(*at))
             self.assertNotRegex(listed, r"LossExploded.*silenced")
-        def silences():  # the history reads the log after the restart, and may know the node before the job
+        def silences():  # the history reads the log after the restart and may know the node before the job
             jobs = json.loads(fetch(self.pitwall.http + "/api/pitwall/v1/jobs?name=e2e")[1])["jobs"]
             if not jobs:
                 return None
@@ -256,7 +256,7 @@ class Receivers(unittest.TestCase):
         self.assertEqual(urllib.parse.parse_qs(told)["state"], ["open"])
         self.assertTrue(urllib.parse.parse_qs(told)["rule"][0].endswith("steps/Quiet"))
 
-        # The job ends, which is no end of the trouble: Alertmanager keeps it firing, the mail says how it ended.
+        # The end of the job does not resolve the issue: Alertmanager keeps it firing, and the mail reports how the job ended.
         training.terminate()
         training.wait(PATIENCE)
         ended = wait_for("the end by mail", lambda: next((kept["mail"] for kept in self.mails("starttls") if " ENDED " in kept["mail"]["Subject"]), None))
@@ -265,12 +265,12 @@ class Receivers(unittest.TestCase):
         wait_for("the end at Alertmanager", lambda: self.alerts()["LossExploded"]["annotations"].get("ended"))
         self.assertIn("LossExploded", self.alerts())
 
-        # One that is never right keeps nobody waiting, and no secret is in any log.
+        # A permanently failing receiver delays no other one, and no log contains a secret.
         self.assertGreater(self.pitwall.metric("pitwall_receiver_failed_attempts_total"), 0)
         for log in ("log-1", "log-2"):
             with open(self.path(log)) as lines:
                 text = lines.read()
-            # A refused password and a refused recipient, each said once with server and cause.
+            # A refused password and a refused recipient, each logged once with server and cause.
             self.assertEqual(len(re.findall(r"email wrong: SMTP 535 .*localhost:%d refuses user \"pitwall\"" % self.ports["smtp"], text)), 1, text)
             self.assertNotIn("email wrong fails again and again", text)
             for secret in ("s3cret", "slack-secret", "of-the-gateway", "not the password", "act-token"):

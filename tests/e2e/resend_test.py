@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The collector is killed (kill -9) and started again, several times, while a training logs numbers 0, 1, 2, …: each is in
-the log exactly once, or counted as lost. usage: resend_test.py PITWALL DUMP_SAMPLES"""
+"""The collector is killed (kill -9) and restarted several times while a training script logs the numbers 0, 1, 2, …: each is in the log
+exactly once, or counted as lost. usage: resend_test.py PITWALL DUMP_SAMPLES"""
 import os
 import random
 import re
@@ -13,10 +13,10 @@ from collections import Counter
 
 import harness
 
-# Values inside steps of different length, and between them; the collector is away for some of them.
+# Values within steps of different lengths and between them; the collector is down for some of them.
 LOGGING = """
 import logging, sys, time
-logging.basicConfig()  # the client says what it lost
+logging.basicConfig()  # the client logs lost data
 sys.path.insert(0, sys.argv[1])
 import pitwall
 pitwall.init(job="resend", rank=0)
@@ -83,13 +83,13 @@ class Resend(unittest.TestCase):
         twice = [number for number, count in numbers.items() if count > 1]
         missing = [number for number in range(logged) if number not in numbers]
         self.assertEqual(twice, [])
-        self.assertLessEqual(len(missing), lost, "missing: %r, and the client said: %s" % (missing, said))
+        self.assertLessEqual(len(missing), lost, "missing: %r; log of the client: %s" % (missing, said))
         self.assertEqual(len(self.samples("train_last")), 1)
-        # No step either.
+        # No step is missing either.
         steps = Counter(int(float(sample[4])) for sample in self.samples("train_step_duration_seconds"))
         if not lost:
             self.assertEqual(sum(steps.values()), STEPS)
-        # One process, one boot: the collector's kills are none of the rank's.
+        # One process has one boot: kills of the collector do not end the rank.
         boots = {sample[1] for sample in self.samples("train_number")}
         self.assertEqual(len(boots), 1)
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Sampling of the collector, by the log: 100 ms and 500 ms within 5 % for each device, the CPU within 2 points of /proc/stat as this test
-reads it under a load that it makes, and a new interval in force within 5 s of SIGHUP, and of a request on the API.
+"""Sampling of the collector, checked in the log: intervals of 100 ms and 500 ms within 5% for each device, CPU ratios within 2 percentage points
+of /proc/stat as this test reads it under its own load, and a new interval in effect within 5 s of SIGHUP or of a request to the API.
 
-Times are event times, and medians: a machine that is late now and then loses ticks, and shifts none. GPUs are those of the stand-in for NVML.
+Times are event times and medians: a machine that is late now and then loses ticks but shifts none. The GPUs come from the fake NVML.
 usage: sampling_test.py PITWALL DUMP_SAMPLES FAKE_NVML
 """
 import bisect
@@ -22,18 +22,18 @@ import urllib.request
 import harness
 
 BINARY = DUMP = NVML = None
-SECONDS = 12  # of each measurement
-# metric: labels that name a device
+SECONDS = 12  # per measurement
+# metric: labels that identify a device
 DEVICES = {"system_cpu_time_seconds_total": "cpu,mode", "system_cpu_utilization_ratio": "cpu,mode", "system_memory_usage_bytes": "state",
            "system_network_io_bytes_total": "device,direction", "system_disk_io_time_seconds_total": "device",
            "hw_gpu_utilization_ratio": "gpu", "hw_power_watts": "gpu"}
-# Half of the time at work, a process for each core but one.
+# Busy half of the time, with one process for each core but one.
 LOAD = "import time\nwhile True:\n end = time.monotonic() + 0.05\n while time.monotonic() < end: pass\n time.sleep(0.05)"
 MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 
 
 def proc_stat():
-    """{cpu: {mode: seconds since boot}}, and when."""
+    """Returns {cpu: {mode: seconds since boot}}, and the time."""
     ticks = os.sysconf("SC_CLK_TCK")
     cpus = {}
     with open("/proc/stat") as lines:
@@ -70,7 +70,7 @@ class Sampling(unittest.TestCase):
         os.rename(self.config + ".new", self.config)
 
     def samples(self, metric):
-        """{device: [(event time, value)]}"""
+        """Returns {device: [(event time, value)]}."""
         out = subprocess.run([DUMP, self.data, metric, DEVICES[metric]], capture_output=True, text=True, check=True, timeout=60).stdout
         devices = {}
         for line in out.splitlines():
@@ -79,7 +79,7 @@ class Sampling(unittest.TestCase):
         return devices
 
     def check_interval(self, seconds):
-        # A lost tick shows as a gap of two intervals or more, so every gap is a multiple of the interval, and the median is one interval.
+        # A lost tick shows as a gap of at least two intervals, so every gap is a multiple of the interval, and the median is one interval.
         wanted = round(seconds * 1e9)
         for metric in DEVICES:
             devices = self.samples(metric)
@@ -91,16 +91,16 @@ class Sampling(unittest.TestCase):
                 median = statistics.median(gaps)
                 kept = sum(gaps) and len(gaps) * wanted / sum(gaps)
                 self.assertEqual([gap for gap in gaps if gap % wanted], [], (metric, device))
-                if kept > 0.6:  # else the machine loses nearly every second tick, and the median is that of the machine
+                if kept > 0.6:  # else the machine loses nearly every second tick, and the median reflects the machine
                     self.assertLessEqual(abs(median / wanted - 1), 0.05, (metric, device, median))
                 else:
                     self.assertEqual(min(gaps), wanted, (metric, device))
-            print("%d ms: %-34s %2d series, median gap %.1f ms, ticks kept %.1f %%"
+            print("%d ms: %-34s %2d series, median gap %.1f ms, ticks kept %.1f%%"
                   % (seconds * 1000, metric, len(devices), median / 1e6, 100 * kept))
 
     def check_cpu(self, looks):
-        """Each mode's share between the first and the last sample, by the counters and by the ratio. The same two moments in what this test
-        read: where other tests make the load rise and fall, half a second more or less is another share."""
+        """Compares each mode's share between the first and the last sample, by the counters and by the ratio, with the share between the
+        same two moments of this test's reads. If other tests change the load, half a second more or less gives another share."""
         times = [at for at, _ in looks]
         counters = self.samples("system_cpu_time_seconds_total")
         ratios = self.samples("system_cpu_utilization_ratio")
@@ -120,9 +120,9 @@ class Sampling(unittest.TestCase):
                 ends = dict((at / 1e9, value) for at, value in counters["%s,%s" % (cpu, mode)])
                 counted = (ends[ended] - ends[began]) / (ended - began)
                 for name, ours in (("ratio", ratio), ("counter", counted)):
-                    self.assertLessEqual(abs(ours - truth), 0.02, "cpu %s %s by %s: %.4f, /proc/stat says %.4f" % (cpu, mode, name, ours, truth))
+                    self.assertLessEqual(abs(ours - truth), 0.02, "cpu %s %s by %s: %.4f, /proc/stat has %.4f" % (cpu, mode, name, ours, truth))
                     worst = max(worst, abs(ours - truth))
-        print("CPU against /proc/stat: at most %.2f points away (%d cores, %d modes, %.0f s)"
+        print("CPU against /proc/stat: at most %.2f percentage points away (%d cores, %d modes, %.0f s)"
               % (100 * worst, len(looks[0][1]), len(MODES), times[-1] - times[0]))
 
     def measure(self, text, seconds):
@@ -137,13 +137,13 @@ class Sampling(unittest.TestCase):
         self.check_interval(seconds)
         self.check_cpu(looks)
 
-    def test_100_ms(self):
+    def test_interval_of_100_ms_is_kept(self):
         self.measure("100ms", 0.1)
 
-    def test_500_ms(self):
+    def test_interval_of_500_ms_is_kept(self):
         self.measure("500ms", 0.5)
 
-    def test_a_new_interval_is_in_force_within_5_s(self):
+    def test_new_interval_is_in_effect_within_5_s(self):
         self.start("500ms")
         time.sleep(2)
         changed = []
@@ -154,7 +154,7 @@ class Sampling(unittest.TestCase):
             time.sleep(6)
         self.check_changes(changed, "SIGHUP")
 
-    def test_an_interval_that_is_asked_for_is_in_force_within_5_s(self):
+    def test_requested_interval_is_in_effect_within_5_s(self):
         self.start("500ms")
         self.load.append(harness.train(os.path.join(self.folder, "c.sock"), 100_000, 100_000))
         api = self.service.http + "/api/pitwall/v1"
@@ -175,7 +175,7 @@ class Sampling(unittest.TestCase):
             with urllib.request.urlopen(urllib.request.Request("%s/job/interval?%s" % (api, query), method="POST", headers=acting), timeout=10):
                 pass
             harness.wait_for("samples each " + text, sampled_each(step / 1e9))
-            time.sleep(2.5)  # a gap of the new interval
+            time.sleep(2.5)  # allows for a gap of the new interval
         self.check_changes(changed, "POST /job/interval")
 
     def check_changes(self, changed, how):
@@ -187,7 +187,7 @@ class Sampling(unittest.TestCase):
             self.assertTrue(first, "no gap of %d ms" % (step / 1e6))
             # The first gap ends one interval after the change.
             seconds = (first[0] - step - asked) / 1e9
-            print("interval of %d ms in force %.2f s after %s" % (step / 1e6, seconds, how))
+            print("interval of %d ms in effect %.2f s after %s" % (step / 1e6, seconds, how))
             self.assertLess(seconds, 5)
 
 

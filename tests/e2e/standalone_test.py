@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`pitwall standalone` from outside: real sockets, the real promtool, a real Prometheus, gRPC watch with resume, replay.
+"""`pitwall standalone`, from outside: real sockets, the real promtool, a real Prometheus, a gRPC watch with resume, and replay.
 
 standalone_test.py BINARY
 """
@@ -55,7 +55,7 @@ class Standalone(unittest.TestCase):
         shutil.rmtree(cls.work)
 
     def watch(self, *flags):
-        """Events and resume tokens as they come, in order: ("event", id) and ("token", text)."""
+        """Returns events and resume tokens in the order of arrival: ("event", id) and ("token", text)."""
         process = subprocess.Popen([BINARY, "issues", "watch", "--target", self.grpc, "--json", "--print-token"] + list(flags),
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         seen = []
@@ -81,7 +81,7 @@ class Standalone(unittest.TestCase):
         process.stdout.close()
         process.stderr.close()
 
-    def test_1_metrics_please_promtool_and_a_real_prometheus(self):
+    def test_1_metrics_pass_promtool_and_a_real_prometheus(self):
         content_type, text = fetch(self.http + "/metrics")
         self.assertIn("version=0.0.4", content_type)
         self.assertEqual(subprocess.run(["promtool", "check", "metrics"], input=text, text=True, stdout=subprocess.PIPE,
@@ -94,7 +94,7 @@ class Standalone(unittest.TestCase):
             out.write("global: {scrape_interval: 1s}\nscrape_configs:\n- job_name: pitwall\n  static_configs:\n"
                       "  - targets: ['%s']\n" % self.http[len("http://"):])
         log_path = os.path.join(folder, "log")
-        # Its own choice of port cannot be asked for, so ask the system for one and hand it over.
+        # Prometheus does not report a port of its own choice, so the test gets one from the system.
         import socket
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -115,12 +115,12 @@ class Standalone(unittest.TestCase):
             prometheus.terminate()
             prometheus.wait(PATIENCE)
 
-    def test_2_a_watch_that_was_cut_misses_nothing(self):
+    def test_2_interrupted_watch_misses_nothing(self):
         whole, everything = self.watch("--from-start")
         first, part = self.watch("--from-start")
         training = train(self.socket, 150, nan_from=120)
         wait_for("three events", lambda: sum(kind == "event" for kind, _ in part) >= 3)
-        # The token after the last whole batch; what came after it comes again.
+        # The token after the last whole batch; later events are sent again.
         wait_for("a token", lambda: any(kind == "token" for kind, _ in part))
         self.cut(first)
         last_token = max(i for i, (kind, _) in enumerate(part) if kind == "token")
@@ -130,8 +130,8 @@ class Standalone(unittest.TestCase):
         wait_for("the NaN", lambda: any('"alert":"LossNotFinite"' in line for line in self.listed()))
         expected = wait_for("the rest", lambda: [i for k, i in list(everything) if k == "event"]
                             if len([1 for k, _ in list(everything) if k == "event"]) >= 13 else None)
-        # stdout and stderr are two pipes, so which events stood before the token is known only by their ids: together the
-        # two watches have seen everything, and the second nothing before its token twice and nothing out of order.
+        # stdout and stderr are two pipes, so only the IDs show which events preceded the token. Together the two watches have seen
+        # everything, and the second one sends nothing before its token twice and nothing out of order.
         wait_for("the second watch to catch up",
                  lambda: {i for k, i in list(part) + list(rest) if k == "event"} >= set(expected))
         resumed = [i for k, i in list(rest) if k == "event"]
@@ -144,7 +144,7 @@ class Standalone(unittest.TestCase):
         return subprocess.run([BINARY, "issues", "list", "--target", self.grpc, "--json", "--all"], stdout=subprocess.PIPE,
                               text=True, check=True).stdout.splitlines()
 
-    def test_3_a_clean_stop_then_live_equals_replay(self):
+    def test_3_replay_equals_live_after_a_clean_stop(self):
         self.assertEqual(self.pitwall.stop(), 0, self.pitwall.log())
         verified = subprocess.run([BINARY, "backtest", "--verify", "--input", self.data], stdout=subprocess.PIPE, text=True)
         self.assertEqual(verified.returncode, 0, verified.stdout)
@@ -153,12 +153,12 @@ class Standalone(unittest.TestCase):
         alerts = {json.loads(line)["data"]["alert"] for line in backtest.stdout.splitlines()}
         self.assertEqual(alerts, {"LossHigh", "LossNotFinite"})
 
-    def test_4_it_comes_back_with_its_state(self):
+    def test_4_restarted_service_has_its_state(self):
         self.start()
         self.assertIn("LossNotFinite", "".join(self.listed()))
         self.assertEqual(self.pitwall.stop(), 0, self.pitwall.log())
 
-    def test_5_a_bad_configuration_is_named_by_place(self):
+    def test_5_bad_configuration_is_reported_with_its_place(self):
         path = os.path.join(self.work, "bad.yaml")
         with open(path, "w") as out:
             out.write("log:\n  kind: rabbit\n")

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Attacks of one user of a node on another, with real users: joins his job, ends it, squats its id, shuts him out.
+"""Attacks of one user of a node on another, with real users: joining a job, ending it, squatting its ID, and denying service.
 
 tenants_test.py BINARY
 
-Needs root, since each attacker is a process of a user of its own; without it the test is skipped. docs/security.md has
-the matrix that these tests and those of services/collector, engine and executor make up.
+Needs root, because each attacker is a process of its own user; otherwise the test is skipped. docs/security.md has the matrix that these
+tests and those of services/collector, engine, and executor cover.
 """
 import json
 import os
@@ -50,7 +50,7 @@ executor:
 
 
 class Client:
-    """The protocol by hand: what a process that means harm may send."""
+    """The protocol by hand: any message that a malicious process may send."""
 
     def __init__(self, path, job_id="", rank=0, pid=None, job="train", hello=True):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -75,7 +75,7 @@ class Client:
         self.socket.sendall(_wire.frame(body))
 
     def answer(self):
-        """"welcome <job>", "<reason of a refusal>: <message>", or "closed"."""
+        """Returns "welcome <job>", "<reason of a refusal>: <message>", or "closed"."""
         try:
             body = self.read()
         except (ConnectionError, OSError):
@@ -90,7 +90,7 @@ class Client:
                                [("train", self.sequence)], 0, "", 0, self.sequence, "train"))
 
     def beat(self):
-        """-> seconds until the collector says that the update is durable."""
+        """Returns the seconds until the collector reports the update as durable."""
         self.sequence += 1
         began = time.monotonic()
         self.send(_wire.update(self.sequence, [], time.time_ns(), [], 0, "", 0, 0, ""))
@@ -110,7 +110,7 @@ class Client:
         return exactly(int.from_bytes(exactly(4), "little"))
 
     def try_log(self, loss):
-        """-> what the collector says when it has had enough."""
+        """Returns the collector's message when it refuses further data."""
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
             try:
@@ -122,7 +122,7 @@ class Client:
 
 
 class AsUser:
-    """A function in a process of that user."""
+    """A function in a process of the given user."""
 
     def __init__(self, uid, function, groups=()):
         reader, writer = os.pipe()
@@ -156,7 +156,7 @@ def as_user(uid, function, groups=()):
 
 
 class Training:
-    """A process of a user that logs losses until stop(); SIGTERM ends it."""
+    """A user's process that logs losses until stop(); SIGTERM ends it."""
 
     def __init__(self, uid, path, job_id, nan_from=10 ** 9, pid=None):
         told, self.tell = os.pipe()
@@ -192,7 +192,7 @@ class Training:
             self.said = said.read().decode()
 
     def ended(self):
-        """The signal that ended it, 0 for an exit, None while it runs."""
+        """Returns the signal that ended it, 0 for an exit, or None while it runs."""
         child, status = os.waitpid(self.pid, os.WNOHANG)
         if child == 0:
             return None
@@ -227,7 +227,7 @@ class Tenants(unittest.TestCase):
                                "--data-dir", os.path.join(self.work, "data"), *flags)
 
     def refused(self, reason):
-        """Of users, by the collector."""
+        """Returns the collector's refusals of users."""
         name = r'pitwall_collector_clients_refused_total\{(?=[^}]*owner="user")(?=[^}]*reason="%s")[^}]*\}' % reason
         from harness import fetch
         import re
@@ -244,11 +244,11 @@ class Tenants(unittest.TestCase):
         self.assertEqual(victim.said, "welcome shared")
 
         def attack():
-            nan_rank = Client(self.path, "shared", rank=1)          # joins as a rank, to log NaN
-            new_zero = Client(self.path, "shared", rank=0)          # is the new rank 0: a new attempt
-            goodbye = Client(self.path, hello=False)                # ends it without having been there
+            nan_rank = Client(self.path, "shared", rank=1)          # joins as a rank to log NaN
+            new_zero = Client(self.path, "shared", rank=0)          # becomes the new rank 0: a new attempt
+            goodbye = Client(self.path, hello=False)                # ends the job without having joined
             goodbye.send(_wire.goodbye("completed"))
-            forged = Client(self.path, "u%d:train:1" % ALICE)       # an id of the victim's form
+            forged = Client(self.path, "u%d:train:1" % ALICE)       # an ID in the victim's form
             return [nan_rank.said, new_zero.said, goodbye.answer(), forged.said]
 
         said = as_user(MALLORY, attack)
@@ -257,13 +257,13 @@ class Tenants(unittest.TestCase):
         self.assertEqual(said[2].split(":")[0], "malformed")
         self.assertTrue(said[3].startswith("other_owner: "), said)
         self.assertEqual(self.refused("other_owner"), 3)
-        time.sleep(4)  # longer than the rule and the executor take
+        time.sleep(4)  # longer than the rule and the executor need
         self.assertIsNone(victim.ended())
         self.assertEqual(self.pitwall.metric("pitwall_issues_open"), 0)
-        self.assertEqual(self.pitwall.metric("pitwall_processor_jobs"), 2)  # it and node:<name>
+        self.assertEqual(self.pitwall.metric("pitwall_processor_jobs"), 2)  # the job and node:<name>
         victim.stop()
 
-    def test_only_the_owner_asks_for_a_capture(self):
+    def test_only_the_owner_can_request_a_capture(self):
         self.start()
         victim = Training(ALICE, self.path, "private")
 
@@ -281,27 +281,27 @@ class Tenants(unittest.TestCase):
         self.assertEqual(self.pitwall.metric("pitwall_collector_captures_total"), 0)
         self.assertEqual(as_user(ALICE, ask), "asked")
         wait_for("the capture", lambda: self.pitwall.metric("pitwall_collector_captured_ranks_total") == 1)
-        time.sleep(1.1)  # one a second
-        self.assertEqual(as_user(0, ask), "asked")  # root reads it all anyway
+        time.sleep(1.1)  # the limit is one per second
+        self.assertEqual(as_user(0, ask), "asked")  # root can read everything anyway
         victim.stop()
 
-    def test_a_user_can_have_his_own_process_stopped_and_no_other(self):
+    def test_user_can_only_have_own_process_stopped(self):
         self.start()
         bystander = Training(ALICE, self.path, "bystander")
-        # Says that it is the other's process, and logs NaN.
+        # Claims to be the other user's process, and logs NaN.
         liar = Training(MALLORY, self.path, "lies", nan_from=5, pid=bystander.pid)
         self.assertEqual(liar.said, "welcome lies")
         self.assertEqual(wait_for("the executor", lambda: liar.ended()), signal.SIGTERM)
         self.assertIsNone(bystander.ended())
         bystander.stop()
 
-    def test_a_declaration_displaces_a_squatter(self):
+    def test_declaration_displaces_a_squatter(self):
         self.start()
         reader, writer = os.pipe()
 
         def squat():
             os.close(reader)
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the executor stops who logs NaN
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the executor stops a process that logs NaN
             client = Client(self.path, "slurm-17")
             for _ in range(20):
                 client.log(float("nan"))
@@ -315,7 +315,7 @@ class Tenants(unittest.TestCase):
             self.assertEqual(said.read(), b"welcome slurm-17")
         early = as_user(ALICE, lambda: Client(self.path, "slurm-17").said)
         self.assertTrue(early.startswith("other_owner: "), early)
-        # A file of the squatter's own counts for nothing.
+        # A file of the squatter has no effect.
         os.chown(self.write("drop/evil", "job_id=slurm-18\nowner=%d\n" % MALLORY), MALLORY, MALLORY)
         self.declare("slurm-17", ALICE)
         told = squatter.result()
@@ -324,16 +324,16 @@ class Tenants(unittest.TestCase):
         self.assertEqual(victim.said, "welcome slurm-17")
         again = as_user(MALLORY, lambda: Client(self.path, "slurm-17", rank=1).said)
         self.assertIn("belongs to uid:%d (declared on this node)" % ALICE, again)
-        wait_for("the processor to give it to its owner",
+        wait_for("the processor to return it to its owner",
                  lambda: self.pitwall.metric("pitwall_processor_jobs_displaced_total") == 1)
         self.assertEqual(self.refused("displaced"), 1)
         self.assertEqual(self.pitwall.metric("pitwall_collector_drop_files_bad_total"), 1)
         time.sleep(3)
         self.assertIsNone(victim.ended(), "the squatter's NaN stopped it")
-        wait_for("no issue of the squatter's to be open", lambda: self.pitwall.metric("pitwall_issues_open") == 0)
+        wait_for("no issue of the squatter to be open", lambda: self.pitwall.metric("pitwall_issues_open") == 0)
         victim.stop()
 
-    def test_silent_connections_shut_out_their_user_only(self):
+    def test_silent_connections_affect_only_their_user(self):
         self.start()
         reader, writer = os.pipe()
 
@@ -343,7 +343,7 @@ class Tenants(unittest.TestCase):
             said = [client.said.split(":")[0] for client in clients]
             os.write(writer, json.dumps([said.count("welcome mine"), said[-1]]).encode())
             os.close(writer)
-            return clients[0].answer()  # silent from here on
+            return clients[0].answer()  # the client is silent from here on
 
         mallory = AsUser(MALLORY, fill)
         os.close(writer)
@@ -351,13 +351,13 @@ class Tenants(unittest.TestCase):
             self.assertEqual(json.loads(said.read()), [256, "clients_per_owner"])
         other = as_user(ALICE, lambda: Client(self.path, "hers").said)
         self.assertEqual(other, "welcome hers")
-        # Clients beat each second: who says nothing is closed.
+        # Clients send a heartbeat every second, so a silent connection is closed.
         told = mallory.result()
         self.assertTrue(told.startswith("idle: "), told)
         self.assertGreaterEqual(self.refused("idle"), 1)
         self.assertEqual(self.refused("clients_per_owner"), 1)
 
-    def test_a_user_that_sends_at_full_speed_delays_himself_only(self):
+    def test_user_at_full_speed_delays_only_himself(self):
         self.start()
         reader, writer = os.pipe()
         done, finish = os.pipe()
@@ -367,7 +367,7 @@ class Tenants(unittest.TestCase):
             os.close(finish)
             clients = [Client(self.path, "flood", rank=i) for i in range(8)]
             now = time.time_ns()
-            # Large updates and tiny ones: bytes and messages both cost.
+            # Large updates and tiny ones, because both bytes and messages have a cost.
             large = [_wire.value("train_loss", b"", 1.0, now, 1, "train")] * 1000
             sent, began, sequence = 0, time.monotonic(), 0
             os.write(writer, b"begun")
@@ -414,7 +414,7 @@ class Tenants(unittest.TestCase):
         self.assertGreater(self.pitwall.metric("pitwall_collector_clients_held_total"), 0)
         os.close(finish)
         sent, seconds = mallory.result()
-        # What is in sockets' buffers was sent, and not read.
+        # Data in socket buffers was sent but not read.
         self.assertLess(sent, (seconds + 2) * 1048576 + 8 * 512 * 1024)
         self.assertEqual(self.refused("idle") + self.refused("malformed"), 0)
 
@@ -422,7 +422,7 @@ class Tenants(unittest.TestCase):
         with open(os.path.join(self.work, "log"), errors="replace") as log:
             return text in log.read()
 
-    def test_jobs_shut_out_their_user_only(self):
+    def test_job_limit_affects_only_its_user(self):
         self.start()
         reader, writer = os.pipe()
         done, finish = os.pipe()
@@ -476,12 +476,12 @@ class Tenants(unittest.TestCase):
         self.assertEqual(self.refused("malformed"), 3)
         self.assertNotIn("\x1b", self.pitwall.log())
 
-    def test_the_socket_is_for_its_group_only(self):
+    def test_socket_is_accessible_only_to_its_group(self):
         self.start("--socket-mode", "0660", "--socket-group", str(GROUP))
         self.assertEqual(as_user(MALLORY, lambda: Client(self.path, "m").said), "no permission")
         self.assertEqual(as_user(ALICE, lambda: Client(self.path, "a").said, groups=[GROUP]), "welcome a")
 
-    def test_a_socket_where_others_may_put_another_is_refused(self):
+    def test_socket_in_directory_writable_by_others_is_refused(self):
         os.chmod(os.path.join(self.work, "run"), 0o777)
         with self.assertRaises(AssertionError) as raised:
             self.start()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Families of every type, as the Python library of Prometheus writes them: OpenMetrics with timestamps, on stdout.
+"""Writes families of every type with the Python library of Prometheus: OpenMetrics with timestamps, on stdout.
 
-Run by backtest_test.py with the interpreter of deploy/install-deps.sh. With --parsed: instead one JSON list per sample,
-[name, labels, value, seconds], as the library's own parser reads the file that is given.
+backtest_test.py runs it with the interpreter of deploy/install-deps.sh. With --parsed it prints one JSON list per sample instead,
+[name, labels, value, seconds], as the library's own parser reads the given file.
 """
 import json
 import math
