@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Several `insights` processes share the jobs of a real Kafka by partition: each answers as one that keeps all of them does, says what
-is missing while another is down, and goes on from the folder of one that kept everything before.
+"""Several `insights` processes share the jobs of a real Kafka by partition. Each answers like one that keeps all of them, reports the missing data
+while another one is down, and continues with the directory of one that previously kept everything.
 
 Run by run.sh: insights_share_test.py BINARY
 """
@@ -22,7 +22,7 @@ import harness  # noqa: E402
 
 BINARY = None
 BROKER = os.environ.get("PITWALL_TEST_KAFKA")
-START = 1767225600  # of the load
+START = 1767225600  # start of the load
 JOBS = 6
 
 
@@ -33,7 +33,7 @@ def free_port():
 
 
 def ask(url, path, method="GET"):
-    """-> (status, body)"""
+    """Returns (status, body)."""
     request = urllib.request.Request(url + path, method=method)
     try:
         with urllib.request.urlopen(request, timeout=30) as response:
@@ -57,7 +57,7 @@ def targets():
 
 
 def without_size(text):
-    """Bytes on disk depend on when windows were written."""
+    """Removes the bytes on disk, which depend on the times when windows were written."""
     def walk(value):
         if isinstance(value, dict):
             return {key: walk(one) for key, one in value.items() if key != "bytes"}
@@ -104,10 +104,10 @@ class InsightsShareTest(unittest.TestCase):
         ask(process.http, target)
         return time.monotonic() - began
 
-    def test_two_are_as_one(self):
+    def test_two_processes_answer_like_one(self):
         alone = self.insights("alone")
         one = self.shared(0)
-        # Before the first record: a peer that is not there yet is said to be missing.
+        # Before the first record, a peer that has not started is reported as missing.
         self.assertIn("jobs of peer 1 are missing", ask(one.http, "/api/pitwall/v1/jobs")[1])
         two = self.shared(1)
         load = subprocess.run([BINARY, "loadgen", "--brokers", BROKER, "--name", "share", "--jobs", str(JOBS), "--gpus", "2", "--cores", "4",
@@ -121,12 +121,12 @@ class InsightsShareTest(unittest.TestCase):
             return lag == 0 and alone.metric(samples) > 10000 and alone.metric(samples) == one.metric(samples) + two.metric(samples)
         harness.wait_for("all to be read", settled)
 
-        # Each job is kept by exactly one.
+        # Exactly one process keeps each job.
         kept = [p.metric("pitwall_insights_jobs") for p in (one, two)]
         self.assertEqual(sum(kept), JOBS)
         self.assertTrue(all(kept), kept)
         answers = self.assert_same(alone, one, two)
-        print("\n%d answers of two processes (%d and %d jobs) are those of one" % (answers, *kept), flush=True)
+        print("\n%d answers of two processes (%d and %d jobs) equal those of one" % (answers, *kept), flush=True)
 
         for what, target in (("job list", "/api/pitwall/v1/jobs"), ("one job", "/api/pitwall/v1/job?job=share-0"),
                              ("PromQL over all jobs", "/api/v1/query?query=train_loss&time=%d" % (START + 100))):
@@ -147,17 +147,17 @@ class InsightsShareTest(unittest.TestCase):
         print("while peer 1 is down: %s" % jobs["missing"][0], flush=True)
 
         two = self.shared(1)
-        harness.wait_for("peer 1 to be asked again", lambda: "missing" not in json.loads(ask(one.http, "/api/pitwall/v1/jobs")[1]))
+        harness.wait_for("peer 1 to be queried again", lambda: "missing" not in json.loads(ask(one.http, "/api/pitwall/v1/jobs")[1]))
         self.assert_same(alone, one, two)
 
-        # From one process to two: the folder of the one becomes that of share 0.
+        # From one process to two: the directory of the single process becomes that of share 0.
         for p in (alone, one, two):
             self.assertEqual(p.stop(), 0)
         one = self.shared(0, "alone")
         two = self.shared(1, "empty")
         harness.wait_for("the log to be read again", lambda: two.metric("pitwall_insights_jobs") == kept[1] and
                          two.metric("pitwall_insights_lag_records") == 0)
-        self.assertEqual(one.metric("pitwall_insights_jobs"), JOBS)  # what it kept before stays
+        self.assertEqual(one.metric("pitwall_insights_jobs"), JOBS)  # the earlier jobs stay
         reference = self.insights("reference")
         harness.wait_for("the reference", lambda: reference.metric("pitwall_insights_jobs") == JOBS and
                          reference.metric("pitwall_insights_lag_records") == 0)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`pitwall loadgen --brokers` against a real Kafka: what it planted is found in the topic, and nothing else.
+"""`pitwall loadgen --brokers` with a real Kafka: the planted faults are found in the topic, and nothing else is.
 
 Run by run.sh: loadgen_test.py BINARY
 """
@@ -20,7 +20,7 @@ def lines(*arguments):
 
 
 class KafkaLoadgenTest(unittest.TestCase):
-    def test_what_is_planted_is_found_once_though_batches_come_twice(self):
+    def test_planted_faults_are_found_once_despite_duplicate_batches(self):
         planted, totals = lines("loadgen", "--jobs", "2", "--gpus", "4", "--cores", "4", "--duration", "4m", "--duplicate", "0.1",
                                 "--fault", "straggler,job=1,rank=2")
         self.assertEqual((planted["fault"], planted["job"]), ("straggler", "load-1"))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Two nodes of one job over a real broker: collectors of their own, ranks that wait for each other at each step. One node is lost
-whole, then one loses only its collector. Runs under tests/kafka/run.sh.
+"""Two nodes of one job over a real broker: each has its own collector, and the ranks wait for each other at each step. First a whole node is
+lost, then only a collector. Runs under tests/kafka/run.sh.
 usage: nodes_test.py PITWALL [unittest arguments]"""
 import json
 import os
@@ -14,9 +14,9 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 import harness  # noqa: E402
 
-LOST_WITHIN = 10   # seconds until a lost node is named
-SLACK = 4          # of the machine that runs the tests
-# Two FIFOs, each with the steps of one rank: a step ends when the peer's has.
+LOST_WITHIN = 10   # maximum seconds until a lost node is reported
+SLACK = 4          # allowance for the test machine
+# Two FIFOs, each with the steps of one rank: a step ends when the peer's step has ended.
 RANK = """
 import os, sys, time
 sys.path.insert(0, sys.argv[1])
@@ -58,7 +58,7 @@ class Nodes(unittest.TestCase):
         return self.service("collector", "--node", node, node=node)
 
     def train(self):
-        """A job with a rank on each node -> their collectors and processes, once both have finished steps."""
+        """Starts a job with a rank on each node. Returns their collectors and processes, once both have finished steps."""
         self.job = self.id().rpartition(".")[2]
         fifos = [os.path.join(self.work, "%s-%d" % (self.job, rank)) for rank in (0, 1)]
         for fifo in fifos:
@@ -74,7 +74,7 @@ class Nodes(unittest.TestCase):
             self.addCleanup(ranks[-1].wait)
             self.addCleanup(ranks[-1].kill)
         harness.wait_for("the attempt", lambda: self.events("job.changed", job_change="attempt_began"))
-        time.sleep(12)  # steps of their own to be judged by
+        time.sleep(12)  # their own steps as a baseline
         return collectors, ranks
 
     def events(self, kind, **data):
@@ -84,12 +84,12 @@ class Nodes(unittest.TestCase):
                 data.items() <= e["data"].items()]
 
     def found(self):
-        """The machine that runs the tests may be busy, which is no fault of the job."""
+        """Excludes issues of a busy test machine, which are not faults of the job."""
         return [(e["alert"], e["labels"].get("node")) for e in self.events("issue.found")
                 if e["labels"]["category"] not in ("bottleneck", "slow")]
 
     def check_capture(self):
-        """A person who reaches the broker asks both ranks what they do, by way of pitwall.control and pitwall.captures."""
+        """A person who can reach the broker captures both ranks through pitwall.control and pitwall.captures."""
         asked = subprocess.run([self.binary, "capture", self.job, "--brokers", os.environ["PITWALL_TEST_KAFKA"], "--timeout", "20s", "--json"],
                                capture_output=True, text=True, timeout=60)
         self.assertEqual(asked.returncode, 0, asked.stderr)
@@ -102,8 +102,8 @@ class Nodes(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return [json.loads(line) for line in done.stdout.splitlines()] if "--json" in arguments else done.stdout
 
-    def test_silences_are_those_of_the_log(self):
-        """pitwall.silences: what one notifier is told holds for another, and after a kill."""
+    def test_silences_are_shared_through_the_log(self):
+        """pitwall.silences: a silence set on one notifier also applies to another one, and survives a kill."""
         self.token = harness.write(os.path.join(self.work, "token"), "act-token-of-a-test")
         config = harness.write(os.path.join(self.work, "notifier.yaml"), "http: {act_token_file: %s}\n" % self.token)
         first, second = (self.service("notifier", "--config", config, node=node) for node in ("-1", "-2"))
@@ -116,7 +116,7 @@ class Nodes(unittest.TestCase):
         self.silence(second, "expire", added["id"])
         harness.wait_for("its end at the one", lambda: listed(first) == [])
 
-    def test_the_telemetry_of_a_node_is_lost_and_then_the_node(self):
+    def test_lost_telemetry_and_lost_node_are_both_reported(self):
         (_, right), (_, peer) = self.train()
         self.assertEqual(self.found(), [])
         self.check_capture()
@@ -126,12 +126,12 @@ class Nodes(unittest.TestCase):
         self.assertEqual(self.found(), [("NodeSilent", node)])
         right = self.collector(node)
         harness.wait_for("its end", lambda: self.events("issue.resolved", alert="NodeSilent"), 30)
-        time.sleep(3)  # what was kept meanwhile has arrived
+        time.sleep(3)  # the data kept in the meantime has arrived
         right.kill()
         peer.kill()
         lost = time.monotonic()
         harness.wait_for("the loss", lambda: len(self.found()) > 1, LOST_WITHIN + SLACK)
-        print("\ntold after %.1f s: %s" % (time.monotonic() - lost, self.events("issue.found")[1]["summary"]), flush=True)
+        print("\nreported after %.1f s: %s" % (time.monotonic() - lost, self.events("issue.found")[1]["summary"]), flush=True)
         self.assertEqual(self.found(), [("NodeSilent", node), ("NodeLost", node)])
 
 

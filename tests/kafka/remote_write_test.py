@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`insights` mirrors raw series to a real Prometheus by remote write: the same samples come back by query, over a receiver that is down,
-answers 500, and is killed and started again, and over a kill of `insights` itself.
+"""`insights` mirrors raw series to a real Prometheus by remote write. A query returns the same samples after the receiver was down, answered
+500, and was killed and restarted, and after `insights` itself was killed.
 
 Run by run.sh: remote_write_test.py BINARY
 """
@@ -63,7 +63,7 @@ class Prometheus:
 
 
 class Gate(threading.Thread):
-    """In front of a receiver: lets requests through, or answers what it is told to, some slowly."""
+    """Proxy in front of a receiver: lets requests through, or returns given answers, some of them slowly."""
 
     def __init__(self, target):
         super().__init__(daemon=True)
@@ -105,7 +105,7 @@ class Gate(threading.Thread):
 
 
 def raw(url, end, seconds):
-    """Series -> samples of the range, as a server has them."""
+    """Returns series -> samples of the range, as a server has them."""
     query = urllib.parse.urlencode({"query": '{pitwall_job!=""}[%ds]' % seconds, "time": end})
     data = json.loads(harness.fetch(url + "/api/v1/query?" + query)[1])["data"]["result"]
     return {json.dumps(series["metric"], sort_keys=True): series["values"] for series in data}
@@ -138,7 +138,7 @@ class RemoteWriteTest(unittest.TestCase):
         return (METRIC + "lag_records " in harness.fetch(insights.http + "/metrics")[1] and insights.metric("pitwall_insights_lag_records") == 0 and insights.metric(METRIC + "lag_records") == 0 and
                 insights.metric(METRIC + "behind_seconds") == 0)
 
-    def test_nothing_is_missing_after_everything_that_goes_wrong(self):
+    def test_no_sample_is_missing_after_all_faults(self):
         start = int(time.time()) - 400
         insights = self.insights()  # the receiver is down
         self.load(start, "down")
@@ -154,7 +154,7 @@ class RemoteWriteTest(unittest.TestCase):
         harness.wait_for("answers of 429", lambda: self.gate.refused > before + 1)
         self.gate.answer, self.gate.delay = None, 0
 
-        # Killed in the middle, both of them.
+        # Both are killed during the transfer.
         self.load(start + 140, "killed")
         self.prometheus.kill()
         insights.kill()
@@ -169,16 +169,16 @@ class RemoteWriteTest(unittest.TestCase):
         self.assertEqual(sorted(theirs), sorted(ours))
         for series, samples in ours.items():
             self.assertEqual(theirs[series], samples, series)
-        # Series that ended are no longer there for either, 30 s later.
+        # After 30 s neither side has the ended series.
         query = "count by (pitwall_job) (train_loss)"
         for at in (start + 50, start + 100, start + 290):
             answers = [json.loads(harness.fetch(url + "/api/v1/query?" + urllib.parse.urlencode({"query": query, "time": at}))[1])["data"]
                        for url in (insights.http, self.prometheus.url)]
             self.assertEqual(*answers)
         dropped = {reason: self.dropped(insights, reason) for reason in ("refused", "repeated", "behind", "no_schema", "ahead", "merged")}
-        # Resent samples, and all but the last of a millisecond, are no loss: the samples above are those of the history.
+        # Dropping resent samples, and all but the last sample of a millisecond, is not a loss: the samples above equal the history.
         self.assertEqual({**dropped, "repeated": 0, "merged": 0}, dict.fromkeys(dropped, 0))
-        print("\n%d samples of %d series are the same in Prometheus; %d repeated ones were refused" %
+        print("\n%d samples of %d series are equal in Prometheus; %d repeated ones were refused" %
               (count, len(ours), dropped["repeated"]), flush=True)
 
     @staticmethod

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# run.sh BINARY…: starts a Kafka broker in a folder of its own, runs each binary against it, stops the broker whatever
-# happens. Exit code: that of the first binary that failed. Arguments after -- go to every binary.
-# A binary finds the broker in PITWALL_TEST_KAFKA (host:port), and its folder and script in PITWALL_TEST_KAFKA_DIR and
-# PITWALL_TEST_BROKER_SH (to pause, kill and restart it).
+# run.sh BINARY…: starts a Kafka broker in its own directory, runs each binary with it, and stops the broker in any case. Exit code: that of the
+# first binary that failed. Arguments after -- go to every binary. A binary finds the broker in PITWALL_TEST_KAFKA (host:port), and the
+# broker's directory and script in PITWALL_TEST_KAFKA_DIR and PITWALL_TEST_BROKER_SH (to pause, kill, and restart it).
 set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -20,7 +19,7 @@ cleanup() {
   local rc=$?
   trap - EXIT INT TERM
   if ((rc != 0)) && [[ -s $dir/broker.log ]]; then
-    echo "run.sh: the broker's last words:" >&2
+    echo "run.sh: last output of the broker:" >&2
     tail -n 20 "$dir/broker.log" >&2
   fi
   "$broker" stop "$dir" || true
@@ -41,7 +40,7 @@ for binary in "${binaries[@]}"; do
   rc=0
   "$binary" "$@" || rc=$?
   if ((rc != 0)); then
-    echo "run.sh: $binary failed with $rc" >&2
+    echo "run.sh: $binary failed with exit code $rc" >&2
     ((result != 0)) || result=$rc
   fi
 done

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The binary over a real broker whose topics are taken away: a partition without a leader (one of two log directories goes
-offline), topics deleted and made again under running services. Starts brokers of its own.
+"""The binary with a real broker that loses topics: a partition without a leader (one of two log directories goes offline), and topics deleted
+and recreated under running services. Starts its own brokers.
 usage: topics_test.py PITWALL TELEMETRY_DUMP [unittest arguments]"""
 import json
 import os
@@ -23,7 +23,7 @@ from kept import harness  # noqa: E402
 BROKER = os.path.join(harness.REPO, "deploy", "kafka", "broker.sh")
 PARTITIONS = 2
 
-# Logs 0, 1, 2, … and a loss beyond the limit, until it is told to end.
+# Logs 0, 1, 2, … and a loss beyond the limit until it is stopped.
 TRAINING = """
 import signal, sys, time
 sys.path.insert(0, sys.argv[1])
@@ -43,7 +43,7 @@ print(number)
 
 
 def murmur2(data):
-    """As Kafka's, so that a job's partition is known."""
+    """Kafka's hash, from which the partition of a job is known."""
     m, mask = 0x5bd1e995, 0xffffffff
     h = 0x9747b28c ^ len(data)
     at = 0
@@ -70,7 +70,7 @@ def text(value):
 
 
 def ask(hosts, api, version, body):
-    """One request of Kafka's protocol -> the body of its answer."""
+    """Sends one request of Kafka's protocol and returns the body of its answer."""
     host, port = hosts.split(":")
     request = struct.pack(">hhi", api, version, 1) + text("topics_test") + body
     with socket.create_connection((host, int(port)), 30) as connection:
@@ -80,7 +80,7 @@ def ask(hosts, api, version, body):
 
 
 def recreate(hosts, topic):
-    """Deletes the topic and makes it again, as the processor does."""
+    """Deletes the topic and creates it again, as the processor does."""
     answer = ask(hosts, 20, 1, struct.pack(">i", 1) + text(topic) + struct.pack(">i", 20000))
     assert answer[-2:] == b"\0\0", answer
 
@@ -137,7 +137,7 @@ class Topics(unittest.TestCase):
         return int(training.communicate(timeout=harness.PATIENCE)[0])
 
     def numbers(self, whole=True):
-        """By job, what the log has; without `whole`, up to the partition that cannot be read."""
+        """Returns the numbers in the log by job; without `whole`, up to the unreadable partition."""
         done = subprocess.run([self.dump, "kafka:" + self.hosts, "train_number"], stdout=subprocess.PIPE, text=True)
         if whole:
             done.check_returncode()
@@ -157,7 +157,7 @@ class Topics(unittest.TestCase):
         except urllib.error.HTTPError as refused:
             return refused.read().decode()
 
-    def test_a_topic_made_again_under_running_services(self):
+    def test_topic_recreated_under_running_services_is_used(self):
         self.broker("start")
         service = self.start()
         first = job_of(0, "first")
@@ -174,12 +174,11 @@ class Topics(unittest.TestCase):
         harness.wait_for("its decision", lambda: service.metric("pitwall_executor_actions_total") > decided)
         ids = [i for i, event in zip(self.receiver.ids, self.receiver.events) if event["type"].endswith("found")]
         self.assertEqual(len(ids), len(set(ids)), "sent again")
-        # The record of decisions is another matter (docs/decisions/0022-store-a-log-mark-with-each-position.md). The processor
-        # needs its input.
+        # The record of decisions is separate (docs/decisions/0022-store-a-log-mark-with-each-position.md). The processor needs its input.
         recreate(self.hosts, "pitwall.telemetry")
-        harness.wait_for("the processor to stand still", lambda: service.said("E processor: .*log_truncated: pitwall.telemetry"))
+        harness.wait_for("the processor to stop reading", lambda: service.said("E processor: .*log_truncated: pitwall.telemetry"))
 
-    def test_a_partition_without_leader_holds_up_no_other(self):
+    def test_partition_without_leader_delays_no_other(self):
         self.broker("start")
         service = self.start()
         self.assertEqual(service.stop(), 0)
@@ -203,13 +202,13 @@ class Topics(unittest.TestCase):
         trainings = {p: self.train(job) for p, job in jobs.items()}
         harness.wait_for("both jobs", lambda: all(self.told(job) for job in jobs.values()))
         before = {p: len(self.numbers().get(job, [])) for p, job in jobs.items()}
-        # The directory goes: the broker takes it offline at its next write there.
+        # The directory is removed: the broker takes it offline at its next write there.
         shutil.move(second, second + ".gone")
         harness.write(second, "not a directory")
         harness.wait_for("the loss of the leader", lambda: service.metric("pitwall_collector_jobs_not_published") >= 1)
-        time.sleep(8)  # longer than what makes a source idle
+        time.sleep(8)  # longer than the idle timeout of a source
         now = self.numbers(whole=False)
-        self.assertGreater(len(now[jobs[0]]), before[0] + 50, "the healthy partition goes on")
+        self.assertGreater(len(now[jobs[0]]), before[0] + 50, "the healthy partition continues")
         self.assertEqual(service.metric("pitwall_processor_dropped_total"), 0, "nothing is late")
         self.assertFalse([e for e in self.told(jobs[0]) if e["type"].endswith("resolved")])
         os.remove(second)

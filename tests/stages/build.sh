@@ -1,5 +1,5 @@
-# The release build: the binary and every test. A first build compiles several files of a module as one, which takes half as long; a build folder
-# that is there keeps its way. File by file, which finds an include that is missing, the preset dev compiles and the stage tidy.
+# Release build: the binary and every test. A first build compiles several files of a module as one, which takes half the time; an existing build
+# directory keeps its mode. The preset dev and the stage tidy compile file by file, which finds missing includes.
 . "$(dirname "$0")/common.sh"
 first=()
 [[ -e build/release/CMakeCache.txt ]] || first=(-DPITWALL_UNITY=ON)

@@ -1,5 +1,5 @@
-# The matrix of real trainings, each with one fault, beside all packs: tests/trainings/cells.py. A cell that passed with this binary is not run
-# again. They sleep more than they compute, but nothing else should run beside them.
+# Matrix of real training runs, each with one fault, with all packs: tests/trainings/cells.py. A cell that passed with this binary is not run
+# again. The runs sleep more than they compute, but nothing else should run at the same time.
 . "$(dirname "$0")/common.sh"
 pythons=$(bash tests/stages/torch.sh)
 log=build/test-logs/cells.txt

@@ -1,6 +1,6 @@
-# Shared parts of the stages of tests/run.sh. A stage is run by bash with $PITWALL_COUNTS (a file) set; it appends lines
-# "<passed> <failed>" there, prints "FAILED: <test>" for each failed test, "CAUSE: …" and "NOTE: …" for what the summary should
-# say, and exits non-zero if anything failed. Each also runs by itself: bash tests/stages/unit.sh
+# Shared parts of the stages of tests/run.sh. bash runs a stage with $PITWALL_COUNTS (a file) set. The stage appends lines "<passed> <failed>" to
+# it, prints "FAILED: <test>" for each failed test and "CAUSE: …" and "NOTE: …" for the summary, and exits non-zero if anything failed. Each
+# stage also runs alone: bash tests/stages/unit.sh
 set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -10,14 +10,14 @@ jobs=$(nproc)
 export PITWALL_COUNTS
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/pitwall
 
-# A sanitizer's build stops below the adapters.
+# A sanitizer build covers the modules below the adapters.
 sanitizer_options=(-DPITWALL_ADAPTERS=OFF -DPITWALL_BENCH=OFF)
 
-# The tests of the stage asan, as patterns. What it leaves out, the stage asan_long has: compiling all of it takes half an hour on two cores.
+# The tests of the stage asan, as patterns. Stage asan_long runs the others: compiling them takes half an hour on two cores.
 asan_modules=(services_base services_base_yaml services_model 'rules_*' 'services_codec*' services_self_metrics services_engine services_query
   services_adapters_embedded_log services_history_segments)
 
-# PRESET [CMAKE OPTION…]: configures and builds build/PRESET. A target that fails does not stop the others.
+# PRESET [CMAKE OPTION…]: configures and builds build/PRESET. A failed target does not stop the others.
 build_preset() {
   local preset=$1
   shift
@@ -25,14 +25,14 @@ build_preset() {
   cmake --build "build/$preset" -j "$jobs" -- -k 0
 }
 
-# PRESET TARGET…: the same for these targets; the preset is configured.
+# PRESET TARGET…: the same for these targets of a configured preset.
 build_targets() {
   local preset=$1
   shift
   cmake --build "build/$preset" -j "$jobs" --target "$@" -- -k 0
 }
 
-# PRESET PATTERN…: configures the preset and prints the targets of the tests that match, and of the fuzzers.
+# PRESET PATTERN…: configures the preset and prints the targets of the matching tests and of the fuzzers.
 sanitizer_targets() {
   local preset=$1 target pattern
   shift
@@ -46,7 +46,7 @@ sanitizer_targets() {
   done < <(ninja -C "build/$preset" -t targets all | sed -nE 's,^bin/([^:/]*_(test|fuzz)): .*,\1,p') | sort -u
 }
 
-# BUILD CTEST-ARGUMENT…: runs these ctests, and counts the test cases inside GoogleTest binaries one by one.
+# BUILD CTEST-ARGUMENT…: runs these ctests and counts the test cases inside GoogleTest binaries individually.
 run_ctest() {
   local build=$1 results rc=0
   shift
@@ -59,7 +59,7 @@ run_ctest() {
   return "$rc"
 }
 
-# NAME COMMAND…: a benchmark that judges itself. Sets rc to 1 if it fails, and gives its measurements as the cause.
+# NAME COMMAND…: a benchmark that checks its own limits. Sets rc to 1 if it fails, and reports its measurements as the cause.
 run_bench() {
   local name=$1 output
   shift
@@ -75,13 +75,13 @@ run_bench() {
   rm -f "$output"
 }
 
-# INTERPRETER STEPS: what the Python client costs a training with its PyTorch.
+# INTERPRETER STEPS: cost of the Python client for training with its PyTorch.
 run_torch_benches() {
   run_bench "bench_hooks: a watched step takes more than 1.25 of a plain one" "$1" clients/python/tests/bench_hooks.py --steps "$2"
   run_bench "bench_share: a step of 10 ms takes 15 % more, or 0.8 ms of the training's thread" "$1" clients/python/tests/bench_share.py --check
 }
 
-# SCRIPT ARGUMENT…: a Python script of unittest with verbosity 2; counts its cases and names those that failed.
+# SCRIPT ARGUMENT…: a Python unittest script with verbosity 2; counts its cases and names the failed ones.
 run_unittest() {
   local output rc=0
   output=$(mktemp)

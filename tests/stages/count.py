@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """count.py CTEST_JUNIT GTEST_DIR: prints "<passed> <failed>" over the test cases of a ctest run.
 
-A ctest whose GoogleTest binary left an XML file counts with its cases, one by Python's unittest too, any other as one. Skipped ones count as
-neither; stderr says how many. Names of failed cases go to stderr as "FAILED: <name>".
+A ctest whose GoogleTest binary wrote an XML file counts by its cases, one of Python's unittest too, and any other as one. Skipped cases do not
+count; stderr has their number. Names of failed cases go to stderr as "FAILED: <name>".
 """
 import glob
 import os
@@ -16,7 +16,7 @@ def tell_failed(name):
 
 
 def gtest_cases(folder):
-    """binary name -> [passed, failed, skipped]; several runs of one binary are added up."""
+    """Returns binary name -> [passed, failed, skipped]; several runs of one binary are added up."""
     found = {}
     for path in sorted(glob.glob(os.path.join(folder, "*.xml"))):
         # A binary that runs twice leaves x.xml, x_1.xml, …
@@ -42,7 +42,7 @@ def gtest_cases(folder):
 
 
 def cases_in_script(test):
-    """How many cases a passed script ran: what Python's unittest says, else one."""
+    """Returns the number of cases that a passed script ran: the number from Python's unittest, else one."""
     output = test.findtext("system-out") or ""
     ran = re.findall(r"^Ran (\d+) tests? in ", output, re.M)
     skipped = re.findall(r"^OK \(.*?skipped=(\d+)", output, re.M)
@@ -69,7 +69,7 @@ def main():
         elif status == "disabled" or (test.find("skipped") is not None
                                       and test.find("skipped").get("message", "").startswith("SKIP_")):
             skipped += 1
-        elif not (inside and inside[1]):  # failed: a crash, a time-out, a binary that is not there, or no GoogleTest
+        elif not (inside and inside[1]):  # failed: a crash, a timeout, a missing binary, or no GoogleTest
             failed += 1
             tell_failed("%s (ctest: %s)" % (name, status))
     if skipped:

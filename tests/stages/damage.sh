@@ -1,3 +1,3 @@
-# The whole damage matrix: every file of a data directory, 64 flipped bits in each, cuts, deleted, zeroed.
+# Complete damage matrix: for every file of a data directory, 64 flipped bits each, truncation, deletion, and zeroing.
 . "$(dirname "$0")/common.sh"
 run_ctest build/release -L '^damage$'

@@ -1,3 +1,3 @@
-# Installs what is missing.
+# Installs missing dependencies.
 . "$(dirname "$0")/common.sh"
 deploy/install-deps.sh

@@ -1,4 +1,4 @@
-# The binary from outside, beside real components.
+# Tests of the binary from outside, with real components.
 . "$(dirname "$0")/common.sh"
-jobs=3  # most of their time is waiting; RUN_SERIAL marks those that need the machine alone
+jobs=3  # they mostly wait; RUN_SERIAL marks tests that need the machine alone
 run_ctest build/release -L '^e2e$'

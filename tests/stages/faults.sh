@@ -1,4 +1,4 @@
-# Does the differential test find faults? Thirty-four are planted in a copy of the tree, one after the other (15 minutes).
+# Checks that the differential test finds faults: plants thirty-four in a copy of the tree, one after the other (15 minutes).
 . "$(dirname "$0")/common.sh"
 if python3 tests/differential/faults.py --head; then
   echo "1 0" >>"$PITWALL_COUNTS"

@@ -1,6 +1,6 @@
-# Every libFuzzer target (bin/*_fuzz) from its corpus (see below), $PITWALL_FUZZ_RUNS (100000) inputs each, and no longer than
-# $PITWALL_FUZZ_SECONDS (180) in all. $PITWALL_FUZZ_SEED is 1, so that a run means the same everywhere; "new" takes a new one, as the
-# stage fuzz_more does. Inputs that crash stay in build/asan-ubsan/artifacts; they belong into the corpus.
+# Runs every libFuzzer target (bin/*_fuzz) from its corpus (see below), with $PITWALL_FUZZ_RUNS (100000) inputs each, for at most
+# $PITWALL_FUZZ_SECONDS (180) in total. $PITWALL_FUZZ_SEED is 1, so that runs are reproducible; "new" uses a new seed, as stage fuzz_more does.
+# Inputs that crash stay in build/asan-ubsan/artifacts; add them to the corpus.
 . "$(dirname "$0")/common.sh"
 budget=${PITWALL_FUZZ_SECONDS:-180}
 most_runs=${PITWALL_FUZZ_RUNS:-100000}
@@ -9,9 +9,9 @@ seed=${PITWALL_FUZZ_SEED:-1}
 [[ $seed == new ]] && seed=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 rc=0
 cmake --preset asan-ubsan "${sanitizer_options[@]}"
-# The stage asan has built these already. Run alone, this stage builds them and what they need, no unit tests.
+# The stage asan has already built these. Run alone, this stage builds them and their dependencies, but no unit tests.
 mapfile -t wanted < <(ninja -C build/asan-ubsan -t targets all | sed -nE 's,^(bin/[^:]*_fuzz): .*,\1,p' | sort)
-((${#wanted[@]})) || { echo "FAILED: there is no fuzz target"; exit 1; }
+((${#wanted[@]})) || { echo "FAILED: no fuzz target exists"; exit 1; }
 ninja -C build/asan-ubsan -j "$jobs" -k 0 "${wanted[@]}" || rc=1
 
 mapfile -t targets < <(find build/asan-ubsan/bin -maxdepth 1 -name '*_fuzz' -type f -executable 2>/dev/null | sort)
@@ -23,14 +23,14 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/pitwall-fuzz.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 mkdir -p build/asan-ubsan/artifacts
 
-# A target <folder>_<name>_fuzz, or <folder>_fuzz, lives in tests/fuzz/<folder>; a <name>_fuzz beside its <name>_corpus.
+# A target <folder>_<name>_fuzz, or <folder>_fuzz, lives in tests/fuzz/<folder>; a <name>_fuzz lives next to its <name>_corpus.
 home_of() {
   local home=tests/fuzz/${1%%_*} beside
   beside=$(find tests/fuzz -mindepth 2 -maxdepth 2 -name "${1%_fuzz}_corpus" -printf '%h\n')
   if [[ -n $beside ]]; then echo "$beside"; elif [[ -d $home ]]; then echo "$home"; else echo tests/fuzz; fi
 }
 
-# TARGET HOME: its corpus: HOME/<name>_corpus, HOME/corpus/<name>, else HOME/corpus.
+# TARGET HOME: prints its corpus: HOME/<name>_corpus, HOME/corpus/<name>, else HOME/corpus.
 corpus_of() {
   local short=${1#*_} folder
   for folder in "$2/${1%_fuzz}_corpus" "$2/corpus/${short%_fuzz}" "$2/corpus/${1%_fuzz}" "$2/corpus"; do

@@ -1,5 +1,5 @@
-# Healthy trainings of eight kinds beside all packs, ten minutes each and two seeds, and two kinds for $PITWALL_HEALTHY_MINUTES (60). An issue that
-# the machine does not explain is a failure. A run that is there with this binary is not run again.
+# Healthy training runs of eight kinds with all packs, ten minutes each with two seeds, and two kinds for $PITWALL_HEALTHY_MINUTES (60). An issue
+# that the machine does not explain is a failure. A run with a result of this binary is not repeated.
 . "$(dirname "$0")/common.sh"
 pythons=$(bash tests/stages/torch.sh)
 python=${pythons##*$'\n'}

@@ -1,5 +1,5 @@
-# The chart with helm, helm-unittest, yamllint and the schemas of Kubernetes; with a real kube-apiserver and etcd, where Jobs are stopped; its
-# alerts in a real Prometheus over services that are processes of their own. What is missing is built first.
+# Chart tests with helm, helm-unittest, yamllint, and the schemas of Kubernetes; with a real kube-apiserver and etcd, where Jobs are stopped; and
+# of its alerts in a real Prometheus, with each service in its own process. Missing tools are built first.
 . "$(dirname "$0")/common.sh"
 cmake --preset release >/dev/null
 cmake --build build/release -j "$jobs" --target pitwall

@@ -1,5 +1,5 @@
-# Random life for long: 300 faults over the embedded log and 300 over Kafka, at least 15 of each kind. $PITWALL_LIFE_SEED chooses
-# the plan; without it each day has its own.
+# Long random life: 300 faults with the embedded log and 300 with Kafka, at least 15 of each kind. $PITWALL_LIFE_SEED selects the plan; without it
+# each day has its own.
 . "$(dirname "$0")/common.sh"
 seed=${PITWALL_LIFE_SEED:-$(date +%Y%m%d)}
 binaries=(build/release/bin/pitwall build/release/bin/telemetry_dump)

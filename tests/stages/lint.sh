@@ -1,3 +1,3 @@
-# The house rules.
+# Lints of the repository.
 . "$(dirname "$0")/common.sh"
 run_ctest build/release -L '^lint$'

@@ -1,4 +1,4 @@
-# The page: types, lint, unit tests, and the tests in a browser, over recorded answers of the API.
+# Tests of the page: types, lint, unit tests, and tests in a browser with recorded answers of the API.
 . "$(dirname "$0")/common.sh"
 rc=0
 page=services/web
@@ -7,12 +7,12 @@ output=$(mktemp)
 trap 'rm -f "$output"' EXIT
 
 if ! $page/toolchain.sh install; then
-  echo "FAILED: the toolchain of the page cannot be had"
+  echo "FAILED: the toolchain of the page cannot be installed"
   echo "0 1" >>"$PITWALL_COUNTS"
   exit 1
 fi
 
-# NAME COMMAND…: one check that judges itself.
+# NAME COMMAND…: one check with its own verdict.
 check() {
   local name=$1
   shift
@@ -25,7 +25,7 @@ check() {
   fi
 }
 
-# COMMAND…, PASSED FAILED: patterns of sed for the numbers in its closing lines.
+# COMMAND…, PASSED FAILED: sed patterns for the numbers in its last lines.
 count_tests() {
   local passed=$1 failed=$2 good bad
   shift 2
@@ -36,14 +36,14 @@ count_tests() {
   echo "${good:-0} ${bad:-0}" >>"$PITWALL_COUNTS"
 }
 
-check "the page does not build" # its types, its budget of bytes
+check "the page does not build" # checks its types and its size limit
 check "lint of the page" bash -c 'for lint in node_modules/@biomejs/cli-linux-*/biome; do exec "$lint" lint --error-on-warnings .; done'
 count_tests '^ℹ pass ([0-9]+)$' '^ℹ fail ([0-9]+)$' node --test 'browser/*.test.ts'
 if command -v chromium-headless-shell >/dev/null; then
   count_tests '^ *([0-9]+) passed.*$' '^ *([0-9]+) failed$' playwright test
   sed -nE 's/^ +(browser\/.* › .*[^ ─])[ ─]*$/FAILED: \1/p' "$output"
 else
-  echo "FAILED: chromium-headless-shell is missing; deploy/install-deps.sh tests brings it"
+  echo "FAILED: chromium-headless-shell is missing; run deploy/install-deps.sh tests"
   echo "0 1" >>"$PITWALL_COUNTS"
   rc=1
 fi

@@ -1,10 +1,10 @@
-# The Python client's tests, under the plain interpreter and with two versions of PyTorch, and what it costs with the newer one. The whole table
-# of costs, also with Debian's PyTorch: stage python_long.
+# Tests of the Python client with the plain interpreter and with two versions of PyTorch, and its cost with the newer one. Stage python_long has the
+# complete table of costs, also with Debian's PyTorch.
 . "$(dirname "$0")/common.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 rc=0
-bash tests/stages/torch.sh >"$work/torch.log" 2>&1 &  # the first time it downloads for minutes, and the first tests need none of it
+bash tests/stages/torch.sh >"$work/torch.log" 2>&1 &  # the first download takes minutes, and the first tests do not need it
 
 # INTERPRETER UNITTEST-ARGUMENT…: runs tests of the client and counts them. Sets rc to 1 if one fails.
 run_tests() {
@@ -25,25 +25,25 @@ run_tests() {
 
 mypy=$cache/mypy-2.4.1
 if [[ ! -x $mypy/bin/mypy ]]; then
-  rm -rf "$mypy"  # one that was cut off
+  rm -rf "$mypy"  # a partial installation
   python3 -m venv "$mypy" && "$mypy/bin/python" -m pip install --quiet --disable-pip-version-check mypy==2.4.1 ||
-    echo "NOTE: mypy cannot be had here; the types of the client are not checked by it"
+    echo "NOTE: mypy cannot be installed; the client's types are not checked with it"
 fi
 export PITWALL_MYPY=$mypy/bin/python
 
-# The module in C, as a package that was built has it, beside the Python one: both wait more than they compute.
+# The tests with the C module, as in a built package, run next to those with the Python one: both mostly wait.
 run_native_tests() {
   rc=0
   if python3 clients/python/tests/native_build.py "$work/native"; then
     PITWALL_SOURCES=$work/native run_tests python3 test_recorder test_wire test_client test_process test_resend test_stacks test_wrong_calls
   else
-    echo "NOTE: the client's module in C cannot be built here, only the Python one is tested"
+    echo "NOTE: the client's C module cannot be built here; testing only the Python one"
   fi
   return "$rc"
 }
 run_native_tests >"$work/native.log" 2>&1 &
 native=$!
-# Those that need PyTorch are skipped here: a script without it must be able to use the client.
+# Tests that need PyTorch are skipped here: a script without it must be able to use the client.
 run_tests python3 discover -s .
 wait "$native" || rc=1
 cat "$work/native.log"

@@ -57,7 +57,7 @@ def result_of(folder, name):
 
 
 def short(of, verdict):
-    """A cell of the table of slow ranks."""
+    """Returns a cell of the table of slow ranks."""
     if verdict["wrong"]:
         return "**wrong: %s**" % ", ".join(verdict["wrong"])
     if not verdict["named"]:
@@ -102,7 +102,7 @@ def other_table(done):
 
 
 def totals(done, packs):
-    """-> lines of one table: how many cells were right."""
+    """Returns the lines of one table: the numbers of correct cells."""
     kinds = collections.OrderedDict()
     for name, verdicts in done.items():
         of, said = CELLS[name], verdicts[packs]
@@ -125,7 +125,7 @@ def totals(done, packs):
 
 
 def live_default(folder, covered):
-    """-> what was said of the cells that ran with pack:default alone."""
+    """Returns the findings of the cells that ran with pack:default alone."""
     said = []
     for name, of in CELLS.items():
         path = os.path.join(folder, "default", name + ".json")
@@ -139,7 +139,7 @@ def live_default(folder, covered):
 
 
 def verdicts(options, name, covered):
-    """-> ({packs: verdict}, the result), or None twice where the cell did not run."""
+    """Returns ({packs: verdict}, the result), or None twice if the cell did not run."""
     of, result = CELLS[name], result_of(options.results, name)
     if result is None or result["errors"]:
         return None, None

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Starts the ranks of cells without an import of PyTorch for each: it imports once and forks.
+"""Starts the ranks of cells without importing PyTorch for each: it imports PyTorch once and forks.
 
 cell_host.py CLIENT    CLIENT: folder of the Python client
 
-Each line of its input is a JSON object: {"cell": …, "folder": …, "environment": {…}, "port": …}. A launcher is forked for it, which forks
-the ranks, writes their pids to FOLDER/pids, and ends them half a second after one of them has failed, as an elastic agent does.
-The output of rank N is in FOLDER/rank-N. FOLDER/over is written when all have ended.
+Each line of its input is a JSON object: {"cell": …, "folder": …, "environment": {…}, "port": …}. It forks a launcher, which forks the ranks,
+writes their PIDs to FOLDER/pids, and ends them half a second after one of them has failed, as an elastic agent does. The output of rank N is
+in FOLDER/rank-N. FOLDER/over is written when all have ended.
 """
 import atexit
 import json
@@ -18,7 +18,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 sys.path.insert(0, sys.argv[1])
 
 import torch
-import torch.nn.parallel  # noqa: F401  what a rank needs is loaded before it is forked
+import torch.nn.parallel  # noqa: F401  loads the modules of a rank before the fork
 import torch.optim  # noqa: F401
 import torch.distributed  # noqa: F401
 
@@ -55,7 +55,7 @@ def launch(order):
     os.rename(os.path.join(order["folder"], "pids.new"), os.path.join(order["folder"], "pids"))
     ends = {}
     failed_at = None
-    # Until a parent asks, anybody may read how its child ended.
+    # Until a parent collects the status, any process may read how its child ended.
     while len(ends) < len(ranks):
         time.sleep(0.5)
         for pid in ranks:

@@ -1,7 +1,7 @@
-"""The training of one rank of a cell: DistributedDataParallel over gloo, watched by one line, with one fault or none.
+"""Training script of one rank of a cell: DistributedDataParallel over gloo, watched by one line, with at most one fault.
 
-train(cell) is called in a process of its own. The rank, the world and where they meet come from the environment, as torchrun sets it. A
-step takes about 100 ms, most of it sleep, so that several ranks fit on two cores. cells.py says what the fields of a cell mean.
+train(cell) is called in its own process. The rank, the world, and the rendezvous come from the environment, as torchrun sets them. A step
+takes about 100 ms, most of it sleep, so that several ranks fit on two cores. cells.py documents the fields of a cell.
 """
 import math
 import os
@@ -20,7 +20,7 @@ NAP = 3600
 
 
 class Fault:
-    """What goes wrong on this rank, and from which step on."""
+    """The fault of this rank, and the step at which it begins."""
 
     def __init__(self, cell, rank):
         self.kind = cell["fault"]
@@ -45,7 +45,7 @@ class Fault:
         return self.kind in kinds and self.step == self.begins and self.mine
 
     def do(self, part):
-        """The work of a part of a step."""
+        """Does the work of a part of a step."""
         lost = 0
         if self.is_now("slow") and part == self.where:
             lost = (self.ratio - 1) * STEP_SECONDS
@@ -63,7 +63,7 @@ class Fault:
 
     def _signal(self):
         number = getattr(signal, self.where)
-        if self.culprit is None:  # all of them, as a scheduler does
+        if self.culprit is None:  # all ranks, as a scheduler does
             with open(os.environ["CELL_PIDS"]) as pids:
                 others = [int(word) for word in pids.read().split()]
             if int(os.environ["RANK"]) == 0:
@@ -75,7 +75,7 @@ class Fault:
 
 
 def join_group():
-    """The control group of a rank that is to run out of memory."""
+    """Joins the cgroup of a rank that is to run out of memory."""
     with open(os.path.join(os.environ["CELL_GROUP"], "cgroup.procs"), "w") as procs:
         procs.write(str(os.getpid()))
 
@@ -88,7 +88,7 @@ def allocate(megabytes):
 
 
 def learning_rate(cell, fault):
-    """A ramp that nobody planned: a tenth more with each step, up to a level at which this model still learns."""
+    """Returns an unplanned ramp: a tenth more with each step, up to a level at which this model still learns."""
     steps = fault.step - fault.begins
     return 0.01 * min(1.1 ** steps, 20) if fault.is_now("rate_ramp") else 0.01
 
@@ -159,7 +159,7 @@ def train(cell):
         y = x @ truth + 0.3 * torch.randn(64, 8, generator=noise)
         if fault.begins_now("nan"):
             x[0, 0] = math.nan
-        if fault.is_now("raised"):  # labels of which nothing can be learned
+        if fault.is_now("raised"):  # labels from which the model cannot learn
             y = y + 2 * torch.randn(64, 8, generator=noise)
         if fault.kind == "rate_ramp":
             optimizer.param_groups[0]["lr"] = learning_rate(cell, fault)
@@ -171,7 +171,7 @@ def train(cell):
             allocate(1 << 20)
         if fault.is_now("leak"):
             fault.leaked += allocate(int(fault.ratio))
-        if fault.begins_now("skip"):  # it goes to a collective of another group, which no other rank enters
+        if fault.begins_now("skip"):  # enters a collective of another group, which no other rank enters
             distributed.barrier(everyone)
         optimizer.zero_grad()
         loss_of(model(x), y).backward()
@@ -188,7 +188,7 @@ def train(cell):
 
 
 def main(cell):
-    """-> exit status. An exception is told as the interpreter tells it."""
+    """Returns the exit status. Reports an exception as the interpreter does."""
     try:
         train(cell)
         return 0

@@ -1,25 +1,24 @@
-"""The cells of the matrix of trainings: what goes wrong in each, what must be told, and the judgement of what was told.
+"""Cells of the matrix of training runs: the fault of each, the expected reports, and the verdict on the actual reports.
 
-A cell is a dictionary. For the training: world, steps, fault, at (the step where the fault begins), rank (None: all of them), where, ratio,
-pauses (evaluations and checkpoints that are timed as phases), every, pace (a step
-takes so many times 100 ms), interval (of the collector). For the judge: seconds (how long it may take to be told), names
-(any of these alerts is right), cause (a label of the issue), soft (told or not, both are right), beside (alerts that may come with it), once
-(its issues are one incident).
+A cell is a dictionary. Fields of the training: world, steps, fault, at (the step where the fault begins), rank (None: all ranks), where, ratio,
+pauses (evaluations and checkpoints that are timed as phases), every, pace (duration of a step in units of 100 ms), and interval (of the
+collector). Fields of the verdict: seconds (maximum time until the report), names (any of these alerts is right), cause (a label of the issue),
+soft (right with and without a report), beside (alerts that may accompany it), and once (its issues are one incident).
 """
 PLACES = ("gap", "dataloader", "forward", "backward", "optimizer")
 WORLDS = (2, 3, 4, 8)
 RATIOS = (1.0, 1.05, 1.2, 1.3, 2.0)
 
-# What a slow rank does to its job. None of them may name another rank.
+# Effects of a slow rank on its job. None of them may name another rank.
 SYMPTOMS = ["StragglerByWait", "StepOutlier", "SelfSlowdown", "ThroughputRegress", "Jitter", "LowAcceleratorUtilization", "WorkImbalance"]
 HANGS = ["CollectiveHang", "CollectiveMismatch", "HangSuspected", "PhaseHang", "LoaderHang", "HangIdle", "HangBusy", "JobStalled", "DeadRank"]
-# What is true of a machine that others use at the same time: told, and neither right nor wrong. No rank's alert is among them.
+# Facts about a machine that others use at the same time: reported, and neither right nor wrong. None of them is an alert about a rank.
 MACHINE = {"CPUSaturated", "CPUBottleneck", "CpuPressure", "CpuWait", "IOWaitHigh", "IOBottleneck", "MemoryPressure", "SourceClockWrong", "ClockSkew",
            "CollectorBehind", "TelemetryLost", "CpuSteal", "DiskSlow", "Retransmit", "IoPressure", "CPUThrottled"}
-# What a whole job suffers from a machine that is busy with others. While one of MACHINE is open none of it is laid to the rules, and it is
-# counted apart. No alert that names a culprit is among them.
+# Effects of a busy machine on a whole job. While one of MACHINE is open, these do not count against the rules and are counted separately. None of
+# them names a culprit.
 LOADED = {"StepOutlier", "SelfSlowdown", "ThroughputRegress", "Jitter", "PeriodicStall", "LowAcceleratorUtilization", "WorkImbalance"}
-# Alerts whose label `rank` is an accusation: one that names another rank than the fault's is a wrong name, whatever else is right.
+# Alerts whose label `rank` is an accusation: naming a rank other than the fault's is a wrong name, whatever else is right.
 ACCUSES = {"StragglerRank", "StragglerByWait", "RankDied", "DeadRank", "CollectiveHang", "CollectiveMismatch", "HangSuspected", "PhaseHang",
            "LoaderHang", "CheckpointHang", "EvalHang", "HostLeak"}
 
@@ -32,7 +31,7 @@ def cell(name, world, fault, names, **more):
 
 
 def training_of(made):
-    """What of a cell the training does; the rest is for the judge."""
+    """Returns the fields of a cell that belong to the training; the rest belong to the verdict."""
     return {key: made.get(key) for key in ("name", "world", "fault", "at", "steps", "rank", "where", "ratio", "pauses", "every", "pace", "interval")
             if key in made or key not in ("pace", "interval")}
 
@@ -71,7 +70,7 @@ def hangs():
         yield cell("skipped-%d" % world, world, "skip", HANGS, **stuck)
         for where in ("dataloader", "forward", "optimizer"):
             yield cell("asleep-%s-%d" % (where, world), world, "sleep", HANGS, where=where, **stuck)
-        # At most a hang that names rank 0; that one step was long is true as well.
+        # At most a hang that names rank 0; a report of one long step is also right.
         yield cell("evaluation-%d" % world, world, "evaluation", HANGS, rank=0, ratio=60, seconds=75, steps=180, soft=True,
                    beside=HANGS + SYMPTOMS, once=False)
 
@@ -85,7 +84,7 @@ def learning():
         yield cell("never-recovers-%d" % world, world, "raised", ["LossRaised", "LossSpike"], at=200, steps=320,
                    beside=numerics + ["LearningRateAnomaly"])
         yield cell("data-stall-%d" % world, world, "data_stall", ["DataStallShare"], beside=SYMPTOMS + ["Dataloader"])
-    yield cell("leak-2", 2, "leak", ["HostLeak"], rank=1, ratio=20, at=4, steps=275, seconds=500, pace=20, interval="1s",  # few samples in much time
+    yield cell("leak-2", 2, "leak", ["HostLeak"], rank=1, ratio=20, at=4, steps=275, seconds=500, pace=20, interval="1s",  # few samples in a long time
                beside=SYMPTOMS + ["HostMemoryHigh"])
 
 
@@ -107,18 +106,18 @@ def of_machine(issue):
 
 
 def root_of(issue, issues):
-    """The issue that stands for the incident: the one that it names, else itself."""
+    """Returns the issue that represents the incident: the one that it names, else itself."""
     return issues.get(issue.get("root_cause") or "", issue)
 
 
 def judge(of, told, began, covered=None):
-    """What was told of a cell. told: [(kind, data, Unix seconds)] in order; began: when the fault did; covered: the alerts of the packs,
-    where those may not hold one that is expected."""
-    issues = {}  # id, which is that of the first event -> the last event
+    """Returns the verdict on the reports about a cell. told: [(kind, data, Unix seconds)] in order; began: the begin of the fault; covered: the
+    alerts of the packs, which may lack an expected one."""
+    issues = {}  # ID, which is that of the first event -> the last event
     first = {}
     ids = {}
-    busy = set()    # what of MACHINE is open
-    loaded = set()  # what was found meanwhile
+    busy = set()    # the open alerts of MACHINE
+    loaded = set()  # alerts found in the meantime
     expected = [name for name in of["names"] if covered is None or name in covered]
     for kind, data, at in told:
         if kind in ("found", "updated", "resolved"):
@@ -160,7 +159,7 @@ def judge(of, told, began, covered=None):
 
 
 def place(description):
-    """Where a straggler loses its time, as the issue says."""
+    """Returns the part of the step in which a straggler loses its time, from the issue."""
     if "outside of the phases" in description:
         return "gap"
     for where in PLACES[1:]:

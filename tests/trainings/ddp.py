@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""One rank of a real training with DistributedDataParallel over gloo, watched by one line; one rank loses time where it is told to.
+"""One rank of a real training run with DistributedDataParallel over gloo, watched by one line; one rank is slowed in a given part of the step.
 
 ddp.py CONTROL [--steps N]
 
-The rank, the world and where they meet come from the environment, as torchrun sets it. CONTROL is a JSON file that is replaced as a
-whole, e.g. {"rank": 1, "where": "forward", "seconds": 0.03}; read before each step. where: gap, dataloader, forward, backward, optimizer.
+The rank, the world, and the rendezvous come from the environment, as torchrun sets them. CONTROL is a JSON file, replaced atomically, e.g.
+{"rank": 1, "where": "forward", "seconds": 0.03}; it is read before each step. where: gap, dataloader, forward, backward, optimizer.
 A step takes about 100 ms, most of it sleep, so that several ranks fit on two cores.
 """
 import argparse
@@ -29,7 +29,7 @@ RANK = int(os.environ["RANK"])
 
 
 class Work:
-    """What each part of a step takes, and what this rank loses there as of the last change of the file."""
+    """Duration of each part of a step, and this rank's loss there as of the last change of the file."""
 
     def __init__(self, path):
         self._path = path

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs healthy trainings beside `pitwall standalone` with all packs, several at a time, and writes down each issue that was told.
+"""Runs healthy training runs next to `pitwall standalone` with all packs, several at a time, and records each reported issue.
 
 healthy.py PITWALL PYTHON [--kinds KIND…] [--seeds N…] [--minutes M] [--jobs N] [--results DIR] [--again] [--packs all|default]
 
-PYTHON: an interpreter that has the frameworks (the last line of tests/stages/torch.sh). Each run has 5,000 steps and --minutes (10) at
-least. Results stay in DIR (build/healthy): KIND-SEED-MINUTES.json and the recording. A run that is there with this binary is not run again.
-Exits with 1 if a training failed or an issue was told that the machine does not explain.
+PYTHON: an interpreter with the frameworks (the last line of tests/stages/torch.sh). Each run has at least 5,000 steps and lasts at least
+--minutes (10). Results stay in DIR (build/healthy): KIND-SEED-MINUTES.json and the recording. A run with a result of this binary is not
+repeated. Exits with 1 if a training run failed or an issue was reported that the machine does not explain.
 """
 import argparse
 import concurrent.futures
@@ -31,8 +31,8 @@ CONFIG = "collector: {gpus: false, interval: 500ms}\n"
 
 
 def issues_of(told):
-    """told: [(kind, data, Unix seconds)] -> [{alert, rule, labels, found, ended, of}] in order. of: "machine", what is true of a machine that
-    others use; "loaded", what a job suffers from that, found while the former was open; "training", all else."""
+    """Converts [(kind, data, Unix seconds)] to [{alert, rule, labels, found, ended, of}] in order. of: "machine", a fact about a machine that others
+    use; "loaded", an effect of that on a job, found while the former was open; "training", any other."""
     issues, busy = {}, set()
     for kind, data, at in told:
         if kind not in ("found", "updated", "resolved"):
@@ -104,7 +104,7 @@ class Run:
             running += ranks
             wait_for("the end of " + self.name, lambda: all(rank.poll() is not None for rank in ranks), self.options.minutes * 60 * 3 + 300)
             ended = time.time()
-            time.sleep(5)  # until the job has ended, and what its last steps say is told
+            time.sleep(5)  # until the job has ended and the findings of its last steps are reported
             until = time.time()
             pitwall.stop()
             errors = []
@@ -146,7 +146,7 @@ def main():
     options.pitwall = os.path.abspath(options.pitwall)
     options.version = version_of(options.pitwall)
     try:
-        os.nice(-10)  # so that other users of the machine are a smaller part of what is measured
+        os.nice(-10)  # so that other users of the machine affect the measurement less
     except PermissionError:
         pass
     bad = 0

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Healthy trainings, each a kind that teams run. Nothing goes wrong in any of them.
+"""Healthy training runs, each of a kind that teams use. None of them has a fault.
 
 healthy_kinds.py KIND STEPS STEP_SECONDS SEED CLIENT    CLIENT: folder of the Python client
 
-Models, data and schedules are real and learn until the end; most of a step is sleep with a noise of 3 %, so that several kinds fit on two
-cores. Rank, world and where they meet come from the environment, as torchrun sets it.
+Models, data, and schedules are real and learn until the end. Most of a step is sleep with a noise of 3%, so that several kinds fit on two
+cores. Rank, world, and rendezvous come from the environment, as torchrun sets them.
 """
 import math
 import os
@@ -24,12 +24,12 @@ _noise = random.Random(1000 * SEED + RANK)
 
 
 def work(share):
-    """A part of a step."""
+    """Does a part of a step."""
     time.sleep(PACE * share * math.exp(_noise.gauss(0, 0.03)))
 
 
 def busy(torch, x, forward, backward):
-    """x after work, with work at its gradient."""
+    """Returns x after work, and adds work to its gradient."""
     class Busy(torch.autograd.Function):
         @staticmethod
         def forward(context, tensor):
@@ -51,15 +51,15 @@ def torch_ready():
 
 
 def schedule(torch, optimizer):
-    """Warm-up, then a cosine down to a tenth."""
+    """Returns a schedule: warm-up, then a cosine down to a tenth."""
     warm = STEPS // 20
     return torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: (step + 1) / warm if step < warm else
                                              0.55 + 0.45 * math.cos(math.pi * (step - warm) / (STEPS - warm)))
 
 
 def classifier(torch, noise=1.0):
-    """A network with one wait in the middle, and batches whose labels a deeper network gave. noise: of what that says; without any,
-    a low rate learns until the last step."""
+    """Returns a network with one wait in the middle, and batches labeled by a deeper network. noise: noise of the labels; without it, a model
+    with a low rate learns until the last step."""
     class Net(torch.nn.Module):
         def __init__(self):
             super().__init__()
@@ -110,7 +110,7 @@ def plain_ddp():
 
 
 def accumulation():
-    """Two ranks, four batches a step; the gradients meet at the last."""
+    """Runs two ranks with four batches per step; the gradients are reduced after the last batch."""
     import torch.distributed
     torch = torch_ready()
     net, batch = classifier(torch)
@@ -134,7 +134,7 @@ def accumulation():
 
 
 def corpus():
-    """Text that every Python has: its own library."""
+    """Returns text that every Python has: the source of its library."""
     import argparse
     folder = os.path.dirname(argparse.__file__)
     names = ("argparse", "ast", "calendar", "configparser", "datetime", "decimal", "difflib", "doctest", "inspect", "pdb", "tarfile", "typing")
@@ -148,7 +148,7 @@ def corpus():
 
 
 def language_batches(torch, rows=8, length=48):
-    """-> (draw from the training part, draw from the part held out)"""
+    """Returns (draw from the training part, draw from the held-out part)."""
     text = torch.frombuffer(bytearray(corpus()), dtype=torch.uint8).long()
     cut = len(text) * 9 // 10
     chance = torch.Generator().manual_seed(30 * SEED + RANK)
@@ -160,7 +160,7 @@ def language_batches(torch, rows=8, length=48):
 
 
 def language_model():
-    """A small transformer on characters: an evaluation every 200 steps, a checkpoint every 500."""
+    """Trains a small transformer on characters: an evaluation every 200 steps, and a checkpoint every 500."""
     torch = torch_ready()
     draw, held_out = language_batches(torch)
 
@@ -216,7 +216,7 @@ def transformers_trainer():
     transformers.utils.logging.disable_progress_bar()
 
     class Model(transformers.GPT2LMHeadModel):
-        def forward(self, input_ids=None, labels=None, **named):  # the Trainer hands over what is named here
+        def forward(self, input_ids=None, labels=None, **named):  # the Trainer passes the columns named here
             work(0.8 if self.training else 0.3)
             return super().forward(input_ids=input_ids, labels=labels, **named)
 
@@ -311,7 +311,7 @@ def loader_workers():
 
         def __getitem__(self, at):
             if at % 8 == 0:
-                work(0.08)  # a batch takes 0.64 of a step to make, and two workers make them
+                work(0.08)  # preparing a batch takes 0.64 of a step, and two workers share it
             chance = torch.Generator().manual_seed(at)
             return torch.randn(64, generator=chance)
 
@@ -333,7 +333,7 @@ def loader_workers():
 
 
 def single():
-    """One process, and the calls of the client by hand instead of hooks; a value each fifth step."""
+    """Runs one process with explicit calls of the client instead of hooks, and one value every fifth step."""
     torch = torch_ready()
     net, batch = classifier(torch)
     pitwall.init()

@@ -11,12 +11,12 @@ HALVES = ("choose", "report")
 
 
 def half(seed):
-    """Fixed before the first run (docs/decisions/0037-measure-false-alarms-in-healthy-runs.md)."""
+    """Returns the half of a seed, as fixed before the first run (docs/decisions/0037-measure-false-alarms-in-healthy-runs.md)."""
     return HALVES[(seed + 1) % 2]
 
 
 def bound(events):
-    """The mean of a Poisson count that `events` or fewer would contradict: the upper end of a one-sided interval of 95 %."""
+    """Returns the mean of a Poisson count that at most `events` would contradict: the upper end of a one-sided 95% interval."""
     low, high = 0.0, 10.0 + 3 * events
     for _ in range(60):
         middle = (low + high) / 2
@@ -26,7 +26,7 @@ def bound(events):
 
 
 def load(folder):
-    """-> the results, by kind and seed."""
+    """Returns the results, by kind and seed."""
     found = []
     for path in glob.glob(os.path.join(folder, "*.json")):
         with open(path) as text:
@@ -37,7 +37,7 @@ def load(folder):
 
 
 def counts(issues, of):
-    """-> {alert: how many}"""
+    """Returns {alert: count}."""
     seen = {}
     for issue in issues:
         if issue["of"] == of:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs the matrix of trainings beside `pitwall standalone`, one standalone for each cell.
+"""Runs the matrix of training runs next to `pitwall standalone`, one standalone per cell.
 
 matrix.py PITWALL PYTHON [--cells PATTERN…] [--results DIR] [--ranks N] [--again] [--packs all|default] [--keep]
 
-PYTHON: an interpreter that has torch. Results stay in DIR (build/cells): a cell that passed with this binary and these packs is not run
-again. --ranks: as many ranks at a time. --again: also those that passed. --keep: recordings that tests/trainings/recordings has not yet
-are put there. Exits with 1 if a cell failed.
+PYTHON: an interpreter with torch. Results stay in DIR (build/cells): a cell that passed with this binary and these packs is not run again.
+--ranks: maximum number of concurrent ranks. --again: also runs the cells that passed. --keep: adds recordings that are missing from
+tests/trainings/recordings. Exits with 1 if a cell failed.
 """
 import argparse
 import fnmatch
@@ -69,14 +69,14 @@ class Host:
 
 
 class Budget:
-    """So many ranks at a time."""
+    """A limit on the number of concurrent ranks."""
 
     def __init__(self, ranks):
         self._most = self._left = ranks
         self._change = threading.Condition()
 
     def take_first(self, cells):
-        """Waits until one of these fits, and takes it out of them."""
+        """Waits until one of these cells fits, removes it from the list, and returns it."""
         with self._change:
             while True:
                 for at, cell in enumerate(cells):
@@ -117,7 +117,7 @@ class Run:
                 self.told.append((kind, dict(event["data"], event=event["id"]), time.time()))
 
     def group(self):
-        """A control group with a memory limit, for a rank that is to be killed for its memory."""
+        """Creates a cgroup with a memory limit, for a rank that is to be killed for its memory."""
         import oom_test
         oom_test.LIMIT = 400 << 20
         return oom_test.make_group()
@@ -135,7 +135,7 @@ class Run:
         wait_for("the end of the ranks of %s" % self.cell["name"], lambda: os.path.exists(os.path.join(self.folder, "over")))
 
     def began(self):
-        """When the fault began, as a rank says."""
+        """Returns the begin of the fault, as reported by a rank."""
         for rank in range(self.cell["world"]):
             path = os.path.join(self.folder, "rank-%d" % rank)
             if os.path.exists(path):
@@ -149,7 +149,7 @@ class Run:
         return os.path.exists(os.path.join(self.folder, "over"))
 
     def abandon(self):
-        """Ends what it started, at once."""
+        """Ends the processes that it started, at once."""
         for pid in self.pids() if os.path.exists(os.path.join(self.folder, "pids")) and not self.over() else ():
             try:
                 os.kill(pid, signal.SIGKILL)
@@ -181,7 +181,7 @@ class Run:
             self.wait()
             ended_itself = self.over()
             if ended_itself:
-                time.sleep(4)  # until the job has ended, and what its last steps say is told
+                time.sleep(4)  # until the job has ended and the findings of its last steps are reported
             until = time.time()
             began = self.began()
             told = list(self.told)
@@ -214,7 +214,7 @@ class Run:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def errors(self):
-        """Tracebacks of a training that should have none."""
+        """Returns tracebacks of a training script that should have none."""
         if self.cell["fault"] in ("signal", "exception", "exit", "memory", "stop", "skip", "sleep"):
             return []
         found = []
@@ -226,7 +226,7 @@ class Run:
         return found
 
     def wait(self):
-        """Until the training is over, or what is expected was told and some seconds for what comes after it, or too long."""
+        """Waits until the training run is over, or some seconds after the expected reports, or until a timeout."""
         self.started = time.time()
         steps = self.cell["steps"] * self.cell.get("pace", 1)
         limit = self.started + 0.5 * steps + 60
@@ -242,7 +242,7 @@ class Run:
 
 
 def version_of(binary):
-    """Of the binary, which has the packs in it, or of both."""
+    """Returns the version of the binary, which contains the packs, or of both."""
     seen = hashlib.sha256()
     for path in [binary] + [flag for flag in recordings.pack_flags("all") if os.path.exists(flag)]:
         with open(path, "rb") as code:
@@ -251,7 +251,7 @@ def version_of(binary):
 
 
 def passed(result, cell, version):
-    """Whether an earlier run is this cell with this binary, and right as judged today."""
+    """Returns whether an earlier run is of this cell and this binary, and right by the current verdict."""
     if result["binary"] != version or training_of(result["cell"]) != training_of(cell) or result["errors"]:
         return False
     return judge(cell, [tuple(event) for event in result["told"]], result["began"])["ok"]
@@ -271,7 +271,7 @@ def main():
     options.pitwall = os.path.abspath(options.pitwall)
     options.version = version_of(options.pitwall)
     try:
-        os.nice(-10)  # so that other users of the machine make no faults that the cell does not have
+        os.nice(-10)  # so that other users of the machine do not cause further faults
     except PermissionError:
         pass
     wanted = [cell for name, cell in CELLS.items() if any(fnmatch.fnmatch(name, pattern) for pattern in options.cells)]
@@ -310,7 +310,7 @@ def main():
             line = {k: v for k, v in verdict.items() if v not in ([], None) and k not in ("ok",)}
             print("%s %s %.0f s: %s%s" % ("ok    " if good else "FAILED", cell["name"], result["seconds"], json.dumps(line),
                                           " ERRORS " + str(result["errors"]) if result["errors"] else ""), flush=True)
-            if not result["errors"] and options.keep and options.packs == "all":  # also what no rule names yet
+            if not result["errors"] and options.keep and options.packs == "all":  # also cells that no rule reports yet
                 recordings.keep(options.pitwall, os.path.join(options.results, "all", cell["name"]))
         except Exception as error:
             good = False
@@ -322,7 +322,7 @@ def main():
             failed.append(cell["name"])
 
     threads = []
-    left.sort(key=lambda cell: (-cell["seconds"], cell["world"]))  # what takes longest begins first
+    left.sort(key=lambda cell: (-cell["seconds"], cell["world"]))  # the longest cells begin first
     while left:
         cell = budget.take_first(left)
         thread = threading.Thread(target=work, args=(cell,))

@@ -1,4 +1,4 @@
-"""docs/accuracy.md: a page of generated blocks. Each block has a generator of its own, which leaves the rest of the page alone."""
+"""docs/accuracy.md: a page of generated blocks. Each block has its own generator, which leaves the rest of the page unchanged."""
 import os
 
 REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -6,7 +6,7 @@ PAGE = os.path.join(REPO, "docs", "accuracy.md")
 
 
 def with_block(page, name, text):
-    """-> the page with this text in the block; a block that the page has not yet comes last."""
+    """Returns the page with this text in the block; a block that is new to the page is appended."""
     begin, end = "<!-- begin %s -->" % name, "<!-- end %s -->" % name
     block = "%s\n%s\n%s\n" % (begin, text.strip("\n"), end)
     if (page.count(begin), page.count(end)) == (0, 0):
@@ -14,7 +14,7 @@ def with_block(page, name, text):
     before, found, rest = page.partition(begin)
     _, closed, after = rest.partition(end)
     if page.count(begin) != 1 or page.count(end) != 1 or not closed:
-        raise ValueError("docs/accuracy.md: the block %s does not begin and end once; mend its two marks" % name)
+        raise ValueError("docs/accuracy.md: the block %s must begin and end exactly once; fix its two marks" % name)
     return before + block + after.removeprefix("\n")
 
 

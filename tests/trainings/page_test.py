@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The blocks of docs/accuracy.md: a generator changes its own and nothing else."""
+"""Tests of the blocks of docs/accuracy.md: a generator changes its own block and nothing else."""
 import re
 import unittest
 
@@ -9,24 +9,24 @@ WHOLE = "# A\n\nwords\n\n<!-- begin one -->\nold\n<!-- end one -->\n\nbetween\n\
 
 
 class Blocks(unittest.TestCase):
-    def test_a_block_is_replaced_and_the_rest_is_kept(self):
+    def test_block_is_replaced_and_the_rest_is_kept(self):
         self.assertEqual(with_block(WHOLE, "one", "\nnew\n"), WHOLE.replace("old", "new"))
         self.assertEqual(with_block(WHOLE, "two", "new"), WHOLE.replace("kept", "new"))
 
-    def test_a_new_block_comes_last(self):
+    def test_new_block_comes_last(self):
         self.assertEqual(with_block(WHOLE, "three", "new"), WHOLE + "\n<!-- begin three -->\nnew\n<!-- end three -->\n")
 
-    def test_the_same_text_again_changes_nothing(self):
+    def test_same_text_again_changes_nothing(self):
         once = with_block(WHOLE, "three", "new")
         self.assertEqual(with_block(once, "three", "new"), once)
 
-    def test_a_broken_block_is_refused(self):
+    def test_broken_block_is_refused(self):
         for broken in (WHOLE.replace("<!-- end one -->", ""), WHOLE + "<!-- begin one -->\n", WHOLE + "<!-- begin one -->\n<!-- end one -->\n",
                        "<!-- end one -->\n<!-- begin one -->\n"):
             with self.assertRaisesRegex(ValueError, "block one"):
                 with_block(broken, "one", "new")
 
-    def test_the_page_itself(self):
+    def test_page_has_paired_marks_and_valid_links(self):
         with open(PAGE) as text:
             page = text.read()
         self.assertRegex(page, r"\A# ")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Recordings of cells: the log of a standalone as one file, and what a backtest says of it.
+"""Recordings of cells: the log of a standalone as one file, and its backtest.
 
 recordings.py PITWALL [--results DIR]    keeps the recording of each cell in DIR (build/cells) that has none yet
 """
@@ -22,11 +22,11 @@ from cells import CELLS, training_of
 HERE = os.path.dirname(os.path.abspath(__file__))
 REPO = os.path.dirname(os.path.dirname(HERE))
 KEPT = os.path.join(HERE, "recordings")
-# Those that take their own meaning, not ours (debugger-compat), or earlier runs (across-runs, summary).
+# Packs that need their own interpretation (debugger-compat) or earlier runs (across-runs, summary).
 LEFT_OUT = {"debugger-compat", "debugger-compat-tensor", "debugger-compat-loss", "across-runs", "summary"}
-MAX_BYTES = 200_000      # of a recording
-MAX_TOTAL = 16_000_000   # of all
-# HostLeak leaves out ten minutes of an attempt; a cell has not that long.
+MAX_BYTES = 200_000      # per recording
+MAX_TOTAL = 16_000_000   # for all recordings
+# HostLeak ignores the first ten minutes of an attempt; a cell is shorter.
 OVERRIDES = """
 jobs:
 - match: {job: "leak-*"}
@@ -41,13 +41,13 @@ def packs():
 
 
 def pack_flags(which):
-    """Flags for the packs; with $CELLS_RULES=files the files of this tree, for who mends a rule and has not built yet."""
+    """Returns flags for the packs. $CELLS_RULES=files selects the files of this tree, to test a change of a rule before a build."""
     form = os.path.join(REPO, "rules", "packs", "%s.yaml") if os.environ.get("CELLS_RULES") == "files" else "pack:%s"
     return [form % name for name in packs() if (which == "all" and name not in LEFT_OUT) or name == which]
 
 
 def overrides_for(which):
-    """Parameters of the cells' jobs, for packs that have the rules."""
+    """Returns parameters of the cells' jobs, for packs that have the rules."""
     return OVERRIDES if which == "all" else "jobs: []\n"
 
 
@@ -55,8 +55,8 @@ TELEMETRY = os.path.join("log", "topics", "pitwall.telemetry")
 
 
 def pack(data, path, begin=None, until=None):
-    """The telemetry of a data directory as a compressed file. Rules, events and state are left out: a replay makes its own. begin,
-    until: Unix seconds; what the log got earlier or later is left out too."""
+    """Writes the telemetry of a data directory to a compressed file. Rules, events, and state are left out: a replay makes its own. begin, until:
+    Unix seconds; earlier and later records of the log are left out too."""
     def plain(entry):
         entry.uid = entry.gid = entry.mtime = 0
         entry.uname = entry.gname = ""
@@ -74,13 +74,13 @@ def unpack(path, folder):
 
 
 def seconds(text):
-    """Unix seconds of an event's time."""
+    """Returns the Unix seconds of an event's time."""
     whole, _, fraction = text.rstrip("Z").partition(".")
     return datetime.datetime.fromisoformat(whole + "+00:00").timestamp() + float("0." + (fraction or "0"))
 
 
 def backtest(pitwall, folder, which):
-    """The lines of a backtest of a data directory with these packs."""
+    """Returns the lines of a backtest of a data directory with these packs."""
     overrides = os.path.join(folder, "overrides.yaml")
     with open(overrides, "w") as out:
         out.write(overrides_for(which))
@@ -92,8 +92,8 @@ def backtest(pitwall, folder, which):
 
 
 def replay(pitwall, path, which, until):
-    """-> [(kind, data, Unix seconds)] of the issues that a backtest of a recording finds with these packs. until: when the cell was ended
-    from outside; what comes later is no part of it."""
+    """Returns [(kind, data, Unix seconds)] of the issues that a backtest of a recording finds with these packs. until: the time when the cell was
+    ended from outside; later issues do not count."""
     with tempfile.TemporaryDirectory(prefix="pitwall-replay-") as folder:
         unpack(path, folder)
         told = []
@@ -105,7 +105,7 @@ def replay(pitwall, path, which, until):
 
 
 def alerts_of(pitwall, which):
-    """The names of the alerts in these packs."""
+    """Returns the names of the alerts in these packs."""
     done = subprocess.run([pitwall, "rules", "list", "--json", *pack_flags(which)], capture_output=True, text=True, check=True)
     return {rule["name"] for rule in json.loads(done.stdout) if rule["kind"] == "alert"}
 
@@ -134,8 +134,8 @@ _keeping = threading.Lock()
 
 
 def shrink(pitwall, source, target):
-    """Writes the recording `source` small to `target`. -> the Unix seconds up to which it goes (None: all of it is there), and the seconds
-    that are cut off. What is left gives the same events to the bit."""
+    """Writes a small version of the recording `source`. Returns the Unix seconds of its end (None: it is complete) and the number of seconds cut
+    off. The rest gives the same events to the bit."""
     with tempfile.TemporaryDirectory(prefix="pitwall-shrink-") as folder:
         whole, small = os.path.join(folder, "whole"), os.path.join(folder, "small")
         unpack(source, whole)
@@ -156,7 +156,7 @@ def shrink(pitwall, source, target):
 
 
 def entry_of(pitwall, result):
-    """Writes the recording of a cell's result beside the kept ones, small and with the ending .new. -> its entry"""
+    """Writes a small recording of a cell's result next to the kept ones, with the extension .new. Returns its entry."""
     new = os.path.join(KEPT, os.path.basename(result) + ".new")
     os.makedirs(KEPT, exist_ok=True)
     until, cut = shrink(pitwall, result + ".tar.xz", new)
@@ -167,21 +167,21 @@ def entry_of(pitwall, result):
 
 
 def add(name, entry):
-    """The entry's recording is the cell's from here on."""
+    """Makes the entry's recording the cell's from here on."""
     with _keeping:
         os.rename(os.path.join(KEPT, name + ".new"), os.path.join(KEPT, name + ".tar.xz"))
         save(dict(manifest(), **{name: entry}))
 
 
 def keep(pitwall, result):
-    """Keeps the recording of a cell if it is the first. result: path of the cell's results without its ending."""
+    """Keeps the recording of a cell if it is the first. result: path of the cell's results without its extension."""
     name = os.path.basename(result)
     if name not in manifest():
         add(name, entry_of(pitwall, result))
 
 
 def kept_from(pitwall, results, name):
-    """-> (entry or None, what to say)"""
+    """Returns (entry or None, a message)."""
     path = os.path.join(results, "all", name)
     if not os.path.exists(path + ".json"):
         return None, "not run"

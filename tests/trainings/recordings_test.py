@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The kept recordings of real trainings, replayed through the packs: what was named is still named, and nothing wrong is added.
+"""Replays the kept recordings of real training runs through the packs: every earlier name is still reported, and no wrong one is added.
 
 recordings_test.py PITWALL [--update]
 
---update writes what the packs say today to recordings/recordings.json: after a rule was mended, and read the difference before you commit it.
-It never replaces a recording. Whoever replaces one leaves "first" as it is, and says why in the entry: "replaced": {its sha256: why}.
+--update writes the current verdicts of the packs to recordings/recordings.json, after a rule was fixed. Read the difference before you commit it.
+It never replaces a recording. To replace one, leave "first" unchanged and give the reason in the entry: "replaced": {its sha256: reason}.
 """
 import concurrent.futures
 import os
@@ -17,12 +17,12 @@ from cells import CELLS, judge
 BINARY = None
 UPDATE = False
 ALWAYS = 1e12
-# Of an entry: what the judge said with these packs when the entry was last updated.
+# Verdicts with these packs when the entry was last updated.
 PACKS = ("all", "default")
 
 
 def verdicts(name, entry, covered):
-    """{packs: (verdict without what may differ, verdict)}"""
+    """Returns {packs: (verdict without the parts that may differ, verdict)}."""
     said = {}
     for which in PACKS:
         told = recordings.replay(BINARY, os.path.join(recordings.KEPT, name + ".tar.xz"), which, entry.get("until", ALWAYS))
@@ -36,12 +36,12 @@ class Recordings(unittest.TestCase):
     def setUpClass(cls):
         cls.entries = recordings.manifest()
 
-    def test_each_is_the_first_of_its_cell_or_was_replaced_with_a_note(self):
+    def test_recording_is_first_of_its_cell_or_has_note(self):
         for name, entry in self.entries.items():
             with self.subTest(cell=name):
                 path = os.path.join(recordings.KEPT, name + ".tar.xz")
                 self.assertIn(name, CELLS)
-                self.assertEqual(recordings.digest(path), entry["sha256"], "replaced without its entry")
+                self.assertEqual(recordings.digest(path), entry["sha256"], "replaced without an entry")
                 self.assertLessEqual(os.path.getsize(path), recordings.MAX_BYTES)
                 if entry["sha256"] != entry["first"]:
                     why = entry.get("replaced", {}).get(entry["sha256"], "")
@@ -51,7 +51,7 @@ class Recordings(unittest.TestCase):
         kept = {name[:-7] for name in os.listdir(recordings.KEPT) if name.endswith(".tar.xz")}
         self.assertEqual(kept, set(self.entries))
 
-    def test_the_packs_say_of_each_what_they_said(self):
+    def test_packs_report_the_same_for_each_recording(self):
         covered = {which: recordings.alerts_of(BINARY, which) for which in PACKS}
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             said = dict(zip(self.entries, pool.map(lambda item: verdicts(*item, covered), self.entries.items())))
@@ -68,12 +68,12 @@ class Recordings(unittest.TestCase):
                         self.assertTrue(after["named"], "%s was named before" % before["named"])
                         if CELLS[name]["rank"] is not None:
                             self.assertEqual(after.get("rank"), before.get("rank"))
-                        self.assertGreaterEqual(after["root"], before["root"], "it is the root of its incident no longer")
-                        self.assertLessEqual(after["seconds"], max(1.5 * before["seconds"], before["seconds"] + 2), "seconds until it is named")
+                        self.assertGreaterEqual(after["root"], before["root"], "it is no longer the root of its incident")
+                        self.assertLessEqual(after["seconds"], max(1.5 * before["seconds"], before["seconds"] + 2), "seconds until it is reported")
                     self.assertLessEqual(after["incidents"], max(1, before["incidents"]))
 
-    def test_a_wrong_accusation_would_be_seen(self):
-        """The judge itself: another rank, another alert, too many incidents."""
+    def test_judge_rejects_a_wrong_accusation(self):
+        """Tests the judge itself: another rank, another alert, and too many incidents."""
         name = "slow-gap-2-1.30"
         right = [("found", {"event": "1", "rule": "r", "alert": "StragglerRank", "labels": {"rank": str(CELLS[name]["rank"])},
                             "started_at": "0", "incident": "1", "summary": "", "description": ""}, 1.0)]

@@ -1,21 +1,21 @@
-"""The telemetry of a log, rewritten so that an archive of it is small and a replay of it gives the same events to the bit.
+"""Rewrites the telemetry of a log so that its archive is small and its replay gives the same events to the bit.
 
-* Spans are left out. Rules never read them; what they say are series too.
-* Batches are plain and large. The log compresses each batch by itself, and nothing compresses that again.
-* Records outside of a stretch of time may be left out, where a part is enough.
+* Spans are left out. Rules never read them, and their data is also in series.
+* Batches are uncompressed and large. The log compresses each batch separately, and compressing that again has no effect.
+* Records outside a time range may be left out where a part is enough.
 
-services/adapters/embedded_log/format/batch.h has the layout of a batch, proto/pitwall/telemetry/v1 that of a record.
+services/adapters/embedded_log/format/batch.h defines the layout of a batch, and proto/pitwall/telemetry/v1 that of a record.
 """
 import ctypes
 import os
 import shutil
 import struct
 
-HEADER = struct.Struct("<qQqqIIIIII")  # behind magic and CRC
+HEADER = struct.Struct("<qQqqIIIIII")  # after magic and CRC
 HEADER_BYTES = 64
 FLUSH_BYTES = 256 << 10
-BATCH = 1  # of a TelemetryRecord
-SPAN = 9   # of a TelemetryBatch
+BATCH = 1  # field of a TelemetryRecord
+SPAN = 9   # field of a TelemetryBatch
 
 
 def _table():
@@ -70,16 +70,16 @@ def decompress(stored, size):
     zstd.ZSTD_decompress.restype = ctypes.c_size_t
     raw = ctypes.create_string_buffer(size)
     if zstd.ZSTD_decompress(raw, size, stored, len(stored)) != size:
-        raise ValueError("a batch does not decompress to the %d bytes that its header says" % size)
+        raise ValueError("a batch does not decompress to the %d bytes in its header" % size)
     return raw.raw
 
 
 def batches(segment):
-    """-> (sequence, base offset, time of first, payload) of each batch of a segment."""
+    """Yields (sequence, base offset, time of first, payload) of each batch of a segment."""
     at = segment.find(b"PWB1")
     while 0 <= at < len(segment):
         if segment[at:at + 4] != b"PWB1" or crc32c(segment[at + 8:at + HEADER_BYTES]) != struct.unpack_from("<I", segment, at + 4)[0]:
-            return  # what the end of the process cut off
+            return  # cut off by the end of the process
         base, sequence, first, _, _, _, stored, raw, check, flags = HEADER.unpack_from(segment, at + 8)
         payload = segment[at + HEADER_BYTES:at + HEADER_BYTES + stored]
         if len(payload) < stored or crc32c(payload) != check:
@@ -89,7 +89,7 @@ def batches(segment):
 
 
 def records(base, first, payload):
-    """-> (offset, append time, flags, key, value, headers as encoded)"""
+    """Yields (offset, append time, flags, key, value, headers as encoded)."""
     at = 0
     while at < len(payload):
         delta, at = varint(payload, at)
@@ -105,7 +105,7 @@ def records(base, first, payload):
 
 
 def fields(message):
-    """-> (number, wire type, where it begins, where its content begins, where it ends)"""
+    """Yields (number, wire type, start of the field, start of its content, end)."""
     at = 0
     while at < len(message):
         begin = at
@@ -123,7 +123,7 @@ def fields(message):
 
 
 def without_spans(value):
-    """A TelemetryRecord without the spans of its batch."""
+    """Returns a TelemetryRecord without the spans of its batch."""
     whole = list(fields(value))
     if len(whole) != 1 or whole[0][0] != BATCH:
         return value
@@ -133,7 +133,7 @@ def without_spans(value):
 
 
 class Writer:
-    """Plain batches of one segment."""
+    """Writes uncompressed batches of one segment."""
 
     def __init__(self, head):
         self.out = [head]
@@ -164,7 +164,7 @@ class Writer:
 
 
 def times(topic):
-    """-> Unix seconds of the first and the last record."""
+    """Returns the Unix seconds of the first and the last record."""
     seen = []
     for folder, _, names in os.walk(topic):
         for name in names:
@@ -176,8 +176,8 @@ def times(topic):
 
 
 def thin(topic, target, from_ns=None, until_ns=None):
-    """Rewrites the folder of a topic. Only records that the log got from one time up to another, where these are given.
-    Offsets then begin at 0 again, as a log whose first records are missing is damaged."""
+    """Rewrites the directory of a topic, with only the records that the log received in the time range, if one is given. Offsets then begin at 0
+    again, because a log without its first records is damaged."""
     for folder, _, names in os.walk(topic):
         into = os.path.join(target, os.path.relpath(folder, topic))
         os.makedirs(into, exist_ok=True)

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""A small real training with one fault, or none.
+"""A small real training run with at most one fault.
 
 toy.py FAULT [--steps N] [--step-seconds S]
 
-    none            a healthy one: fresh data each step, the loss falls to the noise of the labels
-    vanishing       a deep branch of sigmoids beside a shallow one that learns: no gradient reaches its first layers
-    exploding       a learning rate far too high from step 700 on: the loss grows beyond all numbers
-    overfit         64 noisy samples and a model that can learn them by heart
-    overtraining    a problem that is solved after the first epoch, and 20 epochs of it
-    flat            a learning rate so small that nothing is learned
+    none            healthy: fresh data each step; the loss falls to the noise of the labels
+    vanishing       a deep branch of sigmoids next to a shallow one that learns: no gradient reaches its first layers
+    exploding       a learning rate far too high from step 700 on: the loss overflows
+    overfit         64 noisy samples and a model that can memorize them
+    overtraining    20 epochs of a problem that is solved after the first one
+    flat            a learning rate so small that the model does not learn
 
-Evaluates each 250 steps on other data. Each step takes at least so long, so that evaluations are seconds apart as real ones are.
+Evaluates on other data every 250 steps. Each step has a minimum duration, so that evaluations are seconds apart, as in real training.
 """
 import argparse
 import os
@@ -49,7 +49,7 @@ class Deep(torch.nn.Module):
 
 
 class Problem:
-    """y = f(x) + noise, f a fixed random network, or linear."""
+    """y = f(x) + noise, where f is a fixed random network, or linear."""
 
     def __init__(self, noise, linear=False):
         generator = torch.Generator().manual_seed(3)

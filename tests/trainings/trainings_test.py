@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Real trainings with real PyTorch beside `pitwall standalone` and the shipped packs: each fault is found by name, and nothing else.
+"""Real training runs with real PyTorch next to `pitwall standalone` and the shipped packs: each fault is reported by name, and nothing else is.
 
-trainings_test.py PITWALL PYTHON [TEST…]    PYTHON: an interpreter that has torch
+trainings_test.py PITWALL PYTHON [TEST…]    PYTHON: an interpreter with torch
 """
 import json
 import os
@@ -26,7 +26,7 @@ TRAINING_PACKS = ("debugger-tensor", "training", "training-numerics", "hangs")
 
 
 class Watched(unittest.TestCase):
-    """A standalone with packs, and what it says of jobs."""
+    """A standalone with packs, and its reports about jobs."""
 
     def start(self, packs, overrides="jobs: []\n"):
         self.work = tempfile.mkdtemp(prefix="pitwall-trainings-")
@@ -68,7 +68,7 @@ class Watched(unittest.TestCase):
                 " because of " + i["root_cause"][:8] if i.get("root_cause") else ""), flush=True)
 
     def issues(self, job=None):
-        """The last event of each issue, ended ones too."""
+        """Returns the last event of each issue, including ended ones."""
         done = subprocess.run([BINARY, "issues", "list", "--all", "--json", "--target", self.pitwall.grpc],
                               capture_output=True, text=True, check=True)
         events = [json.loads(line)["data"] for line in done.stdout.splitlines()]
@@ -80,7 +80,7 @@ def rules_of(issues, packs):
 
 
 class CpuBusy(threading.Thread):
-    """How busy the machine's cores are, second by second."""
+    """Load of the machine's cores, second by second."""
 
     def __init__(self):
         super().__init__(daemon=True)
@@ -113,7 +113,7 @@ class Toys(Watched):
     def finish(self, toys):
         for toy in toys:
             self.assertEqual(toy.wait(4 * PATIENCE), 0, self.said(toy))
-        # A job ends some seconds after its last goodbye; until then its rules are judged.
+        # A job ends some seconds after its last Goodbye; until then its rules are evaluated.
         time.sleep(8)
 
     def told(self, fault):
@@ -122,7 +122,7 @@ class Toys(Watched):
         print("\n%s:\n  %s" % (fault, "\n  ".join(map(str, told)) or "nothing"), flush=True)
         return issues
 
-    def test_1_a_healthy_training_is_silent_and_what_is_said_of_the_machine_is_true(self):
+    def test_1_healthy_run_has_only_true_machine_reports(self):
         self.start(self.PACKS)
         busy = CpuBusy()
         busy.start()
@@ -130,7 +130,7 @@ class Toys(Watched):
         issues = self.told("none")
         self.assertEqual(rules_of(issues, TRAINING_PACKS), set())
         most = busy.most_in_ten_seconds()
-        print("the machine was up to %.0f %% busy for ten seconds" % (100 * most), flush=True)
+        print("the machine was up to %.0f%% busy for ten seconds" % (100 * most), flush=True)
         for issue in issues:
             if issue["alert"] == "CPUSaturated":
                 self.assertGreater(most, 0.85, issue["summary"])
@@ -145,7 +145,7 @@ class Toys(Watched):
 
 
 class Ranks(Watched):
-    """Four ranks over gloo. Steps take about 80 ms."""
+    """Four ranks over gloo. A step takes about 80 ms."""
     OVERRIDES = "jobs: []\n"
 
     def setUp(self):
@@ -169,14 +169,14 @@ class Ranks(Watched):
         return [i for i in self.issues() if i["alert"] == alert and labels.items() <= i["labels"].items()]
 
     def step(self):
-        """The step of the newest issue event, or how far a rank says it is."""
+        """Returns the step of the newest issue event, or else the progress printed by a rank."""
         return max([int(line.split()[1]) for line in self.said(self.ranks[0]).splitlines() if line.startswith("step ")] or [0])
 
     def wait_for_step(self, step):
         wait_for("step %d" % step, lambda: self.step() >= step)
 
 class Slow(Ranks):
-    def test_a_rank_slowed_by_a_third_is_the_root_cause(self):
+    def test_a_rank_slowed_by_a_third_is_root_cause(self):
         self.wait_for_step(200)
         self.assertEqual(self.issues(), [])
         began = self.step()
@@ -185,11 +185,11 @@ class Slow(Ranks):
         wait_for("ThroughputRegress", lambda: self.found("ThroughputRegress"))
         wait_for("StepOutlier", lambda: self.found("StepOutlier"))
         self.assertEqual({i["labels"]["rank"] for i in self.found("StragglerRank")}, {"2"})
-        # The ranks read the switch at their next step; what rank 0 printed may be a step old.
+        # The ranks read the switch at their next step; the last output of rank 0 may be one step old.
         self.assertLessEqual(straggler["step"], began + 12)
         for symptom in self.found("ThroughputRegress") + self.found("StepOutlier"):
             self.assertEqual(symptom["incident"], straggler["incident"])
-        # One that came before its cause learns of it a minute later; one that came after knows it.
+        # An issue found before its cause is linked to it a minute later; one found afterwards is linked at once.
         for symptom in self.found("ThroughputRegress"):
             self.assertTrue(symptom["root_cause"])
 
@@ -206,8 +206,8 @@ def key(issue):
 
 
 class Own(Watched):
-    """DistributedDataParallel over gloo, watched by one line: own = step - wait names the slow rank, wherever it loses its time."""
-    # What a rank loses is a third of a step of 100 ms.
+    """DistributedDataParallel over gloo, watched by one line: own = step - wait identifies the slow rank, wherever it loses its time."""
+    # A rank loses a third of a step of 100 ms.
     LOST = 0.035
 
     def run_ranks(self, world):
@@ -250,10 +250,10 @@ class Own(Watched):
             self.assertEqual({i["labels"]["rank"] for i in self.stragglers() if key(i) not in seen}, {str(rank)})
             seen |= set(map(key, self.stragglers()))
 
-    def test_two_ranks(self):
+    def test_slow_rank_of_two_is_reported(self):
         self.each_place(2)
 
-    def test_three_ranks(self):
+    def test_slow_rank_of_three_is_reported(self):
         self.each_place(3)
 
 
@@ -266,19 +266,19 @@ jobs:
     hangs/hangs/CollectiveHang#2: {base_seconds: 5}
 """
 
-    def test_a_killed_rank_is_named(self):
+    def test_killed_rank_is_reported(self):
         self.wait_for_step(60)
         self.ranks[3].kill()
         dead = wait_for("DeadRank", lambda: self.found("DeadRank"))
         self.assertEqual([i["labels"]["rank"] for i in dead], ["3"])
 
-    def test_a_rank_that_never_comes_to_the_collective_is_named(self):
+    def test_rank_that_never_enters_the_collective_is_reported(self):
         self.wait_for_step(60)
         self.switch(absent=1)
         hang = wait_for("CollectiveHang", lambda: self.found("CollectiveHang"))
         self.assertEqual([i["labels"].get("rank") for i in hang], ["1"])
 
-    def test_a_rank_stuck_in_another_collective_is_named(self):
+    def test_rank_stuck_in_another_collective_is_reported(self):
         self.wait_for_step(60)
         self.switch(stuck=2)
         hang = wait_for("CollectiveHang", lambda: self.found("CollectiveHang"))

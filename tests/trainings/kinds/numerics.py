@@ -1,6 +1,6 @@
 """Ways to compute the steps of a toy training run. Each function of KINDS builds a model and returns a function that runs one step.
 
-rank, world: of this process; with more than one rank the model is in DistributedDataParallel. pace: seconds that a step sleeps.
+rank, world: those of this process; with more than one rank the model is in DistributedDataParallel. pace: seconds that a step sleeps.
 """
 import math
 import time
