@@ -1,24 +1,24 @@
 #!/usr/bin/env bash
-# run.sh [--quick | --long] [--only STAGE,…] [--list]: builds Pitwall and runs its tests, from a bare Debian machine on.
+# run.sh [--quick | --long] [--only STAGE,…] [--list]: builds Pitwall and runs its tests, starting from a bare Debian machine.
 #
-#   (nothing)   everything: installs what is missing, builds, runs every stage; under an hour on 2 cores when cold
+#   (nothing)   everything: installs missing packages, builds, and runs every stage; under an hour on 2 cores with cold caches
 #   --quick     release build and unit tests only; installs nothing
-#   --long      everything, all modules under the sanitizers, clang-tidy, simulated trainings, what the Python client costs, real trainings with one fault each (the matrix of cells
-#               too), healthy trainings, planted faults, new seeds for the fuzzers, the whole damage matrix, random life with 300 faults, the
-#               history at full size, the chart with helm,
-#               packages in clean roots, a time limit of Slurm, the links of all shipped alerts, and the soak ($PITWALL_SOAK_MINUTES, default 60)
-#   --only      these stages, in the order of --list
-#   --list      names the stages
+#   --long      everything, plus all modules under the sanitizers, clang-tidy, simulated training runs, the cost of the Python client, real
+#               training runs with one fault each (also the matrix of cells), healthy training runs, planted faults, new seeds for the fuzzers, the
+#               complete damage matrix, random life with 300 faults, the history at full size, the chart with helm, packages in clean roots, a time
+#               limit of Slurm, the links of all shipped alerts, and the soak ($PITWALL_SOAK_MINUTES, default 60)
+#   --only      only these stages, in the order of --list
+#   --list      lists the stages
 #
-# A stage that fails does not stop the later ones. Each writes build/test-logs/<stage>.log. The last line is
-# "N passed, N failed", counted over all tests of all stages; exit code 0 only if nothing failed.
-# Works from any directory, and again in the same tree. Stages are scripts in tests/stages.
+# A failed stage does not stop the later ones. Each stage writes build/test-logs/<stage>.log. The last line is "N passed, N failed", counted over all
+# tests of all stages; the exit code is 0 only if nothing failed. Works from any directory, and repeatedly in the same tree. The stages are
+# scripts in tests/stages.
 set -uo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 logs=$repo/build/test-logs
 
-# Name, and how many minutes it may take before it is stopped as hung.
+# Name, and the minutes after which the stage is stopped as hung.
 stages=(deps:20 build:45 unit:15 lint:30 suites:20 oracle:15 page:10 e2e:30 python:20 kafka:30 asan:30 fuzz:15)
 quick_stages=(build:45 unit:15)
 long_stages=(asan_long:60 tsan_long:60 tidy:60 quiet_long:60 python_long:20 trainings:30 cells:110 kinds:90 healthy:150 tidy_tests:60 faults:60 fuzz_more:90 damage:60 life_long:90
@@ -52,8 +52,8 @@ failed=0
 failures=()
 child=
 
-# These stages take a quarter to a half of two cores, and wait else: the sanitizer is built beside them with what processor time is left.
-# They follow each other, so that no compilation is stopped halfway.
+# These stages use a quarter to a half of two cores and otherwise wait. The sanitizer build runs next to them on the remaining processor time. They
+# follow each other, so that no compilation is stopped halfway.
 waiting=(e2e python kafka)
 prebuild=
 
@@ -84,7 +84,7 @@ run_stage() {  # NAME MINUTES
   local name=$1 limit=$2 log=$logs/$1.log counts=$logs/$1.counts begin=$SECONDS rc=0 ticks=0
   : >"$counts"
   printf '== %-7s ' "$name"
-  # A process group of its own, so that a stage that hangs is stopped with everything it started.
+  # Each stage has its own process group, so that a hung stage is stopped with all its processes.
   PITWALL_COUNTS=$counts setsid timeout --kill-after=30 "$((limit * 60))" bash "$repo/tests/stages/$name.sh" >"$log" 2>&1 &
   child=$!
   while kill -0 "$child" 2>/dev/null; do
@@ -98,7 +98,7 @@ run_stage() {  # NAME MINUTES
   while read -r a b; do
     ((ok += a, bad += b))
   done <"$counts"
-  # A stage that failed without a failed test (a build, a missing tool) counts as one failure.
+  # A stage that fails without a failed test (a build, a missing tool) counts as one failure.
   ((rc == 0 || bad > 0)) || bad=1
   ((passed += ok, failed += bad))
   if ((rc == 0)); then

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""compare.py [BUILD] [--update[=NAME]]: the benchmarks against tests/bench/baseline.json.
+"""compare.py [BUILD] [--update[=NAME]]: compares the benchmarks with tests/bench/baseline.json.
 
-Numbers are ratios of CPU time within one run, so that another machine, or a busy one, says nearly the same: the whole
-path to summing up 60 samples of each series again, once a second; ingest and sealing of the history to packing the
-same records with zstd. The best of three runs counts. Exit code 1 when one is worse than the baseline by more than
-WORSE; --update writes what was measured, --update=NAME of that benchmark only.
+The numbers are ratios of CPU time within one run, so they are nearly the same on another or a busy machine. The whole path is compared with summing
+up 60 samples of each series again, once a second; ingest and sealing of the history with packing the same records with zstd. The best of three
+runs counts. The exit code is 1 if a ratio is worse than the baseline by more than WORSE. --update writes the results, --update=NAME only those of
+that benchmark.
 """
 import json
 import os
@@ -15,7 +15,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 BASELINE = os.path.join(HERE, "baseline.json")
 RUNS = {"pipeline 1000 series": ["pipeline_bench", "1000", "900"], "pipeline 10000 series": ["pipeline_bench", "10000", "500"], "history": ["insights_bench", "10"]}
-# Decoding and sealing miss caches more than the yardstick does: beside other work their ratio grows.
+# Decoding and sealing miss caches more than the reference does: with other load their ratio grows.
 WORSE = {"pipeline 1000 series": 1.25, "pipeline 10000 series": 1.25, "history": 1.5}
 RATIO = re.compile(r"takes ([\d.]+) times as long as (?:summing|packing)")
 
@@ -45,7 +45,7 @@ def main():
         ratio, line = measure(build, command)
         measured[name] = round(ratio, 2)
         known = baseline.get(name)
-        print("%s: %.2f times the yardstick (baseline %s)\n    %s" % (name, measured[name], known, line), flush=True)
+        print("%s: %.2f times the reference (baseline %s)\n    %s" % (name, measured[name], known, line), flush=True)
         if known and measured[name] > known * WORSE[name]:
             worse.append(name)
     if update:
@@ -53,7 +53,7 @@ def main():
             json.dump({**baseline, only: measured[only]} if only else measured, file, indent=2)
             file.write("\n")
     elif worse:
-        print("worse than the baseline by more than is allowed: " + ", ".join(worse))
+        print("worse than the baseline by more than the limit: " + ", ".join(worse))
         return 1
     return 0
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""profile.py [BUILD] [ARGUMENTS OF pipeline_bench]: where the engine's time goes, by linux-perf.
+"""profile.py [BUILD] [ARGUMENTS OF pipeline_bench]: profiles the engine's CPU time with linux-perf.
 
-Only samples below the engine's entry (Shard::Apply, or for --rules-only what the benchmark calls) count, so that making
-the data does not. Two tables: the share of a function with all that it calls, and by itself. Needs `perf` and a
-kernel.perf_event_paranoid of 2 or less.
+Only samples below the engine's entry (Shard::Apply, or the function that the benchmark calls for --rules-only) count, so that the creation of the
+data does not. It prints two tables: the share of each function with its callees, and alone. Needs `perf` and a kernel.perf_event_paranoid of at
+most 2.
 """
 import collections
 import os

@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
 # vs_prometheus.sh [BUILD] [REPETITIONS]: the ten rules of architecture.md, section 6, in Prometheus 3 and in Pitwall.
 #
-# Both get the same samples (bench_data.h and prometheus/data.go make them by one formula; the checksums must agree) and
-# the same rule file at a 1 s interval, both keep one thread busy, both first fill every window (310 s) unmeasured. What
-# each rule says at the last tick must agree too: number of elements, of firing ones, sum of values within 1e-6.
+# Both get the same samples (bench_data.h and prometheus/data.go compute them by one formula; the checksums must agree) and the same rule file at a
+# 1 s interval, both keep one thread busy, and both first fill every window (310 s) unmeasured. The results of each rule at the last tick must agree
+# too: the number of elements and of firing ones, and the sum of values within 1e-6.
 #
 #   Prometheus  its TSDB (no WAL), its rule manager, its engine (prometheus/, the release in go.mod), GOMAXPROCS=1.
-#               CPU time (getrusage) of Group.Eval alone; what appending the samples takes is shown and not counted.
-#   rules       Pitwall: rows into the store, windows, rules. Without decoding, sources and watermarks.
-#   whole       Pitwall as the processor runs it: decode + bind + windows + rules.
+#               CPU time (getrusage) of Group.Eval alone; the cost of appending the samples is shown but not counted.
+#   rules       Pitwall: rows into the store, windows, rules. Without decoding, sources, and watermarks.
+#   whole       Pitwall as in the processor: decode + bind + windows + rules.
 #
-# A number is the median of REPETITIONS (3) runs, one after the other in turn; CPU time, since the wall's says nothing on
-# a busy machine. "ratio" is Prometheus / whole: our decoding counts, theirs does not. Takes about a minute and a half a
-# repetition, and the first time two more to build; needs Go (tests/oracle/build.sh gets it).
+# A number is the median of REPETITIONS (3) runs, taken in turn. It is CPU time, because wall time has no meaning on a busy machine. "ratio" is
+# Prometheus / whole: our decoding counts, theirs does not. Takes about a minute and a half per repetition, plus two minutes for the first build;
+# needs Go (tests/oracle/build.sh installs it).
 #
-# BUILD: the build folder, build/release; built there unless it has bin/pipeline_bench. The last line is `ratio: N`, of
-# the ten alerts over the realistic data at 10,000 series. Exit code 1 when the two disagree.
+# BUILD: the build directory, build/release; built there unless it has bin/pipeline_bench. The last line is `ratio: N`, for the ten alerts on the
+# realistic data at 10,000 series. The exit code is 1 if the two disagree.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -33,7 +33,7 @@ build_pitwall() {
   (cd "$root" && cmake --preset release -B "$build" && cmake --build "$build" --target pipeline_bench) >&2
 }
 
-# Prints the path of the program; built once for its sources, beside the oracle, which also says that there is a Go.
+# Prints the path of the program; built once for its sources, next to the oracle, which also ensures that Go is installed.
 build_prometheus() {
   local cache=${XDG_CACHE_HOME:-$HOME/.cache}/pitwall hash folder needed go
   hash=$(cd "$here/prometheus" && cat go.mod ./*.go | sha256sum | cut -c1-16)
@@ -53,7 +53,7 @@ build_prometheus() {
   printf '%s\n' "$folder/vs-prometheus"
 }
 
-# The number in front of WORDS on the line with the CPU time.
+# The number before WORDS on the line with the CPU time.
 cpu() { sed -n "s/^cpu:.* \([0-9.]*\) $1.*/\1/p"; }
 median() { sort -g "$1" | awk '{v[NR] = $1} END {print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'; }
 
@@ -62,7 +62,7 @@ cases=("realistic alerts 1000 60 1200" "realistic alerts 10000 10 300" "dense al
   "dense alerts 10000 10 300" "realistic records 1000 60 600" "realistic records 10000 10 150")
 readonly warm_up=310
 
-compare() {  # CASE'S_NAME: what the two said at the last tick
+compare() {  # CASE'S_NAME: the results of both at the last tick
   awk -v name="$1" '
     function off(a, b) { d = a - b; if (d < 0) d = -d; m = a < 0 ? -a : a; return d > 1e-6 * (m > 1 ? m : 1) }
     /^cpu/ { sum[FILENAME] = $NF }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""log_command_test.py PITWALL: damage of a data directory from outside: refused, checked, repaired, counted; modes of its files."""
+"""log_command_test.py PITWALL: damage of a data directory, from outside: refused, checked, repaired, and counted; modes of its files."""
 import glob
 import json
 import os
@@ -24,7 +24,7 @@ def run(*arguments):
 class LogCommand(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        """A data directory with some seconds of clock ticks, made in modes that an earlier version left."""
+        """Makes a data directory with some seconds of clock ticks, with the file modes of an earlier version."""
         cls.root = tempfile.mkdtemp(prefix="pitwall-log-")
         cls.whole = os.path.join(cls.root, "whole")
         os.mkdir(cls.whole, 0o755)
@@ -52,7 +52,7 @@ class LogCommand(unittest.TestCase):
     def segment(self, data):
         return max(glob.glob(data + "/log/topics/pitwall.telemetry/*/*.seg"), key=os.path.getsize)
 
-    def test_files_are_their_owners_only(self):
+    def test_files_are_readable_only_by_their_owner(self):
         for folder, _, files in os.walk(self.whole + "/log"):
             self.assertEqual(stat.S_IMODE(os.stat(folder).st_mode) & 0o077, 0, folder)
             for name in files:
@@ -61,7 +61,7 @@ class LogCommand(unittest.TestCase):
         self.assertEqual(stat.S_IMODE(os.stat(self.whole).st_mode) & 0o066, 0)
         self.assertIn("open to other users", self.first_log)
 
-    def test_no_damage(self):
+    def test_check_of_undamaged_directory_finds_nothing(self):
         checked = run("log", "check", self.whole)
         self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
         self.assertIn("0 findings", checked.stdout)
@@ -69,7 +69,7 @@ class LogCommand(unittest.TestCase):
         self.assertEqual(repaired.returncode, 0, repaired.stderr)
         self.assertIn("nothing to repair", repaired.stdout)
 
-    def test_usage(self):
+    def test_wrong_usage_gives_advice(self):
         for arguments in ([], ["check"], ["check", "a", "b"], ["fix", "a"], ["check", "a", "--dry-run"], ["check", "a", "--no"]):
             self.assertEqual(run("log", *arguments).returncode, 2, arguments)
         self.assertEqual(run("log", "check", os.path.join(self.root, "nothing")).returncode, 2)
@@ -77,7 +77,7 @@ class LogCommand(unittest.TestCase):
         self.assertEqual(helped.returncode, 0)
         self.assertIn("quarantine", helped.stdout)
 
-    def test_a_deleted_segment_is_refused_then_repaired(self):
+    def test_deleted_segment_is_refused_then_repaired(self):
         data = self.copy("deleted")
         path = self.segment(data)
         os.remove(path)
@@ -110,7 +110,7 @@ class LogCommand(unittest.TestCase):
         finally:
             pitwall.kill()
 
-    def test_a_damaged_journal_has_a_way_out(self):
+    def test_damaged_journal_can_be_recovered(self):
         data = self.copy("journal")
         path = glob.glob(data + "/log/commits/*.journal")[0]
         with open(path, "r+b") as journal:
@@ -119,14 +119,14 @@ class LogCommand(unittest.TestCase):
         self.assertIn("pitwall log repair", refused.stderr)
         self.assertEqual(run("log", "repair", data).returncode, 0)
         self.assertTrue(glob.glob(data + "/log/quarantine/*/commits/*.journal"))
-        # The committed positions went with the journal: a person says that reading begins again.
+        # The committed positions were lost with the journal: a person confirms that reading begins again.
         pitwall = Pitwall(BINARY, os.path.join(self.root, "journal.log"), "--data-dir", data, "--accept-log-reset")
         try:
             self.assertEqual(pitwall.stop(), 0)
         finally:
             pitwall.kill()
 
-    def test_what_is_made_good_is_counted(self):
+    def test_repairs_are_counted(self):
         data = self.copy("healed")
         path = data + "/log/topics/pitwall.telemetry/topic.conf"
         os.remove(path)
@@ -140,7 +140,7 @@ class LogCommand(unittest.TestCase):
         finally:
             pitwall.kill()
 
-    def test_metrics_are_there_without_damage(self):
+    def test_metrics_exist_without_damage(self):
         for name in ("pitwall_log_failed_flushes_total 0", "pitwall_log_suspended_partitions 0"):
             self.assertIn(name, self.metrics)
 

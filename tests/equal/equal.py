@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Two builds of the binary give the same events, answers, and segments for all recordings.
+"""Checks that two builds of the binary give the same events, answers, and segments for all recordings.
 
 equal.sh BASE NEW [--rename FILE] [--every N] [--part events|answers]
 
 events: the CloudEvents of a backtest of each recording, with all packs. Texts for people are left out.
-answers: each recording as the data directory of `insights`: the answers of the HTTP API about its telemetry, and the segments of the history,
-byte by byte.
---rename FILE: JSON object, old -> new text, which is applied to the results of BASE.
---every N: each Nth recording; without it, answers of each tenth.
+answers: each recording as the data directory of `insights`: the answers of the HTTP API about its telemetry, and the segments of the history, byte by
+byte.
+--rename FILE: JSON object, old -> new text, applied to the results of BASE.
+--every N: every Nth recording; without it, answers of every tenth.
 
 Snapshots and benchmarks are not compared yet.
 """
@@ -34,7 +34,7 @@ TEXTS = {"summary", "description", "suggestion", "status_reason", "error", "reas
 VOLATILE = {"now_ns", "asked_ns", "server_ns", "link", "expires_ns"}
 ROUTES = ("job", "series", "steps", "phases", "operators", "tensors", "resources", "issues", "incidents", "rules", "actions", "captures", "heatmap/steps",
           "report", "chart?match=train_step_duration_seconds", "heatmap?match=train_step_duration_seconds", "samples?match=train_step_duration_seconds")
-SHOWN = 5  # differences of one recording
+SHOWN = 5  # maximum number of differences shown per recording
 
 
 def all_recordings():
@@ -52,7 +52,7 @@ def without_texts(value):
 
 
 def differences(base, new, place=""):
-    """The places at which two JSON values differ."""
+    """Yields the places at which two JSON values differ."""
     if isinstance(base, dict) and isinstance(new, dict):
         for key in sorted(base.keys() | new.keys()):
             yield from differences(base.get(key), new.get(key), "%s.%s" % (place, key))
@@ -77,7 +77,7 @@ class Comparison:
         return text
 
     def compare(self, results):
-        """results: of BASE and of NEW -> the first places that differ"""
+        """Returns the first differing places. results: those of BASE and of NEW."""
         base, new = results
         found = list(differences(without_texts(json.loads(self.renamed(json.dumps(base)))), without_texts(new)))
         return found[:SHOWN] + (["and %d more" % (len(found) - SHOWN)] if len(found) > SHOWN else [])
@@ -125,7 +125,7 @@ def get(server, route, job=None):
 
 
 def digests(data):
-    """Digest of each segment of the history, by its path."""
+    """Returns the digest of each segment of the history, by its path."""
     found = {}
     for folder, _, names in os.walk(os.path.join(data, "insights")):
         for name in names:

@@ -29,7 +29,7 @@ class EqualTest(unittest.TestCase):
         self.addCleanup(self.folder.cleanup)
 
     def binary(self, name, events):
-        """A program that prints these events, whatever it is asked."""
+        """Makes a program that prints these events for any arguments."""
         path = os.path.join(self.folder.name, name)
         with open(path, "w", encoding="utf-8") as file:
             file.write("#!/bin/sh\ncat <<'END'\n%s\nEND\n" % "\n".join(json.dumps(event) for event in events))

@@ -1,6 +1,6 @@
-"""NVIDIA's DCGM exporter as its documentation describes it: the fields of etc/default-counters.csv with their types and help texts, one
-series per GPU with the labels gpu, UUID, pci_bus_id, device, modelName, Hostname (hostname since 4.8.2), and of a pod where Kubernetes gives the
-GPU to one. What a GPU does not support comes as a sentinel next to 2^63. The GPUs are numbers: no NVIDIA hardware took part.
+"""NVIDIA's DCGM exporter as documented: the fields of etc/default-counters.csv with their types and help texts, one series per GPU with the labels
+gpu, UUID, pci_bus_id, device, modelName, and Hostname (hostname since 4.8.2), plus those of a pod if Kubernetes assigned the GPU to one. A value that a
+GPU does not support is a sentinel close to 2^63. The GPUs are simulated: no NVIDIA hardware is involved.
 """
 import math
 
@@ -8,7 +8,7 @@ from exposition import Family
 
 NOT_SUPPORTED = "9223372036854775794"
 
-# Active lines of the counters file that ships.
+# Active lines of the shipped counters file.
 DEFAULT = [
     ("DCGM_FI_DEV_SM_CLOCK", "gauge", "SM clock frequency (in MHz)."),
     ("DCGM_FI_DEV_MEM_CLOCK", "gauge", "Memory clock frequency (in MHz)."),
@@ -35,7 +35,7 @@ DEFAULT = [
     ("DCGM_FI_PROF_PCIE_TX_BYTES", "gauge", "The rate of data transmitted over the PCIe bus in bytes per second."),
     ("DCGM_FI_PROF_PCIE_RX_BYTES", "gauge", "The rate of data received over the PCIe bus in bytes per second."),
 ]
-# Lines that are comments there, or fields that the documentation lets a site add.
+# Commented lines of that file, and fields that a site may add according to the documentation.
 ECC = [("DCGM_FI_DEV_ECC_SBE_VOL_TOTAL", "counter", "Total number of single-bit volatile ECC errors."),
        ("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", "counter", "Total number of double-bit volatile ECC errors.")]
 NVLINK = [("DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL", "counter", "Total number of NVLink flow-control CRC errors."),
@@ -53,14 +53,14 @@ SM = [("DCGM_FI_PROF_SM_ACTIVE", "gauge", "The ratio of cycles an SM has at leas
 XID_COUNTS = [("DCGM_EXP_XID_ERRORS_COUNT", "gauge", "Count of XID Errors within user-specified time window.")]
 EVERYTHING = DEFAULT + ECC + NVLINK + CLOCKS + LINKS + POWER + REMAP + SM
 
-# Reasons of the mask, as NVML numbers them.
+# Bits of the reasons in the mask, as in NVML.
 IDLE, POWER_CAP, HW_SLOWDOWN, SW_THERMAL, HW_THERMAL, POWER_BRAKE = 0x1, 0x4, 0x8, 0x20, 0x40, 0x80
 
 
 class DcgmExporter:
-    """One node's GPUs, at work unless `busy` is False. `faults` maps (gpu, field) to a value or a function of the seconds since start; a
-    value of None takes the series away, as DCGM does with what it cannot read. The GPUs in `mig` are split into instances, which have no series
-    of the whole GPU beside them; `pods` shares each GPU in time."""
+    """The GPUs of one node, busy unless `busy` is False. `faults` maps (gpu, field) to a value or to a function of the seconds since the start; the value
+    None removes the series, as DCGM does for unreadable fields. The GPUs in `mig` are split into instances and have no series of the whole GPU; `pods`
+    time-slices each GPU."""
 
     port = 9400
 
@@ -88,8 +88,8 @@ class DcgmExporter:
         return [text + instance + host + user for instance in instances for user in users]
 
     def readings(self, gpu, time):
-        """{field: value}; what is not there is 0."""
-        wave = math.sin(time / 37.0 + gpu)  # each GPU has its own phase; no GPU is quite like the next
+        """Returns {field: value}; missing fields are 0."""
+        wave = math.sin(time / 37.0 + gpu)  # each GPU has its own phase, so that no two GPUs are equal
         busy = self.busy
         readings = {
             "DCGM_FI_DEV_SM_CLOCK": 1965 + 15 * round(wave) if busy else 345,
@@ -111,14 +111,14 @@ class DcgmExporter:
             "DCGM_FI_PROF_SM_ACTIVE": 0.82 + 0.03 * wave if busy else 0,
             "DCGM_FI_PROF_PCIE_TX_BYTES": 4.2e8 if busy else 12000,
             "DCGM_FI_PROF_PCIE_RX_BYTES": 1.1e9 if busy else 9000,
-            # A card at full load is at its power limit for part of the time.
+            # A card at full load is at its power limit part of the time.
             "DCGM_FI_DEV_CLOCKS_EVENT_REASONS": (POWER_CAP if wave > 0.3 else 0) if busy else IDLE,
             "DCGM_FI_DEV_PCIE_LINK_GEN": 5 if busy else 1,
             "DCGM_FI_DEV_PCIE_MAX_LINK_GEN": 5,
             "DCGM_FI_DEV_PCIE_LINK_WIDTH": 16,
             "DCGM_FI_DEV_PCIE_MAX_LINK_WIDTH": 16,
             "DCGM_FI_DEV_POWER_MGMT_LIMIT": 700,
-            # Corrected errors trickle on healthy memory.
+            # Healthy memory has occasional corrected errors.
             "DCGM_FI_DEV_ECC_SBE_VOL_TOTAL": (3 + int(time / 400) if gpu == 1 else 0),
         }
         for (faulty, field), value in self.faults.items():

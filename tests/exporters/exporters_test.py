@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Metrics of third-party exporters, through pack:derive to issues: each set of scenarios.py through `pitwall backtest`, judged: the right alerts, on the
-right device, and nothing else.
+"""Metrics of third-party exporters, through pack:derive to issues. Each set of scenarios.py goes through `pitwall backtest` and is judged: the right
+alerts, on the right device, and nothing else.
 
 exporters_test.py BINARY [--rules FILE…] [--only NAME] [--keep DIR]
 """
@@ -17,12 +17,12 @@ from exposition import Scraper
 from modes import all_modes
 from scenarios import FAULT, all_scenarios
 
-BASE = 1767225600  # of the first scrape
+BASE = 1767225600  # time of the first scrape
 PACKS = ["pack:derive", "pack:gpu", "pack:fleet"]
 
 
 def write_scrapes(scenario, path):
-    """The recording that a scraper of the set would leave: targets are asked one after the other, each at its own offset."""
+    """Writes the recording that a scraper of the set would make: targets are scraped one after the other, each at its own offset."""
     lines = []
     scrapers = [Scraper({"instance": "%s:%d" % (exporter.host, exporter.port), "job": "exporters", "pitwall_job": scenario.name})
                 for exporter in scenario.exporters]
@@ -51,7 +51,7 @@ def matches(expected, issue):
 
 
 def verdict(scenario, issues):
-    """What is wrong, in words."""
+    """Returns the mismatches as text."""
     wrong = []
     for expected in scenario.expected:
         if not any(matches(expected, issue) for issue in issues):
@@ -69,7 +69,7 @@ def verdict(scenario, issues):
 
 
 def run(binary, rules, scenarios, folder):
-    """{scenario's name: [(alert, labels, seconds since the first scrape)]}"""
+    """Returns {scenario's name: [(alert, labels, seconds since the first scrape)]}."""
     paths = []
     for scenario in scenarios:
         paths.append(os.path.join(folder, scenario.name + ".prom"))
@@ -93,7 +93,7 @@ def main():
     parser.add_argument("binary")
     parser.add_argument("--rules", nargs="+", default=PACKS)
     parser.add_argument("--only", nargs="+")
-    parser.add_argument("--keep", metavar="DIR", help="leave the recordings there")
+    parser.add_argument("--keep", metavar="DIR", help="keep the recordings in DIR")
     options = parser.parse_args()
     scenarios = [each for each in all_scenarios() + all_modes() if not options.only or each.name in options.only]
     with tempfile.TemporaryDirectory() as folder:

@@ -1,18 +1,18 @@
-"""Prometheus' text format: what an exporter answers, and what a scrape makes of it."""
+"""Prometheus' text format: the answers of an exporter, and the samples that a scrape stores."""
 import re
 
 SAMPLE = re.compile(r"^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$")
 
 
 def number(value):
-    """As Go prints a float."""
+    """Formats a float as Go does."""
     if value == int(value) and abs(value) < 1e6:
         return str(int(value))
     return repr(float(value)).replace("e+0", "e+").replace("e-0", "e-")
 
 
 class Family:
-    """One metric with its metadata and its samples, by the text of their labels."""
+    """One metric with its metadata and its samples, keyed by the text of their labels."""
 
     def __init__(self, name, kind, help_text):
         self.name, self.kind, self.help = name, kind, help_text
@@ -26,7 +26,7 @@ class Family:
 
 
 def families_of(text):
-    """{name: Family} of an answer."""
+    """Returns {name: Family} of an answer."""
     families, help_texts, kinds = {}, {}, {}
     for line in text.splitlines():
         if line.startswith("# HELP "):
@@ -42,12 +42,12 @@ def families_of(text):
 
 
 class Scraper:
-    """The samples of answers as a scrape stores them: each with the target's labels and the time. A label that the exporter has under the
-    same name becomes exported_<name>."""
+    """Converts answers to samples as a scrape stores them: each with the target's labels and the time. A label of the exporter with the same name
+    becomes exported_<name>."""
 
     def __init__(self, labels):
         self.labels = labels
-        self._stored = {}  # by the series' text in the answer
+        self._stored = {}  # keyed by the series' text in the answer
 
     def stored(self, series):
         name, own, _ = SAMPLE.match(series + " 0").groups()

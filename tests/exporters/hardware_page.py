@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The block `hardware` of docs/accuracy.md: what each rule of the packs gpu, fleet and derive has met. Written from the packs and from the sets of
-scenarios.py, so that a rule without a set is seen.
+"""Writes the block `hardware` of docs/accuracy.md: the tests behind each rule of the packs gpu, fleet, and derive. It is generated from the packs and from
+the sets of scenarios.py, so that a rule without a set is visible.
 
 hardware_page.py BINARY [--check]
 """
@@ -19,7 +19,7 @@ REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 PAGE = os.path.join(REPO, "docs", "accuracy.md")
 BEGIN, END = "<!-- begin hardware -->\n", "<!-- end hardware -->\n"
 HARDWARE, EXPORTER, TEXT, NUMBERS = "real hardware", "real exporter", "documented text", "synthetic numbers only"
-# Faults that a real machine had, and the test or the program that shows it.
+# Faults that occurred on a real machine, and the test or program that shows it.
 REAL = {
     "DiskFull": "`tests/exporters/real_node.py`: a file system of 100 MB that fills",
     "OomKill": "`tests/exporters/real_node.py`: kills at the limit of a control group",
@@ -56,7 +56,7 @@ def rules(binary, pack):
 
 
 def documented():
-    """Families whose text is in the sets without a real answer behind it."""
+    """Returns the families that have text in the sets but no real answer behind it."""
     fields = dcgm.EVERYTHING + dcgm.XID_COUNTS
     own = {name for name, *_ in fields + INFINIBAND + NFS}
     with open(RECORDED, encoding="utf-8") as text:
@@ -71,7 +71,7 @@ def met_by(alert, scenarios):
     if not sets:
         return NUMBERS, ""
     texts, _ = documented()
-    # A set on real answers is still text where the family of its fault is.
+    # A set based on real answers still counts as text if the family of its fault is text.
     of_text = all(scenario.met == TEXT or any(isinstance(exporter, NodeExporter) and {
         key if isinstance(key, str) else key[0] for key in list(exporter.values) + list(exporter.rates)} & texts for exporter in scenario.exporters)
         for scenario in sets)
@@ -87,7 +87,7 @@ def of_recording(rule, texts, recorded):
 
 def block(binary):
     scenarios = all_scenarios()
-    for scenario in scenarios:  # so that what a fault changes is known
+    for scenario in scenarios:  # to record the changes of each fault
         if scenario.change:
             scenario.change(10 ** 6)
     counts = dict.fromkeys(MEANS, 0)
@@ -123,7 +123,7 @@ def main():
         new = text.rstrip("\n") + "\n\n" + wanted
     if "--check" in sys.argv:
         if new != text:
-            sys.exit("docs/accuracy.md: its block `hardware` is not that of the packs and sets; run tests/exporters/hardware_page.py BINARY")
+            sys.exit("docs/accuracy.md: the block `hardware` is stale; run tests/exporters/hardware_page.py BINARY")
         return
     with open(PAGE, "w", encoding="utf-8") as page:
         page.write(new)

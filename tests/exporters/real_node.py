@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""A real node_exporter (Debian's prometheus-node-exporter) on this machine, with faults that a machine really has, through pack:derive and pack:fleet.
-By hand or in a `--long` stage: it takes nine minutes and needs root.
+"""A real node_exporter (Debian's prometheus-node-exporter) on this machine, with real faults, through pack:derive and pack:fleet. Run it manually or in a
+`--long` stage: it takes nine minutes and needs root.
 
 real_node.py BINARY [--keep FILE]
 
-Three quiet minutes, then six with: a file system (tmpfs) that is filled bit by bit, a process that the kernel kills at the limit of its control group,
-and a link that loses packets (a small bucket behind a bridge). Expected: DiskFull, OomKill, Retransmit, each on the node, and none before. The exporter
-runs in a network namespace of its own, so that its TCP counters are those of the link. What the rest of the machine does is real too: other
-issues are printed, and are wrong only in the three quiet minutes.
-Steal cannot be made from inside of a machine, nor can real stalls of all tasks for storage while others compute.
+Three quiet minutes, then six with faults: a file system (tmpfs) that fills step by step, a process that the kernel kills at the limit of its cgroup, and a
+link that loses packets (a small token bucket behind a bridge). Expected: DiskFull, OomKill, and Retransmit, each on the node, and none of them before. The
+exporter runs in its own network namespace, so that its TCP counters are those of the link. The other load of the machine is real too: other issues are
+printed, and count as wrong only in the three quiet minutes. Steal cannot be caused from within a machine, nor can real stalls of all tasks on storage while
+others compute.
 """
 import argparse
 import json
@@ -34,7 +34,7 @@ def sh(*command, check=True):
 
 
 class Machine:
-    """Two network namespaces on a bridge, a small tmpfs, a control group of 64 MB."""
+    """Two network namespaces on a bridge, a small tmpfs, and a cgroup of 64 MB."""
 
     def __init__(self, folder):
         self.disk = os.path.join(folder, "disk")
@@ -55,14 +55,14 @@ class Machine:
             sh("ip", "netns", "exec", name, "ip", "addr", "add", address + "/24", "dev", name + "1")
             for device in ("lo", name + "1"):
                 sh("ip", "netns", "exec", name, "ip", "link", "set", device, "up")
-        # Packets of one segment each, or the bucket would lose a whole burst at once.
+        # One segment per packet, or the bucket would lose a whole burst at once.
         sh("ip", "netns", "exec", "pwx", "ip", "link", "set", "pwx1", "gso_max_segs", "1")
         if self.group:
             os.makedirs(self.group, exist_ok=True)
             limit = "memory.limit_in_bytes" if "/memory/" in self.group else "memory.max"
             with open(os.path.join(self.group, limit), "w") as out:
                 out.write(str(64 << 20))
-        # tmpfs is left out by the exporter only where a flag says so.
+        # The exporter excludes tmpfs only if a flag says so.
         self.start("ip", "netns", "exec", "pwx", "prometheus-node-exporter", "--web.listen-address=%s:9100" % ADDRESS,
                    "--collector.filesystem.mount-points-exclude=^/(dev|proc|sys|mnt)($|/)")
         self.start("ip", "netns", "exec", "pwy", sys.executable, "-c", SINK)
@@ -102,7 +102,7 @@ class Machine:
 
 
 def record(machine, path):
-    """-> when the faults began"""
+    """Records the scrapes and returns the time at which the faults began."""
     scraper = Scraper({"instance": "real:9100", "job": "node", "pitwall_job": "real"})
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     begin = time.time()
@@ -119,7 +119,7 @@ def record(machine, path):
                 while filled < min(98, 60 + since / 5):
                     machine.fill(2)
                     filled += 2
-            elif filled < 55:  # in use, and steady
+            elif filled < 55:  # in use, and constant
                 machine.fill(55)
                 filled = 55
             at = time.time()

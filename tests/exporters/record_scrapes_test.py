@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""deploy/record_scrapes.py over real HTTP: exporters in the documented text beside targets that are slow, lie or die; then the recording through
-`pitwall backtest`. A healthy target loses nothing by its neighbours, and each of those is left out, counted and said.
+"""deploy/record_scrapes.py over real HTTP: exporters in the documented text format next to targets that are slow, lie, or die; then the recording through
+`pitwall backtest`. A healthy target loses nothing because of the others, and each faulty one is skipped, counted, and reported.
 
 record_scrapes_test.py BINARY
 """
@@ -28,7 +28,7 @@ GOOD = "# TYPE a_total counter\na_total{x=\"1\"} 5\nb 2\n"
 
 
 class Exporters(http.server.ThreadingHTTPServer):
-    """Each path is a target: a function of (handler, seconds since start)."""
+    """Each path is a target: a function of (handler, seconds since the start)."""
     daemon_threads = True
 
     def __init__(self, test, targets, address="127.0.0.1"):
@@ -45,7 +45,7 @@ class Exporters(http.server.ThreadingHTTPServer):
         self.server_close()
 
     def handle_error(self, *_):
-        pass  # clients that go away are what the test does
+        pass  # the test's clients disconnect on purpose
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -100,7 +100,7 @@ def changing(handler, _):
     handler.answer("# TYPE a %s\na 1\n" % ("gauge" if handler.server.turn else "counter"))
 
 
-# name: (what it does, what is said of it)
+# name: (its behavior, its report)
 ODD = {
     "slow": (slow, r"not complete after 1.5 s"),
     "endless": (endless, r"longer than 16 MiB|not complete after"),
@@ -118,7 +118,7 @@ ODD = {
     "missing": (lambda handler, _: handler.send_error(404), r"HTTP status \(404"),
     "many": (says("".join('a{x="%d"} 1\n' % number for number in range(50_001))), r"more than 50000 series"),
 }
-KEPT = {  # samples that are left out of an answer that counts
+KEPT = {  # samples that are left out of an accepted answer
     "duplicates": (says(GOOD + "b 3\n"), r"1 duplicate samples", "duplicate"),
     "long": (says(GOOD + 'c{x="%s"} 1\n' % ("y" * 10_000)), r"1 samples with a label beyond", "long_label"),
     "changing": (changing, r"1 families of another type", "changed_type"),
@@ -154,19 +154,19 @@ class Recording(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return [json.loads(line)["data"] for line in done.stdout.splitlines()]
 
-    def test_a_target_that_lies_disturbs_no_other(self):
+    def test_lying_target_disturbs_no_other(self):
         targets = {name: odd[0] for name, odd in list(ODD.items()) + list(KEPT.items())}
         targets["good"] = says(GOOD)
         server = Exporters(self, targets)
         counts = self.record(map(server.url, targets), "--interval", "2", "--timeout", "1.5", "--duration", "7")
         self.assertEqual(set(counts), set(targets), self.done.stderr)
-        self.assertEqual(self.done.returncode, 1)  # some never gave an answer
+        self.assertEqual(self.done.returncode, 1)  # some never answered
         for name, (_, what) in ODD.items():
             self.assertEqual(counts[name]["failed"], counts[name]["scrapes"], name)
             self.assertGreater(counts[name]["scrapes"], 0, name)
             self.assertEqual(counts[name]["samples"], 0, name)
             self.assertRegex(self.said(name), what)
-            self.assertLessEqual(len(self.said(name).splitlines()), 4, name)  # not one line a scrape
+            self.assertLessEqual(len(self.said(name).splitlines()), 4, name)  # not one line per scrape
         for name, (_, what, count) in KEPT.items():
             self.assertGreater(counts[name]["samples"], 0, name)
             if what:
@@ -174,13 +174,13 @@ class Recording(unittest.TestCase):
                 self.assertGreater(counts[name][count], 0, name)
         self.assertEqual(counts["good"]["samples"], 2 * (counts["good"]["scrapes"] - counts["good"]["failed"]))
         self.assertEqual(counts["good"]["failed"], 0, self.said("good"))
-        # All of it can be read.
+        # The whole recording is readable.
         rules = os.path.join(self.folder.name, "rules.yaml")
         with open(rules, "w", encoding="utf-8") as text:
             text.write('groups:\n- name: g\n  interval: 1s\n  rules:\n  - {alert: Down, expr: "up == 0", for: 2s}\n')
         self.backtest(rules)
 
-    def test_a_target_that_dies_and_one_that_is_not_there(self):
+    def test_dead_and_missing_targets_are_reported(self):
         server, dying = Exporters(self, {"good": says(GOOD)}), Exporters(self, {"good": says(GOOD)})
         process = subprocess.Popen([sys.executable, RECORD, "--job", "run", "--out", self.out, "--interval", "0.2", "--timeout", "2",
                                     server.url("good"), dying.url("good"), "http://127.0.0.1:1/metrics"], stderr=subprocess.PIPE, text=True)
@@ -203,8 +203,8 @@ class Recording(unittest.TestCase):
         self.assertIn("is the exporter running there?", said)
         self.assertEqual(lines(server.server_port, 0), 0)
 
-    def test_from_http_to_the_right_gpu(self):
-        """Four fake exporters in the documented text, a real transport: the GPU that falls off the bus is told, and nothing else."""
+    def test_lost_gpu_is_reported_from_http_scrapes(self):
+        """Runs four fake exporters in the documented text format over a real transport: the GPU that falls off the bus is reported, and nothing else."""
         exporters = {"127.0.0.2": NodeExporter("127.0.0.2"), "127.0.0.3": NodeExporter("127.0.0.3"), "127.0.0.4": DcgmExporter("127.0.0.2"),
                      "127.0.0.5": DcgmExporter("127.0.0.3")}
         for gpu in range(4):

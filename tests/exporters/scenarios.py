@@ -1,7 +1,7 @@
-"""Sets of scrapes: a healthy stretch of a quarter of an hour, then one fault as its documentation describes it, on one device.
+"""Sets of scrapes: a healthy quarter of an hour, then one fault on one device, as its documentation describes it.
 
-A set gives its exporters, what the fault changes in them, and the issues that must be found: alerts with the labels that matter. Any other issue
-is wrong, and so is one before the fault. XID codes are those of NVIDIA's catalogue (docs.nvidia.com/deploy/xid-errors).
+A set defines its exporters, the changes by the fault, and the expected issues: alerts with the labels that matter. Any other issue is wrong, and so is one
+before the fault. XID codes are those of NVIDIA's catalog (docs.nvidia.com/deploy/xid-errors).
 """
 import dcgm
 import node_exporter
@@ -21,12 +21,12 @@ def two_nodes(fields=dcgm.DEFAULT, **options):
     return [DcgmExporter("node-a", fields=fields, **options), DcgmExporter("node-b", fields=fields, **options)]
 
 
-# Which alert tells a code of the catalogue; None: what the catalogue says to ignore.
+# Alert of each code of the catalog; None: codes to ignore according to the catalog.
 CATALOGUE = {
     "XidRestartNode": (79,),
     "XidResetGpu": (46, 62, 64, 95, 109, 110, 119, 120, 136, 140),
     "XidNvlink": (74, 144, 149, 150),
-    "XidWorkflow": (45, 48, 94),  # 94: an error of the memory that was contained. The process dies, and it is not the program's fault.
+    "XidWorkflow": (45, 48, 94),  # 94: a contained memory error. The process dies, and it is not the program's fault.
     "XidMechanical": (54,),
     "XidApplication": (8, 11, 13, 31, 32, 68, 69),
     "XidUnknown": (999,),
@@ -35,7 +35,7 @@ CATALOGUE = {
 
 
 def xid_catalogue():
-    """A node for each code: GPU 1 has the error, GPU 0 beside it is well."""
+    """Builds a node per code: GPU 1 has the error, and GPU 0 next to it is healthy."""
     exporters, expected, codes = [], [], {}
     for alert, of_alert in CATALOGUE.items():
         for code in of_alert:
@@ -51,7 +51,7 @@ def xid_catalogue():
 
 
 def sets_of_xid():
-    """Codes with what comes beside them."""
+    """Yields codes with their accompanying signs."""
     def one(name, code, expected, fields, change_gpu):
         exporters = two_nodes(fields)
 
@@ -61,7 +61,7 @@ def sets_of_xid():
         return Scenario(name, exporters, [(alert, {"node": "node-b", "gpu": "3"}) for alert in expected], change)
 
     def lost(faults):
-        """A GPU that fell off the bus: DCGM cannot read it, only its last XID stays."""
+        """Simulates a GPU that fell off the bus: DCGM cannot read it, and only its last XID remains."""
         for name, _, _ in dcgm.DEFAULT:
             if name != "DCGM_FI_DEV_XID_ERRORS":
                 faults[3, name] = None
@@ -95,7 +95,7 @@ def sets_of_xid():
 
 
 def xid_counts():
-    """The exporter's own count of XIDs in a window: it shows an error that comes again with the same code, which the last code cannot."""
+    """Uses the exporter's own count of XIDs in a window: it shows a repeated error with the same code, which the last code cannot."""
     exporters = two_nodes(dcgm.DEFAULT + dcgm.XID_COUNTS)
 
     def change(time):
@@ -104,7 +104,7 @@ def xid_counts():
 
 
 def xid_again():
-    """An error of programs that comes again on one GPU alone; and a fatal one, five times."""
+    """Repeats an error of programs on a single GPU, and a fatal one, five times."""
     again, fatal = two_nodes(dcgm.DEFAULT + dcgm.XID_COUNTS), two_nodes(dcgm.DEFAULT + dcgm.XID_COUNTS)
 
     def comes(exporters, code, times):
@@ -120,7 +120,7 @@ def xid_again():
 
 def xid_of_before():
     exporters = two_nodes()
-    exporters[0].faults[2, "DCGM_FI_DEV_XID_ERRORS"] = 79  # since before the job: not its error
+    exporters[0].faults[2, "DCGM_FI_DEV_XID_ERRORS"] = 79  # present before the job: not its error
     return Scenario("xid-of-before", exporters)
 
 
@@ -208,7 +208,7 @@ def power_budget():
 
 
 def stages_of_a_pipeline():
-    """Two stages, of which one draws a fifth less: other work, nobody's fault."""
+    """Simulates two stages, of which one draws a fifth less power: different work, not a fault."""
     exporters = two_nodes()
     for gpu in (2, 3):
         exporters[1].faults[gpu, "DCGM_FI_DEV_POWER_USAGE"] = lambda time: 500
@@ -217,7 +217,7 @@ def stages_of_a_pipeline():
 
 
 def training(time):
-    """What a training's own client sends beside: ranks that train."""
+    """Returns the data of the training's own client: ranks that train."""
     return ["train_phase_state{rank=\"0\",phase=\"forward\"} 1", "train_world_size{rank=\"0\"} 16"]
 
 
@@ -252,7 +252,7 @@ def sets_of_nodes():
     one("memory-fills", [("OomForecast", {"node": "node-a"})], fills)
 
     def jumps(exporter, _):
-        """A cache or an evaluation takes its memory, once."""
+        """Adds the memory of a cache or an evaluation, once."""
         total = exporter.families["node_memory_MemTotal_bytes"].samples[""]
         exporter.values.update(node_memory_MemAvailable_bytes=total * 0.25, node_memory_MemFree_bytes=total * 0.1)
     one("memory-jumps", [], jumps)
@@ -268,7 +268,7 @@ def sets_of_nodes():
         return change
     both = nodes_and_gpus()
     one("disk-saturated", [("IoPressure", {"node": "node-a"}), ("DiskSaturated", {"node": "node-a", "device": "vda"})], waits(both), both)
-    # The same wait while the GPUs are at work harms nobody.
+    # The same wait while the GPUs work is harmless.
     one("disk-busy-gpus-busy", [], rates(**stalls), nodes_and_gpus())
     root = 'mountpoint="/"'
 

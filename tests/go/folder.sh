@@ -1,11 +1,10 @@
-# Sourced by scripts that build a Go program of others once per machine. The flags are the same everywhere, so that one build
-# cache serves all.
+# Sourced by scripts that build an external Go program once per machine. The flags are the same everywhere, so that one build cache serves all.
 #
-# enter_cache NAME FILE [--cached]: `folder` becomes ${XDG_CACHE_HOME:-~/.cache}/pitwall/NAME-<hash of FILE>. Returns where the
-# folder is not finished yet, with a lock on NAME; else prints the folder and exits. With --cached it never builds: it prints
-# nothing where the folder is not finished. Where `inside` is set, that file in the folder is printed.
-# go_wrapper FOLDER: a module of ours in which programs of others are built.
-# leave_cache: the folder is finished; prints it.
+# enter_cache NAME FILE [--cached]: sets `folder` to ${XDG_CACHE_HOME:-~/.cache}/pitwall/NAME-<hash of FILE>. If the folder is not finished yet, returns with
+# a lock on NAME; else prints the folder and exits. With --cached it never builds, and prints nothing if the folder is not finished. If `inside` is set,
+# that file in the folder is printed instead.
+# go_wrapper FOLDER: creates a module of our own in which external programs are built.
+# leave_cache: marks the folder as finished and prints it.
 # shellcheck shell=bash
 
 go_scripts=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

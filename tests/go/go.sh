@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# go.sh VERSION: prints the path of a Go as new as VERSION (1.26). Where there is none it gets one: Debian's Go, by which a
-# newer one comes through the module proxy into ${XDG_CACHE_HOME:-~/.cache}/pitwall/go-<version>.
+# go.sh VERSION: prints the path of a Go that is at least VERSION (1.26). If there is none, installs one: Debian's Go fetches a newer one through the module
+# proxy into ${XDG_CACHE_HOME:-~/.cache}/pitwall/go-<version>.
 set -euo pipefail
 
 needed=${1:?go.sh: the version is missing; say go.sh 1.26}
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/pitwall
-toolchain=1.26.8  # the newer Go, see bootstrap
+toolchain=1.26.8  # the newer Go; see bootstrap
 export GOTOOLCHAIN=local GOFLAGS= GOWORK=off
 
 say() { printf 'go.sh: %s\n' "$*" >&2; }
@@ -14,12 +14,12 @@ as_root() {
   if ((EUID == 0)); then "$@"; else sudo "$@"; fi
 }
 
-# The version of a Go, without "go": 1.26.8; nothing for a file of another kind.
+# Prints the version of a Go without "go", e.g. 1.26.8; nothing for any other file.
 version_of() { "$1" env GOVERSION 2>/dev/null | sed -n 's/^go\([0-9][0-9.]*\).*/\1/p'; }
 
 at_least() { [[ -n $1 && $(printf '%s\n' "$2" "$1" | sort -V | head -n 1) == "$2" ]]; }
 
-# Every Go of this machine, one path per line.
+# Prints every Go of this machine, one path per line.
 all_go() {
   type -ap go || true
   local candidate
@@ -28,7 +28,7 @@ all_go() {
   done
 }
 
-find_go() {  # VERSION: the first Go that is as new as this
+find_go() {  # VERSION: prints the first Go that is at least this version
   local candidate
   while read -r candidate; do
     if at_least "$(version_of "$candidate")" "$1"; then
@@ -44,8 +44,8 @@ install_go() {
   as_root "${install[@]}" || { as_root apt-get update && as_root "${install[@]}"; }
 }
 
-# An old Go fetches a newer one as the module golang.org/toolchain, but cannot run it from there: a module has no
-# executable files and no go.mod inside other folders (the toolchain's are called _go.mod).
+# An old Go fetches a newer one as the module golang.org/toolchain but cannot run it from there: a module has no executable files, and no go.mod in
+# subdirectories (the toolchain's are called _go.mod).
 bootstrap() {
   local old=$1 arch module source target=$cache/go-$toolchain part
   arch=$("$old" env GOARCH)

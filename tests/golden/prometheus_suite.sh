@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# prometheus_suite.sh [PITWALL]: Prometheus' own promqltest scripts through our runner, a line per file, then all of them with what is
-# unsupported for which reason. Fetches the Prometheus module of tests/oracle (Go needed; any does). Nothing of it is in this
-# repository, and it is no test: docs/promql.md says what fails, and why.
+# prometheus_suite.sh [PITWALL]: runs Prometheus' own promqltest scripts through our runner. Prints one line per file, then the unsupported parts of all files
+# by reason. Fetches the Prometheus module of tests/oracle (needs any Go). None of it is in this repository, and it is not a test: docs/promql.md lists
+# the failures and their reasons.
 set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The chart against the binary, and, where tests/helm/tools.sh has been run, against helm and its kin.
+"""Tests of the chart with the binary, and with helm and related tools if tests/helm/tools.sh has been run.
 
 chart_test.py BINARY [--update] [--all]
 
---update writes helm/pitwall/ci/golden; --all fails where the tools are missing.
+--update writes helm/pitwall/ci/golden; --all fails if the tools are missing.
 """
 import glob
 import os
@@ -30,11 +30,11 @@ ALL = False
 CUSTOM = {"ServiceMonitor", "PodMonitor", "PrometheusRule", "KafkaTopic", "KafkaUser", "HTTPRoute"}
 # Renderings in which a pod calls the API of Kubernetes.
 CALLS_KUBERNETES = {"everything.yaml", "standalone-stops.yaml"}
-# What the binary serves only once there is something to say.
+# Metrics that the binary serves only once they have a value.
 SAID_LATER = {"pitwall_log_damage_total", "pitwall_insights_remote_write_behind_seconds",
-              "pitwall_insights_remote_write_dropped_samples_total"}  # served only where something is mirrored
+              "pitwall_insights_remote_write_dropped_samples_total"}  # served only with remote write
 
-# --set …, and what the refusal says.
+# --set …, and the text of the refusal.
 REFUSED = [
     (["mode=standlone"], "/mode"),
     (["kafka.broker=a:1"], "additional properties 'broker'"),
@@ -71,7 +71,7 @@ REFUSED = [
 
 
 def run(*command, **options):
-    """-> (exit code, stdout and stderr)"""
+    """Returns (exit code, stdout and stderr)."""
     done = subprocess.run(list(command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE, **options)
     return done.returncode, done.stdout
 
@@ -109,7 +109,7 @@ def name(document):
 
 
 def config_map(document):
-    """name of a file -> text"""
+    """Returns name of a file -> text."""
     files = {}
     for match in re.finditer(r"^  (\S+): \|\n((?:(?:    .*)?\n)+)", document[document.index("\ndata:"):] + "\n", re.M):
         files[match.group(1)] = re.sub(r"^    ", "", match.group(2), flags=re.M)
@@ -117,7 +117,7 @@ def config_map(document):
 
 
 def workloads(text):
-    """(name, arguments, name of the ConfigMap that is /etc/pitwall) of each container of Pitwall that is a service."""
+    """Returns (name, arguments, name of the ConfigMap that is /etc/pitwall) of each Pitwall container that is a service."""
     for document in documents(text):
         if kind(document) not in ("StatefulSet", "DaemonSet", "Deployment"):
             continue
@@ -127,7 +127,7 @@ def workloads(text):
 
 
 class Rendered(unittest.TestCase):
-    """What is committed in ci/golden."""
+    """The committed renderings in ci/golden."""
 
     def setUp(self):
         self.work = tempfile.mkdtemp(prefix="pitwall-helm-")
@@ -146,7 +146,7 @@ class Rendered(unittest.TestCase):
         self.assertGreaterEqual(len(VALUES), 5)
         self.assertEqual([os.path.basename(golden_of(values)) for values in VALUES], list(goldens()))
 
-    def test_the_binary_accepts_each_argument_and_configuration(self):
+    def test_binary_accepts_each_argument_and_configuration(self):
         services = set()
         for golden, text in goldens().items():
             maps = {name(d): config_map(d) for d in documents(text) if kind(d) == "ConfigMap"}
@@ -165,13 +165,13 @@ class Rendered(unittest.TestCase):
                     self.assertEqual(code, 0, said)
         self.assertEqual(services, {"standalone", "collector", "processor", "notifier", "executor", "insights"})
 
-    def test_the_effective_configuration_is_the_one_of_the_values(self):
+    def test_effective_configuration_matches_the_values(self):
         text = goldens()["everything.yaml"]
         maps = {name(d): config_map(d) for d in documents(text) if kind(d) == "ConfigMap"}
         said = {}
         for workload, arguments, config in workloads(text):
             folder = self.place(maps[config])
-            index = "1" if workload == "pitwall-insights" else "2"  # of two and of three
+            index = "1" if workload == "pitwall-insights" else "2"  # replica of two and of three
             code, said[workload] = run(BINARY, *[a.replace("/etc/pitwall/", folder + "/").replace("$(POD_INDEX)", index) for a in arguments],
                                        "--print-config")
             self.assertEqual(code, 0, said[workload])
@@ -184,7 +184,7 @@ class Rendered(unittest.TestCase):
             for text in wanted:
                 self.assertIn(text.replace("'", ""), plain.replace("'", ""), workload)
 
-    def test_pods_are_as_little_privileged_as_said(self):
+    def test_pods_have_no_more_privileges_than_documented(self):
         for golden, text in goldens().items():
             for document in documents(text):
                 if "\n      containers:" not in document and "\n  containers:" not in document:
@@ -199,8 +199,8 @@ class Rendered(unittest.TestCase):
                 if on_node:
                     self.assertRegex(name(document), "collector|executor|standalone")
 
-    # The kubelet puts a new version of a ConfigMap beside the old one and swaps a link.
-    def test_a_changed_config_map_takes_effect_without_a_restart(self):
+    # The kubelet writes a new version of a ConfigMap next to the old one and swaps a link.
+    def test_changed_config_map_takes_effect_without_restart(self):
         text = goldens()["standalone-socketless.yaml"]
         maps = {name(d): config_map(d) for d in documents(text) if kind(d) == "ConfigMap"}
         (_, arguments, config), = workloads(text)
@@ -236,7 +236,7 @@ class Rendered(unittest.TestCase):
 
 
 class Monitoring(unittest.TestCase):
-    def test_alerts_and_dashboards_name_metrics_that_are_served(self):
+    def test_alerts_and_dashboards_use_served_metrics(self):
         work = tempfile.mkdtemp(prefix="pitwall-helm-")
         pitwall = Pitwall(BINARY, os.path.join(work, "log"), "--data-dir", os.path.join(work, "data"), "--executor",
                           "--webhook", "http://127.0.0.1:9/")
@@ -255,18 +255,18 @@ class Monitoring(unittest.TestCase):
             self.assertGreater(len(used), 10, path)
             self.assertEqual(used - served - SAID_LATER, set(), path)
 
-    def test_promtool_accepts_and_the_alerts_fire(self):
+    def test_promtool_accepts_alerts_and_they_fire(self):
         code, said = run("promtool", "check", "rules", os.path.join(CHART, "files", "alerts.yaml"))
         self.assertEqual(code, 0, said)
         code, said = run("promtool", "test", "rules", os.path.join(HERE, "alerts_test.yaml"))
         self.assertEqual(code, 0, said)
 
-    def test_what_is_generated_is_fresh(self):
+    def test_generated_files_are_current(self):
         for script in ("dashboard.py", "readme.py"):
             code, said = run(sys.executable, os.path.join(HERE, script), "--check")
             self.assertEqual(code, 0, said)
 
-    def test_the_chart_has_the_version_of_the_binary(self):
+    def test_chart_has_the_version_of_the_binary(self):
         version = re.search(r"^project\(pitwall VERSION ([\d.]+)", read(os.path.join(REPO, "CMakeLists.txt")), re.M).group(1)
         self.assertIn('\nappVersion: "%s"\n' % version, read(os.path.join(CHART, "Chart.yaml")))
 
@@ -275,13 +275,13 @@ class WithTools(unittest.TestCase):
     def setUp(self):
         if not TOOLS:
             self.assertFalse(ALL, "tests/helm/tools.sh has not been run")
-            self.skipTest("helm is not built; tests/helm/tools.sh builds it")
+            self.skipTest("helm is not built; run tests/helm/tools.sh")
 
-    def test_renderings_are_the_golden_ones(self):
+    def test_renderings_equal_the_golden_files(self):
         for values in VALUES:
-            self.assertEqual(render(values), read(golden_of(values)), "%s; chart_test.py BINARY --update writes it" % values)
+            self.assertEqual(render(values), read(golden_of(values)), "%s is stale; run chart_test.py BINARY --update" % values)
 
-    def test_lint(self):
+    def test_chart_passes_helm_lint(self):
         for values in VALUES:
             code, said = run(os.path.join(TOOLS, "helm"), "lint", "--strict", CHART, "-f", values, "--kube-version", KUBE)
             self.assertEqual(code, 0, said)
@@ -293,7 +293,7 @@ class WithTools(unittest.TestCase):
             self.assertNotEqual(code, 0, sets)
             self.assertIn(wanted, said, sets)
 
-    def test_a_rule_restarts_nobody_and_another_configuration_its_service(self):
+    def test_only_configuration_change_restarts_its_service(self):
         def pods(*sets):
             return {name(d): d for d in documents(render(VALUES[0], *sets)) if kind(d) in ("StatefulSet", "DaemonSet", "Deployment")}
 
@@ -302,12 +302,12 @@ class WithTools(unittest.TestCase):
         after = pods("processor.config.processor.commit_interval=2s")
         self.assertEqual([n for n in before if before[n] != after[n]], ["pitwall-processor"])
 
-    def test_unit_tests(self):
+    def test_chart_passes_helm_unittest(self):
         code, said = run(os.path.join(TOOLS, "helm-unittest"), "--strict", "--file", "../../tests/helm/unit/*_test.yaml", ".", cwd=CHART)
         self.assertEqual(code, 0, said)
         self.assertRegex(said, r"Tests: +[1-9]\d* passed")
 
-    def test_renderings_fit_the_schemas_of_kubernetes(self):
+    def test_renderings_match_the_schemas_of_kubernetes(self):
         for golden, text in goldens().items():
             known = [d for d in documents(text) if kind(d) not in CUSTOM]
             with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
@@ -316,12 +316,12 @@ class WithTools(unittest.TestCase):
                 code, said = run(os.path.join(TOOLS, "venv", "bin", "kubernetes-validate"), "--strict", "-k", KUBE[:4], file.name)
             self.assertEqual(code, 0, said)
             self.assertEqual(said.count(" passed for resource "), len(known), golden)
-        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:  # it finds something
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:  # checks that it reports errors
             file.write(next(d for d in documents(goldens()["distributed.yaml"]) if kind(d) == "DaemonSet").replace("hostPID: true", "hostPid: true"))
             file.flush()
             self.assertNotEqual(run(os.path.join(TOOLS, "venv", "bin", "kubernetes-validate"), "--strict", "-k", KUBE[:4], file.name)[0], 0)
 
-    def test_yamllint(self):
+    def test_chart_passes_yamllint(self):
         rules = "{extends: default, rules: {line-length: disable, braces: disable, document-start: disable, comments: disable, indentation: {indent-sequences: whatever}}}"
         paths = sorted(glob.glob(os.path.join(GOLDEN, "*.yaml"))) + VALUES + [os.path.join(CHART, f) for f in ("values.yaml", "Chart.yaml")]
         code, said = run(os.path.join(TOOLS, "venv", "bin", "yamllint"), "--strict", "-d", rules, *paths)
@@ -341,7 +341,7 @@ def main():
                 file.write(render(values))
         return
     if not TOOLS:
-        print("NOTE: helm is not built here: the golden renderings are not compared with the chart")
+        print("NOTE: helm is not built: the golden renderings are not compared with the chart")
     unittest.main(argv=sys.argv[:1], verbosity=2)
 
 

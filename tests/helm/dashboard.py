@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes helm/pitwall/files/dashboards/pitwall.json, Grafana's dashboard about Pitwall itself; --check only compares."""
+"""Writes helm/pitwall/files/dashboards/pitwall.json, the Grafana dashboard about Pitwall itself; --check only compares."""
 import json
 import os
 import sys

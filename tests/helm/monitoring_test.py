@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The chart's alerts and dashboards in a real Prometheus that scrapes running services.
+"""Tests of the chart's alerts and dashboards in a real Prometheus that scrapes running services.
 
 monitoring_test.py BINARY [--kafka]
 
---kafka: the services as processes of their own over a real broker (deploy/kafka/broker.sh); else standalone.
+--kafka: each service in its own process, with a real broker (deploy/kafka/broker.sh); else standalone.
 """
 import glob
 import http.server
@@ -112,12 +112,12 @@ class Monitoring(unittest.TestCase):
             return []
         return json.loads(text)["data"]["result"]
 
-    def test_it_scrapes_every_service(self):
+    def test_prometheus_scrapes_every_service(self):
         up = {row["metric"]["job"]: row["value"][1] for row in self.query("up")}
         self.assertEqual(up, {name: "1" for name in self.names})
         self.assertEqual({row["metric"]["service"] for row in self.query("pitwall_build_info")}, set(self.names))
 
-    def test_it_loads_every_alert_and_none_is_in_error(self):
+    def test_prometheus_loads_every_alert_without_error(self):
         def evaluated():
             rules = [rule for group in json.loads(fetch(self.url + "/api/v1/rules")[1])["data"]["groups"] for rule in group["rules"]]
             return rules if all(rule["health"] != "unknown" for rule in rules) else None
@@ -128,7 +128,7 @@ class Monitoring(unittest.TestCase):
         self.assertEqual([(rule["name"], rule.get("lastError")) for rule in rules if rule["health"] != "ok"], [])
         self.assertEqual([rule["name"] for rule in rules if rule["state"] == "firing"], [])
 
-    def test_every_query_of_a_dashboard_has_data(self):
+    def test_every_dashboard_query_has_data(self):
         asked = 0
         for path in glob.glob(os.path.join(FILES, "dashboards", "*.json")):
             with open(path, encoding="utf-8") as file:
@@ -136,7 +136,7 @@ class Monitoring(unittest.TestCase):
             for panel in panels:
                 for target in panel.get("targets", ()):
                     expression = target["expr"].replace("$__rate_interval", "10s")
-                    # "> 0" hides what is healthy; without it there is something to hide.
+                    # "> 0" hides healthy series; without it, the query must have data.
                     shown = re.sub(r" > 0$", "", expression)
                     with self.subTest(panel=panel["title"], expression=shown):
                         self.assertNotIn("$", shown)

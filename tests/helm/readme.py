@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes helm/pitwall/README.md: the text of readme_head.md, and a table of values.yaml and its comments; --check only compares."""
+"""Writes helm/pitwall/README.md from the text of readme_head.md and a table of values.yaml with its comments; --check only compares."""
 import os
 import re
 import sys
@@ -10,7 +10,7 @@ README = os.path.join(CHART, "README.md")
 
 
 def rows(text):
-    """(key, default, description) of each value that has a `# --` comment."""
+    """Returns (key, default, description) of each value that has a `# --` comment."""
     path, comment, lines = [], None, text.splitlines()
     for number, line in enumerate(lines):
         if line.strip().startswith("# -- "):
@@ -24,7 +24,7 @@ def rows(text):
         if comment is None:
             continue
         value = re.sub(r"^[&*]\w+$", "", value)
-        if not value:  # a block: its lines
+        if not value:  # a block of lines
             block = []
             for below in lines[number + 1:]:
                 if below.strip() and not below.startswith("  " * (depth + 1)):

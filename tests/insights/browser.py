@@ -1,4 +1,4 @@
-"""A real browser before a page of ours: services/web/browser/remote.ts, led by a test in Python."""
+"""A real browser that opens our page: a test in Python controls services/web/browser/remote.ts."""
 import json
 import os
 import subprocess
@@ -26,13 +26,13 @@ class Browser:
         return answer["value"]
 
     def open(self, url, selector):
-        """In a browser that has seen nothing, until the selector is there and nothing more is read."""
+        """Opens the URL in a fresh browser and waits until the selector exists and no request is pending."""
         self.ask("open", url=url)
         self.ask("wait", selector)
         self.ask("gone", ".waiting")
 
     def all(self, selector, *fields):
-        """[[attribute, …]] of each element; "": its text."""
+        """Returns [[attribute, …]] of each element; "" stands for its text."""
         return self.ask("all", selector, fields=list(fields))
 
     def close(self):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The page before a live standalone and a training of three ranks, one of them slow, in a real browser (the checks 3, 8 and 11 of the page).
+"""The page with a live standalone and a training job of three ranks, one of them slow, in a real browser (checks 3, 8, and 11 of the page).
 
 * A step is on the timeline of all ranks within 2 s of its end, by the rank's own clock: the median of twelve.
-* The slow rank is the first row of the map of ranks and steps; a click on its cell lists what the API has of that rank and step.
-* The page as of a time has the words that it had live then, on all tabs, also after the job has gone on.
+* The slow rank is the first row of the map of ranks and steps, and a click on its cell lists the API's data for that rank and step.
+* The page as of a time has the same words as it had live at that time, on all tabs, even after the job has continued.
 
 live_page_test.py PITWALL
 """
@@ -28,10 +28,10 @@ from harness import CLIENT, Pitwall, wait_for, write  # noqa: E402
 
 BINARY = None
 JOB, SLOW = "live-page", 2
-# The line about the time, and controls of what runs now.
+# The line about the time, and controls of the current state.
 LEFT_OUT = [".past", ".asks"]
 MARK_EACH, MARKS = 10, 12
-# Rank 0 marks some steps with a phase of their own, and says when each step ended: as the next one begins.
+# Rank 0 marks some steps with a phase of their own, and reports the end of each step when the next one begins.
 RANK = """
 import os, sys, time
 sys.path.insert(0, sys.argv[1])
@@ -47,16 +47,16 @@ for step in pitwall.steps(range(100_000)):
         time.sleep(0.08 if rank != %d else 0.02)
     pitwall.log(loss=1 / (step + 1))
     if marked:
-        with pitwall.phase(marked):  # the last of its step: it ends with it
+        with pitwall.phase(marked):  # the last phase of its step: both end together
             time.sleep(0.01)
 """ % (SLOW, MARK_EACH, SLOW)
-# The launcher of the ranks, so that no part of the job is left when it is killed with them.
+# Launcher of the ranks. It is killed with them, so that no process of the job remains.
 LAUNCHER = """
 import os, subprocess, sys
 ranks = [subprocess.Popen([sys.executable, *sys.argv[1:]], env=dict(os.environ, RANK=str(rank), WORLD_SIZE="3")) for rank in range(3)]
 for one in ranks: one.wait()
 """
-# What a tab has once it is drawn.
+# Selector that a tab has once it is drawn.
 TABS = {"": "[data-incident], .incident.calm", "nodes": ".timeline canvas[data-ready]", "training": ".plots canvas[data-ready]", "rules": ".rulelist details",
         "differs": "#differs-title", "actions": "#told-title"}
 
@@ -69,7 +69,7 @@ class LivePage(unittest.TestCase):
         cls.work = tempfile.mkdtemp(prefix="pitwall-live-page-")
         cls.data, cls.marks = os.path.join(cls.work, "data"), os.path.join(cls.work, "marks")
         cls.browser = browser.Browser()
-        cls.browser.ask("faults")  # it is built and started
+        cls.browser.ask("faults")  # builds and starts the browser
         cls.serve("standalone")
         cls.script, cls.launcher, cls.running = write(os.path.join(cls.work, "rank.py"), RANK), write(os.path.join(cls.work, "launcher.py"), LAUNCHER), None
         cls.train()
@@ -90,7 +90,7 @@ class LivePage(unittest.TestCase):
 
     @classmethod
     def kill_job(cls):
-        """Ranks and launcher at once."""
+        """Kills the ranks and the launcher at once."""
         if cls.running:
             os.killpg(cls.running.pid, signal.SIGKILL)
             cls.running.wait()
@@ -111,10 +111,10 @@ class LivePage(unittest.TestCase):
     def open(self, query, selector):
         self.browser.open("%s/jobs/%s?%s" % (self.pitwall.http, urllib.parse.quote(self.job, safe=""), query), selector)
 
-    def test_1_a_step_is_visible_within_two_seconds_of_its_end(self):
+    def test_1_step_is_visible_within_two_seconds(self):
         self.open("tab=nodes&range=15m", ".timeline canvas[data-ready]")
         self.browser.ask("watch", "ul.legend:has(+ .readout)", pattern="mark-\\d+;")
-        # Those that were there as the page was opened say nothing.
+        # Marks that existed when the page was opened do not count.
         old = set(self.browser.ask("seen"))
         wait_for("marked steps on the timeline", lambda: len(set(self.browser.ask("seen")) - old) >= MARKS)
         seen = self.browser.ask("seen")
@@ -122,11 +122,11 @@ class LivePage(unittest.TestCase):
             ended = {name: float(at) for name, at in (line.split() for line in lines)}
         lags = sorted(seen[name] - ended[name] for name in set(seen) - old)
         print("a step is on the timeline %.2f s after its end: median of %s" % (statistics.median(lags), ", ".join("%.2f" % lag for lag in lags)))
-        self.assertGreater(lags[0], 0, "a mark is written down as its step ends")
+        self.assertGreater(lags[0], 0, "a mark is recorded when its step ends")
         self.assertLessEqual(statistics.median(lags), 2, lags)
         self.assertEqual(self.browser.ask("faults"), [])
 
-    def test_2_the_slow_rank_is_first_and_a_click_lists_its_spans(self):
+    def test_2_slow_rank_is_first_and_click_lists_spans(self):
         wait_for("60 steps", lambda: self.get("/heatmap/steps", width=500, basis="own")["to_step"] >= 60)
         self.open("tab=nodes", "table[aria-label='Slowest ranks']")
         self.assertEqual(self.browser.all("table[aria-label='Slowest ranks'] tbody th", "")[0][0], "Rank %d" % SLOW)
@@ -142,7 +142,7 @@ class LivePage(unittest.TestCase):
         self.assertEqual(sorted(row[0] for row in self.browser.all("tr[data-span]", "data-span")), sorted(wanted))
 
     def words(self, more, without=()):
-        """{tab: its words}"""
+        """Returns {tab: its words}."""
         out = {}
         for tab, ready in TABS.items():
             self.open("%stab=%s" % (more, tab), ready)
@@ -150,32 +150,32 @@ class LivePage(unittest.TestCase):
         return out
 
     def newest(self):
-        """The newest that the history tells of the job, in ns."""
+        """Returns the latest time of the job in the history, in ns."""
         times = [self.get("/job")["last_ns"], self.get("/job")["ended_ns"]] + [rule["since_ns"] for rule in self.get("/rules")["rules"]]
         return max(int(at) for at in times if at)
 
-    def test_3_as_of_a_time_the_page_has_the_words_that_it_had_then(self):
-        # The log ends in the middle of the job's life: what is live then is what its history says. Nothing of these processes comes later.
+    def test_3_page_as_of_a_time_has_its_words(self):
+        # The log ends while the job is running: the live state then is the state of its history. These processes send no later data.
         self.assertEqual(self.pitwall.stop(), 0, self.pitwall.log())
         self.kill_job()
         self.serve("insights")
-        # A rule may be judged at a tick behind the last sample: what is live includes that.
+        # A rule may be evaluated at a tick after the last sample: the live state includes that.
         then = self.newest()
         live, as_of = self.words(""), self.words("at=%s&" % then)
         for tab, text in live.items():
             self.assertEqual(as_of[tab], text, tab)
         self.assertEqual(self.pitwall.stop(), 0)
 
-    def test_4_a_later_life_changes_no_word_of_what_was_known_at_the_end(self):
+    def test_4_later_attempts_do_not_change_the_page(self):
         self.serve("standalone")
         self.train()
         wait_for("another attempt", lambda: self.get("/job")["attempt_count"] > 1)
         wait_for("30 of its steps", lambda: self.get("/phases", last=30)["steps"] == 30)
-        # All of it is over: each tick of its life is judged.
+        # The attempt is over: each of its ticks is evaluated.
         self.kill_job()
         wait_for("the job's end", lambda: self.get("/job")["state"] == "ended")
         then = self.newest()
-        # A rule's verdict is its last word before the ranks' data ended: of an attempt that another one followed that is known to its end only.
+        # A rule's verdict is its last status before the ranks' data ended. For an attempt followed by another one, it is known only up to its end.
         rules = ["section:has(> header > #rules-title)"]
         live = self.words("", rules)
         self.assertIn("died", live[""])

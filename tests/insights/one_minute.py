@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The one-minute test: whoever opens the link of an alert sees in the first screenshot what is wrong, where, and since when.
+"""The one-minute test: a person who opens the link of an alert sees in the first screenshot what is wrong, where, and since when.
 
-one_minute.py PITWALL make SEED DIR TRUTH    replays ten recorded faults (tests/trainings/recordings, chosen by SEED), opens the link of each one's alert, and
-                                             writes DIR/01.png … 10.png, and what is true of them to TRUTH, which its reader does not get
-one_minute.py words                          what the reader gets beside the pictures
-one_minute.py judge DIR TRUTH                compares DIR/answers.json, written from the pictures alone, with TRUTH
-one_minute.py keep DIR TRUTH                 judges, and keeps pictures, answers and truth in one_minute/ where nine of ten are right
+one_minute.py PITWALL make SEED DIR TRUTH    replays ten recorded faults (tests/trainings/recordings, selected by SEED), opens the link of each one's alert, and
+                                             writes DIR/01.png … 10.png, and the facts about them to TRUTH, which the reader does not get
+one_minute.py words                          prints the instructions that the reader gets with the pictures
+one_minute.py judge DIR TRUTH                compares DIR/answers.json, written only from the pictures, with TRUTH
+one_minute.py keep DIR TRUTH                 judges, and keeps pictures, answers, and truth in one_minute/ if nine of ten are right
 """
 import contextlib
 import datetime
@@ -28,11 +28,11 @@ from cells import CELLS  # noqa: E402
 
 KEPT = os.path.join(HERE, "one_minute")
 COUNT = 10
-# What a fault of a cell is to a reader. The names of files and jobs would tell it, so the pictures have a job named "training".
+# Kinds of faults for the reader. The names of files and jobs would reveal them, so the job in the pictures is named "training".
 KINDS = {"slow": "a slow rank", "signal": "a rank died", "cancelled": "the job was cancelled", "exception": "a rank died", "exit": "a rank died",
          "memory": "a rank died", "stop": "a hang", "skip": "a hang", "sleep": "a hang", "nan": "the loss is not finite", "rate_ramp": "the learning rate is wrong",
          "raised": "the loss jumped", "data_stall": "ranks wait for their data"}
-START_SECONDS = 15  # between the fault and the start that is read; a hang is one after ten seconds
+START_SECONDS = 15  # maximum difference between the fault and the start that is read; a hang is reported after ten seconds
 
 
 def kept_seed():
@@ -45,7 +45,7 @@ def fault_of(name):
 
 
 def chosen(seed, count=COUNT):
-    """Names of cells: different faults, of each the cell that the seed says."""
+    """Returns names of cells with different faults; the seed selects the cell of each fault."""
     by_fault = {}
     for name, entry in sorted(recordings.manifest().items()):
         fault = fault_of(name)
@@ -63,16 +63,16 @@ def truth(name):
 
 
 class Served:
-    """A recorded fault behind the page: its log replayed, and `pitwall insights` over it."""
+    """A recorded fault behind the page: a replay of its log, and `pitwall insights` on it."""
 
     def __init__(self, pitwall, name, folder, which=None, load=(), config="insights: {retention: 876000h}\n"):
-        """load: flags of a `pitwall loadgen` whose jobs lie in the same log."""
+        """load: flags of a `pitwall loadgen` whose jobs are in the same log."""
         entry = recordings.manifest()[name]
         which = which or ("default" if entry["default"]["named"] else "all")
         source, data = os.path.join(folder, name), os.path.join(folder, name + ".replayed")
         recordings.unpack(os.path.join(recordings.KEPT, name + ".tar.xz"), source)
         if load:
-            # A recording is telemetry alone, without the journal that a writer goes on from.
+            # A recording has only telemetry, without the journal from which a writer continues.
             for command in (["log", "repair", os.path.join(source, "log")], ["loadgen", "--ticks", *load, "--data-dir", source]):
                 subprocess.run([pitwall, *command], check=True, capture_output=True)
         overrides = os.path.join(folder, "overrides-%s.yaml" % which)
@@ -82,7 +82,7 @@ class Served:
                                "--no-status", "--output", data], capture_output=True, text=True)
         if done.returncode != 0:
             raise RuntimeError("%s: the replay ended with %d (%s)" % (name, done.returncode, done.stderr[-500:]))
-        # The first alert of the fault's kind: what a person is sent a link of.
+        # The first alert of the fault's kind: the one whose link a person gets.
         events = [json.loads(line) for line in done.stdout.splitlines()]
         found = [event for event in events if event["type"].endswith(".issue.found")]
         alert = next(event for event in found if event["data"]["alert"] in entry[which]["named"])
@@ -117,7 +117,7 @@ class Served:
 
 
 def shoot(pitwall, names, folder):
-    """Screenshots folder/01.png … -> the texts that lie in each."""
+    """Takes the screenshots folder/01.png … and returns the texts in each."""
     page = os.path.join(REPO, "services", "insights", "page", "build.sh")
     with tempfile.TemporaryDirectory(prefix="pitwall-minute-") as work, contextlib.ExitStack() as running:
         served = []
@@ -136,9 +136,9 @@ def seconds(text):
 
 
 def wrong(answer, true):
-    """What of an answer is not right: [] where all of it is."""
+    """Returns the wrong parts of an answer; [] if all are right."""
     out = [key for key in ("kind", "place") if answer[key] != true[key]]
-    # A second of rounding before, and what a rule needs until it is sure.
+    # One second of rounding before, and the time that a rule needs to fire.
     return out + ([] if -1.5 <= seconds(answer["start"]) - true["began"] <= START_SECONDS else ["start"])
 
 

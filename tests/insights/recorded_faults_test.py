@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The page over recorded faults of real trainings, by a real server and in a real browser (the checks 1 and 7 of the page).
+"""The page with recorded faults of real training runs, from a real server and in a real browser (checks 1 and 7 of the page).
 
-* The sentence about the fault has the fields of its event: who, what, since when, cost, cause, action.
-* The link of each alert that a replay with all shipped packs raises renders its evidence in a browser that has seen nothing.
-* So it does where only rollups are left of the job.
+* The sentence about the fault has the fields of its event: subject, fault, start, cost, cause, and action.
+* The link of each alert that a replay with all shipped packs raises renders its evidence in a fresh browser.
+* The same holds if only rollups of the job are left.
 
 recorded_faults_test.py PITWALL
 """
@@ -43,10 +43,10 @@ def get(served, path, **query):
 
 
 class Evidence(unittest.TestCase):
-    """With a browser."""
+    """Tests with a browser."""
 
     def shows_evidence(self, served, event):
-        """The link of an event opens its issue with its chart, and the chart has the event's edges and its threshold."""
+        """Checks that the link of an event opens its issue with its chart, and that the chart has the event's edges and its threshold."""
         data = event["data"]
         box = "#issue-%s .evidence" % event["id"]
         self.browser.open(served.link(event["id"]), box + " > .chart canvas[data-ready]")
@@ -70,7 +70,7 @@ class RecordedFaults(Evidence):
         for name in one_minute.chosen(SEED, COUNT):
             cls.served[name] = one_minute.Served(BINARY, name, folder, "all")
             cls.running.callback(cls.served[name].stop)
-        # Of more than its folder may hold the history drops raw samples of the oldest finished job first. It takes some seconds: they pass meanwhile.
+        # Beyond its size limit, the history drops raw samples of the oldest finished job first. That takes some seconds, which pass in the meantime.
         cls.old = one_minute.Served(BINARY, FINISHED, cls.running.enter_context(tempfile.TemporaryDirectory(prefix="pitwall-faults-")), "default", LOAD,
                                     "insights: {retention: 876000h, max_bytes: 3200000}\n")
         cls.running.callback(cls.old.stop)
@@ -111,7 +111,7 @@ class RecordedFaults(Evidence):
             else:
                 self.assertEqual(text, "unknown: %s" % answer["reason"])
 
-    def test_the_sentence_has_the_fields_of_the_event(self):
+    def test_sentence_has_the_fields_of_the_event(self):
         for name, served in self.served.items():
             with self.subTest(cell=name):
                 self.browser.open(served.link(), "[data-incident]")
@@ -143,7 +143,7 @@ class RecordedFaults(Evidence):
                 seen.setdefault(event["data"]["alert"], (self.served[name], event))
         return sorted(seen.items())
 
-    def test_the_link_of_each_alert_renders_its_evidence(self):
+    def test_link_of_each_alert_renders_its_evidence(self):
         alerts = self.first_of_each(self.served)
         for alert, (served, event) in alerts:
             with self.subTest(alert=alert, cell=served.name):
@@ -151,7 +151,7 @@ class RecordedFaults(Evidence):
         print("%d alerts of %d recordings have their evidence on the page" % (len(alerts), len(self.served)))
         self.assertGreaterEqual(len(alerts), 12)
 
-    def test_what_a_rule_compares_is_drawn_from_the_history(self):
+    def test_compared_values_are_drawn_from_the_history(self):
         served, event = next((served, event) for alert, (served, event) in self.first_of_each(self.served) if alert == "CPUSaturated")
         box = "#issue-%s .evidence" % event["id"]
         self.browser.open(served.link(event["id"]), box + "[data-query*=system_cpu]")
@@ -161,15 +161,15 @@ class RecordedFaults(Evidence):
         url = "%s/api/v1/query?%s" % (served.address, urllib.parse.urlencode({"query": query, "time": at}))
         with urllib.request.urlopen(url, timeout=60) as answer:
             (found,) = [float(one["value"][1]) for one in json.load(answer)["data"]["result"] if one["metric"].get("node") == event["data"]["labels"]["node"]]
-        # The same engine over the same samples as in the event.
+        # The same engine on the same samples as in the event.
         self.assertAlmostEqual(found, event["data"]["value"], places=6)
 
-    def test_the_history_alone_deletes_nothing_of_the_log(self):
-        # A log of last year, replayed to be looked at, is older than what a log keeps.
+    def test_history_alone_deletes_nothing_of_the_log(self):
+        # A log of last year, replayed for inspection, is older than a log's retention.
         with open(os.path.join(self.old.data, "log", "topics", "pitwall.issues", "topic.conf")) as text:
             self.assertIn("retention_ms: -1\n", text.read())
 
-    def test_when_only_rollups_are_left_the_link_still_renders_it(self):
+    def test_z_link_renders_evidence_from_rollups_only(self):
         served = self.old
         harness.wait_for("raw samples to go", lambda: get(served, "/job")["raw_from_ns"] is not None)
         alerts = {event["data"]["alert"]: event for event in served.found}

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The links of alerts of old jobs, of which raw samples and spans were dropped and rollups are left: each opens to what was found, with a chart, and says so.
+"""Links of alerts of old jobs whose raw samples and spans were dropped and whose rollups are left: each opens its issue, with a chart and a note.
 
-The packs' own unit tests say what telemetry raises an alert (shipped_alerts.py). History drops raw samples of a job that has ended, the one heard of longest ago
-first, and only while what it keeps is more than insights.max_bytes, 1 MiB at least: a job of noise, which comes last, makes it so. A window counts once it is
-sealed, ten seconds after the job's end; a pass comes every ten seconds.
+The packs' own unit tests define the telemetry that raises an alert (shipped_alerts.py). The history drops raw samples of ended jobs, the least recently seen
+first, and only while it is larger than insights.max_bytes, at least 1 MiB. A job of noise, which comes last, causes that. A window counts once it is
+sealed, ten seconds after the job's end; retention runs every ten seconds.
 
 rollups_left_test.py PITWALL WRITE_TELEMETRY
 """
@@ -29,11 +29,11 @@ KINDS = {"CollectiveHang": "hang", "StragglerRank": "straggler", "LossNotFinite"
          "XidResetGpu": "hardware"}
 PACKS = ["default", "training", "fleet", "gpu"]
 NOISE, SERIES, TICKS = "zz-noise", 40, 9000  # random numbers, which compress badly: 3 MB and 1.6 MB of their rollups
-MAX_BYTES = 3_000_000  # less than all, and more than rollups take
+MAX_BYTES = 3_000_000  # less than everything, but more than the rollups
 
 
 def noise():
-    """Telemetry of a job that ends after all others."""
+    """Returns telemetry of a job that ends after all others."""
     draw = random.Random(1)
     labels = [("series", str(i)) for i in range(SERIES)]
     lines = [["source", NOISE, "node@b", "node", "-1", "b"]] + [["series", "system_noise_ratio", "%s=%s" % one] for one in labels]
@@ -75,7 +75,7 @@ class RollupsLeft(recorded_faults_test.Evidence):
         self.served.job = job
         return recorded_faults_test.get(self.served, "/job")
 
-    def test_each_link_opens_to_what_was_found(self):
+    def test_each_link_opens_the_issue(self):
         self.assertEqual(set(self.found), set(KINDS))
         for alert in KINDS:
             harness.wait_for("raw samples of %s to go" % alert, lambda alert=alert: self.of(alert)["raw_from_ns"] is not None)
@@ -93,7 +93,7 @@ class RollupsLeft(recorded_faults_test.Evidence):
                 for part in (issue["summary"], alert):
                     self.assertIn(part, text)
                 self.assertEqual(self.browser.all("[data-incident] [data-field=suggestion]", "")[0][0], issue["event"]["data"]["suggestion"])
-        # All of the rest is there still: what was dropped made room enough.
+        # All other data still exists: the dropped samples freed enough space.
         self.assertLess(int(self.of(NOISE)["raw_from_ns"] or 0), int(self.of(NOISE)["last_ns"]))
 
 

@@ -1,10 +1,10 @@
-"""Telemetry in which the shipped packs find what their own unit tests say: of each alert the first case that fires, as a job of its own.
+"""Telemetry in which the shipped packs raise the alerts of their own unit tests: for each alert the first case that fires, as its own job.
 
-The packs' tests (rules/packs/*_test*.yaml) have Prometheus' notation. A series with a rank is of that rank's source, any other is of its node's; on the
-step clock a step takes STEP_S. What samples alone do not tell is told as a live job does:
+The packs' tests (rules/packs/*_test*.yaml) use Prometheus' notation. A series with a rank belongs to that rank's source, and any other to its node's. On the
+step clock a step takes STEP_S. Facts that samples alone do not carry are sent as a live job does:
 
-* An attempt that begins is a new process of rank 0.
-* A source whose series end as stale falls silent: it says no goodbye, and clock ticks pass while the others send each second.
+* A new attempt is a new process of rank 0.
+* A source whose series end as stale falls silent: it sends no Goodbye, and clock ticks pass while the others send every second.
 """
 import glob
 import os
@@ -15,17 +15,17 @@ import yaml
 REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BEGAN_NS = 1767225600 * 10 ** 9  # 2026-01-01
 STEP_S = 1.0
-TICKS = 20  # of a batch
+TICKS = 20  # ticks per batch
 UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def seconds(text):
-    """A duration of Prometheus: "1h30m"."""
+    """Parses a duration of Prometheus, e.g. "1h30m"."""
     return sum(float(number) * UNITS[unit] for number, unit in re.findall(r"([\d.]+)(ms|s|m|h|d)", str(text)))
 
 
 def values(text):
-    """Prometheus' notation of series in unit tests -> values as text, "_" where a sample is missing."""
+    """Converts Prometheus' notation of series in unit tests to values as text, with "_" for a missing sample."""
     out = []
     for word in text.split():
         found = re.fullmatch(r"(.+?)(?:([+-][\d.eE+-]+?))?x(\d+)", word)
@@ -40,18 +40,18 @@ def values(text):
 
 
 def parse_series(text):
-    """-> name, [(label, value)]"""
+    """Returns name, [(label, value)]."""
     name, _, labels = text.partition("{")
     return name, [(key, value.encode().decode("unicode_escape")) for key, value in re.findall(r'(\w+)\s*=\s*"((?:[^"\\]|\\.)*)"', labels)]
 
 
-# Tests that begin as another: the first that fires does so by what only the test gives (an earlier sample, a parameter).
+# Alerts whose first firing test depends on facts that only the test has (an earlier sample, a parameter), so that another one is used.
 CHOSEN = {"TreeDepth": "TreeDepth: fires when trees have been seven levels deep for ten rounds",
           "UnchangedTensor": "UnchangedTensor: fires, and ends when the tensor moves again"}
 
 
 def firing_cases():
-    """{alert: test} of the first test in which it fires, or the one of CHOSEN."""
+    """Returns {alert: test} with the first test in which it fires, or the one of CHOSEN."""
     out = {}
     for path in sorted(glob.glob(os.path.join(REPO, "rules", "packs", "*_test*.yaml"))):
         with open(path) as text:
@@ -77,7 +77,7 @@ class Source:
         self.stale = self.stale or "stale" in text.split()
 
     def silent_from(self):
-        """The tick from which nothing comes of it, of one that falls silent; else None."""
+        """Returns the tick from which a silent source sends nothing, else None."""
         last = max((i for column in self.rows for i, value in enumerate(column) if value != "_"), default=-1)
         return last + 1 if self.stale and last + 1 < len(self.rows[0]) else None
 
@@ -87,7 +87,7 @@ class Source:
 
 
 def sources_of(job, test, first):
-    """The sources of one test, numbered from `first`; each has equally long columns."""
+    """Returns the sources of one test, numbered from `first`; all have columns of equal length."""
     found, begun = {}, []
     length = 0
     ranks = any("rank" in dict(parse_series(one["series"])[1]) for one in test["input_series"])
@@ -126,12 +126,13 @@ def batch(source, last, mode, ticks):
 
 
 def ends_of_batches(length, steps, begun):
-    """A batch is of one process. The first step is a batch of its own, as a client promises it by itself: what a rule judges begins there."""
+    """Returns the ends of batches. A batch is of one process. The first step is its own batch, because a client promises it separately.
+    Evaluation begins there."""
     return sorted({*range(TICKS, length, TICKS), *begun, *([1] if steps else []), length})
 
 
 def sent_at_leisure(source, length, every, mode, begun):
-    """[(time, number, lines)] of a source that sends some ticks at a time."""
+    """Returns [(time, number, lines)] of a source that sends several ticks at a time."""
     out, begin = [], 0
     for end in ends_of_batches(length, bool(mode), begun):
         ticks = [line for i in range(begin, end) for line in source.tick(i, BEGAN_NS + int(i * every * 1e9), bool(mode))]
@@ -145,7 +146,7 @@ def sent_at_leisure(source, length, every, mode, begun):
 
 
 def sent_each_second(source, length, every):
-    """The same of one that sends each second, until it falls silent."""
+    """Returns the same for a source that sends every second until it falls silent."""
     out, silent = [], source.silent_from()
     for second in range(int((length if silent is None else silent) * every)):
         last = BEGAN_NS + (second + 1) * 10 ** 9 - 1
@@ -156,7 +157,8 @@ def sent_each_second(source, length, every):
 
 
 def lines(cases):
-    """What write_telemetry reads: of all cases, {job: test}. Cases in which a source falls silent need a log of their own: its clock ticks are for all jobs of it."""
+    """Returns the input of write_telemetry for all cases, {job: test}. Cases in which a source falls silent need a log of their own: its
+    clock ticks affect all jobs."""
     heads, sent, number = [], [], 0
     for job, test in cases.items():
         steps = test.get("clock") == "step"

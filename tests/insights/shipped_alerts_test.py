@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""The link of each alert of the shipped packs renders its evidence in a browser that has seen nothing (check 7 of the page).
+"""The link of each alert of the shipped packs renders its evidence in a fresh browser (check 7 of the page).
 
-The packs' own unit tests say what telemetry raises an alert (shipped_alerts.py): it is written into a log, judged by all packs, and served by `insights`.
+The packs' own unit tests define the telemetry that raises an alert (shipped_alerts.py). It is written into a log, evaluated by all packs,
+and served by `insights`.
 
 shipped_alerts_test.py PITWALL WRITE_TELEMETRY
 """
@@ -23,7 +24,7 @@ PACKS = ["across-runs", "debugger-compat-loss", "debugger-compat-tensor", "debug
 
 
 class Served(one_minute.Served):
-    """A log of alerts behind the page; each alert's event names its job."""
+    """A log of alerts behind the page; the event of each alert names its job."""
 
     def __init__(self, pitwall, name, data, folder, config="insights: {retention: 876000h}\n"):
         self.pitwall, self.name, self.data, self.folder, self.job = pitwall, name, data, folder, ""
@@ -39,7 +40,7 @@ class ShippedAlerts(recorded_faults_test.Evidence):
         rules = subprocess.run([BINARY, "rules", "list", "--json", *packs], check=True, capture_output=True, text=True).stdout
         cls.shipped = {rule["name"] for rule in json.loads(rules) if rule["kind"] == "alert"}
         cases = {alert: test for alert, test in shipped_alerts.firing_cases().items() if alert in cls.shipped}
-        cls.found = {}  # by alert: the event, and where it is served
+        cls.found = {}  # by alert: the event, and its server
         for name, silent in (("shipped", False), ("silent", True)):
             told, judged = os.path.join(folder.name, "told-" + name), os.path.join(folder.name, name)
             os.mkdir(told)
@@ -49,7 +50,7 @@ class ShippedAlerts(recorded_faults_test.Evidence):
                                     capture_output=True, text=True).stdout
             served = Served(BINARY, name, judged, folder.name)
             cls.addClassCleanup(served.stop)
-            # Its own job's, where that has one.
+            # The event of its own job, if there is one.
             for event in map(json.loads, events.splitlines()):
                 alert = event["data"].get("alert")
                 if event["type"].endswith(".issue.found") and (alert not in cls.found or event["data"]["job"]["id"] == alert != cls.found[alert][0]["data"]["job"]["id"]):
@@ -63,7 +64,7 @@ class ShippedAlerts(recorded_faults_test.Evidence):
                 served.job = event["data"]["job"]["id"]
                 self.shows_evidence(served, event)
 
-    def test_1_each_is_raised(self):
+    def test_1_each_alert_is_raised(self):
         self.assertEqual(self.shipped - set(self.found), set())
 
     def test_2_each_link_renders_its_evidence(self):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Configuration and installation on a machine where something is missing: each fails and names the command that fixes it.
+"""Configuration and installation on a machine with missing parts: each step fails and prints the command that fixes it.
 
 configure_test.py CMAKE
 """
@@ -18,7 +18,7 @@ CMAKE = None
 
 
 class Scratch(unittest.TestCase):
-    """Folders of each test: an empty home and a build folder."""
+    """Directories of each test: an empty home and a build directory."""
 
     def setUp(self):
         self.work = tempfile.mkdtemp(prefix="pitwall-configure-")
@@ -43,7 +43,7 @@ class Configure(Scratch):
         command = re.search(r"is not installed; run\s+(\S+/deploy/install-deps\.sh) (\w+)\n", output)
         self.assertIsNotNone(command, output)
         self.assertIn("-DPITWALL_PAGE=OFF", output)
-        # The printed command installs what the configuration misses: its dry run names it.
+        # The printed command installs the missing parts: its dry run names them.
         status, output = self.run_with(self.bare, command.group(1), "--check", command.group(2))
         self.assertNotEqual(status, 0)
         self.assertIn("the toolchain of the web page (Node and its packages) is missing", output)
@@ -52,7 +52,7 @@ class Configure(Scratch):
         self.assertNotEqual(self.configure(self.bare)[0], 0)
         status, output = self.configure(os.environ)
         self.assertEqual(status, 0, output)
-        # It is lost again: the build folder does not remember it.
+        # It is removed again: the build directory does not remember it.
         self.assertNotEqual(self.configure(self.bare)[0], 0)
 
     def test_page_off_needs_no_toolchain(self):
@@ -64,7 +64,7 @@ class Configure(Scratch):
         self.assertEqual(status, 0, output)
 
     def test_missing_module_folder_is_an_error(self):
-        """In a copy, by links, of a repository without one of its services."""
+        """Configures a copy, made of links, of the repository without one of its services."""
         copy = os.path.join(self.work, "copy")
         os.makedirs(os.path.join(copy, "services"))
         for folder, without in ("", ("services", "build", ".git")), ("services", ("executor",)):

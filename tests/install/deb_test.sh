@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# deb_test.sh BUILD: the Debian package in a clean root of mmdebstrap: installed, started as its unit says, shows the page and an issue, killed and
-# started again, removed, purged. Prints the seconds and sizes. Needs root. systemd is not process 1 there: the unit's command is run by
-# hand, as its user and with its folders, so Restart= and the hardening are not seen; files_test.py has systemd-analyze verify the unit.
+# deb_test.sh BUILD: tests the Debian package in a clean root of mmdebstrap: installed, started as in its unit, shows the page and an issue, killed and
+# restarted, removed, purged. Prints seconds and sizes. Needs root. systemd is not process 1 there: the unit's command runs manually, with its user and
+# its directories, so Restart= and the hardening are not tested; files_test.py verifies the unit with systemd-analyze.
 set -euo pipefail
 
 build=$(realpath "$1")
@@ -15,7 +15,7 @@ fi
 work=$(mktemp -d)
 server=
 finish() {
-  # Its root is busy until it is gone.
+  # The root is busy until its processes have ended.
   [[ -z $server ]] || { kill -KILL "$server" && wait "$server"; } 2>/dev/null || true
   umount "$work/root/proc" 2>/dev/null || true
   rm -rf --one-file-system "$work"
@@ -39,15 +39,15 @@ in_root apt-get install -y -qq --no-install-recommends /tmp/pitwall.deb >"$work/
 installed=$((SECONDS - begin))
 in_root getent passwd pitwall >/dev/null || fail "no user pitwall"
 for tool in cc g++ python3 cmake; do
-  [[ -z $(in_root sh -c "command -v $tool" || true) ]] || fail "$tool came with the package"
+  [[ -z $(in_root sh -c "command -v $tool" || true) ]] || fail "the package installed $tool"
 done
 
-# What systemd makes of RuntimeDirectory and StateDirectory.
+# The directories that systemd creates for RuntimeDirectory and StateDirectory.
 in_root install -d -o pitwall -g pitwall -m 0755 /run/pitwall
 in_root install -d -o pitwall -g pitwall -m 0700 /var/lib/pitwall
 command=$(sed -n 's/^ExecStart=//p' "$root/lib/systemd/system/pitwall.service")
 start() {
-  # exec all the way: $! is the service.
+  # Every step uses exec, so $! is the service.
   # shellcheck disable=SC2086
   chroot --userspec=pitwall:pitwall "$root" env -i $command --http-listen 127.0.0.1:0 --grpc-listen 127.0.0.1:0 2>>"$work/log" &
   server=$!
@@ -91,7 +91,7 @@ server=
 rm -rf "$root"/var/lib/apt/lists/* "$root"/var/cache/apt/*.bin "$root"/tmp/pitwall.deb
 size=$(du -smx --exclude=proc "$root" | cut -f1)
 in_root dpkg --remove pitwall >"$work/apt.log" 2>&1 || { cat "$work/apt.log"; exit 1; }
-[[ ! -e $root/usr/bin/pitwall && -e $root/etc/pitwall/standalone.yaml && -d $root/var/lib/pitwall ]] || fail "a removal must leave configuration and data, and nothing else"
+[[ ! -e $root/usr/bin/pitwall && -e $root/etc/pitwall/standalone.yaml && -d $root/var/lib/pitwall ]] || fail "a removal must leave configuration and data and nothing else"
 in_root dpkg --purge pitwall >"$work/apt.log" 2>&1
 [[ ! -e $root/etc/pitwall && ! -e $root/var/lib/pitwall ]] || fail "a purge leaves files"
 echo "deb: package $(($(stat -c %s "$package") / 1000)) kB, with all dependencies $((size - before)) MB, installed in $installed s, first issue after $first s"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# demo_root_test.sh: deploy/demo.sh in a clone, in a clean root of Debian's minimum with an empty home and no caches. The page is opened in a
-# browser; the first issue must come within $PITWALL_DEMO_SECONDS (600) of an otherwise idle machine with two cores. Prints the seconds of
-# each stage. Needs root and deploy/install-deps.sh tests. PITWALL_BASE_ROOT: a root of mmdebstrap that is copied, instead of a new one.
+# demo_root_test.sh: runs deploy/demo.sh in a clone, in a clean root of minimal Debian with an empty home and no caches. Opens the page in a browser. The first
+# issue must appear within $PITWALL_DEMO_SECONDS (600) on an otherwise idle machine with two cores. Prints the seconds of each stage. Needs root and
+# deploy/install-deps.sh tests. PITWALL_BASE_ROOT: a root of mmdebstrap that is copied instead of creating a new one.
 set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -16,15 +16,15 @@ work=$(mktemp -d)
 root=$work/root
 demo=
 finish() {
-  # Its root is busy until it is gone.
+  # The root is busy until its processes have ended.
   [[ -z $demo ]] || { kill -KILL -- "-$demo" && wait "$demo"; } 2>/dev/null || true
-  umount --recursive "$root/dev" 2>/dev/null || true  # /dev has mounts of its own
+  umount --recursive "$root/dev" 2>/dev/null || true  # /dev has its own mounts
   umount "$root/proc" 2>/dev/null || true
   rm -rf --one-file-system "$work"
 }
 trap finish EXIT
 fail() { echo "demo_root_test.sh: $*"; tail -n 40 "$work/log" 2>/dev/null || true; exit 1; }
-await() {  # PATTERN SECONDS: until the demo prints it
+await() {  # PATTERN SECONDS: waits until the demo prints it
   local deadline=$((SECONDS + $2))
   until grep -q "$1" "$work/log"; do
     kill -0 "$demo" 2>/dev/null || fail "the demo ended before: $1"
@@ -40,7 +40,7 @@ else
 fi
 git clone --quiet --depth 1 "file://$repo" "$root/src"
 cp /etc/resolv.conf "$root/etc/"
-# How this machine reaches the registries, if not as any other: a proxy, and the certificate of one that opens TLS.
+# This machine's access to the registries, if it is not direct: a proxy, and the certificate of a proxy that intercepts TLS.
 mkdir -p "$root/usr/local/share/ca-certificates"
 cp -r /usr/local/share/ca-certificates/. "$root/usr/local/share/ca-certificates/"
 [[ ! -f /etc/pip.conf ]] || cp /etc/pip.conf "$root/etc/"

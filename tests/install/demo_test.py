@@ -23,7 +23,7 @@ import progress  # noqa: E402
 
 class BuildProgress(unittest.TestCase):
     def read(self, terminal, *timed_lines):
-        """Output for (second, line)."""
+        """Returns the output for (second, line)."""
         clock, out = [0.0], io.StringIO()
         reader = progress.Progress(out, terminal, lambda: clock[0])
         for second, line in timed_lines:
@@ -54,7 +54,7 @@ class BuildProgress(unittest.TestCase):
 
 
 class FailedDownload(unittest.TestCase):
-    """demo.sh in a tree whose tools are scripts: packages and configuration succeed, the build lasts long."""
+    """demo.sh in a tree whose tools are scripts: packages and configuration succeed, the build takes long."""
 
     def write(self, path, text):
         path = os.path.join(self.tree, path)

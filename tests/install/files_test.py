@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Installation files of deploy/, against the binary: units, configurations, compose, NOTICE and bill of materials.
+"""Tests of the installation files of deploy/ with the binary: units, configurations, compose, NOTICE, and the bill of materials.
 
 files_test.py BINARY
 """
@@ -18,7 +18,7 @@ BINARY = None
 
 
 def run(*command):
-    """-> (exit code, stdout and stderr)"""
+    """Returns (exit code, stdout and stderr)."""
     done = subprocess.run(list(command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=90)
     return done.returncode, done.stdout
 
@@ -35,7 +35,7 @@ class Files(unittest.TestCase):
     def tearDown(self):
         shutil.rmtree(self.work, ignore_errors=True)
 
-    def test_units_start_what_the_binary_accepts(self):
+    def test_binary_accepts_the_commands_of_units(self):
         for unit, service in (("pitwall", "standalone"), ("pitwall-collector", "collector")):
             text = read("debian", unit + ".service")
             start = re.search(r"^ExecStart=/usr/bin/pitwall (.*)$", text, re.M).group(1).split()
@@ -52,19 +52,19 @@ class Files(unittest.TestCase):
         if not shutil.which("systemd-analyze"):
             self.skipTest("systemd-analyze is missing")
         for unit in ("pitwall.service", "pitwall-collector.service"):
-            path = os.path.join(self.work, unit)  # of programs it wants, it says so where they are missing
+            path = os.path.join(self.work, unit)  # it reports missing programs that the unit uses
             with open(path, "w", encoding="utf-8") as file:
                 file.write(read("debian", unit).replace("/usr/bin/pitwall", BINARY))
         code, said = run("systemd-analyze", "verify", "--man=no", *[os.path.join(self.work, u) for u in ("pitwall.service", "pitwall-collector.service")])
         self.assertEqual(code, 0, said)
         self.assertNotIn("pitwall", said)
 
-    def test_scripts_of_the_package_are_those_of_a_shell(self):
+    def test_package_scripts_are_valid_shell(self):
         for script in ("postinst", "prerm", "postrm"):
             code, said = run("sh", "-n", os.path.join(DEPLOY, "debian", script))
             self.assertEqual(code, 0, said)
 
-    def test_the_commands_of_the_example_workflow_check_and_test_rules(self):
+    def test_example_workflow_checks_and_tests_rules(self):
         examples = os.path.join(REPO, "docs", "examples")
         with open(os.path.join(examples, "check-rules.yaml"), encoding="utf-8") as file:
             commands = re.findall(r"^ +run: (pitwall .*)$", file.read(), re.M)
@@ -82,13 +82,13 @@ class Files(unittest.TestCase):
         with open(path, encoding="utf-8") as file:
             text = file.read()
         with open(path, "w", encoding="utf-8") as file:
-            file.write(text.replace("> 10", "> 11"))  # another rule than the tests want
+            file.write(text.replace("> 10", "> 11"))  # a rule that the tests do not expect
         self.assertEqual([code for code, _ in codes()], [0, 1, 0])
         with open(path, "w", encoding="utf-8") as file:
             file.write(text.replace("> 10", "> ("))
         self.assertNotEqual(codes()[0][0], 0)
 
-    def test_the_binary_accepts_each_command_of_compose(self):
+    def test_binary_accepts_each_command_of_compose(self):
         commands = re.findall(r"^  (\w+):\n    <<: \*pitwall\n    command: \[(.*)\]$", read("compose.yaml"), re.M)
         self.assertEqual([name for name, _ in commands], ["processor", "notifier", "insights", "collector"])
         for name, command in commands:
@@ -114,7 +114,7 @@ class Files(unittest.TestCase):
         for mount in mounts:
             self.assertTrue(os.path.exists(os.path.join(DEPLOY, mount)), mount)
 
-    def test_notice_and_bill_of_materials(self):
+    def test_notice_and_bill_of_materials_are_current(self):
         code, said = run(sys.executable, os.path.join(DEPLOY, "bom.py"), BINARY, "--out", self.work)
         self.assertEqual(code, 0, said)
         with open(os.path.join(self.work, "sbom.spdx.json"), encoding="utf-8") as file:

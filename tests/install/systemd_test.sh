@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# systemd_test.sh BUILD: the Debian package in a clean root whose process 1 is systemd (systemd-nspawn): the unit starts with its hardening,
-# shows an issue, is restarted when it is killed, and is gone after a removal. Needs root, deploy/install-deps.sh tests, and a machine whose
-# control groups a container may use; exits with 77 where systemd does not boot in a container. PITWALL_BASE_ROOT: a root of mmdebstrap that is copied, instead
-# of a new one.
-set -euo pipefail
+# systemd_test.sh BUILD: tests the Debian package in a clean root whose process 1 is systemd (systemd-nspawn): the unit starts with its
+# hardening, shows an issue, is restarted after a kill, and is gone after a removal. Needs root, deploy/install-deps.sh tests, and a machine
+# that lets containers use cgroups; exits with 77 if systemd does not boot in a container. PITWALL_BASE_ROOT: a root of mmdebstrap that is
+# copied instead of creating a new one.
 
 build=$(realpath "$1")
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -33,14 +32,14 @@ fail() {
   exit 1
 }
 inside() { nsenter -t "$leader" -m -u -i -n -p -r -w env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive "$@"; }
-await() {  # WHAT COMMAND…: within 60 s
+await() {  # WHAT COMMAND…: waits at most 60 s
   local what=$1
   shift
   for _ in $(seq 300); do
     if "$@" >/dev/null 2>&1; then return 0; fi
     sleep 0.2
   done
-  fail "waited a minute in vain for $what"
+  fail "timed out after a minute waiting for $what"
 }
 
 (cd "$build" && cpack -G DEB -B "$work/package" >"$work/cpack.log" 2>&1) || { cat "$work/cpack.log"; exit 1; }
@@ -54,19 +53,19 @@ cp /etc/resolv.conf "$root/etc/"
 chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive sh -c \
   'apt-get update -qq && apt-get install -y -qq --no-install-recommends --download-only /opt/pitwall.deb' >"$work/apt.log" 2>&1 || { cat "$work/apt.log"; exit 1; }
 
-# No machined here: the container is found as the child of nspawn.
+# Without machined, the container is found as the child of nspawn.
 systemd-nspawn --quiet --directory="$root" --boot --register=no --keep-unit --resolv-conf=off --link-journal=no >"$work/boot.log" 2>&1 </dev/null &
 nspawn=$!
 for _ in $(seq 300); do
   leader=$(pgrep -P "$nspawn" -x systemd || true)
   if [[ -n $leader ]]; then break; fi
   if ! kill -0 "$nspawn" 2>/dev/null; then
-    echo "systemd_test.sh: this machine boots no container: $(tail -n 3 "$work/boot.log")"
+    echo "systemd_test.sh: this machine does not boot containers: $(tail -n 3 "$work/boot.log")"
     exit 77
   fi
   sleep 0.2
 done
-[[ -n $leader ]] || fail "systemd does not begin"
+[[ -n $leader ]] || fail "systemd does not start"
 await "systemd to have booted" inside sh -c 'systemctl is-system-running | grep -Eq "running|degraded"'
 [[ $(inside cat /proc/1/comm) == systemd ]] || fail "process 1 is $(inside cat /proc/1/comm)"
 
@@ -77,7 +76,7 @@ ready_times() { [[ $(ready) -ge $1 ]]; }
 await "the service to be ready" ready_times 1
 pid=$(inside systemctl show -p MainPID --value pitwall)
 [[ $(inside stat -c %U "/proc/$pid") == pitwall ]] || fail "it runs as $(inside stat -c %U "/proc/$pid")"
-inside grep -q '^NoNewPrivs:.1' "/proc/$pid/status" || fail "NoNewPrivileges does not hold"
+inside grep -q '^NoNewPrivs:.1' "/proc/$pid/status" || fail "NoNewPrivileges is not set"
 
 PITWALL_SOCKET=$root/run/pitwall/collector.sock
 [[ -S $PITWALL_SOCKET ]] || PITWALL_SOCKET=/proc/$leader/root/run/pitwall/collector.sock
@@ -95,15 +94,15 @@ await "the issue" has_issue
 
 inside kill -KILL "$pid"
 await "the restart" ready_times 2
-[[ $(inside systemctl show -p MainPID --value pitwall) != "$pid" ]] || fail "the same process"
+[[ $(inside systemctl show -p MainPID --value pitwall) != "$pid" ]] || fail "the process was not restarted"
 await "the issue after the restart" has_issue
 inside systemctl stop pitwall
-[[ $(inside systemctl show -p Result --value pitwall) == success ]] || fail "SIGTERM is no orderly end"
+[[ $(inside systemctl show -p Result --value pitwall) == success ]] || fail "SIGTERM is not an orderly end"
 inside systemctl start pitwall
 await "the third start" ready_times 3
 inside apt-get remove -y -qq pitwall >"$work/apt.log" 2>&1 || { cat "$work/apt.log"; fail "the removal failed"; }
 if inside systemctl is-active --quiet pitwall; then fail "the service runs after the removal"; fi
-if inside pgrep -x pitwall >/dev/null 2>&1; then fail "a process is left"; fi
+if inside pgrep -x pitwall >/dev/null 2>&1; then fail "a process remains"; fi
 inside apt-get purge -y -qq pitwall >"$work/apt.log" 2>&1
 [[ ! -e $root/etc/pitwall && ! -e $root/var/lib/pitwall ]] || fail "a purge leaves files"
 echo "systemd: installed, started with its hardening, restarted after SIGKILL, stopped, removed"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# wheel_test.sh BUILD: the wheel that carries the server, in a clean root with Python and nothing else: installed from its file, started,
-# the page in a browser, an issue of a job that its own client watches. Prints seconds and size. Needs root and deploy/install-deps.sh tests.
+# wheel_test.sh BUILD: tests the wheel that contains the server, in a clean root with only Python: installed from its file, started, the page
+# in a browser, and an issue of a job that its own client watches. Prints seconds and size. Needs root and deploy/install-deps.sh tests.
 set -euo pipefail
 
 build=$(realpath "$1")
@@ -16,7 +16,7 @@ tools=${XDG_CACHE_HOME:-$HOME/.cache}/pitwall/auditwheel-6.7
 work=$(mktemp -d)
 server=
 finish() {
-  # Its root is busy until it is gone.
+  # The root is busy until its processes have ended.
   [[ -z $server ]] || { kill -KILL "$server" && wait "$server"; } 2>/dev/null || true
   umount "$work/root/proc" 2>/dev/null || true
   rm -rf --one-file-system "$work"
@@ -35,7 +35,7 @@ begin=$SECONDS
 in_root python3 -m venv /venv
 in_root python3 -m pip install --quiet --disable-pip-version-check --no-index "/tmp/$(basename "$wheel")"
 for library in librdkafka.so.1 libgrpc++.so.1.51; do
-  [[ -z $(find "$root/usr/lib" -name "$library*") ]] || fail "the root has a $library of its own"
+  [[ -z $(find "$root/usr/lib" -name "$library*") ]] || fail "the root has its own $library"
 done
 in_root env LD_LIBRARY_PATH= pitwall standalone --print-config >/dev/null || fail "the binary does not run"
 # The launcher execs the binary: $! is the service.
@@ -69,5 +69,5 @@ done
 first=$((SECONDS - begin))
 "$repo/tests/install/served_page.py" "http://$http" --browser || fail "no page"
 in_root python3 -m pip uninstall --quiet --yes pitwall-server
-[[ ! -e $root/venv/bin/pitwall ]] || fail "the command is left"
+[[ ! -e $root/venv/bin/pitwall ]] || fail "the command remains"
 echo "wheel: $(($(stat -c %s "$wheel") / 1000)) kB, $(basename "$wheel"), first issue $first s after the installation began"

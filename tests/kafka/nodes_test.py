@@ -116,7 +116,7 @@ class Nodes(unittest.TestCase):
         self.silence(second, "expire", added["id"])
         harness.wait_for("its end at the one", lambda: listed(first) == [])
 
-    def test_lost_telemetry_and_lost_node_are_both_reported(self):
+    def test_telemetry_and_node_losses_are_both_reported(self):
         (_, right), (_, peer) = self.train()
         self.assertEqual(self.found(), [])
         self.check_capture()

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# build.sh [--cached]: builds kube-apiserver, kube-controller-manager and kubeconform, fetches etcd, and prints the folder that
-# has them. Nothing is built twice: the folder is named after this file. --cached prints nothing where it has not been built
-# yet. Some 6 to 20 minutes of two cores, 3 GiB of build cache.
+# build.sh [--cached]: builds kube-apiserver, kube-controller-manager, and kubeconform, fetches etcd, and prints the directory with them. Nothing is built
+# twice: the directory is named after this file. --cached prints nothing if it has not been built yet. Takes 6 to 20 minutes on two cores and 3 GiB of build
+# cache.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/go/folder.sh
@@ -22,7 +22,7 @@ enter_cache kube "$here/build.sh" "${1:-}"
     (cd "$folder/etcd-module" && "$go" get "go.etcd.io/etcd/server/v3/etcdmain@$etcd" &&
       "$go" build -ldflags '-s -w' -o "$folder/etcd.part" . && mv "$folder/etcd.part" "$folder/etcd")
   fi
-  # Kubernetes asks for its own modules at v0.0.0 and replaces them by folders; here they are the released ones.
+  # Kubernetes requires its own modules at v0.0.0 and replaces them by folders; here they are the released ones.
   (
     mkdir -p "$folder/kubernetes"
     cd "$folder/kubernetes"
@@ -38,7 +38,7 @@ enter_cache kube "$here/build.sh" "${1:-}"
     for program in kube-apiserver kube-controller-manager; do
       [[ ! -x $folder/$program ]] || continue
       "$go" get "k8s.io/kubernetes/cmd/$program@v$kubernetes"
-      # Without a version the server calls itself v0.0.0-master.
+      # Without a version the server reports v0.0.0-master.
       "$go" build -ldflags "-s -w -X $base.gitVersion=v$kubernetes -X $base.gitMajor=1 -X $base.gitMinor=36" \
         -o "$folder/$program.part" "k8s.io/kubernetes/cmd/$program"
       mv "$folder/$program.part" "$folder/$program"

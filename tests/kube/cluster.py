@@ -1,5 +1,5 @@
-"""A real kube-apiserver with etcd and the controllers of Jobs, without nodes: what is asked of it is stored, checked and carried out, and no
-pod ever runs. Everything is stopped by process id."""
+"""A real kube-apiserver with etcd and the controllers of Jobs, without nodes: it stores, checks, and carries out requests, and no pod ever
+runs. Every process is stopped by its PID."""
 import json
 import os
 import shutil
@@ -141,11 +141,11 @@ class Cluster:
             self.call("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
 
     def define(self, group, version, kind):
-        """A CustomResourceDefinition without a schema of its own: the real group, version and kind."""
+        """Defines a CustomResourceDefinition without a schema: the real group, version, and kind."""
         plural = kind.lower() + "s"
         path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
         self.call("POST", path, {
-            # Groups below k8s.io want the annotation.
+            # Groups below k8s.io require the annotation.
             "metadata": {"name": plural + "." + group, "annotations": {"api-approved.kubernetes.io": "unapproved, for tests"}},
             "spec": {"group": group, "scope": "Namespaced", "names": {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": kind + "List"},
                      "versions": [{"name": version, "served": True, "storage": True, "subresources": {"status": {}},
@@ -155,7 +155,7 @@ class Cluster:
             try:
                 return self.exists("/apis/%s/%s/%s" % (group, version, plural))
             except Refused as error:
-                if error.status == 429:  # its storage is being made
+                if error.status == 429:  # its storage is being created
                     return None
                 raise
 

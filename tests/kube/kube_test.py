@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The chart and the executor against a real kube-apiserver with etcd.
+"""Tests of the chart and the executor with a real kube-apiserver and etcd.
 
 kube_test.py BINARY
 
-Needs what tests/kube/build.sh and tests/helm/tools.sh have built; says so and counts nothing where they have not.
+Needs the output of tests/kube/build.sh and tests/helm/tools.sh; without it, prints a note and counts nothing.
 """
 import glob
 import json
@@ -32,8 +32,7 @@ DEFINED = [("monitoring.coreos.com", "v1", "ServiceMonitor"), ("monitoring.coreo
            ("kafka.strimzi.io", "v1beta2", "KafkaUser"), ("gateway.networking.k8s.io", "v1", "HTTPRoute"),
            ("kubeflow.org", "v1", "PyTorchJob")]
 
-# A pod of the job: it says what the downward API would have put into its environment. SIGTERM ends it by an exception, which is not its
-# fault.
+# A pod of the job: it sets the variables that the downward API would put into its environment. SIGTERM ends it by an exception, which is not its fault.
 TRAINING = """
 import math, signal, sys, time
 sys.path.insert(0, sys.argv[1])
@@ -56,7 +55,7 @@ def helm(*arguments):
 
 
 class Chart(unittest.TestCase):
-    def test_is_installed_upgraded_rolled_back_and_removed(self):
+    def test_chart_is_installed_upgraded_rolled_back_and_removed(self):
         values = os.path.join(CHART, "ci", "everything-values.yaml")
         for namespace in ("research", "ml"):
             CLUSTER.namespace(namespace)
@@ -90,7 +89,7 @@ class Chart(unittest.TestCase):
         self.assertIsNone(CLUSTER.exists(processor))
         self.assertTrue(CLUSTER.exists("/api/v1/namespaces/all/services/others"))
 
-    def test_the_server_would_take_each_rendering(self):
+    def test_server_accepts_each_rendering(self):
         for values in sorted(glob.glob(os.path.join(CHART, "ci", "*-values.yaml"))):
             namespace = "dry-" + os.path.basename(values).replace("-values.yaml", "")
             for needed in (namespace, "ml", "research"):
@@ -99,7 +98,7 @@ class Chart(unittest.TestCase):
             helm("install", "pitwall", CHART, "--namespace", namespace, "-f", values)
             helm("uninstall", "pitwall", "--namespace", namespace)
 
-    def test_kubeconform_accepts_each_rendering_by_the_schemas_of_the_server(self):
+    def test_kubeconform_accepts_each_rendering(self):
         folder = tempfile.mkdtemp(dir=CLUSTER.work)
         custom = {kind for _, _, kind in DEFINED}
         kinds = set()
@@ -118,7 +117,7 @@ class Chart(unittest.TestCase):
 
 
 class Stops(unittest.TestCase):
-    """A real Job object and an issue of the job that it stands for. The identity is that of the chart's account, with the chart's Role."""
+    """A real Job object, and an issue of the job that it represents. The identity is the chart's account, with the chart's Role."""
 
     number = 0
     kind = "Job"
@@ -148,7 +147,7 @@ class Stops(unittest.TestCase):
         self.config = CLUSTER.get("/api/v1/namespaces/%s/configmaps/pitwall-standalone" % self.namespace)["data"]["pitwall.yaml"]
 
     def start(self):
-        """The service by the configuration that the chart has installed, at addresses of this machine."""
+        """Starts the service with the configuration that the chart has installed, at addresses of this machine."""
         text = self.config.replace("/run/pitwall/", self.work + "/").replace("/var/lib/pitwall", os.path.join(self.work, "data"))
         text = text.replace("    enabled: true\n    list_pods", "    enabled: true\n    server: %s\n    token_file: %s\n    ca_file: %s\n    list_pods" % (
             CLUSTER.server, self.token, CLUSTER.path("ca.crt")))
@@ -181,7 +180,7 @@ class Stops(unittest.TestCase):
         return run(BINARY, *what, "--data-dir", os.path.join(self.work, "data"))
 
     def actions(self, kind):
-        """Lines of `pitwall actions list` of this kind: DECIDED, REFUSED, DONE."""
+        """Returns the lines of `pitwall actions list` of this kind: DECIDED, REFUSED, DONE."""
         return [line for line in self.list("actions", "list").splitlines() if "  %s" % kind in line]
 
     def suspended(self, kind="Job"):
@@ -194,13 +193,13 @@ class Stops(unittest.TestCase):
         self.assertFalse(self.suspended(self.kind))
         return line
 
-    def test_a_job_is_suspended_once_and_ends_as_stopped(self):
+    def test_job_is_suspended_once_and_ends_as_stopped(self):
         self.install()
         uid = self.make()
         self.start()
         self.train(uid)
         wait_for("the suspension", self.suspended)
-        self.training.terminate()  # as the kubelet does
+        self.training.terminate()  # like the kubelet
         self.assertEqual(self.training.wait(60), 1)
         done, = wait_for("the outcome", lambda: self.actions("DONE"))
         self.assertIn("Job %s/train suspended; no pod of it is active" % self.namespace, done)
@@ -210,7 +209,7 @@ class Stops(unittest.TestCase):
         wait_for("the end of the job", lambda: re.search(r"train.*stopped", self.list("jobs", "list")))
         self.assertNotIn("RankDied", self.list("issues", "list", "--all"))
         self.assertEqual(CLUSTER.get(self.object_path("train"))["status"].get("active", 0), 0)
-        # A person resumes it: no second stop for the same issue, not even by a new process.
+        # A person resumes the job: the same issue does not stop it again, not even in a new process.
         CLUSTER.call("PATCH", self.object_path("train"), {"spec": {"suspend": False}}, "application/merge-patch+json")
         self.pitwall.stop()
         self.start()
@@ -218,7 +217,7 @@ class Stops(unittest.TestCase):
         self.assertEqual(len(self.actions("DECIDED")), 1)
         self.assertFalse(self.suspended())
 
-    def test_a_pytorchjob_is_suspended(self):
+    def test_pytorchjob_is_suspended(self):
         self.install("executor.cluster.kinds={PyTorchJob}")
         uid = self.make("PyTorchJob")
         self.start()
@@ -227,7 +226,7 @@ class Stops(unittest.TestCase):
         done, = wait_for("the outcome", lambda: self.actions("DONE"))
         self.assertIn("PyTorchJob %s/train suspended" % self.namespace, done)
 
-    def test_each_guard_holds_a_pytorchjob_back(self):
+    def test_each_guard_prevents_the_stop_of_a_pytorchjob(self):
         rights = "/apis/rbac.authorization.k8s.io/v1/namespaces/%s/rolebindings/pitwall-executor-cluster"
         for guard, reason in (("executor.policies[0].mode=dry_run", "dry run"), ("executor.budget=0", "budget: 0 live actions"),
                               ("executor.exempt[0].job=train", "exempt by executor.exempt: job train"),
@@ -250,7 +249,7 @@ class Stops(unittest.TestCase):
             self.tearDown()
             self.setUp()
 
-    def test_a_job_is_deleted_where_told_to(self):
+    def test_job_is_deleted_if_configured(self):
         self.install("executor.cluster.delete=true")
         uid = self.make()
         self.start()
@@ -259,7 +258,7 @@ class Stops(unittest.TestCase):
         done, = wait_for("the outcome", lambda: self.actions("DONE"))
         self.assertIn("deleted; the object is gone", done)
 
-    def test_a_dry_run_holds_it_back(self):
+    def test_dry_run_does_not_suspend_the_job(self):
         self.install("executor.policies[0].mode=dry_run")
         uid = self.make()
         self.start()
@@ -269,7 +268,7 @@ class Stops(unittest.TestCase):
         self.assertFalse(self.suspended())
         self.assertEqual(self.actions("DONE"), [])
 
-    def test_a_dry_run_deletes_nothing(self):
+    def test_dry_run_deletes_nothing(self):
         self.install("executor.policies[0].mode=dry_run", "executor.cluster.delete=true")
         uid = self.make()
         self.start()
@@ -278,21 +277,21 @@ class Stops(unittest.TestCase):
         self.assertIn("dry run", decided)
         self.assertEqual(CLUSTER.get(self.object_path("train"))["metadata"]["uid"], uid)
 
-    def test_the_budget_holds_it_back(self):
+    def test_exhausted_budget_prevents_the_stop(self):
         self.install("executor.budget=0")
         uid = self.make()
         self.start()
         self.train(uid)
         self.assertRegex(self.refusal(), "budget")
 
-    def test_an_exemption_holds_it_back(self):
+    def test_exemption_prevents_the_stop(self):
         self.install("executor.exempt[0].namespace=stops-*")
         uid = self.make()
         self.start()
         self.train(uid)
         self.assertIn("exempt by executor.exempt: namespace stops-*", self.refusal())
 
-    def test_without_the_binding_it_is_refused_and_the_right_named(self):
+    def test_stop_without_role_binding_names_the_missing_right(self):
         self.install()
         CLUSTER.call("DELETE", "/apis/rbac.authorization.k8s.io/v1/namespaces/%s/rolebindings/pitwall-executor-cluster" % self.namespace)
         uid = self.make()
@@ -300,7 +299,7 @@ class Stops(unittest.TestCase):
         self.train(uid)
         self.assertRegex(self.refusal(), 'answer 403 to get Job .*cannot get resource "jobs".*the right to get is missing')
 
-    def test_without_the_right_to_patch_it_is_refused_before_anything_is_decided(self):
+    def test_stop_without_patch_right_is_refused_before_deciding(self):
         self.install()
         role = "/apis/rbac.authorization.k8s.io/v1/namespaces/%s/roles/pitwall-executor-cluster" % self.namespace
         CLUSTER.call("PATCH", role, {"rules": [{"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get"]}]}, "application/merge-patch+json")
@@ -309,7 +308,7 @@ class Stops(unittest.TestCase):
         self.train(uid)
         self.assertRegex(self.refusal(), 'answer 403 to patch Job .*cannot patch resource "jobs".*the right to patch is missing')
 
-    def test_the_role_allows_nothing_else(self):
+    def test_role_allows_nothing_else(self):
         self.install()
         uid = self.make()
         with open(self.token) as file:
@@ -322,7 +321,7 @@ class Stops(unittest.TestCase):
                 CLUSTER.call(method, path, {} if method != "GET" else None, "application/merge-patch+json", token=token)
             self.assertEqual(refused.exception.status, 403, path)
 
-    def test_another_object_of_the_same_name_is_left_alone(self):
+    def test_other_object_of_same_name_is_left_alone(self):
         self.install()
         uid = self.make()
         CLUSTER.call("DELETE", self.object_path("train"), {"propagationPolicy": "Background"})
@@ -332,20 +331,20 @@ class Stops(unittest.TestCase):
         self.start()
         self.train(uid)
         self.assertIn("is another object by now: its uid is " + other, self.refusal())
-        # The precondition of the call itself, should the object change between look and call.
+        # The precondition of the call itself, in case the object changes between the read and the call.
         with self.assertRaises(Refused) as refused:
             CLUSTER.call("PATCH", self.object_path("train"), {"metadata": {"uid": uid}, "spec": {"suspend": True}}, "application/merge-patch+json")
         self.assertIn(refused.exception.status, (409, 422))
         self.assertFalse(self.suspended())
 
-    def test_the_job_of_another_owner_is_left_alone(self):
+    def test_job_of_other_owner_is_left_alone(self):
         self.install()
         uid = self.make(owner="uid:4711")
         self.start()
         self.train(uid)
         self.assertIn("belongs to uid:4711; the job belongs to uid:%d" % os.getuid(), self.refusal())
 
-    def test_a_suspended_job_counts_as_stopped(self):
+    def test_suspended_job_counts_as_stopped(self):
         self.install()
         uid = self.make()
         CLUSTER.call("PATCH", self.object_path("train"), {"spec": {"suspend": True}}, "application/merge-patch+json")
@@ -355,9 +354,9 @@ class Stops(unittest.TestCase):
         self.assertIn("no pod of it is active", done)
         self.assertIn("is suspended already", self.actions("DECIDED")[0])
 
-    @unittest.skipUnless(os.geteuid() == 0 and group_root(), "no control groups can be made here")
-    def test_a_job_that_names_no_object_is_the_one_that_owns_its_pod(self):
-        """By the pods that the real controller has made, and nothing that the training says."""
+    @unittest.skipUnless(os.geteuid() == 0 and group_root(), "cannot create cgroups")
+    def test_object_of_unnamed_job_is_found_by_pod(self):
+        """Finds the object through the pods that the real controller has created, not through the training script."""
         self.install("standalone.hostSocket=true,collector.pods.enabled=true,collector.pods.owners=true,executor.cluster.listPods=true")
         uid = self.make(node="n1")
         CLUSTER.call("PATCH", self.object_path("train"), {"metadata": {"annotations": {"pitwall.io/owner": None}}}, "application/merge-patch+json")
@@ -384,7 +383,7 @@ class Stops(unittest.TestCase):
                          {"platform": "kubernetes", "namespace": self.namespace, "kind": "Job", "name": "train", "uid": uid})
         write(go, "")
         wait_for("the suspension", self.suspended)
-        self.training.terminate()  # as the kubelet does, which then says that the pods are gone
+        self.training.terminate()  # like the kubelet, which then reports that the pods are gone
         for item in CLUSTER.get(pods)["items"]:
             wait_for("the deletion", lambda: "deletionTimestamp" in CLUSTER.get(pods + "/" + item["metadata"]["name"])["metadata"])
             CLUSTER.call("DELETE", pods + "/" + item["metadata"]["name"], {"gracePeriodSeconds": 0})
@@ -392,11 +391,11 @@ class Stops(unittest.TestCase):
         self.assertIn("Job %s/train suspended; no pod of it is active" % self.namespace, done)
 
 
-@unittest.skipUnless(os.geteuid() == 0 and group_root(), "no control groups can be made here")
+@unittest.skipUnless(os.geteuid() == 0 and group_root(), "cannot create cgroups")
 class HowPodsEnded(unittest.TestCase):
-    """A pod of the real server, whose status is written as a kubelet writes it, and a rank in a control group as the kubelet makes them."""
+    """A pod of the real server, whose status is written like a kubelet does, and a rank in a cgroup like those that the kubelet creates."""
 
-    def test_the_charts_right_is_enough_and_without_it_the_collector_says_so(self):
+    def test_collector_needs_only_the_charts_right_to_list_pods(self):
         work = tempfile.mkdtemp(dir=CLUSTER.work)
         CLUSTER.namespace("ends")
         helm("install", "pitwall", CHART, "--namespace", "ends", "-f", os.path.join(CHART, "ci", "standalone-values.yaml"),
@@ -408,7 +407,7 @@ class HowPodsEnded(unittest.TestCase):
             pods[node] = CLUSTER.call("POST", "/api/v1/namespaces/ends/pods", {
                 "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train-" + node},
                 "spec": {"nodeName": node, "restartPolicy": "Never", "containers": [{"name": "train", "image": "train"}]}})["metadata"]["uid"]
-        # What it may, and what not.
+        # Allowed and forbidden requests.
         listed = "/api/v1/pods?fieldSelector=spec.nodeName=n1"
         self.assertEqual([p["metadata"]["uid"] for p in CLUSTER.call("GET", listed, token=token)["items"]], [pods["n1"]])
         for method, path in (("GET", "/api/v1/namespaces/ends/pods/train-n1"), ("GET", listed + "&watch=true&timeoutSeconds=1"),
@@ -448,11 +447,11 @@ class HowPodsEnded(unittest.TestCase):
              "state": {"terminated": terminated}}]}}, "application/merge-patch+json")
         rank.kill()
         os.waitid(os.P_PID, rank.pid, os.WEXITED | os.WNOWAIT)
-        wait_for("the death by what is seen of the process", lambda: "signal 9" in issues())
+        wait_for("the death as seen from the process", lambda: "signal 9" in issues())
         wait_for("the missing right", lambda: pitwall.said("right to list pods"))
         CLUSTER.call("POST", bindings, {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
                                         "metadata": {"name": "pitwall-ends-pods"}, "roleRef": binding["roleRef"], "subjects": binding["subjects"]})
-        wait_for("the pod's word", lambda: "out of memory" in issues())
+        wait_for("the pod's status", lambda: "out of memory" in issues())
         self.assertEqual(pitwall.stop(), 0, pitwall.log())
         helm("uninstall", "pitwall", "--namespace", "ends")
 
@@ -463,7 +462,7 @@ def main():
     TOOLS = run(os.path.join(HERE, "build.sh"), "--cached").strip()
     HELM = run(os.path.join(HERE, "..", "helm", "tools.sh"), "--cached").strip()
     if not TOOLS or not HELM:
-        print("NOTE: kube-apiserver is not built here: the chart and the stop of Jobs are not tried on it (tests/kube/build.sh, tests/helm/tools.sh)")
+        print("NOTE: kube-apiserver is not built here: the chart and the stop of Jobs are not tested with it (tests/kube/build.sh, tests/helm/tools.sh)")
         return
     CLUSTER = Cluster(TOOLS)
     print("kube-apiserver is ready after %.1f s" % CLUSTER.ready_seconds)

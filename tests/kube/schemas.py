@@ -1,10 +1,10 @@
-"""JSON schemas of Kubernetes' kinds as kubeconform wants them, out of the OpenAPI document of an API server. Strict: an unknown field is a fault."""
+"""JSON schemas of Kubernetes' kinds for kubeconform, from the OpenAPI document of an API server. They are strict: an unknown field is an error."""
 import json
 import os
 
 
 def _strict(node):
-    """The OpenAPI schema as JSON schema."""
+    """Converts an OpenAPI schema to a JSON schema."""
     if isinstance(node, list):
         return [_strict(item) for item in node]
     if not isinstance(node, dict):
@@ -34,7 +34,7 @@ def _references(node, found):
 
 
 def write_schemas(openapi, folder, kinds):
-    """Writes FOLDER/KIND-GROUP-VERSION.json for each kind of `kinds` (apiVersion, kind). KeyError: the server does not have one."""
+    """Writes FOLDER/KIND-GROUP-VERSION.json for each kind of `kinds` (apiVersion, kind). Raises KeyError if the server does not have one."""
     definitions = openapi["definitions"]
     names = {(("%s/%s" % (gvk["group"], gvk["version"])).lstrip("/"), gvk["kind"]): name
              for name, body in definitions.items() for gvk in body.get("x-kubernetes-group-version-kind", ())}

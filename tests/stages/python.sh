@@ -58,7 +58,7 @@ if pythons=$(bash tests/stages/torch.sh); then
   done
   run_torch_benches "$python" 40
 else
-  echo "FAILED: PyTorch is not there"
+  echo "FAILED: PyTorch is not installed"
   echo "0 1" >>"$PITWALL_COUNTS"
   rc=1
 fi

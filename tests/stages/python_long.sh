@@ -1,5 +1,5 @@
-# Cost of the Python client: each call, and a watched step with both versions of PyTorch. About five minutes on two idle cores; nothing else
-# should run beside them.
+# Cost of the Python client: each call, and a watched step with both versions of PyTorch. Takes about five minutes on two idle cores; nothing else
+# should run at the same time.
 . "$(dirname "$0")/common.sh"
 rc=0
 run_bench "bench_overhead: a phase costs 10 us or more" python3 clients/python/tests/bench_overhead.py

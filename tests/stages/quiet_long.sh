@@ -1,4 +1,4 @@
-# Simulated trainings, the whole plan: each noise, log interval, number of ranks and fault. About five minutes on two idle cores.
+# The complete plan of simulated training runs: each noise, log interval, number of ranks, and fault. About five minutes on two idle cores.
 . "$(dirname "$0")/common.sh"
 if tests/quiet/quiet_test.py build/release/bin/pitwall --long; then
   echo "1 0" >>"$PITWALL_COUNTS"

@@ -1,5 +1,5 @@
-# sanitizer.sh PRESET [MODULE…]: the modules below the adapters under a sanitizer; only the tests of those that match one of the patterns
-# (shell patterns of ctest names), if there are any.
+# sanitizer.sh PRESET [MODULE…]: the modules below the adapters with a sanitizer. Patterns (shell patterns of ctest names) restrict it to the
+# matching tests.
 . "$(dirname "$0")/common.sh"
 preset=$1
 shift

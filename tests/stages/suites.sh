@@ -1,11 +1,11 @@
-# Every other ctest: golden scripts, property tests, scenarios, integration; whatever needs no stage of its own. The chart and the stop of Jobs on
-# a real kube-apiserver where that has been built.
+# All other ctests: golden scripts, property tests, scenarios, and integration tests that need no stage of their own. The chart and the stop of Jobs
+# run on a real kube-apiserver if that has been built.
 . "$(dirname "$0")/common.sh"
 rc=0
 run_ctest build/release -LE '^(unit|lint|kafka|e2e|life|bench|soak|damage|trainings)$' || rc=$?
 if [[ -n $(tests/kube/build.sh --cached) && -n $(tests/helm/tools.sh --cached) ]]; then
   run_unittest tests/kube/kube_test.py build/release/bin/pitwall || rc=$?
 else
-  echo "NOTE: kube-apiserver is not built here: the chart and the stop of Jobs are not tried on it (tests/run.sh --only helm_long builds it)"
+  echo "NOTE: kube-apiserver is not built here: the chart and the stop of Jobs are not tested with it (tests/run.sh --only helm_long builds it)"
 fi
 exit "$rc"

@@ -1,2 +1,2 @@
-# clang-tidy over the tests as well.
+# clang-tidy for the tests too.
 exec bash "$(dirname "$0")/tidy.sh" --tests

@@ -1,12 +1,12 @@
-# torch.sh: brings the two versions of PyTorch that the Python client is tested against, and only what is missing:
-# Debian's for /usr/bin/python3 (1.13), and the newest that is known to work in a virtual environment under
-# ${XDG_CACHE_HOME:-~/.cache}/pitwall, with the frameworks that the client has callbacks for. Prints their interpreters, one per line. Safe to run again, and side by side.
+# torch.sh: installs the missing ones of the two PyTorch versions with which the Python client is tested: Debian's for /usr/bin/python3 (1.13), and
+# the newest one known to work, in a virtual environment under ${XDG_CACHE_HOME:-~/.cache}/pitwall, with the frameworks that have callbacks. Prints
+# their interpreters, one per line. Safe to run again, and concurrently.
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 torch_version=2.15.0
 venv=$cache/torch-$torch_version
 
-# XGBoost without its code for GPUs: 6 MB instead of 130, and without a second NCCL over the one of PyTorch.
+# XGBoost without GPU code: 6 MB instead of 130, and no second NCCL that overrides PyTorch's.
 frameworks=(transformers==5.23.0 accelerate==1.15.0 lightning==2.6.6 xgboost-cpu==3.2.0 ipykernel==7.4.0)
 
 has_frameworks() {
@@ -33,7 +33,7 @@ if ! has_torch /usr/bin/python3; then
 fi
 if ! has_torch "$venv/bin/python"; then
   echo "torch: making $venv" >&2
-  rm -rf "$venv"  # one that was cut off
+  rm -rf "$venv"  # a partial installation
   python3 -m venv "$venv"
   "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "torch==$torch_version" numpy >&2
 fi

@@ -1,3 +1,3 @@
-# The modules' own tests.
+# Unit tests of the modules.
 . "$(dirname "$0")/common.sh"
 run_ctest build/release -L '^unit$'
