@@ -1,4 +1,4 @@
-"""Results of an era, as values: read once, judged by checker.py."""
+"""Results of an era as values: read once, and judged by checker.py."""
 import dataclasses
 import json
 import os
@@ -21,10 +21,10 @@ def read_json(path):
 
 @dataclasses.dataclass
 class Journal:
-    """What one incarnation of a rank handed to its client."""
+    """The values that one incarnation of a rank passed to its client."""
 
     values: List[tuple]  # (number, monotonic time), in order
-    left: int            # what the client still held at its end; -1: it was killed
+    left: int            # number of values that the client still held at its end; -1: it was killed
     connected: bool
     ended: float         # monotonic time of finish(); 0: it was killed
 
@@ -48,7 +48,7 @@ class Artefacts:
     journals: Dict[str, Journal]   # by the name in ranks
     batches: List[dict]            # telemetry_dump.cc, in the order of the log
     events: List[dict]             # "p", "o", "event"
-    bad: List[dict]                # what could not be read from the log
+    bad: List[dict]                # unreadable parts of the log
     webhooks: List[dict]           # "id", "event"
     metrics: List[dict]            # observer.py
     health: List[dict]

@@ -1,24 +1,24 @@
-"""From client to webhook: pure functions over an era's artefacts, each gives the defects that it finds as lines of text.
+"""Checks from client to webhook: pure functions over an era's artifacts; each returns the defects that it finds as lines of text.
 
-check() runs all. What damage to the disk may excuse is in excuses.py, and only where the system named the damage.
+check() runs all. excuses.py defines the losses that damage to the disk may excuse, and only if the system reported the damage.
 """
 import collections
 import re
 
 from excuses import Excuses
 
-KILLED_TAIL_S = 1.5     # a killed process takes what its client had not sent yet: 0.1 s, more on a busy machine
-LOSS_WINDOW_S = 120     # a loss may be counted long after the value was made: when a spool is given up
-GOODBYE_S = 5.0         # a job is over so long after its last goodbye
-FAULT_MARGIN_S = 20     # a goodbye so near to a fault may have been told to a collector that died with it
+KILLED_TAIL_S = 1.5     # a killed process loses the data that its client had not sent yet: 0.1 s, more on a busy machine
+LOSS_WINDOW_S = 120     # a loss may be counted long after the value was made: when a spool is discarded
+GOODBYE_S = 5.0         # a job ends this long after its last Goodbye
+FAULT_MARGIN_S = 20     # a Goodbye this close to a fault may have reached a collector that died in it
 ISSUE_TYPES = ("io.pitwall.issue.found", "io.pitwall.issue.updated", "io.pitwall.issue.resolved")
 
 
 def check(artefacts):
-    """-> defects, [] for a healthy era"""
+    """Returns the defects; [] for a healthy era."""
     excuses = Excuses(artefacts)
     if any(what.get("outcome") == "no way out" for what in artefacts.damages()):
-        return check_services(artefacts, excuses)  # nothing runs that could be judged further
+        return check_services(artefacts, excuses)  # no service runs that could be judged further
     unread = [b["message"] for b in artefacts.bad if not b["topic"]]
     if unread:
         return check_services(artefacts, excuses) + ["the log cannot be read: %s" % unread[0]]
@@ -30,7 +30,7 @@ def check(artefacts):
 
 
 def check_services(a, excuses):
-    """Nobody ended who was not told to, everybody came back, and stopped cleanly."""
+    """Checks that no service ended unexpectedly, and that every service came back and stopped cleanly."""
     found = ["%s ended by itself with %s; its last words: %s" % (c["service"], c["exit"], c["last"][-400:]) for c in a.crashes
              if not excuses.crash(c)]
     for fault in a.faults:
@@ -49,13 +49,13 @@ def check_services(a, excuses):
 
 
 def check_values(a, excuses):
-    """Each value that a client was given is in the log once, or counted as lost by name."""
+    """Checks that each value given to a client is in the log once, or is counted as lost by name."""
     found = []
     in_log = collections.Counter()
     seen = set()
     for batch in a.batches:
         key = batch["job"], batch["source"], batch["boot"], batch["seq"]
-        if key not in seen:  # a batch that was sent again is one
+        if key not in seen:  # a batch that was sent again counts once
             seen.add(key)
             in_log.update((batch["job"], batch["rank"], v) for v in batch["values"])
     losses = sorted((m["t"], m["name"], m["grew"]) for m in a.metrics if not late_partition(m))
@@ -89,19 +89,19 @@ def check_values(a, excuses):
 
 
 def weight(name):
-    """How many values one count may stand for: an update or a record holds several."""
+    """Returns the maximum number of values of one count: an update or a record holds several."""
     return 1 if "client_drops" in name or "step_series" in name else 64
 
 
 def excused_tail(rank, journal, t):
     if rank["killed"] is not None:
         return t > rank["killed"] - KILLED_TAIL_S
-    # The client itself says how many it could not hand over: nobody listened for 45 s.
+    # The client itself reports the values that it could not deliver: there was no collector for 45 s.
     return journal.left > 0 and journal.values and t > journal.values[-1][1] - 60
 
 
 def runs(missing, journal):
-    """Neighbours in the journal, together."""
+    """Groups values that are adjacent in the journal."""
     position = {n: i for i, (n, _) in enumerate(journal.values)}
     groups = []
     for entry in missing:
@@ -113,7 +113,7 @@ def runs(missing, journal):
 
 
 def near(a, began, ended):
-    """The faults of that time, for whoever reads the defect."""
+    """Returns the faults of that time, for the reader of the defect."""
     names = ["%s at %.1f to %.1f" % (f["kind"], f["began"], f.get("ready", 0)) for f in a.faults
              if f["began"] - 5 < ended and began < f.get("ready", f["began"]) + 5]
     return "faults near: " + ("; ".join(names) or "none")
@@ -136,7 +136,7 @@ def element_of(event):
 
 
 def issues(a, excuses):
-    """{issue: its events, in the order of the log}, of partitions that can be judged"""
+    """Returns {issue: its events, in the order of the log} for partitions that can be judged."""
     by_issue = collections.OrderedDict()
     for entry in a.events:
         if entry["event"]["type"] in ISSUE_TYPES and not excuses.issues_of(entry["p"]):
@@ -145,7 +145,7 @@ def issues(a, excuses):
 
 
 def check_events(a, excuses):
-    """No issue has a gap, a repeat or an orphan; ids are unique; one at a time for one element."""
+    """Checks that no issue has a gap, a repeat, or an orphan, that IDs are unique, and that one element has one issue at a time."""
     found = []
     ids = collections.Counter() if excuses.repeats() else collections.Counter(e["event"]["id"] for e in a.events)
     found += ["event %s is %d times in the log" % (i, n) for i, n in ids.items() if n > 1]
@@ -153,7 +153,7 @@ def check_events(a, excuses):
         name = "issue %s" % (issue,)
         sequences = [e["data"]["sequence"] for e in events]
         kinds = [e["type"].rsplit(".", 1)[1] for e in events]
-        # On the step clock time is that of the newest rank's sample, and a rank may leave: the steps are in order.
+        # On the step clock, the time is that of the newest rank's sample, and a rank may leave, so the steps are checked for order.
         steps = [e["data"].get("step") for e in events]
         times = [e["time"] for e in events] if None in steps else steps
         if kinds[0] != "found":
@@ -182,7 +182,7 @@ def check_events(a, excuses):
 
 
 def check_ends(a, excuses):
-    """The end of an issue says what happened: a job that ended, a rule that was edited."""
+    """Checks that the end of an issue gives the actual reason: an ended job, or an edited rule."""
     found = []
     edited = [f["what"] for f in a.faults if f["kind"] == "hup"]
     touched = {alert for what in edited for alert in [what.get("rule")] + what.get("gone", [])}
@@ -202,7 +202,7 @@ def check_ends(a, excuses):
 
 
 def check_webhooks(a, excuses):
-    """Each event comes at least once, with its id; nothing comes that the log does not have."""
+    """Checks that each event arrives at least once, with its ID, and that no event arrives that the log does not have."""
     recorded = {e["event"]["id"]: e for e in a.events}
     delivered = collections.defaultdict(list)
     for delivery in a.webhooks:
@@ -224,7 +224,7 @@ def check_webhooks(a, excuses):
 
 
 def check_verify(a, excuses):
-    """Live and replayed are equal, or health says why not."""
+    """Checks that live and replayed events are equal, or that health reports the reason."""
     if not a.verify:
         return ["nobody verified"]
     if a.verify["exit"] == 0:
@@ -238,7 +238,7 @@ def check_verify(a, excuses):
 
 
 def check_open(a, excuses):
-    """After the system is quiet no issue is open of a job that ended, where its goodbye was heard in peace."""
+    """Checks that a quiet system has no open issue of an ended job whose Goodbye arrived undisturbed."""
     found = []
     healed = [(f["began"], f.get("ready", f["began"])) for f in a.faults]
     last = collections.defaultdict(float)
@@ -258,13 +258,13 @@ def check_open(a, excuses):
 
 
 def is_last(a, rank):
-    """It ended when everything ended: all faults were over."""
+    """Returns whether it ended at the end of the era, after all faults."""
     ended = a.journals[rank["journal"]].ended
     return all(f.get("ready", f["began"]) < ended for f in a.faults)
 
 
 def check_liars(a, excuses):
-    """What a liar said of another's job reached no rule of it."""
+    """Checks that the data that a liar sent for another's job reached no rule of that job."""
     jobs = {r["job"] for r in a.ranks}
     return ["what a liar said is an issue of %s: %s" % (e["event"]["data"]["job"]["id"], e["event"]["id"]) for e in a.events
             if e["event"]["type"] in ISSUE_TYPES and e["event"]["data"].get("alert") == "LifeLiar"
@@ -272,13 +272,13 @@ def check_liars(a, excuses):
 
 
 def late_partition(metric):
-    """The partition whose engine dropped samples as late, as text; None: the metric is another."""
+    """Returns the partition whose engine dropped samples as late, as text; None for any other metric."""
     late = re.match(r'pitwall_processor_dropped_total\{.*reason="late"', metric["name"])
     return re.search(r'partition="(\d+)"', metric["name"]).group(1) if late else None
 
 
 def check_neighbours(a, excuses):
-    """While one partition cannot be written nothing is late on the others, unless another fault is near."""
+    """Checks that while one partition cannot be written nothing is late on the others, unless another fault is near."""
     del excuses
     found = []
     for fault in a.faults:

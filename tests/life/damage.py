@@ -1,14 +1,14 @@
-"""Damage to a stopped data directory: a bit, a cut, a deletion; and what the next start makes of it."""
+"""Damage to a stopped data directory: a flipped bit, a truncation, or a deletion; and the reaction of the next start."""
 import os
 
 from faults import Fault
 
-SNAPSHOT_AGE_S = 8  # of an era: snapshots come each 4 s
+SNAPSHOT_AGE_S = 8  # minimum age of an era: snapshots are written every 4 s
 TOPICS = ("pitwall.telemetry", "pitwall.issues", "pitwall.state", "pitwall.rules")
 
 
 def files(data):
-    """-> [(what it belongs to, path)] of the files that hold something; nothing of the filler or the lock."""
+    """Returns [(its kind, path)] of the non-empty files, without the filler and the lock."""
     found = []
     for folder, _, names in os.walk(os.path.join(data, "log")):
         for name in names:
@@ -23,7 +23,7 @@ def files(data):
 
 
 class Damage(Fault):
-    """A bit flipped, or a file cut or deleted, in the stopped state or log."""
+    """A flipped bit, or a truncated or deleted file, in the stopped state or log."""
 
     kind = "damage"
 
@@ -47,7 +47,7 @@ class Damage(Fault):
         by_part = {}
         for part, path in files(system.data):
             by_part.setdefault(part, []).append(path)
-        # State twice as often: it is what restarts depend on.
+        # State is chosen twice as often, because restarts depend on it.
         part = self.random.choice([p for p in sorted(by_part) for _ in range(2 if p == "state" else 1)])
         path = self.random.choice(by_part[part])
         size = os.path.getsize(path)
@@ -67,7 +67,7 @@ class Damage(Fault):
             os.unlink(path)
 
     def heal(self):
-        """Starts it; after a refusal it goes the way that the message names."""
+        """Starts the service; after a refusal it takes the recovery that the message names."""
         system = self.life.system
         service = system.services[0]
         ready, refusals, done = system.start_by_way_out(service)
@@ -83,7 +83,7 @@ def partition_of(path):
 
 
 def said_of_damage(service):
-    """The lines of a start's log, and its health, in which it names damage."""
+    """Returns the lines of a start's log, and of its health, that report damage."""
     words = ("damage", "corrupt", "checksum", "crc", "data loss", "lost", "truncat", "missing", "not found", "cannot be read", "gone",
              "snapshot", "repair", "below")
     lines = [line[:300] for line in service.log().splitlines()

@@ -1,4 +1,4 @@
-"""Random edits of the rules, as people make them: add, remove, rename, reorder, parameters, `for`."""
+"""Random edits of the rules, like those of people: add, remove, rename, reorder, parameters, `for`."""
 import copy
 import json
 import os
@@ -8,7 +8,7 @@ EDITS = ("add", "remove", "rename", "reorder", "params", "for")
 
 
 def base():
-    """rules/base.yaml: JSON after comments."""
+    """Returns rules/base.yaml: JSON after comments."""
     with open(os.path.join(HERE, "rules", "base.yaml")) as text:
         return json.loads("".join(line for line in text if not line.startswith("#")))
 
@@ -18,12 +18,12 @@ def names(rules):
 
 
 class Editor:
-    """Holds the rules in force, writes them, and what each edit took away."""
+    """Holds the active rules, writes them, and records what each edit removed."""
 
     def __init__(self, path, random):
         self.path, self.random = path, random
         self.rules = base()
-        self.spare = []  # (group, rule) that were removed: added again later
+        self.spare = []  # (group, rule) removed rules, added again later
         self.count = 0
         self.write()
 
@@ -33,7 +33,7 @@ class Editor:
         os.rename(self.path + ".new", self.path)
 
     def edit(self):
-        """One random edit, written. -> {"edit", "rule", "gone": alerts not in force any more}"""
+        """Writes one random edit. Returns {"edit", "rule", "gone": alerts that are no longer active}."""
         before = names(self.rules)
         while True:
             kind = self.random.choice(EDITS)

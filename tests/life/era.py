@@ -1,6 +1,6 @@
-"""One life of a data directory: a system under load, faults that come every few seconds, a quiet end, and its artefacts.
+"""One life of a data directory: a system under load, faults every few seconds, a quiet end, and its artifacts.
 
-A fault that damages what is on disk ends its era, so that its consequences are judged by themselves.
+A fault that damages the disk ends its era, so that its consequences are judged separately.
 """
 import json
 import os
@@ -14,8 +14,8 @@ from observer import Observer
 from system import System
 
 KINDS = {f.kind: f for f in (Kill, Pause, Edit, Damage, DiskFull, Descriptors, Clock, Partition, Liar)}
-SETTLE_S = (0.8, 1.6)  # between two faults
-QUIET_S = 45           # for issues of ended jobs to end: 5 s after a goodbye the job is over, ticks may pause for 15 s
+SETTLE_S = (0.8, 1.6)  # seconds between two faults
+QUIET_S = 45           # seconds for issues of ended jobs to end: a job ends 5 s after a Goodbye, and ticks may pause for 15 s
 BEFORE_END_S = 3
 
 
@@ -41,7 +41,7 @@ class Life:
         self._rest(2.5)
 
     def let_pass(self, age):
-        """Until the era is so old, in seconds."""
+        """Waits until the era has this age in seconds."""
         self._rest(self.begun + age - time.monotonic())
 
     def _rest(self, seconds):
@@ -57,7 +57,7 @@ class Life:
         return Broker if kind == "partition" and self.system.kafka else KINDS[kind]
 
     def strike(self, kind):
-        """One fault, from health to health. False: the system did not come back."""
+        """Applies one fault, from health to health. Returns False if the system did not recover."""
         fault = self.fault_class(kind)(self)
         record = {"kind": kind, "began": time.monotonic(), "what": fault.what}
         self.faults.append(record)
@@ -65,7 +65,7 @@ class Life:
         self._rest(fault.lasts())
         fault.heal()
         record["healed"] = time.monotonic()
-        # What died by the fault starts again, as under a supervisor; the observer has written down how it ended.
+        # Processes killed by the fault start again, as under a supervisor; the observer has recorded their ends.
         self.observer.look()
         sick = self.system.restart_dead()
         record["ready"] = time.monotonic()
@@ -74,7 +74,7 @@ class Life:
         return not sick
 
     def end(self, dump):
-        """Trainings end, everything arrives, the system stops; then what it left is read."""
+        """Ends the jobs, waits until all data has arrived, stops the system, and reads its results."""
         alive = all(s.running() for s in self.system.services)
         if alive:
             self._rest(BEFORE_END_S)
@@ -98,9 +98,9 @@ class Life:
         self.system.record(dump)
 
     def _wait_for_ends(self):
-        """Until nothing is open that /metrics knows, or the time for it has passed: then the checker says what is."""
+        """Waits until /metrics shows no open issue, or until the time is over: then the checker reports the open ones."""
         deadline = time.monotonic() + QUIET_S
-        time.sleep(6)  # a completed job is over 5 s after its last goodbye
+        time.sleep(6)  # a completed job ends 5 s after its last Goodbye
         while time.monotonic() < deadline:
             open_issues = [v for s in self.system.services for k, v in s.metrics().items() if k.startswith("pitwall_issues_open")]
             if not sum(open_issues):
@@ -108,7 +108,7 @@ class Life:
             time.sleep(0.5)
 
     def _wait_for_webhooks(self):
-        """Until no delivery came for two seconds."""
+        """Waits until no delivery arrived for two seconds."""
         seen, since, deadline = -1, time.monotonic(), time.monotonic() + 40
         while time.monotonic() < deadline and time.monotonic() - since < 2.5:
             count = len(self.receiver.ids())

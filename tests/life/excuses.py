@@ -1,4 +1,4 @@
-"""Losses that damage to the disk excuses: only the content of the damaged file, and only where the system named the damage."""
+"""Losses that damage to the disk excuses: only the content of the damaged file, and only if the system reported the damage."""
 import re
 
 NAMED = re.compile(r"damag|corrupt|checksum|crc|lost|truncat|missing|not found|begins at|repair|does not reach|gone|below", re.I)
@@ -18,7 +18,7 @@ class Excuses:
         return [w for w in self._damages if w.get("part") in parts]
 
     def _cut_commits(self):
-        """A journal without its last frames is one before a power cut: nobody can name that."""
+        """Handles a journal without its last frames. It equals one before a power loss, so no one can report it."""
         return [w for w in self._damaged("commits") if w["how"] in ("cut", "delete")]
 
     def values(self, rank):
@@ -27,7 +27,7 @@ class Excuses:
         return bool(self.named) and (bool(self._damaged("telemetry", "commits")) or repaired) or bool(self._cut_commits())
 
     def issues_of(self, partition):
-        """The events of a partition cannot be judged: its file of issues was damaged, or was repaired."""
+        """Returns whether the events of a partition cannot be judged: its file of issues was damaged or repaired."""
         if not self.named:
             return False
         if any(w.get("way") for w in self._damaged("commits")):
@@ -35,11 +35,11 @@ class Excuses:
         return any(w.get("partition") == partition for w in self._damaged("issues"))
 
     def repeats(self):
-        """Positions were lost with the whole journal: events may be written again, with their ids. A repair alone repeats nothing."""
+        """Returns whether positions were lost with the whole journal: events may be written again, with their IDs. A repair alone repeats nothing."""
         return any(set(w.get("way", [])) - {"pitwall log repair"} for w in self._damaged("commits"))
 
     def invented(self, event):
-        """Delivered, then lost from the log with the damaged file."""
+        """Returns whether the event was delivered and then lost from the log with the damaged file."""
         del event
         return bool(self.named and self._damaged("issues", "telemetry", "commits")) or bool(self._cut_commits())
 
@@ -52,6 +52,6 @@ class Excuses:
         return bool(sick or says or any(w.get("way") for w in self._damages))
 
     def crash(self, crash):
-        """A refusal to start is judged as such, by damage.py; only a start that was refused ends with 2."""
+        """Excuses a refusal to start, which damage.py judges; only a refused start ends with 2."""
         return bool(self._damages) and crash["exit"] == 2 and any(
             f["kind"] == "damage" and f["began"] < crash["t"] for f in self._a.faults)

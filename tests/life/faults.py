@@ -1,7 +1,7 @@
-"""The faults of random life: each has apply(), a time for which it lasts, and heal().
+"""Faults of random life: each has apply(), a duration, and heal().
 
-A fault gets the life (era.py), and fills `what`, which faults.jsonl keeps. Whatever needs a right that this machine does not
-give is not `usable`, and the run says so.
+A fault gets the life (era.py) and fills `what`, which faults.jsonl keeps. A fault that needs a right that this machine does not grant is not `usable`, and
+the run reports that.
 """
 import os
 import resource
@@ -37,7 +37,7 @@ class Fault:
         raise NotImplementedError
 
     def heal(self):
-        """Back to health, as far as the fault goes: the life waits for readiness itself."""
+        """Undoes the fault; the life itself waits for readiness."""
 
 
 class Kill(Fault):
@@ -90,7 +90,7 @@ class Pause(Fault):
 
 
 class Edit(Fault):
-    """SIGHUP with a random edit of the rules."""
+    """SIGHUP after a random edit of the rules."""
 
     kind = "hup"
 
@@ -113,7 +113,7 @@ class Edit(Fault):
 
 
 class DiskFull(Fault):
-    """No byte more fits under the data directory; or a limit of the size of each file, without a right to mount."""
+    """A full data directory: no byte fits; or a limit on the size of each file, without the right to mount."""
 
     kind = "disk_full"
 
@@ -143,7 +143,7 @@ class DiskFull(Fault):
 
 
 class Descriptors(Fault):
-    """No new descriptor: the limit falls to what is open."""
+    """No new descriptor: the limit falls to the number of open ones."""
 
     kind = "descriptors"
 
@@ -165,7 +165,7 @@ class Descriptors(Fault):
 
 
 class Clock(Fault):
-    """The wall clock of one process jumps, and jumps back: the monotonic one goes on."""
+    """A jump of the wall clock of one process, and back; the monotonic clock continues."""
 
     kind = "clock"
 
@@ -189,7 +189,7 @@ class Clock(Fault):
 
 
 class Partition(Fault):
-    """One partition of the telemetry cannot be written: its file system is full."""
+    """One partition of the telemetry that cannot be written, because its file system is full."""
 
     kind = "partition"
 
@@ -211,7 +211,7 @@ class Partition(Fault):
 
 
 class Liar(Fault):
-    """A client of the socket that lies: malformed, oversized, contradictory, of another uid."""
+    """A lying client on the socket: malformed, oversized, contradictory, or of another UID."""
 
     kind = "liar"
 
@@ -222,7 +222,7 @@ class Liar(Fault):
 
 
 class Broker(Fault):
-    """The Kafka broker stands still for a while."""
+    """A Kafka broker that stops for a while."""
 
     kind = "partition"
 

@@ -1,4 +1,4 @@
-"""A client of the collector's socket that lies. What it sends of another job must reach no rule of that job."""
+"""A lying client of the collector's socket. The data that it sends for another job must reach no rule of that job."""
 import os
 import random
 import socket
@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), "clients
 from pitwall import _wire  # noqa: E402
 from pitwall._identity import identify  # noqa: E402
 
-OTHER_UID = 65534  # nobody
+OTHER_UID = 65534  # the user nobody
 LIES = ("garbage", "huge_frame", "no_hello", "two_hellos", "future", "backwards", "nan_names", "silent", "other_uid")
 
 
@@ -35,7 +35,7 @@ def _update(sequence, metric, number, at, promise, labels=()):
 
 
 def bytes_of(kind, job, random_source):
-    """What is sent, piece by piece."""
+    """Returns the data to send, piece by piece."""
     now = time.time_ns()
     own = "liar-%d" % random_source.randrange(1 << 30)
     if kind == "garbage":
@@ -56,7 +56,7 @@ def bytes_of(kind, job, random_source):
                                    for i in range(1, 20)]
     if kind == "silent":
         return [_hello(own, 0)]
-    # other_uid: takes the place of a rank of a job that is not its own, and says what only it says.
+    # other_uid: takes the place of a rank of a foreign job and sends values that only it sends.
     return [_hello(job, 0)] + [_update(i, "train_life_liar", 1.0, now + i * 10**6, now + i * 10**6 + 1) for i in range(1, 10)]
 
 
@@ -73,10 +73,10 @@ def _speak(path, pieces, stay):
 
 
 def lie(path, job, random_source):
-    """Says one lie. -> what faults.jsonl keeps"""
+    """Sends one lie and returns the entry for faults.jsonl."""
     kind = random_source.choice([k for k in LIES if k != "other_uid" or os.geteuid() == 0])
     if kind == "other_uid":
-        # A process of its own: a uid that was given up cannot be taken back.
+        # A separate process, because a dropped UID cannot be regained.
         done = subprocess.run([sys.executable, os.path.abspath(__file__), path, job], stdout=subprocess.PIPE, text=True, timeout=30)
         return {"lie": kind, "job": job, "answer": done.stdout.strip()}
     return {"lie": kind, "job": job, "answer": _speak(path, bytes_of(kind, job, random_source), 0.3)}

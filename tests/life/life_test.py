@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Random life: faults that come every few seconds to a running system under load, and a checker from client to webhook.
+"""Random life: faults every few seconds on a running system under load, with a checker from client to webhook.
 
 life_test.py BINARY DUMP [--faults N] [--seed N] [--least N] [--only KIND,…] [--kafka HOST:PORT] [--folder DIR] [--keep]
 
-Each kind of fault comes at least `least` times (2; with 300 faults 15). The embedded log by default; with --kafka, or
-PITWALL_TEST_KAFKA set, three services over that broker. The same seed gives the same plan. After a failure it names the seed, the
-faults and what the checker found, and keeps the artefacts.
+Each kind of fault occurs at least `least` times (2; with 300 faults 15). It uses the embedded log by default; with --kafka, or PITWALL_TEST_KAFKA set,
+three services on that broker. The same seed gives the same plan. After a failure it prints the seed, the faults, and the defects, and keeps the artifacts.
 """
 import argparse
 import collections
@@ -29,7 +28,7 @@ MOST_PRINTED = 25
 
 
 def plan(faults, least, kinds, source):
-    """-> eras, each a list of kinds. Each kind at least `least` times; damage, which ends an era, no more often."""
+    """Returns eras, each a list of kinds. Each kind occurs at least `least` times; damage, which ends an era, exactly that often."""
     wanted = [k for k in kinds for _ in range(least)]
     others = [k for k in kinds if k != DAMAGE] or list(kinds)
     wanted += [source.choice(others) for _ in range(faults - len(wanted))]
@@ -46,10 +45,10 @@ def plan(faults, least, kinds, source):
 
 
 def fresh_broker(known):
-    """A broker without topics, in the place of the one before: an era is judged by its own log. -> host:port"""
+    """Returns host:port of a broker without topics that replaces the previous one: an era is judged by its own log."""
     folder, script = os.environ.get("PITWALL_TEST_KAFKA_DIR"), os.environ.get("PITWALL_TEST_BROKER_SH")
     if not folder or not script:
-        sys.exit("life_test.py: --kafka %s: several eras need a broker of tests/kafka/run.sh, which can be started again" % known)
+        sys.exit("life_test.py: --kafka %s: several eras need a broker of tests/kafka/run.sh, which can be restarted" % known)
     subprocess.run([script, "stop", folder], check=True, stdout=subprocess.DEVNULL)
     shutil.rmtree(os.path.join(folder, "data"))
     line = subprocess.run([script, "start", folder], check=True, stdout=subprocess.PIPE, text=True).stdout
@@ -57,7 +56,7 @@ def fresh_broker(known):
 
 
 def live(arguments, number, kinds, receiver, folder, source):
-    """One era. -> (faults that happened, defects, kinds that this machine does not allow)"""
+    """Runs one era. Returns (faults that happened, defects, kinds that this machine does not allow)."""
     path = os.path.join(folder, "era-%d" % number)
     life = Life(arguments.binary, path, receiver, source, kafka=arguments.kafka)
     began, unusable = time.monotonic(), []
@@ -92,12 +91,12 @@ def parse():
     parser.add_argument("--only", help="kinds of faults: " + ", ".join(KINDS))
     parser.add_argument("--kafka", default=os.environ.get("PITWALL_TEST_KAFKA"))
     parser.add_argument("--folder")
-    parser.add_argument("--keep", action="store_true", help="the artefacts of a healthy run too")
+    parser.add_argument("--keep", action="store_true", help="keep the artifacts of a healthy run too")
     return parser.parse_args()
 
 
 def in_own_mounts():
-    """Goes on in a mount name space of its own, where that is allowed: what is mounted is gone with this process."""
+    """Continues in its own mount namespace if that is allowed: all mounts disappear with this process."""
     if os.environ.get("PITWALL_LIFE_MOUNTS") or os.geteuid() != 0 or not shutil.which("unshare"):
         return
     if subprocess.run(["unshare", "--mount", "true"], stderr=subprocess.DEVNULL).returncode == 0:
@@ -108,7 +107,7 @@ def in_own_mounts():
 def main():
     arguments = parse()
     in_own_mounts()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that nothing is left behind
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # leaves nothing behind
     kinds = [k for k in KINDS if not (arguments.kafka and k == DAMAGE)]
     if arguments.only:
         kinds = arguments.only.split(",")
@@ -119,11 +118,11 @@ def main():
     folder = arguments.folder or tempfile.mkdtemp(prefix="pitwall-life-")
     os.makedirs(folder, exist_ok=True)
     if os.listdir(folder):
-        sys.exit("life_test.py: --folder %s: not empty; name a new one" % folder)
+        sys.exit("life_test.py: --folder %s: not empty; use a new one" % folder)
     source = random.Random(arguments.seed)
     receiver = Receiver(random.Random(arguments.seed + 1))
     eras = plan(arguments.faults, least, kinds, source)
-    print("seed %d, %d faults in %d eras, at least %d of each of %s; artefacts in %s" % (
+    print("seed %d, %d faults in %d eras, at least %d of each of %s; artifacts in %s" % (
         arguments.seed, sum(map(len, eras)), len(eras), least, ", ".join(kinds), folder), flush=True)
     happened, defects, unusable = collections.Counter(), [], set()
     for number, era in enumerate(eras):
@@ -138,14 +137,14 @@ def main():
     receiver.close()
     print("faults: " + ", ".join("%s %d" % (k, happened[k]) for k in kinds))
     if unusable:
-        print("NOTE: no right on this machine for " + ", ".join(sorted(unusable)))
+        print("NOTE: this machine does not allow " + ", ".join(sorted(unusable)))
     rare = [k for k in kinds if happened[k] < least and k not in unusable]
     if rare:
         print("FAILED: fewer than %d of %s: an era ended early" % (least, ", ".join(rare)))
-    for defect in defects[:5]:  # for whoever sees the summary only
+    for defect in defects[:5]:  # for readers of the summary
         print("FAILED: " + defect[:400])
     if defects or rare:
-        print("FAILED: seed %d: %d defects; again: life_test.py %s %s --seed %d --faults %d; artefacts in %s" % (
+        print("FAILED: seed %d: %d defects; again: life_test.py %s %s --seed %d --faults %d; artifacts in %s" % (
             arguments.seed, len(defects), arguments.binary, arguments.dump, arguments.seed, arguments.faults, folder))
         return 1
     if not arguments.keep:

@@ -1,8 +1,8 @@
-"""The load: jobs of several ranks, each a process of its own (rank.py), that end, are killed and start again.
+"""The load: jobs of several ranks, each its own process (rank.py), that end, are killed, and start again.
 
-A job that lasts runs from the era's begin to its end; short ones come one after the other. Each incarnation of a rank has a
-journal of its own, journals/<job>.<rank>.<incarnation>, and what else the checker must know of it is in ranks.jsonl: job, rank,
-journal, when it began, whether and when it was killed.
+A long job runs from the begin of the era to its end; short ones follow each other. Each incarnation of a rank has its own journal,
+journals/<job>.<rank>.<incarnation>. ranks.jsonl has the other facts for the checker: job, rank, journal, the start, and whether and when it was
+killed.
 """
 import json
 import os
@@ -13,7 +13,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CLIENT = os.path.join(os.path.dirname(os.path.dirname(HERE)), "clients", "python", "src")
-RANGE = 1_000_000  # values of one incarnation
+RANGE = 1_000_000  # range of values per incarnation
 END_PATIENCE = 70
 
 
@@ -22,7 +22,7 @@ class Rank:
 
     def __init__(self, process, record, clock):
         self.process = process
-        self.record = record  # what ranks.jsonl will say
+        self.record = record  # the entry for ranks.jsonl
         self.clock = clock    # the file with its clock's offset
 
 
@@ -31,10 +31,10 @@ class Load:
         self.era = era                  # folder
         self.socket = socket
         self.random = random
-        self.clock_file = clock_file    # f(name) -> the file by which that rank's clock is set
+        self.clock_file = clock_file    # f(name) -> the file that sets that rank's clock
         self.running = []
         self.over = []
-        self.incarnations = {}          # (job, rank) -> how many
+        self.incarnations = {}          # (job, rank) -> number of incarnations
         self.shorts = 0
         self.next_range = 1
         os.makedirs(os.path.join(era, "journals"), exist_ok=True)
@@ -63,7 +63,7 @@ class Load:
             self.start(job, rank, world, seconds)
 
     def tend(self):
-        """Reaps what has ended; a short job follows the one before."""
+        """Reaps ended processes; a short job follows the previous one."""
         for rank in list(self.running):
             if rank.process.poll() is not None:
                 self._over(rank)
@@ -82,7 +82,7 @@ class Load:
         return [r for r in self.running if not r.record["job"].startswith("short-")]
 
     def kill(self, rank):
-        """kill -9 of one rank; its next incarnation is start_again()'s."""
+        """Kills one rank with kill -9; start_again() makes its next incarnation."""
         rank.record["killed"] = time.monotonic()
         rank.process.kill()
         rank.process.wait()
@@ -92,7 +92,7 @@ class Load:
         return self.start(rank.record["job"], rank.record["rank"], rank.record["world"], 3600)
 
     def finish(self):
-        """All trainings end as trainings end."""
+        """Ends all jobs normally."""
         for rank in self.running:
             rank.process.send_signal(signal.SIGCONT)
             rank.process.send_signal(signal.SIGTERM)
@@ -112,7 +112,7 @@ class Load:
                 out.write(json.dumps(rank.record) + "\n")
 
     def stop(self):
-        """Leaves no process behind, whatever happened."""
+        """Kills every remaining process."""
         for rank in list(self.running):
             if rank.process.poll() is None:
                 self.kill(rank)

@@ -1,4 +1,4 @@
-"""One service of the binary as a process: start, readiness, health, signals, and what it said."""
+"""One service of the binary as a process: start, readiness, health, signals, and its log."""
 import os
 import re
 import shutil
@@ -13,7 +13,7 @@ STOP_S = 60
 
 
 def wait_for(condition, patience, what):
-    """-> the condition's first true value. Raises TimeoutError."""
+    """Returns the condition's first true value. Raises TimeoutError."""
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         value = condition()
@@ -24,7 +24,7 @@ def wait_for(condition, patience, what):
 
 
 def fetch(url, timeout=2):
-    """-> (status, text); (None, "") when nothing answers."""
+    """Returns (status, text); (None, "") without an answer."""
     try:
         with urllib.request.urlopen(url, timeout=timeout) as response:
             return response.status, response.read().decode()
@@ -43,7 +43,7 @@ class Service:
         self.environment = dict(os.environ, **environment)
         self.process = None
         self.starts = 0
-        self.expected_end = True  # nothing runs that should
+        self.expected_end = True  # no process should be running
         self.http = None
 
     @property
@@ -58,10 +58,10 @@ class Service:
             return lines.read()
 
     def launch(self, *more):
-        """Starts it, and waits for nothing."""
+        """Starts the service without waiting."""
         self.process = self.http = None
         self.starts += 1
-        # It dies with this process, whatever ends that.
+        # It dies with this process, however that ends.
         bound = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
         command = bound + [self.binary, self.name] + self.flags + ["--http-listen", "127.0.0.1:0", "--grpc-listen", "127.0.0.1:0"]
         with open(self.log_path(), "w") as stderr:
@@ -72,7 +72,7 @@ class Service:
         return self.process is not None and self.process.poll() is None
 
     def address(self):
-        """The base of its URLs; None until it says it."""
+        """Returns the base of its URLs, or None until the log has it."""
         if self.http is None and self.process is not None:
             said = re.search(r"(http://[\d.]+:\d+)/metrics", self.log())
             self.http = said.group(1) if said else None
@@ -83,7 +83,7 @@ class Service:
         return bool(address) and fetch(address + "/readyz")[0] == 200
 
     def wait_ready(self, patience=READY_S, unless=None):
-        """False: it ended, is not ready in time, or its health matches `unless` for a second."""
+        """Returns False if it ended, is not ready in time, or has health that matches `unless` for a second."""
         deadline, since = time.monotonic() + patience, None
         while time.monotonic() < deadline:
             if not self.running():
@@ -98,7 +98,7 @@ class Service:
         return False
 
     def refusal(self):
-        """What it says of why it does not run, or is not ready; then it runs no more."""
+        """Returns the reason why it does not run or is not ready, and stops it."""
         text = "\n".join([self.health()[1].strip(), self.log()[-1500:]])
         self.kill()
         return text
@@ -108,7 +108,7 @@ class Service:
         return fetch(address + "/healthz") if address else (None, "")
 
     def metrics(self):
-        """{name and labels: number}; {} when it does not answer."""
+        """Returns {name and labels: number}; {} without an answer."""
         address = self.address() if self.running() else None
         values = {}
         for line in fetch(address + "/metrics")[1].splitlines() if address else ():
@@ -129,7 +129,7 @@ class Service:
             self.process.wait()
 
     def stop(self, patience=STOP_S):
-        """A clean stop. -> exit code; None: it did not end in time and was killed."""
+        """Stops it cleanly. Returns the exit code, or None if it did not end in time and was killed."""
         self.expected_end = True
         if self.process is None:
             return 0

@@ -1,11 +1,11 @@
-"""One rank of a training in miniature, by the real Python client: a known, journaled sequence of values.
+"""One rank of a miniature training job with the real Python client: a known, journaled sequence of values.
 
 rank.py CONFIG (JSON: job, rank, world, journal, clock, first, step_s, trouble_every_s, trouble_s, seconds)
 
-Before a value is handed to the client the journal has it: "v NUMBER TIME". Values are unique in a run: they go on from `first`
-and the load gives each incarnation its own range. SIGTERM or `seconds` end it as a training ends: finish() while connected,
-then "e LEFT CONNECTED TIME" in the journal. A rank that was killed has no such line. `clock` is a file with the seconds that this
-process's wall clock is ahead: libfaketime breaks Python's time.sleep(), so the clock is set here.
+The journal gets each value before the client: "v NUMBER TIME". Values are unique within a run: they count from `first`, and the load gives each
+incarnation its own range. SIGTERM or `seconds` end it normally: finish() while connected, then "e LEFT CONNECTED TIME" in the journal. A killed rank has
+no such line. `clock` is a file with the offset in seconds of this process's wall clock: libfaketime breaks Python's time.sleep(), so the script sets the
+clock itself.
 """
 import json
 import os
@@ -17,12 +17,12 @@ import pitwall
 from pitwall import _lifecycle
 
 real_time_ns = time.time_ns
-CONNECT_S = 45.0  # patience for a collector at the end: a goodbye that nobody hears ends no job
+CONNECT_S = 45.0  # maximum wait for a collector at the end: a lost Goodbye ends no job
 stopping = False
 
 
 def set_clock(path):
-    """The wall clock as the file says; looked up at each call."""
+    """Sets the wall clock to the offset in the file, which is read at each call."""
     def time_ns():
         with open(path) as text:
             return real_time_ns() + int(text.read()) * 10**9
@@ -36,7 +36,7 @@ def stop(*_):
 
 
 def left():
-    """-> (items that the client still holds, whether a collector is connected)"""
+    """Returns (items that the client still holds, whether a collector is connected)."""
     client = _lifecycle.client
     if client is None:
         return 0, False
@@ -64,8 +64,8 @@ def main():
             pitwall.log(life_value=number, loss=9.0 if trouble else 1.0, life_trouble=1.0 if trouble else 0.0)
         number += 1
         step += 1
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # one that came while the interpreter ends would make a death of this end
-    # A last step without a value: the one before is over, and its value is on its way.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a signal during the interpreter's exit would turn this end into a death
+    # A last step without a value: the previous step is over, and its value is being sent.
     with pitwall.step(step):
         pass
     deadline = time.monotonic() + CONNECT_S

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""record.py ERA OUT: makes recorded/ of a healthy era's artefacts, by which test_checker.py plants defects: two jobs of it, issues
-without the statuses of rules."""
+"""record.py ERA OUT: makes recorded/ from the artifacts of a healthy era, in which test_checker.py plants defects: two of its jobs, and issues without
+the statuses of rules."""
 import json
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""The system under test in one data directory: `standalone` over the embedded log, or three services over a Kafka broker."""
+"""The system under test in one data directory: `standalone` with the embedded log, or three services with a Kafka broker."""
 import json
 import os
 import re
@@ -15,12 +15,12 @@ WAY_OUT = re.compile(r"pitwall log (?:repair|check)|--accept-log-reset|--salvage
 
 
 def faketime():
-    """The library that sets one process's clock; None where it is not installed."""
+    """Returns the library that sets one process's clock, or None if it is not installed."""
     return next((path for path in FAKETIME if os.path.exists(path)), None)
 
 
 class System:
-    """Folder `era` holds everything: rules, configuration, logs, artefacts; `data` the data directory."""
+    """Directory `era` holds everything: rules, configuration, logs, and artifacts; `data` is the data directory."""
 
     def __init__(self, binary, era, url, mount=True, kafka=None):
         self.binary, self.era, self.kafka = binary, era, kafka
@@ -48,27 +48,27 @@ class System:
 
     def _service(self, name):
         variables, library = {}, faketime()
-        if library is not None and not self.kafka:  # librdkafka's waits never end under it
+        if library is not None and not self.kafka:  # librdkafka's waits never end with it
             self.offsets[name] = self.clock_file(name)
             variables = {"LD_PRELOAD": library, "FAKETIME_TIMESTAMP_FILE": self.offsets[name], "FAKETIME_NO_CACHE": "1",
                          "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
         return Service(self.binary, name, ["--config", self.config], self.logs, variables)
 
     def clock_file(self, name):
-        """Holds how far the wall clock of one process is ahead; its monotonic clock cannot be set."""
+        """Returns the file with the offset of one process's wall clock; its monotonic clock cannot be set."""
         path = os.path.join(self.era, "clock-" + name)
         self.set_clock(path, 0)
         return path
 
     @staticmethod
     def set_clock(path, seconds):
-        """Seconds ahead of the machine's clock. Replaced whole, so that nobody reads half of it."""
+        """Sets the seconds ahead of the machine's clock. Replaces the file atomically, so that no reader sees half of it."""
         with open(path + ".new", "w") as out:
             out.write("%+d\n" % seconds)
         os.rename(path + ".new", path)
 
     def start(self):
-        """The first start; partitions get volumes of their own."""
+        """Starts the system for the first time; partitions get their own volumes."""
         for service in self.services:
             service.launch()
         for service in self.services:
@@ -90,14 +90,14 @@ class System:
         return os.path.join(self.data, "log", "topics", topic, str(partition))
 
     def restart_dead(self):
-        """What a supervisor does. -> the services that would not become ready."""
+        """Restarts dead services like a supervisor. Returns the services that did not become ready."""
         for service in self.services:
             if not service.running():
                 service.launch()
         return [s for s in self.services if not s.wait_ready()]
 
     def quiet(self, patience=60):
-        """Waits until everything that was sent is read, committed and delivered as far as /metrics knows."""
+        """Waits until all data is read, committed, and delivered according to /metrics."""
         def caught_up():
             for service in self.services:
                 values = service.metrics()
@@ -116,13 +116,13 @@ class System:
             return False
 
     def start_by_way_out(self, service):
-        """Starts it; after a refusal does what the message names. -> (ready, refusals, what was done)"""
+        """Starts the service; after a refusal follows the advice in the message. Returns (ready, refusals, actions)."""
         refusals, done = [], []
         service.launch()
         while not service.wait_ready(unless=WAY_OUT):
             service.expected_end = True
             refusals.append(service.refusal())
-            # What was done already is named again where it took something away.
+            # A destructive action that was already done is named again.
             named = [w.replace("log check", "log repair") for w in WAY_OUT.findall(refusals[-1])]
             named = next((w for w in named if w not in done), None)
             if named is None or len(done) == MOST_WAYS:
@@ -139,7 +139,7 @@ class System:
         return True, refusals, done
 
     def stop(self):
-        """-> {service: exit code}"""
+        """Stops the services. Returns {service: exit code}."""
         order = ["collector", "processor", "notifier", "standalone"]
         return {s.name: s.stop() for s in sorted(self.services, key=lambda s: order.index(s.name))}
 
@@ -147,7 +147,7 @@ class System:
         return "kafka:" + self.kafka if self.kafka else self.data
 
     def record(self, dump):
-        """The artefacts that are read from the stopped system: log.jsonl and verify.json."""
+        """Writes the artifacts that are read from the stopped system: log.jsonl and verify.json."""
         with open(os.path.join(self.era, "log.jsonl"), "w") as out:
             dumped = subprocess.run([dump, self.where()], stdout=out, stderr=subprocess.PIPE, text=True, timeout=300)
         if dumped.returncode != 0:

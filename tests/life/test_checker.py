@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The checker finds each planted defect in what a healthy era left (recorded/), and nothing in the healthy one.
+"""The checker finds each defect planted in the artifacts of a healthy era (recorded/), and none in the healthy ones.
 
 test_checker.py
 """
@@ -27,12 +27,12 @@ class Checker(unittest.TestCase):
             self.assertTrue(any(word in defect for defect in found), "%r is not in %s" % (word, found))
 
     def kind(self, kind):
-        """Indices of the events of a kind, whose issue has at least two events."""
+        """Returns indices of the events of a kind whose issue has at least two events."""
         whole = [issue_of(e["event"]) for e in self.a.events]
         return [i for i, e in enumerate(self.a.events) if e["event"]["type"].endswith("." + kind) and whole.count(whole[i]) > 1]
 
     def remove_event(self, i):
-        """From the log and from what webhooks brought: as if it had never been committed."""
+        """Removes an event from the log and from the webhooks, as if it had never been committed."""
         gone = self.a.events.pop(i)["event"]["id"]
         self.a.webhooks = [w for w in self.a.webhooks if w["id"] != gone]
 
@@ -48,27 +48,27 @@ class Checker(unittest.TestCase):
                               "what": dict({"part": part, "how": "bit", "partition": 0, "outcome": "started", "said": list(said)},
                                            **more)})
 
-    # Healthy.
+    # Healthy artifacts.
 
-    def test_a_healthy_era_has_no_defect(self):
+    def test_healthy_era_has_no_defect(self):
         self.assertEqual(check(self.a), [])
         self.assertGreater(sum(len(j.values) for j in self.a.journals.values()), 300)
         self.assertGreater(len(self.kind("found")), 10)
         self.assertEqual(self.a.verify["exit"], 0)
 
-    def test_a_batch_or_a_delivery_that_comes_twice_is_no_defect(self):
+    def test_duplicate_batch_or_delivery_is_not_a_defect(self):
         self.a.batches.append(copy.deepcopy(self.middle()))
         self.a.webhooks.append(copy.deepcopy(self.a.webhooks[0]))
         self.assertEqual(check(self.a), [])
 
-    def test_a_loss_that_is_counted_by_name_is_no_defect(self):
+    def test_loss_counted_by_name_is_not_a_defect(self):
         batch = self.lose(self.middle())
         made = dict(self.a.journals[self.journal_of(batch)].values)[batch["values"][0]]
         self.a.metrics.append({"t": made + 3, "service": "standalone", "start": 1, "grew": 1,
                                "name": 'pitwall_collector_records_dropped_total{reason="spool_full"}'})
         self.assertEqual(check(self.a), [])
 
-    def test_what_a_killed_rank_had_not_sent_is_no_defect(self):
+    def test_unsent_data_of_killed_rank_is_not_a_defect(self):
         rank = max(self.a.ranks, key=lambda r: len(self.a.journals[r["journal"]].values))
         journal = self.a.journals[rank["journal"]]
         number, made = journal.values[-1]
@@ -82,26 +82,26 @@ class Checker(unittest.TestCase):
     def journal_of(self, batch):
         return next(r["journal"] for r in self.a.ranks if (r["job"], r["rank"]) == (batch["job"], batch["rank"]))
 
-    # Planted.
+    # Planted defects.
 
-    def test_a_dropped_commit(self):
-        # One commit: a record of telemetry that was read, and the events of it.
+    def test_dropped_commit_is_found(self):
+        # One commit: a telemetry record that was read, and its events.
         self.lose(self.middle())
         self.remove_event(self.kind("found")[0])
         self.finds("values lost and not counted", "(orphan)")
 
-    def test_a_lost_value_that_nobody_counted(self):
+    def test_uncounted_loss_of_a_value_is_found(self):
         self.middle()["values"].pop()
         self.finds("values lost and not counted")
 
-    def test_a_loss_counted_before_it_happened(self):
+    def test_loss_counted_before_it_happened_is_found(self):
         batch = self.lose(self.middle())
         made = dict(self.a.journals[self.journal_of(batch)].values)[batch["values"][0]]
         self.a.metrics.append({"t": made - 30, "service": "standalone", "start": 1, "name": "pitwall_collector_client_drops_total",
                                "grew": 1000})
         self.finds("values lost and not counted")
 
-    def test_one_count_for_two_losses(self):
+    def test_single_count_for_two_losses_is_found(self):
         first, second = self.lose(self.a.batches[5]), self.lose(self.a.batches[-5])
         values = [v for b in (first, second) for v in b["values"]]
         self.assertGreater(len(values), 1)
@@ -110,22 +110,22 @@ class Checker(unittest.TestCase):
                                "grew": len(values) - 1})
         self.finds("values lost and not counted")
 
-    def test_a_value_twice(self):
+    def test_duplicate_value_is_found(self):
         batch = copy.deepcopy(self.middle())
         batch["seq"] += 100000
         self.a.batches.append(batch)
         self.finds("values twice in the log")
 
-    def test_a_value_that_nobody_sent(self):
+    def test_unsent_value_is_found(self):
         self.middle()["values"].append(999_000_001)
         self.finds("values in the log that nobody sent")
 
-    def test_a_repeated_event(self):
+    def test_repeated_event_is_found(self):
         i = self.kind("found")[0]
         self.a.events.insert(i + 1, copy.deepcopy(self.a.events[i]))
         self.finds("2 times in the log", "is found 2 times")
 
-    def test_a_repeated_event_with_an_id_of_its_own(self):
+    def test_repeated_event_with_its_own_id_is_found(self):
         i = self.kind("resolved")[0]
         again = copy.deepcopy(self.a.events[i])
         again["event"]["id"] = "0" * 32
@@ -133,11 +133,11 @@ class Checker(unittest.TestCase):
         self.a.webhooks.append({"id": "0" * 32, "event": again["event"]})
         self.finds("goes on after its end")
 
-    def test_an_orphan(self):
+    def test_orphan_is_found(self):
         self.remove_event(self.kind("found")[0])
         self.finds("(orphan)")
 
-    def test_a_gap_in_a_sequence(self):
+    def test_gap_in_a_sequence_is_found(self):
         event = self.a.events[self.kind("resolved")[0]]["event"]
         event["data"]["sequence"] += 1
         for delivery in self.a.webhooks:
@@ -145,14 +145,14 @@ class Checker(unittest.TestCase):
                 delivery["event"] = event
         self.finds("has the sequence")
 
-    def test_events_out_of_order(self):
+    def test_events_out_of_order_are_found(self):
         i = self.kind("found")[0]
         issue = issue_of(self.a.events[i]["event"])
         j = next(j for j in range(i + 1, len(self.a.events)) if issue_of(self.a.events[j]["event"]) == issue)
         self.a.events[i], self.a.events[j] = self.a.events[j], self.a.events[i]
         self.finds("(orphan)", "goes on after its end", "goes back in time")
 
-    def test_an_issue_that_never_ends_beside_its_next_one(self):
+    def test_unended_issue_next_to_its_successor_is_found(self):
         elements = {}
         for i in self.kind("resolved"):
             event = self.a.events[i]["event"]
@@ -160,16 +160,16 @@ class Checker(unittest.TestCase):
         self.remove_event(next(ends[0] for ends in elements.values() if len(ends) > 1))
         self.finds("begins while")
 
-    def test_an_open_issue_of_a_job_that_ended(self):
+    def test_open_issue_of_ended_job_is_found(self):
         self.remove_event(self.kind("resolved")[-1])
         self.finds("is open, and its job ended")
 
-    def test_a_wrong_end(self):
+    def test_wrong_end_is_found(self):
         self.a.events[self.kind("resolved")[0]]["event"]["data"]["end_reason"] = "rule_removed"
         self.a.faults = []
         self.finds("nobody touched the rule")
 
-    def test_an_end_of_a_job_that_runs(self):
+    def test_end_of_a_running_job_is_found(self):
         event = self.a.events[self.kind("resolved")[0]]["event"]
         event["data"]["end_reason"] = "job_ended"
         for rank in self.a.ranks:
@@ -177,38 +177,38 @@ class Checker(unittest.TestCase):
                 self.a.journals[rank["journal"]].ended = 0.0
         self.finds("ended as job_ended, and the job runs")
 
-    def test_a_webhook_that_never_came(self):
+    def test_missing_webhook_is_found(self):
         gone = self.a.events[3]["event"]["id"]
         self.a.webhooks = [w for w in self.a.webhooks if w["id"] != gone]
         self.finds("events that no webhook brought: " + gone)
 
-    def test_a_webhook_that_was_invented(self):
+    def test_invented_webhook_is_found(self):
         invented = copy.deepcopy(self.a.webhooks[0])
         invented["id"] = invented["event"]["id"] = "f" * 32
         self.a.webhooks.append(invented)
         self.finds("webhooks brought what the log does not have: " + "f" * 32)
 
-    def test_a_webhook_with_another_content(self):
+    def test_webhook_with_other_content_is_found(self):
         self.a.webhooks[0]["event"]["data"]["value"] = 12345
         self.finds("with another content")
 
-    def test_a_replay_that_differs(self):
+    def test_different_replay_is_found(self):
         self.a.verify.update(exit=1, stdout="partition 0, event 7 differs\nlive:     {}\nreplayed: {}\n")
         self.finds("health says nothing")
 
-    def test_a_replay_of_fewer_events(self):
+    def test_replay_of_fewer_events_is_found(self):
         self.a.verify["stdout"] = "3 events: live and replayed are bit-identical\n"
         self.finds("of fewer events than the log has")
 
-    def test_a_crash_that_a_restart_hides(self):
+    def test_crash_hidden_by_a_restart_is_found(self):
         self.a.crashes.append({"t": 1, "service": "standalone", "start": 2, "exit": -11, "last": ""})
         self.finds("ended by itself with -11")
 
-    def test_a_liar_that_was_believed(self):
+    def test_accepted_data_of_a_liar_is_found(self):
         self.a.events[0]["event"]["data"]["alert"] = "LifeLiar"
         self.finds("what a liar said")
 
-    def test_a_partition_that_makes_its_neighbours_late(self):
+    def test_partition_that_delays_other_partitions_is_found(self):
         self.a.faults = [{"kind": "partition", "began": 100, "healed": 104, "ready": 104, "sick": {}, "what": {"partition": 1}}]
         self.a.metrics.append({"t": 103, "service": "standalone", "start": 1, "grew": 400,
                                "name": 'pitwall_processor_dropped_total{partition="1",reason="late"}'})
@@ -216,22 +216,22 @@ class Checker(unittest.TestCase):
         self.a.metrics[-1]["name"] = 'pitwall_processor_dropped_total{partition="2",reason="late"}'
         self.finds("samples were late")
 
-    def test_a_log_that_cannot_be_read(self):
+    def test_unreadable_log_is_found(self):
         self.a.bad.append({"topic": "", "p": -1, "message": "telemetry_dump: DATA_LOSS: journal"})
         self.assertEqual(check(self.a), ["the log cannot be read: telemetry_dump: DATA_LOSS: journal"])
 
-    def test_a_system_that_stays_sick(self):
+    def test_system_that_stays_unhealthy_is_found(self):
         self.a.end["last"] = {"standalone": {"health": [503, "processor: partition 1 stands still\n"], "metrics": {}}}
         self.finds("is not healthy at the end")
 
-    # Damage excuses what it took and what was named, nothing else.
+    # Damage excuses only the reported loss of its own data.
 
-    def test_damage_that_nobody_named_excuses_nothing(self):
+    def test_unreported_damage_excuses_nothing(self):
         self.lose(self.middle())
         self.damage("telemetry")
         self.finds("values lost and not counted")
 
-    def test_damage_that_was_named_excuses_its_values(self):
+    def test_reported_damage_excuses_its_values(self):
         self.lose(self.middle())
         self.damage("telemetry", ["E log: 000.seg: checksum of a batch, offsets 3 to 9 are lost"])
         self.assertEqual(check(self.a), [])
@@ -241,7 +241,7 @@ class Checker(unittest.TestCase):
         self.damage("state", ["E processor: snapshot damaged"])
         self.finds("(orphan)")
 
-    def test_damage_without_a_way_out(self):
+    def test_damage_without_recovery_is_found(self):
         self.damage("commits", outcome="no way out", refusal="journal damaged")
         self.finds("damage without a way out")
 

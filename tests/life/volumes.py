@@ -1,4 +1,4 @@
-"""File systems of their own under a data directory, small enough to fill: tmpfs, which only root can mount."""
+"""Separate file systems under a data directory, small enough to fill: tmpfs, which only root can mount."""
 import os
 import shutil
 import subprocess
@@ -7,7 +7,7 @@ BLOCK = 1 << 20
 
 
 def can_mount(folder):
-    """Whether this process may mount: some containers say no, even to root."""
+    """Returns whether this process may mount: some containers deny it, even to root."""
     probe = os.path.join(folder, "mount-probe")
     os.makedirs(probe, exist_ok=True)
     try:
@@ -21,7 +21,7 @@ def can_mount(folder):
 
 
 class Volume:
-    """A tmpfs at `path`; what was there before is inside it."""
+    """A tmpfs at `path` with the previous content of that path."""
 
     def __init__(self, path, megabytes):
         self.path = path
@@ -38,7 +38,7 @@ class Volume:
             os.rmdir(aside)
 
     def fill(self):
-        """Nothing more fits, not a byte."""
+        """Fills the volume: not one byte more fits."""
         with open(self.filler, "ab", buffering=0) as out:
             block = BLOCK
             while block:
@@ -57,7 +57,7 @@ class Volume:
 
 
 def keep_and_unmount(volumes, data, aside):
-    """Copies `data` to `aside`, as artefacts of a failure, if that is wanted, and unmounts from the innermost out."""
+    """Copies `data` to `aside` if wanted, as artifacts of a failure, and unmounts from the innermost volume outward."""
     for volume in volumes:
         volume.free()
     if aside:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""across_runs_test.py PITWALL: docs/across-runs.md does what it says, over logs of made-up jobs and live.
+"""across_runs_test.py PITWALL: docs/across-runs.md works as described, on logs of made-up jobs and live.
 
-Its commands run as they stand there (page.py).
+The commands run exactly as on the page (page.py).
 """
 import json
 import os
@@ -37,7 +37,7 @@ class AcrossRuns(PageTest):
               "resnet-tuesday.csv": log(0.25, lambda step: 2 - step / 700 if step < 400 else 1.7),
               "resnet-same.csv": log(0.201, lambda step: 2.01 - step / 700)}
 
-    def test_1_a_finished_run_is_summarised(self):
+    def test_1_finished_run_is_summarized(self):
         self.run_command("mkdir runs")
         self.run_command("pitwall baseline --format csv")
         with open(os.path.join(self.work, "runs", "monday.yaml"), encoding="utf-8") as file:
@@ -55,8 +55,8 @@ class AcrossRuns(PageTest):
         return [(e["data"]["step"], e["data"]["alert"]) for e in map(json.loads, done.stdout.splitlines())
                 if e["type"] == "io.pitwall.issue.found"]
 
-    def test_2_a_later_run_is_judged(self):
-        # 0.8 of the throughput from the start: judged at step 101 (the 100th step), for 20 steps. The loss stays at 1.7 from 400 on.
+    def test_2_later_run_is_compared(self):
+        # 0.8 of the throughput from the start: evaluated from step 101 (the 100th step) on, for 20 steps. The loss stays at 1.7 from 400 on.
         found = dict((alert, step) for step, alert in self.backtest("resnet-tuesday.csv"))
         self.assertEqual(found.pop("SlowerThanEarlierRuns"), 120)
         self.assertGreater(found["LossAboveEarlierRuns"], 500)
@@ -64,14 +64,14 @@ class AcrossRuns(PageTest):
         self.assertEqual(found, {})
         self.assertEqual(self.backtest("resnet-same.csv"), [])
 
-    def test_3_rules_of_ones_own(self):
+    def test_3_custom_rules_compare_runs(self):
         self.run_command("mkdir own-runs")
         self.run_command("pitwall baseline --rules kept.yaml")
         events = [json.loads(line)["data"] for line in self.run_command("pitwall backtest --rules own.yaml").splitlines()]
         # 1.7 from step 400 on. Monday's worst loss of the 20 steps up to k is 2 - (k - 19) / 700: 1.3 times that is below 1.7 from 504 on.
         self.assertEqual([(e["alert"], e["step"]) for e in events], [("LossFarAboveEarlierRuns", 510)])
 
-    def test_4_live(self):
+    def test_4_live_run_is_compared(self):
         runs = os.path.join(self.work, "live-runs")
         os.mkdir(runs)
         socket, data = os.path.join(self.work, "c.sock"), os.path.join(self.work, "data")
@@ -92,7 +92,7 @@ class AcrossRuns(PageTest):
         out = os.path.join(runs, "bert-1.yaml")
 
         def summarised():
-            # The last batches may not have been written yet.
+            # The last batches may not be written yet.
             done = subprocess.run([self.BINARY, "baseline", "--input", data, "--job", "bert-1", "--out", out],
                                   capture_output=True, text=True)
             if done.returncode != 0:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""custom_rules_test.py PITWALL: docs/custom-rules.md does what it says.
+"""custom_rules_test.py PITWALL: docs/custom-rules.md works as described.
 
-Its commands run over a log of a made-up job (page.py).
+The commands run on a log of a made-up job (page.py).
 """
 import json
 import os
@@ -31,17 +31,17 @@ class CustomRules(PageTest):
     INPUTS = {"monday.csv": "\n".join(["time,step,grad_norm"] + [
         "%d,%d,%s" % (1700000000 + s, s, 1.0 if s < 150 else 3.1) for s in range(170)]) + "\n"}
 
-    def test_1_the_rule_is_checked_and_tested(self):
+    def test_1_rule_is_checked_and_tested(self):
         self.assertIn("no errors", self.run_command("pitwall rules check --strict"))
         self.assertIn("GradNormHigh", self.run_command("pitwall rules check --explain"))
         self.assertTrue(self.run_command("pitwall rules test").rstrip().endswith("6 passed, 0 failed"))
 
-    def test_2_a_backtest_finds_the_trouble(self):
+    def test_2_backtest_finds_the_fault(self):
         events = [json.loads(line) for line in self.run_command("pitwall backtest").splitlines()]
         self.assertEqual([(e["type"], e["data"]["step"]) for e in events], [("io.pitwall.issue.found", 159)])
         self.assertEqual(events[0]["data"]["labels"]["rank"], "0")
 
-    def test_3_it_runs_live_and_an_override_takes_effect(self):
+    def test_3_rule_runs_live_and_override_takes_effect(self):
         rules = os.path.join(self.work, "grad.yaml")
         socket = os.path.join(self.work, "c.sock")
         config = write(os.path.join(self.work, "pitwall.yaml"), "rules: {files: [%s], overrides: %s}\n" % (

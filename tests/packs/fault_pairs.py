@@ -1,7 +1,7 @@
 """Telemetry of jobs in which two faults begin one after the other, as a table for `pitwall backtest --format csv`.
 
-Nine ranks on three nodes (a: 0 to 2, b: 3 to 5, c: 6 to 8) train in steps of a second, with a wait that is timed. Each fault is one function
-of the job's Sim; what a fault does to steps, losses, phases and machines follows from the state that they set.
+Nine ranks on three nodes (a: 0 to 2, b: 3 to 5, c: 6 to 8) train in steps of one second, with a measured wait. Each fault is a function of the job's Sim. The
+effects of a fault on steps, losses, phases, and machines follow from the state that it sets.
 """
 import csv
 import random
@@ -37,12 +37,12 @@ COLUMNS = ("ts", "step", "run", "rank", "node", "cause", "verdict", "seconds", "
            "collective", "in_forward", "in_collective", "operations", "world", "memory", "cpu", "idle", "watch", "xid", "died", "ranks_lost", "attempts")
 RANKS = 9
 NODES = "abc"
-# Seconds of a step: loader, forward, backward, optimizer.
+# Seconds per step: loader, forward, backward, optimizer.
 PHASES = {"dataloader": 0.05, "forward": 0.30, "backward": 0.50, "optimizer": 0.10}
 BASE = 1_700_000_000
-FIRST, SECOND = 120, 165    # when the faults begin
-GOES_ON = 150               # how long a job trains on after that
-STANDS = 700                # how long the telemetry of one that stands still goes on
+FIRST, SECOND = 120, 165    # seconds at which the faults begin
+GOES_ON = 150               # seconds for which a job continues after that
+STANDS = 700                # seconds for which the telemetry of a stopped job continues
 
 
 def node_of(rank):
@@ -53,19 +53,19 @@ class Sim:
     def __init__(self, run, seed):
         self.run, self.rng, self.rows = run, random.Random(seed), []
         self.slow = dict.fromkeys(range(RANKS), 1.0)    # factor of forward
-        self.loader = 0.0                               # further seconds in the loader, all ranks
+        self.loader = 0.0                               # additional seconds in the loader, all ranks
         self.nan = self.raised = self.rate_ramp = False
-        self.busy = set()                               # nodes whose cores others use
+        self.busy = set()                               # nodes whose cores other processes use
         self.xid_since = None
-        self.hung = None                                # the rank that is missing in the collective
+        self.hung = None                                # the rank missing in the collective
         self.lost = None                                # (rank, cause) of the first death
-        self.since = {}                                 # step at which something began
+        self.since = {}                                 # step at which a fault began
         self.step, self.operations = 0, 0
 
     def row(self, ts, **cells):
         self.rows.append({"ts": "%.3f" % (BASE + ts), "run": self.run, **cells})
 
-    # The faults.
+    # Faults.
     def death(self, _):
         self.lost = self.lost or (2, "signal 9")
 
@@ -97,7 +97,7 @@ class Sim:
     def loss_raised(self, _):
         self.raised, self.since["raised"] = True, self.step
 
-    # The telemetry.
+    # Telemetry.
     def machines(self, ts):
         for node in NODES:
             fell_off = {"xid": 1} if self.xid_since is not None and node == "c" else {}
@@ -120,7 +120,7 @@ class Sim:
         return "NaN" if self.nan else "%.5f" % (level * (1 + 0.01 * self.rng.gauss(0, 1)))
 
     def train_step(self, ts):
-        """One step from ts on; returns when it ends."""
+        """Runs one step from ts on; returns its end."""
         spent = {}
         for rank in range(RANKS):
             noise = 1 + 0.01 * self.rng.gauss(0, 1)
@@ -135,7 +135,7 @@ class Sim:
         for rank in range(RANKS):
             wait = length - own[rank]
             phases = {phase: "%.5f" % seconds for phase, seconds in spent[rank].items()}
-            # The gradients' all-reduce runs inside of backward.
+            # The gradients' all-reduce runs inside backward.
             phases.update(backward="%.5f" % (spent[rank]["backward"] + wait), collective="%.5f" % wait)
             self.row(end, step=self.step, rank=rank, seconds="%.5f" % length, loss=loss, rate="%.6g" % rate, **phases)
         self.step += 1
@@ -167,11 +167,11 @@ FAULTS = {
 
 
 def nothing(_sim, _ts):
-    """No second fault."""
+    """Causes no second fault."""
 
 
 def write(path, jobs):
-    """jobs: {name: (first, second)} of names of FAULTS; "" for none."""
+    """Writes the jobs, {name: (first, second)} with names of FAULTS; "" for none."""
     with open(path, "w", encoding="utf-8", newline="") as out:
         table = csv.DictWriter(out, COLUMNS, restval="")
         table.writeheader()

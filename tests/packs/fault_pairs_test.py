@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""fault_pairs_test.py PITWALL [--show [JOB…]]: ten faults, alone and in pairs: how many incidents there are, and which roots they have.
+"""fault_pairs_test.py PITWALL [--show [JOB…]]: ten faults, alone and in pairs: the number of incidents, and their roots.
 
-Synthesised telemetry (fault_pairs.py) goes through `pitwall backtest` with pack:default and with all packs. Each pair comes in both orders of onset.
+Synthesized telemetry (fault_pairs.py) goes through `pitwall backtest` with pack:default and with all packs. Each pair occurs in both orders of onset.
 """
 import itertools
 import json
@@ -17,14 +17,14 @@ import fault_pairs
 REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 NAMES = tuple(fault_pairs.FAULTS)
 DEFAULT = ("pack:default",)
-# All but the criteria of SageMaker Debugger, which fire in healthy trainings.
+# All except the criteria of SageMaker Debugger, which fire in healthy training.
 ALL = tuple("pack:" + name[:-len(".yaml")] for name in sorted(os.listdir(os.path.join(REPO, "rules", "packs")))
             if name.endswith(".yaml") and "_test" not in name and not name.startswith("debugger-compat"))
 
 # Rows: the fault that begins first; columns: the one that begins 45 s later.
-#   2  two incidents, each with its root        o  one incident with two roots, told as "A or B"
+#   2  two incidents, each with its root        o  one incident with two roots, reported as "A or B"
 #   1  one root, the first fault                s  one root, the second fault
-# Where ranks have died or hang, faults of a training's steps cannot be seen: 1.
+# If ranks have died or hang, faults in the steps are invisible: 1.
 WITH_DEFAULT = """
        death   oom   nan  data  rank  node  hang   cpu   xid  loss
 death      -     1     1     1     1     1     1     2     2     1
@@ -65,7 +65,7 @@ class Issue:
 
 
 def backtest(pitwall, packs, jobs):
-    """{job: {incident: {id: Issue}}}, each incident and issue in the order of its beginning."""
+    """Returns {job: {incident: {id: Issue}}}, with incidents and issues in the order of their begins."""
     with tempfile.TemporaryDirectory() as folder:
         table, mapping = os.path.join(folder, "pairs.csv"), os.path.join(folder, "mapping.yaml")
         with open(mapping, "w", encoding="utf-8") as out:
@@ -93,13 +93,13 @@ def backtest(pitwall, packs, jobs):
 
 
 def fault_of(issue):
-    """The fault that an alert is the root of; the alert itself where it should be a root of none."""
+    """Returns the fault whose root is the alert, or the alert itself if it should be the root of none."""
     rank, alert = issue.labels.get("rank"), issue.alert
     if alert == "RankDied":
         return "oom" if issue.labels["cause"] == "out of memory" else "death"
     if alert == "StragglerRank":
         return "rank" if rank == "1" else "node"
-    # Until the hang is named, that nothing goes on is all that can be told.
+    # Until the hang is reported, only the lack of progress is known.
     if issue.labels.get("category") == "hang" or alert == "JobStalled":
         return "hang"
     return {"LossNotFinite": "nan", "NonFinite": "nan", "DataStallShare": "data", "StragglerNode": "node", "CPUSaturated": "cpu",
@@ -107,12 +107,12 @@ def fault_of(issue):
 
 
 def roots_of(incidents):
-    """Of each incident the faults of the issues that nothing explains, sorted."""
+    """Returns, for each incident, the sorted faults of the issues without a cause."""
     return sorted(" or ".join(sorted({fault_of(i) for i in issues.values() if not i.root_cause})) for issues in incidents.values())
 
 
 def outcome(first, second, incidents):
-    """A cell of the table of pairs."""
+    """Returns a cell of the table of pairs."""
     roots = roots_of(incidents)
     known = {(first,): "1", (second,): "s", tuple(sorted((first, second))): "2", (" or ".join(sorted((first, second))),): "o"}
     return known.get(tuple(roots), "?")
@@ -147,10 +147,10 @@ class FaultPairs(unittest.TestCase):
         self.assertEqual(written_table(cells), written_table({pair: cell for pair, cell in read_table(table).items() if cell != "-"}),
                          "\n".join("%s: %s" % (job, " | ".join(roots_of(incidents))) for job, incidents in found.items()))
 
-    def test_the_default_pack(self):
+    def test_default_pack_gives_the_table(self):
         self.check(DEFAULT, WITH_DEFAULT)
 
-    def test_all_packs(self):
+    def test_all_packs_give_the_table(self):
         self.check(ALL, WITH_ALL)
 
 

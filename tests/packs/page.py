@@ -1,4 +1,4 @@
-"""A page of docs/ whose files and commands are run as they stand there.
+"""A page of docs/ whose files and commands run exactly as on the page.
 
 Files are the yaml blocks below "<!-- file: NAME -->"; commands are the lines of blocks of sh.
 """
@@ -31,13 +31,13 @@ class PageTest(unittest.TestCase):
             write(os.path.join(cls.work, name), content)
 
     def command(self, start):
-        """The only command of the page that begins so."""
+        """Returns the only command of the page that begins with this text."""
         found = [c for c in self.commands if c.startswith(start)]
         self.assertEqual(len(found), 1, "%s: %s" % (start, found))
         return found[0]
 
     def run_command(self, start):
-        """Its output."""
+        """Runs that command and returns its output."""
         arguments = shlex.split(self.command(start))
         if arguments[0] == "pitwall":
             arguments[0] = self.BINARY

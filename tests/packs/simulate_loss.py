@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""simulate_loss.py PITWALL [--full] [--rules FILE]: how often the rules of the loss and of the gradient norm tell something untrue, and what they find.
+"""simulate_loss.py PITWALL [--full] [--rules FILE]: false alarms of the rules on loss and gradient norm, and the faults that they find.
 
-Seeded losses of six noise laws, logged each step, each 10th and each 50th, go through training-numerics.yaml by `pitwall backtest --format csv`. Of
-each law some jobs are healthy; the others get one fault: the loss is raised for 1, 3, 6 or 20 logged samples, or to the end of the job.
-A single raised batch is no fault for a spike's rule, so its alarms count as untrue. The gradient norm is another draw of the same law.
-Prints false alarms per 1000 logged samples with their 95 % upper bound, and the share of jobs with a fault in which a rule told it.
-Exits with 1 where a bound at the end of this file does not hold. Synthetic: it shows what a definition can do, and is no claim of accuracy.
-"""
+Seeded losses of six noise laws, logged every step, every 10th, and every 50th, go through training-numerics.yaml with `pitwall backtest --format
+csv`. Some jobs of each law are healthy; the others get one fault: the loss is raised for 1, 3, 6, or 20 logged samples, or to the end of the job. A
+single raised batch is not a fault for a spike rule, so its alarms count as false. The gradient norm is another draw of the same law. Prints false
+alarms per 1000 logged samples with their 95% upper bound, and the share of jobs with a fault in which a rule reported it. Exits with 1 if a bound at
+the end of this file does not hold. Synthetic data shows the power of a definition; it is not a claim of accuracy. """
 import argparse
 import json
 import os
@@ -23,7 +22,7 @@ PACK = os.path.join(REPO, "rules", "packs", "training-numerics.yaml")
 INTERVALS = (1, 10, 50)
 LENGTHS = (1, 3, 6, 20, 0)  # In logged samples; 0: to the end of the job.
 RISES = (0.3, 1.0)
-ONSET, AFTER = 300, 100  # Logged samples before the fault, and those of a job after it began.
+ONSET, AFTER = 300, 100  # Logged samples before the fault, and after its begin.
 LEVEL = 2.5
 MAPPING = """time: {column: ts, unit: s}
 step: {column: step}
@@ -36,13 +35,13 @@ metrics:
 TOLD = ("LossSpike", "GradNormSpike", "LossRaised", "LossOutliers")
 WARNINGS = ("LossSpike", "GradNormSpike", "LossRaised")
 FALSE_PER_1000 = 0.1
-# (log interval, healthy jobs of each law, samples of each, jobs of each fault, rises)
+# (log interval, healthy jobs per law, samples per job, jobs per fault, rises)
 SHORT = ((1, 2, 1700, 1, (1.0,)), (10, 0, 0, 1, (1.0,)))
 FULL = ((1, 20, 2000, 5, RISES), (10, 5, 2000, 3, RISES), (50, 2, 1000, 1, RISES))
 
 
 def job(law, seed, samples, rise=0.0, length=0):
-    """Losses and norms of one job; the loss falls as a power of its samples, as the first part of a training does."""
+    """Returns losses and norms of one job; the loss falls as a power of the samples, as in the first part of training."""
     rng = random.Random(seed)
     loss, norm = factors(law, rng), factors(law, rng)
     rows = []
@@ -61,7 +60,7 @@ def write(path, jobs, interval):
 
 
 def backtest(pitwall, rules, path, mapping):
-    """{job: [[alert, step it began, step it ended or None]]}."""
+    """Returns {job: [[alert, begin step, end step or None]]}."""
     done = subprocess.run([pitwall, "backtest", "--format", "csv", "--mapping", mapping, "--rules", rules, "--no-status", "--input", path],
                           capture_output=True, text=True)
     if done.returncode != 0:
@@ -84,7 +83,7 @@ def bound(alarms, samples):
 
 
 class Tally:
-    """What one law at one interval gave."""
+    """Results of one law at one interval."""
 
     def __init__(self):
         self.samples = 0
@@ -111,7 +110,7 @@ class Tally:
 
 
 def run(pitwall, rules, plan, folder):
-    """{(law, interval): Tally} of a plan: [(interval, healthy jobs a law, samples of each, jobs a fault, rises)]."""
+    """Returns {(law, interval): Tally} of a plan: [(interval, healthy jobs per law, samples per job, jobs per fault, rises)]."""
     mapping, table = os.path.join(folder, "mapping.yaml"), os.path.join(folder, "log.csv")
     with open(mapping, "w", encoding="utf-8") as out:
         out.write(MAPPING)
@@ -139,24 +138,24 @@ def run(pitwall, rules, plan, folder):
 
 
 def show(tallies):
-    print("untrue alarms per 1000 healthy logged samples (95 %% bound)\n\n| law | interval | samples | %s |" % " | ".join(TOLD))
+    print("false alarms per 1000 healthy logged samples (95%% bound)\n\n| law | interval | samples | %s |" % " | ".join(TOLD))
     print("|---|--:|--:|" + "---|" * len(TOLD))
     for (law, interval), tally in tallies.items():
         if tally.samples:
             cells = ["%.2f (%.2f)" % (1000 * n / tally.samples, bound(n, tally.samples)) for n in tally.untrue.values()]
             print("| %s | %d | %d | %s |" % (law, interval, tally.samples, " | ".join(cells)))
-    print("\ntold of the jobs with a fault (all intervals); right end: cleared after it healed, or still open where it did not\n")
+    print("\nreported jobs with a fault (all intervals); right end: cleared after it healed, or still open if it did not\n")
     print("| law | rise | samples | jobs | %s | right end |\n|---|--:|--:|--:|%s---|" % (" | ".join(TOLD), "---|" * len(TOLD)))
     for law in LAWS:
         for key in sorted({k for (name, _), t in tallies.items() if name == law for k in t.faults}, key=lambda k: (k[0], k[1] or 1e9)):
             entries = [t.faults[key] for (name, _), t in tallies.items() if name == law and key in t.faults]
             jobs = sum(e["jobs"] for e in entries)
             shares = ["%.2f" % (sum(e[what] for e in entries) / jobs) for what in TOLD + ("right end",)]
-            print("| %s | +%d %% | %s | %d | %s |" % (law, 100 * key[0], key[1] or "to the end", jobs, " | ".join(shares)))
+            print("| %s | +%d%% | %s | %d | %s |" % (law, 100 * key[0], key[1] or "to the end", jobs, " | ".join(shares)))
 
 
 def check(tallies):
-    """What must hold: the failures, as lines."""
+    """Checks the bounds and returns the failures as lines."""
     wrong = []
     for alert in WARNINGS:
         alarms, samples = sum(t.untrue[alert] for t in tallies.values()), sum(t.samples for t in tallies.values())

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# build_prometheus.sh [--cached]: builds a Prometheus server and prints the path of the binary. Nothing is built twice: the
-# folder ${XDG_CACHE_HOME:-~/.cache}/pitwall/prometheus-<hash> is named after this file. --cached prints nothing where it
-# has not been built yet. Needs Go 1.26 and some minutes.
+# build_prometheus.sh [--cached]: builds a Prometheus server and prints the path of the binary. Nothing is built twice: the directory
+# ${XDG_CACHE_HOME:-~/.cache}/pitwall/prometheus-<hash> is named after this file. --cached prints nothing if it has not been built yet. Needs Go 1.26 and
+# some minutes.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/go/folder.sh
 . "$here/../go/folder.sh"
 
-version=v0.314.0  # the module's of Prometheus 3.14, also the oracle's
+version=v0.314.0  # module version of Prometheus 3.14, the same as the oracle's
 program=github.com/prometheus/prometheus/cmd/prometheus
 
 inside=/prometheus

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""compare.py --eval PROGRAM [--recorded FOLDER]: asks our query API (promapi_eval) what FOLDER (default: recorded, beside
-this file) says that a real Prometheus was asked, and compares the answers.
+"""compare.py --eval PROGRAM [--recorded FOLDER]: sends the requests recorded in FOLDER (default: recorded, next to this file) to our query API
+(promapi_eval), and compares the answers with those of a real Prometheus.
 
-NAME.series has the samples, NAME.jsonl one request a line with its answer: {method, path, form, code, body}, with
-ordered where the order of an instant vector counts. Exit code 1 when an answer differs, if only in its last digits, and
-decision 0046 has no reason for it.
+NAME.series has the samples, and NAME.jsonl one request per line with its answer: {method, path, form, code, body}, plus ordered if the order of an instant vector
+matters. The exit code is 1 if an answer differs, even only in its last digits, and decision 0046 has no reason for it.
 """
 import argparse
 import collections
@@ -20,7 +19,7 @@ import urllib.parse
 HERE = os.path.dirname(os.path.abspath(__file__))
 RELATIVE = 1e-9
 
-# Differences that decision 0046 explains: what must be in the query or in Prometheus' answer, and the reason.
+# Differences that decision 0046 explains: a text in the query or in Prometheus' answer, and the reason.
 REASONS = (
     ("answer", r"PromQL info: input to histogram_quantile needed to be fixed", "monotonicity is fixed without a word"),
     ("answer", r"PromQL warning: bucket label", "malformed bounds are left out without a word"),
@@ -29,7 +28,7 @@ REASONS = (
      "only a constant φ is looked at"),
     ("query", r"(rate|increase)\(\(?[^()]*\)?\[[^\]]*:", "whether a subquery has two steps with results is not looked at"),
 )
-# The same of answers that differ in their last digits.
+# The same for answers that differ in their last digits.
 DIGITS = (
     (r"\b(a?(sin|cos|tan)h?|exp|ln|log2|log10|atan2)\b|\^", "glibc rounds other than Go's own mathematics"),
     (r"\bstd(dev|var)\b", "the deviation over elements is not updated element by element"),
@@ -38,11 +37,11 @@ DIGITS = (
 
 
 class Differs(Exception):
-    """The answers are not the same: where and how."""
+    """Two answers differ; the text has the place and the difference."""
 
 
 class Comparison:
-    """One answer of ours with the recorded one."""
+    """One of our answers and the recorded one."""
 
     def __init__(self, row):
         self.row = row
@@ -55,7 +54,7 @@ class Comparison:
         for key in ("status", "errorType"):
             self._same(key, body.get(key), wanted.get(key))
         error = wanted.get("error", "")
-        # The texts of parse and execution errors are our own.
+        # Parse and execution errors have our own texts.
         if not ('parameter "query"' in error or "parse error" in error or wanted.get("errorType") == "execution"):
             self._same("error", body.get("error"), wanted.get("error"))
         for key in ("warnings", "infos"):
@@ -69,7 +68,7 @@ class Comparison:
 
     def _data(self, ours, wanted):
         if not isinstance(wanted, dict) or "resultType" not in wanted:
-            if self.row["path"].endswith("/series"):  # in no order
+            if self.row["path"].endswith("/series"):  # the order does not matter
                 ours, wanted = (sorted(list_, key=lambda one: sorted(one.items())) for list_ in (ours, wanted))
             self._same("data", ours, wanted)
             return
@@ -137,7 +136,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--eval", required=True)
     parser.add_argument("--recorded", default=os.path.join(HERE, "recorded"))
-    parser.add_argument("--verbose", action="store_true", help="shows what differs in its last digits, too")
+    parser.add_argument("--verbose", action="store_true", help="also show differences in the last digits")
     options = parser.parse_args()
     counts, explained, digits, failed = collections.Counter(), collections.Counter(), collections.Counter(), 0
     for path in sorted(glob.glob(os.path.join(options.recorded, "*.jsonl"))):

@@ -1,5 +1,5 @@
-"""The samples and the requests that both sides get: random queries by the generator of tests/differential, and the
-requests that lists and errors take. Everything follows from the seed."""
+"""Samples and requests for both sides: random queries by the generator of tests/differential, and requests for lists and errors. Everything follows
+from the seed."""
 import os
 import random
 import sys
@@ -9,9 +9,9 @@ from data import STALE, make_dataset  # noqa: E402
 from engines import value_text  # noqa: E402
 from grow import EXPERIMENTAL, FEATURES, Grower  # noqa: E402
 
-START = 1_700_000_000_000  # of the samples, in ms; make_dataset knows it
-LONGEST = 45 * 60_000  # Prometheus' head takes samples that are at most an hour older than its newest
-# Functions of Prometheus that are behind flags and that we have not, and those of which the choice of series is free.
+START = 1_700_000_000_000  # start of the samples in ms; make_dataset uses the same
+LONGEST = 45 * 60_000  # Prometheus' head accepts samples at most one hour older than its newest
+# Functions of Prometheus that are behind flags and that Pitwall lacks, and functions whose choice of series is free.
 LEFT_OUT = EXPERIMENTAL | {"limitk", "limit_ratio"}
 ORDERED = ("sort(", "sort_desc(", "sort_by_label(", "sort_by_label_desc(", "topk (", "bottomk (")
 
@@ -38,7 +38,7 @@ def seconds(millis):
 
 
 def queries(rng, dataset, count):
-    """(path, form, ordered), one for each feature in turn."""
+    """Yields (path, form, ordered), one for each feature in turn."""
     made = dataset.made
     focus = [name for name in FEATURES if name not in LEFT_OUT]
     usable = set(FEATURES) - LEFT_OUT
@@ -63,7 +63,7 @@ def queries(rng, dataset, count):
 
 
 def _elsewhere(rng, made):
-    """Reads at other times, which the generator of rules does not know: a selector, a window or a subquery."""
+    """Adds reads at other times, which the generator of rules does not cover: a selector, a window, or a subquery."""
     at = rng.choice(("@ start()", "@ end()", "@ %s" % seconds(made.start + rng.randrange(made.length)), "offset -1m",
                      "offset 1m", "@ end() offset 30s", "@ start() offset -45s"))
     metric = rng.choice(("gi", "gf", "ci", "cf", 'mi{mode="idle"}', "odd", 'gi{pitwall_job="train-a"}'))
@@ -97,7 +97,7 @@ def lists(dataset):
 
 
 def mistakes(dataset):
-    """What is refused, or odd."""
+    """Returns invalid and unusual requests."""
     at = seconds(dataset.made.start + dataset.made.length // 2)
     good = [["start", at], ["end", at], ["step", "15"]]
     for form in ([["query", "1+1"], ["time", "noon"]], [["query", "1+1"], ["limit", "x"]], [["query", "1+1"], ["limit", "-1"]],
@@ -125,7 +125,7 @@ def mistakes(dataset):
 
 
 def requests(seed, count):
-    """[(data set, [(path, form, ordered)…])…]"""
+    """Returns [(data set, [(path, form, ordered)…])…]."""
     out = []
     for i, name in enumerate(("a", "b")):
         dataset = DataSet("%s:%s" % (seed, name))

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""record.py --prometheus BINARY [--out FOLDER] [--seed S] [--queries N]: asks a real Prometheus 3 what tests/promapi
-asks of ours, over the same samples, and writes the answers.
+"""record.py --prometheus BINARY [--out FOLDER] [--seed S] [--queries N]: sends the requests of tests/promapi to a real Prometheus 3, with the same samples, and
+writes its answers.
 
-Samples get in by remote write, a data set per server. FOLDER (default: recorded, beside this file) gets NAME.series and
-NAME.jsonl for each data set: see compare.py.
+Samples are written by remote write, one data set per server. FOLDER (default: recorded, next to this file) gets NAME.series and NAME.jsonl for each data set:
+see compare.py.
 """
 import argparse
 import json
@@ -45,7 +45,7 @@ def value_bytes(text):
 
 
 def time_series(labels, samples):
-    """prometheus.TimeSeries"""
+    """Encodes a prometheus.TimeSeries."""
     out = b"".join(field(1, field(1, name.encode()) + field(2, value.encode())) for name, value in sorted(labels.items()))
     for time_ms, value in samples:
         out += field(2, b"\x09" + value_bytes(value) + b"\x10" + varint(time_ms))
@@ -53,7 +53,7 @@ def time_series(labels, samples):
 
 
 def snappy(data):
-    """A block of literals."""
+    """Encodes a snappy block of literals."""
     out = varint(len(data))
     for begin in range(0, len(data), 60_000):
         part = data[begin:begin + 60_000]
@@ -62,7 +62,7 @@ def snappy(data):
 
 
 class Prometheus:
-    """A server of its own, with nothing to scrape."""
+    """A separate server without scrape targets."""
 
     def __init__(self, binary):
         self.folder = tempfile.TemporaryDirectory()
@@ -91,7 +91,7 @@ class Prometheus:
                 time.sleep(0.1)
 
     def write(self, series):
-        for labels, samples in series:  # one at a time, in the order of labels, in which it will keep them
+        for labels, samples in series:  # one at a time, in the order of labels that the server uses
             request = urllib.request.Request(
                 self.url + "/api/v1/write", snappy(time_series(labels, samples)), method="POST",
                 headers={"Content-Encoding": "snappy", "Content-Type": "application/x-protobuf",
@@ -117,7 +117,7 @@ class Prometheus:
 
 
 def series_line(labels, samples):
-    """As tests/differential/line_protocol.h reads it."""
+    """Formats a series for tests/differential/line_protocol.h."""
     escaped = [("%s=%s" % pair).replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n")
                for pair in sorted(labels.items())]
     return "\t".join(escaped + ["|"] + ["%d:%s" % sample for sample in samples])

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""speed.py --eval PROGRAM [--series N] [--interval S]: how long range queries over an hour take, at steps of 15 s.
+"""speed.py --eval PROGRAM [--series N] [--interval S]: durations of range queries over an hour, with steps of 15 s.
 
-The samples are already in memory; what the history needs to read them comes on top.
+The samples are already in memory; the time that the history needs to read them is extra.
 """
 import argparse
 import random

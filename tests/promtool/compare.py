@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Unit-test files of Prometheus through promtool and through pitwall: both must give the verdict that a file's name says.
+"""Runs Prometheus' unit-test files through promtool and through pitwall: both must give the verdict in a file's name.
 
-pass_*.yaml passes, fail_*.yaml fails. Files in v3/ need Prometheus 3: without a promtool of that version (--promtool3)
-only ours is asked. Ends with "N passed, N failed".
+pass_*.yaml passes, fail_*.yaml fails. Files in v3/ need Prometheus 3: without a promtool of that version (--promtool3), only pitwall runs them. Ends with
+"N passed, N failed".
 """
 import argparse
 import concurrent.futures
@@ -17,7 +17,7 @@ SECONDS = 60
 
 
 def verdict(command, path):
-    """True for passed, False for failed, None for no verdict; and what it said."""
+    """Returns True for passed, False for failed, or None for no verdict; and the output."""
     try:
         done = subprocess.run([*command, path.name], cwd=path.parent, capture_output=True, text=True, timeout=SECONDS)
     except subprocess.TimeoutExpired:
@@ -31,7 +31,7 @@ def word(passed):
 
 
 def judge(path, tools):
-    """What is wrong with one file, "" when nothing is."""
+    """Returns the error of one file, or ""."""
     expected = path.name.startswith("pass_")
     lines = []
     for name, command in tools:
@@ -44,14 +44,14 @@ def judge(path, tools):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pitwall", default="build/release/bin/pitwall")
-    parser.add_argument("--promtool", default="promtool", help="any version, 2 too")
-    parser.add_argument("--promtool3", help="one of Prometheus 3, for v3/ as well")
-    parser.add_argument("files", nargs="*", type=pathlib.Path, help="instead of all")
+    parser.add_argument("--promtool", default="promtool", help="any version, including 2")
+    parser.add_argument("--promtool3", help="promtool of Prometheus 3, for v3/ too")
+    parser.add_argument("files", nargs="*", type=pathlib.Path, help="files to run (default: all)")
     args = parser.parse_args()
     ours = ("pitwall", [os.path.abspath(args.pitwall), "rules", "test"])
     promtool = shutil.which(args.promtool)
     if promtool is None:
-        sys.exit("promtool is not installed: deploy/install-deps.sh has it in the package prometheus")
+        sys.exit("promtool is not installed: run deploy/install-deps.sh tests")
     theirs = ("promtool", [promtool, "test", "rules"])
     newer = [("promtool 3", [os.path.abspath(args.promtool3), "test", "rules"])] if args.promtool3 else []
 

@@ -1,4 +1,4 @@
-"""Issues of the packs on simulated jobs: `pitwall backtest`, false alarms by rule, and which faults are found when."""
+"""Issues of the packs on simulated jobs: `pitwall backtest`, false alarms by rule, and the faults found with their delays."""
 import concurrent.futures
 import json
 import os
@@ -10,9 +10,9 @@ import simulate
 
 REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PACKS = os.path.join(REPO, "rules", "packs")
-# Not among all packs: the original's own criteria, and those that need other runs.
+# Excluded from all packs: the criteria of SageMaker Debugger, and packs that need other runs.
 LEFT_OUT = ("across-runs", "summary")
-AT_A_TIME = 24  # jobs of one backtest
+AT_A_TIME = 24  # jobs per backtest
 
 
 def packs_of(folder, which, trial=False):
@@ -23,7 +23,7 @@ def packs_of(folder, which, trial=False):
 
 
 def backtest(pitwall, rules, jobs):
-    """{job: [{alert, labels, step, ts, began, ended}]}"""
+    """Returns {job: [{alert, labels, step, ts, began, ended}]}."""
     with tempfile.TemporaryDirectory() as folder:
         mapping, table = os.path.join(folder, "mapping.yaml"), os.path.join(folder, "jobs.csv")
         simulate.write(table, mapping, jobs)
@@ -43,7 +43,7 @@ def backtest(pitwall, rules, jobs):
 
 
 def tell(pitwall, which, jobs, folder=PACKS, workers=2, trial=False):
-    """The same of any number of jobs."""
+    """Returns the same for any number of jobs."""
     rules, told = packs_of(folder, which, trial), {}
     parts = [jobs[i:i + AT_A_TIME] for i in range(0, len(jobs), AT_A_TIME)]
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
@@ -53,13 +53,13 @@ def tell(pitwall, which, jobs, folder=PACKS, workers=2, trial=False):
 
 
 class Tally:
-    """Counts of one family, or of all."""
+    """Counts of one family, or of all families."""
 
     def __init__(self):
         self.steps, self.samples, self.seconds, self.jobs = 0, 0, 0.0, 0
-        self.untrue = {}    # alert -> number, in healthy time
-        self.noisy = {}     # alert -> number of those that are true of the noise
-        self.beside = {}    # alert -> number, after the onset of a fault that does not explain it
+        self.untrue = {}    # alert -> number in healthy time
+        self.noisy = {}     # alert -> number of issues that are true of the noise
+        self.beside = {}    # alert -> number after the onset of a fault that does not explain it
         self.where = {}     # alert -> jobs
         self.faults = {}    # (fault, every) -> {"jobs", "found", "wrong rank", "steps": [delay], "by": {alert: number}}
 
@@ -97,7 +97,7 @@ class Tally:
                 entry["delays"].append((first - job["onset"]) // job["every"])
 
     def plain(self):
-        """For JSON."""
+        """Returns the counts for JSON."""
         return {"jobs": self.jobs, "steps": self.steps, "samples": self.samples, "seconds": round(self.seconds), "untrue": self.untrue, "noisy": self.noisy,
                 "beside": self.beside, "faults": [{"fault": fault, "every": every, **entry} for (fault, every), entry in sorted(self.faults.items())]}
 
@@ -106,7 +106,7 @@ class Tally:
         self.where.setdefault(alert, []).append(job["name"])
 
     def per_1000(self, alerts):
-        """(rate, 95 % bound) for 1000 logged steps."""
+        """Returns (rate, 95% bound) per 1000 logged steps."""
         return 1000 * alerts / self.samples, 1000 * noise.upper_bound(alerts) / self.samples
 
     def per_hour(self, alerts):
@@ -114,7 +114,7 @@ class Tally:
 
 
 def tallies(jobs, told):
-    """{family: Tally}, with "all" for all of them."""
+    """Returns {family: Tally}, with "all" for all of them."""
     found = {"all": Tally()}
     for job in jobs:
         for family in (job["family"], "all"):

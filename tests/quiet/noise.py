@@ -1,15 +1,15 @@
-"""Laws of noise, seeded, and the bounds of what a count of rare events says."""
+"""Seeded laws of noise, and bounds for counts of rare events."""
 import math
 
-# Of the loss and the gradient norm: factors around 1.
+# Laws of the loss and the gradient norm: factors around 1.
 LAWS = ("gauss", "t3", "gamma", "log-normal", "ar", "batches")
 SPREAD = 0.03
-# Poisson's 95 % upper bounds for 0, 1, 2 … events.
+# 95% upper bounds of a Poisson count for 0, 1, 2 … events.
 POISSON = (3.0, 4.74, 6.30, 7.75, 9.15, 10.51, 11.84, 13.15, 14.43, 15.71)
 
 
 def factors(law, rng):
-    """Endless factors around 1 of one of LAWS; `batches`: Gauss with 0.5 % single batches of 8 to 17 deviations."""
+    """Yields endless factors around 1 of one of LAWS; `batches`: Gauss with 0.5% single batches of 8 to 17 deviations."""
     state = 0.0
     while True:
         if law == "gauss":
@@ -28,7 +28,7 @@ def factors(law, rng):
 
 
 def step_noise(sigma, rho, rng):
-    """Endless factors of a step's time: standard deviation sigma, correlation rho from one step to the next."""
+    """Yields endless factors of a step's time: standard deviation sigma, correlation rho from one step to the next."""
     state = rng.gauss(0, 1)
     while True:
         yield max(0.2, 1 + sigma * state)
@@ -36,5 +36,5 @@ def step_noise(sigma, rho, rng):
 
 
 def upper_bound(events):
-    """Of the mean number of events where so many were seen, with 95 %."""
+    """Returns the 95% upper bound of the mean number of events, given an observed number."""
     return POISSON[events] if events < len(POISSON) else events + 2 * math.sqrt(events) + 2

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""page.py BEFORE.json AFTER.json [--pitwall FILE]: writes the block `quiet` of docs/accuracy.md from two runs of quiet.py, and leaves all else as it is.
+"""page.py BEFORE.json AFTER.json [--pitwall FILE]: writes the block `quiet` of docs/accuracy.md from two runs of quiet.py, and leaves the rest unchanged.
 
-Both are of the set `report`: BEFORE by the rules of some commit before, AFTER by those of this one. BEFORE is kept in tests/quiet/before.json.
+Both are of the set `report`: BEFORE with the rules of an earlier commit, AFTER with those of this one. BEFORE is kept in tests/quiet/before.json.
 """
 import argparse
 import json
@@ -83,7 +83,7 @@ def main():
     options = parser.parse_args()
     before, after = (json.load(open(path, encoding="utf-8")) for path in (options.before, options.after))
     if before["plan"] != after["plan"] or {before["set"], after["set"]} != {"report"}:
-        sys.exit("%s and %s: not the same plan, or not both of the set report; run quiet.py with --set report" % (options.before, options.after))
+        sys.exit("%s and %s: different plans, or not both of the set report; run quiet.py with --set report" % (options.before, options.after))
     text = block(before, after, recordings.alerts_of(options.pitwall, "default"))
     page = open(PAGE, encoding="utf-8").read()
     if BEGIN in page:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""quiet.py PITWALL [--set choose|report] [--plan fast|page|long] [--packs default|all] [--folder DIR] [--only FAMILY] [--out FILE]: simulated trainings, judged.
+"""quiet.py PITWALL [--set choose|report] [--plan fast|page|long] [--packs default|all] [--folder DIR] [--only FAMILY] [--out FILE]: judges simulated training runs.
 
-Prints what was told of healthy ones by rule, with 95 % bounds, and which faults were found. It fails nothing: quiet_test.py does.
+Prints the reports about healthy runs by rule, with 95% bounds, and the faults found. It fails no run; quiet_test.py does.
 """
 import argparse
 import json
@@ -24,13 +24,13 @@ def rates(tally):
 def show(found):
     for family, tally in found.items():
         total = sum(tally.untrue.values())
-        print("%s: %d jobs, %d logged steps (%d steps), %.1f h: %d untrue, %.3f per 1000 (< %.3f)" % (
+        print("%s: %d jobs, %d logged steps (%d steps), %.1f h: %d false, %.3f per 1000 (< %.3f)" % (
             (family, tally.jobs, tally.samples, tally.steps, tally.seconds / 3600, total) + tally.per_1000(total)))
         print("\n".join(rates(tally)))
         if tally.noisy:
             print("  true of the noise: %s" % tally.noisy)
         if tally.beside:
-            print("  beside a fault: %s" % {alert: (number, tally.where[alert][:3]) for alert, number in tally.beside.items()})
+            print("  next to a fault: %s" % {alert: (number, tally.where[alert][:3]) for alert, number in tally.beside.items()})
     for (fault, every), entry in sorted(found["all"].faults.items()):
         print("%-24s every %-3d found %d of %d, median delay %s rows, worst %s, by %s" % (
             fault, every, entry["found"], entry["jobs"], statistics.median(entry["delays"]) if entry["delays"] else "-", max(entry["delays"], default="-"), entry["by"]))
@@ -43,10 +43,10 @@ def main():
     parser.add_argument("--plan", default="fast", choices=tuple(plans.PLANS))
     parser.add_argument("--packs", default="all", choices=("default", "all"))
     parser.add_argument("--folder", default=judge.PACKS, help="rule files instead of those of this tree")
-    parser.add_argument("--trial", action="store_true", help="leave out packs that include others: rules can be tried without a build")
-    parser.add_argument("--only", help="one family")
-    parser.add_argument("--out", help="the counts as JSON, for block.py")
-    parser.add_argument("--match", default="", help="jobs whose name holds this")
+    parser.add_argument("--trial", action="store_true", help="leave out packs that include others, to try rules without a build")
+    parser.add_argument("--only", help="only this family")
+    parser.add_argument("--out", help="write the counts as JSON, for page.py")
+    parser.add_argument("--match", default="", help="only jobs whose name contains this text")
     options = parser.parse_args()
     began = time.monotonic()
     jobs = [job for job in plans.PLANS[options.plan](options.set)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""quiet_test.py PITWALL [--long]: simulated trainings of both sets of seeds: what may be told of healthy ones, and which faults must be found.
+"""quiet_test.py PITWALL [--long]: simulated training runs of both sets of seeds: reports allowed for healthy runs, and faults that must be found.
 
-The limits are those of the rules as they are, and are to be lowered as rules become better. --long: the whole plan (tests/stages/quiet_long.sh).
+The limits are those of the current rules and are to be lowered as rules improve. --long: the complete plan (tests/stages/quiet_long.sh).
 """
 import os
 import sys
@@ -14,9 +14,9 @@ import recordings
 import simulate
 
 BINARY, LONG = None, False
-# Untrue issues in 1000 logged steps of healthy trainings, all packs: at most this many in a plan, however they are spread.
+# Maximum number of false issues per 1000 logged steps of healthy runs of a plan, with all packs, however they are distributed.
 MOST_PER_1000 = 0.1
-# Each of these is found in every job of a plan's quiet noise (σ 0.03); rows of the log until then, at most.
+# Faults found in every job with the quiet noise of a plan (σ 0.03), and the maximum number of log rows until then.
 FOUND_WITHIN = {("rank 1.3x", 1): 100, ("rank 2x", 1): 60, ("all 1.3x", 1): 120, ("one stall of 60 s", 1): 5, ("data stall", 1): 30, ("every 20", 1): 200,
                 ("every 50", 1): 400, ("every 100", 1): 700, ("stages 1.4x", 1): 35, ("rank 2x", 10): 15, ("all 1.3x", 10): 30,
                 ("one stall of 60 s", 10): 2, (simulate.TIMER_FAULT, 1): 450}
@@ -29,16 +29,16 @@ class Quiet(unittest.TestCase):
         cls.told = judge.tell(BINARY, "all", cls.jobs)
         cls.found = judge.tallies(cls.jobs, cls.told)
 
-    def test_healthy_trainings_are_silent(self):
+    def test_healthy_runs_have_few_false_issues(self):
         total = self.found["all"]
         untrue = sum(total.untrue.values())
         self.assertLessEqual(total.per_1000(untrue)[0], MOST_PER_1000, "%s, for example in %s" % (total.untrue, {a: total.where[a][:3] for a in total.untrue}))
 
-    def test_the_default_pack_tells_nothing_untrue(self):
+    def test_default_pack_reports_nothing_false(self):
         default = recordings.alerts_of(BINARY, "default")
         total = self.found["all"]
         untrue = {alert: total.where[alert] for alert in set(total.untrue) & default}
-        # The whole plan has noise that stands for twenty steps and more: there it is a rate.
+        # The complete plan has noise that lasts twenty steps and more; there the limit is a rate.
         most = MOST_PER_1000 * total.samples / 1000 if LONG else 0
         self.assertLessEqual(sum(total.untrue[alert] for alert in untrue), most, untrue)
 
@@ -46,12 +46,12 @@ class Quiet(unittest.TestCase):
         total = self.found["all"]
         self.assertEqual([alert for alert in total.beside if alert.endswith("another rank")], [])
 
-    def test_no_issue_comes_three_times_within_ten_minutes(self):
+    def test_no_issue_is_reported_three_times_in_ten_minutes(self):
         for job in self.jobs:
             began = {}
             for issue in self.told[job["name"]]:
                 if issue["alert"] in job["true"]:
-                    continue  # of wide noise: WorkImbalance comes and goes with it
+                    continue  # wide noise: WorkImbalance comes and goes with it
                 at = (issue["step"] or 0) * job["seconds"] / job["steps"]
                 times = began.setdefault((issue["alert"], tuple(sorted(issue["labels"].items()))), [])
                 times.append(at)
@@ -70,7 +70,7 @@ class Quiet(unittest.TestCase):
                     self.assertLessEqual(min(steps) - job["onset"], rows * job["every"], job["name"])
         self.assertTrue(faults)
 
-    def test_a_raised_loss_is_found_and_a_single_batch_is_not(self):
+    def test_raised_loss_is_found_but_single_batch_is_not(self):
         for job in self.jobs:
             if job["family"] != "values" or not job["fault"]:
                 continue
@@ -83,15 +83,15 @@ class Quiet(unittest.TestCase):
 
 
 class Limits(unittest.TestCase):
-    """The judge itself: an issue in a healthy training, and one of another rank, are seen."""
+    """Tests the judge itself: it counts an issue in a healthy run, and one about another rank."""
 
-    def test_an_issue_of_a_healthy_training_counts(self):
+    def test_issue_in_a_healthy_run_counts(self):
         job = dict(next(plans.fast_plan("choose")))
         found = judge.tallies([job], {job["name"]: [{"alert": "LossSpike", "labels": {}, "step": 5}]})
         self.assertEqual(found["all"].untrue, {"LossSpike": 1})
         self.assertGreater(found["all"].per_1000(1)[0], MOST_PER_1000)
 
-    def test_another_rank_is_false_and_missed(self):
+    def test_issue_about_another_rank_is_false(self):
         job = next(job for job in plans.fast_plan("choose") if job["fault"] == "rank 2x")
         told = [{"alert": "StragglerRank", "labels": {"rank": "0"}, "step": job["onset"] + 20}]
         found = judge.tallies([job], {job["name"]: told})["all"]

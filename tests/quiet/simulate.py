@@ -1,10 +1,9 @@
-"""Telemetry of simulated trainings, healthy and with one fault each, as a table for `pitwall backtest --format csv`.
+"""Telemetry of simulated training runs, healthy or with one fault, as a table for `pitwall backtest --format csv`.
 
-A job is a dict: name, family, law (what its noise is), every (steps from one row of its log to the next), rows, steps, samples (rows of one rank),
+A job is a dict: name, family, law (kind of its noise), every (steps from one row of its log to the next), rows, steps, samples (rows of one rank),
 seconds, true (alerts that are true of its noise), and, with a fault: fault, onset (step), names (alerts that find it), rank, beside (alerts that may
-come with it), healthy_rows (of one rank, before the fault).
-Each generator draws from a seed of its own, made of the set, the family and the job: no job depends on the others.
-"""
+accompany it), and healthy_rows (of one rank, before the fault). Each generator draws from its own seed, made of the set, the family, and the job: no
+job depends on the others. """
 import csv
 import random
 
@@ -13,12 +12,12 @@ import noise
 METRICS = {"at_step": "train_step", "seconds": "train_step_duration_seconds", "loss": "train_loss", "norm": "train_grad_norm", "rate": "train_learning_rate"}
 PHASE_NAMES = ("dataloader", "forward", "backward", "optimizer", "collective", "eval", "checkpoint", "pitwall")
 BASE = 1_700_000_000
-# Shares of a rank's own time; the rest is between the phases.
+# Shares of phases in a rank's own time; the rest is between the phases.
 PHASES = {"dataloader": 0.05, "forward": 0.30, "backward": 0.50, "optimizer": 0.10}
-# Told of noise as wide as this (standard deviation of a rank's own time), these are true: steps do differ so much, and ranks wait so long.
+# With noise of at least this width (standard deviation of a rank's own time), these are true: the steps really differ and the ranks really wait.
 TRUE_OF_NOISE = ((0.08, ("Jitter", "WorkImbalance")), (0.15, ("LowAcceleratorUtilization",)))
 EVAL_EVERY, CHECKPOINT_EVERY, SAVE_EVERY = 200, 450, 100
-# What may come with a fault of steps, beside its name.
+# Alerts that may accompany a fault of steps, besides its own.
 SLOW = ("StepOutlier", "SelfSlowdown", "ThroughputRegress", "Jitter", "WorkImbalance", "StragglerByWait", "LowAcceleratorUtilization")
 
 
@@ -32,7 +31,7 @@ def new_job(name, family, law, every, **more):
 
 
 def values(seeds, law, every, samples, rise=0.0, length=0, onset=300, number=0):
-    """Loss and gradient norm of one rank: the loss falls as a power of the step; raised from the sample onset on, for so many samples (0: to the end)."""
+    """Returns loss and gradient norm of one rank. The loss falls as a power of the step; it is raised from the sample onset on, for `length` samples (0: to the end)."""
     fault = "+%d %%, %s" % (100 * rise, "%d samples" % length if length else "to the end") if rise else None
     job = new_job("values-%s-%d-%g-%d-%d" % (law, every, rise, length, number), "values", law, every)
     rng = rng_of(seeds, job["name"])
@@ -46,17 +45,17 @@ def values(seeds, law, every, samples, rise=0.0, length=0, onset=300, number=0):
                             "loss": 2.5 * (1 + 10 / (i + 10)) * next(loss) * raised, "norm": next(norm) * (1 + 2 * (raised - 1)), "rate": 1e-4})
     job.update(steps=last * every, samples=last, seconds=ts)
     if rise:
-        # A single batch is counted and not told, so nothing may name it.
+        # A single batch is counted but not reported, so no alert may name it.
         job.update(fault=fault, onset=onset * every, healthy_rows=onset, names=() if length == 1 else ("LossSpike", "GradNormSpike", "LossRaised"), rank=None,
                    until=(onset + (length or 100) + 20) * every,
                    beside={"LossSpike", "GradNormSpike", "LossRaised", "LossDivergence", "LossOutliers"} if length != 1 else {"LossOutliers"})
     if law in ("t3", "batches", "gamma", "log-normal"):
-        job["true"] = {"LossOutliers"}  # their tails are what it counts
+        job["true"] = {"LossOutliers"}  # it counts their tails
     return job
 
 
 class Machine:
-    """A training of several ranks: each has its own time, and all wait for the last."""
+    """A training run of several ranks: each has its own time, and all wait for the last."""
 
     def __init__(self, seeds, name, family, law, every, ranks, sigma, rho, base=0.25, stages=1, pauses=False, timer=None):
         self.job = new_job(name, family, law, every)
@@ -64,8 +63,8 @@ class Machine:
         self.ranks, self.base, self.stages, self.every, self.pauses, self.timer = ranks, base, stages, every, pauses, timer
         self.own = [noise.step_noise(sigma, rho, rng) for _ in range(ranks)]
         self.slow = {}          # rank -> {phase: factor}, "all" for each phase
-        self.longer = 1.0       # of all ranks
-        self.loader = 0.0       # further seconds in the loader
+        self.longer = 1.0       # factor of all ranks
+        self.loader = 0.0       # additional seconds in the loader
         self.stall_at, self.stall = -1, 0.0
         self.period, self.period_cost = 0, 0.0
         self.ts, self.step = 0.0, 0
@@ -73,7 +72,7 @@ class Machine:
         if timer and 500 * base / timer[0] > 5:
             self.job["true"].add("profiler's StepOutlier")  # more than 10 of 500 steps are long
         if timer:
-            self.job["true"].add("PeriodicStall")  # which tells the seconds
+            self.job["true"].add("PeriodicStall")  # which reports the period in seconds
         for least, alerts in TRUE_OF_NOISE:
             if sigma >= least:
                 self.job["true"] |= set(alerts)
@@ -104,7 +103,7 @@ class Machine:
             spent.append((parts, gap))
         own = [sum(parts.values()) + gap for parts, gap in spent]
         length = max(own) + 0.02 * self.base
-        if self.timer:  # another process runs for so long, every so many seconds, and all ranks with it
+        if self.timer:  # another process runs periodically and slows all ranks
             period, cost = self.timer
             if int((self.ts + length) / period) > int(self.ts / period):
                 length += cost
@@ -155,12 +154,12 @@ def healthy_steps(seeds, ranks, sigma, rho, steps, every=1, base=0.25, number=0,
 FAULTS = ("rank 1.3x", "rank 2x", "all 1.3x", "one stall of 60 s", "every 20", "every 50", "every 100", "data stall", "stages 1.4x")
 
 
-# Of the machine: regular in seconds, and in steps only as far as steps take equally long.
+# Faults of the machine: periodic in seconds, and in steps only if steps have equal durations.
 TIMER_FAULT = "every 12 s"
 
 
 def faulty_steps(seeds, fault, ranks, sigma, rho, every=1, base=0.25, number=0):
-    """A healthy training and then one of FAULTS."""
+    """Returns a healthy run followed by one of FAULTS."""
     name = "fault-%s-%d-%g-%g-%d-%g-%d" % (fault.replace(" ", "-"), ranks, sigma, rho, every, base, number)
     machine = Machine(seeds, name, "steps" if every == 1 else "sparse steps", law_of(sigma, rho), every, ranks, sigma, rho, base,
                       stages=2 if fault.startswith("stages") else 1)
@@ -196,7 +195,7 @@ def short_profile(seeds, ranks, sigma, steps, number):
 
 
 def decay(seeds, shape, every, samples, number=0):
-    """A learning rate that falls to zero, linearly or as a cosine, with a warm-up, down to the last row."""
+    """Returns a learning rate that falls to zero, linearly or as a cosine, with a warm-up, down to the last row."""
     import math
     job = new_job("decay-%s-%d-%d" % (shape, every, number), "decay", shape, every)
     rng = rng_of(seeds, job["name"])
@@ -211,7 +210,7 @@ def decay(seeds, shape, every, samples, number=0):
 
 
 def mapping(columns):
-    """The mapping file of a table with these columns: a column that no row has would be an error."""
+    """Returns the mapping file of a table with these columns: a column without any row would be an error."""
     lines = ["time: {column: ts, unit: s}", "step: {column: step}", "job: {column: run}",
              "labels: {node: a, rank: {column: rank}%s}" % (", stage: {column: stage}" if "stage" in columns else ""), "metrics:"]
     lines += ["- {column: %s, name: %s}" % (column, name) for column, name in METRICS.items() if column in columns]

@@ -1,4 +1,4 @@
-"""A real Slurm of one node from Debian's packages: munged, slurmctld and slurmd, in a folder and on ports of its own."""
+"""A real Slurm with one node from Debian's packages: munged, slurmctld, and slurmd, in its own directory and on its own ports."""
 import glob
 import os
 import re
@@ -16,13 +16,13 @@ from harness import wait_for, write
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scancel", "scontrol", "squeue")
 CLUSTER = "pit"
-JOBS = 1000  # at most of one cluster
+JOBS = 1000  # maximum number of jobs per cluster
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 MEMORY_GROUP = "/sys/fs/cgroup/memory"  # version 1
 
 
 def missing():
-    """Why there can be no Slurm here; empty: nothing."""
+    """Returns the reason why Slurm cannot run here, or ""."""
     lacking = [p for p in PROGRAMS if shutil.which(p, path=PATH) is None]
     if lacking:
         return "not installed: %s (deploy/install-deps.sh tests)" % ", ".join(lacking)
@@ -40,7 +40,7 @@ def free_ports(count):
 
 
 class Cluster:
-    """Ready when made: the node is idle. `prolog` and `epilog`: programs that slurmd runs."""
+    """Ready after construction: the node is idle. `prolog` and `epilog`: programs that slurmd runs."""
 
     def __init__(self, folder, prolog, epilog, kill_wait=2):
         self.folder = folder
@@ -68,7 +68,7 @@ class Cluster:
         write(at("cgroup.conf"), "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\nConstrainRAMSpace=yes\n")
         write(self.conf, "\n".join([
             "ClusterName=%s" % CLUSTER,
-            # Control groups are named after the number of a job, and another Slurm of this machine may have left some.
+            # cgroups are named after job numbers, and another Slurm of this machine may have left some.
             "FirstJobId=%d" % self.first_job,
             "SlurmctldHost=%s(127.0.0.1)" % host,
             "SlurmctldPort=%d" % ctld_port, "SlurmdPort=%d" % slurmd_port,
@@ -98,31 +98,31 @@ class Cluster:
                 stdin=subprocess.DEVNULL, start_new_session=True)))
 
     def ask(self, *command):
-        """What a command says; empty where it fails."""
+        """Returns the output of a command; empty if it fails."""
         done = subprocess.run(command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                               timeout=60)
         return done.stdout if done.returncode == 0 else ""
 
     def submit(self, name, script, *options):
-        """-> number of the job"""
+        """Returns the number of the job."""
         number = subprocess.run(
             ["sbatch", "--parsable", "--job-name=" + name, "--output=/dev/null", "--chdir=/", *options],
             input="#!/bin/bash\n" + script, env=self.environment, stdout=subprocess.PIPE, check=True, text=True, timeout=60)
         return number.stdout.strip().partition(";")[0]
 
     def field(self, job, name):
-        """Of `scontrol show job`."""
+        """Returns a field of `scontrol show job`."""
         for word in self.ask("scontrol", "--oneliner", "show", "job", job).split():
             if word.startswith(name + "="):
                 return word.partition("=")[2]
         return ""
 
     def jobs(self):
-        """Numbers of the jobs that are not over."""
+        """Returns the numbers of the jobs that have not ended."""
         return self.ask("squeue", "-h", "-o", "%A").split()
 
     def _left(self):
-        """Processes of the jobs of this Slurm, slurmstepd among them: it outlives its slurmd."""
+        """Returns the processes of the jobs of this Slurm, including slurmstepd, which outlives its slurmd."""
         found = []
         for folder in glob.glob("/proc/[0-9]*"):
             try:
@@ -137,7 +137,7 @@ class Cluster:
         return found
 
     def stop(self):
-        """Leaves no process: neither a daemon nor one of a job."""
+        """Stops every process: the daemons and those of jobs."""
         try:
             for job in self.jobs():
                 self.ask("scancel", "--signal=KILL", "--full", job)

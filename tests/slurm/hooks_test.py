@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Files that deploy/slurm's prolog and epilog write into the drop folder: by a real Slurm, and by answers of it that are hard to bring about.
+"""Tests of the files that deploy/slurm's prolog and epilog write into the drop folder: with a real Slurm, and with answers of it that are hard to cause.
 
 hooks_test.py
 """
@@ -18,7 +18,7 @@ CANCELLED = "JobId=17 JobName=x JobState=COMPLETING Reason=None Restarts=0 ExitC
 
 
 def hooks(work, more=""):
-    """Prolog and epilog with settings of their own, and what they write."""
+    """Returns the prolog and the epilog with their own settings, and the directory that they write to."""
     os.chmod(work, 0o755)
     os.mkdir(os.path.join(work, "jobs"), 0o755)
     settings = write(os.path.join(work, "slurm.env"), "PITWALL_DROP_DIR=%s/jobs\n%s" % (work, more))
@@ -31,14 +31,14 @@ def hooks(work, more=""):
 
 
 def end_of(path):
-    """What the epilog has added, as a dictionary; {} while the job runs."""
+    """Returns the fields that the epilog has added, as a dictionary; {} while the job runs."""
     with open(path) as text:
         lines = dict(line.partition("=")[::2] for line in text.read().splitlines() if not line.startswith("#"))
     return {key: lines[key] for key in ("ended", "cause", "exit_code", "signal", "oom_killed") if key in lines}
 
 
 class RealSlurm(unittest.TestCase):
-    def test_each_end(self):
+    def test_each_end_is_written_by_a_real_slurm(self):
         reason = cluster.missing()
         if reason:
             print("NOTE: Slurm is not tested: " + reason, flush=True)
@@ -62,11 +62,11 @@ class RealSlurm(unittest.TestCase):
             expected["eats"] = (wait + "/usr/bin/python3 -c 'b = bytearray(2000 << 20)'",
                                 {"ended": "failed", "exit_code": "0", "oom_killed": "true"})
         else:
-            print("NOTE: no memory groups of version 1 here: out of memory is not tested", flush=True)
+            print("NOTE: no memory cgroups of version 1: out of memory is not tested", flush=True)
         numbers = {name: slurm.submit(name, script, "--uid=nobody", "--requeue") for name, (script, _) in expected.items()}
         wait_for("the jobs", lambda: all(slurm.field(n, "JobState") == "RUNNING" for n in numbers.values()))
         path = lambda name: os.path.join(work, "jobs", "slurm-" + numbers[name])
-        # slurmctld may call a job running before its prolog is through.
+        # slurmctld may report a job as running before its prolog has finished.
         wait_for("the prologs", lambda: all(os.path.exists(path(name)) for name in numbers))
         with open(path("exits")) as text:
             self.assertEqual(text.read(), "# restarts=0\njob_id=pit-%s\nplatform=slurm\ncluster=pit\nkind=Job\nuid=%s\n"
@@ -78,14 +78,14 @@ class RealSlurm(unittest.TestCase):
             with self.subTest(job=name):
                 told = wait_for("the end of " + name, lambda: end_of(path(name)))
                 if name in ("cancelled", "ignores"):
-                    # Of a job that it has ended slurmctld hears what ended its processes first or last, or nothing.
+                    # For a job that it ended, slurmctld gets the first or the last end of its processes, or none.
                     self.assertIn(told.pop("signal", None), (None, "9", "15"))
                     end.pop("signal")
                 self.assertEqual(told, end)
 
 
 class Answers(unittest.TestCase):
-    """The epilog alone, with a scontrol that answers as told."""
+    """The epilog alone, with a scontrol that gives configured answers."""
 
     def setUp(self):
         self.work = tempfile.mkdtemp(prefix="pitwall-hooks-")
@@ -96,10 +96,10 @@ class Answers(unittest.TestCase):
         done = subprocess.run([os.path.join(self.work, name), *arguments], env=dict(
             {"SLURM_JOB_ID": "17", "SLURM_JOB_UID": "1000", "SLURM_CLUSTER_NAME": "c", "SLURMD_NODENAME": "n1",
              "SLURM_JOB_NODELIST": "n1"}, **variables), timeout=60)
-        self.assertEqual(done.returncode, 0, "a hook that fails drains the node")
+        self.assertEqual(done.returncode, 0, "a failing hook drains the node")
 
     def ends(self, answer, later=None, **variables):
-        """What is written where scontrol answers this, from its third answer on `later`. None: the file is gone."""
+        """Returns the written file for this answer of scontrol, or for `later` from its third answer on. None: the file is gone."""
         shutil.rmtree(os.path.join(self.work, "jobs"), ignore_errors=True)
         hooks(self.work, "PITWALL_SLURM_SECONDS=%d\n" % (1 if later is None else 60))
         asked = write(os.path.join(self.work, "asked"), "")
@@ -114,10 +114,10 @@ class Answers(unittest.TestCase):
         self.run_hook("prolog")
         self.assertTrue(os.path.exists(self.path))
         self.run_hook("epilog", **variables)
-        wait_for("the word of the epilog", lambda: not os.path.exists(self.path) or end_of(self.path))
+        wait_for("the output of the epilog", lambda: not os.path.exists(self.path) or end_of(self.path))
         return end_of(self.path) if os.path.exists(self.path) else None
 
-    def test_what_slurmctld_says(self):
+    def test_end_is_derived_from_slurmctlds_answer(self):
         completing = "JobId=17 JobState=COMPLETING Reason=%s Restarts=%s ExitCode=%s"
         cancelled = {"ended": "cancelled", "cause": "cancelled", "signal": "15"}
         for answer, code, end in (
@@ -132,7 +132,7 @@ class Answers(unittest.TestCase):
                 ("JobId=17 JobState=FAILED Reason=None Restarts=0 ExitCode=2:0", "0:0", {"ended": "failed", "exit_code": "2"}),
                 (completing % ("None", 1, "0:0"), "0:0", {"ended": "requeued", "cause": "requeued"}),
                 (CANCELLED, "0:0", cancelled),
-                # A name that imitates a field is not believed.
+                # A name that imitates a field is ignored.
                 ("JobId=17 JobName=x Reason=TimeLimit " + completing[9:] % ("NonZeroExitCode", 0, "3:0"), "3:0",
                  {"ended": "failed", "exit_code": "3"}),
                 ("JobId=17 JobName=x JobState=CANCELLED " + completing[9:] % ("NonZeroExitCode", 0, "3:0"), "3:0",
@@ -141,7 +141,7 @@ class Answers(unittest.TestCase):
             with self.subTest(answer=answer):
                 self.assertEqual(self.ends(answer, SLURM_JOB_EXIT_CODE2=code), end)
 
-    def test_the_state_in_the_end(self):
+    def test_final_state_decides(self):
         state = "JobId=17 JobState=%s Reason=None Restarts=0 ExitCode=%s"
         completing = state % ("COMPLETING", "0:0")
         for later, end in (
@@ -152,8 +152,8 @@ class Answers(unittest.TestCase):
             with self.subTest(later=later):
                 self.assertEqual(self.ends(completing, later, SLURM_JOB_EXIT_CODE2="0:0"), end)
 
-    def test_a_job_that_began_again_is_not_ended(self):
-        """Its number is the same, and the word about its run before comes late."""
+    def test_requeued_job_is_not_ended(self):
+        """Uses the same number for the second run; the report about the first run comes late."""
         completing = "JobId=17 JobState=COMPLETING Reason=None Restarts=0 ExitCode=0:0"
         self.ends(completing, completing.replace("COMPLETING", "COMPLETED"), SLURM_JOB_EXIT_CODE2="0:0")
         again = "# restarts=1\njob_id=c-17\n"
@@ -162,23 +162,23 @@ class Answers(unittest.TestCase):
         with open(self.path) as text:
             self.assertEqual(text.read(), again)
 
-    def test_without_an_answer(self):
+    def test_exit_code_decides_without_an_answer(self):
         self.assertEqual(self.ends("", SLURM_JOB_EXIT_CODE2="3:0"), {"ended": "failed", "exit_code": "3"})
         self.assertEqual(self.ends("", SLURM_JOB_EXIT_CODE2="0:125"), {"ended": "failed", "exit_code": "0", "oom_killed": "true"})
-        self.assertIsNone(self.ends("", SLURM_JOB_EXIT_CODE2="0:0"), "it may have been cancelled: nobody says how it ended")
+        self.assertIsNone(self.ends("", SLURM_JOB_EXIT_CODE2="0:0"), "it may have been canceled: its end is unknown")
         self.assertIsNone(self.ends(""), "a Slurm that gives no exit code")
 
-    def test_the_first_node_alone_says_it(self):
+    def test_only_first_node_writes_the_end(self):
         self.assertIsNone(self.ends(CANCELLED, SLURM_JOB_EXIT_CODE2="0:0", SLURMD_NODENAME="n2"))
 
-    def test_without_a_collector_nothing_happens(self):
+    def test_hooks_without_collector_do_nothing(self):
         hooks(self.work)
         shutil.rmtree(os.path.join(self.work, "jobs"))
         self.run_hook("prolog")
         self.run_hook("epilog")
         self.assertFalse(os.path.exists(os.path.join(self.work, "jobs")))
 
-    def test_files_of_ended_jobs_go(self):
+    def test_files_of_ended_jobs_are_removed(self):
         self.ends(CANCELLED, SLURM_JOB_EXIT_CODE2="0:0")
         os.utime(self.path, (1, 1))
         runs = write(os.path.join(self.work, "jobs", "slurm-16"), "job_id=c-16\n")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Jobs of a real Slurm, with deploy/slurm's prolog and epilog: who died, who was cancelled, how each job ended, and whom the executor stops.
+"""Jobs of a real Slurm with deploy/slurm's prolog and epilog: deaths, cancellations, the end of each job, and stops by the executor.
 
 jobs_test.py BINARY [--long]
---long: a job that runs into its time limit too; Slurm looks after limits every half a minute.
+--long: also a job that exceeds its time limit; Slurm checks limits every half minute.
 """
 import json
 import os
@@ -21,9 +21,9 @@ BINARY = None
 LONG = False
 USER = "nobody"
 UID = 65534
-STRANGER = "daemon"  # neither the jobs' user nor SlurmUser, root or an operator
+STRANGER = "daemon"  # neither the jobs' user nor SlurmUser, root, or an operator
 
-# A rank that does what its mode says when the file that its job is named after appears.
+# A rank that acts according to its mode when the file named after its job appears.
 RANK = """
 import os, signal, sys, time
 sys.path.insert(0, sys.argv[1])
@@ -77,7 +77,7 @@ groups:
 
 
 class Jobs(unittest.TestCase):
-    """Each test is a job of its own; all run at once on one Slurm and one standalone."""
+    """Each test is its own job; all run at the same time on one Slurm and one standalone."""
 
     @classmethod
     def setUpClass(cls):
@@ -102,7 +102,7 @@ class Jobs(unittest.TestCase):
         cls.stranger = os.path.join(cls.work, "stranger")
         os.mkdir(cls.stranger)
         shutil.chown(cls.stranger, STRANGER, STRANGER)
-        # Its user may not be able to read the folder of the build.
+        # Its user may not be able to read the build directory.
         cls.weak = cls.executor(shutil.copy(BINARY, os.path.join(cls.work, "pitwall")), cls.stranger, user=STRANGER)
         cls.lines = os.path.join(cls.work, "watch")
         with open(cls.lines, "w") as out:
@@ -127,7 +127,7 @@ class Jobs(unittest.TestCase):
 
     @classmethod
     def executor(cls, binary, own, *flags, user=None):
-        """A standalone that has its state in the folder `own`."""
+        """Returns a standalone with its state in the directory `own`."""
         config = write(os.path.join(own, "pitwall.yaml"), CONFIG % {"work": cls.work, "own": own})
         started = Pitwall(binary, os.path.join(own, "log"), "--config", config, "--data-dir", os.path.join(own, "data"),
                           "--rules", "pack:default", "--rules", os.path.join(cls.work, "rules.yaml"), "--executor", *flags, user=user,
@@ -171,7 +171,7 @@ class Jobs(unittest.TestCase):
                 if i["labels"].get("category") == "death"]
 
     def ended(self, name, patience=PATIENCE):
-        """(detail, words) of the end of the job."""
+        """Returns (detail, words) of the end of the job."""
         end = wait_for("the end of %s" % name, lambda: self.events("io.pitwall.job.changed", name, job_change="ended"),
                        patience)[0]
         return end["end_detail"], end.get("summary", "")
@@ -179,45 +179,45 @@ class Jobs(unittest.TestCase):
     def told(self, name, *issues, ended, patience=PATIENCE):
         if issues:
             wait_for("an issue of %s" % name, lambda: self.found(name), patience)
-            print("\n%s: told after %.1f s: %s" % (name, time.monotonic() - self.began, self.found(name)[0]), flush=True)
+            print("\n%s: reported after %.1f s: %s" % (name, time.monotonic() - self.began, self.found(name)[0]), flush=True)
         self.assertEqual(self.ended(name, patience), ended)
         self.assertEqual(self.found(name), list(issues))
 
-    def test_finishes(self):
+    def test_finished_job_is_completed(self):
         self.go("finishes")
         self.told("finishes", ended=("completed", "exit code 0"))
 
-    def test_exits_with_3(self):
+    def test_exit_with_3_is_reported(self):
         self.go("exits")
         self.told("exits", ("RankDied", "0", "exit code 3"), ended=("died", "exit code 3"))
 
-    def test_crashes(self):
+    def test_crash_is_reported(self):
         self.go("crashes")
         self.told("crashes", ("RankDied", "0", "signal 11"), ended=("died", "signal 11"))
 
-    def test_scancel(self):
+    def test_scancel_is_a_cancellation(self):
         self.cancel("cancelled")
         self.told("cancelled", ("JobCancelled", None, None), ended=("cancelled", "cancelled"))
 
-    def test_scancel_of_one_that_ignores_it(self):
+    def test_scancel_of_process_that_ignores_it_is_a_cancellation(self):
         self.cancel("ignores")
         self.told("ignores", ("JobCancelled", None, None), ended=("cancelled", "cancelled"))
 
-    def test_scancel_that_becomes_an_exception(self):
+    def test_scancel_turned_into_exception_is_a_cancellation(self):
         self.cancel("raises")
         self.told("raises", ("JobCancelled", None, None), ended=("cancelled", "cancelled"))
 
-    def test_scancel_after_a_death(self):
+    def test_scancel_after_a_death_keeps_the_death(self):
         self.go("dies-first")
         wait_for("the death", lambda: self.found("dies-first"))
         self.assertEqual(self.found("dies-first"), [("RankDied", "1", "exit code 3")])
-        time.sleep(6)  # somebody sees it, and ends the rest
+        time.sleep(6)  # a person notices it and ends the rest
         self.cancel("dies-first")
         self.told("dies-first", ("RankDied", "1", "exit code 3"), ended=("cancelled", "cancelled"))
 
-    def test_out_of_memory(self):
+    def test_out_of_memory_is_reported(self):
         if not self.slurm.memory_limits:
-            print("\nNOTE: no memory groups of version 1 here: jobs without limits, out of memory is not tested", flush=True)
+            print("\nNOTE: no memory cgroups of version 1: jobs have no limits, out of memory is not tested", flush=True)
             self.skipTest("no memory limits")
         self.go("eats")
         self.told("eats", ("RankDied", "0", "out of memory"), ended=("died", "out of memory"))
@@ -241,8 +241,8 @@ class Jobs(unittest.TestCase):
     def act(self, name, kind, own=None):
         return wait_for("%s of %s" % (kind, name), lambda: [a for a in self.actions(name, own) if a["type"] == kind])
 
-    def test_the_executor_stops_a_job_once(self):
-        """Dry run, exemption and budget each hold back what a live policy stops."""
+    def test_stop_by_executor_happens_once(self):
+        """Expects dry run, exemption, and budget each to prevent a stop that a live policy carries out."""
         for name in ("stop-dry", "keep-me"):
             self.go(name)
         dry = self.act("stop-dry", "decided")[0]
@@ -261,15 +261,15 @@ class Jobs(unittest.TestCase):
         self.assertEqual([a["type"] for a in self.actions("stop-live")], ["decided", "done"])
         self.assertEqual(self.found("stop-live"), [("JobCancelled", None, None)])
 
-    def test_without_the_right_it_is_refused(self):
-        """By slurmctld: the executor runs as a user that has no right over the job."""
+    def test_unauthorized_stop_is_refused(self):
+        """Expects the refusal from slurmctld: the executor runs as a user that has no right over the job."""
         self.go("stop-weak")
         why = self.act("stop-weak", "refused", self.stranger)[0]["why"]
         print("\nstop-weak: refused: %s" % why, flush=True)
         self.assertIn("ccess/permission denied", why)
         self.assertIn("run the executor as SlurmUser, root or an operator of Slurm", why)
         self.assertEqual(self.slurm.field(self.numbers["stop-weak"], "JobState"), "RUNNING")
-        # Up to its end, which the executor hears of, nothing is tried again; and that end is no stop of the executor.
+        # Until its end, which the executor sees, no stop is tried again, and that end is not a stop by the executor.
         read = "pitwall_executor_events_total"
         before = self.weak.metric(read)
         self.slurm.ask("scancel", self.numbers["stop-weak"])
@@ -281,7 +281,7 @@ class Jobs(unittest.TestCase):
         self.assertEqual(end, "cancelled")
         self.assertEqual([a["type"].rpartition(".")[2] for a in told], ["decided", "refused"])
 
-    def test_z_time_limit(self):
+    def test_z_time_limit_is_reported(self):
         if not LONG:
             self.skipTest("--long only")
         self.began = time.monotonic()

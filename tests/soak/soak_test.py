@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""`pitwall standalone` for a long time: jobs come and go, memory levels off, nothing lags or is lost, live equals replay.
+"""Long run of `pitwall standalone`: jobs come and go, memory levels off, nothing lags or is lost, and a replay equals the live run.
 
-soak_test.py BINARY; $PITWALL_SOAK_MINUTES (default 60, at least 2). One training runs all the time, a short one after
-the other beside it, each under a name of its own.
+soak_test.py BINARY; $PITWALL_SOAK_MINUTES (default 60, at least 2). One training job runs all the time, and short ones run one after the other next
+to it, each with its own name.
 """
 import json
 import os
@@ -22,7 +22,7 @@ CLIENT = os.path.join(REPO, "clients", "python", "src")
 MINUTES = float(os.environ.get("PITWALL_SOAK_MINUTES", "60"))
 BINARY = None
 
-# Ends jobs that were silent for a while, and looks at everything often.
+# Ends jobs that were silent for a while, and checks everything often.
 RULES = """
 groups:
 - name: soak
@@ -69,7 +69,7 @@ class Soak(unittest.TestCase):
         deadline = time.monotonic() + 60
         while not re.search(r"standalone: ready\n", self.text()):
             self.assertIsNone(self.pitwall.poll(), self.text())
-            self.assertLess(time.monotonic(), deadline, "not ready in a minute")
+            self.assertLess(time.monotonic(), deadline, "not ready within a minute")
             time.sleep(0.1)
         self.http = re.search(r"http://[\d.:]+/metrics", self.text()).group(0)
 
@@ -104,7 +104,7 @@ class Soak(unittest.TestCase):
         with open("/proc/%d/status" % self.pitwall.pid) as status:
             return int(re.search(r"VmRSS:\s+(\d+) kB", status.read()).group(1)) / 1024
 
-    def test_it_levels_off(self):
+    def test_memory_levels_off_and_nothing_is_lost(self):
         seconds = MINUTES * 60
         begin = time.monotonic()
         long_one = self.train("long", seconds)
@@ -123,9 +123,9 @@ class Soak(unittest.TestCase):
         values = self.metrics()
         quarter = len(rss) // 4
         early, late = statistics.median(rss[quarter:2 * quarter]), statistics.median(rss[-quarter:])
-        print("soak: %d short jobs, resident %.0f MiB in the second quarter, %.0f MiB in the last, greatest lag %d records"
+        print("soak: %d short jobs, resident memory %.0f MiB in the second quarter, %.0f MiB in the last, maximum lag %d records"
               % (shorts, early, late, max(lags)), flush=True)
-        # Windows fill, and jobs of the last half hour are kept: some growth is right, growth with each job is not.
+        # Windows fill, and jobs of the last half hour are kept: some growth is expected, growth with each job is not.
         self.assertLess(late, early * 1.25 + 24)
         self.assertLess(statistics.median(lags), 100)
         lost = {k: v for k, v in values.items() if v and ("_dropped_total" in k or "append_failures" in k)}

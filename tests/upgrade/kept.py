@@ -1,4 +1,4 @@
-"""Shared parts of the recorder and the test of kept recordings: services with their data, and a receiver of webhooks."""
+"""Shared parts of the recorder and the test of kept recordings: services with their data, and a webhook receiver."""
 import http.server
 import json
 import os
@@ -25,7 +25,7 @@ notifier:
 
 
 class Receiver:
-    """Takes webhooks; `ids` are those of the events, in order."""
+    """Receives webhooks; `ids` are those of the events, in order."""
 
     def __init__(self):
         self.ids = []
@@ -48,7 +48,7 @@ class Receiver:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def told(self):
-        """Of each job's issues: (job, found | updated | resolved)."""
+        """Returns (job, found | updated | resolved) for the issues of each job."""
         return {("kept-" + event["data"]["job"]["name"], event["type"].split(".")[-1]) for event in list(self.events)
                 if event["type"].startswith("io.pitwall.issue.")}
 
@@ -58,7 +58,7 @@ class Receiver:
 
 
 def start(binary, folder, receiver, *flags, log="service.log"):
-    """A standalone service over folder/data, with executor and webhook."""
+    """Starts a standalone service on folder/data, with executor and webhook."""
     config = harness.write(os.path.join(folder, "config.yaml"), CONFIG.format(
         data=os.path.join(folder, "data"), rules=RULES, port=receiver.port))
     return harness.Pitwall(binary, os.path.join(folder, log), "--config", config, "--executor", *flags)

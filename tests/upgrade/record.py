@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Records what tests/upgrade keeps of a version: a data directory, a collector's spool, a client's bytes.
-usage: record.py PITWALL DUMP_TOPIC NAME, as tests/upgrade/data/README.md says. Writes tests/upgrade/data/NAME."""
+"""Records the files that tests/upgrade keeps of a version: a data directory, a collector's spool, and a client's bytes.
+usage: record.py PITWALL DUMP_TOPIC NAME, see tests/upgrade/data/README.md. Writes tests/upgrade/data/NAME."""
 import io
 import json
 import os
@@ -16,7 +16,7 @@ import time
 import kept
 from kept import harness
 
-# Logs the numbers 0 to N-1 and a loss beyond every limit, then stays.
+# Logs the numbers 0 to N-1 and a loss beyond every limit, then waits.
 TRAINING = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
@@ -40,7 +40,7 @@ def train(path, job, steps, end):
 
 
 class Tee:
-    """A socket before the collector's that keeps what clients say."""
+    """A socket in front of the collector's that records the clients' bytes."""
 
     def __init__(self, path, collector):
         self.said = b""
@@ -81,7 +81,7 @@ def events(dump, data):
 
 
 def record_data(binary, dump, folder):
-    """-> what the test must find again."""
+    """Returns the facts that the test must find again."""
     receiver = kept.Receiver()
     data = os.path.join(folder, "data")
     service = kept.start(binary, folder, receiver)
@@ -97,7 +97,7 @@ def record_data(binary, dump, folder):
         wire.wait(harness.PATIENCE)
         harness.wait_for("an issue of each job, and the ends of two", lambda: {
             ("kept-running", "found"), ("kept-finished", "resolved"), ("kept-wire", "resolved")} <= receiver.told())
-        time.sleep(3)  # snapshots, stored positions, decisions
+        time.sleep(3)  # time for snapshots, stored positions, and decisions
         service.kill()
     finally:
         service.kill()
@@ -110,7 +110,7 @@ def record_data(binary, dump, folder):
 
 
 def record_spool(binary, folder):
-    """A collector whose brokers are away spools everything."""
+    """Records a collector without reachable brokers, which spools everything."""
     data = os.path.join(folder, "spooling")
     log = os.path.join(folder, "collector.log")
     with open(log, "w") as stderr:

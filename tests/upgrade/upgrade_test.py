@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""This version on what earlier ones left (tests/upgrade/data): it goes on with it, and refuses plainly what it does not read.
+"""This version on data of earlier ones (tests/upgrade/data): it continues with them, and clearly refuses formats that it does not read.
 usage: upgrade_test.py PITWALL DUMP_TOPIC DUMP_SAMPLES"""
 import glob
 import json
@@ -52,13 +52,13 @@ class Kept(unittest.TestCase):
     def start(self, **options):
         self.service = kept.start(self.binary, self.folder, self.receiver, **options)
 
-    def test_a_recording_is_there_of_this_format_or_the_one_before(self):
+    def test_recording_of_current_or_previous_format_exists(self):
         now = self.format_now()
         formats = [int(name.split("-")[1]) for name in NAMES]
         self.assertTrue({now, now - 1} & set(formats),
-                        "snapshot format %d: record this version, as tests/upgrade/data/README.md says" % now)
+                        "snapshot format %d: record this version as described in tests/upgrade/data/README.md" % now)
 
-    def test_goes_on_with_what_was_left(self):
+    def test_service_continues_with_earlier_data(self):
         for name in NAMES:
             with self.subTest(name):
                 self.goes_on(name)
@@ -70,7 +70,7 @@ class Kept(unittest.TestCase):
 
     def goes_on(self, name):
         expected = self.unpack(name)
-        # What another collector spooled while its broker was away is brought by this one.
+        # This collector delivers the data that another one spooled without a broker.
         for lane in os.listdir(os.path.join(self.folder, "spool")):
             if os.path.isdir(os.path.join(self.folder, "spool", lane)):
                 shutil.move(os.path.join(self.folder, "spool", lane), os.path.join(self.data, "spool", lane))
@@ -83,8 +83,8 @@ class Kept(unittest.TestCase):
         for committed, begin, _ in recovered:
             self.assertTrue(int(begin) > 0 or int(committed) < 5, "a rebuild from the log's start: %s" % recovered)
         self.assertEqual(self.service.metric("pitwall_processor_rebuilt_jobs"), 0)
-        harness.wait_for("what was spooled", lambda: len(set(self.numbers("spooled"))) == expected["steps"]["spooled"])
-        harness.wait_for("a state of its own", lambda: self.service.metric("pitwall_processor_commits_total") > 10)
+        harness.wait_for("the spooled data", lambda: len(set(self.numbers("spooled"))) == expected["steps"]["spooled"])
+        harness.wait_for("its own state", lambda: self.service.metric("pitwall_processor_commits_total") > 10)
         self.assertEqual(self.service.stop(), 0, self.service.log())
         for job, steps in expected["steps"].items():
             self.assertEqual(self.numbers(job), [float(n) for n in range(steps)], job)
@@ -95,11 +95,11 @@ class Kept(unittest.TestCase):
         self.assertEqual([a for a, count in actions.items() if count > 1], [])
         verify = subprocess.run([self.binary, "backtest", "--format", "log", "--input", self.data, "--verify"],
                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        # An earlier version may have told the same trouble in other words: then --verify says where, and fails by nothing else.
+        # An earlier version may have reported the same issue in other words: then --verify names the place and fails for no other reason.
         self.assertIn(verify.returncode, (0,) if name == "format-%d" % self.format_now() else (0, 1), verify.stderr)
 
     def check_events(self, told_before):
-        """Nothing that was told is missing or told twice, and each issue's events are a chain from its first."""
+        """Checks that no reported event is missing or repeated, and that each issue's events are a chain from its first one."""
         events = self.values("pitwall.issues")
         ids = Counter(event["id"] for event in events)
         self.assertEqual([i for i, count in ids.items() if count > 1], [])
@@ -119,7 +119,7 @@ class Kept(unittest.TestCase):
         self.assertTrue(running)
 
     def refusal(self, pattern, *changes):
-        """What the start says after each (old, new) was replaced in the files of the newest recording that match."""
+        """Returns the error of a start after each (old, new) was replaced in the matching files of the newest recording."""
         self.unpack(NAMES[-1])
         before = self.patch(pattern, changes)
         config = harness.write(os.path.join(self.folder, "config.yaml"), kept.CONFIG.format(
@@ -145,7 +145,7 @@ class Kept(unittest.TestCase):
         self.assertTrue(changed)
         return changed
 
-    def test_a_later_commit_journal_is_refused(self):
+    def test_later_commit_journal_is_refused(self):
         said = self.refusal("log/commits/*.journal", (b"PWJRN002", b"PWJRN003"), (b"PWF1", b"PWF2"))
         self.assertRegex(said, r"\.journal: commit journal of format 3")
         self.assertRegex(said, r"reads 1 and 2\); use the version that wrote it")
@@ -154,12 +154,12 @@ class Kept(unittest.TestCase):
         said = self.refusal("log/topics/pitwall.telemetry/*/*.seg", (b"PWSEG001", b"PWSEG002"), (b"PWB1", b"PWB2"))
         self.assertRegex(said, r"pitwall\.telemetry/\d/0+\.seg at byte 16: no batch header here.*pitwall log check")
 
-    def test_a_later_spool_is_refused(self):
+    def test_later_spool_is_refused(self):
         said = self.refusal("spool/*/*.spool", (b"PWSPOOL2", b"PWSPOOL3"))
         self.assertRegex(said, r"\.spool: spool of format 3, this version reads 1 and 2; start the version that wrote it")
 
-    def test_a_client_of_another_protocol_is_refused(self):
-        """No and a later protocol: a hello whose first field says so."""
+    def test_client_of_another_protocol_is_refused(self):
+        """Tests no protocol and a later one: a Hello whose first field gives it."""
         with open(os.path.join(kept.DATA, NAMES[-1], "client.bytes"), "rb") as said:
             hello = said.read()
         size = int.from_bytes(hello[:4], "little")
@@ -174,7 +174,7 @@ class Kept(unittest.TestCase):
                 reply = client.recv(4096)
             self.assertIn(b"protocol %d: only 1 is spoken here" % protocol, reply)
 
-    def test_the_bytes_of_a_client_are_taken(self):
+    def test_bytes_of_an_earlier_client_are_accepted(self):
         for name in NAMES:
             with self.subTest(name), open(os.path.join(kept.DATA, name, "client.bytes"), "rb") as said:
                 expected = kept.load_json(os.path.join(kept.DATA, name, "expected.json"))
