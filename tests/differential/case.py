@@ -1,4 +1,4 @@
-"""One case: a data set, an expression, ticks; and its verdict."""
+"""One case: a data set, an expression, and ticks; and its verdict."""
 import math
 import random
 
@@ -9,17 +9,17 @@ from tree import Node, Selector
 
 PERTURBATIONS = 12
 NOT_YET = "is not supported yet"
-CONDITION = 16  # how many times further than its own wobble the oracle's answer may be from ours
+CONDITION = 16  # maximum distance of the oracle's answer from ours, in multiples of its own wobble
 SAME_LABELS = "vector cannot contain metrics with the same labelset"
 REGRESSIONS = {"deriv", "predict_linear"}
-MEANINGLESS = 1e-3  # an answer that wobbles by this share of itself says nothing
+MEANINGLESS = 1e-3  # an answer that wobbles by this share of itself is meaningless
 
 
 class Case:
     def __init__(self, dataset, node, ticks, step, lookback, subquery_interval, feature=""):
         self.dataset = dataset
         self.node = node
-        self.ticks = ticks  # the first and how many
+        self.ticks = ticks  # the first tick and their number
         self.step = step
         self.lookback = lookback
         self.subquery_interval = subquery_interval
@@ -37,8 +37,8 @@ class Case:
 
 
 class Verdict:
-    """kind: agree, both_fail, unsupported, differ; or differ as it may: ill_conditioned, tied,
-    range. full: non-empty and no error, by the oracle."""
+    """kind: agree, both_fail, unsupported, differ; or a permitted difference: ill_conditioned, tied, range. full: the oracle's answer is neither
+    empty nor an error."""
 
     def __init__(self, kind, told="", full=False):
         self.kind = kind
@@ -67,9 +67,9 @@ def ask_both(case, pitwall, oracle):
 
 
 def excuse(case, ours, theirs, oracle, seed):
-    """The kind of verdict for a difference that is not ours, or None."""
+    """Returns the kind of verdict for a difference that is not our fault, or None."""
     if ours.kind == "ok" and SAME_LABELS in theirs.message and "subquery" in case.node.all_names():
-        # To Prometheus a subquery is a range: elements that share their labels but never a step are an error to it.
+        # In Prometheus a subquery is a range: elements that share their labels but never a step are an error.
         return "range"
     if ours.kind != "ok" or theirs.kind != "ok":
         return None
@@ -79,7 +79,7 @@ def excuse(case, ours, theirs, oracle, seed):
 
 
 def _tied(case, node, oracle, in_subquery):
-    """Whether topk() and the like choose among equals that have no order. In a subquery only a selector gives one."""
+    """Returns whether topk() and similar functions choose among equals without an order. In a subquery only a selector gives an order."""
     in_subquery = in_subquery or "subquery" in node.names
     if node.names[:1] in (("topk",), ("bottomk",), ("limitk",)):
         inner = node.kids[-1]
@@ -96,8 +96,8 @@ def _tied(case, node, oracle, in_subquery):
 
 
 def _ill_conditioned(case, ours, theirs, oracle, seed):
-    """Whether the oracle's own answer moves as far as ours lies from it, when what is rounded anyway moves by a unit in
-    the last place: data that are no whole numbers, and inner results. Labels must always agree."""
+    """Returns whether the oracle's own answer moves as far as its distance from ours if the rounded values move by a unit in the last place: data that are
+    not whole numbers, and inner results. Labels must always agree."""
     if case.node.exact > ROUNDED:
         return False
     apart = _distances(ours, theirs)
@@ -105,7 +105,7 @@ def _ill_conditioned(case, ours, theirs, oracle, seed):
         return False
     scale = magnitude(case.dataset, case.node.metrics())
     if scale > OVERFLOW and case.node.all_names() & REGRESSIONS:
-        return True  # products of such numbers are infinite, or not, by the order of steps
+        return True  # the order of operations decides whether products of such numbers are infinite
     rng = random.Random(seed)
     unit = 1e-15 * scale
     wobble = [0.0] * len(apart)
@@ -123,7 +123,7 @@ def _ill_conditioned(case, ours, theirs, oracle, seed):
 
 
 def _distances(ours, theirs):
-    """Of each number, infinite where one is finite and the other is not; None if the labels differ."""
+    """Returns the distance of each pair of numbers, infinite if only one is finite; None if the labels differ."""
     distances = []
     for (_, mine), (_, wanted) in zip(ours.ticks, theirs.ticks):
         by_labels = dict(wanted)
@@ -141,7 +141,7 @@ def _distances(ours, theirs):
 
 
 def _moved_data(dataset, rng):
-    """Whole numbers stay: what is exact in them must stay exact."""
+    """Moves the data. Whole numbers stay, so that exact results stay exact."""
     def moved(value):
         if value is STALE or not math.isfinite(value) or (value == int(value) and abs(value) < 2 ** 53):
             return value
@@ -150,8 +150,7 @@ def _moved_data(dataset, rng):
 
 
 def _moved_node(node, rng, unit):
-    """With every inner result that is rounded a little off: by a factor next to 1 (variances have errors of 1e-13), and by a unit
-    in the last place of what went in."""
+    """Moves every rounded inner result slightly: by a factor close to 1 (variances have errors of 1e-13), and by a unit in the last place of the input."""
     kids = [_moved_node(kid, rng, unit) for kid in node.kids]
     moved = Node(node.kind, node.parts, kids, exact=node.exact) if kids else node
     if not kids or node.exact > ROUNDED or node.kind not in ("vector", "scalar"):

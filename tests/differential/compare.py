@@ -5,10 +5,10 @@ import re
 from data import STALE
 
 RELATIVE = 1e-6
-# Sums and differences of rounded numbers: an answer near zero may differ by a few units in the last place of what went
-# in, never more. Relative to the largest magnitude of the metrics in the expression.
+# Sums and differences of rounded numbers: an answer near zero may differ by a few units in the last place of the input, but no more. Relative to the
+# largest magnitude of the metrics in the expression.
 CANCELLED = 1e-12
-OVERFLOW = 1e307  # data from which sums leave the floats
+OVERFLOW = 1e307  # data whose sums overflow a float
 
 BY_VALUE = ("sort(", "sort_desc(", "topk (", "bottomk (")
 SORTED_BY = re.compile(r'(, "\w+")*\)$')
@@ -19,14 +19,14 @@ def same_number(a, b, magnitude=0.0):
     if a == b or (math.isnan(a) and math.isnan(b)):
         return True
     if math.isnan(a) or math.isnan(b):
-        return magnitude > OVERFLOW  # an infinity less another
+        return magnitude > OVERFLOW  # the difference of two infinities
     if math.isinf(a) or math.isinf(b):
-        return a * b > 0 and min(abs(a), abs(b)) > OVERFLOW  # cosh(710) is a float, but not to everyone
+        return a * b > 0 and min(abs(a), abs(b)) > OVERFLOW  # cosh(710) is a float only in some implementations
     return abs(a - b) <= max(RELATIVE * min(abs(a), abs(b)), CANCELLED * magnitude)
 
 
 def magnitude(dataset, metrics):
-    """The largest finite value of these metrics (textual names)."""
+    """Returns the largest finite value of these metrics (textual names)."""
     names = {m.strip('"') for m in metrics}
     largest = 0.0
     for labels, samples in dataset.series:
@@ -38,7 +38,7 @@ def magnitude(dataset, metrics):
 
 
 def difference(ours, theirs, expression, scale):
-    """None if they agree, else one line. Both are answers that are no error."""
+    """Returns None if they agree, else one line. Neither answer is an error."""
     if ours.type != theirs.type:
         return "type %s, expected %s" % (ours.type, theirs.type)
     if ours.message != theirs.message:
@@ -64,7 +64,7 @@ def _tick_difference(mine, wanted, expression, scale):
     if expression.startswith(BY_LABELS) and _some_lack(wanted, SORTED_BY.search(expression).group(0)):
         return None
     for (labels, value), (expected_labels, expected) in zip(mine, wanted):
-        # Equal values may stand in any order.
+        # Equal values may have any order.
         if (expression.startswith(BY_VALUE) and not same_number(value, expected, scale) or
                 expression.startswith(BY_LABELS) and labels != expected_labels):
             return "another order at %s" % series_text(expected_labels)
@@ -72,19 +72,19 @@ def _tick_difference(mine, wanted, expression, scale):
 
 
 def _some_lack(elements, names):
-    """Whether some have a label to be sorted by, and some have not: Prometheus puts "a" behind "" and "" behind "a"."""
+    """Returns whether only some have a label to sort by: Prometheus sorts "a" after "" and "" after "a"."""
     return any(len({name in dict(labels) for labels, _ in elements}) > 1 for name in re.findall(r'"(\w+)"', names))
 
 
 def _named(some, others):
-    """Those that the others lack, or how many if none."""
+    """Returns those that the others lack, or their number if there are none."""
     known = {labels for labels, _ in others}
     lacking = [series_text(labels) for labels, _ in some if labels not in known]
     return "{" + ", ".join(lacking[:4]) + (", …" if len(lacking) > 4 else "") + "} of %d" % len(some)
 
 
 def series_text(labels):
-    """As PromQL writes it."""
+    """Formats labels as in PromQL."""
     labels = dict(labels)
     name = labels.pop("__name__", "")
     plain = name.replace("_", "").isalnum() and name.isascii()

@@ -1,20 +1,20 @@
-"""Random data sets: what a fleet's series look like, with everything in them that is easily got wrong.
+"""Random data sets: series like those of a fleet, with everything in them that is error-prone.
 
 Times are milliseconds, values Python floats; STALE is the stale marker.
 """
 import math
 
 STALE = "stale"
-EXACT_INTEGERS = 2  # sums, products by small numbers and comparisons of these are exact whatever the order
-EXACT = 1           # bits as given: safe to compare, to round, to order; sums of them are not
-ROUNDED = 0         # the last bits depend on how it was computed
+EXACT_INTEGERS = 2  # sums, products by small numbers, and comparisons of these are exact in any order
+EXACT = 1           # unchanged bits: safe to compare, round, and order, but not to sum
+ROUNDED = 0         # the last bits depend on the computation
 
 INTERVALS = (1_000, 5_000, 10_000, 15_000, 15_000, 30_000, 60_000)
 BOUNDS = ("0.05", "0.1", "0.5", "1", "2.5", "10", "+Inf")
 
 
 class Metric:
-    """What the generator knows of a metric: its labels, those that tell its series apart, what its values are like."""
+    """The generator's knowledge of a metric: its labels, the labels that identify its series, and the kind of its values."""
 
     def __init__(self, name, labels, key, exact, flavor):
         self.name = name
@@ -49,7 +49,7 @@ METRICS = (
 
 
 class Dataset:
-    """series: list of (labels, [(t, value)…]); the times that expressions and ticks are chosen by."""
+    """series: list of (labels, [(t, value)…]); also the times from which expressions and ticks are chosen."""
 
     def __init__(self, series, start, interval, length, whole_seconds):
         self.series = series
@@ -82,7 +82,7 @@ def make_dataset(rng):
                 samples = list(zip(times, values))
                 series += _moved(rng, metric, labels, samples) or [(labels, _ended(rng, samples))]
                 continue
-            # A bucket may be missing; in one of the metrics another is there twice, or is malformed.
+            # A bucket may be missing; in one of the metrics another one is duplicated or malformed.
             for bound, counts in zip(BOUNDS, values):
                 if rng.random() > 0.02:
                     series.append((dict(labels, le=bound), list(zip(times, counts))))
@@ -93,7 +93,7 @@ def make_dataset(rng):
 
 
 def _label_sets(rng, metric, jobs, instances):
-    full = rng.random() < 0.6  # else there are holes, and joins do not always find a partner
+    full = rng.random() < 0.6  # else there are holes, and joins do not always find a match
     name = {"__name__": metric.name.strip('"')}
     if metric.flavor == "lone":
         return [dict(name, host="h")]
@@ -118,7 +118,7 @@ def _label_sets(rng, metric, jobs, instances):
 
 
 def _times(rng, start, interval, count, jitter):
-    """On the grid, off it by a fixed phase or by chance; with missed scrapes, a gap, a late start."""
+    """Returns times on the grid, or off it by a fixed or random phase; with missed scrapes, a gap, and a late start."""
     first = rng.choice((0, 0, 0, 0, count // 4))
     phase = rng.randrange(interval) if jitter == "phase" else 0
     times = []
@@ -136,7 +136,7 @@ def _times(rng, start, interval, count, jitter):
 
 
 def _ended(rng, samples):
-    """Stale markers: at the end, or in the middle of a series that comes back."""
+    """Adds stale markers: at the end, or in the middle of a series that returns."""
     if len(samples) > 4 and rng.random() < 0.25:
         at = rng.randrange(len(samples) // 2, len(samples))
         samples[at] = (samples[at][0], STALE)
@@ -146,7 +146,7 @@ def _ended(rng, samples):
 
 
 def _moved(rng, metric, labels, samples):
-    """A series whose last label changes on the way: it ends, and another one begins. Nothing if it does not."""
+    """Changes the last label of a series on the way: it ends, and another one begins. Returns nothing if it does not change."""
     if metric.name not in ("ji", "jf", "target_info") or len(samples) < 4 or rng.random() < 0.6:
         return []
     name, at = metric.labels[-1], rng.randrange(2, len(samples) - 1)
@@ -199,20 +199,20 @@ def _extreme(rng, count, _):
     return [rng.choice(few) for _ in range(count)]
 
 
-# Alike within a series: a sum over very different ones is decided by the order of adding. Nothing below the normal
-# numbers, where Go's own logarithms are wrong on x86.
+# Values are similar within a series: the order of addition decides a sum over very different ones. No subnormal numbers, because Go's own logarithms are
+# wrong for them on x86.
 _EXTREMES = ((1.7e308, 1.1e308, 1.0e308, 0.0), (1e300, 3e300, -2e300, 0.0), (1e16, 3e16, 1e16 + 2, -7e15),
              (1e-300, 3e-300, -2e-300, 0.0), (3e-308, -1e-307, 5e-307))
 
 
 def _unix(rng, count, _):
-    """Seconds: leap days, ends of years, before 1970."""
+    """Returns seconds: leap days, ends of years, and times before 1970."""
     value = rng.choice((0, 951_782_400, 1_709_164_800 - 30, 1_735_689_599, -86_401, 4_102_444_800, 1_693_526_399))
     return [float(value + i * rng.choice((1, 86_400, 3_601))) for i in range(count)]
 
 
 def _buckets(rng, count, _):
-    """One list of cumulative counts per bound, each a counter; flat regions, a reset, now and then disorder."""
+    """Returns one list of cumulative counts per bound, each a counter, with flat regions, a reset, and occasional disorder."""
     weights = [rng.choice((0, 1, 3, 10)) for _ in BOUNDS]
     disorder = rng.random() < 0.1
     totals = [0.0] * len(BOUNDS)

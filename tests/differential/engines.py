@@ -7,7 +7,7 @@ import threading
 
 from data import STALE
 
-TIMEOUT = 60  # seconds for one answer, with everything that was asked before it
+TIMEOUT = 60  # seconds for one answer, including all earlier queries
 
 
 class Answer:
@@ -21,7 +21,7 @@ class Answer:
 
 
 class Query:
-    """What to ask about a data set. Times in milliseconds."""
+    """A query on a data set. Times in milliseconds."""
 
     def __init__(self, expr, start, end, step, lookback, subquery_interval):
         self.expr = expr
@@ -37,8 +37,8 @@ def value_text(value):
 
 
 class _Engine:
-    """A child that answers in the order of asking. A thread reads, so that neither side waits for a full pipe. A child
-    that ends or hangs has answered "died" to the question at hand, and a new one gets the questions behind it."""
+    """A child process that answers in the order of the queries. A thread reads, so that neither side waits for a full pipe. A child that ends or hangs
+    answers the current query with "died", and a new one gets the following queries."""
 
     def __init__(self, command):
         self._command = command
@@ -49,7 +49,7 @@ class _Engine:
     def _start(self):
         self._child = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=1 << 20)
         self._answers = queue.Queue()
-        self._loaded = False  # whether this child knows the data set
+        self._loaded = False  # whether this child has the data set
         threading.Thread(target=self._read, args=(self._child.stdout, self._answers), daemon=True).start()
 
     def _read(self, stream, answers):
@@ -60,7 +60,7 @@ class _Engine:
                 return
 
     def load(self, dataset):
-        """The data of what is asked from now on."""
+        """Sets the data of the following queries."""
         assert not self._pending
         self._dataset = dataset
         self._loaded = False
@@ -75,7 +75,7 @@ class _Engine:
         try:
             self._child.stdin.write(text.encode("utf-8"))
         except OSError:
-            pass  # answers() tells
+            pass  # answers() reports it
 
     def answers(self, count):
         got = []
@@ -111,7 +111,7 @@ class Oracle(_Engine):
         super().__init__([path])
 
     def _load_text(self, dataset):
-        """Nothing yet: the data go with the next question."""
+        """Returns nothing: the data are sent with the next query."""
         self._series = [{"labels": labels, "samples": [[t, value_text(v)] for t, v in samples]}
                         for labels, samples in dataset.series]
         return ""

@@ -1,5 +1,5 @@
-"""Builders for what Prometheus has behind feature flags: fill, arithmetic on durations, info(), anchored windows.
-Rows of TABLE as in functions.py. None of it is used inside other expressions."""
+"""Builders for Prometheus' features behind flags: fill, arithmetic on durations, info(), and anchored windows. Rows of TABLE as in functions.py. None of
+them is used inside other expressions."""
 from data import EXACT, ROUNDED
 from duration import duration
 from functions import call

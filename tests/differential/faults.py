@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""faults.py [--cases N] [--groups N] [--seed S] [--only NAME,…] [--check]: does the differential test find faults?
+"""faults.py [--cases N] [--groups N] [--seed S] [--only NAME,…] [--check]: checks that the differential test finds faults.
 
-Plants one one-line fault after the other into a copy of the sources (build/faults), builds our programs there and runs
-the test (of expressions, or of rule groups), which must differ from a run without the fault. Takes 15 s a fault, and some minutes for the first build.
---check only says whether each line still exists, and exactly once: after a change here, mend the table.
+Plants one-line faults, one after the other, into a copy of the sources (build/faults), builds our programs there, and runs the test (of expressions, or of
+rule groups), which must differ from a run without the fault. Takes 15 s per fault, and some minutes for the first build. --check only checks that each line
+still exists exactly once; after a change of the sources, fix the table.
 """
 import argparse
 import os
@@ -17,7 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 REPO = os.path.dirname(os.path.dirname(HERE))
 COPY = os.path.join(REPO, "build", "faults")
 
-# Name, file, the line's part, what is there instead.
+# Name, file, part of the line, replacement.
 FAULTS = (
     ("left edge of the look-back is closed", "services/window/kernels/kernels.inc",
      "~((w.time - context.range_start - 1) >> 63)", "~((w.time - context.range_start) >> 63)"),
@@ -66,7 +66,7 @@ FAULTS = (
      "to[i] = Both(p[i] != 0, f(s, v[i]));", "to[i] = Both(p[i] != 0, f(v[i], s));"),
 )
 
-# The same in the life of alerts and in the runner of groups: run_groups.py must find these.
+# Faults in the life of alerts and in the runner of groups: run_groups.py must find these.
 GROUP_FAULTS = (
     ("an alert fires a tick late", "rules/alert/alert_state.cc",
      "if (input.at.tick - a.active.tick >= rule_->hold()) Fire", "if (input.at.tick - a.active.tick > rule_->hold()) Fire"),
@@ -103,10 +103,10 @@ GROUP_FAULTS = (
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=5000)
-    parser.add_argument("--groups", type=int, default=500, help="of run_groups.py")
+    parser.add_argument("--groups", type=int, default=500, help="number of groups of run_groups.py")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="", help="faults whose names contain one of these, separated by commas")
-    parser.add_argument("--head", action="store_true", help="the sources of the last commit, not those being edited")
+    parser.add_argument("--only", default="", help="only faults whose names contain one of these comma-separated texts")
+    parser.add_argument("--head", action="store_true", help="use the sources of the last commit, not the edited ones")
     parser.add_argument("--check", action="store_true")
     return parser.parse_args()
 
@@ -123,7 +123,7 @@ def main():
     oracle = subprocess.run([os.path.join(REPO, "tests", "oracle", "build.sh")], stdout=subprocess.PIPE, check=True,
                             universal_newlines=True).stdout.strip()
     if not build():
-        sys.exit("faults.py: the sources do not build without a fault")
+        sys.exit("faults.py: the sources without a fault do not build")
     known = {find: find(options, oracle) for find in (differences, group_differences)}
     print("without a fault: %d differences in %d cases, %d in %d groups" % (
         len(known[differences]), options.cases, len(known[group_differences]), options.groups), flush=True)
@@ -151,8 +151,7 @@ def _write(path, text):
 
 
 def copy_sources(head):
-    """What git knows of, as it is now or in the last commit; files that are the same keep their times, so that little
-    is built again."""
+    """Copies the files that git knows, as they are now or in the last commit. Unchanged files keep their times, so that little is rebuilt."""
     with tempfile.TemporaryDirectory() as archive:
         if head:
             root, arguments = archive, ["ls-tree", "-r", "-z", "--name-only", "HEAD"]
@@ -183,7 +182,7 @@ def _copy(source, target):
 
 
 def build():
-    """Whether both programs could be built."""
+    """Returns whether both programs could be built."""
     folder = os.path.join(COPY, "build", "release")
     with open(os.path.join(COPY, "build.log"), "w", encoding="utf-8") as log:
         if not os.path.isfile(os.path.join(folder, "build.ninja")):
@@ -194,29 +193,29 @@ def build():
 
 
 def differences(options, oracle):
-    """{case: its line} of a run with the engine of the copy."""
+    """Returns {case: its line} of a run with the engine of the copy."""
     run = subprocess.run([sys.executable, os.path.join(HERE, "run.py"), "--brief", "--oracle", oracle, "--promql-eval",
                           os.path.join(COPY, "build", "release", "bin", "promql_eval"), "--seed", str(options.seed),
                           "--cases", str(options.cases), "--failures", str(options.cases)],
                          stdout=subprocess.PIPE, universal_newlines=True, check=False)
     if "\ncounts: " not in run.stdout:
-        sys.exit("faults.py: the test did not end:\n" + run.stdout[-2000:])
+        sys.exit("faults.py: the test did not finish:\n" + run.stdout[-2000:])
     return dict(re.findall(r"^DIFFERENCE (\S+) (.*)$", run.stdout, re.M))
 
 
 def group_differences(options, oracle):
-    """The same of run_groups.py, which stops after a few."""
+    """Returns the same for run_groups.py, which stops after a few."""
     run = subprocess.run([sys.executable, os.path.join(HERE, "run_groups.py"), "--brief", "--oracle", oracle,
                           "--group-eval", os.path.join(COPY, "build", "release", "bin", "group_eval"), "--seed",
                           str(options.seed), "--groups", str(options.groups)],
                          stdout=subprocess.PIPE, universal_newlines=True, check=False)
     if "\ncounts: " not in run.stdout:
-        sys.exit("faults.py: the test of groups did not end:\n" + run.stdout[-2000:])
+        sys.exit("faults.py: the test of groups did not finish:\n" + run.stdout[-2000:])
     return dict(re.findall(r"^DIFFERENCE (\S+) (.*)$", run.stdout, re.M))
 
 
 def plant(fault, find, known):
-    """How the fault was found, or None."""
+    """Returns the way in which the fault was found, or None."""
     _, path, old, new = fault
     target = os.path.join(COPY, path)
     text = _read(target)

@@ -5,7 +5,7 @@ from tree import Node
 
 
 def call(name, arguments, kind, of=None, exact=ROUNDED, labels=None, key=None):
-    """name(arguments), with the labels of `of` unless others are given."""
+    """Returns name(arguments), with the labels of `of` unless others are given."""
     parts, kids = [name + "("], []
     for i, argument in enumerate(arguments):
         if i:
@@ -24,10 +24,10 @@ def _string(text):
     return '"%s"' % text.replace("\\", "\\\\").replace('"', '\\"')
 
 
-# Element by element.
+# Functions of each element.
 
 def _element(name, keeps=ROUNDED, needs=ROUNDED, flavor=None):
-    """keeps: the result is as exact as the argument, up to this."""
+    """keeps: maximum exactness of the result, which is otherwise that of the argument."""
     def build(g, depth, need):
         if flavor and g.chance(0.6):
             inner = g.selector(metric=g.metric(max(need, needs), (flavor,)))
@@ -46,7 +46,7 @@ def _clamp(name, bounds):
     def build(g, depth, need):
         inner = g.vector(depth, need)
         limits = [g.scalar(depth, max(need, EXACT)) for _ in range(bounds)]
-        if bounds == 2 and g.chance(0.8):  # else mostly the wrong way round, which gives nothing
+        if bounds == 2 and g.chance(0.8):  # else the bounds are mostly reversed, which gives nothing
             limits = [g.constant(("-5", "0", "-Inf", "1")), g.constant(("3", "10", "7", "Inf"))]
         return call(name, [inner] + limits, "vector", inner, min([inner.exact] + [s.exact for s in limits]))
     return build
@@ -71,13 +71,13 @@ def _date(name):
     def build(g, depth, need):
         if g.chance(0.15):
             return call(name, [], "vector", exact=EXACT_INTEGERS)
-        # What lies beyond an int64, Go converts as the processor likes.
+        # Go's conversion of values beyond int64 depends on the processor.
         inner = g.selector(metric=g.metric(EXACT, ("time",) if g.chance(0.8) else ("gauge", "counter", "unit")))
         return call(name, [inner], "vector", inner, EXACT_INTEGERS)
     return build
 
 
-# Over a window.
+# Functions over a window.
 
 def _window(name, keeps=ROUNDED, needs=ROUNDED, flavors=None, always=None):
     def build(g, depth, need):
@@ -108,7 +108,7 @@ def _quantile_over_time(g, depth, need):
 
 
 def _share(g, depth):
-    """A quantile: mostly a constant, also out of range."""
+    """Returns a quantile: mostly a constant, possibly out of range."""
     if depth > 0 and g.chance(0.2):
         return g.scalar(depth, ROUNDED)
     return g.constant(("0", "0.1", "0.25", "0.5", "0.5", "0.9", "0.99", "1", "-1", "2", "0.333"))
@@ -136,7 +136,7 @@ def _label_replace(g, depth, need):
     pattern, replacement = g.rng.choice((("(.*)", "$1"), ("(.*)", "x$1-${1}"), ("([a-z]+)(.*)", "$2$1"), ("a", "gone"),
                                          ("(?P<w>.).*", "${w}"), (".*", ""), ("", "was empty"), ("[0-9]+", "n")))
     if target != "fresh" and "$1" not in replacement:
-        target = "fresh"  # series would fall together
+        target = "fresh"  # series would be merged
     labels = tuple(inner.labels) + ((target,) if target not in inner.labels else ())
     return call("label_replace", [inner, _string(target), _string(replacement), _string(source), _string(pattern)],
                 "vector", inner, inner.exact, labels=labels)
@@ -153,7 +153,7 @@ def _label_join(g, depth, need):
 
 
 def _gone(g, matrix):
-    """A selector of nothing, with labels that absent() can tell."""
+    """Returns a selector without results, with labels that absent() can derive."""
     matchers = g.some(('job="nowhere"', 'instance=~"9"', 'zone="q"', 'mode!="x"', 'zone=~"q"'), 1)
     if not any(m in matchers for m in ('job="nowhere"', 'zone="q"')):
         matchers.append('job="nowhere"')
@@ -190,8 +190,7 @@ def _sort_by_label(name):
 # Classic histograms.
 
 def _buckets(g, steady, sound=False):
-    """A vector with le. steady: only whole numbers, so that a rank may fall exactly on a bucket's edge. sound: without
-    buckets that are there twice."""
+    """Returns a vector with le. steady: only whole numbers, so that a rank may be exactly at a bucket's edge. sound: without duplicate buckets."""
     name = "h_bucket" if sound or g.chance(0.8) else "hx_bucket"
     metric = next(m for m in METRICS if m.name == name)
     if steady:
@@ -213,7 +212,7 @@ def _histogram_quantile(g, depth, need):
 
 
 def _histogram_quantiles(g, depth, need):
-    # Prometheus mends the buckets once for each quantile, over and over: with unsound ones the order of quantiles counts.
+    # Prometheus repairs the buckets again for each quantile: with unsound ones, the order of quantiles matters.
     inner, labels = _buckets(g, True, True)
     shares = [g.constant((text,)) for text in g.some(("0", "0.25", "0.5", "0.9", "1"), 1)]
     return call("histogram_quantiles", [inner, '"q"'] + shares, "vector", labels=labels + ("q",), key=labels + ("q",))

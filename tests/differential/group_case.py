@@ -1,4 +1,4 @@
-"""One case of rule groups: data, rule sets and when each comes, what runs; its text, which is also how it is replayed."""
+"""One case of rule groups: data, rule sets with their times, and the run; and its text, from which it is replayed."""
 import json
 
 from data import STALE, Dataset
@@ -8,7 +8,7 @@ HOLD = "zzz_hold.yaml"
 
 
 class Rule:
-    """kind: alert or record. name: of the alert or of the metric. labels, annotations: lists of pairs."""
+    """kind: alert or record. name: that of the alert or of the metric. labels, annotations: lists of pairs."""
 
     def __init__(self, kind, name, expr, hold=0, keep=0, labels=(), annotations=()):
         self.kind = kind
@@ -25,7 +25,7 @@ class Rule:
         return Rule(**fields)
 
     def identity(self, group_labels):
-        """Equal: alerts live through a reload (plan::Rule::fingerprint)."""
+        """Returns an identity. If it is equal, alerts survive a reload (plan::Rule::fingerprint)."""
         return (self.kind, self.name, self.expr, self.hold, self.keep, {**dict(group_labels), **dict(self.labels)})
 
     def text(self):
@@ -66,7 +66,7 @@ class Group:
         return lines
 
     def rule_names(self):
-        """[(pack/group/rule#n, rule)…]"""
+        """Returns [(pack/group/rule#n, rule)…]."""
         seen, names = {}, []
         for rule in self.rules:
             seen[rule.name] = seen.get(rule.name, 0) + 1
@@ -76,7 +76,7 @@ class Group:
 
 
 class Version:
-    """A rule set, in force at the ticks after `start`. kept: rules whose alerts live on when it comes."""
+    """A rule set, active at the ticks after `start`. kept: rules whose alerts survive its start."""
 
     def __init__(self, start, files, kept):
         self.start = start
@@ -98,7 +98,7 @@ class Version:
 
 
 class GroupCase:
-    """Times in milliseconds. restores: after which ticks our engine is saved and read back."""
+    """Times in milliseconds. restores: ticks after which our engine is saved and restored."""
 
     def __init__(self, dataset, versions, start, end, restores=()):
         self.dataset = dataset
@@ -113,7 +113,7 @@ class GroupCase:
         return GroupCase(**fields)
 
     def watched(self):
-        """Whether our engine was told to keep every series, so that all that rules record can be seen."""
+        """Returns whether our engine keeps every series, so that all recorded series are visible."""
         return all(any(name == HOLD for name, _ in v.files) for v in self.versions)
 
     def text(self):
@@ -130,7 +130,7 @@ class GroupCase:
 
 
 def parse_case(text):
-    """What GroupCase.text() wrote."""
+    """Parses the output of GroupCase.text()."""
     series, versions, run = [], [], None
     for part in ("\n" + text).split("\n--- ")[1:]:
         head, _, body = part.partition("\n")
@@ -146,7 +146,7 @@ def parse_case(text):
         elif kind == "file":
             versions[-1].files.append((rest, body.rstrip("\n") + "\n"))
         else:
-            raise ValueError("a part called %r" % kind)
+            raise ValueError("unknown part %r" % kind)
     start, end = int(run[0]), int(run[1])
     restores = () if run[2] == "-" else tuple(int(t) for t in run[2].split(","))
     return GroupCase(Dataset(series, start, 1000, end - start, False), versions, start, end, restores)

@@ -1,15 +1,15 @@
-"""Comparison of two answers about one case of rule groups, tick by tick: failures of rules, alerts with state,
-times, values, labels and annotations, what is recorded, and the events that our engine tells."""
+"""Comparison of two answers about one case of rule groups, tick by tick: failures of rules; alerts with state, times, values, labels, and annotations;
+recorded series; and the events of our engine."""
 import math
 
 from compare import same_number
 
-HIDDEN = ("hold:",)  # what the rules of group_case.HOLD record, which the oracle does not have
+HIDDEN = ("hold:",)  # series recorded by the rules of group_case.HOLD, which the oracle does not have
 LABELS = "labelset after applying"
 
 
 class Counts:
-    """What happened in a case, by group: so that a run in which nothing happens is seen."""
+    """Events of a case, by group, so that a run without events is noticed."""
 
     NAMES = ("pending", "fired", "resolved", "kept", "limited", "failed", "recorded", "marked", "reloaded", "restored",
              "ended by a reload", "refired")
@@ -22,7 +22,7 @@ class Counts:
 
 
 def difference(case, ours, theirs, counts):
-    """None if they agree, else one line."""
+    """Returns None if they agree, else one line."""
     for who, answer in (("ours", ours), ("theirs", theirs)):
         if answer.get("error"):
             return "%s cannot run: %s" % (who, answer["error"])
@@ -35,7 +35,7 @@ class _Comparison:
         self.ours = ours
         self.theirs = theirs
         self.counts = counts
-        self.firing = {}  # rule -> {labels: its state, as the oracle has it}
+        self.firing = {}  # rule -> {labels: its state in the oracle}
         self.resolved = set()
 
     def run(self):
@@ -44,7 +44,7 @@ class _Comparison:
         wanted = self.theirs["ticks"] or []
         mine = {tick["t"]: tick for tick in self.ours["ticks"]}
         extra = set(mine) - {tick["t"] for tick in wanted}
-        for t in sorted(extra):  # of the hold rules alone
+        for t in sorted(extra):  # only the hold rules
             tick = mine[t]
             if not self._empty(tick):
                 return "a tick at %d ms, expected none" % t
@@ -113,11 +113,11 @@ class _Comparison:
 
     def _recorded(self, mine, wanted):
         if not self.case.watched():
-            return None  # what is not asked for is not kept: alerts and events tell
+            return None  # series without a reader are not kept: alerts and events are compared
         ours = {}
         for t, value, labels in mine["rec"]:
             if not _hidden(labels):
-                ours.setdefault(tuple(labels), (t, value))  # of two at one time the first stays
+                ours.setdefault(tuple(labels), (t, value))  # of two at one time, the first is kept
         theirs = {tuple(labels): (t, v) for t, v, labels in wanted["rec"]}
         for labels, (t, value) in theirs.items():
             if labels not in ours:
@@ -154,7 +154,7 @@ class _Comparison:
         return None
 
     def _reload(self, version, events):
-        """A rule that is another one now has ended its issues; whatever did not change has not."""
+        """Handles a reload: a changed rule has ended its issues; unchanged rules have not."""
         ended = {}
         for rule, alerts in self.firing.items():
             self.counts.add("reloaded", rule)
@@ -167,7 +167,7 @@ class _Comparison:
         return told and "at the reload at %d ms: %s" % (version.start, told)
 
     def _events(self, events, found, ended, t, reason):
-        """Each begin and end is told once, with what Prometheus would tell."""
+        """Checks that each begin and end is reported once, with the data that Prometheus would report."""
         told = set()
         for event in events:
             kind = event["type"].rsplit(".", 1)[1]
@@ -186,7 +186,7 @@ class _Comparison:
             for field, value in expected.items():
                 if event[field] != value:
                     return "%s: %s is %r, expected %r" % (where, field, event[field], value)
-            # Prometheus keeps the value with which an alert was seen last; ours tells that of the event's tick, as its evidence.
+            # Prometheus keeps the last value of an alert; our event has the value at its tick, as its evidence.
             if kind == "found" and not _same(event["value"], alert[3]):
                 return "%s: value %s, expected %s" % (where, event["value"], alert[3])
         for kind, wanted in (("found", found), ("resolved", ended)):

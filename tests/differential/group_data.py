@@ -1,5 +1,5 @@
-"""Data for rule groups: values that hover around the thresholds of group_grow.py (2 to 7), so that alerts flap; gaps,
-stale markers, series that come and go, elements that change a label."""
+"""Data for rule groups: values that hover around the thresholds of group_grow.py (2 to 7), so that alerts flap; gaps, stale markers, series that come and
+go, and elements that change a label."""
 from data import STALE, Dataset
 
 LEVELS = range(0, 10)
@@ -7,8 +7,7 @@ ZONES = ("x", "y", "z")
 
 
 class Shape:
-    """What the rules may ask of the data: metrics (gauges ga, gb with labels i and zone; gc with i alone; a counter
-    cn), and how many elements they have."""
+    """The data available to rules: metrics (gauges ga, gb with labels i and zone; gc with only i; a counter cn), and their number of elements."""
 
     def __init__(self, elements):
         self.elements = elements
@@ -17,7 +16,7 @@ class Shape:
 def make_data(rng, start, length):
     interval = rng.choice((5_000, 10_000, 10_000, 15_000, 30_000))
     elements = rng.choice((1, 2, 3, 3, 4, 6, 30 if rng.random() < 0.3 else 5))
-    on_grid = rng.random() < 0.3  # of the ticks, so that the edges of windows meet samples
+    on_grid = rng.random() < 0.3  # the grid of the ticks, so that the edges of windows hit samples
     series = []
     for metric in ("ga", "gb", "gc", "cn"):
         for i in range(elements if metric != "gc" else max(1, elements // 2)):
@@ -35,9 +34,9 @@ def _times(rng, start, length, interval, on_grid):
     count = length // interval
     first, last = 0, count
     if rng.random() < 0.15:
-        first = rng.randrange(count)  # comes late
+        first = rng.randrange(count)  # begins late
     if rng.random() < 0.15:
-        last = rng.randrange(count)  # ends without a word
+        last = rng.randrange(count)  # ends without a stale marker
     missed = rng.choice((0, 0, 0.05, 0.2))
     gap = range(0)
     if rng.random() < 0.2 and count > 4:
@@ -48,7 +47,7 @@ def _times(rng, start, length, interval, on_grid):
 
 
 def _hovering(rng, count):
-    """Whole numbers that cross a threshold often, seldom, or at each sample."""
+    """Returns whole numbers that cross a threshold often, rarely, or at each sample."""
     kind = rng.choice(("walk", "walk", "flap", "bursts", "still", "noise"))
     value = rng.choice(LEVELS)
     values = []
@@ -76,7 +75,7 @@ def _counter(rng, count):
 
 
 def _moved(rng, labels, samples):
-    """The series as it is; with stale markers; or another element from some time on."""
+    """Returns the series unchanged; with stale markers; or as another element from some time on."""
     if len(samples) < 6:
         return [(labels, samples)]
     draw = rng.random()
@@ -88,6 +87,6 @@ def _moved(rng, labels, samples):
     elif draw < 0.35 and "zone" in labels:
         at = rng.randrange(2, len(samples) - 1)
         other = dict(labels, zone=rng.choice([z for z in ZONES if z != labels["zone"]]))
-        ended = [(samples[at][0], STALE)] if rng.random() < 0.7 else []  # else both are there for a while
+        ended = [(samples[at][0], STALE)] if rng.random() < 0.7 else []  # else both exist for a while
         return [(labels, samples[:at] + ended), (other, samples[at:])]
     return [(labels, samples)]

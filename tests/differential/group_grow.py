@@ -1,7 +1,7 @@
 """Random rule groups over the data of group_data.py, and random edits of them.
 
-Comparisons only of what both engines must compute to the last bit: samples, sums and counts of whole numbers. What is
-rounded (rate) is compared with numbers that it does not hit, and its text is never in a template unrounded.
+It only compares values that both engines must compute to the last bit: samples, sums, and counts of whole numbers. Rounded values (rate) are compared with
+numbers that they never equal, and templates only contain them rounded.
 """
 import json
 
@@ -22,7 +22,7 @@ WATCH = """groups:
 class Grower:
     def __init__(self, rng):
         self.rng = rng
-        self.recorded = []  # (name, labels): what later rules may read
+        self.recorded = []  # (name, labels): series that later rules may read
         self.alerts = []  # names
         self.names = 0
 
@@ -52,8 +52,8 @@ class Grower:
         return GroupCase(dataset, versions, start, start + length, restores)
 
     def _holds(self, editions):
-        """Rules that ask for all that some edition asks for, at the same intervals: what an edition is the first to ask
-        for has no past in our engine (docs/time-model.md, 7), and that is not the question here."""
+        """Returns rules that read everything that any edition reads, at the same intervals: our engine has no past for data that an edition is the first to
+        read (docs/time-model.md, 7), and that is not tested here."""
         wanted = {}
         for groups in editions:
             for group in groups:
@@ -89,7 +89,7 @@ class Grower:
             return rule
         name = "A%d" % self.names
         if self.alerts and rng.random() < 0.1:
-            name = rng.choice(self.alerts)  # several rules of one alert
+            name = rng.choice(self.alerts)  # several rules with one alert name
         expr, exact = self._alert(interval)
         rule = Rule("alert", name, expr, self._patience(interval) if rng.random() < 0.7 else 0,
                     self._patience(interval) if rng.random() < 0.4 else 0, self._alert_labels(exact),
@@ -107,7 +107,7 @@ class Grower:
             return ()
         if draw < 0.8:
             return (("src", "rule"),)
-        return (("zone", "all"),) if draw < 0.9 else (("i", ""),)  # both may make two elements alike
+        return (("zone", "all"),) if draw < 0.9 else (("i", ""),)  # both may make two elements equal
 
     def _alert_labels(self, exact):
         rng = self.rng
@@ -146,7 +146,7 @@ class Grower:
         return "[%dms]" % (interval * self.rng.choice((1, 2, 3, 4, 6)))
 
     def _source(self, interval):
-        """A vector whose values are whole numbers."""
+        """Returns a vector whose values are whole numbers."""
         rng = self.rng
         draw = rng.random()
         if self.recorded and draw < 0.3:
@@ -183,7 +183,7 @@ class Grower:
         return rng.choice(("%s and ga > 2", "%s unless gb > 4", "%s or gc")) % self._source(interval)
 
     def _alert(self, interval):
-        """(text, whether its values are whole numbers)"""
+        """Returns (text, whether its values are whole numbers)."""
         rng = self.rng
         draw = rng.random()
         threshold = rng.randint(2, 7)
@@ -210,7 +210,7 @@ class Grower:
     # Reloads.
 
     def _edited(self, groups):
-        """Another edition: rules edited, removed, added, in another order; a group gone, changed or new."""
+        """Returns another edition: rules edited, removed, added, or reordered; a group removed, changed, or added."""
         rng = self.rng
         groups = [g.changed(rules=list(g.rules)) for g in groups]
         for _ in range(rng.choice((1, 1, 2, 3))):

@@ -1,9 +1,9 @@
-"""Makes a failing case of rule groups small."""
+"""Shrinks a failing case of rule groups."""
 import re
 
 from group_case import HOLD, GroupCase, Version
 
-BUDGET = 400  # questions
+BUDGET = 400  # maximum number of queries
 GROUP = re.compile(r"(?m)^- name: ")
 
 
@@ -29,7 +29,7 @@ class GroupShrinker:
         return case
 
     def _drop(self, items, fails):
-        """Leaves out chunks, the large ones first, as long as it fails."""
+        """Leaves out chunks, large ones first, as long as the case fails."""
         size = max(1, len(items) // 2)
         while items:
             at = 0
@@ -63,7 +63,7 @@ class GroupShrinker:
         return case if len(kept) == len(case.versions) else case.changed(versions=[_since(kept[0])] + kept[1:])
 
     def _rules(self, case):
-        """Rules that are the same in all rule sets go together, so that a reload stays what it was."""
+        """Removes rules that are equal in all rule sets together, so that a reload keeps its kind."""
         texts = sorted({rule for v in case.versions for name, text in v.files if name != HOLD
                         for rule in _rules_of(text)}, key=len, reverse=True)
 
@@ -73,9 +73,9 @@ class GroupShrinker:
         return case if len(kept) == len(texts) else without(set(kept))
 
     def _keys(self, case):
-        """Lines that a rule or a group can do without."""
+        """Removes optional lines of rules and groups."""
         keys = ["annotations", "limit"]
-        if len(case.versions) == 1:  # else a rule would be another one, or the same, at a reload
+        if len(case.versions) == 1:  # else a reload could change the identity of a rule
             keys += ["keep_firing_for", "for", "labels"]
         for key in keys:
             other = _lines_without(case, key)
@@ -112,7 +112,7 @@ def _rules_of(text):
 
 
 def _has(files, name):
-    """Whether the rule pack/group/rule#n is still there; which one of several with that name does not matter here."""
+    """Returns whether the rule pack/group/rule#n still exists; which one of several with that name does not matter here."""
     pack, group, rule = name.split("#")[0].split("/")
     groups = GROUP.split(dict(files).get(pack + ".yaml", ""))[1:]
     return any(g.startswith(group + "\n") and re.search(r"(?m)^  - (alert|record): %s$" % re.escape(rule), g) for g in groups)

@@ -1,8 +1,7 @@
 """Random well-typed expressions over a data set.
 
-Discontinuous functions (comparisons, floor, topk, resets, …) are applied only to what both engines must compute to the
-last bit, so that rounding cannot flip them; each node knows how exact it is (data.py) and a builder asks its children
-for what it needs.
+Discontinuous functions (comparisons, floor, topk, resets, …) are only applied to values that both engines must compute to the last bit, so that rounding
+cannot flip them. Each node knows its exactness (data.py), and a builder asks its children for the exactness that it needs.
 """
 import experimental
 import functions
@@ -13,10 +12,10 @@ from tree import Node, Selector, number
 
 
 class Feature:
-    """A function, an operator or a modifier that the test counts by name.
+    """A function, an operator, or a modifier that the test counts by name.
 
-    build(grower, depth, need) makes a node that uses it. gives: the best exactness its result can have.
-    weight: how often it is used inside other expressions; 0 where it would only make them empty.
+    build(grower, depth, need) makes a node that uses it. gives: the best exactness of its result. weight: how often it is used inside other expressions; 0 if
+    it would only make them empty.
     """
 
     def __init__(self, name, kind, build, gives, weight=1):
@@ -32,7 +31,7 @@ EXPERIMENTAL = {row[0] for row in experimental.TABLE}
 
 
 class Grower:
-    """One expression of random shape. usable: names of the features that may be used besides the one asked for."""
+    """One expression of random shape. usable: names of the features that may be used in addition to the requested one."""
 
     def __init__(self, rng, dataset, usable):
         self.rng = rng
@@ -43,7 +42,7 @@ class Grower:
         self.usable = usable
 
     def expression(self, name):
-        """A tree that uses this feature, maybe inside of others."""
+        """Returns a tree that uses this feature, possibly inside other features."""
         rng = self.rng
         node = FEATURES[name].build(self, rng.choice((0, 1, 1, 1, 2)), ROUNDED)
         for _ in range(rng.choice((0, 0, 0, 1, 1, 2))):
@@ -51,7 +50,7 @@ class Grower:
                 break
             self._planted = node
             outer = self.vector(rng.choice((1, 1, 2)), ROUNDED)
-            if self._planted is None:  # else there was no place for it
+            if self._planted is None:  # else it fitted nowhere
                 node = outer
             self._planted = None
         return node
@@ -86,7 +85,7 @@ class Grower:
                         key=metric.key, exact=metric.exact)
 
     def window_of(self, metric, window=None):
-        """A matrix selector."""
+        """Returns a matrix selector."""
         return Selector(metric.name, self._matchers(metric), window or self.window(), self._offset(),
                         labels=metric.labels, key=metric.key, exact=metric.exact)
 
@@ -155,7 +154,7 @@ class Grower:
         return self.rng.choice(fit).build(self, depth - 1, need) if fit else self.literal(need == EXACT_INTEGERS)
 
     def some(self, names, least=0):
-        """A random part of these, in order."""
+        """Returns a random subset, in order."""
         names = list(names)
         if not names:
             return []

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""run.py [--cases N] [--seed S] [--only F,F…]: random PromQL over random data, our engine against Prometheus' own.
+"""run.py [--cases N] [--seed S] [--only F,F…]: compares our engine with Prometheus' own on random PromQL over random data.
 
-A difference is made small and printed as a script, of the kind that `rules golden` reads. Each case has its own seed:
---only-case repeats one, with the same --only and --skip, and an engine that supports the same. Exit code 1 if anything
-differs, or if a feature's cases have too often no answer.
+A difference is shrunk and printed as a script for `rules golden`. Each case has its own seed: --only-case repeats one, with the same --only and --skip, and an
+engine that supports the same features. The exit code is 1 if any answer differs, or if too many cases of a feature have no answer.
 """
 import argparse
 import collections
@@ -26,27 +25,27 @@ REPO = os.path.dirname(os.path.dirname(HERE))
 PER_DATASET = 25
 REASON = re.compile(r"error: (.*) is not supported yet")
 GOOD = ("agree", "both_fail", "ill_conditioned", "tied", "range")
-SHOWN = 2  # of each kind of difference
-SHARE = 0.7  # of a function's cases at least so many must have an answer that is neither an error nor empty
+SHOWN = 2  # maximum number shown per kind of difference
+SHARE = 0.7  # minimum share of a function's cases whose answer is neither an error nor empty
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=None, help="default: a new one, which is printed")
-    parser.add_argument("--only", default="", help="features to test: functions, operators, modifiers; see --list")
+    parser.add_argument("--only", default="", help="features to test: functions, operators, and modifiers; see --list")
     parser.add_argument("--skip", default="", help="features to leave out")
-    parser.add_argument("--only-case", default="", help="SEED:BATCH:NUMBER as a difference is called")
-    parser.add_argument("--list", action="store_true", help="names the features")
+    parser.add_argument("--only-case", default="", help="repeat the case SEED:BATCH:NUMBER, as printed for a difference")
+    parser.add_argument("--list", action="store_true", help="list the features")
     parser.add_argument("--require-all", action="store_true",
-                        help="what our engine calls unsupported is a failure, but for what Prometheus has behind flags")
-    parser.add_argument("--brief", action="store_true", help="a line for each difference, which is not made small")
-    parser.add_argument("--failures", type=int, default=20, help="stop after so many differences of different kinds")
-    parser.add_argument("--verbose", action="store_true", help="prints every case")
+                        help="fail if a feature is unsupported, except Prometheus' features behind flags")
+    parser.add_argument("--brief", action="store_true", help="print one line per difference without shrinking it")
+    parser.add_argument("--failures", type=int, default=20, help="maximum number of kinds of differences")
+    parser.add_argument("--verbose", action="store_true", help="print every case")
     parser.add_argument("--promql-eval", default=os.path.join(REPO, "build", "release", "bin", "promql_eval"))
     parser.add_argument("--stored", action="store_true",
-                        help="asks the evaluator over stored samples (services/query), not the streaming engine")
-    parser.add_argument("--oracle", default="", help="default: built by tests/oracle/build.sh")
+                        help="query the evaluator on stored samples (services/query), not the streaming engine")
+    parser.add_argument("--oracle", default="", help="path of the oracle (default: built by tests/oracle/build.sh)")
     return parser.parse_args()
 
 
@@ -80,8 +79,8 @@ class Run:
         self.usable = set(FEATURES)
         self.verdicts = collections.Counter()
         self.unsupported = collections.Counter()
-        self.required = 0  # of those, cases of features that are no experiments
-        self.seen = collections.Counter()  # by feature, of those that the engine supports
+        self.required = 0  # of those, cases of features that are not experimental
+        self.seen = collections.Counter()  # cases by feature, for features that the engine supports
         self.full = collections.Counter()
         self.failures = 0
         self.kinds = collections.Counter()  # differences by the names in the small expression
@@ -104,7 +103,7 @@ class Run:
         return self._report(time.monotonic() - began)
 
     def _supported(self):
-        """The features that may be used in passing: an expression of each is tried."""
+        """Returns the features that may be used in other expressions: tries an expression of each."""
         usable = set()
         rng = random.Random(0)
         dataset = make_dataset(rng)
@@ -113,7 +112,7 @@ class Run:
         for name, feature in FEATURES.items():
             try:
                 node = feature.build(bare, 0, 0)
-            except IndexError:  # it consists of others
+            except IndexError:  # it consists of other features
                 usable.add(name)
                 continue
             self.pitwall.ask(Case(dataset, node, (dataset.end, 1), 60_000, 300_000, 60_000).query())
@@ -188,20 +187,20 @@ class Run:
         options = self.options
         names = [n for n in FEATURES if self.seen[n] and (n in self.focus or not options.only)]
         shares = sorted((100 * self.full[n] // self.seen[n], n) for n in names)
-        print("share of cases with an answer: " + ", ".join("%s %d %% of %d" % (n, s, self.seen[n]) for s, n in shares))
+        print("share of cases with an answer: " + ", ".join("%s %d%% of %d" % (n, s, self.seen[n]) for s, n in shares))
         thin, hopeless = [], []
         for name in names:
             short = SHARE * self.seen[name] - self.full[name]
             if short > 0:
                 thin.append("%s %d of %d" % (name, self.full[name], self.seen[name]))
-            if short > 3 * math.sqrt(self.seen[name]) * 0.46:  # three times what chance does
+            if short > 3 * math.sqrt(self.seen[name]) * 0.46:  # three times the standard deviation
                 hopeless.append(name)
         if self.required:
-            print("unsupported, and no experiment of Prometheus: %d cases" % self.required)
+            print("unsupported and not experimental in Prometheus: %d cases" % self.required)
         for reason, count in self.unsupported.most_common():
             print("unsupported: %4d  %s" % (count, reason))
         if thin:
-            print("fewer than %d %% have an answer: %s" % (100 * SHARE, ", ".join(thin)))
+            print("fewer than %d%% have an answer: %s" % (100 * SHARE, ", ".join(thin)))
         print("cases %d in %.0f s: %s" % (sum(self.verdicts.values()), seconds,
                                          ", ".join("%d %s" % (n, kind) for kind, n in self.verdicts.most_common())))
         for names, count in self.kinds.most_common():
@@ -216,7 +215,7 @@ class Run:
 
 
 def _timed(rng, dataset, node, feature):
-    """Ticks where there are data, mostly on the grid of the samples."""
+    """Returns ticks where there are data, mostly on the grid of the samples."""
     interval = dataset.interval
     step = rng.choice((interval, interval, interval * 2, interval * 5 // 2, max(1000, interval * 7 // 10), 60_000))
     count = rng.choice((1, 1, 2, 3, 5, 8, 8, 30))

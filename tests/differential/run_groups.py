@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""run_groups.py [--groups N] [--seed S] [--replay FILE]: random rule groups over random flapping data, with reloads and
-restores in between: our engine against Prometheus' own rules.Group, tick by tick.
+"""run_groups.py [--groups N] [--seed S] [--replay FILE]: compares our engine with Prometheus' own rules.Group, tick by tick, on random rule groups over random
+flapping data, with reloads and restores.
 
-A difference is made small and written to a file, which --replay runs again. Each case has its own seed: --only-case
-repeats one. Exit code 1 if anything differs, or if too little happened in the groups.
+A difference is shrunk and written to a file, which --replay runs again. Each case has its own seed: --only-case repeats one. The exit code is 1 if anything
+differs, or if too little happened in the groups.
 """
 import argparse
 import json
@@ -23,12 +23,12 @@ from group_shrink import GroupShrinker
 HERE = os.path.dirname(os.path.abspath(__file__))
 REPO = os.path.dirname(os.path.dirname(HERE))
 TIMEOUT = 60  # seconds for one answer
-AHEAD = 8  # cases that wait for an answer
-# In so many of 100 groups this must have happened at least once.
+AHEAD = 8  # maximum number of cases that wait for an answer
+# Minimum number of 100 groups in which each event must have happened at least once.
 SHARES = {"pending": 60, "fired": 70, "resolved": 50, "kept": 30, "limited": 6, "failed": 14, "recorded": 70, "marked": 70,
           "reloaded": 30, "restored": 20, "ended by a reload": 5, "refired": 30}
 
-# Where the oracle was brought to do what we promise (docs/promql.md), and how often.
+# Cases in which the oracle was adapted to our documented behavior (docs/promql.md), and their number.
 BY_DESIGN = {"kept_over_limit": "alerts kept at %d ticks of a rule over its limit",
              "kept_at_reload": "%d alerts of unchanged rules kept at a reload",
              "conflicts": "no failure at %d samples that another rule had recorded otherwise"}
@@ -37,20 +37,19 @@ BY_DESIGN = {"kept_over_limit": "alerts kept at %d ticks of a rule over its limi
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--groups", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=None, help="default: a new one, which is printed")
-    parser.add_argument("--only-case", default="", help="SEED:NUMBER as a difference is called")
-    parser.add_argument("--replay", default="", help="a file that this program wrote")
-    parser.add_argument("--failures", type=int, default=5, help="stop after so many differences")
-    parser.add_argument("--brief", action="store_true", help="a line for each difference, which is not made small")
-    parser.add_argument("--out", default=os.path.join(REPO, "build", "groups"), help="folder for what failed")
+    parser.add_argument("--seed", type=int, default=None, help="seed (default: a new one, which is printed)")
+    parser.add_argument("--only-case", default="", help="repeat the case SEED:NUMBER, as printed for a difference")
+    parser.add_argument("--replay", default="", help="file written by this program")
+    parser.add_argument("--failures", type=int, default=5, help="maximum number of differences")
+    parser.add_argument("--brief", action="store_true", help="print one line per difference without shrinking it")
+    parser.add_argument("--out", default=os.path.join(REPO, "build", "groups"), help="directory for failed cases")
     parser.add_argument("--group-eval", default=os.path.join(REPO, "build", "release", "bin", "group_eval"))
-    parser.add_argument("--oracle", default="", help="default: built by tests/oracle/build.sh")
+    parser.add_argument("--oracle", default="", help="path of the oracle (default: built by tests/oracle/build.sh)")
     return parser.parse_args()
 
 
 class Child:
-    """An engine that answers each request by one line of JSON, in order. One that dies or hangs has failed the request
-    at hand, and a new one goes on."""
+    """An engine that answers each request with one line of JSON, in order. A request fails if the engine dies or hangs in it, and a new engine continues."""
 
     def __init__(self, command):
         self._command = command
@@ -77,7 +76,7 @@ class Child:
             self._child.stdin.write(request.encode("utf-8"))
             self._child.stdin.flush()
         except OSError:
-            pass  # answer() tells
+            pass  # answer() reports it
 
     def answer(self):
         try:
@@ -186,7 +185,7 @@ class Run:
         if self.options.brief:
             print("DIFFERENCE %s %s" % (name, told), flush=True)
             return
-        # Those that wait are asked again later: shrinking asks too.
+        # Waiting cases are queried again later, because shrinking sends queries too.
         for _ in asked:
             self.engines.answers()
         small = GroupShrinker(self.engines).shrink(case)

@@ -1,7 +1,7 @@
 """Expressions as trees that know their text, so that the shrinker can take them apart again."""
 
 
-# What gives elements in an order of its own, or changes the labels that order them.
+# Features that order elements themselves, or change the labels that order them.
 REORDERING = {"label_replace", "label_join", "histogram_quantile", "histogram_quantiles", "histogram_fraction", "sort",
               "sort_desc", "sort_by_label", "sort_by_label_desc", "sum", "avg", "min", "max", "count", "group", "stddev",
               "stdvar", "quantile", "topk", "bottomk", "limitk", "limit_ratio", "count_values", "on", "ignoring", "or",
@@ -9,11 +9,10 @@ REORDERING = {"label_replace", "label_join", "histogram_quantile", "histogram_qu
 
 
 class Node:
-    """Text with holes: parts holds strings and, where a child is, its index.
+    """Text with holes: parts holds strings and the indices of children.
 
-    kind is vector, scalar, matrix or string; names are the functions and operators that this node itself uses.
-    The rest is what the generator must know of a value: the labels it has, those of them that tell its elements
-    apart (key), and how far it may be trusted to the last bit (exact, see grow.py).
+    kind is vector, scalar, matrix, or string; names are the functions and operators that this node itself uses. The rest is the generator's knowledge of a
+    value: its labels, the labels that identify its elements (key), and its exactness to the last bit (exact, see grow.py).
     """
 
     def __init__(self, kind, parts, kids=(), names=(), labels=(), key=(), exact=0):
@@ -37,7 +36,7 @@ class Node:
         return {name for node in self.nodes() for name in node.names}
 
     def ordered(self):
-        """Whether both engines give the elements in the order of labels: what ties in topk() and limitk() depend on."""
+        """Returns whether both engines order the elements by labels: ties in topk() and limitk() depend on it."""
         return (self.kind == "scalar" or not set(self.names) & REORDERING) and all(kid.ordered() for kid in self.kids)
 
     def metrics(self):
@@ -49,7 +48,7 @@ class Node:
         return other
 
     def simpler(self):
-        """Smaller trees of the same kind, the smallest first. A plain child stands for its parent where it can."""
+        """Yields smaller trees of the same kind, the smallest first. A plain child replaces its parent if possible."""
         inside = sorted((n for n in self.nodes() if n is not self and n.kind == self.kind), key=lambda n: len(n.text()))
         yield from inside
         if self.kind == "scalar" and self.text() not in ("1", "2"):
@@ -61,7 +60,7 @@ class Node:
 
 
 class Selector(Node):
-    """A metric with matchers, and maybe a window (matrix) and an offset."""
+    """A metric with matchers, and possibly a window (matrix) and an offset."""
 
     def __init__(self, metric, matchers=(), window="", offset="", **more):
         self.metric = metric
