@@ -105,7 +105,7 @@ class Memory(unittest.TestCase):
         harness.wait_for("rows beyond the limit to be counted", lambda: re.search(
             limited, harness.fetch(self.service.http + "/metrics")[1], re.M))
         evaluated = self.service.metric("pitwall_processor_rule_evaluations_total")
-        harness.wait_for("evaluations to go on", lambda: self.service.metric(
+        harness.wait_for("evaluations to continue", lambda: self.service.metric(
             "pitwall_processor_rule_evaluations_total") > evaluated + 20)
         self.assertEqual(harness.fetch(self.service.http + "/healthz")[1], "ok\n")
         self.assertEqual(self.service.metric("pitwall_memory_budget_bytes"), 268435456)

@@ -59,12 +59,12 @@ def verdict(scenario, issues):
     for alert, labels, time in issues:
         where = "%s %s at %+.0f s" % (alert, labels, time - FAULT)
         if time < FAULT:
-            wrong.append("told before the fault: " + where)
+            wrong.append("reported before the fault: " + where)
         elif not any(matches(expected, (alert, labels)) for expected in scenario.expected) and alert not in scenario.allowed:
-            wrong.append("untrue: " + where)
+            wrong.append("false: " + where)
     for expected in scenario.expected:
         if sum(matches(expected, issue) for issue in issues) > 1:
-            wrong.append("told more than once: %s %s" % expected)
+            wrong.append("reported more than once: %s %s" % expected)
     return wrong
 
 

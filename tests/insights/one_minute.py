@@ -174,7 +174,7 @@ def keep(folder, path):
 
 def main():
     if sys.argv[1] == "words":
-        print("""Each picture is the first screenshot of the page of one training job, opened by the link of an alert. Write answers.json beside the pictures:
+        print("""Each picture is the first screenshot of the page of one training job, opened by the link of an alert. Write answers.json next to the pictures:
 {"01": {"kind": …, "place": …, "start": …}, …}
 kind: one of %s
 place: "rank N" (as "rank 3"), or "the job"

@@ -37,7 +37,7 @@ class Scratch(unittest.TestCase):
 
 
 class Configure(Scratch):
-    def test_without_toolchain_fails_and_prints_command(self):
+    def test_configuration_without_toolchain_fails_and_prints_command(self):
         status, output = self.configure(self.bare)
         self.assertNotEqual(status, 0)
         command = re.search(r"is not installed; run\s+(\S+/deploy/install-deps\.sh) (\w+)\n", output)

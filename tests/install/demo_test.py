@@ -37,7 +37,7 @@ class BuildProgress(unittest.TestCase):
         self.assertEqual(progress.describe(3, 153, 5), "[3/153] 0:05 elapsed")  # too early for an estimate
         self.assertEqual(progress.describe(153, 153, 480), "[153/153] 8:00 elapsed")
 
-    def test_without_terminal_prints_every_15_seconds_and_the_last_step(self):
+    def test_output_without_terminal_is_every_15_seconds_and_last(self):
         output = self.read(False, *((second, "[%d/60] Building CXX object x.o\n" % second) for second in range(1, 61)))
         self.assertEqual([line.split()[0] for line in output.splitlines()], ["[1/60]", "[16/60]", "[31/60]", "[46/60]", "[60/60]"])
 

@@ -31,7 +31,7 @@ def check(artefacts):
 
 def check_services(a, excuses):
     """Checks that no service ended unexpectedly, and that every service came back and stopped cleanly."""
-    found = ["%s ended by itself with %s; its last words: %s" % (c["service"], c["exit"], c["last"][-400:]) for c in a.crashes
+    found = ["%s ended unexpectedly with %s; last output: %s" % (c["service"], c["exit"], c["last"][-400:]) for c in a.crashes
              if not excuses.crash(c)]
     for fault in a.faults:
         for service, why in fault.get("sick", {}).items():
@@ -65,7 +65,7 @@ def check_values(a, excuses):
         where = rank["job"], rank["rank"]
         twice = [n for n, _ in journal.values if in_log[where + (n,)] > 1]
         if twice:
-            found.append("values twice in the log: %s %s" % (rank["journal"], short(twice)))
+            found.append("duplicate values in the log: %s %s" % (rank["journal"], short(twice)))
         missing = [(n, t) for n, t in journal.values if in_log[where + (n,)] == 0 and not excused_tail(rank, journal, t)]
         for run in runs(missing, journal):
             if excuses.values(rank):
@@ -78,13 +78,13 @@ def check_values(a, excuses):
                     unused[i] -= taken / weight(name)
                     needed -= taken
             if needed > 0:
-                found.append("values lost and not counted: %s, %d values: %s, made %.1f to %.1f (%s)" % (
+                found.append("values lost but not counted: %s, %d values: %s, made %.1f to %.1f (%s)" % (
                     rank["journal"], len(run), short([n for n, _ in run]), began, ended, near(a, began, ended)))
     known = {(r["job"], r["rank"], n) for r in a.ranks for n, _ in a.journals[r["journal"]].values}
     jobs = {r["job"] for r in a.ranks}
     invented = [key for key in in_log if key[0] in jobs and key not in known and key[2] >= 1_000_000]
     if invented:
-        found.append("values in the log that nobody sent: %s" % short(sorted(invented)))
+        found.append("values in the log that no client sent: %s" % short(sorted(invented)))
     return found
 
 
@@ -161,7 +161,7 @@ def check_events(a, excuses):
         if kinds.count("found") > 1:
             found.append("%s is found %d times" % (name, kinds.count("found")))
         if "resolved" in kinds[:-1]:
-            found.append("%s goes on after its end: %s" % (name, kinds))
+            found.append("%s continues after its end: %s" % (name, kinds))
         if sequences != list(range(sequences[0], sequences[0] + len(sequences))) or sequences[0] != 1:
             found.append("%s has the sequence %s" % (name, sequences))
         if times != sorted(times):
@@ -193,7 +193,7 @@ def check_ends(a, excuses):
         if not events[-1]["type"].endswith(".resolved"):
             continue
         if reason == "rule_removed" and data["alert"] not in touched:
-            found.append("%s of %s ended as rule_removed, and nobody touched the rule" % (data["alert"], data["job"]["id"]))
+            found.append("%s of %s ended as rule_removed, but the rule was not edited" % (data["alert"], data["job"]["id"]))
         if reason == "job_ended" and data["job"]["id"] in running:
             found.append("%s of %s ended as job_ended, and the job runs" % (data["alert"], data["job"]["id"]))
         if not reason:
@@ -211,15 +211,15 @@ def check_webhooks(a, excuses):
     wanted = [i for i, e in recorded.items() if e["event"]["type"] in ISSUE_TYPES and not excuses.issues_of(e["p"])]
     missing = [i for i in wanted if i not in delivered]
     if missing:
-        found.append("events that no webhook brought: %s" % short(missing))
+        found.append("events without a webhook: %s" % short(missing))
     invented = [i for i, bodies in delivered.items() if i not in recorded and not excuses.invented(bodies[0])]
     if invented:
-        found.append("webhooks brought what the log does not have: %s" % short(invented))
+        found.append("webhooks with events that the log does not have: %s" % short(invented))
     for identifier, bodies in delivered.items():
         if identifier not in recorded:
             continue
         if any(body != recorded[identifier]["event"] for body in bodies):
-            found.append("a webhook brought %s with another content than the log's" % identifier)
+            found.append("a webhook has other content for %s than the log" % identifier)
     return found
 
 
@@ -230,11 +230,11 @@ def check_verify(a, excuses):
     if a.verify["exit"] == 0:
         said = re.search(r"(\d+) events: live and replayed are bit-identical", a.verify["stdout"])
         if not said or int(said.group(1)) < len(a.events) - sum(1 for e in a.events if excuses.issues_of(e["p"])):
-            return ["--verify says equal, of fewer events than the log has: %s" % a.verify["stdout"][-200:]]
+            return ["--verify reports equality for fewer events than the log has: %s" % a.verify["stdout"][-200:]]
         return []
     if excuses.verify():
         return []
-    return ["--verify: exit %s, and health says nothing: %s %s" % (a.verify["exit"], a.verify["stdout"][:1500], a.verify["stderr"][:500])]
+    return ["--verify: exit %s, but health reports nothing: %s %s" % (a.verify["exit"], a.verify["stdout"][:1500], a.verify["stderr"][:500])]
 
 
 def check_open(a, excuses):
@@ -253,7 +253,7 @@ def check_open(a, excuses):
     for issue, events in issues(a, excuses).items():
         job = events[0]["data"]["job"]["id"]
         if job in last and peaceful[job] and not events[-1]["type"].endswith(".resolved"):
-            found.append("issue %s is open, and its job ended at %.1f" % (issue, last[job]))
+            found.append("issue %s is open, but its job ended at %.1f" % (issue, last[job]))
     return found
 
 
@@ -266,7 +266,7 @@ def is_last(a, rank):
 def check_liars(a, excuses):
     """Checks that the data that a liar sent for another's job reached no rule of that job."""
     jobs = {r["job"] for r in a.ranks}
-    return ["what a liar said is an issue of %s: %s" % (e["event"]["data"]["job"]["id"], e["event"]["id"]) for e in a.events
+    return ["the data of a liar caused an issue of %s: %s" % (e["event"]["data"]["job"]["id"], e["event"]["id"]) for e in a.events
             if e["event"]["type"] in ISSUE_TYPES and e["event"]["data"].get("alert") == "LifeLiar"
             and e["event"]["data"]["job"]["id"] in jobs]
 
@@ -289,6 +289,6 @@ def check_neighbours(a, excuses):
                   and f.get("ready", f["began"]) > began - 15]
         late = [m for m in a.metrics if late_partition(m) not in (None, str(fault["what"]["partition"])) and began < m["t"] < until]
         if late and not others:
-            found.append("partition %s could not be written, and of others samples were late: %s" % (
+            found.append("partition %s could not be written, and samples of others were late: %s" % (
                 fault["what"]["partition"], short([(m["name"], m["grew"]) for m in late])))
     return found

@@ -88,18 +88,18 @@ class Checker(unittest.TestCase):
         # One commit: a telemetry record that was read, and its events.
         self.lose(self.middle())
         self.remove_event(self.kind("found")[0])
-        self.finds("values lost and not counted", "(orphan)")
+        self.finds("values lost but not counted", "(orphan)")
 
     def test_uncounted_loss_of_a_value_is_found(self):
         self.middle()["values"].pop()
-        self.finds("values lost and not counted")
+        self.finds("values lost but not counted")
 
     def test_loss_counted_before_it_happened_is_found(self):
         batch = self.lose(self.middle())
         made = dict(self.a.journals[self.journal_of(batch)].values)[batch["values"][0]]
         self.a.metrics.append({"t": made - 30, "service": "standalone", "start": 1, "name": "pitwall_collector_client_drops_total",
                                "grew": 1000})
-        self.finds("values lost and not counted")
+        self.finds("values lost but not counted")
 
     def test_single_count_for_two_losses_is_found(self):
         first, second = self.lose(self.a.batches[5]), self.lose(self.a.batches[-5])
@@ -108,17 +108,17 @@ class Checker(unittest.TestCase):
         made = dict(self.a.journals[self.journal_of(first)].values)[first["values"][0]]
         self.a.metrics.append({"t": made + 1, "service": "standalone", "start": 1, "name": "pitwall_collector_client_drops_total",
                                "grew": len(values) - 1})
-        self.finds("values lost and not counted")
+        self.finds("values lost but not counted")
 
     def test_duplicate_value_is_found(self):
         batch = copy.deepcopy(self.middle())
         batch["seq"] += 100000
         self.a.batches.append(batch)
-        self.finds("values twice in the log")
+        self.finds("duplicate values in the log")
 
     def test_unsent_value_is_found(self):
         self.middle()["values"].append(999_000_001)
-        self.finds("values in the log that nobody sent")
+        self.finds("values in the log that no client sent")
 
     def test_repeated_event_is_found(self):
         i = self.kind("found")[0]
@@ -131,7 +131,7 @@ class Checker(unittest.TestCase):
         again["event"]["id"] = "0" * 32
         self.a.events.append(again)
         self.a.webhooks.append({"id": "0" * 32, "event": again["event"]})
-        self.finds("goes on after its end")
+        self.finds("continues after its end")
 
     def test_orphan_is_found(self):
         self.remove_event(self.kind("found")[0])
@@ -150,7 +150,7 @@ class Checker(unittest.TestCase):
         issue = issue_of(self.a.events[i]["event"])
         j = next(j for j in range(i + 1, len(self.a.events)) if issue_of(self.a.events[j]["event"]) == issue)
         self.a.events[i], self.a.events[j] = self.a.events[j], self.a.events[i]
-        self.finds("(orphan)", "goes on after its end", "goes back in time")
+        self.finds("(orphan)", "continues after its end", "goes back in time")
 
     def test_unended_issue_next_to_its_successor_is_found(self):
         elements = {}
@@ -162,12 +162,12 @@ class Checker(unittest.TestCase):
 
     def test_open_issue_of_ended_job_is_found(self):
         self.remove_event(self.kind("resolved")[-1])
-        self.finds("is open, and its job ended")
+        self.finds("is open, but its job ended")
 
     def test_wrong_end_is_found(self):
         self.a.events[self.kind("resolved")[0]]["event"]["data"]["end_reason"] = "rule_removed"
         self.a.faults = []
-        self.finds("nobody touched the rule")
+        self.finds("the rule was not edited")
 
     def test_end_of_a_running_job_is_found(self):
         event = self.a.events[self.kind("resolved")[0]]["event"]
@@ -180,33 +180,33 @@ class Checker(unittest.TestCase):
     def test_missing_webhook_is_found(self):
         gone = self.a.events[3]["event"]["id"]
         self.a.webhooks = [w for w in self.a.webhooks if w["id"] != gone]
-        self.finds("events that no webhook brought: " + gone)
+        self.finds("events without a webhook: " + gone)
 
     def test_invented_webhook_is_found(self):
         invented = copy.deepcopy(self.a.webhooks[0])
         invented["id"] = invented["event"]["id"] = "f" * 32
         self.a.webhooks.append(invented)
-        self.finds("webhooks brought what the log does not have: " + "f" * 32)
+        self.finds("webhooks with events that the log does not have: " + "f" * 32)
 
     def test_webhook_with_other_content_is_found(self):
         self.a.webhooks[0]["event"]["data"]["value"] = 12345
-        self.finds("with another content")
+        self.finds("has other content")
 
     def test_different_replay_is_found(self):
         self.a.verify.update(exit=1, stdout="partition 0, event 7 differs\nlive:     {}\nreplayed: {}\n")
-        self.finds("health says nothing")
+        self.finds("health reports nothing")
 
     def test_replay_of_fewer_events_is_found(self):
         self.a.verify["stdout"] = "3 events: live and replayed are bit-identical\n"
-        self.finds("of fewer events than the log has")
+        self.finds("for fewer events than the log has")
 
     def test_crash_hidden_by_a_restart_is_found(self):
         self.a.crashes.append({"t": 1, "service": "standalone", "start": 2, "exit": -11, "last": ""})
-        self.finds("ended by itself with -11")
+        self.finds("ended unexpectedly with -11")
 
     def test_accepted_data_of_a_liar_is_found(self):
         self.a.events[0]["event"]["data"]["alert"] = "LifeLiar"
-        self.finds("what a liar said")
+        self.finds("the data of a liar")
 
     def test_partition_that_delays_other_partitions_is_found(self):
         self.a.faults = [{"kind": "partition", "began": 100, "healed": 104, "ready": 104, "sick": {}, "what": {"partition": 1}}]
@@ -214,7 +214,7 @@ class Checker(unittest.TestCase):
                                "name": 'pitwall_processor_dropped_total{partition="1",reason="late"}'})
         self.assertEqual([d for d in check(self.a) if "late" in d], [])
         self.a.metrics[-1]["name"] = 'pitwall_processor_dropped_total{partition="2",reason="late"}'
-        self.finds("samples were late")
+        self.finds("samples of others were late")
 
     def test_unreadable_log_is_found(self):
         self.a.bad.append({"topic": "", "p": -1, "message": "telemetry_dump: DATA_LOSS: journal"})
@@ -229,7 +229,7 @@ class Checker(unittest.TestCase):
     def test_unreported_damage_excuses_nothing(self):
         self.lose(self.middle())
         self.damage("telemetry")
-        self.finds("values lost and not counted")
+        self.finds("values lost but not counted")
 
     def test_reported_damage_excuses_its_values(self):
         self.lose(self.middle())

@@ -99,7 +99,7 @@ def fault_of(issue):
         return "oom" if issue.labels["cause"] == "out of memory" else "death"
     if alert == "StragglerRank":
         return "rank" if rank == "1" else "node"
-    # Until the hang is reported, only the lack of progress is known.
+    # Before the hang is reported, only the lack of progress is known.
     if issue.labels.get("category") == "hang" or alert == "JobStalled":
         return "hang"
     return {"LossNotFinite": "nan", "NonFinite": "nan", "DataStallShare": "data", "StragglerNode": "node", "CPUSaturated": "cpu",

@@ -106,7 +106,7 @@ def main():
         if not result(listed.returncode == 0, "rules list --json %s" % path, listed.stderr):
             continue
         built_in = run(pitwall, "rules", "list", "--json", "pack:" + pack)
-        result(built_in.stdout == listed.stdout, "pack:%s is what the file says" % pack, built_in.stderr or "  build again")
+        result(built_in.stdout == listed.stdout, "pack:%s equals its file" % pack, built_in.stderr or "  build again")
         rules = json.loads(listed.stdout)
         included = {}
         for rule in rules:

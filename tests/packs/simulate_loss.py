@@ -88,7 +88,7 @@ class Tally:
     def __init__(self):
         self.samples = 0
         self.untrue = dict.fromkeys(TOLD, 0)
-        self.faults = {}  # (rise, length): [jobs, by rule: told, cleared or kept open as it should be]
+        self.faults = {}  # (rise, length): [jobs, reported by rule, cleared or kept open as expected]
 
     def healthy(self, issues, samples):
         self.samples += samples
@@ -160,15 +160,15 @@ def check(tallies):
     for alert in WARNINGS:
         alarms, samples = sum(t.untrue[alert] for t in tallies.values()), sum(t.samples for t in tallies.values())
         if 1000 * alarms > FALSE_PER_1000 * samples:
-            wrong.append("%s: %d untrue alarms in %d healthy samples, more than %g per 1000" % (alert, alarms, samples, FALSE_PER_1000))
+            wrong.append("%s: %d false alarms in %d healthy samples, more than %g per 1000" % (alert, alarms, samples, FALSE_PER_1000))
     for law in ("gauss", "t3", "ar", "batches"):
         for (name, interval), tally in tallies.items():
             for (rise, length), entry in tally.faults.items():
                 if name != law or rise != 1.0:
                     continue
-                where = "%s, each %d steps, +100 %% for %s samples" % (law, interval, length or "all")
+                where = "%s, every %d steps, +100%% for %s samples" % (law, interval, length or "all")
                 if length == 1 and entry["LossSpike"] + entry["GradNormSpike"] > 0:
-                    wrong.append(where + ": a single batch is told")
+                    wrong.append(where + ": a single batch is reported")
                 if length not in (1, 3) and min(entry["LossSpike"], entry["GradNormSpike"]) < entry["jobs"]:
                     wrong.append(where + ": not found in every job")
                 if length == 0 and (entry["right end"] < entry["jobs"] or entry["LossRaised"] < entry["jobs"]):

@@ -105,7 +105,7 @@ class OpenLoopsTest(support.ClientTest):
             self.assertIs(self.open(), False)
         self.fake.wait_for(lambda c: self.states()[-1:] == [0])
 
-    def test_step_by_hand_after_a_loop_opens_until_the_next_loop_closes(self):
+    def test_manual_step_after_loop_opens_until_next_loop_closes(self):
         self.start(self.fake)
         for _ in pitwall.steps(range(2)):
             with pitwall.step():
@@ -128,7 +128,7 @@ class OpenLoopsTest(support.ClientTest):
                 self.assertIs(before.loops.open, False)
         self.assertIs(self.open(), False)
 
-    def test_phase_of_a_hook_ends_with_the_loop_that_an_exception_left(self):
+    def test_hook_phase_ends_with_loop_left_by_exception(self):
         self.start(self.fake)
         recorder = self.recorder()
         with self.assertRaises(RuntimeError):

@@ -109,7 +109,7 @@ class ExitTest(support.ClientTest):
                     self.assertEqual((said["reason"], said["exception"]), (reason, exception))
                     self.assertEqual([v["value"] for v in collector.values()], [1])
 
-    def test_init_at_module_level_is_not_repeated_by_spawned_workers(self):
+    def test_module_level_init_is_ignored_in_spawned_workers(self):
         script = ("import multiprocessing, pitwall\npitwall.init(job='x')\n"
                   "def work(): pass\n"
                   "if __name__ == '__main__':\n"
@@ -168,7 +168,7 @@ class ExitTest(support.ClientTest):
         self.script("import pitwall; pitwall.init(); pitwall.log(loss=1)", PITWALL_DISABLED="1")
         self.assertEqual(collector.connections, [])
 
-    def test_sigterm_loses_at_most_the_last_tenth_of_a_second(self):
+    def test_sigterm_loses_at_most_the_last_100_ms(self):
         collector = self.collector()
         process = subprocess.Popen(
             [sys.executable, "-c", "import pitwall, time; pitwall.init()\ni = 0\n"

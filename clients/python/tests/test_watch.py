@@ -42,7 +42,7 @@ class WatchTest(TorchTest):
             loss(model(data), labels).backward()
             optimizer.step()
 
-    def test_new_model_after_a_loop_counts_its_steps_from_0(self):
+    def test_new_model_after_loop_counts_steps_from_0(self):
         first, second = self.model(), self.model()
         self.run_loop(first, 3)
         self.run_loop(first, 3)   # a second epoch

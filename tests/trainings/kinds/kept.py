@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Kept recordings of the kinds of training runs, and their replay.
+"""Keeps recordings of the kinds of training runs, and replays them.
 
 kept.py PITWALL [--results DIR]    keeps the recording of each kind in DIR (build/kinds) that has none yet
 """
@@ -18,14 +18,14 @@ from kinds import KINDS  # noqa: E402
 
 KEPT = os.path.join(HERE, "recordings")
 MANIFEST = os.path.join(KEPT, "recordings.json")
-MAX_BYTES = 200_000      # of a recording
-MAX_TOTAL = 12_000_000   # of all
+MAX_BYTES = 200_000      # per recording
+MAX_TOTAL = 12_000_000   # for all recordings
 NEVER = 1e12
 _keeping = threading.Lock()
 
 
 def manifest():
-    """Name -> {sha256, until: Unix seconds at which the test ended the run}."""
+    """Returns name -> {sha256, until: Unix seconds at which the test ended the run}."""
     if not os.path.exists(MANIFEST):
         return {}
     with open(MANIFEST) as text:
@@ -43,7 +43,7 @@ def path_of(name):
 
 
 def events_of(pitwall, data, which):
-    """Raw lines of a backtest of a data directory with pack:default or with all packs."""
+    """Returns raw lines of a backtest of a data directory with pack:default or with all packs."""
     done = subprocess.run([pitwall, "backtest", "--input", data, "--rules", *recordings.pack_flags(which)], capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError("%s: the backtest ended with %d (%s)" % (data, done.returncode, done.stderr[-500:]))
@@ -51,7 +51,7 @@ def events_of(pitwall, data, which):
 
 
 def parse(lines, until=NEVER):
-    """-> [(last word of the type, data, Unix seconds)] of the events of issues and jobs up to a time."""
+    """Returns [(last word of the type, data, Unix seconds)] of the events of issues and jobs up to a time."""
     events = []
     for line in lines:
         event = json.loads(line)
@@ -82,7 +82,7 @@ def shrink(pitwall, source, target, until):
 
 
 def keep(pitwall, results, name):
-    """Keeps the recording of a run if its kind has none. -> a word for the log"""
+    """Keeps the recording of a run if its kind has none. Returns a word for the log."""
     if name in manifest():
         return "has a recording"
     with open(os.path.join(results, name + ".json")) as text:

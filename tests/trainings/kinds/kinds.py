@@ -1,4 +1,4 @@
-"""Kinds of training runs: how each is started, which issues it must raise, and the judgment of the events.
+"""Kinds of training runs: the start of each, the issues that it must raise, and the judgment of the events.
 
 A kind is a dictionary. For the run: script, launcher (how the ranks are started; see launchers.py), world (ranks), run (arguments of the script). For
 the judge: expects (issues that must be raised: alerts, any of which is right, rank, cause, and a part of the summary), beside (alerts that may
@@ -48,7 +48,7 @@ ENDS = {
 
 
 def end(name, of, rank, **more):
-    """A kind whose rank ends this way: at step 40 in its loop, or after the loop if the end is a normal one."""
+    """Returns a kind whose rank ends this way: at step 40 in its loop, or after the loop if the end is a normal one."""
     said = ENDS[of]
     inside = said is not None and of != "teardown_crash"
     return kind(name, rank=rank, end=of.replace("_in_loop", ""), at=40 if inside else None, expects=died(rank, *said) if said else (),
@@ -139,7 +139,7 @@ KINDS = {made["name"]: made for group in (ends, frameworks, notebooks, after, co
 
 
 def issues_of(events):
-    """events: [(kind, data, Unix seconds)] -> ({ID of the first event: last data}, {ID: seconds}, IDs found while the machine was busy)"""
+    """Converts [(kind, data, Unix seconds)] to ({ID of the first event: last data}, {ID: seconds}, IDs found while the machine was busy)."""
     issues, first, ids, busy, loaded = {}, {}, {}, set(), set()
     for what, data, at in events:
         if what not in ("found", "updated", "resolved"):
@@ -167,7 +167,7 @@ def described(data):
 
 
 def jobs_of(events):
-    """-> [(how it ended or None, attempts)] of the jobs of ranks, in order of their starts."""
+    """Returns [(end or None, attempts)] of the jobs of ranks, in order of their starts."""
     jobs = {}
     for what, data, _ in events:
         number = data["job"]["id"]
@@ -186,7 +186,7 @@ def ends_right(made, jobs):
 
 
 def judge(made, events, covered=None):
-    """events: [(last word of the event's type, data, Unix seconds)] in order. covered: the alerts of the packs, where those may lack an expected one."""
+    """Judges events, [(last word of the event's type, data, Unix seconds)] in order. covered: the alerts of the packs, which may lack an expected one."""
     issues, first, loaded = issues_of(events)
     expects = [dict(e, alerts=[a for a in e["alerts"] if covered is None or a in covered]) for e in made["expects"]]
     expects = [e for e in expects if e["alerts"]]

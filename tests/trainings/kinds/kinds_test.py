@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Recordings of the kinds of training runs, replayed through pack:default and through all packs: right name, right cause, nothing else.
+"""Replays recordings of the kinds of training runs through pack:default and through all packs: right name, right cause, nothing else.
 
 kinds_test.py PITWALL
 """
@@ -19,7 +19,7 @@ PACKS = ("all", "default")
 
 
 def found(alert, rank="1", **more):
-    """An event of an issue, for tests of the judge."""
+    """Returns an event of an issue, for tests of the judge."""
     data = {"event": alert + rank, "rule": alert, "alert": alert, "labels": dict({"rank": rank}, **more.pop("labels", {})), "started_at": "0",
             "incident": "1", "summary": "", "job": {"id": "j"}}
     return "found", dict(data, **more), 1.0
@@ -35,7 +35,7 @@ DIED = dict(labels={"cause": "exception"}, summary="Rank 1 on a failed: ValueErr
 
 
 class Judge(unittest.TestCase):
-    """The judge accepts the expected issue, and rejects each way to be wrong."""
+    """The judge accepts the expected issue and rejects each kind of mistake."""
 
     def judge(self, name, *events):
         return judge(KINDS[name], list(events))

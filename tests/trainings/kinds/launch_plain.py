@@ -1,4 +1,4 @@
-"""Launcher of plain ranks: launch_plain.py WORLD SCRIPT. Ends the others a second after a rank has failed, as an elastic agent does."""
+"""Launcher of plain ranks: launch_plain.py WORLD SCRIPT. Ends the others one second after a rank has failed, as an elastic agent does."""
 import os
 import subprocess
 import sys

@@ -1,9 +1,9 @@
-"""Training run of a toy model in a loop of its own, under any launcher: one end, one way to compute, and at most one fault.
+"""Training run of a toy model in its own loop, under any launcher: one end, one way to compute, and at most one fault.
 
 loop.py                        one rank; RANK, WORLD_SIZE, and the rendezvous come from the environment, as torchrun sets them
 loop.py fork|forkserver|spawn  starts the ranks as children of multiprocessing
 
-$PITWALL_KIND holds the arguments of the kind as JSON: steps, pace (seconds per step), at (step of the end or fault), rank (which rank ends or
+$PITWALL_KIND holds the arguments of the kind as JSON: steps, pace (seconds per step), at (step of the end or fault), rank (the rank that ends or
 fails), end, after, numerics, fault, once (only the first attempt ends this way).
 """
 import atexit
@@ -28,7 +28,7 @@ import pitwall  # noqa: E402
 
 KIND = json.loads(os.environ["PITWALL_KIND"])
 NAP = 3600
-IDLE = 25  # seconds; without the end of a loop, HangSuspected would come after 10
+IDLE = 25  # seconds; without the end of a loop, HangSuspected would be reported after 10
 
 
 def say_fault():
@@ -41,7 +41,7 @@ def crash():
 
 
 def crash_in_teardown():
-    """Crashes after the client has said goodbye."""
+    """Crashes after the client has sent its Goodbye."""
     if multiprocessing.parent_process() is None:
         atexit.register(crash)
     else:
@@ -98,7 +98,7 @@ class Culprit:
         if self.fault == "holds_gil":
             ctypes.PyDLL(None).sleep(NAP)
         if self.fault == "spins":
-            sum(range(10 ** 15))  # in C, with the lock of the interpreter
+            sum(range(10 ** 15))  # in C, holding the interpreter lock
         if self.fault == "sleeps":
             time.sleep(NAP)
         if self.end != "return":

@@ -34,7 +34,7 @@ def train(at=None, act=None):
 
 
 def execute(client, code):
-    """Returns when the cell has ended or the kernel is gone."""
+    """Runs a cell. Returns when it has ended or the kernel has exited."""
     number = client.execute(code)
     while client.is_alive():
         try:

@@ -11,7 +11,7 @@ import pitwall
 
 
 class Net(torch.nn.Module):
-    """Two layers with a wait in between, as a kernel would take it."""
+    """Two layers with a wait in between that simulates a kernel."""
 
     def __init__(self, pace, inputs=16, outputs=4):
         super().__init__()
@@ -30,7 +30,7 @@ def distribute(model, world):
 
 
 class Regression:
-    """Batches whose labels a linear map gives, with noise."""
+    """Batches whose labels come from a linear map, with noise."""
 
     def __init__(self, rank, seed, noise=0.3):
         self._chance = torch.Generator().manual_seed(100 * seed + rank)
@@ -113,7 +113,7 @@ def scaled_nan(rank, world, pace, seed):
 
 
 def gan(rank, world, pace, seed):
-    """Two networks that play against each other; neither loss has a trend, and the script declares it."""
+    """Two adversarial networks; neither loss has a trend, and the script declares that."""
     torch.manual_seed(seed)
     maker = distribute(Net(pace, 8, 4), world)
     judge = distribute(Net(pace, 4, 1), world)

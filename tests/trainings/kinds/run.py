@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the kinds of training runs beside `pitwall standalone` with all packs, one standalone per kind, and judges the events.
+"""Runs the kinds of training runs next to `pitwall standalone` with all packs, one standalone per kind, and judges the events.
 
 run.py PITWALL PYTHON [--kinds PATTERN…] [--jobs N] [--results DIR] [--again] [--keep]
 
@@ -28,13 +28,13 @@ from kinds import KINDS, issues_of, judge, jobs_of, matches  # noqa: E402
 from matrix import free_port, version_of  # noqa: E402
 
 CONFIG = "collector: {gpus: false, interval: 1s}\n"
-TRAINS_S = 600   # a run that has not ended by then has failed
-ENDS_S = 110     # a failed job waits a minute for its restart
-SETTLES_S = 15   # from the expected issue to the verdict, for further ones
+TRAINS_S = 600   # a run that lasts longer has failed
+ENDS_S = 110     # a failed job waits one minute for a restart
+SETTLES_S = 15   # wait for further issues between the expected one and the verdict
 
 
 def command(python, made):
-    """The process that starts all ranks."""
+    """Returns the command that starts all ranks."""
     script, world = os.path.join(HERE, made["script"]), made["world"]
     if made["launcher"] == "torchrun":
         return [python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(world), "--max-restarts",
@@ -48,7 +48,7 @@ def command(python, made):
 
 
 def processes_with(variable):
-    """PIDs of the processes whose environment has this assignment."""
+    """Returns PIDs of the processes whose environment has this assignment."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -96,7 +96,7 @@ class Run:
                 pass
 
     def wait(self, launcher):
-        """-> an error, or None. Returns when the jobs have ended, or if no end is expected, some seconds after the expected issues."""
+        """Returns an error or None when the jobs have ended, or, if no end is expected, some seconds after the expected issues."""
         limit = time.monotonic() + TRAINS_S
         named_at = None
         while launcher.poll() is None:
@@ -159,7 +159,7 @@ class Run:
 
 
 def passed_before(options, made):
-    """Whether an earlier run is of this kind and this binary, and right as judged today."""
+    """Returns whether an earlier run is of this kind and this binary, and right by the current verdict."""
     path = os.path.join(options.results, made["name"] + ".json")
     if options.again or not os.path.exists(path):
         return False
@@ -170,7 +170,7 @@ def passed_before(options, made):
 
 
 def run_one(options, made):
-    """-> (whether the kind passed or is known to be wrong, the line to print)"""
+    """Returns (whether the kind passed or is known to be wrong, the line to print)."""
     try:
         result = Run(options, made).run()
     except Exception as error:

@@ -14,7 +14,7 @@ import transformers  # noqa: E402
 
 
 class Model(transformers.GPT2LMHeadModel):
-    def forward(self, input_ids=None, labels=None, **named):  # the Trainer passes the columns that are named here
+    def forward(self, input_ids=None, labels=None, **named):  # the Trainer passes the columns named here
         if self.training:
             time.sleep(KIND["pace"])
         return super().forward(input_ids=input_ids, labels=labels, **named)

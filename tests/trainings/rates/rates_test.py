@@ -3,9 +3,9 @@
 
 rates_test.py PITWALL [--long] [--table]
 
-Every record on pitwall.issues counts, statuses too. With pack:default the whole job counts, its start and its end included. With all packs
-(141 rules), the first two minutes, in which each rule reports its first status, and the end are left out. Without --long, only two kinds have
-64 ranks, which saves two minutes. --table: prints both rates, and those of whole jobs with all packs, as a table in Markdown.
+Every record on pitwall.issues counts, including statuses. With pack:default the whole job counts, including its start and its end. With all packs
+(141 rules), the first two minutes, in which each rule reports its first status, and the end are left out. Without --long, only two kinds have 64
+ranks, which saves two minutes. --table: prints both rates, and those of whole jobs with all packs, as a Markdown table.
 """
 import concurrent.futures
 import json
@@ -27,7 +27,7 @@ START = 1_700_000_000  # Unix seconds
 WARMUP_S, MEASURED_S = 120, 600
 JOB_S = WARMUP_S + MEASURED_S
 LIMIT = 5              # events per job per minute
-# Kind -> flags of loadgen; where a flag depends on the number of ranks, from which number on.
+# Kind -> flags of loadgen. If a flag depends on the number of ranks, the entry has the minimum number for it.
 KINDS = {
     "short steps": {1: ["--step", "100ms"], 64: ["--step", "250ms"]},
     "steps of 400 ms": {1: ["--step", "400ms"]},
@@ -54,14 +54,14 @@ def make_log(kind, ranks, folder):
 
 
 def events(folder, which):
-    """Times of the events of the job, in seconds after its start."""
+    """Returns the times of the events of the job, in seconds after its start."""
     done = subprocess.run([BINARY, "backtest", "--input", folder, "--rules", *recordings.pack_flags(which)], capture_output=True, text=True, check=True)
     parsed = map(json.loads, done.stdout.splitlines())
     return [(recordings.seconds(event["time"]) - START, event) for event in parsed if event["data"]["job"]["id"] == "load-0"]
 
 
 def measure(kind, ranks, which):
-    """-> {"whole" | "settled": (events per minute, the names of what changed)}"""
+    """Returns {"whole" | "settled": (events per minute, the names of the changes)}."""
     with tempfile.TemporaryDirectory(prefix="pitwall-rates-") as folder:
         make_log(kind, ranks, folder)
         every = events(folder, which)
@@ -73,7 +73,7 @@ def measure(kind, ranks, which):
 
 
 def rates(which):
-    """-> {(kind, ranks): what measure() returns}"""
+    """Returns {(kind, ranks): result of measure()}."""
     cells = [(kind, ranks) for ranks in reversed(RANKS) for kind in KINDS if LONG or ranks < 64 or kind in BRIEF]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         return dict(zip(cells, pool.map(lambda cell: measure(*cell, which), cells)))
@@ -86,12 +86,12 @@ class Rates(unittest.TestCase):
             with self.subTest(kind=cell[0], ranks=cell[1]):
                 each_minute, names = measured[part]
                 self.assertLessEqual(each_minute, LIMIT, names)
-                self.assertGreater(measured["whole"][0], 1)  # the measurement sees events at all
+                self.assertGreater(measured["whole"][0], 1)  # the measurement sees events
 
     def test_healthy_jobs_emit_few_events_from_start_to_end(self):
         self.check("default", "whole")
 
-    def test_healthy_jobs_emit_few_events_once_all_packs_have_settled(self):
+    def test_healthy_jobs_emit_few_events_after_all_packs_settle(self):
         self.check("all", "settled")
 
 

@@ -1,4 +1,4 @@
-"""Profile requests by file: a file beside the collector's socket asks the processes of a job to profile a few steps.
+"""Profile requests by file: a file next to the collector's socket asks the processes of a job to profile a few steps.
 
 The file is $PITWALL_CAPTURE, or else the socket's path plus ".capture". It contains one JSON object:
 
