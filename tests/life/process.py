@@ -20,7 +20,7 @@ def wait_for(condition, patience, what):
         if value:
             return value
         time.sleep(0.05)
-    raise TimeoutError("waited %d s in vain for %s" % (patience, what))
+    raise TimeoutError("timed out after %d s waiting for %s" % (patience, what))
 
 
 def fetch(url, timeout=2):

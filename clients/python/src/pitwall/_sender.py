@@ -39,7 +39,7 @@ CLOCK_DRIFT_NS = 1_000_000_000
 MAX_ASKED = 4        # maximum number of unanswered captures
 MAX_REFUSALS = 16    # maximum number of logged reasons
 WRITTEN_S = 1.0      # maximum wait for confirmation before a new boot, which cannot send the data again
-STAMP_NS = 10**7        # between the timestamp of an item and its place in the queue
+STAMP_NS = 10**7        # maximum time between the timestamp of an item and its place in the queue
 OFFSET_METRIC = "pitwall_clock_offset_seconds"
 
 
