@@ -9,6 +9,8 @@ limit=${PITWALL_DEMO_SECONDS:-600}
 if [[ ${PITWALL_OWN_MOUNTS:-} != 1 ]]; then
   ((EUID == 0)) || { echo "demo_root_test.sh: needs root"; exit 77; }
   command -v mmdebstrap >/dev/null || { echo "demo_root_test.sh: mmdebstrap is missing; run deploy/install-deps.sh tests"; exit 1; }
+  # For the browser, after ten minutes.
+  "$repo/services/web/toolchain.sh" ready || { echo "demo_root_test.sh: the toolchain of the page is missing; run deploy/install-deps.sh build"; exit 1; }
   PITWALL_OWN_MOUNTS=1 exec unshare --mount --propagation private -- "$0"
 fi
 
@@ -16,8 +18,19 @@ work=$(mktemp -d)
 root=$work/root
 demo=
 finish() {
-  # The root is busy until its processes have ended.
+  # The root is busy until its processes have ended. The demo's service has its own process group.
   [[ -z $demo ]] || { kill -KILL -- "-$demo" && wait "$demo"; } 2>/dev/null || true
+  local process left tries
+  for ((tries = 0; tries < 50; ++tries)); do
+    left=
+    for process in /proc/[0-9]*; do
+      [[ $(readlink "$process/root" 2>/dev/null) == "$root" ]] || continue
+      left=yes
+      kill -KILL "${process#/proc/}" 2>/dev/null || true
+    done
+    [[ -n $left ]] || break
+    sleep 0.1
+  done
   umount --recursive "$root/dev" 2>/dev/null || true  # /dev has its own mounts
   umount "$root/proc" 2>/dev/null || true
   rm -rf --one-file-system "$work"
