@@ -13,8 +13,8 @@ import subprocess
 import sys
 
 REPO = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-LOCK = os.path.join(REPO, "services", "insights", "page", "package-lock.json")
-PAGE = os.path.join(REPO, "services", "insights", "page", "package.json")
+LOCK = os.path.join(REPO, "services", "web", "package-lock.json")
+PAGE = os.path.join(REPO, "services", "web", "package.json")
 
 
 def output(*command):

@@ -5,7 +5,7 @@ import subprocess
 import tempfile
 
 REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PAGE = os.path.join(REPO, "services", "insights", "page")
+PAGE = os.path.join(REPO, "services", "web")
 
 
 class Browser:

@@ -118,7 +118,7 @@ class Served:
 
 def shoot(pitwall, names, folder):
     """Takes the screenshots folder/01.png … and returns the texts in each."""
-    page = os.path.join(REPO, "services", "insights", "page", "build.sh")
+    page = os.path.join(REPO, "services", "web", "build.sh")
     with tempfile.TemporaryDirectory(prefix="pitwall-minute-") as work, contextlib.ExitStack() as running:
         served = []
         for name in names:

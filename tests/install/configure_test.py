@@ -13,7 +13,7 @@ import unittest
 
 REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 INSTALL = os.path.join(REPO, "deploy", "install-deps.sh")
-TOOLCHAIN = os.path.join(REPO, "services", "insights", "page", "toolchain.sh")
+TOOLCHAIN = os.path.join(REPO, "services", "web", "toolchain.sh")
 CMAKE = None
 
 

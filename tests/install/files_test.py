@@ -120,7 +120,7 @@ class Files(unittest.TestCase):
         with open(os.path.join(self.work, "sbom.spdx.json"), encoding="utf-8") as file:
             bill = json.load(file)
         packages = {p["name"]: p for p in bill["packages"]}
-        with open(os.path.join(REPO, "services", "insights", "page", "package.json"), encoding="utf-8") as file:
+        with open(os.path.join(REPO, "services", "web", "package.json"), encoding="utf-8") as file:
             page = json.load(file)["dependencies"]
         for name in ["pitwall", "librdkafka1", "libssl3", "libboost1.81-dev", *page]:
             self.assertIn(name, packages)
