@@ -31,8 +31,8 @@ Each run is a healthy training of a kind that teams run (`tests/trainings/health
 runs. So this is a hard test for what judges times, and says little of a quiet machine. *Machine*: what is true of it (`CPUSaturated`). *Loaded*: symptoms
 of the whole job that began while that was open. *Told*: all else, and each of these counts as a false alarm. A name of a rank is never excused.
 
-The long run of the language model belongs to the half that reports, and `Overfit` and `Overtraining` got their bounds of [0075](decisions/0075-include-the-scatter-of-the-judged-rows.md) with it in
-view. So for these two the lines *replayed* say that this run is judged right, and are no estimate for others.
+The long run of the language model belongs to the half that reports, and `Overfit` and `Overtraining` got their bounds of [0075](decisions/0075-scatter-of-what-is-judged.md) with it in
+view. So for these two the lines *replayed* say that this run is judged right, and do not predict the result of others.
 
 **Halves.** Runs with an odd seed were there to choose by, runs with an even seed to report ([0037](decisions/0037-measure-false-alarms-in-healthy-runs.md)).
 
