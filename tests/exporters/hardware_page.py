@@ -28,21 +28,21 @@ REAL = {
 }
 HEAD = """## Which rules have met hardware
 
-Made by `tests/exporters/hardware_page.py`, do not edit. **No rule has met a faulty GPU**: the GPUs of all sets are numbers. What a set has
-is the text in which they come, as DCGM's exporter documents it. In order of worth:
+Made by `tests/exporters/hardware_page.py`, do not edit. **No rule was tested with a faulty GPU**: the GPU values of all sets are
+synthetic. Their text format is the one that DCGM's exporter documents. The kinds of tests, best first:
 
 | met | what it means | alerts |
 |---|---|--:|
 """
 MEANS = {
-    HARDWARE: "the fault was there: on a real machine, told from its own counters",
-    EXPORTER: "names, labels and units are those of a real exporter's answer (node_exporter 1.5.0); the fault is a change of its numbers",
-    TEXT: "the text is written after the documentation: DCGM's exporter, XID catalogue; InfiniBand, NFS and EDAC of node_exporter",
-    NUMBERS: "no set through an exporter: unit tests of the rule on canonical series, or what our own collector reads from NVML's stand-in",
+    HARDWARE: "a real fault on a real machine, reported from its own counters",
+    EXPORTER: "names, labels, and units come from the output of a real exporter (node_exporter 1.5.0); the fault is a change of its numbers",
+    TEXT: "the text follows the documentation: DCGM's exporter, XID catalog; InfiniBand, NFS, and EDAC of node_exporter",
+    NUMBERS: "no set through an exporter: unit tests of the rule on canonical series, or values that Pitwall's collector reads from a fake NVML",
 }
 MIDDLE = """
 The sets (`ctest -R exporters`) are %d recordings of scrapes: a quarter of an hour without a fault, then one documented fault on one device. %d of
-them have no fault, or one that is to be ignored. What must be told is the right alert on the right device; any other issue fails the test.
+them have no fault, or one to be ignored. The right alert must be reported on the right device; any other issue fails the test.
 
 | pack | rule | met | by |
 |---|---|---|---|

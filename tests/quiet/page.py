@@ -60,18 +60,18 @@ def fault_table(before, after):
 def block(before, after, default):
     said = [BEGIN, "# Simulated trainings", "",
             "Made by `tests/quiet/page.py`, do not edit. `tests/quiet/quiet.py PITWALL --set report --plan %s --out FILE` gives the numbers." % after["plan"], "",
-            "Seeded and synthetic: it shows what the definitions can do, and is no claim of accuracy. Losses and norms have six noise laws (Gauss, t with 3 degrees of",
-            "freedom, gamma, log-normal, autoregressive 0.8, Gauss with 0.5 % single batches); rows come each step or each tenth to 25th. Steps of 2 and 4 ranks have",
-            "noise of σ 0.1 to 0.3 with a correlation ρ of 0 to 0.9 from step to step. Others have evaluations, checkpoints, Pitwall's own saving and other processes'",
-            "timers; or 20 to 45 steps; or a learning rate that falls to its last row. Rules were chosen by another set of seeds than this one. *Before*: the packs",
-            "before the rules counted samples. In brackets: the upper 95 % bound (no event: 3 / exposure).", "",
-            "Not counted, since true of the noise: Jitter and WorkImbalance from σ 0.1 on, LossOutliers in heavy tails, PeriodicStall (it tells the seconds) and the",
-            "StepOutlier of debugger-profiler where a timer makes long steps. A raised loss in gamma noise of 25 % and log-normal noise of 60 % hides for six samples,",
+            "The data is seeded and synthetic: it tests the definitions, and makes no claim of accuracy. Losses and norms have six noise laws (Gauss, t with 3 degrees of",
+            "freedom, gamma, log-normal, autoregressive 0.8, Gauss with 0.5% single batches); rows are logged each step or each tenth to 25th. Steps of 2 and 4 ranks have",
+            "noise of σ 0.1 to 0.3 with a correlation ρ of 0 to 0.9 from step to step. Others have evaluations, checkpoints, Pitwall's own saving, and other processes'",
+            "timers; or 20 to 45 steps; or a learning rate that falls until its last row. Rules were chosen with another set of seeds. *Before*: the packs",
+            "before the rules counted samples. In brackets: the upper 95% bound (no event: 3 / exposure).", "",
+            "Not counted, because true of the noise: Jitter and WorkImbalance from σ 0.1 on, LossOutliers in heavy tails, PeriodicStall (it reports the seconds), and the",
+            "StepOutlier of debugger-profiler if a timer makes long steps. A raised loss in gamma noise of 25% and log-normal noise of 60% is hidden for six samples,",
             "and `+100 %, 1 samples` must not be found.", "",
             "## Untrue issues of healthy trainings", ""]
     said += untrue_table(before, after, default) + [""] + family_table(before, after) + ["", "## Simulated faults", ""] + fault_table(before, after)
     noisy = after["families"]["all"]["noisy"]
-    said += ["", "True of the noise, now: %s." % (", ".join("%s %d" % pair for pair in sorted(noisy.items())) or "none"), END]
+    said += ["", "Now true of the noise: %s." % (", ".join("%s %d" % pair for pair in sorted(noisy.items())) or "none"), END]
     return "\n".join(said) + "\n"
 
 

@@ -23,26 +23,28 @@ tests/trainings/matrix.py build/release/bin/pitwall PYTHON      # PYTHON: an int
 tests/trainings/accuracy.py build/release/bin/pitwall           # this part
 ```
 
-**What runs.** Each cell is a training of its own: DistributedDataParallel of PyTorch over gloo on one machine, one process a rank, watched by
-`pitwall.watch`, beside a `pitwall standalone` of its own. The all-reduce, autograd and the optimizer are real; most of a step of 100 ms is sleep, so
-that 8 ranks fit on 2 cores. The ranks are forked from one process that has imported PyTorch. No GPU, no NCCL and no second node took part.
+**Setup.** Each cell is a separate training run: DistributedDataParallel of PyTorch over gloo on one machine, one process per rank, watched by
+`pitwall.watch`, with its own `pitwall standalone`. The all-reduce, autograd, and the optimizer are real. Most of a step of 100 ms is sleep, so that 8
+ranks fit on 2 cores. The ranks are forked from one process that has imported PyTorch. The runs had no GPU, no NCCL, and no second node.
 
-**What is judged.** *All packs*: all but `debugger-compat` (the original's own criteria), `across-runs` and `summary`, live. *Default*: `pack:default`
-alone, in a replay of what the same run recorded; a replay gives the events of a live run. A name is right if alert, rank and cause are; wrong if an
-alert that the cell does not expect is told, or an accusation names another rank. What is true of the machine ({machine}) is neither. Seconds
-count from the fault to the event at a client of `pitwall issues watch`. A ratio of 1.2 is the rule's own bound: told or silent, both are right.
+**Verdicts.** *All packs*: all except `debugger-compat` (SageMaker Debugger's own criteria), `across-runs`, and `summary`, live. *Default*:
+`pack:default` alone, in a replay of the recording of the same run; a replay gives the events of a live run. A name is right if alert, rank, and cause
+are. It is wrong if an alert that the cell does not expect is reported, or if an issue blames another rank. Issues that are true of the machine
+({machine}) are neither. Seconds count from the fault to the event at a client of `pitwall issues watch`. A ratio of 1.2 is the rule's own bound: an
+issue and no issue are both right.
 
-*All, replayed*: what all packs of this commit say of the same recordings. Some cells ran before a rule was mended, so this is the line for the rules as
-they are. A fault that the packs do not name within the time of its cell is missed, also where a rule would name it later.
+*All, replayed*: the results of all packs of this commit on the same recordings. Some cells ran before a rule was fixed, so this line describes the
+current rules. A fault that the packs do not name within the time of its cell is missed, even if a rule would name it later.
 
-*Right* in the totals is name, rank, cause and root, and nothing wrong; deadlines and incidents have columns of their own. **No set was frozen**: rules
-were mended, and what may come beside a fault was written, after these cells were seen. So this part says that these trainings are judged right, and
-is no estimate for others. `CPUSaturated` was open in nearly all cells, so job-wide symptoms on a quiet machine are hardly tested.
+*Right* in the totals means that name, rank, cause, and root are right, and no issue is wrong; deadlines and incidents have separate columns. **No set
+was frozen**: rules were fixed, and the issues allowed beside a fault were chosen, after these cells were seen. This part therefore shows that these
+training runs are judged correctly, and does not predict the result of others. `CPUSaturated` was open in nearly all cells, so job-wide symptoms on a
+quiet machine are hardly tested.
 
-**The machine** had 2 cores and was shared: others built and tested on it (load {load_low:.0f} to {load_high:.0f}), and the ranks ran at a higher priority.
-Symptoms of a whole job that began while `CPUSaturated` was open are left out of the verdict, of incidents too, and shown as *loaded*. The table has
-the last run of each cell. One of five runs of `cancelled-2` told a death of rank 0
-instead, as the launcher had taken the exit status of the other rank first; since Linux 6.15 the kernel keeps it for the collector.
+**The machine** had 2 cores and was shared with builds and tests (load {load_low:.0f} to {load_high:.0f}); the ranks ran at a higher priority.
+Symptoms of a whole job that began while `CPUSaturated` was open do not count in the verdict or in incidents, and are shown as *loaded*. The table has
+the last run of each cell. One of five runs of `cancelled-2` reported a death of rank 0 instead, because the launcher had read the exit status of the
+other rank first; since Linux 6.15 the kernel keeps it for the collector.
 
 """
 

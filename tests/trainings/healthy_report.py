@@ -24,21 +24,23 @@ tests/trainings/healthy.py build/release/bin/pitwall PYTHON --kinds language-mod
 tests/trainings/healthy_report.py build/release/bin/pitwall                                               # this part
 ```
 
-Each run is a healthy training of a kind that teams run (`tests/trainings/healthy_kinds.py`), live beside a standalone of its own with all packs but
-`debugger-compat`, `across-runs` and `summary`. Models, data and schedules are real. Most of a step of 115 ms is sleep with a noise of 3 %.
+Each run is a healthy training run of a common kind (`tests/trainings/healthy_kinds.py`), live with its own standalone and all packs except
+`debugger-compat`, `across-runs`, and `summary`. Models, data, and schedules are real. Most of a step of 115 ms is sleep with a noise of 3%.
 
-**The machine** had 2 cores, up to ten of these runs at a time, and builds and tests of others: load {low:.0f} to {high:.0f} at the ends of the
-runs. So this is a hard test for what judges times, and says little of a quiet machine. *Machine*: what is true of it (`CPUSaturated`). *Loaded*: symptoms
-of the whole job that began while that was open. *Told*: all else, and each of these counts as a false alarm. A name of a rank is never excused.
+**The machine** had 2 cores, up to ten of these runs at a time, and other builds and tests: load {low:.0f} to {high:.0f} at the ends of the runs. This
+is therefore a hard test for rules that judge times, and shows little about a quiet machine. *Machine*: issues that are true of it (`CPUSaturated`).
+*Loaded*: symptoms of the whole job that began while such an issue was open. *Told*: all other issues, each of which counts as a false alarm. An issue
+that names a rank is never excused.
 
-The long run of the language model belongs to the half that reports, and `Overfit` and `Overtraining` got their bounds of [0075](decisions/0075-scatter-of-what-is-judged.md) with it in
-view. So for these two the lines *replayed* say that this run is judged right, and do not predict the result of others.
+The long run of the language model belongs to the reporting half, but the bounds of `Overfit` and `Overtraining`
+([0075](decisions/0075-scatter-of-what-is-judged.md)) were chosen with knowledge of it. For these two rules, the lines *replayed* show that this run
+is judged correctly, and do not predict the result of others.
 
-**Halves.** Runs with an odd seed were there to choose by, runs with an even seed to report ([0037](decisions/0037-measure-false-alarms-in-healthy-runs.md)).
+**Halves.** Runs with an odd seed served to choose the rules, runs with an even seed to report them ([0037](decisions/0037-healthy-trainings.md)).
 
-**Bounds** are upper ends of one-sided 95 % intervals of a Poisson count (0 events: 3.0; 1: 4.74). Issues of one run depend on each other, so the
-column *runs* says in how many runs there were any. *Default* is `pack:default` alone, in a replay of the same runs; *all, replayed* are all packs of this
-commit, in the same way.
+**Bounds** are upper ends of one-sided 95% intervals of a Poisson count (0 events: 3.0; 1: 4.74). Issues of one run depend on each other, so the
+column *runs* gives the number of runs with any. *Default* is `pack:default` alone, in a replay of the same runs; *all, replayed* are all packs of
+this commit, in the same way.
 """
 
 
