@@ -33,10 +33,10 @@ is therefore a hard test for rules that judge times, and shows little about a qu
 that names a rank is never excused.
 
 The long run of the language model belongs to the reporting half, but the bounds of `Overfit` and `Overtraining`
-([0075](decisions/0075-scatter-of-what-is-judged.md)) were chosen with knowledge of it. For these two rules, the lines *replayed* show that this run
+([0075](decisions/0075-include-the-scatter-of-the-judged-rows.md)) were chosen with knowledge of it. For these two rules, the lines *replayed* show that this run
 is judged correctly, and do not predict the result of others.
 
-**Halves.** Runs with an odd seed served to choose the rules, runs with an even seed to report them ([0037](decisions/0037-healthy-trainings.md)).
+**Halves.** Runs with an odd seed served to choose the rules, runs with an even seed to report them ([0037](decisions/0037-measure-false-alarms-in-healthy-runs.md)).
 
 **Bounds** are upper ends of one-sided 95% intervals of a Poisson count (0 events: 3.0; 1: 4.74). Issues of one run depend on each other, so the
 column *runs* gives the number of runs with any. *Default* is `pack:default` alone, in a replay of the same runs; *all, replayed* are all packs of
