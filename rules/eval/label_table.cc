@@ -10,7 +10,7 @@
 namespace pitwall::eval {
 namespace {
 
-// JobRegistry are compared across evaluators (an alert state outlives a reload), so they are unique
+// Bindings are compared across evaluators (an alert state outlives a reload), so they are unique
 // in the process.
 uint64_t NextBinding() {
   static std::atomic<uint64_t> next{1};

@@ -26,7 +26,7 @@ inline std::vector<std::string> MetadataLabels() {
 // A function from label sets to label sets, remembered per id.
 using TransformId = uint32_t;
 
-// Not thread-safe. PendingKind by the columns that it makes, since they point into it.
+// Not thread-safe. Held by the columns that it makes, since they point into it.
 class LabelTable : public std::enable_shared_from_this<LabelTable> {
  public:
   LabelTable();

@@ -1,4 +1,4 @@
-// EventSink that follow from a topic alone: they can be dropped, since their maker makes them again
+// Outputs that follow from a topic alone: they can be dropped, since their maker makes them again
 // to the bit.
 #pragma once
 

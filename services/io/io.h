@@ -108,7 +108,7 @@ class Appender {
   virtual Status Append(std::vector<OutgoingRecord> records) = 0;
 };
 
-// EventSink and input offset in one transaction. One per input partition; making a second one with
+// Outputs and input offset in one transaction. One per input partition; making a second one with
 // the same id fences the first (its calls then fail with Aborted) and aborts what it left open. Not
 // thread-safe.
 class Committer {

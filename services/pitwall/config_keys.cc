@@ -244,7 +244,7 @@ void RemoteWriteKeys(ConfigKeys& keys, RemoteWriteConfig& remote) {
 }
 
 void InsightsKeys(ConfigKeys& keys, InsightsConfig& insights) {
-  keys.Bool("enabled", &insights.enabled, "HistoryService the history of jobs in standalone.");
+  keys.Bool("enabled", &insights.enabled, "Keep the history of jobs in standalone.");
   keys.Text("dir", &insights.dir, "Directory of the history. Empty: `<data_dir>/insights`.");
   keys.Count("max_bytes", {int64_t{1} << 20, int64_t{1} << 50, "bytes"}, &insights.max_bytes,
              "Maximum size of the directory. Beyond it, raw samples of the oldest finished jobs "

@@ -143,7 +143,7 @@ std::vector<Command> ServiceCommands() {
                      {"pitwall notifier --kafka kafka:9092 --grpc-listen 127.0.0.1:9871"}),
       ServiceCommand("executor", "Stop jobs according to the configured policies",
                      {"pitwall executor --kafka kafka:9092 --config /etc/pitwall/pitwall.yaml"}),
-      ServiceCommand("insights", "HistoryService and serve the history of all jobs",
+      ServiceCommand("insights", "Keep and serve the history of all jobs",
                      {"pitwall insights --kafka kafka:9092 --data-dir /var/lib/pitwall",
                       "pitwall insights --data-dir /var/lib/pitwall"}),
   };

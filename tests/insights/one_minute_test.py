@@ -14,7 +14,7 @@ import one_minute
 
 BINARY = None
 # Words, one of which must be in the picture.
-WORDS = {"a slow rank": ["times as long"], "a rank died": ["died"], "the job was cancelled": ["ended on purpose"], "a hang": ["missing", "no step for", "hang"],
+WORDS = {"a slow rank": ["times as long"], "a rank died": ["died", "was lost"], "the job was cancelled": ["ended on purpose"], "a hang": ["missing", "no step for", "hang"],
          "the loss is not finite": ["is NaN", "not finite"], "the learning rate is wrong": ["learning rate"], "the loss jumped": ["loss jumped", "loss stays"],
          "ranks wait for their data": ["waits for data"]}
 

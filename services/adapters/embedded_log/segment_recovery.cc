@@ -51,7 +51,7 @@ StatusOr<PartitionFiles> ListPartition(const std::string& dir, const PartitionFa
       found.push_back(*segment);
     }
   }
-  // EventSink of the newest compaction first among equal bases: a newer one begins where an older
+  // Outputs of the newest compaction first among equal bases: a newer one begins where an older
   // one did, or before.
   std::sort(found.begin(), found.end(), [](const SegmentName& a, const SegmentName& b) {
     if (a.base_offset != b.base_offset) return a.base_offset < b.base_offset;

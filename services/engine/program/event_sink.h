@@ -1,4 +1,4 @@
-// EventSink of a partition's state machine: events for pitwall.issues and records for pitwall.dlq,
+// Outputs of a partition's state machine: events for pitwall.issues and records for pitwall.dlq,
 // in order.
 #pragma once
 

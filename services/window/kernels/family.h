@@ -47,7 +47,7 @@ struct ReadContext {
 
 // Row kernels of a family. Rows are `fields` arrays of `capacity` cells (row.h); they work on the
 // first n cells. `values` and `times` are one sample per column, MissingValue() where there is
-// none; `dense` says that none is missing. EventSink may not overlap inputs. No pointer may be
+// none; `dense` says that none is missing. Outputs may not overlap inputs. No pointer may be
 // null, except `times` where the family is not timed.
 struct FamilyOps {
   uint32_t fields;
