@@ -84,10 +84,10 @@ std::string IssueName(const IssueEvent& event) { return notifier::IssueTitle(eve
 
 void IssueNames::Learn(const IssueEvent& event) {
   if (event.type != EventType::kRuleStatus && event.type != EventType::kJobChanged)
-    HistoryService(IssueId(event), IssueName(event));
+    Keep(IssueId(event), IssueName(event));
 }
 
-void IssueNames::HistoryService(std::string id, std::string name) {
+void IssueNames::Keep(std::string id, std::string name) {
   const auto [at, added] = names_.insert_or_assign(std::move(id), std::move(name));
   if (!added) return;
   order_.push_back(at->first);

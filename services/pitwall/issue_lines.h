@@ -23,13 +23,13 @@ class IssueNames {
   explicit IssueNames(size_t max = 4096) : max_(max) {}
   void Learn(const IssueEvent& event);
   // Records that the name of an issue could not be found.
-  void LearnUnknown(std::string_view id) { HistoryService(std::string(id), ""); }
+  void LearnUnknown(std::string_view id) { Keep(std::string(id), ""); }
   bool Knows(std::string_view id) const { return names_.contains(id); }
   // Returns the name, or "issue 1a2b3c4d5e6f" if it is unknown.
   std::string Name(std::string_view id) const;
 
  private:
-  void HistoryService(std::string id, std::string name);
+  void Keep(std::string id, std::string name);
 
   const size_t max_;
   std::map<std::string, std::string, std::less<>> names_;
