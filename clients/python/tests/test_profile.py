@@ -61,7 +61,7 @@ class OperatorsTest(unittest.TestCase):
         self.assertAlmostEqual(values["train_computation_seconds",], 300e-6)
 
     def test_kernel_table_equals_that_of_importers(self):
-        table = os.path.join(os.path.dirname(__file__), "../../../services/codec/imports/communication_kernels.cc")
+        table = os.path.join(os.path.dirname(__file__), "../../../services/codec/imports/traces/communication_kernels.cc")
         if not os.path.exists(table):
             self.skipTest("the package alone")
         with open(table, encoding="utf-8") as file:
