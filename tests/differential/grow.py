@@ -50,7 +50,7 @@ class Grower:
                 break
             self._planted = node
             outer = self.vector(rng.choice((1, 1, 2)), ROUNDED)
-            if self._planted is None:  # else it fitted nowhere
+            if self._planted is None:  # the vector contains the node
                 node = outer
             self._planted = None
         return node

@@ -294,7 +294,7 @@ class WatchTest(TorchTest):
         self.assertEqual(self.of(values, "train_loader_workers_configured"), {0: 0, 2: 2})
         self.assertEqual(self.of(values, "train_loader_prefetch_factor")[2], 3)
         self.assertEqual(self.of(values, "train_loader_pin_memory"), {0: 0, 2: 0})
-        # Two batches, one worker each; without workers there is none to count.
+        # Two batches, one worker each; without workers, no value is sent.
         self.assertEqual(sorted(self.of(values, "train_loader_workers")), [2, 3])
 
     def test_workers_of_the_last_second_are_counted(self):

@@ -238,6 +238,7 @@ class GrpcIssueServer final : public IssueServer {
   int port() const override { return listener_->port(); }
 
   void SetServing(bool serving) override {
+    if (served_ == nullptr) return;  // after Stop
     ::grpc::HealthCheckServiceInterface* const health = served_->server->GetHealthCheckService();
     if (health == nullptr) return;
     health->SetServingStatus(serving);

@@ -254,6 +254,7 @@ TEST_F(IssueServerTest, StopEndsWatchesAndServer) {
   watcher.join();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
   server_->Stop();
+  server_->SetServing(true);
 }
 
 TEST_F(IssueServerTest, CallDoesNotEnd_StopReturns) {

@@ -262,7 +262,7 @@ TEST(AttemptFailures, PeersThatFailBeforeTheDeathIsSeenAreNotTheCause) {
   killing_launcher.Add(Signalled(10.06, 1, 9));
   EXPECT_THAT(Said(&killing_launcher, 10.5), ElementsAre("0 died: exception = 1", "count = 2"));
 
-  AttemptFailures unknown;  // nobody knows how rank 1 ended: its launcher may have ended it
+  AttemptFailures unknown;  // the end of rank 1 is unknown: its launcher may have ended it
   unknown.Add(Failed(10, 0));
   unknown.Add(Exited(10.01, 1, std::nullopt));
   EXPECT_THAT(Said(&unknown, 10.5), ElementsAre("0 died: exception = 1", "count = 2"));

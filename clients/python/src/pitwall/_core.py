@@ -136,7 +136,7 @@ class Core:
             watcher.after_step(mode.name, None)
 
     def step_number(self, mode, open_only=False):
-        """Returns the running step of the mode, or else the last one; None if there is none."""
+        """Returns the running step of the mode, or the last one, or None if no step has begun."""
         with self._lock:
             known = self._modes.get(mode)
             if known is None:

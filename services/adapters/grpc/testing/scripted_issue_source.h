@@ -77,7 +77,7 @@ class ScriptedSource final : public IssueSource {
   IssueQuery last_query;
   WatchQuery last_watch;
   Status list_error;
-  size_t endless_bytes = 0;  // not 0: every batch is one event of this size, for ever
+  size_t endless_bytes = 0;  // if not 0, batches of one event of this size never end
   int opened = 0, closed = 0, served = 0;
   int stuck = 0;  // calls of GetIssue("stuck"), which return after Release
   bool released = false;
