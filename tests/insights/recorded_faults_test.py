@@ -26,7 +26,8 @@ import harness  # noqa: E402
 
 BINARY = None
 SEED, COUNT = 12, 12
-FINISHED, LOAD = "exit-3-2", ("--steps", "2600", "--duration", "20m")
+# The load is newer than the recording, and starts at a fixed time: the size of its history depends on it.
+FINISHED, LOAD = "exit-3-2", ("--steps", "2600", "--duration", "20m", "--start", "2026-11-24T00:00:00Z")
 PLACES = ("rank", "node", "gpu", "hw_id", "stage", "phase", "tensor", "collection", "worker")
 COSTS = {"death": "that rank was lost", "hang": "no steps complete", "numerics": "no time lost", "optimization": "no time lost"}
 
@@ -72,7 +73,7 @@ class RecordedFaults(Evidence):
             cls.running.callback(cls.served[name].stop)
         # Beyond its size limit, the history drops raw samples of the oldest finished job first. That takes some seconds, which pass in the meantime.
         cls.old = one_minute.Served(BINARY, FINISHED, cls.running.enter_context(tempfile.TemporaryDirectory(prefix="pitwall-faults-")), "default", LOAD,
-                                    "insights: {retention: 876000h, max_bytes: 3200000}\n")
+                                    "insights: {retention: 876000h, max_bytes: 2600000}\n")
         cls.running.callback(cls.old.stop)
         cls.browser = browser.Browser()
         cls.running.callback(cls.browser.close)
