@@ -43,8 +43,8 @@ def _generated(repo, name):
 def _wrong(repo, path, name, modules):
     if path.startswith("rules/") and not in_any(name, RULES_MAY) and not (repo.is_test(path) and name.startswith("tests/")):
         yield "rules/ includes %s: it may use only %s" % (name, ", ".join(RULES_MAY))
-    if in_any(name, ["services/pitwall"]) and not in_any(path, ["services/pitwall"]) and not path.startswith("tests/"):
-        yield "%s: nothing includes services/pitwall" % name
+    if in_any(name, ["services/app"]) and not in_any(path, ["services/app"]) and not path.startswith("tests/"):
+        yield "%s: nothing includes services/app" % name
     if name.startswith("tests/") and not repo.is_test(path):
         yield "%s: production includes nothing of tests/" % name
     own, theirs = module_of(path, modules), module_of(name, modules)

@@ -183,9 +183,9 @@ class LintTest(unittest.TestCase):
         listed = dict(fake, **{"services/base/CMakeLists.txt": "add_module(services/base SRCS a.cc HDRS a.h TESTS b_test.cc)"})
         self.only(upward('#include "tests/fakes/f.h"', "services/base/b_test.cc", **listed), "does not depend on tests/fakes")
         self.assertEqual(upward('#include "tests/fakes/f.h"', "services/base/b_test.cc", **fake), [])
-        main = {"services/pitwall/m.h": "", "services/pitwall/CMakeLists.txt": "add_module(services/pitwall HDRS m.h)"}
-        self.assertTrue(any("nothing includes services/pitwall" in f
-                            for f in upward('#include "services/pitwall/m.h"', "services/base/a.cc", **main)))
+        main = {"services/app/m.h": "", "services/app/CMakeLists.txt": "add_module(services/app HDRS m.h)"}
+        self.assertTrue(any("nothing includes services/app" in f
+                            for f in upward('#include "services/app/m.h"', "services/base/a.cc", **main)))
 
     def test_metrics(self):
         catalogue = {metrics.CATALOGUE: "metrics:\n- name: train_loss\n  unit: 1\n"}

@@ -13,7 +13,7 @@ TABLE = [
     (r"openssl/", ["services/adapters/http"]),
     (r"prometheus/", ["services/self_metrics"]),
     (r"yaml-cpp/", ["services/base/yaml"]),
-    (r"nlohmann/", ["services/codec", "services/pitwall/history"]),  # it reads the answers of the HTTP API
+    (r"nlohmann/", ["services/codec", "services/app/cli/history"]),  # it reads the answers of the HTTP API
     (r"zstd(_errors)?\.h$", ["services/codec", "services/adapters/embedded_log"]),
     (r"snappy\.h$", ["services/history/remote"]),
     (r"sqlite3\.h$", ["services/adapters/store"]),

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
+#include "services/app/config/config.h"
 #include "services/base/check.h"
 #include "services/base/text/strings.h"
-#include "services/pitwall/config.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto config = pitwall::ParseConfig(

@@ -1,0 +1,232 @@
+// Command `pitwall backtest`: runs the streaming engine over recorded data.
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "rules/plan/compile.h"
+#include "services/app/cli/backtest/backtest_commands.h"
+#include "services/app/cli/backtest/backtest_formats.h"
+#include "services/app/config/rule_files.h"
+#include "services/base/duration.h"
+#include "services/base/epoch_lint.h"
+#include "services/base/terminal.h"
+#include "services/base/text/strings.h"
+#include "services/codec/cloudevents/cloud_event.h"
+#include "services/codec/openmetrics/line_parser.h"
+#include "services/offline/backtest/backtest.h"
+
+namespace pitwall {
+
+namespace {
+
+using Kind = FlagSpec::Kind;
+
+StatusOr<int64_t> TimeFlag(const Flags& flags, std::string_view name, int64_t otherwise) {
+  const auto text = flags.One(name);
+  if (!text.has_value()) return otherwise;
+  if (const auto seconds = openmetrics::ParseSeconds(*text)) {
+    if (const auto doubt = DateTakenForSeconds(*text))
+      return InvalidArgument(Cat("--", name, " ", *text, ": ", *doubt));
+    return *seconds;
+  }
+  absl::Time time;
+  std::string wrong;
+  if (absl::ParseTime(absl::RFC3339_full, *text, &time, &wrong)) {
+    const int64_t nanos = absl::ToUnixNanos(time);
+    if (nanos > kMinPosition && nanos < kMaxPosition) return nanos;
+  }
+  return InvalidArgument(Cat("--", name,
+                             ": must be Unix seconds or a time like 2026-01-31T12:00:00Z, before "
+                             "the year 2043 (got ",
+                             Quote(*text), ")"));
+}
+
+// Prints one line per job and rule in Error. With --no-status these rules would otherwise look
+// healthy, because they evaluate nothing and stdout has no status events.
+void PrintRulesInError(const std::vector<IssueEvent>& events) {
+  constexpr size_t kShown = 20;
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const IssueEvent& event : events) {
+    if (event.type != EventType::kRuleStatus || event.status != RuleStatus::kError) continue;
+    if (!seen.emplace(event.job, event.rule).second || seen.size() > kShown) continue;
+    PrintError(TerminalLine(Cat("pitwall backtest: job ", event.job, ": rule ", event.rule,
+                                " is in Error: ", event.status_reason)) +
+               "\n");
+  }
+  if (seen.size() > kShown)
+    PrintError(Cat("pitwall backtest: ", seen.size() - kShown, " more rules are in Error\n"));
+}
+
+StatusOr<int> Backtest(const Flags& flags) {
+  const std::string format = flags.One("format").value_or("log");
+  if (flags.Has("verify")) {
+    if (format != "log")
+      return InvalidArgument(Cat("--verify: requires --format log (got ", Quote(format), ")"));
+    return VerifyLog(flags);
+  }
+  BacktestRange range;
+  ASSIGN_OR_RETURN(std::vector<IssueEvent> events, Replay(flags, &range, nullptr));
+  if (flags.Has("no-status")) PrintRulesInError(events);
+  std::erase_if(events, [&](const IssueEvent& e) {
+    // Files of samples do not have the lifecycle of a job.
+    return (flags.Has("no-status") && e.type == EventType::kRuleStatus) ||
+           (e.type == EventType::kJobChanged && (format != "log" || flags.Has("no-status"))) ||
+           (format == "log" && (e.time_ns < range.start || e.time_ns > range.end));
+  });
+  offline::SortEvents(&events);
+  for (const IssueEvent& event : events) {
+    PrintJson(cloudevents::EncodeCloudEvent(event) + "\n");
+  }
+  for (const std::string& damage : range.damage)
+    PrintError(TerminalLine(Cat("pitwall backtest: ", damage)) + "\n");
+  return range.damage.empty() ? kFine : kCheckFailed;
+}
+
+Status CheckFormat(const std::string& format) {
+  constexpr std::string_view kFormats[] = {"log",     "openmetrics",  "csv",
+                                           "smdebug", "chrome-trace", "tensorflow"};
+  if (std::find(std::begin(kFormats), std::end(kFormats), format) != std::end(kFormats))
+    return OkStatus();
+  return InvalidArgument(
+      Cat("--format: must be log, openmetrics, csv, smdebug, chrome-trace, or tensorflow (got ",
+          Quote(format), ")"));
+}
+
+// Rejects options that do not apply to the format or to each other.
+Status CheckOptions(const Flags& flags, const std::string& format) {
+  if (!flags.positional().empty()) {
+    return InvalidArgument(Cat("unexpected argument (", Quote(flags.positional()[0]),
+                               "); write files as --input FILE…"));
+  }
+  RETURN_IF_ERROR(CheckFormat(format));
+  if (format != "csv" && flags.Has("mapping"))
+    return InvalidArgument(Cat("--mapping: requires --format csv (got ", Quote(format), ")"));
+  for (const char* const name : {"evaluation-interval", "baseline"}) {
+    if (format == "log" && flags.Has(name) && !flags.Has("rules"))
+      return InvalidArgument(
+          Cat("--", name, ": requires --rules; the rule sets of the log include this setting"));
+  }
+  if (format != "log" && flags.Has("output"))
+    return InvalidArgument("--output: requires --format log; files have no telemetry to copy");
+  if (flags.Has("output") && (flags.Has("job") || flags.Has("start") || flags.Has("end")))
+    return InvalidArgument("--output: copies the whole log; remove --job, --start, and --end");
+  if (format == "log" && flags.Has("duplicates"))
+    return InvalidArgument("--duplicates: applies to files; a log has no duplicates");
+  return OkStatus();
+}
+
+}  // namespace
+
+std::vector<FlagSpec> ReplayInputOptions() {
+  return {
+      {"format", Kind::kOne, "FORMAT",
+       "log, openmetrics, csv (also JSON), smdebug, chrome-trace, or tensorflow", "log"},
+      {"input", Kind::kMany, "PATH",
+       "log: data directory of `pitwall standalone`; other formats: files, merged by time; "
+       "smdebug, "
+       "chrome-trace, and tensorflow: also directories, one per job"},
+      {"brokers", Kind::kOne, "HOSTS",
+       "log: read the topics of this Apache Kafka (host:port,…) instead of a data directory"},
+      {"mapping", Kind::kOne, "FILE", "csv: file that maps columns to series (docs/backtest.md)"},
+      {"duplicates", Kind::kOne, "WHICH",
+       "files: refuse two values of one series at the same time, or take the first or the last",
+       "refuse"},
+  };
+}
+
+std::vector<FlagSpec> ReplayRangeOptions() {
+  return {
+      {"overrides", Kind::kOne, "FILE", "with --rules: file with parameters of rules per job"},
+      {"evaluation-interval", Kind::kOne, "DURATION",
+       "with --rules: evaluation interval of groups that do not set one", "1m"},
+      {"start", Kind::kOne, "TIME",
+       "files: evaluate rules from TIME on, while older samples fill the windows; log: print "
+       "events from TIME on; Unix seconds or RFC 3339"},
+      {"end", Kind::kOne, "TIME", "files: ignore samples after TIME; log: print events up to TIME"},
+      {"output", Kind::kOne, "DIR",
+       "log: also write the log with these events into the new data directory DIR, which `pitwall "
+       "insights --data-dir DIR` serves"},
+  };
+}
+
+std::vector<FlagSpec> BacktestFlags() {
+  return JoinOptions(
+      {ReplayInputOptions(),
+       {{"rules", Kind::kMany, "FILE",
+         "rule files, or packs as pack:NAME; log: replace the rule sets that the log recorded"},
+        {"baseline", Kind::kMany, "PATH",
+         "with --rules: summaries of finished jobs (see `pitwall baseline`), or directories with "
+         "summaries"},
+        {"job", Kind::kOne, "ID",
+         "log: print events of this job only; files: job of samples without the label pitwall_job "
+         "(default: name of the file or directory)"}},
+       ReplayRangeOptions(),
+       {{"end-job", Kind::kSwitch, "", "end the jobs with the data; otherwise issues stay open"},
+        {"verify", Kind::kSwitch, "",
+         "log: only compare the result with the recorded pitwall.issues, bit by bit"},
+        {"no-status", Kind::kSwitch, "",
+         "print issues only, without status changes of rules; report rules in Error on stderr"}}});
+}
+
+StatusOr<std::vector<IssueEvent>> Replay(const Flags& flags, BacktestRange* range,
+                                         engine::RecordingObserver* recordings) {
+  const std::string format = flags.One("format").value_or("log");
+  RETURN_IF_ERROR(CheckOptions(flags, format));
+  ASSIGN_OR_RETURN(range->start, TimeFlag(flags, "start", range->start));
+  ASSIGN_OR_RETURN(range->end, TimeFlag(flags, "end", range->end));
+  if (range->start > range->end) return InvalidArgument("--start: must not be later than --end");
+  if (format == "log") return BacktestLog(flags, range, recordings);
+  ReadInput read = ReadOpenMetrics;
+  if (format == "smdebug") read = ReadDebuggerOutput;
+  if (format == "chrome-trace") read = ReadChromeTraces;
+  if (format == "tensorflow") read = ReadTensorflowProfiles;
+  if (format == "csv") {
+    ASSIGN_OR_RETURN(read, TableInput(flags));
+  }
+  return BacktestFiles(flags, *range, read, recordings);
+}
+
+StatusOr<int64_t> EvaluationInterval(const Flags& flags) {
+  const auto text = flags.One("evaluation-interval");
+  if (!text.has_value()) return plan::kDefaultInterval;
+  const auto interval = ParseDuration(*text);
+  RETURN_IF_ERROR(Annotate(interval.status(), "--evaluation-interval"));
+  if (*interval <= 0)
+    return InvalidArgument(
+        Cat("--evaluation-interval: must be a duration above 0 (got ", Quote(*text), ")"));
+  return *interval;
+}
+
+StatusOr<engine::CompiledRulesPtr> ReadGivenRules(const Flags& flags,
+                                                  const plan::RewriteRules& rewrite) {
+  ASSIGN_OR_RETURN(const int64_t interval, EvaluationInterval(flags));
+  return CompileNewRules({.files = flags.Many("rules"),
+                          .overrides = flags.One("overrides").value_or(""),
+                          .baselines = flags.Many("baseline")},
+                         interval, {.rewrite = rewrite});
+}
+
+Command BacktestCommand() {
+  return {
+      .name = "backtest",
+      .summary = "Run rules over recorded data and print the events as CloudEvents",
+      .usage = {"--input DIR | --brokers HOSTS [options]",
+                "--format openmetrics --rules FILE… --input FILE… [options]",
+                "--format csv --mapping FILE --rules FILE… --input FILE… [options]",
+                "--format smdebug|chrome-trace|tensorflow --rules FILE… --input DIR… [options]"},
+      .max_arguments = kAnyNumber,  // CheckOptions rejects them with a hint
+      .options = BacktestFlags(),
+      .examples = {"pitwall backtest --input /var/lib/pitwall --verify",
+                   "pitwall backtest --input /var/lib/pitwall --rules pack:training --no-status",
+                   "pitwall backtest --format openmetrics --rules pack:gpu --input run-7.prom",
+                   "pitwall backtest --format csv --mapping columns.yaml --rules pack:training "
+                   "--input log.csv"},
+      .run = [](const Flags& flags) {
+        const StatusOr<int> code = Backtest(flags);
+        return code.ok() ? *code : ExitCodeOf("backtest", code.status(), kUsage);
+      }};
+}
+
+}  // namespace pitwall

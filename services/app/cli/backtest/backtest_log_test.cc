@@ -1,0 +1,321 @@
+// Tests of `pitwall backtest --format log` over logs after retention or damage (issue 10, A8).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <utility>
+
+#include "services/adapters/embedded_log/embedded_log.h"
+#include "services/app/cli/backtest/backtest_formats.h"
+#include "services/app/command/command.h"
+#include "services/app/host/followed_rules.h"
+#include "services/base/text/strings.h"
+#include "services/codec/telemetry_codec.h"
+#include "services/io/topics.h"
+#include "services/processor/processor.h"
+#include "tests/fakes/fake_clock.h"
+
+namespace pitwall {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kRules[] = R"rules(
+groups:
+- name: g
+  interval: 1s
+  rules:
+  - {alert: High, expr: m > 0.5}
+)rules";
+
+class BacktestLogTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "pitwall-backtest-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    options_.dir = pattern;
+    options_.compress = false;
+    options_.segment_bytes = 1500;
+    options_.background = false;
+    Record();
+  }
+  void TearDown() override { std::filesystem::remove_all(options_.dir); }
+
+  // Runs a live processor for some seconds.
+  void Record() {
+    auto log = OpenLog();
+    ASSERT_NE(log, nullptr);
+    Owner owner(this, log.get());
+    for (int second = 0; second < 20; ++second) {
+      Append(log.get(), second);
+      clock_.Advance(kNanosPerSecond);
+      owner.Run(4);
+    }
+    owner.Finish();
+  }
+  std::unique_ptr<log::EmbeddedLog> OpenLog() {
+    auto log = log::OpenEmbeddedLog(options_, &clock_);
+    EXPECT_TRUE(log.ok()) << log.status();
+    if (!log.ok()) return nullptr;
+    const Status topics = processor::EnsureTopics(log->get(), {.telemetry_partitions = 1});
+    EXPECT_TRUE(topics.ok()) << topics;
+    return *std::move(log);
+  }
+  void Append(Log* log, int second) {
+    const auto appender = log->OpenAppender();
+    ASSERT_TRUE((*appender)
+                    ->Append({{.topic = std::string(kTelemetryTopic),
+                               .partition = 0,
+                               .key = "job",
+                               .value = Sample(second % 10 < 5 ? 1 : 0)}})
+                    .ok());
+  }
+  // Processor of the only partition, with kRules.
+  class Owner {
+   public:
+    Owner(BacktestLogTest* test, Log* log)
+        : rules_(log), processor_(0, &test->clock_, log, &rules_, {}) {
+      const auto compiled = engine::CompiledRules::Accept({.files = {{"pack.yaml", kRules}}});
+      EXPECT_TRUE(compiled.ok()) << compiled.status();
+      const Status published = rules_.Publish(*compiled);
+      EXPECT_TRUE(published.ok()) << published;
+      processor_.WantRules((*compiled)->hash());
+      EXPECT_TRUE(processor_.Recover().ok());
+    }
+    void Run(int rounds) {
+      for (int round = 0; round < rounds; ++round) EXPECT_TRUE(processor_.RunOnce(0).ok());
+    }
+    void Finish() { EXPECT_TRUE(processor_.Finish().ok()); }
+
+   private:
+    processor::RuleSets rules_;
+    processor::PartitionProcessor processor_;
+  };
+  std::string Sample(double value) {
+    Schema schema;
+    schema.series.push_back({Labels({{kMetricName, "m"}}), SeriesKind::kGauge});
+    schema.id = SchemaId(0, schema.series);
+    const int64_t now[] = {clock_.WallNs()};
+    const double values[] = {value};
+    Batch batch;
+    batch.job = "job";
+    batch.source = "n";
+    batch.boot_id = "b";
+    batch.sequence = ++sequence_;
+    batch.info.start_ns = now[0];
+    batch.promise_ns = now[0];
+    batch.schemas.push_back(schema);
+    batch.frames.push_back({.schema_id = schema.id, .times_ns = now, .values = values});
+    std::string bytes;
+    codec::BatchEncoder().Encode(batch, &bytes);
+    return bytes;
+  }
+  struct Verdict {
+    int code = -1;
+    std::string text;
+  };
+  Verdict Verify() {
+    const auto flags = Flags::Parse(BacktestFlags(), {"--input", options_.dir, "--verify"});
+    EXPECT_TRUE(flags.ok()) << flags.status();
+    testing::internal::CaptureStdout();
+    const StatusOr<int> code = VerifyLog(*flags);
+    Verdict verdict{code.ok() ? *code : kUsage, testing::internal::GetCapturedStdout()};
+    EXPECT_TRUE(code.ok()) << code.status();
+    return verdict;
+  }
+
+  fakes::FakeClock clock_;
+  log::EmbeddedLogOptions options_;
+  uint64_t sequence_ = 0;
+};
+
+TEST_F(BacktestLogTest, VerifyLog_CompleteLog_IsIdentical) {
+  const Verdict verdict = Verify();
+  EXPECT_EQ(verdict.code, kFine) << verdict.text;
+  EXPECT_THAT(verdict.text, HasSubstr("bit-identical"));
+}
+
+// Log whose processor commits more events during the verification.
+class LiveLog final : public Log {
+ public:
+  LiveLog(Log* log, std::function<void()> run) : log_(log), run_(std::move(run)) {}
+  Status EnsureTopic(std::string_view topic, const TopicConfig& config) override {
+    return log_->EnsureTopic(topic, config);
+  }
+  StatusOr<int32_t> Partitions(std::string_view topic) override { return log_->Partitions(topic); }
+  StatusOr<std::unique_ptr<PartitionReader>> OpenReader(const TopicPartition& at,
+                                                        int64_t from) override {
+    if (at.topic == kIssuesTopic) run_();
+    return log_->OpenReader(at, from);
+  }
+  StatusOr<std::unique_ptr<Appender>> OpenAppender() override { return log_->OpenAppender(); }
+  StatusOr<std::unique_ptr<Committer>> OpenCommitter(std::string_view id) override {
+    return log_->OpenCommitter(id);
+  }
+  StatusOr<std::optional<CommittedOffset>> Committed(std::string_view group,
+                                                     const TopicPartition& at) override {
+    return log_->Committed(group, at);
+  }
+  Status StorePosition(std::string_view group, const TopicPartition& at,
+                       const CommittedOffset& to) override {
+    return log_->StorePosition(group, at, to);
+  }
+
+ private:
+  Log* const log_;
+  const std::function<void()> run_;
+};
+
+TEST_F(BacktestLogTest, VerifyLog_ProcessorRuns_VerifiesUpToCommit) {
+  auto log = OpenLog();
+  ASSERT_NE(log, nullptr);
+  Owner owner(this, log.get());
+  LiveLog live(log.get(), [&] {
+    for (int second = 20; second < 40; ++second) {
+      Append(log.get(), second);
+      clock_.Advance(kNanosPerSecond);
+      owner.Run(4);
+    }
+  });
+  testing::internal::CaptureStdout();
+  const StatusOr<int> code = VerifyLog(&live);
+  const std::string text = testing::internal::GetCapturedStdout();
+  ASSERT_TRUE(code.ok()) << code.status();
+  EXPECT_EQ(*code, kFine) << text;
+  EXPECT_THAT(text, HasSubstr("later events are not verified because a processor is running"));
+}
+
+TEST_F(BacktestLogTest, VerifyLog_RecordsBeforeFirstProcessor_AreEvaluated) {
+  std::filesystem::remove_all(options_.dir);
+  {
+    auto log = OpenLog();
+    ASSERT_NE(log, nullptr);
+    for (int second = 0; second < 20; ++second) {
+      Append(log.get(), second);
+      clock_.Advance(kNanosPerSecond);
+    }
+    Owner owner(this, log.get());
+    for (int second = 20; second < 24; ++second) {
+      clock_.Advance(kNanosPerSecond);
+      owner.Run(4);
+    }
+    owner.Finish();
+    Owner(this, log.get()).Run(4);  // after a restart too
+    const auto reader = log->OpenReader({std::string(kIssuesTopic), 0}, kFromStart);
+    ASSERT_TRUE(reader.ok());
+    std::vector<pitwall::Record> records;
+    ASSERT_TRUE((*reader)->Poll(1000, 1 << 20, 0, &records).ok());
+    const auto found = std::ranges::count_if(records, [](const pitwall::Record& record) {
+      return record.value.find("io.pitwall.issue.found") != std::string::npos;
+    });
+    EXPECT_EQ(found, 2);
+  }
+  const Verdict verdict = Verify();
+  EXPECT_EQ(verdict.code, kFine) << verdict.text;
+}
+
+TEST_F(BacktestLogTest, Output_ReplayedLog_VerifiesAsLive) {
+  const std::string copy = options_.dir + ".replayed";
+  const auto replay = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"--input", options_.dir, "--output", copy};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const auto flags = Flags::Parse(BacktestFlags(), arguments);
+    EXPECT_TRUE(flags.ok()) << flags.status();
+    BacktestRange range;
+    return Replay(*flags, &range, nullptr);
+  };
+  const auto told = replay({});
+  ASSERT_TRUE(told.ok()) << told.status();
+  const auto again = replay({});
+  EXPECT_FALSE(again.ok());
+  EXPECT_THAT(std::string(again.status().message()), HasSubstr("must be new or empty"));
+  const Verdict verdict = [&] {
+    const std::string source = std::exchange(options_.dir, copy);
+    const Verdict of_copy = Verify();
+    options_.dir = source;
+    return of_copy;
+  }();
+  EXPECT_EQ(verdict.code, kFine) << verdict.text;
+  EXPECT_THAT(verdict.text, HasSubstr(Cat(told->size(), " events: live")));
+  std::filesystem::remove_all(copy);
+}
+
+TEST_F(BacktestLogTest, Output_OtherRules_AreInForceInReplayedLog) {
+  const std::string copy = options_.dir + ".replayed", rules = options_.dir + "/other.yaml";
+  std::ofstream(rules) << "groups:\n- name: other\n  interval: 1s\n  rules:\n"
+                          "  - {alert: Low, expr: m < 0.5}\n";
+  const auto flags =
+      Flags::Parse(BacktestFlags(), {"--input", options_.dir, "--rules", rules, "--output", copy});
+  ASSERT_TRUE(flags.ok()) << flags.status();
+  BacktestRange range;
+  const auto told = Replay(*flags, &range, nullptr);
+  ASSERT_TRUE(told.ok()) << told.status();
+  const std::string source = std::exchange(options_.dir, copy);
+  const Verdict verdict = Verify();
+  options_.dir = source;
+  EXPECT_EQ(verdict.code, kFine) << verdict.text;
+  EXPECT_THAT(verdict.text, HasSubstr(Cat(told->size(), " events: live")));
+  clock_.Advance(kNanosPerSecond);
+  log::EmbeddedLogOptions options;
+  options.dir = copy + "/log";
+  options.read_only = true;
+  const auto log = log::OpenEmbeddedLog(options, &clock_);
+  ASSERT_TRUE(log.ok()) << log.status();
+  FollowedRules followed(&clock_, log->get());
+  const engine::CompiledRulesPtr in_force = followed.Get();
+  ASSERT_NE(in_force, nullptr);
+  EXPECT_THAT(in_force->text().files[0].text, HasSubstr("alert: Low"));
+  std::filesystem::remove_all(copy);
+}
+
+TEST_F(BacktestLogTest, VerifyLog_AfterRetention_ReportsStartOfLog) {
+  {
+    clock_.Advance(8LL * 24 * 3600 * kNanosPerSecond);
+    auto log = log::OpenEmbeddedLog(options_, &clock_);
+    ASSERT_TRUE(log.ok()) << log.status();
+    // A wall clock that far ahead is believed after a day.
+    clock_.Advance(25LL * 3600 * kNanosPerSecond);
+    ASSERT_TRUE((*log)->ApplyRetention().ok());
+    const auto reader = (*log)->OpenReader({std::string(kTelemetryTopic), 0}, kFromStart);
+    ASSERT_GT(*(*reader)->StartOffset(), 0);
+  }
+  const Verdict verdict = Verify();
+  EXPECT_EQ(verdict.code, kCheckFailed);
+  EXPECT_THAT(verdict.text, HasSubstr("partition 0: log starts at offset"));
+  EXPECT_THAT(verdict.text, Not(HasSubstr("differs")));
+}
+
+TEST_F(BacktestLogTest, Backtest_DamagedRuleSet_ContinuesAndReports) {
+  const std::string dir = Cat(options_.dir, "/topics/", kRulesTopic, "/0");
+  for (const auto& entry : std::filesystem::directory_iterator(dir)) {
+    if (entry.path().extension() != ".seg") continue;
+    std::stringstream content;
+    content << std::ifstream(entry.path(), std::ios::binary).rdbuf();
+    std::string bytes = content.str();
+    const size_t at = bytes.find("alert: High");
+    ASSERT_NE(at, std::string::npos);
+    bytes[at] = 'A';
+    std::ofstream(entry.path(), std::ios::binary) << bytes;
+  }
+  const Verdict verdict = Verify();
+  EXPECT_EQ(verdict.code, kCheckFailed);
+  EXPECT_THAT(verdict.text, HasSubstr("not verified: pitwall.rules: rule set"));
+  EXPECT_THAT(verdict.text, Not(HasSubstr("differs")));
+  const auto flags = Flags::Parse(BacktestFlags(), {"--input", options_.dir});
+  BacktestRange range;
+  const auto events = BacktestLog(*flags, &range, nullptr);
+  ASSERT_TRUE(events.ok()) << events.status();
+  ASSERT_EQ(range.damage.size(), 1U);
+  EXPECT_THAT(range.damage[0], HasSubstr("without rules"));
+}
+
+}  // namespace
+}  // namespace pitwall

@@ -1,0 +1,24 @@
+// Conversion of the configured receivers to the options of the notifier.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "services/app/config/config.h"
+#include "services/base/status.h"
+#include "services/notifier/policies/delivery_options.h"
+
+namespace pitwall {
+
+// Reads the secret at a location ("file:PATH", "env:NAME").
+using SecretReader = std::function<StatusOr<std::string>(const std::string& place)>;
+
+// Returns the receivers. Each member of an Alertmanager cluster is one receiver. Errors name the
+// receiver with an invalid URL, template, or matcher, or the route with an unknown receiver.
+StatusOr<std::vector<notifier::ReceiverOptions>> ReceiversOf(const Config& config,
+                                                             const SecretReader& secret);
+// Checks the receivers without reading the secrets.
+Status CheckReceivers(const Config& config);
+
+}  // namespace pitwall

@@ -1,0 +1,36 @@
+#include "services/app/host/descriptor_limit.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "services/base/text/strings.h"
+
+namespace pitwall {
+namespace {
+
+// Enough for the log, the catalog, the listeners, and the threads of a standalone with few
+// connections.
+constexpr rlim_t kMinimum = 256;
+// Above this limit some libraries need time and memory for each possible descriptor.
+constexpr rlim_t kEnough = 65'536;
+
+}  // namespace
+
+Status RaiseDescriptorLimit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return ErrnoStatus(errno, "limit of open files");
+  const rlim_t wanted = std::min(limit.rlim_max, kEnough);
+  if (limit.rlim_cur < wanted) {
+    rlimit raised = limit;
+    raised.rlim_cur = wanted;
+    if (::setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
+  }
+  if (limit.rlim_cur >= kMinimum) return OkStatus();
+  return ResourceExhausted(Cat("open files: at least ", kMinimum, " are needed (the limit is ",
+                               limit.rlim_cur,
+                               "); raise it with `ulimit -n` or systemd's LimitNOFILE"));
+}
+
+}  // namespace pitwall

@@ -1,0 +1,87 @@
+#include "services/app/host/file_watch.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "services/base/system/files.h"
+#include "services/base/text/stable_hash.h"
+#include "services/base/text/strings.h"
+
+namespace pitwall {
+namespace {
+
+constexpr size_t kMaxFiles = 4096;  // per directory
+
+std::vector<std::string> FilesOf(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return {path};
+  std::vector<std::string> files;
+  for (std::filesystem::directory_iterator entry(path, error), end;
+       !error && entry != end && files.size() < kMaxFiles; entry.increment(error)) {
+    std::error_code unknown;
+    if (entry->is_regular_file(unknown)) files.push_back(entry->path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace
+
+FileSnapshot::FileSnapshot(std::vector<std::string> paths, bool known) : paths_(std::move(paths)) {
+  last_ = State();
+  if (known) told_ = last_;
+}
+
+std::string FileSnapshot::State() const {
+  std::string state;
+  for (const std::string& path : paths_) {
+    for (const std::string& file : FilesOf(path)) {
+      const StatusOr<std::string> text = ReadFile(file);
+      CatTo(state, file, " ", text.ok() ? StableHashHex(*text) : "missing", "\n");
+    }
+  }
+  return state;
+}
+
+bool FileSnapshot::Changed() {
+  std::string now = State();
+  const bool settled = now == last_;
+  last_ = std::move(now);
+  if (!settled || last_ == told_) return false;
+  told_ = last_;
+  return true;
+}
+
+FileWatch::FileWatch(Clock* clock, int64_t interval_ns, std::vector<std::string> paths,
+                     std::function<void()> changed)
+    : interval_ns_(interval_ns),
+      changed_(std::move(changed)),
+      look_(std::move(paths)),
+      wakeup_(clock->NewWakeup()),
+      thread_([this] { Run(); }) {}
+
+FileWatch::~FileWatch() {
+  stopping_ = true;
+  wakeup_->Wake();
+  thread_.join();
+}
+
+void FileWatch::Watch(std::vector<std::string> paths) {
+  MutexLock lock(&mutex_);
+  if (paths != look_.paths()) look_ = FileSnapshot(std::move(paths), false);
+}
+
+void FileWatch::Run() {
+  while (!stopping_) {
+    if (wakeup_->Wait(interval_ns_)) continue;
+    bool changed = false;
+    {
+      MutexLock lock(&mutex_);
+      changed = look_.Changed();
+    }
+    if (changed) changed_();
+  }
+}
+
+}  // namespace pitwall

@@ -1,0 +1,51 @@
+// Responses of /healthz and /readyz for the log and all services.
+#include "services/app/host/service_host.h"
+#include "services/base/text/strings.h"
+
+namespace pitwall {
+namespace {
+
+// Maximum age of the last commit. A partition commits at each clock tick; without commits its rules
+// are not evaluated.
+constexpr int64_t kMaxCommitAgeNs = 12 * kNanosPerSecond;
+
+}  // namespace
+
+Status ServiceHost::LogHealth() const {
+  if (embedded_log_ == nullptr) return OkStatus();
+  const int64_t suspended = embedded_log_->Stats().suspended_partitions;
+  if (suspended > 0) {
+    return Unavailable(
+        Cat("log: ", suspended, " partitions cannot be flushed and accept no records"));
+  }
+  for (const log::DamageCount& damage : embedded_log_->DamageCounts()) {
+    if (damage.healed) continue;
+    return Unavailable(Cat(
+        "log: damage (", log::DamageKindName(damage.kind), damage.topic.empty() ? "" : " in topic ",
+        damage.topic, "); stop the service and run `pitwall log check ", config_.data_dir, "`"));
+  }
+  return OkStatus();
+}
+
+Status ServiceHost::Ready() const {
+  if (processor_ != nullptr) {
+    if (const auto faults = processor_->faults(); !faults.empty())
+      return Unavailable(Cat("processor: ", faults[0]));
+    if (!processor_->ready()) return Unavailable("processor: reading state");
+    for (const processor::PartitionStats& stats : processor_->stats()) {
+      const int64_t age_ns = clock_.MonotonicNs() - stats.last_commit_ns;
+      if (age_ns < kMaxCommitAgeNs) continue;
+      return Unavailable(Cat("processor: partition ", stats.partition, ": no commit for ",
+                             age_ns / kNanosPerSecond, " s; does the log accept records?"));
+    }
+  }
+  if (notifier_ != nullptr && !notifier_->Ready())
+    return Unavailable("notifier: reading the history of issues");
+  if (executor_ != nullptr && !executor_->Ready())
+    return Unavailable("executor: reading decisions");
+  // Other services in the process do not wait for insights.
+  if (insights_ != nullptr && service_ == "insights") return insights_->Ready();
+  return OkStatus();
+}
+
+}  // namespace pitwall

@@ -1,0 +1,248 @@
+// Metrics of the processor and the collector, read from their counters at each scrape.
+#include <algorithm>
+
+#include "services/app/host/service_host.h"
+#include "services/base/text/strings.h"
+
+namespace pitwall {
+
+using self_metrics::MetricType;
+using self_metrics::Sample;
+
+void ServiceHost::RegisterLogMetrics() {
+  log::EmbeddedLog* log = embedded_log_;
+  const auto add = [&](std::string_view name, std::string_view help, MetricType type, auto value) {
+    registrations_.push_back(
+        exposition_.Add(name, help, type, [log, value](std::vector<Sample>* out) {
+          out->push_back({Labels(), static_cast<double>(value(log->Stats()))});
+        }));
+  };
+  using Stats = log::EmbeddedLogStats;
+  add("pitwall_log_failed_flushes_total", "Failed flushes of files of the log.",
+      MetricType::kCounter, [](const Stats& s) { return s.failed_flushes; });
+  add("pitwall_log_suspended_partitions",
+      "Partitions that accept no records, because their data cannot be flushed.",
+      MetricType::kGauge, [](const Stats& s) { return s.suspended_partitions; });
+  add("pitwall_log_retention_suspended",
+      "1 while retention by age is suspended after a jump of the wall clock.", MetricType::kGauge,
+      [](const Stats& s) { return s.retention_suspended ? 1 : 0; });
+  add("pitwall_log_bytes", "Committed bytes of all segments.", MetricType::kGauge,
+      [](const Stats& s) { return s.segment_bytes; });
+  registrations_.push_back(exposition_.Add(
+      "pitwall_log_clock_ahead_seconds",
+      "Seconds by which append times are ahead of the wall clock after it was set back.",
+      MetricType::kGauge, [log](std::vector<Sample>* out) {
+        out->push_back({Labels(), static_cast<double>(log->Stats().clock_ahead_ns) / 1e9});
+      }));
+  registrations_.push_back(exposition_.Add(
+      "pitwall_log_damage_total",
+      "Damage found in the log since the start, by kind and topic; healed: repaired without loss.",
+      MetricType::kCounter, [log](std::vector<Sample>* out) {
+        for (const log::DamageCount& damage : log->DamageCounts()) {
+          out->push_back({Labels({{"kind", std::string(log::DamageKindName(damage.kind))},
+                                  {"topic", damage.topic},
+                                  {"healed", damage.healed ? "true" : "false"}}),
+                          static_cast<double>(damage.count)});
+        }
+      }));
+}
+
+void ServiceHost::RegisterProcessorMetrics() {
+  const processor::Processor* processor = processor_.get();
+  const auto add = [&](std::string_view name, std::string_view help, MetricType type, auto value) {
+    registrations_.push_back(
+        exposition_.Add(name, help, type, [processor, value](std::vector<Sample>* out) {
+          const std::vector<processor::PartitionStats> all = processor->stats();
+          for (const processor::PartitionStats& s : all) {
+            out->push_back(
+                {Labels({{"partition", Cat(s.partition)}}), static_cast<double>(value(s))});
+          }
+        }));
+  };
+  using Stats = processor::PartitionStats;
+  const auto counter = MetricType::kCounter;
+  const auto gauge = MetricType::kGauge;
+  add("pitwall_processor_records_total", "Records of pitwall.telemetry applied.", counter,
+      [](const Stats& s) { return s.counters.records; });
+  add("pitwall_processor_samples_total", "Samples accepted.", counter,
+      [](const Stats& s) { return s.counters.samples; });
+  add("pitwall_processor_clock_ticks_total", "Clock ticks read.", counter,
+      [](const Stats& s) { return s.counters.ticks; });
+  add("pitwall_processor_rule_evaluations_total", "Evaluations of one rule on one job at one tick.",
+      counter, [](const Stats& s) { return s.counters.evaluations; });
+  add("pitwall_processor_rule_errors_total", "Evaluations that failed.", counter,
+      [](const Stats& s) { return s.counters.rule_errors; });
+  add("pitwall_processor_events_total", "Issue and status events.", counter,
+      [](const Stats& s) { return s.counters.events; });
+  add("pitwall_processor_untracked_issues_total",
+      "Issues beyond the limit of issues in incidents; each is a separate incident.", counter,
+      [](const Stats& s) { return s.counters.untracked_issues; });
+  // Alerts count the owned partitions by these metrics. A partition on standby or in recovery has
+  // no sample.
+  const auto add_owned = [&](std::string_view name, std::string_view help, MetricType type,
+                             auto value) {
+    registrations_.push_back(
+        exposition_.Add(name, help, type, [processor, value](std::vector<Sample>* out) {
+          for (const processor::PartitionStats& s : processor->stats()) {
+            if (!s.owned()) continue;
+            out->push_back(
+                {Labels({{"partition", Cat(s.partition)}}), static_cast<double>(value(s))});
+          }
+        }));
+  };
+  add_owned("pitwall_processor_commits_total", "Transactions committed.", counter,
+            [](const Stats& s) { return s.commits; });
+  const auto age = [clock = &clock_](int64_t since_ns) {
+    return static_cast<double>(clock->MonotonicNs() - since_ns) / 1e9;
+  };
+  add_owned("pitwall_processor_last_commit_age_seconds",
+            "Seconds since the last commit of the partition, which commits at each clock tick, "
+            "also without records.",
+            gauge, [age](const Stats& s) { return age(s.last_commit_ns); });
+  add_owned("pitwall_processor_lag_seconds",
+            "Seconds since the partition had committed all records of the log; also grows while "
+            "the log is unavailable.",
+            gauge, [age](const Stats& s) { return age(s.caught_up_ns); });
+  add("pitwall_processor_failed_commits_total", "Failed transactions.", counter,
+      [](const Stats& s) { return s.failed_commits; });
+  add("pitwall_processor_refused_outputs_total",
+      "Events and dead letters dropped because the log rejects them permanently.", counter,
+      [](const Stats& s) { return s.refused_outputs; });
+  add("pitwall_processor_snapshots_total", "Job snapshots committed.", counter,
+      [](const Stats& s) { return s.snapshots; });
+  add("pitwall_processor_sequence_gaps", "Batches known to be missing.", gauge,
+      [](const Stats& s) { return s.counters.gaps; });
+  add("pitwall_processor_jobs", "Jobs with state.", gauge, [](const Stats& s) { return s.jobs; });
+  add("pitwall_processor_jobs_in_grace",
+      "Jobs whose attempt died and that end soon unless a rank returns.", gauge,
+      [](const Stats& s) { return s.jobs_in_grace; });
+  add("pitwall_processor_live_sources", "Sources that hold a watermark.", gauge,
+      [](const Stats& s) { return s.live_sources; });
+  add("pitwall_processor_jobs_displaced_total",
+      "Jobs restarted because a declaration gave them another owner.", counter,
+      [](const Stats& s) { return s.counters.displaced_jobs; });
+  add("pitwall_processor_lag_records", "Records of the partition that are not committed yet.",
+      gauge, [](const Stats& s) { return std::max<int64_t>(s.end_offset - s.next_offset, 0); });
+  add("pitwall_processor_state_bytes", "Memory held by job state.", gauge,
+      [](const Stats& s) { return s.memory_bytes; });
+  add("pitwall_processor_replayed_records", "Records read again at the last start.", gauge,
+      [](const Stats& s) { return s.records_replayed; });
+  add("pitwall_processor_input_losses_total",
+      "Ranges of the input that were lost (retention, damage) before they were read.", counter,
+      [](const Stats& s) { return s.input_losses; });
+  add("pitwall_processor_rebuilt_jobs",
+      "Jobs rebuilt from an older snapshot or from records at the last start.", gauge,
+      [](const Stats& s) { return s.rebuilt_jobs; });
+  add("pitwall_processor_history_lost_jobs",
+      "Jobs whose rules are in Error until their windows are full.", gauge,
+      [](const Stats& s) { return s.history_lost_jobs; });
+  RegisterMemoryMetrics();
+  registrations_.push_back(
+      exposition_.Add("pitwall_processor_topic_partitions",
+                      "Partitions of pitwall.telemetry that all processors own together.", gauge,
+                      [processor](std::vector<Sample>* out) {
+                        out->push_back({Labels(), static_cast<double>(processor->partitions())});
+                      }));
+  registrations_.push_back(
+      exposition_.Add("pitwall_processor_fenced_total",
+                      "Times that another processor took over a partition of this processor.",
+                      counter, [processor](std::vector<Sample>* out) {
+                        out->push_back({Labels(), static_cast<double>(processor->fenced())});
+                      }));
+  registrations_.push_back(exposition_.Add(
+      "pitwall_processor_dropped_total",
+      "Samples that were not evaluated, by reason (batches if their samples were not read).",
+      counter, [processor](std::vector<Sample>* out) {
+        const std::vector<Stats> all = processor->stats();
+        for (const Stats& s : all) {
+          for (size_t r = 0; r < engine::kDropNames.size(); ++r) {
+            out->push_back(
+                {Labels({{"partition", Cat(s.partition)}, {"reason", engine::kDropNames[r]}}),
+                 static_cast<double>(s.counters.drops[r])});
+          }
+        }
+      }));
+}
+
+void ServiceHost::RegisterReloadMetrics() {
+  registrations_.push_back(
+      exposition_.Add("pitwall_config_last_reload_successful",
+                      "1 if the last read of the configuration and its rule files succeeded.",
+                      Labels(), &last_reload_successful_));
+  registrations_.push_back(
+      exposition_.Add("pitwall_config_last_reload_success_timestamp_seconds",
+                      "Unix time of the last successful read of the configuration.", Labels(),
+                      &last_reload_success_));
+  ReportReload(true);
+}
+
+void ServiceHost::ReportReload(bool successful) {
+  last_reload_successful_.Set(successful ? 1 : 0);
+  if (successful) last_reload_success_.Set(static_cast<double>(clock_.WallNs()) / kNanosPerSecond);
+}
+
+void ServiceHost::RegisterMemoryMetrics() {
+  const MemoryBudget* memory = memory_.get();
+  const auto add = [&](std::string_view name, std::string_view help, MetricType type, auto value) {
+    registrations_.push_back(
+        exposition_.Add(name, help, type, [memory, value](std::vector<Sample>* out) {
+          out->push_back({Labels(), static_cast<double>(value(*memory))});
+        }));
+  };
+  const auto each = [&](std::string_view name, std::string_view help, auto sample) {
+    registrations_.push_back(
+        exposition_.Add(name, help, MetricType::kGauge, [memory, sample](std::vector<Sample>* out) {
+          for (const MemoryBudget::Entry& entry : memory->Entries()) out->push_back(sample(entry));
+        }));
+  };
+  using Entry = MemoryBudget::Entry;
+  const auto holder = [](const Entry& entry) { return Labels({{"holder", entry.name}}); };
+  add("pitwall_memory_budget_bytes", "Memory limit of all jobs.", MetricType::kGauge,
+      [](const MemoryBudget& budget) { return budget.limit(); });
+  add("pitwall_memory_pauses_total", "Times that a partition paused reading.", MetricType::kCounter,
+      [](const MemoryBudget& budget) { return budget.pauses(); });
+  each("pitwall_memory_held_bytes", "Memory of the jobs of a partition.",
+       [holder](const Entry& entry) {
+         return Sample{holder(entry), static_cast<double>(entry.bytes)};
+       });
+  each("pitwall_memory_largest_job_bytes", "Memory of the largest job of a partition.",
+       [](const Entry& entry) {
+         return Sample{Labels({{"holder", entry.name}, {"part", entry.largest.name}}),
+                       static_cast<double>(entry.largest.bytes)};
+       });
+  each("pitwall_memory_paused", "1 while the partition pauses reading because of memory.",
+       [holder](const Entry& entry) {
+         return Sample{holder(entry), entry.paused ? 1.0 : 0.0};
+       });
+}
+
+void ServiceHost::RegisterHttpMetrics() {
+  const http::HttpServerCounters& counters = http_->counters();
+  registrations_.push_back(exposition_.Add("pitwall_http_connections_total",
+                                           "Connections accepted.", {}, &counters.connections));
+  registrations_.push_back(
+      exposition_.Add("pitwall_http_requests_total", "Requests read.", {}, &counters.requests));
+  for (size_t i = 0; i < http::kRefusalNames.size(); ++i) {
+    registrations_.push_back(exposition_.Add(
+        "pitwall_http_refused_total", "Refused connections and requests, by reason.",
+        Labels({{"reason", http::kRefusalNames[i]}}), &counters.refused[i]));
+  }
+}
+
+void ServiceHost::RegisterCollectorMetrics() {
+  const collector::Collector* collector = collector_.get();
+  std::vector<std::string> names;
+  for (const collector::CounterValue& counter : collector->Counters()) {
+    if (std::find(names.begin(), names.end(), counter.name) != names.end()) continue;
+    names.push_back(counter.name);
+    registrations_.push_back(exposition_.Add(
+        counter.name, counter.help, counter.monotonic ? MetricType::kCounter : MetricType::kGauge,
+        [collector, name = counter.name](std::vector<Sample>* out) {
+          for (const collector::CounterValue& value : collector->Counters()) {
+            if (value.name == name) out->push_back({Labels::FromPairs(value.labels), value.value});
+          }
+        }));
+  }
+}
+
+}  // namespace pitwall

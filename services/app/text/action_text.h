@@ -1,0 +1,20 @@
+// Text of actions for people.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "services/app/config/config.h"
+#include "services/model/issues/action.h"
+
+namespace pitwall {
+
+// Returns one line: "2026-11-22T10:00:00.000Z  DECIDED  stop  live  job my-job  pack/group/Alert
+// reason".
+std::string ActionLine(const ActionEvent& event);
+
+// Returns the log line of an executor at its start: whether its actions are live or dry runs, and
+// how to change that.
+std::string ExecutorNotice(const ExecutorConfig& config);
+
+}  // namespace pitwall

@@ -1,0 +1,76 @@
+// Index of the jobs in the topic of issues: attempts, ends, statuses of rules, and issues.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "services/base/status.h"
+#include "services/io/issue_source.h"
+#include "services/io/rule_verdict.h"
+#include "services/model/issues/issue.h"
+
+namespace pitwall {
+
+struct AttemptRecord {
+  uint64_t attempt = 0;
+  int64_t began_ns = 0;  // 0: unknown
+  int64_t ended_ns = 0;  // 0: running
+  EndDetail end_detail = EndDetail::kNone;
+  std::string end_text;                            // JobEndText
+  std::vector<std::pair<int64_t, LostRank>> lost;  // time and rank
+};
+
+struct JobRecord {
+  std::string id, name, owner;
+  int64_t first_ns = 0, last_ns = 0;  // of its events
+  int64_t ended_ns = 0;               // 0: running
+  EndDetail end_detail = EndDetail::kNone;
+  std::string end_text;  // JobEndText
+  std::map<uint64_t, AttemptRecord> attempts;
+  std::map<std::string, std::vector<IssueEventPtr>> statuses;  // by rule, newest last
+  std::map<std::string, IssueEventPtr> open_issues;            // newest event by issue ID
+  std::map<std::string, IssueEventPtr> ended_issues;           // likewise
+  size_t ended_count = 0;                                      // including issues beyond the limit
+  std::map<std::string, uint64_t> found;                       // issues that began, by rule
+
+  bool ended() const { return ended_ns != 0; }
+  // Returns the status of a rule. After the end of the job it is the last status while ranks sent
+  // data.
+  RuleVerdict VerdictOf(const std::string& rule) const;
+  uint64_t FoundBy(const std::string& rule) const {
+    const auto at = found.find(rule);
+    return at == found.end() ? 0 : at->second;
+  }
+};
+
+// Index that takes events in the order of their partition. Keeps the `max_jobs` jobs with the
+// newest events, and for each job the issues that ended last and the last eight statuses of each
+// rule. Not thread-safe.
+class JobsFromTopic {
+ public:
+  explicit JobsFromTopic(size_t max_jobs = 10'000, size_t max_ended_issues = 200)
+      : max_jobs_(max_jobs), max_ended_issues_(max_ended_issues) {}
+
+  void Apply(const IssueEventPtr& event);
+
+  // Returns the jobs, oldest first.
+  std::vector<const JobRecord*> Jobs() const;
+  // Finds a job by ID, by name, or by the start of the ID. Returns InvalidArgument if several
+  // match.
+  StatusOr<const JobRecord*> Find(std::string_view job) const;
+
+ private:
+  void ApplyChange(const IssueEvent& event, JobRecord* job);
+  void ApplyIssue(const IssueEventPtr& event, JobRecord* job);
+
+  const size_t max_jobs_;
+  const size_t max_ended_issues_;
+  std::map<std::string, JobRecord, std::less<>> jobs_;
+};
+
+}  // namespace pitwall
