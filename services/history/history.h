@@ -26,7 +26,7 @@
 #include "services/io/issue_source.h"
 #include "services/model/issues/action.h"
 #include "services/model/issues/capture.h"
-#include "services/model/issues/told.h"
+#include "services/model/issues/notification.h"
 #include "services/model/labels.h"
 #include "services/model/matcher.h"
 #include "services/model/position.h"
@@ -142,7 +142,7 @@ struct OperatorTotal {
 
 // Something that changed, in the order of ingest. `place` grows; watching goes on right after it.
 struct Change {
-  enum class Topic { kJob, kSamples, kIssue, kStatus, kAction, kCapture, kTold };
+  enum class Topic { kJob, kSamples, kIssue, kStatus, kAction, kCapture, kNotification };
   uint64_t place = 0;
   Topic topic = Topic::kSamples;
   std::string job;
@@ -150,7 +150,7 @@ struct Change {
   IssueEventPtr event;  // kJob, kIssue, kStatus
   std::shared_ptr<const ActionEvent> action;
   std::shared_ptr<const RankCapture> capture;
-  std::shared_ptr<const ToldNotice> told;
+  std::shared_ptr<const NotificationRecord> notification;
   // Of the record that the event, action, capture, or notice was read from.
   size_t record_bytes = 0;
 };
@@ -215,7 +215,7 @@ class History {
   virtual StatusOr<std::vector<ActionEvent>> Actions(std::string_view job) const = 0;
   virtual StatusOr<std::vector<RankCapture>> Captures(std::string_view job) const = 0;
   // Each notice once, in the order of ingest.
-  virtual StatusOr<std::vector<ToldNotice>> Told(std::string_view job) const = 0;
+  virtual StatusOr<std::vector<NotificationRecord>> Notifications(std::string_view job) const = 0;
 
   // Up to `max` changes after `place`, without waiting. OutOfRange: what comes next is no longer
   // kept; begin again with newest_place().

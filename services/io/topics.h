@@ -11,7 +11,7 @@ inline constexpr std::string_view kRulesTopic = "pitwall.rules";
 inline constexpr std::string_view kActionsTopic = "pitwall.actions";
 inline constexpr std::string_view kControlTopic = "pitwall.control";
 inline constexpr std::string_view kCapturesTopic = "pitwall.captures";
-inline constexpr std::string_view kToldTopic = "pitwall.told";
+inline constexpr std::string_view kNotificationsTopic = "pitwall.notifications";
 inline constexpr std::string_view kDeadLetterTopic = "pitwall.dlq";
 // Key of control records in pitwall.telemetry; no job id begins with two underscores.
 inline constexpr std::string_view kControlKey = "__control";

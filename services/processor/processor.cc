@@ -33,7 +33,7 @@ Status EnsureTopics(Log* log, const ProcessorOptions& options) {
   RETURN_IF_ERROR(log->EnsureTopic(
       kCapturesTopic, {.partitions = 1, .retention_ms = options.telemetry_retention_ms}));
   RETURN_IF_ERROR(log->EnsureTopic(
-      kToldTopic, {.partitions = 1, .retention_ms = options.telemetry_retention_ms}));
+      kNotificationsTopic, {.partitions = 1, .retention_ms = options.telemetry_retention_ms}));
   return log->EnsureTopic(kDeadLetterTopic,
                           {.partitions = 1, .retention_ms = options.telemetry_retention_ms});
 }

@@ -89,7 +89,7 @@ class Incidents(unittest.TestCase):
             self.assertRegex(page, row)
         self.assertRegex(self.tell("issues", "show", incident[:8], *log), r"(?m)^actions +none$")
         # Notifications, like actions, are only in the log.
-        of_log = [line for line in self.tell("issues", "show", incident, "--json", *log).splitlines() if '"io.pitwall.notice.' not in line]
+        of_log = [line for line in self.tell("issues", "show", incident, "--json", *log).splitlines() if '"io.pitwall.notification.' not in line]
         self.assertEqual(self.tell("issues", "show", incident, "--json", *server).splitlines(), of_log)
         self.everybody_who_was_told_is_named(incident, job, log)
         self.assertIn("not found", self.tell("issues", "show", "0" * 32, *server, code=1))
@@ -116,7 +116,7 @@ class Incidents(unittest.TestCase):
 
         def all_are_there():
             lines = self.tell("issues", "show", incident, "--json", *log).splitlines()
-            records[:] = [json.loads(line)["data"] for line in lines if '"io.pitwall.notice.' in line]
+            records[:] = [json.loads(line)["data"] for line in lines if '"io.pitwall.notification.' in line]
             return len(records) >= len(received)
         wait_for("a record of each", all_are_there)
         words = {"resolved": "ended"}
@@ -124,7 +124,7 @@ class Incidents(unittest.TestCase):
         self.assertTrue(all(one["kind"] == "webhook" and incident in one["issues"] and "error" not in one for one in records))
         self.assertRegex(self.tell("issues", "show", incident[:8], *log), r"(?m)^notified +\S+Z  webhook \S+: found")
         query = "/api/pitwall/v1/issue?job=%s&id=%s" % (urllib.parse.quote(job), incident)
-        wait_for("the history", lambda: len(json.loads(fetch(self.pitwall.http + query)[1])["told"]) == len(records))
+        wait_for("the history", lambda: len(json.loads(fetch(self.pitwall.http + query)[1])["notifications"]) == len(records))
 
     def test_symptom_is_shown_with_its_cause_and_not_sent(self):
         rules = write(os.path.join(self.work, "rules.yaml"), RULES)

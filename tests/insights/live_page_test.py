@@ -58,7 +58,7 @@ for one in ranks: one.wait()
 """
 # Selector that a tab has once it is drawn.
 TABS = {"": "[data-incident], .incident.calm", "nodes": ".timeline canvas[data-ready]", "training": ".plots canvas[data-ready]", "rules": ".rulelist details",
-        "differs": "#differs-title", "actions": "#told-title"}
+        "differs": "#differs-title", "actions": "#notifications-title"}
 
 
 class LivePage(unittest.TestCase):

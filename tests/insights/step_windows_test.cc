@@ -62,8 +62,8 @@ class OverOther : public History {
   StatusOr<std::vector<RankCapture>> Captures(std::string_view job) const override {
     return of_.Captures(job);
   }
-  StatusOr<std::vector<ToldNotice>> Told(std::string_view job) const override {
-    return of_.Told(job);
+  StatusOr<std::vector<NotificationRecord>> Notifications(std::string_view job) const override {
+    return of_.Notifications(job);
   }
   StatusOr<std::vector<Change>> ChangesAfter(uint64_t place, size_t max) const override {
     return of_.ChangesAfter(place, max);

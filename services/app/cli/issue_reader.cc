@@ -13,7 +13,7 @@
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/capture_event.h"
 #include "services/codec/cloudevents/cloud_event.h"
-#include "services/codec/cloudevents/told_event.h"
+#include "services/codec/cloudevents/notification_event.h"
 #include "services/io/topics.h"
 #include "services/notifier/feed/issue_index.h"
 #include "services/notifier/routing/silence.h"
@@ -60,7 +60,7 @@ class GrpcReader final : public IssueReader {
     return absl::UnimplementedError("the gRPC server does not serve actions");
   }
 
-  StatusOr<std::vector<ToldNotice>> Told(std::string_view) override {
+  StatusOr<std::vector<NotificationRecord>> Notifications(std::string_view) override {
     return absl::UnimplementedError("the gRPC server does not serve notifications");
   }
 
@@ -116,15 +116,16 @@ class LogReader final : public IssueReader {
     return actions;
   }
 
-  StatusOr<std::vector<ToldNotice>> Told(std::string_view issue) override {
-    std::vector<ToldNotice> out;
+  StatusOr<std::vector<NotificationRecord>> Notifications(std::string_view issue) override {
+    std::vector<NotificationRecord> out;
     std::set<std::string> known;
-    RETURN_IF_ERROR(ReadTopic(log_.get(), kToldTopic, [&](int32_t, const Record& record) {
-      StatusOr<ToldNotice> told = cloudevents::DecodeToldNotice(record.value);
-      if (told.ok() &&
-          std::find(told->issues.begin(), told->issues.end(), issue) != told->issues.end() &&
-          known.insert(told->id).second)
-        out.push_back(*std::move(told));
+    RETURN_IF_ERROR(ReadTopic(log_.get(), kNotificationsTopic, [&](int32_t, const Record& record) {
+      StatusOr<NotificationRecord> notification = cloudevents::DecodeNotification(record.value);
+      if (notification.ok() &&
+          std::find(notification->issues.begin(), notification->issues.end(), issue) !=
+              notification->issues.end() &&
+          known.insert(notification->id).second)
+        out.push_back(*std::move(notification));
     }));
     return out;
   }

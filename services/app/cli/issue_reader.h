@@ -14,7 +14,7 @@
 #include "services/io/issue_source.h"
 #include "services/model/issues/action.h"
 #include "services/model/issues/capture.h"
-#include "services/model/issues/told.h"
+#include "services/model/issues/notification.h"
 
 namespace pitwall {
 
@@ -47,7 +47,7 @@ class IssueReader {
   // oldest first. Returns Unimplemented if the source has no actions.
   virtual StatusOr<std::vector<ActionEvent>> Actions(const IssueEvent& issue) = 0;
   // Returns the notifications of an issue, each once. Returns Unimplemented if the source has none.
-  virtual StatusOr<std::vector<ToldNotice>> Told(std::string_view issue) = 0;
+  virtual StatusOr<std::vector<NotificationRecord>> Notifications(std::string_view issue) = 0;
   // Returns the captures of a request, or those that an issue requested. The other argument is "".
   // Returns Unimplemented if the source has no captures.
   virtual StatusOr<std::vector<RankCapture>> Captures(std::string_view request,

@@ -15,7 +15,7 @@
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/capture_event.h"
 #include "services/codec/cloudevents/cloud_event.h"
-#include "services/codec/cloudevents/told_event.h"
+#include "services/codec/cloudevents/notification_event.h"
 
 namespace pitwall {
 
@@ -92,7 +92,7 @@ StatusOr<IssueView> ReadView(std::string_view id, IssueReader* reader) {
   ASSIGN_OR_RETURN(view.events, reader->Get(id));
   const IssueEvent& last = *view.events.back();
   RETURN_IF_ERROR(TakeIfImplemented(reader->Actions(last), &view.actions));
-  RETURN_IF_ERROR(TakeIfImplemented(reader->Told(IssueId(last)), &view.told));
+  RETURN_IF_ERROR(TakeIfImplemented(reader->Notifications(IssueId(last)), &view.notifications));
   RETURN_IF_ERROR(TakeIfImplemented(reader->Captures("", IssueId(last)), &view.captures));
   return view;
 }
@@ -101,8 +101,9 @@ void PrintView(const IssueView& view) {
   for (const IssueEventPtr& event : view.events) PrintEvent(cloudevents::EncodeCloudEvent(*event));
   for (const ActionEvent& action : view.actions.value_or(std::vector<ActionEvent>()))
     PrintEvent(cloudevents::EncodeCloudEvent(action));
-  for (const ToldNotice& one : view.told.value_or(std::vector<ToldNotice>()))
-    PrintEvent(cloudevents::EncodeToldNotice(one));
+  for (const NotificationRecord& one :
+       view.notifications.value_or(std::vector<NotificationRecord>()))
+    PrintEvent(cloudevents::EncodeNotification(one));
   for (const RankCapture& capture : view.captures)
     PrintEvent(cloudevents::EncodeRankCapture(capture));
 }

@@ -42,12 +42,12 @@ std::string ParametersText(const IssueEvent& event) {
   return out;
 }
 
-std::string ToldText(const ToldNotice& told) {
-  return Cat(TimeText(told.time_ns), "  ", told.kind, " ", told.receiver, ": ", told.what,
-             told.issues.size() > 1
-                 ? Cat(", with ", told.issues.size() - 1, " more of the incident")
+std::string NotificationText(const NotificationRecord& record) {
+  return Cat(TimeText(record.time_ns), "  ", record.kind, " ", record.receiver, ": ", record.what,
+             record.issues.size() > 1
+                 ? Cat(", with ", record.issues.size() - 1, " more of the incident")
                  : std::string(),
-             told.taken ? "" : Cat("; not delivered: ", told.error));
+             record.taken ? "" : Cat("; not delivered: ", record.error));
 }
 
 }  // namespace
@@ -69,17 +69,17 @@ std::string IssuePageText(const IssueView& view, const IssueNames& names) {
   Row("description", last.description, &out);
   Row("suggestion", last.suggestion, &out);
   // Value and evidence must be of the same event.
-  const IssueEvent* told = &last;
+  const IssueEvent* shown = &last;
   for (const IssueEventPtr& event : view.events) {
-    if (last.evidence.empty() && !event->evidence.empty()) told = event.get();
+    if (last.evidence.empty() && !event->evidence.empty()) shown = event.get();
   }
-  std::string value = FormatDouble(told->value);
-  if (told->threshold.has_value())
-    CatTo(value, " (threshold ", FormatDouble(*told->threshold), ")");
-  if (told->step != kNoStep) CatTo(value, " at step ", told->step);
-  Row("value", Cat(value, " at ", TimeText(told->time_ns)), &out);
-  for (size_t i = 0; i < told->evidence.size(); ++i)
-    Row(i == 0 ? "evidence" : "", EvidenceText(told->evidence[i]), &out);
+  std::string value = FormatDouble(shown->value);
+  if (shown->threshold.has_value())
+    CatTo(value, " (threshold ", FormatDouble(*shown->threshold), ")");
+  if (shown->step != kNoStep) CatTo(value, " at step ", shown->step);
+  Row("value", Cat(value, " at ", TimeText(shown->time_ns)), &out);
+  for (size_t i = 0; i < shown->evidence.size(); ++i)
+    Row(i == 0 ? "evidence" : "", EvidenceText(shown->evidence[i]), &out);
   Row("parameters", ParametersText(last), &out);
   Row("root cause", last.root_cause.empty() ? "" : names.Name(last.root_cause), &out);
   if (!last.incident.empty()) Row("incident", IncidentLine(view.incident, names), &out);
@@ -90,13 +90,13 @@ std::string IssuePageText(const IssueView& view, const IssueNames& names) {
   }
   for (size_t i = 0; view.actions.has_value() && i < view.actions->size(); ++i)
     Row(i == 0 ? "actions" : "", ActionLine((*view.actions)[i]), &out);
-  if (!view.told.has_value()) {
+  if (!view.notifications.has_value()) {
     Row("notified", "unknown; --data-dir DIR or --brokers HOSTS reads them", &out);
-  } else if (view.told->empty()) {
+  } else if (view.notifications->empty()) {
     Row("notified", "none", &out);
   }
-  for (size_t i = 0; view.told.has_value() && i < view.told->size(); ++i)
-    Row(i == 0 ? "notified" : "", ToldText((*view.told)[i]), &out);
+  for (size_t i = 0; view.notifications.has_value() && i < view.notifications->size(); ++i)
+    Row(i == 0 ? "notified" : "", NotificationText((*view.notifications)[i]), &out);
   Row("capture", view.captures.empty() ? "" : CaptureText(view.captures, {}), &out);
   for (size_t i = 0; i < view.events.size(); ++i)
     Row(i == 0 ? "events" : "", IssueLine(*view.events[i], names), &out);

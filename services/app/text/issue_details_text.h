@@ -9,7 +9,7 @@
 #include "services/io/issue_source.h"
 #include "services/model/issues/action.h"
 #include "services/model/issues/capture.h"
-#include "services/model/issues/told.h"
+#include "services/model/issues/notification.h"
 
 namespace pitwall {
 
@@ -18,7 +18,7 @@ struct IssueView {
   std::vector<IssueEventPtr> incident;              // last event of each issue of the incident
   std::optional<std::vector<ActionEvent>> actions;  // nullopt: the source does not have them
   std::vector<RankCapture> captures;                // requested by the issue
-  std::optional<std::vector<ToldNotice>> told;      // like actions
+  std::optional<std::vector<NotificationRecord>> notifications;  // like actions
 };
 
 std::string IssuePageText(const IssueView& view, const IssueNames& names);

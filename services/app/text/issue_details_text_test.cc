@@ -55,19 +55,19 @@ TEST(IssuePage, IssuePageText_EveryField_IsPrinted) {
                  std::make_shared<const IssueEvent>(end)};
   view.incident = {view.events.back()};
   view.actions = std::vector<ActionEvent>{action};
-  ToldNotice told;
-  told.issues = {found.id};
-  told.receiver = "team";
-  told.kind = "slack";
-  told.what = "found";
-  told.time_ns = found.time_ns;
-  ToldNotice missed = told;
+  NotificationRecord delivered;
+  delivered.issues = {found.id};
+  delivered.receiver = "team";
+  delivered.kind = "slack";
+  delivered.what = "found";
+  delivered.time_ns = found.time_ns;
+  NotificationRecord missed = delivered;
   missed.receiver = "pager";
   missed.kind = "webhook";
   missed.issues = {found.id, "other"};
   missed.taken = false;
   missed.error = "status 404";
-  view.told = std::vector<ToldNotice>{told, missed};
+  view.notifications = std::vector<NotificationRecord>{delivered, missed};
   IssueNames names;
   names.Learn(found);
   EXPECT_EQ(
@@ -114,7 +114,7 @@ TEST(IssuePage, IssuePageText_SourceWithoutActions_PrintsUnknown) {
   EXPECT_NE(IssuePageText(view, IssueNames()).find("actions       unknown"), std::string::npos);
   EXPECT_NE(IssuePageText(view, IssueNames()).find("notified      unknown"), std::string::npos);
   view.actions.emplace();
-  view.told.emplace();
+  view.notifications.emplace();
   EXPECT_NE(IssuePageText(view, IssueNames()).find("notified      none\n"), std::string::npos);
   EXPECT_NE(IssuePageText(view, IssueNames()).find("actions       none\n"), std::string::npos);
 }

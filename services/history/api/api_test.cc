@@ -299,14 +299,15 @@ TEST_F(Api, IssuesAreFilteredAndOneHasItsEventsAndActions) {
   EXPECT_THAT(issue.Find("actions")->items(), SizeIs(1));
   EXPECT_EQ(TextAt(issue, "events/1/type"), "io.pitwall.issue.resolved");
   // Who was told, and who was not.
-  EXPECT_THAT(issue.Find("told")->items(), SizeIs(2));
-  EXPECT_EQ(TextAt(issue, "told/0/data/receiver"), "team");
-  EXPECT_EQ(TextAt(issue, "told/1/type"), "io.pitwall.notice.failed");
-  EXPECT_EQ(TextAt(issue, "told/1/data/error"), "status 404");
+  EXPECT_THAT(issue.Find("notifications")->items(), SizeIs(2));
+  EXPECT_EQ(TextAt(issue, "notifications/0/data/receiver"), "team");
+  EXPECT_EQ(TextAt(issue, "notifications/1/type"), "io.pitwall.notification.failed");
+  EXPECT_EQ(TextAt(issue, "notifications/1/data/error"), "status 404");
   const yaml::Node other = Parsed(Get(Cat("/issues?job=job-1&state=open")));
   const std::string open = TextAt(other, "issues/0/id");
-  EXPECT_THAT(Parsed(Get(Cat("/issue?job=job-1&id=", open))).Find("told")->items(), SizeIs(0));
-  EXPECT_THAT(Parsed(Get("/actions?job=job-1")).Find("told")->items(), SizeIs(2));
+  EXPECT_THAT(Parsed(Get(Cat("/issue?job=job-1&id=", open))).Find("notifications")->items(),
+              SizeIs(0));
+  EXPECT_THAT(Parsed(Get("/actions?job=job-1")).Find("notifications")->items(), SizeIs(2));
 }
 
 TEST_F(Api, ReportTellsTheNumbersOfTheOtherRoutes) {

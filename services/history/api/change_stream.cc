@@ -7,7 +7,7 @@
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/capture_event.h"
 #include "services/codec/cloudevents/cloud_event.h"
-#include "services/codec/cloudevents/told_event.h"
+#include "services/codec/cloudevents/notification_event.h"
 #include "services/history/api/answers.h"
 #include "services/history/api/json_fields.h"
 
@@ -15,8 +15,8 @@ namespace pitwall::history {
 namespace {
 
 // By Change::Topic.
-constexpr std::array<std::string_view, 7> kTopics = {"job",    "samples", "issue", "status",
-                                                     "action", "capture", "told"};
+constexpr std::array<std::string_view, 7> kTopics = {"job",    "samples", "issue",       "status",
+                                                     "action", "capture", "notification"};
 // Changes of one read of the history.
 constexpr size_t kBatch = 256;
 constexpr size_t kMostJobs = 1000;
@@ -102,8 +102,8 @@ void ChangeStream::Write(const Change& change, std::string* out) const {
     data.Raw(cloudevents::EncodeCloudEvent(*change.action));
   } else if (change.capture != nullptr) {
     data.Raw(cloudevents::EncodeRankCapture(*change.capture));
-  } else if (change.told != nullptr) {
-    data.Raw(cloudevents::EncodeToldNotice(*change.told));
+  } else if (change.notification != nullptr) {
+    data.Raw(cloudevents::EncodeNotification(*change.notification));
   } else {
     data.Null();
   }
@@ -131,7 +131,7 @@ Answer AnswerStream(const ApiCall& call) {
     if (at == kTopics.end()) {
       return InvalidArgument(
           Cat("topics: unknown value (", Quote(topic.substr(0, 80)),
-              "); give some of job, samples, issue, status, action, capture, told"));
+              "); give some of job, samples, issue, status, action, capture, notification"));
     }
     filter.topics.insert(static_cast<Change::Topic>(at - kTopics.begin()));
   }

@@ -6,7 +6,7 @@
 #include "services/codec/cloudevents/capture_event.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/cloudevents/event_link.h"
-#include "services/codec/cloudevents/told_event.h"
+#include "services/codec/cloudevents/notification_event.h"
 #include "services/history/api/answers.h"
 #include "services/history/api/json_fields.h"
 #include "services/model/value.h"
@@ -100,7 +100,8 @@ Answer AnswerIssue(const ApiCall& call) {
   ASSIGN_OR_RETURN(const std::vector<IssueEventPtr> events, call.history().Events(job->id));
   ASSIGN_OR_RETURN(const Issue issue, FindIssue(IssuesOf(events), call.parameters.Text("id")));
   ASSIGN_OR_RETURN(const std::vector<ActionEvent> actions, call.history().Actions(job->id));
-  ASSIGN_OR_RETURN(const std::vector<ToldNotice> told, call.history().Told(job->id));
+  ASSIGN_OR_RETURN(const std::vector<NotificationRecord> notifications,
+                   call.history().Notifications(job->id));
   JsonWriter out;
   out.BeginObject();
   WriteIssueFields(issue, call.options, &out);
@@ -115,11 +116,11 @@ Answer AnswerIssue(const ApiCall& call) {
       out.Raw(cloudevents::EncodeCloudEvent(action));
   }
   out.EndArray();
-  out.Key("told");
+  out.Key("notifications");
   out.BeginArray();
-  for (const ToldNotice& one : told) {
+  for (const NotificationRecord& one : notifications) {
     if (std::find(one.issues.begin(), one.issues.end(), issue.id) != one.issues.end())
-      out.Raw(cloudevents::EncodeToldNotice(one));
+      out.Raw(cloudevents::EncodeNotification(one));
   }
   out.EndArray();
   out.EndObject();
@@ -226,16 +227,17 @@ Answer AnswerRules(const ApiCall& call) {
 Answer AnswerActions(const ApiCall& call) {
   ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
   ASSIGN_OR_RETURN(const std::vector<ActionEvent> actions, call.history().Actions(job->id));
-  ASSIGN_OR_RETURN(const std::vector<ToldNotice> told, call.history().Told(job->id));
+  ASSIGN_OR_RETURN(const std::vector<NotificationRecord> notifications,
+                   call.history().Notifications(job->id));
   JsonWriter out;
   out.BeginObject();
   out.Key("actions");
   out.BeginArray();
   for (const ActionEvent& action : actions) out.Raw(cloudevents::EncodeCloudEvent(action));
   out.EndArray();
-  out.Key("told");
+  out.Key("notifications");
   out.BeginArray();
-  for (const ToldNotice& one : told) out.Raw(cloudevents::EncodeToldNotice(one));
+  for (const NotificationRecord& one : notifications) out.Raw(cloudevents::EncodeNotification(one));
   out.EndArray();
   out.EndObject();
   return http::HttpResponse::Json(out.Take());

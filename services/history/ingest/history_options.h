@@ -38,7 +38,7 @@ struct HistoryOptions {
   std::string issues_topic{kIssuesTopic};
   std::string actions_topic{kActionsTopic};
   std::string captures_topic{kCapturesTopic};
-  std::string told_topic{kToldTopic};
+  std::string notifications_topic{kNotificationsTopic};
   std::shared_ptr<files::DiskFaults> faults;  // tests only
 };
 

@@ -99,7 +99,7 @@ void HistoryService::RegisterMetrics(self_metrics::Exposition* exposition) {
   counter("pitwall_insights_records_total", "Records of pitwall.telemetry read.", &c.records);
   counter("pitwall_insights_samples_total", "Samples kept.", &c.samples);
   counter("pitwall_insights_events_total",
-          "Issues, statuses, actions, captures and records of who was told kept.", &c.events);
+          "Issues, statuses, actions, captures, and notifications kept.", &c.events);
   counter("pitwall_insights_duplicates_total", "Batches that were there already.", &c.duplicates);
   counter("pitwall_insights_refused_ahead_total",
           "Rows and spans more than a minute ahead of their record's append time.", &c.ahead);

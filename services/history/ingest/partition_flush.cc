@@ -312,7 +312,7 @@ Status PartitionIngest::MoveRows(const StoredJobPtr& job, int64_t window_ns) {
 Status PartitionIngest::DeleteJob(const StoredJobPtr& job) {
   Tombstone tombstone;
   int64_t* const offsets[] = {&tombstone.telemetry, &tombstone.issues, &tombstone.actions,
-                              &tombstone.captures, &tombstone.told};
+                              &tombstone.captures, &tombstone.notifications};
   for (size_t i = 0; i < inputs_.size(); ++i) {
     if (inputs_[i].reader != nullptr) *offsets[i] = inputs_[i].reader->position();
   }

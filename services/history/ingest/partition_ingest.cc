@@ -7,7 +7,7 @@
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/capture_event.h"
 #include "services/codec/cloudevents/cloud_event.h"
-#include "services/codec/cloudevents/told_event.h"
+#include "services/codec/cloudevents/notification_event.h"
 
 namespace pitwall::history {
 namespace {
@@ -39,8 +39,8 @@ PartitionIngest::PartitionIngest(Clock* clock, Log* log, HistoryStore* store,
   // One partition with the answers of all jobs: each thread takes those of its own.
   inputs_[3].at = {options_.captures_topic, 0};
   inputs_[3].topic = EventTopic::kCaptures;
-  inputs_[4].at = {options_.told_topic, 0};
-  inputs_[4].topic = EventTopic::kTold;
+  inputs_[4].at = {options_.notifications_topic, 0};
+  inputs_[4].topic = EventTopic::kNotification;
 }
 
 PartitionIngest::~PartitionIngest() { Stop(); }
@@ -200,7 +200,7 @@ bool PartitionIngest::Buried(std::string_view job, size_t input, int64_t offset)
   const auto at = tombstones_.find(StableHashHex(job));
   if (at == tombstones_.end()) return false;
   const Tombstone& t = at->second;
-  return offset < std::array{t.telemetry, t.issues, t.actions, t.captures, t.told}[input];
+  return offset < std::array{t.telemetry, t.issues, t.actions, t.captures, t.notifications}[input];
 }
 
 Status PartitionIngest::ReadTelemetry(int64_t timeout_ns, bool* idle) {
@@ -295,14 +295,14 @@ void PartitionIngest::OnRecord(const Input& input, const Record& record) {
       change.time_ns = action->time_ns;
       change.action = std::make_shared<const ActionEvent>(*std::move(action));
     }
-  } else if (input.topic == EventTopic::kTold) {
-    StatusOr<ToldNotice> told = cloudevents::DecodeToldNotice(record.value);
-    status = told.status();
-    if (told.ok()) {
-      change.topic = Change::Topic::kTold;
-      job_id = told->job;
-      change.time_ns = told->time_ns;
-      change.told = std::make_shared<const ToldNotice>(*std::move(told));
+  } else if (input.topic == EventTopic::kNotification) {
+    StatusOr<NotificationRecord> notification = cloudevents::DecodeNotification(record.value);
+    status = notification.status();
+    if (notification.ok()) {
+      change.topic = Change::Topic::kNotification;
+      job_id = notification->job;
+      change.time_ns = notification->time_ns;
+      change.notification = std::make_shared<const NotificationRecord>(*std::move(notification));
     }
   } else {
     StatusOr<RankCapture> capture = cloudevents::DecodeRankCapture(record.value);

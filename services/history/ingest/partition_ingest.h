@@ -128,11 +128,11 @@ class PartitionIngest {
   std::atomic<size_t> head_bytes_{0};
 
   // The thread's own:
-  std::array<Input, 5> inputs_;  // telemetry, issues, actions, captures, told
+  std::array<Input, 5> inputs_;  // telemetry, issues, actions, captures, notifications
   codec::BatchDecoder decoder_;
   JobList jobs_;  // those of the partition, as of jobs_version_
   uint64_t jobs_version_ = 0;
-  std::set<std::string> touched_;              // jobs with samples since the last change was told
+  std::set<std::string> touched_;              // jobs with samples since the last reported change
   std::map<std::string, SegmentHints> hints_;  // by job
   std::shared_ptr<MemTableFile> head_file_;    // that chunks move to; full ones live by them alone
   IngestCounts counts_;

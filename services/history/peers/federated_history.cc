@@ -297,9 +297,10 @@ StatusOr<std::vector<RankCapture>> FederatedHistory::Captures(std::string_view j
   return own_->Captures(job);
 }
 
-StatusOr<std::vector<ToldNotice>> FederatedHistory::Told(std::string_view job) const {
+StatusOr<std::vector<NotificationRecord>> FederatedHistory::Notifications(
+    std::string_view job) const {
   RETURN_IF_ERROR(KeptHere(job));
-  return own_->Told(job);
+  return own_->Notifications(job);
 }
 
 StatusOr<std::vector<Change>> FederatedHistory::ChangesAfter(uint64_t place, size_t max) const {

@@ -4,7 +4,7 @@
 
 #include "services/codec/cloudevents/capture_event.h"
 #include "services/codec/cloudevents/cloud_event.h"
-#include "services/codec/cloudevents/told_event.h"
+#include "services/codec/cloudevents/notification_event.h"
 
 namespace pitwall::history {
 namespace {
@@ -300,8 +300,9 @@ void PutChanges(const std::vector<Change>& changes, BinaryWriter* out) {
     out->Str(change.event != nullptr     ? cloudevents::EncodeCloudEvent(*change.event)
              : change.action != nullptr  ? cloudevents::EncodeCloudEvent(*change.action)
              : change.capture != nullptr ? cloudevents::EncodeRankCapture(*change.capture)
-             : change.told != nullptr    ? cloudevents::EncodeToldNotice(*change.told)
-                                         : std::string());
+             : change.notification != nullptr
+                 ? cloudevents::EncodeNotification(*change.notification)
+                 : std::string());
   }
 }
 
@@ -311,7 +312,7 @@ StatusOr<std::vector<Change>> TakeChanges(BinaryReader* in) {
     Change& change = out.emplace_back();
     change.place = in->U64();
     const uint8_t topic = in->U8();
-    if (topic > static_cast<uint8_t>(Change::Topic::kTold)) in->Fail();
+    if (topic > static_cast<uint8_t>(Change::Topic::kNotification)) in->Fail();
     change.topic = static_cast<Change::Topic>(topic);
     change.job = in->Str();
     change.time_ns = in->I64();
@@ -323,9 +324,9 @@ StatusOr<std::vector<Change>> TakeChanges(BinaryReader* in) {
     } else if (change.topic == Change::Topic::kCapture) {
       ASSIGN_OR_RETURN(RankCapture capture, cloudevents::DecodeRankCapture(text));
       change.capture = std::make_shared<const RankCapture>(std::move(capture));
-    } else if (change.topic == Change::Topic::kTold) {
-      ASSIGN_OR_RETURN(ToldNotice told, cloudevents::DecodeToldNotice(text));
-      change.told = std::make_shared<const ToldNotice>(std::move(told));
+    } else if (change.topic == Change::Topic::kNotification) {
+      ASSIGN_OR_RETURN(NotificationRecord notification, cloudevents::DecodeNotification(text));
+      change.notification = std::make_shared<const NotificationRecord>(std::move(notification));
     } else {
       ASSIGN_OR_RETURN(IssueEvent event, cloudevents::DecodeCloudEvent(text));
       change.event = std::make_shared<const IssueEvent>(std::move(event));

@@ -117,24 +117,24 @@ TEST(PeerCodec, QueriesAndSamplesComeBackToTheBit) {
   EXPECT_EQ(all[0].kind, SeriesKind::kCounter);
 }
 
-TEST(PeerCodec, WhoWasToldIsAChangeToo) {
-  auto told = std::make_shared<ToldNotice>();
-  told->job = "j";
-  told->issues = {"0123"};
-  told->receiver = "hook";
-  told->time_ns = kNanosPerSecond;
-  told->id = "id";
+TEST(PeerCodec, NotificationIsAChangeToo) {
+  auto notification = std::make_shared<NotificationRecord>();
+  notification->job = "j";
+  notification->issues = {"0123"};
+  notification->receiver = "hook";
+  notification->time_ns = kNanosPerSecond;
+  notification->id = "id";
   Change change;
-  change.topic = Change::Topic::kTold;
+  change.topic = Change::Topic::kNotification;
   change.job = "j";
-  change.told = told;
+  change.notification = notification;
   BinaryWriter out;
   PutChanges({change}, &out);
   BinaryReader in(out.data());
   const auto back = TakeChanges(&in);
   ASSERT_TRUE(back.ok() && in.Finish("changes").ok()) << back.status();
-  ASSERT_NE((*back)[0].told, nullptr);
-  EXPECT_EQ((*back)[0].told->receiver, "hook");
+  ASSERT_NE((*back)[0].notification, nullptr);
+  EXPECT_EQ((*back)[0].notification->receiver, "hook");
 }
 
 TEST(PeerCodec, AnswersHaveTheirStatus) {

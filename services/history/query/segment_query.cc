@@ -8,7 +8,7 @@
 #include "services/base/text/strings.h"
 #include "services/codec/cloudevents/capture_event.h"
 #include "services/codec/cloudevents/cloud_event.h"
-#include "services/codec/cloudevents/told_event.h"
+#include "services/codec/cloudevents/notification_event.h"
 
 namespace pitwall::history {
 
@@ -115,13 +115,13 @@ StatusOr<std::vector<RankCapture>> SegmentQuery::Captures(std::string_view job) 
   return out;
 }
 
-StatusOr<std::vector<ToldNotice>> SegmentQuery::Told(std::string_view job) const {
-  std::vector<ToldNotice> out;
+StatusOr<std::vector<NotificationRecord>> SegmentQuery::Notifications(std::string_view job) const {
+  std::vector<NotificationRecord> out;
   std::set<std::string> known;  // what was sent twice is one notice
   const Status walked =
-      ForEachRecord(job, EventTopic::kTold, [&](const std::string& value) -> Status {
-        ASSIGN_OR_RETURN(ToldNotice told, cloudevents::DecodeToldNotice(value));
-        if (known.insert(told.id).second) out.push_back(std::move(told));
+      ForEachRecord(job, EventTopic::kNotification, [&](const std::string& value) -> Status {
+        ASSIGN_OR_RETURN(NotificationRecord notification, cloudevents::DecodeNotification(value));
+        if (known.insert(notification.id).second) out.push_back(std::move(notification));
         return OkStatus();
       });
   RETURN_IF_ERROR(walked);

@@ -39,7 +39,7 @@ class SegmentQuery final : public History {
   StatusOr<std::vector<IssueEventPtr>> Events(std::string_view job) const override;
   StatusOr<std::vector<ActionEvent>> Actions(std::string_view job) const override;
   StatusOr<std::vector<RankCapture>> Captures(std::string_view job) const override;
-  StatusOr<std::vector<ToldNotice>> Told(std::string_view job) const override;
+  StatusOr<std::vector<NotificationRecord>> Notifications(std::string_view job) const override;
   StatusOr<std::vector<Change>> ChangesAfter(uint64_t place, size_t max) const override {
     return store_->feed().After(place, max);
   }

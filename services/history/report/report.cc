@@ -153,7 +153,7 @@ StatusOr<Document> MakeReport(const ReportRequest& request) {
   ASSIGN_OR_RETURN(story.events, history.Events(life.id));
   ASSIGN_OR_RETURN(story.actions, history.Actions(life.id));
   ASSIGN_OR_RETURN(story.captures, history.Captures(life.id));
-  ASSIGN_OR_RETURN(story.told, history.Told(life.id));
+  ASSIGN_OR_RETURN(story.notifications, history.Notifications(life.id));
   story.issues = IssuesOf(story.events);
   story.states = RuleStatesOf(life, story.events);
   std::vector<std::string> faults;

@@ -309,14 +309,14 @@ Status AddIssues(const ReportContext& story, Document* out) {
 namespace {
 
 // Who was told, in order.
-void AddTold(const ReportContext& story, Section* section) {
-  if (story.told.empty()) {
-    Say(section, "told-none", "The history has no notifications for this job.");
+void AddNotifications(const ReportContext& story, Section* section) {
+  if (story.notifications.empty()) {
+    Say(section, "notifications-none", "The history has no notifications for this job.");
     return;
   }
   std::map<std::string_view, const Issue*> issues;
   for (const Issue& issue : story.issues) issues[issue.id] = &issue;
-  Table table{"told-list",
+  Table table{"notifications-list",
               "Notifications",
               {{"time_ns", "Time", Unit::kTime},
                {"receiver", "Receiver", Unit::kName},
@@ -327,12 +327,12 @@ void AddTold(const ReportContext& story, Section* section) {
               {},
               {},
               0};
-  for (const ToldNotice& told : story.told) {
-    const auto first = told.issues.empty() ? issues.end() : issues.find(told.issues.front());
+  for (const NotificationRecord& record : story.notifications) {
+    const auto first = record.issues.empty() ? issues.end() : issues.find(record.issues.front());
     std::string about = first == issues.end() ? "" : first->second->newest().alert;
-    if (told.issues.size() > 1) CatTo(about, " and ", told.issues.size() - 1, " more");
-    table.rows.push_back({TimeCell(told.time_ns), told.receiver, told.kind, told.what,
-                          std::move(about), told.error});
+    if (record.issues.size() > 1) CatTo(about, " and ", record.issues.size() - 1, " more");
+    table.rows.push_back({TimeCell(record.time_ns), record.receiver, record.kind, record.what,
+                          std::move(about), record.error});
   }
   CutRows(&table, 3 * kMostRows);
   section->blocks.push_back(std::move(table));
@@ -391,7 +391,7 @@ Status AddActions(const ReportContext& story, Document* out) {
     CutRows(&table, 2 * kMostRows);
     section.blocks.push_back(std::move(table));
   }
-  AddTold(story, &section);
+  AddNotifications(story, &section);
   out->sections.push_back(std::move(section));
   return OkStatus();
 }

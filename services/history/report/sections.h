@@ -39,7 +39,7 @@ struct ReportContext {
   std::vector<RuleState> states;
   std::vector<ActionEvent> actions;
   std::vector<RankCapture> captures;
-  std::vector<ToldNotice> told;
+  std::vector<NotificationRecord> notifications;
   std::vector<ResourceRow> resources;
   std::vector<StepRow> steps;  // of the last ones, by step and rank
   int64_t from_step = 0, to_step = 0;

@@ -134,7 +134,7 @@ StatusOr<KeptRecord> DecodeRecord(const store::DatabaseRow& row) {
 
 std::string EncodeTombstone(const Tombstone& t) {
   BinaryWriter out;
-  for (const int64_t offset : {t.telemetry, t.issues, t.actions, t.captures, t.told})
+  for (const int64_t offset : {t.telemetry, t.issues, t.actions, t.captures, t.notifications})
     out.I64(offset);
   return out.Take();
 }
@@ -143,7 +143,7 @@ StatusOr<Tombstone> DecodeTombstone(std::string_view body) {
   BinaryReader in(body);
   Tombstone t;
   for (int64_t* offset : {&t.telemetry, &t.issues, &t.actions, &t.captures}) *offset = in.I64();
-  if (!in.AtEnd()) t.told = in.I64();  // earlier versions did not keep it
+  if (!in.AtEnd()) t.notifications = in.I64();  // earlier versions did not keep it
   RETURN_IF_ERROR(in.Finish("a tombstone of the catalogue"));
   return t;
 }

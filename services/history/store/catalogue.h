@@ -65,7 +65,7 @@ StatusOr<store::DatabaseRow> PackedSchemaRow(const std::string& job, const Schem
 // Of a row of either kind.
 StatusOr<Schema> DecodeSchema(const store::DatabaseRow& row);
 
-enum class EventTopic : uint8_t { kIssues = 1, kActions = 2, kCaptures = 3, kTold = 4 };
+enum class EventTopic : uint8_t { kIssues = 1, kActions = 2, kCaptures = 3, kNotification = 4 };
 struct KeptRecord {
   EventTopic topic = EventTopic::kIssues;
   uint64_t number = 0;  // in the order of ingest
@@ -80,7 +80,7 @@ struct Tombstone {
   int64_t issues = 0;
   int64_t actions = 0;
   int64_t captures = 0;
-  int64_t told = 0;
+  int64_t notifications = 0;
 };
 std::string EncodeTombstone(const Tombstone& tombstone);
 StatusOr<Tombstone> DecodeTombstone(std::string_view body);

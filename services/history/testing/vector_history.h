@@ -35,7 +35,7 @@ class VectorHistory : public History {
     std::vector<IssueEventPtr> events;
     std::vector<ActionEvent> actions;
     std::vector<RankCapture> captures;
-    std::vector<ToldNotice> told;
+    std::vector<NotificationRecord> notifications;
   };
 
   // A column with samples at seconds since kTestStart; with `steps`, of the mode train.
@@ -216,8 +216,8 @@ class VectorHistory : public History {
   StatusOr<std::vector<RankCapture>> Captures(std::string_view job) const override {
     return Of(job, &Job::captures);
   }
-  StatusOr<std::vector<ToldNotice>> Told(std::string_view job) const override {
-    return Of(job, &Job::told);
+  StatusOr<std::vector<NotificationRecord>> Notifications(std::string_view job) const override {
+    return Of(job, &Job::notifications);
   }
 
   StatusOr<std::vector<Change>> ChangesAfter(uint64_t place, size_t max) const override {

@@ -250,9 +250,9 @@ StatusOr<std::vector<RankCapture>> HistoryAsOf::Captures(std::string_view job) c
   return out;
 }
 
-StatusOr<std::vector<ToldNotice>> HistoryAsOf::Told(std::string_view job) const {
-  ASSIGN_OR_RETURN(std::vector<ToldNotice> out, history_.Told(job));
-  std::erase_if(out, [&](const ToldNotice& told) { return told.time_ns > at_ns_; });
+StatusOr<std::vector<NotificationRecord>> HistoryAsOf::Notifications(std::string_view job) const {
+  ASSIGN_OR_RETURN(std::vector<NotificationRecord> out, history_.Notifications(job));
+  std::erase_if(out, [&](const NotificationRecord& record) { return record.time_ns > at_ns_; });
   return out;
 }
 

@@ -35,7 +35,7 @@ class HistoryAsOf final : public History {
   StatusOr<std::vector<IssueEventPtr>> Events(std::string_view job) const override;
   StatusOr<std::vector<ActionEvent>> Actions(std::string_view job) const override;
   StatusOr<std::vector<RankCapture>> Captures(std::string_view job) const override;
-  StatusOr<std::vector<ToldNotice>> Told(std::string_view job) const override;
+  StatusOr<std::vector<NotificationRecord>> Notifications(std::string_view job) const override;
   // Of now.
   StatusOr<std::vector<Change>> ChangesAfter(uint64_t place, size_t max) const override;
   uint64_t newest_place() const override;

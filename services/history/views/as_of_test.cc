@@ -140,9 +140,9 @@ void Fill(VectorHistory::Job* job, double now) {
     job->captures.push_back(capture);
   }
   if (known(37)) {
-    ToldNotice told;
-    told.time_ns = AtSecond(37);
-    job->told.push_back(told);
+    NotificationRecord record;
+    record.time_ns = AtSecond(37);
+    job->notifications.push_back(record);
   }
 }
 

@@ -73,16 +73,17 @@ LogFingerprint ReceiverWorker::MarkBelow(size_t partition, int64_t position) {
 }
 
 void ReceiverWorker::NoteTold(const FeedItem& item, std::string_view error) {
-  told_records_.Add(ToldOf(item, options_.name, receiver_->kind(), error, clock_->WallNs()));
-  told_retry_ns_ = 0;
+  notification_writer_.Add(
+      NotificationRecordsOf(item, options_.name, receiver_->kind(), error, clock_->WallNs()));
+  notification_retry_ns_ = 0;
 }
 
 void ReceiverWorker::FlushTold(int64_t now_ns) {
-  if (told_records_.waiting() == 0 || now_ns < told_retry_ns_) return;
-  const Status flushed = told_records_.Flush();
+  if (notification_writer_.waiting() == 0 || now_ns < notification_retry_ns_) return;
+  const Status flushed = notification_writer_.Flush();
   if (flushed.ok()) return;
-  told_retry_ns_ = clock_->MonotonicNs() + kNanosPerSecond;
-  Note(Cat("who was told is not in the log: ", ToStd(flushed.message())));
+  notification_retry_ns_ = clock_->MonotonicNs() + kNanosPerSecond;
+  Note(Cat("notifications are not recorded in the log: ", ToStd(flushed.message())));
 }
 
 void ReceiverWorker::StoreActs() {

@@ -42,9 +42,9 @@ std::vector<self_metrics::Registration> ReceiverWorker::RegisterMetrics(
             "Events withheld because the issue's root cause is open; the first and the newest are "
             "sent if the cause ends first.",
             &suppressed_);
-    counter("told_lost_total",
-            "Records of who was told that the log did not take, and that are not kept.",
-            &told_lost_);
+    counter("notifications_unrecorded_total",
+            "Records of notifications that were dropped because the log did not accept them.",
+            &notifications_unrecorded_);
     const auto gauge = [&](std::string_view name, std::string_view help, auto read) {
       out.push_back(exposition->Add(Cat(prefix, name), help, self_metrics::MetricType::kGauge,
                                     [labels, read](std::vector<self_metrics::Sample>* samples) {

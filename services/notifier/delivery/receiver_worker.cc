@@ -54,7 +54,7 @@ ReceiverWorker::ReceiverWorker(Clock* clock, Log* log, RecentEvents* window, Tra
       title_(Cat(receiver_->kind(), " ", options_.name)),
       group_(GroupOf(*receiver_, options_.name)),
       wakeup_(clock->NewWakeup()),
-      told_records_(log, &told_lost_),
+      notification_writer_(log, &notifications_unrecorded_),
       seconds_(self_metrics::kLatencyBounds) {
   // A receiver that never hears what is found would wait for causes that nobody told it.
   const auto& types = options_.types;
@@ -188,7 +188,7 @@ void ReceiverWorker::Loop() {
     if (queue_->room() > 0 && !caught_up_) until = std::min(until, retry_read_ns_);
     if (queue_->Delivered() != stored_) until = std::min(until, stored_at_ns_ + kStoreIntervalNs);
     if (queue_->size() == 0 && acts_ != acts_stored_) until = std::min(until, acts_retry_ns_);
-    if (told_records_.waiting() > 0) until = std::min(until, told_retry_ns_);
+    if (notification_writer_.waiting() > 0) until = std::min(until, notification_retry_ns_);
     if (due != NotificationPolicy::kNever)
       until = std::min(until, now + std::max<int64_t>(0, due - clock_->WallNs()));
     wakeup_->Wait(until == INT64_MAX ? -1 : std::max<int64_t>(0, until - now));

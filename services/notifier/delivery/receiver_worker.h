@@ -20,7 +20,7 @@
 #include "services/notifier/delivery/delivery_queue.h"
 #include "services/notifier/feed/issue_actions.h"
 #include "services/notifier/feed/issue_index.h"
-#include "services/notifier/feed/notification_record.h"
+#include "services/notifier/feed/notification_writer.h"
 #include "services/notifier/feed/recent_events.h"
 #include "services/notifier/feed/topic_cursor.h"
 #include "services/notifier/policies/delivery_options.h"
@@ -133,8 +133,8 @@ class ReceiverWorker {
   std::set<std::string, std::less<>> told_;
   std::deque<std::string> told_order_;
   std::unique_ptr<Appender> dead_letters_;
-  NotificationRecords told_records_;
-  int64_t told_retry_ns_ = 0;  // after the log did not take some
+  NotificationWriter notification_writer_;
+  int64_t notification_retry_ns_ = 0;  // after the log did not take some
   Positions stored_;
   std::vector<std::deque<LogFingerprint>> marks_;  // by partition: of what was read and not stored
   int64_t stored_at_ns_ = 0;
@@ -146,7 +146,7 @@ class ReceiverWorker {
 
   // For others to see:
   self_metrics::Counter delivered_, failed_, given_up_, lost_, store_failures_, suppressed_,
-      resets_, told_lost_;
+      resets_, notifications_unrecorded_;
   self_metrics::Histogram seconds_;
   std::atomic<size_t> pending_{0};
   std::atomic<size_t> withheld_{0};

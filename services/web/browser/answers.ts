@@ -83,7 +83,7 @@ function issue(made: Made): IssueDetail {
   return {
     id: made.id, link: `/jobs/${base.id}?issue=${made.id}`, rule: made.rule, alert, severity: made.severity, labels: { alertname: alert, severity: made.severity, ...made.labels }, open: !made.ended,
     active_since_ns: times.active, onset_ns: times.active, started_ns: times.started, last_seen_ns: times.seen, ended_ns: times.ended, end_reason: made.ended ? "cleared" : "", value, threshold: made.threshold, step: 4210, attempt: 1,
-    incident: made.root, root_cause: root, summary: made.summary, silenced: null, event_count: events.length, event: newest, events, actions: [], told: [],
+    incident: made.root, root_cause: root, summary: made.summary, silenced: null, event_count: events.length, event: newest, events, actions: [], notifications: [],
   };
 }
 
@@ -111,20 +111,20 @@ export const action: CloudEvent = {
 };
 straggler.actions.push(action);
 // Notification of an incident to a working receiver and to one that no longer exists.
-const toldOf = (receiver: string, kind: string, s: number, issues: string[], error = ""): CloudEvent => ({
-  ...{ specversion: "1.0", source: `/jobs/${base.id}`, subject: receiver, datacontenttype: "application/json", id: hex(`told ${receiver} ${s}`), type: `io.pitwall.notice.${error ? "failed" : "told"}`, time: rfc(at(s)) },
+const notificationOf = (receiver: string, kind: string, s: number, issues: string[], error = ""): CloudEvent => ({
+  ...{ specversion: "1.0", source: `/jobs/${base.id}`, subject: receiver, datacontenttype: "application/json", id: hex(`notification ${receiver} ${s}`), type: `io.pitwall.notification.${error ? "failed" : "delivered"}`, time: rfc(at(s)) },
   data: { job: base.id, issues, receiver, kind, what: "found", ...(error ? { error } : {}) } as CloudEvent["data"],
 });
-export const told = [toldOf("ml-oncall", "slack", 4302, [straggler.id, clocks.id]), toldOf("pager", "webhook", 4310, [straggler.id, clocks.id], "HTTP 404")];
-straggler.told.push(...told);
-clocks.told.push(...told);
+export const notifications = [notificationOf("ml-oncall", "slack", 4302, [straggler.id, clocks.id]), notificationOf("pager", "webhook", 4310, [straggler.id, clocks.id], "HTTP 404")];
+straggler.notifications.push(...notifications);
+clocks.notifications.push(...notifications);
 const hostileIssue = issue({
   id: hex("hostile"), rule: "user/Hostile", severity: "info", labels: { rank: "1", node: markup }, begin: 3000, value: 3, threshold: 2, root: hex("hostile"),
   summary: hostile.summary, description: markup, suggestion: `${markup} javascript:alert(1)`, parameters: { x: 2 }, evidence: [{ name: markup, labels: { a: markup }, value: 3 }],
 });
 
 const listed = (one: IssueDetail): Issue => {
-  const { events: _events, actions: _actions, told: _told, ...rest } = one;
+  const { events: _events, actions: _actions, notifications: _notifications, ...rest } = one;
   return rest;
 };
 const incident = (issues: IssueDetail[]): Incident => {
@@ -209,7 +209,7 @@ export function answers(path: string, query: URLSearchParams, bad: boolean): unk
     case "/issues": return { issues: all.map(listed), next: null, total: all.length };
     case "/issue": return all.find((one) => one.id === query.get("id") || one.events.some((event) => event.id === query.get("id"))) ?? null;
     case "/incidents": return { incidents: bad ? [incident(all)] : [incident([straggler, clocks]), incident([loss])] };
-    case "/actions": return { actions: bad ? [] : [action], told: bad ? [toldOf(markup, markup, 4302, [hostileIssue.id], markup)] : told };
+    case "/actions": return { actions: bad ? [] : [action], notifications: bad ? [notificationOf(markup, markup, 4302, [hostileIssue.id], markup)] : notifications };
     case "/rules": return { rules };
     case "/resources": return resources;
     case "/operators": return operators;

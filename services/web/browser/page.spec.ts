@@ -118,7 +118,7 @@ test("an issue expands to finding, suggestion, criterion, and activity", async (
   for (const [name, value] of Object.entries(data.parameters ?? {})) await expect(row.getByRole("row", { name: `$${name} ${value}`, exact: true })).toBeVisible();
   await expect(row.locator("[data-field=threshold]")).toHaveText("1.2");
   await expect(row.locator(".done")).toContainText("stop decided");
-  await expect(row.locator(".done li")).toHaveCount(straggler.events.length + straggler.actions.length + straggler.told.length);
+  await expect(row.locator(".done li")).toHaveCount(straggler.events.length + straggler.actions.length + straggler.notifications.length);
   await row.locator("button.issue").click();
   await expect(page).not.toHaveURL(/issue=/);
 });
@@ -208,7 +208,7 @@ test("time travel shows the texts that were live then", async ({ page }) => {
   const job = "/jobs/slurm-91734";
   const words = async (path: string) => {
     await open(page, path);
-    await expect(page.locator("[data-incident], .rulelist details, [data-told]").first()).toBeVisible();
+    await expect(page.locator("[data-incident], .rulelist details, [data-notification]").first()).toBeVisible();
     await expect(page.locator(".waiting")).toHaveCount(0);
     return page.locator("main").evaluate((main) => {
       main.querySelector(".past")?.remove();
@@ -225,7 +225,7 @@ test("time travel shows the texts that were live then", async ({ page }) => {
     "/issues": () => ({ issues: [], next: null, total: 0 }),
     "/incidents": () => ({ incidents: [] }),
     "/rules": () => ({ rules: [] }),
-    "/actions": () => ({ actions: [], told: [] }),
+    "/actions": () => ({ actions: [], notifications: [] }),
   };
   for (const [path, change] of Object.entries(later)) fixture.override(path, { status: 200, body: (query: URLSearchParams) => (query.has("at") ? recorded(path)(query) : change(recorded(path)(query))) });
   await open(page, job);

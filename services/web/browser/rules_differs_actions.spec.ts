@@ -72,10 +72,10 @@ test("the issue and the Actions tab list delivered and failed notifications", as
   await expect(body).toContainText("notified slack ml-oncall (found)");
   await expect(body).toContainText("could not notify webhook pager (found): HTTP 404");
   await open(page, `${job}?tab=actions`);
-  await expect(page.locator("[data-told=ml-oncall]")).toContainText("✓ Delivered");
-  await expect(page.locator("[data-told=pager]")).toContainText("✕ Failed: HTTP 404");
-  await expect(page.locator("[data-told=pager]")).toContainText("StragglerRank: rank 5, node gpu-a-02 and 1 more");
-  await page.locator("[data-told=pager] a").click();
+  await expect(page.locator("[data-notification=ml-oncall]")).toContainText("✓ Delivered");
+  await expect(page.locator("[data-notification=pager]")).toContainText("✕ Failed: HTTP 404");
+  await expect(page.locator("[data-notification=pager]")).toContainText("StragglerRank: rank 5, node gpu-a-02 and 1 more");
+  await page.locator("[data-notification=pager] a").click();
   await expect(page).toHaveURL(new RegExp(`issue=${straggler.id}`));
   await expect(body).toBeVisible();
 });
@@ -156,7 +156,7 @@ test("a parameter is set from rule and issue and shows its results", async ({ pa
   const query = `rule=${encodeURIComponent(straggler.rule)}&parameter=ratio&value=1.8&reason=by+design`;
   expect(fixture.asked).toContain(`POST /job/parameter?job=${base.id}&${query}`);
   // Results arrive over the stream.
-  await fixture.override("/actions", { status: 200, body: { actions: changes, told: [] } });
+  await fixture.override("/actions", { status: 200, body: { actions: changes, notifications: [] } });
   fixture.publish("action", { job: base.id });
   await expect(rule.locator("[data-set]")).toHaveCount(3);
   await expect(rule.locator("[data-set=refused]")).toContainText("(job: not found)");

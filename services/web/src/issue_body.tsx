@@ -2,12 +2,12 @@
 import { EvidenceChart } from "./evidence_chart.tsx";
 import { plural, shownNumber } from "./format.ts";
 import { useJob } from "./load.ts";
-import { actionText, eventTime, evidenceName, Num, Reading, toldText } from "./parts.tsx";
+import { actionText, eventTime, evidenceName, Num, Reading, notificationText } from "./parts.tsx";
 import { SetParameter } from "./set_parameter.tsx";
 import type { CloudEvent, IssueDetail, JobDetail, RuleDefinition } from "./types.ts";
 
 const eventsShown = 12;
-const toldShown = 20;
+const notificationsShown = 20;
 
 function stateText(event: CloudEvent): string {
   const name = event.type.split(".").pop() ?? event.type;
@@ -20,7 +20,7 @@ function Done({ issue }: { issue: IssueDetail }) {
   const rows = [
     ...cut.map((event) => ({ event, text: stateText(event), act: false })),
     ...issue.actions.map((event) => ({ event, text: `${actionText(event.type, event.data)}${event.data.why ? ` (${event.data.why})` : ""}`, act: true })),
-    ...issue.told.slice(0, toldShown).map((event) => ({ event, text: toldText(event), act: !!event.data.error })),
+    ...issue.notifications.slice(0, notificationsShown).map((event) => ({ event, text: notificationText(event), act: !!event.data.error })),
   ].sort((a, b) => (a.event.time < b.event.time ? -1 : a.event.time > b.event.time ? 1 : Number(a.act) - Number(b.act)));
   return (
     <>
@@ -30,15 +30,15 @@ function Done({ issue }: { issue: IssueDetail }) {
         ))}
       </ol>
       {cut.length < events.length && <p class="dim small">{plural(events.length - cut.length, "update")} in between not shown.</p>}
-      {issue.told.length > toldShown && <p class="dim small">First {toldShown} of {issue.told.length} notifications.</p>}
-      <p class="dim">{issue.actions.length === 0 ? "No action was taken. " : ""}{issue.told.length === 0 ? "No notifications were sent." : ""}</p>
+      {issue.notifications.length > notificationsShown && <p class="dim small">First {notificationsShown} of {issue.notifications.length} notifications.</p>}
+      <p class="dim">{issue.actions.length === 0 ? "No action was taken. " : ""}{issue.notifications.length === 0 ? "No notifications were sent." : ""}</p>
     </>
   );
 }
 
 // `above`: the incident above already shows the suggestion.
 export function IssueBody({ job, id, above, rule }: { job: JobDetail; id: string; above: boolean; rule: RuleDefinition | null }) {
-  const loaded = useJob<IssueDetail>("/issue", job.id, ["issue", "action", "told"], { id });
+  const loaded = useJob<IssueDetail>("/issue", job.id, ["issue", "action", "notification"], { id });
   if (!loaded.data) return <div class="body"><Reading loaded={loaded} what="this issue" /></div>;
   // The last event of an issue may have no evidence; use the latest one that has.
   const { events, event } = loaded.data;

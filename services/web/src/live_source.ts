@@ -7,7 +7,7 @@ export interface LiveEvent {
   job: string;
 }
 
-export const topics: Topic[] = ["job", "samples", "issue", "status", "action", "capture", "told"];
+export const topics: Topic[] = ["job", "samples", "issue", "status", "action", "capture", "notification"];
 
 export class LiveSource {
   private source: EventSource | null = null;

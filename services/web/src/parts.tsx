@@ -148,7 +148,7 @@ export function evidenceName(evidence: { name?: string; labels?: Labels }): stri
 }
 
 // Returns the receiver and outcome of a notification.
-export function toldText({ data }: CloudEvent): string {
+export function notificationText({ data }: CloudEvent): string {
   return data.error ? `✕ could not notify ${data.kind} ${data.receiver} (${data.what}): ${data.error}` : `notified ${data.kind} ${data.receiver} (${data.what})`;
 }
 

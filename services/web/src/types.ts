@@ -173,7 +173,7 @@ export interface Issue {
 export interface IssueDetail extends Issue {
   events: CloudEvent[];
   actions: CloudEvent[];
-  told: CloudEvent[];
+  notifications: CloudEvent[];
 }
 
 export interface Incident {
@@ -282,7 +282,7 @@ export interface Session {
   expires_ns: NsOrNull;
 }
 
-export type Topic = "job" | "samples" | "issue" | "status" | "action" | "capture" | "told";
+export type Topic = "job" | "samples" | "issue" | "status" | "action" | "capture" | "notification";
 
 export interface HeatMap {
   from_ns: Ns;

@@ -84,7 +84,7 @@ Status ReplayedLog::CopyOthers(Log* source, std::vector<std::string>* damage) {
     RETURN_IF_ERROR(processor::RuleSets(log_.get()).Publish(rules_));
   }
   RETURN_IF_ERROR(CopyTopic(source, kActionsTopic, damage));
-  RETURN_IF_ERROR(CopyTopic(source, kToldTopic, damage));
+  RETURN_IF_ERROR(CopyTopic(source, kNotificationsTopic, damage));
   return CopyTopic(source, kCapturesTopic, damage);
 }
 

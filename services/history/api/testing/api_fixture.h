@@ -179,15 +179,15 @@ inline void FillTestJob(VectorHistory::Job* job) {
   action.id = MakeActionId(action);
   job->actions.push_back(action);
   for (const bool taken : {true, false}) {
-    job->told.push_back({.id = Cat("told-", taken ? 1 : 2),
-                         .job = "job-1",
-                         .issues = {IssueId(found)},
-                         .receiver = taken ? "team" : "pager",
-                         .kind = "webhook",
-                         .what = "found",
-                         .taken = taken,
-                         .error = taken ? "" : "status 404",
-                         .time_ns = AtSecond(3)});
+    job->notifications.push_back({.id = Cat("notification-", taken ? 1 : 2),
+                                  .job = "job-1",
+                                  .issues = {IssueId(found)},
+                                  .receiver = taken ? "team" : "pager",
+                                  .kind = "webhook",
+                                  .what = "found",
+                                  .taken = taken,
+                                  .error = taken ? "" : "status 404",
+                                  .time_ns = AtSecond(3)});
   }
   RankCapture capture;
   capture.request = "request-1";

@@ -27,7 +27,7 @@ class HistoryServiceTest : public ::testing::Test {
                ::testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::remove_all(dir_);
     for (const std::string_view topic :
-         {kTelemetryTopic, kIssuesTopic, kActionsTopic, kCapturesTopic, kToldTopic})
+         {kTelemetryTopic, kIssuesTopic, kActionsTopic, kCapturesTopic, kNotificationsTopic})
       EXPECT_TRUE(log_.EnsureTopic(topic, {.partitions = 1}).ok());
     options_.dir = dir_;
     options_.save_interval_ns = 0;

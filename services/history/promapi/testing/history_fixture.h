@@ -126,7 +126,7 @@ class HistoryForTest final : public history::History {
   StatusOr<std::vector<RankCapture>> Captures(std::string_view) const override {
     return Unimplemented("not here");
   }
-  StatusOr<std::vector<ToldNotice>> Told(std::string_view) const override {
+  StatusOr<std::vector<NotificationRecord>> Notifications(std::string_view) const override {
     return Unimplemented("not here");
   }
   StatusOr<std::vector<history::Change>> ChangesAfter(uint64_t, size_t) const override {

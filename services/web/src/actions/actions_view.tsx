@@ -24,12 +24,12 @@ const intervals = ["100ms", "200ms", "500ms", "1s", "5s", "1m"];
 export function ActionsView({ job }: TabProps) {
   const issues = useIssues(job.id);
   const alerts = new Map(issues.data?.issues.map((issue) => [issue.id, `${issue.alert}: ${whoOf(issue.labels)}`]));
-  const actions = useJob<{ actions: CloudEvent[]; told: CloudEvent[] }>("/actions", job.id, ["action", "told"]);
+  const actions = useJob<{ actions: CloudEvent[]; notifications: CloudEvent[] }>("/actions", job.id, ["action", "notification"]);
   const captures = useJob<{ captures: CloudEvent[] }>("/captures", job.id, ["capture"]);
   const taken = actions.data?.actions ?? [];
   const every = [...new Set(job.sources.flatMap((source) => (source.rank === null && source.interval_seconds ? [source.interval_seconds] : [])))].sort((a, b) => a - b);
   const [interval, setInterval] = useState(intervals.find((one) => one === duration(every[0] ?? 0.5).replace(/\s/, "")) ?? "100ms");
-  const told = [...(actions.data?.told ?? [])].reverse();
+  const notifications = [...(actions.data?.notifications ?? [])].reverse();
   const answers = [...(captures.data?.captures ?? [])].reverse();
   return (
     <>
@@ -45,21 +45,21 @@ export function ActionsView({ job }: TabProps) {
           </table>
         )}
       </Panel>
-      <Panel title="Notifications" id="told-title" note={actions.data ? plural(told.length, "notification") : ""}>
-        {actions.data && told.length === 0 && <p class="dim pad">No notifications were sent for this job. The notifier's configuration lists the receivers: webhooks, Alertmanager, Slack, email, and gateways.</p>}
-        {told.length > 0 && (
+      <Panel title="Notifications" id="notifications-title" note={actions.data ? plural(notifications.length, "notification") : ""}>
+        {actions.data && notifications.length === 0 && <p class="dim pad">No notifications were sent for this job. The notifier's configuration lists the receivers: webhooks, Alertmanager, Slack, email, and gateways.</p>}
+        {notifications.length > 0 && (
           <table class="wide">
             <Head of={["Time|w-start", "Receiver", "Event|w-time", "Issue", "Status"]} />
             <tbody>
-              {told.slice(0, mostRows).map((event) => {
+              {notifications.slice(0, mostRows).map((event) => {
                 const { data } = event;
                 const [first = ""] = data.issues ?? [];
-                return <tr key={event.id} data-told={data.receiver}><td>{eventTime(event)}</td><td class="wrap">{data.kind} <b>{data.receiver}</b></td><td>{data.what}</td><td><a href={`${place.value.path}?issue=${first}`}><Cut text={alerts.get(first) ?? first.slice(0, 12)} /></a>{(data.issues ?? []).length > 1 && <span class="dim small"> and {(data.issues ?? []).length - 1} more</span>}</td><td class={data.error ? "wrap bad" : "wrap"}>{data.error ? `✕ Failed: ${data.error}` : "✓ Delivered"}</td></tr>;
+                return <tr key={event.id} data-notification={data.receiver}><td>{eventTime(event)}</td><td class="wrap">{data.kind} <b>{data.receiver}</b></td><td>{data.what}</td><td><a href={`${place.value.path}?issue=${first}`}><Cut text={alerts.get(first) ?? first.slice(0, 12)} /></a>{(data.issues ?? []).length > 1 && <span class="dim small"> and {(data.issues ?? []).length - 1} more</span>}</td><td class={data.error ? "wrap bad" : "wrap"}>{data.error ? `✕ Failed: ${data.error}` : "✓ Delivered"}</td></tr>;
               })}
             </tbody>
           </table>
         )}
-        {told.length > mostRows && <p class="dim pad">Newest {mostRows} of {plural(told.length, "notification")}.</p>}
+        {notifications.length > mostRows && <p class="dim pad">Newest {mostRows} of {plural(notifications.length, "notification")}.</p>}
       </Panel>
       {job.state === "running" && (
         <Panel title="Sampling" id="sampling-title" note={every.length ? `current interval: ${every.map(duration).join(", ")}` : "interval unknown: no collector has reported it"}>

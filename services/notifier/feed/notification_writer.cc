@@ -1,4 +1,4 @@
-#include "services/notifier/feed/notification_record.h"
+#include "services/notifier/feed/notification_writer.h"
 
 #include <map>
 #include <string>
@@ -7,7 +7,7 @@
 #include "services/base/log.h"
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
-#include "services/codec/cloudevents/told_event.h"
+#include "services/codec/cloudevents/notification_event.h"
 #include "services/io/topics.h"
 
 namespace pitwall::notifier {
@@ -22,7 +22,7 @@ std::string_view WhatOf(const FeedItem& item) {
                                             : "ended";
 }
 
-// By job, the issues that an item is about.
+// Returns the issues of an item by job.
 std::map<std::string, std::vector<std::string>> IssuesOf(const FeedItem& item) {
   std::map<std::string, std::vector<std::string>> out;
   if (item.action != nullptr) {
@@ -38,49 +38,51 @@ std::map<std::string, std::vector<std::string>> IssuesOf(const FeedItem& item) {
   }
   for (const NoticeIssue& issue : item.notice->issues) {
     std::vector<std::string>& of = out[issue.event->job];
-    if (of.size() < kMaxToldIssues) of.push_back(issue.id);
+    if (of.size() < kMaxNotificationIssues) of.push_back(issue.id);
   }
   return out;
 }
 
 }  // namespace
 
-std::vector<ToldNotice> ToldOf(const FeedItem& item, std::string_view receiver,
-                               std::string_view kind, std::string_view error, int64_t wall_ns) {
-  std::vector<ToldNotice> out;
+std::vector<NotificationRecord> NotificationRecordsOf(const FeedItem& item,
+                                                      std::string_view receiver,
+                                                      std::string_view kind, std::string_view error,
+                                                      int64_t wall_ns) {
+  std::vector<NotificationRecord> out;
   if (item.states != nullptr) return out;
   const std::string& sent = item.action != nullptr   ? item.action->action.id
                             : item.notice != nullptr ? item.notice->id
                                                      : item.event->id;
   for (auto& [job, issues] : IssuesOf(item)) {
-    ToldNotice told;
-    told.id = StableHashHex(Cat("told\xff", kind, "\xff", receiver, "\xff", sent, "\xff", job,
-                                "\xff", error.empty() ? "taken" : "failed"));
-    told.job = job;
-    told.issues = std::move(issues);
-    told.receiver = receiver;
-    told.kind = kind;
-    told.what = WhatOf(item);
-    told.taken = error.empty();
-    told.error = error.substr(0, kMaxToldText);
-    told.time_ns = wall_ns;
-    out.push_back(std::move(told));
+    NotificationRecord record;
+    record.id = StableHashHex(Cat("notification\xff", kind, "\xff", receiver, "\xff", sent, "\xff",
+                                  job, "\xff", error.empty() ? "taken" : "failed"));
+    record.job = job;
+    record.issues = std::move(issues);
+    record.receiver = receiver;
+    record.kind = kind;
+    record.what = WhatOf(item);
+    record.taken = error.empty();
+    record.error = error.substr(0, kMaxNotificationError);
+    record.time_ns = wall_ns;
+    out.push_back(std::move(record));
   }
   return out;
 }
 
-void NotificationRecords::Add(const std::vector<ToldNotice>& told) {
-  for (const ToldNotice& one : told) {
-    waiting_.push_back({.topic = std::string(kToldTopic),
+void NotificationWriter::Add(const std::vector<NotificationRecord>& records) {
+  for (const NotificationRecord& one : records) {
+    waiting_.push_back({.topic = std::string(kNotificationsTopic),
                         .key = one.job,
-                        .value = cloudevents::EncodeToldNotice(one)});
+                        .value = cloudevents::EncodeNotification(one)});
   }
   for (; waiting_.size() > kMaxWaiting; lost_->Add()) waiting_.pop_front();
 }
 
-Status NotificationRecords::Flush() {
+Status NotificationWriter::Flush() {
   if (waiting_.empty()) return OkStatus();
-  const Status known = log_->Partitions(kToldTopic).status();
+  const Status known = log_->Partitions(kNotificationsTopic).status();
   if (absl::IsNotFound(known)) {
     waiting_.clear();
     return OkStatus();
@@ -96,14 +98,14 @@ Status NotificationRecords::Flush() {
   return OkStatus();
 }
 
-// Drops the records that the log never takes, so that the others do not wait for them.
-Status NotificationRecords::FlushOneByOne() {
+// Drops the records that the log rejects, so that the others do not wait for them.
+Status NotificationWriter::FlushOneByOne() {
   for (; !waiting_.empty(); waiting_.pop_front()) {
     const Status one = appender_->Append({waiting_.front()});
     if (one.ok()) continue;
     if (!absl::IsInvalidArgument(one)) return one;
     PITWALL_LOG(kError, "notifier", "dropped a record of job ", Quote(waiting_.front().key),
-                ", which the log refuses: ", ToStd(one.message()));
+                ", which the log rejects: ", ToStd(one.message()));
     lost_->Add();
   }
   return OkStatus();

@@ -1,5 +1,5 @@
 // Delivery records: one for each notification and receiver, not for each attempt.
-#include "services/notifier/feed/notification_record.h"
+#include "services/notifier/feed/notification_writer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <atomic>
 #include <memory>
 
-#include "services/codec/cloudevents/told_event.h"
+#include "services/codec/cloudevents/notification_event.h"
 #include "services/notifier/notifier.h"
 #include "services/notifier/testing/notifier_fixture.h"
 #include "tests/fakes/fake_clock.h"
@@ -24,7 +24,7 @@ using ::testing::SizeIs;
 class ToldTest : public ::testing::Test {
  protected:
   ToldTest() {
-    for (const char* topic : {"pitwall.issues", "pitwall.dlq", "pitwall.told"})
+    for (const char* topic : {"pitwall.issues", "pitwall.dlq", "pitwall.notifications"})
       EXPECT_TRUE(log_.EnsureTopic(topic, {1, false, -1}).ok());
   }
 
@@ -48,12 +48,12 @@ class ToldTest : public ::testing::Test {
       clock_.Advance(kNanosPerSecond / 2);
     }
   }
-  std::vector<ToldNotice> Told() {
-    std::vector<ToldNotice> out;
-    for (const Record& record : log_.Records("pitwall.told")) {
-      auto told = cloudevents::DecodeToldNotice(record.value);
-      EXPECT_TRUE(told.ok()) << told.status();
-      if (told.ok()) out.push_back(*std::move(told));
+  std::vector<NotificationRecord> Recorded() {
+    std::vector<NotificationRecord> out;
+    for (const Record& record : log_.Records("pitwall.notifications")) {
+      auto records = cloudevents::DecodeNotification(record.value);
+      EXPECT_TRUE(records.ok()) << records.status();
+      if (records.ok()) out.push_back(*std::move(records));
     }
     return out;
   }
@@ -70,27 +70,27 @@ TEST_F(ToldTest, OneRecordForWhatWasTakenAfterRetries) {
   Run();
   const IssueEvent event = MakeEvent("a", "r", 1);
   Publish(&log_, event);
-  Pass([&] { return !Told().empty(); });
-  const std::vector<ToldNotice> told = Told();
-  ASSERT_THAT(told, SizeIs(1));
+  Pass([&] { return !Recorded().empty(); });
+  const std::vector<NotificationRecord> records = Recorded();
+  ASSERT_THAT(records, SizeIs(1));
   EXPECT_EQ(transport_.answered(), 4U);
-  EXPECT_EQ(told[0].job, "a");
-  EXPECT_THAT(told[0].issues, ElementsAre(IssueId(event)));
-  EXPECT_EQ(told[0].receiver, "team");
-  EXPECT_EQ(told[0].kind, "webhook");
-  EXPECT_EQ(told[0].what, "found");
-  EXPECT_TRUE(told[0].taken);
-  EXPECT_EQ(told[0].time_ns, clock_.WallNs());
+  EXPECT_EQ(records[0].job, "a");
+  EXPECT_THAT(records[0].issues, ElementsAre(IssueId(event)));
+  EXPECT_EQ(records[0].receiver, "team");
+  EXPECT_EQ(records[0].kind, "webhook");
+  EXPECT_EQ(records[0].what, "found");
+  EXPECT_TRUE(records[0].taken);
+  EXPECT_EQ(records[0].time_ns, clock_.WallNs());
 }
 
 TEST_F(ToldTest, WhoCouldNotBeToldIsSaidToo) {
   transport_.SetScript([](const HttpCall&, size_t) { return Reply(400); });
   Run();
   Publish(&log_, MakeEvent("a", "r", 1));
-  Pass([&] { return !Told().empty(); });
-  ASSERT_THAT(Told(), SizeIs(1));
-  EXPECT_FALSE(Told()[0].taken);
-  EXPECT_THAT(Told()[0].error, HasSubstr("400"));
+  Pass([&] { return !Recorded().empty(); });
+  ASSERT_THAT(Recorded(), SizeIs(1));
+  EXPECT_FALSE(Recorded()[0].taken);
+  EXPECT_THAT(Recorded()[0].error, HasSubstr("400"));
 }
 
 TEST_F(ToldTest, ALogThatTakesNothingGetsItLater) {
@@ -104,12 +104,12 @@ TEST_F(ToldTest, ALogThatTakesNothingGetsItLater) {
   });
   Run();
   Publish(&log_, MakeEvent("a", "r", 1));
-  Pass([&] { return !Told().empty(); });
-  EXPECT_THAT(Told(), SizeIs(1));
+  Pass([&] { return !Recorded().empty(); });
+  EXPECT_THAT(Recorded(), SizeIs(1));
   EXPECT_EQ(*left, 0);
 }
 
-TEST(ToldOf, AnIncidentOfSeveralJobsIsARecordOfEach) {
+TEST(NotificationRecordsOf, AnIncidentOfSeveralJobsIsARecordOfEach) {
   auto notice = std::make_shared<Notice>();
   notice->id = "n";
   notice->kind = EventType::kIssueResolved;
@@ -120,21 +120,22 @@ TEST(ToldOf, AnIncidentOfSeveralJobsIsARecordOfEach) {
   FeedItem item;
   item.event = notice->issues[0].event;
   item.notice = notice;
-  const std::vector<ToldNotice> told = ToldOf(item, "team", "slack", "", 7);
-  ASSERT_THAT(told, SizeIs(2));
-  EXPECT_THAT(told[0].issues, ElementsAre("a0", "a2"));
-  EXPECT_THAT(told[1].issues, ElementsAre("b1"));
-  EXPECT_EQ(told[0].what, "ended");
-  EXPECT_NE(told[0].id, told[1].id);
+  const std::vector<NotificationRecord> records =
+      NotificationRecordsOf(item, "team", "slack", "", 7);
+  ASSERT_THAT(records, SizeIs(2));
+  EXPECT_THAT(records[0].issues, ElementsAre("a0", "a2"));
+  EXPECT_THAT(records[1].issues, ElementsAre("b1"));
+  EXPECT_EQ(records[0].what, "ended");
+  EXPECT_NE(records[0].id, records[1].id);
   // Sent again after a crash it is the same record; that it failed is another.
-  EXPECT_EQ(ToldOf(item, "team", "slack", "", 9)[0].id, told[0].id);
-  EXPECT_NE(ToldOf(item, "team", "slack", "status 404", 7)[0].id, told[0].id);
+  EXPECT_EQ(NotificationRecordsOf(item, "team", "slack", "", 9)[0].id, records[0].id);
+  EXPECT_NE(NotificationRecordsOf(item, "team", "slack", "status 404", 7)[0].id, records[0].id);
   item.states = std::make_shared<std::vector<IssueEventPtr>>();
-  EXPECT_THAT(ToldOf(item, "am", "alertmanager", "", 7), IsEmpty());  // a reminder
+  EXPECT_THAT(NotificationRecordsOf(item, "am", "alertmanager", "", 7), IsEmpty());  // a reminder
 }
 
 // An act on an issue is no second "found" of it, and a request is about no issue.
-TEST(ToldOf, AnActIsToldAsOne) {
+TEST(NotificationRecordsOf, AnActIsToldAsOne) {
   const auto found = std::make_shared<IssueEvent>(MakeEvent("a", "r", 1));
   auto act = std::make_shared<ActionNotice>();
   act->action.id = "act";
@@ -144,44 +145,45 @@ TEST(ToldOf, AnActIsToldAsOne) {
   act->action.type = ActionEventType::kDone;
   FeedItem item;
   item.event = found;
-  const std::string found_id = ToldOf(item, "team", "slack", "", 7)[0].id;
+  const std::string found_id = NotificationRecordsOf(item, "team", "slack", "", 7)[0].id;
   item.action = act;
-  const std::vector<ToldNotice> told = ToldOf(item, "team", "slack", "", 7);
-  ASSERT_THAT(told, SizeIs(1));
-  EXPECT_EQ(told[0].what, "acted on");
-  EXPECT_THAT(told[0].issues, ElementsAre(IssueId(*found)));
-  EXPECT_NE(told[0].id, found_id);
+  const std::vector<NotificationRecord> records =
+      NotificationRecordsOf(item, "team", "slack", "", 7);
+  ASSERT_THAT(records, SizeIs(1));
+  EXPECT_EQ(records[0].what, "acted on");
+  EXPECT_THAT(records[0].issues, ElementsAre(IssueId(*found)));
+  EXPECT_NE(records[0].id, found_id);
   act->action.type = ActionEventType::kRefused;
-  EXPECT_EQ(ToldOf(item, "team", "slack", "", 7)[0].what, "not acted on");
+  EXPECT_EQ(NotificationRecordsOf(item, "team", "slack", "", 7)[0].what, "not acted on");
   act->action.rule = kStopRequestRule;
-  EXPECT_THAT(ToldOf(item, "team", "slack", "", 7), IsEmpty());
+  EXPECT_THAT(NotificationRecordsOf(item, "team", "slack", "", 7), IsEmpty());
 }
 
-TEST(NotificationRecords, LogRefusesRecord_OthersAreAppended) {
+TEST(NotificationWriter, LogRefusesRecord_OthersAreAppended) {
   fakes::FakeClock clock;
   fakes::MemoryLog log(&clock);
-  ASSERT_TRUE(log.EnsureTopic("pitwall.told", {1, false, -1}).ok());
+  ASSERT_TRUE(log.EnsureTopic("pitwall.notifications", {1, false, -1}).ok());
   log.SetLargest(800);
   self_metrics::Counter lost;
-  NotificationRecords records(&log, &lost);
-  ToldNotice small, large;
+  NotificationWriter records(&log, &lost);
+  NotificationRecord small, large;
   small.job = "small";
   large.job = std::string(1'000, 'x');
   records.Add({small, large, small});
   EXPECT_TRUE(records.Flush().ok());
   EXPECT_EQ(records.waiting(), 0u);
-  EXPECT_THAT(log.Records("pitwall.told"), SizeIs(2));
+  EXPECT_THAT(log.Records("pitwall.notifications"), SizeIs(2));
   EXPECT_EQ(lost.value(), 1u);
 }
 
-TEST(NotificationRecords, WhatWaitsIsBounded) {
+TEST(NotificationWriter, WhatWaitsIsBounded) {
   fakes::FakeClock clock;
   fakes::MemoryLog log{&clock};
   self_metrics::Counter lost;
-  NotificationRecords records(&log, &lost);
-  for (size_t i = 0; i < NotificationRecords::kMaxWaiting + 5; ++i)
+  NotificationWriter records(&log, &lost);
+  for (size_t i = 0; i < NotificationWriter::kMaxWaiting + 5; ++i)
     records.Add({{.id = "x", .job = "a", .receiver = "team"}});
-  EXPECT_EQ(records.waiting(), NotificationRecords::kMaxWaiting);
+  EXPECT_EQ(records.waiting(), NotificationWriter::kMaxWaiting);
   EXPECT_EQ(lost.value(), 5U);
   EXPECT_TRUE(records.Flush().ok());  // nobody made the topic
   EXPECT_EQ(records.waiting(), 0U);

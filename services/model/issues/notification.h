@@ -1,0 +1,26 @@
+// Record of a delivered or failed notification, one per notification, receiver, and job.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace pitwall {
+
+inline constexpr size_t kMaxNotificationIssues = 50;
+inline constexpr size_t kMaxNotificationError = 512;  // of `error`, in bytes
+
+struct NotificationRecord {
+  std::string id;  // the same if it is sent twice
+  std::string job;
+  std::vector<std::string> issues;  // at most kMaxNotificationIssues
+  std::string receiver;             // its name in the configuration
+  std::string kind;                 // webhook, email, slack, …
+  std::string what;                 // found, updated, ended, acted on, not acted on
+  bool taken = true;                // accepted by the receiver; false: given up
+  std::string error;                // without secrets; "" if taken
+  int64_t time_ns = 0;              // wall time of the response
+};
+
+}  // namespace pitwall
