@@ -11,6 +11,7 @@ import arrows  # noqa: E402
 import citations  # noqa: E402
 import clocks  # noqa: E402
 import commits  # noqa: E402
+import folders  # noqa: E402
 import hygiene  # noqa: E402
 import layering  # noqa: E402
 import metrics  # noqa: E402
@@ -111,6 +112,21 @@ class LintTest(unittest.TestCase):
         self.only(found(third_party.check, fixture, **{"services/base/a.cc": '#include "services/base/fixture.h"\n'}),
                   "fixture.h", "gtest")
         self.only(found(third_party.check, {"rules/lang/l.cc": '#include "pitwall/state/v1/state.pb.h"'}), "state.pb.h")
+
+    def test_folders(self):
+        def files(count, folder="services/base"):
+            return {"%s/f%d.cc" % (folder, i): "" for i in range(count)}
+        self.assertEqual(found(folders.check, files(30)), [])
+        self.only(found(folders.check, files(31)), "31 files, 30 are allowed")
+        for entry, message in (("services/base 31  # to be divided soon", None), ("services/base any  # data, one file each", None),
+                               ("services/base 32  # to be divided soon", "lower the limit 32"), ("services/base 31", "needs a reason"),
+                               ("services/base many  # to be divided soon", "must be a number")):
+            findings = [one for one in found(folders.check, {**files(31), folders.ALLOWED: entry}) if "31 files, 30" not in str(one)]
+            if message is None:
+                self.assertEqual(findings, [])
+            else:
+                self.only(findings, message)
+        self.only(found(folders.check, {**files(30), folders.ALLOWED: "services/base any  # data, one file each"}), "remove the entry")
 
     def test_size(self):
         self.only(found(size.check, {"services/base/a.cc": "x\n" * 501}), "501 lines")
