@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""Checks that two builds of the binary give the same events, answers, and segments for all recordings.
+"""Checks that two builds of the binary give the same events, snapshots, answers, and segments for all recordings, at the same speed.
 
-equal.sh BASE NEW [--rename FILE] [--every N] [--part events|answers]
+equal.sh BASE NEW [--rename FILE] [--every N] [--part PART]…
 
+BASE, NEW: the binaries. job_snapshots, a target of the build, must be beside each.
 events: the CloudEvents of a backtest of each recording, with all packs. Texts for people are left out.
+snapshots: length and hash of the snapshot of each job, after every 200 records of each recording.
 answers: each recording as the data directory of `insights`: the answers of the HTTP API about its telemetry, and the segments of the history, byte by
 byte.
---rename FILE: JSON object, old -> new text, applied to the results of BASE.
+speed: CPU time of a backtest of generated telemetry, BASE and NEW in turns. The median of the ratios BASE : NEW must be at least 0.97.
+--rename FILE: JSON object, old -> new text, applied to the events and answers of BASE.
 --every N: every Nth recording; without it, answers of every tenth.
-
-Snapshots and benchmarks are not compared yet.
+--part PART: only this part; may be repeated.
+--pairs N: number of pairs of speed (default: 10).
 """
 import argparse
 import concurrent.futures
@@ -17,6 +20,7 @@ import hashlib
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -29,11 +33,17 @@ import harness  # noqa: E402
 import recordings  # noqa: E402
 
 FOLDERS = ("trainings/recordings", "trainings/kinds/recordings", "trainings/healthy")
+PARTS = ("events", "snapshots", "answers", "speed")
 TEXTS = {"summary", "description", "suggestion", "status_reason", "error", "reason", "verdict_reason", "text", "end_text", "title"}
+# In a report, names of lines and bars are texts too.
+TEXTS_OF_REPORT = TEXTS | {"caption", "name"}
 # Times of the server's own clock, and addresses.
 VOLATILE = {"now_ns", "asked_ns", "server_ns", "link", "expires_ns"}
 ROUTES = ("job", "series", "steps", "phases", "operators", "tensors", "resources", "issues", "incidents", "rules", "actions", "captures", "heatmap/steps",
           "report", "chart?match=train_step_duration_seconds", "heatmap?match=train_step_duration_seconds", "samples?match=train_step_duration_seconds")
+TRIES = 12  # maximum number of runs until two runs number their segments alike
+LOAD = ("--ticks", "--seed", "1", "--start", "2026-01-01T00:00:00Z", "--duration", "20m", "--jobs", "2", "--nodes", "2", "--faults", "2")
+SLOWEST = 0.97  # minimum of the median ratio of speed
 SHOWN = 5  # maximum number of differences shown per recording
 
 
@@ -45,10 +55,11 @@ def all_recordings():
     return paths
 
 
-def without_texts(value):
+def without_texts(value, texts=frozenset(TEXTS)):
     if isinstance(value, dict):
-        return {key: without_texts(one) for key, one in value.items() if key not in TEXTS and key not in VOLATILE}
-    return [without_texts(one) for one in value] if isinstance(value, list) else value
+        return {key: without_texts(one, TEXTS_OF_REPORT if key.startswith("report of ") else texts)
+                for key, one in value.items() if key not in texts and key not in VOLATILE}
+    return [without_texts(one, texts) for one in value] if isinstance(value, list) else value
 
 
 def differences(base, new, place=""):
@@ -91,10 +102,33 @@ class Comparison:
                 results.append([done.returncode] + [json.loads(line) for line in done.stdout.splitlines()])
         return self.compare(results)
 
-    def answers(self, path):
-        return self.compare([self.answers_of(binary, path) for binary in self.binaries])
+    def snapshots(self, path):
+        with tempfile.TemporaryDirectory(prefix="pitwall-equal-") as folder:
+            recordings.unpack(path, folder)
+            results = []
+            for binary in self.binaries:
+                done = subprocess.run([snapshots_of(binary), folder, *recordings.pack_flags("all")], capture_output=True, text=True)
+                results.append([done.returncode, done.stderr] + done.stdout.splitlines())
+        if results[0][0] or len(results[0]) < 3:
+            return ["job_snapshots ended with %d: %s" % (results[0][0], results[0][1][-300:])]
+        return self.compare(results)
 
-    def answers_of(self, binary, path):
+    def answers(self, path):
+        base, new = (self.answers_of(binary, path) for binary in self.binaries)
+        # Partitions draw the numbers of their segments from one sequence, in the order in which their threads happen to write. The number is part of the file.
+        for _ in range(TRIES):
+            if base["segments"].keys() == new["segments"].keys():
+                break
+            base["segments"], new["segments"] = (self.answers_of(binary, path, ())["segments"] for binary in self.binaries)
+        return self.compare([base, new])
+
+    def speed(self, pairs):
+        with tempfile.TemporaryDirectory(prefix="pitwall-equal-") as folder:
+            subprocess.run([self.binaries[0], "loadgen", "--data-dir", folder, *LOAD], capture_output=True, check=True)
+            seconds = lambda binary: cpu_seconds([binary, "backtest", "--input", folder, "--no-status", "--rules", *recordings.pack_flags("all")])
+            return faults_of_speed([tuple(seconds(binary) for binary in self.binaries) for _ in range(pairs)])
+
+    def answers_of(self, binary, path, routes=ROUTES):
         with tempfile.TemporaryDirectory(prefix="pitwall-equal-") as folder:
             data = os.path.join(folder, "data")
             recordings.unpack(path, data)
@@ -105,7 +139,7 @@ class Comparison:
                 wait_until_read(server)
                 results = {"jobs": get(server, "jobs")}
                 for job in [one["id"] for one in results["jobs"]["jobs"]]:
-                    for route in ROUTES:
+                    for route in routes:
                         results["%s of %s" % (route, job)] = get(server, route, job)
             finally:
                 server.stop()
@@ -122,6 +156,24 @@ def get(server, route, job=None):
     query = "&".join(filter(None, (query, job and "job=" + urllib.parse.quote(job))))
     _, text = harness.fetch("%s/api/pitwall/v1/%s?%s" % (server.http, path, query))
     return json.loads(text)
+
+
+def snapshots_of(binary):
+    return os.path.join(os.path.dirname(binary), "job_snapshots")
+
+
+def cpu_seconds(command):
+    before = os.times()
+    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    after = os.times()
+    return after.children_user + after.children_system - before.children_user - before.children_system
+
+
+def faults_of_speed(pairs):
+    """pairs: [(CPU seconds of BASE, of NEW)]. Returns the fault, if the median ratio is too low."""
+    ratio = statistics.median(base / new for base, new in pairs)
+    print("speed: median ratio %.3f of %d pairs; %.2f s, then %.2f s" % (ratio, len(pairs), *(statistics.median(side) for side in zip(*pairs))), flush=True)
+    return ["median ratio %.3f, at least %.2f is required" % (ratio, SLOWEST)] if ratio < SLOWEST else []
 
 
 def digests(data):
@@ -142,16 +194,21 @@ def main():
     parser.add_argument("new")
     parser.add_argument("--rename")
     parser.add_argument("--every", type=int, default=0)
-    parser.add_argument("--part", choices=("events", "answers"))
+    parser.add_argument("--part", action="append", choices=PARTS)
+    parser.add_argument("--pairs", type=int, default=10)
     flags = parser.parse_args()
     renames = {}
     if flags.rename:
         with open(flags.rename, encoding="utf-8") as file:
             renames = json.load(file)
     comparison = Comparison(os.path.abspath(flags.base), os.path.abspath(flags.new), renames)
+    parts = flags.part or PARTS
+    for binary in comparison.binaries if "snapshots" in parts else ():
+        if not os.path.exists(snapshots_of(binary)):
+            parser.error("%s is missing; build the target job_snapshots, or name the other parts by --part" % snapshots_of(binary))
     failed = passed = 0
-    for part, every in (("events", flags.every or 1), ("answers", flags.every or 10)):
-        if flags.part not in (None, part):
+    for part, every in (("events", flags.every or 1), ("snapshots", flags.every or 1), ("answers", flags.every or 10)):
+        if part not in parts:
             continue
         paths = all_recordings()[::every]
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
@@ -160,6 +217,12 @@ def main():
                 passed += not found
                 for one in found:
                     print("%s of %s: %s" % (part, os.path.relpath(path, TESTS), one), flush=True)
+    if "speed" in parts:
+        found = comparison.speed(flags.pairs)
+        failed += bool(found)
+        passed += not found
+        for one in found:
+            print("speed: %s" % one)
     print("%d passed, %d failed" % (passed, failed))
     sys.exit(1 if failed else 0)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""equal.py finds a planted difference in events, answers, or segments, and no difference in texts for people or renamed fields."""
+"""equal.py finds a planted difference in events, snapshots, answers, segments, or speed, and no difference in texts for people or renamed fields."""
 import json
 import os
 import stat
@@ -62,6 +62,36 @@ class EqualTest(unittest.TestCase):
         renamed = changed(("data", "rule"), "p/g/LossJump")
         self.assertEqual(len(self.events([EVENT], [renamed])), 1)
         self.assertEqual(self.events([EVENT], [renamed], {"LossSpike": "LossJump"}), [])
+
+    def test_names_in_a_report_are_texts(self):
+        def of(route, name):
+            return {route: {"sections": [{"blocks": [{"lines": [{"name": name, "y": [1]}]}]}]}}
+        comparison = equal.Comparison("", "", {})
+        self.assertEqual(comparison.compare([of("report of a", "median of the ranks"), of("report of a", "median of ranks")]), [])
+        self.assertEqual(len(comparison.compare([of("rules of a", "p/g/A"), of("rules of a", "p/g/B")])), 1)
+
+    def snapshots(self, *lines):
+        binaries = []
+        for name, line in zip(("base", "new"), lines):
+            os.makedirs(os.path.join(self.folder.name, name), exist_ok=True)
+            path = os.path.join(self.folder.name, name, "job_snapshots")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("#!/bin/sh\n%s\n" % line)
+            os.chmod(path, 0o755)
+            binaries.append(os.path.join(self.folder.name, name, "pitwall"))
+        return equal.Comparison(*binaries, {}).snapshots(equal.all_recordings()[0])
+
+    def test_one_changed_byte_of_a_snapshot_is_found(self):
+        self.assertEqual(self.snapshots("echo 0 200 j 7 10 ab", "echo 0 200 j 7 10 ab"), [])
+        self.assertEqual(len(self.snapshots("echo 0 200 j 7 10 ab", "echo 0 200 j 7 10 ac")), 1)
+
+    def test_replay_without_snapshots_is_a_fault(self):
+        self.assertEqual(self.snapshots("true", "true"), ["job_snapshots ended with 0: "])
+        self.assertEqual(len(self.snapshots("exit 1", "exit 1")), 1)
+
+    def test_ratio_of_nine_tenths_is_found(self):
+        self.assertEqual(equal.faults_of_speed([(1.0, 1.0), (0.9, 1.0), (1.0, 1.02)]), [])
+        self.assertEqual(len(equal.faults_of_speed([(1.8, 2.0)] * 10)), 1)
 
     def test_changed_segment_is_found(self):
         digests = []
