@@ -42,7 +42,7 @@ struct Options {
   };
   Limits limits;
   // Directory with one file per job, written by a prolog and removed by an epilog; empty: none. See
-  // jobs/drop_folder.h.
+  // jobs/job_file_directory.h.
   std::string drop_dir;
   // How ranks in pods ended, by the status of their containers, and with `owners` whose pods those
   // are (pods/pod_watch.h); without a url nobody is asked. The transport is borrowed.
