@@ -5,10 +5,11 @@ equal.sh BASE NEW [--rename FILE] [--every N] [--part PART]…
 
 BASE, NEW: the binaries. job_snapshots, a target of the build, must be beside each.
 events: the CloudEvents of a backtest of each recording, with all packs. Texts for people are left out.
-snapshots: length and hash of the snapshot of each job, after every 200 records of each recording.
+snapshots: length and hash of the snapshot of each job, after every 20 records of each recording.
 answers: each recording as the data directory of `insights`: the answers of the HTTP API about its telemetry, and the segments of the history, byte by
 byte.
 speed: CPU time of a backtest of generated telemetry, BASE and NEW in turns. The median of the ratios BASE : NEW must be at least 0.97.
+Needs an idle machine.
 --rename FILE: JSON object, old -> new text, applied to the events and answers of BASE.
 --every N: every Nth recording; without it, answers of every tenth.
 --part PART: only this part; may be repeated.
@@ -42,7 +43,7 @@ VOLATILE = {"now_ns", "asked_ns", "server_ns", "link", "expires_ns"}
 ROUTES = ("job", "series", "steps", "phases", "operators", "tensors", "resources", "issues", "incidents", "rules", "actions", "captures", "heatmap/steps",
           "report", "chart?match=train_step_duration_seconds", "heatmap?match=train_step_duration_seconds", "samples?match=train_step_duration_seconds")
 TRIES = 12  # maximum number of runs until two runs number their segments alike
-LOAD = ("--ticks", "--seed", "1", "--start", "2026-01-01T00:00:00Z", "--duration", "20m", "--jobs", "2", "--nodes", "2", "--faults", "2")
+LOAD = ("--ticks", "--seed", "1", "--start", "2026-01-01T00:00:00Z", "--duration", "4m", "--jobs", "2", "--nodes", "2", "--faults", "2")
 SLOWEST = 0.97  # minimum of the median ratio of speed
 SHOWN = 5  # maximum number of differences shown per recording
 
@@ -100,7 +101,7 @@ class Comparison:
             for binary in self.binaries:
                 done = subprocess.run([binary, "backtest", "--input", folder, "--rules", *recordings.pack_flags("all")], capture_output=True, text=True)
                 results.append([done.returncode] + [json.loads(line) for line in done.stdout.splitlines()])
-        return self.compare(results)
+        return failure("backtest", results[0], done) or self.compare(results)
 
     def snapshots(self, path):
         with tempfile.TemporaryDirectory(prefix="pitwall-equal-") as folder:
@@ -108,16 +109,14 @@ class Comparison:
             results = []
             for binary in self.binaries:
                 done = subprocess.run([snapshots_of(binary), folder, *recordings.pack_flags("all")], capture_output=True, text=True)
-                results.append([done.returncode, done.stderr] + done.stdout.splitlines())
-        if results[0][0] or len(results[0]) < 3:
-            return ["job_snapshots ended with %d: %s" % (results[0][0], results[0][1][-300:])]
-        return self.compare(results)
+                results.append([done.returncode] + done.stdout.splitlines())
+        return failure("job_snapshots", results[0], done) or self.compare(results)
 
     def answers(self, path):
         base, new = (self.answers_of(binary, path) for binary in self.binaries)
         # Partitions draw the numbers of their segments from one sequence, in the order in which their threads happen to write. The number is part of the file.
         for _ in range(TRIES):
-            if base["segments"].keys() == new["segments"].keys():
+            if base["segments"].keys() == new["segments"].keys() or windows(base["segments"]) != windows(new["segments"]):
                 break
             base["segments"], new["segments"] = (self.answers_of(binary, path, ())["segments"] for binary in self.binaries)
         return self.compare([base, new])
@@ -156,6 +155,16 @@ def get(server, route, job=None):
     query = "&".join(filter(None, (query, job and "job=" + urllib.parse.quote(job))))
     _, text = harness.fetch("%s/api/pitwall/v1/%s?%s" % (server.http, path, query))
     return json.loads(text)
+
+
+def failure(program, base, done):
+    """Returns the fault of a run without results: two of them would be equal. base: the exit code and the lines of BASE; done: the last process."""
+    return [] if base[0] == 0 and len(base) > 1 else ["%s of BASE ended with %d and %d lines; the other printed: %s" % (program, base[0], len(base) - 1, done.stderr[-300:])]
+
+
+def windows(segments):
+    """Returns the paths of segments without their numbers."""
+    return sorted(path.rpartition("-")[0] for path in segments)
 
 
 def snapshots_of(binary):

@@ -32,7 +32,7 @@ class EqualTest(unittest.TestCase):
         """Makes a program that prints these events for any arguments."""
         path = os.path.join(self.folder.name, name)
         with open(path, "w", encoding="utf-8") as file:
-            file.write("#!/bin/sh\ncat <<'END'\n%s\nEND\n" % "\n".join(json.dumps(event) for event in events))
+            file.write("#!/bin/sh\ncat <<'END'\n%sEND\n" % "".join(json.dumps(event) + "\n" for event in events))
         os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
         return path
 
@@ -86,8 +86,14 @@ class EqualTest(unittest.TestCase):
         self.assertEqual(len(self.snapshots("echo 0 200 j 7 10 ab", "echo 0 200 j 7 10 ac")), 1)
 
     def test_replay_without_snapshots_is_a_fault(self):
-        self.assertEqual(self.snapshots("true", "true"), ["job_snapshots ended with 0: "])
-        self.assertEqual(len(self.snapshots("exit 1", "exit 1")), 1)
+        self.assertEqual(len(self.snapshots("true", "true")), 1)
+        self.assertEqual(len(self.snapshots("echo 0 200 j 7 10 ab; exit 1", "echo 0 200 j 7 10 ab; exit 1")), 1)
+
+    def test_backtest_without_events_is_a_fault(self):
+        self.assertEqual(len(self.events([], [])), 1)
+
+    def test_log_lines_are_left_out(self):
+        self.assertEqual(self.snapshots("echo old >&2; echo 0 200 j 7 10 ab", "echo new >&2; echo 0 200 j 7 10 ab"), [])
 
     def test_ratio_of_nine_tenths_is_found(self):
         self.assertEqual(equal.faults_of_speed([(1.0, 1.0), (0.9, 1.0), (1.0, 1.02)]), [])

@@ -2,7 +2,6 @@
 // each job of each partition after every kEvery records and at the end: partition, offset, job,
 // format, length, and hash. Two builds with the same output have byte-equal snapshots
 // (tests/equal.sh).
-#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <string>
@@ -18,7 +17,7 @@
 namespace pitwall {
 namespace {
 
-constexpr int64_t kEvery = 200;  // records
+constexpr int64_t kEvery = 20;  // records
 
 void Print(const engine::Shard& shard, int32_t partition, int64_t offset) {
   for (const engine::Job* job : shard.Jobs()) {
@@ -57,8 +56,9 @@ Status Run(const std::string& dir, const std::vector<std::string>& rules) {
   ASSIGN_OR_RETURN(
       const auto log,
       log::OpenEmbeddedLog({.dir = dir + "/log", .read_only = true, .salvage = true}, &clock));
-  ASSIGN_OR_RETURN(auto compiled,
-                   CompileNewRules({.files = rules}, 10 * kNanosPerSecond, plan::CompileOptions()));
+  ASSIGN_OR_RETURN(
+      auto compiled,
+      CompileNewRules({.files = rules}, RuleSet().evaluation_interval_ns, plan::CompileOptions()));
   engine::FixedRules fixed(std::move(compiled));
   ASSIGN_OR_RETURN(const int32_t partitions, log->Partitions(kTelemetryTopic));
   for (int32_t p = 0; p < partitions; ++p) RETURN_IF_ERROR(Replay(log.get(), p, &fixed));
