@@ -28,12 +28,13 @@ std::vector<std::string> FilesOf(const std::string& path) {
 
 }  // namespace
 
-FileSnapshot::FileSnapshot(std::vector<std::string> paths, bool known) : paths_(std::move(paths)) {
+FileChangeDetector::FileChangeDetector(std::vector<std::string> paths, bool known)
+    : paths_(std::move(paths)) {
   last_ = State();
   if (known) told_ = last_;
 }
 
-std::string FileSnapshot::State() const {
+std::string FileChangeDetector::State() const {
   std::string state;
   for (const std::string& path : paths_) {
     for (const std::string& file : FilesOf(path)) {
@@ -44,7 +45,7 @@ std::string FileSnapshot::State() const {
   return state;
 }
 
-bool FileSnapshot::Changed() {
+bool FileChangeDetector::Changed() {
   std::string now = State();
   const bool settled = now == last_;
   last_ = std::move(now);
@@ -57,7 +58,7 @@ FileWatch::FileWatch(Clock* clock, int64_t interval_ns, std::vector<std::string>
                      std::function<void()> changed)
     : interval_ns_(interval_ns),
       changed_(std::move(changed)),
-      look_(std::move(paths)),
+      detector_(std::move(paths)),
       wakeup_(clock->NewWakeup()),
       thread_([this] { Run(); }) {}
 
@@ -69,7 +70,7 @@ FileWatch::~FileWatch() {
 
 void FileWatch::Watch(std::vector<std::string> paths) {
   MutexLock lock(&mutex_);
-  if (paths != look_.paths()) look_ = FileSnapshot(std::move(paths), false);
+  if (paths != detector_.paths()) detector_ = FileChangeDetector(std::move(paths), false);
 }
 
 void FileWatch::Run() {
@@ -78,7 +79,7 @@ void FileWatch::Run() {
     bool changed = false;
     {
       MutexLock lock(&mutex_);
-      changed = look_.Changed();
+      changed = detector_.Changed();
     }
     if (changed) changed_();
   }

@@ -16,11 +16,11 @@ namespace pitwall {
 
 // Detector of changes of files by their content. Times would not do, because a volume of Kubernetes
 // replaces a link. Of a directory it checks the files, without subdirectories.
-class FileSnapshot {
+class FileChangeDetector {
  public:
   // Compares later states with the current one. Without `known` the current state is the first
   // change.
-  explicit FileSnapshot(std::vector<std::string> paths, bool known = true);
+  explicit FileChangeDetector(std::vector<std::string> paths, bool known = true);
   const std::vector<std::string>& paths() const { return paths_; }
   // Returns true once per change, after two consecutive checks have seen the same new state, so
   // that a file is not read while it is written. Creation and removal of a file are changes.
@@ -51,7 +51,7 @@ class FileWatch {
   const int64_t interval_ns_;
   const std::function<void()> changed_;
   Mutex mutex_;
-  FileSnapshot look_ ABSL_GUARDED_BY(mutex_);
+  FileChangeDetector detector_ ABSL_GUARDED_BY(mutex_);
   std::atomic<bool> stopping_{false};
   std::unique_ptr<Wakeup> wakeup_;
   std::thread thread_;

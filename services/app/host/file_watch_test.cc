@@ -30,23 +30,23 @@ class FileWatchTest : public testing::Test {
 };
 
 TEST_F(FileWatchTest, Changed_FileSettled_ReportedOnce) {
-  FileSnapshot look({Write("rules.yaml", "a")});
-  EXPECT_FALSE(look.Changed());
+  FileChangeDetector detector({Write("rules.yaml", "a")});
+  EXPECT_FALSE(detector.Changed());
   Write("rules.yaml", "b");
-  EXPECT_FALSE(look.Changed()) << "the file may be incomplete";
+  EXPECT_FALSE(detector.Changed()) << "the file may be incomplete";
   Write("rules.yaml", "c");
-  EXPECT_FALSE(look.Changed());
-  EXPECT_TRUE(look.Changed());
-  EXPECT_FALSE(look.Changed());
+  EXPECT_FALSE(detector.Changed());
+  EXPECT_TRUE(detector.Changed());
+  EXPECT_FALSE(detector.Changed());
 }
 
 TEST_F(FileWatchTest, Changed_ContentRestored_NotReported) {
-  FileSnapshot look({Write("rules.yaml", "a")});
+  FileChangeDetector detector({Write("rules.yaml", "a")});
   Write("rules.yaml", "b");
-  EXPECT_FALSE(look.Changed());
+  EXPECT_FALSE(detector.Changed());
   Write("rules.yaml", "a");
-  EXPECT_FALSE(look.Changed());
-  EXPECT_FALSE(look.Changed());
+  EXPECT_FALSE(detector.Changed());
+  EXPECT_FALSE(detector.Changed());
 }
 
 // The kubelet replaces a link in a chain of links.
@@ -58,21 +58,21 @@ TEST_F(FileWatchTest, Changed_KubernetesVolumeReplaced_Reported) {
   }
   fs::create_symlink("1", folder_ + "/..data");
   fs::create_symlink("..data/own.yaml", folder_ + "/own.yaml");
-  FileSnapshot look({folder_ + "/own.yaml"});
+  FileChangeDetector detector({folder_ + "/own.yaml"});
   fs::create_symlink("2", folder_ + "/..next");
   fs::rename(folder_ + "/..next", folder_ + "/..data");
-  EXPECT_FALSE(look.Changed());
-  EXPECT_TRUE(look.Changed());
+  EXPECT_FALSE(detector.Changed());
+  EXPECT_TRUE(detector.Changed());
 }
 
 TEST_F(FileWatchTest, Changed_FileCreatedOrRemoved_Reported) {
-  FileSnapshot look({folder_, folder_ + "/missing.yaml"});
+  FileChangeDetector detector({folder_, folder_ + "/missing.yaml"});
   const std::string file = Write("summary.yaml", "a");
-  EXPECT_FALSE(look.Changed());
-  EXPECT_TRUE(look.Changed());
+  EXPECT_FALSE(detector.Changed());
+  EXPECT_TRUE(detector.Changed());
   std::filesystem::remove(file);
-  EXPECT_FALSE(look.Changed());
-  EXPECT_TRUE(look.Changed());
+  EXPECT_FALSE(detector.Changed());
+  EXPECT_TRUE(detector.Changed());
 }
 
 TEST_F(FileWatchTest, FileWatch_FileChanged_CallsBackOnInterval) {
