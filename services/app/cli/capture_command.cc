@@ -130,11 +130,12 @@ Status CheckRuns(const Flags& flags, const Wanted& wanted, Clock* clock) {
   const std::unique_ptr<Wakeup> pause = clock->NewWakeup();
   const int64_t deadline = clock->MonotonicNs() + kAppearNs;
   while (true) {
-    JobsFromTopic book;
+    JobsFromTopic known_jobs;
     ASSIGN_OR_RETURN(const std::unique_ptr<IssueReader> reader, IssueReader::Open(flags, clock));
-    RETURN_IF_ERROR(reader->ForEach({.include_status = true, .include_job_changes = true},
-                                    [&book](const IssueEventPtr& event) { book.Apply(event); }));
-    const StatusOr<const JobRecord*> job = book.Find(wanted.job);
+    RETURN_IF_ERROR(
+        reader->ForEach({.include_status = true, .include_job_changes = true},
+                        [&known_jobs](const IssueEventPtr& event) { known_jobs.Apply(event); }));
+    const StatusOr<const JobRecord*> job = known_jobs.Find(wanted.job);
     if (job.ok() && (*job)->id != wanted.job) {
       return InvalidArgument(
           Cat("job ", Quote(wanted.job), ": must be a complete ID; write ", Quote((*job)->id)));

@@ -31,11 +31,11 @@ constexpr FlagSpec kJsonOption = {"json", Kind::kSwitch, "", "print one JSON obj
 constexpr FlagSpec kRuleOption = {"rule", Kind::kOne, "RULE",
                                   "only this rule (pack/group/alert, or its end: Alert)"};
 
-Status ReadBook(const Flags& flags, JobsFromTopic* book) {
+Status ReadJobs(const Flags& flags, JobsFromTopic* known_jobs) {
   clock::SystemClock clock;
   ASSIGN_OR_RETURN(const std::unique_ptr<IssueReader> reader, IssueReader::Open(flags, &clock));
   return reader->ForEach({.include_status = true, .include_job_changes = true},
-                         [book](const IssueEventPtr& event) { book->Apply(event); });
+                         [known_jobs](const IssueEventPtr& event) { known_jobs->Apply(event); });
 }
 
 // Reads the parameters that users set for the job, if the options name a log. The gRPC server does
@@ -45,18 +45,18 @@ Status ReadSetParameters(const Flags& flags, const std::string& job,
   if (!HasLogInput(flags)) return OkStatus();
   clock::SystemClock clock;
   ASSIGN_OR_RETURN(const std::unique_ptr<Log> log, OpenLogInput(flags, &clock));
-  processor::JobParameterTable book(log.get());
-  const Status read = book.Read();
+  processor::JobParameterTable table(log.get());
+  const Status read = table.Read();
   if (absl::IsNotFound(read)) return OkStatus();  // the log has telemetry only
   RETURN_IF_ERROR(read);
-  if (const codec::JobParameters* known = book.Find(job)) *set = known->parameters;
+  if (const codec::JobParameters* known = table.Find(job)) *set = known->parameters;
   return OkStatus();
 }
 
 Status ListJobs(const Flags& flags) {
-  JobsFromTopic book;
-  RETURN_IF_ERROR(ReadBook(flags, &book));
-  const std::vector<const JobRecord*> jobs = book.Jobs();
+  JobsFromTopic known_jobs;
+  RETURN_IF_ERROR(ReadJobs(flags, &known_jobs));
+  const std::vector<const JobRecord*> jobs = known_jobs.Jobs();
   for (const JobRecord* job : jobs)
     flags.Has("json") ? PrintJson(JobJson(*job) + "\n") : Print(TerminalLine(JobLine(*job)) + "\n");
   if (jobs.empty()) PrintError("no jobs: the topic of issues has no events of jobs\n");
@@ -64,9 +64,9 @@ Status ListJobs(const Flags& flags) {
 }
 
 Status ShowJob(std::string_view wanted, const Flags& flags) {
-  JobsFromTopic book;
-  RETURN_IF_ERROR(ReadBook(flags, &book));
-  ASSIGN_OR_RETURN(const JobRecord* const job, book.Find(wanted));
+  JobsFromTopic known_jobs;
+  RETURN_IF_ERROR(ReadJobs(flags, &known_jobs));
+  ASSIGN_OR_RETURN(const JobRecord* const job, known_jobs.Find(wanted));
   if (flags.Has("json")) {
     PrintJson(JobJson(*job) + "\n");
     return OkStatus();
@@ -80,9 +80,9 @@ Status ShowJob(std::string_view wanted, const Flags& flags) {
 }
 
 Status ShowStatuses(const Flags& flags) {
-  JobsFromTopic book;
-  RETURN_IF_ERROR(ReadBook(flags, &book));
-  ASSIGN_OR_RETURN(const JobRecord* const job, book.Find(flags.One("job").value_or("")));
+  JobsFromTopic known_jobs;
+  RETURN_IF_ERROR(ReadJobs(flags, &known_jobs));
+  ASSIGN_OR_RETURN(const JobRecord* const job, known_jobs.Find(flags.One("job").value_or("")));
   const std::string rule = flags.One("rule").value_or("");
   std::vector<codec::SetParameter> set;
   RETURN_IF_ERROR(ReadSetParameters(flags, job->id, &set));
