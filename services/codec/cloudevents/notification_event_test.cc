@@ -21,7 +21,7 @@ NotificationRecord Sample() {
           .time_ns = 1'767'225'600'123'456'789};
 }
 
-TEST(NotificationEvent, ComesBackWhole) {
+TEST(NotificationEvent, EncodeAndDecode_ReturnsEqualRecord) {
   NotificationRecord record = Sample();
   StatusOr<NotificationRecord> back = DecodeNotification(EncodeNotification(record));
   ASSERT_TRUE(back.ok()) << back.status();
@@ -38,7 +38,7 @@ TEST(NotificationEvent, ComesBackWhole) {
   EXPECT_EQ(back->error, "status 400");
 }
 
-TEST(NotificationEvent, RefusesWhatIsNone) {
+TEST(NotificationEvent, InvalidRecord_ReturnsError) {
   EXPECT_FALSE(DecodeNotification("{}").ok());
   NotificationRecord many = Sample();
   many.issues.assign(kMaxNotificationIssues + 1, "i");

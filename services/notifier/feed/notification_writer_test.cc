@@ -51,9 +51,9 @@ class ToldTest : public ::testing::Test {
   std::vector<NotificationRecord> Recorded() {
     std::vector<NotificationRecord> out;
     for (const Record& record : log_.Records("pitwall.notifications")) {
-      auto records = cloudevents::DecodeNotification(record.value);
-      EXPECT_TRUE(records.ok()) << records.status();
-      if (records.ok()) out.push_back(*std::move(records));
+      auto decoded = cloudevents::DecodeNotification(record.value);
+      EXPECT_TRUE(decoded.ok()) << decoded.status();
+      if (decoded.ok()) out.push_back(*std::move(decoded));
     }
     return out;
   }
@@ -109,7 +109,7 @@ TEST_F(ToldTest, ALogThatTakesNothingGetsItLater) {
   EXPECT_EQ(*left, 0);
 }
 
-TEST(NotificationRecordsOf, AnIncidentOfSeveralJobsIsARecordOfEach) {
+TEST(NotificationRecordsOf, IncidentOfSeveralJobs_HasRecordPerJob) {
   auto notice = std::make_shared<Notice>();
   notice->id = "n";
   notice->kind = EventType::kIssueResolved;
@@ -135,7 +135,7 @@ TEST(NotificationRecordsOf, AnIncidentOfSeveralJobsIsARecordOfEach) {
 }
 
 // An act on an issue is no second "found" of it, and a request is about no issue.
-TEST(NotificationRecordsOf, AnActIsToldAsOne) {
+TEST(NotificationRecordsOf, ActionOnIssue_HasSeparateRecord) {
   const auto found = std::make_shared<IssueEvent>(MakeEvent("a", "r", 1));
   auto act = std::make_shared<ActionNotice>();
   act->action.id = "act";
@@ -159,34 +159,34 @@ TEST(NotificationRecordsOf, AnActIsToldAsOne) {
   EXPECT_THAT(NotificationRecordsOf(item, "team", "slack", "", 7), IsEmpty());
 }
 
-TEST(NotificationWriter, LogRefusesRecord_OthersAreAppended) {
+TEST(NotificationWriter, LogRejectsRecord_AppendsOthers) {
   fakes::FakeClock clock;
   fakes::MemoryLog log(&clock);
   ASSERT_TRUE(log.EnsureTopic("pitwall.notifications", {1, false, -1}).ok());
   log.SetLargest(800);
   self_metrics::Counter lost;
-  NotificationWriter records(&log, &lost);
+  NotificationWriter writer(&log, &lost);
   NotificationRecord small, large;
   small.job = "small";
   large.job = std::string(1'000, 'x');
-  records.Add({small, large, small});
-  EXPECT_TRUE(records.Flush().ok());
-  EXPECT_EQ(records.waiting(), 0u);
+  writer.Add({small, large, small});
+  EXPECT_TRUE(writer.Flush().ok());
+  EXPECT_EQ(writer.waiting(), 0u);
   EXPECT_THAT(log.Records("pitwall.notifications"), SizeIs(2));
   EXPECT_EQ(lost.value(), 1u);
 }
 
-TEST(NotificationWriter, WhatWaitsIsBounded) {
+TEST(NotificationWriter, WaitingRecords_AreBounded) {
   fakes::FakeClock clock;
   fakes::MemoryLog log{&clock};
   self_metrics::Counter lost;
-  NotificationWriter records(&log, &lost);
+  NotificationWriter writer(&log, &lost);
   for (size_t i = 0; i < NotificationWriter::kMaxWaiting + 5; ++i)
-    records.Add({{.id = "x", .job = "a", .receiver = "team"}});
-  EXPECT_EQ(records.waiting(), NotificationWriter::kMaxWaiting);
+    writer.Add({{.id = "x", .job = "a", .receiver = "team"}});
+  EXPECT_EQ(writer.waiting(), NotificationWriter::kMaxWaiting);
   EXPECT_EQ(lost.value(), 5U);
-  EXPECT_TRUE(records.Flush().ok());  // nobody made the topic
-  EXPECT_EQ(records.waiting(), 0U);
+  EXPECT_TRUE(writer.Flush().ok());  // the topic does not exist
+  EXPECT_EQ(writer.waiting(), 0U);
 }
 
 }  // namespace
