@@ -9,6 +9,7 @@ sys.dont_write_bytecode = True
 
 import arrows  # noqa: E402
 import citations  # noqa: E402
+import classes  # noqa: E402
 import clocks  # noqa: E402
 import commits  # noqa: E402
 import folders  # noqa: E402
@@ -112,6 +113,30 @@ class LintTest(unittest.TestCase):
         self.only(found(third_party.check, fixture, **{"services/base/a.cc": '#include "services/base/fixture.h"\n'}),
                   "fixture.h", "gtest")
         self.only(found(third_party.check, {"rules/lang/l.cc": '#include "pitwall/state/v1/state.pb.h"'}), "state.pb.h")
+
+    def test_classes(self):
+        def header(methods, members):
+            lines = ["class Big final : public A, private B<int> {", " public:", "  Big() = default;", "  explicit Big(int a) : a0_{a} {}", "  ~Big() override;",
+                     "  bool operator==(const Big& other) const = default;", "  using T = int;", "  friend class C;", "  static constexpr int kLimit = 3;",
+                     "  enum class Kind { kA, kB };", "  struct Inner {", "    int x = 0;", "    int f() { return x; }", "  };"]
+            lines += ["  int f%d(std::function<void(int)> g = {}) const { return a0_; }" % i for i in range(methods - 2)]
+            lines += ["  template <typename T>", "  T g(T x);", "  [[nodiscard]] int h() ABSL_LOCKS_EXCLUDED(mutex_);"]
+            lines += [" private:"] + ["  std::function<void(int)> a%d_{nullptr};" % i for i in range(members - 2)]
+            return "\n".join(lines + ["  int x_ ABSL_GUARDED_BY(mutex_) = f(2);", "  struct { int p; } anonymous_;", "};", ""])
+
+        def files(methods, members, allowed=""):
+            return {"services/base/b.h": header(methods, members), classes.ALLOWED: allowed}
+
+        self.assertEqual(found(classes.check, files(20, 20)), [])
+        self.only(found(classes.check, files(21, 20)), "services/base/b.h:1 ", "Big has 21 methods and 20 members")
+        self.only(found(classes.check, files(20, 21)), "Big has 20 methods and 21 members")
+        entry = "services/base/b.h Big 22 3  # divided in the next change\n"
+        self.assertEqual(found(classes.check, files(22, 3, entry)), [])
+        self.only(found(classes.check, files(23, 3, entry)), "22 and 20 are allowed")
+        self.only(found(classes.check, files(21, 3, entry)), "lower its numbers")
+        self.only(found(classes.check, files(20, 3, entry)), "remove the entry")
+        self.only(found(classes.check, files(2, 3, "services/base/b.h Big  # why it is so\n")), "not an entry")
+        self.assertEqual(found(classes.check, {"tests/b_test.cc": header(21, 21), "services/base/b_test.cc": header(21, 21)}), [])
 
     def test_folders(self):
         def files(count, folder="services/base"):
