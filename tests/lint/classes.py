@@ -51,7 +51,7 @@ def _statements(body):
             end = _closing(body, i)
             parts.append(body[start:i])
             rest = body[end:].lstrip()
-            # `int a_{1};` and `struct A { ... } a_;` go on; a function body ends its declaration.
+            # `int a_{1};` and `struct A { ... } a_;` continue after the brace; a function body ends its declaration.
             if round_ == 0 and not rest.startswith((";", ",")) and not re.match(r"\s*\w+\s*;", rest):
                 yield "".join(parts) + "{}"
                 parts = []
