@@ -22,11 +22,8 @@ std::string_view FirstWord(const Command& command) {
 std::string Lines(std::vector<Command>::const_iterator begin,
                   std::vector<Command>::const_iterator end) {
   std::string out;
-  for (auto command = begin; command != end; ++command) {
-    std::string left = Cat("  ", command->name);
-    left.resize(std::max<size_t>(left.size() + 2, 20), ' ');
-    CatTo(out, left, command->summary, "\n");
-  }
+  for (auto command = begin; command != end; ++command)
+    CatTo(out, SummaryLine(command->name, command->summary, 20));
   return out;
 }
 
@@ -90,7 +87,8 @@ std::string OverviewHelp(const std::vector<Command>& commands) {
       "version.\n");
 }
 
-int Dispatch(const std::vector<std::string>& arguments) {
+int Dispatch(std::vector<std::string> arguments) {
+  std::replace(arguments.begin(), arguments.end(), std::string("-h"), std::string("--help"));
   const std::vector<Command> commands = AllCommands();
   if (arguments.empty()) {
     PrintError(OverviewHelp(commands));

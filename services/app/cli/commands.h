@@ -29,7 +29,7 @@ std::vector<Command> AllCommands();
 // Returns the text that `pitwall --help` prints.
 std::string OverviewHelp(const std::vector<Command>& commands);
 
-// Runs the command that `arguments` names. Returns the exit code.
-int Dispatch(const std::vector<std::string>& arguments);
+// Runs the command that `arguments` names; `-h` is short for `--help`. Returns the exit code.
+int Dispatch(std::vector<std::string> arguments);
 
 }  // namespace pitwall

@@ -122,6 +122,9 @@ TEST(CommandsTest, Help_ReturnsSuccess) {
   EXPECT_EQ(Dispatch({"jobs", "--help"}), kFine);
   EXPECT_EQ(Dispatch({"jobs", "report", "--help"}), kFine);
   EXPECT_EQ(Dispatch({"standalone", "--help"}), kFine);
+  EXPECT_EQ(Dispatch({"-h"}), kFine);
+  EXPECT_EQ(Dispatch({"jobs", "-h"}), kFine);
+  EXPECT_EQ(Dispatch({"backtest", "-h"}), kFine);
 }
 
 }  // namespace

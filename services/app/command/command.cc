@@ -57,14 +57,18 @@ std::string HelpOf(const Command& command) {
   return out;
 }
 
+std::string SummaryLine(std::string_view name, std::string_view summary, size_t column) {
+  std::string left = Cat("  ", name);
+  left.resize(std::max(left.size() + 2, column), ' ');
+  return Cat(left, summary, "\n");
+}
+
 std::string GroupHelp(std::string_view group, const std::vector<Command>& commands) {
   std::string out = Cat("Usage:\n  pitwall ", group, " SUBCOMMAND [options]\n\nSubcommands:\n");
   for (const Command& command : commands) {
     const std::vector<std::string> words = WordsOf(command);
     if (words.size() < 2 || words[0] != group) continue;
-    std::string left = Cat("  ", words[1]);
-    left.resize(std::max<size_t>(left.size() + 2, 16), ' ');
-    CatTo(out, left, command.summary, "\n");
+    CatTo(out, SummaryLine(words[1], command.summary, 16));
   }
   return Cat(out, "\n`pitwall ", group, " SUBCOMMAND --help` lists its options.\n");
 }

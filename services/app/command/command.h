@@ -40,6 +40,9 @@ std::vector<FlagSpec> ParsedOptions(const Command& command);
 // Returns the text that `pitwall NAME --help` prints.
 std::string HelpOf(const Command& command);
 
+// Returns one line of a list of commands, with the summary from `column` on.
+std::string SummaryLine(std::string_view name, std::string_view summary, size_t column);
+
 // Returns the text that `pitwall GROUP --help` prints: the subcommands of `jobs`, for example.
 std::string GroupHelp(std::string_view group, const std::vector<Command>& commands);
 
