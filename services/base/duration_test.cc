@@ -59,7 +59,7 @@ TEST(Nearest, OnlyLikelyMistakes) {
   EXPECT_EQ(NearestName("intervall", kNames), "interval");
   EXPECT_EQ(NearestName("intevral", kNames), "interval");
   EXPECT_EQ(NearestName("limt", kNames), "limit");
-  EXPECT_EQ(NearestName("hw_gpu_utilisation_ratio", kNames), "hw_gpu_utilization_ratio");
+  EXPECT_EQ(NearestName("hw_gpu_utilization_ratio", kNames), "hw_gpu_utilization_ratio");
   EXPECT_EQ(NearestName("rules", kNames), "");
   EXPECT_EQ(DidYouMean("limt", kNames), " (did you mean \"limit\"?)");
   EXPECT_EQ(DidYouMean("zzz", kNames), "");

@@ -31,7 +31,7 @@ PHRASES = {
     "what it was": (r"\bwhat (?:it|they|was|were|is|are) (?:told|said|wrote|written|sent|read|asked|there)\b", "the values it wrote"),
     "British spelling": (r"(?i)\b\w*(?:(?:initial|final|normal|util|regular|synchron|optim|organ|recogn|serial|visual|summar|minim|maxim|general|special|priorit|"
                          r"canonical|random|token|penal|standard|emphas|character|parallel|quant|stabil|real)is(?:e[ds]?|ing|ations?)|analys(?:e[ds]?|ing)|"
-                         r"(?:colou|neighbou|behaviou|flavou|favou|honou|labou)r(?:s|ed|ing|hoods?)?|cancell(?:ed|ing)|labell(?:ed|ing)|centre[ds]?|"
+                         r"(?:colou|neighbou|behaviou|flavou|favou|honou|labou)r(?:s|ed|ing|hoods?)?|labell(?:ed|ing)|centre[ds]?|"
                          r"artefacts?|memoris(?:e[ds]?|ing))\b", "American spelling"),
 }
 # First word of the comment at the head of a file.

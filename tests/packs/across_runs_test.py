@@ -91,7 +91,7 @@ class AcrossRuns(PageTest):
         train("bert-1", 0.02)
         out = os.path.join(runs, "bert-1.yaml")
 
-        def summarised():
+        def summarized():
             # The last batches may not be written yet.
             done = subprocess.run([self.BINARY, "baseline", "--input", data, "--job", "bert-1", "--out", out],
                                   capture_output=True, text=True)
@@ -101,7 +101,7 @@ class AcrossRuns(PageTest):
                 text = file.read()
             return text if " 150:1" in text else None
 
-        summary = wait_for("the summary of the finished run", summarised)
+        summary = wait_for("the summary of the finished run", summarized)
         self.assertRegex(summary, r'match: {"job": "bert", "config_hash": "[0-9a-f]{12}"}')
         pitwall.process.send_signal(signal.SIGHUP)
         wait_for("the new rule set", lambda: pitwall.said(r"reload: rule set \w+ goes into force"))

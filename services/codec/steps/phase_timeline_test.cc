@@ -48,7 +48,7 @@ TEST(PhaseTimeline, WhatLiesBehindThePromiseIsToldAfterIt) {
   EXPECT_THAT(timeline.Take(20), ElementsAre(Change{21, 1}));
 }
 
-TEST(PhaseTimeline, EmptySpansAndSameNeighboursSayNothing) {
+TEST(PhaseTimeline, EmptySpansAndSameNeighborsSayNothing) {
   PhaseTimeline timeline;
   timeline.AddSpan(0, 10, 10);
   EXPECT_THAT(timeline.Take(0), IsEmpty());

@@ -338,7 +338,7 @@ TEST_F(Api, ReportTellsTheNumbersOfTheOtherRoutes) {
   };
   const yaml::Node job = Parsed(Get("/job?job=job-1"));
   EXPECT_EQ(fact("job-facts", "start_ns"), TextAt(job, "started_ns"));
-  EXPECT_EQ(fact("job-facts", "initialisation_seconds"), TextAt(job, "summary/parts/0/seconds"));
+  EXPECT_EQ(fact("job-facts", "initialization_seconds"), TextAt(job, "summary/parts/0/seconds"));
   EXPECT_EQ(fact("job-facts", "loop_seconds"), TextAt(job, "summary/parts/1/seconds"));
   EXPECT_EQ(fact("job-facts", "loop_share"), TextAt(job, "summary/parts/1/share"));
   const yaml::Node resources = Parsed(Get("/resources?job=job-1"));

@@ -213,9 +213,9 @@ Status AddStart(const ReportContext& story, Document* out) {
   const auto part = [&](JobPart which) {
     return static_cast<double>(story.summary.parts_ns[static_cast<size_t>(which)]) / 1e9;
   };
-  const double initialisation = part(JobPart::kInitialization), loop = part(JobPart::kTrainingLoop);
-  if (initialisation <= 0 && loop <= 0) return OkStatus();
-  const bool start = initialisation > loop;
+  const double initialization = part(JobPart::kInitialization), loop = part(JobPart::kTrainingLoop);
+  if (initialization <= 0 && loop <= 0) return OkStatus();
+  const bool start = initialization > loop;
   Section section{
       "start", start ? "Analysis of initialization" : "Analysis of the training loop", false, {}};
   int64_t loop_begin = 0;
@@ -225,7 +225,7 @@ Status AddStart(const ReportContext& story, Document* out) {
   TimeRange range = story.whole();
   if (start) {
     Say(&section, "start-text",
-        Cat("Initialization took ", Shown(Cell(initialisation), Unit::kSeconds),
+        Cat("Initialization took ", Shown(Cell(initialization), Unit::kSeconds),
             ", longer than the training loop (", Shown(Cell(loop), Unit::kSeconds),
             "). Check what is loaded, downloaded, or compiled before the first step."),
         Paragraph::Tone::kNote);
@@ -233,7 +233,7 @@ Status AddStart(const ReportContext& story, Document* out) {
   } else {
     Say(&section, "start-text",
         Cat("The training loop took ", Shown(Cell(loop), Unit::kSeconds), " and initialization ",
-            Shown(Cell(initialisation), Unit::kSeconds), "."));
+            Shown(Cell(initialization), Unit::kSeconds), "."));
     if (loop_begin != 0) range.from_ns = loop_begin;
   }
   if (range.to_ns > range.from_ns) {

@@ -100,7 +100,7 @@ Status AddGpus(const ReportContext& story, Document* out) {
   Say(&section, "gpu-basis",
       Cat("Based on ", gpus.basis,
           ". Utilization is the share of time in which a kernel ran, not the load of the GPU."));
-  AddBoxes(gpus, "gpu-utilisation", "Utilization by GPU, lowest median first", Unit::kRatio, true,
+  AddBoxes(gpus, "gpu-utilization", "Utilization by GPU, lowest median first", Unit::kRatio, true,
            &section);
   AddBalance(gpus, &section);
   ASSIGN_OR_RETURN(const Readings memory,

@@ -200,7 +200,7 @@ class Writer {
     if (chart.whole) {
       out_ += "<ul class=\"parts\">";
       for (size_t i = 0; i < chart.bars.size(); ++i)
-        CatTo(out_, "<li><b class=\"c", PartColour(chart.bars[i].name), "\"></b>",
+        CatTo(out_, "<li><b class=\"c", PartColor(chart.bars[i].name), "\"></b>",
               Escaped(chart.bars[i].name), " ",
               Escaped(Shown(Cell(chart.bars[i].value), chart.unit)), "</li>");
       out_ += "</ul>";

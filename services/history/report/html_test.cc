@@ -106,7 +106,7 @@ TEST(ReportHtmlForm, WordsAreWholeAndLongExpressionsAreFolded) {
   ExpectInert(html);
 }
 
-TEST(ReportHtmlForm, PartsHaveTheColoursOfThePage) {
+TEST(ReportHtmlForm, PartsHaveTheColorsOfThePage) {
   Document document;
   document.sections = {{"s",
                         "S",

@@ -41,9 +41,9 @@ Table AttemptTable(const ReportContext& story) {
                {"begin_ns", "Start", Unit::kTime},
                {"end_ns", "End", Unit::kTime},
                {"end", "Result", Unit::kText},
-               {"initialisation_seconds", "Initialization", Unit::kSeconds},
+               {"initialization_seconds", "Initialization", Unit::kSeconds},
                {"loop_seconds", "Training loop", Unit::kSeconds},
-               {"finalisation_seconds", "Finalization", Unit::kSeconds},
+               {"finalization_seconds", "Finalization", Unit::kSeconds},
                {"lost", "Lost ranks", Unit::kCount}},
               {},
               {},
@@ -227,14 +227,14 @@ Status AddJob(const ReportContext& story, Document* out) {
        {"loop_start_ns", "Training loop start", Unit::kTime, TimeCell(loop_begin)},
        {"loop_end_ns", "Training loop end", Unit::kTime, TimeCell(loop_end)},
        {"loop_seconds", "Training loop", Unit::kSeconds, part(JobPart::kTrainingLoop)},
-       {"initialisation_seconds", "Initialization", Unit::kSeconds, part(JobPart::kInitialization)},
-       {"finalisation_seconds", "Finalization", Unit::kSeconds, part(JobPart::kFinalization)},
+       {"initialization_seconds", "Initialization", Unit::kSeconds, part(JobPart::kInitialization)},
+       {"finalization_seconds", "Finalization", Unit::kSeconds, part(JobPart::kFinalization)},
        {"between_attempts_seconds", "Between attempts", Unit::kSeconds,
         part(JobPart::kBetweenAttempts)},
-       {"initialisation_share", "Initialization share", Unit::kRatio,
+       {"initialization_share", "Initialization share", Unit::kRatio,
         share(JobPart::kInitialization)},
        {"loop_share", "Training loop share", Unit::kRatio, share(JobPart::kTrainingLoop)},
-       {"finalisation_share", "Finalization share", Unit::kRatio, share(JobPart::kFinalization)}}});
+       {"finalization_share", "Finalization share", Unit::kRatio, share(JobPart::kFinalization)}}});
   if (length > 0) {
     BarChart chart{"job-parts", "Where the time went", Unit::kRatio, true, {}};
     constexpr std::string_view kNames[] = {"initialization", "training loop", "finalization",

@@ -52,10 +52,10 @@ TEST_F(Report, NumbersAreThoseOfTheSamples) {
   const Document report = Make();
   const Facts& facts = Get<Facts>(report, "job-facts");
   EXPECT_EQ(Number(FactOf(facts, "duration_seconds")), 50);
-  EXPECT_EQ(Number(FactOf(facts, "initialisation_seconds")), 10);
+  EXPECT_EQ(Number(FactOf(facts, "initialization_seconds")), 10);
   EXPECT_EQ(Number(FactOf(facts, "loop_seconds")), 30);
-  EXPECT_EQ(Number(FactOf(facts, "finalisation_seconds")), 10);
-  EXPECT_EQ(Number(FactOf(facts, "initialisation_share")), 0.2);
+  EXPECT_EQ(Number(FactOf(facts, "finalization_seconds")), 10);
+  EXPECT_EQ(Number(FactOf(facts, "initialization_share")), 0.2);
   double whole = 0;
   for (const Bar& bar : Get<BarChart>(report, "job-parts").bars) whole += bar.value;
   EXPECT_THAT(whole, DoubleNear(1, 1e-12));
@@ -92,7 +92,7 @@ TEST_F(Report, NumbersAreThoseOfTheSamples) {
   EXPECT_EQ(Number(CellOf(resources, 0, "max")), 0.95);
   EXPECT_EQ(Number(CellOf(resources, 0, "p50")), 0.45);
   EXPECT_EQ(Number(CellOf(resources, 0, "min")), 0);
-  const BoxChart& gpus = Get<BoxChart>(report, "gpu-utilisation");
+  const BoxChart& gpus = Get<BoxChart>(report, "gpu-utilization");
   ASSERT_THAT(gpus.boxes, SizeIs(4));
   EXPECT_EQ(gpus.boxes[0].p50, 0.45);
   EXPECT_EQ(gpus.boxes[0].p5, 0);
@@ -305,7 +305,7 @@ TEST_F(Report, AThousandRanksStayWithinTheirBounds) {
   EXPECT_EQ(
       Get<Table>(report, "step-nodes").rows.size() + Get<Table>(report, "step-nodes").left_out,
       128);
-  EXPECT_THAT(Get<BoxChart>(report, "gpu-utilisation").boxes, SizeIs(32));
+  EXPECT_THAT(Get<BoxChart>(report, "gpu-utilization").boxes, SizeIs(32));
   // The one rank that is slow comes first.
   EXPECT_EQ(Get<BoxChart>(report, "step-ranks").boxes.size(), 32U);
   EXPECT_EQ(Number(CellOf(Get<Table>(report, "step-outliers"), 0, "rank")), 1023);

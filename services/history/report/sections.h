@@ -84,7 +84,7 @@ Status AddJob(const ReportContext& story, Document* out);
 Status AddSystem(const ReportContext& story, Document* out);
 Status AddFramework(const ReportContext& story, Document* out);
 Status AddRules(const ReportContext& story, Document* out);
-Status AddStart(const ReportContext& story, Document* out);  // initialisation, or the training loop
+Status AddStart(const ReportContext& story, Document* out);  // initialization, or the training loop
 Status AddSteps(const ReportContext& story, Document* out);
 Status AddGpus(const ReportContext& story, Document* out);
 Status AddLoading(const ReportContext& story, Document* out);

@@ -13,7 +13,7 @@ namespace pitwall::history {
 namespace {
 
 constexpr double kWidth = 720;
-constexpr size_t kColours = 8;
+constexpr size_t kColors = 8;
 
 // A coordinate, to a tenth.
 std::string At(double value) {
@@ -120,8 +120,8 @@ std::string LegendOf(const std::vector<std::string>& names, double y) {
       x = 64;
       y += 16;
     }
-    CatTo(out, "<path class=\"key c", i % kColours + 1, "\" d=\"M", At(x), " ", At(y - 4),
-          "h12\"/>", TextAt(x + 16, y, name, "begin"));
+    CatTo(out, "<path class=\"key c", i % kColors + 1, "\" d=\"M", At(x), " ", At(y - 4), "h12\"/>",
+          TextAt(x + 16, y, name, "begin"));
     x += width;
   }
   return out;
@@ -193,7 +193,7 @@ std::string SvgOf(const LineChart& chart) {
                       chart.x == Unit::kStep ? Cat("step ", shown) : shown, kind));
   }
   for (size_t i = 0; i < chart.lines.size(); ++i) {
-    CatTo(out, "<path class=\"", chart.lines[i].dots ? "dots" : "line", " c", i % kColours + 1,
+    CatTo(out, "<path class=\"", chart.lines[i].dots ? "dots" : "line", " c", i % kColors + 1,
           "\" d=\"", PathOf(chart.lines[i], frame), "\"/>");
   }
   if (chart.threshold.has_value() && std::isfinite(*chart.threshold)) {
@@ -207,13 +207,13 @@ std::string SvgOf(const LineChart& chart) {
   return out;
 }
 
-size_t PartColour(std::string_view name) {
+size_t PartColor(std::string_view name) {
   constexpr std::pair<std::string_view, size_t> kKnown[] = {
       {"initialization", 5}, {"training loop", 1}, {"finalization", 4}, {"between attempts", 7},
       {"forward", 1},        {"backward", 2},      {"optimizer", 3},    {"collective", 4},
       {"dataloader", 5},     {"checkpoint", 6},    {"other", 7},        {"pitwall", 8}};
-  for (const auto& [known, colour] : kKnown) {
-    if (known == name) return colour;
+  for (const auto& [known, color] : kKnown) {
+    if (known == name) return color;
   }
   uint32_t sum = 7;
   for (const char letter : name) sum = (sum * 31 + static_cast<unsigned char>(letter)) % 6007;
@@ -230,7 +230,7 @@ std::string SvgOf(const BarChart& chart) {
       const double width = std::min(1.0, chart.bars[i].value) * kWidth;
       const std::string text =
           Cat(chart.bars[i].name, " ", ShownAt(chart.bars[i].value, chart.unit));
-      CatTo(out, "<rect class=\"part c", PartColour(chart.bars[i].name), "\" x=\"", At(x),
+      CatTo(out, "<rect class=\"part c", PartColor(chart.bars[i].name), "\" x=\"", At(x),
             "\" y=\"2\" height=\"26\" width=\"", At(width), "\"><title>", Escaped(text),
             "</title></rect>");
       if (width > 7.2 * static_cast<double>(text.size()))

@@ -1,4 +1,4 @@
-// The charts of a report as SVG inside of HTML: colours come from its style, texts are
+// The charts of a report as SVG inside of HTML: colors come from its style, texts are
 // escaped.
 #pragma once
 
@@ -14,8 +14,8 @@ std::string SvgOf(const LineChart& chart);
 std::string SvgOf(const BarChart& chart);
 std::string SvgOf(const BoxChart& chart);
 
-// Colour of a phase or of a part of the job, 1 to 8: that of the page, so that both look the same.
+// Color of a phase or of a part of the job, 1 to 8: that of the page, so that both look the same.
 // Of an unknown phase with letters beyond ASCII it may be another.
-size_t PartColour(std::string_view name);
+size_t PartColor(std::string_view name);
 
 }  // namespace pitwall::history

@@ -12,7 +12,7 @@ namespace pitwall::history {
 
 enum class JobPart { kInitialization, kTrainingLoop, kFinalization, kBetweenAttempts };
 inline constexpr std::array<std::string_view, 4> kJobPartNames = {
-    "initialisation", "training_loop", "finalisation", "between_attempts"};
+    "initialization", "training_loop", "finalization", "between_attempts"};
 
 // By JobPart. They tile [begin, end): they sum to it.
 using PartLengths = std::array<int64_t, kJobPartNames.size()>;
@@ -33,11 +33,11 @@ struct JobSummary {
   std::vector<AttemptSummary> attempts;
 };
 
-// Initialisation lasts from an attempt's begin to the start of its first step (an attempt that is
-// told to begin later than that began with it), the loop to the end of its last step, finalisation
+// Initialization lasts from an attempt's begin to the start of its first step (an attempt that is
+// told to begin later than that began with it), the loop to the end of its last step, finalization
 // to its end: of a completed job the last rank's goodbye. An attempt without a step is
-// initialisation alone; one that runs, or was cut off (died, cancelled, stopped, silent), has no
-// finalisation.
+// initialization alone; one that runs, or was cut off (died, cancelled, stopped, silent), has no
+// finalization.
 JobSummary Summarize(const JobOverview& job);
 
 }  // namespace pitwall::history

@@ -19,7 +19,7 @@ constexpr size_t kFieldBytes = 300;
 constexpr size_t kLineBytes = 500;
 constexpr size_t kHeadlineBytes = 250;
 
-std::string_view ColourOf(const Message& message) {
+std::string_view ColorOf(const Message& message) {
   if (message.kind == Message::Kind::kEnded) return message.resolved ? "#2eb67d" : "#8d8d8d";
   if (message.severity == "critical") return "#d00000";
   if (message.severity == "warning") return "#e8a317";
@@ -146,7 +146,7 @@ StatusOr<Call> SlackReceiver::Render(const Delivery& delivery) const {
   out.Key("attachments");
   out.BeginArray();
   out.BeginObject();
-  out.Text("color", ColourOf(message));
+  out.Text("color", ColorOf(message));
   out.Key("blocks");
   out.BeginArray();
   if (message.kind == Message::Kind::kFound) {

@@ -41,7 +41,7 @@ export function jobPage(all: Job[], query: URLSearchParams): JobPage {
 
 const parts = (lengths: [number, number, number, number]): Part[] => {
   const sum = lengths.reduce((a, b) => a + b, 0);
-  const names = ["initialisation", "training_loop", "finalisation", "between_attempts"] as const;
+  const names = ["initialization", "training_loop", "finalization", "between_attempts"] as const;
   return names.map((part, i) => ({ part, seconds: lengths[i] as number, share: (lengths[i] as number) / sum }));
 };
 const attempts: Attempt[] = [

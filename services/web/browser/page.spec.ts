@@ -92,7 +92,7 @@ test("progress shows attempts, interruption, lost rank, and issues", async ({ pa
   await expect(line.locator("[data-piece]")).toHaveCount(6);
   const pieces = await line.locator("[data-piece]").evaluateAll((all) => all.map((one) => [(one as HTMLElement).dataset.piece, Number.parseFloat((one as HTMLElement).style.left), Number.parseFloat((one as HTMLElement).style.width)]));
   const share = (from: number, to: number) => [(from / 5400) * 100, ((to - from) / 5400) * 100];
-  const expected = [["initialisation", ...share(0, 95)], ["training_loop", ...share(95, 1790)], ["finalisation", ...share(1790, 1800)], ["between_attempts", ...share(1800, 1860)], ["initialisation", ...share(1860, 1950)], ["training_loop", ...share(1950, 5400)]];
+  const expected = [["initialization", ...share(0, 95)], ["training_loop", ...share(95, 1790)], ["finalization", ...share(1790, 1800)], ["between_attempts", ...share(1800, 1860)], ["initialization", ...share(1860, 1950)], ["training_loop", ...share(1950, 5400)]];
   for (const [i, [kind, left, width]] of expected.entries()) {
     expect(pieces[i]?.[0]).toBe(kind);
     expect(pieces[i]?.[1]).toBeCloseTo(left as number, 2);

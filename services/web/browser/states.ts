@@ -22,7 +22,7 @@ const job = `/jobs/${base.id}`;
 const fails = (message: string): Answer => ({ status: 500, body: { error: { code: "data_loss", message, place: "segment 7" } } });
 const parts = (seconds: [number, number, number]): JobDetail["summary"]["parts"] => {
   const sum = seconds.reduce((a, b) => a + b, 0);
-  return (["initialisation", "training_loop", "finalisation"] as const).map((part, i) => ({ part, seconds: seconds[i] as number, share: (seconds[i] as number) / sum }));
+  return (["initialization", "training_loop", "finalization"] as const).map((part, i) => ({ part, seconds: seconds[i] as number, share: (seconds[i] as number) / sum }));
 };
 
 // Returns a job with one attempt that began at t0.
@@ -83,7 +83,7 @@ export const states: State[] = [
   { name: "error", path: job, answers: { ...Object.fromEntries(["/incidents", "/issues", "/resources"].map((path) => [path, fails("segment 7: damaged (CRC differs); delete the job or restore the segment")])) }, ready: ".fault", says: ["segment 7: damaged", "Retry"] },
   { name: "no-data", path: job, answers: { ...quiet, "/rules": judged("NoData", "no series of train_step_duration_seconds"), "/resources": ok({ nodes: [] }), "/operators": ok({ operators: [], total_ns: "0", left_out: 0 }) }, ready: "[data-rule]", says: ["No data", "No rule has enough data yet", "0 of 8 rules evaluated", "8 rules", "Log it from the training script"] },
   { name: "hang", path: `${job}?issue=${hang.id}`, answers: { "/job": ok(hung), "/incidents": ok({ incidents: [{ id: hang.id, root: hang, likely_roots: 1, open: true, severity: "critical", started_ns: hang.started_ns, ended_ns: null, issues: [hang] }] }), "/issues": ok({ issues: [hang], next: null, total: 1 }), "/issue": ok({ ...hang, events: [hang.event], actions: [], notifications: [] }) }, ready: ".evidence canvas[data-ready]", says: ["Running, no step for 5\u202fmin 12\u202fs", "no step for 10.42s (as of 01:25:00)", "Since 2026-01-01 01:24:48 (last step, 5\u202fmin 12\u202fs ago)", "found 01:25:00"] },
-  { name: "thousand-ranks", path: `${job}?tab=nodes`, answers: { "/job": ok(thousand), "/heatmap": ofMany(heatMap), "/heatmap/steps": ofMany((query) => stepHeatMap(query, 1000)), "/spans": ofMany(() => spansOfMany) }, ready: ".timeline canvas[data-ready]", shows: "[aria-labelledby=steps-title]", says: ["125 nodes", "1,000 ranks"] },
+  { name: "thousand-ranks", path: `${job}?tab=nodes`, answers: { "/job": ok(thousand), "/heatmap": ofMany(heatMap), "/heatmap/steps": ofMany((query) => stepHeatMap(query, 1000)), "/spans": ofMany(() => spansOfMany) }, ready: ".timeline canvas[data-ready]", shows: "[aria-labeledby=steps-title]", says: ["125 nodes", "1,000 ranks"] },
   { name: "three-steps", path: job, answers: { ...quiet, "/job": ok(threeSteps), "/rules": judged("InProgress", "not judged before there are 30 samples: 3 so far") }, ready: ".incident.calm", says: ["1 rank", "2.23\u202fs", "310\u202fms"] },
   { name: "month", path: job, answers: { "/job": ok(month) }, ready: "[data-incident]", says: ["31\u202fd 0\u202fh"] },
 ];

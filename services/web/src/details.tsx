@@ -4,9 +4,9 @@ import { Cut, Num, Panel, Time } from "./parts.tsx";
 import type { JobDetail, PartName } from "./types.ts";
 
 export const partNames: Record<PartName, string> = {
-  initialisation: "Initialization",
+  initialization: "Initialization",
   training_loop: "Training loop",
-  finalisation: "Finalization",
+  finalization: "Finalization",
   between_attempts: "Between attempts",
 };
 
@@ -62,9 +62,9 @@ export function JobDetails({ job }: { job: JobDetail }) {
     ["Training loop start", <Time key="l" ns={first?.loop_begin_ns ?? null} />],
     ["Training loop end", job.ended_ns === null ? "not ended" : <Time key="m" ns={last?.loop_end_ns ?? null} />],
     ["Training loop duration", duration(part("training_loop")?.seconds ?? null)],
-    ["Initialization", `${duration(part("initialisation")?.seconds ?? null)}, ${percent(part("initialisation")?.share ?? null)}`],
+    ["Initialization", `${duration(part("initialization")?.seconds ?? null)}, ${percent(part("initialization")?.share ?? null)}`],
     ["Training loop share", percent(part("training_loop")?.share ?? null)],
-    ["Finalization", `${duration(part("finalisation")?.seconds ?? null)}, ${percent(part("finalisation")?.share ?? null)}`],
+    ["Finalization", `${duration(part("finalization")?.seconds ?? null)}, ${percent(part("finalization")?.share ?? null)}`],
     ["ID", <Cut key="i" text={job.id} class="code" />],
     ["Owner", <Cut key="o" text={job.owner || missing} />],
     ["Workload", <span key="r" class="wrap">{[job.reference.platform, job.reference.cluster, job.reference.namespace, job.reference.name, job.reference.queue].filter((text) => text).join(" / ").slice(0, 500) || missing}</span>],

@@ -16,9 +16,9 @@ function piecesOf(job: JobDetail): Piece[] {
   return attempts.flatMap((one, i) => {
     const next = attempts[i + 1];
     const pieces: Piece[] = [
-      { kind: "initialisation", from: i ? one.begin_ns : job.summary.begin_ns, to: one.loop_begin_ns ?? one.end_ns, name: `Attempt ${one.attempt}: initialization` },
+      { kind: "initialization", from: i ? one.begin_ns : job.summary.begin_ns, to: one.loop_begin_ns ?? one.end_ns, name: `Attempt ${one.attempt}: initialization` },
       { kind: "training_loop", from: one.loop_begin_ns, to: one.loop_end_ns, name: `Attempt ${one.attempt}: training loop` },
-      { kind: "finalisation", from: one.loop_end_ns, to: one.end_ns, name: `Attempt ${one.attempt}: finalization` },
+      { kind: "finalization", from: one.loop_end_ns, to: one.end_ns, name: `Attempt ${one.attempt}: finalization` },
     ];
     if (next) pieces.push({ kind: "between_attempts", from: one.end_ns, to: next.begin_ns, name: "Between attempts" });
     return pieces.filter((piece) => piece.from !== null && piece.to !== null && BigInt(piece.to) > BigInt(piece.from));

@@ -68,7 +68,7 @@ export interface Attempt {
   lost: Lost[];
 }
 
-export type PartName = "initialisation" | "training_loop" | "finalisation" | "between_attempts";
+export type PartName = "initialization" | "training_loop" | "finalization" | "between_attempts";
 
 export interface Part {
   part: PartName;
