@@ -12,7 +12,7 @@
 #
 # A failed stage does not stop the later ones. Each stage writes build/test-logs/<stage>.log. The last line is "N passed, N failed", counted over all
 # tests of all stages; the exit code is 0 only if nothing failed. Works from any directory, and repeatedly in the same tree. The stages are
-# scripts in tests/stages.
+# scripts in tests/stages and, those of --long, tests/stages/long.
 set -uo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -59,7 +59,7 @@ prebuild=
 
 start_prebuild() {
   [[ -z $prebuild && " ${wanted[*]}" =~ \ asan: ]] || return 0
-  setsid bash "$repo/tests/stages/prebuild.sh" >>"$logs/prebuild.log" 2>&1 &
+  setsid bash "$repo/tests/stages/parts/prebuild.sh" >>"$logs/prebuild.log" 2>&1 &
   prebuild=$!
 }
 
@@ -81,11 +81,12 @@ trap stop INT TERM
 minutes() { printf '%d:%02d' $(($1 / 60)) $(($1 % 60)); }
 
 run_stage() {  # NAME MINUTES
-  local name=$1 limit=$2 log=$logs/$1.log counts=$logs/$1.counts begin=$SECONDS rc=0 ticks=0
+  local name=$1 limit=$2 log=$logs/$1.log counts=$logs/$1.counts script=$repo/tests/stages/$1.sh begin=$SECONDS rc=0 ticks=0
+  [[ -f $script ]] || script=$repo/tests/stages/long/$name.sh
   : >"$counts"
   printf '== %-7s ' "$name"
   # Each stage has its own process group, so that a hung stage is stopped with all its processes.
-  PITWALL_COUNTS=$counts setsid timeout --kill-after=30 "$((limit * 60))" bash "$repo/tests/stages/$name.sh" >"$log" 2>&1 &
+  PITWALL_COUNTS=$counts setsid timeout --kill-after=30 "$((limit * 60))" bash "$script" >"$log" 2>&1 &
   child=$!
   while kill -0 "$child" 2>/dev/null; do
     sleep 1

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """quiet_test.py PITWALL [--long]: simulated training runs of both sets of seeds: reports allowed for healthy runs, and faults that must be found.
 
-The limits are those of the current rules and are to be lowered as rules improve. --long: the complete plan (tests/stages/quiet_long.sh).
+The limits are those of the current rules and are to be lowered as rules improve. --long: the complete plan (tests/stages/long/quiet_long.sh).
 """
 import os
 import sys

@@ -1,3 +1,3 @@
 # Installs missing dependencies.
-. "$(dirname "$0")/common.sh"
+. "$(dirname "$0")/parts/stage.sh"
 deploy/install-deps.sh

@@ -1,7 +1,7 @@
 # Random PromQL over random data, and random rule groups with reloads: our engine compared with Prometheus' own (tests/differential/run.py,
 # run_groups.py). $PITWALL_ORACLE_CASES (10000), $PITWALL_ORACLE_STORED (5000), $PITWALL_ORACLE_GROUPS (1000), and $PITWALL_ORACLE_SEED (1, so that
 # runs are reproducible; "new" uses a new seed) configure the run. Counts every case and group.
-. "$(dirname "$0")/common.sh"
+. "$(dirname "$0")/parts/stage.sh"
 cmake --preset release >/dev/null
 cmake --build build/release -j "$jobs" --target promql_eval group_eval
 oracle=$(tests/oracle/build.sh)

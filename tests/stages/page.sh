@@ -1,5 +1,5 @@
 # Tests of the page: types, lint, unit tests, and tests in a browser with recorded answers of the API.
-. "$(dirname "$0")/common.sh"
+. "$(dirname "$0")/parts/stage.sh"
 rc=0
 page=services/web
 folder=build/page

@@ -1,10 +1,10 @@
 # Tests of the Python client with the plain interpreter and with two versions of PyTorch, and its cost with the newer one. Stage python_long has the
 # complete table of costs, also with Debian's PyTorch.
-. "$(dirname "$0")/common.sh"
+. "$(dirname "$0")/parts/stage.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 rc=0
-bash tests/stages/torch.sh >"$work/torch.log" 2>&1 &  # the first download takes minutes, and the first tests do not need it
+bash tests/stages/parts/torch.sh >"$work/torch.log" 2>&1 &  # the first download takes minutes, and the first tests do not need it
 
 # INTERPRETER UNITTEST-ARGUMENT…: runs tests of the client and counts them. Sets rc to 1 if one fails.
 run_tests() {
@@ -49,7 +49,7 @@ wait "$native" || rc=1
 cat "$work/native.log"
 run_bench "bench_overhead: a phase costs 10 us or more" python3 clients/python/tests/bench_overhead.py --check
 
-if pythons=$(bash tests/stages/torch.sh); then
+if pythons=$(bash tests/stages/parts/torch.sh); then
   for python in $pythons; do
     # The callbacks' frameworks are in the virtual environment only.
     [[ $python == /usr/bin/* ]] && callbacks=() || callbacks=(test_lightning test_transformers test_xgboost)

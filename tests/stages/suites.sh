@@ -1,6 +1,6 @@
 # All other ctests: golden scripts, property tests, scenarios, and integration tests that need no stage of their own. The chart and the stop of Jobs
 # run on a real kube-apiserver if that has been built.
-. "$(dirname "$0")/common.sh"
+. "$(dirname "$0")/parts/stage.sh"
 rc=0
 run_ctest build/release -LE '^(unit|lint|kafka|e2e|life|bench|soak|damage|trainings)$' || rc=$?
 if [[ -n $(tests/kube/build.sh --cached) && -n $(tests/helm/tools.sh --cached) ]]; then

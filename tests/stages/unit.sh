@@ -1,3 +1,3 @@
 # Unit tests of the modules.
-. "$(dirname "$0")/common.sh"
+. "$(dirname "$0")/parts/stage.sh"
 run_ctest build/release -L '^unit$'

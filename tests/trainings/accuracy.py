@@ -19,7 +19,7 @@ HEAD = """## Real trainings, one fault each
 Made by `tests/trainings/accuracy.py`, do not edit. Of {date} runs: {cells} of the {all} cells of `tests/trainings/cells.py`.
 
 ```
-tests/trainings/matrix.py build/release/bin/pitwall PYTHON      # PYTHON: an interpreter with PyTorch (bash tests/stages/torch.sh)
+tests/trainings/matrix.py build/release/bin/pitwall PYTHON      # PYTHON: an interpreter with PyTorch (bash tests/stages/parts/torch.sh)
 tests/trainings/accuracy.py build/release/bin/pitwall           # this part
 ```
 

@@ -3,7 +3,7 @@
 
 healthy.py PITWALL PYTHON [--kinds KIND…] [--seeds N…] [--minutes M] [--jobs N] [--results DIR] [--again] [--packs all|default]
 
-PYTHON: an interpreter with the frameworks (the last line of tests/stages/torch.sh). Each run has at least 5,000 steps and lasts at least
+PYTHON: an interpreter with the frameworks (the last line of tests/stages/parts/torch.sh). Each run has at least 5,000 steps and lasts at least
 --minutes (10). Results stay in DIR (build/healthy): KIND-SEED-MINUTES.json and the recording. A run with a result of this binary is not
 repeated. Exits with 1 if a training run failed or an issue was reported that the machine does not explain.
 """

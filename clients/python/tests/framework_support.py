@@ -1,4 +1,4 @@
-"""Shared parts of the callback tests. Tests without their framework are skipped; tests/stages/torch.sh installs all three."""
+"""Shared parts of the callback tests. Tests without their framework are skipped; tests/stages/parts/torch.sh installs all three."""
 import importlib
 import os
 import unittest
@@ -14,7 +14,7 @@ def framework(name):
     try:
         module, note = importlib.import_module(name), ""
     except ImportError as missing:
-        module, note = None, "%s is not installed (%s); tests/stages/torch.sh installs it" % (name, missing)
+        module, note = None, "%s is not installed (%s); tests/stages/parts/torch.sh installs it" % (name, missing)
     return module, unittest.skipIf(module is None, note)
 
 

@@ -55,7 +55,7 @@ class ReadmeTest(support.ClientTest):
         self.assertEqual({(v["metric"], v["mode"]) for v in collector.values()}, {("train_loss", "train"), ("train_accuracy", "eval")})
         self.assertEqual(len([s for s in collector.spans() if s["name"] == "step"]), 3)
 
-    @unittest.skipIf(torch is None, "PyTorch is not installed; tests/stages/torch.sh installs it")
+    @unittest.skipIf(torch is None, "PyTorch is not installed; tests/stages/parts/torch.sh installs it")
     def test_pytorch_block_runs(self):
         collector = self.collector()
         self.start(collector)

@@ -1,4 +1,4 @@
-"""Shared parts of the tests with PyTorch. They are skipped without it; tests/stages/torch.sh installs two versions."""
+"""Shared parts of the tests with PyTorch. They are skipped without it; tests/stages/parts/torch.sh installs two versions."""
 import unittest
 
 import support
@@ -8,7 +8,7 @@ try:
     import torch
 except ImportError as missing:
     torch = numpy = None
-    NOTE = "PyTorch is not installed (%s); tests/stages/torch.sh installs it" % missing
+    NOTE = "PyTorch is not installed (%s); tests/stages/parts/torch.sh installs it" % missing
 else:
     NOTE = ""
     torch.set_num_threads(1)

@@ -3,7 +3,7 @@
 
 run.py PITWALL PYTHON [--kinds PATTERN…] [--jobs N] [--results DIR] [--again] [--keep]
 
-PYTHON: the last interpreter that tests/stages/torch.sh prints. Results stay in DIR (build/kinds); a kind that passed with this binary is not run
+PYTHON: the last interpreter that tests/stages/parts/torch.sh prints. Results stay in DIR (build/kinds); a kind that passed with this binary is not run
 again. --keep: keeps the recording of each run kind that has none yet. Exits with 1 if a kind failed that is not known to be wrong.
 """
 import argparse

@@ -1,5 +1,5 @@
 # Jobs of a real Slurm, including one that exceeds its time limit.
-. "$(dirname "$0")/common.sh"
+. "$(dirname "$0")/../parts/stage.sh"
 cmake --preset release >/dev/null
 cmake --build build/release -j "$jobs" --target pitwall
 run_unittest tests/slurm/jobs_test.py build/release/bin/pitwall --long || { rc=$?; ((rc == 77)) || exit "$rc"; }  # 77: Slurm is not installed

@@ -1,6 +1,6 @@
 # Chart tests with helm, helm-unittest, yamllint, and the schemas of Kubernetes; with a real kube-apiserver and etcd, where Jobs are stopped; and
 # of its alerts in a real Prometheus, with each service in its own process. Missing tools are built first.
-. "$(dirname "$0")/common.sh"
+. "$(dirname "$0")/../parts/stage.sh"
 cmake --preset release >/dev/null
 cmake --build build/release -j "$jobs" --target pitwall
 tests/helm/tools.sh

@@ -1,7 +1,7 @@
 # Real training runs with Debian's PyTorch and the shipped packs: each fault by name, and nothing else. Then hangs of processes with longer steps and
 # a whole minute of evaluation, and idle processes. About eleven minutes; they compute and sleep, so nothing else should run at the same time.
-. "$(dirname "$0")/common.sh"
-pythons=$(bash tests/stages/torch.sh)
+. "$(dirname "$0")/../parts/stage.sh"
+pythons=$(bash tests/stages/parts/torch.sh)
 python=${pythons%%$'\n'*}  # Debian's
 jobs=1
 rc=0

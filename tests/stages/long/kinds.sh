@@ -1,7 +1,7 @@
 # Kinds of training runs with current PyTorch, Lightning, Hugging Face, Accelerate, XGBoost, and a notebook, with all packs: each fault by name and
 # cause, and nothing else. Then the rates of events of healthy jobs with up to 64 ranks. A kind that passed with this binary is not run again. About 30 minutes on two idle cores.
-. "$(dirname "$0")/common.sh"
-pythons=$(bash tests/stages/torch.sh)
+. "$(dirname "$0")/../parts/stage.sh"
+pythons=$(bash tests/stages/parts/torch.sh)
 log=build/test-logs/kinds.txt
 mkdir -p build/test-logs
 rc=0

@@ -1,6 +1,6 @@
 # sanitizer.sh PRESET [MODULE…]: the modules below the adapters with a sanitizer. Patterns (shell patterns of ctest names) restrict it to the
 # matching tests.
-. "$(dirname "$0")/common.sh"
+. "$(dirname "$0")/stage.sh"
 preset=$1
 shift
 rc=0

@@ -1,7 +1,7 @@
 # torch.sh: installs the missing ones of the two PyTorch versions with which the Python client is tested: Debian's for /usr/bin/python3 (1.13), and
 # the newest one known to work, in a virtual environment under ${XDG_CACHE_HOME:-~/.cache}/pitwall, with the frameworks that have callbacks. Prints
 # their interpreters, one per line. Safe to run again, and concurrently.
-. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/stage.sh"
 
 torch_version=2.15.0
 venv=$cache/torch-$torch_version

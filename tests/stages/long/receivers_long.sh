@@ -1,5 +1,5 @@
 # Sends a thousand issues to ten receivers, three of them faulty, with ten kills: the table of docs/notify.md.
-. "$(dirname "$0")/common.sh"
+. "$(dirname "$0")/../parts/stage.sh"
 cmake --preset release >/dev/null
 cmake --build build/release -j "$jobs" --target pitwall
 rc=0

@@ -3,7 +3,7 @@
 # stage also runs alone: bash tests/stages/unit.sh
 set -euo pipefail
 
-repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 cd "$repo"
 jobs=$(nproc)
 : "${PITWALL_COUNTS:=/dev/stdout}"
@@ -54,7 +54,7 @@ run_ctest() {
   results=$(mktemp -d "${TMPDIR:-/tmp}/pitwall-ctest.XXXXXX")
   GTEST_OUTPUT=xml:$results/gtest/ ctest --test-dir "$build" --output-junit "$results/ctest.xml" --output-on-failure \
     --no-tests=error -j "$jobs" "$@" || rc=$?
-  python3 tests/stages/count.py "$results/ctest.xml" "$results/gtest" >>"$PITWALL_COUNTS" || rc=1
+  python3 tests/stages/parts/count.py "$results/ctest.xml" "$results/gtest" >>"$PITWALL_COUNTS" || rc=1
   rm -rf "$results"
   return "$rc"
 }

@@ -1,5 +1,5 @@
 # Tests of the Debian package, also under systemd, of the wheel, and of the demo, each in a clean root. Needs root.
-. "$(dirname "$0")/common.sh"
+. "$(dirname "$0")/../parts/stage.sh"
 deploy/install-deps.sh build tests
 cmake --preset release >/dev/null
 cmake --build build/release -j "$jobs" --target pitwall

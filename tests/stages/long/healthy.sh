@@ -1,7 +1,7 @@
 # Healthy training runs of eight kinds with all packs, ten minutes each with two seeds, and two kinds for $PITWALL_HEALTHY_MINUTES (60). An issue
 # that the machine does not explain is a failure. A run with a result of this binary is not repeated.
-. "$(dirname "$0")/common.sh"
-pythons=$(bash tests/stages/torch.sh)
+. "$(dirname "$0")/../parts/stage.sh"
+pythons=$(bash tests/stages/parts/torch.sh)
 python=${pythons##*$'\n'}
 log=build/test-logs/healthy.txt
 minutes=${PITWALL_HEALTHY_MINUTES:-60}

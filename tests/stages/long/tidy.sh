@@ -1,6 +1,6 @@
 # clang-tidy with the short list of .clang-tidy: shipped code in a plain run, tests too with --tests. Files that were clean in an earlier run are
 # skipped.
-. "$(dirname "$0")/common.sh"
+. "$(dirname "$0")/../parts/stage.sh"
 sources=()
 if [[ ${1:-} != --tests ]]; then
   mapfile -t sources < <(find services rules -name '*.cc' ! -name '*_test.cc' | sort)

@@ -1,2 +1,2 @@
 # Address and undefined-behavior sanitizers for all modules below the adapters.
-exec bash "$(dirname "$0")/sanitizer.sh" asan-ubsan
+exec bash "$(dirname "$0")/../parts/sanitizer.sh" asan-ubsan

@@ -1,7 +1,7 @@
 # Matrix of real training runs, each with one fault, with all packs: tests/trainings/cells.py. A cell that passed with this binary is not run
 # again. The runs sleep more than they compute, but nothing else should run at the same time.
-. "$(dirname "$0")/common.sh"
-pythons=$(bash tests/stages/torch.sh)
+. "$(dirname "$0")/../parts/stage.sh"
+pythons=$(bash tests/stages/parts/torch.sh)
 log=build/test-logs/cells.txt
 mkdir -p build/test-logs
 rc=0
