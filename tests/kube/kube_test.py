@@ -17,7 +17,8 @@ import unittest
 import uuid
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "e2e")]
+E2E = os.path.join(HERE, "..", "e2e")
+sys.path[:0] = [HERE, E2E, os.path.join(E2E, "ranks")]
 from cluster import Cluster, Refused, run  # noqa: E402
 from harness import CLIENT, REPO, Pitwall, fetch, wait_for, write  # noqa: E402
 from pods_test import RANK, group_root  # noqa: E402

@@ -23,7 +23,7 @@ import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
+sys.path[:0] = [os.path.join(HERE, "..", "e2e"), os.path.join(HERE, "..", "e2e", "ranks")]
 import recordings  # noqa: E402
 from cells import CELLS, judge, training_of  # noqa: E402
 from harness import CLIENT, REPO, Pitwall, wait_for, write  # noqa: E402

@@ -1,5 +1,5 @@
 // Refusals before any connection, and servers that do not answer. A real server is in
-// tests/e2e/receivers_test.py.
+// tests/e2e/notifier/receivers_test.py.
 #include "services/adapters/mail/curl_mail_transport.h"
 
 #include <gmock/gmock.h>

@@ -7,7 +7,7 @@ jobs=1
 rc=0
 PITWALL_TORCH_PYTHON=$python run_ctest build/release -L '^trainings$' || rc=1
 for script in hangs_test.py idle_test.py; do
-  if tests/e2e/$script build/release/bin/pitwall --long; then
+  if tests/e2e/ranks/$script build/release/bin/pitwall --long; then
     echo "1 0" >>"$PITWALL_COUNTS"
   else
     echo "FAILED: $script --long"

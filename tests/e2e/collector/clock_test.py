@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+"""Jumps of a node's wall clock, back and forth, under a live training run: no data is lost, refused, or late without being counted, no time
+goes backward, and problems are logged. Debian's libfaketime sets the clock of the services. It breaks Python's time.sleep(), so the training
+script reads its clock from the same file. usage: clock_test.py PITWALL DUMP_SAMPLES"""
+import glob
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from collections import Counter
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import harness  # noqa: E402
+
+LIBRARY = glob.glob("/usr/lib/*/faketime/libfaketime.so.1")
+
+TRAINING = """
+import logging, signal, sys, time
+logging.basicConfig()
+real = time.time_ns
+def time_ns():
+    with open(sys.argv[2]) as text:
+        return real() + int(text.read()) * 10**9
+time.time_ns = time_ns
+time.time = lambda: time_ns() / 1e9
+sys.path.insert(0, sys.argv[1])
+import pitwall
+going = True
+def stop(*_):
+    global going
+    going = False
+signal.signal(signal.SIGTERM, stop)
+pitwall.init(job="clocks", rank=0)
+number = 0
+while going:
+    with pitwall.step(number):
+        with pitwall.phase("forward"):
+            time.sleep(0.005)
+        pitwall.log(number=number)
+    number += 1
+pitwall.finish()
+print(number)
+"""
+
+
+class Sample:
+    def __init__(self, line):
+        source, boot, sequence, at, value, append = line.rsplit(" ", 5)
+        self.source, self.boot, self.sequence = source, boot, int(sequence)
+        self.at, self.value, self.append = int(at) / 1e9, float(value), int(append) / 1e9
+
+
+class Clocks(unittest.TestCase):
+    binary = dump = None
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.data = os.path.join(self.folder.name, "data")
+        self.clock = os.path.join(self.folder.name, "clock")
+        self.jump(0)
+        self.service = self.training = None
+        self.starts = 0
+
+    def tearDown(self):
+        for process in (self.service and self.service.process, self.training):
+            if process and process.poll() is None:
+                process.kill()
+                process.wait()
+        self.folder.cleanup()
+
+    def jump(self, seconds):
+        """Sets the wall clock ahead of the machine's by this time from now on."""
+        with open(self.clock + ".new", "w") as out:
+            out.write("%+d\n" % seconds)
+        os.rename(self.clock + ".new", self.clock)
+
+    def start(self):
+        self.starts += 1
+        self.service = harness.Pitwall(
+            self.binary, os.path.join(self.folder.name, "log-%d" % self.starts), "--data-dir", self.data, "--rules",
+            "pack:training", variables={
+                "LD_PRELOAD": LIBRARY[0], "FAKETIME_TIMESTAMP_FILE": self.clock, "FAKETIME_NO_CACHE": "1",
+                "FAKETIME_DONT_FAKE_MONOTONIC": "1"})
+
+    def train(self):
+        self.training = subprocess.Popen(
+            [sys.executable, "-c", TRAINING, harness.CLIENT, self.clock], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True, env=dict(os.environ, PITWALL_SOCKET=os.path.join(self.data, "collector.sock")))
+
+    def samples(self, metric):
+        done = subprocess.run([self.dump, self.data, metric], stdout=subprocess.PIPE, check=True, text=True)
+        return [Sample(line) for line in done.stdout.splitlines()]
+
+    def dropped(self, reason):
+        text = harness.fetch(self.service.http + "/metrics")[1]
+        return sum(float(n) for n in re.findall(
+            r'^pitwall_processor_dropped_total\{[^}]*reason="%s"[^}]*\} (\S+)$' % reason, text, re.M))
+
+    def applied(self, more):
+        """Waits until the processor has accepted this number of further samples: evaluation continues."""
+        aim = self.service.metric("pitwall_processor_samples_total") + more
+        harness.wait_for("samples to be applied", lambda: self.service.metric("pitwall_processor_samples_total") >= aim)
+
+    def says(self, line):
+        harness.wait_for("%r in the log" % line, lambda: self.service.said(line))
+
+    def log_ahead(self, seconds):
+        harness.wait_for("the log's clock to be %d s ahead" % seconds, lambda: abs(
+            self.service.metric("pitwall_log_clock_ahead_seconds") - seconds) < 2)
+
+    def finish(self):
+        """Returns the number of values that the training script logged."""
+        self.training.send_signal(signal.SIGTERM)
+        out, said = self.training.communicate(timeout=harness.PATIENCE)
+        self.assertEqual(self.training.returncode, 0, said)
+        self.assertNotIn("lost", said)
+        return int(out)
+
+    def each_once(self, logged):
+        numbers = self.samples("train_number")
+        counts = Counter(int(sample.value) for sample in numbers)
+        self.assertEqual({n: counts[n] for n in range(logged) if counts[n] != 1}, {}, logged)
+        return numbers
+
+    def test_clock_45_days_ahead_for_seconds_changes_nothing(self):
+        """Expects nothing deleted, late, or refused, and no new boot. The duration counts in reads of the clock by retention: one every 10 s."""
+        self.start()
+        self.train()
+        self.applied(2000)
+        suspended = "pitwall_insights_retention_suspended"
+        kept = "pitwall_insights_jobs"
+        harness.wait_for("the job to be kept", lambda: self.service.metric(kept) >= 1)
+        before = self.service.metric(kept)
+        self.jump(45 * 86400)
+        harness.wait_for("retention to be suspended", lambda: self.service.metric(suspended) == 1)
+        self.applied(2000)
+        self.jump(0)
+        harness.wait_for("retention to be resumed", lambda: self.service.metric(suspended) == 0)
+        self.applied(2000)
+        self.assertGreaterEqual(self.service.metric(kept), before)
+        for reason in ("clock_ahead", "late", "duplicate"):
+            self.assertEqual(self.dropped(reason), 0, reason)
+        self.assertEqual(self.service.metric("pitwall_collector_boots_total"), 1)
+        logged = self.finish()
+        self.assertEqual(self.service.stop(), 0)
+        self.each_once(logged)
+
+    def test_clock_jumps_under_live_training_lose_nothing(self):
+        self.start()
+        self.train()
+        self.applied(2000)
+        self.log_ahead(0)
+
+        self.jump(-600)
+        self.log_ahead(600)
+        self.applied(2000)
+        self.says(r"wall clock: it is \S+ behind the append times")
+        self.jump(0)  # forward by 10 min: the clock has caught up
+        self.log_ahead(0)
+        self.applied(2000)
+        self.says("it has caught up")
+
+        self.jump(600)  # now ahead of all earlier times: every process follows
+        self.applied(2000)
+        self.log_ahead(0)
+        self.jump(-3000)  # back by 1 h
+        self.log_ahead(3600)
+        self.applied(2000)
+        self.assertEqual(self.dropped("clock_ahead"), 0)
+        self.assertEqual(self.dropped("duplicate"), 0)
+
+        # A restart after that: the log continues after its last record, and the surviving training process is not refused.
+        self.assertEqual(self.service.stop(), 0)
+        self.start()
+        self.applied(1000)
+        self.assertEqual(self.dropped("clock_ahead"), 0)
+        logged = self.finish()
+        self.assertEqual(self.service.stop(), 0)
+        self.assertGreater(logged, 500)
+
+        numbers = self.each_once(logged)
+        for boot in {sample.boot for sample in numbers}:
+            of_boot = sorted((sample for sample in numbers if sample.boot == boot), key=lambda sample: sample.sequence)
+            times = [sample.at for sample in of_boot]
+            self.assertEqual(times, sorted(times), "time goes back within boot " + boot)
+        # The append time is not before the measurement, or the sample would have been refused after a minute.
+        behind = [sample.at - sample.append for sample in numbers]
+        self.assertLess(max(behind), 5)
+        # The offset is a series that rules can read.
+        offsets = [sample.value for sample in self.samples("pitwall_clock_offset_seconds")]
+        for expected in (0, -600, -3600):
+            self.assertTrue(any(abs(offset - expected) < 2 for offset in offsets), (expected, sorted(set(offsets))[:20]))
+
+
+if __name__ == "__main__":
+    if not LIBRARY:
+        print("skipped: libfaketime is not installed (package faketime)")
+        sys.exit(77)
+    Clocks.binary, Clocks.dump = sys.argv[1:3]
+    unittest.main(argv=sys.argv[:1])

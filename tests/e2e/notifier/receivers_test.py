@@ -1,0 +1,289 @@
+#!/usr/bin/env python3
+"""Receivers, from outside, with real servers: Alertmanager, an SMTP server with TLS and AUTH, an HTTP gateway, and Slack's JSON.
+
+receivers_test.py PITWALL
+"""
+import email
+import email.policy
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+import urllib.parse
+import urllib.request
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from harness import PATIENCE, Hooks, Pitwall, fetch, train, wait_for, write  # noqa: E402
+
+BINARY = None
+HERE = os.path.dirname(os.path.abspath(__file__))
+DEBIAN_PYTHON = "/usr/bin/python3"  # has Debian's python3-aiosmtpd
+
+# LossHigh clears repeatedly; LossExploded stays until the job ends.
+RULES = """
+groups:
+- name: steps
+  clock: step
+  interval: 1
+  rules:
+  - alert: LossExploded
+    expr: max_over_time(train_loss[20]) > 5
+    labels: {severity: critical}
+    annotations: {summary: "the loss of <rank> {{ $labels.rank }} is \\"high\\" & stays so", suggestion: "look at it"}
+  - alert: LossHigh
+    expr: train_loss > 5
+    labels: {severity: warning}
+  - alert: Quiet
+    expr: max_over_time(train_loss[20]) > 6
+    labels: {severity: info}
+"""
+CONFIG = """
+external_url: https://pitwall.example
+http: {act_token_file: %(dir)s/act}
+notifier:
+  ca_file: %(dir)s/cert.pem
+  alertmanagers:
+    - {name: am, urls: ["http://127.0.0.1:%(am)d", "http://127.0.0.1:%(gone)d", "http://127.0.0.1:%(other)d"], resend_interval: 1s, labels: {cluster: lab},
+       notify_symptoms: true, from_start: true}
+  slack:
+    - {name: slack, url: "file:%(dir)s/slack"}
+  email:
+    - {name: mail, host: localhost, port: %(smtp)d, user: pitwall, password: "file:%(dir)s/password", auth: plain,
+       from: "Pitwall Wächter <pitwall@example.org>", to: ["Ops <ops@example.org>", gone@example.org, "second@example.org"], severities: [critical]}
+    - {name: mailtls, host: localhost, port: %(smtps)d, security: tls, user: pitwall, password: "file:%(dir)s/password", auth: login,
+       from: pitwall@example.org, to: [ops@example.org], severities: [critical]}
+    - {name: wrong, host: localhost, port: %(smtp)d, user: pitwall, password: "env:WRONG", from: pitwall@example.org, to: [ops@example.org]}
+  gateways:
+    - {name: sms, url: "http://127.0.0.1:%(gateway)d/sms", headers: {Authorization: "file:%(dir)s/header"}, secrets: {key: "file:%(dir)s/key"},
+       body: '{"to": "+491", "key": "{{ $labels.secret_key }}", "text": "{{ $labels.text }}"}', success: ["202"]}
+    - {name: info, url: "http://127.0.0.1:%(gateway)d/info", escape: form, notify: events, notify_symptoms: true,
+       body: "rule={{ $labels.rule }}&state={{ $labels.state }}"}
+  routes:
+    - {matchers: ['severity="critical"'], receivers: [am, slack, mail, mailtls, wrong, sms]}
+    - {matchers: ['severity="warning"', 'job=~"e2e|x"'], receivers: [am]}
+    - {matchers: ['severity="info"'], receivers: [info]}
+"""
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Receivers(unittest.TestCase):
+    def setUp(self):
+        self.work = tempfile.mkdtemp(prefix="pitwall-e2e-")
+        self.addCleanup(shutil.rmtree, self.work)
+        self.gateway = Hooks({"/sms": 202, "/info": 204})
+        self.addCleanup(self.gateway.close)
+        self.ports = {"am": free_port(), "gone": free_port(), "other": free_port(), "smtp": free_port(), "smtps": free_port(),
+                      "gateway": self.gateway.server_port, "dir": self.work}
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
+                        "subjectAltName=DNS:localhost", "-keyout", self.path("key.pem"), "-out", self.path("cert.pem")],
+                       check=True, capture_output=True)
+        for name, text in (("act", "act-token-of-a-test"), ("password", "s3cret ä"), ("header", "Bearer of-the-gateway"), ("key", 'k"1'),
+                           ("slack", "http://127.0.0.1:%d/services/T/B/slack-secret" % self.gateway.server_port)):
+            write(self.path(name), text)
+        os.mkdir(self.path("mails"))
+        self.smtp = self.start([DEBIAN_PYTHON, os.path.join(HERE, "smtp_server.py"), self.path("mails"), self.path("cert.pem"),
+                                self.path("key.pem"), str(self.ports["smtp"]), str(self.ports["smtps"])], stdout=subprocess.PIPE)
+        self.assertEqual(self.smtp.stdout.readline(), b"ready\n")
+        self.alertmanager = self.start_alertmanager()
+        self.other = self.start_alertmanager("other")
+
+    def path(self, name):
+        return os.path.join(self.work, name)
+
+    def start(self, command, **options):
+        process = subprocess.Popen(command, **options)
+        self.addCleanup(self.end, process)
+        return process
+
+    @staticmethod
+    def end(process):
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        for pipe in (process.stdout, process.stderr):
+            if pipe:
+                pipe.close()
+
+    def start_alertmanager(self, which="am"):
+        config = write(self.path("alertmanager.yaml"), "route: {receiver: none, group_wait: 0s, group_interval: 1s}\nreceivers: [{name: none}]\n")
+        with open(self.path("alertmanager.log"), "a") as log:
+            process = self.start(
+                ["prometheus-alertmanager", "--config.file", config, "--storage.path", self.path(which + "-data"), "--web.listen-address",
+                 "127.0.0.1:%d" % self.ports[which], "--cluster.listen-address", ""], stderr=log)
+        wait_for("Alertmanager", lambda: self.alerts(which) is not None)
+        return process
+
+    def alerts(self, which="am"):
+        """Returns the alerts that the real Alertmanager holds as firing, by alertname."""
+        try:
+            with urllib.request.urlopen("http://127.0.0.1:%d/api/v2/alerts?active=true" % self.ports[which], timeout=5) as answer:
+                return {alert["labels"]["alertname"]: alert for alert in json.load(answer)}
+        except OSError:
+            return None
+
+    def mails(self, way):
+        found = []
+        for name in sorted(os.listdir(self.path("mails"))):
+            if name.startswith(way) and name.endswith(".json"):
+                with open(os.path.join(self.path("mails"), name)) as file:
+                    kept = json.load(file)
+                kept["mail"] = email.message_from_bytes(kept["content"].encode("utf-8", "surrogateescape"), policy=email.policy.default)
+                found.append(kept)
+        return found
+
+    def said(self, path):
+        return self.gateway.said(path)
+
+    def run_pitwall(self, number):
+        return Pitwall(BINARY, self.path("log-%d" % number), "--config", self.path("pitwall.yaml"), "--data-dir", self.path("data"),
+                       "--rules", self.path("rules.yaml"), "--socket", self.path("c.sock"), "--node", "n", "--interval", "200ms",
+                       variables={"WRONG": "not the password"})
+
+    def silence(self, *arguments, code=0):
+        done = subprocess.run([BINARY, "silence"] + list(arguments) + ["--url", self.pitwall.http, "--token-file", self.path("act")],
+                              capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done.stdout if code == 0 else done.stderr
+
+    def test_each_real_receiver_gets_job_rule_rank_and_step(self):
+        write(self.path("rules.yaml"), RULES)
+        write(self.path("pitwall.yaml"), CONFIG % self.ports)
+        self.pitwall = self.run_pitwall(1)
+        self.addCleanup(lambda: self.pitwall.kill())
+        # First, a silence for every informative alert.
+        silenced = json.loads(self.silence("add", 'severity="info"', "--duration", "1h", "--author", "ada", "--comment", "a test", "--json"))
+        self.assertIn("--comment", self.silence("add", "severity=info", code=2))
+        self.assertIn("wanted", self.silence("add", "severity:info", "--comment", "x", "--author", "a", code=2))
+        without = subprocess.run([BINARY, "silence", "add", "a=b", "--author", "a", "--comment", "x", "--url", self.pitwall.http],
+                                 capture_output=True, text=True)
+        self.assertEqual(without.returncode, 1, without.stderr)
+        training = train(self.path("c.sock"), 100_000, nan_from=1_000_000)  # ends when this test ends it
+        self.addCleanup(self.end, training)
+
+        # Email: one message for each transport, with its mechanism.
+        wait_for("a mail by each transport", lambda: self.mails("starttls") and self.mails("tls"))
+        for way, mechanism in (("starttls", "PLAIN"), ("tls", "LOGIN")):
+            kept = self.mails(way)[0]
+            self.assertEqual((kept["mechanism"], kept["encrypted"], kept["from"]), (mechanism, True, "pitwall@example.org"))
+            mail = kept["mail"]
+            self.assertEqual(mail.defects, [])
+            self.assertRegex(mail["Subject"], r"^\[critical\] e2e: LossExploded rank 0 step \d+$")
+            self.assertEqual([part.get_content_type() for part in mail.iter_parts()], ["text/plain", "text/html"])
+            text, page = (part.get_content().replace("\r\n", "\n") for part in mail.iter_parts())
+            for line in (r"(?m)^FOUND: .*the loss of <rank> 0 is \"high\" & stays so", r"(?m)^Job: e2e", r"(?m)^Rule: .*steps/LossExploded$", r"(?m)^Rank: 0$",
+                         r"(?m)^Step: \d+$", r"(?m)^Since: \d{4}-\S+Z$", r"(?m)^https://pitwall\.example/jobs/\S+$"):
+                self.assertRegex(text, line)
+            self.assertIn("&lt;rank&gt; 0 is &quot;high&quot; &amp; stays so", page)
+        self.assertEqual(self.mails("starttls")[0]["to"], ["ops@example.org", "second@example.org"])
+        self.assertRegex(self.pitwall.log(), r"email mail: localhost refuses of the recipients: gone@example\.org \(550 no such user here\)")
+        self.assertIn("Wächter", self.mails("starttls")[0]["mail"]["From"])
+
+        # The gateway, with a short text and its secrets, and Slack.
+        headers, body = wait_for("the gateway", lambda: self.said("/sms"))[0]
+        message = json.loads(body)
+        self.assertEqual((headers["Authorization"], message["key"]), ("Bearer of-the-gateway", 'k"1'))
+        self.assertRegex(message["text"], r"^FOUND critical e2e: LossExploded rank 0 step \d+")
+        self.assertLessEqual(len(message["text"]), 160)
+        self.assertIn("https://pitwall.example/jobs/", message["text"])
+        slack = json.loads(wait_for("Slack", lambda: self.said("/services/T/B/slack-secret"))[0][1])
+        blocks = json.dumps(slack["attachments"][0]["blocks"])
+        for part in ("*Job*\\ne2e", "steps/LossExploded", "*Rank*\\n0", "*Step*", "the loss of &lt;rank&gt; 0"):
+            self.assertIn(part, blocks)
+
+        # Alertmanager: the labels; an alert that clears is resolved, and any other stays.
+        alert = wait_for("the alert", lambda: self.alerts().get("LossExploded"))
+        labels = alert["labels"]
+        self.assertEqual((labels["severity"], labels["rank"], labels["cluster"], labels["job_name"]),
+                         ("critical", "0", "lab", "e2e"))
+        self.assertTrue(labels["pitwall_job"] and labels["rule"].endswith("steps/LossExploded") and labels["incident"])
+        self.assertRegex(alert["generatorURL"], r"^https://pitwall\.example/jobs/")
+        self.assertTrue(alert["annotations"]["step"].isdigit())
+        wait_for("LossHigh to fire", lambda: "LossHigh" in self.alerts())
+        wait_for("LossHigh to be resolved", lambda: "LossHigh" not in self.alerts())
+        self.assertIn("LossExploded", self.alerts())
+
+        # Both live Alertmanagers have it. A restarted one has lost its alerts: the other one continues, and resent alerts restore it.
+        wait_for("the alert at the other", lambda: "LossExploded" in self.alerts("other"))
+        self.alertmanager.kill()
+        self.alertmanager.wait()
+        wait_for("a further alert at the other", lambda: "LossHigh" in self.alerts("other"))
+        self.assertIn("LossExploded", self.alerts("other"))
+        self.alertmanager = self.start_alertmanager()
+        wait_for("the alert after Alertmanager's restart", lambda: "LossExploded" in self.alerts())
+        self.pitwall.kill()
+        self.assertIn("LossExploded", self.alerts())
+        self.pitwall = self.run_pitwall(2)
+        self.assertEqual(json.loads(self.silence("list", "--json"))["id"], silenced["id"])
+        self.alertmanager.kill()
+        self.alertmanager.wait()
+        self.alertmanager = self.start_alertmanager()
+        wait_for("the alert after both restarts", lambda: "LossExploded" in self.alerts())
+
+        # The silence held; open issues are reported when it ends. Lists mark it.
+        self.assertEqual(self.said("/info"), [])
+        mark = r"Quiet.*\[silenced by ada until \S+Z: a test\]"
+        def marked(*source):  # after the restarts
+            done = subprocess.run([BINARY, "issues", "list", *source], capture_output=True, text=True, timeout=PATIENCE)
+            if re.search(mark, done.stdout):
+                return done.stdout
+            print("issues list %s: exit code %d, %d lines; %s" % (source[0], done.returncode, len(done.stdout.splitlines()), done.stderr))
+            return None
+        for source in (("--target", self.pitwall.grpc), ("--data-dir", self.path("data"))):
+            listed = wait_for("the list with its mark", lambda at=source: marked(*at))
+            self.assertNotRegex(listed, r"LossExploded.*silenced")
+        def silences():  # the history reads the log after the restart and may know the node before the job
+            jobs = json.loads(fetch(self.pitwall.http + "/api/pitwall/v1/jobs?name=e2e")[1])["jobs"]
+            if not jobs:
+                return None
+            issues = json.loads(fetch(self.pitwall.http + "/api/pitwall/v1/issues?state=open&job=" + urllib.parse.quote(jobs[0]["id"]))[1])["issues"]
+            silenced = {issue["alert"]: issue["silenced"] for issue in issues}
+            return silenced if {"Quiet", "LossExploded"} <= set(silenced) else None
+        shown = wait_for("both issues in the history", silences)
+        self.assertEqual((shown["Quiet"]["by"], shown["LossExploded"]), ("ada", None))
+        self.silence("expire", silenced["id"])
+        self.assertIn("ended already", self.silence("expire", silenced["id"], code=1))
+        self.assertEqual(self.silence("list"), "")
+        told = wait_for("the silenced issue", lambda: self.said("/info"))[0][1]
+        self.assertEqual(urllib.parse.parse_qs(told)["state"], ["open"])
+        self.assertTrue(urllib.parse.parse_qs(told)["rule"][0].endswith("steps/Quiet"))
+
+        # The end of the job does not resolve the issue: Alertmanager keeps it firing, and the mail reports how the job ended.
+        training.terminate()
+        training.wait(PATIENCE)
+        ended = wait_for("the end by mail", lambda: next((kept["mail"] for kept in self.mails("starttls") if " ENDED " in kept["mail"]["Subject"]), None))
+        self.assertRegex(ended["Subject"], r"^\[critical\] ENDED e2e: LossExploded rank 0")
+        self.assertEqual(ended["References"], self.mails("starttls")[0]["mail"]["Message-ID"])
+        wait_for("the end at Alertmanager", lambda: self.alerts()["LossExploded"]["annotations"].get("ended"))
+        self.assertIn("LossExploded", self.alerts())
+
+        # A permanently failing receiver delays no other one, and no log contains a secret.
+        self.assertGreater(self.pitwall.metric("pitwall_receiver_failed_attempts_total"), 0)
+        for log in ("log-1", "log-2"):
+            with open(self.path(log)) as lines:
+                text = lines.read()
+            # A refused password and a refused recipient, each logged once with server and cause.
+            self.assertEqual(len(re.findall(r"email wrong: SMTP 535 .*localhost:%d refuses user \"pitwall\"" % self.ports["smtp"], text)), 1, text)
+            self.assertNotIn("email wrong fails again and again", text)
+            for secret in ("s3cret", "slack-secret", "of-the-gateway", "not the password", "act-token"):
+                self.assertNotIn(secret, text)
+        printed = subprocess.run([BINARY, "standalone", "--config", self.path("pitwall.yaml"), "--print-config"], capture_output=True, text=True)
+        self.assertNotIn("slack-secret", printed.stdout)
+        self.assertEqual(self.pitwall.stop(), 0, self.pitwall.log())
+
+
+if __name__ == "__main__":
+    BINARY = os.path.abspath(sys.argv.pop(1))
+    if subprocess.run([DEBIAN_PYTHON, "-c", "import aiosmtpd"], capture_output=True).returncode or not shutil.which("prometheus-alertmanager"):
+        print("0 passed, 0 failed: prometheus-alertmanager or python3-aiosmtpd is missing; run deploy/install-deps.sh tests", file=sys.stderr)
+        sys.exit(77)
+    unittest.main()
