@@ -4,9 +4,9 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { parse } from "yaml";
-import { bytes, count, digits, duration, exactTime, msOf, percent, secondsBetween, shownNumber, time } from "../src/format.ts";
-import { leftSide, queryOf } from "../src/expression.ts";
-import { supplies } from "../src/supplies.ts";
+import { bytes, count, digits, duration, exactTime, msOf, percent, secondsBetween, shownNumber, time } from "../src/parts/format.ts";
+import { leftSide, queryOf } from "../src/issues/expression.ts";
+import { supplies } from "../src/rules/supplies.ts";
 import { answers, at, clocks, hostile } from "./answers.ts";
 
 const openapi = parse(readFileSync("openapi.yaml", "utf8"));

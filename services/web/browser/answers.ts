@@ -1,7 +1,7 @@
 // Handwritten responses for a job with a slow rank, by the schemas of openapi.yaml: 2 nodes, 8 ranks, 2 attempts.
 import { heatMap, phases, spans, stepHeatMap, steps } from "./node_answers.ts";
 import { seriesList, tensorTable, trainingChart } from "./training_answers.ts";
-import type { Attempt, AttemptSummary, Chart, CloudEvent, Differs, Incident, Issue, IssueDetail, Job, JobDetail, JobPage, Labels, Operators, Part, Resources, Rule, RuleDefinition, WhatIf } from "../src/types.ts";
+import type { Attempt, AttemptSummary, Chart, CloudEvent, Differs, Incident, Issue, IssueDetail, Job, JobDetail, JobPage, Labels, Operators, Part, Resources, Rule, RuleDefinition, WhatIf } from "../src/api/types.ts";
 
 const second = 1_000_000_000n;
 export const t0 = 1_767_225_600n * second; // 2026-01-01 00:00:00 UTC

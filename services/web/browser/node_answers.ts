@@ -1,5 +1,5 @@
 // Nodes and ranks of the simulated job, from formulas that tests can check: cores, GPUs, spans, and steps.
-import type { HeatMap, Labels, Phases, Spans, StepHeatMap, StepRows } from "../src/types.ts";
+import type { HeatMap, Labels, Phases, Spans, StepHeatMap, StepRows } from "../src/api/types.ts";
 
 const second = 1_000_000_000n;
 const t0 = 1_767_225_600n * second;

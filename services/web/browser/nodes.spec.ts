@@ -3,7 +3,7 @@ import { expect, type Page, test } from "@playwright/test";
 import { answers, at, hostile } from "./answers.ts";
 import { type Fixture, startFixture } from "./fixture.ts";
 import { checkAccess, checkFaults, checkFit, open } from "./harness.ts";
-import type { Chart, JobDetail } from "../src/types.ts";
+import type { Chart, JobDetail } from "../src/api/types.ts";
 import { gpuUse, idle, slowRank, slowSince, spansOf, stepHeatMap } from "./node_answers.ts";
 
 let fixture: Fixture;

@@ -3,8 +3,8 @@ import { expect, type Page, test } from "@playwright/test";
 import { action, answers, at, clocks, hostile, resources, straggler, whatIf } from "./answers.ts";
 import { type Fixture, startFixture } from "./fixture.ts";
 import { checkAccess, checkFaults, checkFit, open as openOn } from "./harness.ts";
-import { msOf } from "../src/format.ts";
-import type { Incident, Issue, JobDetail, Rule } from "../src/types.ts";
+import { msOf } from "../src/parts/format.ts";
+import type { Incident, Issue, JobDetail, Rule } from "../src/api/types.ts";
 
 let fixture: Fixture;
 const open = (page: Page, path: string, server = fixture) => openOn(page, path, server);

@@ -3,7 +3,7 @@ import { expect, type Page, test } from "@playwright/test";
 import { answers, at, base } from "./answers.ts";
 import { type Fixture, startFixture } from "./fixture.ts";
 import { checkFaults, open } from "./harness.ts";
-import type { JobDetail } from "../src/types.ts";
+import type { JobDetail } from "../src/api/types.ts";
 
 let fixture: Fixture;
 test.beforeEach(async () => {

@@ -2,7 +2,7 @@
 import { answers, at, base } from "./answers.ts";
 import type { Answer } from "./fixture.ts";
 import { heatMap, stepHeatMap } from "./node_answers.ts";
-import type { Issue, JobDetail, Rule, Source } from "../src/types.ts";
+import type { Issue, JobDetail, Rule, Source } from "../src/api/types.ts";
 
 export interface State {
   name: string;

@@ -1,5 +1,5 @@
 // Training of the simulated job, from formulas that tests can check: scalars by step and time, tensors, and classes.
-import type { Labels, SeriesList, Tensors } from "../src/types.ts";
+import type { Labels, SeriesList, Tensors } from "../src/api/types.ts";
 
 const second = 1_000_000_000n;
 const t0 = 1_767_225_600n * second;

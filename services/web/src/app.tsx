@@ -1,13 +1,13 @@
 // Frame of the page: bar, view, login, and list of keyboard shortcuts.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Fault, login, loginWanted } from "./client.ts";
-import { JobView } from "./job_view.tsx";
-import { JobsView } from "./jobs_view.tsx";
-import { keyList, useKeys } from "./keys.ts";
-import { connected } from "./live.ts";
-import { Mark } from "./parts.tsx";
+import { Fault, login, loginWanted } from "./api/client.ts";
+import { JobView } from "./job/job_view.tsx";
+import { JobsView } from "./jobs/jobs_view.tsx";
+import { keyList, useKeys } from "./parts/keys.ts";
+import { connected } from "./api/live.ts";
+import { Mark } from "./parts/parts.tsx";
 import { follow, go, jobId, place } from "./route.ts";
-import { nextTheme, theme } from "./theme.ts";
+import { nextTheme, theme } from "./parts/theme.ts";
 
 function Login() {
   const [fault, setFault] = useState("");

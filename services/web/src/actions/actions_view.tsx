@@ -1,12 +1,12 @@
 // Actions tab: actions of the executor, notifications, sampling interval, and stack captures.
 import { useState } from "preact/hooks";
-import { Choice, Control } from "../control.tsx";
-import { duration, plural } from "../format.ts";
-import { useIssues, useJob } from "../load.ts";
-import { actionText, Cut, eventTime, Head, Num, Panel, Reading, whoOf } from "../parts.tsx";
+import { Choice, Control } from "../parts/control.tsx";
+import { duration, plural } from "../parts/format.ts";
+import { useIssues, useJob } from "../api/load.ts";
+import { actionText, Cut, eventTime, Head, Num, Panel, Reading, whoOf } from "../parts/parts.tsx";
 import { place } from "../route.ts";
-import type { TabProps } from "../tabs.ts";
-import type { CloudEvent } from "../types.ts";
+import type { TabProps } from "../job/tabs.ts";
+import type { CloudEvent } from "../api/types.ts";
 
 interface Captured {
   rank?: number;

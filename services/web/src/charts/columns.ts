@@ -1,7 +1,7 @@
 // Charts in the compact binary format of the API (docs/api.md, Chart).
-import { address, Fault, fetchAnswer, get } from "../client.ts";
-import { msOf } from "../format.ts";
-import type { Chart, Labels } from "../types.ts";
+import { address, Fault, fetchAnswer, get } from "../api/client.ts";
+import { msOf } from "../parts/format.ts";
+import type { Chart, Labels } from "../api/types.ts";
 import type { Line } from "./time_chart.tsx";
 
 export interface Series {

@@ -1,7 +1,7 @@
 // Heat map on a canvas: a row per item, a column per period of time or steps, and a color bar.
 import { useState } from "preact/hooks";
 import { css, font, Surface } from "./surface.tsx";
-import { Scroll } from "../parts.tsx";
+import { Scroll } from "../parts/parts.tsx";
 
 export interface GridRow {
   key: string;

@@ -1,11 +1,11 @@
 // Chart with a title, a legend with each line's value at the crosshair (else its latest value), and a data table.
 import type { ComponentChildren } from "preact";
-import { count, digits, plural } from "../format.ts";
-import { shownTheme } from "../theme.ts";
+import { count, digits, plural } from "../parts/format.ts";
+import { shownTheme } from "../parts/theme.ts";
 import { pointed, resetRange, selection, selectRange, bounds, zoomTo } from "./range.ts";
 import { colorOf } from "./surface.tsx";
 import { type ChartProps, type Line, type Shade, TimeChart } from "./time_chart.tsx";
-import { Head, Num, Scroll } from "../parts.tsx";
+import { Head, Num, Scroll } from "../parts/parts.tsx";
 
 // Returns the index of the last time at or before `at`, or -1.
 function placeAt(times: number[], at: number): number {

@@ -1,9 +1,9 @@
 // Time range that all tabs share: a period that ends with the job's newest data (range=KEY), or a fixed one (from, to) that
 // live data does not move. Also the interval whose spans are listed (sel=FROM-TO) and the crosshair.
 import { signal } from "@preact/signals";
-import { msOf } from "../format.ts";
+import { msOf } from "../parts/format.ts";
 import { place, setQuery } from "../route.ts";
-import type { JobDetail } from "../types.ts";
+import type { JobDetail } from "../api/types.ts";
 
 export const ranges: [string, string, number][] = [["", "Whole job", 0], ["6h", "Last 6 h", 21_600], ["1h", "Last hour", 3_600], ["15m", "Last 15 min", 900]];
 

@@ -2,7 +2,7 @@
 // data changes. Dragging zooms, Shift-dragging selects, dragging the axis moves the range, and a double click shows all.
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { shownTheme } from "../theme.ts";
+import { shownTheme } from "../parts/theme.ts";
 import { pointed } from "./range.ts";
 
 export interface SurfaceProps {

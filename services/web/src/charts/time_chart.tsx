@@ -1,5 +1,5 @@
 // Chart over time or steps: lines with min/max bands, a threshold, shaded periods, and a marked value.
-import { clock, count, date, digits } from "../format.ts";
+import { clock, count, date, digits } from "../parts/format.ts";
 import { css, font, paintOf, Surface, ticks, timeTicks } from "./surface.tsx";
 
 export interface Line {

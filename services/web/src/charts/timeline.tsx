@@ -1,10 +1,10 @@
 // Timeline of all ranks on a canvas. Each span is a bar in the color of its phase, on the charts' time axis.
 import { useState } from "preact/hooks";
-import { clock, duration, msOf, plural } from "../format.ts";
-import type { Spans } from "../types.ts";
+import { clock, duration, msOf, plural } from "../parts/format.ts";
+import type { Spans } from "../api/types.ts";
 import { resetRange, selectRange } from "./range.ts";
 import { css, font, Surface, timeTicks } from "./surface.tsx";
-import { Scroll } from "../parts.tsx";
+import { Scroll } from "../parts/parts.tsx";
 
 export interface Bars {
   ranks: (number | null)[];

@@ -1,14 +1,14 @@
 // Tab that ranks series of an interval by their difference from their past and from their peers, and the duration of a
 // step without a rank.
-import { get } from "../client.ts";
-import { lineName } from "../evidence_chart.tsx";
-import { count, digits, duration, percent, plural, time } from "../format.ts";
-import { useIssues, useLoad } from "../load.ts";
-import { Cut, Head, Num, Panel, Reading } from "../parts.tsx";
+import { get } from "../api/client.ts";
+import { lineName } from "../issues/evidence_chart.tsx";
+import { count, digits, duration, percent, plural, time } from "../parts/format.ts";
+import { useIssues, useLoad } from "../api/load.ts";
+import { Cut, Head, Num, Panel, Reading } from "../parts/parts.tsx";
 import { chosenRange } from "../charts/range.ts";
 import { place, setQuery } from "../route.ts";
-import type { TabProps } from "../tabs.ts";
-import type { Differs, Issue, JobDetail, WhatIf } from "../types.ts";
+import type { TabProps } from "../job/tabs.ts";
+import type { Differs, Issue, JobDetail, WhatIf } from "../api/types.ts";
 
 function Cost({ job, rank }: { job: JobDetail; rank: string }) {
   const loaded = useLoad<WhatIf>(`what-if ${job.id} ${rank} ${job.last_ns}`, (abort) => get("/what-if", { job: job.id, rank }, abort));

@@ -1,9 +1,9 @@
 // Time of the last 30 steps by phase, over all ranks and for the ranks with the most own work.
 import { phaseColor } from "../charts/timeline.tsx";
-import { count, duration, missing, percent } from "../format.ts";
-import { useJob } from "../load.ts";
-import { Cut, Num, Panel, Reading } from "../parts.tsx";
-import type { JobDetail, Phases } from "../types.ts";
+import { count, duration, missing, percent } from "../parts/format.ts";
+import { useJob } from "../api/load.ts";
+import { Cut, Num, Panel, Reading } from "../parts/parts.tsx";
+import type { JobDetail, Phases } from "../api/types.ts";
 
 const mostRanks = 16;
 

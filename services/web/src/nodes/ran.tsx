@@ -2,12 +2,12 @@
 import { useState } from "preact/hooks";
 import { bounds, chartKey, rangeName, select, selection, shownRange, zoomTo } from "../charts/range.ts";
 import { type Bars, Timeline } from "../charts/timeline.tsx";
-import { get } from "../client.ts";
-import { count, duration, exactTime, missing, msOf, plural, time } from "../format.ts";
-import { useLoad } from "../load.ts";
-import { Cut, Head, Num, Panel, Reading, Scroll } from "../parts.tsx";
+import { get } from "../api/client.ts";
+import { count, duration, exactTime, missing, msOf, plural, time } from "../parts/format.ts";
+import { useLoad } from "../api/load.ts";
+import { Cut, Head, Num, Panel, Reading, Scroll } from "../parts/parts.tsx";
 import { place, setQuery } from "../route.ts";
-import type { JobDetail, Spans } from "../types.ts";
+import type { JobDetail, Spans } from "../api/types.ts";
 
 const mostSpans = 20_000; // shown on the timeline
 const aheadNs = 60_000_000_000n; // read beyond the job's last sample, for spans that have ended since

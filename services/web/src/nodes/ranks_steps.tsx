@@ -3,12 +3,12 @@ import { useState } from "preact/hooks";
 import { GridMap } from "../charts/grid_map.tsx";
 import { Plot } from "../charts/plot.tsx";
 import { chartKey, rangeOf, resetRange, zoomTo } from "../charts/range.ts";
-import { get } from "../client.ts";
-import { count, digits, duration, missing, msOf, plural } from "../format.ts";
-import { useLoad } from "../load.ts";
-import { Cut, Head, Num, Panel, Reading } from "../parts.tsx";
+import { get } from "../api/client.ts";
+import { count, digits, duration, missing, msOf, plural } from "../parts/format.ts";
+import { useLoad } from "../api/load.ts";
+import { Cut, Head, Num, Panel, Reading } from "../parts/parts.tsx";
 import { setQuery } from "../route.ts";
-import type { JobDetail, StepHeatMap, StepRows } from "../types.ts";
+import type { JobDetail, StepHeatMap, StepRows } from "../api/types.ts";
 
 const slow = 1.3; // times the median; marks a slow cell
 const outlier = 2; // times the median of all steps

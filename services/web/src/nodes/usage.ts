@@ -2,8 +2,8 @@
 import { push } from "../charts/columns.ts";
 import type { GridRow } from "../charts/grid_map.tsx";
 import type { Line } from "../charts/time_chart.tsx";
-import { msOf } from "../format.ts";
-import type { HeatMap, Labels } from "../types.ts";
+import { msOf } from "../parts/format.ts";
+import type { HeatMap, Labels } from "../api/types.ts";
 
 export interface Unit {
   node: string;

@@ -1,13 +1,13 @@
 // Rules tab: every rule with its verdict, criterion, parameters, and missing input.
-import { count, plural, shownNumber } from "../format.ts";
-import { useIssues, useJob, useRules } from "../load.ts";
-import { Cut, Head, Num, Panel, Reading, Time } from "../parts.tsx";
+import { count, plural, shownNumber } from "../parts/format.ts";
+import { useIssues, useJob, useRules } from "../api/load.ts";
+import { Cut, Head, Num, Panel, Reading, Time } from "../parts/parts.tsx";
 import { place, setQuery } from "../route.ts";
-import { judged, order, RuleState } from "../rule_table.tsx";
-import { SetParameter } from "../set_parameter.tsx";
-import { supplies } from "../supplies.ts";
-import type { TabProps } from "../tabs.ts";
-import type { CloudEvent, Issue, JobDetail, Rule } from "../types.ts";
+import { judged, order, RuleState } from "./rule_table.tsx";
+import { SetParameter } from "./set_parameter.tsx";
+import { supplies } from "./supplies.ts";
+import type { TabProps } from "../job/tabs.ts";
+import type { CloudEvent, Issue, JobDetail, Rule } from "../api/types.ts";
 
 // Rules with issues or errors come first.
 function active(rule: Rule): boolean {

@@ -4,11 +4,11 @@ import { columns, exactColumns, push, type Series } from "../charts/columns.ts";
 import { Plot } from "../charts/plot.tsx";
 import { chartKey, rangeOf } from "../charts/range.ts";
 import type { Line } from "../charts/time_chart.tsx";
-import { count, digits, percent, plural, sentence } from "../format.ts";
-import { useLoad } from "../load.ts";
-import { Cut, Failed, Head, Num, Panel, Reading, Scroll } from "../parts.tsx";
+import { count, digits, percent, plural, sentence } from "../parts/format.ts";
+import { useLoad } from "../api/load.ts";
+import { Cut, Failed, Head, Num, Panel, Reading, Scroll } from "../parts/parts.tsx";
 import { zoomToSteps } from "../nodes/ranks_steps.tsx";
-import type { JobDetail, SeriesList } from "../types.ts";
+import type { JobDetail, SeriesList } from "../api/types.ts";
 
 const mostFeatures = 20;
 const mostClasses = 12; // number of curves

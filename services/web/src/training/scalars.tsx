@@ -3,10 +3,10 @@ import { columns, exactColumns, folded, lineOf, rateOf, type Series } from "../c
 import { Plot } from "../charts/plot.tsx";
 import { bounds, chartKey, rangeOf, shownRange, zoomTo } from "../charts/range.ts";
 import type { Line } from "../charts/time_chart.tsx";
-import { digits, msOf, sentence } from "../format.ts";
-import { useLoad } from "../load.ts";
-import { Reading } from "../parts.tsx";
-import type { Job, JobDetail, SeriesList } from "../types.ts";
+import { digits, msOf, sentence } from "../parts/format.ts";
+import { useLoad } from "../api/load.ts";
+import { Reading } from "../parts/parts.tsx";
+import type { Job, JobDetail, SeriesList } from "../api/types.ts";
 import { zoomToSteps } from "../nodes/ranks_steps.tsx";
 
 // Series that other parts of the page show, and series about the client itself.

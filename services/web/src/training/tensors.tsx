@@ -2,11 +2,11 @@
 import { columns } from "../charts/columns.ts";
 import { GridMap } from "../charts/grid_map.tsx";
 import { chartKey, rangeOf, resetRange } from "../charts/range.ts";
-import { count, digits, plural, sentence } from "../format.ts";
-import { useJob, useLoad } from "../load.ts";
-import { Cut, Failed, Head, Num, Panel, Reading, Scroll } from "../parts.tsx";
+import { count, digits, plural, sentence } from "../parts/format.ts";
+import { useJob, useLoad } from "../api/load.ts";
+import { Cut, Failed, Head, Num, Panel, Reading, Scroll } from "../parts/parts.tsx";
 import { place, setQuery } from "../route.ts";
-import type { JobDetail, Tensors } from "../types.ts";
+import type { JobDetail, Tensors } from "../api/types.ts";
 import { zoomToSteps } from "../nodes/ranks_steps.tsx";
 import { firstRank } from "./scalars.tsx";
 

@@ -1,12 +1,12 @@
 // Training tab: scalars, tensors, and classes.
 import { useState } from "preact/hooks";
-import { get } from "../client.ts";
-import { plural } from "../format.ts";
-import { useLoad } from "../load.ts";
-import { Cut, Panel, Reading } from "../parts.tsx";
+import { get } from "../api/client.ts";
+import { plural } from "../parts/format.ts";
+import { useLoad } from "../api/load.ts";
+import { Cut, Panel, Reading } from "../parts/parts.tsx";
 import { jobPath, place, setQuery } from "../route.ts";
-import type { TabProps } from "../tabs.ts";
-import type { Job, JobPage, SeriesList } from "../types.ts";
+import type { TabProps } from "../job/tabs.ts";
+import type { Job, JobPage, SeriesList } from "../api/types.ts";
 import { Classes } from "./classes.tsx";
 import { firstRank, ScalarChart, scalarsOf } from "./scalars.tsx";
 import { TensorPanel } from "./tensors.tsx";

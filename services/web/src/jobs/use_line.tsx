@@ -1,8 +1,8 @@
 // Sparkline of the mean utilization over all GPUs of a job.
 import { useEffect, useState } from "preact/hooks";
-import { get } from "./client.ts";
-import { missing, percent } from "./format.ts";
-import type { Chart, Job } from "./types.ts";
+import { get } from "../api/client.ts";
+import { missing, percent } from "../parts/format.ts";
+import type { Chart, Job } from "../api/types.ts";
 
 const width = 96;
 const tall = 20;

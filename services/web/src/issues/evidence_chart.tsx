@@ -1,14 +1,14 @@
 // Chart of the series behind an issue, with the threshold. If the history has no such series, it shows the values in the
 // issue's events.
-import { fetchAnswer, get } from "./client.ts";
+import { fetchAnswer, get } from "../api/client.ts";
 import { queryOf } from "./expression.ts";
-import { date, digits, duration, eventNumber, msOf, time } from "./format.ts";
-import { useLoad } from "./load.ts";
-import { Head, Num, Reading } from "./parts.tsx";
-import { shownTheme } from "./theme.ts";
-import { colorOf } from "./charts/surface.tsx";
-import { type Line, type Shade, TimeChart } from "./charts/time_chart.tsx";
-import type { Chart, Evidence, IssueDetail, JobDetail, Labels, RuleDefinition } from "./types.ts";
+import { date, digits, duration, eventNumber, msOf, time } from "../parts/format.ts";
+import { useLoad } from "../api/load.ts";
+import { Head, Num, Reading } from "../parts/parts.tsx";
+import { shownTheme } from "../parts/theme.ts";
+import { colorOf } from "../charts/surface.tsx";
+import { type Line, type Shade, TimeChart } from "../charts/time_chart.tsx";
+import type { Chart, Evidence, IssueDetail, JobDetail, Labels, RuleDefinition } from "../api/types.ts";
 
 const mostLines = 6;
 const nanos = 1_000_000_000n;

@@ -2,16 +2,16 @@
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { AsOf, Past, ReportLink } from "./as_of.tsx";
-import { Fault, get } from "./client.ts";
-import { plural } from "./format.ts";
-import { useKeys } from "./keys.ts";
-import { watch } from "./live.ts";
-import { useLoad } from "./load.ts";
-import { Failed, JobState, Reading, Waiting } from "./parts.tsx";
-import { moveRange, ranges, rangeName, resetRange } from "./charts/range.ts";
-import { go, place, setQuery } from "./route.ts";
+import { Fault, get } from "../api/client.ts";
+import { plural } from "../parts/format.ts";
+import { useKeys } from "../parts/keys.ts";
+import { watch } from "../api/live.ts";
+import { useLoad } from "../api/load.ts";
+import { Failed, JobState, Reading, Waiting } from "../parts/parts.tsx";
+import { moveRange, ranges, rangeName, resetRange } from "../charts/range.ts";
+import { go, place, setQuery } from "../route.ts";
 import { type Tab, type TabProps, tabs } from "./tabs.ts";
-import type { JobDetail } from "./types.ts";
+import type { JobDetail } from "../api/types.ts";
 
 const loaded = new Map<string, ComponentType<TabProps>>();
 

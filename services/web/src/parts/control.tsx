@@ -1,9 +1,9 @@
 // Form that triggers an action. It requires the role act and the typed job ID, so that no accidental click stops a job.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { Fault, get, login, post } from "./client.ts";
-import { useLoad } from "./load.ts";
-import type { JobDetail, Session } from "./types.ts";
+import { Fault, get, login, post } from "../api/client.ts";
+import { useLoad } from "../api/load.ts";
+import type { JobDetail, Session } from "../api/types.ts";
 
 // `children`: labels with inputs for `values`, which are sent with the request.
 export function Control({ job, path, button, reason, values, done, children }: { job: JobDetail; path: string; button: string; reason?: boolean; values?: Record<string, string>; done: string; children?: ComponentChildren }) {

@@ -1,9 +1,9 @@
 // Time travel: with at=TIME in the address, the page shows the job as of that time.
 import { computed } from "@preact/signals";
-import { address } from "./client.ts";
-import { time } from "./format.ts";
-import { asOf, setQuery } from "./route.ts";
-import type { JobDetail } from "./types.ts";
+import { address } from "../api/client.ts";
+import { time } from "../parts/format.ts";
+import { asOf, setQuery } from "../route.ts";
+import type { JobDetail } from "../api/types.ts";
 
 const atNs = computed(() => (/^\d+$/.test(asOf.value) ? asOf.value : null));
 

@@ -1,11 +1,11 @@
 // Open incidents, each with a summary, place, start time, cost, cause, and action taken.
-import { get } from "./client.ts";
-import { count, duration, percent, plural, secondsBetween } from "./format.ts";
-import { useLoad } from "./load.ts";
-import { actionText, Mark, Severity, severityRank, silencedText, Time, toldAt, whoOf } from "./parts.tsx";
-import { place, setQuery } from "./route.ts";
-import { verdict } from "./rule_table.tsx";
-import type { CloudEvent, Incident, Issue, JobDetail, NsOrNull, Rule, WhatIf } from "./types.ts";
+import { get } from "../api/client.ts";
+import { count, duration, percent, plural, secondsBetween } from "../parts/format.ts";
+import { useLoad } from "../api/load.ts";
+import { actionText, Mark, Severity, severityRank, silencedText, Time, toldAt, whoOf } from "../parts/parts.tsx";
+import { place, setQuery } from "../route.ts";
+import { verdict } from "../rules/rule_table.tsx";
+import type { CloudEvent, Incident, Issue, JobDetail, NsOrNull, Rule, WhatIf } from "../api/types.ts";
 
 const shown = 3;
 const leastShare = 0.02; // share of a step's time; smaller savings are noise

@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Fault, get, sessions } from "./client.ts";
 import { listen } from "./live.ts";
-import { asOf } from "./route.ts";
+import { asOf } from "../route.ts";
 import type { Issue, Rule, Topic } from "./types.ts";
 
 export interface Loaded<T> {

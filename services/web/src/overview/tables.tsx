@@ -1,10 +1,10 @@
 // Tables of resource usage and of time by operation.
-import { get } from "./client.ts";
-import { count, duration, missing, percent, quantity, sentence } from "./format.ts";
-import { useLoad } from "./load.ts";
-import { Cut, Head, Num, Panel, Reading, Scroll } from "./parts.tsx";
-import { rangeKey } from "./charts/range.ts";
-import type { Operators, Resources } from "./types.ts";
+import { get } from "../api/client.ts";
+import { count, duration, missing, percent, quantity, sentence } from "../parts/format.ts";
+import { useLoad } from "../api/load.ts";
+import { Cut, Head, Num, Panel, Reading, Scroll } from "../parts/parts.tsx";
+import { rangeKey } from "../charts/range.ts";
+import type { Operators, Resources } from "../api/types.ts";
 
 const resourceNames: Record<string, string> = { cpu: "CPU", io_wait: "I/O wait", cpu_memory: "CPU memory", gpu: "GPU", gpu_memory: "GPU memory", network: "Network", network_receive: "Network received", network_transmit: "Network sent" };
 const columns = ["min", "p50", "p90", "p95", "p99", "max"] as const;

@@ -1,5 +1,5 @@
 // Formats of numbers and times. Times are in UTC, as in logs. Nanoseconds are computed as BigInt.
-import type { NsOrNull } from "./types.ts";
+import type { NsOrNull } from "../api/types.ts";
 
 export const missing = "–";
 const narrow = "\u202f"; // between a number and its unit

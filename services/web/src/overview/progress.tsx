@@ -1,8 +1,8 @@
 // Progress of the job on one line: parts of its attempts, interruptions, and periods with open issues.
-import { duration, plural, secondsBetween } from "./format.ts";
+import { duration, plural, secondsBetween } from "../parts/format.ts";
 import { partNames } from "./details.tsx";
-import { Panel, Time } from "./parts.tsx";
-import type { Issue, JobDetail, NsOrNull, PartName } from "./types.ts";
+import { Panel, Time } from "../parts/parts.tsx";
+import type { Issue, JobDetail, NsOrNull, PartName } from "../api/types.ts";
 
 interface Piece {
   kind: PartName;

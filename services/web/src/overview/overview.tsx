@@ -1,15 +1,15 @@
 // Overview of a job: incidents with cost and suggestion, then rules, details, and resource usage.
 import { JobDetails, JobSummary } from "./details.tsx";
-import { Incidents } from "./incidents.tsx";
-import { Issues } from "./issues.tsx";
-import { useIssues, useJob, useRules } from "./load.ts";
-import { Reading } from "./parts.tsx";
-import { rangeOf } from "./charts/range.ts";
+import { Incidents } from "../issues/incidents.tsx";
+import { Issues } from "../issues/issues.tsx";
+import { useIssues, useJob, useRules } from "../api/load.ts";
+import { Reading } from "../parts/parts.tsx";
+import { rangeOf } from "../charts/range.ts";
 import { Progress } from "./progress.tsx";
-import { RuleTable } from "./rule_table.tsx";
+import { RuleTable } from "../rules/rule_table.tsx";
 import { Operations, ResourceTable } from "./tables.tsx";
-import type { TabProps } from "./tabs.ts";
-import type { CloudEvent, Incident } from "./types.ts";
+import type { TabProps } from "../job/tabs.ts";
+import type { CloudEvent, Incident } from "../api/types.ts";
 
 export function Overview({ job }: TabProps) {
   const id = job.id;

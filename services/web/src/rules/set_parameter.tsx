@@ -1,8 +1,8 @@
 // Form that sets a rule's parameter for this job, and the results of such requests.
 import { useState } from "preact/hooks";
-import { Choice, Control } from "./control.tsx";
-import { actionText, eventTime } from "./parts.tsx";
-import type { CloudEvent, JobDetail, RuleDefinition } from "./types.ts";
+import { Choice, Control } from "../parts/control.tsx";
+import { actionText, eventTime } from "../parts/parts.tsx";
+import type { CloudEvent, JobDetail, RuleDefinition } from "../api/types.ts";
 
 const shown = 5;
 

@@ -1,10 +1,10 @@
 // Table of the job's rules with their verdicts. A rule without data names the missing series.
 import { useState } from "preact/hooks";
-import { count, plural } from "./format.ts";
-import type { Loaded } from "./load.ts";
-import { Cut, Head, Mark, Num, Panel, Reading, Time } from "./parts.tsx";
+import { count, plural } from "../parts/format.ts";
+import type { Loaded } from "../api/load.ts";
+import { Cut, Head, Mark, Num, Panel, Reading, Time } from "../parts/parts.tsx";
 import { supplies } from "./supplies.ts";
-import type { JobDetail, Rule } from "./types.ts";
+import type { JobDetail, Rule } from "../api/types.ts";
 
 const looks: Record<string, [string, string, string]> = {
   IssuesFound: ["◆", "Issues found", "warn"],

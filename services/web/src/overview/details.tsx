@@ -1,7 +1,7 @@
 // Time of the job by part, and its details.
-import { duration, missing, percent, secondsBetween } from "./format.ts";
-import { Cut, Num, Panel, Time } from "./parts.tsx";
-import type { JobDetail, PartName } from "./types.ts";
+import { duration, missing, percent, secondsBetween } from "../parts/format.ts";
+import { Cut, Num, Panel, Time } from "../parts/parts.tsx";
+import type { JobDetail, PartName } from "../api/types.ts";
 
 export const partNames: Record<PartName, string> = {
   initialization: "Initialization",

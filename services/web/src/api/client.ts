@@ -1,6 +1,6 @@
 // Client of the API. Every error becomes a Fault with the server's message.
 import { signal } from "@preact/signals";
-import { asOf } from "./route.ts";
+import { asOf } from "../route.ts";
 import type { Session } from "./types.ts";
 
 export const prefix = "/api/pitwall/v1";

@@ -1,12 +1,12 @@
 // Issues of a job. Each expands to its evidence, criterion, and activity.
 import { useEffect, useState } from "preact/hooks";
-import { get } from "./client.ts";
-import { duration, plural, secondsBetween, shownNumber } from "./format.ts";
+import { get } from "../api/client.ts";
+import { duration, plural, secondsBetween, shownNumber } from "../parts/format.ts";
 import { IssueBody } from "./issue_body.tsx";
-import { useKeys } from "./keys.ts";
-import { Cut, Panel, Severity, severityRank, silencedText, Time, toldAt, whoOf } from "./parts.tsx";
-import { place, setQuery } from "./route.ts";
-import type { Issue, IssueDetail, JobDetail, Rule } from "./types.ts";
+import { useKeys } from "../parts/keys.ts";
+import { Cut, Panel, Severity, severityRank, silencedText, Time, toldAt, whoOf } from "../parts/parts.tsx";
+import { place, setQuery } from "../route.ts";
+import type { Issue, IssueDetail, JobDetail, Rule } from "../api/types.ts";
 
 const step = 50; // rows added at a time
 

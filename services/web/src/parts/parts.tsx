@@ -1,9 +1,9 @@
 // Shared components and texts of all views.
 import type { ComponentChildren, JSX } from "preact";
-import type { Fault } from "./client.ts";
-import type { Loaded } from "./load.ts";
+import type { Fault } from "../api/client.ts";
+import type { Loaded } from "../api/load.ts";
 import { clock, duration, exactTime, msOf, plural, secondsBetween, sentence, time } from "./format.ts";
-import type { CloudEvent, EventData, Issue, Job, JobDetail, Labels, NsOrNull } from "./types.ts";
+import type { CloudEvent, EventData, Issue, Job, JobDetail, Labels, NsOrNull } from "../api/types.ts";
 
 // Shape and word convey the state; color only adds to them.
 const severities: Record<string, { mark: string; tone: string }> = {

@@ -1,7 +1,7 @@
 // Tabs of a job, in the order of their keys 1 to 9. The code of a tab is loaded when it is first opened.
 import type { ComponentType } from "preact";
-import { Overview } from "./overview.tsx";
-import type { JobDetail } from "./types.ts";
+import { Overview } from "../overview/overview.tsx";
+import type { JobDetail } from "../api/types.ts";
 
 export interface TabProps {
   job: JobDetail;

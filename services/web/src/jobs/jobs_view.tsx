@@ -1,13 +1,13 @@
 // List of all jobs with state, worst open issue, and GPU utilization.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { get } from "./client.ts";
-import { count, duration, plural, secondsBetween, sentence } from "./format.ts";
-import { useKeys } from "./keys.ts";
-import { watch } from "./live.ts";
-import { useLoad } from "./load.ts";
-import { Cut, JobState, Num, Reading, Severity, Time } from "./parts.tsx";
-import { jobPath, place, setQuery } from "./route.ts";
-import type { Job, JobPage } from "./types.ts";
+import { get } from "../api/client.ts";
+import { count, duration, plural, secondsBetween, sentence } from "../parts/format.ts";
+import { useKeys } from "../parts/keys.ts";
+import { watch } from "../api/live.ts";
+import { useLoad } from "../api/load.ts";
+import { Cut, JobState, Num, Reading, Severity, Time } from "../parts/parts.tsx";
+import { jobPath, place, setQuery } from "../route.ts";
+import type { Job, JobPage } from "../api/types.ts";
 import { UseLine } from "./use_line.tsx";
 
 const rowHeight = 40;

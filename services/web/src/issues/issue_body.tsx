@@ -1,10 +1,10 @@
 // Body of an issue: evidence, suggestion, criterion, and actions.
 import { EvidenceChart } from "./evidence_chart.tsx";
-import { plural, shownNumber } from "./format.ts";
-import { useJob } from "./load.ts";
-import { actionText, eventTime, evidenceName, Num, Reading, notificationText } from "./parts.tsx";
-import { SetParameter } from "./set_parameter.tsx";
-import type { CloudEvent, IssueDetail, JobDetail, RuleDefinition } from "./types.ts";
+import { plural, shownNumber } from "../parts/format.ts";
+import { useJob } from "../api/load.ts";
+import { actionText, eventTime, evidenceName, Num, Reading, notificationText } from "../parts/parts.tsx";
+import { SetParameter } from "../rules/set_parameter.tsx";
+import type { CloudEvent, IssueDetail, JobDetail, RuleDefinition } from "../api/types.ts";
 
 const eventsShown = 12;
 const notificationsShown = 20;
