@@ -1,5 +1,5 @@
-// A report as a document: sections of texts, tables and charts. It is written once as HTML and once
-// as JSON, so that both tell the same numbers.
+// A report as a document of texts, tables, and charts in sections. It is written as HTML and as
+// JSON, so that both contain the same numbers.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace pitwall::history {
 
-// What the numbers of a column or an axis are.
+// Unit of the numbers of a column or an axis.
 enum class Unit {
   kText,
-  kName,  // of a rule, metric or operator: as written
+  kName,  // a rule, metric, or operator, as written
   kCount,
   kNumber,
   kRatio,
@@ -24,14 +24,14 @@ enum class Unit {
   kByteRate,
   kTime,  // ns since 1970
   kStep,
-  kWord,  // of a fixed set, with underscores: shown with blanks
+  kWord,  // one of a fixed set of identifiers; underscores are shown as spaces
 };
 std::string_view UnitName(Unit unit);  // text, name, count, …
 
-// Nothing, a number, an integer (counts, steps, times), a text.
+// Nothing, a number, an integer (counts, steps, times), or a string.
 using Cell = std::variant<std::monostate, double, int64_t, std::string>;
 inline Cell CountCell(uint64_t count) { return static_cast<int64_t>(count); }
-// Nothing for what is not known: a time of 0, a negative rank or step.
+// Empty for unknown values: a time of 0, a negative rank or step.
 inline Cell TimeCell(int64_t ns) { return ns == 0 ? Cell() : Cell(ns); }
 inline Cell IndexCell(int64_t index) { return index < 0 ? Cell() : Cell(index); }
 
@@ -47,21 +47,21 @@ struct Column {
   std::string title;
   Unit unit = Unit::kText;
 };
-using Row = std::vector<Cell>;  // a cell for each column
+using Row = std::vector<Cell>;  // one cell per column
 struct Table {
   std::string id;
   std::string caption;
   std::vector<Column> columns;
   std::vector<Row> rows;
-  std::vector<Unit> row_units;  // of a row's columns of kNumber; empty: they are numbers
-  uint64_t left_out = 0;        // rows beyond the bound
+  std::vector<Unit> row_units;  // per row, for columns of kNumber; empty: they are numbers
+  uint64_t left_out = 0;        // rows beyond the limit
   Unit UnitAt(size_t row, size_t column) const {
     const Unit unit = columns[column].unit;
     return unit == Unit::kNumber && row < row_units.size() ? row_units[row] : unit;
   }
 };
 
-// Names and values of one thing, each of its own unit.
+// A named value with its own unit.
 struct Fact {
   std::string key;
   std::string title;
@@ -78,7 +78,7 @@ struct Line {
   std::string name;
   std::vector<int64_t> x;  // ns or steps, ascending
   std::vector<double> y;   // NaN: a gap
-  bool dots = false;       // points that no line joins
+  bool dots = false;       // draw points without a connecting line
 };
 struct Stretch {
   std::string name;  // pending, firing
@@ -99,7 +99,7 @@ struct Bar {
   std::string name;
   double value = 0;
 };
-// Lengths side by side, or, where the values are shares, the parts of one whole.
+// Bars side by side or, if the values are shares, parts of a whole.
 struct BarChart {
   std::string id;
   std::string caption;
@@ -112,7 +112,7 @@ struct Box {
   std::string name;
   double min = 0, p5 = 0, p25 = 0, p50 = 0, p75 = 0, p95 = 0, max = 0;
 };
-// A box from p25 to p75 with the median, whiskers from p5 to p95, dots at least and greatest.
+// A box from p25 to p75 with the median, whiskers from p5 to p95, and dots at minimum and maximum.
 struct BoxChart {
   std::string id;
   std::string caption;
@@ -125,18 +125,18 @@ using Block = std::variant<Paragraph, Facts, Table, LineChart, BarChart, BoxChar
 struct Section {
   std::string id;
   std::string title;
-  bool inner = false;  // belongs to the section before it
+  bool inner = false;  // subsection of the section before it
   std::vector<Block> blocks;
 };
 
 struct Document {
-  std::string job;  // id
+  std::string job;  // job ID
   std::string name;
   std::string state;  // running, ended
   int64_t from_ns = 0;
-  int64_t as_of_ns = 0;  // of the newest data in it
-  std::string version;   // of Pitwall
-  std::string link;      // to the page of the job; "": not known
+  int64_t as_of_ns = 0;  // time of its newest data
+  std::string version;   // Pitwall version
+  std::string link;      // URL of the job page; "": unknown
   std::vector<Section> sections;
 };
 

@@ -1,4 +1,4 @@
-// Report sections of the time of steps: phases, operators, collectives, loading of data.
+// Report sections on step time: phases, operators, collectives, data loading.
 #include <cmath>
 #include <map>
 
@@ -13,15 +13,15 @@
 namespace pitwall::history {
 namespace {
 
-constexpr size_t kMostOperators = 30;
+constexpr size_t kMaxOperators = 30;
 
-StatusOr<OperatorRanking> Ranked(const ReportContext& story, Span::Kind kind, TimeRange range) {
+StatusOr<OperatorRanking> Ranked(const ReportContext& context, Span::Kind kind, TimeRange range) {
   SpanQuery query;
-  query.job = story.life.id;
+  query.job = context.life.id;
   query.range = range;
   query.kinds = {kind};
   query.limits = kReportLimits;
-  return RankOperators(story.history(), query, kMostOperators);
+  return RankOperators(context.history(), query, kMaxOperators);
 }
 
 Table OperatorTable(std::string id, std::string caption, const OperatorRanking& ranking) {
@@ -50,7 +50,7 @@ Table OperatorTable(std::string id, std::string caption, const OperatorRanking& 
   return table;
 }
 
-void SayOfPhases(const PhaseTimes& phases, Section* section) {
+void AddPhaseFindings(const PhaseTimes& phases, Section* section) {
   double other = 0, forward = 0, backward = 0;
   for (const PhaseTime& phase : phases.phases) {
     if (phase.phase == "forward") forward = phase.share;
@@ -59,26 +59,27 @@ void SayOfPhases(const PhaseTimes& phases, Section* section) {
       other += phase.share;
   }
   if (forward + backward > 0 && other > 0.25)
-    Say(section, "phases-other",
-        Cat(Shown(Cell(other), Unit::kRatio),
-            " of step time is spent outside forward, backward, and optimizer."),
-        Paragraph::Tone::kNote);
+    AddText(section, "phases-other",
+            Cat(Shown(Cell(other), Unit::kRatio),
+                " of step time is spent outside forward, backward, and optimizer."),
+            Paragraph::Tone::kNote);
   const double both = forward + backward;
   if (both > 0 && std::max(forward, backward) / both > 0.7)
-    Say(section, "phases-uneven",
-        Cat("The ", forward > backward ? "forward" : "backward", " pass takes ",
-            Shown(Cell(std::max(forward, backward) / both), Unit::kRatio),
-            " of the time of both passes."),
-        Paragraph::Tone::kNote);
+    AddText(section, "phases-uneven",
+            Cat("The ", forward > backward ? "forward" : "backward", " pass takes ",
+                Shown(Cell(std::max(forward, backward) / both), Unit::kRatio),
+                " of the time of both passes."),
+            Paragraph::Tone::kNote);
 }
 
-Status AddPhases(const ReportContext& story, Section* section) {
-  StepQuery query = story.Steps();
-  // Each step has some ten series of phases and collectives.
+Status AddPhases(const ReportContext& context, Section* section) {
+  StepQuery query = context.Steps();
+  // Each step has about ten series of phases and collectives.
   size_t ranks = 1;
-  for (const StepRow& row : story.steps) ranks = std::max(ranks, static_cast<size_t>(row.rank) + 1);
-  const size_t last = std::clamp<size_t>(kMostStepRows / 10 / ranks, 1, 200);
-  ASSIGN_OR_RETURN(const PhaseTimes phases, MakePhaseTimes(story.history(), query, last));
+  for (const StepRow& row : context.steps)
+    ranks = std::max(ranks, static_cast<size_t>(row.rank) + 1);
+  const size_t last = std::clamp<size_t>(kMaxStepRows / 10 / ranks, 1, 200);
+  ASSIGN_OR_RETURN(const PhaseTimes phases, MakePhaseTimes(context.history(), query, last));
   if (phases.phases.empty()) return OkStatus();
   BarChart chart{
       "phase-shares",
@@ -100,16 +101,16 @@ Status AddPhases(const ReportContext& story, Section* section) {
     table.rows.push_back({phase.phase, phase.share, phase.seconds});
   }
   section->blocks.push_back(std::move(chart));
-  SayOfPhases(phases, section);
+  AddPhaseFindings(phases, section);
   CutRows(&table);
   section->blocks.push_back(std::move(table));
   return OkStatus();
 }
 
-Status AddCollectives(const ReportContext& story, Section* section) {
-  SeriesQuery query = story.Query({SelectorOfMetric(kCollectiveTime)});
+Status AddCollectives(const ReportContext& context, Section* section) {
+  SeriesQuery query = context.Query({SelectorOfMetric(kCollectiveTime)});
   ASSIGN_OR_RETURN(const std::vector<RollupColumn> columns,
-                   story.history().Rollups(query, kTiers.size() - 1));
+                   context.history().Rollups(query, kTiers.size() - 1));
   struct Sum {
     double seconds = 0, most = 0;
     uint64_t count = 0;
@@ -149,8 +150,8 @@ Status AddCollectives(const ReportContext& story, Section* section) {
   return OkStatus();
 }
 
-// The newest value of each of the loader's settings.
-Status AddLoaderFacts(const ReportContext& story, Section* section) {
+// Adds the newest value of each data loader setting.
+Status AddLoaderFacts(const ReportContext& context, Section* section) {
   constexpr std::pair<std::string_view, std::string_view> kFacts[] = {
       {"train_loader_workers_configured", "Workers configured"},
       {"train_loader_workers", "Workers observed"},
@@ -160,7 +161,7 @@ Status AddLoaderFacts(const ReportContext& story, Section* section) {
   double workers = NAN, pinned = NAN;
   for (const auto& [metric, title] : kFacts) {
     ASSIGN_OR_RETURN(const std::vector<QuantileRow> rows,
-                     story.history().Quantiles(story.Query({SelectorOfMetric(metric)}), {}));
+                     context.history().Quantiles(context.Query({SelectorOfMetric(metric)}), {}));
     double least = INFINITY, most = -INFINITY;
     for (const QuantileRow& row : rows) {
       least = std::min(least, row.min);
@@ -176,42 +177,43 @@ Status AddLoaderFacts(const ReportContext& story, Section* section) {
   if (facts.facts.empty()) return OkStatus();
   section->blocks.push_back(std::move(facts));
   if (workers == 0)
-    Say(section, "loader-workers",
+    AddText(
+        section, "loader-workers",
         "At least one rank loads its data in the training process itself. With worker processes "
         "(num_workers), training continues while data is loaded.",
         Paragraph::Tone::kNote);
   if (pinned == 0)
-    Say(section, "loader-pinned",
-        "The data loader does not pin memory. pin_memory=True speeds up copies to a GPU.",
-        Paragraph::Tone::kNote);
+    AddText(section, "loader-pinned",
+            "The data loader does not pin memory. pin_memory=True speeds up copies to a GPU.",
+            Paragraph::Tone::kNote);
   return OkStatus();
 }
 
 }  // namespace
 
-Status AddFramework(const ReportContext& story, Document* out) {
+Status AddFramework(const ReportContext& context, Document* out) {
   Section section{"framework", "Framework metrics", false, {}};
-  RETURN_IF_ERROR(AddPhases(story, &section));
+  RETURN_IF_ERROR(AddPhases(context, &section));
   for (const auto& [kind, id, caption] :
        {std::tuple(Span::Kind::kPhase, "phases", "Phases of the whole job, over all ranks"),
         std::tuple(Span::Kind::kOperator, "operators",
                    "Operators with the longest total time in the whole job, over all ranks")}) {
-    ASSIGN_OR_RETURN(const OperatorRanking ranking, Ranked(story, kind, story.whole()));
+    ASSIGN_OR_RETURN(const OperatorRanking ranking, Ranked(context, kind, context.whole()));
     if (!ranking.operators.empty()) section.blocks.push_back(OperatorTable(id, caption, ranking));
   }
-  RETURN_IF_ERROR(AddCollectives(story, &section));
+  RETURN_IF_ERROR(AddCollectives(context, &section));
   if (section.blocks.empty())
-    Say(&section, "framework-none",
-        "No phases, operators, or collectives were reported. Use the Python client in the "
-        "training script: import pitwall.",
-        Paragraph::Tone::kNote);
+    AddText(&section, "framework-none",
+            "No phases, operators, or collectives were reported. Use the Python client in the "
+            "training script: import pitwall.",
+            Paragraph::Tone::kNote);
   out->sections.push_back(std::move(section));
   return OkStatus();
 }
 
-Status AddStart(const ReportContext& story, Document* out) {
+Status AddStart(const ReportContext& context, Document* out) {
   const auto part = [&](JobPart which) {
-    return static_cast<double>(story.summary.parts_ns[static_cast<size_t>(which)]) / 1e9;
+    return static_cast<double>(context.summary.parts_ns[static_cast<size_t>(which)]) / 1e9;
   };
   const double initialization = part(JobPart::kInitialization), loop = part(JobPart::kTrainingLoop);
   if (initialization <= 0 && loop <= 0) return OkStatus();
@@ -219,25 +221,25 @@ Status AddStart(const ReportContext& story, Document* out) {
   Section section{
       "start", start ? "Analysis of initialization" : "Analysis of the training loop", false, {}};
   int64_t loop_begin = 0;
-  for (const AttemptSummary& attempt : story.summary.attempts) {
+  for (const AttemptSummary& attempt : context.summary.attempts) {
     if (loop_begin == 0) loop_begin = attempt.loop_begin_ns;
   }
-  TimeRange range = story.whole();
+  TimeRange range = context.whole();
   if (start) {
-    Say(&section, "start-text",
-        Cat("Initialization took ", Shown(Cell(initialization), Unit::kSeconds),
-            ", longer than the training loop (", Shown(Cell(loop), Unit::kSeconds),
-            "). Check what is loaded, downloaded, or compiled before the first step."),
-        Paragraph::Tone::kNote);
+    AddText(&section, "start-text",
+            Cat("Initialization took ", Shown(Cell(initialization), Unit::kSeconds),
+                ", longer than the training loop (", Shown(Cell(loop), Unit::kSeconds),
+                "). Check what is loaded, downloaded, or compiled before the first step."),
+            Paragraph::Tone::kNote);
     if (loop_begin != 0) range.to_ns = loop_begin;
   } else {
-    Say(&section, "start-text",
-        Cat("The training loop took ", Shown(Cell(loop), Unit::kSeconds), " and initialization ",
-            Shown(Cell(initialization), Unit::kSeconds), "."));
+    AddText(&section, "start-text",
+            Cat("The training loop took ", Shown(Cell(loop), Unit::kSeconds),
+                " and initialization ", Shown(Cell(initialization), Unit::kSeconds), "."));
     if (loop_begin != 0) range.from_ns = loop_begin;
   }
   if (range.to_ns > range.from_ns) {
-    ASSIGN_OR_RETURN(const OperatorRanking ranking, Ranked(story, Span::Kind::kPhase, range));
+    ASSIGN_OR_RETURN(const OperatorRanking ranking, Ranked(context, Span::Kind::kPhase, range));
     if (!ranking.operators.empty())
       section.blocks.push_back(OperatorTable(
           "start-phases", start ? "Phases before the first step" : "Phases since the first step",
@@ -247,13 +249,13 @@ Status AddStart(const ReportContext& story, Document* out) {
   return OkStatus();
 }
 
-Status AddLoading(const ReportContext& story, Document* out) {
+Status AddLoading(const ReportContext& context, Document* out) {
   Section section{"loading", "Data loading", true, {}};
-  RETURN_IF_ERROR(AddLoaderFacts(story, &section));
+  RETURN_IF_ERROR(AddLoaderFacts(context, &section));
   Selector loader = WithLabel(SelectorOfMetric(kPhaseDuration), "phase", "dataloader");
-  SeriesQuery query = story.Query({std::move(loader)});
+  SeriesQuery query = context.Query({std::move(loader)});
   ASSIGN_OR_RETURN(const std::vector<RollupColumn> columns,
-                   story.history().Rollups(query, kTiers.size() - 1));
+                   context.history().Rollups(query, kTiers.size() - 1));
   Table table{"loading-ranks",
               "Time per step in the phase dataloader by rank, longest mean first",
               {{"rank", "Rank", Unit::kName},

@@ -1,4 +1,4 @@
-// Report sections of GPUs: balance, memory, and waits for CPU or I/O.
+// Report sections on GPUs: balance, memory, and waits for CPU or I/O.
 #include <cmath>
 #include <map>
 
@@ -11,8 +11,8 @@
 namespace pitwall::history {
 namespace {
 
-constexpr double kLow = 0.7;   // GPU below
-constexpr double kBusy = 0.9;  // CPU above
+constexpr double kLow = 0.7;   // GPU utilization below
+constexpr double kBusy = 0.9;  // CPU utilization above
 constexpr double kWait = 0.5;  // I/O wait above
 constexpr size_t kBins = 10;
 using Shares = std::array<double, kBins>;
@@ -26,7 +26,7 @@ Shares SharesOf(const std::vector<double>& ratios) {
   return out;
 }
 
-// Half the sum of differences: 0 for equal shares, 1 where nothing is common.
+// Half the sum of differences: 0 for equal shares, 1 for disjoint ones.
 double Distance(const Shares& a, const Shares& b) {
   double sum = 0;
   for (size_t i = 0; i < kBins; ++i) sum += std::fabs(a[i] - b[i]);
@@ -41,9 +41,9 @@ void AddBoxes(const Readings& readings, std::string id, std::string caption, Uni
   std::stable_sort(chart.boxes.begin(), chart.boxes.end(), [&](const Box& a, const Box& b) {
     return low_first ? a.p50 < b.p50 : a.p95 > b.p95;
   });
-  if (chart.boxes.size() > kMostBoxes) {
-    CatTo(chart.caption, "; ", chart.boxes.size() - kMostBoxes, " more not shown");
-    chart.boxes.resize(kMostBoxes);
+  if (chart.boxes.size() > kMaxBoxes) {
+    CatTo(chart.caption, "; ", chart.boxes.size() - kMaxBoxes, " more not shown");
+    chart.boxes.resize(kMaxBoxes);
   }
   section->blocks.push_back(std::move(chart));
 }
@@ -75,16 +75,17 @@ void AddBalance(const Readings& gpus, Section* section) {
     return std::get<double>(a[1]) > std::get<double>(b[1]);
   });
   const double worst = std::get<double>(table.rows[0][1]);
-  Say(section, "balance-text",
-      worst > 0.5 ? Cat("The load is uneven. The utilization of ",
-                        std::get<std::string>(table.rows[0][0]), " differs from that of all GPUs.")
-                  : "The load is balanced across the GPUs.",
-      worst > 0.5 ? Paragraph::Tone::kNote : Paragraph::Tone::kGood);
-  CutRows(&table, kMostBoxes);
+  AddText(section, "balance-text",
+          worst > 0.5
+              ? Cat("The load is uneven. The utilization of ",
+                    std::get<std::string>(table.rows[0][0]), " differs from that of all GPUs.")
+              : "The load is balanced across the GPUs.",
+          worst > 0.5 ? Paragraph::Tone::kNote : Paragraph::Tone::kGood);
+  CutRows(&table, kMaxBoxes);
   section->blocks.push_back(std::move(table));
 }
 
-// Means over a node at common times.
+// Node means at a common time.
 struct Moment {
   double gpu = 0, idle = 0, wait = 0;
   size_t gpus = 0, cores = 0;
@@ -92,24 +93,25 @@ struct Moment {
 
 }  // namespace
 
-Status AddGpus(const ReportContext& story, Document* out) {
+Status AddGpus(const ReportContext& context, Document* out) {
   ASSIGN_OR_RETURN(const Readings gpus,
-                   ReadMeans(story, {SelectorOfMetric("hw_gpu_utilization_ratio")}));
+                   ReadMeans(context, {SelectorOfMetric("hw_gpu_utilization_ratio")}));
   if (gpus.series.empty()) return OkStatus();
   Section section{"gpus", "GPU utilization and workload balance", true, {}};
-  Say(&section, "gpu-basis",
+  AddText(
+      &section, "gpu-basis",
       Cat("Based on ", gpus.basis,
           ". Utilization is the share of time in which a kernel ran, not the load of the GPU."));
   AddBoxes(gpus, "gpu-utilization", "Utilization by GPU, lowest median first", Unit::kRatio, true,
            &section);
   AddBalance(gpus, &section);
   ASSIGN_OR_RETURN(const Readings memory,
-                   ReadMeans(story, {SelectorOfMetric("hw_gpu_memory_usage_bytes")}));
+                   ReadMeans(context, {SelectorOfMetric("hw_gpu_memory_usage_bytes")}));
   if (!memory.series.empty()) {
     AddBoxes(memory, "gpu-memory", "Memory in use by GPU, highest first", Unit::kBytes, false,
              &section);
     ASSIGN_OR_RETURN(const Readings limits,
-                     ReadMeans(story, {SelectorOfMetric("hw_gpu_memory_limit_bytes")}));
+                     ReadMeans(context, {SelectorOfMetric("hw_gpu_memory_limit_bytes")}));
     std::map<std::string, double> limit;
     for (const Reading& reading : limits.series)
       limit[DeviceName(reading.labels)] = reading.values.back();
@@ -120,29 +122,29 @@ Status AddGpus(const ReportContext& story, Document* out) {
         fullest = std::max(fullest, BoxOf("", reading.values).p95 / of->second);
     }
     if (fullest > 0)
-      Say(&section, "gpu-memory-text",
-          Cat("The fullest GPU uses ", Shown(Cell(fullest), Unit::kRatio), " of its memory (p95).",
-              fullest < 0.5 ? " A larger batch may fit." : ""),
-          fullest > 0.95 ? Paragraph::Tone::kNote : Paragraph::Tone::kPlain);
+      AddText(&section, "gpu-memory-text",
+              Cat("The fullest GPU uses ", Shown(Cell(fullest), Unit::kRatio),
+                  " of its memory (p95).", fullest < 0.5 ? " A larger batch may fit." : ""),
+              fullest > 0.95 ? Paragraph::Tone::kNote : Paragraph::Tone::kPlain);
   }
   out->sections.push_back(std::move(section));
   return OkStatus();
 }
 
-Status AddBottlenecks(const ReportContext& story, Document* out) {
+Status AddBottlenecks(const ReportContext& context, Document* out) {
   Selector cpu = SelectorOfMetric("system_cpu_utilization_ratio");
   cpu.matchers.push_back(*Matcher::Make("mode", MatchOp::kRegex, "idle|iowait"));
-  const int64_t length = story.whole().to_ns - story.whole().from_ns;
+  const int64_t length = context.whole().to_ns - context.whole().from_ns;
   const size_t tier = length > int64_t{48} * 3600 * kNanosPerSecond ? 2
                       : length > int64_t{3600} * kNanosPerSecond    ? 1
                                                                     : 0;
   std::map<std::pair<std::string, int64_t>, Moment> moments;
-  ASSIGN_OR_RETURN(
-      const std::vector<RollupColumn> gpus,
-      story.history().Rollups(story.Query({SelectorOfMetric("hw_gpu_utilization_ratio")}), tier));
+  ASSIGN_OR_RETURN(const std::vector<RollupColumn> gpus,
+                   context.history().Rollups(
+                       context.Query({SelectorOfMetric("hw_gpu_utilization_ratio")}), tier));
   if (gpus.empty()) return OkStatus();
   ASSIGN_OR_RETURN(const std::vector<RollupColumn> cores,
-                   story.history().Rollups(story.Query({std::move(cpu)}), tier));
+                   context.history().Rollups(context.Query({std::move(cpu)}), tier));
   if (cores.empty()) return OkStatus();
   const auto each = [&](const std::vector<RollupColumn>& columns, auto add) {
     for (const RollupColumn& column : columns) {
@@ -183,7 +185,8 @@ Status AddBottlenecks(const ReportContext& story, Document* out) {
   };
   const double cpu_share = share(by_cpu), io_share = share(by_io);
   constexpr std::string_view kNames[] = {"10 s", "2 min", "30 min"};
-  Say(&section, "bottlenecks-text",
+  AddText(
+      &section, "bottlenecks-text",
       Cat("Of ", all, " node intervals of ", kNames[tier], ", GPUs are below ",
           Shown(Cell(kLow), Unit::kRatio), " with the CPU above ", Shown(Cell(kBusy), Unit::kRatio),
           " in ", Shown(Cell(cpu_share), Unit::kRatio), ", and with I/O wait above ",

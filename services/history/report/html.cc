@@ -75,14 +75,14 @@ std::string_view ClassOf(Unit unit) {
   }
 }
 
-constexpr size_t kShortText = 16;    // bytes of a word that a cell keeps in one line
-constexpr size_t kFoldedName = 300;  // bytes of an expression from which on it is folded
+constexpr size_t kShortText = 16;    // longer words may wrap within a cell
+constexpr size_t kFoldedName = 300;  // longer expressions are collapsed
 
 bool IsShort(std::string_view shown, Unit unit) {
   return (unit == Unit::kText || unit == Unit::kWord) && shown.size() <= kShortText;
 }
 
-// A name may break after a slash; a long expression is folded, its beginning is seen.
+// Names may wrap after a slash; long expressions are collapsed to their beginning.
 std::string NameHtml(std::string_view name) {
   if (name.size() > kFoldedName) {
     size_t end = 120;

@@ -1,4 +1,4 @@
-// A report as one HTML file: style and charts inside, no script, nothing fetched.
+// Report as a single HTML file with inline style and charts, without scripts or external resources.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace pitwall::history {
 
-// Of the file, as a meta element, and of the answer that carries it.
+// Content security policy, as a meta element in the file and as a response header.
 inline constexpr std::string_view kReportPolicy =
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 

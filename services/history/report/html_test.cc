@@ -1,4 +1,4 @@
-// A report's file is inert whatever texts the training sent, and tells the numbers of its JSON.
+// The HTML report is inert whatever texts the job sent, and shows the numbers of its JSON.
 #include "services/history/report/html.h"
 
 #include <gmock/gmock.h>
@@ -18,8 +18,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// What is between < and >, with attributes cut into names and values. A quote that does not close
-// shows as a fault.
+// A tag with its attributes split into names and values. An unclosed quote fails the test.
 struct Tag {
   std::string name;
   std::vector<std::pair<std::string, std::string>> attributes;
@@ -79,7 +78,7 @@ void ExpectInert(const std::string& html) {
     EXPECT_THAT(html, Not(HasSubstr(std::string(unseen))));
 }
 
-TEST(ReportHtmlForm, WordsAreWholeAndLongExpressionsAreFolded) {
+TEST(ReportHtmlForm, WordsDoNotWrapAndLongExpressionsCollapse) {
   const std::string expression = Cat("max(", std::string(400, 'x'), ")");
   Document document;
   document.sections = {
@@ -122,7 +121,7 @@ TEST(ReportHtmlForm, PartsHaveTheColorsOfThePage) {
     EXPECT_THAT(html, HasSubstr(std::string(part)));
 }
 
-TEST(ReportHtmlForm, HostileTextsAreTexts) {
+TEST(ReportHtmlForm, HostileTextIsEscaped) {
   const std::string hostile =
       Cat("<script>alert(1)</script>\" onload='x' </style><img "
           "src=x>\n\x1b[31m\u202Egnp.exe\xff\xC0\x80",
@@ -176,21 +175,21 @@ TEST(ReportHtmlForm, HostileTextsAreTexts) {
   EXPECT_THAT(html, HasSubstr("&lt;script&gt;alert(1)&lt;/script&gt;&quot; onload=&#39;x&#39;"));
   EXPECT_THAT(html, HasSubstr("[U+202E]gnp.exe\uFFFD\uFFFD\uFFFD"));
   EXPECT_THAT(html, Not(HasSubstr("javascript")));
-  // JSON keeps them as they are.
+  // JSON keeps the text unchanged.
   EXPECT_THAT(ReportJson(*report), HasSubstr("<script>alert(1)</script>\\\" onload='x'"));
 }
 
-TEST(ReportHtmlForm, LinksAreOfHttpAlone) {
+TEST(ReportHtmlForm, OnlyHttpLinksAreWritten) {
   Document document;
   document.link = "https://pitwall.example/jobs/1?a=\"b\"";
   EXPECT_THAT(ReportHtml(document),
               HasSubstr("<a href=\"https://pitwall.example/jobs/1?a=&quot;b&quot;\">"));
   ExpectInert(ReportHtml(document));
-  document.link = "/jobs/1";  // would lead nowhere from a file
+  document.link = "/jobs/1";  // a relative link would be broken in a file
   EXPECT_THAT(ReportHtml(document), Not(HasSubstr("Open the job page")));
 }
 
-TEST(ReportHtmlForm, NumbersAreThoseOfTheJson) {
+TEST(ReportHtmlForm, NumbersEqualThoseOfTheJson) {
   Document document;
   Section section{"s", "S", false, {}};
   section.blocks.push_back(Table{
@@ -227,7 +226,7 @@ TEST(ReportSvg, LineIsBrokenAtGapsAndTheThresholdIsDrawn) {
   LineChart chart{"c", "C", Unit::kStep, Unit::kNumber, {{"l", {0, 1, 2, 3}, {0, NAN, 5, 10}}},
                   7.5, {}};
   const std::string svg = SvgOf(chart);
-  // The plot lies between y = 170 (0) and y = 8 (10): 7.5 is at 170 - 0.75 * 162.
+  // The plot spans y = 170 (value 0) to y = 8 (value 10): 7.5 is at 170 - 0.75 * 162.
   EXPECT_THAT(svg, HasSubstr("class=\"limit\" data-threshold=\"7.5\" d=\"M64.0 48.5H708.0\""));
   EXPECT_THAT(svg, HasSubstr("d=\"M64.0 170.0h0M493.3 89.0L708.0 8.0\""));
   chart.lines[0].y = {NAN, NAN, NAN, NAN};
@@ -235,7 +234,7 @@ TEST(ReportSvg, LineIsBrokenAtGapsAndTheThresholdIsDrawn) {
   EXPECT_EQ(SvgOf(chart), "");
 }
 
-TEST(ReportSvg, ExtremeNumbersDrawFinitely) {
+TEST(ReportSvg, ExtremeNumbersHaveFiniteCoordinates) {
   for (const double value : {0.0, -1e300, 1e300, 5e-324, -3.0}) {
     const LineChart chart{"c", "C", Unit::kTime, Unit::kNumber, {{"l", {5}, {value}}}, value, {}};
     const std::string svg = SvgOf(chart);

@@ -1,4 +1,4 @@
-// Report sections of the job: description, time by part, and use of its nodes.
+// Report sections on the job: description, time by part, and node usage.
 #include <algorithm>
 #include <climits>
 #include <map>
@@ -18,7 +18,7 @@ int64_t PartOf(const JobSummary& summary, JobPart part) {
   return summary.parts_ns[static_cast<size_t>(part)];
 }
 
-// Of the first attempt with a step, and of the last one.
+// Begin of the first attempt's loop, and end of the last one's.
 std::pair<int64_t, int64_t> LoopOf(const JobSummary& summary) {
   std::pair<int64_t, int64_t> out;
   for (const AttemptSummary& attempt : summary.attempts) {
@@ -34,7 +34,7 @@ std::string PlaceOf(const IssueEvent& event) {
   return labels.empty() ? "" : Cat(" (", labels, ")");
 }
 
-Table AttemptTable(const ReportContext& story) {
+Table AttemptTable(const ReportContext& context) {
   Table table{"attempts",
               "Attempts",
               {{"attempt", "Attempt", Unit::kCount},
@@ -48,9 +48,9 @@ Table AttemptTable(const ReportContext& story) {
               {},
               {},
               0};
-  for (size_t i = 0; i < story.summary.attempts.size(); ++i) {
-    const AttemptSummary& attempt = story.summary.attempts[i];
-    const AttemptLife& life = story.life.attempts[i];
+  for (size_t i = 0; i < context.summary.attempts.size(); ++i) {
+    const AttemptSummary& attempt = context.summary.attempts[i];
+    const AttemptLife& life = context.life.attempts[i];
     const auto part = [&](JobPart which) {
       return Seconds(attempt.parts_ns[static_cast<size_t>(which)]);
     };
@@ -63,7 +63,7 @@ Table AttemptTable(const ReportContext& story) {
   return table;
 }
 
-Table LostTable(const ReportContext& story) {
+Table LostTable(const ReportContext& context) {
   Table table{"lost",
               "Ranks that exited without notice",
               {{"attempt", "Attempt", Unit::kCount},
@@ -74,7 +74,7 @@ Table LostTable(const ReportContext& story) {
               {},
               {},
               0};
-  for (const AttemptLife& attempt : story.life.attempts) {
+  for (const AttemptLife& attempt : context.life.attempts) {
     for (const auto& [time_ns, lost] : attempt.lost) {
       std::string why = lost.oom_killed ? "out of memory" : "";
       if (lost.signal.has_value()) CatTo(why, why.empty() ? "" : ", ", "signal ", *lost.signal);
@@ -88,7 +88,7 @@ Table LostTable(const ReportContext& story) {
   return table;
 }
 
-// What the original said of a node, by percentiles of its GPUs and CPU.
+// Assessment of a node in the style of SageMaker Debugger, by percentiles of its GPUs and CPU.
 std::pair<std::string, Paragraph::Tone> Judgement(const std::string& node,
                                                   const std::map<std::string, ResourceRow>& rows) {
   const auto gpu = rows.find("gpu"), cpu = rows.find("cpu");
@@ -130,11 +130,11 @@ Unit UnitOf(std::string_view unit) {
 
 }  // namespace
 
-Status AddGlance(const ReportContext& story, Document* out) {
+Status AddGlance(const ReportContext& context, Document* out) {
   Section section{"glance", "At a glance", false, {}};
   size_t open = 0;
-  std::vector<Incident> incidents = IncidentsOf(story.issues);
-  // Few are told: the worst of those that were open to the end first, then the newest.
+  std::vector<Incident> incidents = IncidentsOf(context.issues);
+  // Lists a few: the worst of those open at the end first, then the newest.
   const auto weight = [](const Incident& incident) {
     const IssueEvent& root = incident.issues[0].newest();
     const bool to_the_end = incident.open || root.end_reason == EndReason::kJobEnded;
@@ -150,35 +150,36 @@ Status AddGlance(const ReportContext& story, Document* out) {
       continue;
     }
     if (++open > 3) continue;
-    Say(&section, Cat("open-", open),
-        Cat(root.summary.empty() ? root.alert : root.summary, PlaceOf(root), ", since ",
-            ShownUtc(root.started_at_ns), ". ", root.suggestion),
-        Paragraph::Tone::kBad);
+    AddText(&section, Cat("open-", open),
+            Cat(root.summary.empty() ? root.alert : root.summary, PlaceOf(root), ", since ",
+                ShownUtc(root.started_at_ns), ". ", root.suggestion),
+            Paragraph::Tone::kBad);
   }
-  if (open > 3) Say(&section, "open-more", Cat("Open incidents not listed here: ", open - 3, "."));
-  if (open == 0 && story.issues.empty())
-    Say(&section, "nothing", "No issues found.", Paragraph::Tone::kGood);
-  if (open == 0 && !story.issues.empty())
-    Say(&section, "closed",
-        Cat("No open issues. ", Counted(story.issues.size(), "issue"), " ended."),
-        Paragraph::Tone::kGood);
+  if (open > 3)
+    AddText(&section, "open-more", Cat("Open incidents not listed here: ", open - 3, "."));
+  if (open == 0 && context.issues.empty())
+    AddText(&section, "nothing", "No issues found.", Paragraph::Tone::kGood);
+  if (open == 0 && !context.issues.empty())
+    AddText(&section, "closed",
+            Cat("No open issues. ", Counted(context.issues.size(), "issue"), " ended."),
+            Paragraph::Tone::kGood);
   for (size_t i = 0; i < ended.size() && i < 3; ++i) {
     const IssueEvent& root = ended[i]->issues[0].newest();
-    Say(&section, Cat("ended-", i + 1),
-        Cat("From ", ShownUtc(ended[i]->started_ns), " to ", ShownUtc(ended[i]->ended_ns), ": ",
-            root.summary.empty() ? root.alert : root.summary, PlaceOf(root), "."),
-        Paragraph::Tone::kNote);
+    AddText(&section, Cat("ended-", i + 1),
+            Cat("From ", ShownUtc(ended[i]->started_ns), " to ", ShownUtc(ended[i]->ended_ns), ": ",
+                root.summary.empty() ? root.alert : root.summary, PlaceOf(root), "."),
+            Paragraph::Tone::kNote);
   }
   std::set<int64_t> ranks;
   std::set<std::string_view> nodes;
-  for (const auto& [id, source] : story.life.sources) {
+  for (const auto& [id, source] : context.life.sources) {
     if (source.rank >= 0) ranks.insert(source.rank);
     if (!source.node.empty()) nodes.insert(source.node);
   }
-  const auto loop = PartOf(story.summary, JobPart::kTrainingLoop);
-  const int64_t length = story.summary.end_ns - story.summary.begin_ns;
-  std::string state = story.life.ended_ns == 0 ? "running" : "ended";
-  if (!story.life.end_text.empty()) CatTo(state, ", ", story.life.end_text);
+  const auto loop = PartOf(context.summary, JobPart::kTrainingLoop);
+  const int64_t length = context.summary.end_ns - context.summary.begin_ns;
+  std::string state = context.life.ended_ns == 0 ? "running" : "ended";
+  if (!context.life.end_text.empty()) CatTo(state, ", ", context.life.end_text);
   section.blocks.push_back(Facts{
       "key-facts",
       "Key facts",
@@ -188,21 +189,21 @@ Status AddGlance(const ReportContext& story, Document* out) {
         length > 0 ? Cell(Seconds(loop) / Seconds(length)) : Cell()},
        {"nodes", "Nodes", Unit::kCount, CountCell(nodes.size())},
        {"ranks", "Ranks", Unit::kCount, CountCell(ranks.size())},
-       {"attempts", "Attempts", Unit::kCount, CountCell(story.life.attempts.size())},
+       {"attempts", "Attempts", Unit::kCount, CountCell(context.life.attempts.size())},
        {"open_issues", "Open issues", Unit::kCount,
-        CountCell(static_cast<uint64_t>(std::count_if(story.issues.begin(), story.issues.end(),
+        CountCell(static_cast<uint64_t>(std::count_if(context.issues.begin(), context.issues.end(),
                                                       [](const Issue& i) { return i.open(); })))},
-       {"found_issues", "Issues found", Unit::kCount, CountCell(story.issues.size())},
-       {"owner", "Owner", Unit::kText, story.life.owner}}});
-  Say(&section, "disclaimer",
-      "Recommendations are informational. They are based on measured data and fixed criteria. "
-      "Evaluate them with your knowledge of the job.");
+       {"found_issues", "Issues found", Unit::kCount, CountCell(context.issues.size())},
+       {"owner", "Owner", Unit::kText, context.life.owner}}});
+  AddText(&section, "disclaimer",
+          "Recommendations are informational. They are based on measured data and fixed criteria. "
+          "Evaluate them with your knowledge of the job.");
   out->sections.push_back(std::move(section));
   return OkStatus();
 }
 
-Status AddJob(const ReportContext& story, Document* out) {
-  const JobSummary& summary = story.summary;
+Status AddJob(const ReportContext& context, Document* out) {
+  const JobSummary& summary = context.summary;
   Section section{"job", "Training job summary", false, {}};
   const auto [loop_begin, loop_end] = LoopOf(summary);
   const int64_t length = summary.end_ns - summary.begin_ns;
@@ -210,14 +211,14 @@ Status AddJob(const ReportContext& story, Document* out) {
   const auto share = [&](JobPart which) {
     return length > 0 ? Cell(part(which) / Seconds(length)) : Cell();
   };
-  const bool ended = story.life.ended_ns != 0;
-  Say(&section, "job-text",
-      loop_begin == 0
-          ? Cat("No training step ", ended ? "was recorded" : "has been recorded yet",
-                ". All time counts as initialization.")
-          : Cat("The job started at ", ShownUtc(summary.begin_ns),
-                ended ? Cat(" and ended at ", ShownUtc(summary.end_ns)) : " and is running",
-                ". Its training loop began at ", ShownUtc(loop_begin), "."));
+  const bool ended = context.life.ended_ns != 0;
+  AddText(&section, "job-text",
+          loop_begin == 0
+              ? Cat("No training step ", ended ? "was recorded" : "has been recorded yet",
+                    ". All time counts as initialization.")
+              : Cat("The job started at ", ShownUtc(summary.begin_ns),
+                    ended ? Cat(" and ended at ", ShownUtc(summary.end_ns)) : " and is running",
+                    ". Its training loop began at ", ShownUtc(loop_begin), "."));
   section.blocks.push_back(Facts{
       "job-facts",
       "Job times",
@@ -246,34 +247,35 @@ Status AddJob(const ReportContext& story, Document* out) {
     }
     section.blocks.push_back(std::move(chart));
   }
-  if (Table attempts = AttemptTable(story); !attempts.rows.empty())
+  if (Table attempts = AttemptTable(context); !attempts.rows.empty())
     section.blocks.push_back(std::move(attempts));
-  if (Table lost = LostTable(story); !lost.rows.empty()) section.blocks.push_back(std::move(lost));
+  if (Table lost = LostTable(context); !lost.rows.empty())
+    section.blocks.push_back(std::move(lost));
   out->sections.push_back(std::move(section));
   return OkStatus();
 }
 
-Status AddSystem(const ReportContext& story, Document* out) {
+Status AddSystem(const ReportContext& context, Document* out) {
   Section section{"system", "System usage statistics", false, {}};
-  if (story.resources.empty()) {
-    Say(&section, "system-none",
-        "No system metrics were collected. "
-        "Run the collector on the job's nodes: pitwall collector.",
-        Paragraph::Tone::kNote);
+  if (context.resources.empty()) {
+    AddText(&section, "system-none",
+            "No system metrics were collected. "
+            "Run the collector on the job's nodes: pitwall collector.",
+            Paragraph::Tone::kNote);
     out->sections.push_back(std::move(section));
     return OkStatus();
   }
   std::map<std::string, std::map<std::string, ResourceRow>> nodes;
-  for (const ResourceRow& row : story.resources) nodes[row.node][row.resource] = row;
-  size_t told = 0;
+  for (const ResourceRow& row : context.resources) nodes[row.node][row.resource] = row;
+  size_t listed = 0;
   for (const auto& [node, rows] : nodes) {
-    if (++told > 16) break;
+    if (++listed > 16) break;
     auto [text, tone] = Judgement(node, rows);
-    Say(&section, Cat("node-", told), std::move(text), tone);
+    AddText(&section, Cat("node-", listed), std::move(text), tone);
   }
   if (nodes.size() > 16)
-    Say(&section, "nodes-more",
-        Cat("The table lists ", Counted(nodes.size() - 16, "more node"), "."));
+    AddText(&section, "nodes-more",
+            Cat("The table lists ", Counted(nodes.size() - 16, "more node"), "."));
   Table table{"resources",
               "Resource usage by node over the whole job",
               {{"node", "Node", Unit::kText},
@@ -290,12 +292,12 @@ Status AddSystem(const ReportContext& story, Document* out) {
               {},
               {},
               0};
-  for (const ResourceRow& row : story.resources) {
+  for (const ResourceRow& row : context.resources) {
     table.rows.push_back({row.node, row.resource, row.unit, row.max, row.p99, row.p95, row.p90,
                           row.p50, row.min, CountCell(row.count), row.basis});
     table.row_units.push_back(UnitOf(row.unit));
   }
-  CutRows(&table, 4 * kMostRows);
+  CutRows(&table, 4 * kMaxRows);
   section.blocks.push_back(std::move(table));
   out->sections.push_back(std::move(section));
   return OkStatus();

@@ -14,7 +14,7 @@ namespace {
 
 struct Part {
   std::string_view id, title;
-  Status (*add)(const ReportContext& story, Document* out);
+  Status (*add)(const ReportContext& context, Document* out);
 };
 constexpr Part kParts[] = {
     {"glance", "At a glance", AddGlance},
@@ -34,21 +34,21 @@ constexpr Part kParts[] = {
     {"about", "About this report", AddAbout},
 };
 
-// The last steps, as many as the bounds allow, from the end backwards.
-Status ReadSteps(ReportContext* story) {
+// Reads the last steps backwards from the end, as many as the limits allow.
+Status ReadSteps(ReportContext* context) {
   std::set<int64_t> ranks;
-  for (const auto& [id, source] : story->life.sources) {
+  for (const auto& [id, source] : context->life.sources) {
     if (source.rank >= 0) ranks.insert(source.rank);
   }
   const size_t count =
-      std::clamp<size_t>(kMostStepRows / std::max<size_t>(ranks.size(), 1), 1, kMostSteps);
-  StepQuery query = story->Steps();
-  ASSIGN_OR_RETURN(const StepRange last, FindLastSteps(story->history(), query, count));
+      std::clamp<size_t>(kMaxStepRows / std::max<size_t>(ranks.size(), 1), 1, kMaxSteps);
+  StepQuery query = context->Steps();
+  ASSIGN_OR_RETURN(const StepRange last, FindLastSteps(context->history(), query, count));
   if (last.from_step == last.to_step) return OkStatus();
   query.range = last.range;
-  query.from_step = story->from_step = last.from_step;
-  query.to_step = story->to_step = last.to_step;
-  ASSIGN_OR_RETURN(story->steps, ReadStepDurations(story->history(), query));
+  query.from_step = context->from_step = last.from_step;
+  query.to_step = context->to_step = last.to_step;
+  ASSIGN_OR_RETURN(context->steps, ReadStepDurations(context->history(), query));
   return OkStatus();
 }
 
@@ -62,7 +62,7 @@ StepQuery ReportContext::Steps() const {
   return query;
 }
 
-void Say(Section* section, std::string id, std::string text, Paragraph::Tone tone) {
+void AddText(Section* section, std::string id, std::string text, Paragraph::Tone tone) {
   section->blocks.push_back(Paragraph{std::move(id), std::move(text), tone});
 }
 
@@ -103,25 +103,25 @@ Box BoxOf(std::string name, std::vector<double> values) {
           at(0.5),         at(0.75),       at(0.95), values.back()};
 }
 
-StatusOr<Readings> ReadMeans(const ReportContext& story, std::vector<Selector> selectors) {
+StatusOr<Readings> ReadMeans(const ReportContext& context, std::vector<Selector> selectors) {
   constexpr int64_t kShortNs = 900 * kNanosPerSecond;
-  constexpr double kMost = 1e6;  // rows in all
+  constexpr double kMaxRead = 1e6;  // limit on the total number of rows
   Readings out;
-  SeriesQuery query = story.Query(std::move(selectors));
-  ASSIGN_OR_RETURN(const std::vector<SeriesInfo> infos, story.history().Series(query));
+  SeriesQuery query = context.Query(std::move(selectors));
+  ASSIGN_OR_RETURN(const std::vector<SeriesInfo> infos, context.history().Series(query));
   if (infos.empty()) return out;
-  const auto length = static_cast<double>(story.whole().to_ns - story.whole().from_ns);
+  const auto length = static_cast<double>(context.whole().to_ns - context.whole().from_ns);
   const auto series = static_cast<double>(infos.size());
   const auto keep = [](Reading* reading, int64_t time_ns, double value) {
     if (!std::isfinite(value)) return;
     reading->times_ns.push_back(time_ns);
     reading->values.push_back(value);
   };
-  // Two samples a second is usual.
-  if (length <= kShortNs && series * length / 5e8 <= kMost) {
+  // Two samples per second are typical.
+  if (length <= kShortNs && series * length / 5e8 <= kMaxRead) {
     SampleQuery samples;
     static_cast<SeriesQuery&>(samples) = query;
-    ASSIGN_OR_RETURN(const std::vector<SampleColumn> columns, story.history().Samples(samples));
+    ASSIGN_OR_RETURN(const std::vector<SampleColumn> columns, context.history().Samples(samples));
     out.basis = "samples";
     for (const SampleColumn& column : columns) {
       Reading reading{column.labels, {}, {}};
@@ -132,12 +132,12 @@ StatusOr<Readings> ReadMeans(const ReportContext& story, std::vector<Selector> s
     return out;
   }
   size_t tier = 0;
-  while (tier + 1 < kTiers.size() && series * length / static_cast<double>(kTiers[tier]) > kMost)
+  while (tier + 1 < kTiers.size() && series * length / static_cast<double>(kTiers[tier]) > kMaxRead)
     ++tier;
   constexpr std::string_view kNames[] = {"means over 10 s", "means over 2 min",
                                          "means over 30 min"};
   out.basis = kNames[tier];
-  ASSIGN_OR_RETURN(const std::vector<RollupColumn> columns, story.history().Rollups(query, tier));
+  ASSIGN_OR_RETURN(const std::vector<RollupColumn> columns, context.history().Rollups(query, tier));
   for (const RollupColumn& column : columns) {
     Reading reading{column.labels, {}, {}};
     for (const RollupRow& row : column.rows) keep(&reading, row.start_ns, row.sum / row.count);
@@ -149,24 +149,24 @@ StatusOr<Readings> ReadMeans(const ReportContext& story, std::vector<Selector> s
 StatusOr<Document> MakeReport(const ReportRequest& request) {
   const History& history = *request.history;
   const JobOverview& life = *request.job;
-  ReportContext story{request, life, Summarize(life), {}, {}, {}, {}, {}, {}, {}, {}};
-  ASSIGN_OR_RETURN(story.events, history.Events(life.id));
-  ASSIGN_OR_RETURN(story.actions, history.Actions(life.id));
-  ASSIGN_OR_RETURN(story.captures, history.Captures(life.id));
-  ASSIGN_OR_RETURN(story.notifications, history.Notifications(life.id));
-  story.issues = IssuesOf(story.events);
-  story.states = RuleStatesOf(life, story.events);
+  ReportContext context{request, life, Summarize(life), {}, {}, {}, {}, {}, {}, {}, {}};
+  ASSIGN_OR_RETURN(context.events, history.Events(life.id));
+  ASSIGN_OR_RETURN(context.actions, history.Actions(life.id));
+  ASSIGN_OR_RETURN(context.captures, history.Captures(life.id));
+  ASSIGN_OR_RETURN(context.notifications, history.Notifications(life.id));
+  context.issues = IssuesOf(context.events);
+  context.states = RuleStatesOf(life, context.events);
   std::vector<std::string> faults;
   StatusOr<std::vector<ResourceRow>> resources =
-      MakeResourceTable(history, life, story.whole(), kReportLimits);
+      MakeResourceTable(history, life, context.whole(), kReportLimits);
   if (resources.ok()) {
-    story.resources = *std::move(resources);
+    context.resources = *std::move(resources);
   } else if (!absl::IsResourceExhausted(resources.status())) {
     return resources.status();
   } else {
     faults.push_back(Cat("System usage: ", ToStd(resources.status().message())));
   }
-  const Status steps = ReadSteps(&story);
+  const Status steps = ReadSteps(&context);
   if (!steps.ok() && !absl::IsResourceExhausted(steps)) return steps;
   if (!steps.ok()) faults.push_back(Cat("Steps: ", ToStd(steps.message())));
 
@@ -174,24 +174,24 @@ StatusOr<Document> MakeReport(const ReportRequest& request) {
   out.job = life.id;
   out.name = life.name;
   out.state = life.ended_ns == 0 ? "running" : "ended";
-  out.from_ns = story.summary.begin_ns;
-  out.as_of_ns = story.summary.end_ns;
+  out.from_ns = context.summary.begin_ns;
+  out.as_of_ns = context.summary.end_ns;
   out.version = request.version;
   out.link = request.link;
   for (const Part& part : kParts) {
     const size_t before = out.sections.size();
-    const Status added = part.add(story, &out);
+    const Status added = part.add(context, &out);
     if (added.ok()) continue;
     if (!absl::IsResourceExhausted(added)) return added;
     out.sections.resize(before);
     Section section{std::string(part.id), std::string(part.title), false, {}};
-    Say(&section, Cat(part.id, "-left-out"), Cat("Omitted: ", ToStd(added.message())),
-        Paragraph::Tone::kNote);
+    AddText(&section, Cat(part.id, "-left-out"), Cat("Omitted: ", ToStd(added.message())),
+            Paragraph::Tone::kNote);
     out.sections.push_back(std::move(section));
   }
   for (size_t i = 0; i < faults.size(); ++i)
-    Say(&out.sections.back(), Cat("fault-", i), Cat("Omitted. ", faults[i]),
-        Paragraph::Tone::kNote);
+    AddText(&out.sections.back(), Cat("fault-", i), Cat("Omitted. ", faults[i]),
+            Paragraph::Tone::kNote);
   return out;
 }
 

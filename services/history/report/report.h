@@ -1,5 +1,5 @@
-// The report of a job: what it was, how it used its machines, what the rules found, why, and what
-// was done. Of a running job it tells what is known so far.
+// Report of a job: its description, use of its machines, issues with evidence, and actions. The
+// report of a running job covers the data so far.
 #pragma once
 
 #include <string>
@@ -14,12 +14,12 @@ namespace pitwall::history {
 struct ReportRequest {
   const History* history = nullptr;
   JobLifePtr job;
-  RuleDefinitions rules;  // in force; empty: not known
+  RuleDefinitions rules;  // loaded rules; empty: unknown
   std::string version;
-  std::string link;  // of the job's page
+  std::string link;  // URL of the job page
 };
 
-// A section that would take more than the bounds says so and is left out. Errors: the history's.
+// A section that exceeds the limits is omitted with a note. Errors: those of the history.
 StatusOr<Document> MakeReport(const ReportRequest& request);
 
 }  // namespace pitwall::history

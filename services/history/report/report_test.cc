@@ -1,4 +1,4 @@
-// Numbers of a report against the samples they come from; jobs that have nothing, little and much.
+// Numbers of a report compared with the underlying samples, for empty, small, and large jobs.
 #include "services/history/report/report.h"
 
 #include <gmock/gmock.h>
@@ -47,7 +47,7 @@ class Report : public ::testing::Test {
   VectorHistory history_;
 };
 
-TEST_F(Report, NumbersAreThoseOfTheSamples) {
+TEST_F(Report, NumbersEqualThoseOfTheSamples) {
   history_.Edit("j", [](auto* job) { FillJob(job, 4, 30); });
   const Document report = Make();
   const Facts& facts = Get<Facts>(report, "job-facts");
@@ -60,7 +60,7 @@ TEST_F(Report, NumbersAreThoseOfTheSamples) {
   for (const Bar& bar : Get<BarChart>(report, "job-parts").bars) whole += bar.value;
   EXPECT_THAT(whole, DoubleNear(1, 1e-12));
 
-  // 119 steps of a second and one of two and a half.
+  // 119 steps of one second and one of 2.5 s.
   const Table& steps = Get<Table>(report, "step-nodes");
   ASSERT_THAT(steps.rows, SizeIs(1));
   EXPECT_EQ(Number(CellOf(steps, 0, "count")), 120);
@@ -77,7 +77,7 @@ TEST_F(Report, NumbersAreThoseOfTheSamples) {
   for (const Bar& bar : Get<BarChart>(report, "step-histogram").bars) counted += bar.value;
   EXPECT_EQ(counted, 120);
 
-  // Three quarters of 119 seconds, of 0.75 of the last one.
+  // Three quarters of 119 seconds, and 0.75 of the last step.
   const Table& phases = Get<Table>(report, "phase-times");
   ASSERT_THAT(phases.rows, SizeIs(2));
   EXPECT_EQ(std::get<std::string>(CellOf(phases, 0, "phase")), "forward");
@@ -85,7 +85,7 @@ TEST_F(Report, NumbersAreThoseOfTheSamples) {
   EXPECT_THAT(Number(CellOf(phases, 0, "share")) + Number(CellOf(phases, 1, "share")),
               DoubleNear(1, 1e-12));
 
-  // (7 s + rank) mod 20 takes each of 20 values once: all quantiles are known.
+  // (7 s + rank) mod 20 takes each of 20 values once, so all quantiles are known.
   const Table& resources = Get<Table>(report, "resources");
   ASSERT_THAT(resources.rows, SizeIs(1));
   EXPECT_EQ(Number(CellOf(resources, 0, "count")), 80);
@@ -103,7 +103,7 @@ TEST_F(Report, NumbersAreThoseOfTheSamples) {
   EXPECT_THAT(Get<LineChart>(report, "curve-train_loss").lines[0].x, SizeIs(30));
 }
 
-TEST_F(Report, RulesAndIssuesHaveTheirCriteriaAndEvidence) {
+TEST_F(Report, RulesAndIssuesHaveCriteriaAndEvidence) {
   history_.Edit("j", [](auto* job) {
     FillJob(job, 4, 30);
     const IssueEvent found = IssueAt("p/g/Slow", EventType::kIssueFound, 1, 14);
@@ -122,7 +122,7 @@ TEST_F(Report, RulesAndIssuesHaveTheirCriteriaAndEvidence) {
   });
   RuleDefinition slow;
   slow.rule = "p/g/Slow";
-  slow.description = "What the rule says.";
+  slow.description = "Description of the rule.";
   slow.needs = {"train_step_duration_seconds", "train_loss"};
   RuleDefinition quiet;
   quiet.rule = "p/g/Quiet";
@@ -194,7 +194,7 @@ TEST_F(Report, ConfusionAndImportanceOfBoostedTrees) {
   EXPECT_THAT(Number(CellOf(scores, 3, "recall")), DoubleNear(0.85, 1e-12));
 }
 
-// By pairs of samples, as the page's test counts them (browser/training.spec.ts).
+// Counts pairs of samples, like the test of the page (browser/training.spec.ts).
 TEST_F(Report, RocCurveAndResiduals) {
   history_.Edit("j", [](auto* job) {
     FillJob(job, 1, 10);
@@ -206,7 +206,7 @@ TEST_F(Report, RocCurveAndResiduals) {
       add({{kMetricName, "train_score_samples"}, {"bin", bin}, {"class", label}, {"rank", rank}},
           {5, count});
     };
-    // Bins 10 and 9 as numbers: the surest is 10. Two ranks are one curve.
+    // Bins 10 and 9 sort as numbers: 10 has the highest probability. Two ranks share one curve.
     score("0", "10", "1", 2);
     score("1", "10", "1", 1);
     score("0", "10", "0", 0);
@@ -216,12 +216,12 @@ TEST_F(Report, RocCurveAndResiduals) {
     score("0", "0", "0", 2);
     for (const auto& [from, count] : {std::pair("10", 3.0), std::pair("-2.5", 1.0)})
       add({{kMetricName, "train_residual_samples"}, {"bin", from}, {"from", from}}, {9, count});
-    // Edges of an attempt before.
+    // Edges of an earlier attempt.
     job->columns.push_back(VectorHistory::ColumnOf(
         {{kMetricName, "train_residual_samples"}, {"bin", "0"}, {"from", "-7"}}, {11}, {4}, {0}));
   });
   const Document report = Make();
-  // Of 4 × 4 pairs 3 × 4 by the first bin; 1 × 2 half, 1 × 2 whole.
+  // Of 4 × 4 pairs, 3 × 4 by the first bin; 1 × 2 count half, 1 × 2 fully.
   EXPECT_THAT(Number(FactOf(Get<Facts>(report, "roc-area-train"), "area")),
               DoubleNear(15.0 / 16, 1e-12));
   EXPECT_EQ(Number(FactOf(Get<Facts>(report, "roc-area-train"), "samples")), 8);
@@ -238,7 +238,7 @@ TEST_F(Report, RocCurveAndResiduals) {
   EXPECT_EQ(residuals.bars[1].value, 3);
 }
 
-TEST_F(Report, AJobOfWhichNothingIsKnown) {
+TEST_F(Report, JobWithoutData) {
   history_.Edit("j", [](auto*) {});
   const Document report = Make();
   EXPECT_THAT(Get<Paragraph>(report, "nothing").text, HasSubstr("No issues found"));
@@ -249,7 +249,7 @@ TEST_F(Report, AJobOfWhichNothingIsKnown) {
   EXPECT_THAT(ReportHtml(report), HasSubstr("</html>"));
 }
 
-TEST_F(Report, AJobOfThreeStepsAndOfNone) {
+TEST_F(Report, JobWithThreeStepsAndWithNone) {
   for (const int steps : {0, 1, 3}) {
     history_.Edit("j", [&](auto* job) {
       *job = {};
@@ -267,8 +267,8 @@ TEST_F(Report, AJobOfThreeStepsAndOfNone) {
   }
 }
 
-// The glance tells three: a death is among them, however many notes came after it.
-TEST_F(Report, TheWorstIncidentsOfTheEndComeFirst) {
+// The overview lists three incidents; a death is among them, whatever notices followed.
+TEST_F(Report, WorstOpenIncidentsComeFirst) {
   for (const bool open : {true, false}) {
     history_.Edit("j", [&](auto* job) {
       FillJob(job, 4, 30);
@@ -293,7 +293,7 @@ TEST_F(Report, TheWorstIncidentsOfTheEndComeFirst) {
   }
 }
 
-TEST_F(Report, AThousandRanksStayWithinTheirBounds) {
+TEST_F(Report, ThousandRanksStayWithinLimits) {
   history_.Edit("j", [](auto* job) {
     FillJob(job, 1024, 40);
     for (uint64_t i = 0; i < 500; ++i) {
@@ -306,7 +306,7 @@ TEST_F(Report, AThousandRanksStayWithinTheirBounds) {
       Get<Table>(report, "step-nodes").rows.size() + Get<Table>(report, "step-nodes").left_out,
       128);
   EXPECT_THAT(Get<BoxChart>(report, "gpu-utilization").boxes, SizeIs(32));
-  // The one rank that is slow comes first.
+  // The only slow rank comes first.
   EXPECT_EQ(Get<BoxChart>(report, "step-ranks").boxes.size(), 32U);
   EXPECT_EQ(Number(CellOf(Get<Table>(report, "step-outliers"), 0, "rank")), 1023);
   for (const Section& section : report.sections) {

@@ -1,4 +1,4 @@
-// Report sections of rules: states, criteria, incidents, issues with evidence, and actions.
+// Report sections on rules: states, criteria, incidents, issues with evidence, and actions.
 #include <cmath>
 #include <map>
 
@@ -18,7 +18,7 @@ std::string ShownParameters(const std::vector<std::pair<std::string, double>>& p
   return out;
 }
 
-// As evaluated by the newest issue, else the job's.
+// Parameters as evaluated for the newest issue, otherwise the job's.
 std::string ParametersOf(const IssueEvent* issue, const RuleDefinition* rule) {
   if (issue != nullptr) return ShownParameters(issue->parameters);
   std::string out;
@@ -28,16 +28,16 @@ std::string ParametersOf(const IssueEvent* issue, const RuleDefinition* rule) {
   return out;
 }
 
-const RuleDefinition* Find(const ReportContext& story, std::string_view rule) {
-  const auto at = story.request.rules.find(rule);
-  return at == story.request.rules.end() ? nullptr : &at->second;
+const RuleDefinition* Find(const ReportContext& context, std::string_view rule) {
+  const auto at = context.request.rules.find(rule);
+  return at == context.request.rules.end() ? nullptr : &at->second;
 }
 
-// Samples of each metric that some rule needs, over the whole job; NaN is left out.
-StatusOr<std::map<std::string, uint64_t>> CountSamples(const ReportContext& story) {
+// Number of samples of each metric that some rule needs, over the whole job; NaN is ignored.
+StatusOr<std::map<std::string, uint64_t>> CountSamples(const ReportContext& context) {
   std::map<std::string, uint64_t> out;
-  for (const RuleState& state : story.states) {
-    const RuleDefinition* rule = Find(story, state.rule);
+  for (const RuleState& state : context.states) {
+    const RuleDefinition* rule = Find(context, state.rule);
     if (rule == nullptr) continue;
     for (const std::string& metric : rule->needs) out[metric] = 0;
   }
@@ -45,7 +45,7 @@ StatusOr<std::map<std::string, uint64_t>> CountSamples(const ReportContext& stor
   std::vector<Selector> selectors;
   for (const auto& [metric, count] : out) selectors.push_back(SelectorOfMetric(metric));
   ASSIGN_OR_RETURN(const std::vector<QuantileRow> rows,
-                   story.history().Quantiles(story.Query(std::move(selectors)), {}));
+                   context.history().Quantiles(context.Query(std::move(selectors)), {}));
   for (const QuantileRow& row : rows) out[row.metric] += row.count;
   return out;
 }
@@ -57,7 +57,7 @@ Cell DataPoints(const std::map<std::string, uint64_t>& counts, const RuleDefinit
   return CountCell(sum);
 }
 
-// The metric that an evidence names, where it is one: other evidence is an expression.
+// Returns whether the evidence names a metric; otherwise it is an expression.
 bool IsMetric(std::string_view name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -65,12 +65,14 @@ bool IsMetric(std::string_view name) {
   });
 }
 
-// The values that the issue's events tell, and the stored series behind them, around the issue.
-StatusOr<LineChart> EvidenceChart(const ReportContext& story, const Issue& issue, std::string id) {
+// Chart of the values in the issue's events, and of the stored series behind them, around the
+// issue.
+StatusOr<LineChart> EvidenceChart(const ReportContext& context, const Issue& issue,
+                                  std::string id) {
   const IssueEvent& newest = issue.newest();
   const int64_t begin = newest.active_since_ns;
   const int64_t end =
-      issue.open() ? std::max(newest.last_seen_at_ns, story.life.last_ns) : newest.ended_at_ns;
+      issue.open() ? std::max(newest.last_seen_at_ns, context.life.last_ns) : newest.ended_at_ns;
   LineChart chart{std::move(id), "", Unit::kTime, Unit::kNumber, {}, issue.threshold(), {}};
   chart.stretches = {{"pending", begin, newest.started_at_ns},
                      {"firing", newest.started_at_ns, end}};
@@ -85,16 +87,16 @@ StatusOr<LineChart> EvidenceChart(const ReportContext& story, const Issue& issue
       if (label.name != kMetricName) selector = WithLabel(selector, label.name, label.value);
     }
     ChartQuery query;
-    query.job = story.request.job;
+    query.job = context.request.job;
     query.selectors = {std::move(selector)};
-    query.range = {std::max(story.life.first_ns, begin - margin),
-                   std::min(story.whole().to_ns, end + margin)};
-    query.width = kMostPoints;
+    query.range = {std::max(context.life.first_ns, begin - margin),
+                   std::min(context.whole().to_ns, end + margin)};
+    query.width = kMaxPoints;
     query.limits = kReportLimits;
     if (query.range.from_ns < query.range.to_ns) {
-      ASSIGN_OR_RETURN(const Chart made, MakeChart(story.history(), query));
+      ASSIGN_OR_RETURN(const Chart made, MakeChart(context.history(), query));
       for (const ChartColumn& column : made.columns) {
-        if (chart.lines.size() == kMostLines) break;
+        if (chart.lines.size() == kMaxLines) break;
         Line line{column.labels.ToString(), {}, {}};
         for (const ChartRow& row : column.rows) {
           line.x.push_back(row.at);
@@ -105,19 +107,19 @@ StatusOr<LineChart> EvidenceChart(const ReportContext& story, const Issue& issue
     }
   }
   const bool have_series = !chart.lines.empty();
-  Line told{"value of the rule in its events", {}, {}, true};
+  Line values{"value of the rule in its events", {}, {}, true};
   for (const IssueEventPtr& event : issue.events) {
-    if (!told.x.empty() && event->time_ns <= told.x.back()) continue;
-    told.x.push_back(event->time_ns);
-    told.y.push_back(event->value);
+    if (!values.x.empty() && event->time_ns <= values.x.back()) continue;
+    values.x.push_back(event->time_ns);
+    values.y.push_back(event->value);
   }
-  chart.lines.push_back(std::move(told));
+  chart.lines.push_back(std::move(values));
   chart.caption = have_series ? Cat("Evidence: ", stored->name, " (pending and firing are shaded)")
                               : "Evidence: values of the rule (pending and firing are shaded)";
   return chart;
 }
 
-Status AddIssue(const ReportContext& story, const Issue& issue, size_t number, Document* out) {
+Status AddIssue(const ReportContext& context, const Issue& issue, size_t number, Document* out) {
   const IssueEvent& newest = issue.newest();
   const std::string id = Cat("issue-", number);
   Section section{id,
@@ -126,8 +128,9 @@ Status AddIssue(const ReportContext& story, const Issue& issue, size_t number, D
                   true,
                   {}};
   if (!newest.suggestion.empty())
-    Say(&section, Cat(id, "-todo"), Cat("What to do: ", newest.suggestion), Paragraph::Tone::kNote);
-  if (!newest.description.empty()) Say(&section, Cat(id, "-what"), newest.description);
+    AddText(&section, Cat(id, "-todo"), Cat("What to do: ", newest.suggestion),
+            Paragraph::Tone::kNote);
+  if (!newest.description.empty()) AddText(&section, Cat(id, "-what"), newest.description);
   const auto number_or_none = [](const std::optional<double>& value) {
     return value.has_value() ? Cell(*value) : Cell();
   };
@@ -149,7 +152,7 @@ Status AddIssue(const ReportContext& story, const Issue& issue, size_t number, D
        {"attempt", "Attempt", Unit::kCount, CountCell(newest.attempt)},
        {"incident", "Incident", Unit::kName, newest.incident},
        {"root_cause", "Root cause", Unit::kName, newest.root_cause}}});
-  ASSIGN_OR_RETURN(LineChart chart, EvidenceChart(story, issue, Cat(id, "-chart")));
+  ASSIGN_OR_RETURN(LineChart chart, EvidenceChart(context, issue, Cat(id, "-chart")));
   section.blocks.push_back(std::move(chart));
   if (!issue.evidence().empty()) {
     Table table{Cat(id, "-evidence"),
@@ -169,11 +172,11 @@ Status AddIssue(const ReportContext& story, const Issue& issue, size_t number, D
   return OkStatus();
 }
 
-Section IncidentSection(const ReportContext& story) {
+Section IncidentSection(const ReportContext& context) {
   Section section{"issues", "Incidents and issues", false, {}};
-  const std::vector<Incident> incidents = IncidentsOf(story.issues);
+  const std::vector<Incident> incidents = IncidentsOf(context.issues);
   if (incidents.empty()) {
-    Say(&section, "issues-none", "No issues found.", Paragraph::Tone::kGood);
+    AddText(&section, "issues-none", "No issues found.", Paragraph::Tone::kGood);
     return section;
   }
   Table table{"incidents",
@@ -202,10 +205,10 @@ Section IncidentSection(const ReportContext& story) {
 
 }  // namespace
 
-Status AddRules(const ReportContext& story, Document* out) {
+Status AddRules(const ReportContext& context, Document* out) {
   Section section{"rules", "Rules summary", false, {}};
-  ASSIGN_OR_RETURN(const auto counts, CountSamples(story));
-  std::vector<RuleState> states = story.states;
+  ASSIGN_OR_RETURN(const auto counts, CountSamples(context));
+  std::vector<RuleState> states = context.states;
   std::stable_sort(states.begin(), states.end(),
                    [](const RuleState& a, const RuleState& b) { return a.found > b.found; });
   Table found{"rules-found",
@@ -231,9 +234,9 @@ Status AddRules(const ReportContext& story, Document* out) {
                {},
                0};
   for (const RuleState& state : states) {
-    const RuleDefinition* rule = Find(story, state.rule);
+    const RuleDefinition* rule = Find(context, state.rule);
     const IssueEvent* newest = nullptr;
-    for (const Issue& issue : story.issues) {
+    for (const Issue& issue : context.issues) {
       if (newest == nullptr && issue.newest().rule == state.rule) newest = &issue.newest();
     }
     const Cell points = DataPoints(counts, rule);
@@ -242,46 +245,47 @@ Status AddRules(const ReportContext& story, Document* out) {
                              state.verdict.reason, points, ParametersOf(nullptr, rule)});
       continue;
     }
-    const bool told = !newest->description.empty() || rule == nullptr;
-    found.rows.push_back({state.rule, told ? newest->description : rule->description,
+    const bool described = !newest->description.empty() || rule == nullptr;
+    found.rows.push_back({state.rule, described ? newest->description : rule->description,
                           newest->suggestion, CountCell(state.found), CountCell(state.open), points,
                           ParametersOf(newest, rule)});
   }
   if (states.empty()) {
-    Say(&section, "rules-none", "No rule has reported a status for this job.",
-        Paragraph::Tone::kNote);
+    AddText(&section, "rules-none", "No rule has reported a status for this job.",
+            Paragraph::Tone::kNote);
   } else if (found.rows.empty()) {
-    Say(&section, "rules-text", "No rule found any issues.", Paragraph::Tone::kGood);
+    AddText(&section, "rules-text", "No rule found any issues.", Paragraph::Tone::kGood);
   } else {
-    Say(&section, "rules-text",
-        Cat(states[0].rule, " fired most often (", Counted(states[0].found, "issue"), ")."));
+    AddText(&section, "rules-text",
+            Cat(states[0].rule, " fired most often (", Counted(states[0].found, "issue"), ")."));
   }
   if (!found.rows.empty()) {
     CutRows(&found);
     section.blocks.push_back(std::move(found));
   }
   if (!others.rows.empty()) {
-    CutRows(&others, kMostRuleRows);
+    CutRows(&others, kMaxRuleRows);
     section.blocks.push_back(std::move(others));
   }
   if (!counts.empty())
-    Say(&section, "rules-datapoints",
+    AddText(
+        &section, "rules-datapoints",
         "Datapoints are the samples of the metrics that a rule needs over the whole job, excluding "
         "NaN.");
   out->sections.push_back(std::move(section));
   return OkStatus();
 }
 
-Status AddIssues(const ReportContext& story, Document* out) {
-  out->sections.push_back(IncidentSection(story));
-  // Open ones first, then by severity as their incidents have them.
+Status AddIssues(const ReportContext& context, Document* out) {
+  out->sections.push_back(IncidentSection(context));
+  // Sorts open issues first, then by the severity of their incidents.
   std::vector<const Issue*> sorted;
-  for (const Issue& issue : story.issues) sorted.push_back(&issue);
+  for (const Issue& issue : context.issues) sorted.push_back(&issue);
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const Issue* a, const Issue* b) { return a->open() && !b->open(); });
-  for (size_t i = 0; i < sorted.size() && i < kMostIssues; ++i)
-    RETURN_IF_ERROR(AddIssue(story, *sorted[i], i + 1, out));
-  if (sorted.size() <= kMostIssues) return OkStatus();
+  for (size_t i = 0; i < sorted.size() && i < kMaxIssues; ++i)
+    RETURN_IF_ERROR(AddIssue(context, *sorted[i], i + 1, out));
+  if (sorted.size() <= kMaxIssues) return OkStatus();
   Section section{"issues-more", "More issues", true, {}};
   Table table{"issues-list",
               "Issues without details",
@@ -294,13 +298,13 @@ Status AddIssues(const ReportContext& story, Document* out) {
               {},
               {},
               0};
-  for (size_t i = kMostIssues; i < sorted.size(); ++i) {
+  for (size_t i = kMaxIssues; i < sorted.size(); ++i) {
     const IssueEvent& newest = sorted[i]->newest();
     table.rows.push_back({newest.summary.empty() ? newest.alert : newest.summary, newest.rule,
                           newest.severity, TimeCell(newest.started_at_ns),
                           TimeCell(newest.ended_at_ns), newest.value});
   }
-  CutRows(&table, 3 * kMostRows);
+  CutRows(&table, 3 * kMaxRows);
   section.blocks.push_back(std::move(table));
   out->sections.push_back(std::move(section));
   return OkStatus();
@@ -308,14 +312,14 @@ Status AddIssues(const ReportContext& story, Document* out) {
 
 namespace {
 
-// Who was told, in order.
-void AddNotifications(const ReportContext& story, Section* section) {
-  if (story.notifications.empty()) {
-    Say(section, "notifications-none", "The history has no notifications for this job.");
+// Adds notifications in chronological order.
+void AddNotifications(const ReportContext& context, Section* section) {
+  if (context.notifications.empty()) {
+    AddText(section, "notifications-none", "The history has no notifications for this job.");
     return;
   }
   std::map<std::string_view, const Issue*> issues;
-  for (const Issue& issue : story.issues) issues[issue.id] = &issue;
+  for (const Issue& issue : context.issues) issues[issue.id] = &issue;
   Table table{"notifications-list",
               "Notifications",
               {{"time_ns", "Time", Unit::kTime},
@@ -327,23 +331,23 @@ void AddNotifications(const ReportContext& story, Section* section) {
               {},
               {},
               0};
-  for (const NotificationRecord& record : story.notifications) {
+  for (const NotificationRecord& record : context.notifications) {
     const auto first = record.issues.empty() ? issues.end() : issues.find(record.issues.front());
     std::string about = first == issues.end() ? "" : first->second->newest().alert;
     if (record.issues.size() > 1) CatTo(about, " and ", record.issues.size() - 1, " more");
     table.rows.push_back({TimeCell(record.time_ns), record.receiver, record.kind, record.what,
                           std::move(about), record.error});
   }
-  CutRows(&table, 3 * kMostRows);
+  CutRows(&table, 3 * kMaxRows);
   section->blocks.push_back(std::move(table));
 }
 
 }  // namespace
 
-Status AddActions(const ReportContext& story, Document* out) {
+Status AddActions(const ReportContext& context, Document* out) {
   Section section{"actions", "Actions and captures", false, {}};
-  if (story.actions.empty()) {
-    Say(&section, "actions-none", "No actions were recorded.");
+  if (context.actions.empty()) {
+    AddText(&section, "actions-none", "No actions were recorded.");
   } else {
     Table table{"action-list",
                 "Actions in chronological order",
@@ -357,7 +361,7 @@ Status AddActions(const ReportContext& story, Document* out) {
                 {},
                 {},
                 0};
-    for (const ActionEvent& action : story.actions) {
+    for (const ActionEvent& action : context.actions) {
       const std::string_view type = ActionEventTypeName(action.type);
       table.rows.push_back(
           {TimeCell(action.time_ns), std::string(type.substr(type.rfind('.') + 1)),
@@ -365,10 +369,10 @@ Status AddActions(const ReportContext& story, Document* out) {
            action.rule, action.why,
            action.kind == ActionKind::kParameter ? ChangeText(action.parameter) : action.effect});
     }
-    CutRows(&table, 3 * kMostRows);
+    CutRows(&table, 3 * kMaxRows);
     section.blocks.push_back(std::move(table));
   }
-  if (!story.captures.empty()) {
+  if (!context.captures.empty()) {
     Table table{"capture-list",
                 "Captured stacks",
                 {{"time_ns", "Time", Unit::kTime},
@@ -381,42 +385,45 @@ Status AddActions(const ReportContext& story, Document* out) {
                 {},
                 {},
                 0};
-    for (const RankCapture& capture : story.captures) {
+    for (const RankCapture& capture : context.captures) {
       const auto& threads = capture.look.threads;
       const bool framed = !threads.empty() && !threads[0].frames.empty();
       table.rows.push_back({TimeCell(capture.time_ns), IndexCell(capture.rank), capture.node,
                             std::string(CaptureStateName(capture.state)), capture.look.phase,
                             framed ? threads[0].frames[0] : std::string(), capture.principal});
     }
-    CutRows(&table, 2 * kMostRows);
+    CutRows(&table, 2 * kMaxRows);
     section.blocks.push_back(std::move(table));
   }
-  AddNotifications(story, &section);
+  AddNotifications(context, &section);
   out->sections.push_back(std::move(section));
   return OkStatus();
 }
 
-Status AddAbout(const ReportContext& story, Document* out) {
+Status AddAbout(const ReportContext& context, Document* out) {
   Section section{"about", "About this report", false, {}};
-  Say(&section, "about-bounds",
-      Cat("Step durations cover at most the last ", kMostStepRows / 1000,
+  AddText(
+      &section, "about-bounds",
+      Cat("Step durations cover at most the last ", kMaxStepRows / 1000,
           ",000 values (steps × ranks). Tables and charts keep the most relevant rows and state "
           "how many were omitted. Quantiles of samples have an error of 0.0005 for ratios and "
           "of 1% for other values."));
-  if (story.life.raw_from_ns != 0)
-    Say(&section, "about-raw",
-        Cat("Raw samples before ", ShownUtc(story.life.raw_from_ns),
-            " are no longer available. Means over 10 s are."),
-        Paragraph::Tone::kNote);
-  if (story.request.rules.empty())
-    Say(&section, "about-rules",
+  if (context.life.raw_from_ns != 0)
+    AddText(&section, "about-raw",
+            Cat("Raw samples before ", ShownUtc(context.life.raw_from_ns),
+                " are no longer available. Means over 10 s are."),
+            Paragraph::Tone::kNote);
+  if (context.request.rules.empty())
+    AddText(
+        &section, "about-rules",
         "This server does not run rules. Descriptions and parameters are taken from the issues, "
         "and "
         "datapoints are unknown.",
         Paragraph::Tone::kNote);
-  if (story.life.ended_ns == 0)
-    Say(&section, "about-running", "The job is still running. This report covers the data so far.",
-        Paragraph::Tone::kNote);
+  if (context.life.ended_ns == 0)
+    AddText(&section, "about-running",
+            "The job is still running. This report covers the data so far.",
+            Paragraph::Tone::kNote);
   out->sections.push_back(std::move(section));
   return OkStatus();
 }

@@ -1,4 +1,4 @@
-// The sections of a report, and what they share. Private to this folder.
+// Sections of a report, and their shared state. Private to this folder.
 #pragma once
 
 #include <algorithm>
@@ -18,18 +18,18 @@
 
 namespace pitwall::history {
 
-// Bounds of a report.
-inline constexpr size_t kMostRows = 64;  // of a table, but for rules
-inline constexpr size_t kMostRuleRows = 400;
-inline constexpr size_t kMostBoxes = 32;
-inline constexpr size_t kMostLines = 6;           // of a chart
-inline constexpr size_t kMostPoints = 400;        // of a line
-inline constexpr size_t kMostIssues = 20;         // told in full
-inline constexpr size_t kMostStepRows = 100'000;  // steps × ranks that are looked at
-inline constexpr size_t kMostSteps = 2000;
+// Limits of a report.
+inline constexpr size_t kMaxRows = 64;  // of a table, except of rules
+inline constexpr size_t kMaxRuleRows = 400;
+inline constexpr size_t kMaxBoxes = 32;
+inline constexpr size_t kMaxLines = 6;           // of a chart
+inline constexpr size_t kMaxPoints = 400;        // of a line
+inline constexpr size_t kMaxIssues = 20;         // shown in full
+inline constexpr size_t kMaxStepRows = 100'000;  // steps × ranks that are read
+inline constexpr size_t kMaxSteps = 2000;
 inline constexpr ReadLimits kReportLimits = {.series = 20'000, .rows = 4'000'000};
 
-// What was read of the job, once for all sections.
+// Data of the job, read once for all sections.
 struct ReportContext {
   const ReportRequest& request;
   const JobOverview& life;
@@ -41,7 +41,7 @@ struct ReportContext {
   std::vector<RankCapture> captures;
   std::vector<NotificationRecord> notifications;
   std::vector<ResourceRow> resources;
-  std::vector<StepRow> steps;  // of the last ones, by step and rank
+  std::vector<StepRow> steps;  // the last ones, by step and rank
   int64_t from_step = 0, to_step = 0;
 
   const History& history() const { return *request.history; }
@@ -52,7 +52,7 @@ struct ReportContext {
   StepQuery Steps() const;
 };
 
-// Means of a series over equal stretches of time; the samples themselves of a short job with few
+// Means of a series over equal stretches of time; the samples themselves for a short job with few
 // series.
 struct Reading {
   Labels labels;
@@ -63,36 +63,37 @@ struct Readings {
   std::string basis;  // samples, 10s, 2m, 30m
   std::vector<Reading> series;
 };
-StatusOr<Readings> ReadMeans(const ReportContext& story, std::vector<Selector> selectors);
+StatusOr<Readings> ReadMeans(const ReportContext& context, std::vector<Selector> selectors);
 
-// "node gpu 3" of a device's labels.
+// Returns "node gpu 3" for the labels of a device.
 std::string DeviceName(const Labels& labels);
-// Labels but the metric and the alert, as `rank="5", node="a"`.
+// Returns labels except the metric and the alert, as `rank="5", node="a"`.
 std::string LabelText(const Labels& labels);
 Box BoxOf(std::string name, std::vector<double> values);
 // Returns "1 issue" or "2 issues".
 std::string Counted(uint64_t count, std::string_view noun);
-// Keeps the first kMostRows rows and counts the others.
-void CutRows(Table* table, size_t most = kMostRows);
+// Keeps the first `most` rows and counts the others.
+void CutRows(Table* table, size_t most = kMaxRows);
 
-void Say(Section* section, std::string id, std::string text,
-         Paragraph::Tone tone = Paragraph::Tone::kPlain);
+void AddText(Section* section, std::string id, std::string text,
+             Paragraph::Tone tone = Paragraph::Tone::kPlain);
 
-// Each adds its sections. ResourceExhausted: more than the bounds.
-Status AddGlance(const ReportContext& story, Document* out);
-Status AddJob(const ReportContext& story, Document* out);
-Status AddSystem(const ReportContext& story, Document* out);
-Status AddFramework(const ReportContext& story, Document* out);
-Status AddRules(const ReportContext& story, Document* out);
-Status AddStart(const ReportContext& story, Document* out);  // initialization, or the training loop
-Status AddSteps(const ReportContext& story, Document* out);
-Status AddGpus(const ReportContext& story, Document* out);
-Status AddLoading(const ReportContext& story, Document* out);
-Status AddBottlenecks(const ReportContext& story, Document* out);
-Status AddTraining(const ReportContext& story, Document* out);
-Status AddBoosting(const ReportContext& story, Document* out);
-Status AddIssues(const ReportContext& story, Document* out);
-Status AddActions(const ReportContext& story, Document* out);
-Status AddAbout(const ReportContext& story, Document* out);
+// Each function adds its sections. ResourceExhausted: the limits are exceeded.
+Status AddGlance(const ReportContext& context, Document* out);
+Status AddJob(const ReportContext& context, Document* out);
+Status AddSystem(const ReportContext& context, Document* out);
+Status AddFramework(const ReportContext& context, Document* out);
+Status AddRules(const ReportContext& context, Document* out);
+Status AddStart(const ReportContext& context,
+                Document* out);  // initialization or the training loop
+Status AddSteps(const ReportContext& context, Document* out);
+Status AddGpus(const ReportContext& context, Document* out);
+Status AddLoading(const ReportContext& context, Document* out);
+Status AddBottlenecks(const ReportContext& context, Document* out);
+Status AddTraining(const ReportContext& context, Document* out);
+Status AddBoosting(const ReportContext& context, Document* out);
+Status AddIssues(const ReportContext& context, Document* out);
+Status AddActions(const ReportContext& context, Document* out);
+Status AddAbout(const ReportContext& context, Document* out);
 
 }  // namespace pitwall::history

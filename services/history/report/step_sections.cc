@@ -1,4 +1,4 @@
-// Report sections of step times and outliers.
+// Report sections on step times and outliers.
 #include <cmath>
 #include <map>
 #include <set>
@@ -11,10 +11,10 @@
 namespace pitwall::history {
 namespace {
 
-constexpr double kOutlier = 2;  // times the median
+constexpr double kOutlier = 2;  // factor of the median
 constexpr size_t kBins = 25;
 
-// Counts of values in equal bins up to twice the median, and in one beyond.
+// Counts values in equal bins up to twice the median, and in one bin beyond.
 BarChart Histogram(std::string id, std::string caption, const std::vector<double>& values) {
   BarChart chart{std::move(id), std::move(caption), Unit::kCount, false, {}};
   const double low = *std::min_element(values.begin(), values.end());
@@ -38,7 +38,7 @@ BarChart Histogram(std::string id, std::string caption, const std::vector<double
   return chart;
 }
 
-LineChart Course(const ReportContext& story) {
+LineChart Course(const ReportContext& context) {
   LineChart chart{"step-course",
                   "Median and maximum step duration over the ranks",
                   Unit::kStep,
@@ -47,14 +47,15 @@ LineChart Course(const ReportContext& story) {
                   {},
                   {}};
   const auto width = std::max<int64_t>(
-      1, (story.to_step - story.from_step + int64_t{kMostPoints} - 1) / int64_t{kMostPoints});
-  for (size_t begin = 0; begin < story.steps.size();) {
-    const int64_t bucket = (story.steps[begin].step - story.from_step) / width;
+      1, (context.to_step - context.from_step + int64_t{kMaxPoints} - 1) / int64_t{kMaxPoints});
+  for (size_t begin = 0; begin < context.steps.size();) {
+    const int64_t bucket = (context.steps[begin].step - context.from_step) / width;
     std::vector<double> values;
     size_t end = begin;
-    while (end < story.steps.size() && (story.steps[end].step - story.from_step) / width == bucket)
-      values.push_back(story.steps[end++].duration);
-    const int64_t step = story.from_step + bucket * width;
+    while (end < context.steps.size() &&
+           (context.steps[end].step - context.from_step) / width == bucket)
+      values.push_back(context.steps[end++].duration);
+    const int64_t step = context.from_step + bucket * width;
     chart.lines[0].x.push_back(step);
     chart.lines[1].x.push_back(step);
     chart.lines[1].y.push_back(*std::max_element(values.begin(), values.end()));
@@ -67,15 +68,15 @@ LineChart Course(const ReportContext& story) {
 
 }  // namespace
 
-Status AddSteps(const ReportContext& story, Document* out) {
-  if (story.steps.empty()) return OkStatus();
+Status AddSteps(const ReportContext& context, Document* out) {
+  if (context.steps.empty()) return OkStatus();
   Section section{"steps", "Step durations", true, {}};
-  const std::map<int64_t, std::string> nodes = NodesOfRanks(story.life);
+  const std::map<int64_t, std::string> nodes = NodesOfRanks(context.life);
   std::map<std::string, std::vector<double>> by_node;
   std::map<int64_t, std::vector<double>> by_rank;
   std::vector<double> all;
   std::set<int64_t> steps;
-  for (const StepRow& row : story.steps) {
+  for (const StepRow& row : context.steps) {
     const auto node = nodes.find(row.rank);
     by_node[node == nodes.end() ? "" : node->second].push_back(row.duration);
     by_rank[row.rank].push_back(row.duration);
@@ -86,12 +87,12 @@ Status AddSteps(const ReportContext& story, Document* out) {
   const double limit = kOutlier * median;
   const auto outliers = static_cast<uint64_t>(
       std::count_if(all.begin(), all.end(), [&](double d) { return d > limit; }));
-  Say(&section, "steps-text",
-      Cat("The median of ", Counted(steps.size(), "training step"), " (", story.from_step, " to ",
-          story.to_step - 1, ") on ", Counted(by_rank.size(), "rank"), " is ",
-          Shown(Cell(median), Unit::kSeconds),
-          ". Outliers (values longer than twice the median): ", outliers, "."),
-      outliers > 0 ? Paragraph::Tone::kNote : Paragraph::Tone::kPlain);
+  AddText(&section, "steps-text",
+          Cat("The median of ", Counted(steps.size(), "training step"), " (", context.from_step,
+              " to ", context.to_step - 1, ") on ", Counted(by_rank.size(), "rank"), " is ",
+              Shown(Cell(median), Unit::kSeconds),
+              ". Outliers (values longer than twice the median): ", outliers, "."),
+          outliers > 0 ? Paragraph::Tone::kNote : Paragraph::Tone::kPlain);
   Table table{"step-nodes",
               "Durations by node",
               {{"node", "Node", Unit::kText},
@@ -116,22 +117,22 @@ Status AddSteps(const ReportContext& story, Document* out) {
   }
   CutRows(&table);
   section.blocks.push_back(std::move(table));
-  section.blocks.push_back(Course(story));
+  section.blocks.push_back(Course(context));
   section.blocks.push_back(
       Histogram("step-histogram", "Number of steps by duration, over all ranks", all));
-  // The ranks with the longest steps.
+  // Shows the ranks with the longest steps.
   BoxChart boxes{"step-ranks", "Durations by rank, longest median first", Unit::kSeconds, {}};
   for (auto& [rank, values] : by_rank)
     boxes.boxes.push_back(BoxOf(Cat("rank ", rank), std::move(values)));
   std::stable_sort(boxes.boxes.begin(), boxes.boxes.end(),
                    [](const Box& a, const Box& b) { return a.p50 > b.p50; });
-  if (boxes.boxes.size() > kMostBoxes) {
-    CatTo(boxes.caption, "; ", boxes.boxes.size() - kMostBoxes, " more not shown");
-    boxes.boxes.resize(kMostBoxes);
+  if (boxes.boxes.size() > kMaxBoxes) {
+    CatTo(boxes.caption, "; ", boxes.boxes.size() - kMaxBoxes, " more not shown");
+    boxes.boxes.resize(kMaxBoxes);
   }
   section.blocks.push_back(std::move(boxes));
   if (outliers > 0) {
-    std::vector<StepRow> longest = story.steps;
+    std::vector<StepRow> longest = context.steps;
     std::stable_sort(longest.begin(), longest.end(),
                      [](const StepRow& a, const StepRow& b) { return a.duration > b.duration; });
     Table worst{"step-outliers",

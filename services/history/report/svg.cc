@@ -15,7 +15,7 @@ namespace {
 constexpr double kWidth = 720;
 constexpr size_t kColors = 8;
 
-// A coordinate, to a tenth.
+// Formats a coordinate to one decimal.
 std::string At(double value) {
   char buffer[32];
   const int length = std::snprintf(buffer, sizeof buffer, "%.1f", value);
@@ -32,7 +32,7 @@ std::string TextAt(double x, double y, std::string_view text, std::string_view k
              "</text>");
 }
 
-// At most `most` bytes of a name, cut between characters.
+// Shortens a name to at most `most` bytes, at a character boundary.
 std::string Cut(std::string_view text, size_t most) {
   if (text.size() <= most) return std::string(text);
   while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
@@ -45,7 +45,7 @@ std::string ShownAt(double value, Unit unit) {
   return Shown(Cell(value), unit);
 }
 
-// Where an axis has its lines: round numbers from at or below `low` to at or above `high`.
+// Grid lines of an axis: round numbers from at or below `low` to at or above `high`.
 struct Scale {
   double low = 0, high = 1, step = 1;
 };
@@ -89,7 +89,7 @@ std::string GridOf(const Frame& frame, Unit unit) {
   return out;
 }
 
-// A line as a path, broken where a value is not known.
+// Draws a line as a path, interrupted at unknown values.
 std::string PathOf(const Line& line, const Frame& frame) {
   std::string out;
   bool open = false;
@@ -165,7 +165,7 @@ std::string SvgOf(const LineChart& chart) {
     high = std::max(high, *chart.threshold);
   }
   if (from > to || low > high) return "";
-  // Ratios and times from 0, so that a small change looks small.
+  // Ratios and times start at 0, so that a small change looks small.
   if (low > 0 && (chart.y == Unit::kRatio || chart.y == Unit::kSeconds) && low < high * 0.7)
     low = 0;
   const double legend = LegendHeight(names);
@@ -184,7 +184,7 @@ std::string SvgOf(const LineChart& chart) {
   CatTo(out, GridOf(frame, chart.y));
   for (int i = 0; i <= 3; ++i) {
     const double share = i / 3.0;
-    // Of integers: a double holds no ns since 1970.
+    // Integer arithmetic: a double cannot represent ns since 1970.
     const auto offset = static_cast<int64_t>(share * static_cast<double>(to - from));
     const std::string_view kind = i == 0 ? "begin" : i == 3 ? "end" : "middle";
     std::string shown = Shown(Cell(from + offset), chart.x);

@@ -1,5 +1,4 @@
-// The charts of a report as SVG inside of HTML: colors come from its style, texts are
-// escaped.
+// Charts of a report as inline SVG. Colors come from the style of the HTML; texts are escaped.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +13,8 @@ std::string SvgOf(const LineChart& chart);
 std::string SvgOf(const BarChart& chart);
 std::string SvgOf(const BoxChart& chart);
 
-// Color of a phase or of a part of the job, 1 to 8: that of the page, so that both look the same.
-// Of an unknown phase with letters beyond ASCII it may be another.
+// Returns the color of a phase or job part, 1 to 8, equal to that of the page. For an unknown phase
+// with non-ASCII letters it may differ.
 size_t PartColor(std::string_view name);
 
 }  // namespace pitwall::history

@@ -68,7 +68,7 @@ std::string ShownNumber(double value, Unit unit) {
   }
 }
 
-// The length of the UTF-8 sequence at the beginning, or 0 where the bytes are no UTF-8.
+// Length of the UTF-8 sequence at the start of the text, or 0 if invalid.
 size_t SequenceLength(std::string_view text) {
   const auto at = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = at(0);
@@ -96,7 +96,8 @@ uint32_t CodePoint(std::string_view sequence) {
   return code;
 }
 
-// Changes how other text looks: control characters, embeddings, overrides and isolates.
+// Returns whether the character affects the display of other text: control characters, embeddings,
+// overrides, and isolates.
 bool IsUnseen(uint32_t code) {
   return (code < 0x20 && code != '\n' && code != '\t') || (code >= 0x7F && code < 0xA0) ||
          code == 0x061C || code == 0x200E || code == 0x200F || (code >= 0x2028 && code <= 0x202E) ||
@@ -108,7 +109,7 @@ bool IsUnseen(uint32_t code) {
 std::string Escaped(std::string_view text) {
   std::string out;
   size_t at = 0;
-  while (at < text.size() && at < kMostText) {
+  while (at < text.size() && at < kMaxText) {
     const size_t length = SequenceLength(text.substr(at));
     if (length == 0) {
       out += "\uFFFD";

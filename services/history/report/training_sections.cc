@@ -1,5 +1,5 @@
-// Report sections of the training: loss and other scalars; importance, confusion, ROC curve,
-// residuals, and depth of boosted trees and classifiers.
+// Report sections on training: loss and other scalars; importance, confusion, ROC curve, residuals,
+// and depth of boosted trees and classifiers.
 #include <cmath>
 #include <functional>
 #include <map>
@@ -15,26 +15,26 @@
 namespace pitwall::history {
 namespace {
 
-constexpr size_t kMostClasses = 32;
-constexpr size_t kMostFeatures = 20;
+constexpr size_t kMaxClasses = 32;
+constexpr size_t kMaxFeatures = 20;
 
-// Lines of a metric by step, one for each series, of both modes.
-Status AddCurve(const ReportContext& story, std::string_view metric, std::string caption, Unit unit,
-                Section* section) {
+// Adds lines of a metric by step, one per series, for both modes.
+Status AddCurve(const ReportContext& context, std::string_view metric, std::string caption,
+                Unit unit, Section* section) {
   LineChart chart{Cat("curve-", metric), std::move(caption), Unit::kStep, unit, {}, {}, {}};
   size_t left_out = 0;
   for (const std::string_view mode : {"train", "eval"}) {
     ChartQuery query;
-    query.job = story.request.job;
+    query.job = context.request.job;
     query.selectors = {SelectorOfMetric(metric)};
-    query.range = story.whole();
-    query.width = kMostPoints;
+    query.range = context.whole();
+    query.width = kMaxPoints;
     query.by_step = true;
     query.mode = mode;
     query.limits = kReportLimits;
-    ASSIGN_OR_RETURN(const Chart made, MakeChart(story.history(), query));
+    ASSIGN_OR_RETURN(const Chart made, MakeChart(context.history(), query));
     for (const ChartColumn& column : made.columns) {
-      if (chart.lines.size() == kMostLines) {
+      if (chart.lines.size() == kMaxLines) {
         ++left_out;
         continue;
       }
@@ -53,19 +53,19 @@ Status AddCurve(const ReportContext& story, std::string_view metric, std::string
   return OkStatus();
 }
 
-// The newest samples of a metric: of the newest step of its mode, or of its series.
+// Newest samples of a metric: at the newest step of its mode, or per series.
 struct Newest {
   Labels labels;
   double value = 0;
   int64_t step = kNoStep;
 };
-StatusOr<std::vector<Newest>> ReadNewest(const ReportContext& story, std::string_view metric,
+StatusOr<std::vector<Newest>> ReadNewest(const ReportContext& context, std::string_view metric,
                                          std::string_view mode) {
   SampleQuery query;
-  static_cast<SeriesQuery&>(query) = story.Query({SelectorOfMetric(metric)});
+  static_cast<SeriesQuery&>(query) = context.Query({SelectorOfMetric(metric)});
   query.mode = mode;
   query.from_step = 0;
-  ASSIGN_OR_RETURN(const std::vector<SampleColumn> columns, story.history().Samples(query));
+  ASSIGN_OR_RETURN(const std::vector<SampleColumn> columns, context.history().Samples(query));
   int64_t newest = kNoStep;
   for (const SampleColumn& column : columns) newest = std::max(newest, column.steps.back());
   std::vector<Newest> out;
@@ -79,7 +79,7 @@ struct Scores {
   double precision = 0, recall = 0, f1 = 0, support = 0;
 };
 
-// Names of classes by number where they are numbers.
+// Class names, in numeric order if they are numbers.
 std::vector<std::string> ClassesOf(const std::map<std::pair<std::string, std::string>, double>& m) {
   std::set<std::pair<int64_t, std::string>> sorted;
   for (const auto& [key, count] : m) {
@@ -91,9 +91,9 @@ std::vector<std::string> ClassesOf(const std::map<std::pair<std::string, std::st
   return out;
 }
 
-Status AddConfusion(const ReportContext& story, std::string_view mode, Section* section) {
+Status AddConfusion(const ReportContext& context, std::string_view mode, Section* section) {
   ASSIGN_OR_RETURN(const std::vector<Newest> cells,
-                   ReadNewest(story, "train_confusion_samples", mode));
+                   ReadNewest(context, "train_confusion_samples", mode));
   std::map<std::pair<std::string, std::string>, double> matrix;
   for (const Newest& cell : cells) {
     if (std::isfinite(cell.value))
@@ -127,7 +127,7 @@ Status AddConfusion(const ReportContext& story, std::string_view mode, Section* 
   BarChart labels{Cat("labels-", mode), "Samples by true class", Unit::kNumber, false, {}};
   for (size_t i = 0; i < classes.size(); ++i) {
     const std::string& name = classes[i];
-    if (i < kMostClasses) table.columns.push_back({Cat("as_", name), name, Unit::kNumber});
+    if (i < kMaxClasses) table.columns.push_back({Cat("as_", name), name, Unit::kNumber});
     Scores one;
     double predicted = 0;
     for (const std::string& other : classes) {
@@ -150,13 +150,13 @@ Status AddConfusion(const ReportContext& story, std::string_view mode, Section* 
     scores.rows.push_back({name, one.precision, one.recall, one.f1, one.support});
     labels.bars.push_back({name, one.support});
   }
-  for (size_t i = 0; i < std::min(classes.size(), kMostClasses); ++i) {
+  for (size_t i = 0; i < std::min(classes.size(), kMaxClasses); ++i) {
     Row row = {classes[i]};
-    for (size_t j = 0; j < std::min(classes.size(), kMostClasses); ++j)
+    for (size_t j = 0; j < std::min(classes.size(), kMaxClasses); ++j)
       row.push_back(at(classes[i], classes[j]));
     table.rows.push_back(std::move(row));
   }
-  if (classes.size() > kMostClasses) table.left_out = classes.size() - kMostClasses;
+  if (classes.size() > kMaxClasses) table.left_out = classes.size() - kMaxClasses;
   const auto n = static_cast<double>(classes.size());
   CutRows(&scores);
   if (all > 0) {
@@ -165,20 +165,19 @@ Status AddConfusion(const ReportContext& story, std::string_view mode, Section* 
     scores.rows.push_back({std::string("macro average"), row_p / n, row_r / n, row_f1 / n, all});
     scores.rows.push_back({std::string("weighted average"), w_p / all, w_r / all, w_f1 / all, all});
   }
-  if (labels.bars.size() > kMostBoxes) labels.bars.resize(kMostBoxes);
+  if (labels.bars.size() > kMaxBoxes) labels.bars.resize(kMaxBoxes);
   section->blocks.push_back(std::move(labels));
   section->blocks.push_back(std::move(table));
   section->blocks.push_back(std::move(scores));
   return OkStatus();
 }
 
-// The ROC curve of two classes and the area below it, from counts by bin of the probability of
-// class
-// 1. Within a bin the order is not known: the curve is straight.
-Status AddRoc(const ReportContext& story, std::string_view mode, Section* section) {
+// Adds the ROC curve of two classes and the area below it, from counts by bin of the probability of
+// class 1. The order within a bin is unknown, so the curve is a straight line there.
+Status AddRoc(const ReportContext& context, std::string_view mode, Section* section) {
   ASSIGN_OR_RETURN(const std::vector<Newest> counts,
-                   ReadNewest(story, "train_score_samples", mode));
-  std::map<int64_t, std::pair<double, double>, std::greater<>> bins;  // the surest first
+                   ReadNewest(context, "train_score_samples", mode));
+  std::map<int64_t, std::pair<double, double>, std::greater<>> bins;  // highest probability first
   double negatives = 0, positives = 0;
   for (const Newest& one : counts) {
     const std::optional<int64_t> bin = ParseInt(one.labels.Get("bin"));
@@ -213,11 +212,11 @@ Status AddRoc(const ReportContext& story, std::string_view mode, Section* sectio
   return OkStatus();
 }
 
-// How often a regression is off by how much.
-Status AddResiduals(const ReportContext& story, std::string_view mode, Section* section) {
+// Adds the distribution of the errors of a regression.
+Status AddResiduals(const ReportContext& context, std::string_view mode, Section* section) {
   ASSIGN_OR_RETURN(const std::vector<Newest> counts,
-                   ReadNewest(story, "train_residual_samples", mode));
-  std::map<double, double> bins;  // over ranks
+                   ReadNewest(context, "train_residual_samples", mode));
+  std::map<double, double> bins;  // summed over ranks
   for (const Newest& one : counts) {
     const std::optional<double> from = ParseDouble(one.labels.Get("from"));
     if (from && std::isfinite(*from) && std::isfinite(one.value)) bins[*from] += one.value;
@@ -236,20 +235,21 @@ Status AddResiduals(const ReportContext& story, std::string_view mode, Section* 
 
 }  // namespace
 
-Status AddTraining(const ReportContext& story, Document* out) {
+Status AddTraining(const ReportContext& context, Document* out) {
   Section section{"training", "Training", false, {}};
-  RETURN_IF_ERROR(AddCurve(story, "train_loss", "Loss", Unit::kNumber, &section));
-  RETURN_IF_ERROR(AddCurve(story, "train_metric", "Metrics", Unit::kNumber, &section));
-  RETURN_IF_ERROR(AddCurve(story, "train_learning_rate", "Learning rate", Unit::kNumber, &section));
-  RETURN_IF_ERROR(AddCurve(story, "train_grad_norm", "Gradient norm", Unit::kNumber, &section));
+  RETURN_IF_ERROR(AddCurve(context, "train_loss", "Loss", Unit::kNumber, &section));
+  RETURN_IF_ERROR(AddCurve(context, "train_metric", "Metrics", Unit::kNumber, &section));
+  RETURN_IF_ERROR(
+      AddCurve(context, "train_learning_rate", "Learning rate", Unit::kNumber, &section));
+  RETURN_IF_ERROR(AddCurve(context, "train_grad_norm", "Gradient norm", Unit::kNumber, &section));
   if (!section.blocks.empty()) out->sections.push_back(std::move(section));
   return OkStatus();
 }
 
-Status AddBoosting(const ReportContext& story, Document* out) {
+Status AddBoosting(const ReportContext& context, Document* out) {
   Section section{"boosting", "Boosted trees and classes", false, {}};
   ASSIGN_OR_RETURN(const std::vector<Newest> importance,
-                   ReadNewest(story, "train_feature_importance_ratio", "train"));
+                   ReadNewest(context, "train_feature_importance_ratio", "train"));
   std::map<std::string, std::vector<Bar>> kinds;
   for (const Newest& one : importance) {
     if (std::isfinite(one.value))
@@ -262,19 +262,19 @@ Status AddBoosting(const ReportContext& story, Document* out) {
     BarChart chart{Cat("importance-", kind),
                    Cat("Feature importance by ", kind, " at round ", importance[0].step),
                    Unit::kRatio, false, std::move(bars)};
-    if (chart.bars.size() > kMostFeatures) {
-      CatTo(chart.caption, ", first ", kMostFeatures, " of ", chart.bars.size());
-      chart.bars.resize(kMostFeatures);
+    if (chart.bars.size() > kMaxFeatures) {
+      CatTo(chart.caption, ", first ", kMaxFeatures, " of ", chart.bars.size());
+      chart.bars.resize(kMaxFeatures);
     }
     section.blocks.push_back(std::move(chart));
   }
   for (const std::string_view mode : {"train", "eval"}) {
-    RETURN_IF_ERROR(AddConfusion(story, mode, &section));
-    RETURN_IF_ERROR(AddRoc(story, mode, &section));
-    RETURN_IF_ERROR(AddResiduals(story, mode, &section));
+    RETURN_IF_ERROR(AddConfusion(context, mode, &section));
+    RETURN_IF_ERROR(AddRoc(context, mode, &section));
+    RETURN_IF_ERROR(AddResiduals(context, mode, &section));
   }
   RETURN_IF_ERROR(
-      AddCurve(story, "train_tree_depth", "Tree depth in edges", Unit::kNumber, &section));
+      AddCurve(context, "train_tree_depth", "Tree depth in edges", Unit::kNumber, &section));
   if (!section.blocks.empty()) out->sections.push_back(std::move(section));
   return OkStatus();
 }

@@ -1,4 +1,4 @@
-// Jobs to report on, and a look into a report by ids.
+// Fixture: jobs to report on, and access to report blocks by ID.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace pitwall::history {
 
-// The block with this id in any section; null: not there.
+// Returns the block with this ID in any section; null: none.
 template <typename T>
 const T* FindBlock(const Document& document, std::string_view id) {
   for (const Section& section : document.sections) {
@@ -37,8 +37,8 @@ inline Cell FactOf(const Facts& facts, std::string_view key) {
   return std::string("(no such fact)");
 }
 
-// A finished job of `ranks` ranks, eight on a node, each with a GPU; `steps` steps of a second. The
-// last rank takes two and a half seconds for the last step.
+// Fills a finished job of `ranks` ranks, eight per node, each with a GPU, and `steps` steps of one
+// second. The last step of the last rank takes 2.5 s.
 inline void FillJob(VectorHistory::Job* job, int ranks, int steps) {
   JobOverview& life = job->life;
   life.name = "digits";
