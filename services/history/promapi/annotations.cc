@@ -32,7 +32,7 @@ class Annotator {
   }
 
  private:
-  // `range`: evaluated at more than one tick, as everything in a subquery is.
+  // `range`: evaluated at several ticks, as everything in a subquery is.
   void Walk(const Expr& expr, bool range, bool in_subquery) {
     const bool subquery = expr.As<lang::SubqueryExpr>() != nullptr;
     if (const auto* call = expr.As<CallExpr>()) OfCall(expr, *call, range, in_subquery);
@@ -48,15 +48,15 @@ class Annotator {
     return Cat(" (", at.line, ":", at.column, ")");
   }
 
-  // Of one text the outermost place counts.
-  void Tell(const std::string& text, const std::string& place, std::vector<std::string>* list) {
-    if (told_.insert(text).second) list->push_back(text + place);
+  // Of equal texts, the outermost position counts.
+  void Report(const std::string& text, const std::string& place, std::vector<std::string>* list) {
+    if (reported_.insert(text).second) list->push_back(text + place);
   }
 
   void OfQuantile(const Expr& phi, const Expr& place) {
     const std::optional<double> value = check::ConstantValue(phi);
     if (!value.has_value() || (*value >= 0 && *value <= 1)) return;
-    Tell(
+    Report(
         Cat("PromQL warning: quantile value should be between 0 and 1, got ", FormatDouble(*value)),
         Place(place), &out_.warnings);
   }
@@ -64,7 +64,7 @@ class Annotator {
   void OfCall(const Expr& expr, const CallExpr& call, bool range, bool in_subquery) {
     const std::string_view name = call.function;
     if (range && StartsWith(name, "sort")) {
-      Tell(
+      Report(
           "PromQL warning: sort is ineffective for range queries since results are always ordered "
           "by labels",
           Place(expr), &out_.warnings);
@@ -75,7 +75,7 @@ class Annotator {
     if (name == "rate" || name == "increase") OfCounter(*call.arguments[0], in_subquery);
   }
 
-  // Whether there are samples for what is below.
+  // Returns whether there are samples for `below`.
   bool ReadsAny(const Expr& below) const {
     bool found = false;
     lang::Visit(below, [&](const Expr& expr) {
@@ -90,7 +90,7 @@ class Annotator {
     const Expr& window = lang::Unwrap(matrix);
     const auto* selector = window.As<SelectorExpr>();
     const auto* subquery = window.As<lang::SubqueryExpr>();
-    // A subquery over a selector has its names, and no place.
+    // A subquery over a selector has its names, but no position.
     if (subquery != nullptr) selector = lang::Unwrap(*subquery->expr).As<SelectorExpr>();
     if (selector == nullptr) return;
     std::set<std::string> names;
@@ -104,18 +104,18 @@ class Annotator {
       if (exact ? HasResult(*selector, one) : one.times.size() > 1) names.insert(std::string(name));
     });
     for (const std::string& name : names) {
-      Tell(Cat("PromQL info: metric might not be a counter, name does not end in "
-               "_total/_sum/_count/_bucket: ",
-               Quote(name)),
-           subquery != nullptr ? " (1:1)" : Place(matrix), &out_.infos);
+      Report(Cat("PromQL info: metric might not be a counter, name does not end in "
+                 "_total/_sum/_count/_bucket: ",
+                 Quote(name)),
+             subquery != nullptr ? " (1:1)" : Place(matrix), &out_.infos);
     }
   }
 
-  // Whether some window at some tick holds two samples.
+  // Returns whether a window at some tick contains two samples.
   bool HasResult(const SelectorExpr& selector, const query::StoredSeries& one) const {
     const query::QuerySpan& span = asked_.span();
     int64_t offset = selector.modifiers.offset ? selector.modifiers.offset->nanos : 0;
-    // When the windows end: ticks less the offset, or one time.
+    // Ends of the windows: the ticks minus the offset, or one fixed time.
     int64_t first = span.start - offset, last = span.end - offset;
     if (const auto& at = selector.modifiers.at; at.has_value()) {
       first = at->kind == lang::AtKind::kStart ? span.start
@@ -124,11 +124,11 @@ class Annotator {
       first -= offset;
       last = first;
     }
-    size_t before = one.times.size();  // index of the last sample that is no marker
+    size_t before = one.times.size();  // index of the last sample that is not a stale marker
     for (size_t i = 0; i < one.times.size(); ++i) {
       if (IsStale(one.values[i])) continue;
       if (before < i) {
-        // The first end that is not before the sample.
+        // First end at or after the sample.
         int64_t end = first;
         if (one.times[i] > first)
           end += (one.times[i] - first + span.step - 1) / span.step * span.step;
@@ -152,7 +152,7 @@ class Annotator {
   const lang::Source source_;
   const query::StoredQuery& asked_;
   const std::span<const std::vector<query::StoredSeries>> series_;
-  std::set<std::string> told_;
+  std::set<std::string> reported_;
   Annotations out_;
 };
 

@@ -1,4 +1,4 @@
-// Annotations of a query beside its answer, as in Prometheus.
+// Annotations of a query result, as in Prometheus.
 #pragma once
 
 #include <span>
@@ -10,9 +10,9 @@
 
 namespace pitwall::promapi {
 
-// What follows from the expression itself and from the series that it reads: φ outside of [0, 1],
-// rate() over what has no counter's name, sort() in a range query. `text`: of the query.
-// `series`: for each need.
+// Derives annotations from the expression and the series that it reads: φ outside of [0, 1], rate()
+// over a metric without a counter's name, sort() in a range query. `text`: of the query. `series`:
+// one entry per selector read.
 Annotations AnnotationsOf(std::string_view text, const query::StoredQuery& asked,
                           std::span<const std::vector<query::StoredSeries>> series);
 

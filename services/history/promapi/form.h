@@ -1,5 +1,5 @@
-// The parameters of a request, from its URL and, in a POST, from its body
-// (application/x-www-form-urlencoded), which come first.
+// Parameters of a request from its URL and, for a POST, from its body
+// (application/x-www-form-urlencoded), which takes precedence.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ namespace pitwall::promapi {
 
 class Form {
  public:
-  // InvalidArgument: a broken escape, or more than 1,000 parameters.
+  // InvalidArgument: an invalid escape, or more than 1,000 parameters.
   static StatusOr<Form> Of(const http::HttpRequest& request);
 
-  // The first value, "" when absent.
+  // Returns the first value; "" if absent.
   std::string_view Get(std::string_view name) const;
   std::vector<std::string> All(std::string_view name) const;
 
@@ -26,14 +26,14 @@ class Form {
   std::vector<std::pair<std::string, std::string>> values_;
 };
 
-// Messages are those of Prometheus.
+// Error messages equal those of Prometheus.
 
-// Seconds since 1970 or RFC 3339; in nanoseconds, rounded to whole milliseconds. What lies beyond
-// positions becomes the first or the last of them.
+// Parses seconds since 1970 or RFC 3339 into nanoseconds, rounded to whole milliseconds. Times
+// outside the supported range are clamped.
 StatusOr<int64_t> ParseInstant(std::string_view text);
-// Seconds, or 1h30m; in nanoseconds.
+// Parses seconds, or 1h30m, into nanoseconds.
 StatusOr<int64_t> ParseLength(std::string_view text);
-// A whole number; "" and "0": no limit, which is 0.
+// Parses an integer; 0, for "" and "0", means no limit.
 StatusOr<size_t> ParseLimit(std::string_view text);
 
 }  // namespace pitwall::promapi

@@ -22,7 +22,7 @@ TEST(Form, TakesBodyBeforeUrl) {
   EXPECT_EQ(form->Get("missing"), "");
 }
 
-TEST(Form, BodiesOfOtherKindsAreNoForm) {
+TEST(Form, BodyOfOtherContentTypeIsIgnored) {
   http::HttpRequest request;
   request.method = "POST";
   request.headers = {{"content-type", "application/json"}};
@@ -30,7 +30,7 @@ TEST(Form, BodiesOfOtherKindsAreNoForm) {
   EXPECT_EQ(Form::Of(request)->Get("query"), "");
 }
 
-TEST(Form, RefusesBrokenEscapesAndFloods) {
+TEST(Form, RejectsInvalidEscapesAndTooManyParameters) {
   http::HttpRequest request;
   request.method = "POST";
   request.headers = {{"content-type", "application/x-www-form-urlencoded"}};
@@ -66,7 +66,7 @@ TEST(ParseLength, ReadsSecondsAndUnits) {
   EXPECT_FALSE(ParseLength("5 m").ok());
 }
 
-TEST(ParseLimit, IsAWholeNumber) {
+TEST(ParseLimit, AcceptsIntegers) {
   EXPECT_EQ(*ParseLimit(""), 0U);
   EXPECT_EQ(*ParseLimit("17"), 17U);
   EXPECT_FALSE(ParseLimit("-1").ok());

@@ -1,4 +1,4 @@
-// The requests that Grafana's Prometheus data source sends, as it sends them.
+// Requests in the form in which Grafana's Prometheus data source sends them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ class GrafanaTest : public ::testing::Test {
   ApiForTest api_{&history_, &clock_};
 };
 
-// "Save & test": health check by POST, then what the server is.
+// "Save & test": a health check by POST, then the build info.
 TEST_F(GrafanaTest, SaveAndTest) {
   const http::HttpResponse health =
       api_.Post("/api/v1/query", FormBody({{"query", "1+1"}, {"time", "1700000900"}}));
@@ -43,7 +43,7 @@ TEST_F(GrafanaTest, SaveAndTest) {
   EXPECT_THAT(build.body, HasSubstr(R"("version":"3.14.0+pitwall-)"));
 }
 
-// The builder: names of metrics with their help, then labels and values of the one that is chosen.
+// The query builder: metric names with their help, then labels and values of the selected metric.
 TEST_F(GrafanaTest, QueryBuilder) {
   EXPECT_THAT(api_.Get("/api/v1/metadata?limit=40000").body,
               HasSubstr(R"("hw_gpu_utilization_ratio":[{"type":"gauge","unit":"ratio")"));
@@ -70,7 +70,7 @@ TEST_F(GrafanaTest, QueryBuilder) {
               HasSubstr(R"({"__name__":"hw_gpu_utilization_ratio","node":"n1",)"));
 }
 
-// A panel: POST with the step in seconds, $__rate_interval written out.
+// A panel: POST with the step in seconds and $__rate_interval expanded.
 TEST_F(GrafanaTest, Panel) {
   const http::HttpResponse panel =
       api_.Post("/api/v1/query_range",
@@ -85,7 +85,7 @@ TEST_F(GrafanaTest, Panel) {
       R"("values":[[1700000100,"0.5"],[1700000115,"0.5"],[1700000130,"0.5"]]},)"
       R"({"metric":{"node":"n2"},"values":[[1700000100,"0.5"],[1700000115,"0.5"],)"
       R"([1700000130,"0.5"]]}]}})");
-  // Milliseconds in times, and a table panel's instant query.
+  // Times with milliseconds, and an instant query of a table panel.
   EXPECT_EQ(api_.Post("/api/v1/query_range", FormBody({{"query", "hw_gpu_utilization_ratio"},
                                                        {"start", "1700000100.123"},
                                                        {"end", "1700000130.456"},
@@ -98,7 +98,7 @@ TEST_F(GrafanaTest, Panel) {
             200);
 }
 
-// Exemplars, alerts and rules of the data source's tabs.
+// Exemplars, alerts, and rules, for the tabs of the data source.
 TEST_F(GrafanaTest, OtherTabs) {
   EXPECT_EQ(api_.Get("/api/v1/query_exemplars?query=up&start=1700000000&end=1700000900").body,
             R"({"status":"success","data":[]})");

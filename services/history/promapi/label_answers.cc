@@ -37,7 +37,7 @@ StatusOr<Selector> ParseMatch(std::string_view text) {
   return out;
 }
 
-// The parameters that series, labels and values share.
+// Parameters shared by series, labels, and values.
 struct Wanted {
   size_t limit = 0;
   int64_t from = kMinPosition;
@@ -45,7 +45,7 @@ struct Wanted {
   std::vector<Selector> selectors;
 };
 
-// On failure `answer` is the answer.
+// On failure, `answer` holds the error response.
 bool ParseWanted(const Form& form, bool name_matchers, Wanted* out, http::HttpResponse* answer) {
   const StatusOr<size_t> limit = ParseLimit(form.Get("limit"));
   if (!limit.ok()) {
@@ -90,8 +90,9 @@ http::HttpResponse Listed(const std::set<std::string>& names, size_t limit) {
   return DataAnswer(data, annotations);
 }
 
-// Prometheus' escaping of names that have other characters than letters, digits, '_' and ':':
-// "U__", then "__" for '_' and "_HEX_" for what is escaped. What is not well-formed stays as it is.
+// Decodes Prometheus' escaping of names with characters other than letters, digits, '_', and ':':
+// "U__", then "__" for '_' and "_HEX_" for escaped characters. Malformed names are returned
+// unchanged.
 std::string UnescapedName(std::string_view name) {
   if (!StartsWith(name, "U__")) return std::string(name);
   std::string out;
@@ -129,7 +130,7 @@ std::string UnescapedName(std::string_view name) {
   return out;
 }
 
-// Ends a request that takes longer than one may.
+// Returns a check that fails once a request exceeds its timeout.
 std::function<Status()> DeadlineCheck(const Clock* clock, const PromOptions& options) {
   const int64_t deadline = clock->MonotonicNs() + options.timeout_ns;
   return [clock, deadline]() -> Status {
@@ -202,7 +203,7 @@ http::HttpResponse LabelAnswers::Values(std::string_view path_name, const Form& 
 }
 
 http::HttpResponse MetadataAnswer(const Form& form) {
-  // Prometheus takes a negative limit for none, and 0 for no metric at all.
+  // As in Prometheus, a negative limit means none, and 0 returns no metrics.
   int64_t limits[2] = {-1, -1};
   constexpr std::string_view kNames[] = {"limit", "limit_per_metric"};
   for (size_t i = 0; i < 2; ++i) {
@@ -225,7 +226,7 @@ http::HttpResponse MetadataAnswer(const Form& form) {
     AppendText(name, &data);
     CatTo(data, ":[{\"type\":\"", info->kind == check::MetricKind::kCounter ? "counter" : "gauge",
           "\",\"unit\":");
-    // An alias may be in another unit.
+    // An alias may have another unit.
     AppendText(name == info->name && info->unit != "1" ? info->unit : "", &data);
     data += ",\"help\":";
     AppendText(info->help, &data);

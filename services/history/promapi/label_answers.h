@@ -1,4 +1,4 @@
-// /api/v1/series, /labels, /label/<name>/values and /metadata.
+// Handlers of /api/v1/series, /labels, /label/<name>/values, and /metadata.
 #pragma once
 
 #include <string_view>
@@ -11,7 +11,7 @@
 
 namespace pitwall::promapi {
 
-// Borrows all; thread-safe.
+// Borrows everything; thread-safe.
 class LabelAnswers {
  public:
   LabelAnswers(const history::History* history, const Clock* clock, const PromOptions* options)
@@ -19,7 +19,7 @@ class LabelAnswers {
 
   http::HttpResponse Series(const Form& form) const;
   http::HttpResponse Names(const Form& form) const;
-  // `name` as it is in the path: U__… is decoded.
+  // `name` as in the path: U__… is decoded.
   http::HttpResponse Values(std::string_view name, const Form& form) const;
 
  private:
@@ -28,7 +28,7 @@ class LabelAnswers {
   const PromOptions* const options_;
 };
 
-// Of the metrics that Pitwall knows (rules/metrics.yaml).
+// Metadata of the metrics known to Pitwall (rules/metrics.yaml).
 http::HttpResponse MetadataAnswer(const Form& form);
 
 }  // namespace pitwall::promapi

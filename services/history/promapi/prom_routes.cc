@@ -17,7 +17,7 @@ namespace {
 using http::HttpRequest;
 using http::HttpResponse;
 
-// What all handlers share; they keep it alive.
+// State shared by all handlers, which keep it alive.
 struct Api {
   Api(const history::History* history, const Clock* clock, RuleGroupSource groups,
       PromOptions given)
@@ -32,7 +32,7 @@ struct Api {
   const RuleAnswers rule;
 };
 
-// Grafana chooses features by the version of Prometheus that it sees.
+// Grafana selects features by the reported version of Prometheus.
 HttpResponse BuildInfo(const PromOptions& options) {
   std::string data = "{\"version\":";
   AppendText(Cat("3.14.0+pitwall-", options.version), &data);
@@ -50,7 +50,7 @@ std::vector<http::HttpRoute> PromRoutes(const history::History* history, const C
   const auto api =
       std::make_shared<const Api>(history, clock, std::move(rules), std::move(options));
   std::vector<http::HttpRoute> routes;
-  // A handler that has the parameters of its request.
+  // Adds a handler that receives the parsed parameters of its request.
   const auto add = [&](std::string path, bool post,
                        const std::function<HttpResponse(const Api&, const Form&)>& answer) {
     const http::HttpHandler handler = [api, answer](const HttpRequest& request) {

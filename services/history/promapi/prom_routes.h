@@ -1,7 +1,8 @@
-// Prometheus' HTTP API over the history of all jobs, for Grafana and whatever else speaks it.
+// Prometheus-compatible HTTP API over the history of all jobs, for Grafana and other clients.
 //
-// Each series has the label pitwall_job with the id of its job, so that one query sees all jobs; a
-// matcher on it selects some. What is there and what differs: docs/promql-api.md.
+// Each series has the label pitwall_job with its job's ID, so that one query reads all jobs; a
+// matcher on the label selects some of them. docs/promql-api.md lists the endpoints and
+// differences.
 #pragma once
 
 #include <cstddef>
@@ -20,17 +21,18 @@ namespace pitwall::promapi {
 inline constexpr std::string_view kJobLabel = "pitwall_job";
 
 struct PromOptions {
-  int64_t timeout_ns = 60 * kNanosPerSecond;  // of one query; a request may ask for less
+  int64_t timeout_ns = 60 * kNanosPerSecond;  // per query; a request may set a lower one
   int64_t lookback_ns = 300 * kNanosPerSecond;
-  int64_t subquery_interval_ns = 60 * kNanosPerSecond;  // of subqueries without a step
-  size_t max_jobs = 1'000;                              // that one request reads
-  history::ReadLimits limits;     // series and samples that one request reads, of all jobs
-  size_t max_points = 5'000'000;  // of one answer
-  std::string version = "0.1.0";  // of Pitwall
+  int64_t subquery_interval_ns = 60 * kNanosPerSecond;  // default step of subqueries
+  size_t max_jobs = 1'000;                              // read by one request
+  history::ReadLimits limits;     // series and samples read by one request, over all jobs
+  size_t max_points = 5'000'000;  // per answer
+  std::string version = "0.1.0";  // Pitwall version
 };
 
-// /api/v1/…, behind the role view. `rules` may be empty: then groups are made of what the issues
-// and statuses in the history name. Everything borrowed must outlive the routes.
+// Returns the routes /api/v1/…, which require the role view. `rules` may be empty: groups then
+// consist of the rules named by issues and statuses in the history. Everything borrowed must
+// outlive the routes.
 std::vector<http::HttpRoute> PromRoutes(const history::History* history, const Clock* clock,
                                         RuleGroupSource rules, PromOptions options);
 

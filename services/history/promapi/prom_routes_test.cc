@@ -17,7 +17,7 @@ using ::testing::StartsWith;
 constexpr int64_t kSecond = kNanosPerSecond;
 constexpr int64_t kStart = 1'700'000'000 * kSecond;
 
-// Time that goes on by a second with each look.
+// A clock that advances by a second with each read.
 class RushingClock final : public Clock {
  public:
   int64_t WallNs() const override { return kStart; }
@@ -37,7 +37,7 @@ class PromRoutesTest : public ::testing::Test {
     Add("j2", {{"__name__", "n_total"}}, 1);
   }
 
-  // Ten samples, 10 s apart.
+  // Adds ten samples, 10 s apart.
   void Add(const std::string& job, Labels labels, double factor) {
     history::SampleColumn column;
     column.labels = std::move(labels);
@@ -59,7 +59,7 @@ class PromRoutesTest : public ::testing::Test {
   ApiForTest api_{&history_, &clock_};
 };
 
-TEST_F(PromRoutesTest, OneQuerySeesAllJobs) {
+TEST_F(PromRoutesTest, QueryReadsAllJobs) {
   EXPECT_EQ(
       Query("m"),
       R"({"status":"success","data":{"resultType":"vector","result":[)"
@@ -78,7 +78,7 @@ TEST_F(PromRoutesTest, MatchersSelectJobs) {
   EXPECT_THAT(Query("m{pitwall_job=\"j3\"}"), HasSubstr("\"result\":[]"));
 }
 
-TEST_F(PromRoutesTest, ReadsNoJobThatIsNotAskedFor) {
+TEST_F(PromRoutesTest, ReadsOnlySelectedJobs) {
   Query("m{pitwall_job=\"j2\"}", "&time=1700000050");
   EXPECT_EQ(history_.samples_given(), 6U);
   Query("m", "&time=1600000050");
@@ -87,7 +87,7 @@ TEST_F(PromRoutesTest, ReadsNoJobThatIsNotAskedFor) {
   EXPECT_EQ(history_.samples_given(), 6U + 3U);
 }
 
-TEST_F(PromRoutesTest, AnswersEachType) {
+TEST_F(PromRoutesTest, AnswersEachResultType) {
   EXPECT_EQ(Query("1+1", "&time=1700000000.5"),
             R"({"status":"success","data":{"resultType":"scalar","result":[1700000000.500,"2"]}})");
   EXPECT_EQ(Query("\"x\"", ""),
@@ -101,7 +101,7 @@ TEST_F(PromRoutesTest, AnswersEachType) {
             R"([[1700000000,"2"],[1700000000.500,"2"],[1700000001,"2"]]}]}})");
 }
 
-TEST_F(PromRoutesTest, SortedAnswersStaySorted) {
+TEST_F(PromRoutesTest, SortedResultsStaySorted) {
   EXPECT_THAT(Query("sort_desc(m)"), HasSubstr("\"500\"]},{\"metric\":{\"__name__\":\"m\",\"node\":"
                                                "\"b\",\"pitwall_job\":\"j1\"},\"value\":"
                                                "[1700000050,\"50\"]},{"));
@@ -111,7 +111,7 @@ TEST_F(PromRoutesTest, SortedAnswersStaySorted) {
                 "results are always ordered by labels (1:1)\"]"));
 }
 
-TEST_F(PromRoutesTest, RefusesWhatPrometheusRefuses) {
+TEST_F(PromRoutesTest, RejectsTheSameRequestsAsPrometheus) {
   const auto answer = [&](std::string_view target) {
     const http::HttpResponse response = api_.Get(target);
     return Cat(response.status, " ", response.body);
@@ -157,7 +157,7 @@ TEST_F(PromRoutesTest, LimitTruncatesWithAWarning) {
   EXPECT_THAT(body, ::testing::Not(HasSubstr("\"b\"")));
 }
 
-TEST_F(PromRoutesTest, LookbackAndStatsMayBeAskedFor) {
+TEST_F(PromRoutesTest, LookbackAndStatsAreAccepted) {
   EXPECT_THAT(Query("m", "&time=1700000095&lookback_delta=5"), HasSubstr("\"result\":[]"));
   EXPECT_THAT(Query("m", "&time=1700000095&lookback_delta=6"), HasSubstr("\"900\""));
   EXPECT_THAT(Query("m", "&time=1700000095&lookback_delta=x"),
@@ -165,12 +165,12 @@ TEST_F(PromRoutesTest, LookbackAndStatsMayBeAskedFor) {
   EXPECT_THAT(Query("m", "&stats=all"), HasSubstr("\"stats\":{\"timings\":{"));
 }
 
-TEST_F(PromRoutesTest, TellsOfOddQueries) {
+TEST_F(PromRoutesTest, UnusualQueries_HaveAnnotations) {
   EXPECT_THAT(
       Query("rate(m[1m])"),
       HasSubstr(R"("infos":["PromQL info: metric might not be a counter, name does not end in )"
                 "_total/_sum/_count/_bucket: \\\"m\\\" (1:6)\"]"));
-  // A window never holds two samples.
+  // No window holds two samples.
   EXPECT_THAT(Query("rate(m[10s])"), ::testing::Not(HasSubstr("infos")));
   EXPECT_THAT(Query("rate(m[10s1ms])"), HasSubstr("infos"));
   EXPECT_THAT(Query("rate(n_total[1m])"), ::testing::Not(HasSubstr("infos")));
@@ -196,7 +196,7 @@ TEST_F(PromRoutesTest, QueriesEndAtTheirDeadline) {
   EXPECT_EQ(api.Get("/api/v1/query?query=m&time=1700000050").status, 200);
 }
 
-TEST_F(PromRoutesTest, LimitsAreNamed) {
+TEST_F(PromRoutesTest, ExceededLimitIsNamed) {
   PromOptions options;
   options.max_jobs = 1;
   const ApiForTest one_job(&history_, &clock_, {}, options);
@@ -244,7 +244,7 @@ TEST_F(PromRoutesTest, ListsSeriesAndLabels) {
   EXPECT_EQ(api_.Get("/api/v1/label/node").status, 404);
 }
 
-TEST_F(PromRoutesTest, MetadataIsThatOfTheCatalogue) {
+TEST_F(PromRoutesTest, MetadataComesFromMetricCatalogue) {
   EXPECT_EQ(api_.Get("/api/v1/metadata?metric=system_cpu_time_seconds_total").body,
             R"({"status":"success","data":{"system_cpu_time_seconds_total":[{"type":"counter",)"
             R"("unit":"seconds","help":"Time that a logical CPU spent in a mode since boot."}]}})");
@@ -280,8 +280,8 @@ TEST_F(PromRoutesTest, OpenIssuesAreFiringAlerts) {
             R"("activeAt":"2023-11-14T22:13:30Z","value":"2.5e+00"}]}})");
 }
 
-// The texts are those of services/engine/domain/clock_domain_events.cc, ClockDomain::WaitsFor.
-TEST_F(PromRoutesTest, WhatIsPendingIsToldUntilTheStatusChanges) {
+// The texts equal those of services/engine/domain/clock_domain_events.cc, ClockDomain::WaitsFor.
+TEST_F(PromRoutesTest, PendingAlertIsListedUntilStatusChanges) {
   IssueEvent status = Event(EventType::kRuleStatus, "j1", "p/g/Hot", 20);
   status.labels = Labels();
   status.status = RuleStatus::kInProgress;
@@ -304,7 +304,7 @@ TEST_F(PromRoutesTest, WhatIsPendingIsToldUntilTheStatusChanges) {
   EXPECT_THAT(api.Get("/api/v1/rules").body, HasSubstr(R"({"state":"pending","name":"Hot")"));
   EXPECT_THAT(api.Get("/api/v1/rules").body, HasSubstr(Cat("\"alerts\":[", pending, "]")));
 
-  // Steps have no time of their own: when the status was told.
+  // Steps have no time of their own: the time of the status counts.
   status.rule = "p/g/Slow";
   status.alert = "Slow";
   status.status_reason = "3 elements are pending, the first since step 12, and fires at step 20";
@@ -312,7 +312,7 @@ TEST_F(PromRoutesTest, WhatIsPendingIsToldUntilTheStatusChanges) {
   EXPECT_THAT(api_.Get("/api/v1/alerts").body,
               HasSubstr(R"("state":"pending","activeAt":"2023-11-14T22:13:40Z")"));
 
-  // A window that is not full is in progress, and pending is nothing.
+  // A window that is not full is in progress; a condition that is only pending has no alert.
   status.rule = "p/g/Young";
   status.alert = "Young";
   status.status_reason = "not judged before there are 30 samples: 1 so far";
@@ -326,7 +326,7 @@ TEST_F(PromRoutesTest, WhatIsPendingIsToldUntilTheStatusChanges) {
   EXPECT_THAT(api.Get("/api/v1/rules").body, HasSubstr(R"({"state":"inactive","name":"Hot")"));
 }
 
-TEST_F(PromRoutesTest, RulesShowTheirStateOnAllJobs) {
+TEST_F(PromRoutesTest, RulesHaveTheirStateOverAllJobs) {
   history_.AddEvent(Event(EventType::kIssueFound, "j1", "p/g/Hot", 20));
   IssueEvent status = Event(EventType::kRuleStatus, "j2", "p/g/Cold", 40);
   status.status = RuleStatus::kError;
@@ -390,8 +390,8 @@ TEST_F(PromRoutesTest, RulesShowTheirStateOnAllJobs) {
   EXPECT_EQ(api.Get("/api/v1/rules?group_limit=1&group_next_token=x").status, 400);
 }
 
-// Without a host that knows the rules, those that the history names.
-TEST_F(PromRoutesTest, RulesFollowFromTheHistoryAlone) {
+// If the host does not provide rules, the rules named in the history are listed.
+TEST_F(PromRoutesTest, RulesAreDerivedFromHistory) {
   history_.AddEvent(Event(EventType::kIssueFound, "j1", "p/g/Hot", 20));
   EXPECT_THAT(
       api_.Get("/api/v1/rules").body,

@@ -26,7 +26,7 @@ using query::StoredSeries;
 
 constexpr int64_t kMaxPointsPerSeries = 11'000;
 constexpr std::string_view kTimedOut = "query timed out in expression evaluation";
-// Of a query with windows that only the streaming engine has.
+// Limit for queries that use windows of the streaming engine.
 constexpr size_t kMaxStreamedSamples = 5'000'000;
 constexpr int64_t kMaxStreamedTicks = 2'000;
 
@@ -34,7 +34,7 @@ std::string_view TypeText(AnswerType type) {
   return type == AnswerType::kString ? "string" : "range vector";
 }
 
-// The order of an instant vector; series have one point each.
+// Puts an instant vector in display order; series have one point each.
 std::vector<AnswerSeries> Displayed(const lang::Expr& expr, std::vector<AnswerSeries> series) {
   std::vector<offline::QueryElement> elements;
   for (const AnswerSeries& one : series)
@@ -60,7 +60,7 @@ StatusOr<std::vector<AnswerSeries>> Streamed(std::string_view text, const Stored
   size_t samples = 0;
   for (const std::vector<StoredSeries>& need : series) {
     for (const StoredSeries& one : need) {
-      if (!known.insert(one.labels).second) continue;  // needs of one selector share their range
+      if (!known.insert(one.labels).second) continue;  // several selectors may read the same series
       RETURN_IF_ERROR(limits.check());
       samples += one.times.size();
       if (samples > kMaxStreamedSamples) {
@@ -131,9 +131,9 @@ struct QueryAnswers::Asked {
   std::string text;
   query::QuerySpan span;
   bool range = false;
-  int64_t began_ns = 0;  // by the monotonic clock
+  int64_t began_ns = 0;  // monotonic
   int64_t deadline_ns = 0;
-  size_t limit = 0;  // of series; 0: none
+  size_t limit = 0;  // number of series; 0: unlimited
 };
 
 std::string ParseErrorText(std::string_view message) {

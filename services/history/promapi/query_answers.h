@@ -1,4 +1,4 @@
-// /api/v1/query and /api/v1/query_range.
+// Handlers of /api/v1/query and /api/v1/query_range.
 #pragma once
 
 #include "services/adapters/http/http_server.h"
@@ -9,7 +9,7 @@
 
 namespace pitwall::promapi {
 
-// Borrows all; thread-safe.
+// Borrows everything; thread-safe.
 class QueryAnswers {
  public:
   QueryAnswers(const history::History* history, const Clock* clock, const PromOptions* options)
@@ -19,7 +19,7 @@ class QueryAnswers {
   http::HttpResponse Range(const Form& form) const;
 
  private:
-  struct Asked;  // what a request asks for
+  struct Asked;  // parameters of a request
   StatusOr<int64_t> Deadline(const Form& form) const;
   http::HttpResponse Run(const Form& form, const Asked& asked) const;
 
@@ -28,7 +28,7 @@ class QueryAnswers {
   const PromOptions* const options_;
 };
 
-// "query:1:5: error: what" as Prometheus says it: "1:5: parse error: what".
+// Converts "query:1:5: error: text" to Prometheus' form, "1:5: parse error: text".
 std::string ParseErrorText(std::string_view message);
 
 }  // namespace pitwall::promapi

@@ -1,4 +1,4 @@
-// Answers in the JSON of Prometheus' HTTP API.
+// Responses in the JSON format of Prometheus' HTTP API.
 #pragma once
 
 #include <cstdint>
@@ -12,36 +12,36 @@
 
 namespace pitwall::promapi {
 
-// Which errorType of Prometheus; each has its HTTP code.
+// Values of Prometheus' errorType, each with its HTTP code.
 enum class ErrorType { kBadData, kExecution, kTimeout, kCanceled, kInternal, kNotFound };
 
-// What the user is told beside the data. Sorted and without duplicates when they are written.
+// Messages beside the data, sorted and deduplicated when written.
 struct Annotations {
   std::vector<std::string> warnings;
   std::vector<std::string> infos;
 };
 
 http::HttpResponse ErrorAnswer(ErrorType type, std::string_view message);
-// `invalid parameter "name": message`
+// Returns `invalid parameter "name": message`.
 http::HttpResponse InvalidParameter(std::string_view name, std::string_view message);
-// Of an evaluation or a read of the history that failed.
+// Response for a failed evaluation or a failed read of the history.
 http::HttpResponse FailedRun(const Status& status);
-// `data` is JSON.
+// `data` must be JSON.
 http::HttpResponse DataAnswer(std::string_view data, const Annotations& annotations = {});
 
-// "text", with escapes.
+// Appends a quoted and escaped string.
 void AppendText(std::string_view text, std::string* out);
-// {"name":"value",…}
+// Appends {"name":"value",…}.
 void AppendLabels(const Labels& labels, std::string* out);
-// ["a","b"]
+// Appends ["a","b"].
 void AppendTexts(const std::vector<std::string>& texts, std::string* out);
-// [seconds,"value"]: nanoseconds below a millisecond are left out.
+// Appends [seconds,"value"]; nanoseconds below a millisecond are dropped.
 void AppendPoint(int64_t time_ns, double value, std::string* out);
-// As Go's strconv writes it: 'f', or 'e' below 1e-6 and from 1e21 on.
+// Formats like Go's strconv: 'f', or 'e' below 1e-6 and from 1e21 on.
 std::string FormatValue(double value);
-// Always 'e': 1.5e+00.
+// Always formats as 'e': 1.5e+00.
 std::string FormatScientific(double value);
-// RFC 3339 in UTC, without zeros at the end of the fraction.
+// Formats RFC 3339 in UTC, without trailing zeros in the fraction.
 std::string FormatInstant(int64_t time_ns);
 
 }  // namespace pitwall::promapi

@@ -8,8 +8,8 @@
 namespace pitwall::promapi {
 namespace {
 
-// As strconv.AppendFloat of Go.
-TEST(FormatValue, WritesAsGoDoes) {
+// Same as Go's strconv.AppendFloat.
+TEST(FormatValue, WritesLikeGo) {
   EXPECT_EQ(FormatValue(0), "0");
   EXPECT_EQ(FormatValue(-0.0), "-0");
   EXPECT_EQ(FormatValue(1), "1");
@@ -40,7 +40,7 @@ TEST(AppendPoint, WritesTimesInSeconds) {
   EXPECT_EQ(point(-1'500'000'000), "[-1.500,\"1\"]");
 }
 
-TEST(Answers, HaveTheFormOfPrometheus) {
+TEST(Answers, MatchPrometheusFormat) {
   EXPECT_EQ(DataAnswer("[]").body, R"({"status":"success","data":[]})");
   EXPECT_EQ(DataAnswer("1", {{"b", "a", "b"}, {"i"}}).body,
             R"({"status":"success","data":1,"warnings":["a","b"],"infos":["i"]})");

@@ -14,7 +14,7 @@
 namespace pitwall::promapi {
 namespace {
 
-// pack/group of pack/group/alert#n.
+// Returns pack/group for pack/group/alert#n.
 std::string_view GroupOf(std::string_view rule) { return rule.substr(0, rule.rfind('/')); }
 
 std::string TokenOf(const RuleGroupInfo& group) {
@@ -51,20 +51,21 @@ void AppendAlert(const IssueEvent& issue, std::string* out) {
         "\",\"value\":\"", FormatScientific(issue.value), "\"}");
 }
 
-// pack/group/alert#n -> alert.
+// Returns alert for pack/group/alert#n.
 std::string_view AlertOf(std::string_view rule) {
   const std::string_view last = rule.substr(rule.rfind('/') + 1);
   return last.substr(0, last.find('#'));
 }
 
-// The engine tells in the reason of InProgress that elements are pending, and since when.
+// The reason of InProgress statuses reports pending elements and the time since when.
 bool IsPending(const IssueEvent& status) {
   return status.status == RuleStatus::kInProgress &&
          (status.status_reason.find(kElementPending) != std::string::npos ||
           status.status_reason.find(kElementsPending) != std::string::npos);
 }
 
-// When the first became pending; on the step clock, where a step is told, when that was told.
+// Time at which the first element became pending; on the step clock, which reports a step, the time
+// of the status.
 int64_t PendingSince(const IssueEvent& status) {
   const size_t at = status.status_reason.find(" since ") + 7;
   const std::string text = status.status_reason.substr(at, status.status_reason.find(',', at) - at);
@@ -74,7 +75,7 @@ int64_t PendingSince(const IssueEvent& status) {
   return absl::ToUnixNanos(time);
 }
 
-// Elements that are pending have no events: one alert of the rule and job stands for them.
+// Pending elements have no events: a single alert per rule and job represents them.
 void AppendPending(const IssueEvent& status, std::string* out) {
   const std::string_view alert = status.alert.empty() ? AlertOf(status.rule) : status.alert;
   std::vector<Label> labels = {{"alertname", std::string(alert)},
@@ -94,22 +95,23 @@ struct RuleAnswers::Known {
   struct Rule {
     std::vector<IssueEventPtr> open;     // issues
     std::vector<IssueEventPtr> pending;  // statuses
-    std::string error;                   // of the job whose rule fails; "": none
-    bool judged = false;                 // on some job
+    std::string error;                   // job whose rule fails; "": none
+    bool judged = false;                 // on at least one job
     int64_t newest_ns = 0;
   };
-  std::map<std::string, Rule, std::less<>> rules;  // by id
+  std::map<std::string, Rule, std::less<>> rules;  // by rule ID
 };
 
 StatusOr<RuleAnswers::Known> RuleAnswers::Read() const {
   Known known;
   size_t jobs = 0;
   for (const history::JobLifePtr& job : history_->Jobs()) {
-    // Ended jobs have no open issues, and their rules are not evaluated any more.
+    // Ended jobs have no open issues, and their rules are no longer evaluated.
     if (job->ended_ns != 0 && job->open_issues == 0) continue;
     if (++jobs > options_->max_jobs) {
-      return ResourceExhausted(Cat("more than ", options_->max_jobs,
-                                   " jobs run; the alerts of so many are not listed at once"));
+      return ResourceExhausted(
+          Cat("more than ", options_->max_jobs,
+              " jobs are running; the list of alerts is limited to that number"));
     }
     const auto events = history_->Events(job->id);
     if (events.status().code() == absl::StatusCode::kNotFound) continue;

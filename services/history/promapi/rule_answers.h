@@ -1,4 +1,4 @@
-// /api/v1/rules and /api/v1/alerts: what the history says of the rules on all jobs.
+// Handlers of /api/v1/rules and /api/v1/alerts: states of the rules on all jobs, from the history.
 #pragma once
 
 #include "services/adapters/http/http_server.h"
@@ -9,8 +9,8 @@
 
 namespace pitwall::promapi {
 
-// Borrows all; thread-safe. An open issue is a firing alert. Pending ones are no events of the log,
-// so the history knows none.
+// Borrows everything; thread-safe. An open issue is a firing alert. Pending elements have no events
+// in the log, so they are derived from statuses.
 class RuleAnswers {
  public:
   RuleAnswers(const history::History* history, RuleGroupSource rules, const PromOptions* options)
@@ -20,7 +20,7 @@ class RuleAnswers {
   http::HttpResponse Alerts() const;
 
  private:
-  struct Known;  // of all jobs
+  struct Known;  // state over all jobs
   StatusOr<Known> Read() const;
 
   const history::History* const history_;

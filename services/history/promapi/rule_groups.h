@@ -1,4 +1,4 @@
-// The rules that are loaded, as the host of the API knows them.
+// The loaded rules, as known to the host of the API.
 #pragma once
 
 #include <functional>
@@ -11,9 +11,9 @@
 namespace pitwall::promapi {
 
 struct RuleInfo {
-  std::string id;     // pack/group/alert, plus #n: what issues call it
+  std::string id;     // pack/group/alert, plus #n: the name that issues use
   std::string name;   // the alert, or the recorded metric
-  std::string query;  // its expression
+  std::string query;  // expression
   bool alerting = true;
   double hold_seconds = 0;         // for
   double keep_firing_seconds = 0;  // keep_firing_for
@@ -29,10 +29,10 @@ struct RuleGroupInfo {
   std::vector<RuleInfo> rules;
 };
 
-// Thread-safe. In the order of the files.
+// Thread-safe. Returns groups in the order of the files.
 using RuleGroupSource = std::function<std::vector<RuleGroupInfo>()>;
 
-// Of the text of a rule set, in the order of its files. What does not parse is left out.
+// Parses a rule set, in the order of its files. Rules that do not parse are left out.
 std::vector<RuleGroupInfo> RuleGroupsOf(const RuleSet& rules);
 
 }  // namespace pitwall::promapi

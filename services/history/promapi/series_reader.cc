@@ -9,7 +9,7 @@ namespace {
 
 using history::JobLifePtr;
 
-// A selector without what it says of jobs, which it says instead.
+// A selector split into its job matchers and the rest.
 struct JobSelector {
   explicit JobSelector(const Selector& selector) {
     for (const Matcher& matcher : selector.matchers)
@@ -60,7 +60,7 @@ StatusOr<ReadSamples> SeriesReader::Samples(const Selector& selector, int64_t fr
     query.limits = left_;
     query.stale_markers = true;
     auto columns = history_->Samples(query);
-    // A job that is deleted meanwhile.
+    // The job was deleted during the query.
     if (columns.status().code() == absl::StatusCode::kNotFound) continue;
     RETURN_IF_ERROR(columns.status());
     left_.series -= std::min(left_.series, columns->size());

@@ -1,5 +1,4 @@
-// Reads what matchers select of the history, of one job or of all, within the limits of one
-// request.
+// Reads series that match selectors, of one job or of all, within the limits of one request.
 #pragma once
 
 #include <functional>
@@ -14,25 +13,25 @@
 
 namespace pitwall::promapi {
 
-// The samples that a query reads, and the memory that they are in.
+// Samples of a query, with the memory that backs them.
 struct ReadSamples {
   std::vector<std::unique_ptr<std::vector<history::SampleColumn>>> columns;
-  std::vector<query::StoredSeries> series;  // with the label of the job
+  std::vector<query::StoredSeries> series;  // including the label of the job
 };
 
-// One request's. `check` is asked between two jobs; anything but OK ends a read with it.
+// Reader for one request. `check` is called between jobs; an error from it ends the read.
 class SeriesReader {
  public:
   SeriesReader(const history::History* history, const PromOptions& options,
                std::function<Status()> check);
 
-  // Samples in (from, to].
+  // Reads samples in (from, to].
   StatusOr<ReadSamples> Samples(const Selector& selector, int64_t from, int64_t to);
-  // Series with samples in [from, to] that any of the selectors matches, in the order of labels;
-  // without selectors all.
+  // Lists series with samples in [from, to] that match any of the selectors, in the order of
+  // labels; without selectors, all.
   StatusOr<std::vector<Labels>> Series(std::span<const Selector> selectors, int64_t from,
                                        int64_t to);
-  // The ids of the jobs with samples in [from, to], sorted.
+  // Lists the IDs of jobs with samples in [from, to], sorted.
   StatusOr<std::vector<std::string>> Jobs(int64_t from, int64_t to) const;
 
   size_t samples_read() const { return samples_read_; }

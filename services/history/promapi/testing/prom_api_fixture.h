@@ -1,4 +1,4 @@
-// The routes over a given history, asked without a socket.
+// Fixture: the routes over a given history, called without a socket.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ class ApiForTest {
   }
 
   http::HttpResponse Get(std::string_view target) const { return Send("GET", target, ""); }
-  // `body` is a form.
+  // `body` is form-encoded.
   http::HttpResponse Post(std::string_view target, std::string_view body) const {
     return Send("POST", target, body);
   }
@@ -44,7 +44,7 @@ class ApiForTest {
   http::Router router_;
 };
 
-// %XX for all but letters, digits and some marks.
+// Percent-encodes all characters except letters, digits, and some marks.
 inline std::string PercentEncoded(std::string_view text) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
   std::string out;
@@ -63,7 +63,7 @@ inline std::string PercentEncoded(std::string_view text) {
   return out;
 }
 
-// a=b&c=d
+// Encodes a=b&c=d.
 inline std::string FormBody(const std::vector<std::pair<std::string, std::string>>& pairs) {
   std::string out;
   for (const auto& [key, value] : pairs) {
