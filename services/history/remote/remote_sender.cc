@@ -11,23 +11,23 @@ namespace {
 
 constexpr int64_t kFirstPauseNs = 100 * kNanosPerMilli;
 constexpr int64_t kLongestPauseNs = 30 * kNanosPerSecond;
-constexpr int64_t kLongestWishNs = 300 * kNanosPerSecond;  // of Retry-After
-// A receiver refuses a request as a whole for one sample: halves find it, down to a part of so
-// many.
-constexpr int kMostSplits = 64;
+constexpr int64_t kLongestWishNs = 300 * kNanosPerSecond;  // upper bound for Retry-After
+// Limit on splits of a rejected request. A receiver rejects a request as a whole for one sample;
+// halving isolates that sample.
+constexpr int kMaxSplits = 64;
 
-// Whether one sample, or the size of the request, may be the reason for the refusal of all.
+// Returns whether a single sample, or the request's size, may have caused the rejection.
 bool IsOfOneSample(int status) {
   return status == 400 || status == 409 || status == 413 || status == 422;
 }
 
 }  // namespace
 
-void RemoteSender::Tell(const std::string& fault) {
-  if (fault == told_) return;
-  told_ = fault;
+void RemoteSender::LogFault(const std::string& fault) {
+  if (fault == logged_fault_) return;
+  logged_fault_ = fault;
   if (fault.empty()) {
-    PITWALL_LOG(kInfo, "insights", "remote_write: ", name_, ": the receiver takes samples again");
+    PITWALL_LOG(kInfo, "insights", "remote_write: ", name_, ": the receiver accepts samples again");
   } else {
     PITWALL_LOG(kWarning, "insights", "remote_write: ", name_, ": ", fault);
   }
@@ -38,7 +38,7 @@ Status RemoteSender::Send(std::span<const MirroredSample> samples,
                           Wakeup* wakeup) {
   while (!samples.empty()) {
     const size_t count = std::min(samples.size(), options_.request_samples);
-    RETURN_IF_ERROR(Deliver(samples.first(count), kMostSplits, expired, stop, wakeup));
+    RETURN_IF_ERROR(Deliver(samples.first(count), kMaxSplits, expired, stop, wakeup));
     samples = samples.subspan(count);
   }
   return OkStatus();
@@ -55,7 +55,7 @@ Status RemoteSender::Deliver(std::span<const MirroredSample> samples, int splits
   call.status_suffices = true;
   int64_t pause_ns = kFirstPauseNs;
   while (true) {
-    if (stop) return absl::CancelledError("remote_write: it stops");
+    if (stop) return absl::CancelledError("remote_write: stopping");
     if (expired()) return absl::DeadlineExceededError("remote_write: too far behind");
     call.headers = {{"Content-Type", "application/x-protobuf"},
                     {"Content-Encoding", "snappy"},
@@ -73,15 +73,15 @@ Status RemoteSender::Deliver(std::span<const MirroredSample> samples, int splits
     if (stop && !reply.ok()) continue;
     int64_t wish_ns = 0;
     if (!reply.ok()) {
-      Tell(Cat("no answer (", ToStd(reply.status().message()), "); it is asked again"));
+      LogFault(Cat("no answer (", ToStd(reply.status().message()), "); retrying"));
     } else if (reply->status / 100 == 2) {
       counters_.samples.Add(samples.size());
       counters_.bytes.Add(call.body.size());
-      Tell("");
+      LogFault("");
       return OkStatus();
     } else if (IsRetriable(reply->status)) {
       wish_ns = std::min(RetryAfterOf(*reply), kLongestWishNs);
-      Tell(Cat("the receiver answers ", reply->status, "; it is asked again"));
+      LogFault(Cat("the receiver returned ", reply->status, "; retrying"));
     } else if (IsOfOneSample(reply->status) && samples.size() > 1 && splits > 1) {
       const size_t half = samples.size() / 2;
       RETURN_IF_ERROR(Deliver(samples.first(half), splits / 2, expired, stop, wakeup));
@@ -92,11 +92,11 @@ Status RemoteSender::Deliver(std::span<const MirroredSample> samples, int splits
         return OkStatus();
       }
       counters_.refused.Add(samples.size());
-      // Told once for a status: a receiver that refuses some of each request would fill the log.
-      if (const std::string of_status = Cat("the receiver refuses samples with ", reply->status);
-          !StartsWith(told_, of_status)) {
-        Tell(Cat(of_status, " (", Trim(std::string_view(reply->body).substr(0, 300)),
-                 "); they are dropped and counted"));
+      // Logged once per status: a receiver that rejects part of each request would flood the log.
+      if (const std::string of_status = Cat("the receiver rejects samples with ", reply->status);
+          !StartsWith(logged_fault_, of_status)) {
+        LogFault(Cat(of_status, " (", Trim(std::string_view(reply->body).substr(0, 300)),
+                     "); rejected samples are dropped and counted"));
       }
       return OkStatus();
     }

@@ -1,4 +1,5 @@
-// Requests of remote write to one receiver: until it takes them, refuses them, or they are too old.
+// Sender of remote write requests to one receiver. It retries until samples are accepted, rejected,
+// or too old.
 #pragma once
 
 #include <atomic>
@@ -15,32 +16,32 @@ namespace pitwall::history {
 
 struct RemoteCounters {
   self_metrics::SharedCounter samples, bytes, requests, retries;
-  // Not sent, by reason.
+  // Samples that were not sent, by reason.
   self_metrics::SharedCounter refused, repeated, behind, no_schema, ahead, merged;
   self_metrics::SharedCounter duplicates, input_losses, undecodable;
-  self_metrics::SharedCounter behind_records;  // that a start passed over
+  self_metrics::SharedCounter behind_records;  // skipped by a start
 };
 
 struct ReceiverOptions {
   std::string url;
-  // Value of the header Authorization, read again for each request; null or "": none.
+  // Returns the value of the Authorization header; called for each request. Null or "": no header.
   std::function<StatusOr<std::string>()> authorization;
   int64_t timeout_ns = 30 * kNanosPerSecond;
   size_t request_samples = 5'000;
 };
 
-// One thread's.
+// Not thread-safe.
 class RemoteSender {
  public:
   RemoteSender(HttpTransport* transport, const ReceiverOptions* options, RemoteCounters* counters,
                std::string name)
       : transport_(transport), options_(*options), counters_(*counters), name_(std::move(name)) {}
 
-  // What is refused from now on was sent before, most likely.
+  // True: rejected samples are probably duplicates of an earlier run.
   void set_repeating(bool repeating) { repeating_ = repeating; }
 
-  // Returns when each sample was taken or refused, and those are counted. Cancelled: `stop`.
-  // DeadlineExceeded: `expired` said so, which is asked before each repetition.
+  // Returns when each sample was accepted or rejected, and counted. Cancelled: `stop`.
+  // DeadlineExceeded: `expired`, which is checked before each retry, returned true.
   Status Send(std::span<const MirroredSample> samples, const std::function<bool()>& expired,
               const std::atomic<bool>& stop, Wakeup* wakeup);
 
@@ -48,14 +49,14 @@ class RemoteSender {
   Status Deliver(std::span<const MirroredSample> samples, int splits,
                  const std::function<bool()>& expired, const std::atomic<bool>& stop,
                  Wakeup* wakeup);
-  void Tell(const std::string& fault);
+  void LogFault(const std::string& fault);
 
   HttpTransport* const transport_;
   const ReceiverOptions& options_;
   RemoteCounters& counters_;
   const std::string name_;
   bool repeating_ = false;
-  std::string told_;  // the fault that was logged; "": all is well
+  std::string logged_fault_;  // last logged error; "": the receiver works
 };
 
 }  // namespace pitwall::history

@@ -42,24 +42,24 @@ void RemoteWrite::RegisterMetrics(self_metrics::Exposition* exposition) {
                            const self_metrics::SharedCounter* value) {
     add(name, help, MetricType::kCounter, [value] { return value->value(); });
   };
-  counter("pitwall_insights_remote_write_samples_total", "Samples that the receiver took.",
+  counter("pitwall_insights_remote_write_samples_total", "Samples that the receiver accepted.",
           &counters_.samples);
-  counter("pitwall_insights_remote_write_bytes_total", "Bytes of requests that it took.",
+  counter("pitwall_insights_remote_write_bytes_total", "Bytes of accepted requests.",
           &counters_.bytes);
-  counter("pitwall_insights_remote_write_requests_total", "Requests, repetitions among them.",
+  counter("pitwall_insights_remote_write_requests_total", "Requests, including retries.",
           &counters_.requests);
   counter("pitwall_insights_remote_write_retries_total",
-          "Requests without an answer, or with 429 or 5xx.", &counters_.retries);
-  counter("pitwall_insights_remote_write_duplicates_total", "Batches that were sent before.",
+          "Requests that failed without a response, or with 429 or 5xx.", &counters_.retries);
+  counter("pitwall_insights_remote_write_duplicates_total", "Batches that were already sent.",
           &counters_.duplicates);
   counter("pitwall_insights_remote_write_input_losses_total",
-          "Stretches of the log that were gone before they were sent.", &counters_.input_losses);
+          "Gaps: parts of the log that were deleted before they were sent.",
+          &counters_.input_losses);
   counter("pitwall_insights_remote_write_skipped_records_total",
-          "Records that a start passed over, being older than max_behind.",
-          &counters_.behind_records);
+          "Records older than max_behind that a start skipped.", &counters_.behind_records);
   registrations_.push_back(exposition->Add(
       "pitwall_insights_remote_write_dropped_samples_total",
-      "Samples that are not sent, by reason.", MetricType::kCounter,
+      "Samples that were not sent, by reason.", MetricType::kCounter,
       [this](std::vector<Sample>* out) {
         const auto reason = [&](std::string_view name, const self_metrics::SharedCounter& value) {
           out->push_back({Labels({{"reason", name}}), static_cast<double>(value.value())});
@@ -77,9 +77,9 @@ void RemoteWrite::RegisterMetrics(self_metrics::Exposition* exposition) {
         for (const auto& mirror : mirrors_) series += mirror->series();
         return series;
       });
-  // Not there until each partition was looked at: 0 would say that all is sent.
+  // Registered only after each partition was checked: 0 would mean that everything is sent.
   registrations_.push_back(exposition->Add("pitwall_insights_remote_write_lag_records",
-                                           "Records of telemetry that are not read yet.",
+                                           "Telemetry records that are not read yet.",
                                            MetricType::kGauge, [this](std::vector<Sample>* out) {
                                              int64_t lag = 0;
                                              for (const auto& mirror : mirrors_) {
@@ -88,7 +88,7 @@ void RemoteWrite::RegisterMetrics(self_metrics::Exposition* exposition) {
                                              }
                                              out->push_back({Labels(), static_cast<double>(lag)});
                                            }));
-  add("pitwall_insights_remote_write_behind_seconds", "Age of the oldest record that is not sent.",
+  add("pitwall_insights_remote_write_behind_seconds", "Age of the oldest unsent record.",
       MetricType::kGauge, [this] {
         int64_t behind_ns = 0;
         for (const auto& mirror : mirrors_) behind_ns = std::max(behind_ns, mirror->behind_ns());

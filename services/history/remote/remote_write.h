@@ -1,5 +1,5 @@
-// Raw series of all jobs, mirrored to a receiver of Prometheus remote write 1.0 (Prometheus,
-// VictoriaMetrics, Thanos, Mimir). At least once; never where verdicts come from.
+// Mirror of the raw series of all jobs to a receiver of Prometheus remote write 1.0 (Prometheus,
+// VictoriaMetrics, Thanos, Mimir). At least once. Verdicts never depend on it.
 #pragma once
 
 #include <functional>
@@ -11,18 +11,18 @@
 
 namespace pitwall::history {
 
-// Start and Stop from one thread. Everything is borrowed.
+// Call Start and Stop from one thread. Everything is borrowed.
 class RemoteWrite {
  public:
   RemoteWrite(Clock* clock, Log* log, HttpTransport* transport, MirrorOptions options);
   ~RemoteWrite();
 
-  // A thread a partition.
+  // Starts one thread per partition.
   void Start(const std::vector<int32_t>& partitions);
   void Stop();  // idempotent
   void RegisterMetrics(self_metrics::Exposition* exposition);
   const RemoteCounters& counters() const { return counters_; }
-  // Nothing waits to be sent.
+  // No sample waits to be sent.
   bool idle() const;
 
  private:

@@ -9,13 +9,13 @@
 namespace pitwall::history {
 namespace {
 
-constexpr std::string_view kJobLabel = "pitwall_job";  // as promapi's
-// As the history keeps them.
+constexpr std::string_view kJobLabel = "pitwall_job";  // same as in promapi
+// Same limit as in the history.
 constexpr int64_t kAheadNs = 60 * kNanosPerSecond;
 constexpr int64_t kIdleNs = 5 * kNanosPerSecond;
 constexpr int64_t kLookEveryNs = kNanosPerSecond;
 constexpr int64_t kForgetSchemaNs = 600 * kNanosPerSecond;
-constexpr int64_t kForgetNs = 3600 * kNanosPerSecond;  // a job, or one of its boots
+constexpr int64_t kForgetNs = 3600 * kNanosPerSecond;  // of a job, or of one of its boots
 
 int64_t IdleOf(const SourceInfo& info) {
   if (info.kind != SourceKind::kForeign) return kIdleNs;
@@ -72,7 +72,7 @@ void RemoteWriteEncoder::Learn(const std::string& job_id, const SharedSchema& sc
 void RemoteWriteEncoder::Add(MirroredSeries* series, int64_t time_ms, double value) {
   const bool late = time_ms < series->last_ms;
   if (time_ms == series->last_ms && series->flush != flush_) {
-    if (!warm_up_) ++counts_.merged;  // another one of that millisecond is sent
+    if (!warm_up_) ++counts_.merged;  // another sample of that millisecond is sent
     return;
   }
   if (!late) {
@@ -85,7 +85,7 @@ void RemoteWriteEncoder::Add(MirroredSeries* series, int64_t time_ms, double val
 
 void RemoteWriteEncoder::Mark(MirroredSeries* series, int64_t time_ns) {
   if (series->ended) return;
-  // Never on its last sample, which a marker would replace.
+  // Never at the time of the last sample, which a marker would replace.
   Add(series, std::max((time_ns + kNanosPerMilli - 1) / kNanosPerMilli, series->last_ms + 1),
       StaleMarker());
 }
@@ -110,7 +110,7 @@ void RemoteWriteEncoder::Switch(uint64_t before, KnownSchema* after, int64_t tim
         next->second->flush = old.flush;
       }
       next->second->ended &= old.ended;
-      old.ended = true;  // it goes on in the next schema
+      old.ended = true;  // it continues in the next schema
     }
   }
   ++group_;
@@ -182,10 +182,10 @@ void RemoteWriteEncoder::Take(const Batch& batch, int64_t append_time_ns, bool w
   warm_up_ = warm_up;
   now_ns_ = append_time_ns;
   Job& job = jobs_[batch.job];
-  job.heard_ns = append_time_ns;
+  job.last_ns = append_time_ns;
   for (const SharedSchema& schema : batch.schemas) Learn(batch.job, schema, &job);
   Source& source = job.sources[{batch.source, batch.boot_id}];
-  source.heard_ns = append_time_ns;
+  source.last_ns = append_time_ns;
   if (!source.seen.Add(batch.sequence)) {
     if (!warm_up) ++counts_.duplicates;
     return;
@@ -212,7 +212,7 @@ const std::vector<MirroredSample>& RemoteWriteEncoder::Pending() {
                      return std::tie(a.group, a.series->id, a.time_ms) <
                             std::tie(b.group, b.series->id, b.time_ms);
                    });
-  // The last of a millisecond stays.
+  // The last sample of a millisecond wins.
   size_t kept = 0;
   for (size_t i = 0; i < pending_.size(); ++i) {
     if (kept > 0 && pending_[kept - 1].series == pending_[i].series &&
@@ -242,14 +242,14 @@ void RemoteWriteEncoder::Forget() {
   forgot_ns_ = now_ns_;
   for (auto at = jobs_.begin(); at != jobs_.end();) {
     Job& job = at->second;
-    const bool silent = now_ns_ - job.heard_ns > kForgetNs;
+    const bool silent = now_ns_ - job.last_ns > kForgetNs;
     std::erase_if(job.schemas, [&](const auto& known) {
       const bool old = silent || now_ns_ - known.second.used_ns > kForgetSchemaNs;
       if (old) series_ -= known.second.columns.size() + known.second.made.size();
       return old;
     });
     std::erase_if(job.sources, [&](const auto& source) {
-      return source.second.ended && now_ns_ - source.second.heard_ns > kForgetNs;
+      return source.second.ended && now_ns_ - source.second.last_ns > kForgetNs;
     });
     at = silent ? jobs_.erase(at) : std::next(at);
   }

@@ -1,6 +1,6 @@
-// From batches to samples for a receiver of Prometheus remote write: the same series, with the
-// same labels, as the history answers to PromQL, stale markers where they end (time-model.md,
-// sections 1.6 and 2.2).
+// Encoder of batches into samples for Prometheus remote write: the same series and labels as the
+// history returns to PromQL, with stale markers at their ends (time-model.md, sections 1.6 and
+// 2.2).
 #pragma once
 
 #include <cstdint>
@@ -19,37 +19,37 @@
 
 namespace pitwall::history {
 
-// Which series are sent, and by which labels. Empty: all.
+// Selects the mirrored series and their labels. Empty: all.
 struct MirrorFilter {
-  std::vector<Matcher> metrics;  // on __name__; one is enough
-  std::vector<Matcher> labels;   // on names of labels; __name__ and pitwall_job always go
+  std::vector<Matcher> metrics;  // on __name__; at least one must match
+  std::vector<Matcher> labels;   // on label names; __name__ and pitwall_job are always sent
 };
 
-// Samples that are not sent, beside those of series that the filter leaves out.
+// Unsent samples, except those of series that the filter excludes.
 struct MirrorCounts {
-  uint64_t duplicates = 0;  // batches that came before
-  uint64_t no_schema = 0;   // samples: their schema did not come
-  uint64_t ahead = 0;       // samples: more than a minute ahead of their record
-  uint64_t merged = 0;      // samples: of the same millisecond, or series made equal by the filter
+  uint64_t duplicates = 0;  // batches received before
+  uint64_t no_schema = 0;   // samples with a missing schema
+  uint64_t ahead = 0;       // samples more than a minute ahead of their record
+  uint64_t merged = 0;  // samples of the same millisecond, or of series that the filter makes equal
 };
 
-// Not thread-safe. Of one partition, in the order of its records.
+// Not thread-safe. For one partition, in the order of its records.
 class RemoteWriteEncoder {
  public:
   explicit RemoteWriteEncoder(MirrorFilter filter) : filter_(std::move(filter)) {}
 
-  // `warm_up`: learns schemas, sources and ends only.
+  // `warm_up`: only learns schemas, sources, and ends.
   void Take(const Batch& batch, int64_t append_time_ns, bool warm_up);
   size_t pending() const { return pending_.size(); }
-  // In the order in which a receiver takes them: each series ascending, one sample a millisecond.
-  // Valid until Forget.
+  // Returns samples in an order that receivers accept: each series ascending, one sample per
+  // millisecond. Valid until Forget.
   const std::vector<MirroredSample>& Pending();
-  // Those of Pending before the first late one.
+  // Number of samples of Pending before the first late one.
   size_t Fresh() const;
-  // They are sent. What nothing was heard of for long is forgotten.
+  // Drops the pending samples, which were sent, and state that was not used for long.
   void Forget();
   MirrorCounts& counts() { return counts_; }
-  size_t series() const { return series_; }  // that it knows
+  size_t series() const { return series_; }  // known series
 
  private:
   struct Column {
@@ -59,7 +59,7 @@ class RemoteWriteEncoder {
   struct KnownSchema {
     SharedSchema schema{Schema()};
     std::vector<Column> columns;
-    std::unique_ptr<const NodeMeans> means;  // null: nothing is made of it
+    std::unique_ptr<const NodeMeans> means;  // null: no derived series
     std::vector<Column> made;
     int64_t used_ns = 0;
   };
@@ -68,11 +68,11 @@ class RemoteWriteEncoder {
     int64_t promise_ns = INT64_MIN;
     int64_t idle_ns = 0;
     bool ended = false;
-    int64_t heard_ns = 0;                  // append time
-    std::map<uint32_t, uint64_t> streams;  // schema in force
+    int64_t last_ns = 0;                   // append time
+    std::map<uint32_t, uint64_t> streams;  // current schema
   };
   struct Job {
-    int64_t heard_ns = 0;  // append time
+    int64_t last_ns = 0;  // append time
     int64_t newest_ns = INT64_MIN;
     int64_t looked_ns = INT64_MIN;
     std::map<std::pair<std::string, std::string>, Source> sources;
@@ -91,7 +91,7 @@ class RemoteWriteEncoder {
   const MirrorFilter filter_;
   std::map<std::string, Job> jobs_;
   std::vector<MirroredSample> pending_;
-  std::vector<double> made_;  // scratch
+  std::vector<double> made_;  // scratch buffer
   MirrorCounts counts_;
   uint64_t next_id_ = 1;
   uint32_t group_ = 0;

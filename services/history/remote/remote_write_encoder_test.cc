@@ -55,7 +55,7 @@ class RemoteWriteEncoderTest : public ::testing::Test {
   RemoteWriteEncoder mirror_{{}};
 };
 
-TEST_F(RemoteWriteEncoderTest, LabelsAreThoseOfThePrometheusApi) {
+TEST_F(RemoteWriteEncoderTest, LabelsEqualThoseOfPrometheusApi) {
   OwnedBatch batch = Batch(1, one_, {0}, {5});
   Take(batch);
   ASSERT_EQ(mirror_.Pending().size(), 1U);
@@ -63,7 +63,7 @@ TEST_F(RemoteWriteEncoderTest, LabelsAreThoseOfThePrometheusApi) {
             R"(hw_power_watts{gpu="0",node="node-1",pitwall_job="job-1"})");
 }
 
-TEST_F(RemoteWriteEncoderTest, SeriesBySeriesInTheOrderOfTimeWithoutDuplicates) {
+TEST_F(RemoteWriteEncoderTest, SeriesAreInTimeOrderWithoutDuplicates) {
   OwnedBatch first = Batch(1, both_, {0, 500}, {1, 2, 3, MissingValue()});
   OwnedBatch second = Batch(2, both_, {1000}, {5, 6});
   Take(first);
@@ -75,7 +75,7 @@ TEST_F(RemoteWriteEncoderTest, SeriesBySeriesInTheOrderOfTimeWithoutDuplicates) 
   EXPECT_EQ(mirror_.counts().duplicates, 1U);
 }
 
-TEST_F(RemoteWriteEncoderTest, ADroppedSeriesGetsAMarkerAndOneThatGoesOnNone) {
+TEST_F(RemoteWriteEncoderTest, DroppedSeriesGetsMarkerAndContinuedSeriesDoesNot) {
   OwnedBatch first = Batch(1, both_, {0}, {1, 2});
   OwnedBatch second = Batch(2, one_, {500}, {3});
   Take(first);
@@ -84,7 +84,7 @@ TEST_F(RemoteWriteEncoderTest, ADroppedSeriesGetsAMarkerAndOneThatGoesOnNone) {
                            {"0", 0, 1}, {"1", 0, 2}, {"1", 500, StaleMarker()}, {"0", 500, 3}}));
 }
 
-TEST_F(RemoteWriteEncoderTest, AGoodbyeEndsWhatIsInForceOnce) {
+TEST_F(RemoteWriteEncoderTest, GoodbyeEndsCurrentSeriesOnce) {
   OwnedBatch first = Batch(1, one_, {0}, {1});
   OwnedBatch last("node-1", 2);
   last.batch.promise_ns = kBegin + 200 * kMs;
@@ -99,7 +99,7 @@ TEST_F(RemoteWriteEncoderTest, AGoodbyeEndsWhatIsInForceOnce) {
   EXPECT_EQ(Pending(), std::vector<Sent>());
 }
 
-TEST_F(RemoteWriteEncoderTest, AMarkerIsNeverOnTheLastSample) {
+TEST_F(RemoteWriteEncoderTest, MarkerNeverReplacesLastSample) {
   OwnedBatch batch = Batch(1, one_, {7}, {1});
   batch.batch.promise_ns = kBegin + 7 * kMs;
   batch.batch.goodbye = true;
@@ -107,7 +107,7 @@ TEST_F(RemoteWriteEncoderTest, AMarkerIsNeverOnTheLastSample) {
   EXPECT_EQ(Pending(), (std::vector<Sent>{{"0", 7, 1}, {"0", 8, StaleMarker()}}));
 }
 
-TEST_F(RemoteWriteEncoderTest, ASilentSourceEndsWhenTheJobGoesOnWithoutIt) {
+TEST_F(RemoteWriteEncoderTest, SilentSourceEndsWhenJobContinuesWithoutIt) {
   OwnedBatch lost = Batch(1, one_, {0}, {1}, "lost");
   Take(lost);
   const Schema other = SchemaOf(2, {Gpu("9")});
@@ -122,7 +122,7 @@ TEST_F(RemoteWriteEncoderTest, ASilentSourceEndsWhenTheJobGoesOnWithoutIt) {
   EXPECT_EQ(Pending(), (std::vector<Sent>{{"0", 6500, 4}}));
 }
 
-TEST_F(RemoteWriteEncoderTest, WarmingUpLearnsAndSendsNothing) {
+TEST_F(RemoteWriteEncoderTest, WarmUpSendsNothing) {
   OwnedBatch first = Batch(1, both_, {0}, {1, 2});
   Take(first, true);
   EXPECT_EQ(Pending(), std::vector<Sent>());
@@ -132,7 +132,7 @@ TEST_F(RemoteWriteEncoderTest, WarmingUpLearnsAndSendsNothing) {
   EXPECT_EQ(Pending(), (std::vector<Sent>{{"0", 500, 3}, {"1", 500, 4}}));
 }
 
-TEST_F(RemoteWriteEncoderTest, WhatCannotBeSentIsCounted) {
+TEST_F(RemoteWriteEncoderTest, UnsentSamplesAreCounted) {
   OwnedBatch unknown = Batch(1, both_, {0, 500}, {1, 2, 3, 4});
   unknown.batch.schemas.clear();
   Take(unknown);
@@ -147,7 +147,7 @@ TEST_F(RemoteWriteEncoderTest, WhatCannotBeSentIsCounted) {
   EXPECT_EQ(mirror_.counts().merged, 1U);
 }
 
-TEST_F(RemoteWriteEncoderTest, NamesOfMetricsAndLabelsChoose) {
+TEST_F(RemoteWriteEncoderTest, FilterSelectsMetricsAndLabels) {
   MirrorFilter filter;
   filter.metrics.push_back(*Matcher::Make("", MatchOp::kRegex, "hw_.*"));
   filter.labels.push_back(*Matcher::Make("", MatchOp::kRegex, "no.e"));
@@ -156,13 +156,13 @@ TEST_F(RemoteWriteEncoderTest, NamesOfMetricsAndLabelsChoose) {
       SchemaOf(1, {Gpu("0"), Gpu("1"), Labels({{kMetricName, "train_loss"}, {"rank", "0"}})});
   OwnedBatch batch = Batch(1, schema, {0}, {1, 2, 3});
   mirror.Take(batch.batch, kBegin, false);
-  ASSERT_EQ(mirror.Pending().size(), 1U);  // what the filter makes equal is sent once
+  ASSERT_EQ(mirror.Pending().size(), 1U);  // series that the filter makes equal are sent once
   EXPECT_EQ(mirror.Pending()[0].series->labels.ToString(),
             R"(hw_power_watts{node="node-1",pitwall_job="job-1"})");
   EXPECT_EQ(mirror.counts().merged, 1U);
 }
 
-TEST_F(RemoteWriteEncoderTest, WhatWasNotHeardOfForLongIsForgotten) {
+TEST_F(RemoteWriteEncoderTest, IdleStateIsDropped) {
   OwnedBatch first = Batch(1, both_, {0}, {1, 2});
   Take(first);
   Pending();
@@ -174,8 +174,8 @@ TEST_F(RemoteWriteEncoderTest, WhatWasNotHeardOfForLongIsForgotten) {
   EXPECT_EQ(mirror_.series(), 1U);
 }
 
-// A job that goes on for days, each restart with a boot of its own, keeps the latest ones only.
-TEST_F(RemoteWriteEncoderTest, ABootThatEndedLongAgoIsForgottenWhileItsJobGoesOn) {
+// A job that runs for days, with a new boot per restart, keeps only the latest boots.
+TEST_F(RemoteWriteEncoderTest, OldBootIsDroppedWhileItsJobContinues) {
   OwnedBatch old = Batch(1, one_, {0}, {1}, "old");
   old.batch.goodbye = true;
   Take(old);

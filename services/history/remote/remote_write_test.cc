@@ -1,4 +1,4 @@
-// From the log to a receiver that answers, refuses, is away, and comes back.
+// Mirroring from the log to a receiver that accepts, rejects, is unreachable, and recovers.
 #include "services/history/remote/remote_write.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ class RemoteWriteTest : public ::testing::Test {
   }
   ~RemoteWriteTest() override { Stop(); }
 
-  // One sample a batch, a millisecond apart.
+  // Appends batches of one sample, a millisecond apart.
   void Append(int count) {
     for (int i = 0; i < count; ++i) {
       OwnedBatch batch("rank-0", ++sequence_, 0);
@@ -71,7 +71,7 @@ class RemoteWriteTest : public ::testing::Test {
     const auto at = series.find(std::string(kSeriesName));
     return at == series.end() ? 0 : at->second.size();
   }
-  // Those that were appended, each once, in order, to the bit.
+  // Expects each appended sample exactly once, in order, bit-identical.
   void ExpectAll(uint64_t count) {
     const auto points = receiver_.series()[std::string(kSeriesName)];
     ASSERT_EQ(points.size(), count);
@@ -90,7 +90,7 @@ class RemoteWriteTest : public ::testing::Test {
   int64_t time_ns_ = 0;
 };
 
-TEST_F(RemoteWriteTest, SendsWhatIsThereAndWhatComes) {
+TEST_F(RemoteWriteTest, SendsExistingAndNewSamples) {
   options_.receiver.authorization = [] { return std::string("Bearer secret"); };
   Append(20);
   Start();
@@ -108,7 +108,7 @@ TEST_F(RemoteWriteTest, SendsWhatIsThereAndWhatComes) {
   EXPECT_EQ(call.headers, headers);
 }
 
-TEST_F(RemoteWriteTest, GoesOnAfterARestartWhereItWas) {
+TEST_F(RemoteWriteTest, ResumesAtItsPositionAfterRestart) {
   Append(20);
   Start();
   Await([&] { return Received() == 20 && remote_->idle(); });
@@ -124,7 +124,7 @@ TEST_F(RemoteWriteTest, GoesOnAfterARestartWhereItWas) {
 }
 
 // kill -9 between a request and the saving of its position.
-TEST_F(RemoteWriteTest, WhatIsSentTwiceCostsNoNewSample) {
+TEST_F(RemoteWriteTest, ResendingLosesNoNewSample) {
   Append(20);
   auto writes = std::make_shared<std::atomic<int>>(0);
   log_.SetWriteFault([=](std::string_view what) {
@@ -138,12 +138,13 @@ TEST_F(RemoteWriteTest, WhatIsSentTwiceCostsNoNewSample) {
   Start();
   Await([&] { return Received() == 30; });
   ExpectAll(30);
-  // The request that it has as a whole is refused; the newest sample is no fault.
+  // The receiver rejects the request that it already has as a whole; a duplicate of the newest
+  // sample is not an error.
   EXPECT_EQ(remote_->counters().repeated.value(), 19U);
   EXPECT_EQ(remote_->counters().refused.value(), 0U);
 }
 
-TEST_F(RemoteWriteTest, WaitsForAReceiverThatIsAwayOrBusy) {
+TEST_F(RemoteWriteTest, WaitsForUnreachableOrBusyReceiver) {
   receiver_.Script({Unavailable("connection refused"), HttpReply{500, {}, ""},
                     HttpReply{429, {{"retry-after", "1"}}, ""}});
   const int64_t began = clock_.MonotonicNs();
@@ -156,7 +157,7 @@ TEST_F(RemoteWriteTest, WaitsForAReceiverThatIsAwayOrBusy) {
   EXPECT_EQ(remote_->counters().refused.value(), 0U);
 }
 
-TEST_F(RemoteWriteTest, RepliesThatMayDifferLater_LoseNoSample) {
+TEST_F(RemoteWriteTest, RetryableReplies_LoseNoSample) {
   receiver_.Script({HttpReply{408, {}, ""}, HttpReply{425, {}, ""},
                     HttpReply{503,
                               {{"date", "Sat, 21 Nov 2026 14:00:00 GMT"},
@@ -178,7 +179,7 @@ TEST_F(RemoteWriteTest, RequestIsTooLarge_IsSplit) {
   EXPECT_EQ(remote_->counters().refused.value(), 0U);
 }
 
-TEST_F(RemoteWriteTest, WhatIsRefusedIsCountedAndTheRestGoesOn) {
+TEST_F(RemoteWriteTest, RejectedSamplesAreCountedAndOthersSent) {
   receiver_.Script({HttpReply{403, {}, "no"}});
   Append(7);
   Start();
@@ -187,7 +188,7 @@ TEST_F(RemoteWriteTest, WhatIsRefusedIsCountedAndTheRestGoesOn) {
   Await([&] { return Received() == 5; });
 }
 
-TEST_F(RemoteWriteTest, ALateSampleCostsNoOtherOne) {
+TEST_F(RemoteWriteTest, LateSampleLosesNoOtherSample) {
   Append(20);
   Start();
   Await([&] { return Received() == 20; });
@@ -202,7 +203,7 @@ TEST_F(RemoteWriteTest, ALateSampleCostsNoOtherOne) {
   EXPECT_EQ(remote_->counters().refused.value(), 1U);
 }
 
-TEST_F(RemoteWriteTest, WhatIsTooOldIsDroppedAndCounted) {
+TEST_F(RemoteWriteTest, TooOldSamplesAreDroppedAndCounted) {
   receiver_.Script({Unavailable("connection refused")}, true);
   options_.max_behind_ns = 3 * kNanosPerSecond;
   Append(20);
@@ -214,7 +215,7 @@ TEST_F(RemoteWriteTest, WhatIsTooOldIsDroppedAndCounted) {
   Await([&] { return Received() == before + 5; });
 }
 
-TEST_F(RemoteWriteTest, AStopDoesNotWaitForTheReceiver) {
+TEST_F(RemoteWriteTest, StopDoesNotWaitForReceiver) {
   receiver_.Script({HttpReply{503, {{"retry-after", "60"}}, ""}}, true);
   Append(20);
   Start();
@@ -228,7 +229,7 @@ TEST_F(RemoteWriteTest, AStopDoesNotWaitForTheReceiver) {
   ExpectAll(20);
 }
 
-TEST_F(RemoteWriteTest, ALogThatLostRecordsIsAGapThatIsCounted) {
+TEST_F(RemoteWriteTest, LostLogRecordsAreCountedAsGap) {
   Append(20);
   Start();
   Await([&] { return Received() == 20 && remote_->idle(); });

@@ -12,9 +12,9 @@ constexpr size_t kPollRecords = 200;
 constexpr size_t kPollBytes = size_t{1} << 20;
 constexpr int64_t kPollNs = 100 * kNanosPerMilli;
 constexpr int64_t kRetryNs = kNanosPerSecond;
-constexpr std::string_view kEnd = "end=";  // of a position's metadata
-// Pending samples from which on nothing more is gathered.
-constexpr size_t kMostPending = 200'000;
+constexpr std::string_view kEnd = "end=";  // key in a position's metadata
+// Limit of pending samples beyond which gathering pauses.
+constexpr size_t kMaxPending = 200'000;
 
 }  // namespace
 
@@ -64,18 +64,18 @@ void RemoteWriteWorker::Loop() {
   while (!stop_) {
     const Status status = Step();
     if (!status.ok() && !stop_) {
-      if (const std::string text(status.message()); text != told_) {
+      if (const std::string text(status.message()); text != logged_error_) {
         PITWALL_LOG(kWarning, "insights", "remote_write: ", at_.topic, "/", at_.partition, ": ",
-                    text, "; it is tried again");
-        told_ = text;
+                    text, "; retrying");
+        logged_error_ = text;
       }
       wakeup_->Wait(kRetryNs);
     }
   }
-  // What is pending is read again at the next start.
+  // The next start reads the pending records again.
   if (const Status saved = Save(doubtful_end_); !saved.ok()) {
     PITWALL_LOG(kWarning, "insights", "remote_write: position of partition ", at_.partition,
-                " is not saved (", ToStd(saved.message()), "); some samples will be sent again");
+                " was not saved (", ToStd(saved.message()), "); some samples will be sent again");
   }
 }
 
@@ -104,13 +104,13 @@ Status RemoteWriteWorker::Open() {
   const auto opened = [&]() -> Status {
     ASSIGN_OR_RETURN(const int64_t start, reader_->StartOffset());
     begin_ = start;
-    int64_t warm_up_before = 0;  // append time from which on samples are sent; 0: by the offset
+    int64_t warm_up_before = 0;  // append time of the first record to send; 0: the offset decides
     if (committed.has_value()) {
       const LogFingerprint mark = ParseLogMark(committed->metadata);
       const Status same = CheckLogMark(log_, at_, committed->offset, mark);
       if (absl::IsFailedPrecondition(same)) {
         PITWALL_LOG(kWarning, "insights", "remote_write: ", ToStd(same.message()),
-                    "; it is read from its start");
+                    "; reading it from its start");
       } else {
         RETURN_IF_ERROR(same);
         begin_ = std::max(start, committed->offset);
@@ -124,14 +124,14 @@ Status RemoteWriteWorker::Open() {
         if (committed->offset < start) counters_.input_losses.Add();
       }
     }
-    // Older than that it would be dropped one by one.
+    // Older records would be dropped one by one.
     const int64_t oldest = AgeNow() - options_.max_behind_ns;
     if (warm_up_before < oldest) {
       ASSIGN_OR_RETURN(const int64_t first, OffsetAt(reader_.get(), oldest));
       if (committed.has_value() && first > begin_) {
         PITWALL_LOG(kWarning, "insights", "remote_write: ", at_.topic, "/", at_.partition,
                     ": records ", begin_, " to ", first,
-                    " are older than insights.remote_write.max_behind; they are not sent");
+                    " are older than insights.remote_write.max_behind; skipping them");
         counters_.behind_records.Add(static_cast<uint64_t>(first - begin_));
       }
       if (first > begin_) doubtful_end_ = -1;
@@ -209,7 +209,8 @@ Status RemoteWriteWorker::Flush() {
   const size_t fresh = mirror_.Fresh();
   Status sent = sender_.Send(all.first(fresh), expired, stop_, wakeup_.get());
   if (sent.ok()) sent = sender_.Send(all.subspan(fresh), expired, stop_, wakeup_.get());
-  if (absl::IsCancelled(sent)) return OkStatus();  // `sent_` is as it was: it is read again
+  if (absl::IsCancelled(sent))
+    return OkStatus();  // `sent_` is unchanged: the records are read again
   if (absl::IsDeadlineExceeded(sent)) {
     counters_.behind.Add(samples.size());
   } else {
@@ -246,17 +247,17 @@ Status RemoteWriteWorker::Step() {
     const Record record = std::move(read_.front());
     read_.pop_front();
     Take(record);
-    full = mirror_.pending() >= kMostPending && doubtful_end_ < 0;
+    full = mirror_.pending() >= kMaxPending && doubtful_end_ < 0;
   }
   ASSIGN_OR_RETURN(const int64_t end, reader_->EndOffset());
   lag_ = std::max<int64_t>(end - Next(), 0);
   if (doubtful_end_ >= 0 && Next() >= doubtful_end_) full = true;
-  told_.clear();
+  logged_error_.clear();
   const int64_t now = clock_->MonotonicNs();
   if (mirror_.pending() > 0 && gathered_ns_ == 0) gathered_ns_ = now;
   const bool due =
       full || (doubtful_end_ < 0 && gathered_ns_ != 0 && now - gathered_ns_ >= options_.linger_ns);
-  // Records without samples are done at once.
+  // Records without samples are done immediately.
   if (!due && (mirror_.pending() > 0 || doubtful_end_ >= 0)) return OkStatus();
   if (!due && sent_ == Next()) return Save(-1);
   gathered_ns_ = 0;

@@ -1,5 +1,5 @@
-// One partition of the telemetry, sent on by remote write. The log is the queue: what is not sent
-// yet stays there, so memory is bounded by one reading, and the history waits for nothing.
+// Remote write of one telemetry partition. The log is the queue: unsent records stay there, so that
+// memory is bounded by one read, and ingestion into the history never waits.
 #pragma once
 
 #include <atomic>
@@ -22,16 +22,17 @@ namespace pitwall::history {
 
 struct MirrorOptions {
   std::string topic;
-  std::string group;  // whose position is kept in the log
+  std::string group;  // group whose position is stored in the log
   MirrorFilter filter;
   ReceiverOptions receiver;
   int64_t max_behind_ns = 7200 * kNanosPerSecond;
-  int64_t linger_ns = kNanosPerSecond;  // samples wait so long for others
-  // Sources repeat their schemas more often than this: so much is read before the first sample.
+  int64_t linger_ns = kNanosPerSecond;  // maximum wait for more samples before a request is sent
+  // Amount read before the first sample, to learn schemas; sources repeat their schemas more often
+  // than this.
   int64_t warm_up_ns = 60 * kNanosPerSecond;
 };
 
-// Start and Stop from one thread. Everything is borrowed.
+// Call Start and Stop from one thread. Everything is borrowed.
 class RemoteWriteWorker {
  public:
   RemoteWriteWorker(Clock* clock, Log* log, HttpTransport* transport, const MirrorOptions* options,
@@ -40,8 +41,8 @@ class RemoteWriteWorker {
   void Start();
   void Stop();
 
-  int64_t lag() const { return lag_; }  // records; -1: it has not looked yet
-  // Age of the oldest record that is not sent; 0: nothing waits.
+  int64_t lag() const { return lag_; }  // records; -1: not known yet
+  // Age of the oldest unsent record; 0: nothing is pending.
   int64_t behind_ns() const;
   size_t series() const { return series_; }
 
@@ -49,18 +50,18 @@ class RemoteWriteWorker {
   void Loop();
   Status Step();
   Status Open();
-  // First offset whose record was appended at or after the time.
+  // Returns the first offset whose record was appended at or after the time.
   StatusOr<int64_t> OffsetAt(PartitionReader* reader, int64_t time_ns) const;
   Status Read(int64_t timeout_ns);
   void Take(const Record& record);
-  // The next record that is not in the samples that are gathered.
+  // Offset of the next record that is not among the gathered samples.
   int64_t Next() const;
   Status Flush();
-  // `end`: of what is under way; -1: nothing is.
+  // `end`: end of the request in flight; -1: none.
   Status Save(int64_t end);
   void CountDropped();
 
-  // Wall time for dropping samples by their age.
+  // Wall time used to drop samples by age.
   int64_t AgeNow() const;
 
   Clock* const clock_;
@@ -76,22 +77,22 @@ class RemoteWriteWorker {
   std::atomic<int64_t> lag_{-1}, oldest_ns_{0};
   std::atomic<size_t> series_{0};
 
-  // The thread's own:
+  // The following members belong to the thread.
   codec::BatchDecoder decoder_;
   RemoteWriteEncoder mirror_;
   RemoteSender sender_;
   std::unique_ptr<PartitionReader> reader_;
-  std::deque<Record> read_;  // what no sample was made of yet
-  // Where the samples ended that were under way at the last stop: they are gathered as they were,
-  // so that a request is one that the receiver has as a whole, or not at all.
+  std::deque<Record> read_;  // records of which no sample was encoded yet
+  // End of the samples that were in flight at the last stop. They are gathered in the same way
+  // again, so that the receiver has all samples of a request or none.
   int64_t doubtful_end_ = -1;
-  int64_t begin_ = 0;         // first offset that is sent: what lies before it warms up
-  int64_t sent_ = -1;         // next offset to send, all before it is done
-  LogFingerprint mark_;       // of the newest record that was read
-  LogFingerprint sent_mark_;  // of the newest one that is done
+  int64_t begin_ = 0;         // first offset to send; earlier records only warm up
+  int64_t sent_ = -1;         // next offset to send; everything before it is done
+  LogFingerprint mark_;       // newest record that was read
+  LogFingerprint sent_mark_;  // newest record that is done
   int64_t saved_ = -1;
-  int64_t gathered_ns_ = 0;  // monotonic, when the first pending sample came
-  std::string told_;
+  int64_t gathered_ns_ = 0;  // monotonic arrival time of the first pending sample
+  std::string logged_error_;
 
   Mutex mutex_;
   PartitionReader* polled_ ABSL_GUARDED_BY(mutex_) = nullptr;

@@ -1,4 +1,4 @@
-// The body of a request of Prometheus remote write 1.0: a protobuf message, compressed by snappy.
+// Body of a Prometheus remote write 1.0 request: a protobuf message compressed with snappy.
 #pragma once
 
 #include <cstdint>
@@ -9,27 +9,27 @@
 
 namespace pitwall::history {
 
-// A series as the receiver gets it. Ids grow as series are met: an older one of equal labels has
-// the lesser id.
+// A series as sent to the receiver. IDs increase in order of first use: of series with equal
+// labels, the older one has the lower ID.
 struct MirroredSeries {
   uint64_t id = 0;
-  Labels labels;  // with __name__ and pitwall_job, sorted
+  Labels labels;  // including __name__ and pitwall_job; sorted
   int64_t last_ms = INT64_MIN;
-  uint64_t flush = 0;  // that its newest sample is of
-  bool ended = true;   // nothing since the last stale marker
+  uint64_t flush = 0;  // flush that contains its newest sample
+  bool ended = true;   // no sample since the last stale marker
 };
 
-// Samples that are older than the newest of their series, which some receivers refuse.
+// Group of samples older than the newest of their series, which some receivers reject.
 inline constexpr uint32_t kLateGroup = UINT32_MAX;
 
 struct MirroredSample {
-  uint32_t group = 0;  // samples of a later group come after those of an earlier one
+  uint32_t group = 0;  // samples of a higher group follow those of a lower one
   const MirroredSeries* series = nullptr;
   int64_t time_ms = 0;
   double value = 0;
 };
 
-// Samples one after another that are of one series become one entry.
+// Consecutive samples of one series become one entry.
 std::string EncodeWriteRequest(std::span<const MirroredSample> samples);
 
 }  // namespace pitwall::history

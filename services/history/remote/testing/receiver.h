@@ -1,6 +1,6 @@
-// A receiver of remote write that behaves as Prometheus without a window for late samples: one
-// sample that is older than the newest of its series, or another one of the same time, refuses the
-// whole request with 400.
+// Fake remote write receiver that behaves like Prometheus without an out-of-order window: a sample
+// older than the newest of its series, or a different one at the same time, rejects the whole
+// request with 400.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,8 +29,8 @@ class FakeReceiver final : public HttpTransport {
     MutexLock lock(&mutex_);
     calls_.push_back(call);
     if (!script_.empty()) {
-      // A status of its own: copies count their references inside of a library that the thread
-      // sanitizer does not see.
+      // Copied: copies count their references in a library that the thread sanitizer does not
+      // instrument.
       const StatusOr<HttpReply>& front = script_.front();
       const StatusOr<HttpReply> next =
           front.ok()
