@@ -15,8 +15,8 @@ namespace {
 
 constexpr size_t kChanges = 1'000;
 
-// Grows from start to start, and is apart from those of other processes: a client that comes back
-// to another one is told to read again.
+// Increases across restarts and differs from other processes, so that a client that reconnects to
+// another process gets a resync.
 uint64_t FirstPlace(int index, int64_t wall_ns) {
   return (static_cast<uint64_t>(index) << 52) +
          static_cast<uint64_t>(std::max<int64_t>(wall_ns, 0)) / 1000;
@@ -97,7 +97,7 @@ StatusOr<int> FederatedHistory::HolderOf(const std::string& id) const {
 }
 
 std::vector<FederatedHistory::Held> FederatedHistory::AllJobs(int* missing) const {
-  std::map<std::string_view, Held> by_id;  // names are the lives' own
+  std::map<std::string_view, Held> by_id;  // keys refer to strings in the overviews
   const auto take = [&](int index, JobLifePtr job) {
     const auto known = by_id.find(job->id);
     if (known == by_id.end()) {
@@ -245,7 +245,8 @@ Status FederatedHistory::KeptHere(std::string_view job) const {
   return Unimplemented(Cat("job ", Quote(job), ": another process keeps it; ask that one"));
 }
 
-// A whole request about another process's job goes to that process: none of these is asked here.
+// Whole requests about a job of another process are forwarded to that process, so this is never
+// called for one.
 Status FederatedHistory::VisitStepWindows(
     const SampleQuery& query, const std::function<Status(const StepWindows&)>& visit) const {
   RETURN_IF_ERROR(KeptHere(query.job));
@@ -311,7 +312,7 @@ uint64_t FederatedHistory::newest_place() const { return feed_.newest(); }
 
 void FederatedHistory::Follow(int index) {
   const bool own = index == options_.index;
-  std::optional<uint64_t> place;  // nothing: not known, so something may be missed
+  std::optional<uint64_t> place;  // nothing: unknown, so changes may have been missed
   bool first = true;
   const auto look = [&]() -> Status {
     if (!place.has_value()) {
@@ -322,7 +323,7 @@ void FederatedHistory::Follow(int index) {
         BinaryReader in(answer);
         place = in.U64();
       }
-      // What came before the first look is read by whoever begins.
+      // A new follower reads everything before its first look at changes.
       if (!first || !own) feed_.Break();
       first = false;
     }
@@ -356,7 +357,7 @@ void FederatedHistory::Follow(int index) {
     return OkStatus();
   };
   while (!stop_) {
-    // A peer that does not answer is told by whoever asks it for jobs.
+    // Requests for jobs report a peer that does not answer.
     (void)look();
     wakeups_[static_cast<size_t>(index)]->Wait(options_.follow_ns);
   }

@@ -1,4 +1,4 @@
-// The history of all jobs, of which this process keeps some and its peers the others.
+// The history of all jobs, split between this process and its peers.
 #pragma once
 
 #include <atomic>
@@ -19,36 +19,40 @@ namespace pitwall::history {
 
 struct FleetOptions {
   int index = 0;                   // of this process
-  std::vector<std::string> peers;  // URLs by index, this one's too
+  std::vector<std::string> peers;  // URLs by index, including this process
   int32_t partitions = 1;
   PeerOptions peer;
-  int64_t follow_ns = 250 * kNanosPerMilli;  // between two looks at a peer's changes
+  int64_t follow_ns = 250 * kNanosPerMilli;  // interval between polls of a peer's changes
 };
 
-// Where a job is.
+// Process that stores a job.
 struct JobHolder {
   int index = 0;
   std::string id;
 };
 
-// Answers about several jobs are whole where PartialResult says nothing. A job is answered by its
-// owner, by the hash of its id; where that has none of it, by whoever has (what was kept before
-// partitions went to other processes). Of another process's job there are series, samples and
-// events; the rest is asked of its holder as a whole request. Thread-safe, but for Start and Stop.
+// Answers about several jobs are complete unless PartialResult reports missing peers. The owner of
+// a job, by the hash of its ID, answers for it; if the owner has no data of it, any process that
+// has (data stored before partitions moved to other processes). For a job of another process, only
+// series, samples, and events are available; other queries are forwarded as whole requests.
+// Thread-safe, except Start and Stop.
 class FederatedHistory final : public History {
  public:
   FederatedHistory(const History* own, Clock* clock, HttpTransport* transport,
                    FleetOptions options);
   ~FederatedHistory() override;
-  // Follows the changes of all.
+  // Follows the changes of all processes.
   void Start();
   void Stop();
 
   int index() const { return options_.index; }
   int OwnerOf(std::string_view id) const;
-  // NotFound, InvalidArgument as FindJob. Unavailable: a peer that may have it does not answer.
+  // NotFound and InvalidArgument as in FindJob. Unavailable: a peer that may have the job does not
+  // answer.
   StatusOr<JobHolder> Holder(std::string_view wanted) const;
-  Peer* peer(int index) const { return peers_[static_cast<size_t>(index)].get(); }  // null: own
+  Peer* peer(int index) const {
+    return peers_[static_cast<size_t>(index)].get();
+  }  // null: this process
   int size() const { return static_cast<int>(peers_.size()); }
 
   std::vector<JobLifePtr> Jobs() const override;
@@ -75,18 +79,18 @@ class FederatedHistory final : public History {
 
  private:
   using Held = std::pair<int, JobLifePtr>;
-  // Of all that answer, one holder for each job, the last heard of first; others are noted as
-  // missing. `missing`: how many they were.
+  // Lists one holder per job, sorted by last data, newest first, from all peers that answer. The
+  // others are recorded in PartialResult; `missing` is their number.
   std::vector<Held> AllJobs(int* missing) const;
-  // Of the owner, or where that knows no such job of whoever does.
+  // Asks the owner, or if that has no such job, the process that has it.
   template <typename T>
   StatusOr<T> FromHolder(std::string_view id,
                          const std::function<StatusOr<T>(int index)>& ask) const;
   StatusOr<bool> Has(int index, const std::string& id) const;
   StatusOr<std::string> Ask(int index, PeerQuestion question, std::string_view words) const;
-  // Of the job with exactly that id.
+  // Finds the job with exactly that ID.
   StatusOr<int> HolderOf(const std::string& id) const;
-  // Unimplemented: another process keeps it.
+  // Unimplemented: another process stores it.
   Status KeptHere(std::string_view job) const;
   void Follow(int index);
 
@@ -94,7 +98,7 @@ class FederatedHistory final : public History {
   Clock* const clock_;
   const FleetOptions options_;
   std::vector<std::unique_ptr<Peer>> peers_;
-  ChangeFeed feed_;  // of all, with places of this process
+  ChangeFeed feed_;  // changes of all processes, with positions of this process
   std::atomic<bool> stop_{false};
   std::vector<std::unique_ptr<Wakeup>> wakeups_;
   std::vector<std::thread> followers_;

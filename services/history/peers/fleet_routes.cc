@@ -31,7 +31,7 @@ std::set<std::pair<std::string, std::string>> RoutesOfJobs() {
   return out;
 }
 
-// As the API writes a fault.
+// Writes an error in the API's format.
 HttpResponse Fault(int status, std::string_view code, std::string_view message) {
   cloudevents::JsonWriter out;
   out.BeginObject();
@@ -67,8 +67,8 @@ std::string JsonTexts(const std::vector<std::string>& texts) {
   return out.Take();
 }
 
-// Adds texts to a list of an object's end: `key` may be there already. No text of JSON holds the
-// bytes that are looked for, since it would escape the quotes.
+// Appends strings to a list at the end of an object; `key` may exist already. The search cannot
+// match inside a JSON string, which would escape the quotes.
 void AddTexts(std::string_view key, const std::vector<std::string>& texts, std::string* body) {
   if (body->empty() || body->back() != '}') return;
   const std::string list = JsonTexts(texts);
@@ -83,7 +83,7 @@ void AddTexts(std::string_view key, const std::vector<std::string>& texts, std::
 
 bool IsPrometheus(std::string_view path) { return StartsWith(path, "/api/v1/"); }
 
-// Says in the answer itself what it is without; it is nothing to keep.
+// Reports missing peers in the answer itself, which must not be cached.
 void Flag(const HttpRequest& request, const std::vector<std::string>& missing,
           HttpResponse* response) {
   if (response->stream != nullptr || StartsWith(response->content_type, "text/")) return;
@@ -115,7 +115,7 @@ class Fleet {
   HttpResponse OfAll(const HttpRequest& request, const http::HttpHandler& answer) const {
     const std::optional<Turn> turn = Turn::Take(&waiting_);
     if (!turn.has_value()) return Busy(request);
-    // Whether the client has it is known when nothing is missing.
+    // Entity tags are valid only if no peer is missing.
     HttpRequest whole = request;
     std::erase_if(whole.headers, [](const auto& h) { return h.first == "if-none-match"; });
     const PartialResult missing;
@@ -130,7 +130,7 @@ class Fleet {
 
   HttpResponse OfJob(const HttpRequest& request, const http::HttpHandler& own) const {
     const std::string job(request.Query("job"));
-    if (job.empty()) return own(request);  // which says what is wrong
+    if (job.empty()) return own(request);  // reports the error
     const std::optional<Turn> turn = Turn::Take(&waiting_);
     if (!turn.has_value()) return Busy(request);
     const StatusOr<JobHolder> holder = history_.Holder(job);
@@ -147,11 +147,11 @@ class Fleet {
   }
 
  private:
-  // One of the handlers that wait for peers.
+  // Slot of a handler that waits for peers.
   class Turn {
    public:
     static std::optional<Turn> Take(std::atomic<int>* waiting) {
-      if (waiting->fetch_add(1) < kMostWaiting) return Turn(waiting);
+      if (waiting->fetch_add(1) < kMaxWaiting) return Turn(waiting);
       waiting->fetch_sub(1);
       return std::nullopt;
     }
@@ -170,7 +170,7 @@ class Fleet {
 
   static HttpResponse Busy(const HttpRequest& request) {
     const std::string why =
-        Cat("peers: ", kMostWaiting, " requests wait for them already; ask again soon");
+        Cat("peers: ", kMaxWaiting, " requests are already waiting for peers; retry later");
     if (!IsPrometheus(request.path)) return Fault(503, "unavailable", why);
     HttpResponse response = HttpResponse::Json(
         Cat(R"({"status":"error","errorType":"unavailable","error":")", why, R"("})"));
@@ -182,12 +182,13 @@ class Fleet {
     if (index == history_.index()) return own(request);
     StatusOr<HttpResponse> response = history_.peer(index)->Forward(request);
     if (response.ok()) return *std::move(response);
-    return FaultOf(Status(response.status().code(), Cat("job ", Quote(request.Query("job")),
-                                                        ": it is kept by another process: ",
-                                                        ToStd(response.status().message()))));
+    return FaultOf(Status(response.status().code(),
+                          Cat("job ", Quote(request.Query("job")), ": stored by another process: ",
+                              ToStd(response.status().message()))));
   }
 
-  // What is left of the job from before its partition went to its owner. A fault: it is not gone.
+  // Deletes data of the job that predates the move of its partition to its owner. An error means
+  // that it was not deleted.
   std::optional<HttpResponse> DeleteElsewhere(const HttpRequest& request, int holder,
                                               const http::HttpHandler& own) const {
     for (int i = 0; i < history_.size(); ++i) {
@@ -214,7 +215,7 @@ std::vector<http::HttpRoute> FleetRoutes(const FederatedHistory* fleet, const Hi
     http::HttpRoute& route = all[i];
     const http::HttpHandler here = own[i].handler;
     const bool of_job = of_jobs.contains({route.method, route.path});
-    // Sessions, files of the page and the like are the same everywhere.
+    // Sessions, page files, and the like are the same on every process.
     const bool of_all = IsPrometheus(route.path) || route.path == Cat(kApiPrefix, "/jobs") ||
                         route.path == Cat(kApiPrefix, "/stream");
     if (of_job || of_all) {

@@ -1,6 +1,6 @@
-// The routes of the history where several processes keep it: whatever is asked of one is answered
-// for all. A request about one job goes to its holder, lists and queries ask all, and what a peer
-// asks is answered from here alone, so that no request goes round.
+// Routes of the history if several processes store it: any of them answers for all. Requests about
+// one job go to its holder, and lists and queries ask all processes. Requests from a peer are
+// answered locally, so that no request loops.
 #pragma once
 
 #include <vector>
@@ -11,13 +11,13 @@
 
 namespace pitwall::history {
 
-// A handler waits for peers while theirs wait for ours: of the server's threads some are always
-// free for what peers ask.
+// Handlers wait for peers while the peers' handlers wait for this process: some server threads stay
+// free for requests from peers.
 inline constexpr int kFleetHandlerThreads = 32;
-inline constexpr int kMostWaiting = 28;
+inline constexpr int kMaxWaiting = 28;
 
-// `all`: the routes over the fleet. `own`: the same over this process's own history. Both in the
-// same order. The routes keep nothing alive but what the handlers do.
+// `all`: routes over all processes. `own`: the same routes over this process's history, in the same
+// order. The routes do not extend the lifetime of anything except what the handlers hold.
 std::vector<http::HttpRoute> FleetRoutes(const FederatedHistory* fleet, const History* own_history,
                                          std::vector<http::HttpRoute> all,
                                          std::vector<http::HttpRoute> own);

@@ -1,4 +1,4 @@
-// Several processes answer as one that keeps all jobs does, or say what is missing.
+// Several processes answer like a single one that stores all jobs, or report missing data.
 #include "services/history/peers/fleet_routes.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +38,7 @@ class FleetRoutesTest : public ::testing::TestWithParam<int> {
   }
   static std::string Id(int i) { return Cat("job ", i, "/ü"); }
   std::string EscapedId(int i) { return Cat("job%20", i, "/%C3%BC"); }
-  // Some job that this process does not own.
+  // Returns a job that this process does not own.
   int Foreign(int process) const {
     for (int i = 0;; ++i) {
       if (fleet_.OwnerOf(Id(i)) != process) return i;
@@ -55,7 +55,7 @@ class FleetRoutesTest : public ::testing::TestWithParam<int> {
   TestFleet fleet_;
 };
 
-TEST_P(FleetRoutesTest, EachAnswersAsOneThatKeepsAllJobs) {
+TEST_P(FleetRoutesTest, EveryProcessAnswersLikeSingleProcess) {
   std::vector<std::string> targets = {
       "/api/pitwall/v1/jobs",
       "/api/pitwall/v1/jobs?sort=name&order=asc&limit=4",
@@ -98,7 +98,7 @@ TEST_P(FleetRoutesTest, EachAnswersAsOneThatKeepsAllJobs) {
   }
 }
 
-TEST_P(FleetRoutesTest, NamesThatNobodyOrSeveralHave) {
+TEST_P(FleetRoutesTest, UnknownAndAmbiguousNames) {
   for (int i = 0; i < GetParam(); ++i) {
     const http::HttpResponse several = Ask(fleet_.router(i), "GET", "/api/pitwall/v1/job?job=job");
     EXPECT_EQ(several.status, 400);
@@ -110,7 +110,7 @@ TEST_P(FleetRoutesTest, NamesThatNobodyOrSeveralHave) {
   }
 }
 
-TEST_P(FleetRoutesTest, WhatIsMissingIsSaidInTheAnswer) {
+TEST_P(FleetRoutesTest, MissingPeersAreReportedInAnswer) {
   fleet_.network.SetDown(1, true);
   const http::HttpResponse jobs = Ask(fleet_.router(0), "GET", "/api/pitwall/v1/jobs");
   EXPECT_EQ(jobs.status, 200);
@@ -120,12 +120,12 @@ TEST_P(FleetRoutesTest, WhatIsMissingIsSaidInTheAnswer) {
       Ask(fleet_.router(0), "GET", "/api/v1/query?query=count(train_loss)&time=1767225670");
   EXPECT_EQ(query.status, 200);
   EXPECT_THAT(query.body, HasSubstr(R"("warnings":["jobs of peer 1 are missing: peer 1)"));
-  // A warning of the query itself stays.
+  // A warning of the query itself is kept.
   const http::HttpResponse both =
       Ask(fleet_.router(0), "GET", "/api/v1/query?query=quantile(2,train_loss)&time=1767225670");
   EXPECT_THAT(both.body, HasSubstr("quantile"));
   EXPECT_THAT(both.body, HasSubstr("jobs of peer 1 are missing"));
-  // What a client has is no answer then.
+  // An entity tag does not match an incomplete answer.
   const http::HttpResponse again =
       Ask(fleet_.router(0), "GET", "/api/pitwall/v1/jobs", {{"if-none-match", "*"}});
   EXPECT_EQ(again.status, 200);
@@ -141,7 +141,7 @@ TEST_P(FleetRoutesTest, WhatIsMissingIsSaidInTheAnswer) {
       EXPECT_EQ(job.status, 200) << i << job.body;
     }
   }
-  // Nobody can say that there is no such job.
+  // The job may exist on the missing peer.
   EXPECT_EQ(Ask(fleet_.router(0), "GET", "/api/pitwall/v1/job?job=nobody").status, 503);
 
   fleet_.network.SetDown(1, false);
@@ -156,7 +156,7 @@ TEST_P(FleetRoutesTest, WhatIsMissingIsSaidInTheAnswer) {
   }
 }
 
-TEST_P(FleetRoutesTest, AnAnswerToAPeerAsksNobody) {
+TEST_P(FleetRoutesTest, PeerRequestIsAnsweredLocally) {
   fleet_.network.TakeCalls();
   const http::HttpResponse own =
       Ask(fleet_.router(0), "GET", "/api/pitwall/v1/jobs", {{std::string(kPeerHeader), "1"}});
@@ -166,10 +166,11 @@ TEST_P(FleetRoutesTest, AnAnswerToAPeerAsksNobody) {
           {{std::string(kPeerHeader), "1"}});
   EXPECT_EQ(foreign.status, 404);
   for (const HttpCall& call : fleet_.network.TakeCalls())
-    EXPECT_THAT(call.body.substr(1, 1), ::testing::AnyOf("\x06", "\x07"));  // changes only
+    EXPECT_THAT(call.body.substr(1, 1),
+                ::testing::AnyOf("\x06", "\x07"));  // only polls for changes
 }
 
-TEST_P(FleetRoutesTest, TheRoleOfTheCallerGoesOn) {
+TEST_P(FleetRoutesTest, CallerRoleIsForwarded) {
   const auto tokens = [&] {
     std::set<std::string> out;
     for (const HttpCall& call : fleet_.network.TakeCalls()) {
@@ -188,8 +189,9 @@ TEST_P(FleetRoutesTest, TheRoleOfTheCallerGoesOn) {
   EXPECT_EQ(tokens(), std::set<std::string>{"Bearer act-token"});
 }
 
-TEST_P(FleetRoutesTest, WhatWasKeptBeforeIsAnsweredWhereTheOwnerHasNothing) {
-  // Process 0 kept all before: an old job, and the begin of one that goes on elsewhere.
+TEST_P(FleetRoutesTest, OwnerWithoutData_FormerOwnerAnswers) {
+  // Process 0 stored everything before: an old job, and the start of a job that continues
+  // elsewhere.
   int old = kJobs;
   while (fleet_.OwnerOf(Id(old)) == 0) ++old;
   fleet_.own(0).Edit(Id(old), [&](VectorHistory::Job* job) {
@@ -211,14 +213,14 @@ TEST_P(FleetRoutesTest, WhatWasKeptBeforeIsAnsweredWhereTheOwnerHasNothing) {
         Ask(fleet_.router(i), "GET", Cat("/api/pitwall/v1/job?job=", EscapedId(moved))).body,
         HasSubstr(Cat("name of ", moved)));
   }
-  // Deleted is deleted everywhere.
+  // Deletion applies to all processes.
   const int last = GetParam() - 1;
   const std::string target = Cat("/api/pitwall/v1/job?job=", EscapedId(moved));
   EXPECT_EQ(Ask(fleet_.router(last), "DELETE", target).status / 100, 2);
   for (int i = 0; i < GetParam(); ++i) EXPECT_EQ(Ask(fleet_.router(i), "GET", target).status, 404);
 }
 
-TEST_P(FleetRoutesTest, AJobIsDeletedEverywhereOrTheCallerIsTold) {
+TEST_P(FleetRoutesTest, DeletesJobEverywhereOrReturnsError) {
   fleet_.network.SetDown(1, true);
   int mine = 0;
   while (fleet_.OwnerOf(Id(mine)) != 0) ++mine;
@@ -227,8 +229,8 @@ TEST_P(FleetRoutesTest, AJobIsDeletedEverywhereOrTheCallerIsTold) {
   EXPECT_EQ(Ask(fleet_.router(0), "GET", target).status, 200);
 }
 
-TEST_P(FleetRoutesTest, OneStreamHasTheChangesOfAll) {
-  // After the first look at each.
+TEST_P(FleetRoutesTest, StreamHasChangesOfAllProcesses) {
+  // After the first poll of each peer.
   const auto changes = [&](uint64_t place) {
     std::set<std::string> jobs;
     const auto all = fleet_.fleet(0).ChangesAfter(place, 1000);
@@ -252,7 +254,7 @@ TEST_P(FleetRoutesTest, OneStreamHasTheChangesOfAll) {
     fleet_.own(i).Publish(change);
   }
   Await([&] { return changes(place) == published; });
-  // A client of another process is told to read again.
+  // A client of another process must resync.
   EXPECT_TRUE(absl::IsOutOfRange(fleet_.fleet(1).ChangesAfter(place, 10).status()));
 }
 

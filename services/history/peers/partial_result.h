@@ -1,4 +1,4 @@
-// Peers that are missing in an answer: collected while it is made, in its thread.
+// Peers missing from an answer, collected by the thread that computes it.
 #pragma once
 
 #include <map>
@@ -7,7 +7,7 @@
 
 namespace pitwall::history {
 
-// While one lives, what is noted in its thread goes to it.
+// While an instance exists, missing peers noted in its thread go to it.
 class PartialResult {
  public:
   PartialResult();

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kPassedOn = {"accept", "accept-language", "content-type",
                                                        "if-none-match"};
-// Of the connection, not of the answer.
+// Headers of the connection, not of the answer.
 constexpr std::array<std::string_view, 8> kOwn = {"connection", "content-length",   "content-type",
                                                   "date",       "keep-alive",       "server",
                                                   "set-cookie", "transfer-encoding"};
@@ -51,11 +51,10 @@ StatusOr<HttpReply> Peer::Perform(HttpCall call, Role role) {
                                  : options_.tokens.view;
   if (!token.empty()) call.headers.emplace_back("Authorization", Cat("Bearer ", token));
   StatusOr<HttpReply> reply = transport_->Perform(call);
-  // An answer that is too long is no fault of the peer.
+  // An answer over the size limit does not make the peer unavailable.
   if (absl::IsResourceExhausted(reply.status())) {
-    return ResourceExhausted(Cat("peer ", index_, " (", url_,
-                                 "): its part of the answer is longer than ",
-                                 options_.max_answer_bytes, " bytes; ask for less"));
+    return ResourceExhausted(Cat("peer ", index_, " (", url_, "): its part of the answer exceeds ",
+                                 options_.max_answer_bytes, " bytes; narrow the query"));
   }
   MutexLock lock(&mutex_);
   if (reply.ok()) {

@@ -1,4 +1,4 @@
-// Another process of the history, which keeps the jobs of other partitions.
+// Another process of the history, which stores the jobs of other partitions.
 #pragma once
 
 #include <atomic>
@@ -16,18 +16,18 @@
 
 namespace pitwall::history {
 
-// Of each request of a peer: it is answered from what is here, and asked of nobody else.
+// Marks a request from a peer: it is answered locally and not forwarded.
 inline constexpr std::string_view kPeerHeader = "x-pitwall-peer";
 inline constexpr std::string_view kPeerPath = "/api/pitwall/peer";
 
 struct PeerOptions {
   int64_t timeout_ns = 10 * kNanosPerSecond;
-  // Of a whole request that is handed on, as long as a query may take and a little longer.
+  // Timeout of a forwarded whole request: slightly longer than a query may take.
   int64_t forward_timeout_ns = 65 * kNanosPerSecond;
-  // After a failure it is not asked for so long: what it would say is known.
+  // Pause after a failure, during which the peer counts as unavailable without being asked.
   int64_t rest_ns = kNanosPerSecond;
   size_t max_answer_bytes = size_t{256} << 20;
-  AccessTokens tokens;  // those of this process: all have the same
+  AccessTokens tokens;  // those of this process: all processes have the same
 };
 
 // Thread-safe. Everything is borrowed.
@@ -38,9 +38,9 @@ class Peer {
 
   int index() const { return index_; }
   const std::string& url() const { return url_; }
-  // The peer's own status where it answered. Unavailable: it did not; the message names it.
+  // Returns the peer's own status if it answered. Unavailable: it did not; the message names it.
   StatusOr<std::string> Ask(PeerQuestion question, std::string_view words);
-  // The request as it came, with the role that the caller has. Unavailable: no answer.
+  // Forwards the request with the role of the caller. Unavailable: no answer.
   StatusOr<http::HttpResponse> Forward(const http::HttpRequest& request);
 
  private:
@@ -48,7 +48,7 @@ class Peer {
 
   const int index_;
   const int self_;
-  const std::string url_;  // without a slash at its end
+  const std::string url_;  // without a trailing slash
   const Clock* const clock_;
   HttpTransport* const transport_;
   const PeerOptions& options_;
@@ -57,7 +57,7 @@ class Peer {
   int64_t rests_until_ns_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// "job=a%20b&x=1": what a server reads back as the same.
+// Encodes "job=a%20b&x=1" so that the server decodes the same parameters.
 std::string EncodeQuery(const std::vector<std::pair<std::string, std::string>>& query);
 
 }  // namespace pitwall::history

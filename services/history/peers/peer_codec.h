@@ -1,4 +1,4 @@
-// Messages between peers: our own format, between processes of one version.
+// Messages between peers: a private format between processes of one version.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@
 
 namespace pitwall::history {
 
-// Begins each request; a peer of another version refuses it.
+// First byte of each request; a peer of another version rejects it.
 inline constexpr uint8_t kPeerVersion = 2;
 
 enum class PeerQuestion : uint8_t {
   kJobs = 1,
-  kHas = 2,  // a job of exactly that id
+  kHas = 2,  // whether a job with exactly that ID exists
   kSeries = 3,
   kSamples = 4,
   kEvents = 5,
@@ -27,7 +27,7 @@ enum class PeerQuestion : uint8_t {
 void PutLife(const JobOverview& life, BinaryWriter* out);
 JobLifePtr TakeLife(BinaryReader* in);
 
-// Series and samples are asked by the same words.
+// Queries for series and for samples have the same encoding.
 void PutQuery(const SampleQuery& query, BinaryWriter* out);
 StatusOr<SampleQuery> TakeQuery(BinaryReader* in);
 
@@ -43,7 +43,7 @@ StatusOr<std::vector<IssueEventPtr>> TakeEvents(BinaryReader* in);
 void PutChanges(const std::vector<Change>& changes, BinaryWriter* out);
 StatusOr<std::vector<Change>> TakeChanges(BinaryReader* in);
 
-// An answer: its status, and its bytes where that is OK.
+// Encodes an answer: its status, and its bytes if OK.
 std::string PutAnswer(const StatusOr<std::string>& answer);
 StatusOr<std::string> TakeAnswer(std::string_view bytes);
 

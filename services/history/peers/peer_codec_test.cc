@@ -1,4 +1,4 @@
-// Messages between peers are decoded whole, or rejected.
+// Messages between peers are decoded completely, or rejected.
 #include "services/history/peers/peer_codec.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ std::string Bytes(const JobOverview& life) {
   return out.Take();
 }
 
-TEST(PeerCodec, LivesComeBack) {
+TEST(PeerCodec, OverviewsRoundTrip) {
   const JobOverview life = FullLife();
   const std::string bytes = Bytes(life);
   BinaryReader in(bytes);
@@ -68,7 +68,7 @@ TEST(PeerCodec, LivesComeBack) {
   EXPECT_TRUE(back->archived);
 }
 
-TEST(PeerCodec, BytesThatAreCutAreRefused) {
+TEST(PeerCodec, TruncatedMessagesAreRejected) {
   const std::string bytes = Bytes(FullLife());
   for (size_t size = 0; size < bytes.size(); ++size) {
     BinaryReader in(std::string_view(bytes).substr(0, size));
@@ -77,7 +77,7 @@ TEST(PeerCodec, BytesThatAreCutAreRefused) {
   }
 }
 
-TEST(PeerCodec, QueriesAndSamplesComeBackToTheBit) {
+TEST(PeerCodec, QueriesAndSamplesRoundTripExactly) {
   SampleQuery query;
   query.job = "j";
   Selector selector;
@@ -117,7 +117,7 @@ TEST(PeerCodec, QueriesAndSamplesComeBackToTheBit) {
   EXPECT_EQ(all[0].kind, SeriesKind::kCounter);
 }
 
-TEST(PeerCodec, NotificationIsAChangeToo) {
+TEST(PeerCodec, NotificationChangeRoundTrips) {
   auto notification = std::make_shared<NotificationRecord>();
   notification->job = "j";
   notification->issues = {"0123"};
@@ -137,7 +137,7 @@ TEST(PeerCodec, NotificationIsAChangeToo) {
   EXPECT_EQ((*back)[0].notification->receiver, "hook");
 }
 
-TEST(PeerCodec, AnswersHaveTheirStatus) {
+TEST(PeerCodec, AnswersKeepTheirStatus) {
   EXPECT_EQ(*TakeAnswer(PutAnswer(std::string("bytes"))), "bytes");
   const auto fault = TakeAnswer(PutAnswer(ResourceExhausted("rows: too many")));
   EXPECT_TRUE(absl::IsResourceExhausted(fault.status()));

@@ -8,7 +8,7 @@
 namespace pitwall::history {
 namespace {
 
-constexpr uint64_t kMostChanges = 10'000;
+constexpr uint64_t kMaxChanges = 10'000;
 
 StatusOr<std::string> Answer(const History& own, std::string_view request) {
   if (request.size() < 2 || request[0] != static_cast<char>(kPeerVersion))
@@ -49,7 +49,7 @@ StatusOr<std::string> Answer(const History& own, std::string_view request) {
     }
     case PeerQuestion::kChanges: {
       const uint64_t place = in.U64();
-      const uint64_t most = std::min(in.U64(), kMostChanges);
+      const uint64_t most = std::min(in.U64(), kMaxChanges);
       RETURN_IF_ERROR(in.Finish("question"));
       ASSIGN_OR_RETURN(const std::vector<Change> changes, own.ChangesAfter(place, most));
       PutChanges(changes, &out);
@@ -59,7 +59,7 @@ StatusOr<std::string> Answer(const History& own, std::string_view request) {
       out.U64(own.newest_place());
       return out.Take();
   }
-  return InvalidArgument(Cat("no question of a peer (", static_cast<int>(request[1]), ")"));
+  return InvalidArgument(Cat("not a peer request (", static_cast<int>(request[1]), ")"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Answers of a process to its peers, from its own history alone.
+// Answers to requests from peers, from the history of this process only.
 #pragma once
 
 #include <string>

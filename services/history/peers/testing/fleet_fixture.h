@@ -1,5 +1,5 @@
-// Several processes of the history in one: each with its own jobs, asking each other by way of
-// their routes.
+// Fixture: several processes of the history in one, each with its own jobs, which query each other
+// through their routes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ inline http::HttpResponse Ask(const http::Router& router, std::string_view metho
   return match.route->handler(request);
 }
 
-// http://<index>/… goes to the routes of that process.
+// Routes http://<index>/… to the process with that index.
 class TestNetwork final : public HttpTransport {
  public:
   StatusOr<HttpReply> Perform(const HttpCall& call) override {
@@ -134,9 +134,9 @@ class TestFleet {
   VectorHistory& own(int index) { return processes_[static_cast<size_t>(index)]->own; }
   FederatedHistory& fleet(int index) { return *processes_[static_cast<size_t>(index)]->fleet; }
   const http::Router& router(int index) { return *processes_[static_cast<size_t>(index)]->router; }
-  // Of a process that keeps all jobs.
+  // Routes of a process that stores all jobs.
   const http::Router& alone() { return *alone_.router; }
-  // The job at its owner, and where all are.
+  // Edits the job at its owner and in the history with all jobs.
   template <typename F>
   void Edit(const std::string& job, F fill) {
     own(OwnerOf(job)).Edit(job, fill);
