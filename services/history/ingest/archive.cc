@@ -24,11 +24,11 @@ Status WriteArchive(const HistoryStore& store, const StoredJob& job, const std::
     const std::string to = folder + from.substr(store.dir().size());
     RETURN_IF_ERROR(files::MakeDirectories(to.substr(0, to.rfind('/'))));
     RETURN_IF_ERROR(files::ReplaceFile(to, bytes, store.faults()));
-    // What was read from the disk may be damaged: the archive must not hide that.
+    // Data read from the disk may be damaged; the archive must not hide that.
     ASSIGN_OR_RETURN(const auto segment, WindowSegment::Open(to, &*window.sealed));
     RETURN_IF_ERROR(segment->CheckAll());
   }
-  // The catalogue last: without it the folder is no archive.
+  // The catalog is written last: without it, the folder is not an archive.
   ASSIGN_OR_RETURN(const auto database, store::Database::Open(folder + "/catalogue.db"));
   RETURN_IF_ERROR(database->Apply(change));
   return database->Settle();

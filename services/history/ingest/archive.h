@@ -1,5 +1,5 @@
-// A finished job in a folder of its own, which is read anywhere: its segments, and a catalogue with
-// its rows alone.
+// Portable copy of a finished job in a folder of its own: its segments, and a catalog that
+// contains only its rows.
 #pragma once
 
 #include <memory>
@@ -11,10 +11,10 @@
 
 namespace pitwall::history {
 
-// FailedPrecondition: the folder is not empty. Nothing of the job may change meanwhile.
+// FailedPrecondition: the folder is not empty. The job must not change during the call.
 Status WriteArchive(const HistoryStore& store, const StoredJob& job, const std::string& folder);
 
-// A history that never changes.
+// Read-only history of an archived job.
 class Archive {
  public:
   // NotFound, or DataLoss that names the file.

@@ -14,24 +14,24 @@ namespace pitwall::history {
 struct HistoryOptions {
   std::string dir;
   int64_t max_bytes = int64_t{20} << 30;                             // on disk
-  int64_t retention_ns = int64_t{30} * 24 * 3600 * kNanosPerSecond;  // since a job was heard of
-  // Rows that are not sealed, and a quarter of it for what was read of sealed windows: open
-  // segments, decoded columns.
+  int64_t retention_ns = int64_t{30} * 24 * 3600 * kNanosPerSecond;  // since the job's last data
+  // Limit on unsealed rows, plus a quarter of it for cached data of sealed windows: open segments
+  // and decoded columns.
   size_t memory_bytes = size_t{512} << 20;
   size_t cache_bytes() const { return memory_bytes / 4; }
   size_t head_bytes() const { return memory_bytes - cache_bytes(); }
-  // A window is sealed so long after its end, in the job's time.
+  // Delay between the end of a window and its sealing, in the job's time.
   int64_t grace_ns = 60 * kNanosPerSecond;
-  // … or when rows of it have waited so long: bounds what a start reads again.
+  // Maximum age of unsealed rows: bounds the part of the log that a start reads again.
   int64_t seal_after_ns = 900 * kNanosPerSecond;
   int64_t save_interval_ns = kNanosPerSecond;
-  // A job that is saved, sealed, and not used for this long, at most twice as long, leaves memory.
+  // Idle time after which a saved and sealed job leaves memory; it may take up to twice as long.
   int64_t unload_after_ns = 60 * kNanosPerSecond;
-  // Limit on sealing at a stop. The next start reads the rest from the log.
+  // Limit on sealing during a stop. The next start reads the rest from the log.
   int64_t stop_ns = 5 * kNanosPerSecond;
-  // Frames whose schema did not come for so long are given up.
+  // Time after which frames with a missing schema are dropped.
   int64_t schema_wait_ns = 60 * kNanosPerSecond;
-  // Partitions whose number has the remainder share_index after division by share_count.
+  // Partitions whose number modulo share_count is share_index.
   int32_t share_index = 0;
   int32_t share_count = 1;
   std::string telemetry_topic{kTelemetryTopic};

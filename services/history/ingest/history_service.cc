@@ -16,7 +16,7 @@ HistoryService::~HistoryService() { Stop(); }
 StatusOr<std::unique_ptr<HistoryService>> HistoryService::Open(Clock* clock, Log* log,
                                                                HistoryOptions options) {
   std::unique_ptr<HistoryService> out(new HistoryService(clock, log, std::move(options)));
-  // A place of an earlier run is below those of this one: it is then no longer kept.
+  // Positions of an earlier run are lower than those of this one, so they count as dropped.
   const auto first_place = static_cast<uint64_t>(std::max<int64_t>(clock->WallNs(), 0)) / 1000;
   ASSIGN_OR_RETURN(out->store_,
                    HistoryStore::Open(out->options_.dir, false, first_place, out->options_.faults,
@@ -26,7 +26,7 @@ StatusOr<std::unique_ptr<HistoryService>> HistoryService::Open(Clock* clock, Log
 }
 
 Status HistoryService::Start() {
-  if (!ingests_.empty()) return FailedPrecondition("the history is being kept already");
+  if (!ingests_.empty()) return FailedPrecondition("the history is already running");
   ASSIGN_OR_RETURN(const int32_t partitions, log_->Partitions(options_.telemetry_topic));
   for (int32_t p = options_.share_index; p < partitions; p += options_.share_count) {
     ingests_.push_back(
@@ -35,7 +35,7 @@ Status HistoryService::Start() {
   if (ingests_.empty()) {
     return InvalidArgument(Cat("share ", options_.share_index, "/", options_.share_count, ": ",
                                options_.telemetry_topic, " has ", partitions,
-                               " partitions, so nothing is left for it; run fewer processes"));
+                               " partitions, so this process has none; run fewer processes"));
   }
   partitions_ = partitions;
   retention_ = std::make_unique<Retention>(
@@ -47,16 +47,16 @@ Status HistoryService::Start() {
 }
 
 void HistoryService::Stop() {
-  // It asks the threads of partitions: it goes first.
+  // Retention uses the partitions' threads, so it stops first.
   if (retention_ != nullptr) retention_->Stop();
-  // All of them first: none reads on while another one seals.
+  // Stop all partitions from reading before any of them seals.
   for (const auto& ingest : ingests_) ingest->RequestStop();
   for (const auto& ingest : ingests_) ingest->Stop();
   registrations_.clear();
 }
 
 PartitionIngest* HistoryService::IngestOf(const StoredJobPtr& job) const {
-  // Of a job that another process owns by now: always the same thread too.
+  // Jobs owned by another process also always use the same thread.
   const auto partition = static_cast<size_t>(PartitionOf(job->id(), partitions_));
   const size_t index = partition / static_cast<size_t>(options_.share_count);
   return ingests_[index % ingests_.size()].get();
@@ -70,15 +70,13 @@ Status HistoryService::Health() const {
 
 Status HistoryService::Ready() const {
   for (const auto& ingest : ingests_) {
-    if (!ingest->caught_up())
-      return Unavailable("insights: what the log holds is still being read");
+    if (!ingest->caught_up()) return Unavailable("insights: still reading the existing log");
   }
   return ingests_.empty() ? Unavailable("insights: not started") : OkStatus();
 }
 
 Status HistoryService::EnforceBounds() {
-  return retention_ == nullptr ? Unavailable("the history is not being kept")
-                               : retention_->Enforce();
+  return retention_ == nullptr ? Unavailable("the history is not running") : retention_->Enforce();
 }
 
 uint64_t HistoryService::disk_bytes() const { return DiskBytes(*store_); }
@@ -97,54 +95,56 @@ void HistoryService::RegisterMetrics(self_metrics::Exposition* exposition) {
     add(name, help, MetricType::kCounter, [value] { return value->load(); });
   };
   counter("pitwall_insights_records_total", "Records of pitwall.telemetry read.", &c.records);
-  counter("pitwall_insights_samples_total", "Samples kept.", &c.samples);
+  counter("pitwall_insights_samples_total", "Samples stored.", &c.samples);
   counter("pitwall_insights_events_total",
-          "Issues, statuses, actions, captures, and notifications kept.", &c.events);
-  counter("pitwall_insights_duplicates_total", "Batches that were there already.", &c.duplicates);
+          "Issues, statuses, actions, captures, and notifications stored.", &c.events);
+  counter("pitwall_insights_duplicates_total", "Batches that were already stored.", &c.duplicates);
   counter("pitwall_insights_refused_ahead_total",
-          "Rows and spans more than a minute ahead of their record's append time.", &c.ahead);
+          "Rows and spans dropped because they were more than a minute ahead of their record's "
+          "append time.",
+          &c.ahead);
   counter("pitwall_insights_unread_frames_total",
-          "Frames whose schema never came, or which do not fit it.", &c.unread);
+          "Frames dropped because their schema was missing or did not match.", &c.unread);
   counter("pitwall_insights_after_raw_total",
-          "Batches for a window whose raw samples were dropped before they came.", &c.after_raw);
-  counter("pitwall_insights_undecodable_total", "Records that nobody could read.", &c.undecodable);
+          "Batches that arrived after the raw samples of their window were dropped.", &c.after_raw);
+  counter("pitwall_insights_undecodable_total", "Records that could not be decoded.",
+          &c.undecodable);
   counter("pitwall_insights_input_losses_total",
-          "Stretches of the log that were gone when they were due.", &c.input_losses);
+          "Gaps: parts of the log that were deleted before they were read.", &c.input_losses);
   counter("pitwall_insights_sealed_segments_total", "Segments written.", &c.sealed);
   counter("pitwall_insights_dropped_raw_total",
-          "Windows whose raw samples were dropped for want of room; their rollups are kept.",
+          "Windows whose raw samples were dropped for lack of disk space; their rollups are kept.",
           &c.dropped_raw);
-  counter("pitwall_insights_removed_jobs_total", "Jobs deleted, by request or retention.",
+  counter("pitwall_insights_removed_jobs_total", "Jobs deleted, by request or by retention.",
           &c.removed_jobs);
-  counter("pitwall_insights_failed_saves_total", "Transactions of the catalogue that failed.",
+  counter("pitwall_insights_failed_saves_total", "Catalogue transactions that failed.",
           &c.failed_saves);
   const auto at_start = [&](std::string_view name, std::string_view help,
                             const std::atomic<uint64_t>* value) {
     add(name, help, MetricType::kGauge, [value] { return value->load(); });
   };
   at_start("pitwall_insights_adopted_segments",
-           "Segments that the catalogue did not name at the last start and that were adopted.",
-           &c.adopted);
+           "Segments missing from the catalog that the last start adopted.", &c.adopted);
   at_start("pitwall_insights_quarantined_segments",
            "Files that the last start moved to the quarantine folder.", &c.quarantined);
   at_start("pitwall_insights_missing_segments",
-           "Segments named by the catalogue that were missing or truncated at the last start.",
-           &c.missing);
+           "Segments in the catalog that were missing or truncated at the last start.", &c.missing);
   add("pitwall_insights_retention_suspended",
       "1 while retention by age is suspended after a jump of the wall clock.", MetricType::kGauge,
       [this] { return retention_ != nullptr && retention_->suspended() ? 1 : 0; });
   add("pitwall_insights_bytes", "Bytes on disk.", MetricType::kGauge,
       [this] { return disk_bytes(); });
-  add("pitwall_insights_head_bytes", "Bytes of rows that are in memory only.", MetricType::kGauge,
+  add("pitwall_insights_head_bytes", "Bytes of rows that exist only in memory.", MetricType::kGauge,
       [this] {
         size_t bytes = 0;
         for (const auto& ingest : ingests_) bytes += ingest->head_bytes();
         return bytes;
       });
-  add("pitwall_insights_jobs", "Jobs that are kept.", MetricType::kGauge,
+  add("pitwall_insights_jobs", "Jobs stored.", MetricType::kGauge,
       [this] { return store_->All().size(); });
   add("pitwall_insights_jobs_in_memory",
-      "Jobs whose sources, schemas, and windows are in memory; of the others, the life only.",
+      "Jobs whose sources, schemas, and windows are in memory; of other jobs, only the overview "
+      "is.",
       MetricType::kGauge, [this] {
         const std::vector<StoredJobPtr> jobs = store_->All();
         return std::count_if(jobs.begin(), jobs.end(), [](const StoredJobPtr& job) {
@@ -153,7 +153,7 @@ void HistoryService::RegisterMetrics(self_metrics::Exposition* exposition) {
         });
       });
   registrations_.push_back(
-      exposition->Add("pitwall_insights_lag_records", "Records of telemetry that are not read yet.",
+      exposition->Add("pitwall_insights_lag_records", "Telemetry records that are not read yet.",
                       MetricType::kGauge, [this](std::vector<Sample>* out) {
                         for (size_t p = 0; p < ingests_.size(); ++p)
                           out->push_back({Labels({{"partition", Cat(p)}}),
@@ -162,14 +162,15 @@ void HistoryService::RegisterMetrics(self_metrics::Exposition* exposition) {
 }
 
 StatusOr<StoredJobPtr> HistoryService::Finished(std::string_view wanted) const {
-  if (ingests_.empty()) return Unavailable("the history is not being kept");
+  if (ingests_.empty()) return Unavailable("the history is not running");
   ASSIGN_OR_RETURN(const JobLifePtr life, reader_->FindJob(wanted));
   ASSIGN_OR_RETURN(StoredJobPtr job, store_->Find(life->id));
   if (life->ended_ns == 0 && job != nullptr && IngestOf(job)->Owns(*job)) {
     return FailedPrecondition(
-        Cat("job ", Quote(life->id), ": it runs; stop it, or wait for its end"));
+        Cat("job ", Quote(life->id), ": still running; stop it or wait until it ends"));
   }
-  if (job == nullptr) return NotFound(Cat("job ", Quote(wanted), ": it was removed just now"));
+  if (job == nullptr)
+    return NotFound(Cat("job ", Quote(wanted), ": was removed during the request"));
   return job;
 }
 

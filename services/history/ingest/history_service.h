@@ -1,4 +1,5 @@
-// The history of all jobs: kept from the log, read by History, changed by HistoryAdmin.
+// The history of all jobs: written from the log, read through History, changed through
+// HistoryAdmin.
 #pragma once
 
 #include <functional>
@@ -19,20 +20,20 @@
 
 namespace pitwall::history {
 
-// Open, Start and Stop from one thread, the rest from any. Clock and log are borrowed.
+// Call Open, Start, and Stop from one thread, all else from any. Clock and log are borrowed.
 class HistoryService final : public HistoryAdmin {
  public:
-  // DataLoss: the catalogue is damaged; the message names the file and the way out.
+  // DataLoss: the catalog is damaged; the message names the file and the remedy.
   static StatusOr<std::unique_ptr<HistoryService>> Open(Clock* clock, Log* log,
                                                         HistoryOptions options);
   ~HistoryService() override;
 
-  // Follows the log, a thread a partition of the telemetry, which must be there.
+  // Follows the log with one thread per partition. The telemetry topic must exist.
   Status Start();
   void Stop();  // idempotent
-  // A store that does not take what is read, or a disk that is full.
+  // Error: the store rejects data, or the disk is full.
   Status Health() const;
-  // OK: what the log held at the start has been read.
+  // OK: all records that the log held at the start have been read.
   Status Ready() const;
   void RegisterMetrics(self_metrics::Exposition* exposition);
 
@@ -40,7 +41,7 @@ class HistoryService final : public HistoryAdmin {
   const StoreCounters& counters() const { return store_->counters(); }
   uint64_t disk_bytes() const;
 
-  // One pass of retention by bytes and time, which runs each 10 s anyway.
+  // Runs one pass of retention by bytes and time, which also runs every 10 s.
   Status EnforceBounds();
 
   Status DeleteJob(std::string_view job) override;
@@ -56,8 +57,8 @@ class HistoryService final : public HistoryAdmin {
   const HistoryOptions options_;
   std::unique_ptr<HistoryStore> store_;
   std::unique_ptr<SegmentQuery> reader_;
-  std::vector<std::unique_ptr<PartitionIngest>> ingests_;  // of the partitions of its share
-  int32_t partitions_ = 0;                                 // of all shares
+  std::vector<std::unique_ptr<PartitionIngest>> ingests_;  // partitions of this share
+  int32_t partitions_ = 0;                                 // over all shares
   std::unique_ptr<Retention> retention_;
   std::vector<self_metrics::Registration> registrations_;
 };

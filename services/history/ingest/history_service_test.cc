@@ -33,8 +33,8 @@ TEST_F(HistoryServiceTest, ChangeOfEvent_HasSizeOfItsRecord) {
   EXPECT_EQ(change.record_bytes, cloudevents::EncodeCloudEvent(*change.event).size());
 }
 
-// 2 ranks, 3 steps: right while memory is all there is, and to the bit the same after a start.
-TEST_F(HistoryServiceTest, AnswersTheSmallestJobFromMemoryAndAfterAStart) {
+// 2 ranks, 3 steps: correct in memory, and bit-identical after a restart.
+TEST_F(HistoryServiceTest, SmallestJob_SameAnswersAfterRestart) {
   Open();
   Changed(JobChange::kStarted, kBegin);
   Changed(JobChange::kAttemptBegan, kBegin);
@@ -58,7 +58,7 @@ TEST_F(HistoryServiceTest, AnswersTheSmallestJobFromMemoryAndAfterAStart) {
       Close();
       Open();
     }
-    SCOPED_TRACE(again ? "after a start" : "from memory");
+    SCOPED_TRACE(again ? "after a restart" : "from memory");
     const auto jobs = history().Jobs();
     ASSERT_THAT(jobs, SizeIs(1));
     EXPECT_EQ(jobs[0]->samples, 6U);
@@ -99,8 +99,9 @@ TEST_F(HistoryServiceTest, AnswersTheSmallestJobFromMemoryAndAfterAStart) {
   }
 }
 
-// State of a rank is told each 15 s, with the step that it is in. While it hangs that ends no step.
-TEST_F(HistoryServiceTest, TheLastStepEndsWhereItsDurationIsTold) {
+// A rank repeats its state every 15 s with its current step. During a hang, that does not end the
+// step.
+TEST_F(HistoryServiceTest, LastStepEndsWhenItsDurationIsReported) {
   Open();
   Changed(JobChange::kStarted, kBegin);
   Changed(JobChange::kAttemptBegan, kBegin);
@@ -112,7 +113,7 @@ TEST_F(HistoryServiceTest, TheLastStepEndsWhereItsDurationIsTold) {
   b.batch.schemas.emplace_back(steps);
   b.batch.schemas.emplace_back(state);
   b.Rows(steps, {kBegin + kS, kBegin + 2 * kS}, {1, 0.5, 1, 0.4}, {0, 1}, "train");
-  // Logged in the step that then hangs.
+  // Logged during the step that hangs later.
   b.Rows(steps, {kBegin + 3 * kS}, {MissingValue(), 0.3}, {2}, "train");
   b.Rows(state, {kBegin + 4 * kS, kBegin + 19 * kS}, {1, 1}, {2, 2}, "train");
   Send(b.batch);
@@ -127,13 +128,13 @@ TEST_F(HistoryServiceTest, TheLastStepEndsWhereItsDurationIsTold) {
   later.Rows(state, {kBegin + 34 * kS}, {1}, {2}, "train");
   Send(later.batch);
   Await();
-  EXPECT_EQ(last_step_ns(), kBegin + 2 * kS) << "known after a start, too";
+  EXPECT_EQ(last_step_ns(), kBegin + 2 * kS) << "also known after a restart";
 }
 
-// Rollups and quantiles against sums over all that was sent, over 35 minutes with batches twice and
-// in another order, in memory and sealed.
-TEST_F(HistoryServiceTest, NumbersEqualThoseOfTheRawInput) {
-  options_.memory_bytes = 50'000;  // windows are sealed early, and again
+// Rollups and quantiles compared with sums over all sent data: 35 minutes with duplicate and
+// reordered batches, in memory and sealed.
+TEST_F(HistoryServiceTest, AggregatesEqualThoseOfRawInput) {
+  options_.memory_bytes = 50'000;  // seals windows early and repeatedly
   Open();
   const Schema schema = SchemaOf(1, {{{"__name__", "hw_gpu_utilization_ratio"}, {"node", "a"}},
                                      {{"__name__", "hw_power_watts"}, {"node", "a"}}});
@@ -161,7 +162,7 @@ TEST_F(HistoryServiceTest, NumbersEqualThoseOfTheRawInput) {
   for (size_t i = 0; i + 1 < owned.size(); i += 7) std::swap(owned[i], owned[i + 1]);
   for (size_t i = 0; i < owned.size(); ++i) {
     Send(owned[i].batch);
-    if (i % 11 == 0) Send(owned[i / 2].batch);  // again, some of it long after
+    if (i % 11 == 0) Send(owned[i / 2].batch);  // duplicates, some of them much later
   }
   Await();
   AwaitThat([&] { return keep_->counters().sealed > 0; });
@@ -178,7 +179,7 @@ TEST_F(HistoryServiceTest, NumbersEqualThoseOfTheRawInput) {
       const auto rollups = history().Rollups(query, tier);
       ASSERT_TRUE(rollups.ok()) << rollups.status();
       ASSERT_THAT(*rollups, SizeIs(2));
-      // Row by row the same, in parts.
+      // Visiting in parts yields the same rows.
       std::map<Labels, std::vector<RollupRow>> visited;
       ASSERT_TRUE(history()
                       .VisitRollups(
@@ -234,7 +235,7 @@ TEST_F(HistoryServiceTest, NumbersEqualThoseOfTheRawInput) {
     SampleQuery part;
     part.job = "job-1";
     part.selectors = {NameIs("hw_power_watts")};
-    part.range = {kBegin + 599 * kS, kBegin + 1201 * kS};  // over two edges of windows
+    part.range = {kBegin + 599 * kS, kBegin + 1201 * kS};  // across two window boundaries
     const auto samples = history().Samples(part);
     ASSERT_TRUE(samples.ok()) << samples.status();
     std::vector<int64_t> times;
@@ -275,7 +276,7 @@ TEST_F(HistoryServiceTest, ArchivesAndDeletesAFinishedJob) {
     const std::string bytes{std::istreambuf_iterator<char>(in), {}};
     EXPECT_EQ(bytes.find("job-1"), std::string::npos) << entry.path();
   }
-  // The log still holds it: a start does not read it again.
+  // The log still contains the job: a restart does not read it again.
   Close();
   Open();
   AwaitThat([&] { return keep_->Ready().ok(); });
@@ -291,12 +292,12 @@ TEST_F(HistoryServiceTest, ArchivesAndDeletesAFinishedJob) {
   std::filesystem::remove_all(folder);
 }
 
-// A damaged segment costs its window: that is told, and what comes after is kept.
+// A damaged segment costs only its window: the damage is reported, and later data is stored.
 class DamagedSegmentTest : public HistoryServiceTest,
                            public ::testing::WithParamInterface<const char*> {
  protected:
-  // The end of the file is missing, so that it cannot be opened; or a byte of a row is another one,
-  // which is seen when another segment with those rows is half written.
+  // Either truncates the file so that it cannot be opened, or flips a byte of a row, which is
+  // detected when a new segment with those rows is half written.
   static void Damage(const std::filesystem::path& path) {
     if (GetParam() == std::string_view("end")) {
       std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
@@ -313,7 +314,7 @@ class DamagedSegmentTest : public HistoryServiceTest,
 INSTANTIATE_TEST_SUITE_P(HistoryService, DamagedSegmentTest, ::testing::Values("end", "row"),
                          [](const auto& instance) { return std::string(instance.param); });
 
-TEST_P(DamagedSegmentTest, CostsItsWindowOnly) {
+TEST_P(DamagedSegmentTest, LosesOnlyItsWindow) {
   Open();
   const Schema schema = SchemaOf(1, {{{"__name__", "x"}, {"node", "n"}}});
   const auto send = [&](uint64_t sequence, int64_t time_ns) {
@@ -329,7 +330,7 @@ TEST_P(DamagedSegmentTest, CostsItsWindowOnly) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_)) {
     if (entry.path().filename().string().starts_with(Cat(kBegin / kS))) Damage(entry.path());
   }
-  options_.memory_bytes = 100;  // seals at once
+  options_.memory_bytes = 100;  // seals immediately
   Open();
   send(3, kBegin + kS);
   send(4, kBegin + 701 * kS);
@@ -343,11 +344,12 @@ TEST_P(DamagedSegmentTest, CostsItsWindowOnly) {
   EXPECT_THAT((*samples)[0].values, SizeIs(2));
   Close();  // other windows may be half written until then
   for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_))
-    EXPECT_NE(entry.path().extension(), ".part") << "half a segment stays";
+    EXPECT_NE(entry.path().extension(), ".part") << "partial segment not removed";
 }
 
-// A full disk stops raw samples before rollups, says so, and goes on when there is room.
-TEST_F(HistoryServiceTest, AFullDiskIsToldAndReadingGoesOnWithRoom) {
+// On a full disk, raw samples are dropped before rollups, health reports it, and reading resumes
+// once there is space.
+TEST_F(HistoryServiceTest, FullDisk_IsReportedAndReadingResumesWithSpace) {
   options_.faults = std::make_shared<files::DiskFaults>();
   options_.memory_bytes = 10'000;
   Open();
@@ -363,7 +365,8 @@ TEST_F(HistoryServiceTest, AFullDiskIsToldAndReadingGoesOnWithRoom) {
   }
   AwaitThat([&] { return absl::IsResourceExhausted(keep_->Health()); });
   options_.faults->SetSpace(-1);
-  Await();  // reading had stopped somewhere: a segment that is sealed does not say that all is read
+  Await();  // reading had stopped somewhere: a sealed segment does not imply that everything was
+            // read
   AwaitThat([&] { return keep_->Health().ok() && keep_->counters().sealed > 0; });
   SampleQuery query;
   query.job = "job-1";

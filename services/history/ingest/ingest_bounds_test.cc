@@ -1,4 +1,4 @@
-// The history within its bounds: bytes, time, a full disk, one keeper a folder.
+// Limits of the history: bytes, time, a full disk, one writer per folder.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ class IngestBoundsTest : public HistoryServiceTest {
  protected:
   IngestBoundsTest() { options_.retention_ns = kMaxPosition; }
 
-  // Two windows of noise, which no codec makes small, from that time on.
+  // Sends two windows of noise, which does not compress, starting at that time.
   void SendJob(const std::string& job, int64_t from_ns, bool ends) {
     const Schema schema = SchemaOf(1, {{{"__name__", "x"}, {"node", "n"}}});
     for (int window = 0; window < 2; ++window) {
@@ -49,7 +49,7 @@ class IngestBoundsTest : public HistoryServiceTest {
     event.id = MakeEventId(event);
     Send(event);
   }
-  // Four jobs, of which the oldest runs; all of it sealed.
+  // Four sealed jobs, of which the oldest is running.
   void SealJobs() {
     Open();
     SendJob("runs", kBegin, false);
@@ -86,8 +86,8 @@ class IngestBoundsTest : public HistoryServiceTest {
   std::mt19937_64 random_{6};
 };
 
-// Raw samples of the oldest finished job go first, and no more of it than must.
-TEST_F(IngestBoundsTest, BytesTakeTheOldestFinishedJobsRawSamplesFirst) {
+// Raw samples of the oldest finished job are dropped first, and no more than necessary.
+TEST_F(IngestBoundsTest, ByteLimit_DropsRawSamplesOfOldestFinishedJobFirst) {
   SealJobs();
   Open();
   const auto bytes = static_cast<int64_t>(keep_->disk_bytes());
@@ -102,7 +102,7 @@ TEST_F(IngestBoundsTest, BytesTakeTheOldestFinishedJobsRawSamplesFirst) {
   EXPECT_EQ(RollupCount("first"), 8000U);
   EXPECT_EQ((*history().FindJob("first"))->raw_from_ns, kBegin + 3 * kWindow);
   for (const char* whole : {"runs", "second", "third"}) EXPECT_EQ(Samples(whole), 8000U) << whole;
-  // When that was is kept.
+  // The time of dropping is persisted.
   const int64_t dropped_ns = (*history().FindJob("first"))->raw_dropped_ns;
   EXPECT_GE(dropped_ns, before_ns);
   EXPECT_LE(dropped_ns, clock_.WallNs());
@@ -112,8 +112,9 @@ TEST_F(IngestBoundsTest, BytesTakeTheOldestFinishedJobsRawSamplesFirst) {
   EXPECT_EQ((*history().FindJob("second"))->raw_dropped_ns, 0);
 }
 
-// With no room at all finished jobs go, the running one keeps its rollups, and that is told.
-TEST_F(IngestBoundsTest, ARunningJobIsNeverRemoved) {
+// Without any space, finished jobs are removed, the running one keeps its rollups, and health
+// reports it.
+TEST_F(IngestBoundsTest, RunningJobIsNeverRemoved) {
   SealJobs();
   options_.max_bytes = 1000;
   Open();
@@ -125,8 +126,8 @@ TEST_F(IngestBoundsTest, ARunningJobIsNeverRemoved) {
   EXPECT_EQ(RollupCount("runs"), 8000U);
 }
 
-// By the time between its last sample and the newest one of all jobs.
-TEST_F(IngestBoundsTest, TimeTakesFinishedJobsOnly) {
+// A job's age is the time between its last sample and the newest one of all jobs.
+TEST_F(IngestBoundsTest, TimeLimit_RemovesOnlyFinishedJobs) {
   SealJobs();
   // "third" ends at the eighth window, "second" at the sixth, "first" at the fourth.
   options_.retention_ns = 3 * kWindow;
@@ -136,7 +137,7 @@ TEST_F(IngestBoundsTest, TimeTakesFinishedJobsOnly) {
   for (const std::string& job : Jobs()) EXPECT_EQ(Samples(job), 8000U) << job;
 }
 
-// Issue 26, F1: no time passes for jobs while no data arrives.
+// Issue 26, F1: jobs do not age while no data arrives.
 TEST_F(IngestBoundsTest, WallTimeAlone_AgesNoJob) {
   SealJobs();
   options_.retention_ns = 5 * kWindow;  // the data is months old
@@ -145,7 +146,7 @@ TEST_F(IngestBoundsTest, WallTimeAlone_AgesNoJob) {
   EXPECT_THAT(Jobs(), UnorderedElementsAre("runs", "first", "second", "third"));
 }
 
-// A clock that can be set ahead.
+// A clock that can jump ahead.
 class ShiftedClock final : public Clock {
  public:
   int64_t WallNs() const override { return system_.WallNs() + ahead_ns; }
@@ -157,7 +158,7 @@ class ShiftedClock final : public Clock {
   clock::SystemClock system_;
 };
 
-// Issue 26, F1: a job that ends 45 days ahead of the others, by a wrong clock.
+// Issue 26, F1: a job that ends 45 days after the others because of a wrong clock.
 TEST_F(IngestBoundsTest, WallClockAheadFor25Seconds_RemovesNoJob) {
   constexpr int64_t kJumpNs = int64_t{45} * 86'400 * kNanosPerSecond;
   ShiftedClock shifted;
@@ -181,20 +182,21 @@ TEST_F(IngestBoundsTest, WallClockAheadFor25Seconds_RemovesNoJob) {
   ASSERT_TRUE(keep_->EnforceBounds().ok());
   EXPECT_THAT(Jobs(), UnorderedElementsAre("first", "ahead"));
   Close();
-  open();  // a restart within the jump
+  open();  // a restart during the jump
   ASSERT_TRUE(keep_->EnforceBounds().ok());
   shifted.ahead_ns = 0;
   ASSERT_TRUE(keep_->EnforceBounds().ok());
   EXPECT_THAT(Jobs(), UnorderedElementsAre("first", "ahead"));
 }
 
-// Room for rollups, none for raw samples: they are dropped, their rollups kept, and that is told.
-TEST_F(IngestBoundsTest, AFullDiskStopsRawBeforeRollups) {
+// Space for rollups but not for raw samples: raw samples are dropped, rollups are kept, and health
+// reports it.
+TEST_F(IngestBoundsTest, FullDisk_DropsRawSamplesBeforeRollups) {
   options_.faults = std::make_shared<files::DiskFaults>();
   Open();
   SendJob("job", kBegin, false);
   Await();
-  // The first segment, with raw samples; the next one, without, finds room.
+  // Only the first segment, with raw samples, fails; the next one, without, has space.
   options_.faults->OnlyBelow(Cat(kBegin / kNanosPerSecond, "-1.seg"));
   options_.faults->SetSpace(0);
   Close();  // seals
@@ -205,7 +207,7 @@ TEST_F(IngestBoundsTest, AFullDiskStopsRawBeforeRollups) {
   EXPECT_EQ((*history().FindJob("job"))->raw_from_ns, kBegin + kWindow);
 }
 
-TEST_F(IngestBoundsTest, ASecondKeeperOfAFolderIsRefused) {
+TEST_F(IngestBoundsTest, SecondWriterOfFolderIsRejected) {
   Open();
   const auto second = HistoryService::Open(&clock_, &log_, options_);
   ASSERT_FALSE(second.ok());

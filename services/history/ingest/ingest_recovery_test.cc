@@ -1,4 +1,4 @@
-// Issue 26, F1: starts of a history whose catalogue and segments do not match. No start deletes a
+// Issue 26, F1: starts of a history whose catalog and segments disagree. No start deletes a
 // segment.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ constexpr int64_t kWindow = 600 * kNanosPerSecond;
 
 class IngestRecoveryTest : public HistoryServiceTest {
  protected:
-  // One row in each of these windows.
+  // Sends one row in each window.
   void SendWindows(int from, int to) {
     const Schema schema = SchemaOf(1, {{{"__name__", "x"}, {"node", "n"}}});
     for (int window = from; window < to; ++window) {
@@ -40,7 +40,7 @@ class IngestRecoveryTest : public HistoryServiceTest {
     records_ = events_ = 0;
     Open();
   }
-  // What the store has by itself: the log is gone.
+  // Opens the store without its log.
   void OpenWithoutLog() {
     options_.telemetry_topic = "empty.telemetry";
     options_.issues_topic = "empty.issues";
@@ -79,7 +79,7 @@ TEST_F(IngestRecoveryTest, EmptyCatalogue_AdoptsEverySegment) {
   EXPECT_EQ(*Samples(), 3U);
   EXPECT_EQ((*history().FindJob("job-1"))->last_ns, kBegin + 2 * kWindow);
   Close();
-  Open();  // adopted for good
+  Open();  // adoption is persistent
   EXPECT_EQ(keep_->counters().adopted, 0U);
   EXPECT_EQ(*Samples(), 3U);
 }
@@ -99,7 +99,7 @@ TEST_F(IngestRecoveryTest, OlderCatalogue_AdoptsNewerSegments) {
   OpenAgain();
   SendWindows(3, 5);
   const Schema schema = SchemaOf(1, {{{"__name__", "x"}, {"node", "n"}}});
-  OwnedBatch late("source", 9);  // seals the first window again, as another generation
+  OwnedBatch late("source", 9);  // seals the first window again as another generation
   late.Rows(schema, {kBegin + kNanosPerSecond}, {1});
   Send(late.batch);
   Await();
@@ -108,18 +108,18 @@ TEST_F(IngestRecoveryTest, OlderCatalogue_AdoptsNewerSegments) {
   fs::rename(copy, catalogue());
   OpenWithoutLog();
   EXPECT_EQ(keep_->counters().adopted, 3U);
-  EXPECT_EQ(keep_->counters().missing, 0U);  // of the first window there is a newer generation
+  EXPECT_EQ(keep_->counters().missing, 0U);  // the first window has a newer generation
   EXPECT_TRUE(keep_->Health().ok()) << keep_->Health();
   EXPECT_THAT(FilesIn("segments"), SizeIs(5));
   EXPECT_EQ(*Samples(), 6U);
 }
 
-// The write-ahead file holds everything since the last checkpoint.
+// The write-ahead file contains everything since the last checkpoint.
 TEST_F(IngestRecoveryTest, LostOrTruncatedWriteAheadFile_AdoptsEverySegment) {
   const std::string copy = dir_ + "-copy";
   const std::string telemetry = options_.telemetry_topic;
   SendWindows(0, 3);
-  options_.memory_bytes = 100;  // seals at once
+  options_.memory_bytes = 100;  // seals immediately
   for (const double share : {0.0, 0.5}) {
     fs::remove_all(copy);
     fs::remove_all(dir_);
@@ -184,7 +184,7 @@ TEST_F(IngestRecoveryTest, DamagedPage_IsUnhealthyOnceRead) {
   EXPECT_TRUE(absl::IsDataLoss(keep_->Health())) << keep_->Health();
 }
 
-// Opening a FIFO waits for a writer unless the file is known to be regular.
+// Opening a FIFO blocks until a writer opens it, unless the file is known to be regular.
 TEST_F(IngestRecoveryTest, FifoInPlaceOfASegment_IsDamage) {
   Keep3Windows();
   const fs::path path = FilesIn("segments")[0];
@@ -200,7 +200,7 @@ TEST_F(IngestRecoveryTest, FifoInPlaceOfASegment_IsDamage) {
   EXPECT_EQ(*Samples(), 2U);
 }
 
-// A segment that cannot be opened for want of descriptors is not damaged.
+// A segment that cannot be opened for lack of file descriptors is not damaged.
 TEST_F(IngestRecoveryTest, FewDescriptors_AdoptsMoreSegmentsThanDescriptors) {
   Open();
   SendWindows(0, 40);
@@ -220,7 +220,7 @@ TEST_F(IngestRecoveryTest, FewDescriptors_AdoptsMoreSegmentsThanDescriptors) {
   EXPECT_THAT(FilesIn("quarantine"), IsEmpty());
 }
 
-// A folder is renamed before its deletion is committed.
+// The folder is renamed before the deletion is committed.
 TEST_F(IngestRecoveryTest, DeletionThatWasNotCommitted_KeepsTheJob) {
   Keep3Windows();
   const fs::path folder = FilesIn("segments")[0].parent_path();

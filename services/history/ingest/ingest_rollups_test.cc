@@ -1,4 +1,5 @@
-// Rollups in parts: the same as whole, whatever a former question has left of the job's series.
+// Rollups in parts equal those of a whole answer, whatever an earlier query cached about the job's
+// series.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +21,8 @@ using RowsBySeries = std::map<Labels, std::vector<Row>>;
 
 class IngestRollupsTest : public HistoryServiceTest {
  protected:
-  // 40 minutes of a rank: series that every rank has, one with its mode, one that only it has.
+  // 40 minutes of a rank: series that every rank has, one series with its mode, and one unique
+  // series.
   void SendRank(int rank) {
     const std::string r = Cat(rank);
     const Schema schema = SchemaOf(1, {{{"__name__", "m_last"}, {"rank", r}},
@@ -53,7 +55,7 @@ class IngestRollupsTest : public HistoryServiceTest {
     query.range = {kBegin + 3 * 60 * kNanosPerSecond, kBegin + 37 * 60 * kNanosPerSecond};
     return query;
   }
-  // Two questions: what the first one leaves must not change the second.
+  // Queries twice: the cache of the first query must not change the second.
   void ExpectPartsAsWhole(size_t ranks) {
     SeriesQuery query = Query();
     for (const bool one_metric : {false, true}) {
@@ -97,12 +99,12 @@ class IngestRollupsTest : public HistoryServiceTest {
   std::map<int, uint64_t> sequences_;
 };
 
-TEST_F(IngestRollupsTest, PartsAreTheWholeWhenRanksJoinBetweenQuestions) {
+TEST_F(IngestRollupsTest, PartsEqualWholeWhenRanksJoinBetweenQueries) {
   Open();
   SendRank(0);
   SendRank(1);
   ExpectPartsAsWhole(2);
-  SendRank(2);  // late: of windows that may be sealed
+  SendRank(2);  // late rows, of windows that may be sealed
   ExpectPartsAsWhole(3);
   OpenAgain();
   ExpectPartsAsWhole(3);
@@ -112,7 +114,7 @@ TEST_F(IngestRollupsTest, PartsAreTheWholeWhenRanksJoinBetweenQuestions) {
   ExpectPartsAsWhole(4);
 }
 
-TEST_F(IngestRollupsTest, TooManySeriesAreRefusedWhateverIsKnown) {
+TEST_F(IngestRollupsTest, TooManySeriesAreRejectedWhateverIsCached) {
   Open();
   SendRank(0);
   SendRank(1);
@@ -131,8 +133,8 @@ TEST_F(IngestRollupsTest, TooManySeriesAreRefusedWhateverIsKnown) {
   }
 }
 
-// What a question meets does not depend on what former ones met.
-TEST_F(IngestRollupsTest, TheKindOfASeriesIsThatOfTheRangesFirstSchema) {
+// The result of a query does not depend on the series that earlier queries read.
+TEST_F(IngestRollupsTest, SeriesKindComesFromFirstSchemaInRange) {
   Open();
   const auto send = [&](SeriesKind kind, int hour) {
     Schema schema = SchemaOf(1, {{{"__name__", "m"}}, {{"__name__", "n"}}});
@@ -176,7 +178,7 @@ TEST_F(IngestRollupsTest, TheKindOfASeriesIsThatOfTheRangesFirstSchema) {
   }
 }
 
-TEST_F(IngestRollupsTest, SeriesOfFormerQuestionsDoNotCount) {
+TEST_F(IngestRollupsTest, SeriesOfEarlierQueriesDoNotCountTowardLimit) {
   Open();
   for (int hour = 0; hour < 2; ++hour) {
     const Schema schema =
@@ -204,7 +206,7 @@ TEST_F(IngestRollupsTest, SeriesOfFormerQuestionsDoNotCount) {
   EXPECT_TRUE(absl::IsResourceExhausted(visited.status())) << visited.status();
 }
 
-TEST_F(IngestRollupsTest, TooManyRowsAreRefused) {
+TEST_F(IngestRollupsTest, TooManyRowsAreRejected) {
   Open();
   SendRank(0);
   OpenAgain();
@@ -221,7 +223,7 @@ TEST_F(IngestRollupsTest, TooManyRowsAreRefused) {
   EXPECT_TRUE(visit().ok()) << visit();
 }
 
-TEST_F(IngestRollupsTest, OfADeletedJobNothingIsKnown) {
+TEST_F(IngestRollupsTest, DeletedJob_NothingIsCached) {
   Open();
   SendRank(0);
   ExpectPartsAsWhole(1);

@@ -1,5 +1,5 @@
-// Derived series of the history: means over a node's cores and GPUs, spans by index,
-// and times that jump.
+// Derived series of the history: means over the cores and GPUs of a node, spans by index, and time
+// jumps.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,16 +23,16 @@ constexpr int64_t kSecond = kNanosPerSecond;
 
 class IngestSeriesTest : public HistoryServiceTest {};
 
-TEST(NodeMeansTest, ASchemaWithoutCoresAndGpusGivesNothing) {
+TEST(NodeMeansTest, SchemaWithoutCoresAndGpus_HasNoMeans) {
   EXPECT_EQ(NodeMeans::Of(SchemaOf(1, {{{"__name__", "train_loss"}, {"node", "a"}},
                                        {{"__name__", "hw_gpu_utilization_ratio"}, {"node", "a"}},
                                        {{"__name__", "hw_gpu_utilization_ratio"}, {"gpu", "0"}}})),
             nullptr);
 }
 
-// Two nodes, three cores and two GPUs, some values missing: against what the rows say, from memory
+// Two nodes, three cores, and two GPUs with some missing values, compared with the rows, in memory
 // and sealed.
-TEST_F(IngestSeriesTest, LeastMeanAndGreatestOverANodesCoresAndGpus) {
+TEST_F(IngestSeriesTest, MinMeanAndMaxOverCoresAndGpusOfNode) {
   Open();
   std::mt19937_64 random(4);
   std::map<std::string, std::map<int64_t, std::vector<double>>> busy, wait, gpus;
@@ -60,7 +60,7 @@ TEST_F(IngestSeriesTest, LeastMeanAndGreatestOverANodesCoresAndGpus) {
         const double idle = static_cast<double>(random() % 50) / 100;
         const double io = random() % 9 == 0 ? MissingValue() : 0.25;
         cells.insert(cells.end(), {0.1, idle, io});
-        if (IsMissing(io)) continue;  // without it nobody knows how busy the core was
+        if (IsMissing(io)) continue;  // without I/O wait, the utilization of the core is unknown
         busy[node][time].push_back(1 - idle - io);
         wait[node][time].push_back(io);
       }
@@ -109,7 +109,7 @@ TEST_F(IngestSeriesTest, LeastMeanAndGreatestOverANodesCoresAndGpus) {
     check("node_cpu_utilization", busy);
     check("node_cpu_iowait", wait);
     check("node_gpu_utilization", gpus);
-    // What is made is no sample that came.
+    // Derived values do not count as received samples.
     const uint64_t samples = (*history().FindJob("job-1"))->samples;
     if (again) {
       EXPECT_EQ(samples, raw);
@@ -119,9 +119,9 @@ TEST_F(IngestSeriesTest, LeastMeanAndGreatestOverANodesCoresAndGpus) {
   }
 }
 
-// 20,000 spans over 25 minutes, some long, some of no length, some without a step: windows that
-// are sealed answer like a list of all.
-TEST_F(IngestSeriesTest, SpansAndTotalsEqualThoseOfTheList) {
+// 20,000 spans over 25 minutes, some long, some empty, some without a step: sealed windows give the
+// same answers as a plain list.
+TEST_F(IngestSeriesTest, SpansAndTotalsEqualThoseOfPlainList) {
   Open();
   std::mt19937_64 random(8);
   std::vector<std::pair<int64_t, Span>> all;  // rank
@@ -192,7 +192,7 @@ TEST_F(IngestSeriesTest, SpansAndTotalsEqualThoseOfTheList) {
       return to;
     };
     std::vector<Row> rows = rows_of(*spans);
-    // A page of them, wherever it begins.
+    // One page, at several offsets.
     for (const size_t first :
          {size_t{0}, size_t{7}, rows.size() / 2, rows.size() - rows.size() / 9, rows.size() + 3}) {
       const auto page = history().SpansPage(query, first, 10);
@@ -220,9 +220,7 @@ TEST_F(IngestSeriesTest, SpansAndTotalsEqualThoseOfTheList) {
   }
 }
 
-// A source's clock goes back by 30 s, then an hour ahead of everything: times that come again keep
-// the value that was sent first, what is far ahead is refused and counted, and the rest is there.
-// Three windows of a node that says two metrics, and what an answer of the whole job is.
+// Three windows of a node with two metrics, and answers about the whole job.
 class IngestWholeJobsTest : public HistoryServiceTest {
  protected:
   void SendRows(int from_s, int to_s, uint64_t sequence, std::string_view source = "source") {
@@ -243,7 +241,7 @@ class IngestWholeJobsTest : public HistoryServiceTest {
     }
     Send(b.batch);
   }
-  // Rows of two minutes and of half an hour, quantiles, series and what spans come to, as text.
+  // Rows of two minutes and of half an hour, quantiles, series, and span totals, as text.
   std::string Answers(const std::vector<Selector>& selectors, TimeRange range = {}) const {
     std::string out;
     SeriesQuery query;
@@ -292,7 +290,7 @@ class IngestWholeJobsTest : public HistoryServiceTest {
             " ", total.total_ns, " ", total.min_ns, " ", total.max_ns, "\n");
     return out;
   }
-  // Of all windows' segments what an open segment needs, so that none can be opened.
+  // Damages the footers of all segments, so that none can be opened.
   void DamageFooters() const {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_)) {
       if (entry.path().extension() == ".seg")
@@ -308,7 +306,7 @@ class IngestWholeJobsTest : public HistoryServiceTest {
                               node_ = {{{*Matcher::Make("node", MatchOp::kEqual, "b")}}};
 };
 
-TEST_F(IngestWholeJobsTest, AreAnsweredWithoutOpeningASegment) {
+TEST_F(IngestWholeJobsTest, AnswersWithoutOpeningSegments) {
   Open();
   SendRows(0, 1800, 1);
   Await();
@@ -322,7 +320,7 @@ TEST_F(IngestWholeJobsTest, AreAnsweredWithoutOpeningASegment) {
   Close();
   for (const char* name : {"catalogue.db", "catalogue.db-wal", "catalogue.db-shm"})
     std::filesystem::remove(Cat(dir_, "/", name));
-  Open();  // made again out of the segments
+  Open();  // recomputed from the segments
   EXPECT_EQ(Answers(none_), in_memory);
   Close();
   DamageFooters();
@@ -335,7 +333,7 @@ TEST_F(IngestWholeJobsTest, AreAnsweredWithoutOpeningASegment) {
   EXPECT_TRUE(absl::IsDataLoss(history().Samples(samples).status()));
 }
 
-// A backlog must not make the stop wait for its segments.
+// With a backlog, the stop must not wait for the sealing of segments.
 TEST_F(IngestWholeJobsTest, StopWithoutTimeToSeal_ReadsLogAgain) {
   const auto segments = [&] {
     size_t count = 0;
@@ -343,7 +341,7 @@ TEST_F(IngestWholeJobsTest, StopWithoutTimeToSeal_ReadsLogAgain) {
       count += entry.path().extension() == ".seg" ? 1 : 0;
     return count;
   };
-  options_.grace_ns = options_.seal_after_ns = 3600 * kNanosPerSecond;  // seals at a stop alone
+  options_.grace_ns = options_.seal_after_ns = 3600 * kNanosPerSecond;  // seals only at a stop
   options_.stop_ns = 0;
   Open();
   SendRows(0, 1800, 1);
@@ -359,7 +357,7 @@ TEST_F(IngestWholeJobsTest, StopWithoutTimeToSeal_ReadsLogAgain) {
   EXPECT_GT(segments(), 0U);
 }
 
-// In memory, in segments, and in pages: a read whose client has gone ends at its next step.
+// A read in memory, segments, or pages ends at its next step once the client has gone.
 TEST_F(IngestWholeJobsTest, CanceledReads_HaveNoAnswer) {
   Open();
   SendRows(0, 1800, 1);
@@ -387,12 +385,12 @@ TEST_F(IngestWholeJobsTest, CanceledReads_HaveNoAnswer) {
       EXPECT_EQ(history().SpansPage(spans, 0, 1).status(), token.status());
       EXPECT_EQ(history().Operators(spans).status(), token.status());
     }
-    EXPECT_FALSE(Answers(none_).empty());  // nothing of it stays
+    EXPECT_FALSE(Answers(none_).empty());  // no state remains
   }
 }
 
-// The catalogue has no schemas of made series: they follow from those that were sent.
-TEST_F(IngestWholeJobsTest, AreAnsweredAfterARestartWithoutOpeningASegment) {
+// The catalog has no schemas of derived series: they follow from the received ones.
+TEST_F(IngestWholeJobsTest, AnswersAfterRestartWithoutOpeningSegments) {
   Open();
   SendRows(0, 1800, 1);
   Await();
@@ -404,13 +402,13 @@ TEST_F(IngestWholeJobsTest, AreAnsweredAfterARestartWithoutOpeningASegment) {
   EXPECT_EQ(Answers(none_), in_memory);
 }
 
-TEST_F(IngestWholeJobsTest, RowsInMemoryAndPartsOfWindowsCount) {
+TEST_F(IngestWholeJobsTest, IncludesRowsInMemoryAndPartialWindows) {
   Open();
   SendRows(0, 1200, 1);
   Await();
   Close();
   Open();
-  SendRows(3, 1500, 1, "late");  // of other times, in all windows
+  SendRows(3, 1500, 1, "late");  // at other times, in all windows
   records_ = 1;
   Await();
   const std::string both = Answers(none_);
@@ -424,6 +422,8 @@ TEST_F(IngestWholeJobsTest, RowsInMemoryAndPartsOfWindowsCount) {
   EXPECT_EQ(Answers(none_, part), of_part);
 }
 
+// A source's clock goes back 30 s, then an hour ahead: for repeated times, the first value wins;
+// rows too far ahead are dropped and counted; the rest is stored.
 TEST_F(IngestSeriesTest, ClockJumps) {
   Open();
   const Schema schema = SchemaOf(1, {{{"__name__", "x"}, {"node", "n"}}});

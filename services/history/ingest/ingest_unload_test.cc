@@ -1,4 +1,4 @@
-// Jobs that nobody uses leave memory, and are loaded again when they are used.
+// Unused jobs leave memory, and are loaded again on use.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ class UnloadTest : public HistoryServiceTest {
     options_.seal_after_ns = 0;
     Open();
   }
-  // A row each second, in batches of one.
+  // Sends one row, as a batch with one sample, for second `sequence`.
   void SendRow(uint64_t sequence) {
     OwnedBatch b("rank-0", sequence, 0);
     b.batch.info.node = "node-1";
@@ -55,7 +55,7 @@ TEST_F(UnloadTest, UnusedJob_LeavesMemoryAndIsReadAgain) {
   Changed(JobChange::kEnded, kBegin + 3 * kS, 1, EndDetail::kCompleted);
   Await();
   AwaitUnloaded(1);
-  const auto jobs = history().Jobs();  // loads nothing
+  const auto jobs = history().Jobs();  // does not load a job
   ASSERT_THAT(jobs, SizeIs(1));
   EXPECT_EQ(jobs[0]->samples, 2U);
   EXPECT_EQ(jobs[0]->end_detail, EndDetail::kCompleted);
@@ -72,8 +72,8 @@ TEST_F(UnloadTest, BatchAfterUnloading_IsKept_DuplicateIsNot) {
   SendRow(2);
   Await();
   AwaitUnloaded(1);
-  SendRow(2);  // again
-  SendRow(3);  // its schema is in the catalogue only
+  SendRow(2);  // duplicate
+  SendRow(3);  // its schema is only in the catalog
   Await();
   EXPECT_THAT(Losses(), ElementsAre(1, 2, 3));
   EXPECT_EQ(keep_->counters().duplicates, 1U);
@@ -89,7 +89,7 @@ TEST_F(UnloadTest, UnloadedJobPassesRetention_IsNotCountedInMemory) {
   Open();
   self_metrics::Exposition exposition;
   keep_->RegisterMetrics(&exposition);
-  const absl::Cleanup close = [this] { Close(); };  // before the exposition ends
+  const absl::Cleanup close = [this] { Close(); };  // runs before the exposition is destroyed
   SendRow(1);
   Changed(JobChange::kEnded, kBegin + 2 * kS, 1, EndDetail::kCompleted);
   OwnedBatch later("rank-0", 1, 0);

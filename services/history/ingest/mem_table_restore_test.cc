@@ -1,4 +1,4 @@
-// Rows that are not sealed: packed, in files, and where series end among them.
+// Unsealed rows: packed, in files, and ends of series among them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,9 +26,9 @@ class MemTableRestoreTest : public HistoryServiceTest {
   }
 };
 
-// Forty columns of 40 minutes, batches in another order than their times: of less memory than they
-// take, with all of it, and sealed.
-TEST_F(MemTableRestoreTest, RowsInFilesAnswerAsRowsInMemory) {
+// 40 columns over 40 minutes, with batches out of time order: with less memory than they need, with
+// enough memory, and sealed.
+TEST_F(MemTableRestoreTest, RowsInFilesGiveSameAnswersAsRowsInMemory) {
   constexpr int kColumns = 40, kRows = 2400, kBatch = 20;
   std::vector<Labels> labels;
   for (int c = 0; c < kColumns; ++c)
@@ -62,8 +62,8 @@ TEST_F(MemTableRestoreTest, RowsInFilesAnswerAsRowsInMemory) {
     SCOPED_TRACE(memory);
     options_.dir = Cat(dir_, "/", memory);
     options_.memory_bytes = memory;
-    // Before it is opened: how much is read at a time decides which rows are packed when memory is
-    // short.
+    // Set before opening: the number of rows read at a time decides which rows are packed when
+    // memory is short.
     if (records_ == 0) {
       for (const OwnedBatch& b : batches) Send(b.batch);
     }
@@ -75,7 +75,8 @@ TEST_F(MemTableRestoreTest, RowsInFilesAnswerAsRowsInMemory) {
         Close();
         Open();
       } else {
-        EXPECT_EQ(keep_->counters().sealed, 0U);  // what does not fit went into files
+        EXPECT_EQ(keep_->counters().sealed,
+                  0U);  // rows that did not fit into memory went into files
       }
       SampleQuery query;
       query.job = "job-1";
@@ -89,7 +90,7 @@ TEST_F(MemTableRestoreTest, RowsInFilesAnswerAsRowsInMemory) {
           ASSERT_EQ(std::bit_cast<uint64_t>(column.values[i]), of[i].second);
         }
       }
-      // A few columns and a part of the time; in parts it is the same.
+      // A few columns and part of the time range; the same in parts.
       query.selectors = {Selector{{*Matcher::Make("c", MatchOp::kRegex, "1|17|38")}}};
       query.range = {kBegin + 500 * kSecond, kBegin + 1900 * kSecond + 1};
       const std::vector<SampleColumn> some = Read(query);
@@ -114,12 +115,12 @@ TEST_F(MemTableRestoreTest, RowsInFilesAnswerAsRowsInMemory) {
   }
 }
 
-// Few rows of many wide tables, none of which is packed yet: they move, and no window is sealed
-// before it is over.
-TEST_F(MemTableRestoreTest, RowsThatAreNotPackedYetMoveWhereMemoryIsShort) {
+// A few rows of many wide tables, none of which is packed yet: they move to the file, and no window
+// is sealed before its end.
+TEST_F(MemTableRestoreTest, MemoryShort_UnpackedRowsMoveToFile) {
   constexpr int kSources = 20, kColumns = 500, kRows = 10;
   options_.grace_ns = options_.seal_after_ns = 24 * 3600 * kSecond;
-  options_.memory_bytes = 400'000;  // half of what the rows take
+  options_.memory_bytes = 400'000;  // half of the rows' size
   Open();
   for (int source = 0; source < kSources; ++source) {
     std::vector<Labels> labels;
@@ -145,8 +146,9 @@ TEST_F(MemTableRestoreTest, RowsThatAreNotPackedYetMoveWhereMemoryIsShort) {
   }
 }
 
-// The decoder gives out its own object of a schema that the catalogue has: one of them is enough.
-TEST(StoredJobTest, ASchemaIsInMemoryOnceAfterAStart) {
+// The decoder creates its own object of a schema that the catalog also has: only one stays in
+// memory.
+TEST(StoredJobTest, SchemaIsInMemoryOnceAfterRestart) {
   const Schema schema = SchemaOf(1, {{{"__name__", "x"}, {"node", "a"}}});
   auto restored = std::make_shared<const Schema>(schema);
   const std::weak_ptr<const Schema> watched = restored;
@@ -162,7 +164,7 @@ TEST(StoredJobTest, ASchemaIsInMemoryOnceAfterAStart) {
   EXPECT_TRUE(watched.expired());
 }
 
-TEST_F(MemTableRestoreTest, ASeriesThatTheNextSchemaIsWithoutEnds) {
+TEST_F(MemTableRestoreTest, SeriesMissingFromNextSchemaEnds) {
   Open();
   const Labels x = {{"__name__", "x"}, {"node", "a"}}, y = {{"__name__", "y"}, {"node", "a"}};
   const Schema both = SchemaOf(1, {x, y}), one = SchemaOf(1, {x}), other = SchemaOf(2, {y});
@@ -177,7 +179,7 @@ TEST_F(MemTableRestoreTest, ASeriesThatTheNextSchemaIsWithoutEnds) {
   send(1, both, {1, 2, 3});
   send(2, one, {4, 5});
   send(3, both, {6, 7});
-  send(4, one, {8});  // beyond the window that follows
+  send(4, one, {8});  // beyond the next window
   send(5, both, {601, 602});
   send(6, one, {603, 604});
   Await();
@@ -195,7 +197,7 @@ TEST_F(MemTableRestoreTest, ASeriesThatTheNextSchemaIsWithoutEnds) {
       std::vector<int64_t> out;
       const std::vector<SampleColumn> columns = Read(query);
       EXPECT_THAT(columns, SizeIs(1));
-      // Asked again, what is kept of segments answers.
+      // A repeated query is answered from the cache of segments.
       const std::vector<SampleColumn> again = Read(query);
       EXPECT_THAT(again, SizeIs(1));
       EXPECT_EQ(again[0].times_ns, columns[0].times_ns);
@@ -210,13 +212,13 @@ TEST_F(MemTableRestoreTest, ASeriesThatTheNextSchemaIsWithoutEnds) {
     EXPECT_THAT(ends(), ElementsAre(603));
     query.range = {};
     query.selectors = {NameIs("x")};
-    EXPECT_THAT(ends(), ElementsAre(8));  // of the silence
+    EXPECT_THAT(ends(), ElementsAre(8));  // end due to silence
   }
 }
 
-// A source with several schemas in one stream, of which none, one or several have the series; one
-// that falls silent; one that says goodbye. Series of others never end.
-TEST_F(MemTableRestoreTest, OnlySeriesOfTheSourceEnd) {
+// A source with several schemas in one stream, of which none, one, or several have the series; one
+// that becomes silent; one that sends a goodbye. Series of other sources never end.
+TEST_F(MemTableRestoreTest, SilentSource_OnlyItsSeriesEnd) {
   Open();
   const auto series = [](std::string_view name, std::string_view node) {
     return Labels({{"__name__", name}, {"node", node}});
@@ -263,7 +265,7 @@ TEST_F(MemTableRestoreTest, OnlySeriesOfTheSourceEnd) {
         ends.emplace_back();
         EXPECT_TRUE(column.steps.empty());
         for (size_t i = 0; i < column.values.size(); ++i) {
-          // One nanosecond after what was promised, or at the next schema's first row.
+          // One nanosecond after the promise, or at the first row of the next schema.
           if (IsStale(column.values[i]))
             ends.back().push_back((column.times_ns[i] - kBegin) / kSecond);
         }
@@ -276,8 +278,8 @@ TEST_F(MemTableRestoreTest, OnlySeriesOfTheSourceEnd) {
   }
 }
 
-// Rows with steps and without, of one series, in windows before and after each other.
-TEST_F(MemTableRestoreTest, StepsAreThereWhereOneRowHasOne) {
+// Rows of one series with and without steps, in consecutive windows.
+TEST_F(MemTableRestoreTest, StepsAreReturnedIfAnyRowHasOne) {
   Open();
   const Schema mixed = SchemaOf(1, {{{"__name__", "x"}, {"rank", "0"}}});
   const Schema late = SchemaOf(1, {{{"__name__", "y"}, {"rank", "1"}}});

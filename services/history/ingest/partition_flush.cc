@@ -1,4 +1,4 @@
-// Saving and sealing of a partition's jobs.
+// Saving and sealing of the jobs of a partition.
 #include <algorithm>
 
 #include "services/base/log.h"
@@ -11,18 +11,21 @@ namespace pitwall::history {
 namespace {
 
 constexpr int64_t kSettleNs = 60 * kNanosPerSecond;
-// A window that rows come to late is not sealed for each of them.
+// Delay between sealings of a window with late rows, so that it is not sealed for each row.
 constexpr int64_t kLateNs = 10 * kNanosPerSecond;
-// A file of heads is given back when all windows in it are sealed: small enough for that, and few.
+// A head file is freed when all of its windows are sealed: small enough for that, and large enough
+// to keep files few.
 constexpr int64_t kMemTableFileBytes = int64_t{128} << 20;
-// Of memory's share such a part of rows that can move is worth moving one by one.
-constexpr size_t kLeastMovable = 8;
-// Records that a partition of many jobs has before it at any time.
+// Moving rows one by one is worth it if movable rows take at least this fraction (1/n) of the
+// memory share.
+constexpr size_t kMinMovable = 8;
+// Typical number of unread records of a partition with many jobs.
 constexpr int64_t kFewRecords = 1000;
 
 }  // namespace
 
-// Asked several times a round: partitions of all jobs are worked out when a job comes or goes.
+// Called several times per round: the list of jobs is recomputed only when a job is added or
+// removed.
 PartitionIngest::JobList PartitionIngest::Jobs() {
   const uint64_t version = store_->jobs_version();
   if (jobs_ != nullptr && version == jobs_version_) return jobs_;
@@ -129,13 +132,14 @@ Status PartitionIngest::Adopt(const StoredJobPtr& job, const FlushInput& content
   change.put.push_back(store_->SegmentRow(facts, content.seen()));
   PutPositions(job.get(), window_ns, &change);
   if (Status saved = Save(std::move(change)); !saved.ok()) {
-    (void)files::Remove(store_->PathOf(facts));  // nothing names it; else the next start removes it
+    (void)files::Remove(store_->PathOf(
+        facts));  // the catalog does not name it; otherwise the next start removes it
     return saved;
   }
   for (const FlushInput::Table& table : content.tables()) store_->Share(job->id(), table.schema);
   {
     MutexLock lock(&job->mutex());
-    job->Sealed(window_ns, facts);  // the content's head is gone
+    job->Sealed(window_ns, facts);  // frees the head of `content`
   }
   if (before.has_value()) store_->Discard(*before);
   ++store_->counters().sealed;
@@ -154,11 +158,11 @@ Status PartitionIngest::SealWindow(const StoredJobPtr& job, int64_t window_ns) {
   RETURN_IF_ERROR(content.status());
   const Status status = written.ok() ? Adopt(job, **content, facts) : written;
   if (!absl::IsResourceExhausted(status)) return status;
-  // The disk is full: rollups, spans and events go on as long as there is room for them.
+  // The disk is full: rollups, spans, and events are still written while there is space for them.
   RETURN_IF_ERROR(SealWithoutRows(job, **content, window_ns));
   PITWALL_LOG(kWarning, "insights", "job ", Quote(job->id()), ": raw samples of the window from ",
               window_ns / kNanosPerSecond,
-              " s are dropped, their rollups are kept: ", ToStd(status.message()));
+              " s are dropped; their rollups are kept: ", ToStd(status.message()));
   return OkStatus();
 }
 
@@ -176,7 +180,7 @@ Status PartitionIngest::SealWithoutRows(const StoredJobPtr& job, const FlushInpu
 
 void PartitionIngest::GiveUp(const StoredJobPtr& job, int64_t window_ns, const Status& damage) {
   PITWALL_LOG(kError, "insights", "job ", Quote(job->id()),
-              ": rows that came late are given up: ", ToStd(damage.message()));
+              ": late rows are dropped: ", ToStd(damage.message()));
   {
     MutexLock lock(&job->mutex());
     job->Sealed(window_ns, SegmentMeta(*job->windows().at(window_ns).sealed));
@@ -192,7 +196,7 @@ Status PartitionIngest::DropRaw(const StoredJobPtr& job, int64_t window_ns) {
 
 std::vector<int64_t> PartitionIngest::Heads(const StoredJob& job) {
   std::vector<int64_t> heads;
-  if (job.head_bytes() == 0) return heads;  // another thread may load it now
+  if (job.head_bytes() == 0) return heads;  // another thread may be loading it
   for (const auto& [start, window] : job.windows()) {
     if (window.head != nullptr) heads.push_back(start);
   }
@@ -204,7 +208,7 @@ Status PartitionIngest::SealJob(const StoredJobPtr& job) {
   return OkStatus();
 }
 
-// Within stop_ns: a backlog leaves much in memory, and the log has all of it.
+// Limited to stop_ns: with a backlog, much remains in memory, all of which is in the log.
 Status PartitionIngest::SaveAtStop() {
   const int64_t deadline = clock_->MonotonicNs() + options_.stop_ns;
   size_t left = 0;
@@ -220,15 +224,15 @@ Status PartitionIngest::SaveAtStop() {
   }
   if (left > 0) {
     PITWALL_LOG(kInfo, "insights", "partition ", partition_, ": ", left,
-                left == 1 ? " window is" : " windows are",
-                " not sealed within the time to stop; the next start reads the log again");
+                left == 1 ? " window was" : " windows were",
+                " not sealed before the stop timeout; the next start reads the log again");
   }
   RETURN_IF_ERROR(SaveIfDue(true));
   return store_->Settle();
 }
 
-// Events of a job's end are few, and are read long before telemetry that an ingest has to catch up
-// with: what is sealed by them then would be sealed again with each of its later rows.
+// Events are few, so a job's end is read long before its telemetry during catch-up. Windows sealed
+// because of that end would be sealed again with each of their later rows.
 bool PartitionIngest::Behind() const { return !caught_up_ || lag_ > kFewRecords; }
 
 Status PartitionIngest::SealDue() {
@@ -248,7 +252,7 @@ Status PartitionIngest::SealDue() {
       job->GiveUpWaiting(now - options_.schema_wait_ns, &counts_);
     }
     if (job->head_bytes() == 0) continue;
-    // Rows that wait for their schema are told as seen: the window must not be sealed without them.
+    // Rows waiting for their schema count as seen: the window must not be sealed without them.
     if (job->waiting()) continue;
     std::vector<int64_t> due;
     for (const auto& [start, window] : job->windows()) {
@@ -271,20 +275,21 @@ Status PartitionIngest::SealDue() {
   RETURN_IF_ERROR(first_fault);
   NoteMemory();
   if (head_bytes_ <= share || largest.job == nullptr) return OkStatus();
-  // Sealing a window twice writes all of it twice: rows go into a file before that, as long as they
-  // are what memory is full of.
-  if (movable >= share / kLeastMovable && MoveMost(std::move(to_move), share)) return OkStatus();
-  return SealWindow(largest.job, largest.window_ns);  // where the disk is full it knows what to do
+  // Sealing a window twice writes all of it twice. Rows go into a file first as long as movable
+  // rows fill most of the memory.
+  if (movable >= share / kMinMovable && MoveMost(std::move(to_move), share)) return OkStatus();
+  return SealWindow(largest.job, largest.window_ns);  // handles a full disk
 }
 
-// As many at once as give room for a while: to look at all windows takes as long as to move a few.
+// Moves several windows at once, to free memory for a while: scanning all windows takes as long as
+// moving a few.
 bool PartitionIngest::MoveMost(std::vector<Heavy> windows, size_t share) {
   std::sort(windows.begin(), windows.end(),
             [](const Heavy& a, const Heavy& b) { return a.bytes > b.bytes; });
   size_t left = head_bytes_;
   bool moved = false;
   for (const Heavy& window : windows) {
-    if (left <= share - share / kLeastMovable || window.bytes == 0) break;
+    if (left <= share - share / kMinMovable || window.bytes == 0) break;
     if (!MoveRows(window.job, window.window_ns).ok()) break;
     left -= std::min(left, window.bytes);
     moved = true;
@@ -322,7 +327,7 @@ Status PartitionIngest::DeleteJob(const StoredJobPtr& job) {
   change.put.push_back({kTombstoneRow, "", hash, EncodeTombstone(tombstone)});
   const std::string folder = Cat(store_->segments_dir(), "/", hash);
   const std::string doomed = Cat(folder, kDeletedSuffix);
-  // A crash leaves a folder of this name; the next start completes or reverts the deletion.
+  // A crash leaves a folder with this name; the next start completes or reverts the deletion.
   RETURN_IF_ERROR(files::RemoveTree(doomed));
   const Status renamed = files::Rename(folder, doomed);
   const bool sealed = !absl::IsNotFound(renamed);

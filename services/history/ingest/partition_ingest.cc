@@ -16,7 +16,7 @@ constexpr size_t kPollRecords = 500;
 constexpr size_t kPollBytes = size_t{8} << 20;
 constexpr int64_t kPollNs = 20 * kNanosPerMilli;
 constexpr int64_t kRetryNs = kNanosPerSecond;
-// Events that no transaction takes: beyond it reading waits.
+// Limit on unsaved events, beyond which reading waits.
 constexpr size_t kMaxUnsaved = 10'000;
 
 }  // namespace
@@ -36,7 +36,7 @@ PartitionIngest::PartitionIngest(Clock* clock, Log* log, HistoryStore* store,
   inputs_[1].topic = EventTopic::kIssues;
   inputs_[2].at = {options_.actions_topic, partition};
   inputs_[2].topic = EventTopic::kActions;
-  // One partition with the answers of all jobs: each thread takes those of its own.
+  // One partition has the capture replies of all jobs: each thread takes those of its own jobs.
   inputs_[3].at = {options_.captures_topic, 0};
   inputs_[3].topic = EventTopic::kCaptures;
   inputs_[4].at = {options_.notifications_topic, 0};
@@ -95,7 +95,7 @@ Status PartitionIngest::Do(std::function<Status()> work) {
   item->done = clock_->NewWakeup();
   {
     MutexLock lock(&mutex_);
-    if (!running_) return Unavailable("the history is not being kept: it stops, or did not start");
+    if (!running_) return Unavailable("the history is not running");
     work_.push_back(item);
     if (polled_ != nullptr) polled_->Interrupt();
   }
@@ -127,7 +127,7 @@ void PartitionIngest::Loop() {
   }
   if (const Status status = SaveAtStop(); !status.ok()) {
     PITWALL_LOG(kWarning, "insights", "partition ", partition_,
-                ": what is in memory is not sealed (", ToStd(status.message()),
+                ": rows in memory were not sealed (", ToStd(status.message()),
                 "); the next start reads it from the log again");
   }
   {
@@ -155,15 +155,15 @@ Status PartitionIngest::OpenInput(Input* input) {
   if (input->reader != nullptr || now < input->retry_ns) return OkStatus();
   input->retry_ns = now + kRetryNs;
   const StatusOr<int32_t> count = log_->Partitions(input->at.topic);
-  if (absl::IsNotFound(count.status())) return OkStatus();  // nobody has made it yet
+  if (absl::IsNotFound(count.status())) return OkStatus();  // the topic does not exist yet
   RETURN_IF_ERROR(count.status());
   if (input->at.partition >= *count) return OkStatus();
   ASSIGN_OR_RETURN(ReadPosition position, PositionOf(*input));
   if (position.offset >= 0) {
     const Status same = CheckLogMark(log_, input->at, position.offset, position.mark);
     if (absl::IsFailedPrecondition(same)) {
-      // What it has of the old log stays; batches that both hold are told by their sequence.
-      PITWALL_LOG(kWarning, "insights", ToStd(same.message()), "; it is read from its start");
+      // Data of the old log is kept; sequence numbers identify batches that both logs contain.
+      PITWALL_LOG(kWarning, "insights", ToStd(same.message()), "; reading it from its start");
       position = {kFromStart, {}};
     } else {
       RETURN_IF_ERROR(same);
@@ -213,7 +213,7 @@ Status PartitionIngest::ReadTelemetry(int64_t timeout_ns, bool* idle) {
     input.mark = {record.offset, record.append_time_ns};
     const StatusOr<codec::DecodedRecord> decoded = decoder_.Decode(record.value);
     if (!decoded.ok()) {
-      ++counters.undecodable;  // the processor dead-letters it
+      ++counters.undecodable;  // the processor sends it to the dead-letter topic
       continue;
     }
     if (decoded->batch == nullptr) continue;
@@ -234,7 +234,8 @@ Status PartitionIngest::ReadTelemetry(int64_t timeout_ns, bool* idle) {
   counters.unread += counts_.unread;
   counters.after_raw += counts_.after_raw;
   counts_ = {};
-  counters.records += records.size();  // last: whoever sees it sees all that they hold
+  counters.records +=
+      records.size();  // last, so that an observer of the count sees all of their data
   for (const std::string& id : touched_) {
     const StoredJobPtr job = Loaded(id);
     if (job == nullptr) return OkStatus();
@@ -286,7 +287,7 @@ void PartitionIngest::OnRecord(const Input& input, const Record& record) {
       change.event = std::make_shared<const IssueEvent>(*std::move(event));
     }
   } else if (input.topic == EventTopic::kActions) {
-    // Requests of people are on the topic too: they are no actions.
+    // The topic also has requests from users, which are not actions.
     StatusOr<ActionEvent> action = cloudevents::DecodeActionEvent(record.value);
     status = action.status();
     if (action.ok()) {
@@ -363,13 +364,14 @@ Status PartitionIngest::Step() {
     for (size_t i = 1; i < inputs_.size(); ++i) RETURN_IF_ERROR(ReadEvents(&inputs_[i], &idle));
   }
   NoteMemory();
-  // Beyond twice its share memory did not shrink by sealing: then the log keeps the rest.
+  // If sealing does not reduce memory below twice its share, reading stops and the log keeps the
+  // rest.
   const size_t share = MemoryShare();
   if (head_bytes_ < 2 * share) {
     RETURN_IF_ERROR(ReadTelemetry(idle ? kPollNs : 0, &idle));
   }
   if (inputs_[0].reader == nullptr && idle && !stop_) wakeup_->Wait(kPollNs);
-  // What cannot be sealed keeps no event from being saved.
+  // A failure to seal does not prevent events from being saved.
   const Status sealed = SealDue();
   RETURN_IF_ERROR(SaveIfDue(false));
   UnloadUnused();

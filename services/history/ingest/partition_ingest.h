@@ -1,5 +1,5 @@
-// One partition: follows telemetry and events of its jobs, and seals their windows. It alone
-// changes those jobs.
+// Ingestion of one partition: follows telemetry and events of its jobs, and seals their windows.
+// Only this class changes those jobs.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@
 
 namespace pitwall::history {
 
-// Start and Stop from one thread, the rest from any. Everything is borrowed.
+// Call Start and Stop from one thread, all else from any. Everything is borrowed.
 class PartitionIngest {
  public:
   PartitionIngest(Clock* clock, Log* log, HistoryStore* store, const HistoryOptions* options,
@@ -32,33 +32,33 @@ class PartitionIngest {
   ~PartitionIngest();
 
   void Start();
-  // Seals what is in memory, where the disk lets it.
-  // Ends reading soon; Stop waits for it.
+  // Asks the thread to stop reading soon. Stop then waits, and seals the rows in memory if the disk
+  // permits.
   void RequestStop();
   void Stop();
   Status Health() const;
-  // It has read what the log held when it began.
+  // True: all records that the log held at the start have been read.
   bool caught_up() const { return caught_up_; }
-  int64_t lag() const { return lag_; }  // records of telemetry
+  int64_t lag() const { return lag_; }  // unread telemetry records
   size_t head_bytes() const { return head_bytes_; }
 
-  // Runs in the partition's thread, and waits for it. Unavailable: it does not run.
+  // Runs `work` in the partition's thread and waits for it. Unavailable: the thread is not running.
   Status Do(std::function<Status()> work);
-  // False: what is kept of the job is from before its partition went to another process.
+  // False: the stored data of the job predates the move of its partition to another process.
   bool Owns(const StoredJob& job) const;
-  // For work in the thread: all that is in memory of the job is sealed; the job is removed.
+  // For use in the thread: seals all unsealed rows of the job; removes the job.
   Status SealJob(const StoredJobPtr& job);
   Status DeleteJob(const StoredJobPtr& job);
-  // Raw samples of a sealed window go, its rollups stay.
+  // Drops the raw samples of a sealed window; its rollups stay.
   Status DropRaw(const StoredJobPtr& job, int64_t window_ns);
 
  private:
-  // One topic that it follows.
+  // A followed topic.
   struct Input {
     TopicPartition at;
-    EventTopic topic = EventTopic::kIssues;  // not of telemetry
+    EventTopic topic = EventTopic::kIssues;  // unused for telemetry
     std::unique_ptr<PartitionReader> reader;
-    LogFingerprint mark;  // the newest record that was read
+    LogFingerprint mark;  // newest record read
     int64_t retry_ns = 0;
   };
 
@@ -66,14 +66,14 @@ class PartitionIngest {
   Status Step();
   Status OpenInput(Input* input);
   StatusOr<ReadPosition> PositionOf(const Input& input) const;
-  // Polls; a loss of input is counted and told.
+  // Polls; counts and logs a loss of input.
   Status Poll(Input* input, int64_t timeout_ns, std::vector<Record>* records);
   Status ReadTelemetry(int64_t timeout_ns, bool* idle);
   Status ReadEvents(Input* input, bool* idle);
   void OnRecord(const Input& input, const Record& record);
-  // Waits until the catalogue can be read. Null: stopped.
+  // Waits until the catalog is readable. Null: stopped.
   StoredJobPtr Loaded(const std::string& id);
-  // Keeps in memory only the jobs that were used lately.
+  // Unloads the jobs that were not used lately.
   void UnloadUnused();
   bool Buried(std::string_view job, size_t input, int64_t offset) const;
   void RunWork();
@@ -88,10 +88,10 @@ class PartitionIngest {
                     store::DatabaseChange* change);
   Status SealDue();
   Status SaveAtStop();
-  // Starts of the windows that have rows in memory.
+  // Starts of the windows with rows in memory.
   static std::vector<int64_t> Heads(const StoredJob& job);
   Status SealWindow(const StoredJobPtr& job, int64_t window_ns);
-  // A window that is not sealed, and what it takes of memory.
+  // An unsealed window and its memory.
   struct Heavy {
     StoredJobPtr job;
     int64_t window_ns = 0;
@@ -99,17 +99,18 @@ class PartitionIngest {
   };
   // False: nothing could be moved.
   bool MoveMost(std::vector<Heavy> windows, size_t share);
-  // Rows of a window that is not sealed go into a file.
+  // Moves the rows of an unsealed window into a file.
   Status MoveRows(const StoredJobPtr& job, int64_t window_ns);
-  // Its segment is damaged: rows that came late for it are given up, so that reading goes on.
+  // Drops late rows of a window whose segment is damaged, so that reading continues.
   void GiveUp(const StoredJobPtr& job, int64_t window_ns, const Status& damage);
   StatusOr<std::unique_ptr<const FlushInput>> Gather(const StoredJob& job, int64_t window_ns) const;
-  // A segment without a name in the catalogue. DataLoss: an earlier one of the window is damaged.
+  // Writes a segment that is not yet in the catalog. DataLoss: an earlier segment of the window
+  // is damaged.
   Status Write(const StoredJob& job, const FlushInput& content, SegmentMeta* facts);
-  // The catalogue names it; what was in memory of the window is done with.
+  // Commits the segment to the catalog and frees the window's rows in memory.
   Status Adopt(const StoredJobPtr& job, const FlushInput& content, const SegmentMeta& facts);
   Status SealWithoutRows(const StoredJobPtr& job, const FlushInput& content, int64_t window_ns);
-  // So many records of telemetry are unread that those of an ended job may be among them.
+  // True: many telemetry records are unread, possibly including those of an ended job.
   bool Behind() const;
   using JobList = std::shared_ptr<const std::vector<StoredJobPtr>>;
   JobList Jobs();
@@ -127,14 +128,15 @@ class PartitionIngest {
   std::atomic<int64_t> lag_{0};
   std::atomic<size_t> head_bytes_{0};
 
-  // The thread's own:
+  // The following members belong to the thread.
   std::array<Input, 5> inputs_;  // telemetry, issues, actions, captures, notifications
   codec::BatchDecoder decoder_;
-  JobList jobs_;  // those of the partition, as of jobs_version_
+  JobList jobs_;  // jobs of the partition, as of jobs_version_
   uint64_t jobs_version_ = 0;
-  std::set<std::string> touched_;              // jobs with samples since the last reported change
+  std::set<std::string> touched_;  // jobs with samples since the last change notification
   std::map<std::string, SegmentHints> hints_;  // by job
-  std::shared_ptr<MemTableFile> head_file_;    // that chunks move to; full ones live by them alone
+  std::shared_ptr<MemTableFile>
+      head_file_;  // target of moved chunks; full files are kept alive by their chunks
   IngestCounts counts_;
   int64_t saved_ns_ = 0;
   int64_t sealed_ns_ = 0;
@@ -146,7 +148,7 @@ class PartitionIngest {
 
   mutable Mutex mutex_;
   Status health_ ABSL_GUARDED_BY(mutex_);
-  Status damage_ ABSL_GUARDED_BY(mutex_);  // of a segment; until the next start
+  Status damage_ ABSL_GUARDED_BY(mutex_);  // of a segment; cleared by the next start
   struct Work {
     std::function<Status()> run;
     Status status;

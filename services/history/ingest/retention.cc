@@ -10,7 +10,7 @@ namespace pitwall::history {
 namespace {
 
 constexpr int64_t kPassNs = 10 * kNanosPerSecond;
-// The accepted time is saved this often: a restart within an hour resumes without a wait.
+// Interval of saving the accepted time: a restart within an hour resumes without waiting.
 constexpr int64_t kSaveNs = 600 * kNanosPerSecond;
 
 struct Candidate {
@@ -19,11 +19,11 @@ struct Candidate {
   bool ended = false;
 };
 
-// The job heard of longest ago comes first.
+// Sorted by last data, oldest first.
 std::vector<Candidate> OldestFirst(const HistoryStore& store, const Retention::IngestOf& ingest) {
   std::vector<Candidate> out;
   for (const StoredJobPtr& job : store.All()) {
-    // Nothing more comes of a job that another process owns by now.
+    // A job owned by another process receives no more data here.
     const bool left = !ingest(job)->Owns(*job);
     MutexLock lock(&job->mutex());
     const JobOverview life = job->Life();
@@ -35,7 +35,7 @@ std::vector<Candidate> OldestFirst(const HistoryStore& store, const Retention::I
   return out;
 }
 
-// Windows with raw samples, the oldest first.
+// Returns windows with raw samples, oldest first.
 std::vector<int64_t> RawWindows(const StoredJob& job) {
   MutexLock lock(&job.mutex());
   std::vector<int64_t> out;
@@ -101,14 +101,14 @@ StatusOr<std::optional<int64_t>> Retention::AcceptedTime() {
   MutexLock lock(&pass_mutex_);
   const int64_t wall_ns = clock_->WallNs();
   if (!saved_ns_.has_value()) {
-    std::optional<int64_t> saved_ns;  // the analysis of locks does not see through a lambda
+    std::optional<int64_t> saved_ns;  // the lock analysis does not follow lambdas
     RETURN_IF_ERROR(store_->database().ForEachOf(kMetaRow, "", [&](store::DatabaseRow row) {
       if (row.key != kAgeKey) return OkStatus();
       ASSIGN_OR_RETURN(saved_ns, DecodeTime(row.body));
       return OkStatus();
     }));
     saved_ns_ = saved_ns;
-    // A store without jobs has nothing to lose.
+    // A store without jobs cannot lose any.
     if (saved_ns_.has_value() || store_->All().empty())
       age_clock_.Restore(saved_ns_.value_or(wall_ns));
   }
@@ -116,8 +116,8 @@ StatusOr<std::optional<int64_t>> Retention::AcceptedTime() {
   if (const bool now = age_clock_.suspended(); now != suspended_.exchange(now)) {
     PITWALL_LOG(kWarning, "insights",
                 now ? "retention by age is suspended: the wall clock is more than an hour ahead of "
-                      "the time that has passed; it counts once that has lasted for a day"
-                    : "retention by age is resumed");
+                      "the elapsed time; the new time is accepted after a day"
+                    : "retention by age resumes");
   }
   if (!accepted.has_value()) return accepted;
   if (saved_ns_.has_value() && *accepted >= *saved_ns_ && *accepted - *saved_ns_ < kSaveNs)
@@ -133,7 +133,7 @@ Status Retention::EnforceTime() {
   ASSIGN_OR_RETURN(const std::optional<int64_t> accepted_ns, AcceptedTime());
   if (!accepted_ns.has_value()) return OkStatus();
   const std::vector<Candidate> all = OldestFirst(*store_, ingest_of_);
-  // The newest one is last.
+  // The newest job is last.
   const int64_t now_ns = all.empty() ? 0 : std::min(*accepted_ns, all.back().last_ns);
   for (const Candidate& c : all) {
     if (!c.ended || c.last_ns == 0 || now_ns - c.last_ns <= options_.retention_ns) continue;
@@ -175,14 +175,14 @@ Status Retention::EnforceBytes() {
     PartitionIngest* ingest = ingest_of_(c.job);
     RETURN_IF_ERROR(ingest->Do([&] { return ingest->DeleteJob(c.job); }));
     PITWALL_LOG(kInfo, "insights", "job ", Quote(c.job->id()),
-                " is removed: the history is beyond insights.max_bytes");
+                " is removed: the history exceeds insights.max_bytes");
   }
   for (const Candidate& c : all) {
     if (!c.ended) RETURN_IF_ERROR(drop_raw(c));
   }
   if (!over()) return OkStatus();
   return ResourceExhausted(Cat(store_->dir(), ": ", DiskBytes(*store_),
-                               " bytes are kept, and nothing is left that may go; raise "
+                               " bytes are stored, and nothing more can be removed; raise "
                                "insights.max_bytes (",
                                options_.max_bytes, ")"));
 }

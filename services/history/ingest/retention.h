@@ -1,9 +1,10 @@
-// Keeps the history within its bounds of bytes and time: raw samples of the oldest finished jobs go
-// first, then all that is kept of them. A running job loses raw samples only when no finished job
-// is left, the oldest window first.
+// Keeps the history within its limits on bytes and time. Raw samples of the oldest finished jobs
+// are dropped first, then those jobs. A running job loses raw samples only if no finished job is
+// left, oldest window first.
 //
-// The age of a job is the newest time in the store minus the job's last, so that a clock alone ages
-// nothing. That newest time counts as far as wall time confirms it, by an AgeClock.
+// The age of a job is the newest time in the store minus the job's last time, so that the clock
+// alone does not age a job. The newest time counts only up to the wall time confirmed by an
+// AgeClock.
 #pragma once
 
 #include <atomic>
@@ -21,7 +22,7 @@
 
 namespace pitwall::history {
 
-// Start and Stop from one thread. Everything is borrowed.
+// Call Start and Stop from one thread. Everything is borrowed.
 class Retention {
  public:
   using IngestOf = std::function<PartitionIngest*(const StoredJobPtr&)>;
@@ -33,14 +34,15 @@ class Retention {
   void Stop();
   Status Health() const;
 
-  // One pass.
+  // Runs one pass.
   Status Enforce();
-  // The wall clock jumped ahead: no job is removed by its age until the step has lasted a day.
+  // True: the wall clock jumped ahead. No job is removed by its age until the jump has lasted a
+  // day.
   bool suspended() const { return suspended_; }
 
  private:
   Status EnforceTime();
-  // Wall time as far as it is accepted; nothing: not known yet.
+  // Accepted part of the wall time; nothing: not known yet.
   StatusOr<std::optional<int64_t>> AcceptedTime();
   Status EnforceBytes();
 
@@ -54,7 +56,7 @@ class Retention {
   std::atomic<bool> suspended_{false};
   Mutex pass_mutex_;
   AgeClock age_clock_ ABSL_GUARDED_BY(pass_mutex_);
-  std::optional<int64_t> saved_ns_ ABSL_GUARDED_BY(pass_mutex_);  // accepted time in the catalogue
+  std::optional<int64_t> saved_ns_ ABSL_GUARDED_BY(pass_mutex_);  // accepted time in the catalog
   mutable Mutex mutex_;
   Status health_ ABSL_GUARDED_BY(mutex_);
 };

@@ -28,7 +28,7 @@ std::string EncodeTime(int64_t time_ns) {
 StatusOr<int64_t> DecodeTime(std::string_view body) {
   BinaryReader in(body);
   const int64_t time_ns = in.I64();
-  RETURN_IF_ERROR(in.Finish("a time of the catalogue"));
+  RETURN_IF_ERROR(in.Finish("a time of the catalog"));
   return time_ns;
 }
 
@@ -44,7 +44,7 @@ StatusOr<ReadPosition> DecodePosition(std::string_view body) {
   ReadPosition position;
   position.offset = in.I64();
   position.mark = ParseLogMark(in.StrView());
-  RETURN_IF_ERROR(in.Finish("a position of the catalogue"));
+  RETURN_IF_ERROR(in.Finish("a position of the catalog"));
   return position;
 }
 
@@ -98,8 +98,8 @@ StatusOr<SourceMeta> DecodeBoot(std::string_view body) {
   for (std::string* text :
        {&r.platform, &r.cluster, &r.namespace_name, &r.kind, &r.name, &r.uid, &r.queue})
     *text = in.Str();
-  if (!in.AtEnd()) boot.goodbye_ns = in.I64();  // earlier versions did not keep it
-  RETURN_IF_ERROR(in.Finish("a boot of the catalogue"));
+  if (!in.AtEnd()) boot.goodbye_ns = in.I64();  // not stored by earlier versions
+  RETURN_IF_ERROR(in.Finish("a boot of the catalog"));
   return boot;
 }
 
@@ -111,14 +111,14 @@ StatusOr<store::DatabaseRow> PackedSchemaRow(const std::string& job, const Schem
 }
 
 StatusOr<Schema> DecodeSchema(const store::DatabaseRow& row) {
-  constexpr size_t kMostBytes = size_t{256} << 20;
+  constexpr size_t kMaxBytes = size_t{256} << 20;
   std::string body = row.body;
   if (row.kind == kPackedSchemaRow) {
-    ASSIGN_OR_RETURN(body, blocks::Unpack(row.body, kMostBytes, "a schema of the catalogue"));
+    ASSIGN_OR_RETURN(body, blocks::Unpack(row.body, kMaxBytes, "a schema of the catalog"));
   }
   BinaryReader in(body);
   Schema schema = codec::RestoreSchema(in);
-  RETURN_IF_ERROR(in.Finish("a schema of the catalogue"));
+  RETURN_IF_ERROR(in.Finish("a schema of the catalog"));
   return schema;
 }
 
@@ -128,7 +128,7 @@ std::string EncodeRecord(const KeptRecord& record) {
 
 StatusOr<KeptRecord> DecodeRecord(const store::DatabaseRow& row) {
   if (row.body.empty() || row.body[0] < 1 || row.body[0] > 4)
-    return DataLoss("an event of the catalogue is malformed");
+    return DataLoss("an event of the catalog is malformed");
   return KeptRecord{static_cast<EventTopic>(row.body[0]), NumberOf(row.key), row.body.substr(1)};
 }
 
@@ -143,8 +143,8 @@ StatusOr<Tombstone> DecodeTombstone(std::string_view body) {
   BinaryReader in(body);
   Tombstone t;
   for (int64_t* offset : {&t.telemetry, &t.issues, &t.actions, &t.captures}) *offset = in.I64();
-  if (!in.AtEnd()) t.notifications = in.I64();  // earlier versions did not keep it
-  RETURN_IF_ERROR(in.Finish("a tombstone of the catalogue"));
+  if (!in.AtEnd()) t.notifications = in.I64();  // not stored by earlier versions
+  RETURN_IF_ERROR(in.Finish("a tombstone of the catalog"));
   return t;
 }
 

@@ -1,4 +1,4 @@
-// The rows of the catalogue: their kinds, keys and bodies.
+// Rows of the catalog: their kinds, keys, and bodies.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,23 @@
 
 namespace pitwall::history {
 
-// Numbers are in files: never reuse one.
+// Persistent numbers: never reuse one.
 enum RowKind : uint8_t {
-  kPositionRow = 1,      // of a partition that is read
+  kPositionRow = 1,      // position of a partition
   kBootRow = 2,          // one boot of one source of a job
-  kSchemaRow = 3,        // that a job has used
+  kSchemaRow = 3,        // schema used by a job
   kSegmentRow = 4,       // a sealed window
-  kEventRow = 5,         // a record of an EventTopic, as it was in the log
-  kTombstoneRow = 6,     // a job that was deleted, by a hash of its id
-  kMetaRow = 7,          // kAgeKey: the time that retention accepted last
-  kPackedSchemaRow = 8,  // as kSchemaRow, by zstd: labels repeat
+  kEventRow = 5,         // a record of an EventTopic, as in the log
+  kTombstoneRow = 6,     // a deleted job, by a hash of its ID
+  kMetaRow = 7,          // kAgeKey: the time last accepted by retention
+  kPackedSchemaRow = 8,  // like kSchemaRow, compressed with zstd: labels repeat
 };
 
 inline constexpr char kAgeKey[] = "age";
 std::string EncodeTime(int64_t time_ns);
 StatusOr<int64_t> DecodeTime(std::string_view body);
 
-// Sorts as its number does.
+// Sorts like its number.
 std::string NumberKey(uint64_t number);
 uint64_t NumberOf(std::string_view key);
 
@@ -40,19 +40,19 @@ struct ReadPosition {
 std::string EncodePosition(const ReadPosition& position);
 StatusOr<ReadPosition> DecodePosition(std::string_view body);
 
-// What one boot of a source has said of itself. Each field is a least, a greatest or that of the
-// greatest sequence, so that a batch that is read twice changes nothing.
+// Facts about one boot of a source. Each field is a minimum, a maximum, or the value of the highest
+// sequence, so that reading a batch twice changes nothing.
 struct SourceMeta {
   OriginPtr origin;
   int64_t start_ns = 0;
   int64_t first_ns = INT64_MAX;  // of its samples
   int64_t last_ns = INT64_MIN;
   int64_t interval_ns = 0;
-  uint64_t sequence = 0;  // the greatest
+  uint64_t sequence = 0;  // the highest
   bool goodbye = false;
-  int64_t goodbye_ns = 0;             // how far it had come then; 0: not known
+  int64_t goodbye_ns = 0;             // the source's progress at that point; 0: unknown
   int64_t first_step_ns = INT64_MAX;  // start of its first step
-  int64_t last_step_ns = INT64_MIN;   // end of its last one
+  int64_t last_step_ns = INT64_MIN;   // end of its last step
   std::string owner;
   std::string job_name;
   JobReference reference;
@@ -62,19 +62,19 @@ std::string EncodeBoot(const SourceMeta& boot);
 StatusOr<SourceMeta> DecodeBoot(std::string_view body);
 
 StatusOr<store::DatabaseRow> PackedSchemaRow(const std::string& job, const Schema& schema);
-// Of a row of either kind.
+// Decodes a row of either kind.
 StatusOr<Schema> DecodeSchema(const store::DatabaseRow& row);
 
 enum class EventTopic : uint8_t { kIssues = 1, kActions = 2, kCaptures = 3, kNotification = 4 };
 struct KeptRecord {
   EventTopic topic = EventTopic::kIssues;
-  uint64_t number = 0;  // in the order of ingest
+  uint64_t number = 0;  // in the order of ingestion
   std::string value;
 };
 std::string EncodeRecord(const KeptRecord& record);
 StatusOr<KeptRecord> DecodeRecord(const store::DatabaseRow& row);
 
-// Of a job that was deleted: what lies below these offsets is not read again.
+// Marker of a deleted job: records below these offsets are not read again.
 struct Tombstone {
   int64_t telemetry = 0;
   int64_t issues = 0;

@@ -84,7 +84,7 @@ Status HistoryStore::RestoreSchema(const store::DatabaseRow& row, StoredJob* job
   ASSIGN_OR_RETURN(Schema schema, DecodeSchema(row));
   const SharedSchema shared(std::move(schema));
   schemas_.Add(row.job, shared);
-  // Segments have made ones as well, which follow from those that were sent.
+  // Segments also have derived schemas, which follow from the received ones.
   if (const auto made = NodeMeans::Of(*shared); made != nullptr)
     schemas_.Add(row.job, made->schema());
   job->Restore(shared);
@@ -102,12 +102,12 @@ StatusOr<uint64_t> HistoryStore::RestoreSegment(const store::DatabaseRow& row,
     std::string boot = in.Str();
     seen[{std::move(source), std::move(boot)}].Restore(in);
   }
-  if (!in.AtEnd()) {  // earlier versions did not keep them
+  if (!in.AtEnd()) {  // not stored by earlier versions
     facts.steps.Restore(in);
     facts.steps.RestorePages(in);
   }
-  if (!in.AtEnd()) facts.metrics = RestorePage(in);  // nor this one
-  RETURN_IF_ERROR(in.Finish("a segment of the catalogue"));
+  if (!in.AtEnd()) facts.metrics = RestorePage(in);  // not stored by earlier versions
+  RETURN_IF_ERROR(in.Finish("a segment of the catalog"));
   const uint64_t generation = facts.generation;
   job->Restore(std::move(facts), std::move(seen));
   return generation;
@@ -141,7 +141,7 @@ Status HistoryStore::Recover() {
   return OkStatus();
 }
 
-// A head's file whose process ended between making it and taking its name away.
+// Head files of processes that ended between creating and unlinking the file.
 Status HistoryStore::RemoveMemTableFiles() {
   ASSIGN_OR_RETURN(const auto names, files::ListDirectory(dir_));
   for (const std::string& name : names) {
@@ -210,7 +210,7 @@ void HistoryStore::Remove(const std::string& id) {
   std::erase_if(damage_, [&id](const auto& entry) { return entry.first.first == id; });
   ++jobs_version_;
   schemas_.Remove(id);
-  cache_.Clear();  // nothing of it stays
+  cache_.Clear();  // frees everything
 }
 
 std::string HistoryStore::PathOf(const SegmentMeta& facts) const {
@@ -255,7 +255,7 @@ void HistoryStore::Discard(const SegmentMeta& facts) {
 }
 
 Status HistoryStore::Settle() {
-  // Takes what it removes: partitions and the retention settle side by side.
+  // Takes the list first: partitions and retention call Settle concurrently.
   std::vector<SegmentMeta> gone;
   {
     MutexLock lock(&mutex_);

@@ -1,7 +1,9 @@
-// The folder of the history and what is known of it: catalogue, segments, jobs.
+// Folder of the history and its state: catalog, segments, jobs.
 //
-// <dir>/LOCK | <dir>/catalogue.db | <dir>/segments/<hash of the job's id>/<window>-<generation>.seg
-// | <dir>/quarantine/<hash>-<name>: segments that could not be adopted
+// <dir>/LOCK
+// <dir>/catalogue.db
+// <dir>/segments/<hash of the job's id>/<window>-<generation>.seg
+// <dir>/quarantine/<hash>-<name>: segments that could not be adopted
 #pragma once
 
 #include <algorithm>
@@ -28,54 +30,54 @@ struct StoreCounters {
   std::atomic<uint64_t> samples{0}, duplicates{0}, ahead{0}, unread{0}, after_raw{0};
   std::atomic<uint64_t> records{0}, undecodable{0}, events{0}, input_losses{0};
   std::atomic<uint64_t> sealed{0}, dropped_raw{0}, removed_jobs{0}, failed_saves{0};
-  std::atomic<uint64_t> unloaded{0}, reloaded{0};  // jobs
-  // Of the last start.
+  std::atomic<uint64_t> unloaded{0}, reloaded{0};  // numbers of jobs
+  // Results of the last start.
   std::atomic<uint64_t> adopted{0}, quarantined{0}, missing{0};
 };
 
 // Thread-safe.
 class HistoryStore {
  public:
-  // Checks the catalogue and reconciles it with the segments (segment_recovery.h): those that it
-  // does not name are adopted or quarantined. `read_only`: an archive; nothing is made, locked,
-  // moved, or removed.
+  // Checks the catalog and reconciles it with the segments (segment_recovery.h): unlisted segments
+  // are adopted or quarantined. `read_only`: an archive; nothing is created, locked, moved, or
+  // removed.
   static StatusOr<std::unique_ptr<HistoryStore>> Open(const std::string& dir, bool read_only,
                                                       uint64_t first_place,
                                                       std::shared_ptr<files::DiskFaults> faults,
                                                       size_t cache_bytes = size_t{64} << 20);
 
-  // Null: no such job. The job is loaded, and stays so for as long as the pointer lives.
+  // Null: no such job. Loads the job, which stays loaded for the lifetime of the pointer.
   StatusOr<StoredJobPtr> Find(std::string_view id) const;
-  // The job is loaded until Unload. For the thread of its partition, and for a start.
+  // Loads the job until Unload. For the thread of its partition, and for a start.
   StatusOr<StoredJobPtr> FindOrAdd(const std::string& id);
-  // Null: no such job. Loads nothing.
+  // Null: no such job. Does not load the job.
   JobLifePtr LifeOf(std::string_view id) const;
-  // Some may be unloaded.
+  // Some jobs may be unloaded.
   std::vector<StoredJobPtr> All() const;
   // Unloads the job if it was not used since the last call; true: it is unloaded now. For the
   // thread of its partition.
   bool UnloadUnused(const StoredJobPtr& job);
   void Remove(const std::string& id);
-  // Grows when a job is added or removed.
+  // Increases when a job is added or removed.
   uint64_t jobs_version() const { return jobs_version_; }
 
   std::string PathOf(const SegmentMeta& facts) const;
-  // The schemas of what is sealed: segments that are opened share them.
+  // Shares the schemas of sealed windows with segments that are opened later.
   void Share(const std::string& job, const SharedSchema& schema) { schemas_.Add(job, schema); }
   void Renew(const std::string& job, const SharedSchema& schema) { schemas_.Renew(job, schema); }
-  // The sealed window, opened once and kept open for a while.
+  // Returns the sealed window, opened once and kept open for a while.
   StatusOr<std::shared_ptr<const WindowSegment>> Segment(const SegmentMeta& facts) const;
   SegmentCache& cache() const { return cache_; }
   const SchemaPool& schemas() const { return schemas_; }
-  // DataLoss: segments that the catalogue names are missing or damaged, as far as they were opened.
+  // DataLoss: segments in the catalog are missing or damaged, as far as they were opened.
   Status Damage() const;
   void NoteDamage(const SegmentMeta& facts, std::string_view what) const;
-  // The file is no longer named by the catalogue: it goes with the next Settle.
+  // Marks a file that the catalog no longer names; the next Settle removes it.
   void Discard(const SegmentMeta& facts);
-  // Empties the write-ahead file, then removes what was discarded.
+  // Empties the write-ahead file, then removes discarded files.
   Status Settle();
   uint64_t NextGeneration() { return ++generation_; }
-  // Generations up to this one are in use.
+  // Marks generations up to this one as used.
   void RaiseGeneration(uint64_t used) { generation_ = std::max<uint64_t>(generation_, used); }
   uint64_t NextRecord() { return ++record_; }
 
@@ -103,7 +105,7 @@ class HistoryStore {
         cache_(cache_bytes, kMostOpen) {}
   Status Load();
   Status LoadEvents();
-  // Loads a job from the catalogue. After an error it is unloaded as before.
+  // Loads a job from the catalog. After an error, it stays unloaded.
   Status LoadJob(StoredJob* job) const;
   Status RestoreJob(StoredJob* job) const;
   Status RestoreBoot(const store::DatabaseRow& row, StoredJob* job) const;
@@ -123,7 +125,7 @@ class HistoryStore {
   std::atomic<uint64_t> generation_{0}, record_{0}, jobs_version_{1};
   ChangeFeed feed_;
   mutable StoreCounters counters_;
-  static constexpr size_t kMostOpen = 256;  // each has a file
+  static constexpr size_t kMostOpen = 256;  // each holds a file descriptor
   mutable SegmentCache cache_;
   mutable SchemaPool schemas_;
 
@@ -131,7 +133,7 @@ class HistoryStore {
   std::map<std::string, StoredJobPtr, std::less<>> jobs_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Tombstone> tombstones_ ABSL_GUARDED_BY(mutex_);
   std::vector<SegmentMeta> discarded_ ABSL_GUARDED_BY(mutex_);
-  // Damaged segments by job and path, with the damage.
+  // Damaged segments by job and path, with a description.
   mutable std::map<std::pair<std::string, std::string>, std::string> damage_
       ABSL_GUARDED_BY(mutex_);
 };

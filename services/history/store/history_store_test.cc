@@ -14,7 +14,7 @@
 namespace pitwall::history {
 namespace {
 
-// Partitions and the retention settle side by side: what one removes, another does not erase again.
+// Partitions and retention call Settle concurrently: no file is removed twice.
 TEST(HistoryStoreTest, SettleOfSeveralThreads_RemovesEachDiscardedFileOnce) {
   std::string dir = ::testing::TempDir() + "history_store_XXXXXX";
   ASSERT_NE(::mkdtemp(dir.data()), nullptr);

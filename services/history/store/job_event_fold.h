@@ -1,5 +1,5 @@
-// State of a job from its events: attempts, ends, issues. A function of the events in their
-// order.
+// State of a job derived from its events: attempts, ends, issues. It depends only on the events and
+// their order.
 #pragma once
 
 #include <map>
@@ -13,16 +13,16 @@ namespace pitwall::history {
 class JobEventFold {
  public:
   void OnEvent(const IssueEvent& event);
-  // Its fields that follow from events; the rest is left as it is.
+  // Sets the fields that follow from events; leaves the rest unchanged.
   void Fill(JobOverview* life) const;
   bool ended() const { return life_.ended_ns != 0; }
-  int64_t ended_ns() const { return life_.ended_ns; }  // 0: it runs
+  int64_t ended_ns() const { return life_.ended_ns; }  // 0: running
   bool empty() const { return life_.last_ns == 0; }
 
  private:
   struct OpenIssue {
     std::string severity;
-    int64_t stalled_since_ns = 0;  // StallOnset of its first event that tells one
+    int64_t stalled_since_ns = 0;  // StallOnset of its first event with one
   };
 
   void OnJobChanged(const IssueEvent& event);

@@ -23,30 +23,30 @@ IssueEvent EventOf(std::string rule, EventType type, std::string category, int64
   return event;
 }
 
-int64_t StalledSince(const JobEventFold& story) {
+int64_t StalledSince(const JobEventFold& fold) {
   JobOverview life;
-  story.Fill(&life);
+  fold.Fill(&life);
   return life.stalled_since_ns;
 }
 
-TEST(JobEventFold, AJobStandsStillSinceTheFirstOnsetOfItsOpenHangs) {
-  JobEventFold story;
-  story.OnEvent(EventOf("a", EventType::kIssueFound, "memory", AtSecond(2)));
-  EXPECT_EQ(StalledSince(story), 0) << "an onset of another kind";
-  story.OnEvent(EventOf("b", EventType::kIssueFound, "hang", AtSecond(40)));
-  story.OnEvent(EventOf("c", EventType::kIssueFound, "progress", AtSecond(39)));
-  story.OnEvent(EventOf("d", EventType::kIssueFound, "hang", 0));
-  EXPECT_EQ(StalledSince(story), AtSecond(39));
-  story.OnEvent(EventOf("c", EventType::kIssueResolved, "progress", 0));
-  EXPECT_EQ(StalledSince(story), AtSecond(40));
-  story.OnEvent(EventOf("b", EventType::kIssueUpdated, "hang", AtSecond(45)));
-  EXPECT_EQ(StalledSince(story), AtSecond(40)) << "its first event tells";
-  story.OnEvent(EventOf("b", EventType::kIssueResolved, "hang", 0));
-  EXPECT_EQ(StalledSince(story), 0);
+TEST(JobEventFold, JobIsStalledSinceFirstOnsetOfOpenHangs) {
+  JobEventFold fold;
+  fold.OnEvent(EventOf("a", EventType::kIssueFound, "memory", AtSecond(2)));
+  EXPECT_EQ(StalledSince(fold), 0) << "an onset of another category";
+  fold.OnEvent(EventOf("b", EventType::kIssueFound, "hang", AtSecond(40)));
+  fold.OnEvent(EventOf("c", EventType::kIssueFound, "progress", AtSecond(39)));
+  fold.OnEvent(EventOf("d", EventType::kIssueFound, "hang", 0));
+  EXPECT_EQ(StalledSince(fold), AtSecond(39));
+  fold.OnEvent(EventOf("c", EventType::kIssueResolved, "progress", 0));
+  EXPECT_EQ(StalledSince(fold), AtSecond(40));
+  fold.OnEvent(EventOf("b", EventType::kIssueUpdated, "hang", AtSecond(45)));
+  EXPECT_EQ(StalledSince(fold), AtSecond(40)) << "set by its first event";
+  fold.OnEvent(EventOf("b", EventType::kIssueResolved, "hang", 0));
+  EXPECT_EQ(StalledSince(fold), 0);
 }
 
-// The end of a job is read long before its telemetry where much of that is unread.
-TEST(StoredJob, AWindowOfAnEndedJobIsOverWhenItIsRead) {
+// With a telemetry backlog, the end of a job is read long before its telemetry.
+TEST(StoredJob, WindowOfEndedJobIsOverOnceRead) {
   const auto read_up_to = [](StoredJob* job, int64_t second) {
     SourceMeta boot;
     boot.origin = std::make_shared<const Origin>();
@@ -63,7 +63,7 @@ TEST(StoredJob, AWindowOfAnEndedJobIsOverWhenItIsRead) {
   ended.job_change = JobChange::kEnded;
   ended.time_ns = AtSecond(200);
   job.OnEvent(ended);
-  EXPECT_TRUE(job.IsOver(window, grace, false));  // ranks that died fell silent before it
+  EXPECT_TRUE(job.IsOver(window, grace, false));  // ranks that died became silent before it
   EXPECT_FALSE(job.IsOver(window, grace, true));
   read_up_to(&job, 200);
   EXPECT_TRUE(job.IsOver(window, grace, true));

@@ -40,7 +40,7 @@ bool MayPass(const Status& status) {
          absl::IsPermissionDenied(status);
 }
 
-// Every batch in `before` is in `after` as well.
+// Returns whether `after` contains every batch of `before`.
 StatusOr<bool> Covers(const WindowSegment& after, const WindowSegment& before) {
   ASSIGN_OR_RETURN(const auto newer, after.ReadSeen());
   ASSIGN_OR_RETURN(const auto older, before.ReadSeen());
@@ -50,7 +50,7 @@ StatusOr<bool> Covers(const WindowSegment& after, const WindowSegment& before) {
   });
 }
 
-// The catalogue's facts of a boot as far as a segment has them; later batches complete them.
+// Facts about boots as far as a segment has them; later batches complete them.
 std::vector<SourceMeta> BootsOf(const WindowSegment& segment) {
   std::map<OriginKey, SourceMeta> boots;
   for (const WindowSegment::RowsTable& table : segment.RowsTables()) {
@@ -84,12 +84,12 @@ StatusOr<RecoveredSegments> SegmentRecovery::Run() {
     const std::string path = Cat(store_.segments_dir(), "/", folder);
     if (files::IsDirectory(path)) RETURN_IF_ERROR(ScanFolder(path));
   }
-  // Those of windows for which another segment was adopted are not missed.
+  // Windows for which another segment was adopted do not count as missing.
   found_.missing = missing_.size();
   for (const auto& [key, what] : missing_) store_.NoteDamage(named_.at(key), what);
   const size_t changes = found_.adopted + found_.quarantined + found_.missing;
   if (changes > 0) {
-    PITWALL_LOG(kWarning, "insights", store_.dir(), ": the catalogue does not match the segments (",
+    PITWALL_LOG(kWarning, "insights", store_.dir(), ": the catalog does not match the segments (",
                 found_.adopted, " adopted, ", found_.quarantined, " moved to ", kQuarantineFolder,
                 "/, ", found_.missing,
                 " missing); it was lost or replaced by an older copy. Events and deletions that it "
@@ -99,7 +99,7 @@ StatusOr<RecoveredSegments> SegmentRecovery::Run() {
 }
 
 // A deletion renames the folder, commits the tombstone, then removes the folder. Without the
-// tombstone the commit did not happen, or the catalogue is older: the segments stay.
+// tombstone, the commit did not happen or the catalog is older: the segments stay.
 Status SegmentRecovery::FinishDeletions() {
   const std::map<std::string, Tombstone> tombstones = store_.Tombstones();
   ASSIGN_OR_RETURN(const auto folders, files::ListDirectory(store_.segments_dir()));
@@ -118,7 +118,7 @@ Status SegmentRecovery::FinishDeletions() {
     for (const std::string& name : names)
       RETURN_IF_ERROR(files::Rename(Cat(from, "/", name), Cat(to, "/", name)));
     RETURN_IF_ERROR(files::RemoveTree(from));
-    Report(Cat(to, ": restored; its deletion is not in the catalogue"));
+    Report(Cat(to, ": restored; its deletion is not in the catalog"));
   }
   return OkStatus();
 }
@@ -133,7 +133,7 @@ Status SegmentRecovery::ScanNamed() {
       ASSIGN_OR_RETURN(const int64_t bytes, files::RegularFileBytes(path));
       if (bytes == static_cast<int64_t>(window.sealed->bytes)) continue;
       const std::string what = bytes < 0 ? Cat(path, ": missing")
-                                         : Cat(path, ": ", bytes, " bytes (the catalogue expects ",
+                                         : Cat(path, ": ", bytes, " bytes (the catalog expects ",
                                                window.sealed->bytes, ")");
       missing_[{job->id(), start}] = what;
       Report(what);
@@ -148,7 +148,7 @@ Status SegmentRecovery::ScanFolder(const std::string& folder) {
   bool used = false;
   for (const std::string& name : names) {
     std::string path = Cat(folder, "/", name);
-    if (EndsWith(name, ".part")) {  // never had the name of a segment
+    if (EndsWith(name, ".part")) {  // never had a segment's name
       RETURN_IF_ERROR(files::Remove(path));
       continue;
     }
@@ -191,7 +191,7 @@ Status SegmentRecovery::Settle(std::vector<Candidate> candidates) {
     ASSIGN_OR_RETURN(const bool covered,
                      is_newer ? Covers(**opened, *named) : Covers(*named, **opened));
     if (!covered) {
-      RETURN_IF_ERROR(Quarantine(candidate.path, "differs from the segment of the catalogue"));
+      RETURN_IF_ERROR(Quarantine(candidate.path, "differs from the segment of the catalog"));
     } else if (is_newer) {
       const std::string before = named->path();
       RETURN_IF_ERROR(Adopt(**opened, candidate.path));
@@ -239,7 +239,7 @@ Status SegmentRecovery::Adopt(const WindowSegment& segment, const std::string& p
     job->Restore(schema);
   }
   ++found_.adopted;
-  Report(Cat(path, ": adopted; the catalogue did not name it"));
+  Report(Cat(path, ": adopted; the catalog did not name it"));
   named_[{facts.job, facts.window_ns}] = facts;
   missing_.erase({facts.job, facts.window_ns});
   job->Restore(std::move(facts), std::move(seen));

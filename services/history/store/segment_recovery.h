@@ -1,7 +1,7 @@
-// Recovery of segments that the catalogue does not name, at the start of a store.
+// Recovery of segments that the catalog does not name, at the start of a store.
 //
-// A catalogue may be empty, an older copy, or without its write-ahead file. Segments describe
-// themselves, so the catalogue is only an index of them: it never decides alone that one is waste.
+// The catalog may be empty, an older copy, or without its write-ahead file. Segments describe
+// themselves, so the catalog is only an index: it alone never decides that a segment is garbage.
 #pragma once
 
 #include <cstddef>
@@ -22,12 +22,12 @@ inline constexpr char kQuarantineFolder[] = "quarantine";
 // Suffix of a job's folder while the job is being deleted.
 inline constexpr char kDeletedSuffix[] = ".deleted";
 
-// What a start found, in files.
+// Result of a start, in files.
 struct RecoveredSegments {
-  size_t adopted = 0;      // now named by the catalogue
+  size_t adopted = 0;      // added to the catalog
   size_t quarantined = 0;  // moved to the quarantine folder
-  size_t superseded = 0;   // removed: a newer segment holds everything in them
-  size_t missing = 0;      // windows whose named segment is absent or of another size
+  size_t superseded = 0;   // removed: a newer segment contains all of their data
+  size_t missing = 0;      // windows whose listed segment is absent or of another size
 };
 
 // One pass over the segments folder. Not thread-safe; the store is borrowed.
@@ -35,9 +35,9 @@ class SegmentRecovery {
  public:
   explicit SegmentRecovery(HistoryStore* store) : store_(*store) {}
 
-  // Adopts, quarantines, or removes each unknown segment, and reports named ones that are missing.
-  // Any error leaves the remaining files as they are. ResourceExhausted or Unavailable: a file
-  // could not be opened for a reason that says nothing about its content.
+  // Adopts, quarantines, or removes each unlisted segment, and reports listed ones that are
+  // missing. An error leaves the remaining files unchanged. ResourceExhausted or Unavailable: a
+  // file could not be opened for a reason unrelated to its content.
   StatusOr<RecoveredSegments> Run();
 
  private:
@@ -52,9 +52,9 @@ class SegmentRecovery {
   Status FinishDeletions();
   Status ScanNamed();
   Status ScanFolder(const std::string& folder);
-  // Decides on all unknown files of one window.
+  // Decides on all unlisted files of one window.
   Status Settle(std::vector<Candidate> candidates);
-  // The named segment of the window as far as it can be opened; null: absent or damaged.
+  // The listed segment of the window if it can be opened; null: absent or damaged.
   StatusOr<std::shared_ptr<const WindowSegment>> OpenNamed(const WindowKey& key) const;
   Status Adopt(const WindowSegment& segment, const std::string& path);
   Status Supersede(const std::string& path);
@@ -65,7 +65,7 @@ class SegmentRecovery {
   RecoveredSegments found_;
   std::map<WindowKey, SegmentMeta> named_;
   std::set<std::string> named_paths_;
-  std::map<WindowKey, std::string> missing_;            // named, but absent or of another size
+  std::map<WindowKey, std::string> missing_;            // listed, but absent or of another size
   std::set<std::pair<std::string, uint64_t>> schemas_;  // saved in this pass, by job
   size_t reports_ = 0;
 };

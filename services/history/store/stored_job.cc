@@ -11,9 +11,9 @@
 namespace pitwall::history {
 namespace {
 
-constexpr int64_t kAheadNs = 60 * kNanosPerSecond;  // as the engine's clock_ahead_ns
+constexpr int64_t kAheadNs = 60 * kNanosPerSecond;  // same as the engine's clock_ahead_ns
 constexpr size_t kMaxWaitingBytes = size_t{64} << 20;
-// After so long a silence a source's series have ended, as in the engine.
+// Silence after which a source's series end, as in the engine.
 constexpr int64_t kIdleNs = 5 * kNanosPerSecond;
 
 int64_t IdleOf(const SourceInfo& info) {
@@ -22,7 +22,7 @@ int64_t IdleOf(const SourceInfo& info) {
   return std::max(kIdleNs, 3 * info.interval_ns);
 }
 
-// Rows of the frame at times in [0, latest]: times ascend.
+// Range of the frame's rows with times in [0, latest]; times ascend.
 std::pair<size_t, size_t> RowsWithin(const Frame& frame, int64_t latest) {
   const auto first = std::lower_bound(frame.times_ns.begin(), frame.times_ns.end(), 0);
   const auto last = std::upper_bound(first, frame.times_ns.end(), latest);
@@ -30,7 +30,7 @@ std::pair<size_t, size_t> RowsWithin(const Frame& frame, int64_t latest) {
           static_cast<size_t>(last - frame.times_ns.begin())};
 }
 
-// Empties the container and returns its memory, which clear() would keep.
+// Frees the container's memory, which clear() would keep.
 template <typename Container>
 void Free(Container* container) {
   Container().swap(*container);
@@ -69,8 +69,8 @@ void StoredJob::NoteSteps(const Schema& schema) {
     step_columns_[schema.id] = static_cast<size_t>(at - schema.series.begin());
 }
 
-// State is told again with the step that runs, however long that hangs: a step has ended where its
-// duration is told. Of a source that tells none each row with a step is the end of one.
+// A rank repeats its state with the current step, also during a hang, so a step ends at the row
+// with its duration. For a source without durations, each row with a step ends one.
 bool StoredJob::EndsStep(const Frame& frame, size_t row) const {
   if (frame.steps[row] == kNoStep) return false;
   if (step_columns_.empty()) return true;
@@ -206,7 +206,7 @@ void StoredJob::AddFrame(const Frame& whole, Reading* reading) {
   boot->first_ns = std::min(boot->first_ns, frame.times_ns.front());
   boot->last_ns = std::max(boot->last_ns, frame.times_ns.back());
   newest_ns_ = std::max(newest_ns_, frame.times_ns.back());
-  // A client that sends no spans has steps all the same: known at their ends.
+  // A client without spans also has steps: they are known at their ends.
   for (size_t i = 0; i < frame.steps.size(); ++i) {
     if (frame.steps[i] == kNoStep) continue;
     boot->first_step_ns = std::min(boot->first_step_ns, frame.times_ns[i]);
@@ -280,7 +280,7 @@ void StoredJob::Ingest(const Batch& batch, const RecordPlace& at, IngestCounts* 
   Reading reading{&batch, at, source, boot, counts, {}};
   for (const SharedSchema& schema : batch.schemas) {
     const auto [known, added] = schemas_.try_emplace(schema->id, schema);
-    // What the catalogue gave at the start is another object: batches carry this one from now on.
+    // The schema restored from the catalog is another object: adopt that of the batches.
     if (!added && &*known->second != &*schema && known->second->series == schema->series)
       known->second = schema;
     if (!added) continue;
@@ -308,7 +308,7 @@ void StoredJob::Ingest(const Batch& batch, const RecordPlace& at, IngestCounts* 
     head->AddSpan(boot->origin, span, batch.sequence);
     head_bytes_ += head->bytes() - bytes;
   }
-  // A foreign source promises nothing: its newest sample says how far it came.
+  // A foreign source promises nothing: its newest sample is its progress.
   int64_t promise = batch.promise_ns;
   if (promise <= 0) {
     for (const Frame& frame : batch.frames) {
@@ -452,7 +452,7 @@ JobOverview StoredJob::Life() const {
   story_.Fill(&life);
   for (const auto& [key, boot] : boots_) {
     if (boot.first_step_ns == INT64_MAX) continue;
-    // Of a first step that runs only its start is known.
+    // Of a running first step, only the start is known.
     const int64_t last_step_ns = std::max(boot.first_step_ns, boot.last_step_ns);
     AttemptLife* attempt = nullptr;
     for (AttemptLife& a : life.attempts) {

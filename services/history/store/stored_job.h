@@ -1,5 +1,5 @@
-// All that is kept of one job: its sources, its windows (sealed, in memory, or both), and what no
-// transaction of the catalogue has yet.
+// State of one job: its sources, its windows (sealed, in memory, or both), and records not yet
+// saved to the catalog.
 #pragma once
 
 #include <atomic>
@@ -27,36 +27,36 @@ namespace pitwall::history {
 
 struct WindowEntry {
   std::optional<SegmentMeta> sealed;
-  std::unique_ptr<MemTable> head;            // null: nothing beyond what is sealed
-  std::map<OriginKey, SequenceRanges> seen;  // batches of which either holds something
-  int64_t first_offset = INT64_MAX;          // of what is in the head
+  std::unique_ptr<MemTable> head;            // null: no unsealed rows
+  std::map<OriginKey, SequenceRanges> seen;  // batches with content in `head` or `sealed`
+  int64_t first_offset = INT64_MAX;          // of the content of the head
   int64_t head_since_ns = 0;                 // monotonic
 };
 
 struct IngestCounts {
   uint64_t samples = 0;
-  uint64_t duplicates = 0;  // batches
-  uint64_t ahead = 0;       // rows whose time is too far ahead of their record's
-  uint64_t unread = 0;      // frames whose schema never came, or which do not fit it
+  uint64_t duplicates = 0;  // number of batches
+  uint64_t ahead = 0;       // rows too far ahead of their record
+  uint64_t unread = 0;      // frames whose schema was missing or did not match
   uint64_t after_raw = 0;   // batches for windows whose raw samples were dropped
 };
 
-// Where a record is.
+// Location of a record.
 struct RecordPlace {
   int64_t offset = 0;
   int64_t append_time_ns = 0;
   int64_t now_ns = 0;  // monotonic
 };
 
-// Only the thread of the job's partition changes it, under the mutex; that thread reads without.
-// Others read under the mutex.
+// Only the thread of the job's partition changes it, under the mutex; that thread reads without
+// locking. Others read under the mutex.
 //
-// A job that nobody uses is unloaded: its life stays in memory, its sources, schemas, and windows
-// are in the catalogue only. HistoryStore loads it again before it is used, from any thread. An
-// unloaded job has no windows, so only Life, newest_ns, disk_bytes, and ended are valid.
+// An unused job is unloaded: its overview stays in memory, while its sources, schemas, and windows
+// are only in the catalog. HistoryStore loads it again before use, from any thread. An unloaded job
+// has no windows, so only Life, newest_ns, disk_bytes, and ended are valid.
 class StoredJob {
  public:
-  // `number`: no other job of the store has it, one that is kept again after its deletion included.
+  // `number`: unique in the store, also if the job is stored again after its deletion.
   StoredJob(std::string id, uint64_t number) : id_(std::move(id)), number_(number) {}
   StoredJob(const StoredJob&) = delete;
   StoredJob& operator=(const StoredJob&) = delete;
@@ -65,9 +65,9 @@ class StoredJob {
   uint64_t number() const { return number_; }
   Mutex& mutex() const { return mutex_; }
 
-  // What the catalogue has of it, at a start.
+  // Restores data from the catalog at a start.
   void Restore(SourceMeta boot);
-  // A boot as a segment shows it: adds it, or extends the times of the known one, which it returns.
+  // Adds a boot found in a segment, or extends the times of the known one, which it returns.
   const SourceMeta& RestoreSeen(const SourceMeta& boot);
   void Restore(SharedSchema schema);
   void Restore(SegmentMeta facts, std::map<OriginKey, SequenceRanges> seen);
@@ -79,15 +79,15 @@ class StoredJob {
     story_.OnEvent(event);
   }
   void AddRecord(KeptRecord record) { records_.push_back(std::move(record)); }
-  // Frames whose schema did not come since `before_ns` (monotonic) are given up.
+  // Drops frames whose schema has been missing since `before_ns` (monotonic).
   void GiveUpWaiting(int64_t before_ns, IngestCounts* counts);
 
-  // What a transaction is to put, and that it did: `upto` records of those.
+  // Collects unsaved changes for a transaction; marks them as saved: `upto` of the records.
   void Collect(store::DatabaseChange* change) const;
   void Collected(size_t records);
-  // The window's head is in this segment now.
+  // Replaces the window's head by this segment.
   void Sealed(int64_t window_ns, SegmentMeta facts);
-  // What is packed of the window's head goes into the file.
+  // Moves packed rows of the window's head into the file.
   Status MoveHead(int64_t window_ns, const std::shared_ptr<MemTableFile>& file);
   void Unsealed(int64_t window_ns);
 
@@ -96,40 +96,40 @@ class StoredJob {
   bool waiting() const { return !waiting_.empty(); }
   bool dirty() const { return !records_.empty() || !dirty_boots_.empty() || !new_schemas_.empty(); }
   bool ended() const { return story_.ended(); }
-  // Whether little more is to be expected of the window. `behind`: much telemetry is unread, so
-  // that what was read tells how far the job is, and not its end, which is read long before.
+  // Returns whether few more rows are expected in the window. `behind`: much telemetry is unread,
+  // so that the job's progress counts instead of its end, which is read long before.
   bool IsOver(int64_t window_ns, int64_t grace_ns, bool behind) const {
     return newest_ns_ - (window_ns + kWindowNs) > grace_ns ||
            (ended() && (!behind || newest_ns_ >= story_.ended_ns()));
   }
   int64_t newest_ns() const { return newest_ns_; }
   size_t head_bytes() const { return head_bytes_; }
-  // Least offset of what is in memory only.
+  // Lowest offset of data that is only in memory.
   int64_t least_offset() const;
-  // How often a window was sealed or dropped: whoever reads segments looks whether it moved.
+  // Number of sealings and drops: readers of segments check whether it changed.
   uint64_t version() const { return version_; }
   JobOverview Life() const;
   JobLifePtr SharedLife() const;
   uint64_t disk_bytes() const;  // of its segments
 
-  // The rest needs the mutex, except Unpin.
+  // The following members require the mutex, except Unpin.
   bool loaded() const { return summary_ == nullptr; }
-  // False: it is in use, was used since the last call, or has something that is not saved.
+  // False: the job is in use, was used since the last call, or has unsaved data.
   bool Unload();
-  // OK: everything that the catalogue has is restored. An error: the job stays unloaded.
+  // OK: everything in the catalog is restored. Error: the job stays unloaded.
   void EndLoad(const Status& loaded);
   // A pinned job is not unloaded.
   void Pin() { ++pins_; }
   void Unpin() { --pins_; }
 
  private:
-  void FreeLoaded();  // what an unloaded job does not have
+  void FreeLoaded();  // frees the parts that an unloaded job does not have
 
   struct Summary {
     JobLifePtr life;
     uint64_t disk_bytes = 0;
   };
-  // A frame whose schema is not known.
+  // A frame with an unknown schema.
   struct Waiting {
     OriginPtr origin;
     uint64_t schema_id = 0;
@@ -138,16 +138,16 @@ class StoredJob {
     std::vector<int64_t> times, steps;
     std::vector<double> values;
     int64_t since_ns = 0;
-    std::vector<int64_t> windows;  // that took the batch
+    std::vector<int64_t> windows;  // that accepted the batch
   };
-  // Where to find what is kept of one boot: each batch asks for it, and the maps beside it compare
-  // long names that begin alike.
+  // Cached locations of one boot's state: each batch needs them, and lookups compare long names
+  // with common prefixes.
   struct Source {
     const OriginKey* key = nullptr;
     SourceMeta* boot = nullptr;
     bool dirty = false;
-    int64_t window_ns = INT64_MIN;   // of `seen`
-    SequenceRanges* seen = nullptr;  // null: to be looked up
+    int64_t window_ns = INT64_MIN;   // window of `seen`
+    SequenceRanges* seen = nullptr;  // null: not looked up yet
   };
   struct ByNames {
     using is_transparent = void;
@@ -155,14 +155,14 @@ class StoredJob {
     bool operator()(const Names& a, const Names& b) const { return a == b; }
     size_t operator()(const Names& names) const { return absl::Hash<Names>()(names); }
   };
-  // The batch that is being read, and which windows take it.
+  // The batch being read, and the windows that accept it.
   struct Reading {
     const Batch* batch;
     RecordPlace at;
     Source* source;
     SourceMeta* boot;
     IngestCounts* counts;
-    std::map<int64_t, MemTable*> admitted;  // null: has it, or takes nothing
+    std::map<int64_t, MemTable*> admitted;  // null: duplicate, or the window accepts no rows
     bool duplicate = false;
   };
 
@@ -174,7 +174,7 @@ class StoredJob {
   void AddKnown(const SharedSchema& schema, const Frame& frame, const OriginPtr& origin,
                 uint64_t sequence, const std::function<MemTable*(int64_t)>& window,
                 IngestCounts* counts);
-  // Series made of the rows [from, to).
+  // Adds the derived series of rows [from, to).
   void AddMade(const SharedSchema& schema, const Frame& frame, size_t from, size_t to,
                const OriginPtr& origin, uint64_t sequence, MemTable* head);
   void Release(const SharedSchema& schema, IngestCounts* counts);
@@ -186,14 +186,14 @@ class StoredJob {
   std::map<OriginKey, SourceMeta> boots_;
   absl::flat_hash_map<OriginKey, std::unique_ptr<Source>, ByNames, ByNames> sources_;  // of boots_
   absl::flat_hash_map<uint64_t, SharedSchema> schemas_;
-  absl::flat_hash_map<uint64_t, size_t> step_columns_;  // where a schema has durations of steps
+  absl::flat_hash_map<uint64_t, size_t> step_columns_;  // for schemas with durations of steps
   absl::flat_hash_map<uint64_t, std::unique_ptr<const NodeMeans>> made_;  // by schema; null: none
-  std::map<int64_t, WindowEntry> windows_;                                // by their start
-  std::vector<double> made_cells_;                                        // scratch
+  std::map<int64_t, WindowEntry> windows_;                                // by start
+  std::vector<double> made_cells_;                                        // scratch buffer
   std::deque<Waiting> waiting_;
   size_t waiting_bytes_ = 0;
   JobEventFold story_;
-  std::deque<KeptRecord> records_;  // events that no transaction has
+  std::deque<KeptRecord> records_;  // events that are not saved yet
   std::vector<Source*> dirty_boots_;
   std::vector<uint64_t> new_schemas_;
   int64_t newest_ns_ = INT64_MIN;
