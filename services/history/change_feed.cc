@@ -8,7 +8,7 @@ namespace pitwall::history {
 
 namespace {
 
-// An estimate: a decoded record counts as twice the bytes of its JSON.
+// Estimate: a decoded record counts twice the bytes of its JSON.
 size_t BytesOf(const Change& change) {
   return sizeof(Change) + change.job.size() + 2 * change.record_bytes;
 }

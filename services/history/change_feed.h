@@ -1,4 +1,4 @@
-// Recent changes, for those who follow: a ring in memory, bounded in number and bytes.
+// Ring of recent changes in memory for followers, bounded in number and bytes.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace pitwall::history {
 
-// Thread-safe. Places go on growing from start to start, as far as the wall clock does.
+// Thread-safe. Positions start at the wall clock, so they increase across restarts unless the clock
+// goes back.
 class ChangeFeed {
  public:
   static constexpr size_t kKept = 65'536;
@@ -19,7 +20,7 @@ class ChangeFeed {
   explicit ChangeFeed(uint64_t first_place) : newest_(first_place) {}
 
   void Add(Change change);
-  // Something was missed: whoever follows must read again.
+  // Invalidates all positions: changes were missed, so followers must read again.
   void Break();
   StatusOr<std::vector<Change>> After(uint64_t place, size_t max) const;
   uint64_t newest() const;
@@ -29,8 +30,8 @@ class ChangeFeed {
 
   mutable Mutex mutex_;
   uint64_t newest_ ABSL_GUARDED_BY(mutex_);
-  std::deque<Change> changes_ ABSL_GUARDED_BY(mutex_);  // their places are consecutive
-  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;            // of changes_, roughly
+  std::deque<Change> changes_ ABSL_GUARDED_BY(mutex_);  // consecutive positions
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;            // estimated size of changes_
 };
 
 }  // namespace pitwall::history

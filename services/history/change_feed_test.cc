@@ -7,7 +7,7 @@
 namespace pitwall::history {
 namespace {
 
-TEST(ChangeFeed, ABreakTellsFollowersToReadAgain) {
+TEST(ChangeFeed, Break_FollowersMustReadAgain) {
   ChangeFeed feed(10);
   feed.Add({});
   feed.Add({});

@@ -1,10 +1,10 @@
-// The history of all jobs, as its readers ask for it: page, API, command line, Prometheus'
-// queries. services/history/query implements it over segments and a catalogue; tests implement
-// it over vectors.
+// Read interface to the history of all jobs, for the page, the API, the command line, and
+// Prometheus queries. services/history/query implements it over segments and a catalog; tests
+// implement it over vectors.
 //
-// An answer holds what was ingested when it began. It is a function of the records of the log up
-// to there: the same to the bit after a kill, whatever was sealed when. Times are event time in ns
-// since 1970; a range is [from_ns, to_ns).
+// An answer covers all data ingested before it began. It depends only on the records of the log up
+// to there: bit-identical after a crash, whatever was sealed when. Times are event time in ns since
+// 1970; a range is [from_ns, to_ns).
 #pragma once
 
 #include <algorithm>
@@ -39,24 +39,25 @@ struct TimeRange {
   int64_t to_ns = kMaxPosition;
 };
 
-// Bounds of one answer. Beyond them: ResourceExhausted, which names the bound and what to narrow.
+// Limits of one answer. Exceeding one returns ResourceExhausted, which names the limit and the
+// parameter to narrow.
 struct ReadLimits {
   size_t series = 20'000;
   size_t rows = 20'000'000;  // samples, rollup rows or spans
 };
 
-// Series of one job that any of the selectors matches; without selectors all.
+// Selects series of one job that match at least one selector; all series if there are none.
 struct SeriesQuery {
-  std::string job;  // id
+  std::string job;  // job ID
   std::vector<Selector> selectors;
   TimeRange range;
   ReadLimits limits;
 };
 
-// A series of a job. Two sources that send equal labels are one series: of two samples at one time
-// that of the lesser (source, boot id, sequence) counts, as in the engine.
+// A series of a job. Sources that send equal labels share one series: of two samples at the same
+// time, the one with the lower (source, boot ID, sequence) counts, as in the engine.
 struct SeriesInfo {
-  Labels labels;  // with __name__
+  Labels labels;  // including __name__
   SeriesKind kind = SeriesKind::kGauge;
   int64_t first_ns = 0;  // of its samples
   int64_t last_ns = 0;
@@ -67,35 +68,35 @@ struct SampleColumn {
   Labels labels;
   SeriesKind kind = SeriesKind::kGauge;
   std::vector<int64_t> times_ns;  // strictly ascending
-  std::vector<double> values;     // as many
-  std::vector<int64_t> steps;     // as many, or empty; kNoStep where a sample has no step
+  std::vector<double> values;     // same size as times_ns
+  std::vector<int64_t> steps;     // same size, or empty; kNoStep: the sample has no step
 };
 
 struct SampleQuery : SeriesQuery {
-  // "": any. Else only samples with a step of that mode (train, eval, …).
+  // "": any. Otherwise only samples with a step of that mode (train, eval, …).
   std::string mode;
-  int64_t from_step = kNoStep;  // with a mode: steps in [from_step, to_step)
+  int64_t from_step = kNoStep;  // requires a mode: steps in [from_step, to_step)
   int64_t to_step = kMaxPosition;
-  // Adds StaleMarker() where a series ends as the engine sees it: its source's next schema is
-  // without it, the source says goodbye, or falls silent (time-model.md, section 2).
+  // Adds StaleMarker() where a series ends as the engine sees it: the source's next schema drops
+  // it, or the source sends a goodbye or becomes silent (time-model.md, section 2).
   bool stale_markers = false;
 };
 
 struct RollupColumn {
   Labels labels;
   SeriesKind kind = SeriesKind::kGauge;
-  std::vector<RollupRow> rows;  // ascending; the last ones may not be over
+  std::vector<RollupRow> rows;  // ascending; the last rows may be incomplete
 };
 
 // Some rows of a series, at least one.
 struct RollupPart {
-  uint32_t series = 0;  // number of it in the answer: as many as there are, and few more
+  uint32_t series = 0;  // number in this answer, dense from 0
   const SeriesDescriptor* of = nullptr;
   RollupRows rows;
 };
 
-// Quantiles of a metric over a job's series of one node: ratios to half a thousandth, others to a
-// relative 1 %. NaN is left out.
+// Quantiles of a metric over a job's series of one node: ratios with an error of 0.0005, other
+// values with a relative error of 1%. NaN is ignored.
 struct QuantileRow {
   std::string node;
   std::string metric;
@@ -103,7 +104,7 @@ struct QuantileRow {
   double min = 0;
   double max = 0;
   double mean = 0;
-  std::vector<double> quantiles;  // in the order asked for
+  std::vector<double> quantiles;  // in the requested order
 };
 
 struct SpanRow {
@@ -115,7 +116,7 @@ struct SpanRow {
 
 struct SpanQuery {
   std::string job;
-  TimeRange range;             // spans that overlap it
+  TimeRange range;             // selects spans that overlap it
   std::vector<int64_t> ranks;  // empty: all
   std::vector<Span::Kind> kinds;
   std::string name;  // "": all
@@ -127,7 +128,7 @@ struct SpanQuery {
 
 struct SpanPage {
   std::vector<SpanRow> rows;
-  size_t total = 0;  // of all pages
+  size_t total = 0;  // over all pages
 };
 
 struct OperatorTotal {
@@ -140,65 +141,66 @@ struct OperatorTotal {
   int64_t max_ns = 0;
 };
 
-// Something that changed, in the order of ingest. `place` grows; watching goes on right after it.
+// A change, in the order of ingestion. `place` increases; followers continue right after it.
 struct Change {
   enum class Topic { kJob, kSamples, kIssue, kStatus, kAction, kCapture, kNotification };
   uint64_t place = 0;
   Topic topic = Topic::kSamples;
   std::string job;
-  int64_t time_ns = 0;  // kSamples: newest event time that is ingested
+  int64_t time_ns = 0;  // kSamples: newest ingested event time
   IssueEventPtr event;  // kJob, kIssue, kStatus
   std::shared_ptr<const ActionEvent> action;
   std::shared_ptr<const RankCapture> capture;
   std::shared_ptr<const NotificationRecord> notification;
-  // Of the record that the event, action, capture, or notice was read from.
+  // Size of the record from which the event, action, capture, or notification was read.
   size_t record_bytes = 0;
 };
 
-// Thread-safe. NotFound: no such job. DataLoss names the damaged file and the way out.
-// DeadlineExceeded never: callers bound an answer by its limits.
+// Thread-safe. NotFound: no such job. DataLoss names the damaged file and the remedy. Never
+// DeadlineExceeded: callers bound an answer by its limits.
 class History {
  public:
   virtual ~History() = default;
 
-  // The job heard of last comes first.
+  // Sorted by last data, newest first.
   virtual std::vector<JobLifePtr> Jobs() const = 0;
-  // By id, by name, or by a beginning of the id. NotFound; InvalidArgument: several have it.
+  // Finds a job by ID, name, or ID prefix. NotFound; InvalidArgument: ambiguous.
   virtual StatusOr<JobLifePtr> FindJob(std::string_view job) const = 0;
 
-  // Answers are sorted by labels.
+  // Sorted by labels.
   virtual StatusOr<std::vector<SeriesInfo>> Series(const SeriesQuery& query) const = 0;
   virtual StatusOr<std::vector<SampleColumn>> Samples(const SampleQuery& query) const = 0;
-  // The same samples in parts, in the order of time, so that memory is bounded by one part: columns
-  // of some stretch, sorted by labels; a sample is in one part only. `begin` comes before the first
-  // part, and again where reading begins again. `limits.rows` bounds a part. Without stale markers.
+  // Visits the same samples in parts in time order, so that memory is bounded by one part: columns
+  // of a stretch of time, sorted by labels. Each sample is in exactly one part. Calls `begin`
+  // before the first part, and again whenever reading restarts. `limits.rows` bounds a part.
+  // Without stale markers.
   virtual Status VisitSamples(const SampleQuery& query, const std::function<void()>& begin,
                               const std::function<Status(std::vector<SampleColumn>)>& visit) const {
     begin();
     ASSIGN_OR_RETURN(std::vector<SampleColumn> all, Samples(query));
     return visit(std::move(all));
   }
-  // Hands out the windows of the query's range, all of one moment; again, with what they are by
-  // then, where reading began again. `limits.rows` bounds a window.
+  // Visits a consistent set of the windows in the query's range; again with a new set if reading
+  // restarts. `limits.rows` bounds a window.
   using StepWindows = std::vector<const StepWindow*>;
   virtual Status VisitStepWindows(const SampleQuery& query,
                                   const std::function<Status(const StepWindows&)>& visit) const;
-  // `tier`: index of kTiers. Rows that begin in the range.
+  // `tier`: index into kTiers. Returns rows that begin in the range.
   virtual StatusOr<std::vector<RollupColumn>> Rollups(const SeriesQuery& query,
                                                       size_t tier) const = 0;
-  // The same rows in parts, as they are read: those of one series in the order of time, series in
-  // no order. Parts are valid during the call. `begin` as above. Returns which series the numbers
-  // are. For who needs a little of many rows.
+  // Visits the same rows in parts, as they are read: rows of one series in time order, series in
+  // any order. Parts are valid during the call. `begin` as above. Returns the series by number. For
+  // callers that need little of many rows.
   virtual StatusOr<SeriesTablePtr> VisitRollups(
       const SeriesQuery& query, size_t tier, const std::function<void()>& begin,
       const std::function<Status(std::span<const RollupPart>)>& visit) const;
-  // By (node, metric). `quantiles`: each in [0, 1].
+  // Sorted by (node, metric). `quantiles`: each in [0, 1].
   virtual StatusOr<std::vector<QuantileRow>> Quantiles(const SeriesQuery& query,
                                                        std::span<const double> quantiles) const = 0;
 
-  // By (start, rank, kind, name).
+  // Sorted by (start, rank, kind, name).
   virtual StatusOr<std::vector<SpanRow>> Spans(const SpanQuery& query) const = 0;
-  // Of the same the rows [first, first + most).
+  // Returns rows [first, first + most) of the same result.
   virtual StatusOr<SpanPage> SpansPage(const SpanQuery& query, size_t first, size_t most) const {
     ASSIGN_OR_RETURN(std::vector<SpanRow> all, Spans(query));
     SpanPage page{{}, all.size()};
@@ -207,31 +209,31 @@ class History {
     page.rows.assign(begin, begin + static_cast<ptrdiff_t>(std::min(most, all.size() - first)));
     return page;
   }
-  // Of the spans that begin in the range, by (rank, kind, name).
+  // Totals of the spans that begin in the range, sorted by (rank, kind, name).
   virtual StatusOr<std::vector<OperatorTotal>> Operators(const SpanQuery& query) const = 0;
 
-  // All events of a job in the order of the log: issues, statuses, changes of the job.
+  // Returns all events of a job in log order: issues, statuses, changes of the job.
   virtual StatusOr<std::vector<IssueEventPtr>> Events(std::string_view job) const = 0;
   virtual StatusOr<std::vector<ActionEvent>> Actions(std::string_view job) const = 0;
   virtual StatusOr<std::vector<RankCapture>> Captures(std::string_view job) const = 0;
-  // Each notice once, in the order of ingest.
+  // Returns each notification once, in the order of ingestion.
   virtual StatusOr<std::vector<NotificationRecord>> Notifications(std::string_view job) const = 0;
 
-  // Up to `max` changes after `place`, without waiting. OutOfRange: what comes next is no longer
-  // kept; begin again with newest_place().
+  // Returns up to `max` changes after `place`, without waiting. OutOfRange: the next changes were
+  // dropped; restart at newest_place().
   virtual StatusOr<std::vector<Change>> ChangesAfter(uint64_t place, size_t max) const = 0;
   virtual uint64_t newest_place() const = 0;
 };
 
-// What a person with the role act may do to the history. Thread-safe.
+// Changes to the history that the role act allows. Thread-safe.
 class HistoryAdmin {
  public:
   virtual ~HistoryAdmin() = default;
-  // Deletes all that the history has of the job, from disk and catalogue, before it returns. What
-  // the log still holds of it is not read again. FailedPrecondition: the job runs.
+  // Deletes all data of the job from disk and catalog before it returns. Its records in the log
+  // are not read again. FailedPrecondition: the job is running.
   virtual Status DeleteJob(std::string_view job) = 0;
-  // Writes the finished job to `folder`, which OpenArchive (keep/archive.h) reads anywhere.
-  // FailedPrecondition: the job runs, or the folder is not empty.
+  // Writes the finished job to `folder`, which Archive::Open (ingest/archive.h) can read anywhere.
+  // FailedPrecondition: the job is running, or the folder is not empty.
   virtual Status ArchiveJob(std::string_view job, const std::string& folder) = 0;
 };
 

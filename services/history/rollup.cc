@@ -9,7 +9,7 @@ namespace {
 
 int64_t StartOf(int64_t time_ns, int64_t length_ns) { return time_ns - time_ns % length_ns; }
 
-// NaN only where both are.
+// NaN only if both are NaN.
 double Least(double a, double b) { return std::isnan(a) || b < a ? b : a; }
 double Greatest(double a, double b) { return std::isnan(a) || b > a ? b : a; }
 

@@ -1,4 +1,4 @@
-// Rows of one series wherever they are: a copy of none is made.
+// View of the rows of one series, without a copy.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,17 @@
 
 namespace pitwall::history {
 
-// Rows of many series, column by column, as pages have them.
+// Rows of many series, column by column, as pages store them.
 struct RollupColumns {
   static constexpr size_t kValues = 4;
 
   int64_t tier_ns = 0;
-  std::vector<int64_t> starts;  // in lengths of the tier since 1970
+  std::vector<int64_t> starts;  // in tier lengths since 1970
   std::vector<int64_t> counts;
-  const char* values = nullptr;  // min, max, last, sum of each row, not aligned; not owned
+  const char* values = nullptr;  // min, max, last, sum of each row, unaligned; not owned
 };
 
-// Does not own them. Rows are made when they are asked for, and of each only what is used.
+// Does not own the rows. Rows are decoded on access, only as far as used.
 class RollupRows {
  public:
   RollupRows() = default;
@@ -35,7 +35,7 @@ class RollupRows {
   bool empty() const { return size_ == 0; }
   int64_t start_ns(size_t i) const {
     if (columns_ == nullptr) return rows_[first_ + i].start_ns;
-    // Unsigned: those of a damaged file may be any.
+    // Unsigned: a damaged file may contain any value.
     return static_cast<int64_t>(static_cast<uint64_t>(columns_->starts[first_ + i]) *
                                 static_cast<uint64_t>(columns_->tier_ns));
   }
@@ -58,7 +58,7 @@ class RollupRows {
       : rows_(rows), columns_(columns), first_(first), size_(size) {}
 
   const RollupRow* rows_ = nullptr;
-  const RollupColumns* columns_ = nullptr;  // null: they are in rows_
+  const RollupColumns* columns_ = nullptr;  // null: the rows are in rows_
   size_t first_ = 0;
   size_t size_ = 0;
 };

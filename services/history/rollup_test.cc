@@ -57,8 +57,7 @@ Rollup::Rows RowsOf(const std::vector<Sample>& samples) {
   return rows;
 }
 
-// From the samples alone: the finest tier sample by sample, each other one from the rows of the
-// finer one.
+// Computes the finest tier sample by sample, and each other tier from the rows of the finer one.
 std::vector<RollupRow> Naive(const std::vector<Sample>& samples, size_t tier) {
   std::vector<RollupRow> parts;
   if (tier == 0) {
@@ -99,8 +98,8 @@ TEST(Rollup, EqualsTheRowsOfTheSamples) {
   }
 }
 
-// A start knows the rows that are over, and reads the samples from open_from_ns() on again.
-TEST(Rollup, IsTheSameWhereverItIsCut) {
+// A start knows the completed rows, and reads the samples from open_from_ns() on again.
+TEST(Rollup, IsIndependentOfSplits) {
   const auto samples = RandomSamples(20, 4'000);
   const auto whole = RowsOf(samples);
   std::mt19937_64 rng(21);
@@ -126,7 +125,7 @@ TEST(Rollup, IsTheSameWhereverItIsCut) {
   }
 }
 
-TEST(Rollup, WhatIsOpenIsWhatClosingWouldGive) {
+TEST(Rollup, OpenRowsEqualRowsAfterClose) {
   const auto samples = RandomSamples(30, 700);
   Rollup rollup;
   Rollup::Rows rows;
@@ -145,7 +144,7 @@ TEST(Rollup, WhatIsOpenIsWhatClosingWouldGive) {
   }
 }
 
-TEST(Rollup, EdgesBelongToTheRowThatBeginsThere) {
+TEST(Rollup, BoundarySampleBelongsToNextRow) {
   Rollup rollup;
   Rollup::Rows rows;
   EXPECT_TRUE(rollup.Add(0, 1, &rows));
@@ -163,7 +162,7 @@ TEST(Rollup, EdgesBelongToTheRowThatBeginsThere) {
   EXPECT_TRUE(rows[1].empty());
 }
 
-TEST(Rollup, RefusesTimesThatAreNotLater) {
+TEST(Rollup, RejectsTimesThatAreNotLater) {
   Rollup rollup;
   Rollup::Rows rows;
   EXPECT_EQ(rollup.open_from_ns(), INT64_MAX);

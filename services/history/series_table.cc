@@ -9,17 +9,17 @@
 namespace pitwall::history {
 namespace {
 
-// Labels but for those that say which of several like things it is.
+// Labels without those that distinguish peers.
 struct PeerLabels {
   const Labels* labels;
-  static bool TellsApart(std::string_view name) {
+  static bool IsPeerLabel(std::string_view name) {
     return name == "cpu" || name == "gpu" || name == "node" || name == "rank";
   }
   friend bool operator==(const PeerLabels& a, const PeerLabels& b) {
     auto x = a.labels->begin(), y = b.labels->begin();
     for (;; ++x, ++y) {
-      while (x != a.labels->end() && TellsApart(x->name)) ++x;
-      while (y != b.labels->end() && TellsApart(y->name)) ++y;
+      while (x != a.labels->end() && IsPeerLabel(x->name)) ++x;
+      while (y != b.labels->end() && IsPeerLabel(y->name)) ++y;
       if (x == a.labels->end() || y == b.labels->end())
         return x == a.labels->end() && y == b.labels->end();
       if (*x != *y) return false;
@@ -28,7 +28,7 @@ struct PeerLabels {
   template <typename H>
   friend H AbslHashValue(H h, const PeerLabels& peer) {
     for (const Label& label : *peer.labels) {
-      if (!TellsApart(label.name)) h = H::combine(std::move(h), label.name, label.value);
+      if (!IsPeerLabel(label.name)) h = H::combine(std::move(h), label.name, label.value);
     }
     return h;
   }

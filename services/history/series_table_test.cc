@@ -8,7 +8,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(SeriesTable, PeersDifferInRankNodeGpuAndCpuAlone) {
+TEST(SeriesTable, PeersDifferOnlyInRankNodeGpuAndCpu) {
   const SeriesTablePtr table = MakeSeriesTable({
       {{{"__name__", "a"}, {"mode", "user"}, {"rank", "0"}, {"node", "x"}}},
       {{{"__name__", "a"}, {"mode", "user"}, {"rank", "1"}, {"node", "x"}}},

@@ -1,4 +1,5 @@
-// Step times of a rank, from its samples: for the views, and for the stored summary of a window.
+// Step times of a rank, computed from its samples: for the views, and for the stored summary of a
+// window.
 #pragma once
 
 #include <cstdint>
@@ -14,31 +15,31 @@ namespace pitwall::history {
 inline constexpr std::string_view kStepDuration = "train_step_duration_seconds";
 inline constexpr std::string_view kPhaseDuration = "train_phase_duration_seconds";
 inline constexpr std::string_view kCollectiveTime = "train_collective_time_seconds";
-inline constexpr std::string_view kCollective = "collective";  // the phase
+inline constexpr std::string_view kCollective = "collective";  // name of the phase
 
-// Of a series; -1: none.
+// Rank of a series; -1: none.
 int64_t RankOf(const Labels& labels);
 
-// Steps of one rank, in the order of their ends. Of a step that was run again there are several.
+// Steps of one rank, in the order of their ends. A repeated step occurs several times.
 struct RankSteps {
   int64_t rank = -1;
   std::span<const int64_t> steps;
-  std::span<const double> seconds;  // NaN: not told
+  std::span<const double> seconds;  // NaN: unknown
 };
 
 // Columns of one rank.
 using RankColumns = std::vector<const SampleColumn*>;
 std::map<int64_t, RankColumns> ColumnsByRank(const std::vector<SampleColumn>& columns);
 
-// Steps out of the columns of a rank of which one alone tells durations: nearly all are so. Not
-// thread-safe.
+// Computes steps from the columns of a rank if exactly one column has durations, which is nearly
+// always so. Not thread-safe.
 class StepTimes {
  public:
-  // Own time where `own`, without the wait: the time in collectives, over all groups, of two clocks
-  // the greater sum; where it is not told, the phase "collective". False: two series tell
-  // durations, so that rows have to be joined. Without steps: true, and steps() has none.
+  // `own`: own time without the wait. The wait is the time in collectives over all groups, the
+  // greater sum of two clocks; without it, the phase "collective". False: two series have
+  // durations, so rows must be joined. Without steps: true, and steps() is empty.
   bool Read(const RankColumns& columns, bool own);
-  // Of runs whose duration is told, until the next Read.
+  // Runs with a known duration, until the next Read.
   RankSteps steps(int64_t rank) const { return {rank, steps_, seconds_}; }
 
  private:
@@ -52,7 +53,7 @@ class StepTimes {
   std::vector<ClockSums> clocks_;
 };
 
-// Of at least one; puts them in another order.
+// Requires at least one value; reorders them.
 double MedianIn(std::vector<double>* values);
 
 }  // namespace pitwall::history

@@ -1,5 +1,5 @@
-// Handlers of the routes. Private to this folder. A handler reads its parameters, asks the
-// history, and writes JSON.
+// Route handlers, private to this folder. A handler reads its parameters, queries the history, and
+// writes JSON.
 #pragma once
 
 #include <functional>
@@ -17,11 +17,11 @@ struct ApiCall {
   Parameters& parameters;
 
   const History& history() const { return *options.history; }
-  // Of the parameter job.
+  // The job named by the parameter `job`.
   StatusOr<JobLifePtr> Job() const { return history().FindJob(parameters.Text("job")); }
 };
 
-// All that a job has told.
+// Time range of all data of a job.
 TimeRange WholeOf(const JobOverview& job);
 
 using Answer = StatusOr<http::HttpResponse>;
@@ -64,7 +64,7 @@ Answer AnswerSession(const ApiCall& call);
 Answer CloseSession(const ApiCall& call);
 Answer AnswerOpenApi(const ApiCall& call);
 
-// {"error": {"code", "message", "place"}} with the fitting HTTP status.
+// Returns {"error": {"code", "message", "place"}} with the matching HTTP status.
 http::HttpResponse ErrorResponse(const Status& status);
 
 }  // namespace pitwall::history

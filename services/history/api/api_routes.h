@@ -24,35 +24,35 @@ namespace pitwall::history {
 
 inline constexpr std::string_view kApiPrefix = "/api/pitwall/v1";
 
-// Borrowed pointers outlive the server.
+// Borrowed pointers must outlive the server.
 struct ApiOptions {
   const History* history = nullptr;
-  HistoryAdmin* keeper = nullptr;  // null: nothing can be deleted or archived here
+  HistoryAdmin* keeper = nullptr;  // null: deleting and archiving are disabled
   const Clock* clock = nullptr;
   AccessTokens tokens;
-  std::shared_ptr<http::CookieSessions> sessions;  // null: no sessions
+  std::shared_ptr<http::CookieSessions> sessions;  // null: sessions are disabled
   bool secure_cookies = false;                     // the server speaks TLS
-  std::string external_url;                        // before links; "": links are paths
-  std::string archive_dir;                         // folder of archives; "": no archiving
-  RuleDefinitionSource rules;                      // empty: the rules in force are not known
-  std::string version;                             // of Pitwall, for reports
-  CaptureSource* captures = nullptr;               // null: captures cannot be asked for here
-  // Puts a request into pitwall.actions, one for an interval into pitwall.control too; empty:
-  // neither can be asked for here.
+  std::string external_url;                        // prefix of links; "": links are paths
+  std::string archive_dir;                         // folder for archives; "": archiving is disabled
+  RuleDefinitionSource rules;                      // empty: the loaded rules are unknown
+  std::string version;                             // Pitwall version, for reports
+  CaptureSource* captures = nullptr;               // null: captures are disabled
+  // Appends a request to pitwall.actions, and a request for an interval also to pitwall.control.
+  // Empty: requests are disabled.
   std::function<Status(const ActionEvent& request)> request_action;
-  // Whether the rules in force have such a parameter; empty: not known here.
+  // Checks that the loaded rules have this parameter; empty: unknown here.
   std::function<Status(const ParameterChange& change)> check_parameter;
-  // Whether an open issue is silenced now; empty: not known here.
+  // Returns the silence of an open issue; empty: unknown here.
   std::function<std::optional<SilencedIssue>(const IssueEvent& event)> silenced;
 };
 
 // Thread-safe handlers.
 std::vector<http::HttpRoute> Routes(const ApiOptions& options);
 
-// What the routes are, for the test of the OpenAPI file.
+// Routes and roles, for the test of the OpenAPI file.
 struct RouteRule {
   std::string_view method;
-  std::string_view path;  // behind the prefix
+  std::string_view path;  // without the prefix
   std::vector<ParameterRule> parameters;
 };
 std::vector<RouteRule> RouteRules();

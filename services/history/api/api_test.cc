@@ -38,7 +38,7 @@ std::string TextAt(const yaml::Node& node, std::string_view path) {
   return at->IsNull() ? "null" : at->scalar();
 }
 
-TEST_F(Api, BadRequestsSayPlaceCauseAndWayOut) {
+TEST_F(Api, BadRequest_ErrorHasPlaceCauseAndRemedy) {
   struct Bad {
     std::string_view target;
     int status;
@@ -54,22 +54,22 @@ TEST_F(Api, BadRequestsSayPlaceCauseAndWayOut) {
       {"/jobs?color=red", 400, "\\\"color\\\"", "this route has name, owner, state"},
       {"/chart?job=job-1", 400, "match", "match: missing"},
       {"/chart?job=job-1&match=a&width=5000", 400, "width", "give 3 to 4096"},
-      {"/chart?job=job-1&match=a%7Bb", 400, "match", "match: no selector"},
-      {"/chart?job=job-1&match=rate(a%5B1m%5D)", 400, "match", "match: no selector"},
-      {"/chart?job=job-1&match=a%5B1m%5D", 400, "match", "match: no selector"},
-      {"/chart?job=job-1&match=a%20offset%201m", 400, "match", "match: no selector"},
+      {"/chart?job=job-1&match=a%7Bb", 400, "match", "match: not a selector"},
+      {"/chart?job=job-1&match=rate(a%5B1m%5D)", 400, "match", "match: not a selector"},
+      {"/chart?job=job-1&match=a%5B1m%5D", 400, "match", "match: not a selector"},
+      {"/chart?job=job-1&match=a%20offset%201m", 400, "match", "match: not a selector"},
       {"/chart?job=job-1&match=a%7Bb=~%22(%22%7D", 400, "match", "match"},
-      {"/chart?job=job-1&match=a&mode=train", 400, "axis", "time has no steps"},
+      {"/chart?job=job-1&match=a&mode=train", 400, "axis", "requires axis=step"},
       {"/chart?job=job-1&match=a&from=yesterday", 400, "from", "or RFC 3339"},
-      {"/chart?job=job-1&match=a&from=20&to=10", 400, "from", "from: not before to"},
-      {"/chart?job=job-1&match=a&from=99999999999999999999", 400, "from", "from: no time"},
+      {"/chart?job=job-1&match=a&from=20&to=10", 400, "from", "from: must be earlier than to"},
+      {"/chart?job=job-1&match=a&from=99999999999999999999", 400, "from", "from: not a time"},
       {"/spans?job=job-1&kind=leap", 400, "kind", "give step, phase or operator"},
-      {"/spans?job=job-1&from_step=3&to_step=3", 400, "from_step", "not below to_step"},
-      {"/samples?job=job-1&match=a&from_step=3", 400, "mode", "steps are those of a mode"},
+      {"/spans?job=job-1&from_step=3&to_step=3", 400, "from_step", "must be less than to_step"},
+      {"/samples?job=job-1&match=a&from_step=3", 400, "mode", "steps belong to a mode"},
       {"/issue?job=job-1&id=zz", 404, "id", "id: not found"},
       {"/what-if?job=job-1&rank=-1", 400, "rank", "out of range"},
       {"/stream?topics=all", 400, "topics", "unknown value"},
-      {"/stream?last_event_id=-4", 400, "last_event_id", "no place"},
+      {"/stream?last_event_id=-4", 400, "last_event_id", "not an event ID"},
       {"/nothing", 404, "path", "path: not found"},
   };
   for (const Bad& bad : all) {
@@ -81,7 +81,7 @@ TEST_F(Api, BadRequestsSayPlaceCauseAndWayOut) {
   }
 }
 
-TEST_F(Api, TimesAreDigitsAndNumbersThatAreNoneAreNull) {
+TEST_F(Api, TimesAreStringsAndNonFiniteNumbersAreNull) {
   const yaml::Node answer =
       Parsed(Get("/samples?job=job-1&match=hw_gpu_utilization_ratio%7Bgpu=%220%22%7D"));
   EXPECT_EQ(TextAt(answer, "series/0/times_ns/0"), Cat(kTestStart));
@@ -89,13 +89,13 @@ TEST_F(Api, TimesAreDigitsAndNumbersThatAreNoneAreNull) {
   EXPECT_EQ(TextAt(answer, "series/0/values/7"), "null");  // NaN
   EXPECT_EQ(TextAt(answer, "series/0/values/8"), "null");  // +Inf
   EXPECT_EQ(TextAt(answer, "series/0/steps"), "null");
-  // Events keep the form of their topic.
+  // Events keep the format of their topic.
   const http::HttpResponse issue = Get("/issues?job=job-1&state=ended");
   EXPECT_EQ(TextAt(Parsed(issue), "issues/0/value"), "null");
   EXPECT_EQ(TextAt(Parsed(issue), "issues/0/event/data/value"), "NaN");
 }
 
-TEST_F(Api, HostileTextsComeOutAsTheyAre) {
+TEST_F(Api, HostileTextIsReturnedUnchanged) {
   const yaml::Node series = Parsed(Get("/series?job=job-1&match=hostile"));
   EXPECT_EQ(TextAt(series, "series/0/labels/text"), HostileText());
   EXPECT_EQ(TextAt(Parsed(Get("/jobs")), "jobs/0/name"), HostileText());
@@ -110,12 +110,12 @@ TEST_F(Api, ControlCharactersAreEscaped) {
   EXPECT_THAT(Get("/job?job=job-2").body, HasSubstr("\"a\\u001b[31m\\u007f\\u0001z\""));
 }
 
-TEST_F(Api, BytesThatAreNoUtf8AreReplaced) {
+TEST_F(Api, InvalidUtf8IsReplaced) {
   history_.Edit("job-2", [](auto* job) { job->life.name = "a\xff\xfez"; });
   EXPECT_THAT(Get("/job?job=job-2").body, HasSubstr("a\xEF\xBF\xBD\xEF\xBF\xBDz"));
 }
 
-TEST_F(Api, PagesTileTheList) {
+TEST_F(Api, PagesCoverTheListWithoutOverlap) {
   for (const std::string_view route :
        {"/series?job=job-1&", "/spans?job=job-1&", "/steps?job=job-1&", "/issues?job=job-1&"}) {
     const auto rows = [&](const yaml::Node& answer) {
@@ -172,7 +172,7 @@ TEST_F(Api, JobsAreFilteredAndSorted) {
   EXPECT_EQ(ids("name=-3"), "b-3 ");
   EXPECT_EQ(ids("owner=uid:1000"), "job-1 ");
   EXPECT_EQ(ids("name=nothing"), "");
-  // What runs on a machine between jobs comes last, in any order.
+  // Node pseudo-jobs come last, in either order.
   history_.Edit("node:a", [](auto* job) { job->life.samples = 1000; });
   EXPECT_EQ(ids("sort=samples"), "job-1 b-3 c-4 a-2 node:a ");
   EXPECT_EQ(ids("sort=samples&order=asc"), "a-2 c-4 b-3 job-1 node:a ");
@@ -241,19 +241,19 @@ TEST_F(Api, BinaryChartHasTheNumbersOfTheJson) {
   EXPECT_EQ(at, bytes.size());
 }
 
-TEST_F(Api, DeletesWholeIdsAlone) {
-  EXPECT_EQ(Ask("DELETE", "/job?job=job").status, 400);  // a beginning
+TEST_F(Api, DeleteRequiresTheWholeId) {
+  EXPECT_EQ(Ask("DELETE", "/job?job=job").status, 400);  // a prefix of the ID
   EXPECT_EQ(Ask("DELETE", "/job?job=job-1").status, 200);
   EXPECT_EQ(Ask("DELETE", "/job?job=job-1").status, 404);
   history_.Edit("runs", [](auto*) {});
   const http::HttpResponse running = Ask("DELETE", "/job?job=runs");
   EXPECT_EQ(running.status, 409);
-  EXPECT_THAT(running.body, HasSubstr("still runs"));
+  EXPECT_THAT(running.body, HasSubstr("still running"));
   options_.keeper = nullptr;
   EXPECT_EQ(Ask("DELETE", "/job?job=runs").status, 409);
 }
 
-TEST_F(Api, ArchivesGoBelowTheirFolder) {
+TEST_F(Api, ArchiveIsWrittenBelowTheConfiguredFolder) {
   EXPECT_EQ(Ask("POST", "/job/archive?job=job-1").status, 200);
   EXPECT_EQ(Ask("POST", "/job/archive?job=job-1&name=kept.1").status, 200);
   for (const std::string_view bad : {"..%2Fx", "%2Fetc", ".", "..", ".hidden", "a%2Fb", "a%20b"}) {
@@ -269,7 +269,7 @@ TEST_F(Api, ArchivesGoBelowTheirFolder) {
   EXPECT_EQ(Ask("POST", "/job/archive?job=job-1").status, 409);
 }
 
-TEST_F(Api, LinksGoBehindTheExternalUrl) {
+TEST_F(Api, LinksStartWithTheExternalUrl) {
   const std::string id = IssueId(TestIssue("default/y/Other", EventType::kIssueFound, 1, 4));
   EXPECT_EQ(TextAt(Parsed(Get("/issues?job=job-1&state=open")), "issues/0/link"),
             Cat("/jobs/job-1?issue=", id));
@@ -279,14 +279,14 @@ TEST_F(Api, LinksGoBehindTheExternalUrl) {
   EXPECT_EQ(TextAt(Parsed(Get("/job?job=job-1")), "link"), "https://pitwall.example/jobs/job-1");
 }
 
-TEST_F(Api, IssuesAreFilteredAndOneHasItsEventsAndActions) {
+TEST_F(Api, IssuesAreFilteredAndIssueHasEventsAndActions) {
   const auto total = [&](std::string_view query) {
     return TextAt(Parsed(Get(Cat("/issues?job=job-1&", query))), "total");
   };
   EXPECT_EQ(total(""), "2");
   EXPECT_EQ(total("state=open"), "1");
   EXPECT_EQ(total("state=ended"), "1");
-  // Its last event tells no threshold any more.
+  // Its last event has no threshold.
   EXPECT_EQ(TextAt(Parsed(Get("/issues?job=job-1&state=ended")), "issues/0/threshold"), "0.5");
   EXPECT_EQ(total("rule=Alert"), "1");
   EXPECT_EQ(total("severity=critical"), "0");
@@ -298,7 +298,7 @@ TEST_F(Api, IssuesAreFilteredAndOneHasItsEventsAndActions) {
   EXPECT_THAT(issue.Find("events")->items(), SizeIs(2));
   EXPECT_THAT(issue.Find("actions")->items(), SizeIs(1));
   EXPECT_EQ(TextAt(issue, "events/1/type"), "io.pitwall.issue.resolved");
-  // Who was told, and who was not.
+  // Both delivered and undelivered notifications are listed.
   EXPECT_THAT(issue.Find("notifications")->items(), SizeIs(2));
   EXPECT_EQ(TextAt(issue, "notifications/0/data/receiver"), "team");
   EXPECT_EQ(TextAt(issue, "notifications/1/type"), "io.pitwall.notification.failed");
@@ -310,7 +310,7 @@ TEST_F(Api, IssuesAreFilteredAndOneHasItsEventsAndActions) {
   EXPECT_THAT(Parsed(Get("/actions?job=job-1")).Find("notifications")->items(), SizeIs(2));
 }
 
-TEST_F(Api, ReportTellsTheNumbersOfTheOtherRoutes) {
+TEST_F(Api, ReportMatchesTheOtherRoutes) {
   const yaml::Node report = Parsed(Get("/report?job=job-1"));
   const auto block = [&](std::string_view id) -> const yaml::Node& {
     static const yaml::Node kNone;
@@ -363,7 +363,7 @@ TEST_F(Api, ReportTellsTheNumbersOfTheOtherRoutes) {
   EXPECT_EQ(fact("issue-1-facts", "threshold"), TextAt(issues, "issues/0/threshold"));
 }
 
-TEST_F(Api, ReportIsAFileThatRunsNothing) {
+TEST_F(Api, ReportContainsNoScript) {
   const http::HttpResponse response = Get("/report?job=job-1&format=html");
   EXPECT_EQ(response.content_type, "text/html; charset=utf-8");
   std::string policy, disposition;
@@ -379,7 +379,7 @@ TEST_F(Api, ReportIsAFileThatRunsNothing) {
   EXPECT_EQ(Get("/report?job=job-1&format=pdf").status, 400);
 }
 
-TEST_F(Api, RulesHaveTheirDefinitionsWhereTheyAreKnown) {
+TEST_F(Api, KnownRulesHaveDefinitions) {
   yaml::Node rules = Parsed(Get("/rules?job=job-1"));
   EXPECT_EQ(TextAt(rules, "rules/0/definition/parameters/0/default"), "3");
   EXPECT_EQ(TextAt(rules, "rules/1/rule"), "default/y/Other");
@@ -388,12 +388,12 @@ TEST_F(Api, RulesHaveTheirDefinitionsWhereTheyAreKnown) {
   EXPECT_EQ(TextAt(Parsed(Get("/rules?job=job-1")), "rules/0/definition"), "null");
 }
 
-TEST_F(Api, AsOfATimeEverythingIsOfThen) {
+TEST_F(Api, ParameterAt_AnswersAsOfThatTime) {
   const std::string at = Cat("&at=", AtSecond(5));
   const yaml::Node job = Parsed(Get(Cat("/job?job=job-1", at)));
   EXPECT_EQ(TextAt(job, "state"), "running");
   EXPECT_EQ(TextAt(job, "last_ns"), Cat(AtSecond(5)));
-  EXPECT_EQ(TextAt(job, "open_issues"), "2");  // one ends at 9 s
+  EXPECT_EQ(TextAt(job, "open_issues"), "2");  // one attempt ends at 9 s
   EXPECT_EQ(TextAt(job, "worst_severity"), "warning");
   EXPECT_EQ(TextAt(Parsed(Get(Cat("/issues?job=job-1&state=open", at))), "total"), "2");
   const yaml::Node samples =
@@ -404,12 +404,12 @@ TEST_F(Api, AsOfATimeEverythingIsOfThen) {
             Cat(AtSecond(5)));
   EXPECT_EQ(Get("/job?job=job-1&at=soon").status, 400);
   EXPECT_EQ(Get("/job?job=job-1&at=1000").status, 404);
-  EXPECT_EQ(Get("/jobs?at=1000").status, 400);  // lists are of now
+  EXPECT_EQ(Get("/jobs?at=1000").status, 400);  // lists have no point in time
 }
 
-TEST_F(Api, CapturesAreAskedOfRunningJobsByWholeId) {
+TEST_F(Api, CaptureRequiresARunningJobAndTheWholeId) {
   history_.Edit("runs", [](auto*) {});
-  EXPECT_EQ(Ask("POST", "/job/capture?job=runs").status, 409);  // nothing here can ask
+  EXPECT_EQ(Ask("POST", "/job/capture?job=runs").status, 409);  // no capture source is configured
   FakeCaptures captures;
   options_.captures = &captures;
   const http::HttpResponse asked = Ask("POST", "/job/capture?job=runs&rank=1&rank=3");
@@ -419,15 +419,15 @@ TEST_F(Api, CapturesAreAskedOfRunningJobsByWholeId) {
   EXPECT_THAT(captures.asked[0].ranks, ::testing::ElementsAre(1, 3));
   EXPECT_EQ(captures.asked[0].principal, "act");
   EXPECT_GT(captures.asked[0].expires_ns, clock_.WallNs());
-  EXPECT_EQ(Ask("POST", "/job/capture?job=run").status, 400);    // a beginning
-  EXPECT_EQ(Ask("POST", "/job/capture?job=job-1").status, 409);  // has ended
+  EXPECT_EQ(Ask("POST", "/job/capture?job=run").status, 400);    // a prefix of the ID
+  EXPECT_EQ(Ask("POST", "/job/capture?job=job-1").status, 409);  // the job has ended
   EXPECT_EQ(Ask("POST", "/job/capture?job=runs&rank=-1").status, 400);
   EXPECT_THAT(captures.asked, SizeIs(1));
 }
 
-TEST_F(Api, AStopIsAskedForWithAReasonAndTheWholeId) {
+TEST_F(Api, StopRequiresAReasonAndTheWholeId) {
   history_.Edit("runs", [](auto*) {});
-  EXPECT_EQ(Ask("POST", "/job/stop?job=runs&reason=x").status, 409);  // nothing here can ask
+  EXPECT_EQ(Ask("POST", "/job/stop?job=runs&reason=x").status, 409);  // requests are disabled
   std::vector<ActionEvent> asked;
   options_.request_action = [&](const ActionEvent& request) {
     asked.push_back(request);
@@ -435,8 +435,8 @@ TEST_F(Api, AStopIsAskedForWithAReasonAndTheWholeId) {
   };
   EXPECT_EQ(Ask("POST", "/job/stop?job=runs").status, 400);
   EXPECT_EQ(Ask("POST", "/job/stop?job=runs&reason=%20").status, 400);
-  EXPECT_EQ(Ask("POST", "/job/stop?job=run&reason=x").status, 400);    // a beginning
-  EXPECT_EQ(Ask("POST", "/job/stop?job=job-1&reason=x").status, 409);  // has ended
+  EXPECT_EQ(Ask("POST", "/job/stop?job=run&reason=x").status, 400);    // a prefix of the ID
+  EXPECT_EQ(Ask("POST", "/job/stop?job=job-1&reason=x").status, 409);  // the job has ended
   ASSERT_THAT(asked, SizeIs(0));
   const http::HttpResponse answer = Ask("POST", "/job/stop?job=runs&reason=it%20diverges");
   ASSERT_THAT(asked, SizeIs(1));
@@ -461,7 +461,7 @@ TEST_F(Api, AStopIsAskedForWithAReasonAndTheWholeId) {
   EXPECT_EQ(asked[0].kind, ActionKind::kStop);
 }
 
-TEST_F(Api, AParameterIsAskedForAndAWrongOneIsAnErrorAtOnce) {
+TEST_F(Api, ParameterChangeIsRequestedAndAnInvalidOneIsRejected) {
   history_.Edit("runs", [](auto*) {});
   std::vector<ActionEvent> asked;
   options_.request_action = [&](const ActionEvent& request) {

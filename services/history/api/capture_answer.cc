@@ -1,4 +1,4 @@
-// Asks the collectors what the ranks of a job do now.
+// Requests stack captures of a job's ranks from the collectors.
 #include "services/base/text/strings.h"
 #include "services/history/api/answers.h"
 #include "services/history/api/json_fields.h"
@@ -16,16 +16,18 @@ Answer AskCapture(const ApiCall& call) {
   RETURN_IF_ERROR(call.parameters.status());
   if (call.options.captures == nullptr)
     return FailedPrecondition(
-        "job: this server cannot ask collectors; ask one that runs the notifier (pitwall capture)");
+        "job: captures are disabled on this server; use a server that runs the notifier (pitwall "
+        "capture)");
   ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
   if (call.parameters.Text("job") != job->id)
-    return InvalidArgument(Cat("job: not a whole id (", Quote(call.parameters.Text("job")),
+    return InvalidArgument(Cat("job: not a complete job ID (", Quote(call.parameters.Text("job")),
                                "); give ", Quote(job->id)));
   if (job->ended_ns != 0)
-    return FailedPrecondition(Cat("job: has ended (", Quote(job->id), "); nobody would answer"));
+    return FailedPrecondition(
+        Cat("job: has ended (", Quote(job->id), "); only running jobs can be captured"));
   if (request.ranks.size() > kMaxCaptureRanks)
-    return InvalidArgument(
-        Cat("rank: more than ", kMaxCaptureRanks, "; give fewer, or none for all"));
+    return InvalidArgument(Cat("rank: more than ", kMaxCaptureRanks,
+                               "; name fewer, or omit the parameter for all ranks"));
   request.job = job->id;
   request.principal = "act";
   request.expires_ns = call.options.clock->WallNs() + kExpiresNs;

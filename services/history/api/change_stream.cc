@@ -17,9 +17,9 @@ namespace {
 // By Change::Topic.
 constexpr std::array<std::string_view, 7> kTopics = {"job",    "samples", "issue",       "status",
                                                      "action", "capture", "notification"};
-// Changes of one read of the history.
+// Maximum number of changes per read of the history.
 constexpr size_t kBatch = 256;
-constexpr size_t kMostJobs = 1000;
+constexpr size_t kMaxJobs = 1000;
 
 }  // namespace
 
@@ -41,7 +41,7 @@ std::string ChangeStream::Pull() {
     out = "retry: 2000\n";
     WritePlace(&out);
   }
-  while (out.size() < kMostBytes && place_ != history_->newest_place()) {
+  while (out.size() < kMaxBytes && place_ != history_->newest_place()) {
     const StatusOr<std::vector<Change>> changes = history_->ChangesAfter(place_, kBatch);
     if (!changes.ok()) {
       samples_.clear();
@@ -53,7 +53,7 @@ std::string ChangeStream::Pull() {
     for (const Change& change : *changes) {
       place_ = change.place;
       if (Wants(change)) Take(change, &out);
-      if (out.size() >= kMostBytes) break;
+      if (out.size() >= kMaxBytes) break;
     }
   }
   if (now_ns - samples_sent_ns_ >= kSamplesEveryNs) {
@@ -75,7 +75,7 @@ void ChangeStream::Take(const Change& change, std::string* out) {
     samples_[change.job] = change;
     return;
   }
-  FlushSamples(out);  // ids only ever grow
+  FlushSamples(out);  // IDs must increase
   Write(change, out);
 }
 
@@ -108,7 +108,7 @@ void ChangeStream::Write(const Change& change, std::string* out) const {
     data.Null();
   }
   data.EndObject();
-  // JSON text has no line ends of its own.
+  // JSON text contains no raw line breaks.
   CatTo(*out, "id: ", change.place, "\nevent: ", kTopics[static_cast<size_t>(change.topic)],
         "\ndata: ", data.Take(), "\n\n");
 }
@@ -118,11 +118,11 @@ Answer AnswerStream(const ApiCall& call) {
   ChangeFilter filter;
   for (const std::string_view job : Split(in.Text("jobs"), ',')) {
     if (job.empty()) continue;
-    // A job may be named before anything of it has come.
+    // A job may be named before its first data arrives.
     filter.jobs.emplace(job);
-    if (filter.jobs.size() > kMostJobs) {
+    if (filter.jobs.size() > kMaxJobs) {
       return InvalidArgument(
-          Cat("jobs: more than ", kMostJobs, "; leave the parameter out to get all"));
+          Cat("jobs: more than ", kMaxJobs, "; leave the parameter out to get all"));
     }
   }
   for (const std::string_view topic : Split(in.Text("topics"), ',')) {
@@ -131,19 +131,19 @@ Answer AnswerStream(const ApiCall& call) {
     if (at == kTopics.end()) {
       return InvalidArgument(
           Cat("topics: unknown value (", Quote(topic.substr(0, 80)),
-              "); give some of job, samples, issue, status, action, capture, notification"));
+              "); give one or more of job, samples, issue, status, action, capture, notification"));
     }
     filter.topics.insert(static_cast<Change::Topic>(at - kTopics.begin()));
   }
-  // A browser that comes back says in the header where it was.
+  // A reconnecting browser sends its position in the header.
   std::string_view after = call.request.Header("last-event-id");
   if (after.empty()) after = in.Text("last_event_id");
   uint64_t place = call.history().newest_place();
   if (!after.empty()) {
     const std::optional<int64_t> given = ParseInt(after);
     if (!given || *given < 0) {
-      return InvalidArgument(Cat("last_event_id: no place (", Quote(after.substr(0, 80)),
-                                 "); give the id of an event of this stream"));
+      return InvalidArgument(Cat("last_event_id: not an event ID (", Quote(after.substr(0, 80)),
+                                 "); give the ID of an event of this stream"));
     }
     place = static_cast<uint64_t>(*given);
   }

@@ -14,19 +14,21 @@
 namespace pitwall::history {
 
 struct ChangeFilter {
-  std::set<std::string, std::less<>> jobs;  // ids; empty: all
+  std::set<std::string, std::less<>> jobs;  // job IDs; empty: all
   std::set<Change::Topic> topics;           // empty: all
 };
 
-// One client's. Holds no changes but the newest samples of each job, for half a second: what the
-// client does not take stays in the history, and is a resync when it is no longer kept there.
+// Event stream of one client. It buffers only the newest sample time per job, for half a second.
+// Changes that the client has not read stay in the history; once dropped there, the client gets a
+// resync event.
 class ChangeStream final : public http::ResponseStream {
  public:
-  static constexpr size_t kMostBytes = size_t{64} << 10;  // of one Pull, one event beyond
+  static constexpr size_t kMaxBytes = size_t{64}
+                                      << 10;  // limit per Pull, exceeded by at most one event
   static constexpr int64_t kHeartbeatNs = 15 * kNanosPerSecond;
   static constexpr int64_t kSamplesEveryNs = kNanosPerSecond / 2;
 
-  // Begins right after `place`.
+  // Starts right after `place`.
   ChangeStream(const History* history, const Clock* clock, ChangeFilter filter, uint64_t place);
 
   std::string Pull() override;
@@ -38,7 +40,7 @@ class ChangeStream final : public http::ResponseStream {
   void Take(const Change& change, std::string* out);
   void FlushSamples(std::string* out);
   void Write(const Change& change, std::string* out) const;
-  // The place as an id alone, for the client to come back with.
+  // Writes the position as a bare ID, from which the client can resume.
   void WritePlace(std::string* out) const;
 
   const History* const history_;
@@ -48,7 +50,7 @@ class ChangeStream final : public http::ResponseStream {
   bool greeted_ = false;
   int64_t last_sent_ns_ = 0;               // monotonic
   int64_t samples_sent_ns_ = 0;            // monotonic
-  std::map<std::string, Change> samples_;  // newest of each job, not yet sent
+  std::map<std::string, Change> samples_;  // newest change per job, not yet sent
 };
 
 }  // namespace pitwall::history

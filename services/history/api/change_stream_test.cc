@@ -1,4 +1,4 @@
-// Server-sent events, and sessions, the latter over a real server.
+// Server-sent events, and sessions over a real server.
 #include "services/history/api/change_stream.h"
 
 #include <gmock/gmock.h>
@@ -32,7 +32,7 @@ Change IssueOf(std::string job) {
   return change;
 }
 
-// "id:event" of each event in the text.
+// Returns "id:event" for each event in the text.
 std::vector<std::string> EventsIn(std::string_view text) {
   std::vector<std::string> out;
   std::string_view id;
@@ -53,14 +53,14 @@ class Stream : public ::testing::Test {
   fakes::FakeClock clock_;
 };
 
-TEST_F(Stream, GreetsWithItsPlaceAndSaysNothingWithoutChange) {
+TEST_F(Stream, SendsItsPositionThenNothingWithoutChanges) {
   history_.Publish(IssueOf("a"));
   ChangeStream stream = Open({}, history_.newest_place());
   EXPECT_EQ(stream.Pull(), "retry: 2000\nid: 1\n\n");
   EXPECT_EQ(stream.Pull(), "");
 }
 
-TEST_F(Stream, GivesChangesInOrderWithPlaces) {
+TEST_F(Stream, SendsChangesInOrderWithPositions) {
   ChangeStream stream = Open();
   stream.Pull();
   history_.Publish(IssueOf("a"));
@@ -68,7 +68,7 @@ TEST_F(Stream, GivesChangesInOrderWithPlaces) {
   const std::string text = stream.Pull();
   EXPECT_THAT(EventsIn(text), ::testing::ElementsAre("1:issue", "2:issue"));
   EXPECT_THAT(text, HasSubstr("data: {\"job\":\"a\",\"time_ns\":\"0\",\"event\":{\"specversion\""));
-  // Whatever a text holds, an event is one line of data.
+  // An event is one line of data, whatever characters its text has.
   for (const std::string_view line : Split(text, '\n')) {
     EXPECT_TRUE(line.empty() || StartsWith(line, "id: ") || StartsWith(line, "event: ") ||
                 StartsWith(line, "data: {"))
@@ -77,7 +77,7 @@ TEST_F(Stream, GivesChangesInOrderWithPlaces) {
   EXPECT_EQ(stream.Pull(), "");
 }
 
-TEST_F(Stream, OfSamplesTheNewestTwiceASecond) {
+TEST_F(Stream, SendsNewestSampleTimeTwicePerSecond) {
   ChangeStream stream = Open();
   stream.Pull();
   for (int i = 0; i < 3; ++i) history_.Publish(SamplesOf("a", i));
@@ -87,7 +87,7 @@ TEST_F(Stream, OfSamplesTheNewestTwiceASecond) {
   const std::string text = stream.Pull();
   EXPECT_THAT(EventsIn(text), ::testing::ElementsAre("3:samples", "4:samples"));
   EXPECT_THAT(text, HasSubstr(Cat("\"time_ns\":\"", AtSecond(2), "\",\"event\":null")));
-  // Ids grow: samples that wait go before what came after them.
+  // IDs increase: delayed samples are sent before later changes.
   history_.Publish(SamplesOf("a"));
   history_.Publish(IssueOf("a"));
   EXPECT_THAT(EventsIn(stream.Pull()), ::testing::ElementsAre("5:samples", "6:issue"));
@@ -112,24 +112,24 @@ TEST_F(Stream, ResumesWithoutLossOrRepetition) {
   EXPECT_THAT(EventsIn(stream.Pull()), ::testing::ElementsAre("5:issue", "6:issue"));
 }
 
-TEST_F(Stream, ResyncsWhenChangesAreGone) {
+TEST_F(Stream, ChangesDropped_SendsResync) {
   ChangeStream stream = Open();
   stream.Pull();
-  for (int i = 0; i < 9; ++i) history_.Publish(IssueOf("a"));  // eight are kept
+  for (int i = 0; i < 9; ++i) history_.Publish(IssueOf("a"));  // the feed keeps eight
   EXPECT_THAT(EventsIn(stream.Pull()), ::testing::ElementsAre("9:resync"));
   history_.Publish(IssueOf("a"));
   EXPECT_THAT(EventsIn(stream.Pull()), ::testing::ElementsAre("10:issue"));
-  // A place of another history.
+  // A position from another history.
   ChangeStream other = Open({}, 4711);
   EXPECT_THAT(EventsIn(other.Pull()), ::testing::ElementsAre("10:resync"));
 }
 
-TEST_F(Stream, CommentsWhenNothingHappensAndTellsItsPlace) {
+TEST_F(Stream, NoChanges_SendsKeepAliveWithPosition) {
   ChangeFilter filter;
   filter.jobs = {"a"};
   ChangeStream stream = Open(filter);
   stream.Pull();
-  history_.Publish(IssueOf("b"));  // not this client's, but its place moves on
+  history_.Publish(IssueOf("b"));  // filtered out, but it advances the position
   EXPECT_EQ(stream.Pull(), "");
   Later(ChangeStream::kHeartbeatNs - 1);
   EXPECT_EQ(stream.Pull(), "");
@@ -138,13 +138,13 @@ TEST_F(Stream, CommentsWhenNothingHappensAndTellsItsPlace) {
   EXPECT_EQ(stream.Pull(), "");
 }
 
-TEST_F(Stream, OnePullIsBounded) {
+TEST_F(Stream, PullIsBounded) {
   VectorHistory big(1000);
   for (int i = 0; i < 100; ++i) big.Publish(IssueOf("a"));  // 10 kB of text each
   ChangeStream stream(&big, &clock_, {}, 0);
   size_t events = 0, pulls = 0;
   for (std::string text = stream.Pull(); !text.empty(); text = stream.Pull(), ++pulls) {
-    EXPECT_LE(text.size(), ChangeStream::kMostBytes + 32'000);
+    EXPECT_LE(text.size(), ChangeStream::kMaxBytes + 32'000);
     events += EventsIn(text).size();
   }
   EXPECT_EQ(events, 100U);
@@ -173,7 +173,7 @@ class Served : public ApiTest {
   }
   std::string Host() const { return Cat("127.0.0.1:", server_->port()); }
   std::string Own() const { return Cat("Origin: http://", Host(), "\r\n"); }
-  // Logs in; "Cookie: …" for the requests that follow.
+  // Signs in; returns "Cookie: …" for the requests that follow.
   std::string Login(std::string_view token) const {
     const std::string answer =
         Ask("POST /api/pitwall/v1/session", Own(), Cat("{\"token\": \"", token, "\"}"));
@@ -187,7 +187,7 @@ class Served : public ApiTest {
   std::unique_ptr<http::HttpServer> server_;
 };
 
-TEST_F(Served, ASessionSeesActsAndEnds) {
+TEST_F(Served, SessionCanViewActAndEnd) {
   EXPECT_THAT(Ask("GET /api/pitwall/v1/jobs", ""), HasSubstr(" 401 "));
   EXPECT_THAT(Ask("GET /api/pitwall/v1/session", ""), HasSubstr("\"role\":\"none\""));
   const std::string view = Login("see"), act = Login("do");
@@ -197,7 +197,7 @@ TEST_F(Served, ASessionSeesActsAndEnds) {
   constexpr std::string_view kDelete = "DELETE /api/pitwall/v1/job?job=job-1";
   EXPECT_THAT(Ask(kDelete, view + Own()), HasSubstr(" 403 "));
   EXPECT_THAT(Ask(kDelete, act + "Origin: http://evil.example\r\n"), HasSubstr(" 403 "));
-  EXPECT_THAT(Ask(kDelete, act), HasSubstr(" 401 "));  // a browser tells its Origin
+  EXPECT_THAT(Ask(kDelete, act), HasSubstr(" 401 "));  // a browser sends its Origin
   EXPECT_THAT(Ask(kDelete, act + Own()), HasSubstr(" 200 "));
   EXPECT_THAT(Ask("DELETE /api/pitwall/v1/session", view + Own()), HasSubstr("Max-Age=0"));
   EXPECT_THAT(Ask("GET /api/pitwall/v1/jobs", view), HasSubstr(" 401 "));
@@ -206,7 +206,7 @@ TEST_F(Served, ASessionSeesActsAndEnds) {
   EXPECT_THAT(Ask("GET /api/pitwall/v1/jobs", act), HasSubstr(" 401 "));
 }
 
-TEST_F(Served, NoSessionForAWrongTokenOrAnotherSite) {
+TEST_F(Served, WrongTokenOrOrigin_GetsNoSession) {
   const auto login = [&](std::string_view headers, std::string_view body) {
     return Ask("POST /api/pitwall/v1/session", headers, body);
   };
@@ -220,7 +220,7 @@ TEST_F(Served, NoSessionForAWrongTokenOrAnotherSite) {
   EXPECT_THAT(login("Authorization: Bearer see\r\n", ""), HasSubstr(" 200 "));
 }
 
-TEST_F(Served, StreamsWhatChanges) {
+TEST_F(Served, StreamsChanges) {
   const http::RawSocket socket =
       Send("GET /api/pitwall/v1/stream?jobs=job-1&topics=issue", "Authorization: Bearer see\r\n");
   const std::string header = socket.ReadUntil("\r\n\r\n");
@@ -231,7 +231,7 @@ TEST_F(Served, StreamsWhatChanges) {
   history_.Publish(IssueOf("other"));
   history_.Publish(IssueOf("job-1"));
   EXPECT_THAT(socket.ReadUntil("event: issue\n"), HasSubstr("id: 2\n"));
-  // Another client goes on from there.
+  // Another client resumes from there.
   const http::RawSocket again =
       Send("GET /api/pitwall/v1/stream", "Authorization: Bearer see\r\nLast-Event-ID: 1\r\n");
   EXPECT_THAT(again.ReadUntil("event: issue\n"), HasSubstr("id: 2\n"));

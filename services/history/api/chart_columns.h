@@ -1,4 +1,4 @@
-// A chart as JSON, and as binary columns.
+// Encodings of a chart: JSON and binary columns.
 #pragma once
 
 #include <string>
@@ -11,7 +11,8 @@ namespace pitwall::history {
 inline constexpr std::string_view kColumnsContentType = "application/vnd.pitwall.columns";
 
 std::string ChartJson(const Chart& chart, size_t width);
-// docs/api.md, "Chart". The same numbers but for what Float32 and milliseconds round.
+// Binary form of docs/api.md, "Chart". Equal to the JSON form up to rounding to float32 and
+// milliseconds.
 std::string ChartBinary(const Chart& chart, size_t width);
 
 }  // namespace pitwall::history

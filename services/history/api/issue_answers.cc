@@ -161,7 +161,7 @@ Answer AnswerIncidents(const ApiCall& call) {
 
 namespace {
 
-// Null where the rules in force are not known, or are without this one.
+// Writes null if the loaded rules are unknown or do not contain this rule.
 void WriteDefinition(const RuleDefinition* rule, JsonWriter* out) {
   out->Key("definition");
   if (rule == nullptr) return out->Null();

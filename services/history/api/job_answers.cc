@@ -22,7 +22,7 @@ uint64_t FoundIn(const JobOverview& job) {
   return out;
 }
 
-// The fields of a job in lists, without the braces.
+// Writes the fields of a job in lists, without the braces.
 void WriteJobFields(const JobOverview& job, const ApiOptions& options, JsonWriter* out) {
   TextField("id", job.id, out);
   TextField("name", job.name, out);
@@ -145,7 +145,7 @@ void WriteSummary(const JobSummary& summary, JsonWriter* out) {
   out->EndObject();
 }
 
-// By the parameter sort, in the order of JobSort.
+// Values of the parameter `sort`, in the order of JobSort.
 enum class JobSort { kLast, kStarted, kName, kIssues, kSamples, kBytes };
 constexpr std::array<std::string_view, 6> kSorts = {"last",   "started", "name",
                                                     "issues", "samples", "bytes"};
@@ -172,10 +172,10 @@ Status NeedsKeeper(const ApiOptions& options) {
   return options.keeper != nullptr
              ? OkStatus()
              : FailedPrecondition(
-                   "job: this server only reads its history; ask the one that keeps it");
+                   "job: this server has a read-only history; use the server that writes it");
 }
 
-// A name of one folder: no separators, and never "." or "..".
+// A name of a single folder: no separators, neither "." nor "..".
 bool IsFolderName(std::string_view name) {
   return !name.empty() && name.size() <= 128 && name[0] != '.' &&
          std::all_of(name.begin(), name.end(), [](char c) {
@@ -212,7 +212,7 @@ Answer AnswerJobs(const ApiCall& call) {
            (!owner.empty() && job->owner != owner) || (state == 1 && job->ended_ns != 0) ||
            (state == 2 && job->ended_ns == 0);
   });
-  // The machines between jobs are no training: whoever looks for one finds it first.
+  // Node pseudo-jobs are not training jobs and come last.
   const auto of_node = [](const JobOverview& job) { return StartsWith(job.id, "node:"); };
   std::stable_sort(jobs.begin(), jobs.end(), [&](const JobLifePtr& a, const JobLifePtr& b) {
     if (of_node(*a) != of_node(*b)) return of_node(*b);
@@ -262,9 +262,10 @@ Answer AnswerJob(const ApiCall& call) {
 Answer DeleteJob(const ApiCall& call) {
   RETURN_IF_ERROR(NeedsKeeper(call.options));
   ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
-  // A name or a beginning may name another job tomorrow: what cannot be undone wants the whole id.
+  // A prefix or a name may match another job later, so an irreversible action requires the whole
+  // ID.
   if (call.parameters.Text("job") != job->id) {
-    return InvalidArgument(Cat("job: not a whole id (", Quote(call.parameters.Text("job")),
+    return InvalidArgument(Cat("job: not a complete job ID (", Quote(call.parameters.Text("job")),
                                "); give ", Quote(job->id)));
   }
   RETURN_IF_ERROR(call.options.keeper->DeleteJob(job->id));
@@ -278,13 +279,14 @@ Answer DeleteJob(const ApiCall& call) {
 Answer ArchiveJob(const ApiCall& call) {
   RETURN_IF_ERROR(NeedsKeeper(call.options));
   if (call.options.archive_dir.empty())
-    return FailedPrecondition("job: no folder for archives is configured; set one for this server");
+    return FailedPrecondition(
+        "job: archiving is disabled on this server; configure a folder for archives");
   ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
   std::string name(call.parameters.Text("name"));
   if (name.empty()) name = FolderNameOf(job->id);
   if (!IsFolderName(name)) {
-    return InvalidArgument(Cat("name: no name of a folder (", Quote(name.substr(0, 128)),
-                               "); use letters, digits, '.', '_', '-', and no '.' first"));
+    return InvalidArgument(Cat("name: not a valid folder name (", Quote(name.substr(0, 128)),
+                               "); use letters, digits, '.', '_', '-', and do not start with '.'"));
   }
   const std::string folder = Cat(call.options.archive_dir, "/", name);
   RETURN_IF_ERROR(call.options.keeper->ArchiveJob(job->id, folder));

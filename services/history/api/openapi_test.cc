@@ -1,4 +1,4 @@
-// The OpenAPI file against the routes, and every answer against its schema.
+// Consistency of the OpenAPI file with the routes, and of every answer with its schema.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ class OpenApi : public ApiTest {
     const yaml::Node* operation = at == nullptr ? nullptr : at->Find(Lower(method));
     return operation == nullptr ? kNone : *operation;
   }
-  // The schema of JSON answers with 200, or of errors.
+  // Returns the schema of JSON answers with status 200, or of errors.
   const yaml::Node* SchemaOf(const yaml::Node& operation, std::string_view status) const {
     const yaml::Node& response = check_.Resolve(*operation.Find("responses")->Find(status));
     const yaml::Node* json = response.Find("content")->Find("application/json");
@@ -59,7 +59,7 @@ class OpenApi : public ApiTest {
   const SchemaCheck check_;
 };
 
-TEST_F(OpenApi, HasEveryRouteAndParameterAndNoOther) {
+TEST_F(OpenApi, DescribesExactlyTheRoutesAndParameters) {
   const StatusOr<std::string> page = ReadFile("docs/api.md", 1 << 20);
   ASSERT_TRUE(page.ok()) << page.status();
   std::set<std::string> routes, in_file;
@@ -90,7 +90,7 @@ TEST_F(OpenApi, HasEveryRouteAndParameterAndNoOther) {
   EXPECT_EQ(routes, in_file);
 }
 
-TEST_F(OpenApi, EveryAnswerFitsItsSchema) {
+TEST_F(OpenApi, EveryAnswerMatchesItsSchema) {
   const std::string issue = IssueId(TestIssue("default/x/Alert", EventType::kIssueFound, 1, 2));
   const std::vector<std::pair<std::string, std::string>> asked = {
       {"/jobs", ""},
@@ -126,13 +126,13 @@ TEST_F(OpenApi, EveryAnswerFitsItsSchema) {
       {"/differs", "job=job-1&from=2026-01-01T00:00:40Z&to=2026-01-01T00:00:50Z"},
       {"/session", ""},
   };
-  std::set<std::string> covered = {"/stream", "/openapi.yaml"};  // no JSON
+  std::set<std::string> covered = {"/stream", "/openapi.yaml"};  // not JSON
   for (const auto& [path, query] : asked) {
     const http::HttpResponse response = Get(Cat(path, "?", query));
     EXPECT_EQ(response.status, 200) << path << "?" << query << " " << response.body;
     EXPECT_THAT(Faults("GET", path, response), IsEmpty()) << path << "?" << query;
     covered.insert(path);
-    // Nothing of these is an empty list that would fit whatever it holds.
+    // An empty list would match any item schema.
     EXPECT_EQ(response.body.find("[]}"), std::string::npos) << path << "?" << query;
     const http::HttpResponse unknown = Get(Cat(path, "?nonsense=1"));
     EXPECT_EQ(unknown.status, 400);
@@ -159,7 +159,7 @@ TEST_F(OpenApi, EveryAnswerFitsItsSchema) {
   EXPECT_THAT(Faults("DELETE", "/job", deleted), IsEmpty());
 }
 
-TEST_F(OpenApi, TheCheckFindsFaults) {
+TEST_F(OpenApi, SchemaCheckReportsMismatches) {
   http::HttpResponse response = Get("/jobs");
   const std::string good = response.body;
   const auto with = [&](std::string_view from, std::string_view to) {

@@ -1,4 +1,4 @@
-// openapi.yaml, as it was when this was built.
+// Text of openapi.yaml, embedded at build time.
 #pragma once
 
 #include <string_view>

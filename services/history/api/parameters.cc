@@ -13,12 +13,12 @@
 namespace pitwall::history {
 namespace {
 
-constexpr size_t kMostSelectors = 64;
-// Values that errors show.
-constexpr size_t kMostShown = 80;
+constexpr size_t kMaxSelectors = 64;
+// Maximum length of a value quoted in an error.
+constexpr size_t kMaxShown = 80;
 
 std::string Shown(std::string_view value) {
-  return value.size() <= kMostShown ? Quote(value) : Cat(Quote(value.substr(0, kMostShown)), " …");
+  return value.size() <= kMaxShown ? Quote(value) : Cat(Quote(value.substr(0, kMaxShown)), " …");
 }
 
 std::string NamesOf(std::span<const ParameterRule> rules) {
@@ -35,9 +35,9 @@ StatusOr<Selector> ParseSelector(std::string_view text) {
       lang::ParseExpr(lang::Source("match", std::string(text)), &diagnostics);
   const auto* selector = expr == nullptr ? nullptr : std::get_if<lang::SelectorExpr>(&expr->node);
   const Status malformed =
-      InvalidArgument(Cat("match: no selector (", Shown(text),
+      InvalidArgument(Cat("match: not a selector (", Shown(text),
                           "); write a metric and matchers, as name{label=\"value\"}"));
-  // What a window or an offset says must not be left out in silence.
+  // A window or an offset must not be ignored silently.
   if (selector == nullptr || selector->window != lang::WindowSyntax::kNone ||
       selector->modifiers != lang::Modifiers{})
     return malformed;
@@ -137,7 +137,7 @@ std::optional<int64_t> Parameters::Time(std::string_view name) {
       ns = absl::ToUnixNanos(time);
   }
   if (!ns || *ns < 0 || *ns > kMaxPosition) {
-    Fail(InvalidArgument(Cat(name, ": no time (", Shown(text),
+    Fail(InvalidArgument(Cat(name, ": not a time (", Shown(text),
                              "); give nanoseconds since 1970 as digits, or RFC 3339")));
     return std::nullopt;
   }
@@ -151,8 +151,8 @@ int64_t Parameters::Moment(std::string_view name, int64_t fallback) {
 TimeRange Parameters::Range(TimeRange whole) {
   const TimeRange out = {Time("from").value_or(whole.from_ns), Time("to").value_or(whole.to_ns)};
   if (status_.ok() && out.from_ns >= out.to_ns && (Has("from") || Has("to"))) {
-    Fail(InvalidArgument(
-        Cat("from: not before to (", out.from_ns, ", ", out.to_ns, "); give a range [from, to)")));
+    Fail(InvalidArgument(Cat("from: must be earlier than to (from=", out.from_ns,
+                             ", to=", out.to_ns, "); give a range [from, to)")));
   }
   return out;
 }
@@ -161,7 +161,7 @@ void Parameters::Steps(int64_t* from_step, int64_t* to_step) {
   *from_step = Int("from_step", 0, 0, kMaxStep);
   *to_step = Int("to_step", kMaxPosition, 0, kMaxStep);
   if (status_.ok() && *from_step >= *to_step) {
-    Fail(InvalidArgument(Cat("from_step: not below to_step (", *from_step, ", ", *to_step,
+    Fail(InvalidArgument(Cat("from_step: must be less than to_step (", *from_step, ", ", *to_step,
                              "); give a range [from_step, to_step)")));
   }
 }
@@ -169,9 +169,9 @@ void Parameters::Steps(int64_t* from_step, int64_t* to_step) {
 std::vector<Selector> Parameters::Selectors() {
   std::vector<Selector> out;
   const std::vector<std::string_view> texts = Texts("match");
-  if (texts.size() > kMostSelectors)
-    Fail(InvalidArgument(
-        Cat("match: too many (", texts.size(), "); give at most ", kMostSelectors)));
+  if (texts.size() > kMaxSelectors)
+    Fail(
+        InvalidArgument(Cat("match: too many (", texts.size(), "); give at most ", kMaxSelectors)));
   for (const std::string_view text : texts) {
     if (!status_.ok()) return {};
     StatusOr<Selector> selector = ParseSelector(text);

@@ -1,5 +1,5 @@
-// Parameters of a request, read strictly: what a route does not name, what is given twice or
-// malformed is an error with place, cause and way out.
+// Strict reader of request parameters. An unknown, repeated, or malformed parameter is an error
+// with place, cause, and remedy.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct ParameterRule {
   bool repeatable = false;
 };
 
-// The first fault is kept and later reads give defaults: read everything, then ask status(). Not
+// Keeps the first error; later reads return defaults. Read all parameters, then check status(). Not
 // thread-safe; must not outlive the request.
 class Parameters {
  public:
@@ -31,17 +31,17 @@ class Parameters {
   bool Has(std::string_view name) const;
   std::string_view Text(std::string_view name) const;  // "" when absent
   std::vector<std::string_view> Texts(std::string_view name) const;
-  // One of the choices, of which the first is the default.
+  // Returns the index of one of the choices; the first is the default.
   size_t Choice(std::string_view name, std::span<const std::string_view> choices);
   int64_t Int(std::string_view name, int64_t fallback, int64_t least, int64_t most);
   std::vector<int64_t> Ints(std::string_view name, int64_t least, int64_t most);
-  // from and to; the defaults where they are absent.
+  // Reads from and to; absent ones default to those of `whole`.
   TimeRange Range(TimeRange whole);
-  // A point in time; the fallback where it is absent.
+  // Reads a point in time; `fallback` if absent.
   int64_t Moment(std::string_view name, int64_t fallback);
-  // from_step and to_step.
+  // Reads from_step and to_step.
   void Steps(int64_t* from_step, int64_t* to_step);
-  // match: selectors as PromQL writes them.
+  // Reads match: selectors in PromQL syntax.
   std::vector<Selector> Selectors();
 
   void Fail(const Status& fault);
@@ -56,13 +56,13 @@ class Parameters {
   Status status_;
 };
 
-// A page of a list: the rows [begin, end) of `total`.
+// One page of a list: rows [begin, end) of `total`.
 struct Page {
   size_t begin = 0;
   size_t end = 0;
-  std::string next;  // "": that was all
+  std::string next;  // "": last page
 };
-// Parameters limit and page.
+// The parameters limit and page.
 struct PageRequest {
   size_t limit = 0;
   size_t begin = 0;

@@ -11,7 +11,7 @@
 namespace pitwall::history {
 namespace {
 
-// What a header takes as the name of a file.
+// Characters of a job ID that are safe in a header's file name.
 std::string FileNameOf(std::string_view job) {
   std::string out;
   for (const char c : job.substr(0, 100)) {

@@ -14,16 +14,16 @@
 namespace pitwall::history {
 namespace {
 
-constexpr size_t kMostSamples = 1'000'000;
-constexpr size_t kMostChartSeries = 1000;
-// Cells of one heat map: 2,048 rows of 2,000 columns.
-constexpr size_t kMostCells = 4'096'000;
+constexpr size_t kMaxSamples = 1'000'000;
+constexpr size_t kMaxChartSeries = 1000;
+// Maximum number of cells of a heat map: 2,048 rows of 2,000 columns.
+constexpr size_t kMaxCells = 4'096'000;
 
 std::string_view KindName(SeriesKind kind) {
   return kind == SeriesKind::kCounter ? "counter" : "gauge";
 }
 
-int64_t ReadWidth(Parameters* in) { return in->Int("width", 800, 3, kMostWidth); }
+int64_t ReadWidth(Parameters* in) { return in->Int("width", 800, 3, kMaxWidth); }
 
 }  // namespace
 
@@ -34,7 +34,7 @@ Answer AnswerSeries(const ApiCall& call) {
   query.job = job->id;
   query.selectors = in.Selectors();
   query.range = in.Range({});
-  query.limits.series = 2'000'000;  // a page of them is shown
+  query.limits.series = 2'000'000;  // only one page of them is returned
   const PageRequest page = ReadPage(&in, 1000, 20'000);
   RETURN_IF_ERROR(in.status());
   ASSIGN_OR_RETURN(const std::vector<SeriesInfo> series, call.history().Series(query));
@@ -67,11 +67,11 @@ Answer AnswerSamples(const ApiCall& call) {
   query.selectors = in.Selectors();
   query.range = in.Range({});
   query.mode = in.Text("mode");
-  query.limits.rows = kMostSamples;
+  query.limits.rows = kMaxSamples;
   const bool steps = in.Has("from_step") || in.Has("to_step");
   if (steps) in.Steps(&query.from_step, &query.to_step);
   if (steps && query.mode.empty())
-    in.Fail(InvalidArgument("mode: missing; steps are those of a mode, e.g. mode=train"));
+    in.Fail(InvalidArgument("mode: missing; steps belong to a mode, e.g. mode=train"));
   RETURN_IF_ERROR(in.status());
   ASSIGN_OR_RETURN(const std::vector<SampleColumn> columns, call.history().Samples(query));
   JsonWriter out;
@@ -115,11 +115,12 @@ Answer AnswerChart(const ApiCall& call) {
   query.by_step = in.Choice("axis", kAxes) == 1;
   query.mode = in.Text("mode");
   in.Steps(&query.from_step, &query.to_step);
-  query.limits.series = kMostChartSeries;
+  query.limits.series = kMaxChartSeries;
   const bool binary = in.Choice("format", kFormats) == 1;
   if (!query.by_step && (in.Has("mode") || in.Has("from_step") || in.Has("to_step")))
     in.Fail(
-        InvalidArgument("axis: time has no steps (time); give axis=step, or no mode and steps"));
+        InvalidArgument("axis: mode and steps requires axis=step (got time); give axis=step, or "
+                        "omit mode and steps"));
   if (query.mode.empty()) query.mode = "train";
   RETURN_IF_ERROR(in.status());
   ASSIGN_OR_RETURN(const Chart chart, MakeChart(call.history(), query));
@@ -140,7 +141,7 @@ Answer AnswerHeatMap(const ApiCall& call) {
   query.series.range = in.Range(WholeOf(*job));
   query.width = static_cast<size_t>(ReadWidth(&in));
   query.raw_from_ns = job->raw_from_ns;
-  query.series.limits.series = kMostCells / (query.width + 1);
+  query.series.limits.series = kMaxCells / (query.width + 1);
   const size_t value = in.Choice("value", kValues);
   RETURN_IF_ERROR(in.status());
   ASSIGN_OR_RETURN(const HeatMap map,
@@ -256,7 +257,7 @@ Answer AnswerDiffers(const ApiCall& call) {
   query.range = in.Range({});
   query.suspects = in.Selectors();
   query.most = static_cast<size_t>(in.Int("limit", 20, 1, 1000));
-  query.limits.series = 200'000;  // 1,000 ranks have 78,000; few numbers of each are kept
+  query.limits.series = 200'000;  // 1,000 ranks have 78,000 series; few numbers are kept per series
   RETURN_IF_ERROR(in.status());
   ASSIGN_OR_RETURN(const Differences found, FindDifferences(call.history(), query));
   JsonWriter out;

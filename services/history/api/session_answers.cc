@@ -9,7 +9,7 @@
 namespace pitwall::history {
 namespace {
 
-constexpr size_t kMostBodyBytes = 4096;
+constexpr size_t kMaxBodyBytes = 4096;
 
 std::string_view NameOf(Role role) {
   switch (role) {
@@ -45,10 +45,10 @@ StatusOr<std::string> TokenOf(const http::HttpRequest& request) {
   if (StartsWith(header, "Bearer ")) return std::string(header.substr(7));
   if (request.body.empty())
     return InvalidArgument("body: missing; give {\"token\": \"…\"}, or the header Authorization");
-  // What was sent is a secret: errors never repeat it.
-  const auto body = cloudevents::JsonReader::Parse(request.body, kMostBodyBytes);
+  // The body contains a secret: errors never quote it.
+  const auto body = cloudevents::JsonReader::Parse(request.body, kMaxBodyBytes);
   const Status malformed =
-      InvalidArgument("body: not an object of JSON with a text token; give {\"token\": \"…\"}");
+      InvalidArgument("body: not a JSON object with a string token; give {\"token\": \"…\"}");
   if (!body.ok()) return malformed;
   std::string token = body->String("token");
   if (!body->status().ok() || token.empty()) return malformed;
@@ -60,15 +60,16 @@ StatusOr<std::string> TokenOf(const http::HttpRequest& request) {
 Answer OpenSession(const ApiCall& call) {
   const ApiOptions& options = call.options;
   if (options.sessions == nullptr)
-    return FailedPrecondition("session: this server has none; use the header Authorization");
+    return FailedPrecondition(
+        "session: sessions are disabled on this server; use the header Authorization");
   ASSIGN_OR_RETURN(const std::string token, TokenOf(call.request));
   const Role role = RoleOfToken(options.tokens, token);
   if (role == Role::kNone) {
     return Status(absl::StatusCode::kUnauthenticated,
-                  "token: unknown; give the token that the server was started with");
+                  "token: unknown; use a token that the server was started with");
   }
   ASSIGN_OR_RETURN(const http::CookieSessions::Opened opened, options.sessions->Open(role));
-  // One browser, one session.
+  // One session per browser.
   const std::string_view before = http::SessionCookieOf(call.request.Header("cookie"));
   if (!before.empty()) options.sessions->Close(before);
   http::HttpResponse response = SessionResponse(role, opened.session.expires_wall_ns);

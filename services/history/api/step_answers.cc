@@ -56,7 +56,7 @@ Answer AnswerStepHeatMap(const ApiCall& call) {
   query.mode = ReadMode(in);
   in.Steps(&query.from_step, &query.to_step);
   query.range = in.Range({});
-  const int64_t width = in.Int("width", 800, 3, kMostWidth);
+  const int64_t width = in.Int("width", 800, 3, kMaxWidth);
   const bool want_own = in.Choice("basis", kBases) == 1;
   RETURN_IF_ERROR(in.status());
   ASSIGN_OR_RETURN(const StepHeatMap map,

@@ -1,5 +1,5 @@
-// Asks the executor to stop a job, the collectors of its nodes for another interval, or the
-// processor for another value of a rule's parameter.
+// Requests to stop a job (executor), to change a sampling interval (collectors of its nodes), or to
+// change a rule parameter (processor).
 #include <array>
 #include <cmath>
 #include <utility>
@@ -15,24 +15,26 @@ namespace {
 
 constexpr int64_t kExpiresNs = 60 * kNanosPerSecond;
 constexpr size_t kMaxReasonBytes = 500;
-constexpr size_t kMaxNameBytes = 1000;            // of a rule, of a parameter
+constexpr size_t kMaxNameBytes = 1000;            // name of a rule or parameter
 constexpr std::string_view kFilesValue = "null";  // instead of a number
-// As the collector has them.
+// The intervals that the collector accepts.
 constexpr std::array<std::string_view, 6> kIntervals = {"100ms", "200ms", "500ms",
                                                         "1s",    "5s",    "1m"};
 
-// A request about a running job, by its whole id.
+// Builds a request about a running job, given by its whole ID.
 StatusOr<ActionEvent> RequestOf(const ApiCall& call, std::string reason) {
   if (reason.empty() || reason.size() > kMaxReasonBytes)
     return InvalidArgument(Cat("reason: ", reason.size(), " bytes; give 1 to ", kMaxReasonBytes));
   if (!call.options.request_action)
-    return FailedPrecondition("job: this server cannot ask; ask one that can write the log");
+    return FailedPrecondition(
+        "job: requests are disabled on this server; use a server that can write the log");
   ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
   if (call.parameters.Text("job") != job->id)
-    return InvalidArgument(Cat("job: not a whole id (", Quote(call.parameters.Text("job")),
+    return InvalidArgument(Cat("job: not a complete job ID (", Quote(call.parameters.Text("job")),
                                "); give ", Quote(job->id)));
   if (job->ended_ns != 0)
-    return FailedPrecondition(Cat("job: has ended (", Quote(job->id), "); nothing runs"));
+    return FailedPrecondition(
+        Cat("job: has ended (", Quote(job->id), "); only running jobs accept requests"));
   ActionEvent request;
   request.type = ActionEventType::kRequested;
   ASSIGN_OR_RETURN(request.issue, RandomHex(16));
@@ -91,8 +93,9 @@ Answer AskParameter(const ApiCall& call) {
   if (value != kFilesValue) {
     const std::optional<double> number = ParseDouble(value);
     if (!number.has_value() || !std::isfinite(*number))
-      return InvalidArgument(Cat("value: not a finite number (", Quote(value.substr(0, 100)),
-                                 "); give one, or null for the value of the rule files"));
+      return InvalidArgument(
+          Cat("value: not a finite number (", Quote(value.substr(0, 100)),
+              "); give a number, or null to reset to the value of the rule files"));
     change.value = number;
   }
   if (change.rule.size() > kMaxNameBytes || change.name.size() > kMaxNameBytes)

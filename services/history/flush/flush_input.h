@@ -1,5 +1,5 @@
-// Content of a window that is sealed: its rows in memory, and those of an earlier segment. A table
-// is unpacked when it is its turn, so that a window is never in memory as a whole.
+// Content of a window to seal: its rows in memory, and those of an earlier segment. Tables are
+// unpacked one at a time, so that a window is never in memory as a whole.
 #pragma once
 
 #include <cstddef>
@@ -12,34 +12,34 @@
 
 namespace pitwall::history {
 
-// Not thread-safe: whoever may change the head is who has it sealed.
+// Not thread-safe. The caller must own the head exclusively.
 class FlushInput {
  public:
   // Rows of one origin with one schema.
   struct Table {
     OriginPtr origin;
     SharedSchema schema{Schema()};
-    size_t sealed = SIZE_MAX;   // number in the segment; SIZE_MAX: not there
-    std::vector<size_t> heads;  // numbers in the head
+    size_t sealed = SIZE_MAX;   // table number in the segment; SIZE_MAX: none
+    std::vector<size_t> heads;  // table numbers in the head
   };
 
-  // `head` and `sealed` may be null. `head` and `seen` must outlive it.
+  // `head` and `sealed` may be null. `head` and `seen` must outlive the result.
   static StatusOr<std::unique_ptr<const FlushInput>> Of(
       const MemTable* head, std::shared_ptr<const WindowSegment> sealed,
       const std::map<OriginKey, SequenceRanges>* seen);
-  FlushInput(const FlushInput&) = delete;  // lists of spans refer to it
+  FlushInput(const FlushInput&) = delete;  // span lists refer to it
   FlushInput& operator=(const FlushInput&) = delete;
 
-  // By (source, boot, stream, schema).
+  // Sorted by (source, boot, stream, schema).
   const std::vector<Table>& tables() const { return tables_; }
-  // All rows of the table, sorted, with all columns and the modes of this window. DataLoss: the
-  // segment is damaged; Unavailable: the head's file cannot be read.
+  // Returns all rows of the table, sorted, with all columns and the modes of this window. DataLoss:
+  // the segment is damaged; Unavailable: the head's file cannot be read.
   StatusOr<RowTable> Read(const Table& table) const;
   const ModeNames& modes() const { return modes_; }
   const SpanLists& spans() const { return spans_; }
-  // By (source, boot, promise, sequence). DataLoss: the segment is damaged.
+  // Sorted by (source, boot, promise, sequence). DataLoss: the segment is damaged.
   StatusOr<std::vector<Heartbeat>> ReadHeartbeats() const;
-  // Batches of which it holds something.
+  // Batches with content in this window.
   const std::map<OriginKey, SequenceRanges>& seen() const { return seen_; }
 
  private:
@@ -53,7 +53,7 @@ class FlushInput {
   const std::map<OriginKey, SequenceRanges>& seen_;
   std::vector<Table> tables_;
   ModeNames modes_;
-  std::vector<int64_t> modes_of_head_;  // by the head's numbers
+  std::vector<int64_t> modes_of_head_;  // by the head's mode numbers
   SpanList sealed_spans_;
   const SpanLists spans_;
 };

@@ -1,5 +1,5 @@
-// Sealing of a window whose tables come in another order than their labels, over what the same
-// tables say when all of them are in memory.
+// Sealing of windows whose tables and labels are ordered differently, compared with the same tables
+// held in memory together.
 #include "services/history/flush/flush_input.h"
 
 #include <gmock/gmock.h>
@@ -32,8 +32,8 @@ OriginPtr OriginAt(int rank, std::string_view boot) {
       Origin{Cat("rank-", rank, "@n"), std::string(boot), "n", rank, SourceKind::kRank});
 }
 
-// "rank-10@" sorts before "rank-1@", and rank "1" before "10". One metric has no rank: sources
-// share its series.
+// "rank-10@" sorts before "rank-1@", and rank "1" before "10". One metric has no rank label, so
+// sources share its series.
 Schema SchemaOfRank(int rank, bool wide) {
   const std::string of = Cat(rank);
   std::vector<Labels> labels = {{{"__name__", "loss"}, {"rank", of}},
@@ -43,7 +43,7 @@ Schema SchemaOfRank(int rank, bool wide) {
   return SchemaOf(1, std::move(labels));
 }
 
-// Rows, spans and beats of twelve ranks, some of which start again or change their schema.
+// Rows, spans, and heartbeats of twelve ranks; some restart or change their schema.
 class Sent {
  public:
   explicit Sent(uint64_t seed, int ranks = 12) : random_(seed) {
@@ -54,7 +54,7 @@ class Sent {
     }
     std::shuffle(sources_.begin(), sources_.end(), random_);
   }
-  // Frames of all sources at some seconds. All modes are there in the first.
+  // Adds frames of all sources for seconds [from, to). The first frame has all modes.
   void Put(int from, int to, MemTable* head) {
     for (size_t s = 0; s < sources_.size(); ++s) {
       const auto& [origin, schema] = sources_[s];
@@ -128,7 +128,8 @@ class FlushInputTest : public ::testing::Test {
     EXPECT_TRUE(segment.ok()) << segment.status();
     return *segment;
   }
-  // Checksums of all pages, table by table. Runs of beats may end where one sealing did.
+  // Returns checksums of all pages, table by table. Heartbeat runs may be split where a sealing
+  // ended.
   std::vector<std::string> PagesOf(const std::string& name) const {
     std::vector<std::string> out;
     const auto reader = store::SegmentReader::Open(Cat(dir_, "/", name));
@@ -159,10 +160,10 @@ std::string BytesOf(const std::vector<RollupRow>& rows) {
   return out.Take();
 }
 
-// What the pages of metrics say, which need no open segment.
+// Content of the pages of metrics, which need no open segment.
 struct PagedSummaries {
   std::map<uint32_t, std::vector<RollupRow>> rows;  // by series of the set
-  std::map<uint32_t, SeriesExtent> extents;         // as well
+  std::map<uint32_t, SeriesExtent> extents;         // by series of the set
   Spreads spreads;
 };
 PagedSummaries ReadPages(const Segment& segment, SeriesSet* set) {
@@ -198,14 +199,14 @@ PagedSummaries ReadPages(const Segment& segment, SeriesSet* set) {
   return out;
 }
 
-// All tables together, series in the order of labels.
+// Expects the summaries of the given tables, with series in the order of labels.
 void ExpectSummariesOf(const std::vector<RowTable>& tables, const Segment& segment) {
   SeriesSet set({}, SIZE_MAX);
   const std::vector<RowView> views(tables.begin(), tables.end());
   SeriesMerger merger(views, &set);
   ASSERT_TRUE(merger.Prepare().ok());
   const PagedSummaries paged = ReadPages(segment, &set);
-  // Finest rollups are there where rows are not.
+  // The finest rollups exist only without rows.
   std::vector<StoredSeries> stored;
   ASSERT_TRUE(segment->ReadSeries(&set, &stored).ok());
   std::map<uint32_t, const StoredSeries*> by_series;
@@ -244,7 +245,7 @@ std::vector<RowTable> TablesOf(const Segment& segment) {
   return tables;
 }
 
-TEST_F(FlushInputTest, SummariesAreThoseOfAllTablesTogetherInTheOrderOfLabels) {
+TEST_F(FlushInputTest, SummariesEqualThoseOfAllTablesTogether) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     SCOPED_TRACE(seed);
     Sent sent(seed);
@@ -259,7 +260,7 @@ TEST_F(FlushInputTest, SummariesAreThoseOfAllTablesTogetherInTheOrderOfLabels) {
   }
 }
 
-TEST_F(FlushInputTest, AWindowThatIsSealedAgainIsThatOfOneSealing) {
+TEST_F(FlushInputTest, ResealedWindowEqualsWindowSealedOnce) {
   Sent sent(7), again(7);
   MemTable first, second, whole;
   sent.Put(0, 200, &first);
@@ -275,7 +276,7 @@ TEST_F(FlushInputTest, AWindowThatIsSealedAgainIsThatOfOneSealing) {
   EXPECT_NE(PagesOf("part"), PagesOf("once"));
 }
 
-TEST_F(FlushInputTest, SpansAreSortedWithinSlicesWhicheverListHasThem) {
+TEST_F(FlushInputTest, SpansOfAllListsAreSortedWithinSlices) {
   Sent sent(9);
   MemTable first, second;
   sent.Put(0, 250, &first);
@@ -302,15 +303,15 @@ TEST_F(FlushInputTest, SpansAreSortedWithinSlicesWhicheverListHasThem) {
 
 std::string SpansOf(const MetricPages& pages) {
   SpanTotals totals;
-  const auto told = pages.AddTotals([](auto, auto, auto) { return true; }, &totals);
-  if (!told.ok()) return Cat(ToStd(told.status().message()));
-  std::string out = Cat(*told);
+  const auto content = pages.AddTotals([](auto, auto, auto) { return true; }, &totals);
+  if (!content.ok()) return Cat(ToStd(content.status().message()));
+  std::string out = Cat(*content);
   for (const OperatorTotal& t : totals.Take())
     CatTo(out, " ", t.rank, t.name, t.count, " ", t.total_ns, " ", t.min_ns, " ", t.max_ns);
   return out;
 }
 
-TEST_F(FlushInputTest, AFlippedBitOfAnyByteIsFound) {
+TEST_F(FlushInputTest, FlippedBitIsDetected) {
   Sent sent(3, 2);
   MemTable head;
   sent.Put(0, 15, &head);
@@ -331,16 +332,16 @@ TEST_F(FlushInputTest, AFlippedBitOfAnyByteIsFound) {
     const Status status = read.ok() ? (*read)->CheckAll() : read.status();
     EXPECT_TRUE(absl::IsDataLoss(status)) << at << " of " << whole.size() << ": " << status;
     EXPECT_NE(status.message().find(path), std::string::npos) << status;
-    // Pages that are read without it are right, or told.
-    const std::string told = SpansOf(MetricPages(path, facts, nullptr));
-    if (told == totals) continue;
+    // Pages read without the segment are correct, or damage is reported.
+    const std::string content = SpansOf(MetricPages(path, facts, nullptr));
+    if (content == totals) continue;
     ++of_pages;
-    EXPECT_NE(told.find(path), std::string::npos) << told;
+    EXPECT_NE(content.find(path), std::string::npos) << content;
   }
   EXPECT_GT(of_pages, 50u);
 }
 
-TEST_F(FlushInputTest, SchemasAreReadWhereThePoolHasNotTheSame) {
+TEST_F(FlushInputTest, SchemasMissingFromPoolAreRead) {
   Sent sent(4, 3);
   MemTable head;
   sent.Put(0, 20, &head);
@@ -349,7 +350,7 @@ TEST_F(FlushInputTest, SchemasAreReadWhereThePoolHasNotTheSame) {
   SchemaPool full, empty, other;
   for (const SharedSchema& schema : segment->schemas()) {
     full.Add(facts.job, schema);
-    Schema changed = *schema;  // of the same id
+    Schema changed = *schema;  // with the same ID
     changed.series[0].kind = SeriesKind::kCounter;
     other.Add(facts.job, changed);
   }
@@ -365,7 +366,7 @@ TEST_F(FlushInputTest, SchemasAreReadWhereThePoolHasNotTheSame) {
       EXPECT_EQ(&**pooled == &*(*opened)->schemas()[i], pool != &other);
     }
   }
-  // Their pages are not read where the pool has them.
+  // Their pages are not read if the pool has the schemas.
   const auto reader = *store::SegmentReader::Open(segment->path());
   size_t pages = 0;
   for (size_t number = 0; number < reader->entries().size(); ++number) {
@@ -384,7 +385,7 @@ TEST_F(FlushInputTest, SchemasAreReadWhereThePoolHasNotTheSame) {
       absl::IsDataLoss(WindowSegment::Open(segment->path(), &facts, {nullptr, &none}).status()));
 }
 
-// Two tables bring modes in another order than the window got to know them.
+// Two tables bring modes in an order other than the one in which the window first saw them.
 TEST_F(FlushInputTest, RowsKeepTheirModes) {
   const OriginPtr a = OriginAt(0, "a"), b = OriginAt(1, "a");
   const SharedSchema schema(SchemaOfRank(0, false));
@@ -413,11 +414,11 @@ TEST_F(FlushInputTest, RowsKeepTheirModes) {
   }
   EXPECT_THAT(modes,
               ElementsAre(ElementsAre("train", "test", "eval"), ElementsAre("eval", "train", "")));
-  // As tables and their rows bring them: that of b came first.
+  // In the order of tables and their rows: the mode of b came first.
   EXPECT_THAT(segment->modes().all(), ElementsAre("", "train", "eval", "test"));
 }
 
-TEST_F(FlushInputTest, ValuesThatWaitGoIntoAFileWhereTheyAreMany) {
+TEST_F(FlushInputTest, ManyPendingValuesMoveToAFile) {
   const auto faults = std::make_shared<files::DiskFaults>();
   for (const bool full : {false, true}) {
     SCOPED_TRACE(full);

@@ -1,4 +1,4 @@
-// Pages of metrics over what former segments say of the same window, and of whole jobs.
+// Pages of metrics compared with former segments of the same window, and with whole jobs.
 #include "services/history/segments/metric_pages.h"
 
 #include <gmock/gmock.h>
@@ -46,7 +46,7 @@ class MetricPagesTest : public ::testing::Test {
   }
   ~MetricPagesTest() override { std::filesystem::remove_all(dir_); }
 
-  // The former segment, and the same window sealed again.
+  // Reads the former segment and seals the same window again.
   void SealAgain() {
     former_ = *WindowSegment::Open(kFormer, nullptr);
     ASSERT_EQ(former_->facts().metrics.bytes, 0U);
@@ -70,7 +70,7 @@ class MetricPagesTest : public ::testing::Test {
       visit(cursor.schemas(), of);
     }
   }
-  // Labels of the series with the bytes of its rows.
+  // Labels of the series, and their rows as bytes.
   std::map<std::string, std::string> Rows(const std::vector<std::string_view>& names) const {
     std::map<uint64_t, const Schema*> schemas;
     for (const SharedSchema& schema : former_->schemas()) schemas[schema->id] = &*schema;
@@ -96,7 +96,7 @@ class MetricPagesTest : public ::testing::Test {
   SegmentMeta facts_;
 };
 
-TEST_F(MetricPagesTest, SayWhatAFormerSegmentSays) {
+TEST_F(MetricPagesTest, EqualTheFormerSegment) {
   SealAgain();
   SeriesSet set({}, SIZE_MAX);
   std::vector<StoredSeries> stored;
@@ -118,14 +118,14 @@ TEST_F(MetricPagesTest, SayWhatAFormerSegmentSays) {
       });
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(read, spreads.size());
-  // The open segment finds them as well, as after a loss of the catalogue.
+  // The open segment also finds them, as after the loss of the catalog.
   const auto again = *WindowSegment::Open(path_, nullptr);
   EXPECT_EQ(again->facts().metrics.offset, facts_.metrics.offset);
   EXPECT_EQ(again->facts().metrics.crc, facts_.metrics.crc);
 }
 
-// Of the form of version 3: its own pages, which tell no series.
-TEST_F(MetricPagesTest, OfTheFirstFormAreRead) {
+// Format of version 3: pages of its own, without series.
+TEST_F(MetricPagesTest, FirstFormatIsRead) {
   SealAgain();
   const auto expected = Rows({});
   const auto segment = *WindowSegment::Open(kThird, nullptr);
@@ -133,7 +133,7 @@ TEST_F(MetricPagesTest, OfTheFirstFormAreRead) {
   facts_ = segment->facts();
   path_ = kThird;
   EXPECT_EQ(Rows({}), expected);
-  EXPECT_FALSE(*Pages().TellSeries());
+  EXPECT_FALSE(*Pages().HasSeries());
   SpanTotals totals;
   EXPECT_FALSE(*Pages().AddTotals([](auto, auto, auto) { return true; }, &totals));
   size_t spreads = 0;
@@ -142,9 +142,9 @@ TEST_F(MetricPagesTest, OfTheFirstFormAreRead) {
   EXPECT_EQ(spreads, former_->ReadSpreads()->size());
 }
 
-TEST_F(MetricPagesTest, TellWhenSeriesBeginAndEndAsAFormerSegment) {
+TEST_F(MetricPagesTest, SeriesExtentsEqualTheFormerSegment) {
   SealAgain();
-  ASSERT_TRUE(*Pages().TellSeries());
+  ASSERT_TRUE(*Pages().HasSeries());
   SeriesSet set({}, SIZE_MAX);
   std::vector<StoredSeries> stored;
   ASSERT_TRUE(former_->ReadSeries(&set, &stored).ok());
@@ -157,20 +157,20 @@ TEST_F(MetricPagesTest, TellWhenSeriesBeginAndEndAsAFormerSegment) {
   EXPECT_TRUE(some_steps && some_without);
   std::map<uint64_t, const Schema*> schemas;
   for (const SharedSchema& schema : former_->schemas()) schemas[schema->id] = &*schema;
-  std::map<std::string, SeriesExtent> told;
+  std::map<std::string, SeriesExtent> extents;
   const Status read =
       Pages().ForEachSeries([&](uint64_t schema, std::span<const SeriesRun> runs) -> Status {
         for (const SeriesRun& run : runs) {
           for (uint32_t c = run.first_column; c < run.first_column + run.columns; ++c)
-            told[schemas.at(schema)->series[c].labels.ToString()] = run.extent;
+            extents[schemas.at(schema)->series[c].labels.ToString()] = run.extent;
         }
         return OkStatus();
       });
   ASSERT_TRUE(read.ok()) << read;
-  EXPECT_TRUE(told == expected);
+  EXPECT_TRUE(extents == expected);
 }
 
-TEST_F(MetricPagesTest, OnlyMetricsOfThoseNamesAreTold) {
+TEST_F(MetricPagesTest, OnlyRequestedMetricsAreReturned) {
   SealAgain();
   const std::map<std::string, std::string> all = Rows({});
   for (const std::string_view name :
@@ -187,7 +187,7 @@ TEST_F(MetricPagesTest, OnlyMetricsOfThoseNamesAreTold) {
   }
 }
 
-TEST_F(MetricPagesTest, ADamagedPageIsTold) {
+TEST_F(MetricPagesTest, DamagedPageIsReported) {
   SealAgain();
   const auto reader = *store::SegmentReader::Open(path_);
   for (size_t number = 0; number < reader->entries().size(); ++number) {

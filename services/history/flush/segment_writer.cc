@@ -92,10 +92,10 @@ Status WriteHeartbeats(const std::vector<Heartbeat>& beats, SegmentBuilder* w) {
   });
 }
 
-// Schemas in pages of about so many bytes: labels repeat, and a page is read as a whole.
+// Approximate size of a page of schemas: labels repeat, and a page is read as a whole.
 constexpr size_t kSchemaPageBytes = size_t{1} << 20;
 
-// Where the schemas of a segment lie, as the description has it.
+// Location of a schema in the segment, as stored in the description.
 struct SavedSchema {
   SchemaPool::Saved saved;
   size_t page = 0;
@@ -128,7 +128,7 @@ StatusOr<std::vector<SavedSchema>> WriteSchemas(const SegmentMeta& facts, Segmen
   return out;
 }
 
-// The description comes last: by then all origins and schemas are known.
+// The description is written last, when all origins and schemas are known.
 Status WriteHead(const FlushInput& window, const SegmentMeta& facts, SegmentBuilder* w) {
   for (const auto& [key, ranges] : window.seen()) {
     if (w->origins.contains(key)) continue;

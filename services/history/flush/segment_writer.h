@@ -1,4 +1,4 @@
-// Writes a sealed window.
+// Writer of sealed windows.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace pitwall::history {
 
-// Hints of columns from window to window, by (origin's source, schema).
+// Column encoding hints carried from window to window, by (source of the origin, schema).
 using SegmentHints = std::map<std::pair<std::string, uint64_t>, std::vector<blocks::FormHint>>;
 
-// Writes a window, reading one of its tables after another. `facts` needs job, window, generation
-// and has_rows; the rest is filled in. Without rows finer rollups go in instead.
+// Writes a window, reading one table after another. `facts` needs job, window, generation, and
+// has_rows; the rest is filled in. Without rows, finer rollups are written instead.
 Status WriteWindow(const std::string& path, const FlushInput& window, SegmentHints* hints,
                    SegmentMeta* facts, const std::shared_ptr<files::DiskFaults>& faults);
 

@@ -1,7 +1,7 @@
-// Segments of versions 1 to 3, as the history wrote them before decisions 65, 73 and 83: one rank
+// Segments of versions 1 to 3, as the history wrote them before decisions 65, 73, and 83: one rank
 // and its node, 10 minutes of `loadgen` with one job of the shape `small` of insights_performance
-// (seed 1). segment-1.tsv was made of the batches of that load, without the store: a line for each
-// series and for each name of spans, with the number of entries and FNV-1a over all of them.
+// (seed 1). segment-1.tsv was made from the batches of that load, without the store: one line per
+// series and per span name, with the number of entries and FNV-1a over all of them.
 #include "services/history/segments/window_segment.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ namespace {
 
 using Segment = std::shared_ptr<const WindowSegment>;
 
-// All that a segment holds.
+// Full content of a segment.
 struct WindowRows {
   std::vector<RowTable> tables;
   SpanList spans;
@@ -56,20 +56,21 @@ std::vector<Total> Sorted(SpanTotals totals) {
   return out;
 }
 
-// Of a former segment, or of the pages of a window.
+// Totals from a former segment, or from the pages of a window.
 std::vector<Total> StoredTotals(const WindowSegment& segment) {
   SpanTotals totals;
-  const auto told = segment.ReadTotals([&](const Origin& origin, const OperatorTotal& total) {
-    Merge(total, totals.At(origin.rank, total.kind, total.name));
-  });
-  EXPECT_TRUE(told.ok() && *told);
+  const auto totals_read =
+      segment.ReadTotals([&](const Origin& origin, const OperatorTotal& total) {
+        Merge(total, totals.At(origin.rank, total.kind, total.name));
+      });
+  EXPECT_TRUE(totals_read.ok() && *totals_read);
   return Sorted(std::move(totals));
 }
 std::vector<Total> PagedTotals(const std::string& path, const SegmentMeta& facts) {
   SpanTotals totals;
-  const auto told =
+  const auto totals_read =
       MetricPages(path, facts, nullptr).AddTotals([](auto, auto, auto) { return true; }, &totals);
-  EXPECT_TRUE(told.ok() && *told);
+  EXPECT_TRUE(totals_read.ok() && *totals_read);
   return Sorted(std::move(totals));
 }
 
@@ -141,7 +142,7 @@ class Digest {
   uint64_t hash_ = 14'695'981'039'346'656'037U;
 };
 
-// As segment-1.tsv has them: what a source sent, not what the history makes of it.
+// Lines in the format of segment-1.tsv: the data that sources sent, without derived series.
 std::vector<std::string> LinesOf(const WindowRows& window) {
   std::map<std::string, std::vector<std::array<int64_t, 4>>> samples;  // by source and series
   for (const RowTable& table : window.tables) {
@@ -194,7 +195,7 @@ std::vector<std::string> SentLines() {
   return lines;
 }
 
-TEST(WindowSegment, OlderVersionsHoldEachSampleAndSpanThatWasSent) {
+TEST(WindowSegment, OlderVersionsHoldEverySentSampleAndSpan) {
   const std::vector<std::string> sent = SentLines();
   ASSERT_GT(sent.size(), 150u);
   for (const char* path : {kOld, kSecond, kThird}) {
@@ -209,7 +210,7 @@ TEST(WindowSegment, OlderVersionsHoldEachSampleAndSpanThatWasSent) {
   }
 }
 
-TEST(WindowSegment, TheFirstVersionIsReadAndTheFourthSaysTheSameInFewerBytes) {
+TEST(WindowSegment, FourthVersionIsEquivalentToFirstAndSmaller) {
   const auto old = WindowSegment::Open(kOld, nullptr);
   ASSERT_TRUE(old.ok()) << old.status();
   ASSERT_TRUE((*old)->CheckAll().ok());
@@ -238,14 +239,14 @@ TEST(WindowSegment, TheFirstVersionIsReadAndTheFourthSaysTheSameInFewerBytes) {
   ASSERT_TRUE((*made)->CheckAll().ok());
   WindowRows again;
   ASSERT_TRUE(ReadAll(**made, &again).ok());
-  EXPECT_EQ(cache.bytes(), 0u) << "what is sealed again is not asked for";
+  EXPECT_EQ(cache.bytes(), 0u) << "resealing must not fill the cache";
   ExpectSameRows(rows.tables, again.tables);
   EXPECT_EQ(PagedTotals(path, facts), StoredTotals(**old));
   ASSERT_EQ(again.spans.size(), rows.spans.size());
   for (size_t i = 0; i < rows.spans.size(); ++i)
     ASSERT_EQ(KeyOf(again.spans[i]), KeyOf(rows.spans[i])) << i;
 
-  // A group of spans is read alone.
+  // A single group of spans is read alone.
   SpanBounds bounds;
   bounds.range = {facts.window_ns + 300 * kNanosPerSecond, facts.window_ns + 310 * kNanosPerSecond};
   SpanList part;
@@ -259,7 +260,7 @@ TEST(WindowSegment, TheFirstVersionIsReadAndTheFourthSaysTheSameInFewerBytes) {
   EXPECT_GT(within, 0u);
   EXPECT_EQ(found, within);
 
-  // Runs of beats are made where the file has none.
+  // Heartbeat runs are computed if the file has none.
   std::vector<HeartbeatRun> of_old, of_made;
   ASSERT_TRUE((*old)->ReadHeartbeatRuns(&of_old).ok());
   ASSERT_TRUE((*made)->ReadHeartbeatRuns(&of_made).ok());
@@ -267,7 +268,7 @@ TEST(WindowSegment, TheFirstVersionIsReadAndTheFourthSaysTheSameInFewerBytes) {
   EXPECT_LT(of_old.size() * 10, rows.beats.size());
   for (size_t i = 0; i < of_old.size(); ++i) EXPECT_EQ(KeyOf(of_old[i]), KeyOf(of_made[i]));
 
-  // The second reading comes out of the cache, and is the same.
+  // The second read is served from the cache and is equal.
   for (int i = 0; i < 2; ++i) {
     SeriesSet all({}, SIZE_MAX);
     std::vector<RowTable> read;
@@ -278,7 +279,7 @@ TEST(WindowSegment, TheFirstVersionIsReadAndTheFourthSaysTheSameInFewerBytes) {
   std::filesystem::remove(path);
 }
 
-TEST(RunsOfHeartbeats, EndAtSilencesAndGoodbyes) {
+TEST(RunsOfHeartbeats, EndAtSilenceOrGoodbye) {
   const auto origin = std::make_shared<const Origin>(Origin{"a", "1", "n", 0, SourceKind::kRank});
   const auto other = std::make_shared<const Origin>(Origin{"b", "1", "n", 1, SourceKind::kRank});
   const auto beat = [](const OriginPtr& of, int64_t at, bool goodbye = false) {

@@ -14,11 +14,11 @@ using store::ColumnRows;
 using store::TableKind;
 using enum store::ColumnType;
 
-// Rows of a group of series: so much is unpacked to read the rollups of one.
+// Series per group of rows: all of a group is unpacked to read the rollups of one series.
 constexpr size_t kSeriesOfGroup = 128;
 constexpr size_t kWaitingBytes = size_t{64} << 20;
 
-// Sets of tables that are joined two by two. The least table of a set stands for it.
+// Disjoint sets of tables. The lowest table of a set represents it.
 class Joined {
  public:
   explicit Joined(size_t tables) : parent_(tables) { std::iota(parent_.begin(), parent_.end(), 0); }
@@ -164,9 +164,9 @@ Status WindowSeries::Summarize(uint32_t series, const SeriesRows& rows) {
 
 Status WindowSeries::Add(size_t table, RowTable rows) {
   ASSIGN_OR_RETURN(const WantedColumns* wanted, set_.Of(*rows.schema));
-  const std::vector<uint32_t>& series = wanted->series;  // by column: all are wanted
+  const std::vector<uint32_t>& series = wanted->series;  // indexed by column: all are wanted
   Family& family = families_.at(family_of_[table]);
-  std::vector<uint32_t> alone, shared;  // columns
+  std::vector<uint32_t> alone, shared;  // column numbers
   for (uint32_t column = 0; column < series.size(); ++column)
     (shared_[series[column]] ? shared : alone).push_back(column);
   std::sort(alone.begin(), alone.end(),
@@ -199,7 +199,7 @@ Status WindowSeries::AddShared(Family* family) {
   const std::vector<RowView> views(family->held.begin(), family->held.end());
   SeriesMerger merger(views, &set);
   RETURN_IF_ERROR(merger.Prepare());
-  std::map<uint32_t, std::pair<uint32_t, uint32_t>> by_place;  // series here, of `set`
+  std::map<uint32_t, std::pair<uint32_t, uint32_t>> by_place;  // series of this table within `set`
   for (const RowView& view : views) {
     ASSIGN_OR_RETURN(const WantedColumns* here, set_.Of(*view.schema));
     ASSIGN_OR_RETURN(const WantedColumns* there, set.Of(*view.schema));

@@ -1,5 +1,5 @@
-// Rollups of a window's series and spreads of its metrics, made while its tables pass by one after
-// another. Private to this folder.
+// Rollups of a window's series and spreads of its metrics, computed while its tables are read one
+// after another. Private to this folder.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,15 @@
 
 namespace pitwall::history {
 
-// Values of series that wait for their turn: in memory as long as they are few, then in a file
-// without a name. Where that cannot be written they stay in memory.
+// Values of series whose turn has not come: in memory while few, then in an unnamed file. If the
+// file cannot be written, they stay in memory.
 class WaitingValues {
  public:
   WaitingValues(std::string path, std::shared_ptr<files::DiskFaults> faults, size_t most_bytes)
       : path_(std::move(path)), faults_(std::move(faults)), most_bytes_(most_bytes) {}
   void Put(uint32_t series, std::span<const double> values);
   bool Has(uint32_t series) const { return waiting_.contains(series); }
-  // Of one that waits, which it no longer does.
+  // Removes and returns the values of a pending series.
   StatusOr<std::vector<double>> Take(uint32_t series);
   size_t bytes() const { return bytes_; }  // in memory
 
@@ -46,13 +46,13 @@ class WaitingValues {
   std::shared_ptr<MemTableFile> file_;
 };
 
-// Sums depend on the order of their additions: whichever series comes first, each spread adds its
-// series in the order of labels.
+// Spreads with a deterministic order of additions: each spread adds its series in the order of
+// labels, whatever order they arrive in.
 class SpreadsInOrder {
  public:
   // `order`: all series in the order of labels.
   SpreadsInOrder(const SeriesSet& set, const std::vector<uint32_t>& order, WaitingValues waiting);
-  // Each series once, with all of its values.
+  // Adds all values of a series; call once per series.
   Status Add(uint32_t series, std::span<const double> values);
   const Spreads& spreads() const { return spreads_; }
 
@@ -73,29 +73,29 @@ class SpreadsInOrder {
 
 class WindowSeries {
  public:
-  // Tables that Add will be called with, in their order. `fine`: with the finest rollups.
+  // `tables`: in the order in which Add will be called. `fine`: include the finest rollups.
   static StatusOr<std::unique_ptr<WindowSeries>> Of(const std::vector<FlushInput::Table>& tables,
                                                     bool fine, const std::string& path,
                                                     std::shared_ptr<files::DiskFaults> faults);
-  // All rows of the table.
+  // Adds all rows of the table.
   Status Add(size_t table, RowTable rows);
-  // After all of them. `totals`: of the window's spans.
+  // Call after all tables were added. `totals`: of the window's spans.
   Status Write(const std::vector<FlushInput::Table>& tables,
                const std::optional<std::vector<OperatorTotal>>& totals, SegmentBuilder* w,
                SegmentMeta* facts);
 
  private:
-  // What the table of series has of one, where the finest tier is kept.
+  // Entry of a series in the table of series, if the finest tier is kept.
   struct Entry {
-    uint32_t place;  // in the order of labels
+    uint32_t place;  // position in the order of labels
     uint32_t column;
     SeriesExtent extent;
     std::string rollups;
   };
-  // Tables that have a series in common, all together.
+  // Tables that are connected by shared series.
   struct Family {
-    size_t last = 0;             // table
-    std::vector<RowTable> held;  // columns that are not of one table alone
+    size_t last = 0;             // last table
+    std::vector<RowTable> held;  // columns that occur in several tables
   };
 
   explicit WindowSeries(bool fine) : set_({}, SIZE_MAX), fine_(fine) {}
@@ -106,17 +106,17 @@ class WindowSeries {
 
   SeriesSet set_;
   const bool fine_;
-  std::vector<uint32_t> place_;        // of each series in the order of labels
+  std::vector<uint32_t> place_;        // position of each series in the order of labels
   std::vector<bool> shared_;           // by series: several columns have it
-  std::vector<uint32_t> home_table_;   // by series: the first table that has it
-  std::vector<uint32_t> home_column_;  // and where
+  std::vector<uint32_t> home_table_;   // by series: first table that contains it
+  std::vector<uint32_t> home_column_;  // by series: column in that table
   std::vector<size_t> family_of_;      // by table
   absl::flat_hash_map<size_t, Family> families_;
-  std::vector<uint64_t> home_schema_;  // by series: its id
+  std::vector<uint64_t> home_schema_;  // by series: schema ID
   MetricPagesWriter pages_;
   std::unique_ptr<SpreadsInOrder> spreads_;
   std::vector<std::vector<Entry>> entries_;  // by table
-  SeriesRows rows_;                          // scratch
+  SeriesRows rows_;                          // scratch buffer
 };
 
 }  // namespace pitwall::history

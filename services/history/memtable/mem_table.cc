@@ -12,12 +12,12 @@ namespace {
 
 constexpr size_t kPackedRows = 120;
 constexpr size_t kPackedBytes = size_t{256} << 10;
-constexpr size_t kLeastRows = 8;  // fewer do not pack well
-// Less is not worth the chunk that tells where it is in the file.
-constexpr size_t kLeastBytes = size_t{4} << 10;
+constexpr size_t kMinRows = 8;  // fewer rows do not pack well
+// Below this size, moving is not worth the chunk that records the location in the file.
+constexpr size_t kMinBytes = size_t{4} << 10;
 
 bool WorthMoving(const TailRows& rows) {
-  return rows.rows.size() >= kLeastRows && rows.bytes() >= kLeastBytes;
+  return rows.rows.size() >= kMinRows && rows.bytes() >= kMinBytes;
 }
 
 }  // namespace
@@ -51,18 +51,18 @@ void MemTable::AddRows(const OriginPtr& origin, const SharedSchema& schema, cons
   }
   bytes_ += into.bytes() - before;
   const bool large =
-      into.cells.size() * sizeof(double) >= kPackedBytes && into.rows.size() >= kLeastRows;
+      into.cells.size() * sizeof(double) >= kPackedBytes && into.rows.size() >= kMinRows;
   if (large || into.rows.size() >= kPackedRows) PackRows(table.get());
 }
 
 void MemTable::PackRows(Table* table) {
   TailRows& rows = table->rows;
   StatusOr<PackedChunkPtr> chunk = PackedChunk::Pack(rows, table->schema->series.size());
-  if (!chunk.ok()) return;  // no memory for it: the next rows try again
+  if (!chunk.ok()) return;  // out of memory: the next rows try again
   bytes_ += (*chunk)->bytes() - rows.bytes();
   packed_bytes_ += (*chunk)->bytes();
   table->chunks.push_back(*std::move(chunk));
-  rows = {};  // its memory too: of many tables few are nearly full at a time
+  rows = {};  // frees the memory too: few of many tables are nearly full at a time
 }
 
 void MemTable::AddSpan(const OriginPtr& origin, const Span& span, uint64_t sequence) {

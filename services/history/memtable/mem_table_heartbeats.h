@@ -1,4 +1,4 @@
-// Heartbeats of a window that is not sealed. A source sends thousands that differ in two numbers.
+// Heartbeats of an unsealed window. A source sends thousands that differ only in two numbers.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@
 
 namespace pitwall::history {
 
-// Not thread-safe. At most 2^32 kinds of beats.
+// Not thread-safe. At most 2^32 distinct kinds of heartbeats.
 class MemTableHeartbeats {
  public:
   void Add(const Heartbeat& beat);
-  // In the order in which they were added.
+  // Appends them in the order in which they were added.
   void AppendTo(std::vector<Heartbeat>* out) const;
   size_t bytes() const { return rows_.capacity() * sizeof(Row) + kinds_.size() * kKindBytes; }
 
@@ -26,7 +26,7 @@ class MemTableHeartbeats {
     uint32_t kind;
   };
   std::vector<Row> rows_;
-  std::vector<Heartbeat> kinds_;  // beats that are equal but for those two numbers
+  std::vector<Heartbeat> kinds_;  // distinct heartbeats, ignoring those two numbers
   absl::flat_hash_map<std::tuple<const Origin*, int64_t, bool>, uint32_t> index_;
 };
 

@@ -11,8 +11,9 @@
 namespace pitwall::history {
 namespace {
 
-constexpr size_t kPieceBytes = size_t{32} << 10;  // unpacked, to read one column
-constexpr int kLevel = 1;                         // it is written once, and read at least once
+constexpr size_t kPieceBytes = size_t{32}
+                               << 10;  // unpacked size; one column is read by unpacking one piece
+constexpr int kLevel = 1;              // low level: a chunk is written once and read at least once
 
 }  // namespace
 
@@ -47,7 +48,7 @@ void TailRows::AppendTo(size_t width, RowTable* to) const {
     to->modes.push_back(row.mode);
   }
   const size_t count = rows.size();
-  // Tiles of columns, so that each line of the cache is used for all of its values.
+  // Tiles of columns, so that all values of a cache line are used.
   constexpr size_t kTile = 16;
   const size_t before = to->times.size() - count;
   for (std::vector<double>& column : to->values) column.resize(before + count);
@@ -130,7 +131,7 @@ Status PackedChunk::AppendTo(RowTable* to) const {
     RETURN_IF_ERROR(blocks::DecodeColumn(in.StrView(), column));
   const size_t column_bytes = rows_ * sizeof(double);
   std::string body;
-  size_t unpacked = SIZE_MAX;  // the piece in `body`
+  size_t unpacked = SIZE_MAX;  // number of the piece in `body`
   for (size_t i = 0; i < to->columns.size(); ++i) {
     const size_t piece = to->columns[i] / columns_of_piece_;
     if (piece != unpacked) {

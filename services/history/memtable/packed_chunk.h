@@ -1,5 +1,5 @@
-// Rows of a window that is not sealed, packed: 120 of them, or as many as take 256 KiB. Most of
-// what is in memory lies in chunks, and under pressure they move into a file.
+// Packed rows of an unsealed window: up to 120 rows or 256 KiB. Most rows in memory are in chunks;
+// under memory pressure, chunks move into a file.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@
 
 namespace pitwall::history {
 
-// Bytes that were in memory. The file has no name, so that a crash leaves nothing: the log is what
-// a start reads again. Thread-safe.
+// File of moved chunks. It has no name, so a crash leaves nothing behind: a start reads the log
+// again. Thread-safe.
 class MemTableFile {
  public:
   // ResourceExhausted: the disk is full.
   static StatusOr<std::shared_ptr<MemTableFile>> Create(
       const std::string& path, const std::shared_ptr<files::DiskFaults>& faults);
-  // The place of the bytes.
+  // Returns the offset of the bytes.
   StatusOr<int64_t> Append(std::string_view bytes);
   StatusOr<std::string> Read(int64_t at, size_t size) const;
   int64_t size() const {
@@ -37,28 +37,28 @@ class MemTableFile {
   int64_t end_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// Rows as frames bring them: cells row by row, of `columns` each.
+// Rows in frame layout: row-major cells with `columns` values per row.
 struct TailRows {
   struct Row {
     int64_t time, sequence, step, mode;
   };
   std::vector<Row> rows;
   std::vector<double> cells;
-  size_t bytes() const {  // that they take
+  size_t bytes() const {  // their memory
     return rows.capacity() * sizeof(Row) + cells.capacity() * sizeof(double);
   }
-  // Appends the values of the wanted columns, of `width` a row, to those of `to`.
+  // Appends the values of the wanted columns, `width` per row, to `to`.
   void AppendTo(size_t width, RowTable* to) const;
 };
 
-// Immutable, so that an answer reads it without a lock.
+// Immutable, so that readers need no lock.
 class PackedChunk {
  public:
   static StatusOr<std::shared_ptr<const PackedChunk>> Pack(const TailRows& rows, size_t width);
-  // The same rows, in the file.
+  // Returns the same rows, in the file.
   StatusOr<std::shared_ptr<const PackedChunk>> MoveTo(
       const std::shared_ptr<MemTableFile>& file) const;
-  // Appends all rows; of values the columns of `to`.
+  // Appends all rows, with the values of the columns of `to`.
   Status AppendTo(RowTable* to) const;
   size_t rows() const { return rows_; }
   size_t bytes() const { return bytes_; }  // in memory
@@ -77,7 +77,7 @@ class PackedChunk {
   size_t width_ = 0;
   size_t columns_of_piece_ = 1;
   Piece ints_;                 // times, sequences, steps, modes
-  std::vector<Piece> values_;  // of columns_of_piece_ columns each, column by column
+  std::vector<Piece> values_;  // column-major, columns_of_piece_ columns each
   std::shared_ptr<MemTableFile> file_;
   size_t bytes_ = 0;
 };

@@ -9,8 +9,8 @@
 namespace pitwall::history {
 namespace {
 
-// Where a column is among columns that ascend: mostly all are wanted, and each is at its own
-// number. Their size: it is not there.
+// Position of a column among ascending columns, or their size if absent. Mostly all columns are
+// wanted, and each is at its own index.
 size_t PlaceOf(const std::vector<uint32_t>& columns, uint32_t column) {
   if (column < columns.size() && columns[column] == column) return column;
   const auto at = std::lower_bound(columns.begin(), columns.end(), column);
@@ -38,7 +38,7 @@ StatusOr<const WantedColumns*> PagedSeries::WantedOf(uint64_t schema, const Segm
   if (wanted != nullptr) return wanted;
   if (wanted = set_.Known(schema); wanted != nullptr) return wanted;
   std::optional<SharedSchema> known = store_.schemas().Find(job_, schema);
-  if (!known.has_value()) {  // the segment has it, and puts it there
+  if (!known.has_value()) {  // the segment contains it, and adds it to the pool
     RETURN_IF_ERROR(store_.Segment(facts).status());
     known = store_.schemas().Find(job_, schema);
   }
@@ -71,7 +71,7 @@ struct PagedSeries::Window {
   const SegmentMeta* facts;
   RollupCursor cursor;
   bool more = false;
-  std::vector<const WantedColumns*> wanted{};  // by the cursor's numbers of schemas
+  std::vector<const WantedColumns*> wanted{};  // by the cursor's schema numbers
 };
 
 Status PagedSeries::ReadMetric(Window* window, const std::function<Status(const Rollups&)>& take) {

@@ -1,4 +1,4 @@
-// Series of a query, from pages of metrics.
+// Series of a query, read from pages of metrics.
 #pragma once
 
 #include <cstdint>
@@ -17,29 +17,30 @@
 
 namespace pitwall::history {
 
-// Of metrics; empty: any may be asked for.
+// Names of the selected metrics; empty: any metric may match.
 std::vector<std::string_view> MetricNamesOf(const std::vector<Selector>& selectors);
-// `facts` must outlive it.
+// `facts` must outlive the result.
 MetricPages PagesOf(const HistoryStore& store, const SegmentMeta& facts);
 
-// Which series the columns of a schema are is looked up once for all windows. Not thread-safe.
+// Resolves the columns of each schema to series once for all windows. Not thread-safe.
 class PagedSeries {
  public:
-  // All of them must outlive it.
+  // The arguments must outlive it.
   PagedSeries(const HistoryStore* store, const SeriesQuery* query, SeriesSet* set)
       : store_(*store), job_(query->job), names_(MetricNamesOf(query->selectors)), set_(*set) {}
-  // Calls with each wanted series and when its samples begin and end.
+  // Calls back with each wanted series and the time range of its samples.
   Status ReadExtents(const SegmentMeta& facts,
                      const std::function<void(uint32_t series, const SeriesExtent& extent)>& take);
-  // Some series of one window, and their rows one after another.
+  // Some series of one window, with their rows in sequence.
   struct Rollups {
     std::span<const uint32_t> series;  // indexes into the set; kUnwanted: its rows are skipped
     std::span<const uint32_t> row_counts;
     const RollupColumns& rows;
   };
   static constexpr uint32_t kUnwanted = UINT32_MAX;
-  // Metric by metric, and of each window by window in the order given: what is made of a metric is
-  // near when its next rows come. A series has one metric, so its rows come in that order too.
+  // Reads metric by metric, and within a metric window by window in the given order, so that the
+  // state of a metric stays in the CPU cache. A series has one metric, so its rows also come in
+  // that order.
   Status ReadRollups(std::span<const SegmentMeta* const> windows,
                      const std::function<Status(const Rollups&)>& take);
 
@@ -54,7 +55,7 @@ class PagedSeries {
   const std::vector<std::string_view> names_;
   SeriesSet& set_;
   absl::flat_hash_map<uint64_t, const WantedColumns*> wanted_;
-  // Of the metric that is read.
+  // Scratch buffer for the current metric.
   PagedRollups read_;
   std::vector<uint32_t> series_;
 };

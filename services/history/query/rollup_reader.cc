@@ -16,12 +16,12 @@ int64_t CeilTo(int64_t time_ns, int64_t unit) {
   return time_ns >= kMaxPosition - unit ? kMaxPosition : NextAfter(time_ns - 1, unit);
 }
 
-// Where the rows of a tier begin that begin in the range, with all of their samples.
+// Range of row starts: rows of the tier that begin in the range, with all of their samples.
 TimeRange WholeRows(const TimeRange& range, size_t tier) {
   return {CeilTo(range.from_ns, kTiers[tier]), CeilTo(range.to_ns, kTiers[tier])};
 }
 
-// Of rows in the order of time those that begin in the range.
+// Rows that begin in the range; `rows` are in time order.
 RollupRows Within(const RollupRows& rows, const TimeRange& range) {
   size_t from = 0, to = rows.size();
   while (from < to && rows.start_ns(from) < range.from_ns) ++from;
@@ -29,21 +29,21 @@ RollupRows Within(const RollupRows& rows, const TimeRange& range) {
   return rows.Sub(from, to);
 }
 
-// Hands rows on, series by series of a window, while there are not too many.
+// Passes rows on, series by series of a window, up to a limit.
 class PartMaker {
  public:
   PartMaker(const SeriesSet* set, const TimeRange& whole, size_t most,
             const std::function<Status(std::span<const RollupPart>)>* visit)
       : set_(*set), whole_(whole), most_(most), visit_(*visit) {}
   void Begin() { rows_ = 0; }
-  // Parts hold the rows until Visit.
+  // Parts refer to the rows until Visit.
   void Add(uint32_t series, const RollupRows& all) {
     const RollupRows rows = Within(all, whole_);
     if (rows.empty()) return;
     rows_ += rows.size();
     parts_.push_back({series, &set_.all()[series], rows});
   }
-  // The set is the same since Add.
+  // The set must not change between Add and Visit.
   Status Visit() {
     const Status visited = visit_(parts_);
     parts_.clear();
@@ -105,7 +105,7 @@ Status SegmentQuery::WalkRollups(
     parts.Begin();
     std::vector<WindowView> views;
     RETURN_IF_ERROR(CopyWindows(*job, whole, set, &views, version));
-    // Neighbors that pages tell are read together.
+    // Adjacent windows with pages are read together.
     std::vector<const SegmentMeta*> neighbors;
     for (WindowView& view : views) {
       if (tier == kPagedTier && view.only_pages()) {
@@ -115,7 +115,7 @@ Status SegmentQuery::WalkRollups(
       RETURN_IF_ERROR(paged(neighbors));
       neighbors.clear();
       RETURN_IF_ERROR(opened(&view));
-      view = WindowView();  // its memory is done with
+      view = WindowView();  // frees its memory
     }
     return paged(neighbors);
   });
@@ -149,7 +149,7 @@ StatusOr<std::vector<RollupColumn>> SegmentQuery::Rollups(const SeriesQuery& que
 StatusOr<SeriesTablePtr> SegmentQuery::VisitRollups(
     const SeriesQuery& query, size_t tier, const std::function<void()>& begin,
     const std::function<Status(std::span<const RollupPart>)>& visit) const {
-  // Rows of a coarser tier are of several windows.
+  // Rows of a coarser tier span several windows.
   if (tier >= kWindowTiers) return History::VisitRollups(query, tier, begin, visit);
   ASSIGN_OR_RETURN(const StoredJobPtr job, Find(query.job));
   const SegmentCache::Key key = SegmentCache::SeriesKey(job->number());
@@ -160,8 +160,8 @@ StatusOr<SeriesTablePtr> SegmentQuery::VisitRollups(
     SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job, known);
     const Status walked =
         WalkRollups(query, WholeRows(query.range, tier), tier, &set, begin, visit);
-    // What former questions met must not show in the answer: neither the kind that a schema of
-    // theirs gives to a series, nor their series in the count of this one's.
+    // Series cached by earlier queries must not affect the answer: neither the kind that their
+    // schemas give to a series, nor the number of series.
     if (known != nullptr && (set.two_kinds() || absl::IsResourceExhausted(walked))) continue;
     RETURN_IF_ERROR(walked);
     const bool keep = all && !set.two_kinds();

@@ -1,7 +1,7 @@
-// Answers questions about jobs out of sealed windows and of what is in memory.
+// Answers queries about jobs from sealed windows and from rows in memory.
 //
-// What an answer needs of memory is copied under the job's lock; segments are read without it. When
-// a window is sealed in between, the answer begins again.
+// The rows needed from memory are copied under the job's lock; segments are read without it. If a
+// window is sealed in between, the query restarts.
 #pragma once
 
 #include <functional>
@@ -49,11 +49,11 @@ class SegmentQuery final : public History {
   StatusOr<StoredJobPtr> Find(std::string_view id) const;
   Status ForEachRecord(std::string_view job, EventTopic topic,
                        const std::function<Status(const std::string&)>& value) const;
-  // As VisitRollups, of a tier that windows have.
+  // Like VisitRollups, for a tier that windows store.
   Status WalkRollups(const SeriesQuery& query, const TimeRange& whole, size_t tier, SeriesSet* set,
                      const std::function<void()>& begin,
                      const std::function<Status(std::span<const RollupPart>)>& visit) const;
-  // Calls with all that may be asked for, so that it is of one moment; `begin` before each try.
+  // Visits a consistent set of all candidate spans; calls `begin` before each attempt.
   Status WalkSpans(const SpanQuery& query, const std::function<void()>& begin,
                    const std::function<Status(const SpanView&)>& in_memory,
                    const std::function<Status(const SegmentMeta&)>& sealed) const;

@@ -1,5 +1,5 @@
-// Schemas of the sources of a sealed window by time, and the positions of the sources: they
-// determine the ends of series. Made once of an open segment, and kept in the cache.
+// Schemas of the sources of a sealed window over time, and the positions of the sources; both
+// determine the ends of series. Built once per open segment and cached.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ struct SegmentStreams {
     WindowSegment::RowsTable rows;
     size_t number = 0;  // in the segment
   };
-  std::vector<Table> tables;  // those of one origin and stream follow each other
-  std::vector<size_t> ends;   // of each stream, in `tables`
+  std::vector<Table> tables;  // grouped by origin and stream
+  std::vector<size_t> ends;   // of each stream, as indexes into `tables`
   std::vector<HeartbeatRun> beats;
 
   std::span<const Table> stream(size_t i) const {
@@ -31,7 +31,7 @@ struct SegmentStreams {
 };
 using SegmentStreamsPtr = std::shared_ptr<const SegmentStreams>;
 
-// DataLoss: the segment is damaged, or missing.
+// DataLoss: the segment is damaged or missing.
 StatusOr<SegmentStreamsPtr> StreamsOf(const HistoryStore& store, const SegmentMeta& facts);
 
 }  // namespace pitwall::history

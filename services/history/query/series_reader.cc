@@ -17,7 +17,7 @@
 namespace pitwall::history {
 namespace {
 
-// Only the metric and the node decide: what is known by (node, metric) answers it.
+// True if only metric and node matter, so that data by (node, metric) suffices.
 bool ByNodeAndMetric(const std::vector<Selector>& selectors) {
   for (const Selector& selector : selectors) {
     for (const Matcher& matcher : selector.matchers) {
@@ -35,7 +35,8 @@ bool Selected(const std::vector<Selector>& selectors, const std::string& node,
                      [&](const Selector& s) { return s.Matches(labels); });
 }
 
-// For how many windows of samples memory is taken at once: a few, since not all need have them.
+// Number of windows for which memory for samples is reserved at once: few, since not all of them
+// need to have samples.
 size_t WindowsIn(const StoredJob& job, const TimeRange& range) {
   constexpr size_t kMost = 8;
   const int64_t first = range.from_ns <= kMinPosition ? kMinPosition : WindowOf(range.from_ns);
@@ -64,17 +65,17 @@ StatusOr<std::vector<SeriesInfo>> SegmentQuery::Series(const SeriesQuery& query)
     info.has_steps |= steps;
   };
   PagedSeries pages(store_, &query, &set);
-  // Pages of a window that is asked for as a whole say it all, but for those of former segments.
-  const auto told = [&](const WindowView& view) -> StatusOr<bool> {
+  // Pages suffice for a window that is queried as a whole, except in former segments.
+  const auto from_pages = [&](const WindowView& view) -> StatusOr<bool> {
     if (!view.only_pages() || !view.head.empty() ||
         !(view.Within(query.range) || view.rows_are_gone()))
       return false;
-    return PagesOf(*store_, *view.sealed).TellSeries();
+    return PagesOf(*store_, *view.sealed).HasSeries();
   };
   const Status walked = ForEachClosed(
       *job, query.range, &set, [&] { found.clear(); },
       [&](WindowView* view) -> Status {
-        ASSIGN_OR_RETURN(const bool paged, told(*view));
+        ASSIGN_OR_RETURN(const bool paged, from_pages(*view));
         if (paged) {
           return pages.ReadExtents(*view->sealed, [&](uint32_t series, const SeriesExtent& extent) {
             note(series, extent.first_ns, extent.last_ns, extent.has_steps);
@@ -126,7 +127,7 @@ StatusOr<std::vector<SampleColumn>> SegmentQuery::Samples(const SampleQuery& que
   SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
   std::vector<SampleColumn> found;
   size_t count = 0;
-  // Of a range of steps few rows are wanted.
+  // A range of steps selects few rows.
   const size_t windows = query.mode.empty() ? WindowsIn(*job, query.range) : 1;
   const auto begin = [&] {
     found.clear();
@@ -153,7 +154,7 @@ StatusOr<std::vector<QuantileRow>> SegmentQuery::Quantiles(
   const bool by_metric = ByNodeAndMetric(query.selectors);
   const std::vector<std::string_view> names =
       by_metric ? MetricNamesOf(query.selectors) : std::vector<std::string_view>();
-  std::map<Spreads::key_type, std::optional<Spread>> total;  // nothing: not asked for
+  std::map<Spreads::key_type, std::optional<Spread>> total;  // nothing: not selected
   const auto merge = [&](const Spreads::key_type& key, const Spread& spread) {
     const auto at = total.find(key);
     if (at != total.end()) {

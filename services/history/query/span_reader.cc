@@ -13,7 +13,7 @@
 namespace pitwall::history {
 namespace {
 
-constexpr size_t kSpansBetweenChecks = 4096;  // of the request's cancellation
+constexpr size_t kSpansBetweenChecks = 4096;  // checks whether the request was canceled
 
 template <typename T>
 bool OneOf(const std::vector<T>& list, const T& value) {
@@ -35,7 +35,7 @@ SpanBounds BoundsOf(const SpanQuery& query) {
   return {query.range, query.from_step, query.to_step};
 }
 
-// Totals of whole windows say it: nothing but time, rank, kind and name is asked for.
+// True if totals of whole windows suffice: the query selects only time, rank, kind, and name.
 bool ByTotals(const SpanQuery& query) {
   return query.mode.empty() && query.from_step == kNoStep && query.to_step == kMaxPosition;
 }
@@ -45,7 +45,7 @@ Status TooMany(size_t limit) {
       Cat("spans: more than ", limit, " match; narrow range, ranks, kinds or steps"));
 }
 
-// Spans of an answer, where they were read: rows are made of a page of them only.
+// Spans of an answer at their place in memory: rows are created only for one page of them.
 class FoundSpans {
  public:
   explicit FoundSpans(size_t limit) : limit_(limit) { Clear(); }
@@ -67,7 +67,7 @@ class FoundSpans {
       if (wants(read[i])) hits.push_back(static_cast<uint32_t>(i));
     }
     if (hits.size() > limit_ - places_.size()) return TooMany(limit_);
-    if (hits.size() < read.size() / 4) {  // the others would only take memory
+    if (hits.size() < read.size() / 4) {  // copy few hits, since the full list takes more memory
       for (const uint32_t i : hits) RETURN_IF_ERROR(Add(read[i]));
       return OkStatus();
     }
@@ -76,7 +76,7 @@ class FoundSpans {
     lists_.push_back(std::move(read));
     return OkStatus();
   }
-  // Those of the page, in their order.
+  // Returns the rows of the page, in order.
   SpanPage Rows(size_t first, size_t most) {
     SpanPage page{{}, places_.size()};
     first = std::min(first, places_.size());
@@ -84,7 +84,7 @@ class FoundSpans {
     const auto less = [this](const Place& x, const Place& y) { return Less(x, y); };
     const auto begin = places_.begin() + static_cast<ptrdiff_t>(first);
     const auto end = begin + static_cast<ptrdiff_t>(most);
-    // Equal ones look alike: their order does not show.
+    // Equal spans are indistinguishable, so their order does not matter.
     if (begin != places_.begin() && begin != places_.end())
       std::nth_element(places_.begin(), begin, places_.end(), less);
     if (end != places_.end()) std::nth_element(begin, end, places_.end(), less);
@@ -117,13 +117,13 @@ class FoundSpans {
   }
 
   const size_t limit_;
-  std::vector<SpanList> lists_;  // first those of memory, and few of many
+  std::vector<SpanList> lists_;  // those of memory first, then small copies
   std::vector<Place> places_;
 };
 
 }  // namespace
 
-// Windows hold spans by their ends; long ones began before the window.
+// Windows hold spans by their ends; long ones started before the window.
 Status SegmentQuery::WalkSpans(const SpanQuery& query, const std::function<void()>& begin,
                                const std::function<Status(const SpanView&)>& in_memory,
                                const std::function<Status(const SegmentMeta&)>& sealed) const {
@@ -192,15 +192,15 @@ StatusOr<std::vector<OperatorTotal>> SegmentQuery::Operators(const SpanQuery& qu
     return OneOf(query.ranks, rank) && OneOf(query.kinds, kind) &&
            (query.name.empty() || name == query.name);
   };
-  // Totals of the window, in its pages or in former segments; false: each span is to be looked at.
+  // Adds totals of the window from its pages or a former segment; false: each span must be read.
   const auto add_totals = [&](const SegmentMeta& facts) -> StatusOr<bool> {
     if (!ByTotals(query) || facts.least_start_ns < query.range.from_ns ||
         facts.window_ns + kWindowNs > query.range.to_ns)
       return false;
     if (facts.metrics.bytes > 0) {
       const MetricPages pages(store_->PathOf(facts), facts, &store_->cache());
-      ASSIGN_OR_RETURN(const bool told, pages.AddTotals(wanted, &totals));
-      if (told) return true;
+      ASSIGN_OR_RETURN(const bool has_totals, pages.AddTotals(wanted, &totals));
+      if (has_totals) return true;
     }
     ASSIGN_OR_RETURN(const auto segment, store_->Segment(facts));
     return segment->ReadTotals([&](const Origin& origin, const OperatorTotal& total) {
@@ -211,8 +211,8 @@ StatusOr<std::vector<OperatorTotal>> SegmentQuery::Operators(const SpanQuery& qu
   const Status walked2 = WalkSpans(
       query, [&] { totals.Clear(); }, take,
       [&](const SegmentMeta& facts) -> Status {
-        ASSIGN_OR_RETURN(const bool told, add_totals(facts));
-        if (told) return OkStatus();
+        ASSIGN_OR_RETURN(const bool has_totals, add_totals(facts));
+        if (has_totals) return OkStatus();
         ASSIGN_OR_RETURN(const auto segment, store_->Segment(facts));
         SpanList read;
         RETURN_IF_ERROR(segment->ReadSpans(BoundsOf(query), &read));

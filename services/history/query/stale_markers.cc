@@ -1,6 +1,5 @@
-// Ends of series: their source said goodbye, it was silent until the engine
-// ended its series, or the next schema of their stream is without them (time-model.md,
-// sections 1.6 and 2.2).
+// Ends of series: the source sent a goodbye, was silent until the engine ended its series, or
+// dropped them in the next schema of the stream (time-model.md, sections 1.6 and 2.2).
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -16,27 +15,27 @@
 namespace pitwall::history {
 namespace {
 
-// Rows of one schema of one stream of a source, one after another.
+// Consecutive rows of one schema of a stream of a source.
 struct Run {
   int64_t first_ns = 0;
   int64_t last_ns = 0;
   uint64_t schema = 0;
 };
 
-// What decides where the wanted series of a job end.
+// State that determines where the wanted series of a job end.
 class Sources {
  public:
   using Table = WindowSegment::RowsTable;
-  // One that has wanted series in some window, or is in memory.
+  // A source with wanted series in some window, or in memory.
   struct Source {
     std::map<uint32_t, std::vector<Run>> streams;
-    std::set<uint64_t> schemas;  // with wanted series
+    std::set<uint64_t> schemas;  // that contain wanted series
     std::vector<HeartbeatRun> beats;
   };
 
   explicit Sources(SeriesSet* set) : set_(set) {}
 
-  // In the order of windows; heads before all segments.
+  // Call in the order of windows; heads before all segments.
   Status TakeHead(const std::vector<MemTablePart>& parts) {
     absl::flat_hash_map<std::pair<const Origin*, uint32_t>, std::vector<const MemTablePart*>>
         streams;
@@ -57,7 +56,7 @@ class Sources {
     for (size_t s = 0; s < streams->ends.size(); ++s) {
       const std::span<const SegmentStreams::Table> stream = streams->stream(s);
       const Table& first = stream.front().rows;
-      // Without wanted series it matters only where its source had some in it before.
+      // A schema without wanted series matters only if the source had some before.
       bool wanted = false;
       for (const SegmentStreams::Table& table : stream) {
         ASSIGN_OR_RETURN(const WantedColumns* columns, set_->Of(*table.rows.schema));
@@ -76,7 +75,7 @@ class Sources {
     }
     return OkStatus();
   }
-  // After all tables.
+  // Call after all tables.
   void TakeHeartbeats(const HeartbeatRun& run) {
     Source* const source = Find(run.last.origin);
     if (source != nullptr && !source->schemas.empty()) source->beats.push_back(run);
@@ -98,7 +97,7 @@ class Sources {
     by_names_[Names(at->first.first, at->first.second)] = &at->second;
     return at->second;
   }
-  // All tables of one stream of a window.
+  // Adds all tables of one stream of a window.
   Status TakeStream(const std::vector<Table>& tables,
                     const std::function<StatusOr<RowTable>(size_t)>& rows) {
     Source& source = Of(tables[0].origin);
@@ -128,7 +127,7 @@ class Sources {
   std::map<uint64_t, SharedSchema> by_id_;
 };
 
-// Puts a marker at the time, unless the sample before it is a marker already.
+// Inserts a marker at the time, unless the previous sample is a marker already.
 void Insert(int64_t time_ns, SampleColumn* column) {
   const auto at = std::lower_bound(column->times_ns.begin(), column->times_ns.end(), time_ns);
   const auto i = at - column->times_ns.begin();
@@ -139,11 +138,12 @@ void Insert(int64_t time_ns, SampleColumn* column) {
   if (!column->steps.empty()) column->steps.insert(column->steps.begin() + i, kNoStep);
 }
 
-// Calls with each series of `before` that `after` is without.
+// Calls back with each series in `before` that is missing in `after`.
 Status ForEachDropped(const Schema& before, const Schema& after, SeriesSet* set,
                       const std::function<void(uint32_t series)>& dropped) {
   ASSIGN_OR_RETURN(const WantedColumns* had, set->Of(before));
-  const std::vector<uint32_t> series = had->series;  // the next call may move it
+  const std::vector<uint32_t> series =
+      had->series;  // copy: the next call may invalidate the original
   ASSIGN_OR_RETURN(const WantedColumns* has, set->Of(after));
   const std::set<uint32_t> there(has->series.begin(), has->series.end());
   for (const uint32_t one : series) {
@@ -165,7 +165,7 @@ Status SegmentQuery::AddStaleMarkers(const StoredJobPtr& job, const SampleQuery&
   const Status read = WhileSealed(*job, [&](uint64_t* version) -> Status {
     sources.emplace(set);
     std::vector<SegmentMeta> facts;
-    std::vector<bool> alone;  // no beats of that window are in memory
+    std::vector<bool> alone;  // no heartbeats of that window are in memory
     std::vector<std::vector<MemTablePart>> heads;
     std::vector<Heartbeat> beats;
     {
@@ -194,7 +194,7 @@ Status SegmentQuery::AddStaleMarkers(const StoredJobPtr& job, const SampleQuery&
         RETURN_IF_ERROR(segment->ReadHeartbeats(&beats));
       }
     }
-    // Those of one window may lie between each other: each is a run of its own.
+    // Heartbeats of one window may interleave: each is a run of its own.
     for (const Heartbeat& beat : beats) sources->TakeHeartbeats({beat.promise_ns, beat});
     return OkStatus();
   });
@@ -224,7 +224,7 @@ Status SegmentQuery::AddStaleMarkers(const StoredJobPtr& job, const SampleQuery&
   }
   for (auto& [key, source] : sources->all()) {
     std::vector<HeartbeatRun>& list = source.beats;
-    // Runs of one window follow each other, and windows do.
+    // Runs of one window are consecutive, and so are windows.
     std::sort(list.begin(), list.end(), [](const HeartbeatRun& a, const HeartbeatRun& b) {
       return std::tie(a.first_ns, a.last.promise_ns, a.last.sequence) <
              std::tie(b.first_ns, b.last.promise_ns, b.last.sequence);

@@ -1,4 +1,4 @@
-// Samples of one window of a job, all of its tables together.
+// Samples of one window of a job, merged from all of its tables.
 #pragma once
 
 #include <memory>
@@ -10,18 +10,18 @@ namespace pitwall::history {
 
 Status TooManyRows(size_t limit);
 
-// Grows with the series that are met.
+// Grows `list` with the number of known series.
 template <typename T>
 T& At(std::vector<T>* by_series, size_t series) {
   if (by_series->size() <= series) by_series->resize(series + 1);
   return (*by_series)[series];
 }
 
-// Prepares a merger of all rows of an open window.
+// Merger of all rows of an open window.
 class MergedWindow {
  public:
   MergedWindow(WindowView* view, SeriesSet* set) : view_(view), set_(set) {}
-  // At least the rows of the range.
+  // Covers at least the rows of the range.
   Status Prepare(const TimeRange& range);
   const SeriesMerger& merger() const { return *merger_; }
 
@@ -31,15 +31,15 @@ class MergedWindow {
   std::unique_ptr<SeriesMerger> merger_;
 };
 
-// The window has no steps of those that are asked for: its file need not be opened.
+// True: the window has none of the queried steps, so its file need not be opened.
 bool HasOtherSteps(const SampleQuery& query, const WindowView& view);
 
-// Adds the samples of an open window to the columns of their series. ResourceExhausted: *count, of
-// all samples, is above the query's limit. `windows`: about as many will be added, this one
-// included.
+// Adds the samples of an open window to the columns of their series. ResourceExhausted: *count,
+// over all samples, exceeds the query's limit. `windows`: approximate number of windows to be
+// added, including this one.
 Status AddSamples(const SampleQuery& query, WindowView* view, SeriesSet* set,
                   std::vector<SampleColumn>* found, size_t* count, size_t windows = 1);
-// Those with samples, sorted by labels; steps only where one has any.
+// Returns columns with samples, sorted by labels; steps only if any sample has one.
 std::vector<SampleColumn> InOrder(const SeriesSet& set, std::vector<SampleColumn>* found);
 
 }  // namespace pitwall::history

@@ -1,4 +1,4 @@
-// One window of a job as a question sees it: what is sealed, and a copy of what is in memory.
+// One window of a job as seen by a query: its sealed part, and a copy of its rows in memory.
 #pragma once
 
 #include <functional>
@@ -14,43 +14,43 @@ namespace pitwall::history {
 struct WindowView {
   int64_t start_ns = 0;
   std::optional<SegmentMeta> sealed;
-  std::shared_ptr<const WindowSegment> segment;  // open, where sealed
+  std::shared_ptr<const WindowSegment> segment;  // open, if sealed
   ModeNames modes;
-  std::vector<MemTablePart> head;  // what is not sealed, before it is unpacked
-  std::vector<RowTable> tables;    // what is not sealed, with the wanted columns; sorted
+  std::vector<MemTablePart> head;  // unsealed rows before unpacking
+  std::vector<RowTable> tables;    // unsealed rows with the wanted columns; sorted
   std::vector<RowView> rows;       // after AddRows: of `tables` and of the segment
 
   bool Within(const TimeRange& range) const {
     return range.from_ns <= start_ns && start_ns + kWindowNs <= range.to_ns;
   }
-  // Rollups and spreads of the segment say it all.
+  // Rollups and spreads of the segment are complete.
   bool only_sealed() const { return segment != nullptr && tables.empty(); }
-  // Summaries are all that is left of it.
+  // Only summaries remain.
   bool rows_are_gone() const { return sealed.has_value() && !sealed->has_rows; }
-  // Before it is opened: pages of metrics say it all, or all that is left.
+  // Valid before the window is opened: pages of metrics are complete, or are all that is left.
   bool only_pages() const {
     return sealed.has_value() && sealed->metrics.bytes > 0 && (head.empty() || rows_are_gone());
   }
-  // Fills `rows` with all of `tables` and the segment's in the range, with modes of `modes`.
+  // Fills `rows` with those of `tables` and of the segment in the range, with mode numbers of
+  // `modes`.
   Status AddRows(SeriesSet* set, const TimeRange& range);
-  // What SeriesMerger::Mixed wants.
+  // Adds sequences for the tables that SeriesMerger::Mixed returned.
   Status AddSequences(const std::vector<size_t>& of_rows);
 };
 
-// The windows of the job that overlap the range, in their order, as they are at one moment: with
-// copies of memory, which OpenWindow unpacks, and facts of what is sealed.
+// Copies a consistent view of the job's windows that overlap the range, in order: unsealed rows,
+// which OpenWindow unpacks, and metadata of sealed windows.
 Status CopyWindows(const StoredJob& job, const TimeRange& range, SeriesSet* set,
                    std::vector<WindowView>* out, uint64_t* version);
 Status OpenWindow(const HistoryStore& store, WindowView* view);
-// Calls `read` until no window was sealed meanwhile whose file it did not find.
+// Calls `read` again as long as a window was sealed meanwhile and its old file was not found.
 Status WhileSealed(const StoredJob& job, const std::function<Status(uint64_t* version)>& read);
 
-// Calls `visit` with these windows as CopyWindows gives them, one after another; `begin` before
-// each try.
+// Calls `visit` with each window of CopyWindows in order; `begin` before each attempt.
 Status ForEachClosed(const StoredJob& job, const TimeRange& range, SeriesSet* set,
                      const std::function<void()>& begin,
                      const std::function<Status(WindowView*)>& visit);
-// Calls `visit` with these windows but for those to be skipped, opened one after another.
+// Calls `visit` with these windows, opened one after another, except skipped ones.
 Status ForEachWindow(const HistoryStore& store, const StoredJob& job, const TimeRange& range,
                      SeriesSet* set, const std::function<void()>& begin,
                      const std::function<Status(WindowView*)>& visit,

@@ -11,7 +11,7 @@ namespace pitwall::history {
 namespace {
 
 constexpr std::string_view kWhat = "a page of metrics";
-constexpr uint64_t kMostColumns = UINT32_MAX / 2;  // of a schema: by far
+constexpr uint64_t kMaxColumns = UINT32_MAX / 2;  // limit far above the columns of any schema
 
 bool Wanted(const std::vector<std::string_view>& names, std::string_view metric) {
   return names.empty() || std::find(names.begin(), names.end(), metric) != names.end();
@@ -74,8 +74,8 @@ Status MetricPages::ForEach(
     BinaryReader in(*page);
     while (in.ok() && !in.AtEnd()) {
       const std::string_view metric = in.StrView();
-      const std::string_view told = in.StrView();
-      if (in.ok() && Wanted(names, metric)) RETURN_IF_ERROR(take(metric, told, place.page));
+      const std::string_view content = in.StrView();
+      if (in.ok() && Wanted(names, metric)) RETURN_IF_ERROR(take(metric, content, place.page));
     }
     if (!in.ok()) return MalformedPage(path_, place.page, kWhat);
   }
@@ -88,8 +88,8 @@ Status MetricPages::ForEachSpread(
   ASSIGN_OR_RETURN(const std::shared_ptr<const Directory> directory, ReadDirectory());
   return ForEach(
       *directory, kSpreads, names,
-      [&](std::string_view metric, std::string_view told, const store::Page& page) -> Status {
-        BinaryReader in(told);
+      [&](std::string_view metric, std::string_view content, const store::Page& page) -> Status {
+        BinaryReader in(content);
         Spreads::key_type key;
         key.second = metric;
         for (size_t left = in.Count(3); left > 0 && in.ok(); --left) {
@@ -103,7 +103,7 @@ Status MetricPages::ForEachSpread(
       });
 }
 
-StatusOr<bool> MetricPages::TellSeries() const {
+StatusOr<bool> MetricPages::HasSeries() const {
   ASSIGN_OR_RETURN(const std::shared_ptr<const Directory> directory, ReadDirectory());
   return !directory->first_form;
 }
@@ -124,7 +124,7 @@ Status MetricPages::ForEachSeries(
       uint64_t column = 0;
       for (size_t left = in.Count(5); left > 0 && in.ok(); --left) {
         const uint64_t first = column + in.U64(), count = in.U64();
-        if (first > kMostColumns || count > kMostColumns) in.Fail();
+        if (first > kMaxColumns || count > kMaxColumns) in.Fail();
         column = first + count;
         SeriesRun& run = runs.emplace_back();
         run.first_column = static_cast<uint32_t>(first);

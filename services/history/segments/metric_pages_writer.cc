@@ -1,4 +1,4 @@
-// Writes the pages of metrics.
+// Writer of the pages of metrics.
 #include <algorithm>
 #include <numeric>
 #include <span>
@@ -12,8 +12,8 @@
 namespace pitwall::history {
 namespace {
 
-// A window of a small job is in one page, and a metric of a great one in its own: a page costs some
-// fifty bytes of the footer and a read.
+// A small job's window fits into one page; each metric of a large job has its own. A page costs
+// about fifty bytes of the footer and one read.
 constexpr size_t kPageBytes = size_t{48} << 10;
 
 template <typename T>
@@ -24,12 +24,12 @@ std::vector<T> InOrder(const std::vector<T>& values, std::span<const uint32_t> o
   return out;
 }
 
-// Series of one told entry, so that no page is greater than a page may be.
+// Series per entry, so that no page exceeds the maximum size.
 constexpr size_t kSeriesOfEntry = 16'384;
-// Totals of one page, for the same reason.
+// Totals per page, for the same reason.
 constexpr size_t kTotalsOfPage = 65'536;
 
-// Numbers of series by (schema, column), so that those of a schema are told with its id once.
+// Order of series by (schema, column), so that each schema's ID is stored once.
 std::vector<uint32_t> OrderOf(const MetricRollups& of) {
   std::vector<uint32_t> series(of.row_counts.size());
   std::iota(series.begin(), series.end(), 0);
@@ -39,7 +39,7 @@ std::vector<uint32_t> OrderOf(const MetricRollups& of) {
   return series;
 }
 
-// Schemas by their numbers: they ascend, so that they pack to nearly nothing.
+// Stores schemas as ascending numbers, which compress to almost nothing.
 void SaveColumns(const MetricRollups& of, std::span<const uint32_t> series,
                  const std::vector<uint64_t>& schemas, BinaryWriter& out) {
   std::vector<int64_t> numbers, columns;
@@ -63,7 +63,7 @@ std::string Encode(const MetricRollups& of, const std::vector<uint32_t>& first_r
   out.U32s(InOrder(of.row_counts, series));
   out.I64s(InOrder(of.starts, rows));
   out.I64s(InOrder(of.counts, rows));
-  // Of most rows numbers repeat: near each other they pack best.
+  // Most numbers of rows repeat: they compress best next to each other.
   std::vector<double> values;
   values.reserve(rows.size() * MetricRollups::kValues);
   for (const uint32_t row : rows) {
@@ -74,18 +74,18 @@ std::string Encode(const MetricRollups& of, const std::vector<uint32_t>& first_r
   return out.Take();
 }
 
-// The pages of a kind: metrics one after another, each with what is told of it.
+// Writer of the pages of one kind: metrics in sequence, each with its content.
 class PageMaker {
  public:
   struct Made {
     std::string first, last, text;
   };
-  void Add(const std::string& metric, std::string told) {
+  void Add(const std::string& metric, std::string content) {
     if (pages_.empty() || pages_.back().text.size() >= kPageBytes)
       pages_.push_back({metric, {}, {}});
     BinaryWriter out;
     out.Str(metric);
-    out.Str(told);
+    out.Str(content);
     pages_.back().last = metric;
     pages_.back().text += out.Take();
   }
@@ -108,7 +108,7 @@ void MetricRollups::Add(uint64_t schema, uint32_t column, const std::vector<Roll
   }
 }
 
-// Adds pages to the table, and tells where they are.
+// Adds pages to the table and records their locations.
 class MetricPagesWriter::Pages {
  public:
   static StatusOr<Pages> Of(SegmentBuilder* w, int64_t window_ns) {
@@ -132,7 +132,7 @@ class MetricPagesWriter::Pages {
       RETURN_IF_ERROR(Add(kind, page.first, page.last, std::move(page.text)));
     return OkStatus();
   }
-  // Where the directory lies.
+  // Returns the location of the directory.
   StatusOr<store::Page> AddDirectory() {
     RETURN_IF_ERROR(AddText(directory_.Take()));
     return LastPage();
@@ -154,8 +154,8 @@ class MetricPagesWriter::Pages {
   BinaryWriter directory_;
 };
 
-// Runs of columns by schema. Times are told beside those of the schema before, or of its first run:
-// what repeats is the same bytes.
+// Writes runs of columns by schema. Times are relative to those of the previous schema, or of the
+// first run, so that repetitions yield equal bytes.
 Status MetricPagesWriter::WriteSeries(const std::vector<uint64_t>& schemas, Pages* pages) {
   BinaryWriter page;
   SeriesExtent base;
@@ -213,7 +213,7 @@ Status MetricPagesWriter::Write(const Spreads& spreads,
   for (const uint64_t schema : schemas) directory.U64(schema);
   {
     PageMaker rollups;
-    while (!rollups_.empty()) {  // what is encoded is done with
+    while (!rollups_.empty()) {  // frees encoded data early
       const auto metric = rollups_.extract(rollups_.begin());
       const MetricRollups& of = metric.mapped();
       std::vector<uint32_t> first_rows(of.row_counts.size());
@@ -232,14 +232,14 @@ Status MetricPagesWriter::Write(const Spreads& spreads,
   for (const auto& one : spreads) by_metric[one.first.second].push_back(&one);
   PageMaker maker;
   for (const auto& [metric, nodes] : by_metric) {
-    BinaryWriter told;
-    told.U64(nodes.size());
+    BinaryWriter content;
+    content.U64(nodes.size());
     for (const auto* one : nodes) {
-      told.Str(one->first.first);
-      one->second.sketch.Save(told);
-      told.Double(one->second.sum);
+      content.Str(one->first.first);
+      one->second.sketch.Save(content);
+      content.Double(one->second.sum);
     }
-    maker.Add(metric, told.Take());
+    maker.Add(metric, content.Take());
   }
   RETURN_IF_ERROR(pages.Add(MetricPages::kSpreads, maker.Take()));
   RETURN_IF_ERROR(WriteSeries(schemas, &pages));

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kWhat = "a page of metrics";
 
-// Of the first form, which tells ids: those that are not known yet are added.
+// Restores columns of the first format, which stores schema IDs; adds unknown ones to `schemas`.
 void RestoreFirstColumns(BinaryReader& in, std::vector<uint64_t>* schemas, PagedRollups* out) {
   out->schemas.clear();
   out->columns.clear();
@@ -55,7 +55,7 @@ StatusOr<bool> RollupCursor::Next() {
       if (!more) return false;
     }
     metric_ = in_.StrView();
-    told_ = in_.StrView();
+    content_ = in_.StrView();
     if (!in_.ok()) return Malformed();
     if (names_.empty() || std::find(names_.begin(), names_.end(), metric_) != names_.end())
       return true;
@@ -65,7 +65,7 @@ StatusOr<bool> RollupCursor::Next() {
 Status RollupCursor::Malformed() const { return MalformedPage(pages_.path_, place_, kWhat); }
 
 bool RollupCursor::ReadColumns(BinaryReader& in, PagedRollups* out) {
-  // Numbers of rows are read into the same place after them.
+  // Reuses the buffers, which are overwritten below.
   std::vector<int64_t>&schemas = out->rows.starts, &columns = out->rows.counts;
   in.I64s(&schemas);
   in.I64s(&columns);
@@ -95,7 +95,7 @@ bool RollupCursor::ReadRows(BinaryReader& in, PagedRollups* out) {
 }
 
 Status RollupCursor::Read(PagedRollups* out) {
-  BinaryReader in(told_);
+  BinaryReader in(content_);
   bool whole = true;
   if (directory_->first_form) {
     RestoreFirstColumns(in, &own_schemas_, out);

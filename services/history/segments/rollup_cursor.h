@@ -1,4 +1,4 @@
-// Rollups of a sealed window out of its pages of metrics: several windows are read side by side,
+// Cursor over the rollups in a window's pages of metrics. Several windows are read side by side,
 // metric by metric.
 #pragma once
 
@@ -14,34 +14,34 @@
 
 namespace pitwall::history {
 
-// Rows of series of one metric of a window: series after series, each in the order of time.
+// Rows of the series of one metric in a window: series in sequence, each in time order.
 struct PagedRollups {
   std::vector<uint32_t> schemas;     // by series: indexes into the cursor's schemas
   std::vector<uint32_t> columns;     // by series; ascending within a schema
   std::vector<uint32_t> row_counts;  // by series
-  // Values are in the page: until the cursor's next one.
+  // Values are in the page: valid until the cursor's next page.
   RollupColumns rows{.tier_ns = kTiers[kPagedTier], .starts = {}, .counts = {}};
 };
 
-// Rollups of one window, metric after metric in the order of their names. A metric of very many
-// series comes several times. Not thread-safe.
+// Rollups of one window, metric by metric in the order of names. A metric with very many series is
+// returned in several parts. Not thread-safe.
 class RollupCursor {
  public:
-  // Of the metrics of those names, which must outlive it; without names of all.
+  // `names`: selected metrics, which must outlive the cursor; all metrics if empty.
   RollupCursor(MetricPages pages, const std::vector<std::string_view>* names)
       : pages_(std::move(pages)), names_(*names) {}
-  // False: that was the last one.
+  // Returns false at the end.
   StatusOr<bool> Next();
-  // After Next, until the next one.
+  // Valid after Next, until the next call.
   std::string_view metric() const { return metric_; }
   Status Read(PagedRollups* out);
-  // Ids, of which reading may add some.
+  // Schema IDs; reading may add some.
   const std::vector<uint64_t>& schemas() const {
     return directory_->first_form ? own_schemas_ : directory_->schemas;
   }
 
  private:
-  // Opens the next page of rollups that may have one of the names. False: that was the last one.
+  // Opens the next page of rollups that may contain a selected name. False: end.
   StatusOr<bool> NextPage();
   // False: malformed.
   bool ReadColumns(BinaryReader& in, PagedRollups* out);
@@ -55,8 +55,8 @@ class RollupCursor {
   store::Page place_;
   std::shared_ptr<const std::string> page_;
   BinaryReader in_{{}};
-  std::string_view metric_, told_;
-  std::vector<uint64_t> own_schemas_;  // of the first form
+  std::string_view metric_, content_;
+  std::vector<uint64_t> own_schemas_;  // for the first format
 };
 
 }  // namespace pitwall::history

@@ -11,7 +11,7 @@
 
 namespace pitwall::history {
 
-// A segment that is being written, and the numbers that origins and schemas have in it.
+// A segment being written, with the numbers of its origins and schemas.
 struct SegmentBuilder {
   store::SegmentWriter* out;
   std::map<OriginKey, size_t> origins;
@@ -37,7 +37,7 @@ std::span<const T> Part(const std::vector<T>& column, size_t from, size_t to) {
   return std::span<const T>(column).subspan(from, to - from);
 }
 
-// Columns are given by functions of a range of rows.
+// Columns are produced by functions of a row range.
 inline Status AddInGroups(
     store::SegmentWriter* out, size_t table, size_t rows, size_t group,
     const std::function<std::vector<store::ColumnRows>(size_t, size_t)>& columns,
@@ -50,17 +50,17 @@ inline Status AddInGroups(
   return OkStatus();
 }
 
-// When rows of a table are that is written: they tell where spans end.
+// Times of the rows of a written table, which determine the ends of spans.
 struct RowTimes {
   size_t origin;            // number in the segment
-  std::string_view metric;  // by which rows are known; of a schema that outlives it
+  std::string_view metric;  // metric that identifies the rows; refers to a schema that outlives it
   std::vector<int64_t> times;
 };
-// A source has one table of each at a time. Empty: rows are known by none.
+// Identifying metric of a schema: unique among the tables of a source at any time. Empty: none.
 std::string_view MetricOf(const Schema& schema);
 
-// Spans and an index of their groups (window_spans.cc). `rows`: of the segment, of origins that
-// have spans.
+// Writes spans and an index of their groups (window_spans.cc). `rows`: rows of the segment, for
+// origins with spans.
 Status WriteSpans(const SpanLists& spans, const std::vector<RowTimes>& rows, SegmentBuilder* w);
 
 }  // namespace pitwall::history

@@ -1,6 +1,5 @@
-// Cache of sealed windows: open segments, and decoded columns. A page of a
-// chart asks for the same ones again and again. Bounded by bytes of all together; what was used
-// longest ago goes first.
+// Cache of sealed windows: open segments and decoded columns, which a page of charts reads
+// repeatedly. Bounded by total bytes; evicts the least recently used entries.
 #pragma once
 
 #include <array>
@@ -14,12 +13,12 @@
 
 namespace pitwall::history {
 
-// All rows of one column of one table: integers or values.
+// All rows of one column of a table: integers or values.
 struct DecodedColumn {
   std::vector<int64_t> ints;
   std::vector<double> values;
   size_t bytes() const { return (ints.capacity() + values.capacity()) * 8 + kOverhead; }
-  static constexpr size_t kOverhead = 200;  // of the entry that holds it
+  static constexpr size_t kOverhead = 200;  // of the cache entry
 };
 using DecodedColumnPtr = std::shared_ptr<const DecodedColumn>;
 
@@ -27,7 +26,7 @@ using DecodedColumnPtr = std::shared_ptr<const DecodedColumn>;
 class SegmentCache {
  public:
   struct Key {
-    uint64_t segment = 0;  // its generation, which no other segment of the store has
+    uint64_t segment = 0;  // its generation, unique within the store
     uint32_t table = 0;
     uint32_t column = 0;
     friend bool operator==(const Key&, const Key&) = default;
@@ -36,26 +35,26 @@ class SegmentCache {
       return H::combine(std::move(h), key.segment, key.table, key.column);
     }
   };
-  // Of the open segment itself: it holds a file.
+  // Key of the open segment itself, which holds a file descriptor.
   static Key OpenKey(uint64_t segment) { return {segment, kNoTable, 0}; }
-  // Of a page of its summary of steps.
+  // Key of a page of its step summary.
   static Key StepsKey(uint64_t segment, uint32_t page) { return {segment, kNoTable - 1, page}; }
-  // Of a page of its metrics.
+  // Key of one of its pages of metrics.
   static Key MetricsKey(uint64_t segment, uint32_t page) { return {segment, kNoTable - 2, page}; }
 
-  // Of its streams.
+  // Key of its streams.
   static Key StreamsKey(uint64_t segment) { return {segment, kNoTable - 3, 0}; }
-  // Of the series of a job, by its number.
+  // Key of the series of a job, by job number.
   static Key SeriesKey(uint64_t job) { return {job, kNoTable - 4, 0}; }
 
   SegmentCache(size_t most_bytes, size_t most_open)
       : most_bytes_(most_bytes), most_open_(most_open) {}
-  // Null: not there. T is what was put by that key.
+  // Null: not cached. T must be the type stored under that key.
   template <typename T>
   std::shared_ptr<const T> Find(const Key& key) {
     return std::static_pointer_cast<const T>(FindAny(key));
   }
-  // An entry that is there already stays.
+  // Keeps an existing entry with the same key.
   void Put(const Key& key, std::shared_ptr<const void> entry, size_t bytes);
   void Erase(const Key& key);
   void Clear();
@@ -67,9 +66,9 @@ class SegmentCache {
     Key key;
     std::shared_ptr<const void> value;
     size_t bytes = 0;
-    uint64_t used = 0;  // number of its last use
+    uint64_t used = 0;  // sequence number of its last use
   };
-  using Entries = std::list<Entry>;  // used last first
+  using Entries = std::list<Entry>;  // most recently used first
 
   Entries& ListOf(const Key& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return lists_[key.table == kNoTable ? 1 : 0];

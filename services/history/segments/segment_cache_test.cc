@@ -18,7 +18,7 @@ DecodedColumnPtr Column(SegmentCache* cache, const SegmentCache::Key& key) {
   return cache->Find<DecodedColumn>(key);
 }
 
-TEST(SegmentCache, GivesWhatWasPutByTheWholeKey) {
+TEST(SegmentCache, FindsEntryByWholeKey) {
   SegmentCache cache(1 << 20, 4);
   PutColumn(&cache, {1, 2, 3}, 7);
   ASSERT_NE(Column(&cache, {1, 2, 3}), nullptr);
@@ -28,23 +28,23 @@ TEST(SegmentCache, GivesWhatWasPutByTheWholeKey) {
   EXPECT_EQ(Column(&cache, {1, 2, 4}), nullptr);
 }
 
-TEST(SegmentCache, StaysWithinItsBytesAndForgetsWhatWasUsedLongestAgo) {
+TEST(SegmentCache, StaysWithinByteLimitAndEvictsLeastRecentlyUsed) {
   SegmentCache cache(10'000, 4);  // nine columns of 1,000 bytes
   for (uint64_t i = 0; i < 9; ++i) PutColumn(&cache, {i, 0, 0}, 1);
   ASSERT_NE(Column(&cache, {0, 0, 0}), nullptr);
   for (uint64_t i = 9; i < 17; ++i) PutColumn(&cache, {i, 0, 0}, 1);
   EXPECT_LE(cache.bytes(), 10'000u);
-  EXPECT_NE(Column(&cache, {0, 0, 0}), nullptr) << "used while the others were not";
+  EXPECT_NE(Column(&cache, {0, 0, 0}), nullptr) << "more recently used than the others";
   EXPECT_EQ(Column(&cache, {1, 0, 0}), nullptr);
   EXPECT_NE(Column(&cache, {16, 0, 0}), nullptr);
   PutColumn(&cache, {99, 0, 0}, 1, 5'000);
-  EXPECT_EQ(Column(&cache, {99, 0, 0}), nullptr) << "larger than a quarter of all";
+  EXPECT_EQ(Column(&cache, {99, 0, 0}), nullptr) << "larger than a quarter of the cache";
   cache.Clear();
   EXPECT_EQ(cache.bytes(), 0u);
   EXPECT_EQ(Column(&cache, {16, 0, 0}), nullptr);
 }
 
-TEST(SegmentCache, OpenSegmentsShareTheBytesAndAreFew) {
+TEST(SegmentCache, OpenSegmentsShareByteLimitAndAreLimitedInNumber) {
   SegmentCache cache(10'000, 2);
   const auto open = [&](uint64_t segment) {
     cache.Put(SegmentCache::OpenKey(segment), std::make_shared<const int>(1), 2'000);
@@ -62,7 +62,7 @@ TEST(SegmentCache, OpenSegmentsShareTheBytesAndAreFew) {
   for (uint64_t i = 0; i < 6; ++i) PutColumn(&cache, {3, 0, static_cast<uint32_t>(i)}, 1);
   EXPECT_TRUE(is_open(3));
   PutColumn(&cache, {3, 0, 6}, 1);
-  EXPECT_FALSE(is_open(2)) << "used longest ago of all";
+  EXPECT_FALSE(is_open(2)) << "least recently used";
   EXPECT_NE(Column(&cache, {3, 0, 0}), nullptr);
   cache.Erase(SegmentCache::OpenKey(3));
   cache.Erase(SegmentCache::OpenKey(3));

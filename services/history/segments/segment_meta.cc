@@ -2,7 +2,7 @@
 
 namespace pitwall::history {
 namespace {
-// What a segment has of raw samples. Those of older versions do not tell when they were dropped.
+// State of the raw samples of a segment. Older versions do not store when they were dropped.
 enum Rows : uint8_t { kWithoutRows = 0, kWithRows = 1, kRowsDroppedAt = 2 };
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Catalogue entry of a segment: its window, and the places of the parts that are read without
+// Catalog entry of a segment: its window, and the locations of the parts that are read without
 // opening it.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace pitwall::history {
 
-// What is known of a segment without opening it.
+// Metadata of a segment that is known without opening it.
 struct SegmentMeta {
   std::string job;
   int64_t window_ns = 0;
@@ -19,13 +19,13 @@ struct SegmentMeta {
   uint64_t bytes = 0;
   uint32_t footer_crc = 0;
   uint64_t samples = 0;
-  int64_t least_start_ns = INT64_MAX;  // of its spans, which may have begun before the window
+  int64_t least_start_ns = INT64_MAX;  // of its spans, which may have started before the window
   bool has_rows = true;                // false: raw samples were dropped
-  int64_t dropped_ns = 0;              // when they were, by the wall clock; 0: not known
+  int64_t dropped_ns = 0;              // wall time of dropping; 0: unknown
   StepIndex steps;
-  store::Page metrics;  // directory of metric_pages.h; without bytes: written before there were any
+  store::Page metrics;  // directory of metric_pages.h; zero bytes: an older segment without pages
 
-  // All but `steps` and `metrics`, which lie beside it.
+  // Saves all fields except `steps` and `metrics`, which are saved separately.
   void Save(BinaryWriter& out) const;
   void Restore(BinaryReader& in);
 };

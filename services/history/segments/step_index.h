@@ -1,5 +1,5 @@
-// Steps of a sealed window, and the place of their summary in its file: known without opening
-// the file, whose footer takes longer to read than all of the summary.
+// Step range of a sealed window, and the location of the step summary in its file: known without
+// opening the file, whose footer takes longer to read than the whole summary.
 #pragma once
 
 #include <array>
@@ -18,29 +18,29 @@ using StepPages = std::array<store::Page, 1 + kStepBlocks.size()>;
 
 struct ModeSteps {
   std::string mode;
-  int64_t least = 0;  // of all rows with a step
+  int64_t least = 0;  // over all rows with a step
   int64_t greatest = 0;
-  bool summed = false;                             // there is a summary
-  std::array<StepPages, kStepBases.size()> pages;  // where it lies; by basis
+  bool summed = false;                             // a summary exists
+  std::array<StepPages, kStepBases.size()> pages;  // its location, by basis
 };
 
 struct StepIndex {
-  bool known = false;  // false: of a window that was written before there were any
+  bool known = false;  // false: an older window without step ranges
   std::vector<ModeSteps> modes;
 
   const ModeSteps* Find(const std::string& mode) const;
-  // No row has a step of that mode in [from, to).
+  // True: no row has a step of that mode in [from, to).
   bool Without(const std::string& mode, int64_t from_step, int64_t to_step) const;
-  // Without pages: those follow from the order of modes, bases and levels.
+  // Saves all but the pages, which follow from the order of modes, bases, and levels.
   void Save(BinaryWriter& out) const;
   void Restore(BinaryReader& in);
   void SavePages(BinaryWriter& out) const;
   void RestorePages(BinaryReader& in);
-  // Takes the pages out of the table's groups. False: there are more or fewer.
+  // Takes the page locations from the table's groups. False: their number differs.
   bool PlacePages(const store::Table& table);
 };
 
-// "steps": a row and a group for each page, in their order; last the facts.
+// Table "steps": one row and one group per page, in order; the facts last.
 inline constexpr char kStepsTable[] = "steps";
 
 }  // namespace pitwall::history

@@ -13,16 +13,16 @@
 namespace pitwall::history {
 namespace {
 
-// Steps at either end of a window that may be told as edges: a boundary cuts one or two, and more
-// where ranks do not wait for each other.
-constexpr size_t kMostEdges = 8;
-// Cells of a table of steps by ranks: as many as the rows of a window by far.
-constexpr size_t kMostCells = size_t{32} << 20;
+// Maximum number of edge steps at either end of a window: a boundary cuts one or two, and more if
+// ranks do not wait for each other.
+constexpr size_t kMaxEdges = 8;
+// Maximum number of cells of a table of steps by ranks, far above that of any window.
+constexpr size_t kMaxCells = size_t{32} << 20;
 constexpr std::string_view kWhat = "the summary of steps";
 
 std::string Encode(const StepSummary& summary) {
   BinaryWriter out;
-  out.Bool(summary.told);
+  out.Bool(summary.complete);
   out.I64s(summary.ranks);
   out.I64s(summary.steps);
   out.Str(Planes(summary.medians));
@@ -42,12 +42,12 @@ std::string Encode(const StepBlocks& blocks) {
 // Steps by ranks of one window and basis.
 struct StepGrid {
   std::vector<int64_t> ranks, steps;
-  std::vector<double> seconds;  // by rank, then by step; NaN: not told
-  bool told = true;
+  std::vector<double> seconds;  // by rank, then by step; NaN: unknown
+  bool complete = true;
   size_t runs = 0;
 };
 
-// Nothing: too few or too scattered, or rows that have to be joined.
+// Nothing: too few or too scattered steps, or rows that must be joined.
 std::optional<StepGrid> GridOf(const std::vector<SampleColumn>& columns, bool own) {
   const std::map<int64_t, RankColumns> ranks = ColumnsByRank(columns);
   StepGrid grid;
@@ -58,7 +58,7 @@ std::optional<StepGrid> GridOf(const std::vector<SampleColumn>& columns, bool ow
     if (steps.steps.empty()) continue;
     grid.ranks.push_back(rank);
     grid.runs += steps.steps.size();
-    // Ranks run the same steps: there is little to add after the first.
+    // Ranks run the same steps: little is added after the first rank.
     if (std::equal(grid.steps.begin(), grid.steps.end(), steps.steps.begin(), steps.steps.end()))
       continue;
     std::vector<int64_t> sorted(steps.steps.begin(), steps.steps.end());
@@ -70,16 +70,15 @@ std::optional<StepGrid> GridOf(const std::vector<SampleColumn>& columns, bool ow
     grid.steps = std::move(both);
   }
   const size_t cells = grid.ranks.size() * grid.steps.size();
-  if (grid.runs < kLeastSummedRuns || cells > kMostCells || cells / 4 > grid.runs)
-    return std::nullopt;
+  if (grid.runs < kMinSummedRuns || cells > kMaxCells || cells / 4 > grid.runs) return std::nullopt;
   if (own) {
     for (const auto& [rank, of_rank] : ranks) {
       if (!times.Read(of_rank, true)) return std::nullopt;
       const std::span<const double> seconds = times.steps(rank).seconds;
       const auto none = [](double s) { return std::isnan(s); };
-      grid.told = grid.told && std::none_of(seconds.begin(), seconds.end(), none);
+      grid.complete = grid.complete && std::none_of(seconds.begin(), seconds.end(), none);
     }
-    if (!grid.told) return grid;
+    if (!grid.complete) return grid;
   }
   grid.seconds.assign(cells, NormalNan());
   double* cell = grid.seconds.data();
@@ -101,13 +100,13 @@ std::optional<StepGrid> GridOf(const std::vector<SampleColumn>& columns, bool ow
   return grid;
 }
 
-// The first and the last step, and those beside them that fewer ranks tell than others.
+// Returns the first and last step, and adjacent steps that fewer ranks reported than others.
 std::vector<uint32_t> EdgesOf(const std::vector<size_t>& ranks_of_step) {
   const size_t most = *std::max_element(ranks_of_step.begin(), ranks_of_step.end());
   const size_t count = ranks_of_step.size();
   const auto length = [&](auto begin, auto end) {
     const auto full = std::find_if(begin, end, [&](size_t ranks) { return ranks == most; });
-    return std::clamp(static_cast<size_t>(full - begin), size_t{1}, std::min(kMostEdges, count));
+    return std::clamp(static_cast<size_t>(full - begin), size_t{1}, std::min(kMaxEdges, count));
   };
   const size_t front = length(ranks_of_step.begin(), ranks_of_step.end());
   const size_t back = std::min(count - front, length(ranks_of_step.rbegin(), ranks_of_step.rend()));
@@ -123,11 +122,11 @@ struct Summed {
   std::array<StepBlocks, kStepBlocks.size()> blocks;
 };
 
-// Nothing: a median is not above 0, or steps are too scattered for blocks.
+// Nothing: a median is not positive, or steps are too scattered for blocks.
 std::optional<Summed> SumUp(const StepGrid& grid) {
   Summed out;
-  out.summary.told = grid.told;
-  if (!grid.told) return out;
+  out.summary.complete = grid.complete;
+  if (!grid.complete) return out;
   const size_t ranks = grid.ranks.size(), steps = grid.steps.size();
   out.summary.ranks = grid.ranks;
   out.summary.steps = grid.steps;
@@ -174,7 +173,7 @@ std::optional<Summed> SumUp(const StepGrid& grid) {
   return out;
 }
 
-// Of one mode the samples that steps are made of.
+// Returns the samples of one mode that step times are computed from.
 std::vector<SampleColumn> ColumnsOf(const SeriesMerger& merger, const SeriesSet& set,
                                     int64_t mode) {
   std::vector<SampleColumn> out;
@@ -239,7 +238,7 @@ Status StepSummaries::Write(SegmentBuilder* w, SegmentMeta* facts) {
     steps.mode = modes_.name(mode);
     steps.least = extent.least;
     steps.greatest = extent.greatest;
-    if (extent.rows >= kLeastSummedRuns) {
+    if (extent.rows >= kMinSummedRuns) {
       const std::vector<SampleColumn> columns = ColumnsOf(merger, set, mode);
       std::vector<std::string> of_mode;
       for (const StepBasis basis : kStepBases) {
@@ -274,7 +273,7 @@ StatusOr<StepSummaryPtr> ReadStepSummary(const std::string& path, const store::P
   ASSIGN_OR_RETURN(const std::string text, ReadText(path, page, kWhat));
   BinaryReader in(text);
   auto summary = std::make_shared<StepSummary>();
-  summary->told = in.Bool();
+  summary->complete = in.Bool();
   summary->ranks = in.I64s();
   summary->steps = in.I64s();
   const bool medians = FromPlanes(in.StrView(), &summary->medians);
@@ -285,7 +284,7 @@ StatusOr<StepSummaryPtr> ReadStepSummary(const std::string& path, const store::P
   if (!medians || !edges || summary->medians.size() != summary->steps.size() ||
       summary->edge_seconds.size() != summary->edges.size() * summary->ranks.size() ||
       std::any_of(summary->edges.begin(), summary->edges.end(), beyond) ||
-      (summary->told && summary->steps.empty()))
+      (summary->complete && summary->steps.empty()))
     return MalformedPage(path, page, kWhat);
   return StepSummaryPtr(std::move(summary));
 }

@@ -1,4 +1,4 @@
-// Makes the summary of a window's steps, writes it as one table, and reads it.
+// Computation, writing, and reading of a window's step summary.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace pitwall::history {
 
-// Below so many runs of steps, samples are read as quickly.
-inline constexpr size_t kLeastSummedRuns = 4096;
+// Below this number of step runs, reading samples is as fast.
+inline constexpr size_t kMinSummedRuns = 4096;
 
-// Takes the tables of a window one after another, and keeps of them only what steps are made of.
-// Not thread-safe.
+// Receives the tables of a window in sequence, and keeps only the series needed for steps. Not
+// thread-safe.
 class StepSummaries {
  public:
   // `modes`: of all tables; must outlive it.
   explicit StepSummaries(const ModeNames* modes) : modes_(*modes) {}
   void Add(const RowTable& rows);
-  // After the last table. Fills facts->steps.
+  // Call after the last table. Fills facts->steps.
   Status Write(SegmentBuilder* w, SegmentMeta* facts);
 
  private:
@@ -31,13 +31,13 @@ class StepSummaries {
     size_t rows = 0;
   };
   const ModeNames& modes_;
-  std::map<int64_t, Extent> extents_;  // by mode, of rows with a step
-  std::vector<RowTable> tables_;       // with the series of steps alone
+  std::map<int64_t, Extent> extents_;  // by mode, over rows with a step
+  std::vector<RowTable> tables_;       // with only the series needed for steps
 };
 
-// A page of a segment's file, without opening the segment. DataLoss: damaged, or missing.
+// Reads a page of a segment's file without opening the segment. DataLoss: damaged or missing.
 StatusOr<StepSummaryPtr> ReadStepSummary(const std::string& path, const store::Page& page);
-// Blocks of that summary.
+// Reads blocks of that summary.
 StatusOr<StepBlocksPtr> ReadStepBlocks(const std::string& path, const store::Page& page,
                                        const StepSummary& summary);
 size_t BytesOf(const StepSummary& summary);

@@ -1,5 +1,5 @@
-// Pages of texts that are read without opening their segment, whose footer takes longer to read
-// than a page does.
+// Pages of text that are read without opening their segment, whose footer takes longer to read than
+// a page.
 #pragma once
 
 #include <string>
@@ -12,19 +12,19 @@
 
 namespace pitwall::history {
 
-// Bytes of equal place together: what numbers have in common is packed, and the rest is copied.
+// Groups bytes by position: common bytes compress, the rest is copied.
 std::string Planes(const std::vector<double>& values);
-// False: of no whole number of values.
+// False: the size is not a multiple of a value's.
 bool FromPlanes(std::string_view planes, std::vector<double>* values);
 
-// Where a page lies. Without bytes: nowhere.
+// Location of a page; zero bytes: none.
 void SavePage(const store::Page& page, BinaryWriter& out);
 store::Page RestorePage(BinaryReader& in);
 
-// `what` the page holds, e.g. "the summary of steps".
+// `what`: content of the page, e.g. "the summary of steps".
 Status MalformedPage(const std::string& path, const store::Page& page, std::string_view what);
-// The one text of a page. DataLoss for a file that is gone, as for one that is damaged: another may
-// have taken its place.
+// Returns the single text of a page. DataLoss for a missing file, as for a damaged one: another
+// file may have replaced it.
 StatusOr<std::string> ReadText(const std::string& path, const store::Page& page,
                                std::string_view what);
 

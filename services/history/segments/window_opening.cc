@@ -1,4 +1,4 @@
-// Opening of a sealed window: its description, and which tables it has.
+// Opening of a sealed window: its description and its tables.
 #include <charconv>
 #include <optional>
 #include <utility>
@@ -16,7 +16,7 @@ bool ParseNumber(std::string_view text, size_t* number) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-// "rows/3/1" -> 3, 1.
+// Parses "rows/3/1" into 3 and 1.
 bool ParseKey(std::string_view key, std::string_view* what, size_t* origin, size_t* schema) {
   const size_t first = key.find('/');
   *what = key.substr(0, first);
@@ -27,9 +27,9 @@ bool ParseKey(std::string_view key, std::string_view* what, size_t* origin, size
          ParseNumber(key.substr(second + 1), schema);
 }
 
-// About what an origin takes with its names and sequences.
+// Approximate memory of an origin with its names and sequences.
 constexpr size_t kOriginBytes = 500;
-constexpr int kSchemaPagesVersion = 4;  // since when schemas have pages of their own
+constexpr int kSchemaPagesVersion = 4;  // first version with separate pages of schemas
 
 }  // namespace
 
@@ -47,7 +47,7 @@ StatusOr<std::shared_ptr<const WindowSegment>> WindowSegment::Open(const std::st
   out->reader_ = *std::move(reader);
   out->reader_->OnDamage(shared.on_damage);
   const bool other = facts != nullptr && out->reader_->footer_crc() != facts->footer_crc;
-  if (other) return out->Damaged("another file than the catalogue names");
+  if (other) return out->Damaged("another file than the catalog names");
   RETURN_IF_ERROR(out->ReadHead(facts == nullptr));
   if (facts != nullptr) out->facts_ = *facts;
   out->facts_.footer_crc = out->reader_->footer_crc();
@@ -169,10 +169,10 @@ Status WindowSegment::ReadPageFacts() {
   return facts_.steps.PlacePages(*steps) ? OkStatus() : Damaged("its steps");
 }
 
-// A page of schemas, which follow each other as the description has them.
+// A page of schemas, which are in the order of the description.
 struct WindowSegment::SchemaPage {
   uint64_t number = UINT64_MAX;
-  size_t at = 0;  // where the next one begins
+  size_t at = 0;  // offset of the next one
   bool read = false;
   std::string text;
 };
@@ -199,7 +199,7 @@ StatusOr<SharedSchema> WindowSegment::ReadSchema(uint64_t id, const SchemaPool::
   return schema;
 }
 
-// The pool has them all, but where the catalogue is lost or an archive is checked.
+// Usually the pool has them all, except if the catalog is lost or an archive is checked.
 Status WindowSegment::ReadSchemas(BinaryReader& in) {
   if (reader_->version() < kSchemaPagesVersion) {
     for (size_t left = in.Count(3); left > 0 && in.ok(); --left)

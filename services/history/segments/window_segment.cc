@@ -9,7 +9,7 @@
 namespace pitwall::history {
 namespace {
 
-constexpr size_t kRowColumns = 4;  // time, sequence, step, mode: before those of the schema
+constexpr size_t kRowColumns = 4;  // time, sequence, step, mode: precede the columns of the schema
 
 }  // namespace
 
@@ -76,7 +76,7 @@ StatusOr<DecodedColumnPtr> WindowSegment::ReadRowTimes(const Place& place, bool 
   return ReadColumn(&table, 0, keep);
 }
 
-// Rows are in the order of time.
+// Rows are in time order.
 StatusOr<RowTable> WindowSegment::ReadTable(const Place& place,
                                             const std::vector<uint32_t>& columns,
                                             const TimeRange& range, bool keep) const {
@@ -224,7 +224,7 @@ Status WindowSegment::ReadSeries(SeriesSet* set, std::vector<StoredSeries>* out)
     for (size_t g = 0; g < table->groups.size(); ++g) {
       std::vector<int64_t> columns, first, last, steps;
       RETURN_IF_ERROR(reader_->ReadInts(*table, g, 2, &columns));
-      // Most groups have no series that is asked for.
+      // Most groups have no selected series.
       std::vector<std::pair<size_t, uint32_t>> hits;
       for (size_t row = 0; row < columns.size(); ++row) {
         const auto at = std::lower_bound(wanted->columns.begin(), wanted->columns.end(),
@@ -266,7 +266,7 @@ Status WindowSegment::ReadHeartbeats(std::vector<Heartbeat>* out) const {
 }
 
 Status WindowSegment::ReadHeartbeatRuns(std::vector<HeartbeatRun>* out) const {
-  if (beat_runs_ == kNoTable) {  // of a segment that was written before there were any
+  if (beat_runs_ == kNoTable) {  // an older segment without runs
     std::vector<Heartbeat> beats;
     RETURN_IF_ERROR(ReadHeartbeats(&beats));
     for (HeartbeatRun& run : RunsOf(beats)) out->push_back(std::move(run));

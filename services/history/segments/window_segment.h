@@ -1,13 +1,13 @@
-// A sealed window: one segment of the store, which describes itself, so that a lost catalogue can
-// be made again out of it.
+// A sealed window: one self-describing segment of the store, so that a lost catalog can be rebuilt
+// from segments.
 //
-// Tables by key: "window" (who sent what; which schemas; batches it holds), "schemas" (pages of
-// them, each with many), "rows/<origin>/<schema>", "series/<origin>/<schema>" (first and last of
-// the series whose first table that is, and finest rollups; only without rows), "metrics"
-// (metric_pages.h: rollups, spreads, extents of series, totals of spans), "span-ends",
-// "span-metrics", "span-index", "beats", "beat-runs", "steps" (step_index.h). Former ones have
-// schemas in "window", "series/…" with rows too, "span-totals", "spread", and rollups of 2 minutes
-// in "series/…". Tables of another name are left alone.
+// Tables by key: "window" (sources, schemas, and batches), "schemas" (pages of many schemas each),
+// "rows/<origin>/<schema>", "series/<origin>/<schema>" (first and last time of the series whose
+// first table this is, and finest rollups; only without rows), "metrics" (metric_pages.h: rollups,
+// spreads, extents of series, totals of spans), "span-ends", "span-metrics", "span-index", "beats",
+// "beat-runs", "steps" (step_index.h). Older segments have schemas in "window", "series/…" with
+// rows too, "span-totals", "spread", and rollups of 2 minutes in "series/…". Unknown tables are
+// ignored.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ inline constexpr char kSchemasTable[] = "schemas";
 
 inline constexpr TimeRange kAllTimes = {INT64_MIN, INT64_MAX};
 
-// Spans that overlap the range, of steps in [from_step, to_step).
+// Selects spans that overlap the range and have steps in [from_step, to_step).
 struct SpanBounds {
   TimeRange range = {kMinPosition, kMaxPosition};
   int64_t from_step = kNoStep;
@@ -40,25 +40,26 @@ struct SpanBounds {
 
 // A series of a sealed window.
 struct StoredSeries {
-  uint32_t series = 0;  // of the SeriesSet
+  uint32_t series = 0;  // index in the SeriesSet
   int64_t first_ns = 0;
   int64_t last_ns = 0;
   bool has_steps = false;
-  // The finest tier only where the rows are not there, the next only where `metrics` is not.
+  // Has the finest tier only without rows, and the next one only without `metrics`.
   TierRows rows;
 };
 
-// What a segment shares with others of its store, which outlive it.
+// State that a segment shares with others of its store, all of which it must not outlive.
 struct SharedBySegments {
   SegmentCache* cache = nullptr;
   SchemaPool* schemas = nullptr;
-  std::function<void(const Status&)> on_damage;  // of a page that is read; may be empty
+  std::function<void(const Status&)>
+      on_damage;  // called for damage found while reading; may be empty
 };
 
-// Reads one sealed window. Thread-safe.
+// Reader of one sealed window. Thread-safe.
 class WindowSegment {
  public:
-  // DataLoss: damaged, or not the file of `facts` (where given).
+  // DataLoss: damaged, or not the file of `facts` (if given).
   static StatusOr<std::shared_ptr<const WindowSegment>> Open(const std::string& path,
                                                              const SegmentMeta* facts,
                                                              const SharedBySegments& shared = {});
@@ -67,21 +68,20 @@ class WindowSegment {
   const SegmentMeta& facts() const { return facts_; }
   const ModeNames& modes() const { return modes_; }
   const std::vector<OriginPtr>& origins() const { return origins_; }
-  // Batches that it holds, by their source.
+  // Reads the sequences of the batches that it contains, by source.
   StatusOr<std::map<OriginKey, SequenceRanges>> ReadSeen() const;
   const std::vector<SharedSchema>& schemas() const { return schemas_; }
-  // Of memory, without what is shared.
+  // Memory, without shared state.
   size_t bytes() const { return bytes_; }
 
-  // Append tables with the wanted columns and the rows of the range. Without their sequences.
+  // Appends tables with the wanted columns and the rows of the range, without their sequences.
   Status ReadViews(SeriesSet* set, const TimeRange& range, std::vector<RowView>* out) const;
   // Adds the sequences to a view of this segment.
   Status AddSequences(RowView* view) const;
-  // The same as ReadViews as tables with everything. `keep`: in the cache, as what is asked for
-  // again.
+  // Like ReadViews, but as tables with all fields. `keep`: cache the decoded columns.
   Status ReadRows(SeriesSet* set, const TimeRange& range, std::vector<RowTable>* out,
                   bool keep = true) const;
-  // Tables of rows: which series a source sent when. Nothing is read or decoded for it.
+  // Tables of rows: the series that a source sent over time. Available without reading.
   struct RowsTable {
     OriginPtr origin;
     SharedSchema schema;
@@ -89,21 +89,21 @@ class WindowSegment {
     int64_t last_ns = 0;
   };
   std::vector<RowsTable> RowsTables() const;
-  // The table of that number: with all columns; without values.
+  // Reads the table with that number: with all columns; without values.
   StatusOr<RowTable> ReadWhole(size_t table) const;
   StatusOr<RowTable> ReadTimes(size_t table) const {
     return ReadTable(rows_[table], {}, kAllTimes, true);
   }
-  // Of one whose `metrics` do not tell them, or without rows.
+  // For a segment whose `metrics` do not list series, or without rows.
   Status ReadSeries(SeriesSet* set, std::vector<StoredSeries>* out) const;
-  // At least those within the bounds.
+  // Reads at least the spans within the bounds.
   Status ReadSpans(const SpanBounds& bounds, SpanList* out, bool keep = true) const;
-  // Totals of all spans by origin, kind and name; false: none are told here.
+  // Reads totals of all spans by origin, kind, and name; false: the segment has none.
   StatusOr<bool> ReadTotals(const std::function<void(const Origin&, OperatorTotal)>& take) const;
   Status ReadHeartbeats(std::vector<Heartbeat>* out) const;
-  // The same as runs: a few rows where there are thousands of beats.
+  // Reads the same heartbeats as runs: a few rows instead of thousands.
   Status ReadHeartbeatRuns(std::vector<HeartbeatRun>* out) const;
-  // Of one without `metrics`.
+  // For a segment without `metrics`.
   StatusOr<Spreads> ReadSpreads() const;
   Status CheckAll() const { return reader_->CheckAll(); }
 
@@ -114,44 +114,43 @@ class WindowSegment {
     size_t origin;
     size_t schema;
   };
-  // A table of the file while it is read: decoded when it is first needed. Private to
-  // window_segment.cc.
+  // An open table, decoded on first use. Private to window_segment.cc.
   class OpenTable;
   static constexpr size_t kNoTable = SIZE_MAX;
 
   WindowSegment() = default;
-  // `with_pages`: with facts of pages, which a catalogue has as well.
+  // `with_pages`: also read page locations, which a catalog has as well.
   Status ReadHead(bool with_pages);
   Status PlaceTables();
   Status ReadPageFacts();
   StatusOr<std::string> HeadText() const;
-  // Origins of the head; sequences go into `seen` where it is not null.
+  // Reads the origins of the head; sequences go into `seen` unless it is null.
   void ReadOrigins(BinaryReader& in, std::vector<OriginPtr>* origins,
                    std::map<OriginKey, SequenceRanges>* seen) const;
   Status ReadSchemas(BinaryReader& in);
   struct SchemaPage;
-  // Out of that page, which is read where it is not yet.
+  // Reads a schema from that page, which is loaded on first use.
   StatusOr<SharedSchema> ReadSchema(uint64_t id, const SchemaPool::Saved& saved, size_t from,
                                     SchemaPage* page) const;
-  // Of former versions: of the pool where that has it.
+  // Reads a schema of an older version, from the pool if present.
   SharedSchema ReadFormerSchema(BinaryReader& in) const;
   Status Damaged(std::string_view what) const;
-  // A table that is one of its kind; null: there is none.
+  // Returns a table of which there is at most one; null: none.
   StatusOr<store::TablePtr> TableAt(size_t number) const;
   StatusOr<RowTable> ReadTable(const Place& place, const std::vector<uint32_t>& columns,
                                const TimeRange& range, bool keep) const;
-  // Tables with wanted columns that have rows in the range, with their numbers.
+  // Visits tables with wanted columns that have rows in the range, with their numbers.
   Status ForEachWanted(
       SeriesSet* set, const TimeRange& range,
       const std::function<Status(size_t place, const std::vector<uint32_t>& columns)>& take) const;
   StatusOr<DecodedColumnPtr> ReadColumn(OpenTable* table, size_t column, bool keep) const;
-  // The times of a table of rows.
+  // Reads the times of a table of rows.
   StatusOr<DecodedColumnPtr> ReadRowTimes(const Place& place, bool keep) const;
   StatusOr<const OriginPtr*> OriginAt(int64_t index) const;
   Status CheckModes(std::span<const int64_t> modes) const;
-  // The times of rows that tell where spans of a kind end: private to window_spans.cc.
+  // Times of rows that determine the ends of spans of a kind: private to window_spans.cc.
   class SpanEnds;
-  // Which groups of spans may hold some of those.
+  // Returns which groups of spans may contain matches.
   StatusOr<std::vector<bool>> GroupsOf(const SpanBounds& bounds, size_t groups) const;
 
   std::string path_;
@@ -168,7 +167,7 @@ class WindowSegment {
   size_t spread_ = kNoTable, beats_ = kNoTable, beat_runs_ = kNoTable;
   size_t spans_ = kNoTable, span_metrics_ = kNoTable, span_index_ = kNoTable;
   size_t span_totals_ = kNoTable;
-  bool usual_lengths_ = false;  // lengths of spans are distances to what was expected
+  bool usual_lengths_ = false;  // lengths of spans are stored as differences from expected values
 };
 
 }  // namespace pitwall::history

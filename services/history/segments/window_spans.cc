@@ -1,16 +1,17 @@
 // Spans of a sealed window.
 //
-// Table "span-ends": by slice of 10 s, origin, kind and start. The start of a span is written as
-// the distance to the end of the one before it of the same slice, origin and kind: phases follow
-// each other, so that it is mostly 0. Its end is mostly the time of a row of its source as well: a
-// change of the phase, a step's metrics. "span-metrics" says of which table, by kind; the length
-// is written as the distance to the first such time after the start, where there is none, to what
-// those of its name before it were about. "span-index" has a row for each group of them, by which a
-// question leaves most groups out. What is equal adds up in the pages of metrics (span_totals.h).
+// Table "span-ends" is sorted by slice of 10 s, origin, kind, and start. The start of a span is
+// stored as the distance to the end of the previous one of the same slice, origin, and kind: phases
+// follow each other, so it is mostly 0. Its end is mostly the time of a row of its source as well:
+// a change of phase, or a step's metrics. "span-metrics" names the table of these rows, by kind.
+// The length is stored as the distance to the first such time after the start or, without one, to
+// the usual length of earlier spans with that name. "span-index" has a row for each group of spans,
+// by which a query skips most groups. Equal spans are totaled in the pages of metrics
+// (span_totals.h).
 //
-// Version 3 has a table "span-totals" of that, by origin. Version 2 has a table "span-rows" whose
-// lengths are all distances to what was usual, version 1 a table "spans" with lengths as they are,
-// the oldest with starts as they are.
+// Version 3 has a table "span-totals" instead, by origin. Version 2 has a table "span-rows" whose
+// lengths are all differences from usual ones; version 1 has a table "spans" with plain lengths,
+// and its oldest form plain starts.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -29,12 +30,12 @@ using store::TableKind;
 using enum store::ColumnType;
 
 constexpr int64_t kSliceNs = 10 * kNanosPerSecond;
-constexpr size_t kOldColumns = 8;  // of segments that were written by start alone
+constexpr size_t kOldColumns = 8;  // in segments sorted only by start
 
-// How long spans of a name are about, within one group: whatever rank has them.
+// Expected lengths of spans by name within a group, over all ranks.
 class UsualLengths {
  public:
-  // What is expected of the name of that number, and what it was then.
+  // Returns the expected length for the name with that number.
   int64_t Of(size_t name) {
     if (name >= means_.size()) means_.resize(name + 1, 0);
     return means_[name];
@@ -49,9 +50,9 @@ class UsualLengths {
 };
 
 constexpr size_t kKinds = 3;
-constexpr size_t kTrialSpans = 1 << 15;  // by which metrics are chosen
+constexpr size_t kTrialSpans = 1 << 15;  // sample size for choosing metrics
 
-// Times of rows of one origin and metric. Questions come in about their order.
+// Times of rows of one origin and metric. Queries arrive roughly in time order.
 class NextTimes {
  public:
   // Times must outlive it.
@@ -67,7 +68,7 @@ class NextTimes {
     std::inplace_merge(own_.begin(), own_.begin() + middle, own_.end());
     times_ = own_;
   }
-  // The first after `start`; false: there is none.
+  // Finds the first time after `start`; false: none.
   bool After(int64_t start, int64_t* next) {
     if (at_ > 0 && times_[at_ - 1] > start) at_ = 0;
     for (int i = 0; i < 2 && at_ < times_.size() && times_[at_] <= start; ++i) ++at_;
@@ -82,18 +83,18 @@ class NextTimes {
 
  private:
   std::span<const int64_t> times_;  // ascending
-  std::vector<int64_t> own_;        // them, where they are of several tables
-  size_t at_ = 0;                   // all before it were at or before the last question
+  std::vector<int64_t> own_;        // merged copy, if they come from several tables
+  size_t at_ = 0;                   // all earlier times are at or before the last query
 };
 
-// What the rows of a window that is written say of the ends of its spans.
+// End times of spans, derived from the rows of a window being written.
 class RowEnds {
  public:
   // Rows must outlive it.
   explicit RowEnds(const std::vector<RowTimes>& rows) {
     for (const RowTimes& table : rows) next_[table.origin][table.metric].Add(table.times);
   }
-  // Of some spans, so that a metric is chosen for each kind.
+  // Call for a sample of spans, to choose a metric for each kind.
   void Try(size_t origin, const SpanView& span) {
     const auto kind = static_cast<size_t>(span.kind);
     ++tried_[kind];
@@ -136,16 +137,16 @@ class RowEnds {
   std::array<std::string, kKinds> chosen_;
 };
 
-// Spans of one group.
+// Columns of the spans of one group.
 struct SpanColumns {
   std::vector<int64_t> slice, gap, length, origin, kind, step, sequence;
   std::vector<std::string> name, mode;
 };
 
-// Starts are what a source says: any number.
+// Starts come from the source: they may be any number.
 int64_t SliceOf(int64_t start_ns) { return start_ns < 0 ? 0 : FloorTo(start_ns, kSliceNs); }
 
-// What one group holds, as its row of the index has it.
+// Row of the index: bounds of a group's content.
 struct GroupIndex {
   std::vector<int64_t> slice, least_start, greatest_end, least_step, greatest_step;
 };
@@ -195,7 +196,7 @@ Status WriteSpans(const SpanLists& spans, const std::vector<RowTimes>& rows, Seg
       }
       const int64_t slice = SliceOf(s.start_ns);
       const auto kind = static_cast<int64_t>(s.kind);
-      // A group is read alone.
+      // Each group is decodable on its own.
       const bool follows =
           i > from && c.slice.back() == slice && c.origin.back() == origin && c.kind.back() == kind;
       c.slice.push_back(slice);
@@ -262,7 +263,7 @@ class WindowSegment::SpanEnds {
     }
     return OkStatus();
   }
-  // Leaves *next where nothing is known.
+  // Leaves *next unchanged if nothing is known.
   Status After(size_t origin, int64_t kind, int64_t start, int64_t* next) {
     if (known_.empty() || kind < 0 || kind >= static_cast<int64_t>(kKinds)) return OkStatus();
     Known& known = known_[origin * kKinds + static_cast<size_t>(kind)];
@@ -324,7 +325,7 @@ Status WindowSegment::ReadSpans(const SpanBounds& bounds, SpanList* out, bool ke
     std::array<std::vector<std::string>, 2> distinct;
     std::array<std::vector<int64_t>, 2> texts;
     std::array<std::vector<uint32_t>, 2> numbers;  // in `out`
-    // The oldest layout has starts in place of slices and gaps.
+    // The oldest layout has starts instead of slices and gaps.
     const size_t skipped = columns == kOldColumns ? 1 : 0;
     for (size_t c = 0; c < texts_at; ++c)
       RETURN_IF_ERROR(reader_->ReadInts(*spans, g, c, &ints[c == 0 ? 0 : c + skipped]));

@@ -1,5 +1,5 @@
-// A History over plain vectors, for tests: the same answers as from a store, computed the simple
-// way. Quantiles are exact (nearest rank).
+// Test implementation of History over vectors: the same answers as from a store, computed in a
+// simple way. Quantiles are exact (nearest rank).
 #pragma once
 
 #include <algorithm>
@@ -17,14 +17,15 @@
 
 namespace pitwall::history {
 
-inline constexpr int64_t kTestStart = 1'767'225'600 * kNanosPerSecond;  // 2026-01-01, of all tiers
+inline constexpr int64_t kTestStart =
+    1'767'225'600 * kNanosPerSecond;  // 2026-01-01, a boundary of all tiers
 inline int64_t AtSecond(double seconds) {
   return kTestStart + static_cast<int64_t>(std::llround(seconds * 1e9));
 }
 
 class VectorHistory : public History {
  public:
-  // A series with its samples, in the order of time. `mode`: of all its steps.
+  // A series with its samples in time order. `mode`: of all its steps.
   struct Column : SampleColumn {
     std::string mode;
   };
@@ -38,7 +39,7 @@ class VectorHistory : public History {
     std::vector<NotificationRecord> notifications;
   };
 
-  // A column with samples at seconds since kTestStart; with `steps`, of the mode train.
+  // Creates a column with samples at seconds since kTestStart; with `steps`, of the mode train.
   static Column ColumnOf(Labels labels, const std::vector<double>& seconds,
                          std::vector<double> values, std::vector<int64_t> steps = {}) {
     Column column;
@@ -52,7 +53,7 @@ class VectorHistory : public History {
 
   explicit VectorHistory(size_t kept_changes = 4096) : kept_changes_(kept_changes) {}
 
-  // What `fill(Job*)` does to the job is seen as a whole.
+  // Edits a job atomically.
   template <typename F>
   void Edit(const std::string& id, F fill) {
     const MutexLock lock(&mutex_);
@@ -64,7 +65,7 @@ class VectorHistory : public History {
     const MutexLock lock(&mutex_);
     jobs_.erase(id);
   }
-  // Adds a change and gives it the next place.
+  // Adds a change at the next position.
   void Publish(Change change) {
     const MutexLock lock(&mutex_);
     change.place = ++newest_place_;
@@ -93,7 +94,7 @@ class VectorHistory : public History {
     if (found.empty()) return NotFound(Cat("job: not found (", Quote(name), "); list the jobs"));
     if (found.size() > 1)
       return InvalidArgument(
-          Cat("job: ", found.size(), " jobs begin so (", Quote(name), "); give more of the id"));
+          Cat("job: ", found.size(), " jobs match (", Quote(name), "); give more of the id"));
     return std::make_shared<const JobOverview>(found[0]->life);
   }
 
@@ -222,7 +223,7 @@ class VectorHistory : public History {
 
   StatusOr<std::vector<Change>> ChangesAfter(uint64_t place, size_t max) const override {
     const MutexLock lock(&mutex_);
-    const uint64_t oldest = newest_place_ - changes_.size();  // place before the first that is kept
+    const uint64_t oldest = newest_place_ - changes_.size();  // position before the oldest change
     if (place < oldest || place > newest_place_)
       return OutOfRange(Cat("changes: no longer kept (", place, "); begin at ", newest_place_));
     std::vector<Change> out;
@@ -272,7 +273,7 @@ class VectorHistory : public History {
             (span.step != kNoStep && span.step >= query.from_step && span.step < query.to_step));
   }
 
-  // Columns that a selector matches, cut to the range, sorted by labels.
+  // Returns matching columns, cut to the range, sorted by labels.
   StatusOr<std::vector<Column>> Select(const SeriesQuery& query) const {
     const MutexLock lock(&mutex_);
     const auto job = jobs_.find(query.job);

@@ -1,4 +1,4 @@
-// A history as it was known at a time: what the page and the API show with `at`.
+// History as of a point in time: the data that the page and the API show with `at`.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace pitwall::history {
 
-// Answers hold samples, events, actions and captures at or before `at_ns`, spans that ended by
-// then, and a job's life as its events had told it. Event time decides: what came late is there. A
-// job's `samples` and `bytes` are those of now. Of operators that run at `at_ns` the count and
-// total are exact, min and max may be of later. Borrows `history`; thread-safe as it is.
+// Answers contain samples, events, actions, and captures at or before `at_ns`, spans that ended by
+// then, and a job's state from its events by then. Event time decides, so late data is included. A
+// job's `samples` and `bytes` are current. For operators running at `at_ns`, count and total are
+// exact, min and max may be later. Borrows `history`; equally thread-safe.
 class HistoryAsOf final : public History {
  public:
   HistoryAsOf(const History* history, int64_t at_ns) : history_(*history), at_ns_(at_ns) {}
@@ -36,7 +36,7 @@ class HistoryAsOf final : public History {
   StatusOr<std::vector<ActionEvent>> Actions(std::string_view job) const override;
   StatusOr<std::vector<RankCapture>> Captures(std::string_view job) const override;
   StatusOr<std::vector<NotificationRecord>> Notifications(std::string_view job) const override;
-  // Of now.
+  // Current changes.
   StatusOr<std::vector<Change>> ChangesAfter(uint64_t place, size_t max) const override;
   uint64_t newest_place() const override;
 

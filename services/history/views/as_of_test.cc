@@ -1,4 +1,4 @@
-// A history as of a time is what a history that ended there answers.
+// History as of a time, compared with a history that ended then.
 #include "services/history/views/as_of.h"
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ IssueEventPtr EventAt(std::string rule, EventType type, double second) {
   return event;
 }
 
-// The job as it is at `now`, by seeds the same.
+// Fills the job as of `now`, deterministically.
 void Fill(VectorHistory::Job* job, double now) {
   const auto known = [&](double second) { return second <= now; };
   JobOverview& life = job->life;
@@ -102,7 +102,7 @@ void Fill(VectorHistory::Job* job, double now) {
     job->events.push_back(event);
   }
   if (known(200)) job->events.push_back(EventAt("p/g/B", EventType::kIssueFound, 200));
-  // Each attempt has a scheduler's job of its own: the newest event tells which, and whose.
+  // Each attempt has its own scheduler job: the newest event names it and its owner.
   life.reference.name = known(150) ? "17" : "16";
   life.owner = known(150) ? "uid:2" : "uid:1";
   life.name = known(150) ? "second" : "first";
@@ -115,7 +115,7 @@ void Fill(VectorHistory::Job* job, double now) {
     began->job_name = second > 0 ? "second" : "first";
     job->events.push_back(began);
     if (second > 0 || !known(120)) continue;
-    // It was over before its second attempt.
+    // The job had ended before its second attempt.
     auto ended = std::make_shared<IssueEvent>(*EventAt("", EventType::kJobChanged, 120));
     ended->job_change = JobChange::kEnded;
     ended->end_detail = EndDetail::kDied;
@@ -175,7 +175,7 @@ void ExpectSameLife(const JobOverview& a, const JobOverview& b, double now) {
   EXPECT_EQ(Summarize(a).parts_ns, Summarize(b).parts_ns) << now;
 }
 
-TEST(HistoryAsOf, AnswersWhatAHistoryThatEndsThereAnswers) {
+TEST(HistoryAsOf, EqualsHistoryThatEndedThen) {
   VectorHistory whole;
   whole.Edit("j", [](auto* job) { Fill(job, 1000); });
   for (const double now : {0.0, 19.0, 20.0, 33.3, 39.0, 89.0, 104.0, 119.0, 120.0, 149.0, 205.0,
@@ -232,7 +232,7 @@ TEST(HistoryAsOf, AnswersWhatAHistoryThatEndsThereAnswers) {
   }
 }
 
-TEST(HistoryAsOf, BeforeAJobBeganItIsNotThere) {
+TEST(HistoryAsOf, BeforeJobBegan_IsNotFound) {
   VectorHistory whole;
   whole.Edit("j", [](auto* job) { Fill(job, 1000); });
   const HistoryAsOf cut(&whole, AtSecond(-1));

@@ -1,4 +1,4 @@
-// Lines of a chart: as many numbers as its pixels can show, and no line where there are no data.
+// Lines of a chart: as many points as its pixels can show, with gaps where there is no data.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ struct ChartQuery {
   JobLifePtr job;
   std::vector<Selector> selectors;
   TimeRange range;
-  size_t width = 800;    // pixels, from 1 to kMostWidth
+  size_t width = 800;    // pixels, from 1 to kMaxWidth
   bool by_step = false;  // x is the step instead of the time
-  std::string mode;      // by_step: of the steps
+  std::string mode;      // for by_step: mode of the steps
   int64_t from_step = 0;
   int64_t to_step = kMaxPosition;
   ReadLimits limits;
@@ -25,7 +25,7 @@ struct ChartQuery {
 
 // NaN in all three: a gap.
 struct ChartRow {
-  int64_t at = 0;  // time in ns, or step: of the sample, or where the bucket begins
+  int64_t at = 0;  // time in ns, or step: of the sample, or start of the bucket
   double min = 0;
   double max = 0;
   double last = 0;
@@ -39,15 +39,15 @@ struct ChartColumn {
 
 struct Chart {
   bool by_step = false;
-  int64_t from = 0;  // what was read, [from, to)
+  int64_t from = 0;  // the range read, [from, to)
   int64_t to = 0;
-  std::optional<size_t> tier;  // of kTiers; nothing: raw samples
-  int64_t bucket = 0;          // ns or steps; 0: the samples themselves
+  std::optional<size_t> tier;  // index into kTiers; nothing: raw samples
+  int64_t bucket = 0;          // ns or steps; 0: individual samples
   std::vector<ChartColumn> columns;
 };
 
-// A gap is where samples stop for more than three times their usual distance, and where an attempt
-// begins. At most `width` + 1 rows a series, gaps apart.
+// A gap occurs where samples are missing for more than three times their typical distance, and at
+// the start of an attempt. Returns at most `width` + 1 rows per series, except gaps.
 StatusOr<Chart> MakeChart(const History& history, const ChartQuery& query);
 
 }  // namespace pitwall::history

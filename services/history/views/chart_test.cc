@@ -28,7 +28,7 @@ JobLifePtr JobFrom(double first_s, double last_s) {
   return job;
 }
 
-// One value a second: at second s the value s % 10, but 100 at second 37.
+// One value per second: s % 10 at second s, except 100 at second 37.
 VectorHistory::Column Saw(int seconds) {
   std::vector<double> times, values;
   for (int s = 0; s < seconds; ++s) {
@@ -67,7 +67,7 @@ ChartQuery Ask(JobLifePtr job, double from_s, double to_s, size_t width) {
   return query;
 }
 
-TEST(Chart, FewSamplesStayThemselves) {
+TEST(Chart, FewSamplesAreReturnedUnchanged) {
   VectorHistory history;
   history.Edit("j", [](auto* job) { job->columns = {Saw(5)}; });
   const Chart chart = *MakeChart(history, Ask(JobFrom(0, 4), 1, 4, 10));
@@ -92,12 +92,12 @@ TEST(Chart, RawSamplesPerPixelKeepTheSpike) {
   EXPECT_EQ(drawn[6], (Drawn{36, 0, 100, 1}));  // 6 100 8 9 0 1
 }
 
-TEST(Chart, TakesTheCoarsestTierWithOneRowAPixel) {
+TEST(Chart, UsesCoarsestTierWithOneRowPerPixel) {
   VectorHistory history;
   history.Edit("j", [](auto* job) { job->columns = {Saw(3600)}; });
   const JobLifePtr job = JobFrom(0, 3599);
-  // 3,600 s: on 3,600 pixels raw; on 360 rows of 10 s; on 100 of 40 s = 4 rows; on 60 or fewer of 2
-  // min.
+  // 3,600 s: raw on 3,600 pixels; rows of 10 s on 360; 40 s = 4 rows on 100; rows of 2 min on 60 or
+  // fewer.
   EXPECT_FALSE(MakeChart(history, Ask(job, 0, 3600, 3600))->tier.has_value());
   EXPECT_EQ(MakeChart(history, Ask(job, 0, 3600, 361))->tier, std::nullopt);
   const Chart ten = *MakeChart(history, Ask(job, 0, 3600, 360));
@@ -108,7 +108,7 @@ TEST(Chart, TakesTheCoarsestTierWithOneRowAPixel) {
   EXPECT_EQ(forty.bucket, 40 * kNanosPerSecond);
   EXPECT_EQ(DrawnOf(forty.columns[0])[0], (Drawn{0, 0, 100, 9}));
   EXPECT_EQ(DrawnOf(forty.columns[0])[1], (Drawn{40, 0, 9, 9}));
-  // That of two minutes is stored: a row for two pixels will do.
+  // The 2-minute tier is stored: one row per two pixels suffices.
   EXPECT_EQ(MakeChart(history, Ask(job, 0, 3600, 61))->tier, 0U);
   EXPECT_EQ(MakeChart(history, Ask(job, 0, 3600, 60))->tier, 1U);
   const Chart two_minutes = *MakeChart(history, Ask(job, 0, 3600, 30));
@@ -116,7 +116,7 @@ TEST(Chart, TakesTheCoarsestTierWithOneRowAPixel) {
   EXPECT_THAT(two_minutes.columns[0].rows, SizeIs(30));
 }
 
-TEST(Chart, OneRowMoreThanPixelsAtMostAndWholeBuckets) {
+TEST(Chart, HasAtMostOneRowMoreThanPixels) {
   VectorHistory history;
   history.Edit("j", [](auto* job) { job->columns = {Saw(4000)}; });
   for (const size_t width : {1U, 2U, 7U, 100U, 333U, 1000U}) {
@@ -134,7 +134,7 @@ TEST(Chart, OneRowMoreThanPixelsAtMostAndWholeBuckets) {
   }
 }
 
-TEST(Chart, PanningMovesNoBucket) {
+TEST(Chart, PanningKeepsBuckets) {
   VectorHistory history;
   history.Edit("j", [](auto* job) { job->columns = {Saw(3600)}; });
   const Chart a = *MakeChart(history, Ask(JobFrom(0, 3599), 0, 1000, 50));
@@ -145,7 +145,7 @@ TEST(Chart, PanningMovesNoBucket) {
     EXPECT_THAT(drawn_b, ::testing::Contains(drawn_a[i]));
 }
 
-TEST(Chart, DroppedRawSamplesAreReadFromRollups) {
+TEST(Chart, DroppedRawSamples_ReadsRollups) {
   VectorHistory history;
   history.Edit("j", [](auto* job) { job->columns = {Saw(100)}; });
   auto job = std::make_shared<JobOverview>(*JobFrom(0, 99));
@@ -154,10 +154,10 @@ TEST(Chart, DroppedRawSamplesAreReadFromRollups) {
   EXPECT_EQ(MakeChart(history, Ask(job, 60, 90, 800))->tier, std::nullopt);
 }
 
-// Lines of one value a second: as many numbers as an answer may have, and one line more.
-TEST(Chart, ManyLinesAreReadByTwoMinutes) {
+// Lines of one value per second: as many numbers as an answer may have, and one line more.
+TEST(Chart, ManyLinesUseTwoMinuteRows) {
   constexpr int kSeconds = 2400;
-  constexpr auto kFew = static_cast<int>(kMostNumbers / 80);  // of 80 buckets
+  constexpr auto kFew = static_cast<int>(kMaxNumbers / 80);  // lines of 80 buckets
   VectorHistory history;
   const auto fill = [&](int lines) {
     history.Edit("j", [&](auto* job) {
@@ -183,7 +183,7 @@ TEST(Chart, ManyLinesAreReadByTwoMinutes) {
   EXPECT_EQ(MakeChart(history, Ask(job, 0, kSeconds, 100))->tier, 0U);
   EXPECT_EQ(heat(kSeconds).grid.tier, 0U);
   fill(kFew + 100);
-  // A range below half an hour is as fine as it was.
+  // A range below half an hour keeps its resolution.
   EXPECT_EQ(MakeChart(history, Ask(job, 0, 1200, 100))->tier, 0U);
   EXPECT_EQ(heat(1200).grid.tier, 0U);
   const Chart chart = *MakeChart(history, Ask(job, 0, kSeconds, 100));
@@ -217,7 +217,8 @@ TEST(Chart, ManyLinesAreReadByTwoMinutes) {
 
 TEST(Chart, GapsStayGaps) {
   VectorHistory history;
-  // One a second, nothing from 4 to 10; three intervals are no gap yet (10 to 13).
+  // One sample per second, none from 4 to 10; a distance of three intervals is not a gap (10 to
+  // 13).
   history.Edit("j", [](auto* job) {
     job->columns = {VectorHistory::ColumnOf({{"__name__", "m"}}, {0, 1, 2, 3, 10, 13, 14, 15},
                                             {1, 1, 1, 1, 2, 2, 2, 2})};
@@ -230,7 +231,7 @@ TEST(Chart, GapsStayGaps) {
                           Drawn{13, 2, 2, 2}, Drawn{14, 2, 2, 2}, Drawn{15, 2, 2, 2}));
 }
 
-TEST(Chart, NoLineLeadsIntoANewAttempt) {
+TEST(Chart, LineIsInterruptedAtNewAttempt) {
   VectorHistory history;
   history.Edit("j", [](auto* job) {
     job->columns = {VectorHistory::ColumnOf({{"__name__", "m"}}, {0, 1, 2, 3}, {1, 2, 3, 4})};
@@ -245,7 +246,7 @@ TEST(Chart, NoLineLeadsIntoANewAttempt) {
                           Drawn{2, 3, 3, 3}, Drawn{3, 4, 4, 4}));
 }
 
-TEST(Chart, NanIsAGapAndInfinityIsNot) {
+TEST(Chart, NanIsGapAndInfinityIsNot) {
   VectorHistory history;
   history.Edit("j", [](auto* job) {
     job->columns = {
@@ -259,7 +260,7 @@ TEST(Chart, NanIsAGapAndInfinityIsNot) {
 
 TEST(Chart, BySteps) {
   VectorHistory history;
-  // Step 2 is run again by a second attempt: the later run counts.
+  // A second attempt repeats step 2: the later run counts.
   history.Edit("j", [](auto* job) {
     job->columns = {VectorHistory::ColumnOf({{"__name__", "loss"}}, {0, 1, 2, 10, 11, 12},
                                             {9, 8, 7, 70, 60, 50}, {0, 1, 2, 2, 3, 4})};
@@ -338,7 +339,7 @@ TEST(StepHeatMap, SlowdownAgainstTheMedianOfTheStep) {
   EXPECT_THAT(narrow.medians, ElementsAre(1.5, 1));
 }
 
-TEST(StepHeatMap, OwnTimeNamesTheRankThatAllWaitFor) {
+TEST(StepHeatMap, OwnTimeIdentifiesTheSlowRank) {
   VectorHistory history;
   const auto add = [&](std::string_view metric, const char* rank, std::vector<double> seconds) {
     history.Edit("j", [&](auto* job) {
@@ -354,7 +355,7 @@ TEST(StepHeatMap, OwnTimeNamesTheRankThatAllWaitFor) {
   for (const char* rank : {"0", "1", "2"}) add(kStepDuration, rank, {1, 1});
   add(kPhaseDuration, "0", {0.5, 0.75});
   add(kPhaseDuration, "1", {0, 0});
-  EXPECT_FALSE(MakeStepHeatMap(history, query, 10, true)->own_time) << "rank 2 tells no wait";
+  EXPECT_FALSE(MakeStepHeatMap(history, query, 10, true)->own_time) << "rank 2 reports no wait";
   add(kPhaseDuration, "2", {0.5, 0.5});
   const StepHeatMap map = *MakeStepHeatMap(history, query, 10, true);
   EXPECT_TRUE(map.own_time);

@@ -82,7 +82,7 @@ StatusOr<Issue> FindIssue(const std::vector<Issue>& issues, std::string_view id)
   if (found.empty()) return NotFound(Cat("id: not found (", Quote(id), "); list the issues"));
   if (found.size() > 1) {
     return InvalidArgument(
-        Cat("id: ", found.size(), " issues begin so (", Quote(id), "); give more of it"));
+        Cat("id: ", found.size(), " issues match (", Quote(id), "); give more of it"));
   }
   return *found[0];
 }
@@ -129,7 +129,7 @@ std::vector<Incident> IncidentsOf(const std::vector<Issue>& issues) {
 
 namespace {
 
-// The newest data of a rank of an ended job; kMaxPosition: no rank is known, or the job runs.
+// Newest data of the ranks of an ended job; kMaxPosition: no rank is known, or the job is running.
 int64_t DataUntil(const JobOverview& life) {
   if (life.ended_ns == 0) return kMaxPosition;
   int64_t until_ns = kMinPosition;
@@ -145,13 +145,13 @@ std::vector<RuleState> RuleStatesOf(const JobOverview& life,
                                     const std::vector<IssueEventPtr>& events) {
   const int64_t data_until_ns = DataUntil(life);
   std::map<std::string, RuleState> states;
-  std::map<std::string, std::vector<IssueEventPtr>> told;
+  std::map<std::string, std::vector<IssueEventPtr>> statuses;
   for (const IssueEventPtr& event : events) {
     if (event->rule.empty()) continue;
     RuleState& state = states[event->rule];
     state.rule = event->rule;
     if (event->type == EventType::kRuleStatus) {
-      told[event->rule].push_back(event);
+      statuses[event->rule].push_back(event);
       state.status = event->status;
       state.reason = event->status_reason;
       state.ever_found = state.ever_found || event->ever_found;
@@ -166,7 +166,7 @@ std::vector<RuleState> RuleStatesOf(const JobOverview& life,
   }
   std::vector<RuleState> out;
   for (auto& [name, state] : states) {
-    state.verdict = VerdictOf(told[name], data_until_ns);
+    state.verdict = VerdictOf(statuses[name], data_until_ns);
     state.since_ns = state.verdict.since_ns;
     out.push_back(std::move(state));
   }

@@ -1,4 +1,4 @@
-// Issues of a job out of its events: lists, incidents, states of the rules.
+// Issues of a job from its events: lists, incidents, rule states.
 #pragma once
 
 #include <cstdint>
@@ -20,29 +20,31 @@ struct Issue {
   std::vector<IssueEventPtr> events;  // by sequence; never empty
   const IssueEvent& newest() const { return *events.back(); }
   bool open() const { return newest().type != EventType::kIssueResolved; }
-  // When the trouble began: what its first event with an onset tells, else when it became pending.
+  // Start of the problem: the onset in its first event with one, otherwise the time when it became
+  // pending.
   int64_t onset_ns() const;
-  int64_t stall_onset_ns() const;  // of the first event with one: StallOnset
-  // Of the newest event that tells them: the last one does not where nothing was compared any more.
+  int64_t stall_onset_ns() const;  // StallOnset of the first event with one
+  // From the newest event with a threshold; the last event has none if nothing was compared any
+  // more.
   std::optional<double> threshold() const;
   const std::vector<Evidence>& evidence() const;
 };
 
-// Newest issue first: by start, then id. An event that comes twice counts once.
+// Sorted by start, newest first, then by ID. Duplicate events count once.
 std::vector<Issue> IssuesOf(const std::vector<IssueEventPtr>& events);
 
-// The issue with this id or beginning of it, or with an event of this id. NotFound;
-// InvalidArgument: several begin so.
+// Finds the issue with this ID or ID prefix, or with an event of this ID. NotFound;
+// InvalidArgument: ambiguous.
 StatusOr<Issue> FindIssue(const std::vector<Issue>& issues, std::string_view id);
 
 struct Incident {
   std::string id;
-  std::vector<Issue> issues;  // the likeliest root first
-  size_t likely_roots = 0;    // the first so many are equally likely
+  std::vector<Issue> issues;  // likeliest root first
+  size_t likely_roots = 0;    // number of leading issues that are equally likely
   bool open = false;
-  std::string severity;  // the worst of its open issues; of all where none is open
+  std::string severity;  // the worst of its open issues; of all if none is open
   int64_t started_ns = 0;
-  int64_t ended_ns = 0;  // 0 while open
+  int64_t ended_ns = 0;  // 0: open
 };
 
 // Newest first.
@@ -55,12 +57,12 @@ struct RuleState {
   RuleVerdict verdict;   // see rule_verdict.h
   int64_t since_ns = 0;  // of the verdict; 0: no status
   bool ever_found = false;
-  uint64_t found = 0;  // issues that began
+  uint64_t found = 0;  // number of issues that began
   uint64_t open = 0;
   int64_t last_found_ns = 0;
 };
 
-// By name of the rule. `life` says until when the job's ranks sent data.
+// Sorted by rule name. `life` provides the time until which the job's ranks sent data.
 std::vector<RuleState> RuleStatesOf(const JobOverview& life,
                                     const std::vector<IssueEventPtr>& events);
 

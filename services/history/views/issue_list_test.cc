@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
-struct Told {
+struct EventSpec {
   std::string rule;
   EventType type = EventType::kIssueFound;
   uint64_t sequence = 1;
@@ -23,24 +23,24 @@ struct Told {
   std::string root_cause;
 };
 
-IssueEventPtr EventOf(const Told& told) {
+IssueEventPtr EventOf(const EventSpec& spec) {
   auto event = std::make_shared<IssueEvent>();
-  event->type = told.type;
+  event->type = spec.type;
   event->job = "j";
-  event->rule = told.rule;
-  event->severity = told.severity;
-  event->sequence = told.sequence;
-  event->active_since_ns = AtSecond(told.rule.size());
-  event->started_at_ns = AtSecond(told.rule.size());
-  event->time_ns = AtSecond(told.second);
-  if (told.type == EventType::kIssueResolved) event->ended_at_ns = AtSecond(told.second);
-  event->incident = told.incident;
-  event->root_cause = told.root_cause;
+  event->rule = spec.rule;
+  event->severity = spec.severity;
+  event->sequence = spec.sequence;
+  event->active_since_ns = AtSecond(spec.rule.size());
+  event->started_at_ns = AtSecond(spec.rule.size());
+  event->time_ns = AtSecond(spec.second);
+  if (spec.type == EventType::kIssueResolved) event->ended_at_ns = AtSecond(spec.second);
+  event->incident = spec.incident;
+  event->root_cause = spec.root_cause;
   event->id = MakeEventId(*event);
   return event;
 }
 
-TEST(IssueList, NewestEventOfEachInOrder) {
+TEST(IssueList, IssuesHaveNewestEventAndAreSorted) {
   const std::vector<IssueEventPtr> events = {
       EventOf({.rule = "aa", .second = 2}), EventOf({.rule = "bbb", .second = 3}),
       EventOf({.rule = "aa", .type = EventType::kIssueUpdated, .sequence = 2, .second = 4}),
@@ -52,7 +52,7 @@ TEST(IssueList, NewestEventOfEachInOrder) {
   EXPECT_FALSE(issues[0].open());
   EXPECT_EQ(issues[1].newest().rule, "aa");
   EXPECT_TRUE(issues[1].open());
-  EXPECT_THAT(issues[1].events, SizeIs(2));  // one came twice
+  EXPECT_THAT(issues[1].events, SizeIs(2));  // one is a duplicate
   EXPECT_EQ(issues[1].id, IssueId(*events[0]));
 
   EXPECT_EQ(FindIssue(issues, issues[0].id)->newest().rule, "bbb");
@@ -62,9 +62,9 @@ TEST(IssueList, NewestEventOfEachInOrder) {
   EXPECT_EQ(FindIssue(issues, "").status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST(IssueList, TheOnsetIsWhatItsFirstEventTells) {
+TEST(IssueList, OnsetComesFromFirstEvent) {
   auto found = std::make_shared<IssueEvent>(*EventOf({.rule = "aa", .second = 20}));
-  EXPECT_EQ(IssuesOf({found})[0].onset_ns(), found->active_since_ns) << "the rule tells none";
+  EXPECT_EQ(IssuesOf({found})[0].onset_ns(), found->active_since_ns) << "the rule reports none";
   EXPECT_EQ(IssuesOf({found})[0].stall_onset_ns(), 0);
   found->labels = Labels({{"category", "hang"}});
   found->onset_ns = AtSecond(7);
@@ -72,16 +72,16 @@ TEST(IssueList, TheOnsetIsWhatItsFirstEventTells) {
   auto updated = std::make_shared<IssueEvent>(*found);
   updated->type = EventType::kIssueUpdated;
   updated->sequence = 2;
-  updated->onset_ns = AtSecond(8);  // of a value that is a moment younger
+  updated->onset_ns = AtSecond(8);  // for a slightly newer value
   updated->id = MakeEventId(*updated);
   EXPECT_EQ(IssuesOf({updated, found})[0].onset_ns(), AtSecond(7));
   EXPECT_EQ(IssuesOf({updated, found})[0].stall_onset_ns(), AtSecond(7));
-  // A rule of another kind may tell an onset too: its job goes on.
+  // A rule of another category may report an onset too; its job continues.
   found->labels = Labels({{"category", "memory"}});
   EXPECT_EQ(IssuesOf({found})[0].stall_onset_ns(), 0);
 }
 
-TEST(IssueList, IncidentsHaveTheirRootFirst) {
+TEST(IssueList, IncidentsListRootFirst) {
   const IssueEventPtr root = EventOf({.rule = "aa", .severity = "info", .incident = "i1"});
   const std::vector<IssueEventPtr> events = {
       EventOf(
@@ -132,7 +132,7 @@ TEST(IssueList, RuleStatesAndTriggerCounts) {
   EXPECT_EQ(states[0].open, 0U);
   EXPECT_TRUE(states[0].ever_found);
   EXPECT_EQ(states[0].last_found_ns, AtSecond(2));
-  EXPECT_EQ(states[1].rule, "q");  // its status was never told
+  EXPECT_EQ(states[1].rule, "q");  // it never had a status
   EXPECT_EQ(states[1].status, RuleStatus::kUnknown);
   EXPECT_EQ(states[1].open, 1U);
   EXPECT_EQ(states[2].status, RuleStatus::kNoData);
@@ -160,32 +160,32 @@ TEST(IssueList, VerdictOfEndedJob_IsLastStatusWithData) {
       status(3, "judged", kInProgress, kNoIssuesFound, ""),
       status(1, "lost", kUnknown, kNoIssuesFound, ""),
       status(4, "lost", kNoIssuesFound, kNoData, "no series of y"),
-      // The last rank says goodbye at 5.
+      // The last rank sends a goodbye at 5.
       status(9, "judged", kNoIssuesFound, kNoData, "no series of z"),
   };
   JobOverview life;
   life.sources["rank-0"] = {.source = "rank-0", .rank = 0, .last_ns = AtSecond(5)};
   life.sources["collector"] = {.source = "collector", .last_ns = AtSecond(20)};
-  // As long as the job is not over, the status is what counts.
+  // The status counts as long as the job is running.
   std::vector<RuleState> states = RuleStatesOf(life, events);
   ASSERT_THAT(states, SizeIs(3));
   EXPECT_EQ(states[0].rule, "judged");
   EXPECT_EQ(states[0].verdict.status, kNoData);
   life.ended_ns = AtSecond(10);
   events.push_back(status(10, "never", kUnknown, kNoData, "the job ended"));
-  events.push_back(status(4, "untold", kNoIssuesFound, kStopped, "the rule was removed"));
+  events.push_back(status(4, "unreported", kNoIssuesFound, kStopped, "the rule was removed"));
   states = RuleStatesOf(life, events);
   ASSERT_THAT(states, SizeIs(5));
   EXPECT_EQ(states[0].status, kNoData);
   EXPECT_EQ(states[0].reason, "no series of z");
   EXPECT_EQ(states[0].verdict.status, kNoIssuesFound);
   EXPECT_EQ(states[0].verdict.reason, "");
-  EXPECT_EQ(states[1].verdict.status, kNoData);  // lost its series while the job ran
+  EXPECT_EQ(states[1].verdict.status, kNoData);  // lost its series while the job was running
   EXPECT_EQ(states[1].verdict.reason, "no series of y");
   EXPECT_EQ(states[2].verdict.status, kNoData);
   EXPECT_EQ(states[2].verdict.reason, "no series of x");
   EXPECT_EQ(states[3].verdict.status, kNoData);
-  EXPECT_EQ(states[4].verdict.status, kNoIssuesFound);  // its own event is not there
+  EXPECT_EQ(states[4].verdict.status, kNoIssuesFound);  // its own event is missing
 }
 
 }  // namespace

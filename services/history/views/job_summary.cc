@@ -5,14 +5,14 @@
 namespace pitwall::history {
 namespace {
 
-// Whether the ranks had no time to finalize: what follows their last step is a step that did not
-// end, however long it hung.
+// Returns whether the ranks had no time to finalize: the time after their last step belongs to an
+// unfinished step, however long it hung.
 bool WasCutOff(EndDetail end) {
   return end == EndDetail::kDied || end == EndDetail::kCancelled || end == EndDetail::kStopped ||
          end == EndDetail::kSilent;
 }
 
-// `next_ns`: where the attempt is over at the latest.
+// `next_ns`: latest possible end of the attempt.
 AttemptSummary SummaryOf(const AttemptLife& life, int64_t from_ns, int64_t next_ns, bool runs) {
   AttemptSummary out;
   out.attempt = life.attempt;
@@ -35,28 +35,28 @@ AttemptSummary SummaryOf(const AttemptLife& life, int64_t from_ns, int64_t next_
   return out;
 }
 
-// Start of the job as told, or of its first step: a client that trains at once is heard of a moment
-// later.
+// Reported start of the job, or start of its first step: a client that trains immediately reports a
+// moment later.
 int64_t BeginOf(const JobOverview& job) {
-  const int64_t told_ns = job.started_ns != 0 ? job.started_ns : job.first_ns;
-  if (job.attempts.empty() || job.attempts[0].first_step_ns == 0) return told_ns;
-  return std::min(told_ns, job.attempts[0].first_step_ns);
+  const int64_t reported_ns = job.started_ns != 0 ? job.started_ns : job.first_ns;
+  if (job.attempts.empty() || job.attempts[0].first_step_ns == 0) return reported_ns;
+  return std::min(reported_ns, job.attempts[0].first_step_ns);
 }
 
-// End of a job that its ranks ended, completed or failed: the last one's goodbye; of any other the
-// end of its last attempt. The job is told to have ended some time later, when no rank came back.
+// End of a job that its ranks ended, completed or failed: the goodbye of the last rank. Otherwise
+// the end of its last attempt, since the end of the job is reported later, after no rank came back.
 int64_t EndOf(const JobOverview& job) {
   if (job.end_detail == EndDetail::kNone) return job.ended_ns;
   const int64_t attempt_ns = job.attempts.empty() ? 0 : job.attempts.back().ended_ns;
-  const int64_t told_ns = attempt_ns == 0 ? job.ended_ns : std::min(attempt_ns, job.ended_ns);
+  const int64_t reported_ns = attempt_ns == 0 ? job.ended_ns : std::min(attempt_ns, job.ended_ns);
   const bool failed = job.end_detail == EndDetail::kFailed;
-  if (job.end_detail != EndDetail::kCompleted && !failed) return told_ns;
+  if (job.end_detail != EndDetail::kCompleted && !failed) return reported_ns;
   int64_t end_ns = 0;
   for (const auto& [id, source] : job.sources) {
-    // Ranks of an earlier attempt, and other world sizes, are no part of the end.
+    // Ranks of earlier attempts or other world sizes do not determine the end.
     if (source.rank < 0 || (!job.attempts.empty() && source.last_ns < job.attempts.back().began_ns))
       continue;
-    if (!source.goodbye || source.goodbye_ns == 0) return failed ? told_ns : job.ended_ns;
+    if (!source.goodbye || source.goodbye_ns == 0) return failed ? reported_ns : job.ended_ns;
     end_ns = std::max({end_ns, source.goodbye_ns, source.last_ns});
   }
   return end_ns == 0 ? job.ended_ns : std::min(end_ns, job.ended_ns);
@@ -73,13 +73,13 @@ JobSummary Summarize(const JobOverview& job) {
   for (size_t i = 0; i < job.attempts.size(); ++i) {
     const AttemptLife& life = job.attempts[i];
     const bool last = i + 1 == job.attempts.size();
-    // An attempt is over where the next begins.
+    // An attempt ends at the latest where the next begins.
     const int64_t next_ns = last || job.attempts[i + 1].began_ns == 0
                                 ? out.end_ns
                                 : std::clamp(job.attempts[i + 1].began_ns, covered_to, out.end_ns);
     const AttemptSummary attempt =
         SummaryOf(life, covered_to, next_ns, last && !ended && life.ended_ns == 0);
-    // What lies before the first attempt belongs to the start of the job.
+    // The time before the first attempt belongs to the job's initialization.
     const JobPart before = i == 0 ? JobPart::kInitialization : JobPart::kBetweenAttempts;
     out.parts_ns[static_cast<size_t>(before)] += attempt.begin_ns - covered_to;
     for (size_t part = 0; part < out.parts_ns.size(); ++part)

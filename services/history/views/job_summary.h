@@ -14,7 +14,7 @@ enum class JobPart { kInitialization, kTrainingLoop, kFinalization, kBetweenAtte
 inline constexpr std::array<std::string_view, 4> kJobPartNames = {
     "initialization", "training_loop", "finalization", "between_attempts"};
 
-// By JobPart. They tile [begin, end): they sum to it.
+// By JobPart. The parts partition [begin, end).
 using PartLengths = std::array<int64_t, kJobPartNames.size()>;
 
 struct AttemptSummary {
@@ -22,7 +22,7 @@ struct AttemptSummary {
   int64_t begin_ns = 0;
   int64_t loop_begin_ns = 0;  // 0: no step yet
   int64_t loop_end_ns = 0;
-  int64_t end_ns = 0;  // newest data where it runs
+  int64_t end_ns = 0;  // newest data while running
   PartLengths parts_ns{};
 };
 
@@ -33,11 +33,11 @@ struct JobSummary {
   std::vector<AttemptSummary> attempts;
 };
 
-// Initialization lasts from an attempt's begin to the start of its first step (an attempt that is
-// told to begin later than that began with it), the loop to the end of its last step, finalization
-// to its end: of a completed job the last rank's goodbye. An attempt without a step is
-// initialization alone; one that runs, or was cut off (died, cancelled, stopped, silent), has no
-// finalization.
+// Initialization lasts from an attempt's begin to the start of its first step (whichever is
+// earlier), the loop to the end of its last step, finalization to the attempt's end, which for a
+// completed job is the goodbye of the last rank. An attempt without a step consists of
+// initialization only. An attempt that is running or was cut off (died, canceled, stopped, silent)
+// has no finalization.
 JobSummary Summarize(const JobOverview& job);
 
 }  // namespace pitwall::history

@@ -16,27 +16,28 @@
 namespace pitwall::history {
 namespace {
 
-constexpr double kMostEffect = 1000;
-constexpr double kLeastSpread = 0.01;  // of the level
-constexpr int64_t kRowsWanted = 5;     // in the interval; 10 minutes have five stored rows
-// Beyond it the median of all stands for the median of the others.
+constexpr double kMaxEffect = 1000;
+constexpr double kMinSpread = 0.01;  // fraction of the level
+constexpr int64_t kRowsWanted = 5;   // per interval; 10 minutes have five stored rows
+// Above this size, the median of all replaces the median of the others.
 constexpr size_t kManyPeers = 256;
 
-// The floor is the least scale, in the unit of the series.
+// `floor`: minimum scale, in the unit of the series.
 double EffectOf(double difference, double spread, double level, double floor) {
   if (std::isnan(difference) || std::isnan(level)) return NormalNan();
   if (difference == 0) return 0;
-  const double scale = std::max({spread, kLeastSpread * std::fabs(level), floor});
-  return std::min(std::fabs(difference) / scale, kMostEffect);  // a scale of 0: the ceiling
+  const double scale = std::max({spread, kMinSpread * std::fabs(level), floor});
+  return std::min(std::fabs(difference) / scale, kMaxEffect);  // a scale of 0: the maximum
 }
 
-// Shares of a whole, 1 at their most: a point of percent is the least that counts.
+// Shares of a whole, at most 1: the smallest relevant difference is 0.01.
 bool IsShare(std::string_view metric, SeriesKind kind) {
   return EndsWith(metric, "_utilization_ratio") || metric == "train_phase_state" ||
          (kind == SeriesKind::kCounter && EndsWith(metric, "_seconds_total"));
 }
 
-// Flows whose devices and directions make a whole: 1 % of the greatest is the least that counts.
+// Flows whose devices and directions form a whole: the smallest relevant difference is 1% of the
+// largest flow.
 bool IsFlow(std::string_view metric) {
   return EndsWith(metric, "_io_bytes_total") || EndsWith(metric, "_operations_total") ||
          EndsWith(metric, "_packets_total");
@@ -44,9 +45,8 @@ bool IsFlow(std::string_view metric) {
 
 double Weight(double effect) { return std::isnan(effect) ? 0 : std::log2(1 + effect); }
 
-// Mean and deviation of values as they come. Sums are those of distances from the first value, so
-// that nothing cancels: that is no further from the mean than the deviation by the root of their
-// count.
+// Streaming mean and deviation. Sums are of distances from the first value, to avoid cancellation:
+// that value is no further from the mean than the deviation times the root of the count.
 class Moments {
  public:
   void Add(double value) {
@@ -57,9 +57,9 @@ class Moments {
     count_ += 1;
   }
   bool empty() const { return count_ == 0; }
-  // NaN: of nothing.
+  // NaN: no values.
   double Mean() const { return empty() ? NormalNan() : first_ + sum_ / count_; }
-  // Standard deviation of the population. NaN: of nothing.
+  // Population standard deviation. NaN: no values.
   double Deviation() const {
     if (empty()) return NormalNan();
     return std::sqrt(std::max(0.0, squares_ - sum_ * sum_ / count_) / count_);
@@ -72,9 +72,9 @@ class Moments {
   double squares_ = 0;
 };
 
-// Points of a series: means of rows, or samples; of a counter the rates between neighbors.
+// Points of a series: means of rows, or samples; for a counter, the rates between neighbors.
 struct Points {
-  // In the order of time. `from_ns`: where the interval begins.
+  // Adds a point in time order. `from_ns`: start of the interval.
   void Add(int64_t from_ns, int64_t time_ns, double mean, double last) {
     if (!std::isfinite(last)) return;
     double value = mean;
@@ -117,7 +117,7 @@ Differences FrameOf(const DifferenceQuery& query) {
 
 struct AllPoints {
   SeriesTablePtr table;
-  // Of each series, in the order in which they came: those of a metric are near each other.
+  // By series, in the order of arrival: series of one metric are adjacent.
   std::vector<Points> points;
 };
 
@@ -183,15 +183,16 @@ StatusOr<AllPoints> ReadSamples(const History& history, const SampleQuery& read,
   return out;
 }
 
-// Median of all but the one at that place. `sorted`: at least two.
+// Median of all but the value at `place`. `sorted`: at least two values.
 double MedianWithout(const std::vector<double>& sorted, size_t place) {
   const auto other = [&](size_t i) { return sorted[i < place ? i : i + 1]; };
   const size_t count = sorted.size() - 1;
   return count % 2 == 1 ? other(count / 2) : (other(count / 2 - 1) + other(count / 2)) / 2;
 }
 
-// For each member the median of the others, and their median deviation from it. At least two
-// members. Medians without one take at most three values, each of which sorts the distances once.
+// Returns, for each member, the median of the others and their median deviation from it. Requires
+// at least two members. Leaving one out yields at most three different medians, each of which sorts
+// the distances once.
 std::vector<std::pair<double, double>> PeersOf(const std::vector<double>& group) {
   if (group.size() > kManyPeers) {
     const double median = MedianOf(group);
@@ -205,7 +206,7 @@ std::vector<std::pair<double, double>> PeersOf(const std::vector<double>& group)
   for (const size_t member : order) sorted.push_back(group[member]);
   std::vector<std::pair<double, double>> out(group.size());
   std::vector<double> distances;
-  std::optional<double> known;  // the median of which these are the distances
+  std::optional<double> known;  // the median that the distances refer to
   for (size_t place = 0; place < order.size(); ++place) {
     const double median = MedianWithout(sorted, place);
     if (known != median) {
@@ -239,7 +240,7 @@ std::vector<Group> GroupsOf(const AllPoints& all) {
   return out;
 }
 
-// The least scale of each flow.
+// Minimum scale by flow.
 absl::flat_hash_map<std::string_view, double> FlowsOf(const std::vector<Group>& groups) {
   absl::flat_hash_map<std::string_view, double> out;
   for (const Group& group : groups) {
@@ -247,18 +248,18 @@ absl::flat_hash_map<std::string_view, double> FlowsOf(const std::vector<Group>& 
     double& least = out[group.metric];
     for (const Points* points : group.members) {
       const double before = points->before.Mean();
-      least = std::max({least, kLeastSpread * points->inside.Mean(),
-                        std::isnan(before) ? 0 : kLeastSpread * before});
+      least = std::max({least, kMinSpread * points->inside.Mean(),
+                        std::isnan(before) ? 0 : kMinSpread * before});
     }
   }
   return out;
 }
 
-// The greatest differences so far, at most so many.
+// The greatest differences so far, up to a limit.
 class Greatest {
  public:
   explicit Greatest(size_t most) : most_(most) {}
-  // `difference`: without its labels, which are copied only if it is one of them.
+  // `difference`: without its labels, which are copied only if it is kept.
   void Add(const Labels& labels, const Difference& difference) {
     if (heap_.size() == most_) {
       const Difference& last = heap_.front();
@@ -283,10 +284,10 @@ class Greatest {
   }
 
   const size_t most_;
-  std::vector<Difference> heap_;  // the last one in front
+  std::vector<Difference> heap_;  // smallest one in front
 };
 
-// Calls with each member's difference, but for its labels. `floor`: of a flow.
+// Visits each member's difference, without its labels. `floor`: of a flow.
 template <typename Take>
 void Compare(const Group& group, double floor, Take take) {
   std::vector<double> means;
@@ -296,7 +297,7 @@ void Compare(const Group& group, double floor, Take take) {
   if (means.size() > 1) peers = PeersOf(means);
   for (size_t i = 0; i < means.size(); ++i) {
     const Points& points = *group.members[i];
-    const double least = IsShare(group.metric, points.kind) ? kLeastSpread : floor;
+    const double least = IsShare(group.metric, points.kind) ? kMinSpread : floor;
     Difference one;
     one.mean = means[i];
     one.before = points.before.Mean();
@@ -313,7 +314,7 @@ void Compare(const Group& group, double floor, Take take) {
   }
 }
 
-// Without selectors all are wanted; those that name another metric want none of the group.
+// Without selectors, all are suspects; selectors that name another metric exclude the group.
 std::vector<const Selector*> SuspectsOf(const Group& group,
                                         const std::vector<Selector>& selectors) {
   std::vector<const Selector*> out;

@@ -1,4 +1,4 @@
-// Differences of an interval: series against the time before it, and against their peers.
+// Comparison of an interval: series against the time before it, and against their peers.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@ namespace pitwall::history {
 struct DifferenceQuery {
   JobLifePtr job;
   TimeRange range;
-  std::vector<Selector> suspects;  // whose series are ranked; empty: all
+  std::vector<Selector> suspects;  // series to rank; empty: all
   size_t most = 20;
   ReadLimits limits;
 };
 
-// NaN: not to be told.
+// NaN: unknown.
 struct Difference {
   Labels labels;
   double effect = 0;
-  double mean = 0;  // in the interval; of counters the increase a second
+  double mean = 0;  // in the interval; of counters, the increase per second
   double before = 0;
   double before_effect = 0;
   double peers = 0;  // median of the peers' means
@@ -31,15 +31,14 @@ struct Difference {
 };
 
 struct Differences {
-  TimeRange range;             // grown to whole rows of the tier
-  int64_t before_from_ns = 0;  // the stretch before lasts four times as long
+  TimeRange range;             // extended to whole rows of the tier
+  int64_t before_from_ns = 0;  // the preceding period is four times as long
   std::optional<size_t> tier;
-  size_t compared = 0;                  // series
-  std::vector<Difference> differences;  // the greatest effect first, then by labels
+  size_t compared = 0;                  // number of series
+  std::vector<Difference> differences;  // sorted by effect, greatest first, then by labels
 };
 
-// Peers of a series differ from it in rank, node, gpu or cpu alone. Effects as docs/api.md defines
-// them.
+// Peers differ only in rank, node, gpu, or cpu. docs/api.md defines the effects.
 StatusOr<Differences> FindDifferences(const History& history, const DifferenceQuery& query);
 
 }  // namespace pitwall::history

@@ -1,4 +1,4 @@
-// Differences: peers of groups of all sizes by their definition, and the order of equal effects.
+// Period comparison: peers in groups of all sizes by definition, and the order of equal effects.
 #include "services/history/views/period_comparison.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::SizeIs;
 
-// Of the job "j" in the seconds [40, 50).
+// Compares seconds [40, 50) of the job "j".
 Differences Differing(const VectorHistory& history, size_t most) {
   DifferenceQuery query;
   auto life = std::make_shared<JobOverview>();
@@ -28,7 +28,7 @@ Differences Differing(const VectorHistory& history, size_t most) {
   return *FindDifferences(history, query);
 }
 
-TEST(DifferencesOfGroups, PeersAreTheOthersWhateverTheirNumber) {
+TEST(DifferencesOfGroups, PeersAreAllOtherMembersForAnyGroupSize) {
   std::mt19937_64 random(5);
   for (const size_t size : {2, 3, 4, 5, 6, 7, 16, 17, 64, 255, 256, 257, 300}) {
     for (const bool ties : {false, true}) {
@@ -52,7 +52,7 @@ TEST(DifferencesOfGroups, PeersAreTheOthersWhateverTheirNumber) {
         ASSERT_EQ(one.mean, means[rank]);
         std::vector<double> others;
         for (const auto& [other, mean] : means) {
-          if (other != rank || size > 256) others.push_back(mean);  // of many all count
+          if (other != rank || size > 256) others.push_back(mean);  // in large groups, all count
         }
         const double median = MedianOf(others);
         const double deviation = MedianDeviation(others, median);
@@ -66,11 +66,11 @@ TEST(DifferencesOfGroups, PeersAreTheOthersWhateverTheirNumber) {
   }
 }
 
-TEST(DifferencesOfGroups, OfEqualEffectsThoseWithLesserLabelsComeFirst) {
+TEST(DifferencesOfGroups, EqualEffectsAreOrderedByLabels) {
   VectorHistory history;
   history.Edit("j", [&](auto* job) {
     for (const int i : {7, 3, 9, 1, 5, 0, 8, 2, 6, 4}) {
-      // No two are peers; one differs by more.
+      // No two are peers; one has a larger difference.
       const double value = i == 8 ? 500 : 20;
       job->columns.push_back(VectorHistory::ColumnOf({{"__name__", Cat("m", i)}}, {10, 20, 30, 45},
                                                      {10, 12, 11, value}));

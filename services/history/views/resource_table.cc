@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kCpu = "system_cpu_utilization_ratio";
 constexpr std::string_view kNetwork = "system_network_io_bytes_total";
 constexpr std::array<double, 4> kQuantiles = {0.5, 0.9, 0.95, 0.99};
-// Longer ranges are read by 2 minutes: rows of 10 s are made of the samples of each window.
+// Longer ranges use 2-minute rows: 10-second rows are computed from the samples of each window.
 constexpr int64_t kLongNs = int64_t{30} * 60 * kNanosPerSecond;
 
 struct FromSamples {
@@ -27,7 +27,7 @@ struct FromSamples {
 };
 constexpr std::string_view kNodeCpu = "node_cpu_utilization_mean_ratio";
 constexpr std::array<FromSamples, 5> kFromSamples = {
-    {{"cpu", kNodeCpu, "ratio"},  // made by the history of each row of cores
+    {{"cpu", kNodeCpu, "ratio"},  // derived by the history from rows of cores
      {"io_wait", "node_cpu_iowait_mean_ratio", "ratio"},
      {"cpu_memory", "system_memory_utilization_ratio", "ratio"},
      {"gpu", "hw_gpu_utilization_ratio", "ratio"},
@@ -39,10 +39,10 @@ struct Made {
   std::map<int64_t, double> by_time;
 };
 
-// Sum of the means of a mode over cores, and how many cores there are.
+// Sum of the means of a mode over cores, and the number of cores.
 struct CoreSum {
   double idle = 0, wait = 0;
-  size_t cores = 0;  // that tell their idle time
+  size_t cores = 0;  // with idle time
 };
 
 void AddCpu(const std::vector<RollupColumn>& columns, std::map<Resource, Made>* out) {
@@ -72,8 +72,8 @@ void AddCpu(const std::vector<RollupColumn>& columns, std::map<Resource, Made>* 
   }
 }
 
-// Bytes a second from the last value of one row to that of the next. A counter that begins again
-// has counted its new value.
+// Adds bytes per second between the last values of adjacent rows. A counter that restarted has
+// counted its new value.
 void AddNetwork(const std::vector<RollupColumn>& columns, std::map<Resource, Made>* out) {
   for (const RollupColumn& column : columns) {
     if (column.labels.Get("device") == "lo") continue;
@@ -90,10 +90,11 @@ void AddNetwork(const std::vector<RollupColumn>& columns, std::map<Resource, Mad
   }
 }
 
-// A node without the made series: what was sealed before there were any.
-bool SomeNodeIsNotIn(const std::set<std::string>& told, const JobOverview& job) {
-  return told.empty() || std::any_of(job.sources.begin(), job.sources.end(), [&](const auto& one) {
-           return !one.second.node.empty() && !told.contains(one.second.node);
+// Nodes in windows sealed before derived series existed.
+bool SomeNodeIsNotIn(const std::set<std::string>& sampled, const JobOverview& job) {
+  return sampled.empty() ||
+         std::any_of(job.sources.begin(), job.sources.end(), [&](const auto& one) {
+           return !one.second.node.empty() && !sampled.contains(one.second.node);
          });
 }
 
@@ -122,19 +123,19 @@ ResourceRow RowOf(const Resource& resource, const Made& made, std::string_view b
 StatusOr<std::vector<ResourceRow>> MakeResourceTable(const History& history, const JobOverview& job,
                                                      TimeRange range, const ReadLimits& limits) {
   SeriesQuery query = {job.id, {}, range, limits};
-  // Of a whole job: windows at its ends are whole too, and need no look at their samples.
+  // For a whole job, extend the range so that windows at its ends are whole and need no samples.
   if (range.from_ns <= job.first_ns) query.range.from_ns = kMinPosition;
   if (range.to_ns > job.last_ns) query.range.to_ns = kMaxPosition;
   for (const FromSamples& from : kFromSamples)
     query.selectors.push_back(SelectorOfMetric(from.metric));
   ASSIGN_OR_RETURN(const std::vector<QuantileRow> quantiles, history.Quantiles(query, kQuantiles));
   std::vector<ResourceRow> out;
-  std::set<std::string> told;  // nodes whose CPU is known by samples
+  std::set<std::string> sampled;  // nodes whose CPU is known from samples
   for (const QuantileRow& q : quantiles) {
     const auto from = std::find_if(kFromSamples.begin(), kFromSamples.end(),
                                    [&](const FromSamples& f) { return f.metric == q.metric; });
     if (from == kFromSamples.end()) continue;
-    if (q.metric == kNodeCpu) told.insert(q.node);
+    if (q.metric == kNodeCpu) sampled.insert(q.node);
     out.push_back({q.node, std::string(from->resource), q.metric, std::string(from->unit),
                    "samples", q.count, q.min, q.max, q.mean, q.quantiles[0], q.quantiles[1],
                    q.quantiles[2], q.quantiles[3]});
@@ -143,13 +144,13 @@ StatusOr<std::vector<ResourceRow>> MakeResourceTable(const History& history, con
   const int64_t to_ns = std::min(range.to_ns, job.last_ns);
   const size_t tier = to_ns - from_ns > kLongNs ? 1 : 0;
   std::map<Resource, Made> made;
-  if (SomeNodeIsNotIn(told, job)) {
+  if (SomeNodeIsNotIn(sampled, job)) {
     Selector cpu = SelectorOfMetric(kCpu);
     cpu.matchers.push_back(*Matcher::Make("mode", MatchOp::kRegex, "idle|iowait"));
     query.selectors = {std::move(cpu)};
     ASSIGN_OR_RETURN(const std::vector<RollupColumn> cores, history.Rollups(query, tier));
     AddCpu(cores, &made);
-    std::erase_if(made, [&](const auto& one) { return told.contains(one.first.first); });
+    std::erase_if(made, [&](const auto& one) { return sampled.contains(one.first.first); });
   }
   query.selectors = {SelectorOfMetric(kNetwork)};
   ASSIGN_OR_RETURN(const std::vector<RollupColumn> devices, history.Rollups(query, tier));

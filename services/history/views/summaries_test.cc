@@ -1,4 +1,4 @@
-// Job summary, resources, what differs, order of labels.
+// Job summary, resources, period comparison, natural order.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -58,7 +58,7 @@ TEST(JobSummary, OneAttempt) {
   EXPECT_EQ(summary.attempts[0].loop_end_ns, AtSecond(90));
 }
 
-TEST(JobSummary, AStepBeforeTheToldBeginBelongsToTheLoop) {
+TEST(JobSummary, StepBeforeReportedStartBelongsToLoop) {
   JobOverview job = EndedJob(10, 200);
   job.attempts = {Attempt(1, 10, 60, 9, 50), Attempt(2, 80, 190, 79, 180)};
   const JobSummary summary = Summarize(job);
@@ -73,17 +73,17 @@ TEST(JobSummary, AStepBeforeTheToldBeginBelongsToTheLoop) {
   EXPECT_EQ(SumOf(summary.parts_ns), 191 * kNanosPerSecond);
 }
 
-TEST(JobSummary, AttemptsAndWhatLiesBetween) {
+TEST(JobSummary, AttemptsAndTimeBetweenThem) {
   JobOverview job = EndedJob(0, 200);
   job.attempts = {Attempt(1, 10, 60, 20, 50), Attempt(2, 80, 190, -1, -1)};
   const JobSummary summary = Summarize(job);
-  // Before the first attempt 10 + 10; the second is initialization alone (110); after it 10.
+  // Before the first attempt 10 + 10; the second is only initialization (110); after it 10.
   EXPECT_THAT(summary.parts_ns, ElementsAre(130 * kNanosPerSecond, 30 * kNanosPerSecond,
                                             20 * kNanosPerSecond, 20 * kNanosPerSecond));
   EXPECT_EQ(SumOf(summary.parts_ns), 200 * kNanosPerSecond);
 }
 
-TEST(JobSummary, ACompletedJobEndsWithTheLastGoodbye) {
+TEST(JobSummary, CompletedJobEndsWithLastGoodbye) {
   JobOverview job = EndedJob(0, 100);
   job.end_detail = EndDetail::kCompleted;
   job.attempts = {Attempt(1, 0, 100, 30, 90)};
@@ -96,29 +96,29 @@ TEST(JobSummary, ACompletedJobEndsWithTheLastGoodbye) {
   };
   rank(0, 90, 94);
   rank(1, 90, 95);
-  SourceLife& node = job.sources["node"];  // its collector goes on
+  SourceLife& node = job.sources["node"];  // its collector continues
   node.last_ns = AtSecond(100);
   EXPECT_THAT(Summarize(job).parts_ns,
               ElementsAre(30 * kNanosPerSecond, 60 * kNanosPerSecond, 5 * kNanosPerSecond, 0));
   EXPECT_EQ(Summarize(job).attempts[0].end_ns, AtSecond(95));
-  job.ended_ns = AtSecond(93);  // nothing lasts beyond the told end
+  job.ended_ns = AtSecond(93);  // no part extends past the reported end
   EXPECT_EQ(Summarize(job).end_ns, AtSecond(93));
   job.ended_ns = AtSecond(100);
-  rank(1, 90, 0);  // one is silent: when it ended is not known
+  rank(1, 90, 0);  // one rank is silent: its end is unknown
   EXPECT_EQ(Summarize(job).end_ns, AtSecond(100));
   rank(1, 90, 95);
   job.end_detail = EndDetail::kDied;
   EXPECT_EQ(Summarize(job).end_ns, AtSecond(100));
-  // finish("failed") is a goodbye too: the grace in which ranks might have come back is no part.
+  // finish("failed") is a goodbye too: the grace period for ranks to come back does not count.
   job.end_detail = EndDetail::kFailed;
   EXPECT_EQ(Summarize(job).end_ns, AtSecond(95));
-  rank(1, 90, 0);  // one of them died: its attempt tells when
+  rank(1, 90, 0);  // one rank died: the attempt has its end
   job.attempts[0].ended_ns = AtSecond(97);
   EXPECT_EQ(Summarize(job).end_ns, AtSecond(97));
 }
 
-TEST(JobSummary, AJobThatDiedEndsWithItsLastAttempt) {
-  // It was waited for a restart: nothing ran, and nothing was finalized.
+TEST(JobSummary, DeadJobEndsWithItsLastAttempt) {
+  // A restart was awaited: nothing ran, and nothing was finalized.
   JobOverview job = EndedJob(0, 160);
   job.end_detail = EndDetail::kDied;
   job.attempts = {Attempt(1, 0, 40, 30, 39)};
@@ -126,15 +126,15 @@ TEST(JobSummary, AJobThatDiedEndsWithItsLastAttempt) {
   EXPECT_EQ(summary.end_ns, AtSecond(40));
   EXPECT_THAT(summary.parts_ns,
               ElementsAre(30 * kNanosPerSecond, 9 * kNanosPerSecond, 1 * kNanosPerSecond, 0));
-  // What follows the last step of one that was cut off is a step that did not end.
+  // The time after the last step of an attempt that was cut off belongs to an unfinished step.
   job.attempts[0].end_detail = EndDetail::kDied;
   EXPECT_THAT(Summarize(job).parts_ns,
               ElementsAre(30 * kNanosPerSecond, 10 * kNanosPerSecond, 0, 0));
-  job.attempts[0].ended_ns = 0;  // nobody told when
+  job.attempts[0].ended_ns = 0;  // the end is unknown
   EXPECT_EQ(Summarize(job).end_ns, AtSecond(160));
 }
 
-TEST(JobSummary, ARunningJobHasNoFinalization) {
+TEST(JobSummary, RunningJobHasNoFinalization) {
   JobOverview job = EndedJob(0, 0);
   job.ended_ns = 0;
   job.last_ns = AtSecond(50);
@@ -143,7 +143,7 @@ TEST(JobSummary, ARunningJobHasNoFinalization) {
               ElementsAre(20 * kNanosPerSecond, 30 * kNanosPerSecond, 0, 0));
 }
 
-TEST(JobSummary, PartsTileTheJobWhateverIsTold) {
+TEST(JobSummary, PartsPartitionTheJobForAnyInput) {
   std::mt19937 random(7);
   const auto second = [&] { return static_cast<double>(random() % 200) - 20; };
   for (int i = 0; i < 5000; ++i) {
@@ -160,7 +160,7 @@ TEST(JobSummary, PartsTileTheJobWhateverIsTold) {
   }
 }
 
-// Where the history made a node's means, percentiles are over them; a node without is as before.
+// Percentiles cover the derived means of a node if they exist; otherwise the samples.
 TEST(ResourceTable, CpuBySamplesOfTheNode) {
   VectorHistory history;
   JobOverview life;
@@ -213,7 +213,7 @@ TEST(ResourceTable, CpuNetworkAndGpus) {
     cpu("1", "idle", {0.5, 0.5, 0.75, 0.75});
     cpu("0", "iowait", {0.25, 0.25, 0, 0});
     cpu("1", "iowait", {0, 0, 0, 0});
-    cpu("0", "user", {9, 9, 9, 9});  // is not asked for
+    cpu("0", "user", {9, 9, 9, 9});  // not part of the query
     const auto net = [&](const char* device, std::vector<double> values) {
       job->columns.push_back(VectorHistory::ColumnOf({{"__name__", "system_network_io_bytes_total"},
                                                       {"node", "n"},
@@ -221,7 +221,7 @@ TEST(ResourceTable, CpuNetworkAndGpus) {
                                                       {"direction", "receive"}},
                                                      {1, 11, 21}, std::move(values)));
     };
-    net("eth0", {100, 1100, 300});  // begins again
+    net("eth0", {100, 1100, 300});  // restarts
     net("eth1", {0, 100, 200});
     net("lo", {0, 1e9, 2e9});
     for (const char* gpu : {"0", "1"}) {
@@ -246,7 +246,7 @@ TEST(ResourceTable, CpuNetworkAndGpus) {
   EXPECT_THAT(cpu.p99, DoubleNear(0.5, 1e-12));
   EXPECT_EQ(cpu.basis, "10s");
   EXPECT_THAT(by_name.at("io_wait").max, DoubleNear(0.125, 1e-12));
-  // (1000 + 100) / 10 and (300 + 100) / 10 bytes a second; the loopback device does not count.
+  // (1000 + 100) / 10 and (300 + 100) / 10 bytes per second; the loopback device does not count.
   const ResourceRow& network = by_name.at("network_receive");
   EXPECT_EQ(network.count, 2U);
   EXPECT_THAT(network.max, DoubleNear(110, 1e-9));
@@ -258,15 +258,15 @@ TEST(ResourceTable, CpuNetworkAndGpus) {
   EXPECT_THAT(gpu.mean, DoubleNear(0.25, 1e-12));
 }
 
-// Network of up to half an hour is of means of 10 s, and beyond it of those of two minutes.
-TEST(ResourceTable, LongRangesAreReadByTwoMinutes) {
+// Network usage is based on means of 10 s up to half an hour, and on 2-minute rows beyond.
+TEST(ResourceTable, LongRangesUseTwoMinuteRows) {
   VectorHistory history;
   JobOverview life;
   history.Edit("j", [&](auto* job) {
     std::vector<double> times, values;
     for (int s = 0; s <= 1920; s += 10) {
       times.push_back(s);
-      values.push_back(s * s);  // 2 s bytes a second
+      values.push_back(s * s);  // 2 s bytes per second
     }
     job->columns.push_back(VectorHistory::ColumnOf({{"__name__", "system_network_io_bytes_total"},
                                                     {"node", "n"},
@@ -289,12 +289,12 @@ TEST(ResourceTable, LongRangesAreReadByTwoMinutes) {
   const ResourceRow whole = table(0, 1921);
   EXPECT_EQ(whole.basis, "2m");
   EXPECT_EQ(whole.count, 16U);
-  // From 110 to 230 and from 1910 to 1920, whose row is that of one sample in two minutes.
+  // From 110 to 230, and from 1910 to 1920, whose 2-minute row has one sample.
   EXPECT_THAT(whole.min, DoubleNear((1920.0 * 1920 - 1910.0 * 1910) / 120, 1e-9));
   EXPECT_THAT(whole.max, DoubleNear(1910 + 1790, 1e-9));
 }
 
-// Of the job "j" in the seconds from `from` to `to`.
+// Compares seconds [from, to) of the job "j".
 Differences DifferencesBetween(const VectorHistory& history, int from, int to,
                                std::vector<Selector> suspects = {}) {
   DifferenceQuery query;
@@ -330,13 +330,13 @@ TEST(Differences, EffectsByHand) {
   EXPECT_EQ(first.labels.Get("rank"), "2");
   EXPECT_THAT(first.mean, DoubleNear(20, 1e-9));
   EXPECT_THAT(first.before, DoubleNear(10, 1e-9));
-  EXPECT_THAT(first.before_effect, DoubleNear(10, 1e-9));  // 10 by a deviation of 1
+  EXPECT_THAT(first.before_effect, DoubleNear(10, 1e-9));  // 10 divided by a deviation of 1
   EXPECT_EQ(first.peer_count, 3U);
   EXPECT_THAT(first.peers, DoubleNear(10.01, 1e-9));
-  // Median deviation of 10, 10.01, 10.03 is 0.01: the floor of 1 % of 10.01 is greater.
+  // The median deviation of 10, 10.01, 10.03 is 0.01: the floor of 1% of 10.01 is greater.
   EXPECT_THAT(first.peers_effect, DoubleNear(9.99 / 0.1001, 1e-6));
   EXPECT_THAT(first.effect, DoubleNear(std::log2(11) + std::log2(1 + 9.99 / 0.1001), 1e-6));
-  // Suspects are ranked, against all.
+  // Only suspects are ranked, but compared with all series.
   const Differences one = DifferencesBetween(history, 40, 50, {SelectorOfMetric("m", {1})});
   ASSERT_THAT(one.differences, SizeIs(1));
   EXPECT_EQ(one.differences[0].labels.Get("rank"), "1");
@@ -351,7 +351,7 @@ TEST(Differences, CountersByTheirIncrease) {
     for (int s = 0; s < 50; ++s) {
       times.push_back(s);
       value += s < 40 ? 2 : 6;
-      if (s == 20) value = 2;  // begins again
+      if (s == 20) value = 2;  // restarts
       values.push_back(value);
     }
     auto column = VectorHistory::ColumnOf({{"__name__", "c"}}, times, values);
@@ -362,7 +362,7 @@ TEST(Differences, CountersByTheirIncrease) {
   ASSERT_THAT(found.differences, SizeIs(1));
   EXPECT_THAT(found.differences[0].mean, DoubleNear(6, 1e-9));
   EXPECT_THAT(found.differences[0].before, DoubleNear(2, 1e-9));
-  // No deviation before: the floor of 1 % makes 4 / 0.02.
+  // No deviation before: the floor of 1% gives 4 / 0.02.
   EXPECT_THAT(found.differences[0].before_effect, DoubleNear(200, 1e-6));
   EXPECT_EQ(found.differences[0].peer_count, 0U);
   EXPECT_TRUE(std::isnan(found.differences[0].peers));
@@ -378,7 +378,7 @@ TEST(Differences, FindTenPlantedFaultsAmongManySeries) {
       for (unsigned i = 0; i < 600; ++i) {
         std::normal_distribution<double> noise(10 + i / 64, 0.5);
         std::vector<double> times, values;
-        // All ranks speed up a little in the interval: no single one differs by that.
+        // All ranks speed up slightly in the interval: no single one differs by that.
         for (int s = 0; s < 100; ++s) {
           times.push_back(s);
           values.push_back(noise(random) + (s >= 80 ? 0.3 : 0) + (i == victim && s >= 80 ? 4 : 0));
@@ -397,9 +397,9 @@ TEST(Differences, FindTenPlantedFaultsAmongManySeries) {
   EXPECT_GE(in_top_three, 9);
 }
 
-// A share of time that grows from nothing to a quarter of a thousandth, and a trickle beside the
-// disk's stream, differ without bound from a deviation of 0: neither is what a person looks for.
-TEST(Differences, TriflesDoNotOutrankWhatMatters) {
+// A share of time that grows from zero to 0.00025, and a small flow beside the disk's large one,
+// have unbounded effects over a deviation of 0, but are irrelevant.
+TEST(Differences, NegligibleDifferencesRankBelowRelevantOnes) {
   VectorHistory history;
   history.Edit("j", [](auto* job) {
     std::mt19937 random(7);
@@ -431,7 +431,7 @@ TEST(Differences, TriflesDoNotOutrankWhatMatters) {
       add({{"__name__", "train_phase_duration_seconds"}, {"phase", "forward"}, {"rank", cpu}}, 0.2,
           first ? 0.4 : 0.2, true, false);
     }
-    // What is rare and small by nature is told all the same.
+    // Metrics that are rare and small by nature are still reported.
     add({{"__name__", "hw_errors_total"}, {"hw_id", "3"}}, 0, 0.05, false, true);
     add({{"__name__", "train_tensor_nan_ratio"}, {"tensor", "a"}}, 0, 1e-4, false, false);
   });

@@ -1,4 +1,4 @@
-// The newest statistics of each tensor.
+// Latest statistics of each tensor.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct TensorQuery {
   std::string collection;  // "": all
   std::string mode;        // "": all
   std::vector<int64_t> ranks;
-  int64_t to_step = kMaxPosition;  // the newest below it
+  int64_t to_step = kMaxPosition;  // returns the newest step below it
   ReadLimits limits;
 };
 
@@ -28,10 +28,10 @@ struct TensorRow {
   int64_t rank = -1;
   int64_t step = kNoStep;
   int64_t time_ns = 0;
-  std::map<std::string, double> statistics;  // mean, std, … of this step
+  std::map<std::string, double> statistics;  // mean, std, … at this step
 };
 
-// By (tensor, collection, mode, rank). Histograms are not among the statistics.
+// Sorted by (tensor, collection, mode, rank). Histograms are excluded.
 StatusOr<std::vector<TensorRow>> MakeTensorTable(const History& history, const TensorQuery& query);
 
 }  // namespace pitwall::history

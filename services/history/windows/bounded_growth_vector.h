@@ -1,4 +1,4 @@
-// Lists in memory that grow for as long as a window: doubling would leave up to half of them empty.
+// Vectors that grow during a window: doubling would leave up to half of their memory unused.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace pitwall::history {
 
-// Room for `more` elements. A list without it grows by a fraction of its size, one `part`th.
+// Reserves room for `more` elements. A full vector grows by one `part`th of its size.
 template <typename T>
 void ReserveFor(std::vector<T>* list, size_t more, size_t part) {
   const size_t wanted = list->size() + more;

@@ -1,5 +1,5 @@
-// Series that the history makes itself: least, mean and greatest value over a node's cores and
-// GPUs, from each row of samples that a source sends.
+// Series derived by the history: minimum, mean, and maximum over a node's cores and GPUs, for each
+// row of samples of a source.
 //
 // node_cpu_utilization_{min,mean,max}_ratio (1 - idle - iowait of a core),
 // node_cpu_iowait_{…}_ratio, node_gpu_utilization_{…}_ratio, node_gpu_memory_usage_{…}_bytes; label
@@ -16,22 +16,22 @@
 
 namespace pitwall::history {
 
-// Set in the stream of schemas that hold made series: no source's streams are that many.
+// Flag in the stream number of schemas with derived series: no source has that many streams.
 inline constexpr uint32_t kMadeStream = 0x4000'0000;
 inline bool IsMade(const Schema& schema) { return (schema.stream & kMadeStream) != 0; }
 
-// What a schema gives. Immutable; a function of the schema alone.
+// Derived series of a schema. Immutable; depends only on the schema.
 class NodeMeans {
  public:
-  // Null: nothing.
+  // Null: no derived series.
   static std::unique_ptr<const NodeMeans> Of(const Schema& schema);
 
   const SharedSchema& schema() const { return schema_; }
-  // Appends the made values of one row. A value is missing where no core or GPU tells it.
+  // Appends the derived values of one row. A value is missing if no core or GPU has data.
   void Append(std::span<const double> row, std::vector<double>* out) const;
 
  private:
-  // A core or GPU; `less` are columns that are taken off, `one`: from 1.
+  // A core or GPU; `less`: columns to subtract, `one`: from 1.
   struct Part {
     bool one = false;
     std::vector<uint32_t> plus;

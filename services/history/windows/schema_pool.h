@@ -16,28 +16,27 @@
 
 namespace pitwall::history {
 
-// Which columns of a schema are of a metric, so that a question need not look at all of its labels.
+// Columns of a schema by metric, so that a query need not check all labels.
 struct MetricColumns {
   StringMap<std::vector<uint32_t>> of_metric;  // ascending
   std::vector<uint32_t> unnamed;               // the name is not their first label
 };
 
-// As many as jobs have, which are in memory for as long as their job is. Thread-safe.
+// Holds the schemas of all loaded jobs. Thread-safe.
 class SchemaPool {
  public:
-  // `saved`, where not null: what codec::SaveSchema writes of it.
+  // `saved`, if not null: the output of codec::SaveSchema.
   struct Saved {
     size_t bytes = 0;
     uint32_t crc = 0;
     friend bool operator==(const Saved&, const Saved&) = default;
   };
   std::optional<SharedSchema> Find(std::string_view job, uint64_t id, Saved* saved = nullptr) const;
-  // Null: the pool has no such schema.
+  // Null: unknown schema.
   std::shared_ptr<const MetricColumns> Columns(std::string_view job, uint64_t id) const;
-  // What the pool has of that id already stays.
+  // Keeps an existing schema with the same ID.
   void Add(std::string_view job, const SharedSchema& schema);
-  // Another object of a schema that the pool has, equal to it, takes its place: the one that
-  // batches carry now, so that it is in memory once.
+  // Replaces a schema by an equal object: that of current batches, so that it is in memory once.
   void Renew(std::string_view job, const SharedSchema& schema);
   void Remove(std::string_view job);
 

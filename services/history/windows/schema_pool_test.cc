@@ -15,7 +15,7 @@ SharedSchema SchemaOf(uint64_t id) {
   return SharedSchema(std::move(schema));
 }
 
-TEST(SchemaPool, GivesTheFirstOfEachIdAndJob) {
+TEST(SchemaPool, KeepsFirstSchemaOfEachIdAndJob) {
   SchemaPool pool;
   const SharedSchema first = SchemaOf(1);
   pool.Add("job", first);
@@ -30,21 +30,21 @@ TEST(SchemaPool, GivesTheFirstOfEachIdAndJob) {
   EXPECT_TRUE(pool.Find("another", 1).has_value());
 }
 
-TEST(SchemaPool, AnEqualSchemaTakesThePlaceOfTheFirst) {
+TEST(SchemaPool, EqualSchemaReplacesTheFirst) {
   SchemaPool pool;
   const SharedSchema renewed = SchemaOf(1);
   pool.Renew("job", renewed);
-  EXPECT_FALSE(pool.Find("job", 1).has_value()) << "it was not asked to keep it";
+  EXPECT_FALSE(pool.Find("job", 1).has_value()) << "Renew does not add schemas";
   pool.Add("job", SchemaOf(1));
   pool.Renew("job", renewed);
   EXPECT_EQ(&**pool.Find("job", 1), &*renewed);
   Schema other = *renewed;
   other.series.push_back({Labels{{"__name__", "a"}}, SeriesKind::kGauge});
   pool.Renew("job", SharedSchema(std::move(other)));
-  EXPECT_EQ(&**pool.Find("job", 1), &*renewed) << "the same id, and not the same series";
+  EXPECT_EQ(&**pool.Find("job", 1), &*renewed) << "same ID, other series";
 }
 
-TEST(SchemaPool, KnowsColumnsOfMetricsAndLengths) {
+TEST(SchemaPool, IndexesColumnsByMetric) {
   Schema schema;
   for (const char* name : {"a", "b", "a"})
     schema.series.push_back({Labels{{"__name__", name}, {"rank", "1"}}, SeriesKind::kGauge});

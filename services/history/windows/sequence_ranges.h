@@ -1,4 +1,4 @@
-// A set of sequence numbers as ranges: what a source sent is nearly always one.
+// Set of sequence numbers as ranges: the batches of a source nearly always form one range.
 #pragma once
 
 #include <algorithm>
@@ -16,14 +16,14 @@ class SequenceRanges {
     const auto next = After(sequence);
     return next != ranges_.begin() && std::prev(next)->second >= sequence;
   }
-  // True: every sequence of `other` is in this set.
+  // Returns whether this set contains every sequence of `other`.
   bool Covers(const SequenceRanges& other) const {
     return std::ranges::all_of(other.ranges_, [this](const auto& range) {
       const auto next = After(range.first);
       return next != ranges_.begin() && std::prev(next)->second >= range.second;
     });
   }
-  // False: it was there.
+  // False: it was already present.
   bool Add(uint64_t sequence) {
     const auto next = After(sequence);
     if (next != ranges_.begin()) {
@@ -61,7 +61,7 @@ class SequenceRanges {
       to = from + in.U64();
     }
   }
-  // Past what Save wrote.
+  // Skips the output of Save.
   static void Skip(BinaryReader& in) {
     for (size_t left = in.Count(2); left > 0 && in.ok(); --left) {
       in.U64();
@@ -70,8 +70,9 @@ class SequenceRanges {
   }
 
  private:
-  using Ranges = std::vector<std::pair<uint64_t, uint64_t>>;  // [first, last], ascending, apart
-  // The first range that begins after it.
+  using Ranges =
+      std::vector<std::pair<uint64_t, uint64_t>>;  // [first, last], ascending, not adjacent
+  // Returns the first range that begins after the sequence.
   Ranges::iterator After(uint64_t sequence) {
     return std::upper_bound(ranges_.begin(), ranges_.end(), sequence,
                             [](uint64_t s, const auto& range) { return s < range.first; });

@@ -11,7 +11,7 @@
 namespace pitwall::history {
 
 size_t KnownSeries::bytes() const {
-  // Labels are those of schemas.
+  // Labels are owned by schemas.
   size_t bytes = table->series.size() * (sizeof(SeriesDescriptor) + sizeof(uint32_t));
   for (const auto& [id, wanted] : schemas)
     bytes += 100 + 4 * (wanted->columns.size() + wanted->series.size());
@@ -30,7 +30,7 @@ SeriesSet::SeriesSet(std::vector<Selector> selectors, size_t limit, const Schema
   if (std::any_of(names_.begin(), names_.end(), open)) names_.clear();
 }
 
-// The name comes first nearly always, and a schema has many series of which few have it.
+// The name nearly always comes first, and only few of a schema's many series match it.
 bool SeriesSet::Wants(const Labels& labels) const {
   if (selectors_.empty()) return true;
   if (!names_.empty() && !labels.empty() && labels.begin()->name == kMetricName &&
@@ -99,8 +99,8 @@ std::shared_ptr<const KnownSeries> SeriesSet::Take() {
   return out;
 }
 
-// The first label is the metric's name nearly always: names are put in order once, and not compared
-// again for each two of their series.
+// The first label is nearly always the metric's name: names are sorted once, and not compared for
+// each pair of series.
 std::vector<uint32_t> SeriesSet::InOrder() const {
   std::map<std::string_view, std::vector<uint32_t>> named;
   std::vector<uint32_t> order;
@@ -114,7 +114,7 @@ std::vector<uint32_t> SeriesSet::InOrder() const {
   absl::flat_hash_map<std::string_view, std::vector<uint32_t>*> lists;
   for (uint32_t i = 0; i < all.size(); ++i) {
     const std::string_view name = name_of(i);
-    if (name.empty()) {  // before or after names: all are compared as they are
+    if (name.empty()) {  // labels sorted before or after names: compare them directly
       order.resize(all.size());
       std::iota(order.begin(), order.end(), 0);
       std::sort(order.begin(), order.end(),

@@ -1,5 +1,5 @@
-// The series that a question is about: which columns of each schema they are, worked out once a
-// schema and not once a row.
+// Series selected by a query: the columns of each schema that match, resolved once per schema
+// instead of once per row.
 #pragma once
 
 #include <cstdint>
@@ -20,32 +20,32 @@
 
 namespace pitwall::history {
 
-// Columns of a schema that the question wants, and the series each is.
+// Columns of a schema that the query selects, and their series.
 struct WantedColumns {
   std::vector<uint32_t> columns;  // ascending
-  std::vector<uint32_t> series;   // as many: indexes into SeriesSet::all()
+  std::vector<uint32_t> series;   // same size: indexes into SeriesSet::all()
 };
 
-// All series of a job, as a question without selectors found them: the next one finds them again.
+// All series of a job, as found by an earlier query without selectors; cached for the next one.
 struct KnownSeries {
   SeriesTablePtr table;
-  absl::flat_hash_map<uint64_t, std::shared_ptr<const WantedColumns>> schemas;  // by id
+  absl::flat_hash_map<uint64_t, std::shared_ptr<const WantedColumns>> schemas;  // by schema ID
   size_t bytes() const;
 };
 
 // Not thread-safe.
 class SeriesSet {
  public:
-  // Without selectors: all. `limit`: at most so many series.
-  // `pool`, where not null, knows schemas of the job, and outlives the set.
-  // `known`, where not null: of the same job, for a set without selectors.
+  // Without selectors: all series. `limit`: maximum number of series. `pool`, if not null, knows
+  // schemas of the job, and outlives the set. `known`, if not null: of the same job, for a set
+  // without selectors.
   SeriesSet(std::vector<Selector> selectors, size_t limit, const SchemaPool* pool = nullptr,
             std::string_view job = {}, std::shared_ptr<const KnownSeries> known = nullptr);
   SeriesSet(const SeriesSet&) = delete;  // its index refers to it
   SeriesSet& operator=(const SeriesSet&) = delete;
   // ResourceExhausted: too many series.
   StatusOr<const WantedColumns*> Of(const Schema& schema);
-  // The same of a schema that was met before, or is known. Null: it is not.
+  // The same for a schema that was resolved before, or is known. Null: neither.
   const WantedColumns* Known(uint64_t schema) const {
     const auto& schemas = known_ != nullptr ? known_->schemas : schemas_;
     const auto at = schemas.find(schema);
@@ -54,22 +54,23 @@ class SeriesSet {
   const std::vector<SeriesDescriptor>& all() const {
     return known_ != nullptr ? known_->table->series : all_;
   }
-  // Two schemas differ about the kind of a series, which is that of the first one met.
+  // Two schemas disagree on the kind of a series; the first one counts.
   bool two_kinds() const { return two_kinds_; }
   // Indexes into all(), in the order of labels.
   std::vector<uint32_t> InOrder() const;
-  // What was known already, or all that was found: then the set is empty.
+  // Returns the known series, or all that were found, which empties the set.
   std::shared_ptr<const KnownSeries> Take();
 
  private:
-  // A schema is met that is not known: series are added.
+  // Prepares for a schema that is not among the known ones.
   void Extend();
   bool Wants(const Labels& labels) const;
-  // Columns that may be wanted, ascending; all where nothing is known of the schema.
+  // Columns that may be selected, ascending; all if the schema is not in the pool.
   std::vector<uint32_t> Candidates(const Schema& schema) const;
 
   const std::vector<Selector> selectors_;
-  std::vector<std::string_view> names_;  // of metrics, one a selector; empty: one has no name
+  std::vector<std::string_view>
+      names_;  // metric name per selector; empty: some selector has no name
   const size_t limit_;
   const SchemaPool* const pool_;
   const std::string job_;
@@ -88,10 +89,10 @@ class SeriesSet {
       return absl::Hash<Labels>()(of(one));
     }
   };
-  // Indexes into all_, found by their labels.
+  // Indexes into all_, hashed by their labels.
   absl::flat_hash_set<uint32_t, ByLabels, ByLabels> index_{0, ByLabels{&all_}, ByLabels{&all_}};
-  absl::flat_hash_map<uint64_t, std::shared_ptr<const WantedColumns>> schemas_;  // by id
-  std::shared_ptr<const KnownSeries> known_;  // null: all is in all_, index_ and schemas_
+  absl::flat_hash_map<uint64_t, std::shared_ptr<const WantedColumns>> schemas_;  // by schema ID
+  std::shared_ptr<const KnownSeries> known_;  // null: everything is in all_, index_, and schemas_
   bool two_kinds_ = false;
 };
 

@@ -11,9 +11,9 @@
 namespace pitwall::history {
 namespace {
 
-constexpr double kGamma = 1.01 / 0.99;  // a relative 1 %
-// Bins of logarithms of any double are within ±40,000 of 0: those of values above 0 lie around
-// kAbove, of those below 0 around -kAbove, and ratios have numbers of their own.
+constexpr double kGamma = 1.01 / 0.99;  // relative error of 1%
+// Bins of logarithms of any double are within ±40,000 of 0. Positive values are around kAbove,
+// negative ones around -kAbove, and ratios have separate numbers.
 constexpr int32_t kAbove = 1'000'000;
 constexpr int32_t kInfinite = 2'000'000;
 
@@ -26,7 +26,7 @@ int32_t LogBin(double value) {
 
 int32_t Sketch::BinOf(double value) const {
   if (std::isinf(value)) return value > 0 ? kInfinite : -kInfinite;
-  // 0.0005 and above of a ratio rounds to a thousandth; bins 0 to 1000 lie between the others.
+  // Ratios of at least 0.0005 round to a thousandth; bins 0 to 1000 are between the others.
   if (ratio_ && value >= 0 && value <= 1) return static_cast<int32_t>(std::lround(value * 1000));
   if (value == 0) return 0;
   return value > 0 ? kAbove + LogBin(value) : -kAbove - LogBin(-value);
@@ -41,11 +41,11 @@ double Sketch::ValueOf(int32_t bin) const {
   return bin > 0 ? value : -value;
 }
 
-// Values of a series repeat: where one leads is looked up before the logarithm is asked.
+// Values of a series repeat: a lookup comes before the logarithm.
 void Sketch::AddAll(std::span<const double> values) {
   struct Known {
     uint64_t bits = 0;
-    size_t place = SIZE_MAX;  // in `fresh`
+    size_t place = SIZE_MAX;  // index in `fresh`
   };
   constexpr size_t kKnown = 64;
   std::array<Known, kKnown> known;
@@ -75,7 +75,7 @@ void Sketch::AddAll(std::span<const double> values) {
   AddBins(std::span(fresh).first(kept));
 }
 
-// Nearly all bins are there after a few windows.
+// After a few windows, nearly all bins exist.
 void Sketch::AddBins(std::span<const Bin> bins) {
   std::vector<Bin> missing;
   size_t at = 0;

@@ -1,7 +1,7 @@
-// Distribution of the values of a metric: counts in bins, so that sketches of any parts of the
-// samples merge to the sketch of all, to the bit. Ratios (names that end with _ratio, values from 0
-// to 1) have 1,001 bins, half a thousandth of error; other values bins of a relative 1 %, as in
-// DDSketch (Masson 2019).
+// Distribution of the values of a metric: counts in bins, so that merged sketches of parts are
+// bit-identical to the sketch of all samples. Ratios (names ending with _ratio, values from 0 to 1)
+// have 1,001 bins with an error of 0.0005; other values have bins with a relative error of 1%, as
+// in DDSketch (Masson 2019).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace pitwall::history {
 
-// NaN is left out.
+// NaN is ignored.
 class Sketch {
  public:
   explicit Sketch(bool ratio = false) : ratio_(ratio) {}
@@ -23,8 +23,8 @@ class Sketch {
   uint64_t count() const { return count_; }
   double min() const { return min_; }
   double max() const { return max_; }
-  // `q` in [0, 1]: the value of rank floor(q * (count - 1)), to the error of its bin, within min
-  // and max. NaN without values.
+  // `q` in [0, 1]: the value of rank floor(q * (count - 1)), within the error of its bin and
+  // between min and max. NaN without values.
   double Quantile(double q) const;
 
   void Save(BinaryWriter& out) const;
@@ -37,7 +37,7 @@ class Sketch {
   };
   // Both ascend.
   void AddBins(std::span<const Bin> bins);
-  // Bins sort as their values do.
+  // Bins sort like their values.
   int32_t BinOf(double value) const;
   double ValueOf(int32_t bin) const;
 

@@ -97,7 +97,7 @@ std::vector<OriginPtr> SpanLists::Origins() const {
 }
 
 std::vector<uint32_t> SpanLists::Sorted(int64_t (*slice_of)(int64_t start_ns)) const {
-  // Places of origins in their order, so that a comparison compares numbers.
+  // Ranks of origins, so that a comparison compares numbers.
   const std::vector<OriginPtr> origins = Origins();
   std::vector<uint32_t> order(origins.size());
   std::iota(order.begin(), order.end(), 0);
@@ -109,10 +109,10 @@ std::vector<uint32_t> SpanLists::Sorted(int64_t (*slice_of)(int64_t start_ns)) c
     const bool same = i > 0 && key(order[i]) == key(order[i - 1]);
     place[order[i]] = same ? place[order[i - 1]] : i;
   }
-  // Slice by slice, so that keys are made for a slice and not for a window.
+  // Per slice, so that keys are created for one slice instead of the whole window.
   struct Slice {
     uint32_t count = 0;
-    uint32_t end = 0;  // of its indexes in `out`, so far
+    uint32_t end = 0;  // current end of its indexes in `out`
   };
   std::map<int64_t, Slice> slices;
   int64_t last_key = 0;

@@ -1,5 +1,5 @@
-// Spans of a window, packed: names, modes and origins are numbers into tables of their own, since
-// a step of a rank has a handful of them and a window millions.
+// Packed spans of a window: names, modes, and origins are numbers into tables, since a step of a
+// rank has a handful of them and a window millions.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace pitwall::history {
 
-// One boot of one source. Immutable and shared by all that it sent.
+// One boot of one source. Immutable and shared by all its data.
 struct Origin {
   std::string source;
   std::string boot;
@@ -26,7 +26,7 @@ struct Origin {
 using OriginPtr = std::shared_ptr<const Origin>;
 using OriginKey = std::pair<std::string, std::string>;  // source, boot
 
-// One span of a list, as long as the list lives and is not changed.
+// One span of a list, valid until the list changes.
 struct SpanView {
   const OriginPtr& origin;
   Span::Kind kind;
@@ -48,7 +48,7 @@ class SpanList {
   SpanList& operator=(SpanList&&) = default;
 
   void Add(const SpanView& span);
-  // Numbers of texts and origins, for those who add many spans of the same ones.
+  // Numbers of strings and origins, for callers that add many spans with the same ones.
   uint32_t TextOf(std::string_view text);
   uint32_t OriginOf(const OriginPtr& origin);
   struct Row {
@@ -68,42 +68,42 @@ class SpanList {
 
  private:
   friend class SpanLists;
-  // A row of which each number is small, as nearly all are: 32 bytes where a row has 48.
+  // A row whose numbers are all small, as in nearly all rows: 32 bytes instead of 48.
   struct Packed {
     int64_t start_ns;
     uint32_t duration_ns;
     int32_t step;
-    uint32_t sequence;  // wide: index of the row
+    uint32_t sequence;  // wide row: its index
     uint32_t origin;
     uint16_t name, mode;
     uint8_t kind;
     bool wide;
   };
   static_assert(sizeof(Packed) == 32);
-  // False: a number is too great.
+  // False: a number is too large.
   static bool Pack(const Row& row, Packed* out);
   static Row Unpack(const Packed& packed);
 
   std::vector<Packed> rows_;
   std::vector<Row> wide_;
-  std::deque<std::string> texts_;  // at places that do not move
+  std::deque<std::string> texts_;  // with stable addresses
   absl::flat_hash_map<std::string_view, uint32_t> text_index_;
   std::vector<OriginPtr> origins_;
   absl::flat_hash_map<const Origin*, uint32_t> origin_index_;
   size_t texts_bytes_ = 0;
 };
 
-// The spans of several lists as one. Lists must outlive it and are not changed.
+// Spans of several lists as one. The lists must outlive it and must not change.
 class SpanLists {
  public:
   explicit SpanLists(std::vector<const SpanList*> lists) : lists_(std::move(lists)) {}
-  // Of all spans, list after list.
+  // Index over all lists, one after another.
   SpanView operator[](size_t i) const;
   size_t size() const;
-  // Origins of all lists: those of two lists may be one.
+  // Origins of all lists; two lists may share one.
   std::vector<OriginPtr> Origins() const;
-  // Indexes of all spans by (source, boot, kind, start, sequence), equal ones as they were added,
-  // within slices of start times; `slice_of` tells the slice of a start.
+  // Indexes of all spans sorted by (source, boot, kind, start, sequence), stable for equal ones,
+  // within slices of start times; `slice_of` maps a start to its slice.
   std::vector<uint32_t> Sorted(int64_t (*slice_of)(int64_t start_ns)) const;
 
  private:

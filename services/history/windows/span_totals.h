@@ -1,5 +1,5 @@
-// Totals of equal spans of a window, and their pages (metric_pages.h): totals of whole
-// windows are read without opening their segments.
+// Totals of equal spans of a window, and their pages (metric_pages.h): totals of whole windows are
+// read without opening their segments.
 #pragma once
 
 #include <cstdint>
@@ -17,22 +17,22 @@
 
 namespace pitwall::history {
 
-// Adds a span of that length, or what other spans came to.
+// Adds a span of that length, or another total.
 void AddTo(OperatorTotal* total, int64_t length_ns);
 void Merge(const OperatorTotal& other, OperatorTotal* total);
 
-// Totals by rank, kind and name, whichever source and window they are of. Not thread-safe.
+// Totals by rank, kind, and name over all sources and windows. Not thread-safe.
 class SpanTotals {
  public:
   void Clear();
-  // The same number for the same name.
+  // Returns the same number for the same name.
   uint32_t NameOf(std::string_view name);
-  // What is there of those, to add to.
+  // Returns the total to add to.
   OperatorTotal* At(int64_t rank, Span::Kind kind, uint32_t name);
   OperatorTotal* At(int64_t rank, Span::Kind kind, std::string_view name) {
     return At(rank, kind, NameOf(name));
   }
-  // Sorted by rank, kind and name.
+  // Sorted by rank, kind, and name.
   std::vector<OperatorTotal> Take();
 
  private:
@@ -47,11 +47,11 @@ class SpanTotals {
     }
   };
   StringMap<uint32_t> names_;
-  absl::flat_hash_map<Key, OperatorTotal> totals_;  // without rank, kind and name
+  absl::flat_hash_map<Key, OperatorTotal> totals_;  // without rank, kind, and name
 };
 
-// Sorted, as many as there are. Nothing: a span ends before it begins, so that totals of the window
-// do not answer for a range of starts; then each is to be looked at.
+// Returns sorted totals. Nothing: a span ends before it begins, so that the window's totals cannot
+// answer for a range of starts; each span must then be read.
 std::optional<std::vector<OperatorTotal>> TotalsOf(const SpanLists& spans);
 
 // Columns of the totals of a page.

@@ -28,7 +28,7 @@ void AppendPart(std::span<const T> from, size_t first, size_t last, std::vector<
   to->insert(to->end(), part.begin(), part.end());
 }
 
-// Rows of one table, by runs of rows that are all wanted.
+// Visits rows of one table as runs of wanted rows.
 template <typename Take>
 void ForEachRun(const RowView& table, size_t column, bool rising, const RowFilter& filter,
                 Take take) {
@@ -41,8 +41,8 @@ void ForEachRun(const RowView& table, size_t column, bool rising, const RowFilte
     return filter.mode < 0 || (table.modes[row] == filter.mode && step != kNoStep &&
                                step >= filter.from_step && step < filter.to_step);
   };
-  size_t run = first;               // where the run that goes on began
-  if (rising && filter.mode < 0) {  // only a missing value cuts it
+  size_t run = first;               // start of the current run
+  if (rising && filter.mode < 0) {  // only a missing value ends it
     for (size_t row = first; row < last; ++row) {
       if (!IsMissing(values[row])) continue;
       if (run < row) take(values, run, row);
@@ -56,7 +56,7 @@ void ForEachRun(const RowView& table, size_t column, bool rising, const RowFilte
     run = row + 1;
   };
   bool any = false;
-  int64_t before = 0;  // time of the row before it that has a value
+  int64_t before = 0;  // time of the previous row with a value
   for (size_t row = first; row < last; ++row) {
     if (IsMissing(values[row])) {
       close(row);
@@ -64,7 +64,7 @@ void ForEachRun(const RowView& table, size_t column, bool rising, const RowFilte
     }
     if (!rising) {
       const bool again =
-          any && before == table.times[row];  // of those at one time the first counts
+          any && before == table.times[row];  // of rows at the same time, the first counts
       any = true;
       before = table.times[row];
       if (again) {
@@ -99,7 +99,7 @@ bool HasSteps(std::span<const int64_t> steps) {
   return std::any_of(steps.begin(), steps.end(), [](int64_t step) { return step != kNoStep; });
 }
 
-void TellSteps(SeriesRows* out) { out->has_steps = HasSteps(out->steps); }
+void SetHasSteps(SeriesRows* out) { out->has_steps = HasSteps(out->steps); }
 
 }  // namespace
 
@@ -172,7 +172,7 @@ bool TimesRise(std::span<const int64_t> times) {
 void ReadColumn(const RowView& table, size_t column, bool rising, SeriesRows* out) {
   Clear(out);
   AppendRuns(table, column, rising, {}, out);
-  TellSteps(out);
+  SetHasSteps(out);
 }
 
 Status SeriesMerger::Prepare() {
@@ -259,7 +259,7 @@ void SeriesMerger::ReadMixed(const std::vector<Column>& columns, const RowFilter
 void SeriesMerger::Read(uint32_t series, SeriesRows* out, int64_t from_ns, int64_t to_ns) const {
   Clear(out);
   const RowFilter range = {.from_ns = from_ns, .to_ns = to_ns};
-  // A source that changed its schema: one table after another, and nothing to sort.
+  // Tables of a source that changed its schema do not overlap: no sorting is needed.
   std::vector<Column> in_turn;
   if (columns_[series].size() > 1 && !InTurn(series, &in_turn)) {
     ReadMixed(columns_[series], range, out);
@@ -267,7 +267,7 @@ void SeriesMerger::Read(uint32_t series, SeriesRows* out, int64_t from_ns, int64
     for (const Column& column : columns_[series].size() == 1 ? columns_[series] : in_turn)
       AppendRuns(tables_[column.table], column.column, rising_[column.table], range, out);
   }
-  TellSteps(out);
+  SetHasSteps(out);
 }
 
 size_t SeriesMerger::Rows(uint32_t series) const {
@@ -278,10 +278,11 @@ size_t SeriesMerger::Rows(uint32_t series) const {
 
 void SeriesMerger::Prefetch(uint32_t series) const {
   constexpr size_t kLine = 64 / sizeof(double);
-  constexpr size_t kMost = 16 * kLine;  // the processor sees by itself where a long one goes on
+  constexpr size_t kMaxPrefetched =
+      16 * kLine;  // the processor prefetches the rest of a long run itself
   for (const Column& column : columns_[series]) {
     const std::span<const double> values = tables_[column.table].values[column.column];
-    for (size_t i = 0; i < std::min(values.size(), kMost); i += kLine)
+    for (size_t i = 0; i < std::min(values.size(), kMaxPrefetched); i += kLine)
       __builtin_prefetch(values.data() + i);
   }
 }

@@ -6,7 +6,7 @@
 
 namespace pitwall::history {
 
-// As Rollup makes them of samples one by one, without its open rows.
+// Same as Rollup computes sample by sample, without its open rows.
 TierRows RollUp(const SeriesRows& rows) {
   TierRows out;
   std::vector<RollupRow>& fine = out[0];

@@ -1,6 +1,6 @@
 // Summary of a window without its rows: rollups of each series, and the distribution of each
-// metric. A function of the window's rows alone, so that it is the same to the bit
-// whenever it is made.
+// metric. It depends only on the window's rows, so that it is bit-identical whenever it is
+// computed.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,15 @@
 
 namespace pitwall::history {
 
-// Tiers that fit into a window; the coarsest is made of them.
+// Tiers that fit into a window; the coarsest is computed from them.
 inline constexpr size_t kWindowTiers = 2;
 
 using TierRows = std::array<std::vector<RollupRow>, kWindowTiers>;
 TierRows RollUp(const SeriesRows& rows);
-// The rows of the tier of all windows, in order, out of those of the finer one.
+// Returns all rows of the tier over all windows, in order, from those of the finer tier.
 std::vector<RollupRow> Coarser(const std::vector<RollupRow>& rows, size_t tier);
 
-// Adds up in the order of its calls.
+// The result depends on the order of additions.
 struct Spread {
   Sketch sketch;
   double sum = 0;

@@ -1,4 +1,4 @@
-// A history of one small job of every kind of data, and requests to the API over it.
+// Fixture: a history of one small job with every kind of data, and requests to the API.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,14 +17,13 @@
 
 namespace pitwall::history {
 
-// Markup, a right-to-left override, quotes, line ends, and 10 kB of text.
+// Markup, a right-to-left override, quotes, line breaks, and 10 kB of text.
 inline std::string HostileText() {
   return Cat("<script>alert('x')</script>\"\\\n\r\t \xE2\x80\xAE gnp.exe ",
              std::string(10'000, 'A'));
 }
 
-// JSON as our YAML reader takes it: it refuses a bare right-to-left override, though not its
-// escape.
+// The YAML reader rejects an unescaped right-to-left override, but accepts its escape sequence.
 inline std::string WithEscapedOverride(std::string json) {
   constexpr std::string_view kOverride = "\xE2\x80\xAE";
   for (size_t at = 0; (at = json.find(kOverride, at)) != std::string::npos;)
@@ -39,7 +38,7 @@ class FakeKeeper final : public HistoryAdmin {
     const StatusOr<JobLifePtr> life = history_->FindJob(job);
     if (!life.ok()) return life.status();
     if ((*life)->ended_ns == 0)
-      return FailedPrecondition(Cat("job: still runs (", Quote(job), "); stop it first"));
+      return FailedPrecondition(Cat("job: still running (", Quote(job), "); stop it first"));
     history_->Erase(std::string(job));
     return OkStatus();
   }
@@ -199,7 +198,7 @@ inline void FillTestJob(VectorHistory::Job* job) {
   job->captures.push_back(capture);
 }
 
-// The API without a socket: what a request that was let in gets.
+// The API without a socket: handlers of authorized requests.
 class ApiTest : public ::testing::Test {
  protected:
   ApiTest() : keeper_(&history_) {

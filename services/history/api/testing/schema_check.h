@@ -1,5 +1,5 @@
-// Answers against the schemas of openapi.yaml: the part of JSON Schema that the file uses. A
-// keyword that is not known here is a fault of its own.
+// Validator of answers against the schemas of openapi.yaml. It supports the subset of JSON Schema
+// that the file uses; an unknown keyword is reported as a mismatch.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ class SchemaCheck {
  public:
   explicit SchemaCheck(yaml::Node document) : document_(std::move(document)) {}
 
-  // What `$ref` or the node itself says.
+  // Follows `$ref`, or returns the node itself.
   const yaml::Node& Resolve(const yaml::Node& node) const {
     const yaml::Node* ref = node.Find("$ref");
     if (ref == nullptr) return node;
@@ -30,7 +30,7 @@ class SchemaCheck {
     return at == nullptr ? kNone : *at;
   }
 
-  // What does not fit, with places; empty: all does.
+  // Returns mismatches with their places; empty if the value matches.
   std::vector<std::string> Check(const yaml::Node& schema, const yaml::Node& value,
                                  const std::string& place = "$") const {
     std::vector<std::string> faults;

@@ -11,8 +11,8 @@ namespace {
 
 int64_t CeilDivide(int64_t a, int64_t b) { return a / b + (a % b > 0 ? 1 : 0); }
 
-// Adds rows, which come in the order of time, to the buckets that they begin in. A division for
-// each sample would take as long as to read it.
+// Adds rows in time order to the buckets in which they begin. A division per sample would take as
+// long as reading it.
 class Buckets {
  public:
   explicit Buckets(int64_t bucket_ns) : bucket_ns_(bucket_ns) {}
@@ -33,8 +33,8 @@ class Buckets {
   std::vector<RollupRow> rows_;
 };
 
-// Rows of 10 s are made of all samples, those of two minutes are stored: a day of 64 GPUs on 1,000
-// pixels is read in 720 rows and not in eleven million samples.
+// 10-second rows are computed from all samples, 2-minute rows are stored: a day of 64 GPUs on 1,000
+// pixels takes 720 rows instead of eleven million samples.
 constexpr size_t kCoarse = 1;
 int64_t TierReach(size_t tier) { return tier == kCoarse ? 2 : 1; }
 
@@ -45,7 +45,7 @@ TimeRange AskedOf(const BucketQuery& query) {
 
 int64_t PixelOf(const BucketQuery& query) {
   const TimeRange asked = AskedOf(query);
-  const auto width = static_cast<int64_t>(std::clamp<size_t>(query.width, 1, kMostWidth));
+  const auto width = static_cast<int64_t>(std::clamp<size_t>(query.width, 1, kMaxWidth));
   return CeilDivide(asked.to_ns - asked.from_ns, width);
 }
 
@@ -54,7 +54,7 @@ BucketGrid GridOfTier(const BucketQuery& query, std::optional<size_t> tier) {
   const int64_t unit_ns = tier.has_value() ? kTiers[*tier] : 1;
   BucketGrid grid;
   grid.tier = tier;
-  // By the length of the range alone: a chart that moves on keeps its buckets.
+  // Depends only on the length of the range: a moving chart keeps its buckets.
   grid.bucket_ns = CeilDivide(PixelOf(query), unit_ns) * unit_ns;
   grid.range = {FloorTo(asked.from_ns, grid.bucket_ns), NextAfter(asked.to_ns - 1, grid.bucket_ns)};
   return grid;
@@ -90,7 +90,7 @@ StatusOr<std::optional<std::vector<BucketColumn>>> ReadCoarse(const History& his
                                                               BucketGrid* grid) {
   std::optional<std::vector<BucketColumn>> out;
   const int64_t length = grid->range.to_ns - grid->range.from_ns;
-  if (grid->tier.value_or(0) >= kCoarse || length < kLeastCoarseNs) return out;
+  if (grid->tier.value_or(0) >= kCoarse || length < kMinCoarseNs) return out;
   const BucketGrid coarse = GridOfTier(query, kCoarse);
   SeriesQuery read = query.series;
   read.range = coarse.range;
@@ -100,7 +100,7 @@ StatusOr<std::optional<std::vector<BucketColumn>>> ReadCoarse(const History& his
     for (const RollupRow& row : column.rows) samples += row.count;
   }
   const uint64_t numbers = std::min<uint64_t>(samples, columns.size() * grid->buckets());
-  if (numbers <= kMostNumbers && samples <= kMostSamplesRead) return out;
+  if (numbers <= kMaxNumbers && samples <= kMaxSamplesRead) return out;
   *grid = coarse;
   out = BucketsOf(columns, coarse);
   return out;

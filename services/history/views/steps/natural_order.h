@@ -1,4 +1,4 @@
-// Order of labels for people: gpu 2 before gpu 10.
+// Natural order of labels: gpu 2 before gpu 10.
 #pragma once
 
 #include <string_view>
@@ -7,10 +7,10 @@
 
 namespace pitwall::history {
 
-// Runs of digits compare by their number, all else by bytes. A strict weak order; texts of equal
-// numbers ("01", "1") differ by their bytes.
+// Compares runs of digits by value, all else by bytes. A strict weak order; texts with equal
+// numbers ("01", "1") differ by bytes.
 bool NaturallyLess(std::string_view a, std::string_view b);
-// Pair by pair, name before value; a prefix comes first.
+// Compares pair by pair, name before value; a prefix comes first.
 bool NaturallyLess(const Labels& a, const Labels& b);
 
 }  // namespace pitwall::history

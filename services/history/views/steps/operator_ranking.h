@@ -1,4 +1,4 @@
-// Operators by the time that they took, over all ranks.
+// Operators ranked by total time, over all ranks.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 namespace pitwall::history {
 
 struct OperatorShare {
-  OperatorTotal total;  // rank -1: of all that were asked for
+  OperatorTotal total;  // rank -1: over all requested ranks
   double share = 0;     // of OperatorRanking::total_ns
 };
 
 struct OperatorRanking {
-  std::vector<OperatorShare> operators;  // the longest total first, then by kind and name
-  int64_t total_ns = 0;                  // of all, those left out among them
+  std::vector<OperatorShare> operators;  // sorted by total, longest first, then by kind and name
+  int64_t total_ns = 0;                  // over all operators, including omitted ones
   size_t left_out = 0;
 };
 

@@ -13,17 +13,17 @@ namespace {
 
 constexpr std::string_view kOther = "other";
 
-// Sums by phase, which are numbered.
+// Sums by phase number.
 struct Sums {
   std::vector<double> seconds;
-  std::vector<bool> told;
+  std::vector<bool> reported;
   void Add(size_t phase, double value) {
     if (phase >= seconds.size()) {
       seconds.resize(phase + 1, 0);
-      told.resize(phase + 1, false);
+      reported.resize(phase + 1, false);
     }
     seconds[phase] += value;
-    told[phase] = true;
+    reported[phase] = true;
   }
 };
 
@@ -32,12 +32,13 @@ struct RankSums {
   Sums sums;
 };
 
-// Calls with each phase that is told, by name.
+// Visits each reported phase, by name.
 template <typename Take>
-void ForEachTold(const Sums& sums, const std::vector<std::string>& names,
-                 const std::vector<size_t>& order, Take take) {
+void ForEachReported(const Sums& sums, const std::vector<std::string>& names,
+                     const std::vector<size_t>& order, Take take) {
   for (const size_t phase : order) {
-    if (phase < sums.seconds.size() && sums.told[phase]) take(names[phase], sums.seconds[phase]);
+    if (phase < sums.seconds.size() && sums.reported[phase])
+      take(names[phase], sums.seconds[phase]);
   }
 }
 
@@ -70,15 +71,15 @@ StatusOr<PhaseTimes> MakePhaseTimes(const History& history, const StepQuery& que
     RankSums& rank = ranks[row.rank];
     rank.total += row.duration;
     out.total += row.duration;
-    double told = 0;
+    double accounted = 0;
     for (size_t i = 0; i < row.phases.size(); ++i) {
       if (std::isnan(row.phases[i])) continue;
-      told += row.phases[i];
+      accounted += row.phases[i];
       rank.sums.Add(i, row.phases[i]);
       sums.Add(i, row.phases[i]);
     }
-    // Rounding of the sum is no phase.
-    const double rest = row.duration - told;
+    // A rounding error is not a phase.
+    const double rest = row.duration - accounted;
     if (rest > 1e-9 * row.duration) {
       rank.sums.Add(other, rest);
       sums.Add(other, rest);
@@ -86,8 +87,8 @@ StatusOr<PhaseTimes> MakePhaseTimes(const History& history, const StepQuery& que
   }
   out.steps = steps.size();
   double all = 0;
-  ForEachTold(sums, names, order, [&](const std::string&, double seconds) { all += seconds; });
-  ForEachTold(sums, names, order, [&](const std::string& phase, double seconds) {
+  ForEachReported(sums, names, order, [&](const std::string&, double seconds) { all += seconds; });
+  ForEachReported(sums, names, order, [&](const std::string& phase, double seconds) {
     out.phases.push_back({phase, seconds, all > 0 ? seconds / all : 0});
   });
   std::stable_sort(out.phases.begin(), out.phases.end(),
@@ -97,7 +98,7 @@ StatusOr<PhaseTimes> MakePhaseTimes(const History& history, const StepQuery& que
     RankPhases& one = out.ranks.emplace_back();
     one.rank = id;
     one.total = rank.total;
-    ForEachTold(rank.sums, names, order, [&](const std::string& phase, double seconds) {
+    ForEachReported(rank.sums, names, order, [&](const std::string& phase, double seconds) {
       one.seconds.emplace_hint(one.seconds.end(), phase, seconds);
     });
   }

@@ -1,4 +1,4 @@
-// Time of the last steps by phase, over all ranks and for each.
+// Time of the last steps by phase, over all ranks and by rank.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ namespace pitwall::history {
 struct PhaseTime {
   std::string phase;
   double seconds = 0;
-  double share = 0;  // of all that is listed; shares sum to 1
+  double share = 0;  // of the listed total; shares sum to 1
 };
 
 struct RankPhases {
@@ -27,11 +27,11 @@ struct PhaseTimes {
   int64_t to_step = 0;
   size_t steps = 0;
   double total = 0;               // seconds of all steps of all ranks
-  std::vector<PhaseTime> phases;  // the longest first
+  std::vector<PhaseTime> phases;  // longest first
   std::vector<RankPhases> ranks;
 };
 
-// The part of a step that no phase tells is "other". Of a step that was run again all runs count.
+// The part of a step outside all reported phases is "other". All runs of a repeated step count.
 StatusOr<PhaseTimes> MakePhaseTimes(const History& history, const StepQuery& query,
                                     size_t last_steps);
 

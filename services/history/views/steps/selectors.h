@@ -1,4 +1,4 @@
-// Selectors of what the views read by name.
+// Selectors for the metrics that the views read.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace pitwall::history {
 
-// Series of a metric; of these ranks alone where some are given.
+// Selects series of a metric; only of these ranks, if any are given.
 Selector SelectorOfMetric(std::string_view metric, const std::vector<int64_t>& ranks = {});
-// `selector`, where the label also has exactly this value.
+// Adds an equality matcher on the label.
 Selector WithLabel(Selector selector, std::string_view label, std::string_view value);
-// Series of several metrics that have a common beginning.
+// Selects series of metrics with a common prefix.
 Selector SelectorOfPrefix(std::string_view prefix);
 
 }  // namespace pitwall::history

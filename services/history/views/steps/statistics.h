@@ -6,15 +6,16 @@
 
 namespace pitwall::history {
 
-// The mean of the two middle ones where their count is even. NaN: of nothing.
+// Mean of the two middle values if their number is even. NaN: no values.
 double MedianOf(std::vector<double> values);
 // Median distance from `median`.
 double MedianDeviation(std::span<const double> values, double median);
 
-// NaN: of nothing.
+// NaN: no values.
 double MeanOf(std::span<const double> values);
 
-// Nearest rank: the least value with at least q of all at or below it. `sorted` is not empty.
+// Nearest rank: the lowest value such that at least a fraction q is at or below it. `sorted` must
+// not be empty.
 double QuantileOf(std::span<const double> sorted, double q);
 
 }  // namespace pitwall::history

@@ -1,4 +1,5 @@
-// Ranks by steps: out of summaries of windows where columns are of whole blocks, else of samples.
+// Heat map of ranks by steps: from summaries of windows if columns consist of whole blocks,
+// otherwise from samples.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -17,10 +18,10 @@
 namespace pitwall::history {
 namespace {
 
-// A column of so many steps is made of coarse blocks, and not only of fine ones.
+// Columns of at least this many steps use coarse blocks, not only fine ones.
 constexpr int64_t kCoarseColumn = 4 * kStepBlocks[1];
 
-// The next count of steps of a column: up to a few any, then whole blocks.
+// Next number of steps per column: arbitrary up to a few, then whole blocks.
 int64_t WholeBlocks(int64_t steps) {
   if (steps < kStepBlocks[0]) return steps;
   const int64_t block = steps < kCoarseColumn ? kStepBlocks[0] : kStepBlocks[1];
@@ -28,18 +29,18 @@ int64_t WholeBlocks(int64_t steps) {
 }
 
 int64_t StepsOfColumn(int64_t first, int64_t last, size_t most_columns) {
-  const auto most = static_cast<int64_t>(std::clamp<size_t>(most_columns, 1, kMostWidth));
+  const auto most = static_cast<int64_t>(std::clamp<size_t>(most_columns, 1, kMaxWidth));
   int64_t steps = WholeBlocks((last - first) / most + 1);
   while (last / steps - first / steps >= most) steps = WholeBlocks(steps + 1);
   return steps;
 }
 
-// One window, by its summary or, without one, by its samples.
+// One window, read from its summary or, without one, from its samples.
 struct Source {
   const StepWindow* window = nullptr;
   StepSummaryPtr summary;
-  bool cut = false;                     // the question wants some of its steps
-  size_t first_step = 0, end_step = 0;  // those, of the summary
+  bool cut = false;                     // the query covers only some of its steps
+  size_t first_step = 0, end_step = 0;  // range of covered steps in the summary
   bool Edge(size_t step) const {
     const auto at = static_cast<uint32_t>(step);
     return std::binary_search(summary->edges.begin(), summary->edges.end(), at);
@@ -52,19 +53,19 @@ struct BlockRun {
   size_t first, end;
 };
 
-// The greatest of some slowdowns, without branches, and two at a time since each waits for the one
-// before it; NaN: none is told.
+// Maximum of some slowdowns, branch-free, and two at a time because of the latency of one chain;
+// NaN: none reported.
 double MostOf(const double* from, const double* to) {
-  constexpr double kLeast = -std::numeric_limits<double>::infinity();
+  constexpr double kNothing = -std::numeric_limits<double>::infinity();
   const auto greater = [](double value, double than) { return value > than ? value : than; };
-  double most = kLeast, other = kLeast;
+  double most = kNothing, other = kNothing;
   for (; to - from >= 2; from += 2) {
     most = greater(from[0], most);
     other = greater(from[1], other);
   }
   if (from != to) most = greater(*from, most);
   most = greater(other, most);
-  return most == kLeast ? NormalNan() : most;
+  return most == kNothing ? NormalNan() : most;
 }
 
 class StepReading {
@@ -76,11 +77,11 @@ class StepReading {
     RETURN_IF_ERROR(Summaries(windows));
     do {
       RETURN_IF_ERROR(Gather());
-    } while (told_ && Apart());
+    } while (complete_ && Apart());
     return OkStatus();
   }
-  // False: own time was wanted, and a run does not tell it. Nothing else is right then.
-  bool told() const { return told_; }
+  // False: own time was requested, but a run does not report it; the other results are invalid.
+  bool complete() const { return complete_; }
   StatusOr<StepHeatMap> Map() const;
 
  private:
@@ -97,15 +98,15 @@ class StepReading {
   const size_t most_columns_;
   const bool own_;
   std::vector<Source> sources_;
-  StepMatrix matrix_;  // of samples and of edges
-  bool told_ = true;
+  StepMatrix matrix_;  // from samples and edges
+  bool complete_ = true;
 };
 
-// Steps at the edge of the question cut no block: else samples tell.
+// The query must not cut a block; otherwise samples are read.
 bool StepReading::Usable(const StepSummary& summary, Source* source) const {
   if (!query_.ranks.empty()) return false;
-  if (!summary.told) {
-    // Which runs do not tell it is not known.
+  if (!summary.complete) {
+    // It is unknown which runs lack it.
     source->cut = query_.from_step > kNoStep + 1 || query_.to_step < kMaxPosition;
     return !source->cut;
   }
@@ -135,10 +136,10 @@ Status StepReading::Summaries(const History::StepWindows& windows) {
     first = std::min(first, source.summary->steps[source.first_step]);
     last = std::max(last, source.summary->steps[source.end_step - 1]);
   }
-  // Columns of fewer steps than a block.
+  // Columns with fewer steps than a block.
   if (first > last || StepsOfColumn(first, last, most_columns_) < kStepBlocks[0]) {
     for (Source& source : sources_) {
-      if (source.summary != nullptr && source.summary->told) source.summary = nullptr;
+      if (source.summary != nullptr && source.summary->complete) source.summary = nullptr;
     }
   }
   return OkStatus();
@@ -156,32 +157,32 @@ Status StepReading::AddEdges(const Source& source) {
   return OkStatus();
 }
 
-// In the order of windows, so that of a step that was run again the later run stays.
+// In window order, so that the later run of a repeated step wins.
 Status StepReading::Gather() {
   matrix_ = StepMatrix();
   for (const Source& source : sources_) {
     if (source.summary != nullptr) {
-      if (own_ && !source.summary->told) told_ = false;
-      if (told_) RETURN_IF_ERROR(AddEdges(source));
+      if (own_ && !source.summary->complete) complete_ = false;
+      if (complete_) RETURN_IF_ERROR(AddEdges(source));
       continue;
     }
-    if (!told_) continue;
+    if (!complete_) continue;
     RETURN_IF_ERROR(source.window->Samples([&](const std::vector<SampleColumn>& columns) {
       return VisitStepTimes(columns, query_, own_, [&](const RankSteps& of_rank) -> Status {
         const auto none = [](double seconds) { return std::isnan(seconds); };
         if (own_ && std::any_of(of_rank.seconds.begin(), of_rank.seconds.end(), none))
-          told_ = false;
-        return told_ ? matrix_.Add(of_rank) : OkStatus();
+          complete_ = false;
+        return complete_ ? matrix_.Add(of_rank) : OkStatus();
       });
     }));
   }
   return OkStatus();
 }
 
-// Medians of summaries are right where no other window tells the step: where one does, samples of
-// all of them are read. True: there was such a window.
+// Medians of summaries are correct only if no other window has the step; otherwise samples of all
+// of them are read. True: there was such a window.
 bool StepReading::Apart() {
-  std::vector<std::pair<int64_t, size_t>> steps;  // no edges, with the number of their window
+  std::vector<std::pair<int64_t, size_t>> steps;  // non-edge steps, with the number of their window
   for (size_t i = 0; i < sources_.size(); ++i) {
     const Source& source = sources_[i];
     if (source.summary == nullptr) continue;
@@ -208,7 +209,7 @@ size_t StepReading::LevelFor(const Source& source, int64_t steps_of_column) cons
   return query_.from_step % coarse == 0 && query_.to_step % coarse == 0 ? 1 : 0;
 }
 
-// Ascending, all that may have cells.
+// Returns all ranks that may have cells, ascending.
 std::vector<int64_t> StepReading::Ranks() const {
   std::vector<int64_t> out;
   for (const auto& [rank, seconds] : matrix_.ranks()) out.push_back(rank);
@@ -247,7 +248,7 @@ StatusOr<StepHeatMap> StepReading::Map() const {
     return static_cast<size_t>((step - map.from_step) / map.bucket_steps);
   };
   const std::vector<int64_t> ranks = Ranks();
-  std::vector<std::vector<double>> cells(ranks.size());  // empty: the rank has told no step
+  std::vector<std::vector<double>> cells(ranks.size());  // empty: the rank reported no step
   const auto cells_of = [&](size_t rank) {
     if (cells[rank].empty()) cells[rank].assign(columns, NormalNan());
     return cells[rank].data();
@@ -267,11 +268,11 @@ StatusOr<StepHeatMap> StepReading::Map() const {
     const int64_t length = kStepBlocks[level];
     ASSIGN_OR_RETURN(const StepBlocksPtr blocks, source.window->Blocks(basis(), level));
     blocks_read += blocks->slowdowns.size();
-    if (blocks_read > kMostStepCells) return TooManyStepCells();
+    if (blocks_read > kMaxStepCells) return TooManyStepCells();
     std::vector<BlockRun> runs;
     for (size_t b = 0; b < blocks->count; ++b) {
       const int64_t step = (blocks->first + static_cast<int64_t>(b)) * length;
-      // Where the question cuts the window's steps, it does so between blocks.
+      // The query cuts the window's steps only between blocks.
       if (step + length <= query_.from_step || step >= query_.to_step) continue;
       if (step < map.from_step || step >= map.to_step) continue;
       if (runs.empty() || runs.back().column != column_of(step) || runs.back().end != b)
@@ -291,20 +292,20 @@ StatusOr<StepHeatMap> StepReading::Map() const {
       }
     }
   }
-  std::vector<std::pair<const std::vector<double>*, double*>> told;  // seconds, cells
-  size_t told_rank = 0;
+  std::vector<std::pair<const std::vector<double>*, double*>> raised;  // seconds, cells
+  size_t rank_index = 0;
   for (const auto& [rank, seconds] : matrix_.ranks()) {
     if (seconds.empty()) continue;
-    while (ranks[told_rank] < rank) ++told_rank;
-    told.emplace_back(&seconds, cells_of(told_rank));
+    while (ranks[rank_index] < rank) ++rank_index;
+    raised.emplace_back(&seconds, cells_of(rank_index));
   }
   std::vector<double> of_step;
-  std::vector<size_t> rows;  // of `told`, with those
+  std::vector<size_t> rows;  // indexes into `raised`, with those
   for (const auto& [step, at] : steps) {
     of_step.clear();
     rows.clear();
-    for (size_t i = 0; i < told.size(); ++i) {
-      const std::vector<double>& seconds = *told[i].first;
+    for (size_t i = 0; i < raised.size(); ++i) {
+      const std::vector<double>& seconds = *raised[i].first;
       if (at >= seconds.size() || std::isnan(seconds[at])) continue;
       of_step.push_back(seconds[at]);
       rows.push_back(i);
@@ -313,7 +314,7 @@ StatusOr<StepHeatMap> StepReading::Map() const {
     const size_t column = column_of(step);
     medians[column].push_back(median);
     for (size_t i = 0; i < of_step.size(); ++i)
-      raise(median > 0 ? of_step[i] / median : NormalNan(), &told[rows[i]].second[column]);
+      raise(median > 0 ? of_step[i] / median : NormalNan(), &raised[rows[i]].second[column]);
   }
   const std::map<int64_t, std::string> nodes = NodesOfRanks(*query_.job);
   for (size_t r = 0; r < ranks.size(); ++r) {
@@ -337,7 +338,7 @@ StatusOr<StepHeatMap> MakeStepHeatMap(const History& history, const StepQuery& q
         QueryOfStepTimes(query, own), [&](const History::StepWindows& windows) -> Status {
           StepReading reading(query, most_columns, own);
           RETURN_IF_ERROR(reading.Read(windows));
-          if (!reading.told()) return OkStatus();
+          if (!reading.complete()) return OkStatus();
           ASSIGN_OR_RETURN(map, reading.Map());
           return OkStatus();
         });

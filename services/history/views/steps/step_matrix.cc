@@ -10,12 +10,12 @@ namespace pitwall::history {
 
 Status TooManyStepCells() {
   return ResourceExhausted(
-      Cat("cells: more than ", kMostStepCells, " of steps by ranks; give a range of steps"));
+      Cat("cells: more than ", kMaxStepCells, " of steps by ranks; give a range of steps"));
 }
 
 Status StepMatrix::Add(const RankSteps& of_rank) {
   std::vector<double>& cells = ranks_[of_rank.rank];
-  size_t row = 0;  // ranks run the same steps in the same order: mostly the one after the last
+  size_t row = 0;  // ranks run the same steps in the same order: usually the next row
   for (size_t i = 0; i < of_rank.steps.size(); ++i) {
     const int64_t step = of_rank.steps[i];
     if (step == kNoStep || !std::isfinite(of_rank.seconds[i])) continue;
@@ -58,7 +58,7 @@ size_t StepMatrix::RowOf(int64_t step) {
 
 Status StepMatrix::Grow(size_t rows, std::vector<double>* cells) {
   cells_ += rows - cells->size();
-  if (cells_ > kMostStepCells) return TooManyStepCells();
+  if (cells_ > kMaxStepCells) return TooManyStepCells();
   if (rows > cells->capacity()) cells->reserve(std::max(rows, steps_.size()));
   cells->resize(rows, NormalNan());
   return OkStatus();

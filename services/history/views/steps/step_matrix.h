@@ -1,4 +1,4 @@
-// Steps by ranks out of samples, for the heat map.
+// Matrix of steps by ranks from samples, for the heat map.
 #pragma once
 
 #include <cstdint>
@@ -13,31 +13,31 @@
 
 namespace pitwall::history {
 
-// Steps × ranks that one answer holds in memory, 8 bytes each.
-inline constexpr size_t kMostStepCells = size_t{32} << 20;
+// Maximum number of steps × ranks of an answer in memory, 8 bytes each.
+inline constexpr size_t kMaxStepCells = size_t{32} << 20;
 
 Status TooManyStepCells();
 
-// Seconds of each step by rank; NaN: not told. Of a step that was run again the later run counts.
-// Not thread-safe.
+// Seconds of each step by rank; NaN: unknown. Of a repeated step, the later run counts. Not
+// thread-safe.
 class StepMatrix {
  public:
-  // Later runs after earlier ones.
+  // Add later runs after earlier ones.
   Status Add(const RankSteps& of_rank);
-  // One step of ranks, which ascend; NaN: not told.
+  // Adds one step of ascending ranks; NaN: unknown.
   Status AddStep(int64_t step, std::span<const int64_t> ranks, std::span<const double> seconds);
-  // Some rank has told it.
+  // Returns whether some rank reported it.
   bool Has(int64_t step) const { return rows_.contains(step); }
-  // Ascending, and the row of each.
+  // Steps, ascending, with the row of each.
   std::vector<std::pair<int64_t, size_t>> Steps() const;
-  // Cells by row, as far as the rank has any.
+  // Cells by row, up to the rank's last one.
   const std::map<int64_t, std::vector<double>>& ranks() const { return ranks_; }
 
  private:
   size_t RowOf(int64_t step);
   Status Grow(size_t rows, std::vector<double>* cells);
 
-  std::vector<int64_t> steps_;  // in the order in which they were met
+  std::vector<int64_t> steps_;  // in the order of first occurrence
   absl::flat_hash_map<int64_t, size_t> rows_;
   std::map<int64_t, std::vector<double>> ranks_;
   size_t cells_ = 0;

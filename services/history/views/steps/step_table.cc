@@ -37,7 +37,7 @@ const std::vector<std::string_view> kAll = {kStepDuration, kPhaseDuration, kColl
 
 auto KeyOf(const StepRow& row) { return std::tuple(row.step, row.rank, row.end_ns); }
 
-// Rows by rank, end, step.
+// Returns rows sorted by rank, end, step.
 std::vector<StepRow> RowsOf(const std::vector<SampleColumn>& columns, const StepQuery& query) {
   std::map<int64_t, std::vector<const SampleColumn*>> ranks;
   size_t count = 0;
@@ -66,7 +66,7 @@ std::vector<StepRow> RowsOf(const std::vector<SampleColumn>& columns, const Step
                         NormalNan()});
       }
     }
-    if (of_rank.size() == 1) continue;  // else its labels changed
+    if (of_rank.size() == 1) continue;  // otherwise its labels changed
     std::stable_sort(rows.begin() + first, rows.end(), [](const StepRow& a, const StepRow& b) {
       return std::tie(a.end_ns, a.step) < std::tie(b.end_ns, b.step);
     });
@@ -74,8 +74,7 @@ std::vector<StepRow> RowsOf(const std::vector<SampleColumn>& columns, const Step
   return rows;
 }
 
-// From the order of rank and end into that of step, rank, end: by counting, since ranks run the
-// same steps.
+// Reorders from (rank, end) to (step, rank, end) by counting, since ranks run the same steps.
 void SortBySteps(std::vector<StepRow>* rows) {
   if (rows->empty()) return;
   const auto by_step = [](const StepRow& a, const StepRow& b) { return a.step < b.step; };
@@ -94,8 +93,8 @@ void SortBySteps(std::vector<StepRow>* rows) {
   *rows = std::move(sorted);
 }
 
-// Rows of each rank, by their ends: columns are in the order of time too, so that a row is found
-// beside the one before it.
+// Rows of each rank by end. Columns are also in time order, so that each row is found next to the
+// previous one.
 class RowsByRank {
  public:
   explicit RowsByRank(const std::vector<StepRow>& rows) : rows_(rows) {
@@ -105,7 +104,7 @@ class RowsByRank {
     }
   }
   // Calls `take` with the row and the index of each finite value that belongs to one; of rows with
-  // one key the first.
+  // the same key, the first.
   template <typename Take>
   void Join(int64_t rank, const SampleColumn& column, Take take) const {
     const auto found = ranks_.find(rank);
@@ -125,19 +124,19 @@ class RowsByRank {
 
  private:
   const std::vector<StepRow>& rows_;
-  absl::flat_hash_map<int64_t, std::pair<size_t, size_t>> ranks_;  // indexes of their rows
+  absl::flat_hash_map<int64_t, std::pair<size_t, size_t>> ranks_;  // index ranges of their rows
 };
 
 void AddUp(double* sum, double value) { *sum = std::isnan(*sum) ? value : *sum + value; }
 
-// Time in collectives by clock of who measured.
+// Time in collectives by measuring clock.
 class CollectiveTimes {
  public:
   explicit CollectiveTimes(size_t rows) : rows_(rows) {}
   std::vector<double>& Of(std::string_view clock) {
     return clocks_.try_emplace(std::string(clock), rows_, NormalNan()).first->second;
   }
-  // The greater sum of both clocks; leaves the wait of rows that are not told.
+  // Sets the greater sum of both clocks; leaves the wait of rows without data.
   void Fill(std::vector<StepRow>* rows) const {
     for (size_t i = 0; i < rows->size(); ++i) {
       StepRow& row = (*rows)[i];
@@ -158,7 +157,7 @@ class CollectiveTimes {
   std::map<std::string, std::vector<double>> clocks_;
 };
 
-// Rows by rank, end, step.
+// Rows sorted by rank, end, step.
 StepTable TableOf(const std::vector<SampleColumn>& columns, const StepQuery& query) {
   StepTable table;
   table.rows = RowsOf(columns, query);
@@ -198,7 +197,7 @@ StepTable TableOf(const std::vector<SampleColumn>& columns, const StepQuery& que
   return table;
 }
 
-// What is told of the wait, without the other phases.
+// Selects data on the wait, without the other phases.
 SampleQuery QueryOfWaits(const StepQuery& query) {
   SampleQuery read = QueryOf(query, kAll);
   for (Selector& selector : read.selectors) {
@@ -208,7 +207,7 @@ SampleQuery QueryOfWaits(const StepQuery& query) {
   return read;
 }
 
-// Calls with the rows of each rank, which are in the order of ranks.
+// Visits the rows of each rank; rows are in the order of ranks.
 Status ForEachRank(const std::vector<StepRow>& rows, bool own,
                    const std::function<Status(const RankSteps&)>& visit) {
   std::vector<int64_t> steps;
@@ -248,14 +247,14 @@ SampleQuery QueryOfStepTimes(const StepQuery& query, bool own) {
   return own ? QueryOfWaits(query) : QueryOf(query, kDurations);
 }
 
-// Without rows where that can be: there may be a million of them. What belongs to one run of a step
-// has one time, so that it is in one stretch.
+// Avoids rows if possible: there may be a million of them. All samples of a step run have the same
+// time, so that it is in one stretch.
 Status VisitStepTimes(const std::vector<SampleColumn>& columns, const StepQuery& query, bool own,
                       const std::function<Status(const RankSteps&)>& visit) {
   StepTimes times;
   for (const auto& [rank, of_rank] : ColumnsByRank(columns)) {
     if (!Wanted(query, rank)) continue;
-    if (!own && of_rank.size() == 1) {  // it is in the order of time
+    if (!own && of_rank.size() == 1) {  // it is in time order
       if (of_rank[0]->steps.empty()) continue;
       RETURN_IF_ERROR(visit({rank, of_rank[0]->steps, of_rank[0]->values}));
       continue;
@@ -274,7 +273,7 @@ Status VisitStepTimes(const std::vector<SampleColumn>& columns, const StepQuery&
 
 namespace {
 
-// From the job's first to its last step, within the query's range.
+// Time range from the job's first to its last step, within the query's range.
 StatusOr<TimeRange> RangeOfSteps(const History& history, const StepQuery& query) {
   SeriesQuery series = {
       query.job->id, {SelectorOfMetric(kStepDuration, query.ranks)}, query.range, query.limits};
@@ -287,7 +286,7 @@ StatusOr<TimeRange> RangeOfSteps(const History& history, const StepQuery& query)
   return range;
 }
 
-// The same without a look at series: ranks mostly step until they are last heard.
+// Estimates the same range without reading series: ranks mostly run steps until their last data.
 TimeRange RangeOfRanks(const StepQuery& query) {
   TimeRange range = {kMaxPosition, 0};
   for (const auto& [id, source] : query.job->sources) {
@@ -298,15 +297,15 @@ TimeRange RangeOfRanks(const StepQuery& query) {
   return range;
 }
 
-// Ascending.
+// Returns steps in ascending order.
 StatusOr<std::vector<int64_t>> StepsWithin(const History& history, const StepQuery& query) {
   ASSIGN_OR_RETURN(const std::vector<SampleColumn> columns,
                    history.Samples(QueryOf(query, kDurations)));
   std::vector<int64_t> out;
-  absl::flat_hash_map<int64_t, size_t> places;  // in `out`
+  absl::flat_hash_map<int64_t, size_t> places;  // index in `out`
   for (const SampleColumn& column : columns) {
     if (!Wanted(query, RankOf(column.labels))) continue;
-    size_t next = 0;  // ranks run the same steps in the same order: mostly the one after the last
+    size_t next = 0;  // ranks run the same steps in the same order: usually the next one
     for (size_t i = 0; i < column.steps.size(); ++i) {
       const int64_t step = column.steps[i];
       if (step == kNoStep || !std::isfinite(column.values[i])) continue;
@@ -339,7 +338,7 @@ StatusOr<StepRange> FindLastSteps(const History& history, const StepQuery& query
     tail.range = {std::max(first_ns, last_ns - reach_ns), last_ns + 1};
     ASSIGN_OR_RETURN(const std::vector<int64_t> steps, StepsWithin(history, tail));
     if (steps.size() <= count && tail.range.from_ns > first_ns) {
-      if (steps.empty() && !exact) {  // they stopped before: where, the series know
+      if (steps.empty() && !exact) {  // the ranks stopped earlier: the series have the exact times
         exact = true;
         ASSIGN_OR_RETURN(all, RangeOfSteps(history, query));
         reach_ns /= 4;

@@ -1,4 +1,4 @@
-// Step tables and what is made of them: phases, what-if, operators, tensors.
+// Step tables and views derived from them: phases, what-if, operators, tensors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -60,7 +60,7 @@ class Steps : public ::testing::Test {
   VectorHistory history_;
 };
 
-// Gives samples in stretches of 7 s, and begins again once, half through.
+// Returns samples in stretches of 7 s, and restarts once halfway.
 class HistoryInParts : public VectorHistory {
  public:
   Status VisitSamples(
@@ -80,9 +80,9 @@ class HistoryInParts : public VectorHistory {
   }
 };
 
-// A job of 20 ranks that ran steps 40 to 69 again after a restart on other nodes, one rank with a
-// hole: each cell by its definition, whole and in parts.
-TEST(StepHeatMaps, PartsOfAHistoryGiveTheMapOfTheWhole) {
+// A job of 20 ranks that repeated steps 40 to 69 after a restart on other nodes, with a gap on one
+// rank: each cell by definition, in one part and in several.
+TEST(StepHeatMaps, PartsYieldSameMapAsWhole) {
   VectorHistory whole;
   HistoryInParts parts;
   constexpr int kRanks = 20;
@@ -162,7 +162,7 @@ TEST_F(Steps, TableHasStartEndPhasesAndWait) {
   EXPECT_THAT(last.wait, IsNan());
 }
 
-TEST_F(Steps, WaitIsTheSumOverGroupsOfTheGreaterClock) {
+TEST_F(Steps, WaitIsGreaterClockSumOverGroups) {
   AddDurations(0, {1, 1, 1});
   AddPhase(0, "collective", {0.9, 0.9, 0.9});
   for (const auto& [group, clock, seconds] :
@@ -176,7 +176,7 @@ TEST_F(Steps, WaitIsTheSumOverGroupsOfTheGreaterClock) {
   EXPECT_EQ(table.rows[1].wait, 0.9);
 }
 
-TEST_F(Steps, AStepThatWasRunAgainHasTwoRows) {
+TEST_F(Steps, RepeatedStepHasTwoRows) {
   Add(StepColumn(kStepDuration, 0, "x", "", {1, 2, 12}, {1, 1, 2}, {0, 1, 1}));
   const StepTable table = *MakeStepTable(history_, Ask());
   ASSERT_THAT(table.rows, SizeIs(3));
@@ -226,13 +226,13 @@ TEST_F(Steps, PhasesOfTheLastSteps) {
   EXPECT_EQ(times.ranks[1].seconds.at("other"), 1);
 }
 
-TEST_F(Steps, APhaseNamedOtherAndWhatNoPhaseTellsAreOne) {
+TEST_F(Steps, PhaseNamedOtherIncludesUnaccountedTime) {
   AddDurations(0, {9, 1, 2});
   AddPhase(0, "other", {9, 0.25, 0.5});
   AddPhase(0, "z", {9, 0.5, 0.5});
-  AddDurations(1, {9, 1, 1});  // tells no phase
+  AddDurations(1, {9, 1, 1});  // reports no phase
   AddDurations(2, {9, 1, 1});
-  AddPhase(2, "z", {9, 1, 1});  // nothing is left
+  AddPhase(2, "z", {9, 1, 1});  // no time is left
   const PhaseTimes times = *MakePhaseTimes(history_, Ask(), 2);
   ASSERT_THAT(times.phases, SizeIs(2));
   EXPECT_EQ(times.phases[0].phase, "other");
@@ -242,10 +242,10 @@ TEST_F(Steps, APhaseNamedOtherAndWhatNoPhaseTellsAreOne) {
   EXPECT_EQ(times.ranks[0].seconds.at("other"), 2);
   EXPECT_EQ(times.ranks[1].seconds.at("other"), 2);
   EXPECT_THAT(times.ranks[1].seconds, SizeIs(1));
-  EXPECT_THAT(times.ranks[2].seconds, SizeIs(1));  // not even of 0 seconds
+  EXPECT_THAT(times.ranks[2].seconds, SizeIs(1));  // not even 0 seconds
 }
 
-TEST(StepMatrix, AStepOfAllRanksEqualsThatOfEachRank) {
+TEST(StepMatrix, AddingStepEqualsAddingEachRank) {
   const double nan = NormalNan();
   const std::vector<int64_t> ranks = {1, 3, 4, 9};
   const std::vector<std::pair<int64_t, std::vector<double>>> steps = {{7, {1, nan, nan, 4}},
@@ -273,8 +273,8 @@ TEST(StepMatrix, AStepOfAllRanksEqualsThatOfEachRank) {
   EXPECT_EQ(by_step.ranks().at(9)[0], 8);  // the later run
 }
 
-TEST_F(Steps, TheLastStepsAreFoundFromTheEnd) {
-  // 2,000 steps of 1 s: the first look back of 60 s holds too few of the last 300.
+TEST_F(Steps, LastStepsAreFoundFromTheEnd) {
+  // 2,000 steps of 1 s: the first look back of 60 s contains too few of the last 300.
   std::vector<double> ends, seconds;
   std::vector<int64_t> steps;
   for (int i = 0; i < 2000; ++i) {
@@ -290,24 +290,24 @@ TEST_F(Steps, TheLastStepsAreFoundFromTheEnd) {
   EXPECT_EQ(FindLastSteps(history_, Ask(), 5000)->from_step, 0);
 }
 
-TEST_F(Steps, WhatIfIsTheGreatestOverTheOthers) {
+TEST_F(Steps, WhatIfIsMaximumOverOtherRanks) {
   AddDurations(0, {1, 1.5, 1});
   AddDurations(1, {2, 1, 2});
   AddDurations(2, {1.25, 1, 1});
-  // Greatest: 2, 1.5, 2; without rank 1: 1.25, 1.5, 1.
+  // Maxima: 2, 1.5, 2; without rank 1: 1.25, 1.5, 1.
   const WhatIf what = *MakeWhatIf(history_, Ask(), 1);
   ASSERT_TRUE(what.computable);
   EXPECT_FALSE(what.own_time);
   EXPECT_EQ(what.steps, 3U);
   EXPECT_THAT(what.with, DoubleNear(5.5 / 3, 1e-12));
   EXPECT_THAT(what.without, DoubleNear(3.75 / 3, 1e-12));
-  // Without a rank that never was the slowest nothing changes.
+  // Removing a rank that was never the slowest changes nothing.
   const WhatIf same = *MakeWhatIf(history_, Ask(), 2);
   EXPECT_EQ(same.with, same.without);
 }
 
-TEST_F(Steps, WhatIfTakesOwnTimeWhereAllWaitsAreTold) {
-  // In lock-step all take 2 s; rank 1 computes, rank 0 waits for it.
+TEST_F(Steps, WhatIfUsesOwnTimeIfAllWaitsAreKnown) {
+  // In lockstep, all take 2 s; rank 1 computes, rank 0 waits for it.
   AddDurations(0, {2, 2, 2});
   AddDurations(1, {2, 2, 2});
   AddPhase(0, "collective", {1, 1, 1});
@@ -318,20 +318,20 @@ TEST_F(Steps, WhatIfTakesOwnTimeWhereAllWaitsAreTold) {
   EXPECT_EQ(what.without, 1);
 }
 
-TEST_F(Steps, WhatIfSaysWhyNot) {
+TEST_F(Steps, WhatIfReportsReasonIfUnavailable) {
   AddDurations(0, {1, 1, 1});
   WhatIf what = *MakeWhatIf(history_, Ask(), 0);
   EXPECT_FALSE(what.computable);
   EXPECT_THAT(what.reason, HasSubstr("one rank"));
   what = *MakeWhatIf(history_, Ask(), 5);
   EXPECT_FALSE(what.computable);
-  EXPECT_THAT(what.reason, HasSubstr("rank 5 tells no step"));
-  // Rank 1 tells step 7 alone: none is told by both.
+  EXPECT_THAT(what.reason, HasSubstr("no steps of rank 5"));
+  // Only rank 1 reports step 7: no step is reported by both.
   Add(StepColumn(kStepDuration, 1, "x", "", {8}, {1}, {7}));
   what = *MakeWhatIf(history_, Ask(), 1);
   EXPECT_FALSE(what.computable);
   EXPECT_EQ(what.left_out, 4U);
-  EXPECT_THAT(what.reason, HasSubstr("no step is told by all 2 ranks"));
+  EXPECT_THAT(what.reason, HasSubstr("no step has data from all 2 ranks"));
 }
 
 TEST(OperatorRanking, SharesAndTotals) {

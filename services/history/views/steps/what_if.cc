@@ -19,11 +19,11 @@ StatusOr<WhatIf> MakeWhatIf(const History& history, const StepQuery& query, int6
     steps[row.step][row.rank] = &row;
   }
   if (!ranks.contains(rank)) {
-    out.reason = Cat("rank ", rank, " tells no step here");
+    out.reason = Cat("no steps of rank ", rank, " in this range");
     return out;
   }
   if (ranks.size() < 2) {
-    out.reason = "only one rank tells its steps";
+    out.reason = "only one rank has steps";
     return out;
   }
   out.own_time = true;
@@ -36,7 +36,7 @@ StatusOr<WhatIf> MakeWhatIf(const History& history, const StepQuery& query, int6
     for (const auto& [other, row] : of_step) out.own_time = out.own_time && !std::isnan(row->wait);
   }
   if (out.steps == 0) {
-    out.reason = Cat("no step is told by all ", ranks.size(), " ranks");
+    out.reason = Cat("no step has data from all ", ranks.size(), " ranks");
     out.own_time = false;
     return out;
   }

@@ -12,17 +12,17 @@ namespace pitwall::history {
 
 struct WhatIf {
   bool computable = false;
-  std::string reason;  // why not
-  size_t steps = 0;    // that every rank tells
+  std::string reason;  // reason if unavailable
+  size_t steps = 0;    // steps that every rank reported
   size_t left_out = 0;
-  bool own_time = false;  // durations less the time in collectives
-  double with = 0;        // mean over the steps of the greatest over the ranks, in seconds
+  bool own_time = false;  // durations without the time in collectives
+  double with = 0;        // mean over the steps of the maximum over the ranks, in seconds
   double without = 0;     // the same over the other ranks
 };
 
-// A rank's own time is taken where every rank tells its wait in every step that counts: in training
-// in lock-step all durations are equal, since the others wait for the slow one. Of a step that was
-// run again the later run counts.
+// Uses a rank's own time if every rank reports its wait in every counted step: in lockstep
+// training, all durations are equal, since the others wait for the slow rank. Of a repeated step,
+// the later run counts.
 StatusOr<WhatIf> MakeWhatIf(const History& history, const StepQuery& query, int64_t rank);
 
 }  // namespace pitwall::history
