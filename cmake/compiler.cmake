@@ -1,4 +1,4 @@
-# Warnings, optimization and sanitizers: one place for every target of ours.
+# Warnings, optimization, and sanitizers for all targets of this repository.
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
@@ -6,28 +6,29 @@ endif()
 find_program(PITWALL_CCACHE ccache)
 if(PITWALL_CCACHE)
   set(CMAKE_C_COMPILER_LAUNCHER ${PITWALL_CCACHE})
-  # Without these, ccache stores nothing that was compiled with a precompiled header.
+  # Without these, ccache does not store objects compiled with a precompiled header.
   set(CMAKE_CXX_COMPILER_LAUNCHER /usr/bin/env CCACHE_SLOPPINESS=pch_defines,time_macros ${PITWALL_CCACHE})
 endif()
 
-# -ffp-contract=off: a fused multiply-add rounds differently, and "live equals replay, to the bit" must hold across
-# machines (time-model.md, section 2, rule 8). Never -ffast-math.
-# -pthread everywhere: it defines a macro, and a precompiled header is of use only where the macros are the same.
+# -ffp-contract=off: a fused multiply-add rounds differently, and live and replayed results must be bit-identical on all machines
+# (time-model.md, section 2, rule 8). Never -ffast-math.
+#
+# -pthread everywhere: it defines a macro, and a precompiled header can be used only with the same macros.
 add_compile_options(-ffp-contract=off -fno-omit-frame-pointer -pthread)
 option(PITWALL_WERROR "Treat warnings as errors" ON)
 set(PITWALL_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual $<$<BOOL:${PITWALL_WERROR}>:-Werror>
-    -Wno-missing-field-initializers)  # designated initializers leave members at their defaults on purpose
+    -Wno-missing-field-initializers)  # designated initializers intentionally leave members at their defaults
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   list(APPEND PITWALL_WARNINGS -Wthread-safety)
 else()
-  # gcc 12's flow analysis reports absl::InlinedVector, with -O2 and under sanitizers.
+  # gcc 12's flow analysis reports false positives for absl::InlinedVector, with -O2 and under sanitizers.
   list(APPEND PITWALL_WARNINGS -Wno-error=maybe-uninitialized)
 endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -g1")
-# Where gcc 12 reports std::string's own code: at -O1, and behind a precompiled header, which is no system header.
+# gcc 12 reports std::string's own code at -O1, and with a precompiled header, which is not a system header.
 set(PITWALL_FLOW_WARNINGS -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread)
-# The tests' own code: half of a build is generating it, and it runs for seconds. Libraries under test keep the flags above.
+# Test code: generating it takes half of a build, but it runs only for seconds. Libraries under test keep the flags above.
 set(PITWALL_TEST_OPTIMIZATION)
 if(PITWALL_SANITIZE)
   set(PITWALL_TEST_OPTIMIZATION -O0)
@@ -35,7 +36,7 @@ elseif(CMAKE_BUILD_TYPE STREQUAL Release)
   set(PITWALL_TEST_OPTIMIZATION -O1 $<$<CXX_COMPILER_ID:GNU>:${PITWALL_FLOW_WARNINGS}>)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  # gcc collects its garbage from 128 MiB on, which takes a tenth of a compilation; with memory for it, from 512 MiB on.
+  # By default gcc collects garbage from 128 MiB on, which takes a tenth of a compilation; with enough memory, from 512 MiB on.
   cmake_host_system_information(RESULT memory QUERY TOTAL_PHYSICAL_MEMORY)
   if(memory GREATER 7000)
     add_compile_options(--param=ggc-min-heapsize=524288)

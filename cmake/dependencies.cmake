@@ -1,4 +1,4 @@
-# Third-party libraries, each found once. Debian 12's versions are the floor; newer ones must work too.
+# Third-party libraries, each found once. The versions of Debian 12 are the minimum; newer ones must work too.
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 find_package(absl CONFIG REQUIRED)
@@ -6,12 +6,12 @@ find_package(absl CONFIG REQUIRED)
 find_package(Protobuf REQUIRED)
 find_package(GTest CONFIG REQUIRED)
 find_package(yaml-cpp CONFIG REQUIRED)
-if(NOT TARGET yaml-cpp::yaml-cpp)  # 0.7 exports the plain name only
+if(NOT TARGET yaml-cpp::yaml-cpp)  # 0.7 exports only the plain name
   add_library(yaml-cpp::yaml-cpp ALIAS yaml-cpp)
 endif()
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
-# Not under the prefix "re2": gRPC's config reads a cached re2_FOUND and would not look for its own target.
+# Not with the prefix "re2": gRPC's config reads a cached re2_FOUND and would then not look for its own target.
 pkg_check_modules(re2_package REQUIRED IMPORTED_TARGET re2)
 find_package(Snappy CONFIG REQUIRED)
 find_package(nlohmann_json CONFIG REQUIRED)

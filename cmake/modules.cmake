@@ -14,7 +14,7 @@
 # threads have one, or depend on a module that does: nothing else can race.
 set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)
 
-# Under a sanitizer a library is built only where a test or a fuzzer needs it.
+# With sanitizers, a library is built only if a test or a fuzzer needs it.
 set(PITWALL_TESTED_ONLY OFF)
 if(PITWALL_SANITIZE)
   set(PITWALL_TESTED_ONLY ON)
@@ -25,7 +25,7 @@ function(pitwall_module_target folder out)
   set(${out} ${name} PARENT_SCOPE)
 endfunction()
 
-# Whether a source of the same name includes this header before anything else, and so compiles it alone.
+# Returns whether a source of the same name includes this header first, and so compiles it on its own.
 function(pitwall_has_source out folder header)
   set(${out} FALSE PARENT_SCOPE)
   string(REGEX REPLACE "\\.h$" ".cc" source ${header})
@@ -37,7 +37,7 @@ function(pitwall_has_source out folder header)
   endif()
 endfunction()
 
-# Whether a module starts threads: one of its sources or tests does, or a module it depends on.
+# Returns whether a module, or one that it depends on, starts threads in its sources or tests.
 function(pitwall_starts_threads out)
   cmake_parse_arguments(M "" "" "FILES;DEPS" ${ARGN})
   set(${out} FALSE PARENT_SCOPE)
@@ -74,7 +74,7 @@ function(add_module folder)
     set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ${PITWALL_TESTED_ONLY})
     set(scope PUBLIC)
     target_compile_options(${target} PRIVATE ${PITWALL_WARNINGS})
-    if(PITWALL_FUZZ)  # libFuzzer steers by what it covers in every module, not only in its targets
+    if(PITWALL_FUZZ)  # libFuzzer needs coverage of every module, not only of its targets
       target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
     endif()
     pitwall_unity(${target})
@@ -99,7 +99,7 @@ function(add_module folder)
   foreach(dep IN LISTS M_DEPS)
     pitwall_module_target(${dep} dep_target)
     if(NOT TARGET ${dep_target})
-      message(FATAL_ERROR "add_module(${folder}): ${dep} is not declared yet; arrows point down only "
+      message(FATAL_ERROR "add_module(${folder}): ${dep} is not declared yet; dependencies only point down "
                           "(the top CMakeLists.txt has the order)")
     endif()
     target_link_libraries(${target} ${scope} ${dep_target})

@@ -1,4 +1,4 @@
-# The Debian package: `cpack -G DEB` in the build folder. What the binary links is named by dpkg-shlibdeps.
+# The Debian package: `cpack -G DEB` in the build directory. dpkg-shlibdeps determines the linked libraries.
 install(TARGETS pitwall RUNTIME DESTINATION bin)
 install(FILES deploy/debian/standalone.yaml deploy/debian/collector.yaml DESTINATION /etc/pitwall)
 install(FILES deploy/debian/pitwall.service deploy/debian/pitwall-collector.service DESTINATION /lib/systemd/system)
@@ -23,7 +23,7 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "passwd, ca-certificates")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
   "Collectors publish metrics of nodes, GPUs and training processes to a log. A stream processor evaluates\n\
- PromQL rules over them and says what is wrong with which job, and why.")
+ PromQL rules over them, and reports problems of jobs with their causes.")
 foreach(script IN ITEMS postinst prerm postrm conffiles)
   list(APPEND CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${CMAKE_SOURCE_DIR}/deploy/debian/${script})
 endforeach()

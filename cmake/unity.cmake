@@ -1,7 +1,7 @@
-# pitwall_unity(<target>): with PITWALL_UNITY, compiles several sources of the target as one. Most of a compilation is parsing the same
-# headers and instantiating the same templates: a build takes about half as long. The sanitizers are built that way, and the first build
-# of tests/run.sh and deploy/demo.sh. The preset dev and the stage tidy compile file by file, which is how an include that a file does
-# not have is found. Which files go together: unity.py. With PITWALL_UNITY_TESTS only test binaries are built that way.
+# pitwall_unity(<target>): with PITWALL_UNITY, compiles several sources of the target as one. Most of a compilation is parsing the
+# same headers and instantiating the same templates: a build takes about half as long. Used by the sanitizer builds and by the
+# first build of tests/run.sh and deploy/demo.sh. The preset dev and the stage tidy compile file by file, which detects missing
+# includes. unity.py chooses the groups. With PITWALL_UNITY_TESTS, only test binaries are built this way.
 option(PITWALL_UNITY "Compile several sources of a module as one" OFF)
 # The engine takes 43 s of CPU time with 12 files per group, and 58 s with 6: a group instantiates each template once.
 set(PITWALL_UNITY_FILES 12)
@@ -10,9 +10,9 @@ if(PITWALL_UNITY OR PITWALL_UNITY_TESTS)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
 endif()
 
-# pitwall_precompile(<target> <kind>): with PITWALL_UNITY, takes the headers that most sources include from one precompiled header per kind:
-# library, or test, which adds GoogleTest. Parsing them takes 4 to 5 seconds a compilation. The build without PITWALL_UNITY finds the
-# include that a file does not have.
+# pitwall_precompile(<target> <kind>): with PITWALL_UNITY, takes the most frequent headers from one precompiled header per kind:
+# library, or test, which adds GoogleTest. Parsing them takes 4 to 5 seconds per compilation. The build without PITWALL_UNITY
+# detects missing includes.
 function(pitwall_precompile target kind)
   if(NOT PITWALL_UNITY)
     return()
@@ -40,8 +40,8 @@ function(pitwall_precompile target kind)
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:${PITWALL_FLOW_WARNINGS}>)
 endfunction()
 
-# pitwall_test_code(<target>): compiles the sources of a test: with less optimization than what is shipped, several as one, and with
-# GoogleTest's headers precompiled.
+# pitwall_test_code(<target>): compiles the sources of a test with less optimization than shipped code, several as one, and with a
+# precompiled header for GoogleTest.
 function(pitwall_test_code target)
   target_compile_options(${target} PRIVATE ${PITWALL_WARNINGS} ${PITWALL_TEST_OPTIMIZATION})
   pitwall_unity(${target} test)
@@ -58,7 +58,7 @@ function(pitwall_unity target)
   else()
     pitwall_precompile(${target} library)
   endif()
-  # Neither means a fault here: a local name like that of another file, and an unnamed namespace in what seems to be an included file.
+  # Not an error here: a local name that another file also uses, and an unnamed namespace in what looks like an included file.
   target_compile_options(${target} PRIVATE -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   get_target_property(sources ${target} SOURCES)
   get_target_property(folder ${target} SOURCE_DIR)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""unity.py MOST FILE…: which sources, at most so many, of one target may be compiled as one (cmake/unity.cmake).
+"""unity.py MOST FILE…: groups the sources of one target that may be compiled as one, at most MOST per group (cmake/unity.cmake).
 
-Prints a number per file, in the order given: files with one number share a compilation. Two files that define a name alike, each in
-its own unnamed namespace, never share one. Counts on the format of .clang-format: what a namespace holds begins in column 0.
+Prints a number per file, in the given order: files with the same number share a compilation. Two files that define the same name, each in
+its own unnamed namespace, never share one. Relies on the format of .clang-format: the content of a namespace begins in column 0.
 """
 import re
 import sys
@@ -16,7 +16,7 @@ ALIAS = re.compile(r"(?:using|namespace) (\w+) = ")
 
 
 def names_of(path):
-    """Name -> what it says, where the same text twice does no harm (an alias), else the file."""
+    """Returns {name: text of the definition if duplicates are harmless (an alias), otherwise the file}."""
     names = {}
     with open(path, encoding="utf-8") as source:
         for line in source:
@@ -29,12 +29,12 @@ def names_of(path):
 
 
 def group(most, paths):
-    """First fit, over the files as they stand in the target."""
+    """Groups files by first fit, in the order of the target."""
     groups, numbers = [], []
     for path in paths:
         names = names_of(path)
         for number, (files, taken) in enumerate(groups):
-            if files < most and all(taken.get(name, says) == says for name, says in names.items()):
+            if files < most and all(taken.get(name, definition) == definition for name, definition in names.items()):
                 groups[number] = (files + 1, taken | names)
                 break
         else:

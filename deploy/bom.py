@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""bom.py BINARY --out DIR [--wheel]: writes NOTICE and sbom.spdx.json of what the binary uses and carries.
+"""bom.py BINARY --out DIR [--wheel]: writes NOTICE and sbom.spdx.json for the dependencies of the binary.
 
-Libraries that are linked come from Debian packages, as dpkg knows them; the packages of the web page are in the binary itself, and come
-from its lock file. --wheel: the linked libraries are carried too.
+Linked libraries come from Debian packages, according to dpkg; the packages of the web page are in the binary itself, and come
+from its lock file. --wheel: the linked libraries are bundled too.
 """
 import argparse
 import hashlib
@@ -22,7 +22,7 @@ def output(*command):
 
 
 def linked(binary):
-    """Paths of the shared libraries of a program, the real ones."""
+    """Returns the resolved paths of the shared libraries of a program."""
     paths = set()
     for line in output("ldd", binary).splitlines():
         match = re.search(r"=> (/\S+)", line)
@@ -32,7 +32,7 @@ def linked(binary):
 
 
 def owners(paths):
-    """Debian packages of files, which dpkg may know with or without /usr."""
+    """Returns the Debian packages of files, which dpkg may list with or without /usr."""
     names = {path: {os.path.realpath(path), re.sub(r"^/usr", "", os.path.realpath(path)), path} for path in paths}
     found = subprocess.run(["dpkg-query", "--search", *sorted(set().union(*names.values()))], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     package = {file: owner.split(",")[0] for owner, file in (line.split(": ", 1) for line in found.stdout.splitlines())}
@@ -47,7 +47,7 @@ HEADERS = ("libboost1.81-dev", "nlohmann-json3-dev")
 
 
 def debian(binary):
-    """name -> (version, source, licences by its copyright file)"""
+    """Returns {name: (version, source, licenses according to its copyright file)}."""
     packages = {}
     names = owners(linked(binary)) | set(HEADERS)
     for line in output("dpkg-query", "--show", "--showformat=${Package}|${Version}|${source:Package}\n", *sorted(names)).splitlines():
@@ -63,7 +63,7 @@ def debian(binary):
 
 
 def bundled():
-    """name -> (version, licence) of the packages that the page's build puts into the binary."""
+    """Returns {name: (version, license)} of the packages that the build of the page bundles into the binary."""
     with open(LOCK, encoding="utf-8") as file:
         lock = json.load(file)["packages"]
     with open(PAGE, encoding="utf-8") as file:
@@ -131,7 +131,7 @@ def main():
     options = parser.parse_args()
     packages, page = debian(options.binary), bundled()
     if not packages or not page:
-        sys.exit("bom.py: nothing is linked or bundled, which cannot be (%s)" % options.binary)
+        sys.exit("bom.py: no linked or bundled packages found (%s)" % options.binary)
     os.makedirs(options.out, exist_ok=True)
     for name, text in (("NOTICE", notice(packages, page, options.wheel)), ("sbom.spdx.json", json.dumps(spdx(options.binary, packages, page), indent=1) + "\n")):
         with open(os.path.join(options.out, name), "w", encoding="utf-8") as file:

@@ -2,10 +2,10 @@
 # demo.sh [--kafka] [--keep | --no-keep] [--seconds N]: the main use case, end to end, on this machine.
 #
 # Installs what is missing, builds Pitwall, starts it, and trains a small network on scikit-learn's digits while faults are injected in
-# turn. Prints each issue as it begins and ends, with its latency, and at the end the address of the page on which the job can be
-# explored. In a terminal Pitwall then runs until Ctrl-C; elsewhere the demo ends by itself.
+# turn. Prints the start and end of each issue with its latency, and finally the address of the page on which the job can be
+# explored. In a terminal, Pitwall then runs until Ctrl-C; otherwise the demo exits.
 #   --kafka    a real Kafka broker, and collector, processor, notifier, and executor as separate processes
-#   --keep     leaves Pitwall running afterwards wherever the demo runs; --no-keep never does
+#   --keep     always leaves Pitwall running afterwards; --no-keep never does
 # A second run installs and builds nothing.
 set -euo pipefail
 
@@ -15,10 +15,10 @@ page_toolchain=$repo/services/web/toolchain.sh
 log=$repo/build/demo-downloads.log
 groups=(build python)
 kafka=false
-# A first build compiles several files as one, which takes half as long; an existing build folder keeps its way.
+# A first build compiles several files as one, which takes half as long; an existing build directory keeps its mode.
 first=()
 [[ -f $repo/build/release/CMakeCache.txt ]] || first=(-DPITWALL_UNITY=ON)
-# Without it, ccache runs the preprocessor once more for each file that it has not seen, a tenth of a first build.
+# Without it, ccache preprocesses each new file once more, which takes a tenth of a first build.
 export CCACHE_DEPEND=1
 for argument in "$@"; do
   case $argument in
@@ -31,7 +31,8 @@ stage=0
 say() { printf '\n== %s (%d:%02d elapsed)\n' "$*" $((SECONDS / 60)) $((SECONDS % 60)); }
 next_stage() { say "[$((++stage))/4] $*"; }
 
-# Node and the packages of the page, the virtual environment of the training, the jars of the broker: while the compiler runs.
+# Downloads Node and the packages of the page, the virtual environment of the training script, and the broker's jars while the
+# compiler runs.
 download() {
   "$repo/deploy/install-deps.sh" "${groups[@]}"
   ! $kafka || "$repo/deploy/kafka/broker.sh" fetch

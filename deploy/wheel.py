@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """wheel.py BINARY --out DIR [--auditwheel PROGRAM]: a Python wheel with the client, the command `pitwall` and the server, page included.
 
-The distribution is called pitwall-server, since `pitwall` on PyPI belongs to somebody else; the import name is pitwall. It replaces
-the package of clients/python: install one of them. auditwheel (PyPI) and patchelf put the linked libraries beside the binary.
+The distribution is called pitwall-server, since the name `pitwall` on PyPI is taken; the import name is pitwall. It replaces
+the package of clients/python: install one of them. auditwheel (PyPI) and patchelf bundle the linked libraries with the binary.
 """
 import argparse
 import base64
@@ -18,7 +18,7 @@ import bom
 
 CLIENT = os.path.join(bom.REPO, "clients", "python", "src")
 NAME = "pitwall_server"
-LAUNCHER = '''"""The server of Pitwall, carried by a wheel."""
+LAUNCHER = '''"""The server of Pitwall, bundled in a wheel."""
 import os
 import sys
 
@@ -31,7 +31,7 @@ def main():
 
 
 def contents(binary, work):
-    """(path in the wheel, bytes, whether it is a program)"""
+    """Yields (path in the wheel, bytes, whether it is executable)."""
     stripped = os.path.join(work, "pitwall")
     subprocess.run(["strip", "-o", stripped, binary], check=True)
     with open(stripped, "rb") as file:

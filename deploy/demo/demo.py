@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs Pitwall beside a real training and tells what it sees. Started by deploy/demo.sh."""
+"""Runs Pitwall next to a real training job and prints its reports. Started by deploy/demo.sh."""
 import argparse
 import http.server
 import json
@@ -18,7 +18,7 @@ import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BROKER = os.path.join(HERE, "..", "kafka", "broker.sh")
-# trouble -> the issues that it should cause
+# trouble -> expected issues
 CAUSES = {
     "slow_loader": {"DataStallShare"},
     "cpu_hog": {"CPUSaturated"},
@@ -33,7 +33,7 @@ def say(text):
 
 
 class WebhookReceiver:
-    """Counts what arrives, as any receiver of ours would see it."""
+    """A webhook receiver that counts deliveries."""
 
     def __init__(self):
         received = self.received = {}
@@ -54,7 +54,7 @@ class WebhookReceiver:
 
 
 class Service:
-    """One pitwall process; its diagnostics go to a file and tell its addresses."""
+    """A pitwall process; its log goes to a file, from which its addresses are read."""
 
     def __init__(self, options, work, name, flags):
         self.name = name
@@ -89,13 +89,13 @@ class Demo:
         self.work = tempfile.mkdtemp(prefix="pitwall-demo-")
         self.services = []
         self.broker = None
-        self.recorded = ["--input", self.data_dir("standalone")]  # where a backtest finds the log
+        self.recorded = ["--input", self.data_dir("standalone")]  # input of the backtest
         self.code = None        # of the training
-        self.finished = False   # whatever comes now, the demo has shown what it has to show
+        self.finished = False   # later events do not matter for the demo
         self.watch = None
         self.training = None
         self.lines = queue.Queue()
-        self.causes = {}        # trouble -> wall time of its beginning
+        self.causes = {}        # trouble -> wall time of its start
         self.found = {}         # issue -> alert
         self.ended = set()
         self.first_issue = None
@@ -120,7 +120,7 @@ class Demo:
             log = []
             flags = {"standalone": ["--overrides", overrides, "--webhook", self.hook.url, "--socket", socket]}
         for name, own in flags.items():
-            # The embedded log is one directory; processes of their own must not share theirs.
+            # The embedded log is one directory; separate processes must not share one.
             data = self.data_dir(name)
             service = Service(self.options, self.work, name,
                               log + own + ["--data-dir", data, "--http-listen", "127.0.0.1:0", "--grpc-listen", "127.0.0.1:0"])
@@ -197,18 +197,18 @@ class Demo:
                 if "SIGTERM" in line:
                     print("              " + line.strip())
         elif code is None:
-            say("the training still runs; stopping it")
+            say("the training job is still running; stopping it")
             self.training.terminate()
         else:
-            say("the training ended by itself with exit code %d" % code)
-        # A job that ended by a signal may be restarted: it is over when no rank has come back within a minute. What is
+            say("the training job exited on its own with code %d" % code)
+        # A job that ended by a signal may be restarted: it is over when no rank has come back within a minute. Issues that are
         # still open then ends.
-        say("waiting for the job to be over (a minute without a restart)")
+        say("waiting until the job is over (a minute without a restart)")
         self.drain(self.options.wait, until=lambda: set(self.found) <= self.ended and self.found)
         self.finished = True
         self.tell_page()
         if self.options.keep:
-            say("Pitwall goes on; Ctrl-C ends it. Data in %s" % self.work)
+            say("Pitwall keeps running; stop it with Ctrl-C. Data in %s" % self.work)
             self.drain(1e9)
 
     def page_fault(self):
@@ -235,7 +235,7 @@ class Demo:
             except (OSError, ValueError, KeyError) as error:
                 fault = str(error)
             if time.time() > deadline:
-                say("the history at %s does not tell the job: %s" % (self.page, fault))
+                say("the history at %s does not have the job: %s" % (self.page, fault))
                 return
             time.sleep(0.5)
         fault = self.page_fault()
@@ -258,7 +258,7 @@ class Demo:
             subprocess.run([BROKER, "stop", self.broker], stdout=subprocess.DEVNULL)
 
     def verify(self):
-        """Live equals replay: the recorded log through the same engine again."""
+        """Checks that a replay of the recorded log gives the live events."""
         result = subprocess.run([self.options.binary, "backtest", "--format", "log", "--verify"] + self.recorded,
                                 stdout=subprocess.PIPE, text=True)
         say("BACKTEST      " + result.stdout.strip())
@@ -284,7 +284,7 @@ class Demo:
             faults.append("the job cannot be explored on the page")
         faults += ["pitwall %s ended with exit code %d" % item for item in codes.items() if item[1] != 0]
         if not self.verify():
-            faults.append("the backtest of the live log does not say the same")
+            faults.append("the backtest of the live log gives other events")
         for fault in faults:
             say("FAILED: " + fault)
         if not faults:
@@ -300,7 +300,7 @@ def main():
     parser.add_argument("--keep", action=argparse.BooleanOptionalAction, default=terminal)
     parser.add_argument("--script", default=SCRIPT, help="start:trouble:seconds,…")
     parser.add_argument("--seconds", type=float, default=200, help="the training ends after them, unless it is stopped before")
-    parser.add_argument("--wait", type=float, default=100, help="at most so many seconds for the job to be over")
+    parser.add_argument("--wait", type=float, default=100, help="maximum seconds until the job is over")
     demo = Demo(parser.parse_args())
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     interrupted = False

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Progress of a build: reads the output of ninja, prints steps, elapsed time, and an estimate of the remaining time.
 
-On a terminal one line is kept up to date; elsewhere a line is printed every 15 seconds. Everything that ninja prints beside its steps
+On a terminal, it updates one line; elsewhere it prints a line every 15 seconds. All other output of ninja
 (errors, warnings) is passed through.
 """
 import os
@@ -11,7 +11,7 @@ import time
 
 STEP = re.compile(r"^\[(\d+)/(\d+)\] ")
 QUIET_SECONDS = 15
-# Steps that say little about the rest: code generation and CMake itself.
+# Steps too early for an estimate: code generation and CMake itself.
 FEWEST_STEPS = 10
 
 
@@ -32,7 +32,7 @@ class Progress:
         self.out, self.terminal, self.now = out, terminal, now
         self.started = now()
         self.printed = None   # time of the last line
-        self.pending = False  # the terminal's line has no end yet
+        self.pending = False  # the terminal's line is not finished
 
     def read(self, line):
         step = STEP.match(line)

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""A real, small training with troubles that can be switched on: what Pitwall's demo watches.
+"""A small real training script with faults ("troubles") that can be switched on, for Pitwall's demo.
 
 Trains a multi-layer perceptron (numpy, momentum SGD) on scikit-learn's handwritten digits, augmented on the fly, with
 Pitwall's client in the loop. A step takes 20 to 50 ms. Troubles, one line of text each, come from --control (a file
 that is appended to, or a FIFO) or from --script:
 
     slow_loader [SECONDS]   each batch waits for "storage": the loader takes several times a normal step
-    cpu_hog [SECONDS]       processes that burn every core beside the training
-    hang [SECONDS]          one step blocks in a collective; the process lives and its client beats
+    cpu_hog [SECONDS]       processes that keep every core busy
+    hang [SECONDS]          one step blocks in a collective; the process is alive and its client sends heartbeats
     explode [SECONDS]       the learning rate times 1000: the loss becomes NaN; afterwards the last good weights return
     off [NAME]              ends that trouble, or all
 
 A script is a list "start:name:seconds", in seconds since the first step: 20:slow_loader:30,60:hang:25
-Every beginning and end is a line on stdout and, with --events, a JSON line with its wall-clock time.
-SIGTERM: the step is finished, a last line says so, exit code 143.
+Every start and end is a line on stdout and, with --events, a JSON line with its wall-clock time.
+SIGTERM: finishes the step, prints a last line, and exits with 143.
 """
 import argparse
 import json
@@ -45,17 +45,17 @@ except ImportError:
 TROUBLES = ("slow_loader", "cpu_hog", "hang", "explode")
 LEARNING_RATE = 0.05
 MOMENTUM = 0.9
-LEAK = 0.1  # of the ReLUs: without it a training that explodes dies quietly instead of reaching NaN
+LEAK = 0.1  # slope of the ReLUs: without it, an exploding run dies quietly instead of reaching NaN
 BURN = """
 import os, sys
 parent = int(sys.argv[1])
-while os.getppid() == parent:      # ends with the training, however that ends
+while os.getppid() == parent:      # ends with the training process, however that ends
     sum(i * i for i in range(200000))
 """
 
 
 class Events:
-    """Says what happens: to people on stdout, to programs as JSON lines in a file."""
+    """Prints events on stdout, and writes them as JSON lines to a file."""
 
     def __init__(self, path):
         self._file = open(path, "a", encoding="utf-8") if path else None
@@ -82,7 +82,7 @@ class Control:
         if path:
             if not os.path.exists(path):
                 open(path, "a", encoding="utf-8").close()
-            # A FIFO opened for reading and writing never reports an end while nobody writes.
+            # A FIFO opened for reading and writing never reports the end of file without writers.
             fifo = stat.S_ISFIFO(os.stat(path).st_mode)
             self._file = os.open(path, (os.O_RDWR if fifo else os.O_RDONLY) | os.O_NONBLOCK)
 
@@ -104,7 +104,7 @@ class Control:
 
 
 class Troubles:
-    """Which troubles are on. poll() is called between and inside steps."""
+    """The active troubles. poll() is called between and inside steps."""
 
     def __init__(self, control, events):
         self._control = control
@@ -139,7 +139,7 @@ class Troubles:
             if name not in TROUBLES or len(words) > 2 or not seconds > 0:
                 raise ValueError
         except ValueError:
-            print("train.py: not understood: %s" % " ".join(words), file=sys.stderr, flush=True)
+            print("train.py: unknown command: %s" % " ".join(words), file=sys.stderr, flush=True)
             return
         if name not in self._until:
             self._events.write("begin", self.step, trouble=name)
@@ -243,7 +243,7 @@ class Network:
 
 
 def collective(troubles, stop):
-    """Stands for the all-reduce of the gradients: at once with one rank, unless it hangs."""
+    """Simulates the all-reduce of the gradients: immediate with one rank, unless it hangs."""
     with pitwall.phase("collective"):
         while troubles.on("hang") and not stop.is_set():
             stop.wait(0.1)
@@ -317,8 +317,8 @@ def main():
     parser.add_argument("--control", help="file or FIFO to read troubles from")
     parser.add_argument("--script", type=parse_script, default=[], help="start:name:seconds,…")
     parser.add_argument("--events", help="file for JSON lines")
-    parser.add_argument("--steps", type=int, default=0, help="stop after so many steps")
-    parser.add_argument("--seconds", type=float, default=0, help="stop after so many seconds")
+    parser.add_argument("--steps", type=int, default=0, help="stop after this number of steps")
+    parser.add_argument("--seconds", type=float, default=0, help="stop after this number of seconds")
     parser.add_argument("--eval-every", type=int, default=50)
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--hidden", type=int, default=768)
@@ -327,11 +327,11 @@ def main():
 
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    np.seterr(all="ignore")  # exploding is what some runs are for
+    np.seterr(all="ignore")  # some runs explode on purpose
     pitwall.init(job=options.job or os.environ.get("PITWALL_JOB", "demo"), socket=options.socket)
     step = train(options, stop)
     if stop.is_set():
-        pitwall.finish("cancelled")  # the stop is told by who stopped it
+        pitwall.finish("cancelled")  # the executor reports the stop
         print("stopped by SIGTERM at step %d" % step, flush=True)
         return 143
     return 0

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # A single Apache Kafka broker (KRaft, no Docker, no ZooKeeper) for tests and demos. Not for production.
 #
-#   broker.sh start DIR [PORT]   start in DIR (made when missing); prints "bootstrap=127.0.0.1:PORT" when it answers.
-#                                Starting what runs already prints its line again.
-#   broker.sh stop DIR           stop it (SIGTERM, then SIGKILL after 20 s); fine when none runs
-#   broker.sh pause|resume DIR   SIGSTOP / SIGCONT: connections stay open, nobody answers
-#   broker.sh kill DIR           SIGKILL, as a crash; `start` afterwards brings it back on the same port with its data
-#   broker.sh status DIR         prints the bootstrap line and exits 0 when it answers
-#   broker.sh fetch              only download
+#   broker.sh start DIR [PORT]   starts it in DIR (created if missing); prints "bootstrap=127.0.0.1:PORT" once it answers.
+#                                If it is running already, prints the line again.
+#   broker.sh stop DIR           stops it (SIGTERM, then SIGKILL after 20 s); succeeds if none is running
+#   broker.sh pause|resume DIR   SIGSTOP / SIGCONT: connections stay open without answers
+#   broker.sh kill DIR           SIGKILL, like a crash; a later `start` restarts it on the same port with its data
+#   broker.sh status DIR         prints the bootstrap line and exits with 0 if it answers
+#   broker.sh fetch              only downloads the jars
 #
 # The jars come from Maven Central once and stay in ${XDG_CACHE_HOME:-~/.cache}/pitwall/kafka-<version>.
 # Environment: KAFKA_VERSION (3.9.1; 4.1.0 works too), KAFKA_HEAP (512m), PITWALL_KAFKA_CACHE (another cache folder),
@@ -30,7 +30,7 @@ need_java() {
   [[ ${major:-0} -ge 17 ]] || fail "java 17 or newer is needed, found '${major:-unknown}'"
 }
 
-# Downloads the jars into the cache unless they are there. Safe when several callers start at once.
+# Downloads the jars into the cache unless they exist. Safe for concurrent callers.
 fetch() {
   [[ -e $cache/complete ]] && return
   command -v mvn >/dev/null || fail "Kafka $version is not in $cache and maven is missing (Debian: apt-get install maven)"
@@ -44,7 +44,7 @@ fetch() {
     mvn -q -B -f "$here/pom.xml" "-Dkafka.version=$version" "-P$(logging_profile)" dependency:copy-dependencies \
       -DincludeScope=runtime "-DoutputDirectory=$cache/libs" >"$cache/mvn.log" 2>&1 ||
       { tail -20 "$cache/mvn.log" >&2; fail "maven could not fetch Kafka $version"; }
-    ls "$cache"/libs/kafka_2.13-"$version".jar >/dev/null 2>&1 || fail "maven brought no kafka_2.13-$version.jar"
+    ls "$cache"/libs/kafka_2.13-"$version".jar >/dev/null 2>&1 || fail "maven did not fetch kafka_2.13-$version.jar"
     touch "$cache/complete"
   fi
   exec 8>&-
@@ -53,13 +53,13 @@ fetch() {
 # Kafka 3.x logs through log4j 1 (reload4j), 4.x through slf4j.
 logging_profile() { [[ ${version%%.*} -ge 4 ]] && echo slf4j-simple || echo reload4j; }
 
-# Runs only while nothing else listens: the kernel's answer to connect() is the test.
+# Succeeds if no process listens on the port, according to connect().
 port_taken() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
 free_port() {
   local port tries=0
   while ((tries++ < 200)); do
-    port=$((20000 + (RANDOM * 32768 + RANDOM) % 12000))  # below the range from which the kernel hands out ports itself
+    port=$((20000 + (RANDOM * 32768 + RANDOM) % 12000))  # below the kernel's ephemeral port range
     [[ $port != "${1:-}" ]] && ! port_taken "$port" && { echo "$port"; return; }
   done
   fail "no free port found"
@@ -69,12 +69,12 @@ running_pid() {
   local pid
   [[ -s $dir/pid ]] || return 1
   pid=$(<"$dir/pid")
-  # The number may have been given to another process since: it must be our broker, of this very folder.
+  # The PID may belong to another process by now: it must be our broker of this directory.
   kill -0 "$pid" 2>/dev/null && tr '\0' '\n' <"/proc/$pid/cmdline" 2>/dev/null | grep -qxF -- "$dir/server.properties" || return 1
   echo "$pid"
 }
 
-# An ApiVersions request (version 0) and the length of a sane answer: the broker's request threads work.
+# An ApiVersions request (version 0) and a plausible length of the answer: the broker's request threads work.
 answers() {
   local port=$1 length
   length=$(
@@ -86,7 +86,7 @@ answers() {
   [[ ${length:8:8} == 00000001 ]]
 }
 
-# Answers, and its own metadata names it as the leader of new partitions: kcat asks that where it is installed.
+# The broker answers, and its metadata names it as the leader of new partitions, as checked with kcat if installed.
 ready() {
   answers "$1" || return 1
   command -v kcat >/dev/null || return 0
@@ -111,7 +111,7 @@ transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 transaction.state.log.num.partitions=4
 group.initial.rebalance.delay.ms=0
-# After a kill, the new broker must wait for the old one's session to end.
+# After a kill, the new broker must wait until the old one's session has ended.
 broker.heartbeat.interval.ms=1000
 broker.session.timeout.ms=4000
 PROPERTIES
@@ -135,7 +135,7 @@ start() {
     need_java
     fetch
     if [[ -s $dir/port && ( -z $wanted || $wanted == "$(<"$dir/port")" ) ]]; then
-      port=$(<"$dir/port")  # after a stop or a crash: the same place, so that clients find it again
+      port=$(<"$dir/port")  # after a stop or a crash: the same port, so that clients reconnect
       port_taken "$port" && fail "port $port of $dir is taken by another process"
     else
       port=${wanted:-$(free_port)}
@@ -151,7 +151,7 @@ start() {
         -t "$(java -Xmx128m "${java_options[@]}" kafka.tools.StorageTool random-uuid 2>/dev/null | tail -1)" \
         -c "$dir/server.properties" >"$dir/format.log" 2>&1 || { cat "$dir/format.log" >&2; fail "format failed"; }
     fi
-    # A session of its own: a Ctrl-C at the caller's terminal is not the broker's.
+    # A session of its own, so that Ctrl-C in the caller's terminal does not stop the broker.
     setsid java "-Xmx$heap" -Xms128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 "${java_options[@]}" \
       kafka.Kafka "$dir/server.properties" >>"$dir/broker.log" 2>&1 </dev/null 8>&- &
     pid=$!
@@ -161,7 +161,7 @@ start() {
   local deadline=$((SECONDS + start_timeout))
   until ready "$port"; do
     kill -0 "$pid" 2>/dev/null || { tail -20 "$dir/broker.log" >&2; fail "the broker ended while starting"; }
-    ((SECONDS < deadline)) || { tail -20 "$dir/broker.log" >&2; fail "no answer on port $port after ${start_timeout} s"; }
+    ((SECONDS < deadline)) || { tail -20 "$dir/broker.log" >&2; fail "no response on port $port after ${start_timeout} s"; }
     sleep 0.1
   done
   echo "bootstrap=127.0.0.1:$port"
