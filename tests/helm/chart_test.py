@@ -47,7 +47,7 @@ REFUSED = [
     ([], "kafka.brokers: needed with mode distributed"),
     (["mode=standalone", "kafka.brokers=a:1"], "mode standalone uses no Kafka"),
     (["kafka.brokers=a:1", "processor.replicas=5"], "more processors (5) than partitions (4)"),
-    (["kafka.brokers=a:1", "ingress.enabled=true", "ingress.host=h", "insights.enabled=false"], "leads to insights, which is off"),
+    (["kafka.brokers=a:1", "ingress.enabled=true", "ingress.host=h", "insights.enabled=false"], "requires insights, which is disabled"),
     (["kafka.brokers=a:1", "insights.replicas=5"], "insights.replicas: more processes (5) than partitions (4)"),
     (["kafka.brokers=a:1", "insights.replicas=2"], "auth.existingSecret, auth.actKey: needed with insights.replicas"),
     (["mode=standalone", "insights.replicas=2"], "insights.replicas: mode standalone is one process"),
@@ -58,14 +58,14 @@ REFUSED = [
     (["kafka.brokers=a:1", "strimzi.enabled=true"], "strimzi.cluster: needed"),
     (["mode=standalone", "executor.enabled=true", "standalone.hostSocket=false"], "needs the node's processes"),
     (["kafka.brokers=a:1", "executor.cluster.enabled=true"], "executor.cluster.namespaces: needed"),
-    (["kafka.brokers=a:1", "collector.pods.enabled=true", "collector.enabled=false"], "collectors ask, and they are off"),
+    (["kafka.brokers=a:1", "collector.pods.enabled=true", "collector.enabled=false"], "requires collectors, which are disabled"),
     (["mode=standalone", "collector.pods.enabled=true", "standalone.hostSocket=false"], "needs the node's processes"),
     (["kafka.brokers=a:1", "collector.pods.url=http://x"], "/collector/pods/url"),
     (["kafka.brokers=a:1", "executor.cluster.kinds[0]=Pod"], "/executor/cluster/kinds/0"),
     (["kafka.brokers=a:1", "executor.exempt[0].jobs=x"], "additional properties 'jobs'"),
     (["kafka.brokers=a:1", "rules.existingConfigMap.files[0]=a.yaml"], "rules.existingConfigMap.name: needed"),
     (["kafka.brokers=a:1", "rules.existingConfigMap.name=a"], "rules.existingConfigMap.files: names"),
-    (["kafka.brokers=a:1", "rules.packs=null"], "no rules at all"),
+    (["kafka.brokers=a:1", "rules.packs=null"], "no rules are configured"),
     (["kafka.brokers=a:1", "rules.own.overrides\\.yaml=x"], "the name overrides.yaml is taken"),
 ]
 
@@ -155,32 +155,32 @@ class Rendered(unittest.TestCase):
                 arguments = [a.replace("/etc/pitwall/", folder + "/").replace("$(NODE_NAME)", "node-1").replace("$(POD_INDEX)", "0")
                              for a in arguments]
                 self.assertNotIn("$(", " ".join(arguments))
-                code, said = run(BINARY, *arguments, "--print-config")
-                self.assertEqual(code, 0, "%s, %s: %s" % (golden, workload, said))
-                self.assertIn("/var/lib/pitwall", said)
+                code, printed = run(BINARY, *arguments, "--print-config")
+                self.assertEqual(code, 0, "%s, %s: %s" % (golden, workload, printed))
+                self.assertIn("/var/lib/pitwall", printed)
                 services.add(arguments[0])
                 own = [os.path.join(folder, f) for f in maps[config] if f not in ("pitwall.yaml", "overrides.yaml")]
                 if own:
-                    code, said = run(BINARY, "rules", "check", *own)
-                    self.assertEqual(code, 0, said)
+                    code, printed = run(BINARY, "rules", "check", *own)
+                    self.assertEqual(code, 0, printed)
         self.assertEqual(services, {"standalone", "collector", "processor", "notifier", "executor", "insights"})
 
     def test_effective_configuration_matches_the_values(self):
         text = goldens()["everything.yaml"]
         maps = {name(d): config_map(d) for d in documents(text) if kind(d) == "ConfigMap"}
-        said = {}
+        printed = {}
         for workload, arguments, config in workloads(text):
             folder = self.place(maps[config])
             index = "1" if workload == "pitwall-insights" else "2"  # replica of two and of three
-            code, said[workload] = run(BINARY, *[a.replace("/etc/pitwall/", folder + "/").replace("$(POD_INDEX)", index) for a in arguments],
+            code, printed[workload] = run(BINARY, *[a.replace("/etc/pitwall/", folder + "/").replace("$(POD_INDEX)", index) for a in arguments],
                                        "--print-config")
-            self.assertEqual(code, 0, said[workload])
+            self.assertEqual(code, 0, printed[workload])
         for workload, wanted in (("pitwall-processor", ["share: '2/3'", "budget: 8589934592", "pack:gpu", "partitions: 12", "baseline: ['/etc/pitwall-baselines']"]),
                                  ("pitwall-collector", ["socket_mode: '0660'", "gpus: false", "interval: 1s", "uid:1000"]),
                                  ("pitwall-collector-gpu", ["gpus: true"]), ("pitwall-executor", ["mode: live", "budget: 2"]),
                                  ("pitwall-insights", ["max_bytes: 171798691840", "max_connections: 512", "certificate: '/etc/pitwall-tls/tls.crt'"]),
                                  ("pitwall-notifier", ["env:PITWALL_WEBHOOK_0", "10.0.0.0/8", "https://pitwall.example.com"])):
-            plain = said[workload].replace('"', "'")
+            plain = printed[workload].replace('"', "'")
             for text in wanted:
                 self.assertIn(text.replace("'", ""), plain.replace("'", ""), workload)
 
@@ -256,15 +256,15 @@ class Monitoring(unittest.TestCase):
             self.assertEqual(used - served - SAID_LATER, set(), path)
 
     def test_promtool_accepts_alerts_and_they_fire(self):
-        code, said = run("promtool", "check", "rules", os.path.join(CHART, "files", "alerts.yaml"))
-        self.assertEqual(code, 0, said)
-        code, said = run("promtool", "test", "rules", os.path.join(HERE, "alerts_test.yaml"))
-        self.assertEqual(code, 0, said)
+        code, printed = run("promtool", "check", "rules", os.path.join(CHART, "files", "alerts.yaml"))
+        self.assertEqual(code, 0, printed)
+        code, printed = run("promtool", "test", "rules", os.path.join(HERE, "alerts_test.yaml"))
+        self.assertEqual(code, 0, printed)
 
     def test_generated_files_are_current(self):
         for script in ("dashboard.py", "readme.py"):
-            code, said = run(sys.executable, os.path.join(HERE, script), "--check")
-            self.assertEqual(code, 0, said)
+            code, printed = run(sys.executable, os.path.join(HERE, script), "--check")
+            self.assertEqual(code, 0, printed)
 
     def test_chart_has_the_version_of_the_binary(self):
         version = re.search(r"^project\(pitwall VERSION ([\d.]+)", read(os.path.join(REPO, "CMakeLists.txt")), re.M).group(1)
@@ -283,15 +283,15 @@ class WithTools(unittest.TestCase):
 
     def test_chart_passes_helm_lint(self):
         for values in VALUES:
-            code, said = run(os.path.join(TOOLS, "helm"), "lint", "--strict", CHART, "-f", values, "--kube-version", KUBE)
-            self.assertEqual(code, 0, said)
+            code, printed = run(os.path.join(TOOLS, "helm"), "lint", "--strict", CHART, "-f", values, "--kube-version", KUBE)
+            self.assertEqual(code, 0, printed)
 
     def test_wrong_values_are_refused_with_their_place(self):
         for sets, wanted in REFUSED:
             flags = [flag for text in sets for flag in ("--set", text)]
-            code, said = run(os.path.join(TOOLS, "helm"), "template", "pitwall", CHART, "--kube-version", KUBE, *flags)
+            code, printed = run(os.path.join(TOOLS, "helm"), "template", "pitwall", CHART, "--kube-version", KUBE, *flags)
             self.assertNotEqual(code, 0, sets)
-            self.assertIn(wanted, said, sets)
+            self.assertIn(wanted, printed, sets)
 
     def test_only_configuration_change_restarts_its_service(self):
         def pods(*sets):
@@ -303,9 +303,9 @@ class WithTools(unittest.TestCase):
         self.assertEqual([n for n in before if before[n] != after[n]], ["pitwall-processor"])
 
     def test_chart_passes_helm_unittest(self):
-        code, said = run(os.path.join(TOOLS, "helm-unittest"), "--strict", "--file", "../../tests/helm/unit/*_test.yaml", ".", cwd=CHART)
-        self.assertEqual(code, 0, said)
-        self.assertRegex(said, r"Tests: +[1-9]\d* passed")
+        code, printed = run(os.path.join(TOOLS, "helm-unittest"), "--strict", "--file", "../../tests/helm/unit/*_test.yaml", ".", cwd=CHART)
+        self.assertEqual(code, 0, printed)
+        self.assertRegex(printed, r"Tests: +[1-9]\d* passed")
 
     def test_renderings_match_the_schemas_of_kubernetes(self):
         for golden, text in goldens().items():
@@ -313,9 +313,9 @@ class WithTools(unittest.TestCase):
             with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
                 file.write("---".join(known))
                 file.flush()
-                code, said = run(os.path.join(TOOLS, "venv", "bin", "kubernetes-validate"), "--strict", "-k", KUBE[:4], file.name)
-            self.assertEqual(code, 0, said)
-            self.assertEqual(said.count(" passed for resource "), len(known), golden)
+                code, printed = run(os.path.join(TOOLS, "venv", "bin", "kubernetes-validate"), "--strict", "-k", KUBE[:4], file.name)
+            self.assertEqual(code, 0, printed)
+            self.assertEqual(printed.count(" passed for resource "), len(known), golden)
         with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:  # checks that it reports errors
             file.write(next(d for d in documents(goldens()["distributed.yaml"]) if kind(d) == "DaemonSet").replace("hostPID: true", "hostPid: true"))
             file.flush()
@@ -324,8 +324,8 @@ class WithTools(unittest.TestCase):
     def test_chart_passes_yamllint(self):
         rules = "{extends: default, rules: {line-length: disable, braces: disable, document-start: disable, comments: disable, indentation: {indent-sequences: whatever}}}"
         paths = sorted(glob.glob(os.path.join(GOLDEN, "*.yaml"))) + VALUES + [os.path.join(CHART, f) for f in ("values.yaml", "Chart.yaml")]
-        code, said = run(os.path.join(TOOLS, "venv", "bin", "yamllint"), "--strict", "-d", rules, *paths)
-        self.assertEqual(code, 0, said)
+        code, printed = run(os.path.join(TOOLS, "venv", "bin", "yamllint"), "--strict", "-d", rules, *paths)
+        self.assertEqual(code, 0, printed)
 
 
 def main():
