@@ -1,11 +1,12 @@
-// The samples of the benchmarks, a formula over integers, so that another program can make the same
+// Samples of the benchmarks, from an integer formula, so that another program can generate the same
 // ones (prometheus/data.go does; both print a checksum). architecture.md, section 6: 8 sources,
-// each a row of all its series a second.
-//   realistic  phases of 100 ms between sources; 2 % missing; a series in a hundred is high for
-//              20 s (1 % of alerts pending); 0.1 % of the series replaced each minute.
-//   noise      the same phases and gaps; white noise, so that 1 % of the series are high in each
-//              second, and others in the next: alerts that begin and end all the time.
-//   dense      the best case: one time for all sources, nothing missing, nothing high.
+// each with one row of all its series per second.
+//
+//   realistic  phases of 100 ms between sources; 2% missing; one series in a hundred is high for 20
+//     s (1% of alerts pending); 0.1% of the series replaced each minute.
+//   noise      the same phases and gaps; white noise, so that 1% of the series are high in each
+//     second, and others in the next: alerts start and end all the time.
+//   dense      the best case: the same times for all sources, nothing missing, nothing high.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +36,7 @@ class BenchData {
   BenchData(DataKind kind, int series)
       : kind_(kind), generations_(static_cast<size_t>(series)), values_(generations_.size()) {}
 
-  // The values of second `t`, by series; seconds in order. A series that is replaced has a stale
+  // Returns the values at second `t` by series; call in time order. A replaced series has a stale
   // marker in this second, and its successor begins in the next.
   const std::vector<double>& Second(int t) {
     for (const size_t i : replaced_) ++generations_[i];
@@ -54,7 +55,7 @@ class BenchData {
     for (const double v : values_) checksum_ = Mix(checksum_ ^ std::bit_cast<uint64_t>(v));
     return values_;
   }
-  // As of the last Second: whether the next one has other series.
+  // After Second: whether the next one has other series.
   bool Replaces() const { return !replaced_.empty(); }
   uint64_t checksum() const { return checksum_; }
 
@@ -63,7 +64,7 @@ class BenchData {
     const int64_t phase = kind_ == DataKind::kDense ? 0 : source * int64_t{100'000'000};
     return kBase + t * int64_t{1'000'000'000} + phase;
   }
-  // The series that series `i` is at the last Second.
+  // Returns the labels of series `i` at the last Second.
   Labels LabelsOf(size_t i) const {
     std::string gpu = Cat(i / kSources);
     if (generations_[i] > 0) gpu += Cat("-", generations_[i]);

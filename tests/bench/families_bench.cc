@@ -1,12 +1,12 @@
 // Cost of each window function: the tables of docs/performance.md.
+//
 //   families_bench [SERIES] [WINDOW IN SECONDS …]      (10000, 60 600)
 //
-// One demand over 8 sources, one sample a series and second, 2 % missing (the noise of
-// bench_data.h), read at each second, by SeriesStore alone. `in` is Append + SealTo, per sample;
-// `read` is BeginTick + Read, per rule and series (sorted windows are moved there);
-// `all` is both. CPU time once the window is full, the median of three stretches, each as long as
-// the window, so that what is done once in a while is in it. The line `instant` is what every
-// sample costs.
+// One demand over 8 sources, one sample per series and second, 2% missing (the noise of
+// bench_data.h), read each second, with only SeriesStore. `in` is Append + SealTo, per sample;
+// `read` is BeginTick + Read, per rule and series (sorted windows are moved there); `all` is both.
+// CPU time once the window is full, the median of three stretches, each as long as the window, so
+// that periodic work is included. The line `instant` is the cost of every sample.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -148,7 +148,7 @@ class Job {
       plans_.push_back(*store_->Plan(std::move(ids)));
       names_.push_back(Cat("source", s));
     }
-    // Seconds of samples to be told again and again.
+    // Seconds of samples that are sent repeatedly.
     for (auto& second : rows_) {
       const std::vector<double>& all = data_.Second(0);
       for (size_t s = 0; s < kSources; ++s) second[s].clear();
@@ -159,14 +159,14 @@ class Job {
     }
   }
 
-  // Fills the window, without a look at it.
+  // Fills the window without reading it.
   void Fill(int n) {
     for (int k = 0; k < n; ++k) {
       Tell();
       ++t_;
     }
   }
-  // n seconds, or as many as fit into a second of CPU time.
+  // Runs n seconds, or as many as fit into one second of CPU time.
   Cost Seconds(int n) {
     Cost cost;
     int k = 0;
@@ -184,7 +184,7 @@ class Job {
     const double results = static_cast<double>(series_) * k;
     return {cost.in / results, cost.read / results};
   }
-  // Also keeps the compiler from leaving reads out.
+  // Also prevents the compiler from eliding reads.
   bool present() const { return present_ > 0; }
   double BytesPerSeries() const { return static_cast<double>(store_->MemoryBytes()) / series_; }
 

@@ -1,6 +1,6 @@
-// Cost of ingest and sealing of the history: `insights_bench [MINUTES]` prints samples a second
-// of one core, bytes on disk a million samples, for two nodes of 96 cores and 8 GPUs at 500 ms, and
-// how long that takes by the yardstick of compare.py: packing the same records with zstd.
+// Cost of ingestion and sealing of the history: `insights_bench [MINUTES]` prints samples per
+// second and core, bytes on disk per million samples, for two nodes of 96 cores and 8 GPUs at 500
+// ms, and the time relative to the yardstick of compare.py: packing the same records with zstd.
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -47,7 +47,7 @@ Schema NodeSchema(int node) {
   return schema;
 }
 
-// A core is busy or idle for a while; ratios are jiffies of 50.
+// A core is busy or idle for a while; ratios are multiples of 1/50 (jiffies).
 double CellOf(size_t column, std::mt19937_64* random) {
   if (column < kCores * kModes) {
     const size_t mode = column % kModes;
@@ -131,11 +131,11 @@ int Main(int minutes) {
   const double yardstick = static_cast<double>(clock::ThreadCpuNs() - began) / 1e9;
   const auto samples = static_cast<double>(counts.samples);
   Print(Cat("samples ", counts.samples, "\ndecode and ingest ", samples / ingest / 1e6,
-            " M samples/s\nsealing ", samples / sealing / 1e6, " M samples/s\ntogether ",
-            samples / (ingest + sealing) / 1e6, " M samples/s of a core\ndisk ",
-            static_cast<double>(bytes) / samples, " MB a million samples\ntakes ",
+            " M samples/s\nsealing ", samples / sealing / 1e6, " M samples/s\ntotal ",
+            samples / (ingest + sealing) / 1e6, " M samples/s per core\ndisk ",
+            static_cast<double>(bytes) / samples, " MB per million samples\ntakes ",
             (ingest + sealing) / yardstick, " times as long as packing the records, to ",
-            static_cast<double>(packed) / samples, " MB a million samples\n"));
+            static_cast<double>(packed) / samples, " MB per million samples\n"));
   return 0;
 }
 

@@ -1,9 +1,10 @@
 // Cost of windows of days at a fine interval: the table of docs/performance.md.
+//
 //   long_window_bench [SERIES [PANES]]      (100, 43200: 30 days of minutes)
 //
-// One sample a series and minute, read each minute, by SeriesStore alone. `tick` is CPU time per
-// series and minute (append, seal, read) once the window is full; `naive` is what a plain loop over
-// the window's samples takes (compensated sum), for which each needs 8 bytes, twice as many with
+// One sample per series and minute, read each minute, with only SeriesStore. `tick` is CPU time per
+// series and minute (append, seal, read) once the window is full; `naive` is the time of a plain
+// loop over the window's samples (compensated sum), which need 8 bytes each, twice as many with
 // positions.
 #include <sys/resource.h>
 
@@ -30,7 +31,7 @@ struct Case {
   std::vector<double> arguments = {};
 };
 
-// A ratio with four decimals that moves slowly, noise, a counter of whole numbers.
+// A slowly moving ratio with four decimals, noise, an integer counter.
 enum class Data { kRatio, kNoise, kCounter };
 constexpr const char* kDataNames[] = {"ratio of 4 decimals", "noise", "counter"};
 
@@ -100,7 +101,7 @@ Result Run(const Case& c, Data data, size_t series, int64_t panes) {
   const double all = static_cast<double>(series) * static_cast<double>(measured);
   Result result;
   result.tick = (CpuNs() - begin) / all;
-  // Without what the values themselves cost to make.
+  // Excludes the cost of generating the values.
   begin = CpuNs();
   for (int64_t k = 0; k < measured; ++k) values.Next();
   result.tick -= (CpuNs() - begin) / all;
@@ -112,7 +113,7 @@ Result Run(const Case& c, Data data, size_t series, int64_t panes) {
   return result;
 }
 
-// ns to sum up a window of so many samples again.
+// Returns the ns needed to sum a window of this many samples from scratch.
 double Naive(int64_t panes) {
   std::vector<double> samples(static_cast<size_t>(panes));
   for (size_t i = 0; i < samples.size(); ++i) samples[i] = static_cast<double>(i % 1000) / 7;
@@ -144,7 +145,7 @@ int main(int argc, char** argv) {
   const double naive = Naive(panes);
   std::printf("naive: %.0f ns and %.0f bytes per series and tick\n\n", naive,
               static_cast<double>(panes) * 8);
-  std::printf("| function | data | tick ns | naive / tick | bytes a series | in a snapshot |\n");
+  std::printf("| function | data | tick ns | naive / tick | bytes per series | in a snapshot |\n");
   std::printf("|---|---|--:|--:|--:|--:|\n");
   const std::vector<Case> cases = {
       {"avg_over_time", WindowFunction::kAvg},

@@ -1,13 +1,14 @@
-// Cost of ten rules: the engine as the processor runs it, without the log.
-//   pipeline_bench [SERIES] [SECONDS OF EVENT TIME] [--data=realistic|noise|dense]
-//                  [--rules=FILE] [--rules-only] [--check]
+// Cost of ten rules: the engine as in the processor, without the log.
 //
-// The whole path is decode + bind + window + evaluate. --rules-only leaves out decoding and what a
-// job does with sources and watermarks: rows go to the store, rules are evaluated. --check is that
-// too, evaluates from the end of the warm-up on only, and prints what each rule says at the last
-// tick, to compare with Prometheus (vs_prometheus.sh). The data: bench_data.h; without --data it
-// is noise. What is measured is one thread; what it prints is for one run. Lines with "cpu" count
-// CPU time, which other programs on the machine disturb less than the wall's.
+//   pipeline_bench [SERIES] [SECONDS OF EVENT TIME] [--data=realistic|noise|dense] [--rules=FILE]
+//     [--rules-only] [--check]
+//
+// The whole path is decode + bind + window + evaluate. --rules-only skips decoding and a job's work
+// on sources and watermarks: rows go to the store, rules are evaluated. --check does the same,
+// evaluates only after the warm-up, and prints the result of each rule at the last tick, to compare
+// with Prometheus (vs_prometheus.sh). bench_data.h defines the data; the default is noise. One
+// thread is measured, and the output is of one run. Lines with "cpu" count CPU time, which other
+// programs on the machine disturb less than wall time.
 #include <sys/resource.h>
 
 #include <cstdio>
@@ -109,7 +110,7 @@ void PrintCpu(const Options& options, double cpu, uint64_t evaluations, uint64_t
               static_cast<unsigned long>(checksum));
 }
 
-// What this machine does in this minute: the sum over 60 samples of each series again, once a
+// Speed of this machine at this moment: the sum over 60 samples of each series, recomputed each
 // second.
 double YardstickSeconds(int series, int seconds) {
   constexpr size_t kWindow = 60;
@@ -129,7 +130,7 @@ double YardstickSeconds(int series, int seconds) {
 
 // ---- The whole path.
 
-// Encoded batches, by source, one a second.
+// Encoded batches by source, one per second.
 struct Records {
   std::vector<std::vector<std::string>> by_source{kSources};
   uint64_t checksum = 0;
@@ -153,10 +154,10 @@ Records Encode(const Options& options) {
     const std::vector<double>& all = data.Second(t);
     for (int s = 0; s < kSources; ++s) {
       Schema& schema = schemas[static_cast<size_t>(s)];
-      bool tell = t % 5 == 0;
+      bool with_schema = t % 5 == 0;
       if (changed) {
         Schema now = SchemaOf(data, s, options.series);
-        tell = tell || now.id != schema.id;
+        with_schema = with_schema || now.id != schema.id;
         schema = std::move(now);
       }
       std::vector<double> values;
@@ -170,7 +171,7 @@ Records Encode(const Options& options) {
       batch.sequence = static_cast<uint64_t>(t) + 1;
       batch.info = {.kind = SourceKind::kNode, .node = Cat(s), .start_ns = bench::kBase};
       batch.promise_ns = times[0];
-      if (tell) batch.schemas.push_back(schema);
+      if (with_schema) batch.schemas.push_back(schema);
       batch.frames.push_back({.schema_id = schema.id, .times_ns = times, .values = values});
       std::string bytes;
       encoder.Encode(batch, &bytes);
@@ -207,8 +208,7 @@ int RunWholePath(const Options& options, const engine::CompiledRulesPtr& rules) 
   }
   const int64_t end = clock.MonotonicNs();
   cpu = CpuSeconds() - cpu;
-  // The same bytes decoded and nothing more: what this machine does in this minute, to compare
-  // with.
+  // Decoding alone of the same bytes, as a reference for the speed of this machine at this moment.
   codec::BatchDecoder decoder;
   double sum = 0;
   const int64_t decode_begin = clock.MonotonicNs();
@@ -241,7 +241,7 @@ int RunWholePath(const Options& options, const engine::CompiledRulesPtr& rules) 
 
 // ---- Rules only.
 
-// What each rule says at the last tick, as prometheus/main.go prints it.
+// Prints the result of each rule at the last tick, as prometheus/main.go does.
 class Verdicts final : public engine::RuleObserver {
  public:
   explicit Verdicts(int64_t last) : last_(last) {}
@@ -331,7 +331,7 @@ int RunRulesOnly(const Options& options, const engine::CompiledRulesPtr& rules) 
     const int64_t now = bench::kBase + t * kNanosPerSecond;
     for (int64_t tick = runner.NextTick(); tick <= now; tick = runner.NextTick())
       runner.Evaluate({.position = tick, .time_ns = tick, .attempt = 1}, job, &outputs);
-    // As a job does each minute.
+    // As a job does every minute.
     if (t % 60 == 0) runner.Expire();
     if (t >= kWarmUp) cpu += CpuSeconds() - begin;
     changed = data.Replaces();

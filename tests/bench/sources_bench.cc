@@ -1,11 +1,11 @@
-// Cost of a batch in a job with many sources, and when all of them start at once.
+// Cost of a batch in a job with many sources, and cost of starting all of them at once.
 //
-//   sources_bench [BATCHES]    batches of each size of job (default 100000)
+//   sources_bench [BATCHES]    batches per size of job (default 100000)
 //
-// Ranks of one job send in turn, each once a second: a row, a promise, a step promise. Prints, for
-// jobs of 500 to 20,000 sources, the CPU time that a source takes to join (its first two batches:
-// the second brings the watermark past its start) and that of a later batch; and the ratios of the
-// largest job's to the smallest's, which are what counts: a walk over all sources at each join or
+// Ranks of one job send in turn, each once a second: a row, a promise, a step promise. For jobs of
+// 500 to 20,000 sources, prints the CPU time for a source to join (its first two batches: the
+// second moves the watermark past its start) and that of a later batch; and the ratios of the
+// largest to the smallest job, which are what matters: a loop over all sources at each join or
 // batch would make them about 40.
 #include <sys/resource.h>
 
@@ -32,7 +32,7 @@ double CpuSeconds() {
 
 constexpr int64_t kBase = 1'767'225'600 * kNanosPerSecond;
 
-// Nanoseconds of CPU.
+// Nanoseconds of CPU time.
 struct Cost {
   double join = 0;   // per source
   double batch = 0;  // per batch, once all have joined
@@ -92,7 +92,7 @@ int Run(int64_t batches) {
     last = Measure(sources, batches);
     if (first.join == 0) first = last;
     std::printf(
-        "%6lld sources: %8.0f ns of CPU per source that joins, %8.0f ns per batch, %.3f cores\n",
+        "%6lld sources: %8.0f ns of CPU per joining source, %8.0f ns per batch, %.3f cores\n",
         static_cast<long long>(sources), last.join, last.batch,
         last.batch * static_cast<double>(sources) / 1e9);
   }

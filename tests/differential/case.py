@@ -40,9 +40,9 @@ class Verdict:
     """kind: agree, both_fail, unsupported, differ; or a permitted difference: ill_conditioned, tied, range. full: the oracle's answer is neither
     empty nor an error."""
 
-    def __init__(self, kind, told="", full=False):
+    def __init__(self, kind, detail="", full=False):
         self.kind = kind
-        self.told = told
+        self.detail = detail
         self.full = full
 
 
@@ -55,8 +55,8 @@ def judge(case, ours, theirs):
     if ours.kind != "ok" or theirs.kind != "ok":
         return Verdict("differ", "ours: %s %s; expected: %s %s" % (ours.kind, ours.message, theirs.kind, theirs.message),
                        full)
-    told = difference(ours, theirs, case.node.text(), magnitude(case.dataset, case.node.metrics()))
-    return Verdict("differ", told, full) if told else Verdict("agree", "", full)
+    detail = difference(ours, theirs, case.node.text(), magnitude(case.dataset, case.node.metrics()))
+    return Verdict("differ", detail, full) if detail else Verdict("agree", "", full)
 
 
 def ask_both(case, pitwall, oracle):

@@ -46,9 +46,9 @@ def difference(ours, theirs, expression, scale):
     if [t for t, _ in ours.ticks] != [t for t, _ in theirs.ticks]:
         return "other ticks"
     for (t, mine), (_, wanted) in zip(ours.ticks, theirs.ticks):
-        told = _tick_difference(mine, wanted, expression, scale)
-        if told:
-            return "at %d ms: %s" % (t, told)
+        mismatch = _tick_difference(mine, wanted, expression, scale)
+        if mismatch:
+            return "at %d ms: %s" % (t, mismatch)
     return None
 
 

@@ -128,12 +128,12 @@ class Oracle(_Engine):
         line = stream.readline()
         if not line:
             return None
-        told = json.loads(line)
-        if "error" in told:
-            return Answer("error", told["error"])
+        reply = json.loads(line)
+        if "error" in reply:
+            return Answer("error", reply["error"])
         ticks = [(tick["t"], [(tuple(sorted(e["labels"].items())), float.fromhex(e["value"])) for e in tick["elements"]])
-                 for tick in told.get("ticks", ())]
-        return Answer("ok", told.get("text", ""), told["type"], ticks)
+                 for tick in reply.get("ticks", ())]
+        return Answer("ok", reply.get("text", ""), reply["type"], ticks)
 
 
 class Pitwall(_Engine):

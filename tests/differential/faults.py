@@ -132,9 +132,9 @@ def main():
         if fault in misplaced or options.only and not any(part in fault[0] for part in options.only.split(",")):
             continue
         find = group_differences if fault in GROUP_FAULTS else differences
-        told = plant(fault, lambda: find(options, oracle), known[find])  # pylint: disable=cell-var-from-loop
-        print("%-55s %s" % (fault[0], told or "NOT FOUND"), flush=True)
-        if not told:
+        detection = plant(fault, lambda: find(options, oracle), known[find])  # pylint: disable=cell-var-from-loop
+        print("%-55s %s" % (fault[0], detection or "NOT FOUND"), flush=True)
+        if not detection:
             missed.append(fault[0])
     print("faults not found: %d%s" % (len(missed), ": " + ", ".join(missed) if missed else ""))
     return 1 if missed or misplaced else 0

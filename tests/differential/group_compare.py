@@ -51,15 +51,15 @@ class _Comparison:
         at = 0
         for tick in wanted:
             while at < len(versions) and versions[at].start < tick["t"]:
-                told = self._reload(versions[at], reloads.get(versions[at].start, []))
-                if told:
-                    return told
+                mismatch = self._reload(versions[at], reloads.get(versions[at].start, []))
+                if mismatch:
+                    return mismatch
                 at += 1
             if tick["t"] not in mine:
                 return "no tick at %d ms" % tick["t"]
-            told = self._tick(mine[tick["t"]], tick)
-            if told:
-                return "at %d ms: %s" % (tick["t"], told)
+            mismatch = self._tick(mine[tick["t"]], tick)
+            if mismatch:
+                return "at %d ms: %s" % (tick["t"], mismatch)
         return None
 
     @staticmethod
@@ -68,9 +68,9 @@ class _Comparison:
                     tick["events"] or any(not _hidden(labels) for _, _, labels in tick["rec"]))
 
     def _tick(self, mine, wanted):
-        told = self._failures(mine, wanted) or self._recorded(mine, wanted)
-        if told:
-            return told
+        mismatch = self._failures(mine, wanted) or self._recorded(mine, wanted)
+        if mismatch:
+            return mismatch
         theirs = dict(wanted["alerts"])
         ours = dict(mine["alerts"])
         found, ended = {}, {}
@@ -78,9 +78,9 @@ class _Comparison:
             before = self.firing.get(rule, {})
             now = {}
             expected = {tuple(a[4]): a for a in theirs.get(rule, ())}
-            told = self._alerts(rule, {tuple(a[4]): a for a in ours.get(rule, ())}, expected)
-            if told:
-                return told
+            mismatch = self._alerts(rule, {tuple(a[4]): a for a in ours.get(rule, ())}, expected)
+            if mismatch:
+                return mismatch
             for labels, alert in expected.items():
                 self.counts.add("pending" if alert[0] == "pending" else "fired", rule)
                 if alert[6]:
@@ -108,7 +108,7 @@ class _Comparison:
             return "failed: %s, expected %s" % (ours, theirs)
         for rule, text in theirs.items():
             if ("exceeded limit" in text or LABELS in text) and text != ours[rule]:
-                return "rule %s says %r, expected %r" % (rule, ours[rule], text)
+                return "rule %s reports %r, expected %r" % (rule, ours[rule], text)
         return None
 
     def _recorded(self, mine, wanted):
@@ -147,7 +147,7 @@ class _Comparison:
             if not _same(mine[3], wanted[3]):
                 return "alert %s of %s: value %s, expected %s" % (_text(labels), rule, mine[3], wanted[3])
             if sorted(_pairs(mine[5])) != sorted(_pairs(wanted[5])):
-                return "alert %s of %s says %s, expected %s" % (_text(labels), rule, mine[5], wanted[5])
+                return "alert %s of %s has annotations %s, expected %s" % (_text(labels), rule, mine[5], wanted[5])
         for labels in ours:
             if labels not in theirs:
                 return "rule %s has the alert %s, expected none" % (rule, _text(labels))
@@ -163,21 +163,21 @@ class _Comparison:
                     ended[rule, labels] = alert
                     self.counts.add("ended by a reload", rule)
         self.firing = {rule: alerts for rule, alerts in self.firing.items() if rule in version.kept}
-        told = self._events(events, {}, ended, version.start, "rule_removed")
-        return told and "at the reload at %d ms: %s" % (version.start, told)
+        mismatch = self._events(events, {}, ended, version.start, "rule_removed")
+        return mismatch and "at the reload at %d ms: %s" % (version.start, mismatch)
 
     def _events(self, events, found, ended, t, reason):
         """Checks that each begin and end is reported once, with the data that Prometheus would report."""
-        told = set()
+        mismatch = set()
         for event in events:
             kind = event["type"].rsplit(".", 1)[1]
             key = (event["rule"], tuple(event["labels"]))
             alert = {"found": found, "resolved": ended}.get(kind, self.firing.get(key[0], {}))
             alert = alert.get(key[1] if kind == "updated" else key)
             where = "event %s of %s %s" % (kind, key[0], _text(key[1]))
-            if alert is None or (kind, key) in told:
+            if alert is None or (kind, key) in mismatch:
                 return where + ", expected none"
-            told.add((kind, key))
+            mismatch.add((kind, key))
             texts = dict(_pairs(alert[5]))
             expected = {"t": str(t), "active": alert[1], "started": alert[2], "summary": texts.get("summary", ""),
                         "description": texts.get("description", ""), "ended": str(t if kind == "resolved" else 0)}
@@ -191,7 +191,7 @@ class _Comparison:
                 return "%s: value %s, expected %s" % (where, event["value"], alert[3])
         for kind, wanted in (("found", found), ("resolved", ended)):
             for rule, labels in wanted:
-                if (kind, (rule, labels)) not in told:
+                if (kind, (rule, labels)) not in mismatch:
                     return "no event %s of %s %s" % (kind, rule, _text(labels))
         return None
 

@@ -1,13 +1,13 @@
-// Our side of the differential test of rule groups (tests/differential/run_groups.py): whole rule
-// sets over given samples, tick by tick through the streaming engine, with reloads and restores
-// from snapshots in between. Requests come by lines (line_protocol.h):
+// Pitwall's side of the differential test of rule groups (tests/differential/run_groups.py): whole
+// rule sets over given samples, tick by tick through the streaming engine, with reloads and
+// restores from snapshots in between. Requests are lines (line_protocol.h):
 //
-//   series<TAB>N                                and N lines: the samples of the runs that follow
+//   series<TAB>N                                and N lines: the samples of the following runs
 //   run<TAB>ID<TAB>start<TAB>end<TAB>default interval<TAB>restores<TAB>N       (ms; restores: t,t…)
 //                                               and N rule sets, each
 //   version<TAB>from<TAB>N                      and N lines "file<TAB>name<TAB>text"
 //
-// A rule set is in force at the ticks after `from`. At a restore everything is saved and read back.
+// A rule set applies to the ticks after `from`. At a restore, everything is saved and read back.
 // Each run is answered by one line of JSON:
 //
 //   {"id":…,"error":…}  or
@@ -16,7 +16,7 @@
 //     "rec":[[ms, value, labels]…], "events":[…]}…],
 //    "reloads":[{"t":ms,"events":[…]}…]}
 //
-// Values are in hexadecimal, labels a flat list; annotations are those of alerts that fire.
+// Values are hexadecimal, labels a flat list; annotations are those of firing alerts.
 #include <cstdio>
 #include <iostream>
 #include <map>
@@ -72,7 +72,7 @@ void WriteLabels(const Labels& labels, JsonWriter* out) {
 
 void WriteMillis(int64_t ns, JsonWriter* out) { out->String(Cat(ns / kMillisecond)); }
 
-// What the rules did at one tick, as JSON.
+// Results of the rules at one tick, as JSON.
 class Watch final : public engine::RuleObserver {
  public:
   void Failed(const plan::Rule& rule, const Status& error) override {
@@ -82,9 +82,9 @@ class Watch final : public engine::RuleObserver {
     const std::string& name = state.rule().name();
     offline::FiringAnnotations& spoken = spoken_[name];
     spoken.Update(input, state);
-    std::map<Labels, offline::Annotations> said;
+    std::map<Labels, offline::Annotations> annotations;
     for (offline::FiringAlert& alert : spoken.Firing(state.rule().alert()))
-      said[alert.labels] = std::move(alert.annotations);
+      annotations[alert.labels] = std::move(alert.annotations);
     alerts_.BeginArray();
     alerts_.String(name);
     alerts_.BeginArray();
@@ -98,7 +98,7 @@ class Watch final : public engine::RuleObserver {
       WriteLabels(*active.labels, &alerts_);
       alerts_.BeginArray();
       if (active.firing) {
-        for (const auto& [key, text] : said[*active.labels]) {
+        for (const auto& [key, text] : annotations[*active.labels]) {
           alerts_.String(key);
           alerts_.String(text);
         }
@@ -144,7 +144,7 @@ class Watch final : public engine::RuleObserver {
     out.EndArray();
     return out.Take();
   }
-  // A rule that did not keep its alerts says nothing of before.
+  // Forgets the annotations of rules that lost their alerts.
   void Forget(const std::set<std::string>& kept) {
     std::erase_if(spoken_, [&](const auto& entry) { return !kept.contains(entry.first); });
   }
@@ -371,7 +371,7 @@ int Main() {
       out.EndObject();
       std::cout << out.Take() << "\n" << std::flush;
     } else {
-      std::cerr << "group_eval: what is this: " << line << "\n";
+      std::cerr << "group_eval: unknown request: " << line << "\n";
       return 2;
     }
   }

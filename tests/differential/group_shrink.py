@@ -16,8 +16,8 @@ class GroupShrinker:
         if self._left <= 0:
             return False
         self._left -= 1
-        told = self._engines.difference(case)
-        return told is not None and "cannot run" not in told
+        mismatch = self._engines.difference(case)
+        return mismatch is not None and "cannot run" not in mismatch
 
     def shrink(self, case):
         before = None

@@ -1,14 +1,15 @@
-// Our side of the differential test: PromQL expressions over given samples, through the streaming
-// engine, or with --stored through the evaluator over stored samples, by lines on standard input
-// and output. Fields are separated by tabs; inside a field \t, \n and \\ are escaped. Requests:
+// Pitwall's side of the differential test: PromQL expressions over given samples, through the
+// streaming engine, or with --stored through the evaluator over stored samples, by lines on
+// standard input and output. Fields are separated by tabs; inside a field \t, \n and \\ are
+// escaped. Requests:
 //
 //   series<TAB>N                                    and then N lines "name=value… <TAB>|<TAB>
 //   t_ms:value…":
-//                                                   the samples of the queries that follow
+//                                                   the samples of the following queries
 //   query<TAB>ID<TAB>start<TAB>end<TAB>step<TAB>lookback<TAB>subquery interval<TAB>expression (all
 //   in ms)
 //
-// A value is anything that strtod reads, or stale. Each query is answered by
+// A value is in strtod's format, or stale. Each query is answered by
 //
 //   error<TAB>ID<TAB>KIND<TAB>message               KIND: error, unsupported, limit, internal
 //   answer<TAB>ID<TAB>TYPE<TAB>N[<TAB>text]         and then N ticks: "tick<TAB>t_ms<TAB>M" and M
@@ -95,7 +96,7 @@ std::string Answer(const std::string& id, const StatusOr<offline::QueryAnswer>& 
   return out;
 }
 
-// The same question to the other evaluator.
+// Runs the same query with the other evaluator.
 StatusOr<offline::QueryAnswer> RunStored(const std::vector<offline::QuerySeries>& series,
                                          const offline::Query& asked) {
   ASSIGN_OR_RETURN(const query::StoredQuery made,
@@ -164,7 +165,7 @@ int Main(bool stored) {
                           stored ? RunStored(series, asked) : offline::RunQuery(series, asked))
                 << std::flush;
     } else {
-      std::cerr << "promql_eval: what is this: " << line << "\n";
+      std::cerr << "promql_eval: unknown request: " << line << "\n";
       return 2;
     }
   }

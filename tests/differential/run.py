@@ -150,10 +150,10 @@ class Run:
         self.verdicts[verdict.kind] += 1
         if self.options.verbose:
             print("%-12s %s %s  # %s" % (verdict.kind, "full " if verdict.full else "empty", case.node.text(),
-                                       theirs.message or verdict.told))
+                                       theirs.message or verdict.detail))
         if verdict.kind == "unsupported":
             self.required += case.feature not in EXPERIMENTAL
-            for reason in dict.fromkeys(REASON.findall(verdict.told)) or [verdict.told]:
+            for reason in dict.fromkeys(REASON.findall(verdict.detail)) or [verdict.detail]:
                 self.unsupported[reason] += 1
             return
         used = case.node.all_names() | {case.feature}
@@ -167,7 +167,7 @@ class Run:
     def _show(self, case, ours, theirs, verdict, name):
         if self.options.brief:
             self.kinds[(case.feature,)] += 1
-            print("DIFFERENCE %s (%s) %s: %s" % (name, case.feature, case.node.text(), verdict.told), flush=True)
+            print("DIFFERENCE %s (%s) %s: %s" % (name, case.feature, case.node.text(), verdict.detail), flush=True)
             return
 
         def same(other, mine, wanted, again):
@@ -178,7 +178,7 @@ class Run:
         again = judge(small, mine, wanted)
         if again.kind == "differ":
             case, ours, theirs, verdict = small, mine, wanted, again
-        kind = ("order",) if "another order" in verdict.told else tuple(sorted(case.node.all_names() or {"a selector"}))
+        kind = ("order",) if "another order" in verdict.detail else tuple(sorted(case.node.all_names() or {"a selector"}))
         self.kinds[kind] += 1
         if self.kinds[kind] <= SHOWN:
             print("\nDIFFERENCE %s (%s)\n%s\n" % (name, case.feature, script(case, ours, theirs, verdict)), flush=True)

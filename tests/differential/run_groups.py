@@ -126,9 +126,9 @@ def main():
     try:
         if options.replay:
             with open(options.replay, encoding="utf-8") as file:
-                told = engines.difference(parse_case(file.read()))
-            print("DIFFERENCE " + told if told else "no difference")
-            return 1 if told else 0
+                mismatch = engines.difference(parse_case(file.read()))
+            print("DIFFERENCE " + mismatch if mismatch else "no difference")
+            return 1 if mismatch else 0
         return Run(options, engines).run()
     finally:
         engines.close()
@@ -171,19 +171,19 @@ class Run:
     def _judge(self, name, case, ours, theirs, asked):
         self.cases += 1
         counts = Counts()
-        told = difference(case, ours, theirs, counts)
+        mismatch = difference(case, ours, theirs, counts)
         for what in BY_DESIGN:
             self.by_design[what] += theirs.get(what, 0)
         for kind, groups in counts.groups.items():
             self.totals[kind] += len(groups)
         if case.restores:
             self.totals["restored"] += _group_count(case)
-        if not told:
+        if not mismatch:
             return
         self.failures += 1
         self.bad_groups += _group_count(case)
         if self.options.brief:
-            print("DIFFERENCE %s %s" % (name, told), flush=True)
+            print("DIFFERENCE %s %s" % (name, mismatch), flush=True)
             return
         # Waiting cases are queried again later, because shrinking sends queries too.
         for _ in asked:
@@ -196,7 +196,7 @@ class Run:
         with open(path, "w", encoding="utf-8") as file:
             file.write(small.text())
         print("\nDIFFERENCE %s %s\n%srepeat: %s --replay %s\n" % (
-            name, told, small.text() if len(small.text()) < 6000 else "", os.path.relpath(__file__, REPO),
+            name, mismatch, small.text() if len(small.text()) < 6000 else "", os.path.relpath(__file__, REPO),
             os.path.relpath(path, REPO)), flush=True)
 
     def _report(self, seconds, whole):

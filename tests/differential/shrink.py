@@ -141,7 +141,7 @@ def script(case, ours, theirs, verdict):
     """Returns text for a golden script, with Prometheus' answer."""
     times = sorted({t for _, samples in case.dataset.series for t, _ in samples})
     grid = reduce(math.gcd, times, 0) or 60_000
-    lines = ["# " + line for line in verdict.told.splitlines()]
+    lines = ["# " + line for line in verdict.detail.splitlines()]
     if case.lookback != 300_000 or case.subquery_interval != 60_000:
         lines.append("# look-back %s, default resolution of subqueries %s" % (duration(case.lookback),
                                                                             duration(case.subquery_interval)))

@@ -3,7 +3,7 @@
 # proxy into ${XDG_CACHE_HOME:-~/.cache}/pitwall/go-<version>.
 set -euo pipefail
 
-needed=${1:?go.sh: the version is missing; say go.sh 1.26}
+needed=${1:?go.sh: the version is missing; usage: go.sh 1.26}
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/pitwall
 toolchain=1.26.8  # the newer Go; see bootstrap
 export GOTOOLCHAIN=local GOFLAGS= GOWORK=off

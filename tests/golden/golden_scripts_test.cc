@@ -16,7 +16,7 @@ namespace {
 
 std::vector<std::string> Names() {
   std::vector<std::string> names;
-  // own/: what Prometheus does not have.
+  // own/: functions that Prometheus does not have.
   for (const std::string folder : {"", "own/"}) {
     for (const auto& entry :
          std::filesystem::directory_iterator(Cat(PITWALL_GOLDEN_SCRIPTS, "/", folder))) {

@@ -24,12 +24,12 @@ import (
 	"github.com/prometheus/prometheus/storage"
 )
 
-// A rule set, in force at the ticks after FromMs.
+// version is a rule set, active at the ticks after FromMs.
 type version struct {
 	FromMs int64      `json:"from_ms"`
 	Files  []ruleFile `json:"files"`
-	// Rules (pack/group/name#n) that did not change when this version came: they keep their alerts, no others do.
-	// Prometheus goes by name and labels, whatever else was edited.
+	// Kept lists rules (pack/group/name#n) that this version did not change: only they keep their
+	// alerts. Prometheus matches by name and labels, whatever else was edited.
 	Kept []string `json:"kept"`
 }
 
@@ -42,16 +42,18 @@ type groupsAnswer struct {
 	ID    int64       `json:"id"`
 	Error string      `json:"error,omitempty"`
 	Ticks []groupTick `json:"ticks"`
-	// How often a rule recorded a series that another one had recorded differently at that time. The first wins on both
-	// sides; Prometheus calls the second rule broken.
+	// Conflicts counts series recorded by a rule at a time when another rule had recorded another
+	// value. The first one counts on both sides; Prometheus marks the second rule as failed.
 	Conflicts int `json:"conflicts"`
-	// How often alerts were kept by hand where Prometheus would have forgotten them: a rule over its limit.
+	// KeptOverLimit counts alerts restored manually where Prometheus would have dropped them: a rule
+	// over its limit.
 	KeptOverLimit int `json:"kept_over_limit"`
-	// How many alerts of rules that did not change Prometheus would have lost at reloads.
+	// KeptAtReload counts alerts of unchanged rules that Prometheus would have lost at reloads.
 	KeptAtReload int `json:"kept_at_reload"`
 }
 
-// groupTick is what all groups that were due did: see tests/differential/group_eval.cc, which answers alike.
+// groupTick has the results of all groups that were due: see tests/differential/group_eval.cc,
+// which has the same output.
 type groupTick struct {
 	T      int64       `json:"t"`
 	Failed [][2]string `json:"failed"`
@@ -71,10 +73,10 @@ func newRuleSets(p parser.Parser) *ruleSets {
 
 type namedGroup struct {
 	group *rules.Group
-	names []string // of its rules, as pitwall calls them
+	names []string // names of its rules in Pitwall
 }
 
-// loader gives a manager the files of a version.
+// loader provides the files of a version to a manager.
 type loader struct {
 	parser parser.Parser
 	parsed map[string]*rulefmt.RuleGroups
@@ -117,7 +119,7 @@ func (r *ruleSets) answer(asked *request, engine *promql.Engine, store *memory) 
 			groups = r.reload(groups, fresh, asked.Versions[next].Kept, rec, asked.Versions[next].FromMs, result)
 			next++
 		}
-		// The next time at which anything is due.
+		// Next time at which something is due.
 		due := int64(math.MaxInt64)
 		for _, g := range groups {
 			due = min(due, ceilTo(t, g.group.Interval().Milliseconds()))
@@ -175,7 +177,7 @@ func (r *ruleSets) load(manager *rules.Manager, load *loader, v *version, interv
 				}
 				group.names = append(group.names, base)
 				if alerting, ok := rule.(*rules.AlertingRule); ok {
-					alerting.SetRestored(true) // else it does not write ALERTS
+					alerting.SetRestored(true) // otherwise it does not write ALERTS
 				}
 			}
 			groups = append(groups, group)
@@ -184,8 +186,8 @@ func (r *ruleSets) load(manager *rules.Manager, load *loader, v *version, interv
 	return groups, nil
 }
 
-// reload does as Manager.Update does: equal groups stay, others take over by CopyState (but see takeOver), the series of
-// those that are gone get stale markers.
+// reload mirrors Manager.Update: equal groups stay, others take over by CopyState (but see
+// takeOver), and series of removed groups get stale markers.
 func (r *ruleSets) reload(old, fresh []namedGroup, kept []string, rec *recorder, at int64,
 	result *groupsAnswer) []namedGroup {
 	keeps := map[string]bool{}
@@ -221,9 +223,10 @@ func (r *ruleSets) reload(old, fresh []namedGroup, kept []string, rec *recorder,
 	return fresh
 }
 
-// takeOver corrects CopyState, which goes by name and labels, to what pitwall promises (docs/time-model.md, 7): a rule that did
-// not change takes over from itself; one that did begins without alerts. What was recorded goes to unchanged rules
-// first, then as in CopyState. It returns how many alerts Prometheus would have lost.
+// takeOver corrects CopyState, which matches by name and labels, to Pitwall's guarantee
+// (docs/time-model.md, 7): an unchanged rule takes over from itself; a changed one starts without
+// alerts. Recorded series go to unchanged rules first, then as in CopyState. It returns the number
+// of alerts that Prometheus would have lost.
 func takeOver(now, was namedGroup, keeps map[string]bool) int {
 	from := map[string]int{}
 	for k, name := range was.names {
@@ -277,8 +280,8 @@ func takeOver(now, was namedGroup, keeps map[string]bool) int {
 	return lost
 }
 
-// eval is one Group.Eval, and what its rules say afterwards. A rule over its limit forgets its alerts; pitwall treats
-// such a tick as if it had not been (docs/promql.md), so they are put back.
+// eval runs one Group.Eval and collects the results of its rules. A rule over its limit drops its
+// alerts; Pitwall ignores such a tick (docs/promql.md), so they are restored.
 func (r *ruleSets) eval(g namedGroup, t int64, at *groupTick, result *groupsAnswer) {
 	var before []map[uint64]rules.Alert
 	limited := g.group.Limit() > 0
@@ -342,7 +345,7 @@ func flat(of labels.Labels) []string {
 	return list
 }
 
-// Fields of Prometheus' own types that nothing gives access to.
+// Accessors for fields of Prometheus' own types that are not exported.
 func activeOf(rule *rules.AlertingRule) *map[uint64]*rules.Alert {
 	return (*map[uint64]*rules.Alert)(unsafe.Pointer(reflect.ValueOf(rule).Elem().FieldByName("active").UnsafeAddr()))
 }

@@ -1,5 +1,6 @@
-// The oracle: Prometheus' own PromQL engine and rule groups, asked by JSON lines. One request per line on standard input, one answer
-// per line on standard output, in the same order. A request without series keeps those of the request before.
+// The oracle: Prometheus' own PromQL engine and rule groups, driven by JSON lines. One request per
+// line on standard input, one answer per line on standard output, in the same order. A request
+// without series keeps those of the previous one.
 package main
 
 import (
@@ -11,7 +12,8 @@ import (
 	"strconv"
 )
 
-// A request asks for one instant query at start, start + step, … up to end: what a rule with this interval sees.
+// A request is an instant query at start, start + step, … up to end, as evaluated by a rule with
+// this interval.
 type request struct {
 	ID                 int64         `json:"id"`
 	Series             []inputSeries `json:"series"`
@@ -21,18 +23,19 @@ type request struct {
 	StepMs             int64         `json:"step_ms"`
 	LookbackMs         int64         `json:"lookback_ms"`
 	SubqueryIntervalMs int64         `json:"subquery_interval_ms"`
-	// Prometheus 3 has it off unless asked by a feature flag; promqltest has it on.
+	// Off in Prometheus 3 without a feature flag; promqltest enables it.
 	DelayedNameRemoval bool `json:"delayed_name_removal"`
-	// Rule groups instead of an expression (groups.go): StepMs is the interval of groups that say none.
+	// Rule groups instead of an expression (groups.go); StepMs is the interval of groups without one.
 	Versions []version `json:"versions"`
 }
 
 type inputSeries struct {
 	Labels  map[string]string `json:"labels"`
-	Samples []inputSample     `json:"samples"` // by ascending time
+	Samples []inputSample     `json:"samples"` // ascending by time
 }
 
-// inputSample is [t_ms, "value"]: a number in any notation of Go (hexadecimal ones lose nothing), NaN, ±Inf, or stale.
+// inputSample is [t_ms, "value"]: a number in Go's notation (hexadecimal ones are exact), NaN,
+// ±Inf, or stale.
 type inputSample struct {
 	t int64
 	v float64
@@ -58,14 +61,14 @@ func (s *inputSample) UnmarshalJSON(data []byte) error {
 type answer struct {
 	ID    int64  `json:"id"`
 	Type  string `json:"type,omitempty"`  // scalar, vector, string
-	Text  string `json:"text,omitempty"`  // of a string
-	Error string `json:"error,omitempty"` // of the parser, or of the first tick that fails
+	Text  string `json:"text,omitempty"`  // for a string
+	Error string `json:"error,omitempty"` // of the parser, or of the first failing tick
 	Ticks []tick `json:"ticks,omitempty"`
 }
 
 type tick struct {
 	T        int64     `json:"t"`
-	Elements []element `json:"elements"` // in the order of the engine, which sort() and topk() decide
+	Elements []element `json:"elements"` // in the engine's order, which sort() and topk() determine
 }
 
 type element struct {
@@ -89,18 +92,18 @@ func main() {
 		if asked.Series != nil || store == nil {
 			store = newMemory(asked.Series)
 		}
-		var told any
+		var result any
 		if asked.Versions != nil {
-			// What rules record is gone after it.
-			told = sets.answer(&asked, engines.engine(engineKey{asked.SubqueryIntervalMs, false}), store)
+			// Recorded series are lost after this.
+			result = sets.answer(&asked, engines.engine(engineKey{asked.SubqueryIntervalMs, false}), store)
 			store = nil
 		} else {
-			told = engines.answer(&asked, store)
+			result = engines.answer(&asked, store)
 		}
-		if err := encoder.Encode(told); err != nil {
+		if err := encoder.Encode(result); err != nil {
 			fail("answer: %v", err)
 		}
-		// Answers may wait for each other only while more requests are at hand.
+		// Buffer answers only while more requests are available.
 		if in.Buffered() == 0 {
 			if err := out.Flush(); err != nil {
 				fail("answer: %v", err)

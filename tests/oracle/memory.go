@@ -16,7 +16,7 @@ import (
 
 var staleMarker = math.Float64frombits(value.StaleNaN)
 
-// memory is a storage of float series, sorted by labels: the order in which every selector gives them.
+// memory is a storage of float series, sorted by labels: every selector returns them in this order.
 type memory struct {
 	all []*floatSeries
 }
@@ -97,13 +97,13 @@ func (s *floatSeries) Iterator(chunkenc.Iterator) chunkenc.Iterator {
 	return &iterator{series: s, at: -1}
 }
 
-// overlaps says whether the series has a sample between both, which included.
+// overlaps returns whether the series has a sample between both times, inclusive.
 func (s *floatSeries) overlaps(mint, maxt int64) bool {
 	first := sort.Search(len(s.t), func(i int) bool { return s.t[i] >= mint })
 	return first < len(s.t) && s.t[first] <= maxt
 }
 
-// iterator goes over the floats of one series; there are no histograms and no start timestamps.
+// iterator iterates over the floats of one series; there are no histograms and no start timestamps.
 type iterator struct {
 	series *floatSeries
 	at     int

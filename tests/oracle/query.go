@@ -10,13 +10,13 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// The limits of promqltest are for its own small data.
+// The limits of promqltest are meant for its own small data.
 const (
 	maxSamples = 50_000_000
 	timeout    = 20 * time.Second
 )
 
-// engines keeps one engine per set of options: what a request can choose is fixed in an engine.
+// engines holds one engine per set of options, since options are fixed per engine.
 type engines struct {
 	parser parser.Parser
 	made   map[engineKey]*promql.Engine
@@ -56,7 +56,7 @@ func (e *engines) engine(key engineKey) *promql.Engine {
 	return e.made[key]
 }
 
-// answer asks at every tick. An expression that fails at one of them has failed.
+// answer evaluates every tick. An expression fails if any tick fails.
 func (e *engines) answer(asked *request, store *memory) *answer {
 	result := &answer{ID: asked.ID}
 	interval := asked.SubqueryIntervalMs
@@ -90,13 +90,13 @@ func (*engines) instant(engine *promql.Engine, store *memory, opts promql.QueryO
 		return err
 	}
 	defer query.Close()
-	told := query.Exec(context.Background())
-	if told.Err != nil {
-		return told.Err
+	executed := query.Exec(context.Background())
+	if executed.Err != nil {
+		return executed.Err
 	}
-	result.Type = string(told.Value.Type())
+	result.Type = string(executed.Value.Type())
 	at.Elements = []element{}
-	switch value := told.Value.(type) {
+	switch value := executed.Value.(type) {
 	case promql.Vector:
 		for _, sample := range value {
 			if sample.H != nil {
@@ -109,7 +109,7 @@ func (*engines) instant(engine *promql.Engine, store *memory, opts promql.QueryO
 	case promql.String:
 		result.Text = value.V
 	default:
-		return fmt.Errorf("an answer of type %s", told.Value.Type())
+		return fmt.Errorf("an answer of type %s", executed.Value.Type())
 	}
 	return nil
 }

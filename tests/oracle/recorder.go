@@ -13,9 +13,9 @@ import (
 
 type unused = storage.Appender
 
-// recorder appends what rules record to the memory that they read, and remembers it for the answer.
+// recorder appends recorded samples to the memory that rules read, and keeps them for the answer.
 type recorder struct {
-	unused // what rules do not call is not there
+	unused // methods that rules do not call are missing
 
 	store *memory
 	at    *groupTick
@@ -27,7 +27,7 @@ func (r *recorder) SetOptions(*storage.AppendOptions)         {}
 func (r *recorder) Commit() error                             { return nil }
 func (r *recorder) Rollback() error                           { return fmt.Errorf("nothing rolls back here") }
 
-// Append refuses what a head of the TSDB refuses.
+// Append rejects the same samples as a head of the TSDB.
 func (r *recorder) Append(_ storage.SeriesRef, lset labels.Labels, t int64, v float64) (storage.SeriesRef, error) {
 	series := r.store.get(lset)
 	if n := len(series.t); n > 0 && series.t[n-1] >= t {

@@ -1,8 +1,9 @@
-// The query API over given samples, asked by lines on standard input: what tests/promapi compares
-// with a real Prometheus. Fields are separated by tabs, as tests/differential/line_protocol.h says.
+// The query API over given samples, driven by lines on standard input; tests/promapi compares its
+// answers with those of a real Prometheus. Fields are separated by tabs, as in
+// tests/differential/line_protocol.h.
 //
-//   series<TAB>N         and then N lines of series, whose label pitwall_job names the job: the
-//                        samples of the requests that follow
+//   series<TAB>N         followed by N lines of series, whose label pitwall_job names the job: the
+//     samples of the requests that follow
 //   METHOD<TAB>TARGET<TAB>BODY   a request; BODY is a form
 //
 // Each request is answered by a line "CODE<TAB>JSON".
@@ -43,7 +44,7 @@ int Main() {
       const http::HttpResponse response = api->Send(fields[0], fields[1], fields[2]);
       std::cout << response.status << '\t' << response.body << std::endl;
     } else {
-      std::cerr << "promapi_eval: what is this: " << line << "\n";
+      std::cerr << "promapi_eval: unknown request: " << line << "\n";
       return 2;
     }
   }

@@ -22,8 +22,8 @@ def verdict(command, path):
         done = subprocess.run([*command, path.name], cwd=path.parent, capture_output=True, text=True, timeout=SECONDS)
     except subprocess.TimeoutExpired:
         return None, "no answer in %d s" % SECONDS
-    said = done.stdout + done.stderr
-    return {0: True, 1: False, 2: False}.get(done.returncode), said
+    printed = done.stdout + done.stderr
+    return {0: True, 1: False, 2: False}.get(done.returncode), printed
 
 
 def word(passed):
@@ -35,9 +35,9 @@ def judge(path, tools):
     expected = path.name.startswith("pass_")
     lines = []
     for name, command in tools:
-        got, said = verdict(command, path)
+        got, printed = verdict(command, path)
         if got != expected:
-            lines.append("%s: %s, expected %s\n%s" % (name, word(got), word(expected), said))
+            lines.append("%s: %s, expected %s\n%s" % (name, word(got), word(expected), printed))
     return "\n".join(lines)
 
 

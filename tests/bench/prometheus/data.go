@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/prometheus/model/value"
 )
 
-// The samples of ../bench_data.h, by the same formula: see there.
+// The samples of ../bench_data.h, from the same formula.
 const (
 	sources = 8
 	baseMs  = 1_767_225_600_000
@@ -17,7 +17,7 @@ const (
 	noise     = "noise"
 	dense     = "dense"
 
-	missingBits = 0x7ff0000000000003 // Pitwall's mark of an empty cell
+	missingBits = 0x7ff0000000000003 // Pitwall's marker of a missing value
 )
 
 func mix(x uint64) uint64 {
@@ -30,7 +30,7 @@ func mix(x uint64) uint64 {
 type data struct {
 	kind        string
 	generations []int
-	bits        []uint64 // of the values of the last second
+	bits        []uint64 // values of the last second
 	replaced    []int
 	checksum    uint64
 }
@@ -39,8 +39,8 @@ func newData(kind string, series int) *data {
 	return &data{kind: kind, generations: make([]int, series), bits: make([]uint64, series)}
 }
 
-// second makes the values of second t; in order. A replaced series has a stale marker in this second, and its successor
-// begins in the next.
+// second computes the values of second t; call in time order. A replaced series has a stale marker
+// in this second, and its successor begins in the next.
 func (d *data) second(t int) {
 	for _, i := range d.replaced {
 		d.generations[i]++

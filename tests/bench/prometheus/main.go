@@ -1,6 +1,7 @@
-// Cost of rules in Prometheus: its TSDB in a folder of its own (without a WAL), its rule manager, its engine; no
-// HTTP, no scrape, no clock. A rule group is evaluated each second of event time, and what it records is appended, as
-// in the server. Prints the CPU time of the evaluations alone, appending of the samples apart.
+// Cost of rules in Prometheus: its TSDB in a separate directory (without a WAL), its rule manager,
+// and its engine; without HTTP, scrapes, and a clock. A rule group is evaluated each second of
+// event time, and recorded samples are appended, as in the server. Prints the CPU time of the
+// evaluations, and separately of appending the samples.
 package main
 
 import (
@@ -24,7 +25,7 @@ import (
 	"github.com/prometheus/prometheus/tsdb"
 )
 
-// What pipeline_bench leaves out of its numbers too.
+// Also excluded by pipeline_bench.
 const warmUp = 310
 
 func cpuSeconds() float64 {
@@ -40,7 +41,7 @@ func fail(err error) {
 	os.Exit(1)
 }
 
-// feeder appends the samples of one source and second, by the references of its series, as a scrape does.
+// feeder appends the samples of one source and second, using series references like a scrape.
 type feeder struct {
 	data *data
 	db   *tsdb.DB
@@ -81,7 +82,7 @@ func openTSDB() (*tsdb.DB, func()) {
 		fail(err)
 	}
 	options := tsdb.DefaultOptions()
-	options.WALSegmentSize = -1 // none: cheaper for Prometheus than it is in the field
+	options.WALSegmentSize = -1 // no WAL: cheaper for Prometheus than in production
 	db, err := tsdb.Open(folder, slog.New(slog.DiscardHandler), nil, options, nil)
 	if err != nil {
 		fail(err)
@@ -96,7 +97,7 @@ func openTSDB() (*tsdb.DB, func()) {
 func loadGroup(file string, db *tsdb.DB) (*rules.Group, rules.QueryFunc) {
 	language := parser.NewParser(parser.Options{})
 	engine := promql.NewEngine(promql.EngineOpts{
-		MaxSamples: 50_000_000, // these are the server's defaults
+		MaxSamples: 50_000_000, // the server's defaults
 		Timeout:    2 * time.Minute,
 		Parser:     language,
 	})
@@ -119,7 +120,8 @@ func loadGroup(file string, db *tsdb.DB) (*rules.Group, rules.QueryFunc) {
 	return groups[rules.GroupKey(file, "ten")], query
 }
 
-// check prints what each rule says at a tick: elements, firing ones, sum of values.
+// check prints the result of each rule at a tick: number of elements, number of firing ones, sum of
+// values.
 func check(group *rules.Group, query rules.QueryFunc, at time.Time) {
 	for _, rule := range group.Rules() {
 		if err := rule.LastError(); err != nil {
@@ -152,7 +154,7 @@ func check(group *rules.Group, query rules.QueryFunc, at time.Time) {
 func main() {
 	series := flag.Int("series", 1000, "")
 	seconds := flag.Int("seconds", warmUp+60, "of event time; the first 310 are not evaluated")
-	kind := flag.String("data", realistic, "realistic, noise or dense")
+	kind := flag.String("data", realistic, "realistic, noise, or dense")
 	file := flag.String("rules", "", "a rule file with a group \"ten\"")
 	flag.Parse()
 	runtime.GOMAXPROCS(1)
@@ -167,7 +169,8 @@ func main() {
 	var at time.Time
 	for t := range *seconds {
 		feed.second(t)
-		// At a tick there is nothing later yet: in dense data all sources tell in time, else the first does.
+		// A tick sees no later samples: in dense data all sources have reported in time, otherwise only
+		// the first.
 		before := 1
 		if *kind == dense {
 			before = sources
