@@ -1,22 +1,21 @@
-// The contract of services/io/io.h, run over every implementation of the log.
+// Contract of services/io/io.h, run over every implementation of the log.
 //
-// An implementation writes a LogUnderTest and one line in a _test.cc of its own, in namespace
+// An implementation provides a LogUnderTest and one line in its own _test.cc, in namespace
 // pitwall::contract (or after a using declaration of LogContract):
 //
 //   PITWALL_INSTANTIATE_LOG_CONTRACT(Embedded, (LogContractParam{"Embedded", [] { return
-//   std::make_unique<…>(); }}));
+//     std::make_unique<…>(); }}));
 //
-// and links tests_contract. The suite assumes no dense offsets: transaction markers, compaction and
-// the like may leave holes, also at the end (EndOffset may be larger than the last record's offset
-// + 1).
+// and links tests_contract. The suite does not assume dense offsets: transaction markers,
+// compaction, and the like may leave holes, also at the end (EndOffset may exceed the last record's
+// offset + 1).
 //
-// What the suite asks beyond the letter of io.h, because the shell relies on it:
-//  * After a Poll that returned nothing, position() has reached the EndOffset() that held before
-//  that Poll (holes at
-//    the end are stepped over): the owner of a partition asks this to know whether it is at the end
-//    (time-model.md, 2.1).
-//  * Interrupt() before a Poll ends that Poll's wait: there is no window in which a stop request
-//  gets lost.
+// Requirements beyond the text of io.h, on which the services rely:
+//
+// * After a Poll that returned nothing, position() has reached the EndOffset() from before that
+//   Poll (holes at the end are skipped): the owner of a partition uses this to detect the end
+//   (time-model.md, 2.1).
+// * Interrupt() before a Poll ends that Poll's wait: a stop request is never lost.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -38,20 +37,20 @@ namespace pitwall::contract {
 class LogUnderTest {
  public:
   virtual ~LogUnderTest() = default;
-  // Makes log() valid. Called once, first.
+  // Makes log() valid. Called once, before anything else.
   virtual Status Open() = 0;
   virtual Log* log() = 0;
-  // Closes the log and opens it again over the same data; log() is then another one. The suite has
-  // destroyed all readers, appenders and committers before.
+  // Closes the log and reopens it over the same data; log() then returns another object. The suite
+  // has destroyed all readers, appenders, and committers before.
   virtual Status Restart() = 0;
-  // A topic name that nothing used before, e.g. with a random suffix. Allowed by Kafka:
-  // [a-zA-Z0-9._-], <= 249.
+  // Returns an unused topic name, e.g. with a random suffix. Valid in Kafka: [a-zA-Z0-9._-], <=
+  // 249.
   virtual std::string UniqueTopic(std::string_view hint) = 0;
-  // How long the suite waits for a record that must come.
+  // Maximum wait for an expected record.
   virtual int64_t patience_ns() const { return int64_t{30} * 1'000'000'000; }
-  // How long it waits to see that none comes.
+  // Time without a record after which none is expected.
   virtual int64_t silence_ns() const { return int64_t{50} * 1'000'000; }
-  // The largest value that the log must take (io.h leaves it to the configuration).
+  // Largest value that the log must accept (io.h leaves it to the configuration).
   virtual size_t largest_value() const { return size_t{1} << 20; }
 };
 
@@ -70,32 +69,32 @@ class LogContract : public ::testing::TestWithParam<LogContractParam> {
 
   Log* log() { return under_test_->log(); }
   void Restart();
-  // A fresh topic.
+  // Creates a new topic.
   std::string Topic(std::string_view hint, int32_t partitions = 1, bool compacted = false);
   static OutgoingRecord Out(std::string_view topic, int32_t partition, std::string_view key,
                             std::string_view value);
   void Append(std::vector<OutgoingRecord> records);
   std::unique_ptr<PartitionReader> Reader(const TopicPartition& at, int64_t from = kFromStart);
   std::unique_ptr<Committer> NewCommitter(std::string_view id);
-  // Polls until `count` records came; fails the test after patience_ns.
+  // Polls until `count` records have arrived; fails the test after patience_ns.
   std::vector<Record> Read(PartitionReader* reader, size_t count);
-  // The values of exactly `count` records from `from` on: waits for them, then sees that there is
-  // no other.
+  // Returns the values of exactly `count` records from `from` on: waits for them, then checks that
+  // no other record follows.
   std::vector<std::string> Values(const TopicPartition& at, size_t count,
                                   int64_t from = kFromStart);
-  // Fails the test when a record comes within silence_ns.
+  // Fails the test if a record arrives within silence_ns.
   void ExpectNothing(PartitionReader* reader);
-  // A log may take a moment from the end of Apply until all of it is seen (Kafka writes its markers
-  // later): asks again until `predicate` holds or patience_ns have passed.
+  // After Apply, it may take a moment until everything is visible (Kafka writes its markers later):
+  // retries until `predicate` holds or patience_ns have passed.
   bool Eventually(const std::function<bool()>& predicate);
-  // The group's position, waited for until it is `offset`.
+  // Waits until the group's position is `offset`.
   void ExpectCommitted(std::string_view group, const TopicPartition& at, int64_t offset,
                        std::string_view metadata);
 
   std::unique_ptr<LogUnderTest> under_test_;
 };
 
-// The tests live in a static library: these references make the linker keep them.
+// The tests are in a static library: these references make the linker keep them.
 void LinkLogContractRecords();
 void LinkLogContractCommits();
 

@@ -1,4 +1,4 @@
-// Transactions, fencing, groups' positions.
+// Transactions, fencing, and positions of groups.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -11,7 +11,7 @@ namespace pitwall::contract {
 
 void LinkLogContractCommits() {}
 
-TEST_P(LogContract, ACommitMakesOutputsAndPositionVisible) {
+TEST_P(LogContract, CommitMakesOutputsAndPositionVisible) {
   const std::string in = Topic("in");
   const std::string out = Topic("out", 3);
   Append({Out(in, 0, "k", "x"), Out(in, 0, "k", "y")});
@@ -38,7 +38,7 @@ TEST_P(LogContract, ACommitMakesOutputsAndPositionVisible) {
   EXPECT_EQ(Values({out, 2}, 1), (std::vector<std::string>{"b"}));
 }
 
-TEST_P(LogContract, OutputsMayGoToTheInputsOwnTopic) {
+TEST_P(LogContract, OutputsMayGoToTheInputTopic) {
   const std::string topic = Topic("own");
   Append({Out(topic, 0, "k", "frame")});
   const auto reader = Reader({topic, 0});
@@ -59,7 +59,7 @@ TEST_P(LogContract, OutputsMayGoToTheInputsOwnTopic) {
     const std::vector<Record> back = Read(reader.get(), 1);
     ASSERT_EQ(back.size(), 1U);
     EXPECT_EQ(back[0].value, Cat("tick", tick));
-    EXPECT_GE(back[0].offset, committed) << "what a commit appends lies behind what it consumed";
+    EXPECT_GE(back[0].offset, committed) << "a commit appends after the records that it consumed";
   }
 }
 
@@ -90,7 +90,7 @@ TEST_P(LogContract, OutputsOnlyAndPositionOnly) {
   EXPECT_EQ(Values({out, 0}, 1), (std::vector<std::string>{"a"}));
 }
 
-TEST_P(LogContract, AFailedCommitLeavesNothingAndMayBeTriedAgain) {
+TEST_P(LogContract, FailedCommitHasNoEffectAndCanBeRetried) {
   const std::string in = Topic("in");
   const std::string out = Topic("out", 2);
   const std::string group = Cat("group-", in);
@@ -108,15 +108,15 @@ TEST_P(LogContract, AFailedCommitLeavesNothingAndMayBeTriedAgain) {
   EXPECT_FALSE(none->has_value());
 
   commit.outputs[1].partition = 1;
-  commit.outputs[1].value = "now right";
+  commit.outputs[1].value = "now valid";
   const Status again = committer->Apply(commit);
   ASSERT_TRUE(again.ok()) << again;
   EXPECT_EQ(Values({out, 0}, 1), (std::vector<std::string>{"a"}));
-  EXPECT_EQ(Values({out, 1}, 2), (std::vector<std::string>{"now right", "b"}));
+  EXPECT_EQ(Values({out, 1}, 2), (std::vector<std::string>{"now valid", "b"}));
   ExpectCommitted(group, {in, 0}, 1, "");
 }
 
-TEST_P(LogContract, MetadataBeyondFourKiBIsRefused) {
+TEST_P(LogContract, MetadataBeyondFourKiBIsRejected) {
   const std::string in = Topic("in");
   const auto committer = NewCommitter(Cat("tx-", in));
   Append({Out(in, 0, "k", "x")});
@@ -131,7 +131,7 @@ TEST_P(LogContract, MetadataBeyondFourKiBIsRefused) {
   EXPECT_TRUE(again.ok()) << again;
 }
 
-TEST_P(LogContract, ANewCommitterFencesTheOld) {
+TEST_P(LogContract, NewCommitterFencesTheOldOne) {
   const std::string in = Topic("in");
   const std::string out = Topic("out");
   const std::string id = Cat("tx-", in);
@@ -151,7 +151,7 @@ TEST_P(LogContract, ANewCommitterFencesTheOld) {
   commit.outputs = {Out(out, 0, "k", "zombie")};
   const Status fenced = first->Apply(commit);
   EXPECT_EQ(fenced.code(), absl::StatusCode::kAborted) << fenced;
-  EXPECT_EQ(first->Apply(commit).code(), absl::StatusCode::kAborted) << "fenced for good";
+  EXPECT_EQ(first->Apply(commit).code(), absl::StatusCode::kAborted) << "fenced permanently";
   commit.outputs = {Out(out, 0, "k", "second")};
   const Status applied = second->Apply(commit);
   ASSERT_TRUE(applied.ok()) << applied;
@@ -177,12 +177,12 @@ TEST_P(LogContract, GroupsAndPartitionsHaveTheirOwnPositions) {
   const auto none = log()->Committed(b, {topic, 1});
   ASSERT_TRUE(none.ok()) << none.status();
   EXPECT_FALSE(none->has_value());
-  // A position may go back: a reset by hand.
+  // A position may go back: a manual reset.
   ASSERT_TRUE(log()->StorePosition(b, {topic, 0}, {0, "reset"}).ok());
   ExpectCommitted(b, {topic, 0}, 0, "reset");
 }
 
-TEST_P(LogContract, PositionsAndFencingSurviveARestart) {
+TEST_P(LogContract, PositionsAndFencingSurviveRestart) {
   const std::string in = Topic("in");
   const std::string out = Topic("out");
   const std::string group = Cat("group-", in);
@@ -210,7 +210,7 @@ TEST_P(LogContract, PositionsAndFencingSurviveARestart) {
   EXPECT_EQ(Values({out, 0}, 2), (std::vector<std::string>{"a", "b"}));
 }
 
-// The processor's loop: whatever happens between two commits, each input gives one output.
+// The processor's loop: whatever happens between two commits, each input yields one output.
 TEST_P(LogContract, ConsumeTransformCommitIsExactlyOnce) {
   constexpr int kInputs = 30;
   const std::string in = Topic("in");
@@ -243,7 +243,7 @@ TEST_P(LogContract, ConsumeTransformCommitIsExactlyOnce) {
       ExpectCommitted(group, {in, 0}, next, "");
       done += static_cast<int>(got.size());
     }
-    // Consumed but not committed: the next life does it again.
+    // Consumed but not committed: the next incarnation repeats it.
     if (done < kInputs) {
       EXPECT_FALSE(Read(reader.get(), 1).empty());
     }
@@ -255,8 +255,8 @@ TEST_P(LogContract, ConsumeTransformCommitIsExactlyOnce) {
   EXPECT_EQ(Values({out, 1}, odd.size()), odd);
 }
 
-// Whoever sees the later half of a commit finds its earlier half.
-TEST_P(LogContract, ReadersNeverSeeHalfACommit) {
+// A reader that sees the second half of a commit also sees the first half.
+TEST_P(LogContract, ReadersNeverSeePartialCommits) {
   const std::string left = Topic("left");
   const std::string right = Topic("right");
   const auto committer = NewCommitter(Cat("tx-", left));

@@ -1,4 +1,4 @@
-// Topics, appending, reading.
+// Topics, appending, and reading.
 #include <string>
 #include <thread>
 #include <utility>
@@ -13,11 +13,11 @@ namespace pitwall::contract {
 void LinkLogContractRecords() {}
 
 namespace {
-// A wait that only a lost wake-up or interrupt makes long: then the test hangs and ctest ends it.
+// Only a lost wake-up or interrupt waits this long: the test then hangs until ctest ends it.
 constexpr int64_t kHourNs = int64_t{3'600} * 1'000'000'000;
 }  // namespace
 
-TEST_P(LogContract, RecordsOfAPartitionComeInOrder) {
+TEST_P(LogContract, RecordsOfPartitionArriveInOrder) {
   const std::string topic = Topic("order");
   std::vector<std::string> expected;
   for (int batch = 0; batch < 10; ++batch) {
@@ -31,7 +31,7 @@ TEST_P(LogContract, RecordsOfAPartitionComeInOrder) {
   EXPECT_EQ(Values({topic, 0}, expected.size()), expected);
 }
 
-TEST_P(LogContract, AllOfARecordComesBack) {
+TEST_P(LogContract, RecordRoundTripsCompletely) {
   const std::string topic = Topic("whole");
   OutgoingRecord rich = Out(topic, 0, std::string("k\0\xff", 3), std::string("v\0\n\xfe", 4));
   rich.headers = {{"reason", "bad \xff bytes"}, {"empty", ""}, {"reason", "twice"}};
@@ -55,7 +55,7 @@ TEST_P(LogContract, AllOfARecordComesBack) {
   for (const Record& record : got) EXPECT_GT(record.append_time_ns, 0);
 }
 
-TEST_P(LogContract, BigRecordsPass) {
+TEST_P(LogContract, LargeRecordsAreAccepted) {
   const std::string topic = Topic("big");
   std::string big(under_test_->largest_value(), 'x');
   for (size_t i = 0; i < big.size(); i += 997) big[i] = static_cast<char>('a' + i % 26);
@@ -67,7 +67,7 @@ TEST_P(LogContract, BigRecordsPass) {
   EXPECT_EQ(got[2], "after");
 }
 
-TEST_P(LogContract, KeyedRecordsGoWherePartitionOfSays) {
+TEST_P(LogContract, KeyedRecordsGoToPartitionOfKey) {
   constexpr int32_t kPartitions = 7;
   const std::string topic = Topic("keyed", kPartitions);
   std::vector<std::vector<std::string>> expected(kPartitions);
@@ -84,7 +84,7 @@ TEST_P(LogContract, KeyedRecordsGoWherePartitionOfSays) {
   }
 }
 
-TEST_P(LogContract, ManyPartitionsKeepApart) {
+TEST_P(LogContract, PartitionsAreIndependent) {
   constexpr int32_t kPartitions = 32;
   const std::string topic = Topic("many", kPartitions);
   std::vector<OutgoingRecord> records;
@@ -100,7 +100,7 @@ TEST_P(LogContract, ManyPartitionsKeepApart) {
   }
 }
 
-TEST_P(LogContract, AnEmptyPartitionHasNothing) {
+TEST_P(LogContract, EmptyPartitionHasNoRecords) {
   const std::string topic = Topic("empty", 2);
   const auto reader = Reader({topic, 1});
   ASSERT_NE(reader, nullptr);
@@ -112,7 +112,7 @@ TEST_P(LogContract, AnEmptyPartitionHasNothing) {
   ExpectNothing(reader.get());
 }
 
-TEST_P(LogContract, OffsetsFrameTheRecords) {
+TEST_P(LogContract, OffsetsDelimitTheRecords) {
   const std::string topic = Topic("offsets");
   Append({Out(topic, 0, "k", "0"), Out(topic, 0, "k", "1"), Out(topic, 0, "k", "2")});
   const auto reader = Reader({topic, 0});
@@ -126,7 +126,7 @@ TEST_P(LogContract, OffsetsFrameTheRecords) {
   EXPECT_EQ(Values({topic, 0}, 1, got[1].offset + 1), (std::vector<std::string>{"2"}));
 }
 
-TEST_P(LogContract, SeekGoesAnywhere) {
+TEST_P(LogContract, SeekAcceptsAnyOffset) {
   const std::string topic = Topic("seek");
   std::vector<OutgoingRecord> records;
   for (int i = 0; i < 50; ++i) records.push_back(Out(topic, 0, "k", Cat(i)));
@@ -150,7 +150,7 @@ TEST_P(LogContract, SeekGoesAnywhere) {
   EXPECT_EQ(Read(reader.get(), 1).at(0).value, "0");
 }
 
-TEST_P(LogContract, FromEndSeesOnlyWhatComesLater) {
+TEST_P(LogContract, ReaderFromEndSeesOnlyLaterRecords) {
   const std::string topic = Topic("from_end");
   Append({Out(topic, 0, "k", "old")});
   EXPECT_EQ(Values({topic, 0}, 1), (std::vector<std::string>{"old"}));
@@ -160,7 +160,7 @@ TEST_P(LogContract, FromEndSeesOnlyWhatComesLater) {
   EXPECT_EQ(Read(reader.get(), 1).at(0).value, "new");
 }
 
-TEST_P(LogContract, PollKeepsItsBounds) {
+TEST_P(LogContract, PollRespectsItsLimits) {
   const std::string topic = Topic("bounds");
   std::vector<OutgoingRecord> records;
   for (int i = 0; i < 10; ++i) records.push_back(Out(topic, 0, "k", std::string(1000, 'x')));
@@ -170,17 +170,17 @@ TEST_P(LogContract, PollKeepsItsBounds) {
   while (got.size() < 10) {
     const size_t before = got.size();
     ASSERT_TRUE(reader->Poll(3, size_t{1} << 20, under_test_->patience_ns(), &got).ok());
-    ASSERT_GT(got.size(), before) << "a poll with records to read brings at least one";
+    ASSERT_GT(got.size(), before) << "a poll with available records returns at least one";
     EXPECT_LE(got.size() - before, 3U);
   }
-  // The byte bound is soft, but it lets at least one record through.
+  // The byte limit is soft: at least one record is returned.
   ASSERT_TRUE(reader->Seek(got.front().offset).ok());
   std::vector<Record> one;
   ASSERT_TRUE(reader->Poll(10, 1, under_test_->patience_ns(), &one).ok());
   EXPECT_GE(one.size(), 1U);
 }
 
-TEST_P(LogContract, AnEmptyPollMeansTheEndIsReached) {
+TEST_P(LogContract, EmptyPollMeansEndIsReached) {
   const std::string topic = Topic("at_end");
   const auto committer = NewCommitter(Cat("tx-", topic));
   Commit commit;
@@ -188,7 +188,7 @@ TEST_P(LogContract, AnEmptyPollMeansTheEndIsReached) {
   ASSERT_TRUE(committer->Apply(commit).ok());
   const auto reader = Reader({topic, 0});
   ASSERT_EQ(Read(reader.get(), 2).size(), 2U);
-  // Behind the records there may be a hole (a transaction's marker): an empty poll steps over it.
+  // The records may be followed by a hole (a transaction marker), which an empty poll skips.
   EXPECT_TRUE(Eventually([&] {
     const auto end = reader->EndOffset();
     EXPECT_TRUE(end.ok()) << end.status();
@@ -197,7 +197,7 @@ TEST_P(LogContract, AnEmptyPollMeansTheEndIsReached) {
   }));
 }
 
-TEST_P(LogContract, ABlockedPollIsWokenByAnAppend) {
+TEST_P(LogContract, AppendWakesBlockedPoll) {
   const std::string topic = Topic("woken");
   const auto reader = Reader({topic, 0});
   ASSERT_NE(reader, nullptr);
@@ -212,7 +212,7 @@ TEST_P(LogContract, ABlockedPollIsWokenByAnAppend) {
   EXPECT_EQ(got[0].value, "hello");
 }
 
-TEST_P(LogContract, InterruptEndsABlockedPoll) {
+TEST_P(LogContract, InterruptEndsBlockedPoll) {
   const std::string topic = Topic("interrupt");
   const auto reader = Reader({topic, 0});
   ASSERT_NE(reader, nullptr);
@@ -229,7 +229,7 @@ TEST_P(LogContract, InterruptEndsABlockedPoll) {
   EXPECT_EQ(Read(reader.get(), 1).at(0).value, "after");
 }
 
-TEST_P(LogContract, InterruptBeforeAPollIsNotLost) {
+TEST_P(LogContract, InterruptBeforePollIsNotLost) {
   const std::string topic = Topic("interrupt_first");
   const auto reader = Reader({topic, 0});
   ASSERT_NE(reader, nullptr);
@@ -240,7 +240,7 @@ TEST_P(LogContract, InterruptBeforeAPollIsNotLost) {
   EXPECT_TRUE(got.empty());
 }
 
-TEST_P(LogContract, ConcurrentAppendsLoseNothingAndKeepEachThreadsOrder) {
+TEST_P(LogContract, ConcurrentAppendsKeepAllRecordsAndThreadOrder) {
   constexpr int kThreads = 4;
   constexpr int kPerThread = 50;
   const std::string topic = Topic("concurrent");
@@ -266,7 +266,7 @@ TEST_P(LogContract, ConcurrentAppendsLoseNothingAndKeepEachThreadsOrder) {
   ExpectNothing(reader.get());
 }
 
-TEST_P(LogContract, TopicsAreMadeOnceAndKeepTheirPartitions) {
+TEST_P(LogContract, TopicIsCreatedOnceAndKeepsItsPartitions) {
   const std::string topic = Topic("topics", 3);
   TopicConfig config;
   config.partitions = 3;
@@ -293,7 +293,7 @@ TEST_P(LogContract, UnknownTopicsAndPartitionsAreErrors) {
   EXPECT_FALSE((*appender)->Append({Out(topic, 2, "k", "v")}).ok());
 }
 
-TEST_P(LogContract, RecordsSurviveARestart) {
+TEST_P(LogContract, RecordsSurviveRestart) {
   const std::string topic = Topic("restart", 2);
   Append({Out(topic, 0, "k", "a"), Out(topic, 1, "k", "b")});
   int64_t offset = 0;

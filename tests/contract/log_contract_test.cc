@@ -1,4 +1,4 @@
-// The contract over the embedded log, in three tempers.
+// The contract over the embedded log, in three configurations.
 #include <stdlib.h>
 
 #include <memory>
@@ -34,7 +34,7 @@ class EmbeddedUnderTest final : public LogUnderTest {
     log_.reset();
     return Open();
   }
-  // Every test has a directory of its own.
+  // Each test has its own directory.
   std::string UniqueTopic(std::string_view hint) override { return Cat(hint, ".", ++topics_); }
   int64_t silence_ns() const override { return kNanosPerMilli; }
   size_t largest_value() const override { return options_.max_record_bytes - 1; }
@@ -50,7 +50,7 @@ LogContractParam Param(std::string name, log::EmbeddedLogOptions options) {
   return {std::move(name), [options] { return std::make_unique<EmbeddedUnderTest>(options); }};
 }
 
-// Each commit of its own segment, a checkpoint after a few.
+// One segment per commit, and a checkpoint after a few.
 log::EmbeddedLogOptions Tiny() {
   log::EmbeddedLogOptions options;
   options.fsync = log::FsyncPolicy::kAlways;

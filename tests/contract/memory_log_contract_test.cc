@@ -1,4 +1,4 @@
-// The fake keeps the contract, too: what tests believe of it holds for the real logs.
+// The in-memory fake fulfills the contract too, so that tests with it apply to the real logs.
 #include <memory>
 
 #include "services/adapters/clock/system_clock.h"
@@ -13,7 +13,7 @@ class MemoryUnderTest final : public LogUnderTest {
  public:
   Status Open() override { return OkStatus(); }
   Log* log() override { return &log_; }
-  Status Restart() override { return OkStatus(); }  // nothing of it goes while it lives
+  Status Restart() override { return OkStatus(); }  // keeps all data while it exists
   std::string UniqueTopic(std::string_view hint) override { return Cat(hint, "-", ++topics_); }
 
  private:

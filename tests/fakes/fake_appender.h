@@ -1,4 +1,4 @@
-// A log that only takes, for tests of those who only append.
+// A log that only accepts records, for tests of writers.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +14,14 @@
 
 namespace pitwall::fakes {
 
-// Keeps everything in memory. Switches make it fail or block. Thread-safe.
+// Keeps everything in memory. Can be made to fail or block. Thread-safe.
 class FakeAppender final : public Appender {
  public:
   Status Append(std::vector<OutgoingRecord> records) override {
     std::unique_lock<std::mutex> lock(mutex_);
     ++calls_;
     changed_.notify_all();
-    // A log takes records of one partition whatever happens to another.
+    // A log accepts records of one partition whatever happens to another.
     const bool one = std::any_of(records.begin(), records.end(),
                                  [this](const OutgoingRecord& r) { return r.key == key_; });
     while (corked_ || (one && key_corked_)) changed_.wait(lock);
@@ -31,7 +31,7 @@ class FakeAppender final : public Appender {
     }
     if (failures_ != 0) {
       if (failures_ > 0) --failures_;
-      // What a real log may do: some of it is there all the same.
+      // As in a real log, some of a failed append may be stored anyway.
       for (size_t i = 0; i < kept_ && i < records.size(); ++i)
         records_.push_back(std::move(records[i]));
       changed_.notify_all();
@@ -45,7 +45,7 @@ class FakeAppender final : public Appender {
     return OkStatus();
   }
 
-  // The next `count` appends fail (-1: all until Heal), each keeping its first `kept` records.
+  // The next `count` appends fail (-1: all until Heal); each stores its first `kept` records.
   void Fail(int count, Status status = Unavailable("the fake is down"), size_t kept = 0) {
     std::lock_guard<std::mutex> lock(mutex_);
     failures_ = count;
@@ -53,7 +53,7 @@ class FakeAppender final : public Appender {
     kept_ = kept;
   }
   void Heal() { Fail(0); }
-  // Appends wait from here on, until Uncork.
+  // Makes appends wait until Uncork.
   void Cork() {
     std::lock_guard<std::mutex> lock(mutex_);
     corked_ = true;
@@ -63,7 +63,7 @@ class FakeAppender final : public Appender {
     corked_ = false;
     changed_.notify_all();
   }
-  // Appends with a record of this key fail, or (`corked`) wait until FreeKey.
+  // Makes appends with a record of this key fail or, if `corked`, wait until FreeKey.
   void FailKey(std::string key, Status failure, bool corked = false) {
     std::lock_guard<std::mutex> lock(mutex_);
     key_ = std::move(key);
@@ -76,7 +76,7 @@ class FakeAppender final : public Appender {
     key_corked_ = false;
     changed_.notify_all();
   }
-  // Larger values are refused with InvalidArgument.
+  // Larger values are rejected with InvalidArgument.
   void SetLargest(size_t bytes) {
     std::lock_guard<std::mutex> lock(mutex_);
     largest_ = bytes;
@@ -90,7 +90,7 @@ class FakeAppender final : public Appender {
     std::lock_guard<std::mutex> lock(mutex_);
     return calls_;
   }
-  // Blocks until so many records are there, or so many calls have begun.
+  // Blocks until this many records are stored, or this many calls have begun.
   void AwaitRecords(size_t count) const {
     std::unique_lock<std::mutex> lock(mutex_);
     while (records_.size() < count) changed_.wait(lock);

@@ -16,8 +16,8 @@ constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 struct FakeClock::State {
   struct Wait {
     int64_t deadline_ns = kNever;
-    uint64_t number = 0;  // order of beginning
-    bool ended = false;   // timed out or woken; its thread has not run yet
+    uint64_t number = 0;  // in order of start
+    bool ended = false;   // timed out or woken, but its thread has not run yet
     std::condition_variable changed;
   };
 
@@ -26,10 +26,10 @@ struct FakeClock::State {
   int64_t wall_ns ABSL_GUARDED_BY(mutex) = 0;
   int64_t monotonic_ns ABSL_GUARDED_BY(mutex) = 0;
   uint64_t next_number ABSL_GUARDED_BY(mutex) = 0;
-  std::vector<Wait*> waits ABSL_GUARDED_BY(mutex);  // in order of beginning
+  std::vector<Wait*> waits ABSL_GUARDED_BY(mutex);  // in order of start
 
-  // Waits on a condition with `mutex` held, as std wants it, without giving up the annotation's
-  // view that it is held.
+  // Waits on a condition with `mutex` held, as std requires, while the annotations still consider
+  // it held.
   void Block(std::condition_variable& condition) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex.native(), std::adopt_lock);
     condition.wait(lock);
@@ -69,7 +69,7 @@ class FakeWakeup final : public Wakeup {
       if (timeout_ns > 0 && timeout_ns < kNever - s.monotonic_ns) {
         wait.deadline_ns = s.monotonic_ns + timeout_ns;
       }
-      PITWALL_CHECK(wait_ == nullptr);  // one waiting thread, says the contract
+      PITWALL_CHECK(wait_ == nullptr);  // one waiting thread, as the contract requires
       wait_ = &wait;
       s.waits.push_back(&wait);
       s.waiters_changed.notify_all();
@@ -118,7 +118,7 @@ void FakeClock::Advance(int64_t ns) {
   const int64_t target = s.monotonic_ns + ns;
   for (State::Wait* wait = s.Earliest(); wait != nullptr && wait->deadline_ns <= target;
        wait = s.Earliest()) {
-    // A wait that began with a deadline in the past cannot be: deadlines are set from monotonic_ns.
+    // A wait cannot start with a past deadline: deadlines are relative to monotonic_ns.
     s.wall_ns += wait->deadline_ns - s.monotonic_ns;
     s.monotonic_ns = wait->deadline_ns;
     wait->ended = true;

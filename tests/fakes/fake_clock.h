@@ -1,4 +1,4 @@
-// Time that moves only when the test says so.
+// Clock that moves only when the test advances it.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,9 @@
 
 namespace pitwall::fakes {
 
-// A Clock for tests. Wall and monotonic time stand still until Advance or SetWall. A timed Wait of
-// one of its wake-ups returns false when Advance reaches its deadline, never by real time; Wait(0)
-// and an untimed Wait behave as for real. Thread-safe. Wake-ups may outlive the clock.
+// A Clock for tests. Wall and monotonic time are constant until Advance or SetWall. A timed Wait of
+// one of its wake-ups returns false when Advance reaches its deadline, never because of real time;
+// Wait(0) and an untimed Wait behave as usual. Thread-safe. Wake-ups may outlive the clock.
 class FakeClock final : public Clock {
  public:
   // 2026-01-01T00:00:00Z by default.
@@ -23,18 +23,18 @@ class FakeClock final : public Clock {
   std::unique_ptr<Wakeup> NewWakeup() override;
 
   // Moves both times by `ns` (>= 0). Waits that time out on the way end in the order of their
-  // deadlines, ties in the order in which they began; while one is fired, the clock is at its
-  // deadline.
+  // deadlines, ties in the order of their start; the clock is at the deadline of each wait while it
+  // ends.
   void Advance(int64_t ns);
-  // Moves wall time alone, forwards or backwards: a step of NTP.
+  // Moves only wall time, forward or backward, like an NTP step.
   void SetWall(int64_t wall_ns);
 
-  // How many threads wait now (timed or not).
+  // Number of threads that are waiting (timed or not).
   size_t waiters() const;
-  // Blocks until at least `count` threads wait (timed or not): the way to know that a thread has
-  // gone to sleep, without sleeping for luck.
+  // Blocks until at least `count` threads are waiting (timed or not): detects that a thread sleeps,
+  // without a fixed delay.
   void AwaitWaiters(size_t count) const;
-  // Earliest deadline among the timed waits (monotonic ns), or -1.
+  // Returns the earliest deadline of the timed waits (monotonic ns), or -1.
   int64_t NextDeadline() const;
 
   struct State;  // shared with the wake-ups

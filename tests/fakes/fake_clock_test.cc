@@ -7,7 +7,7 @@
 namespace pitwall::fakes {
 namespace {
 
-TEST(FakeClock, StandsStillUntilAdvanced) {
+TEST(FakeClock, IsConstantUntilAdvanced) {
   FakeClock clock(100, 7);
   EXPECT_EQ(clock.WallNs(), 100);
   EXPECT_EQ(clock.MonotonicNs(), 7);
@@ -19,7 +19,7 @@ TEST(FakeClock, StandsStillUntilAdvanced) {
   EXPECT_EQ(clock.MonotonicNs(), 12);
 }
 
-TEST(FakeClock, AdvanceEndsAWaitAtItsDeadlineNotBefore) {
+TEST(FakeClock, AdvanceEndsWaitAtItsDeadline) {
   FakeClock clock(0);
   const auto wakeup = clock.NewWakeup();
   bool woken = true;
@@ -34,7 +34,7 @@ TEST(FakeClock, AdvanceEndsAWaitAtItsDeadlineNotBefore) {
   EXPECT_FALSE(woken);
 }
 
-TEST(FakeClock, WakeBeatsTime) {
+TEST(FakeClock, WakeEndsWaitBeforeDeadline) {
   FakeClock clock(0);
   const auto wakeup = clock.NewWakeup();
   wakeup->Wake();
@@ -43,7 +43,7 @@ TEST(FakeClock, WakeBeatsTime) {
   bool woken = false;
   std::thread sleeper([&] { woken = wakeup->Wait(-1); });
   clock.AwaitWaiters(1);
-  clock.Advance(kNanosPerSecond * 3600);  // an untimed wait does not care
+  clock.Advance(kNanosPerSecond * 3600);  // an untimed wait is unaffected
   EXPECT_EQ(clock.waiters(), 1U);
   EXPECT_EQ(clock.NextDeadline(), -1);
   wakeup->Wake();

@@ -15,7 +15,7 @@ namespace {
 
 struct Partition {
   std::vector<Record> records;
-  int64_t start = 0;  // first offset that is still there
+  int64_t start = 0;  // first existing offset
   int64_t end = 0;    // next offset
 };
 

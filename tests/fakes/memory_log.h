@@ -1,4 +1,5 @@
-// The log of services/io/io.h in memory: deterministic, with switches that make it fail.
+// In-memory implementation of the log of services/io/io.h: deterministic, with switches that make
+// it fail.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +15,10 @@
 
 namespace pitwall::fakes {
 
-// Thread-safe. Keeps every record until Drop or the end. A Poll that finds nothing waits on a
-// wake-up of `clock`: with a FakeClock until a record comes, Interrupt, or Advance past its
-// timeout. Compaction and retention are not done. Readers, appenders and committers share the state
-// and may outlive the log.
+// Thread-safe. Keeps every record until Drop or its destruction. A Poll without records waits on a
+// wake-up of `clock`: with a FakeClock, until a record arrives, Interrupt, or Advance past its
+// timeout. No compaction or retention. Readers, appenders, and committers share the state and may
+// outlive the log.
 class MemoryLog final : public Log {
  public:
   explicit MemoryLog(Clock* clock);
@@ -33,27 +34,27 @@ class MemoryLog final : public Log {
   Status StorePosition(std::string_view group, const TopicPartition& at,
                        const CommittedOffset& to) override;
 
-  // All records that are there, in order.
+  // Returns all existing records in order.
   std::vector<Record> Records(std::string_view topic, int32_t partition = 0) const;
   // Deletes the records before `offset`, as retention does.
   void Drop(std::string_view topic, int32_t partition, int64_t offset);
-  // Deletes the topic's records and begins again at offset 0, as deleting and making it does.
+  // Deletes the topic's records and restarts at offset 0, like deleting and creating the topic.
   void Recreate(std::string_view topic);
-  // Deletes the records at and after `offset`, as a power cut without flushes does.
+  // Deletes the records at and after `offset`, like a power loss without flushes.
   void Cut(std::string_view topic, int32_t partition, int64_t offset);
-  // Leaves a hole of `count` offsets before the next record, as transactions of Kafka do.
+  // Leaves a hole of `count` offsets before the next record, like transactions of Kafka.
   void SkipOffsets(std::string_view topic, int32_t partition, int64_t count);
 
-  // Asked before every write ("append", "commit", "store_position"): a status that is not OK is
-  // what the write gives, and nothing is written. Called under the log's lock; must not call back.
+  // Called before every write ("append", "commit", "store_position"): a status other than OK is the
+  // result of the write, and nothing is written. Called under the log's lock; must not call back.
   using WriteFault = std::function<Status(std::string_view what)>;
   void SetWriteFault(WriteFault fault);
-  // Larger values are refused with InvalidArgument.
+  // Larger values are rejected with InvalidArgument.
   void SetLargest(size_t bytes);
   // The next `count` Polls of any reader fail with this status, without reading.
   void FailPolls(int count, Status status);
 
-  struct State;  // shared with what came from it
+  struct State;  // shared with the objects that it created
 
  private:
   std::shared_ptr<State> state_;

@@ -1,4 +1,4 @@
-// A process without a free file descriptor.
+// Exhausts the file descriptors of the process.
 #pragma once
 
 #include <fcntl.h>
@@ -11,8 +11,8 @@
 
 namespace pitwall::fakes {
 
-// From its construction on every open fails with EMFILE, until it is destroyed or Free() lets some
-// succeed. One at a time.
+// From construction until destruction every open fails with EMFILE, except as many as Free()
+// allows. Only one instance at a time.
 class NoDescriptors {
  public:
   explicit NoDescriptors(rlim_t limit = 256) {

@@ -53,7 +53,7 @@ KafkaLogOptions TestOptions() {
   KafkaLogOptions options;
   options.brokers = TestBrokers();
   options.client_id = "pitwall-test";
-  // A seek waits for the fetch under way, which an idle broker holds for so long.
+  // A seek waits for the current fetch, which an idle broker holds for this long.
   options.rdkafka["fetch.wait.max.ms"] = "50";
   return options;
 }
@@ -63,7 +63,7 @@ std::unique_ptr<Log> OpenTestLog() { return OpenTestLog(TestOptions()); }
 std::unique_ptr<Log> OpenTestLog(const KafkaLogOptions& options) {
   auto log = OpenKafkaLog(options, TestClock());
   if (!log.ok()) {
-    std::fprintf(stderr, "opening the log: %s\n", log.status().ToString().c_str());
+    std::fprintf(stderr, "cannot open the log: %s\n", log.status().ToString().c_str());
     std::exit(2);
   }
   return *std::move(log);

@@ -1,5 +1,5 @@
-// The real broker that the tests of this folder run against; tests/kafka/run.sh starts it and tells
-// where it is.
+// The real broker used by the tests of this folder; tests/kafka/run.sh starts it and passes its
+// address.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace pitwall::kafka {
 
-// PITWALL_TEST_KAFKA ("host:port"); the process ends with exit code 2 when it is not set: a run
+// Returns PITWALL_TEST_KAFKA ("host:port"). If it is not set, the process exits with code 2: a run
 // without a broker must never look like a passed one.
 std::string TestBrokers();
 // Runs `deploy/kafka/broker.sh VERB DIR` for the broker under test (PITWALL_TEST_BROKER_SH,
@@ -20,10 +20,10 @@ void BrokerCommand(std::string_view verb);
 
 Clock* TestClock();
 KafkaLogOptions TestOptions();
-// With TestOptions() unless others are given; a failure ends the process.
+// Uses TestOptions() unless others are given; a failure ends the process.
 std::unique_ptr<Log> OpenTestLog();
 std::unique_ptr<Log> OpenTestLog(const KafkaLogOptions& options);
-// A name that nothing used before.
+// Returns an unused name.
 std::string UniqueName(std::string_view hint);
 
 }  // namespace pitwall::kafka

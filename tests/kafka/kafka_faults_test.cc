@@ -1,5 +1,5 @@
-// Faults that only a real broker shows: transactions left open or aborted, records gone, topics set
-// up wrongly.
+// Faults that only a real broker exhibits: open or aborted transactions, deleted records,
+// misconfigured topics.
 #include <random>
 #include <string>
 #include <utility>
@@ -30,11 +30,11 @@ TEST_F(KafkaFaults, AbortedTransactionsAreInvisible) {
   transaction.Send(topic, 0, "aborted 2");
   transaction.Send(topic, 0, "aborted 3");
   transaction.Abort();
-  // Nothing but an aborted record and its marker lies at the end: the position passes over both.
+  // Only an aborted record and its marker are at the end: the position moves past both.
   EXPECT_THAT(ReadAll({topic, 0}), ElementsAre("committed"));
 }
 
-TEST_F(KafkaFaults, AnOpenTransactionHoldsTheEnd) {
+TEST_F(KafkaFaults, OpenTransactionHoldsBackTheEnd) {
   const std::string topic = Topic("open");
   Append({Out(topic, 0, "before")});
   RawTransaction transaction(UniqueName("tx"));
@@ -56,7 +56,7 @@ TEST_F(KafkaFaults, AnOpenTransactionHoldsTheEnd) {
   EXPECT_THAT(ReadToEnd(reader.get()), ElementsAre("open", "behind"));
 }
 
-TEST_F(KafkaFaults, MarkersNeverStallThePosition) {
+TEST_F(KafkaFaults, MarkersDoNotBlockThePosition) {
   const std::string topic = Topic("markers");
   const auto reader = Reader({topic, 0});
   auto committer = log_->OpenCommitter(UniqueName("tx"));
@@ -70,12 +70,12 @@ TEST_F(KafkaFaults, MarkersNeverStallThePosition) {
     while (records.empty())
       ASSERT_TRUE(reader->Poll(kMany, kManyBytes, kPatienceNs, &records).ok());
     EXPECT_EQ(records[0].value, Cat(i));
-    EXPECT_THAT(ReadToEnd(reader.get()), IsEmpty());  // and the position is the end
+    EXPECT_THAT(ReadToEnd(reader.get()), IsEmpty());  // the position reaches the end
     EXPECT_EQ(reader->position(), 2 * (i + 1)) << "a record and a marker each";
   }
 }
 
-TEST_F(KafkaFaults, DeletedRecordsAreDataLossThatNamesThem) {
+TEST_F(KafkaFaults, DeletedRecords_DataLossNamesThem) {
   const std::string topic = Topic("deleted");
   std::vector<OutgoingRecord> records;
   for (int i = 0; i < 10; ++i) records.push_back(Out(topic, 0, Cat(i)));
@@ -93,7 +93,7 @@ TEST_F(KafkaFaults, DeletedRecordsAreDataLossThatNamesThem) {
   EXPECT_THAT(ReadToEnd(late.get()), ElementsAre("6", "7", "8", "9"));
 }
 
-TEST_F(KafkaFaults, APositionBehindTheEndIsDataLoss) {
+TEST_F(KafkaFaults, PositionBeyondTheEnd_IsDataLoss) {
   const std::string topic = Topic("cut");
   Append({Out(topic, 0, "0"), Out(topic, 0, "1")});
   const auto reader = Reader({topic, 0}, 100);
@@ -105,7 +105,7 @@ TEST_F(KafkaFaults, APositionBehindTheEndIsDataLoss) {
   EXPECT_THAT(ReadToEnd(reader.get()), ElementsAre("2"));
 }
 
-TEST_F(KafkaFaults, SeeksAtRandom) {
+TEST_F(KafkaFaults, RandomSeeks) {
   const std::string topic = Topic("seeks");
   auto committer = log_->OpenCommitter(UniqueName("tx"));
   ASSERT_TRUE(committer.ok()) << committer.status();
@@ -128,7 +128,7 @@ TEST_F(KafkaFaults, SeeksAtRandom) {
     const int64_t target = std::uniform_int_distribution<int64_t>(0, end)(random);
     ASSERT_TRUE(reader->Seek(target).ok());
     ASSERT_EQ(reader->position(), target);
-    // Sometimes at once, sometimes with fetched records and a fetch under way.
+    // Sometimes immediately, sometimes with fetched records and a fetch in flight.
     if (random() % 3 == 0) continue;
     std::vector<std::string> expected;
     for (const Record& record : all) {
@@ -144,9 +144,9 @@ TEST_F(KafkaFaults, SeeksAtRandom) {
   }
 }
 
-// librdkafka stops for a second when its queue is full, unless it is woken: then 8 MB take about
-// half a minute here.
-TEST_F(KafkaFaults, ASmallReadAheadDoesNotStallTheReader) {
+// librdkafka pauses for a second when its queue is full, unless it is woken: 8 MB then take about
+// half a minute.
+TEST_F(KafkaFaults, SmallReadAheadDoesNotStallReader) {
   const std::string topic = Topic("read_ahead");
   constexpr size_t kRecords = 800;
   std::mt19937 random(1);
@@ -169,7 +169,7 @@ TEST_F(KafkaFaults, ASmallReadAheadDoesNotStallTheReader) {
   EXPECT_LT(TestClock()->MonotonicNs() - start, 15 * kNanosPerSecond);
 }
 
-TEST_F(KafkaFaults, TooLargeARecordIsRefusedClearly) {
+TEST_F(KafkaFaults, OversizedRecordIsRejectedWithLimit) {
   const std::string topic = Topic("large");
   const size_t size = static_cast<size_t>(TestOptions().max_record_bytes) + 1;
   auto appender = log_->OpenAppender();
@@ -178,7 +178,7 @@ TEST_F(KafkaFaults, TooLargeARecordIsRefusedClearly) {
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << refused;
   EXPECT_THAT(Message(refused), HasSubstr(Cat("at most ", TestOptions().max_record_bytes, " fit")));
 
-  // Small enough for us, but the broker takes less.
+  // Below our limit, but above the broker's.
   const std::string small = UniqueName("small");
   MakeTopic(small, 1, {{"max.message.bytes", "2000"}, {"message.timestamp.type", "LogAppendTime"}});
   std::string noise(10'000, '\0');  // does not compress
@@ -203,7 +203,7 @@ TEST_F(KafkaFaults, TooLargeARecordIsRefusedClearly) {
   EXPECT_THAT(ReadAll({small, 0}), ElementsAre("fits"));
 }
 
-TEST_F(KafkaFaults, ATopicWithoutLogAppendTimeIsRefused) {
+TEST_F(KafkaFaults, TopicWithoutLogAppendTimeIsRejected) {
   const std::string topic = UniqueName("create_time");
   MakeTopic(topic, 1, {{"message.timestamp.type", "CreateTime"}});
   for (const Status& status :
@@ -212,7 +212,7 @@ TEST_F(KafkaFaults, ATopicWithoutLogAppendTimeIsRefused) {
     EXPECT_THAT(Message(status), HasSubstr("message.timestamp.type=CreateTime"));
     EXPECT_THAT(Message(status), HasSubstr("--add-config"));
   }
-  // A topic of others is read as it is.
+  // A topic of other owners is read regardless.
   KafkaLogOptions options = TestOptions();
   options.foreign_topics.push_back(topic);
   const auto log = OpenTestLog(options);
@@ -220,7 +220,7 @@ TEST_F(KafkaFaults, ATopicWithoutLogAppendTimeIsRefused) {
   EXPECT_TRUE(log->OpenReader({topic, 0}, kFromStart).ok());
 }
 
-TEST_F(KafkaFaults, ACompactedTopicStaysCompacted) {
+TEST_F(KafkaFaults, CompactedTopicStaysCompacted) {
   const std::string topic = UniqueName("compacted");
   TopicConfig config;
   config.compacted = true;

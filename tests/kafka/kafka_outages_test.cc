@@ -1,4 +1,4 @@
-// Processes and brokers that die or fall silent.
+// Processes and brokers that die or become unresponsive.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ using ::testing::IsEmpty;
 
 using KafkaOutages = KafkaTest;
 
-// A child process running kafka_victim, killed at the latest when this goes.
+// A child process running kafka_victim, killed at the latest by the destructor.
 class Victim {
  public:
   Victim(const char* mode, const std::string& id, const std::string& group,
@@ -57,7 +57,7 @@ class Victim {
   bool ready_ = false;
 };
 
-TEST_F(KafkaOutages, AKilledCommitterLeavesNothingAndIsFenced) {
+TEST_F(KafkaOutages, KilledCommitterHasNoEffectAndIsFenced) {
   const std::string in = Topic("in");
   const std::string out = Topic("out", 2);
   const std::string id = UniqueName("tx");
@@ -65,7 +65,7 @@ TEST_F(KafkaOutages, AKilledCommitterLeavesNothingAndIsFenced) {
   Victim victim("open", id, group, in, out);
   ASSERT_TRUE(victim.ready());
   victim.Kill();
-  // What it left open holds back nothing once its successor is there; the transaction time-out is a
+  // Its open transaction blocks nothing once its successor exists; the transaction timeout is a
   // minute away.
   const int64_t start = TestClock()->MonotonicNs();
   auto successor = log_->OpenCommitter(id);
@@ -86,7 +86,7 @@ TEST_F(KafkaOutages, AKilledCommitterLeavesNothingAndIsFenced) {
   EXPECT_LT(TestClock()->MonotonicNs() - start, 20 * kNanosPerSecond);
 }
 
-TEST_F(KafkaOutages, CommittersKilledAnywhereAreExactlyOnce) {
+TEST_F(KafkaOutages, KilledCommittersAreExactlyOnce) {
   const std::string in = Topic("in");
   const std::string out = Topic("out", 2);
   const std::string id = UniqueName("tx");
@@ -102,7 +102,7 @@ TEST_F(KafkaOutages, CommittersKilledAnywhereAreExactlyOnce) {
       Pause(std::uniform_int_distribution<int64_t>(0, 60 * kNanosPerMilli)(random));
       victim.Kill();
     }
-    auto successor = log_->OpenCommitter(id);  // settles what was under way
+    auto successor = log_->OpenCommitter(id);  // resolves the pending transaction
     ASSERT_TRUE(successor.ok()) << successor.status();
     const auto committed = log_->Committed(group, {in, 0});
     ASSERT_TRUE(committed.ok()) << committed.status();
@@ -120,7 +120,7 @@ TEST_F(KafkaOutages, CommittersKilledAnywhereAreExactlyOnce) {
   EXPECT_GT(done, 0) << "the victims never got to commit anything";
 }
 
-TEST_F(KafkaOutages, ASilentBrokerIsUnavailableAndComesBack) {
+TEST_F(KafkaOutages, PausedBrokerIsUnavailableAndRecovers) {
   KafkaLogOptions options = TestOptions();
   options.request_timeout_ns = 2 * kNanosPerSecond;
   options.append_timeout_ns = 2 * kNanosPerSecond;
@@ -156,11 +156,11 @@ TEST_F(KafkaOutages, ASilentBrokerIsUnavailableAndComesBack) {
   EXPECT_LT(TestClock()->MonotonicNs() - start, 40 * kNanosPerSecond) << "every wait is bounded";
   BrokerCommand("resume");
 
-  const Status heard = Persist([&] { return (*appender)->Append({Out(topic, 0, "after")}); });
-  EXPECT_TRUE(heard.ok()) << heard;
+  const Status appended = Persist([&] { return (*appender)->Append({Out(topic, 0, "after")}); });
+  EXPECT_TRUE(appended.ok()) << appended;
   Status applied = Persist([&] { return (*committer)->Apply(commit); });
   if (absl::IsAborted(
-          applied)) {  // fenced by the broker's time-out, or in doubt: as kafka_log.h says
+          applied)) {  // fenced by the broker's timeout, or in doubt: as documented in kafka_log.h
     committer->reset();
     const Status reopened = Persist([&] {
       committer = log_->OpenCommitter(id);
@@ -176,12 +176,12 @@ TEST_F(KafkaOutages, ASilentBrokerIsUnavailableAndComesBack) {
     }
   }
   EXPECT_TRUE(applied.ok()) << applied;
-  // An append that failed may have arrived all the same.
+  // An append that failed may have arrived anyway.
   EXPECT_THAT(ReadValues(reader.get(), 2, "unheard"),
               ::testing::UnorderedElementsAre("after", "second commit"));
 }
 
-TEST_F(KafkaOutages, ABrokerThatDiesIsUnavailableAndComesBack) {
+TEST_F(KafkaOutages, KilledBrokerIsUnavailableAndRecovers) {
   KafkaLogOptions options = TestOptions();
   options.request_timeout_ns = 3 * kNanosPerSecond;
   options.append_timeout_ns = 3 * kNanosPerSecond;
@@ -206,7 +206,7 @@ TEST_F(KafkaOutages, ABrokerThatDiesIsUnavailableAndComesBack) {
   commit.outputs = {Out(topic, 0, "committed")};
   EXPECT_TRUE(absl::IsUnavailable((*committer)->Apply(commit)));
   std::vector<Record> none;
-  // Within a few polls the reader knows, too, that silence is not the end.
+  // After a few polls, the reader also knows that silence is not the end.
   Status polled;
   for (int i = 0; i < 50 && polled.ok(); ++i)
     polled = reader->Poll(kMany, kManyBytes, 100 * kNanosPerMilli, &none);
@@ -214,8 +214,8 @@ TEST_F(KafkaOutages, ABrokerThatDiesIsUnavailableAndComesBack) {
   EXPECT_THAT(none, IsEmpty());
   BrokerCommand("start");
 
-  const Status heard = Persist([&] { return (*appender)->Append({Out(topic, 0, "after")}); });
-  EXPECT_TRUE(heard.ok()) << heard;
+  const Status appended = Persist([&] { return (*appender)->Append({Out(topic, 0, "after")}); });
+  EXPECT_TRUE(appended.ok()) << appended;
   const Status applied = Persist([&] { return (*committer)->Apply(commit); });
   EXPECT_TRUE(applied.ok()) << applied;
   EXPECT_THAT(ReadValues(reader.get(), 2, "unheard"), ElementsAre("after", "committed"));

@@ -1,11 +1,12 @@
-// A process that is there to be killed.
-//   kafka_victim loop ID GROUP INPUT OUTPUT   commits through the log without end, from the
-//   group's position: commit i
-//                                             writes "i" to both partitions of OUTPUT, five times
-//                                             each, and the offset i + 1
+// Process to be killed by tests.
+//
+//   kafka_victim loop ID GROUP INPUT OUTPUT   commits through the log endlessly, from the group's
+//     position: commit i writes "i" to both partitions of OUTPUT, five times each, and the offset i
+//     + 1
 //   kafka_victim open ID GROUP INPUT OUTPUT   leaves a transaction open: records and an offset
-//   sent, nothing committed
-// Says "ready" on stdout when it is worth killing.
+//     sent, nothing committed
+//
+// Prints "ready" on stdout when it can be killed.
 #include <unistd.h>
 
 #include <cstdio>

@@ -1,5 +1,5 @@
-// Operations that the log never does, with librdkafka directly: transactions left open or aborted,
-// records deleted, topics set up in ways that Pitwall refuses. A failure ends the process.
+// Operations that the log never performs, using librdkafka directly: open or aborted transactions,
+// deleted records, topics configured in ways that Pitwall rejects. A failure ends the process.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@ namespace pitwall::kafka {
 
 class RawTransaction {
  public:
-  // Opens a transaction (and fences whoever had the id).
+  // Opens a transaction, and fences the previous owner of the ID.
   explicit RawTransaction(std::string_view transactional_id);
   ~RawTransaction();
-  // Sends a record and waits until the broker has it.
+  // Sends a record and waits for the broker's acknowledgment.
   void Send(const std::string& topic, int32_t partition, std::string_view value);
   void SendOffset(const std::string& group, const std::string& topic, int32_t partition,
                   int64_t offset);
   void Commit();
   void Abort();
-  void Begin();  // another one, after Commit or Abort
+  void Begin();  // opens another one after Commit or Abort
 
  private:
   struct Impl;

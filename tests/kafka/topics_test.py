@@ -148,7 +148,7 @@ class Topics(unittest.TestCase):
                 found.setdefault(batch["job"], []).extend(batch["values"])
         return found
 
-    def told(self, job):
+    def issue_events(self, job):
         return [event for event in list(self.receiver.events) if event["data"]["job"]["id"].endswith(job)]
 
     def health(self, service):
@@ -162,7 +162,7 @@ class Topics(unittest.TestCase):
         service = self.start()
         first = job_of(0, "first")
         self.train(first)
-        harness.wait_for("an issue of the first job", lambda: self.told(first))
+        harness.wait_for("an issue of the first job", lambda: self.issue_events(first))
         decided = harness.wait_for("its decision", lambda: service.metric("pitwall_executor_actions_total"))
         recreate(self.hosts, "pitwall.issues")
         for name in ("notifier", "webhook", "executor"):
@@ -170,7 +170,7 @@ class Topics(unittest.TestCase):
         self.assertIn("log_truncated", self.health(service))
         again = job_of(0, "again")
         self.train(again)
-        harness.wait_for("an issue of the next job", lambda: self.told(again))
+        harness.wait_for("an issue of the next job", lambda: self.issue_events(again))
         harness.wait_for("its decision", lambda: service.metric("pitwall_executor_actions_total") > decided)
         ids = [i for i, event in zip(self.receiver.ids, self.receiver.events) if event["type"].endswith("found")]
         self.assertEqual(len(ids), len(set(ids)), "sent again")
@@ -200,7 +200,7 @@ class Topics(unittest.TestCase):
         service = self.start()
         jobs = {p: job_of(p, "leader") for p in range(PARTITIONS)}
         trainings = {p: self.train(job) for p, job in jobs.items()}
-        harness.wait_for("both jobs", lambda: all(self.told(job) for job in jobs.values()))
+        harness.wait_for("both jobs", lambda: all(self.issue_events(job) for job in jobs.values()))
         before = {p: len(self.numbers().get(job, [])) for p, job in jobs.items()}
         # The directory is removed: the broker takes it offline at its next write there.
         shutil.move(second, second + ".gone")
@@ -210,7 +210,7 @@ class Topics(unittest.TestCase):
         now = self.numbers(whole=False)
         self.assertGreater(len(now[jobs[0]]), before[0] + 50, "the healthy partition continues")
         self.assertEqual(service.metric("pitwall_processor_dropped_total"), 0, "nothing is late")
-        self.assertFalse([e for e in self.told(jobs[0]) if e["type"].endswith("resolved")])
+        self.assertFalse([e for e in self.issue_events(jobs[0]) if e["type"].endswith("resolved")])
         os.remove(second)
         shutil.move(second + ".gone", second)
         self.broker("stop")

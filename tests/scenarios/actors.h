@@ -42,7 +42,7 @@ inline std::string LastStatus(const std::vector<IssueEvent>& events, const std::
   return last;
 }
 
-// Everybody says hello before anybody's promise passes the start (time-model.md 1.3).
+// Every source sends a hello before any promise passes the start (time-model.md 1.3).
 inline void Join(Plan* plan, std::vector<SimSource>* sources) {
   for (SimSource& source : *sources) plan->Add(source, source.Heartbeat(plan->now()));
 }

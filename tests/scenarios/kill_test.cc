@@ -1,6 +1,6 @@
 // kill -9 of the processor at twenty random moments over a recorded input: the committed list of
-// events, compared whole and in order, equals that of an unbroken run over the same records with
-// the same append times.
+// events, compared completely and in order, equals that of an uninterrupted run over the same
+// records with the same append times.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -96,7 +96,7 @@ struct VictimRun {
   int64_t replayed = -1;
 };
 
-// Starts the victim and kills it when it says that it has come to `until` or further.
+// Starts the victim and kills it when it reports the position `until` or later.
 VictimRun RunVictim(const std::string& place, int32_t partition, const std::string& group,
                     int64_t until) {
   int pipe_ends[2];
@@ -141,7 +141,7 @@ std::vector<Record> ReadAll(Log* log, std::string_view topic, int32_t partition)
   return records;
 }
 
-TEST(Kill, CommittedEventsEqualThoseOfAnUnbrokenRun) {
+TEST(Kill, CommittedEventsEqualThoseOfUninterruptedRun) {
   const uint32_t seed = std::random_device()();
   std::fprintf(stderr, "kill_test: seed %u\n", seed);
   SCOPED_TRACE(Cat("seed ", seed));
@@ -182,8 +182,8 @@ TEST(Kill, CommittedEventsEqualThoseOfAnUnbrokenRun) {
     end = static_cast<int64_t>(input.size());
   }
 
-  // Twenty moments, spread at random over the input, in ascending order: a kill before recovery has
-  // passed the last one happens by itself when two lie close together.
+  // Twenty moments, randomly spread over the input, in ascending order. If two are close together,
+  // a kill happens before recovery has passed the previous one.
   std::vector<int64_t> moments;
   for (int i = 0; i < 20; ++i)
     moments.push_back(1 + static_cast<int64_t>(random() % static_cast<uint64_t>(end - 10)));
@@ -192,7 +192,7 @@ TEST(Kill, CommittedEventsEqualThoseOfAnUnbrokenRun) {
   int64_t most_replayed = 0;
   for (const int64_t moment : moments) {
     const VictimRun run = RunVictim(place, kPartition, "killed", moment);
-    ASSERT_LE(run.exit_code, 0) << "the victim failed by itself";
+    ASSERT_LE(run.exit_code, 0) << "the victim failed on its own";
     kills += run.exit_code == -1 ? 1 : 0;
     most_replayed = std::max(most_replayed, run.replayed);
   }

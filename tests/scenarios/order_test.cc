@@ -1,4 +1,4 @@
-// The order in which sources' batches arrive, and batches that come twice, change no event.
+// Reordered batches of sources and duplicate batches change no event.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ groups:
 
 struct Arrival {
   PlannedRecord record;
-  int64_t second;  // of the tick before which it was sent; -1: a control record
+  int64_t second;  // second of the following tick; -1: a control record
 };
 
 std::vector<std::string> Replay(engine::RuleSetProvider* rules,
@@ -60,7 +60,7 @@ std::vector<std::string> Replay(engine::RuleSetProvider* rules,
   return Encoded(outputs.events);
 }
 
-TEST(Order, ShufflingSourcesAndDuplicatingBatchesChangesNoEvent) {
+TEST(Order, ReorderedAndDuplicateBatchesChangeNoEvent) {
   const uint32_t seed = 20'261'126;
   SCOPED_TRACE(Cat("seed ", seed));
   std::mt19937 random(seed);
@@ -130,9 +130,9 @@ TEST(Order, ShufflingSourcesAndDuplicatingBatchesChangesNoEvent) {
   EXPECT_EQ(straight.drops[static_cast<size_t>(engine::Drop::kLateStep)], 0u);
 
   for (int round = 0; round < 10; ++round) {
-    // Each batch is held back by 0 to 2 ticks, but never overtakes or falls behind another of its
-    // own source; 10 % come a second time somewhat later. The joining node's first batch, as the
-    // one exception of time-model.md, keeps its place.
+    // Each batch is delayed by 0 to 2 ticks, but never reordered within its source; 10% are
+    // duplicated somewhat later. The first batch of the joining node keeps its position, the only
+    // exception in time-model.md.
     std::vector<PlannedRecord> shuffled(plan.records.begin(),
                                         plan.records.begin() + static_cast<int64_t>(joined));
     std::map<std::string, std::deque<PlannedRecord>> held;
@@ -185,8 +185,7 @@ TEST(Order, ShufflingSourcesAndDuplicatingBatchesChangesNoEvent) {
     EXPECT_EQ(counters.drops[static_cast<size_t>(engine::Drop::kLate)], 0u);
     EXPECT_EQ(counters.drops[static_cast<size_t>(engine::Drop::kDuplicate)], duplicated);
     EXPECT_EQ(counters.gaps, 0u);
-    // What the last ticks would still have said may be missing or not; everything before is equal,
-    // in order.
+    // Events of the last ticks may be missing; all earlier ones are equal and in order.
     ASSERT_EQ(events, expected) << "round " << round;
   }
 }

@@ -1,6 +1,6 @@
-// A processor of one partition over a log, to be killed: `processor_victim <log kind's place>
-// <partition> <group>`. Says on stdout its position, a line after every round; ends by itself
-// when it has caught up. Clock ticks are off.
+// Processor of one partition over a log, to be killed: `processor_victim <log kind's place>
+// <partition> <group>`. Prints its position on stdout after every round; exits when it has caught
+// up. Clock ticks are disabled.
 #include <cstdio>
 #include <cstdlib>
 
@@ -28,12 +28,12 @@ int main(int argc, char** argv) {
   const auto partition = static_cast<int32_t>(std::atoi(argv[2]));
   processor::PartitionProcessor processor(partition, &clock, log->get(), &rules, options);
   Status status = processor.Recover();
-  bool said = false;
+  bool reported = false;
   for (int quiet = 0; status.ok();) {
     status = processor.RunOnce(10 * kNanosPerMilli);
     const processor::PartitionStats stats = processor.stats();
-    if (!said && !stats.recovering) {
-      said = true;
+    if (!reported && !stats.recovering) {
+      reported = true;
       std::printf("replayed %llu\n", static_cast<unsigned long long>(stats.records_replayed));
     }
     std::printf("at %lld\n", static_cast<long long>(stats.next_offset));

@@ -14,8 +14,8 @@
 namespace pitwall::scenarios {
 
 namespace {
-// A partition that no other scenario of this process, nor an earlier one on the same broker, has
-// used.
+// A partition that was not used by another scenario of this process or by an earlier one on the
+// same broker.
 int32_t next_partition = 0;
 constexpr int32_t kPartitions = 64;
 }  // namespace
@@ -36,8 +36,8 @@ void ScenarioTest::SetUp() {
   rules_ = std::make_unique<processor::RuleSets>(log_.get());
   options_.clock_ticks = false;
   options_.snapshot_interval_ns = 60 * kSecond;
-  // Whole minutes, so that ticks of every interval fall where a reader expects them; on Kafka the
-  // whole scenario lies in the past, because append times are real.
+  // Whole minutes, so that ticks of every interval are at round times. On Kafka the whole scenario
+  // is in the past, because append times are real.
   base_ = kind.stamps_itself ? (static_cast<int64_t>(::time(nullptr)) / 3600 - 4) * 3600 * kSecond
                              : 1'767'225'600 * kSecond;
 }
@@ -72,7 +72,7 @@ std::string ScenarioTest::Publish(RuleSet rules) {
 void ScenarioTest::Write(const std::vector<PlannedRecord>& records) {
   auto appender = log_->OpenAppender();
   ASSERT_TRUE(appender.ok()) << appender.status();
-  // One append per append time: the log stamps a call's records alike.
+  // One append call per append time: the log gives all records of a call the same time.
   for (size_t i = 0; i < records.size();) {
     std::vector<OutgoingRecord> group;
     const int64_t at = records[i].append_time_ns;
@@ -101,13 +101,13 @@ void ScenarioTest::Drain(processor::PartitionProcessor* processor) {
     const Status status =
         processor->RunOnce(LogKinds()[GetParam()].stamps_itself ? 20 * kNanosPerMilli : 0);
     ASSERT_TRUE(status.ok()) << status;
-    clock_.Advance(kSecond);  // so that commits and snapshots become due
+    clock_.Advance(kSecond);  // makes commits and snapshots due
     if (processor->CaughtUp()) {
       counters_ = processor->stats().counters;
       return;
     }
   }
-  FAIL() << "the processor does not catch up";
+  FAIL() << "the processor did not catch up";
 }
 
 std::vector<IssueEvent> ScenarioTest::Play(const std::string& yaml, const Plan& plan) {
@@ -118,8 +118,7 @@ std::vector<IssueEvent> ScenarioTest::Play(const std::string& yaml, const Plan& 
   const auto processor = Start();
   Drain(processor.get());
   std::vector<IssueEvent> events = Events();
-  // Whatever the scenario: the committed list is what the engine says of these records when nothing
-  // comes between.
+  // In every scenario, the committed list equals the events of an uninterrupted engine.
   EXPECT_EQ(Encoded(events), Encoded(Reference()));
   return events;
 }

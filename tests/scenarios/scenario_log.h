@@ -1,5 +1,5 @@
-// Input and output of a scenario: a partition of a real log (embedded, or Kafka),
-// a partition processor over it, and the events that it committed.
+// Input and output of a scenario: a partition of a real log (embedded, or Kafka), a partition
+// processor over it, and its committed events.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,10 +18,11 @@
 
 namespace pitwall::scenarios {
 
-// One kind of log. Make opens a log whose topics exist, with at least `partition + 1` partitions.
+// A kind of log. `open` opens a log whose topics exist, with at least `partition + 1` partitions.
 struct LogKind {
   std::string name;
-  // `append_clock` stamps records where the log lets us (embedded); Kafka stamps them itself.
+  // `append_clock` provides append times if the log supports that (embedded); Kafka sets them
+  // itself.
   std::function<StatusOr<std::unique_ptr<Log>>(Clock* append_clock, const std::string& dir)> open;
   bool stamps_itself = false;
 };
@@ -32,10 +33,10 @@ class ScenarioTest : public testing::TestWithParam<size_t> {
   void SetUp() override;
   void TearDown() override;
 
-  // Event time at which a scenario begins. On Kafka append times are now, so scenarios lie in the
+  // Event time at which a scenario begins. On Kafka append times are now, so scenarios are in the
   // past.
   int64_t Base() const { return base_; }
-  // For scenarios in which the append time matters: as late as it can be while no right clock is
+  // For scenarios that depend on the append time: as late as possible without a correct clock being
   // ahead of it.
   int64_t RecentBase() const;
   // Publishes the rule file as that of the pack "pack", and overrides.
@@ -43,16 +44,17 @@ class ScenarioTest : public testing::TestWithParam<size_t> {
   std::string Publish(RuleSet rules);
   // Writes the records to the input partition, in order.
   void Write(const std::vector<PlannedRecord>& records);
-  // A processor over the partition, recovered. Clock ticks are off: the records bring them.
+  // Returns a recovered processor of the partition. Clock ticks are disabled: the records contain
+  // them.
   std::unique_ptr<processor::PartitionProcessor> Start();
   // Runs it until everything written is committed.
   void Drain(processor::PartitionProcessor* processor);
-  // Publish, write, run, read.
+  // Publishes, writes, runs, and reads.
   std::vector<IssueEvent> Play(const std::string& yaml, const Plan& plan);
-  // All committed events of the partition.
+  // Returns all committed events of the partition.
   std::vector<IssueEvent> Events();
-  // The same records (those below `end`) through a fresh engine in memory, no log: the reference,
-  // to the bit.
+  // Returns the events of the same records (those below `end`) from a new engine in memory without
+  // a log: the bit-identical reference.
   std::vector<IssueEvent> Reference(int64_t end = INT64_MAX);
   engine::EngineCounters Counters() const { return counters_; }
 
@@ -70,14 +72,14 @@ class ScenarioTest : public testing::TestWithParam<size_t> {
   int64_t base_ = 0;
 };
 
-// What a test looks at: "found Alert{a="b"}", "resolved Alert{…} cleared", in order; statuses and
-// changes of the job left out.
+// Formats events for comparison: "found Alert{a="b"}", "resolved Alert{…} cleared", in order,
+// without statuses and job changes.
 std::vector<std::string> Issues(const std::vector<IssueEvent>& events);
-// "Alert: NoData", in order.
+// Formats "Alert: NoData", in order.
 std::vector<std::string> Statuses(const std::vector<IssueEvent>& events);
-// "<attempt> <change> [<detail>] [<lost rank>]", in order: "1 rank_lost died 3".
+// Formats "<attempt> <change> [<detail>] [<lost rank>]", in order: "1 rank_lost died 3".
 std::vector<std::string> JobChanges(const std::vector<IssueEvent>& events);
-// Everything, as bytes.
+// Returns all events as encoded bytes.
 std::vector<std::string> Encoded(const std::vector<IssueEvent>& events);
 
 }  // namespace pitwall::scenarios

@@ -1,5 +1,5 @@
-// Scenario 15 of time-model.md, section 9: ranks, attempts and jobs that end without goodbye; over
-// every log.
+// Scenario 15 of time-model.md, section 9: ranks, attempts, and jobs that end without a goodbye;
+// with every log.
 #include <gmock/gmock.h>
 
 #include <optional>
@@ -30,7 +30,7 @@ groups:
     for: 10s
 )";
 
-// Two ranks on one node, as their collector tells of them.
+// Two ranks on one node, as reported by their collector.
 class Training {
  public:
   explicit Training(int64_t base)
@@ -44,7 +44,7 @@ class Training {
     for (int r = 0; r < 2; ++r) ranks.push_back(Rank(plan, r, boot));
     JoinRanks(&plan, &ranks);
   }
-  // The node is a source of the job again, as another boot.
+  // The node becomes a source of the job again, with another boot.
   void NodeJoins(const std::string& boot) {
     node = Node(plan, "node-0", kJob, {"system_cpu_utilization_ratio"}, boot);
     plan.Add(node, node.Heartbeat(plan.now()));
@@ -56,7 +56,7 @@ class Training {
       StepAll(&plan, &ranks, step++);
     });
   }
-  // kill -9: the rank's own source says so, after everything else that it said.
+  // kill -9: the rank's own source reports it after all its other data.
   void Kill(size_t rank) {
     plan.Wait(kSecond / 10);
     SimSource& source = ranks[rank];
@@ -72,7 +72,7 @@ class Training {
   void KillAll() {
     Kill(0);
     Kill(1);
-    // The node's frames no longer go to the job.
+    // The node's frames no longer belong to the job.
     plan.Add(node, node.Goodbye(plan.now()));
     node.alive = false;
   }
@@ -126,7 +126,7 @@ TEST_P(Scenario, S15_AllRanksAreKilled) {
                           "1 rank_lost died 1", "1 attempt_ended died", "1 ended died"));
   EXPECT_EQ(TimeOf(events, JobChange::kAttemptEnded), killed);
   EXPECT_EQ(TimeOf(events, JobChange::kEnded), killed + 120 * kSecond);
-  // Nothing is raised for the dead; what was open ends with the attempt, no_data or the job, and
+  // No alert is raised for dead ranks; open issues end with the attempt, no_data, or the job, and
   // never as cleared.
   EXPECT_THAT(Issues(events),
               ElementsAre("found Always", "found OfTheAttempt",
@@ -163,7 +163,7 @@ TEST_P(Scenario, S15_TheLauncherIsKilledToo) {
   EXPECT_EQ(LastStatus(events, "Always"), "NoData");
 }
 
-TEST_P(Scenario, S15_RestartWithinTheGrace) {
+TEST_P(Scenario, S15_RestartWithinGracePeriod) {
   Training job(Base());
   job.Run(20);
   job.KillAll();
@@ -177,7 +177,7 @@ TEST_P(Scenario, S15_RestartWithinTheGrace) {
                           "1 rank_lost died 1", "1 attempt_ended died", "2 attempt_began"));
 }
 
-TEST_P(Scenario, S15_RestartAfterTheGrace) {
+TEST_P(Scenario, S15_RestartAfterGracePeriod) {
   Training job(Base());
   job.Run(20);
   job.KillAll();
@@ -206,7 +206,7 @@ TEST_P(Scenario, S15_RestartAfterTheGrace) {
   job.plan.Add(job.node, job.node.Event(job.plan.now(), std::move(ended)));
   job.Run(3);
   Write(job.plan.records);
-  // What is left of the job comes from its snapshot: a processor that starts here knows it too.
+  // The job's state comes from its snapshot: a processor that starts here has it too.
   processor = Start();
   Drain(processor.get());
   const auto events = Events();
@@ -218,8 +218,8 @@ TEST_P(Scenario, S15_RestartAfterTheGrace) {
   for (const IssueEvent& e : events) EXPECT_TRUE(ids.insert(e.id).second) << e.id;
 }
 
-// A job of which nothing is heard is over after half an hour; what comes back then goes on.
-TEST_P(Scenario, S15_SilenceEndsAJobAndItsReturnGoesOn) {
+// A silent job ends after half an hour; data that arrives later starts another attempt.
+TEST_P(Scenario, S15_SilenceEndsJobAndItsReturnContinues) {
   Training job(Base());
   job.Run(20);
   const int64_t last = job.plan.now();

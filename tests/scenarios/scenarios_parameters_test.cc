@@ -1,5 +1,5 @@
-// Parameters of one job that change while it runs: by an override that is loaded, and by a label
-// that the job gets. Over every log.
+// Parameters of one job that change while it runs: by a loaded override, and by a new label of the
+// job. With every log.
 #include <gmock/gmock.h>
 
 #include "tests/scenarios/actors.h"
@@ -27,7 +27,8 @@ std::string Limit(const std::string& match, const std::string& limit) {
   return Cat("- match: {", match, "}\n  rules: {pack/g/LowGPU: {limit: ", limit, "}}\n");
 }
 
-// "31 found LowGPU node-0 0.5": second, what, parameter and threshold in force; of one job.
+// Formats "31 found LowGPU node-0 0.5" for one job: second, event, parameter and threshold in
+// effect.
 std::vector<std::string> Lines(const std::vector<IssueEvent>& events, const std::string& job,
                                const std::string& alert, int64_t base) {
   std::vector<std::string> lines;
@@ -49,7 +50,7 @@ std::vector<std::string> Lines(const std::vector<IssueEvent>& events, const std:
   return lines;
 }
 
-TEST_P(Scenario, ParametersOfOneJobChangeWhileItRuns) {
+TEST_P(Scenario, ParametersOfRunningJobChange) {
   Plan plan(Base());
   const std::string other = "job-2";
   std::vector<SimSource> nodes = {Node(plan, "node-0"), Node(plan, "node-1"),
@@ -66,10 +67,10 @@ TEST_P(Scenario, ParametersOfOneJobChangeWhileItRuns) {
   const std::string gold = Limit("tier: gold", "0.05");
   plan.Control(RulesRecord(Publish(kRules, Cat("jobs:\n", gold))));
   plan.Run(20, send);
-  // Pending in both jobs: what the first asks for is less now, and node-0 gives that.
+  // Pending in both jobs: the first job's threshold decreases, and node-0 is above it.
   plan.Control(RulesRecord(Publish(kRules, Cat("jobs:\n", gold, Limit(one_job, "0.2")))));
   plan.Run(40, send);
-  // As before: node-0 is low again, from now on.
+  // The override is reverted: node-0 is low again from now on.
   plan.Control(RulesRecord(Publish(kRules, Cat("jobs:\n", gold))));
   plan.Run(20, send);
   // The second job gets a label.
@@ -77,7 +78,7 @@ TEST_P(Scenario, ParametersOfOneJobChangeWhileItRuns) {
   labeled.labels = {{"tier", "gold"}};
   plan.Add(nodes[2], nodes[2].Event(plan.now(), labeled));
   plan.Run(20, send);
-  // And the first one, firing, asks for next to nothing.
+  // The first job, firing, gets a threshold of almost zero.
   plan.Control(RulesRecord(Publish(kRules, Cat("jobs:\n", gold, Limit(one_job, "0.01")))));
   plan.Run(10, send);
 
@@ -85,7 +86,7 @@ TEST_P(Scenario, ParametersOfOneJobChangeWhileItRuns) {
   options_.poll_records = 7;
   options_.snapshot_interval_ns = 10 * kSecond;
   auto processor = Start();
-  // Half of it, and another owner.
+  // Process half of it, then replace the owner.
   while (processor->stats().counters.records < plan.records.size() / 2) {
     ASSERT_TRUE(processor->RunOnce(20 * kNanosPerMilli).ok());
     clock_.Advance(kSecond);
@@ -100,7 +101,7 @@ TEST_P(Scenario, ParametersOfOneJobChangeWhileItRuns) {
                           "101 ended node-0 limit=0.01", "101 ended node-1 limit=0.01"));
   EXPECT_THAT(Lines(events, other, "LowGPU", Base()),
               ElementsAre("31 found node-2 limit=0.5", "81 ended node-2 limit=0.05"));
-  // What has no parameter goes on.
+  // Rules without parameters continue.
   EXPECT_THAT(Lines(events, kJob, "NotBusy", Base()),
               ElementsAre("51 found node-0", "51 found node-1"));
   EXPECT_THAT(Lines(events, other, "NotBusy", Base()), ElementsAre("51 found node-2"));

@@ -1,4 +1,4 @@
-// Scenario 17 of time-model.md: one partition cannot be written for 30 s. Collectors' publishers
+// Scenario 17 of time-model.md: one partition cannot be written for 30 s. Publishers of collectors
 // run over the real log.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace pitwall::scenarios {
 namespace {
 
-// A log of which one job's partition cannot be written for a while.
+// A log in which one job's partition cannot be written for a while.
 class OnePartitionFails final : public Appender {
  public:
   OnePartitionFails(std::unique_ptr<Appender> inner, std::string job)
@@ -37,7 +37,7 @@ class OnePartitionFails final : public Appender {
   const std::string job_;
 };
 
-// A job's name whose partition (of 64) it is.
+// Returns a job name that maps to the partition (of 64).
 std::string JobIn(int32_t partition) {
   for (int i = 0;; ++i) {
     std::string name = Cat("job-", i);
@@ -59,7 +59,7 @@ groups:
 TEST_P(Scenario, S17_OnePartitionCannotBeWrittenForThirtySeconds) {
   Write({{Base(), std::string(kControlKey), RulesRecord(Publish(kRules)), ""}});
   const std::string good = JobIn(partition());
-  const std::string bad = JobIn(partition() == 63 ? 62 : 63);  // of no other scenario
+  const std::string bad = JobIn(partition() == 63 ? 62 : 63);  // not used by other scenarios
   auto inner = log()->OpenAppender();
   ASSERT_TRUE(inner.ok()) << inner.status();
   OnePartitionFails appender(*std::move(inner), bad);
@@ -71,8 +71,8 @@ TEST_P(Scenario, S17_OnePartitionCannotBeWrittenForThirtySeconds) {
   collector::Publisher publisher(options, clock_, &appender, &counters, &cursors);
   ASSERT_TRUE(publisher.Start().ok());
 
-  // Both jobs run on two nodes; the owner of each partition ticks once a second while it can be
-  // written.
+  // Both jobs run on two nodes; the owner of each partition writes a tick each second while it can
+  // be written.
   Plan plan(Base());
   std::vector<SimSource> nodes;
   for (const std::string& job : {good, bad}) {
@@ -85,7 +85,7 @@ TEST_P(Scenario, S17_OnePartitionCannotBeWrittenForThirtySeconds) {
     publisher.Offer(source.job(), std::move(value));
   };
   clock_.SetWall(plan.now());
-  for (SimSource& node : nodes) offer(node, node.Heartbeat(plan.now()));  // everybody joins first
+  for (SimSource& node : nodes) offer(node, node.Heartbeat(plan.now()));  // all sources join first
   plan.Wait(kSecond);
   for (int second = 0; second < 90; ++second) {
     appender.failing = second >= 30 && second < 60;
@@ -94,7 +94,7 @@ TEST_P(Scenario, S17_OnePartitionCannotBeWrittenForThirtySeconds) {
       node.Set("hw_gpu_utilization_ratio", second >= 40 && second < 45 ? 0.1 : 0.9);
       offer(node, node.Row(plan.now()));
     }
-    // The healthy one is in the log at once; no time passes meanwhile.
+    // Records of the healthy partition are written immediately; no time passes meanwhile.
     while (appender.good_records < good_offered) {
     }
     plan.Wait(kSecond);
@@ -104,7 +104,7 @@ TEST_P(Scenario, S17_OnePartitionCannotBeWrittenForThirtySeconds) {
     clock_.Advance(kSecond);
   }
   clock_.AwaitWaiters(1);
-  clock_.Advance(6 * kSecond);  // the longest pause between two tries
+  clock_.Advance(6 * kSecond);  // the longest pause between retries
   while (appender.bad_records < bad_offered) {
   }
   publisher.Stop();
@@ -114,7 +114,7 @@ TEST_P(Scenario, S17_OnePartitionCannotBeWrittenForThirtySeconds) {
 
   auto processor = Start();
   Drain(processor.get());
-  // Nothing late, nothing idle (NodeGone), and the trouble that there was.
+  // Nothing is late or idle (NodeGone); only the actual issue is reported.
   EXPECT_EQ(Dropped(Counters(), engine::Drop::kLate), 0u);
   EXPECT_THAT(Issues(Events()), testing::ElementsAre(testing::StartsWith("found Low"),
                                                      testing::StartsWith("found Low"),

@@ -1,5 +1,5 @@
-// Scenario 18 of time-model.md, section 9: the newest snapshot lost, both lost, the log cut below
-// the commit -> rebuilt, or Error and not ready; never an orphan or a silent gap.
+// Scenario 18 of time-model.md, section 9: the newest snapshot lost, both lost, or the log
+// truncated below the commit: rebuilt, or Error and not ready; never an orphan or a silent gap.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ class Recovery : public Scenario {
     records.insert(records.end(), plan.records.begin(), plan.records.end());
     return records;
   }
-  // Writes the next `count` records and has them processed, by an owner that is then killed.
+  // Writes the next `count` records and processes them with an owner that is then killed.
   void Play(std::vector<PlannedRecord>* rest, size_t count) {
     count = std::min(count, rest->size());
     Write({rest->begin(), rest->begin() + static_cast<int64_t>(count)});
@@ -79,7 +79,7 @@ class Recovery : public Scenario {
     }
     return state;
   }
-  // The keys of the job's slots, the newer first.
+  // The keys of the job's slots, newest first.
   std::vector<std::string> SlotsByAge() {
     std::vector<std::pair<int64_t, std::string>> slots;
     for (const auto& [key, record] : State()) slots.emplace_back(-record.offset, key);
@@ -103,7 +103,7 @@ class Recovery : public Scenario {
   uint64_t snapshots_ = 0;
 };
 
-TEST_P(Recovery, WhateverIsLostOfTheStateTheEventsAreEqual) {
+TEST_P(Recovery, LostState_EventsAreEqual) {
   std::vector<PlannedRecord> rest = Input(420);
   Play(&rest, 460);
   ASSERT_GE(snapshots_, 3U);
@@ -123,7 +123,7 @@ TEST_P(Recovery, WhateverIsLostOfTheStateTheEventsAreEqual) {
   EXPECT_EQ(Encoded(Events()), Encoded(Reference()));
 }
 
-TEST_P(Recovery, NoFlippedBitAndNoLostSlotChangesAnEvent) {
+TEST_P(Recovery, FlippedBitOrLostSlot_EventsAreEqual) {
   const uint32_t seed = 20261122;
   std::mt19937 random(seed);
   std::vector<PlannedRecord> rest = Input(420);
@@ -134,7 +134,7 @@ TEST_P(Recovery, NoFlippedBitAndNoLostSlotChangesAnEvent) {
     const std::vector<std::string> slots = SlotsByAge();
     ASSERT_FALSE(slots.empty());
     const auto state = State();
-    // Of the newer slot, of the older, of both; a bit, or the whole.
+    // Damages the newer slot, the older one, or both: one bit, or the whole slot.
     const int what = damages % 6;
     for (size_t i = 0; i < slots.size(); ++i) {
       if ((what / 2 == 0 && i != 0) || (what / 2 == 1 && i != 1)) continue;
@@ -143,7 +143,7 @@ TEST_P(Recovery, NoFlippedBitAndNoLostSlotChangesAnEvent) {
         continue;
       }
       std::string value = state.at(slots[i]).value;
-      // The header is short and the payload long: every other flip hits the first 100 bytes.
+      // The header is short and the payload long: every second flip hits the first 100 bytes.
       const size_t bits =
           (damages / 6 % 2 == 0 ? std::min<size_t>(100, value.size()) : value.size()) * 8;
       const size_t bit = random() % bits;
@@ -158,11 +158,11 @@ TEST_P(Recovery, NoFlippedBitAndNoLostSlotChangesAnEvent) {
   EXPECT_EQ(Encoded(Events()), Encoded(Reference()));
 }
 
-TEST_P(Recovery, ALogThatEndsBelowTheCommitStopsThePartitionUntilItIsAccepted) {
+TEST_P(Recovery, LogTruncatedBelowCommit_StopsPartitionUntilAccepted) {
   std::vector<PlannedRecord> rest = Input(200);
   Play(&rest, 200);
   ASSERT_THAT(Issues(Events()), ::testing::Contains(HasSubstr("found LowGPU")));
-  // As if the topic had been cut: what was committed lies behind its end.
+  // As if the topic had been truncated: the committed offset is beyond its end.
   const TopicPartition input{std::string(kTelemetryTopic), partition()};
   {
     const auto committed = log()->Committed(options_.group, input);
@@ -191,7 +191,8 @@ TEST_P(Recovery, ALogThatEndsBelowTheCommitStopsThePartitionUntilItIsAccepted) {
   EXPECT_EQ(Events().size(), before);
   options_.accept_log_reset = true;
   Play(&rest, rest.size());
-  // Nothing is suppressed, what was open has ended, and nothing ends that was not begun.
+  // No event is suppressed, all open issues have ended, and no event ends an issue that did not
+  // begin.
   std::set<std::string> open;
   for (const IssueEvent& event : Events()) {
     if (event.type == EventType::kIssueFound) {

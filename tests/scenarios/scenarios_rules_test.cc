@@ -1,5 +1,5 @@
 // Rule sets that change while issues of their rules are open (docs/time-model.md, section 9,
-// scenario 16). Over every log.
+// scenario 16). With every log.
 #include <gmock/gmock.h>
 
 #include "tests/scenarios/actors.h"
@@ -34,8 +34,8 @@ const ScenarioRule kStays{"Stays", "h: 0.9", "hw_gpu_utilization_ratio < $h"};
 const ScenarioRule kSlow{"Slow", "i: 0.1, j: 5", "train_step_duration_seconds > $i / $j"};
 const ScenarioRule kSlower{"Slower", "k: 0.2", "train_step_duration_seconds > $k"};
 
-// "found times/Renamed c=0.6 | Renamed of c: 0.6", "resolved … rule_removed …".
-std::vector<std::string> Told(const std::vector<IssueEvent>& events, EventType type) {
+// Formats "found times/Renamed c=0.6 | Renamed of c: 0.6", "resolved … rule_removed …".
+std::vector<std::string> Formatted(const std::vector<IssueEvent>& events, EventType type) {
   std::vector<std::string> lines;
   for (const IssueEvent& e : events) {
     if (e.type != type) continue;
@@ -46,7 +46,7 @@ std::vector<std::string> Told(const std::vector<IssueEvent>& events, EventType t
   return lines;
 }
 
-TEST_P(Scenario, S16_RulesWithOpenIssuesAreRemovedRenamedMovedAndChanged) {
+TEST_P(Scenario, S16_RulesWithOpenIssuesAreEdited) {
   Plan plan(Base());
   std::vector<SimSource> nodes = {Node(plan, "node-0")};
   std::vector<SimSource> ranks = {Rank(plan, 0)};
@@ -65,7 +65,7 @@ TEST_P(Scenario, S16_RulesWithOpenIssuesAreRemovedRenamedMovedAndChanged) {
   ScenarioRule renamed = kRenamed, changed = kChanged;
   renamed.alert = "Other";
   changed.params = "g: 0.85";
-  // The parameters that go were the first of the program: those of the others have moved up.
+  // The removed parameters were the first of the program: the others have moved up.
   const std::string after =
       Publish({.files = {{"a.yaml", Cat("groups:\n", Group(kTimes, {kStays, renamed, kMoved}))},
                          {"b.yaml", Cat("groups:\n", Group(kMore, {changed}))}}});
@@ -74,13 +74,13 @@ TEST_P(Scenario, S16_RulesWithOpenIssuesAreRemovedRenamedMovedAndChanged) {
   plan.Run(20, send);
   plan.Control(RulesRecord(after));
   plan.Run(20, send);
-  plan.Control(RulesRecord(last));  // not one is left
+  plan.Control(RulesRecord(last));  // no rule is left
   plan.Run(10, send);
   plan.Control(RulesRecord(after));
   plan.Run(10, send);
 
   Write(plan.records);
-  // Another owner every few records: before, at and after each change.
+  // Replaces the owner every few records: before, at, and after each change.
   options_.poll_records = 5;
   options_.snapshot_interval_ns = 3 * kSecond;
   auto processor = Start();
@@ -109,25 +109,25 @@ TEST_P(Scenario, S16_RulesWithOpenIssuesAreRemovedRenamedMovedAndChanged) {
     return some;
   };
   EXPECT_THAT(
-      Told(at(0, 25), EventType::kIssueResolved),
+      Formatted(at(0, 25), EventType::kIssueResolved),
       UnorderedElementsAre("times/Removed rule_removed a=0.5 b=2 | Removed of a: 0.5, b: 2",
                            "times/Renamed rule_removed c=0.6 | Renamed of c: 0.6",
                            "more/Moved rule_removed d=0.7 e=3 f=4 | Moved of d: 0.7, e: 3, f: 4",
                            "more/Changed rule_removed g=0.8 | Changed of g: 0.8",
                            "steps/Slow rule_removed i=0.1 j=5 | Slow of i: 0.1, j: 5",
                            "steps/Slower rule_removed k=0.2 | Slower of k: 0.2"));
-  EXPECT_THAT(Told(at(20, 30), EventType::kIssueFound),
+  EXPECT_THAT(Formatted(at(20, 30), EventType::kIssueFound),
               UnorderedElementsAre("times/Other  c=0.6 | Other of c: 0.6",
                                    "times/Moved  d=0.7 e=3 f=4 | Moved of d: 0.7, e: 3, f: 4",
                                    "more/Changed  g=0.85 | Changed of g: 0.85"));
   EXPECT_THAT(
-      Told(at(35, 49), EventType::kIssueResolved),
+      Formatted(at(35, 49), EventType::kIssueResolved),
       UnorderedElementsAre("times/Stays rule_removed h=0.9 | Stays of h: 0.9",
                            "times/Other rule_removed c=0.6 | Other of c: 0.6",
                            "times/Moved rule_removed d=0.7 e=3 f=4 | Moved of d: 0.7, e: 3, f: 4",
                            "more/Changed rule_removed g=0.85 | Changed of g: 0.85"));
-  EXPECT_EQ(Told(at(50, 60), EventType::kIssueFound).size(), 4U);
-  EXPECT_THAT(Told(at(50, 60), EventType::kIssueResolved), IsEmpty());
+  EXPECT_EQ(Formatted(at(50, 60), EventType::kIssueFound).size(), 4U);
+  EXPECT_THAT(Formatted(at(50, 60), EventType::kIssueResolved), IsEmpty());
   for (const char* alert : {"Removed", "Renamed", "Slow", "Slower"})
     EXPECT_EQ(LastStatus(events, alert), "Stopped") << alert;
   EXPECT_EQ(LastStatus(events, "Stays"), "IssuesFound");

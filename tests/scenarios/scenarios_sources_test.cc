@@ -1,4 +1,4 @@
-// The scenarios of time-model.md, section 9, by number and name; each runs over every log. Here:
+// The scenarios of time-model.md, section 9, by number and name; each runs with every log. Here:
 // restarts, splits, foreign sources, clocks, replay, spools, steps.
 #include <gmock/gmock.h>
 
@@ -29,7 +29,7 @@ TEST_P(Scenario, S08_RanksRestartOneByOneWhileZombiesStillSend) {
     node_row(now);
     StepAll(&plan, &old_ranks, step++);
   });
-  // One restarts every two seconds, rank 0 third; the old processes go on sending.
+  // One rank restarts every two seconds, rank 0 third; the old processes keep sending.
   int started = 0;
   const int order[] = {2, 3, 0, 1};
   plan.Run(10, [&](int64_t now) {
@@ -104,7 +104,7 @@ groups:
     for: 5s
 )",
                            plan);
-  size_t said = 0;
+  size_t found = 0;
   for (const IssueEvent& e : events) {
     if (e.type == EventType::kIssueFound) {
       EXPECT_EQ(e.job, "node:node-0");
@@ -113,10 +113,10 @@ groups:
     if (e.type == EventType::kRuleStatus && e.alert == "LowGPU" && e.job != "node:node-0") {
       EXPECT_EQ(e.status, RuleStatus::kNoData);
       EXPECT_THAT(e.status_reason, HasSubstr("gpu_split_unknown"));
-      ++said;
+      ++found;
     }
   }
-  EXPECT_EQ(said, 2u);
+  EXPECT_EQ(found, 2u);
   EXPECT_EQ(Counters().gaps, 0u);
 }
 
@@ -190,7 +190,7 @@ groups:
   EXPECT_GT(Dropped(Counters(), Drop::kClockAhead), 0u);
 }
 
-TEST_P(Scenario, S12_BacktestOfALiveRunSaysTheSame) {
+TEST_P(Scenario, S12_BacktestEqualsLiveRun) {
   // Live: the owner writes its own ticks while sources send; the reference then reads the same log.
   Plan plan(Base());
   SimSource node = Node(plan, "node-0");
@@ -227,11 +227,12 @@ groups:
   EXPECT_THAT(Issues(events), Contains("found LowGPU{gpu=\"0\",node=\"node-0\"}"));
   EXPECT_THAT(Issues(events), Contains("found Vanished"));
   EXPECT_GT(processor->stats().counters.ticks, 60u);
-  // As far as live had read: the whole list. (`pitwall backtest --verify` itself: tests/e2e.)
+  // The whole list, as far as the live run had read. (`pitwall backtest --verify` itself:
+  // tests/e2e.)
   EXPECT_EQ(Encoded(events), Encoded(Reference(processor->stats().next_offset)));
 }
 
-TEST_P(Scenario, S13_BatchesSentAgainInTheMiddleOfTheSpool) {
+TEST_P(Scenario, S13_BatchesResentInTheMiddleOfTheSpool) {
   Plan plan(Base());
   SimSource node = Node(plan, "node-0");
   std::vector<std::string> sent;
@@ -240,12 +241,12 @@ TEST_P(Scenario, S13_BatchesSentAgainInTheMiddleOfTheSpool) {
     sent.push_back(node.Row(now));
     plan.Add(node, sent.back());
   });
-  for (int t = 0; t < 30; ++t) {  // the log is away for everybody, clock ticks too
+  for (int t = 0; t < 30; ++t) {  // the log is unavailable for everyone, also for clock ticks
     plan.Wait(kSecond);
     sent.push_back(node.Row(plan.now()));
   }
-  // The collector restarts, and sends its spool from the last acknowledged position on, under its
-  // old boot: 11 batches came already. Then it goes on under a new one.
+  // The collector restarts and sends its spool from the last acknowledged position, with its old
+  // boot: 11 batches are duplicates. It then continues with a new boot.
   for (size_t i = 19; i < sent.size(); ++i) plan.Add(node, sent[i]);
   SimSource fresh = Node(plan, "node-0", kJob, {"hw_gpu_utilization_ratio"}, "boot-2");
   fresh.Set("hw_gpu_utilization_ratio", 0.1);
@@ -267,7 +268,7 @@ groups:
   for (const IssueEvent& e : events) EXPECT_NE(e.type, EventType::kIssueFound);
 }
 
-TEST_P(Scenario, S14_TrainAndEvalInterleavedAndARollBackOfSteps) {
+TEST_P(Scenario, S14_TrainAndEvalInterleavedWithStepRollback) {
   Plan plan(Base());
   std::vector<SimSource> ranks = {Rank(plan, 0), Rank(plan, 1)};
   for (SimSource& rank : ranks) plan.Add(rank, rank.Announce(plan.now(), {"train", "eval"}));
@@ -288,7 +289,7 @@ TEST_P(Scenario, S14_TrainAndEvalInterleavedAndARollBackOfSteps) {
       step("train", train++, 1);
     }
   });
-  train = 20;  // back to a checkpoint
+  train = 20;  // returns to a checkpoint
   plan.Run(30, [&](int64_t) {
     step("train", train, train >= 40 ? 5 : 1);
     ++train;
@@ -327,7 +328,7 @@ groups:
     }
     if (e.alert == "SlowEval") {
       EXPECT_NE(e.type, EventType::kIssueResolved);
-    }  // the fall was one of train alone
+    }  // only the steps of train went back
   }
 }
 

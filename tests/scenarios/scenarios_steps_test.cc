@@ -1,4 +1,4 @@
-// The scenarios of time-model.md, section 9, in which ranks do not step together. Each runs over
+// The scenarios of time-model.md, section 9, in which ranks do not step together. Each runs with
 // every log, and is compared with its replay.
 #include <gmock/gmock.h>
 
@@ -43,7 +43,7 @@ std::vector<std::string> Found(const std::vector<IssueEvent>& events) {
   return found;
 }
 
-// One second of a rank: a step with that duration, or a beat.
+// One second of a rank: a step with that duration, or a heartbeat.
 void Step(Plan* plan, SimSource* rank, int64_t step, double duration = 1,
           std::string_view mode = "train") {
   rank->Set("train_step", static_cast<double>(step));
@@ -137,7 +137,7 @@ TEST_P(Scenario, S23_RanksStepWhileTheClocksOfTwoAreAhead) {
       Step(&plan, &rank, step, step == 190 && &rank == &ranks[0] ? kNaN : 1);
     ++step;
   });
-  // The job ends before the clock of rank 2 has come true.
+  // The job ends before wall time reaches the clock of rank 2.
   plan.Add(ranks[0], ranks[0].Event(plan.now(), {.kind = JobEvent::Kind::kEnded,
                                                  .time_ns = plan.now(),
                                                  .reason = "completed"}));

@@ -1,4 +1,4 @@
-// The scenarios of time-model.md, section 9, by number and name; each runs over every log. Here:
+// The scenarios of time-model.md, section 9, by number and name; each runs with every log. Here:
 // hangs, deaths, outages, kills, edits.
 #include <gmock/gmock.h>
 
@@ -22,7 +22,7 @@ using testing::Not;
 INSTANTIATE_TEST_SUITE_P(Logs, Scenario, testing::Range<size_t>(0, LogKinds().size()),
                          [](const auto& test) { return LogKinds()[test.param].name; });
 
-TEST_P(Scenario, S01_AllRanksHangInACollectiveForTwentyMinutes) {
+TEST_P(Scenario, S01_AllRanksHangInCollectiveForTwentyMinutes) {
   Plan plan(Base());
   std::vector<SimSource> sources = {Node(plan, "node-0"), Node(plan, "node-1")};
   std::vector<SimSource> ranks;
@@ -40,7 +40,7 @@ TEST_P(Scenario, S01_AllRanksHangInACollectiveForTwentyMinutes) {
     nodes(now);
     StepAll(&plan, &ranks, step++);
   });
-  // Seven finish one step more; the eighth hangs in it, and then all of them do.
+  // Seven ranks finish one more step; the eighth hangs in it, and then all do.
   plan.Wait(kSecond);
   std::vector<SimSource> moving(ranks.begin(), ranks.end() - 1);
   StepAll(&plan, &moving, step);
@@ -48,7 +48,7 @@ TEST_P(Scenario, S01_AllRanksHangInACollectiveForTwentyMinutes) {
   int second = 0;
   plan.Run(20 * 60, [&](int64_t now) {
     nodes(now);
-    // The client's own thread beats, and repeats its state every 15 s.
+    // The client's own thread sends heartbeats, and repeats its state every 15 s.
     for (SimSource& rank : ranks)
       plan.Add(rank, ++second % 120 < 8 ? rank.Row(now) : rank.Heartbeat(now));
   });
@@ -85,12 +85,13 @@ groups:
     EXPECT_GE(hang, 5 * 60);
     EXPECT_LE(hang, 5 * 60 + 62);
   }
-  EXPECT_EQ(LastStatus(events, "SlowStep"), "NoIssuesFound");  // beating ranks are not "no data"
-  for (const IssueEvent& e : events) EXPECT_LT(e.step, 20);    // the step clock is at rest
+  EXPECT_EQ(LastStatus(events, "SlowStep"),
+            "NoIssuesFound");  // ranks with heartbeats are not "no data"
+  for (const IssueEvent& e : events) EXPECT_LT(e.step, 20);  // the step clock does not advance
   EXPECT_EQ(Dropped(Counters(), Drop::kLate), 0u);
 }
 
-TEST_P(Scenario, S02_OneNodeWithFourRanksDies) {
+TEST_P(Scenario, S02_NodeWithFourRanksDies) {
   Plan plan(Base());
   std::vector<SimSource> nodes = {Node(plan, "node-0"), Node(plan, "node-1")};
   std::vector<SimSource> ranks;
@@ -132,12 +133,12 @@ groups:
   EXPECT_THAT(Issues(events), Not(Contains(HasSubstr("rank=\"0\""))));
   EXPECT_THAT(Issues(events), Not(Contains(HasSubstr("node-0"))));
   EXPECT_EQ(LastStatus(events, "LowGPU"), "NoData");
-  size_t said = 0;
+  size_t found = 0;
   for (const IssueEvent& e : events) {
     if (e.type == EventType::kRuleStatus && e.alert == "LowGPU" &&
         e.status == RuleStatus::kNoData && e.ever_found) {
       EXPECT_THAT(e.status_reason, HasSubstr("node-1"));
-      ++said;
+      ++found;
     }
     // Stale after 5 s of ticks, not after the look-back of 5 minutes.
     if (e.type == EventType::kIssueFound && e.alert == "RanksMissing" &&
@@ -145,10 +146,10 @@ groups:
       EXPECT_LE(e.time_ns, Base() + 50 * kSecond);
     }
   }
-  EXPECT_GE(said, 1u);
+  EXPECT_GE(found, 1u);
 }
 
-TEST_P(Scenario, S03_AllSourcesOfAJobVanishBesideABusyJobAndInASilentPartition) {
+TEST_P(Scenario, S03_AllSourcesOfJobVanish) {
   for (const bool busy : {true, false}) {
     SCOPED_TRACE(busy ? "beside a busy job" : "in a silent partition");
     Plan plan(Base());
@@ -181,7 +182,7 @@ groups:
   }
 }
 
-// Nodes 0, 1 and 2 come back in the order `next`.
+// Nodes 0, 1, and 2 come back in the order `next`.
 Plan BrokerAway(int64_t base, const std::array<size_t, 3>& next) {
   Plan plan(base);
   std::vector<SimSource> nodes;
@@ -194,13 +195,14 @@ Plan BrokerAway(int64_t base, const std::array<size_t, 3>& next) {
     }
   };
   plan.Run(60, send);
-  // Nothing reaches the log for 30 s, clock ticks neither; what collectors spool keeps its times.
+  // Nothing reaches the log for 30 s, not even clock ticks; spooled data keeps its times.
   std::vector<std::vector<std::string>> spooled(nodes.size());
   for (int s = 0; s < 30; ++s) {
     plan.Wait(kSecond);
     for (size_t n = 0; n < nodes.size(); ++n) spooled[n].push_back(nodes[n].Row(plan.now()));
   }
-  // They come back one after the other; who is back goes on as before. Ticks pause for the grace.
+  // The nodes come back one after the other; those that are back continue as before. Ticks pause
+  // for the grace period.
   std::vector<size_t> back;
   for (int s = 1; s <= 15; ++s) {
     plan.Wait(kSecond);
@@ -221,7 +223,7 @@ Plan BrokerAway(int64_t base, const std::array<size_t, 3>& next) {
   return plan;
 }
 
-TEST_P(Scenario, S04_BrokerAwayForThirtySecondsAndCollectorsSpool) {
+TEST_P(Scenario, S04_BrokerUnavailableForThirtySecondsWhileCollectorsSpool) {
   std::array<size_t, 3> order = {0, 1, 2};
   do {
     SCOPED_TRACE(Cat("order ", order[0], order[1], order[2]));
@@ -246,9 +248,9 @@ groups:
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
-// Feeds records one by one and replaces the owner at random moments, without any farewell, and once
-// right after each change of the rule set was applied. Returns how many records were read again in
-// all. (Kills within a commit: kill_test, by kill -9.)
+// Processes records one by one and replaces the owner at random moments, without a clean stop, and
+// once right after each change of the rule set was applied. Returns the total number of records
+// read again. (kill_test covers kills within a commit.)
 uint64_t RunWithKills(const std::function<std::unique_ptr<processor::PartitionProcessor>()>& start,
                       fakes::FakeClock* clock, uint32_t seed, int kills, size_t records) {
   SCOPED_TRACE(Cat("seed ", seed));
@@ -258,7 +260,7 @@ uint64_t RunWithKills(const std::function<std::unique_ptr<processor::PartitionPr
   uint64_t again = 0;
   const auto kill = [&] {
     again += processor->stats().records_replayed;
-    processor = start();  // the old one is gone in the middle of whatever it did
+    processor = start();  // the old owner is gone in the middle of its work
   };
   for (int i = 0; i < 1'000'000; ++i) {
     const Status status = processor->RunOnce(20 * kNanosPerMilli);
@@ -266,7 +268,7 @@ uint64_t RunWithKills(const std::function<std::unique_ptr<processor::PartitionPr
     if (!status.ok()) return again;
     clock->Advance(random() % 3 == 0
                        ? kSecond
-                       : 100 * kNanosPerMilli);  // commits and snapshots at odd moments
+                       : 100 * kNanosPerMilli);  // commits and snapshots at irregular moments
     if (kills > 0 && random() % std::max<size_t>(records / static_cast<size_t>(kills), 2) == 0) {
       --kills;
       kill();
@@ -276,7 +278,7 @@ uint64_t RunWithKills(const std::function<std::unique_ptr<processor::PartitionPr
       return again + processor->stats().records_replayed;
     }
   }
-  ADD_FAILURE() << "the processor does not catch up";
+  ADD_FAILURE() << "the processor did not catch up";
   return again;
 }
 
@@ -289,7 +291,7 @@ TEST_P(Scenario, S05_OwnerKilledWhileASilentJobIsPending) {
   });
   plan.Run(40, [](int64_t) {});
   plan.Wait(20 * kSecond);      // the owner is dead: no ticks
-  plan.Control(TickRecord(0));  // the next owner's first
+  plan.Control(TickRecord(0));  // the first tick of the next owner
   plan.Run(60, [](int64_t) {});
   options_.poll_records = 1;
   options_.snapshot_interval_ns = 10 * kSecond;
@@ -311,14 +313,14 @@ groups:
   EXPECT_THAT(Issues(events), ElementsAre("found Vanished"));
   for (const IssueEvent& e : events) {
     if (e.type != EventType::kIssueFound) continue;
-    // By the job's own time, which stood while nobody wrote ticks: the verdict came later by the
-    // outage, and no sooner than after 60 s of silence that somebody watched.
+    // In the job's own time, which was constant without ticks: the verdict is delayed by the
+    // outage, and requires 60 s of observed silence.
     EXPECT_GE(e.time_ns, Base() + 90 * kSecond);
     EXPECT_LE(e.time_ns, Base() + 100 * kSecond);
   }
 }
 
-TEST_P(Scenario, S06_KilledBetweenSnapshotAndCommitWithRecordedSeriesAndARuleSetChange) {
+TEST_P(Scenario, S06_KilledBetweenSnapshotAndCommitWithRuleSetChange) {
   Plan plan(Base());
   SimSource node = Node(plan, "node-0");
   SimSource second = Node(plan, "node-1");
@@ -400,7 +402,7 @@ TEST_P(Scenario, S07_EditOfOneRuleOfTwoHundred) {
     EXPECT_NE(e.type, EventType::kIssueResolved) << e.alert;
     if (e.type != EventType::kIssueFound) continue;
     ++found;
-    // A `for` that was pending at the edit is not begun again.
+    // A `for` that was pending at the edit does not restart.
     EXPECT_LE(e.time_ns, Base() + 53 * kSecond) << e.alert;
   }
   EXPECT_GE(found, 50u);

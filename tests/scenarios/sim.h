@@ -1,5 +1,5 @@
-// A simulated job for the scenarios of time-model.md, section 9: sources with clocks of their own,
-// a virtual second hand, and the log records that collectors and the owner of the partition would
+// Simulated job for the scenarios of time-model.md, section 9: sources with their own clocks, a
+// virtual second hand, and the log records that collectors and the owner of the partition would
 // have written.
 #pragma once
 
@@ -24,19 +24,19 @@ struct PlannedRecord {
 
 inline constexpr int64_t kSecond = kNanosPerSecond;
 
-// One source. Values are set by the test and sent with every frame until they are changed.
+// One source. The test sets values, which every frame contains until they change.
 class SimSource {
  public:
   SimSource(std::string job, std::string id, std::string boot, SourceInfo info,
             std::vector<std::string> metrics, Labels labels);
 
   void Set(const std::string& metric, double value) { values_[metric] = value; }
-  void Remove(const std::string& metric);  // a new schema without it
-  // A batch with one row of the current values at `time` (shifted by the source's clock error) and
-  // that promise. `step` with `mode`: the row carries it. The schema travels with the first batch
-  // and with each tenth.
+  void Remove(const std::string& metric);  // sends a new schema without it
+  // Returns a batch with one row of the current values at `time` (shifted by the source's clock
+  // error), and that promise. `step` with `mode`: step of the row. The first batch and every tenth
+  // contain the schema.
   std::string Row(int64_t time, int64_t step = kNoStep, std::string_view mode = "");
-  // Promise only.
+  // Returns a batch with only a promise.
   std::string Heartbeat(int64_t time);
   std::string StepDone(int64_t time, std::string_view mode,
                        int64_t step);  // row and step promise in one batch
@@ -48,7 +48,7 @@ class SimSource {
   const std::string& boot() const { return boot_; }
   const std::string& job() const { return job_; }
   int64_t clock_error_ns = 0;
-  bool alive = true;  // for the test's own loop
+  bool alive = true;  // for use by the test
   bool promises = true;
 
  private:
@@ -68,7 +68,7 @@ class SimSource {
 std::string TickRecord(int64_t elapsed_ns);
 std::string RulesRecord(const std::string& hash);
 
-// The records of a scenario, in the order of the log.
+// The records of a scenario, in log order.
 class Plan {
  public:
   explicit Plan(int64_t base_ns) : now_(base_ns), base_(base_ns) {}
@@ -77,7 +77,7 @@ class Plan {
   void Wait(int64_t ns) { now_ += ns; }
   void Add(const SimSource& source, std::string value);
   void Control(std::string value);
-  // `seconds` times: one second passes, `each` is called, the owner writes a clock tick.
+  // Repeats `seconds` times: one second passes, `each` is called, the owner writes a clock tick.
   void Run(int seconds, const std::function<void(int64_t now)>& each);
 
   std::vector<PlannedRecord> records;

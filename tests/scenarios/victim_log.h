@@ -1,4 +1,4 @@
-// The log that a victim works on; one implementation per kind of log, chosen at link time.
+// Log used by a victim; one implementation per kind of log, selected at link time.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace pitwall::scenarios {
 
 // `place`: a directory, or a broker's address.
 StatusOr<std::unique_ptr<Log>> OpenVictimLog(const std::string& place, Clock* clock);
-// A place for one test: `dir` is an empty folder of its own.
+// Returns a place for one test: `dir` is an empty folder of its own.
 std::string VictimPlace(const std::string& dir);
 
 }  // namespace pitwall::scenarios

@@ -1,5 +1,5 @@
-// Any bytes as what a client says after a good hello: refused, or batches that the processor's
-// decoder takes.
+// Arbitrary bytes as client messages after a valid hello: rejected, or converted to batches that
+// the processor's decoder accepts.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -14,7 +14,7 @@
 namespace pitwall::collector {
 namespace {
 
-// Decodes at once what a publisher would carry away.
+// Decodes immediately what a publisher would send.
 class CheckingAppender final : public Appender {
  public:
   Status Append(std::vector<OutgoingRecord> records) override {
@@ -53,8 +53,8 @@ void One(std::string_view bytes) {
   (void)sessions.Handle(2, {}, bytes);
   if (sessions.Handle(1, {}, bytes).ok()) (void)sessions.Handle(1, {}, bytes);
   sessions.Closed(1);
-  PITWALL_CHECK(sessions.Handle(1, {}, hello.SerializeAsString()).ok());  // it comes back
-  // The first byte says how the rest is cut into messages.
+  PITWALL_CHECK(sessions.Handle(1, {}, hello.SerializeAsString()).ok());  // the client reconnects
+  // The first byte determines how the rest is split into messages.
   const size_t piece = bytes.empty() ? 1 : 1 + 16 * static_cast<unsigned char>(bytes[0]);
   for (size_t at = 1; at < bytes.size(); at += piece) {
     if (const auto answer = sessions.Handle(1, {}, bytes.substr(at, piece));

@@ -1,5 +1,5 @@
-// Any bytes as a record of pitwall.telemetry: refused with a reason, or a record that survives its
-// own encoding.
+// Arbitrary bytes as a record of pitwall.telemetry: rejected with a reason, or a record that
+// survives reencoding.
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -1,5 +1,5 @@
-// Writes a few valid inputs for each fuzzer: write_codec_corpus DIR makes DIR/telemetry, DIR/state
-// and DIR/client.
+// Writes a few valid inputs for each fuzzer: write_codec_corpus DIR creates DIR/telemetry,
+// DIR/state, and DIR/client.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>

@@ -1,5 +1,5 @@
-// Any bytes as a configuration file: an error that names the file, or a configuration that is read
-// back from its own print as the same.
+// Arbitrary bytes as a configuration file: an error that names the file, or a configuration that
+// prints and parses to the same one.
 #include <cstdint>
 #include <cstdio>
 #include <string>

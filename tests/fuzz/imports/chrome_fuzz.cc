@@ -1,4 +1,4 @@
-// Any bytes as a trace of PyTorch's profiler, packed or not.
+// Arbitrary bytes as a trace of PyTorch's profiler, compressed or not.
 #include "services/codec/imports/gunzip.h"
 #include "services/codec/imports/traces/chrome_trace.h"
 #include "tests/fuzz/imports/collected.h"

@@ -41,8 +41,8 @@ class Collected final : public imports::SampleSink {
   std::vector<std::tuple<uint32_t, int64_t, int64_t, uint64_t>> samples_;
 };
 
-// `read(piece, sink)` -> error text. An error names the file "fuzz"; the same in pieces of any
-// size.
+// `read(piece, sink)` returns an error text. An error names the file "fuzz" and is the same for any
+// piece size.
 template <typename Read>
 void CheckPieces(std::string_view text, const Read& read) {
   Collected whole, pieces;

@@ -1,4 +1,5 @@
-// Any bytes as a mapping, a NUL, and a training log (without a NUL: a log under a mapping of ours).
+// Arbitrary bytes as a mapping, a NUL, and a training log (without a NUL: a log with a fixed
+// mapping).
 #include "services/codec/imports/table_reader.h"
 #include "tests/fuzz/imports/collected.h"
 

@@ -1,8 +1,8 @@
-// The first byte modulo 3 chooses what the rest is: 0 a segment file, 1 a journal file, 2 a data
-// directory's journal and segment (split in the middle) that a log is opened over. With its high
-// bit set, checksums are first made right, so that the parsers behind them are reached too. Nothing
-// may crash, hang or read a record that fails its checks; with the fuzzer's sanitizers every read
-// out of bounds is found.
+// The first byte modulo 3 selects the meaning of the rest: 0 a segment file, 1 a journal file, 2 a
+// data directory's journal and segment (split in the middle) over which a log is opened. If its
+// high bit is set, checksums are corrected first, so that the parsers behind them are reached too.
+// Nothing may crash, hang, or read a record that fails its checks; with the fuzzer's sanitizers,
+// every out-of-bounds read is found.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -26,12 +26,12 @@
 namespace pitwall::log {
 namespace {
 
-// One scratch folder per process, removed at its end.
+// A scratch folder per process, removed at its end.
 class Scratch {
  public:
   Scratch() : dir_(Cat(Base(), "/pitwall_fuzz_XXXXXX")) {
     PITWALL_CHECK(::mkdtemp(dir_.data()) != nullptr);
-    SetLogLevel(static_cast<LogLevel>(static_cast<int>(LogLevel::kError) + 1));  // silence
+    SetLogLevel(static_cast<LogLevel>(static_cast<int>(LogLevel::kError) + 1));  // no log output
   }
   ~Scratch() { (void)files::RemoveTree(dir_); }
   std::string Path(std::string_view name) const { return Cat(dir_, "/", name); }
@@ -67,7 +67,7 @@ void StoreU32(uint32_t v, size_t at, std::string* bytes) {
   for (size_t i = 0; i < 4; ++i) (*bytes)[at + i] = static_cast<char>(v >> (8 * i));
 }
 
-// Right checksums for whatever looks like a batch or a frame.
+// Corrects the checksums of everything that looks like a batch or a frame.
 std::string Repair(std::string_view input) {
   std::string bytes(input);
   for (size_t at = bytes.find("PW"); at != std::string::npos; at = bytes.find("PW", at + 1)) {
@@ -93,7 +93,7 @@ void ReadSegment(std::string_view bytes) {
   Spill(path, bytes);
   auto file = files::File::Open(path, files::File::Mode::kRead);
   PITWALL_CHECK(file.ok());
-  // A limit behind the end of the file is what a cut file looks like.
+  // A limit beyond the end of the file simulates a truncated file.
   for (const size_t limit : {bytes.size(), bytes.size() + 100}) {
     SegmentReader reader(*file, kSegmentHeaderBytes, static_cast<int64_t>(limit));
     BatchDecoder decoder;
@@ -128,7 +128,7 @@ void ReadJournal(std::string_view bytes) {
     PITWALL_CHECK(scanned.from >= last && scanned.to > scanned.from);
     PITWALL_CHECK(scanned.to <= static_cast<int64_t>(bytes.size()));
     last = scanned.to;
-    // What was read can be written, and reads the same.
+    // Parsed content can be written, and parses to the same.
     std::string again;
     PITWALL_CHECK(EncodeFrame(scanned.frame, &again).ok());
     size_t size = 0;
@@ -166,7 +166,7 @@ void OpenDirectory(std::string_view bytes) {
       if ((*reader)->position() == before) break;
     }
     PITWALL_CHECK((*reader)->position() == *(*reader)->EndOffset());
-    // It must also go on being a log.
+    // The log must also keep working.
     OutgoingRecord record;
     record.topic = "t";
     record.partition = 0;

@@ -1,6 +1,6 @@
-// Any bytes as a file with samples, in either dialect: an error that names file and line, or
-// samples; the same in pieces of any size; and what was read, written again in one spelling, reads
-// as the same.
+// Arbitrary bytes as a file with samples, in either dialect: an error that names file and line, or
+// samples. The result is the same for any piece size, and samples written in one spelling parse to
+// the same samples.
 #include <bit>
 #include <cstdint>
 #include <cstdio>
@@ -50,7 +50,7 @@ std::string ReadIn(std::string_view text, size_t piece, openmetrics::Dialect dia
   return std::string(ToStd(status.message()));
 }
 
-// All names quoted, all times with nine digits.
+// Writes all names quoted and all times with nine digits.
 std::string Write(const Collected& read) {
   const auto quoted = [](std::string_view text) {
     std::string out = "\"";

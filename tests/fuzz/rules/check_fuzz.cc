@@ -1,6 +1,6 @@
-// Checker and planner, past the YAML: an expression, a second one as `clear`, and a template become
-// one rule; it compiles or says where it does not, within the text; what compiles has an estimate,
-// a plan with inputs before their nodes, and is explained. Twice the same.
+// Checker and planner without YAML: an expression, a second one as `clear`, and a template become
+// one rule. It compiles, or errors have positions within the text. A compiled rule has an estimate,
+// a plan with inputs before their nodes, and an explanation. The result is deterministic.
 //
 //   bytes: one for options, then lines: expression, clear (may be empty), annotation
 #include <cmath>
@@ -16,7 +16,7 @@
 
 namespace {
 
-// A YAML scalar that reads back as this text.
+// Returns a YAML scalar that parses to this text.
 std::string Scalar(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {

@@ -1,7 +1,6 @@
-// Any expression that compiles, over a few series made from the same bytes, through the streaming
-// engine: store, subqueries, evaluator. Twice on the way all state of one of two engines is saved
-// and restored; what the restored one answers must be equal, to the bit, to what the one that never
-// stopped answers.
+// Any expression that compiles, over a few series derived from the same bytes, through the
+// streaming engine: store, subqueries, evaluator. Twice on the way, the state of one of two engines
+// is saved and restored; its results must be bit-identical to those of the uninterrupted engine.
 //
 //   bytes: four for options and a seed of the samples, then the expression
 #include <bit>
@@ -27,8 +26,8 @@ constexpr int64_t kSecond = 1'000'000'000;
 constexpr int kTicks = 8;
 constexpr int kSeries = 6;
 constexpr window::Limits kLimits{.max_series = 200, .max_open_samples = 10'000};
-// Work that a plan may ask for: a window of 4096 panes is allowed, and costs what it should, but
-// there is nothing to find in the thousandth pane of an input.
+// Limit on the work of a plan: a window of 4096 panes is allowed and costs accordingly, but the
+// thousandth pane of an input finds nothing new.
 constexpr int64_t kMaxSubquerySteps = 256;
 
 struct Engine {
@@ -63,7 +62,7 @@ struct Engine {
     PITWALL_CHECK(subqueries->Restore(subquery_in).ok());
     evaluator = std::make_unique<eval::Evaluator>(program, 0, eval::EvaluatorOptions{10'000});
   }
-  // Subqueries that are due before `tick`, then the tick itself.
+  // Evaluates subqueries that are due before `tick`, then the tick itself.
   StatusOr<const eval::Vector*> Tick(int64_t tick) {
     while (true) {
       const int64_t at = std::min(tick, subqueries->NextTick());
@@ -85,7 +84,7 @@ struct Engine {
 
 double ValueFrom(std::mt19937& random, int kind, double before) {
   switch (kind) {
-    case 0:  // a counter that is reset now and then
+    case 0:  // a counter with occasional resets
       return random() % 7 == 0 ? static_cast<double>(random() % 3) : before + random() % 10;
     case 1:
       return static_cast<double>(random() % 5) - 2;
@@ -135,7 +134,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   if (reach > 500 * interval) return 0;
 
-  // Series of the names that the expression asks for.
+  // Series with the names used in the expression.
   std::vector<std::string> names = {"a", "b"};
   for (const Selector& selector : domain.demands.selectors) {
     if (names.size() < 5 && !selector.MetricName().empty())
@@ -158,7 +157,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   uint64_t sequence = 0;
   int64_t fed = from;
   for (int64_t tick = first; tick < first + kTicks * interval; tick += interval) {
-    // Samples until the tick, some of them exactly on it.
+    // Adds samples until the tick, some of them exactly on it.
     for (int step = 0; step < 3; ++step) {
       const int64_t at = step == 2 ? tick : tick - interval + 1 + random() % (interval - 1);
       if (at <= fed) continue;
@@ -176,7 +175,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         std::vector<window::SeriesId> ids;
         for (const Labels& labels : series) ids.push_back(*engine->store->Intern(labels));
         const Status appended = engine->store->Append({at, "fuzz", "", sequence, 0}, ids, values);
-        // A subquery's step may have sealed beyond it.
+        // A subquery step may have sealed beyond it.
         PITWALL_CHECK(appended.ok());
       }
       ++sequence;

@@ -1,5 +1,5 @@
-// Any text as a rule file, and after a line "%%" as the overrides: it compiles or says where it
-// does not, twice the same.
+// Any text as a rule file, followed by overrides after a line "%%": it compiles, or errors have
+// positions. The result is deterministic.
 #include <cstdint>
 #include <string_view>
 

@@ -1,4 +1,4 @@
-// Any bytes through the YAML entry: a tree whose places all lie in the file, or an error; never an
+// Arbitrary bytes as YAML: a tree whose positions are all within the file, or an error; never an
 // exception.
 #include <cstdint>
 #include <string_view>
