@@ -62,7 +62,7 @@ class Machine:
             limit = "memory.limit_in_bytes" if "/memory/" in self.group else "memory.max"
             with open(os.path.join(self.group, limit), "w") as out:
                 out.write(str(64 << 20))
-        # The exporter excludes tmpfs only if a flag says so.
+        # The exporter excludes tmpfs only if a flag requests it.
         self.start("ip", "netns", "exec", "pwx", "prometheus-node-exporter", "--web.listen-address=%s:9100" % ADDRESS,
                    "--collector.filesystem.mount-points-exclude=^/(dev|proc|sys|mnt)($|/)")
         self.start("ip", "netns", "exec", "pwy", sys.executable, "-c", SINK)

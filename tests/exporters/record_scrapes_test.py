@@ -66,7 +66,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-def says(text):
+def text_of(text):
     return lambda handler, _: handler.answer(text)
 
 
@@ -106,23 +106,23 @@ ODD = {
     "endless": (endless, r"longer than 16 MiB|not complete after"),
     "bomb": (lambda handler, _: handler.answer(BOMB, Content_Encoding="gzip"), r"longer than 16 MiB|not complete after"),
     "cut": (lambda handler, _: handler.answer(GOOD, length=5000), r"cut short"),
-    "no-end": (says(GOOD.rstrip("\n")), r"cut short \(its last line has no end\)"),
-    "html": (says("<html><body>Log in</body></html>\n"), r"line 1: malformed \(<html>"),
-    "value": (says(GOOD + "c many\n"), r"line 4: the value is not a number \(many\)"),
-    "labels": (says("a{x=1} 3\n"), r"line 1: malformed"),
-    "twice": (says('a{x="1",x="2"} 3\n'), r"a label twice"),
-    "bytes": (says(b"\xff\xfe\n"), r"not UTF-8"),
+    "no-end": (text_of(GOOD.rstrip("\n")), r"cut short \(its last line has no end\)"),
+    "html": (text_of("<html><body>Log in</body></html>\n"), r"line 1: malformed \(<html>"),
+    "value": (text_of(GOOD + "c many\n"), r"line 4: the value is not a number \(many\)"),
+    "labels": (text_of("a{x=1} 3\n"), r"line 1: malformed"),
+    "twice": (text_of('a{x="1",x="2"} 3\n'), r"a label twice"),
+    "bytes": (text_of(b"\xff\xfe\n"), r"not UTF-8"),
     "gzip": (lambda handler, _: handler.answer(gzip.compress(GOOD.encode())[:20], Content_Encoding="gzip"), r"cut short"),
     "not-gzip": (lambda handler, _: handler.answer(GOOD, Content_Encoding="gzip"), r"not gzip"),
     "brotli": (lambda handler, _: handler.answer(GOOD, Content_Encoding="br"), r"content encoding \(br\) is not known"),
     "missing": (lambda handler, _: handler.send_error(404), r"HTTP status \(404"),
-    "many": (says("".join('a{x="%d"} 1\n' % number for number in range(50_001))), r"more than 50000 series"),
+    "many": (text_of("".join('a{x="%d"} 1\n' % number for number in range(50_001))), r"more than 50000 series"),
 }
 KEPT = {  # samples that are left out of an accepted answer
-    "duplicates": (says(GOOD + "b 3\n"), r"1 duplicate samples", "duplicate"),
-    "long": (says(GOOD + 'c{x="%s"} 1\n' % ("y" * 10_000)), r"1 samples with a label beyond", "long_label"),
+    "duplicates": (text_of(GOOD + "b 3\n"), r"1 duplicate samples", "duplicate"),
+    "long": (text_of(GOOD + 'c{x="%s"} 1\n' % ("y" * 10_000)), r"1 samples with a label beyond", "long_label"),
     "changing": (changing, r"1 families of another type", "changed_type"),
-    "nan": (says(GOOD + "c NaN\nd +Inf\n"), None, None),
+    "nan": (text_of(GOOD + "c NaN\nd +Inf\n"), None, None),
 }
 
 
@@ -145,7 +145,7 @@ class Recording(unittest.TestCase):
                 counts[found[1]] = {pair.split(" ")[0]: int(pair.split(" ")[1]) for pair in found[2].split(", ")}
         return counts
 
-    def said(self, name):
+    def messages(self, name):
         return "\n".join(line for line in self.done.stderr.splitlines() if "/%s: " % name in line)
 
     def backtest(self, *rules):
@@ -156,7 +156,7 @@ class Recording(unittest.TestCase):
 
     def test_lying_target_disturbs_no_other(self):
         targets = {name: odd[0] for name, odd in list(ODD.items()) + list(KEPT.items())}
-        targets["good"] = says(GOOD)
+        targets["good"] = text_of(GOOD)
         server = Exporters(self, targets)
         counts = self.record(map(server.url, targets), "--interval", "2", "--timeout", "1.5", "--duration", "7")
         self.assertEqual(set(counts), set(targets), self.done.stderr)
@@ -165,15 +165,15 @@ class Recording(unittest.TestCase):
             self.assertEqual(counts[name]["failed"], counts[name]["scrapes"], name)
             self.assertGreater(counts[name]["scrapes"], 0, name)
             self.assertEqual(counts[name]["samples"], 0, name)
-            self.assertRegex(self.said(name), what)
-            self.assertLessEqual(len(self.said(name).splitlines()), 4, name)  # not one line per scrape
+            self.assertRegex(self.messages(name), what)
+            self.assertLessEqual(len(self.messages(name).splitlines()), 4, name)  # not one line per scrape
         for name, (_, what, count) in KEPT.items():
             self.assertGreater(counts[name]["samples"], 0, name)
             if what:
-                self.assertRegex(self.said(name), what)
+                self.assertRegex(self.messages(name), what)
                 self.assertGreater(counts[name][count], 0, name)
         self.assertEqual(counts["good"]["samples"], 2 * (counts["good"]["scrapes"] - counts["good"]["failed"]))
-        self.assertEqual(counts["good"]["failed"], 0, self.said("good"))
+        self.assertEqual(counts["good"]["failed"], 0, self.messages("good"))
         # The whole recording is readable.
         rules = os.path.join(self.folder.name, "rules.yaml")
         with open(rules, "w", encoding="utf-8") as text:
@@ -181,7 +181,7 @@ class Recording(unittest.TestCase):
         self.backtest(rules)
 
     def test_dead_and_missing_targets_are_reported(self):
-        server, dying = Exporters(self, {"good": says(GOOD)}), Exporters(self, {"good": says(GOOD)})
+        server, dying = Exporters(self, {"good": text_of(GOOD)}), Exporters(self, {"good": text_of(GOOD)})
         process = subprocess.Popen([sys.executable, RECORD, "--job", "run", "--out", self.out, "--interval", "0.2", "--timeout", "2",
                                     server.url("good"), dying.url("good"), "http://127.0.0.1:1/metrics"], stderr=subprocess.PIPE, text=True)
         deadline = time.monotonic() + 60
@@ -198,9 +198,9 @@ class Recording(unittest.TestCase):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
-        said = process.communicate(timeout=60)[1]
+        messages = process.communicate(timeout=60)[1]
         self.assertEqual(process.returncode, 1)  # one never answered
-        self.assertIn("is the exporter running there?", said)
+        self.assertIn("is the exporter running there?", messages)
         self.assertEqual(lines(server.server_port, 0), 0)
 
     def test_lost_gpu_is_reported_from_http_scrapes(self):

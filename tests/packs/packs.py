@@ -148,7 +148,7 @@ def main():
         with open(written, "w", encoding="utf-8") as out:
             out.write(page)
     there = open(written, encoding="utf-8").read() if os.path.exists(written) else ""
-    result(there == page, "%s is what the packs say" % PAGE, "  stale: run tests/packs/packs.py %s --update" % sys.argv[1])
+    result(there == page, "%s is current" % PAGE, "  stale: run tests/packs/packs.py %s --update" % sys.argv[1])
     print("%d passed, %d failed" % (passed, failed))
     return 1 if failed else 0
 

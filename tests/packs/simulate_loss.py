@@ -65,16 +65,16 @@ def backtest(pitwall, rules, path, mapping):
                           capture_output=True, text=True)
     if done.returncode != 0:
         raise SystemExit("backtest failed: " + done.stderr)
-    told = {}
+    found = {}
     for line in done.stdout.splitlines():
         event = json.loads(line)
         data = event["data"]
-        issues = told.setdefault(data["job"]["name"], [])
+        issues = found.setdefault(data["job"]["name"], [])
         if event["type"].endswith("issue.found"):
             issues.append([data["alert"], data["step"], None])
         elif event["type"].endswith("issue.resolved"):
             next(i for i in reversed(issues) if i[0] == data["alert"] and i[2] is None)[2] = data["step"]
-    return told
+    return found
 
 
 def bound(alarms, samples):
@@ -128,12 +128,12 @@ def run(pitwall, rules, plan, folder):
                         keys[name] = (rise, length)
                         jobs.append((name, job(law, "%s %d %s" % (law, interval, name), ONSET + (length or 0) + AFTER, rise, length)))
             write(table, jobs, interval)
-            told = backtest(pitwall, rules, table, mapping)
+            found = backtest(pitwall, rules, table, mapping)
             for name, rows in jobs:
                 if name in keys:
-                    tally.fault(keys[name], told.get(name, []), interval)
+                    tally.fault(keys[name], found.get(name, []), interval)
                 else:
-                    tally.healthy(told.get(name, []), len(rows))
+                    tally.healthy(found.get(name, []), len(rows))
     return tallies
 
 

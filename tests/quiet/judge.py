@@ -31,25 +31,25 @@ def backtest(pitwall, rules, jobs):
                               capture_output=True, text=True)
     if done.returncode:
         raise SystemExit("backtest failed: " + done.stderr)
-    told = {job["name"]: [] for job in jobs}
+    reports = {job["name"]: [] for job in jobs}
     for line in done.stdout.splitlines():
         event = json.loads(line)
         data = event["data"]
         if event["type"].endswith("issue.found"):
             # Two packs have a StepOutlier: that of debugger-profiler counts long steps of 500.
             alert = "profiler's " + data["alert"] if data["rule"].startswith("debugger-profiler") else data["alert"]
-            told[data["job"]["name"]].append({"alert": alert, "labels": data["labels"], "step": data.get("step")})
-    return told
+            reports[data["job"]["name"]].append({"alert": alert, "labels": data["labels"], "step": data.get("step")})
+    return reports
 
 
-def tell(pitwall, which, jobs, folder=PACKS, workers=2, trial=False):
+def judge(pitwall, which, jobs, folder=PACKS, workers=2, trial=False):
     """Returns the same for any number of jobs."""
-    rules, told = packs_of(folder, which, trial), {}
+    rules, reports = packs_of(folder, which, trial), {}
     parts = [jobs[i:i + AT_A_TIME] for i in range(0, len(jobs), AT_A_TIME)]
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
         for part in pool.map(lambda some: backtest(pitwall, rules, some), parts):
-            told.update(part)
-    return told
+            reports.update(part)
+    return reports
 
 
 class Tally:
@@ -63,7 +63,7 @@ class Tally:
         self.where = {}     # alert -> jobs
         self.faults = {}    # (fault, every) -> {"jobs", "found", "wrong rank", "steps": [delay], "by": {alert: number}}
 
-    def add(self, job, told):
+    def add(self, job, reports):
         healthy = job["healthy_rows"] if job["fault"] else job["samples"]
         share = healthy / job["samples"]
         self.jobs += 1
@@ -71,7 +71,7 @@ class Tally:
         self.steps += healthy * job["every"]
         self.seconds += job["seconds"] * share
         first, by = None, set()
-        for issue in told:
+        for issue in reports:
             alert, step = issue["alert"], issue["step"]
             after = job["fault"] and (step is None or step >= job["onset"])
             if after and alert in job["names"]:
@@ -113,10 +113,10 @@ class Tally:
         return 3600 * alerts / self.seconds, 3600 * noise.upper_bound(alerts) / self.seconds
 
 
-def tallies(jobs, told):
+def tallies(jobs, reports):
     """Returns {family: Tally}, with "all" for all of them."""
     found = {"all": Tally()}
     for job in jobs:
         for family in (job["family"], "all"):
-            found.setdefault(family, Tally()).add(job, told[job["name"]])
+            found.setdefault(family, Tally()).add(job, reports[job["name"]])
     return found

@@ -52,8 +52,8 @@ def main():
     jobs = [job for job in plans.PLANS[options.plan](options.set)
             if options.only in (None, job["family"]) and options.match in job["name"]]
     made = time.monotonic()
-    told = judge.tell(os.path.abspath(options.pitwall), options.packs, jobs, options.folder, trial=options.trial)
-    found = judge.tallies(jobs, told)
+    reports = judge.judge(os.path.abspath(options.pitwall), options.packs, jobs, options.folder, trial=options.trial)
+    found = judge.tallies(jobs, reports)
     show(found)
     if options.out:
         with open(options.out, "w", encoding="utf-8") as out:

@@ -26,8 +26,8 @@ class Quiet(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.jobs = list(plans.long_plan("report") if LONG else plans.fast_plan("report"))
-        cls.told = judge.tell(BINARY, "all", cls.jobs)
-        cls.found = judge.tallies(cls.jobs, cls.told)
+        cls.reports = judge.judge(BINARY, "all", cls.jobs)
+        cls.found = judge.tallies(cls.jobs, cls.reports)
 
     def test_healthy_runs_have_few_false_issues(self):
         total = self.found["all"]
@@ -49,7 +49,7 @@ class Quiet(unittest.TestCase):
     def test_no_issue_is_reported_three_times_in_ten_minutes(self):
         for job in self.jobs:
             began = {}
-            for issue in self.told[job["name"]]:
+            for issue in self.reports[job["name"]]:
                 if issue["alert"] in job["true"]:
                     continue  # wide noise: WorkImbalance comes and goes with it
                 at = (issue["step"] or 0) * job["seconds"] / job["steps"]
@@ -65,7 +65,7 @@ class Quiet(unittest.TestCase):
                 quiet = [job for job in self.jobs if (job["fault"], job["every"]) == key and (job["law"].startswith("σ 0.03") or key[0] == simulate.TIMER_FAULT)]
                 self.assertTrue(quiet)
                 for job in quiet:
-                    steps = [i["step"] for i in self.told[job["name"]] if i["alert"] in job["names"] and job["onset"] <= i["step"] <= job["until"]]
+                    steps = [i["step"] for i in self.reports[job["name"]] if i["alert"] in job["names"] and job["onset"] <= i["step"] <= job["until"]]
                     self.assertTrue(steps, job["name"])
                     self.assertLessEqual(min(steps) - job["onset"], rows * job["every"], job["name"])
         self.assertTrue(faults)
@@ -74,7 +74,7 @@ class Quiet(unittest.TestCase):
         for job in self.jobs:
             if job["family"] != "values" or not job["fault"]:
                 continue
-            spikes = [i for i in self.told[job["name"]] if i["alert"] in ("LossSpike", "GradNormSpike", "LossRaised") and i["step"] >= job["onset"]]
+            spikes = [i for i in self.reports[job["name"]] if i["alert"] in ("LossSpike", "GradNormSpike", "LossRaised") and i["step"] >= job["onset"]]
             with self.subTest(job=job["name"]):
                 if not job["names"]:
                     self.assertEqual(spikes, [])
@@ -93,8 +93,8 @@ class Limits(unittest.TestCase):
 
     def test_issue_about_another_rank_is_false(self):
         job = next(job for job in plans.fast_plan("choose") if job["fault"] == "rank 2x")
-        told = [{"alert": "StragglerRank", "labels": {"rank": "0"}, "step": job["onset"] + 20}]
-        found = judge.tallies([job], {job["name"]: told})["all"]
+        reports = [{"alert": "StragglerRank", "labels": {"rank": "0"}, "step": job["onset"] + 20}]
+        found = judge.tallies([job], {job["name"]: reports})["all"]
         self.assertEqual(found.beside, {"StragglerRank of another rank": 1})
         self.assertEqual(found.faults["rank 2x", 1]["found"], 0)
 

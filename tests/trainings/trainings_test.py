@@ -37,7 +37,7 @@ class Watched(unittest.TestCase):
                                "--overrides", write(os.path.join(self.work, "overrides.yaml"), overrides),
                                "--socket", self.socket, "--node", "gn07", "--interval", "500ms")
         self.addCleanup(self.pitwall.kill)
-        self.addCleanup(self.show, "what was said:")
+        self.addCleanup(self.show, "output:")
         self.processes = []
         self.addCleanup(self.end_processes)
 
