@@ -1,5 +1,5 @@
-// Telemetry and events of three jobs with what goes wrong in reality: batches late, twice, in
-// another order; a second boot, a second attempt, a source that falls silent, missing values.
+// Telemetry and events of three jobs with realistic disturbances: late, duplicate, and reordered
+// batches; a second boot, a second attempt, a source that becomes silent, missing values.
 #pragma once
 
 #include <random>
@@ -11,7 +11,7 @@
 
 namespace pitwall::history {
 
-// Records in the order of the log: topic, key, value.
+// Returns records in log order: topic, key, value.
 inline std::vector<OutgoingRecord> HistoryRecords(uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<OutgoingRecord> out;
@@ -59,7 +59,7 @@ inline std::vector<OutgoingRecord> HistoryRecords(uint64_t seed) {
       late.push_back(std::move(record));  // much later
       return;
     }
-    if (luck < 6) late.push_back(record);  // twice
+    if (luck < 6) late.push_back(record);  // duplicate
     out.push_back(std::move(record));
     if (!late.empty() && random() % 10 == 0) {
       out.push_back(late.front());
@@ -67,7 +67,7 @@ inline std::vector<OutgoingRecord> HistoryRecords(uint64_t seed) {
     }
   };
   uint64_t sequence = 0;
-  for (int tick = 0; tick < 260; ++tick) {  // 65 minutes of 15 s
+  for (int tick = 0; tick < 260; ++tick) {  // 65 minutes in ticks of 15 s
     ++sequence;
     const int64_t begin = kBegin + tick * 15 * kNanosPerSecond;
     if (tick == 130) {
@@ -127,7 +127,7 @@ inline void Put(BinaryWriter& out, const RollupRow& row) {
   out.U64(row.count);
 }
 
-// The answer to the request of that number as bytes, or the error.
+// Returns the encoded answer to the request with that number, or the error.
 inline StatusOr<std::string> Answer(const History& history, int request) {
   std::mt19937_64 random(static_cast<uint64_t>(request) * 7919 + 1);
   const std::vector<std::string> jobs = {"job-a", "job-b", "job-c"};

@@ -1,5 +1,5 @@
-// kill -9 at 20 random moments of ingest and sealing, over a real broker: afterwards every answer
-// equals that of a run that was never broken, to the bit.
+// kill -9 at 20 random moments of ingestion and sealing, with a real broker: afterwards every
+// answer is bit-identical to that of an uninterrupted run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -36,7 +36,7 @@ class KafkaKillTest : public kafka::KafkaTest {
   }
   ~KafkaKillTest() override { fs::remove_all(dir_); }
 
-  // All that the log has, or ended jobs that miss.
+  // Answers over the whole log; fails if jobs are missing.
   std::vector<std::string> AnswersOf(const std::string& store) {
     HistoryOptions options = VictimOptions(store, topics_);
     options.memory_bytes = HistoryOptions().memory_bytes;
@@ -79,12 +79,12 @@ class KafkaKillTest : public kafka::KafkaTest {
   std::string dir_, topics_;
 };
 
-TEST_F(KafkaKillTest, AnswersAreTheSameToTheBitAfterTwentyKills) {
+TEST_F(KafkaKillTest, AnswersAreBitIdenticalAfterTwentyKills) {
   const std::vector<std::string> unbroken = AnswersOf(dir_ + "/unbroken");
   ASSERT_EQ(unbroken.size(), static_cast<size_t>(kRequests));
   size_t bytes = 0;
   for (const std::string& answer : unbroken) bytes += answer.size();
-  EXPECT_GT(bytes, 1'000'000U);  // the requests ask for something
+  EXPECT_GT(bytes, 1'000'000U);  // the requests return data
   const int64_t began = kafka::TestClock()->MonotonicNs();
   ASSERT_EQ(Wait(StartVictim(dir_ + "/timed")), 0);
   const int64_t took = kafka::TestClock()->MonotonicNs() - began;
@@ -93,7 +93,7 @@ TEST_F(KafkaKillTest, AnswersAreTheSameToTheBitAfterTwentyKills) {
   int killed = 0;
   bool finished = true;
   for (int i = 0; killed < 20 && i < 200; ++i) {
-    // A finished store has nothing left to be killed in.
+    // A finished store has nothing to interrupt.
     if (finished) fs::remove_all(store);
     const pid_t victim = StartVictim(store);
     kafka::Pause(static_cast<int64_t>(random() % static_cast<uint64_t>(took * (i % 4 + 1) / 4)));

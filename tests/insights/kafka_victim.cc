@@ -1,5 +1,5 @@
-// insights_kafka_victim TOPICS STORE: keeps the history of the broker under test until it is
-// killed, or has read and sealed all of it. TOPICS: what the names of the topics begin with.
+// insights_kafka_victim TOPICS STORE: writes the history of the broker under test until it is
+// killed, or has read and sealed everything. TOPICS: prefix of the topic names.
 #include "tests/insights/victim_run.h"
 #include "tests/kafka/broker_under_test.h"
 

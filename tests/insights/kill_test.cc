@@ -1,5 +1,5 @@
-// kill -9 at random moments of ingest and sealing: afterwards every answer equals that of a run
-// that was never broken, to the bit; and damage gives equal answers or DataLoss.
+// kill -9 at random moments of ingestion and sealing: afterwards every answer is bit-identical to
+// that of an uninterrupted run; damage yields equal answers or DataLoss.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -57,7 +57,7 @@ class InsightsKillTest : public ::testing::Test {
     ASSERT_TRUE(log.ok()) << log.status();
     log_ = *std::move(log);
   }
-  // Reads the log to its end with all of it in memory, or what the store has sealed.
+  // Reads the whole log into memory, or opens the data that the store has sealed.
   std::unique_ptr<HistoryService> Follow(const std::string& store) {
     HistoryOptions options;
     options.dir = store;
@@ -99,7 +99,7 @@ class InsightsKillTest : public ::testing::Test {
   std::unique_ptr<log::EmbeddedLog> log_;
 };
 
-TEST_F(InsightsKillTest, AnswersAreTheSameToTheBitAfterTwentyKills) {
+TEST_F(InsightsKillTest, AnswersAreBitIdenticalAfterTwentyKills) {
   std::vector<std::string> unbroken;
   {
     const auto keep = Follow(dir_ + "/unbroken");
@@ -108,8 +108,8 @@ TEST_F(InsightsKillTest, AnswersAreTheSameToTheBitAfterTwentyKills) {
   }
   size_t bytes = 0;
   for (const std::string& answer : unbroken) bytes += answer.size();
-  EXPECT_GT(bytes, 1'000'000U);  // the requests ask for something
-  log_ = nullptr;                // the victim takes it
+  EXPECT_GT(bytes, 1'000'000U);  // the requests return data
+  log_ = nullptr;                // the victim opens it
   const int64_t began = clock_.MonotonicNs();
   ASSERT_EQ(Wait(StartVictim(dir_ + "/timed")), 0);
   const int64_t took = clock_.MonotonicNs() - began;
@@ -119,7 +119,7 @@ TEST_F(InsightsKillTest, AnswersAreTheSameToTheBitAfterTwentyKills) {
   int killed = 0;
   bool finished = true;
   for (int i = 0; killed < 20 && i < 400; ++i) {
-    // A finished store has nothing left to be killed in.
+    // A finished store has nothing to interrupt.
     if (finished) fs::remove_all(store);
     const pid_t victim = StartVictim(store);
     pause->Wait(static_cast<int64_t>(random() % static_cast<uint64_t>(took * (i % 5 + 1) / 5)));
@@ -146,7 +146,7 @@ TEST_F(InsightsKillTest, AnswersAreTheSameToTheBitAfterTwentyKills) {
 }
 
 // The history of a finished store, without its log.
-TEST_F(InsightsKillTest, DamageGivesEqualAnswersOrDataLossWithTheFile) {
+TEST_F(InsightsKillTest, DamageYieldsEqualAnswersOrDataLossNamingFile) {
   const std::string whole = dir_ + "/whole";
   std::vector<std::string> right;
   {
@@ -170,7 +170,7 @@ TEST_F(InsightsKillTest, DamageGivesEqualAnswersOrDataLossWithTheFile) {
     HistoryOptions options;
     options.dir = whole;
     const bool catalogue = EndsWith(file, ".db");
-    // Open changes the folder: what it does is undone with a copy.
+    // Open changes the folder: restore it from a copy.
     const std::string copy = dir_ + "/copy";
     fs::remove_all(copy);
     fs::copy(whole, copy, fs::copy_options::recursive);
@@ -181,7 +181,7 @@ TEST_F(InsightsKillTest, DamageGivesEqualAnswersOrDataLossWithTheFile) {
       EXPECT_THAT(std::string(ToStd(keep.status().message())), ::testing::HasSubstr(copy));
       ++outcomes["refused"];
     } else if (!there && catalogue) {
-      ++outcomes["made again"];  // out of segments: its events come from the log
+      ++outcomes["rebuilt"];  // rebuilt from segments: its events come from the log
     } else {
       for (int i = 0; i < kRequests; i += 3) {
         const auto answer = Answer((*keep)->history(), i);
@@ -191,7 +191,7 @@ TEST_F(InsightsKillTest, DamageGivesEqualAnswersOrDataLossWithTheFile) {
         } else {
           EXPECT_TRUE(absl::IsDataLoss(answer.status())) << answer.status();
           EXPECT_THAT(std::string(ToStd(answer.status().message())), ::testing::HasSubstr(copy));
-          ++outcomes["told"];
+          ++outcomes["reported"];
         }
       }
     }
@@ -212,12 +212,12 @@ TEST_F(InsightsKillTest, DamageGivesEqualAnswersOrDataLossWithTheFile) {
     try_with(file, std::string(content.size(), '\0'), true);
     try_with(file, "", false);
   }
-  for (const char* outcome : {"refused", "equal", "told", "made again"})
+  for (const char* outcome : {"refused", "equal", "reported", "rebuilt"})
     EXPECT_GT(outcomes[outcome], 0) << outcome;
 }
 
-// What the write-ahead file lost comes from the log again.
-TEST_F(InsightsKillTest, ADamagedWriteAheadFileChangesNoAnswer) {
+// Data lost with the write-ahead file is read from the log again.
+TEST_F(InsightsKillTest, DamagedWriteAheadFileChangesNoAnswer) {
   std::vector<std::string> right;
   {
     const auto keep = Follow(dir_ + "/unbroken");
@@ -233,7 +233,7 @@ TEST_F(InsightsKillTest, ADamagedWriteAheadFileChangesNoAnswer) {
     const auto bytes = fs::file_size(wal, missing);
     return missing ? uintmax_t{0} : bytes;
   };
-  // On a busy machine a victim may be done before it is seen: then the next one.
+  // On a busy machine, a victim may finish before it is noticed: try again.
   for (int tries = 0; tries < 20; ++tries) {
     fs::remove_all(store);
     const pid_t victim = StartVictim(store);

@@ -99,8 +99,8 @@ class Served:
                                         stderr=subprocess.PIPE, text=True)
         self.address = None
         for line in self.process.stderr:
-            heard = re.search(r"http://127\.0\.0\.1:\d+", line)
-            self.address = heard[0] if heard else self.address
+            address = re.search(r"http://127\.0\.0\.1:\d+", line)
+            self.address = address[0] if address else self.address
             if line.rstrip().endswith("insights: ready"):
                 break
         else:

@@ -49,10 +49,10 @@ class OneMinute(unittest.TestCase):
             true = one_minute.truth(name)
             place = {"the job": ("the whole job", "all (4)", "all (2)", "node gn07")}.get(true["place"], (true["place"].capitalize(), true["place"]))
             starts = [time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(true["began"] + late)) for late in range(-1, one_minute.START_SECONDS + 1)]
-            says = {"kind": any(word in text for word in WORDS[true["kind"]]), "place": any(word in text for word in place),
+            facts = {"kind": any(word in text for word in WORDS[true["kind"]]), "place": any(word in text for word in place),
                     "start": any(word + start in text for start in starts for word in ("Since ", "From "))}
-            if not all(says.values()):
-                silent.append((name, says, text))
+            if not all(facts.values()):
+                silent.append((name, facts, text))
             with self.subTest(cell=name):
                 self.assertIn("What to do:", text)
                 self.assertNotIn(name, text)  # the picture does not reveal the cell

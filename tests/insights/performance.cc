@@ -1,13 +1,13 @@
-// insights_performance SHAPE PART [FOLDER [VIEW]]: what the history costs, over a load that is made
-// in a process of its own. SHAPE: day (24 h of 8 nodes with 8 GPUs and 96 cores at 500 ms), ranks
-// (1,000 ranks of 20,000 steps), small (1,000 jobs of 10 minutes), wide (100 jobs with 17,000
-// series each), broad (the same, of which PART shortens the time: all 100 jobs). PART: that much of
-// it, 1 is all. FOLDER: where it is kept, and is asked again without a load where it is there; else
-// it is removed at the end. VIEW: only views with that in their names; of one that begins with "/"
-// paths of what is asked instead, with blanks between them, in which {job} is the first job's id,
-// {first} and {last} its times in seconds. Prints a table, with the CRC of each answer, by which
-// answers of two versions are compared; exit code 1 where an answer fails, where memory misses its
-// goal, or bytes a sample that of two megabytes a million.
+// insights_performance SHAPE PART [FOLDER [VIEW]]: cost of the history for a load that a separate
+// process generates. SHAPE: day (24 h of 8 nodes with 8 GPUs and 96 cores at 500 ms), ranks (1,000
+// ranks of 20,000 steps), small (1,000 jobs of 10 minutes), wide (100 jobs with 17,000 series
+// each), broad (the same, but PART shortens the time: all 100 jobs). PART: fraction of the load; 1
+// is all. FOLDER: location of the history; if it exists, it is queried without a load, otherwise it
+// is removed at the end. VIEW: only views whose names contain it; if it begins with "/", request
+// paths separated by blanks, in which {job} is the first job's ID, {first} and {last} its times in
+// seconds. Prints a table with the CRC of each answer, to compare the answers of two versions. Exit
+// code 1 if an answer fails, memory exceeds its goal, or disk usage exceeds two megabytes per
+// million samples.
 #include <malloc.h>
 #include <sys/resource.h>
 
@@ -32,10 +32,10 @@ namespace pitwall::history {
 namespace {
 
 constexpr int64_t kBegin = 1'767'225'600 * kNanosPerSecond;
-constexpr double kGoalMegabytes = 1.0;    // on disk, a million samples, spans included
-constexpr double kMostMegabytes = 2.0;    // beyond it something is broken
+constexpr double kGoalMegabytes = 1.0;    // on disk per million samples, including spans
+constexpr double kMostMegabytes = 2.0;    // above this, something is broken
 constexpr double kGoalGibibytes = 2.0;    // of memory
-constexpr double kGoalMilliseconds = 50;  // of an answer
+constexpr double kGoalMilliseconds = 50;  // per answer
 
 double CpuSeconds(int who) {
   rusage usage{};
@@ -81,7 +81,7 @@ StatusOr<loadgen::LoadPlan> PlanOf(std::string_view shape, double part) {
     plan.duration_ns = shape == "wide" ? 720 * kNanosPerSecond : seconds(720);
   } else {
     return InvalidArgument(
-        Cat("shape: unknown (", Quote(shape), "); day, ranks, small, wide or broad"));
+        Cat("shape: unknown (", Quote(shape), "); day, ranks, small, wide, or broad"));
   }
   RETURN_IF_ERROR(loadgen::CheckPlan(plan));
   RETURN_IF_ERROR(loadgen::CompleteFaults(0, &plan));
@@ -93,7 +93,7 @@ struct View {
   std::string path;
 };
 
-// What the views of the page, of Grafana and of the command line ask.
+// Returns the requests of the page, Grafana, and the command line.
 std::vector<View> ViewsOf(const JobOverview& job) {
   const std::string of = Cat("?job=", job.id);
   const std::string api(kApiPrefix);
@@ -109,7 +109,7 @@ std::vector<View> ViewsOf(const JobOverview& job) {
   const auto s = [](int64_t ns) { return Cat(ns / kNanosPerSecond); };
   const auto ranks = std::count_if(job.sources.begin(), job.sources.end(),
                                    [](const auto& one) { return one.second.rank >= 0; });
-  // What the page takes: a canvas of 250,000 cells.
+  // Size requested by the page: a canvas of 250,000 cells.
   const std::string of_page =
       Cat("&width=", std::clamp<int64_t>(250'000 / std::max<int64_t>(1, ranks), 60, 500));
   return {
@@ -136,7 +136,7 @@ std::vector<View> ViewsOf(const JobOverview& job) {
       {"last 30 steps by phase", Cat(api, "/phases", of)},
       {"operators and phases, whole job", Cat(api, "/operators", of, "&kind=operator&kind=phase")},
       {"resources", Cat(api, "/resources", of)},
-      {"what differs, 10 minutes",
+      {"comparison, 10 minutes",
        Cat(api, "/differs", of, "&match=hw_power_watts", range(middle, middle + hour / 6))},
       {"list of series", Cat(api, "/series", of, "&match=hw_power_watts")},
       {"issues", Cat(api, "/issues", of)},
@@ -150,7 +150,7 @@ std::vector<View> ViewsOf(const JobOverview& job) {
   };
 }
 
-// Of paths with blanks between them.
+// Parses paths separated by blanks.
 std::vector<View> ViewsOfPaths(std::string_view paths, const JobOverview& job) {
   std::vector<View> out;
   for (const std::string_view one : Split(paths, ' ')) {
@@ -170,7 +170,7 @@ class Measurement {
  public:
   Measurement(loadgen::LoadPlan plan, std::string dir, std::string view, int calls)
       : plan_(std::move(plan)), dir_(std::move(dir)), view_(std::move(view)), calls_(calls) {}
-  // `load`: first makes the load and keeps it.
+  // `load`: generates and stores the load first.
   Status Run(bool load);
   bool failed() const { return failed_; }
 
@@ -187,8 +187,8 @@ class Measurement {
 
   const loadgen::LoadPlan plan_;
   const std::string dir_;
-  const std::string view_;  // "": all; of one with a "/" in front its paths
-  const int calls_;         // of each view, within a second
+  const std::string view_;  // "": all; if it begins with "/", request paths
+  const int calls_;         // per view, within a second
   clock::SystemClock clock_;
   PipeLog log_{&clock_};
   std::unique_ptr<HistoryService> keep_;
@@ -214,8 +214,7 @@ Status Measurement::Ingest() {
   ASSIGN_OR_RETURN(const RecordWriter::Totals totals, load->Forward(&log_));
   const double forwarding = CpuSeconds(RUSAGE_THREAD) - before;
   const auto pause = clock_.NewWakeup();
-  // The log's end is read, and the jobs' windows are sealed, as a quarter of a minute after the
-  // end.
+  // The log is read to its end, and the jobs' windows are sealed, as they are 15 s after the end.
   const auto done = [&] {
     if (keep_->counters().records < totals.load.records) return false;
     for (const JobLifePtr& job : keep_->history().Jobs()) {
@@ -236,22 +235,22 @@ Status Measurement::Ingest() {
   Print(Cat("samples ", keep_->counters().samples, ", spans ", totals.load.spans, ", jobs ",
             totals.jobs, ", segments written ", keep_->counters().sealed.load(), "\n"));
   const double megabytes = static_cast<double>(keep_->disk_bytes()) / samples;
-  Line("disk a million samples", megabytes, "MB", kGoalMegabytes, false);
-  Line("ingest and sealing of one core", samples / cpu / 1e6, "M samples/s", 3, true);
-  Line("wall time, with the making of the load", wall, "s", 0, false);
-  Line("memory at its peak", peak, "GiB", kGoalGibibytes, false);
+  Line("disk per million samples", megabytes, "MB", kGoalMegabytes, false);
+  Line("ingest and sealing per core", samples / cpu / 1e6, "M samples/s", 3, true);
+  Line("wall time, including load generation", wall, "s", 0, false);
+  Line("peak memory", peak, "GiB", kGoalGibibytes, false);
   ASSIGN_OR_RETURN(const auto sizes, SizesOf(dir_));
   for (const auto& [what, bytes] : sizes) {
     const double share = static_cast<double>(bytes) / samples;
-    if (share >= 0.005) Line(Cat("  of it ", what), share, "MB", 0, false);
+    if (share >= 0.005) Line(Cat("  of which ", what), share, "MB", 0, false);
   }
   failed_ |= megabytes > kMostMegabytes || peak > kGoalGibibytes;
   return OkStatus();
 }
 
-// A handler runs in one thread, and what it reads is in the page cache: its time on a core is what
-// it takes on a machine that has one free, and holds on a busy one too. Each view begins with a
-// history that was just opened, so that its first answer finds no segment open and nothing decoded.
+// A handler runs in one thread, and its data is in the page cache: its CPU time is its latency on a
+// machine with an idle core, and is also valid on a busy one. Each view starts with a newly opened
+// history, so that its first answer finds no open segment and no decoded data.
 Status Measurement::Ask() {
   Print("  answers: cold, median, 99 % (ms of a core); CRC\n");
   const JobLifePtr job = keep_->history().Jobs()[0];
@@ -279,7 +278,7 @@ Status Measurement::Ask() {
       crc = Crc32c(response.body);
       if (response.status != 200) {
         refused = response.body;
-        failed_ |= response.status != 422;  // a stated limit is told, and no fault
+        failed_ |= response.status != 422;  // a documented limit is not a failure
         break;
       }
     }
@@ -301,7 +300,7 @@ Status Measurement::Ask() {
 Status Measurement::Run(bool load) {
   RETURN_IF_ERROR(load ? Ingest() : Open());
   RETURN_IF_ERROR(Ask());
-  Line("memory at its peak, with answers", PeakGibibytes(), "GiB", 0, false);
+  Line("peak memory, with answers", PeakGibibytes(), "GiB", 0, false);
   return OkStatus();
 }
 

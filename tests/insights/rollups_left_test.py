@@ -46,8 +46,8 @@ class RollupsLeft(recorded_faults_test.Evidence):
         folder = tempfile.TemporaryDirectory(prefix="pitwall-rollups-")
         cls.addClassCleanup(folder.cleanup)
         cases = {alert: test for alert, test in shipped_alerts.firing_cases().items() if alert in KINDS}
-        told, judged = os.path.join(folder.name, "told"), os.path.join(folder.name, "judged")
-        os.mkdir(told)
+        telemetry, judged = os.path.join(folder.name, "told"), os.path.join(folder.name, "judged")
+        os.mkdir(telemetry)
         lines = shipped_alerts.lines(cases)
         number = sum(line.startswith("source\t") for line in lines)
         heads = next(i for i, line in enumerate(lines) if not line.startswith(("source\t", "series\t")))
@@ -58,8 +58,8 @@ class RollupsLeft(recorded_faults_test.Evidence):
             rest += ["batch\t%d\t%d\t" % (number, some[-1][0])] + ["\t".join(["tick", str(at), "-"] + row) for at, row in some]
         rest.append("goodbye\t%d\t%d" % (number, ticks[-1][0] + 10 ** 9))
         lines = lines[:heads] + ["\t".join(words) for words in head] + lines[heads:] + rest
-        subprocess.run([WRITER, told], input="\n".join(lines) + "\n", text=True, check=True)
-        events = subprocess.run([BINARY, "backtest", "--input", told, "--rules", *("pack:" + pack for pack in PACKS), "--no-status", "--end-job", "--output", judged],
+        subprocess.run([WRITER, telemetry], input="\n".join(lines) + "\n", text=True, check=True)
+        events = subprocess.run([BINARY, "backtest", "--input", telemetry, "--rules", *("pack:" + pack for pack in PACKS), "--no-status", "--end-job", "--output", judged],
                                 check=True, capture_output=True, text=True).stdout
         cls.found = {}
         for event in map(json.loads, events.splitlines()):
@@ -86,8 +86,8 @@ class RollupsLeft(recorded_faults_test.Evidence):
                 self.assertGreaterEqual(int(job["raw_from_ns"]), int(job["last_ns"]), "some raw samples are left")
                 self.shows_evidence(self.served, event)
                 box = "#issue-%s" % event["id"]
-                (said,), = self.browser.all(box + " [data-rollups]", "")
-                self.assertRegex(said, r"^Raw data was dropped on \d{4}-\d\d-\d\d; the chart uses rollups\.$")
+                (note,), = self.browser.all(box + " [data-rollups]", "")
+                self.assertRegex(note, r"^Raw data was dropped on \d{4}-\d\d-\d\d; the chart uses rollups\.$")
                 (text,), = self.browser.all(box, "")
                 issue = recorded_faults_test.get(self.served, "/issue", id=event["id"])
                 for part in (issue["summary"], alert):

@@ -1,5 +1,5 @@
-// Memory of sealing beyond that of its window: a table is unpacked when it
-// is its turn, and spans are not copied.
+// Memory of sealing in addition to that of its window: tables are unpacked one at a time, and spans
+// are not copied.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -19,7 +19,7 @@
 
 namespace {
 
-// Bytes that `new` gave out, and the most of them at one time.
+// Bytes allocated by `new`, and their maximum.
 std::atomic<size_t> in_use{0};
 std::atomic<size_t> most_in_use{0};
 
@@ -27,7 +27,7 @@ void* Take(size_t size) {
   void* const at = std::malloc(size);
   if (at == nullptr) throw std::bad_alloc();
   const size_t now = in_use += malloc_usable_size(at);
-  if (now > most_in_use) most_in_use = now;  // one thread
+  if (now > most_in_use) most_in_use = now;  // single-threaded
   return at;
 }
 
@@ -51,7 +51,7 @@ namespace {
 
 constexpr int64_t kBegin = 1'767'225'600 * kNanosPerSecond;
 
-// Batches go into a job at once, in the thread of the load.
+// Adds batches directly to a job, in the thread of the load.
 class JobSink final : public loadgen::LoadSink {
  public:
   Status Deliver(int64_t, std::string_view key, std::string value, int32_t) override {
@@ -72,7 +72,7 @@ class JobSink final : public loadgen::LoadSink {
   int64_t offset_ = 0;
 };
 
-// The greatest window of a load: bytes of its head, and what sealing takes beside them.
+// The largest window of a load: bytes of its head, and additional memory of its sealing.
 struct Taken {
   size_t kept = 0;
   size_t samples = 0;
@@ -118,8 +118,8 @@ loadgen::LoadPlan Plan() {
   return plan;
 }
 
-// Ranks have spans, and tables in another order than their labels.
-TEST(SealingMemory, OfRanksIsLessThanWhatIsKept) {
+// Ranks have spans, and tables in an order other than that of their labels.
+TEST(SealingMemory, OfRanksIsLessThanOfWindow) {
   loadgen::LoadPlan plan = Plan();
   plan.nodes = 13;
   plan.cores = 1;
@@ -132,8 +132,8 @@ TEST(SealingMemory, OfRanksIsLessThanWhatIsKept) {
   EXPECT_LT(taken.sealing, taken.kept) << taken.samples << " samples";
 }
 
-// A few tables of many columns: one of them at a time.
-TEST(SealingMemory, OfNodesIsLessThanWhatIsKept) {
+// A few tables with many columns: one of them at a time.
+TEST(SealingMemory, OfNodesIsLessThanOfWindow) {
   loadgen::LoadPlan plan = Plan();
   plan.nodes = 8;
   plan.step_ns = 2 * kNanosPerSecond;

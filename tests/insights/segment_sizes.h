@@ -14,7 +14,7 @@
 
 namespace pitwall::history {
 
-// Bytes by kind of table and column, those of the footers and of the catalogue too; the most first.
+// Returns bytes by kind of table and column, including the footers and the catalog; largest first.
 inline StatusOr<std::vector<std::pair<std::string, uint64_t>>> SizesOf(const std::string& dir) {
   std::map<std::string, uint64_t> sizes;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(dir)) {

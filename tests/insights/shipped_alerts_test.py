@@ -42,11 +42,11 @@ class ShippedAlerts(recorded_faults_test.Evidence):
         cases = {alert: test for alert, test in shipped_alerts.firing_cases().items() if alert in cls.shipped}
         cls.found = {}  # by alert: the event, and its server
         for name, silent in (("shipped", False), ("silent", True)):
-            told, judged = os.path.join(folder.name, "told-" + name), os.path.join(folder.name, name)
-            os.mkdir(told)
+            telemetry, judged = os.path.join(folder.name, "told-" + name), os.path.join(folder.name, name)
+            os.mkdir(telemetry)
             lines = shipped_alerts.lines({alert: test for alert, test in cases.items() if shipped_alerts.falls_silent(test) == silent})
-            subprocess.run([WRITER, told], input="\n".join(lines) + "\n", text=True, check=True)
-            events = subprocess.run([BINARY, "backtest", "--input", told, "--rules", *packs, "--no-status", "--end-job", "--output", judged], check=True,
+            subprocess.run([WRITER, telemetry], input="\n".join(lines) + "\n", text=True, check=True)
+            events = subprocess.run([BINARY, "backtest", "--input", telemetry, "--rules", *packs, "--no-status", "--end-job", "--output", judged], check=True,
                                     capture_output=True, text=True).stdout
             served = Served(BINARY, name, judged, folder.name)
             cls.addClassCleanup(served.stop)

@@ -1,4 +1,4 @@
-// Ranks by steps out of summaries of sealed windows: equal to the bit to what samples give, over
+// Step heat maps from summaries of sealed windows are bit-identical to those from samples, over
 // generated jobs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t kSecond = kNanosPerSecond;
 
-// Reads windows of steps as another history tells them, without summaries; counts what is read.
+// Passes windows of steps of another history through without summaries; counts reads.
 class OverOther : public History {
  public:
   OverOther(const History* of, bool summaries) : of_(*of), summaries_(summaries) {}
@@ -70,7 +70,7 @@ class OverOther : public History {
   }
   uint64_t newest_place() const override { return of_.newest_place(); }
 
-  mutable size_t samples_read = 0, blocks_read = 0;  // of windows
+  mutable size_t samples_read = 0, blocks_read = 0;  // number of windows
 
  private:
   struct Window final : StepWindow {
@@ -96,16 +96,16 @@ class OverOther : public History {
   const bool summaries_;
 };
 
-// What may happen to a generated job.
-struct Story {
+// Disturbances of a generated job.
+struct Disturbances {
   unsigned seed = 1;
-  bool drift = false;      // ranks do not wait for each other
-  bool lost = false;       // some ranks end early, and steps of others are not told
-  bool attempts = false;   // goes back and runs steps again
-  bool late = false;       // rows come after their window was sealed
-  bool evaluates = false;  // steps of another mode between
-  bool untold = false;     // one run does not tell its wait
-  bool relabeled = false;  // a rank's series gets another label
+  bool drift = false;         // ranks do not wait for each other
+  bool lost = false;          // some ranks end early, and some steps of others are not reported
+  bool attempts = false;      // returns to an earlier step and repeats steps
+  bool late = false;          // rows arrive after their window was sealed
+  bool evaluates = false;     // steps of another mode in between
+  bool missing_wait = false;  // one run does not report its wait
+  bool relabeled = false;     // a rank's series gets another label
 };
 
 class StepWindowsTest : public HistoryServiceTest {
@@ -113,7 +113,7 @@ class StepWindowsTest : public HistoryServiceTest {
   StepWindowsTest() { options_.save_interval_ns = kSecond; }
 
   static constexpr int kRanks = 48;
-  static constexpr int kSteps = 470;  // of 5 s: four windows
+  static constexpr int kSteps = 470;  // 5 s each: four windows
 
   struct Row {
     int64_t time = 0, step = 0;
@@ -135,13 +135,13 @@ class StepWindowsTest : public HistoryServiceTest {
   }
 
   // Rows of all ranks, by rank and boot.
-  std::map<std::pair<int, int>, std::vector<Row>> Make(const Story& story) {
+  std::map<std::pair<int, int>, std::vector<Row>> Make(const Disturbances& story) {
     std::mt19937_64 random(story.seed);
     const auto noise = [&] { return static_cast<double>(random() % 1'000'000) / 1e6; };
     std::map<std::pair<int, int>, std::vector<Row>> out;
     for (int rank = 0; rank < kRanks; ++rank) {
       int64_t begin = kBegin;  // of step 0
-      int64_t slower = 0;      // what the rank is behind by
+      int64_t slower = 0;      // delay of the rank
       int boot = 0;
       for (int step = 0; step < kSteps; ++step) {
         if (story.attempts && boot == 0 && step == 230) {
@@ -155,15 +155,15 @@ class StepWindowsTest : public HistoryServiceTest {
         int64_t time =
             begin + int64_t{step + 1} * 5 * kSecond + slower + static_cast<int64_t>(noise() * 3e8);
         if (story.lost && random() % 17 == 0) continue;
-        const bool silent = story.untold && rank == 3 && step == 300;
-        const bool told = random() % 4 != 0;
+        const bool silent = story.missing_wait && rank == 3 && step == 300;
+        const bool has_wait = random() % 4 != 0;
         const auto cell = [&](double value) { return silent ? MissingValue() : value; };
         out[{rank, boot}].push_back(
             {time,
              step,
              "train",
-             {seconds, cell(noise() / 2), noise(), told ? cell(noise() / 4) : MissingValue(),
-              told ? cell(noise() / 4) : MissingValue(), cell(noise() / 3)}});
+             {seconds, cell(noise() / 2), noise(), has_wait ? cell(noise() / 4) : MissingValue(),
+              has_wait ? cell(noise() / 4) : MissingValue(), cell(noise() / 3)}});
         if (!story.evaluates || step % 3 != 0) continue;
         time += kSecond / 100;
         out[{rank, boot}].push_back({time, step / 3, "eval", {noise() + 1, noise(), 0, 0, 0, 0}});
@@ -172,8 +172,8 @@ class StepWindowsTest : public HistoryServiceTest {
     return out;
   }
 
-  // `part`: of several, so that the rest comes late.
-  void SendRows(const Story& story, size_t part, size_t parts) {
+  // `part`: one of several; the rest is sent late.
+  void SendRows(const Disturbances& story, size_t part, size_t parts) {
     for (const auto& [key, rows] : Make(story)) {
       const auto& [rank, boot] = key;
       uint64_t sequence = 0;
@@ -196,7 +196,7 @@ class StepWindowsTest : public HistoryServiceTest {
           b.batch.schemas.emplace_back(schema);
           b.Rows(schema, times, cells, steps, mode);
           Send(b.batch);
-          if (sequence % 5 == 0) Send(b.batch);  // again: a duplicate
+          if (sequence % 5 == 0) Send(b.batch);  // duplicate
         }
       }
     }
@@ -209,9 +209,9 @@ class StepWindowsTest : public HistoryServiceTest {
   }
 
   struct Read {
-    size_t samples = 0, blocks = 0;  // windows
+    size_t samples = 0, blocks = 0;  // number of windows
   };
-  // All kinds of questions.
+  // Compares all kinds of queries.
   Read Compare(const History& history) {
     const OverOther by_samples(&history, false), by_summaries(&history, true);
     const JobLifePtr job = *history.FindJob("job-1");
@@ -263,14 +263,14 @@ class StepWindowsTest : public HistoryServiceTest {
       EXPECT_TRUE(Same(map->rows[r].cells, right->rows[r].cells)) << "rank " << map->rows[r].rank;
     }
   }
-  // To the bit, but for which NaN it is.
+  // Bit-identical, except for the kind of NaN.
   static bool Same(const std::vector<double>& a, const std::vector<double>& b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double x, double y) {
       return x == y || (std::isnan(x) && std::isnan(y));
     });
   }
 
-  // Writes all segments again as versions before had them, and takes the catalogue away.
+  // Rewrites all segments in older formats, and removes the catalog.
   void MakeFormer() {
     Close();
     std::vector<std::string> paths;
@@ -325,10 +325,10 @@ class StepWindowsTest : public HistoryServiceTest {
   }
 };
 
-TEST_F(StepWindowsTest, ASteadyJobIsReadWithoutSamples) {
+TEST_F(StepWindowsTest, SteadyJobIsReadWithoutSamples) {
   Open();
   SendRows({}, 0, 1);
-  Compare(history());  // in memory, or sealed meanwhile on a slow machine
+  Compare(history());  // in memory, or sealed in the meantime on a slow machine
   Seal();
   Read read = Compare(history());
   EXPECT_GT(read.blocks, 0U);
@@ -340,12 +340,12 @@ TEST_F(StepWindowsTest, ASteadyJobIsReadWithoutSamples) {
     EXPECT_EQ(whole.samples_read, 0U);
     EXPECT_EQ(whole.blocks_read, 4U);
   }
-  RemoveCatalogue();  // it is made again out of the segments, and knows of their summaries
+  RemoveCatalogue();  // it is rebuilt from the segments, including their summaries
   Open();
   EXPECT_EQ(Compare(history()).blocks, read.blocks);
 }
 
-TEST_F(StepWindowsTest, SegmentsOfFormerVersionsAreReadByTheirSamples) {
+TEST_F(StepWindowsTest, SegmentsOfOlderVersionsAreReadBySamples) {
   Open();
   SendRows({.attempts = true, .evaluates = true}, 0, 1);
   Seal();
@@ -363,7 +363,7 @@ TEST_F(StepWindowsTest, SegmentsOfFormerVersionsAreReadByTheirSamples) {
     EXPECT_TRUE(Same(after.rows[r].cells, before.rows[r].cells));
 }
 
-TEST_F(StepWindowsTest, ADamagedSummaryIsToldAndNotLeftOut) {
+TEST_F(StepWindowsTest, DamagedSummaryIsReported) {
   Open();
   SendRows({}, 0, 1);
   Seal();
@@ -393,10 +393,10 @@ TEST_F(StepWindowsTest, ADamagedSummaryIsToldAndNotLeftOut) {
 
 class GeneratedJobs : public StepWindowsTest, public ::testing::WithParamInterface<int> {};
 
-TEST_P(GeneratedJobs, AreEqualToTheirSamples) {
+TEST_P(GeneratedJobs, EqualTheirSamples) {
   const auto bits = static_cast<unsigned>(GetParam());
   const auto has = [&](unsigned bit) { return (bits >> bit & 1) != 0; };
-  const Story story = {bits + 1, has(0), has(1), has(2), has(3), has(4), has(5), has(6)};
+  const Disturbances story = {bits + 1, has(0), has(1), has(2), has(3), has(4), has(5), has(6)};
   Open();
   const size_t parts = story.late ? 2 : 1;
   SendRows(story, parts - 1, parts);
@@ -407,17 +407,17 @@ TEST_P(GeneratedJobs, AreEqualToTheirSamples) {
     return;
   }
   SendRows(story, 0, parts);
-  // Some of each window is in memory; on a slow machine it is sealed again meanwhile.
+  // Part of each window is in memory; on a slow machine, it is resealed in the meantime.
   Compare(history());
   Seal();
   EXPECT_GT(Compare(history()).blocks, 0U);
 }
 
 #ifdef PITWALL_SANITIZED
-// A sanitizer takes minutes for all of them.
+// With a sanitizer, all of them take minutes.
 INSTANTIATE_TEST_SUITE_P(Stories, GeneratedJobs, ::testing::Values(0b0010111));
 #else
-// Each alone, and mixtures.
+// Each disturbance alone, and combinations.
 INSTANTIATE_TEST_SUITE_P(Stories, GeneratedJobs,
                          ::testing::Values(0b0000001, 0b0000010, 0b0000100, 0b0001000, 0b0010000,
                                            0b0100000, 0b1000000, 0b0001110, 0b0010111, 0b1011010,

@@ -1,5 +1,5 @@
-// insights_victim LOG STORE: keeps the history of an embedded log until it is killed, or has read
-// and sealed all of it.
+// insights_victim LOG STORE: writes the history of an embedded log until it is killed, or has read
+// and sealed everything.
 #include "services/adapters/embedded_log/embedded_log.h"
 #include "tests/insights/victim_run.h"
 

@@ -1,4 +1,4 @@
-// Run of a victim until it is killed: it keeps the history of a log, and seals as often as it can.
+// Victim process: writes the history of a log until it is killed, and seals as often as possible.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace pitwall::history {
 
-// `topics`: before the names of telemetry, issues, actions and captures.
+// `topics`: prefix of the topics of telemetry, issues, actions, and captures.
 inline HistoryOptions VictimOptions(const std::string& store, const std::string& topics) {
   HistoryOptions options;
   options.dir = store;
@@ -19,11 +19,11 @@ inline HistoryOptions VictimOptions(const std::string& store, const std::string&
   options.captures_topic = topics + options.captures_topic;
   options.save_interval_ns = 0;
   options.grace_ns = 0;
-  options.memory_bytes = 100'000;  // presses all the time
+  options.memory_bytes = 100'000;  // constant memory pressure
   return options;
 }
 
-// The exit code: 0 when all of the log has been read and sealed.
+// Returns the exit code: 0 once the whole log has been read and sealed.
 inline int RunVictim(Clock* clock, Log* log, HistoryOptions options) {
   auto keep = HistoryService::Open(clock, log, std::move(options));
   if (!keep.ok() || !(*keep)->Start().ok()) return 4;

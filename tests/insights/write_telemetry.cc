@@ -29,7 +29,7 @@ namespace pitwall {
 namespace {
 
 struct Source {
-  Batch batch;  // what all of its batches have
+  Batch batch;  // common to all of its batches
   Schema schema;
 };
 
@@ -107,8 +107,8 @@ class Writer {
       codec::EncodeControl(tick, &bytes);
       return Append(std::string(kControlKey), std::move(bytes));
     }
-    return InvalidArgument(
-        Cat(Quote(words[0]), " with ", words.size(), " words; see the head of this file"));
+    return InvalidArgument(Cat(Quote(words[0]), " with ", words.size(),
+                               " words; see the comment at the top of the source file"));
   }
 
   Status TakeTick(const std::vector<std::string_view>& words) {
@@ -121,7 +121,7 @@ class Writer {
     return OkStatus();
   }
 
-  // What was told of the current batch.
+  // Appends the current batch.
   Status Send() {
     if (source_ == nullptr || (ticks_.times.empty() && !empty_)) return OkStatus();
     Schema& schema = source_->schema;
@@ -155,7 +155,7 @@ class Writer {
     return sent;
   }
 
-  // At `last_ns_`, as time goes on.
+  // Appends at `last_ns_`, which increases.
   Status Append(std::string key, std::string bytes) {
     if (last_ns_ > clock_.WallNs()) clock_.Advance(last_ns_ - clock_.WallNs());
     return appender_->Append({{.topic = std::string(kTelemetryTopic),

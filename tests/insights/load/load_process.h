@@ -1,5 +1,4 @@
-// A load that is made in a process of its own: neither its memory nor its time counts as that of
-// whoever keeps it.
+// Load generator in a separate process: its memory and time do not count for the consumer.
 #pragma once
 
 #include <sys/wait.h>
@@ -21,10 +20,11 @@
 
 namespace pitwall::history {
 
-// Writes records to a pipe, and the begin of a job before its first one.
+// Writes records to a pipe, and the start of a job before its first record.
 class RecordWriter final : public loadgen::LoadSink {
  public:
-  struct Head {  // of a record; the last of all has neither topic nor key, and the totals as value
+  struct Head {  // header of a record; the final one has neither topic nor key, and the totals as
+                 // its value
     enum class Topic : uint8_t { kTelemetry, kIssues, kTotals } topic;
     int64_t time_ns;
     uint32_t key_bytes, value_bytes;
@@ -72,7 +72,7 @@ class RecordWriter final : public loadgen::LoadSink {
       event.job_change = change;
       event.end_detail = begins ? EndDetail::kNone : EndDetail::kCompleted;
       event.id = MakeEventId(event);
-      // A pipe that is closed fails the record that follows.
+      // If the pipe is closed, the next record fails.
       (void)Put(Head::Topic::kIssues, last_ns_, job, cloudevents::EncodeCloudEvent(event));
       ++event.sequence;
     }
@@ -85,7 +85,7 @@ class RecordWriter final : public loadgen::LoadSink {
 
 class LoadProcess {
  public:
-  // Before the first thread of this process.
+  // Call before this process creates threads.
   static StatusOr<std::unique_ptr<LoadProcess>> Start(const loadgen::LoadPlan& plan) {
     int ends[2];
     if (::pipe(ends) != 0) return Unavailable(Cat("pipe: ", std::strerror(errno)));
@@ -103,13 +103,13 @@ class LoadProcess {
     return std::unique_ptr<LoadProcess>(new LoadProcess(child, ::fdopen(ends[0], "r")));
   }
   ~LoadProcess() {
-    std::fclose(from_);  // a child that still writes ends by it
+    std::fclose(from_);  // ends a child that is still writing
     ::waitpid(child_, nullptr, 0);
   }
   LoadProcess(const LoadProcess&) = delete;
   LoadProcess& operator=(const LoadProcess&) = delete;
 
-  // All records, as the log takes them.
+  // Forwards all records, as fast as the log accepts them.
   StatusOr<RecordWriter::Totals> Forward(PipeLog* log) {
     while (true) {
       RecordWriter::Head head;
@@ -132,7 +132,7 @@ class LoadProcess {
   Status Read(void* to, size_t bytes) {
     return std::fread(to, 1, bytes, from_) == bytes
                ? OkStatus()
-               : Unavailable("the process that makes the load ended before its last record");
+               : Unavailable("the load process ended before its last record");
   }
 
   const pid_t child_;
