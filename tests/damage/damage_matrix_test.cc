@@ -1,8 +1,8 @@
-// The damage matrix: every kind of file of a data directory, damaged in every way, under a running
-// and under a finished job. Afterwards the events are those of the undamaged log, or the log
-// refuses to open and names the way out; never anything between.
+// Damage matrix: every kind of file of a data directory, damaged in every way, with a running and
+// with a finished job. Afterwards the events equal those of the undamaged log, or the log refuses
+// to open and names the remedy; never anything in between.
 //
-// An ordinary run takes a seeded part; PITWALL_DAMAGE_LONG=1 takes all of it.
+// By default a seeded part runs; PITWALL_DAMAGE_LONG=1 runs all of it.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -105,7 +105,7 @@ class DamageMatrix : public ::testing::Test {
     }
     return OkStatus();
   }
-  // Applies what the log holds. DataLoss and the like come out as the processor says them.
+  // Processes the log. Errors such as DataLoss are returned as the processor reports them.
   Status Process(Log* log, bool finish) {
     processor::RuleSets rules(log);
     processor::PartitionOptions options;
@@ -119,7 +119,7 @@ class DamageMatrix : public ::testing::Test {
       RETURN_IF_ERROR(processor.RunOnce(0));
       if (processor.CaughtUp()) return finish ? processor.Finish() : OkStatus();
     }
-    return DeadlineExceeded("the processor does not come to the end of its partition");
+    return DeadlineExceeded("the processor does not reach the end of its partition");
   }
   static StatusOr<std::vector<std::string>> Events(Log* log) {
     ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
@@ -134,7 +134,8 @@ class DamageMatrix : public ::testing::Test {
     return values;
   }
 
-  // A directory as a kill in the middle leaves it, and as a clean stop at the end does.
+  // Records a directory as left by a kill in the middle, and one as left by a clean stop at the
+  // end.
   void RecordJob() {
     input_ = Input();
     auto log = log::OpenEmbeddedLog(Options(Dir("live")), &clock_);
@@ -156,7 +157,7 @@ class DamageMatrix : public ::testing::Test {
     }
     ASSERT_TRUE((*log)->Maintain().ok());
     ASSERT_TRUE((*log)->Sync().ok());
-    // A little that is not flushed yet.
+    // A few records that are not flushed yet.
     ASSERT_TRUE(Append(log->get(), input_, half, half + 10).ok());
     ASSERT_TRUE(Process(log->get(), false).ok());
     fs::copy(Dir("live"), Dir("running"), fs::copy_options::recursive);
@@ -180,7 +181,7 @@ class DamageMatrix : public ::testing::Test {
     std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
   }
 
-  // What kind of file: one name for all segments of a topic.
+  // Kind of a file: one name for all segments of a topic.
   static std::string Kind(const std::string& relative) {
     if (StartsWith(relative, "commits/")) {
       return EndsWith(relative, ".journal") ? "commits/*.journal" : relative;
@@ -190,8 +191,8 @@ class DamageMatrix : public ::testing::Test {
   }
 
   enum class Outcome { kEqual, kRefused };
-  // Opens the damaged directory and goes on with it. Fails the test on anything but equal or
-  // refused with the way out.
+  // Opens the damaged directory and continues with it. Fails the test unless the events are equal,
+  // or the log is refused with a remedy.
   void Judge(const std::string& cell, bool running, std::map<Outcome, int>* outcomes) {
     auto log = log::OpenEmbeddedLog(Options(Dir("cell")), &clock_);
     if (!log.ok()) {
@@ -208,7 +209,7 @@ class DamageMatrix : public ::testing::Test {
   static bool Contains(std::string_view text, std::string_view part) {
     return text.find(part) != std::string_view::npos;
   }
-  // Feeds what is missing of the input and applies it: the events are those of the undamaged log.
+  // Appends the rest of the input and processes it: the events equal those of the undamaged log.
   void Finish(const std::string& cell, bool running, Log* log) {
     const auto reader = log->OpenReader({std::string(kTelemetryTopic), 0}, kFromEnd);
     ASSERT_TRUE(reader.ok()) << cell << ": " << reader.status();
@@ -220,11 +221,11 @@ class DamageMatrix : public ::testing::Test {
     ASSERT_TRUE(processed.ok()) << cell << ": " << processed;
     const auto events = Events(log);
     ASSERT_TRUE(events.ok()) << cell << ": " << events.status();
-    EXPECT_TRUE(*events == expected_) << cell << ": " << events->size() << " events, not the "
+    EXPECT_TRUE(*events == expected_) << cell << ": " << events->size() << " events, expected the "
                                       << expected_.size() << " of the undamaged log";
   }
-  // A repaired journal has older positions: nothing is told twice, and nothing differs. Where no
-  // position is left, the processor says so and names its way out.
+  // A repaired journal has older positions: no event is repeated or different. If no position is
+  // left, the processor reports it and names the remedy.
   void JudgeRepeats(const std::string& cell, bool running) {
     auto log = log::OpenEmbeddedLog(Options(Dir("cell")), &clock_);
     ASSERT_TRUE(log.ok()) << cell << ": " << log.status();
@@ -241,7 +242,7 @@ class DamageMatrix : public ::testing::Test {
     EXPECT_TRUE(Contains(std::string(processed.message()), "--accept-log-reset"))
         << cell << ": " << processed;
   }
-  // The way out leads somewhere, and nothing that it gave up is silent.
+  // The remedy works, and reports everything that it dropped.
   void JudgeRepair(const std::string& cell) {
     const auto repaired =
         log::RepairLog(Dir("cell"), false, &clock_, {processor::OutputsOfTelemetry()});
@@ -278,7 +279,7 @@ class DamageMatrix : public ::testing::Test {
   std::string root_;
   std::vector<PlannedRecord> input_;
   std::vector<std::string> expected_;
-  int continued_ = 0;  // journals that went on after a repair
+  int continued_ = 0;  // journals that continued after a repair
 };
 
 TEST_F(DamageMatrix, EqualOrRefused) {
@@ -287,7 +288,7 @@ TEST_F(DamageMatrix, EqualOrRefused) {
       seed_text != nullptr ? static_cast<uint32_t>(std::atoll(seed_text)) : std::random_device()();
   const bool whole = ::getenv("PITWALL_DAMAGE_LONG") != nullptr;
   std::fprintf(stderr, "damage_matrix_test: PITWALL_DAMAGE_SEED=%u%s\n", seed,
-               whole ? ", all of it" : "");
+               whole ? ", complete matrix" : "");
   SCOPED_TRACE(Cat("seed ", seed));
   std::mt19937 random(seed);
   RecordJob();
@@ -313,7 +314,7 @@ TEST_F(DamageMatrix, EqualOrRefused) {
         Judge(Cat(running ? "running" : "finished", " job, ", name, ", ", what), running,
               &outcomes);
       };
-      // First, a middle one, and last: head and tail matter.
+      // The first, a middle, and the last file: head and tail matter.
       std::vector<std::string> chosen = files;
       if (!whole && files.size() > 2) chosen = {files.front(), files.back()};
       for (const std::string& name : chosen) {
@@ -327,7 +328,7 @@ TEST_F(DamageMatrix, EqualOrRefused) {
                [&](const std::string& path) { Spill(path, content.substr(0, size)); });
         }
         for (int i = 0; i < (whole ? kFlips : 4) && !content.empty(); ++i) {
-          // Spread over the file, so that header, body and tail are hit.
+          // Spread over the file, so that header, body, and tail are hit.
           const size_t stretch = content.size() / kFlips + 1;
           const size_t slot = whole ? static_cast<size_t>(i) : random() % kFlips;
           const size_t byte = std::min(slot * stretch + random() % stretch, content.size() - 1);
@@ -347,8 +348,9 @@ TEST_F(DamageMatrix, EqualOrRefused) {
   }
 }
 
-// A stopped log, its journal cut at every tenth: the repair drops what the processor makes again.
-TEST_F(DamageMatrix, AJournalThatWasCutRepeatsNothing) {
+// A stopped log with its journal cut at every tenth: the repair drops the events that the processor
+// creates again.
+TEST_F(DamageMatrix, TruncatedJournalRepeatsNoEvent) {
   RecordJob();
   if (HasFatalFailure()) return;
   const std::string origin = Dir("finished");

@@ -42,11 +42,11 @@ class Files(unittest.TestCase):
             self.assertEqual(start[0], service)
             path = start[start.index("--config") + 1]
             self.assertIn(path, read("debian", "conffiles").split())
-            code, said = run(BINARY, *[a.replace("/etc/pitwall", os.path.join(DEPLOY, "debian")) for a in start], "--print-config")
-            self.assertEqual(code, 0, said)
-            self.assertIn("/run/pitwall/collector.sock", said)
+            code, printed = run(BINARY, *[a.replace("/etc/pitwall", os.path.join(DEPLOY, "debian")) for a in start], "--print-config")
+            self.assertEqual(code, 0, printed)
+            self.assertIn("/run/pitwall/collector.sock", printed)
             state = re.search(r"^StateDirectory=(\S+)$", text, re.M).group(1)
-            self.assertRegex(said, r"(?m)^data_dir: [\"']?/var/lib/%s[\"']?$" % state)
+            self.assertRegex(printed, r"(?m)^data_dir: [\"']?/var/lib/%s[\"']?$" % state)
 
     def test_systemd_accepts_the_units(self):
         if not shutil.which("systemd-analyze"):
@@ -55,14 +55,14 @@ class Files(unittest.TestCase):
             path = os.path.join(self.work, unit)  # it reports missing programs that the unit uses
             with open(path, "w", encoding="utf-8") as file:
                 file.write(read("debian", unit).replace("/usr/bin/pitwall", BINARY))
-        code, said = run("systemd-analyze", "verify", "--man=no", *[os.path.join(self.work, u) for u in ("pitwall.service", "pitwall-collector.service")])
-        self.assertEqual(code, 0, said)
-        self.assertNotIn("pitwall", said)
+        code, printed = run("systemd-analyze", "verify", "--man=no", *[os.path.join(self.work, u) for u in ("pitwall.service", "pitwall-collector.service")])
+        self.assertEqual(code, 0, printed)
+        self.assertNotIn("pitwall", printed)
 
     def test_package_scripts_are_valid_shell(self):
         for script in ("postinst", "prerm", "postrm"):
-            code, said = run("sh", "-n", os.path.join(DEPLOY, "debian", script))
-            self.assertEqual(code, 0, said)
+            code, printed = run("sh", "-n", os.path.join(DEPLOY, "debian", script))
+            self.assertEqual(code, 0, printed)
 
     def test_example_workflow_checks_and_tests_rules(self):
         examples = os.path.join(REPO, "docs", "examples")
@@ -94,8 +94,8 @@ class Files(unittest.TestCase):
         for name, command in commands:
             arguments = command.split(", ")
             self.assertEqual(arguments[0], name)
-            code, said = run(BINARY, *arguments, "--print-config")
-            self.assertEqual(code, 0, said)
+            code, printed = run(BINARY, *arguments, "--print-config")
+            self.assertEqual(code, 0, printed)
 
     def test_promtool_accepts_the_configuration_of_compose(self):
         folder = os.path.join(self.work, "prometheus")
@@ -104,9 +104,9 @@ class Files(unittest.TestCase):
         path = os.path.join(folder, "prometheus.yaml")
         with open(path, "w", encoding="utf-8") as file:
             file.write(read("compose", "prometheus.yaml").replace("/etc/prometheus", folder))
-        code, said = run("promtool", "check", "config", path)
-        self.assertEqual(code, 0, said)
-        self.assertRegex(said, r"\d\d rules found")
+        code, printed = run("promtool", "check", "config", path)
+        self.assertEqual(code, 0, printed)
+        self.assertRegex(printed, r"\d\d rules found")
 
     def test_files_that_compose_mounts_exist(self):
         mounts = re.findall(r'(?:- |\[|, )"?(\.\.?/[^:"]+):', read("compose.yaml"))
@@ -115,8 +115,8 @@ class Files(unittest.TestCase):
             self.assertTrue(os.path.exists(os.path.join(DEPLOY, mount)), mount)
 
     def test_notice_and_bill_of_materials_are_current(self):
-        code, said = run(sys.executable, os.path.join(DEPLOY, "bom.py"), BINARY, "--out", self.work)
-        self.assertEqual(code, 0, said)
+        code, printed = run(sys.executable, os.path.join(DEPLOY, "bom.py"), BINARY, "--out", self.work)
+        self.assertEqual(code, 0, printed)
         with open(os.path.join(self.work, "sbom.spdx.json"), encoding="utf-8") as file:
             bill = json.load(file)
         packages = {p["name"]: p for p in bill["packages"]}

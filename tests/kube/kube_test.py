@@ -109,8 +109,8 @@ class Chart(unittest.TestCase):
         write_schemas(CLUSTER.get("/openapi/v2"), folder, sorted(k for k in kinds if k[1] not in custom))
         location = folder + "/{{.ResourceKind}}{{.KindSuffix}}.json"
         command = [os.path.join(TOOLS, "kubeconform"), "-strict", "-summary", "-schema-location", location, "-skip", ",".join(sorted(custom))]
-        said = run(*command, *GOLDEN)
-        self.assertRegex(said, r"Valid: [1-9]\d*, Invalid: 0, Errors: 0, Skipped: \d+")
+        printed = run(*command, *GOLDEN)
+        self.assertRegex(printed, r"Valid: [1-9]\d*, Invalid: 0, Errors: 0, Skipped: \d+")
         with open(os.path.join(CHART, "ci", "golden", "distributed.yaml"), encoding="utf-8") as file:
             wrong = write(os.path.join(folder, "wrong.yaml"), file.read().replace("hostPID: true", "hostPid: true"))
         with self.assertRaisesRegex(AssertionError, "hostPid"):

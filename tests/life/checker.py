@@ -226,10 +226,10 @@ def check_webhooks(a, excuses):
 def check_verify(a, excuses):
     """Checks that live and replayed events are equal, or that health reports the reason."""
     if not a.verify:
-        return ["nobody verified"]
+        return ["--verify did not run"]
     if a.verify["exit"] == 0:
-        said = re.search(r"(\d+) events: live and replayed are bit-identical", a.verify["stdout"])
-        if not said or int(said.group(1)) < len(a.events) - sum(1 for e in a.events if excuses.issues_of(e["p"])):
+        match = re.search(r"(\d+) events: live and replayed are bit-identical", a.verify["stdout"])
+        if not match or int(match.group(1)) < len(a.events) - sum(1 for e in a.events if excuses.issues_of(e["p"])):
             return ["--verify reports equality for fewer events than the log has: %s" % a.verify["stdout"][-200:]]
         return []
     if excuses.verify():

@@ -48,8 +48,8 @@ class Excuses:
             return False
         last = [h for h in self._a.health][-1:]
         sick = last and last[0]["status"] != 200
-        says = NAMED.search(self._a.verify["stderr"] + self._a.verify["stdout"].split("\nlive:")[0])
-        return bool(sick or says or any(w.get("way") for w in self._damages))
+        named = NAMED.search(self._a.verify["stderr"] + self._a.verify["stdout"].split("\nlive:")[0])
+        return bool(sick or named or any(w.get("way") for w in self._damages))
 
     def crash(self, crash):
         """Excuses a refusal to start, which damage.py judges; only a refused start ends with 2."""

@@ -74,8 +74,8 @@ class Service:
     def address(self):
         """Returns the base of its URLs, or None until the log has it."""
         if self.http is None and self.process is not None:
-            said = re.search(r"(http://[\d.]+:\d+)/metrics", self.log())
-            self.http = said.group(1) if said else None
+            match = re.search(r"(http://[\d.]+:\d+)/metrics", self.log())
+            self.http = match.group(1) if match else None
         return self.http
 
     def ready(self):

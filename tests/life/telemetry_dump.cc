@@ -1,9 +1,9 @@
-// telemetry_dump DATA_DIR|kafka:HOSTS [METRIC]: what a log holds, one JSON object per line, for the
+// telemetry_dump DATA_DIR|kafka:HOSTS [METRIC]: content of a log, one JSON object per line, for the
 // checker of tests/life.
 //
 //   {"kind":"batch",…}  a telemetry batch of a rank, with the values of METRIC (train_life_value)
-//   {"kind":"event",…}  an event of pitwall.issues, "event" as it was recorded
-//   {"kind":"bad",…}    what a reader could not read, with its place
+//   {"kind":"event",…}  an event of pitwall.issues, "event" as recorded
+//   {"kind":"bad",…}    an unreadable part, with its location
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -20,7 +20,7 @@
 namespace pitwall {
 namespace {
 
-// Text inside JSON quotes. Ids hold no control characters: the decoder refuses them.
+// Escapes text for JSON strings. IDs contain no control characters: the decoder rejects them.
 std::string Escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -59,7 +59,7 @@ class Dump {
     ASSIGN_OR_RETURN(const int32_t partitions, log->Partitions(kTelemetryTopic));
     for (int32_t p = 0; p < partitions; ++p) {
       ASSIGN_OR_RETURN(const auto records, ReadAll(log, std::string(kTelemetryTopic), p));
-      // Schemas first: a frame may come before its schema is repeated.
+      // Schemas first: a frame may precede the repetition of its schema.
       for (const Record& record : records) NoteSchemas(record);
       for (const Record& record : records) PrintBatch(p, record);
     }
@@ -119,7 +119,7 @@ class Dump {
 
   const std::string metric_;
   codec::BatchDecoder decoder_;
-  std::map<uint64_t, std::vector<bool>> wanted_;  // by schema: which columns are of the metric
+  std::map<uint64_t, std::vector<bool>> wanted_;  // by schema: flags of the metric's columns
 };
 
 StatusOr<std::unique_ptr<Log>> Open(const std::string& where, Clock* clock) {

@@ -76,12 +76,12 @@ class RealSlurm(unittest.TestCase):
         slurm.ask("scontrol", "requeue", numbers["requeued"])
         for name, (_, end) in expected.items():
             with self.subTest(job=name):
-                told = wait_for("the end of " + name, lambda: end_of(path(name)))
+                actual = wait_for("the end of " + name, lambda: end_of(path(name)))
                 if name in ("cancelled", "ignores"):
                     # For a job that it ended, slurmctld gets the first or the last end of its processes, or none.
-                    self.assertIn(told.pop("signal", None), (None, "9", "15"))
+                    self.assertIn(actual.pop("signal", None), (None, "9", "15"))
                     end.pop("signal")
-                self.assertEqual(told, end)
+                self.assertEqual(actual, end)
 
 
 class Answers(unittest.TestCase):

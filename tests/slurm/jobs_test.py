@@ -176,7 +176,7 @@ class Jobs(unittest.TestCase):
                        patience)[0]
         return end["end_detail"], end.get("summary", "")
 
-    def told(self, name, *issues, ended, patience=PATIENCE):
+    def check_reports(self, name, *issues, ended, patience=PATIENCE):
         if issues:
             wait_for("an issue of %s" % name, lambda: self.found(name), patience)
             print("\n%s: reported after %.1f s: %s" % (name, time.monotonic() - self.began, self.found(name)[0]), flush=True)
@@ -185,27 +185,27 @@ class Jobs(unittest.TestCase):
 
     def test_finished_job_is_completed(self):
         self.go("finishes")
-        self.told("finishes", ended=("completed", "exit code 0"))
+        self.check_reports("finishes", ended=("completed", "exit code 0"))
 
     def test_exit_with_3_is_reported(self):
         self.go("exits")
-        self.told("exits", ("RankDied", "0", "exit code 3"), ended=("died", "exit code 3"))
+        self.check_reports("exits", ("RankDied", "0", "exit code 3"), ended=("died", "exit code 3"))
 
     def test_crash_is_reported(self):
         self.go("crashes")
-        self.told("crashes", ("RankDied", "0", "signal 11"), ended=("died", "signal 11"))
+        self.check_reports("crashes", ("RankDied", "0", "signal 11"), ended=("died", "signal 11"))
 
     def test_scancel_is_a_cancellation(self):
         self.cancel("cancelled")
-        self.told("cancelled", ("JobCancelled", None, None), ended=("cancelled", "cancelled"))
+        self.check_reports("cancelled", ("JobCancelled", None, None), ended=("cancelled", "cancelled"))
 
     def test_scancel_of_process_that_ignores_it_is_a_cancellation(self):
         self.cancel("ignores")
-        self.told("ignores", ("JobCancelled", None, None), ended=("cancelled", "cancelled"))
+        self.check_reports("ignores", ("JobCancelled", None, None), ended=("cancelled", "cancelled"))
 
     def test_scancel_turned_into_exception_is_a_cancellation(self):
         self.cancel("raises")
-        self.told("raises", ("JobCancelled", None, None), ended=("cancelled", "cancelled"))
+        self.check_reports("raises", ("JobCancelled", None, None), ended=("cancelled", "cancelled"))
 
     def test_scancel_after_a_death_keeps_the_death(self):
         self.go("dies-first")
@@ -213,14 +213,14 @@ class Jobs(unittest.TestCase):
         self.assertEqual(self.found("dies-first"), [("RankDied", "1", "exit code 3")])
         time.sleep(6)  # a person notices it and ends the rest
         self.cancel("dies-first")
-        self.told("dies-first", ("RankDied", "1", "exit code 3"), ended=("cancelled", "cancelled"))
+        self.check_reports("dies-first", ("RankDied", "1", "exit code 3"), ended=("cancelled", "cancelled"))
 
     def test_out_of_memory_is_reported(self):
         if not self.slurm.memory_limits:
             print("\nNOTE: no memory cgroups of version 1: jobs have no limits, out of memory is not tested", flush=True)
             self.skipTest("no memory limits")
         self.go("eats")
-        self.told("eats", ("RankDied", "0", "out of memory"), ended=("died", "out of memory"))
+        self.check_reports("eats", ("RankDied", "0", "out of memory"), ended=("died", "out of memory"))
 
     def test_requeue_ends_the_attempt(self):
         self.began = time.monotonic()
@@ -276,16 +276,16 @@ class Jobs(unittest.TestCase):
         wait_for("the end of the issue", lambda: self.weak.metric(read) > before)
         self.assertEqual([a["type"] for a in self.actions("stop-weak", self.stranger)], ["decided", "refused"])
         api = lambda path: json.loads(fetch("%s/api/pitwall/v1/%s?job=pit-%s" % (self.weak.http, path, self.numbers["stop-weak"]))[1])
-        told = wait_for("actions of the API", lambda: api("actions")["actions"])
+        actions = wait_for("actions of the API", lambda: api("actions")["actions"])
         end = wait_for("the end of the job", lambda: api("job")["end_detail"])
         self.assertEqual(end, "cancelled")
-        self.assertEqual([a["type"].rpartition(".")[2] for a in told], ["decided", "refused"])
+        self.assertEqual([a["type"].rpartition(".")[2] for a in actions], ["decided", "refused"])
 
     def test_z_time_limit_is_reported(self):
         if not LONG:
             self.skipTest("--long only")
         self.began = time.monotonic()
-        self.told("limit", ("JobCancelled", None, None), ended=("cancelled", "time limit"), patience=180)
+        self.check_reports("limit", ("JobCancelled", None, None), ended=("cancelled", "time limit"), patience=180)
 
 
 if __name__ == "__main__":

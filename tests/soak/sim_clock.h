@@ -1,4 +1,4 @@
-// Clock whose time a test sets, for services whose threads run meanwhile.
+// Clock that a test sets while the threads of services run.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,8 @@
 
 namespace pitwall::soak {
 
-// Waits end within milliseconds of real time after the clock has passed them. Thread-safe.
+// Waits end within milliseconds of real time after the clock has passed their deadline.
+// Thread-safe.
 class SimClock final : public Clock {
  public:
   explicit SimClock(int64_t wall_ns) : begin_ns_(wall_ns) {}

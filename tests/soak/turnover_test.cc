@@ -49,8 +49,7 @@ int64_t Setting(const char* name, int64_t otherwise) {
   return text == nullptr ? otherwise : std::atoll(text);
 }
 
-// What one job writes: eight ranks with a schema of their own, a value every five seconds, and its
-// end.
+// Records of one job: eight ranks with their own schema, a value every five seconds, and its end.
 class SoakJob {
  public:
   SoakJob(int64_t number, int64_t start_ns) : id_(Cat("job-", number)), start_ns_(start_ns) {
@@ -109,7 +108,7 @@ class SoakJob {
 };
 
 struct Usage {
-  double heap_mib = 0;      // that malloc gave out
+  double heap_mib = 0;      // allocated by malloc
   double resident_mib = 0;  // after malloc_trim
 };
 
@@ -131,7 +130,7 @@ class TurnoverTest : public ::testing::Test {
     StartReaders();
   }
   ~TurnoverTest() override {
-    // Services that stop wait in simulated time.
+    // Stopping services wait in simulated time.
     std::atomic<bool> stopped = false;
     std::thread time([&] {
       const auto pause = system_.NewWakeup();
@@ -180,7 +179,7 @@ class TurnoverTest : public ::testing::Test {
     history.dir = dir_ + "/insights";
     history.retention_ns = 12 * 3600 * kS;
     history.memory_bytes = size_t{16} << 20;
-    history.save_interval_ns = 60 * kS;  // each save is a flush of the disk
+    history.save_interval_ns = 60 * kS;  // each save flushes the disk
     if (Setting("PITWALL_TURNOVER_KEEP", 0) != 0) history.unload_after_ns = INT64_MAX;
     auto keep = history::HistoryService::Open(&clock_, log_.get(), history);
     ASSERT_TRUE(keep.ok()) << keep.status();
@@ -188,7 +187,7 @@ class TurnoverTest : public ::testing::Test {
     ASSERT_TRUE(history_->Start().ok());
   }
 
-  // Jobs start one after the other for `seconds`.
+  // Starts jobs one after the other for `seconds`.
   void Run(int64_t seconds) {
     for (int64_t s = 0; s < seconds; s += kChunk) {
       clock_.Advance(kChunk * kS);
@@ -212,7 +211,7 @@ class TurnoverTest : public ::testing::Test {
       if (s % 600 == 0) Drain();
     }
   }
-  // Until all services have read and sealed everything.
+  // Waits until all services have read and sealed everything.
   void Drain() {
     const auto pause = system_.NewWakeup();
     const auto drained = [&] {

@@ -47,7 +47,7 @@ class Receiver:
         self.port = self.server.server_address[1]
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
-    def told(self):
+    def reported(self):
         """Returns (job, found | updated | resolved) for the issues of each job."""
         return {("kept-" + event["data"]["job"]["name"], event["type"].split(".")[-1]) for event in list(self.events)
                 if event["type"].startswith("io.pitwall.issue.")}

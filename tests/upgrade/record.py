@@ -43,7 +43,7 @@ class Tee:
     """A socket in front of the collector's that records the clients' bytes."""
 
     def __init__(self, path, collector):
-        self.said = b""
+        self.sent = b""
         self.collector = collector
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(path)
@@ -62,7 +62,7 @@ class Tee:
             try:
                 data = source.recv(1 << 16)
                 if keep:
-                    self.said += data
+                    self.sent += data
                 if not data:
                     target.shutdown(socket.SHUT_WR)
                     return
@@ -96,7 +96,7 @@ def record_data(binary, dump, folder):
         finished.wait(harness.PATIENCE)
         wire.wait(harness.PATIENCE)
         harness.wait_for("an issue of each job, and the ends of two", lambda: {
-            ("kept-running", "found"), ("kept-finished", "resolved"), ("kept-wire", "resolved")} <= receiver.told())
+            ("kept-running", "found"), ("kept-finished", "resolved"), ("kept-wire", "resolved")} <= receiver.reported())
         time.sleep(3)  # time for snapshots, stored positions, and decisions
         service.kill()
     finally:
@@ -105,8 +105,8 @@ def record_data(binary, dump, folder):
             process.kill()
             process.wait()
     receiver.close()
-    told = events(dump, data)
-    return {"events": [event["id"] for event in told], "delivered": sorted(set(receiver.ids))}, tee.said
+    recorded = events(dump, data)
+    return {"events": [event["id"] for event in recorded], "delivered": sorted(set(receiver.ids))}, tee.sent
 
 
 def record_spool(binary, folder):
