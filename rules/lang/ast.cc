@@ -24,7 +24,7 @@ bool EqualOrBothNull(const ExprPtr& a, const ExprPtr& b) {
   return Equal(*a, *b);
 }
 
-// NaN literals are equal to each other, as written things.
+// Two NaN literals compare equal: the comparison is of the written form.
 bool SameNumber(double a, double b) { return a == b || (a != a && b != b); }
 
 struct NodesEqual {

@@ -1,9 +1,9 @@
-// The syntax tree of PromQL as Prometheus 3 has it, plus our window kinds ([500 samples],
-// [attempt], [first 200 samples after 20]) and $parameters.
+// Syntax tree of PromQL as of Prometheus 3, plus the window kinds [500 samples], [attempt], and
+// [first 200 samples after 20], and $parameters.
 //
-// It holds what was written, not what it means: names of functions are not resolved, types not
-// checked, and much of it is not evaluated yet (rules/check says so). Spans refer to the Source
-// that was parsed.
+// The tree represents the written form: function names are unresolved, types are unchecked, and it
+// may contain syntax that the engine does not evaluate (rules/check reports it). Spans refer to the
+// parsed Source.
 #pragma once
 
 #include <cstdint>
@@ -65,11 +65,11 @@ enum class AggregateOp {
 std::string_view OpText(AggregateOp op);
 bool TakesParameter(AggregateOp op);
 
-// A length of time, or (written without a unit) a plain number: seconds, on the step clock steps.
+// A duration, or a plain number without a unit: seconds, or steps on the step clock.
 struct Duration {
   int64_t nanos =
       0;  // plain numbers: number * 1e9, which is also the step clock's unit (model/position.h)
-  bool plain = false;  // written as a number
+  bool plain = false;  // written without a unit
   Span span;
   friend bool operator==(const Duration& a, const Duration& b) { return a.nanos == b.nanos; }
 };
@@ -79,7 +79,8 @@ struct LabelMatcher {
   MatchOp op = MatchOp::kEqual;
   std::string value;
   Span span;
-  std::string parameter = {};  // whose text the value is, without the $; "": written
+  std::string parameter =
+      {};  // name of the parameter that supplies the value, without the $; "" for a literal
   friend bool operator==(const LabelMatcher& a, const LabelMatcher& b) {
     return a.label == b.label && a.op == b.op && a.value == b.value;
   }
@@ -95,7 +96,7 @@ struct AtModifier {
   }
 };
 
-// offset and @, of a selector or a subquery.
+// The offset and @ modifiers of a selector or a subquery.
 struct Modifiers {
   std::optional<Duration> offset;
   std::optional<AtModifier> at;
@@ -112,7 +113,7 @@ enum class WindowSyntax {
 
 struct NumberExpr {
   double value = 0;
-  bool duration = false;  // written as a duration: 1h30m is 5400
+  bool duration = false;  // written as a duration, such as 1h30m (5400)
 };
 struct StringExpr {
   std::string value;
@@ -121,14 +122,15 @@ struct ParameterExpr {
   std::string name;  // without the $
 };
 struct SelectorExpr {
-  std::string name;  // "" when only matchers stand there
+  std::string name;  // "" if the selector has matchers only
   Span name_span;
   std::vector<LabelMatcher> matchers;
   WindowSyntax window = WindowSyntax::kNone;
   Duration range;                 // kDuration
   int64_t samples = 0;            // kSamples, kFirst
-  int64_t skipped = 0;            // kFirst: those before them
-  std::string samples_parameter;  // kSamples: whose value `samples` is; "": written
+  int64_t skipped = 0;            // kFirst: number of samples before them
+  std::string samples_parameter;  // kSamples: name of the parameter that supplies `samples`; "" for
+                                  // a literal
   Span window_span;               // with the brackets
   bool anchored = false;
   bool smoothed = false;
@@ -142,13 +144,13 @@ struct SubqueryExpr {
   Modifiers modifiers;
 };
 struct UnaryExpr {
-  bool negative = true;  // else a plus sign
+  bool negative = true;  // false for a unary plus
   ExprPtr expr;
 };
 
 enum class GroupSide { kNone, kLeft, kRight };  // group_left, group_right
 struct VectorMatching {
-  bool written = false;  // on or ignoring is there
+  bool written = false;  // whether on or ignoring is present
   bool on = false;
   std::vector<std::string> labels;
   GroupSide group = GroupSide::kNone;
@@ -159,7 +161,7 @@ struct VectorMatching {
 };
 struct BinaryExpr {
   BinaryOp op = BinaryOp::kAdd;
-  Span op_span;  // the operator with its modifiers
+  Span op_span;  // the operator and its modifiers
   bool return_bool = false;
   VectorMatching matching;
   ExprPtr left;
@@ -184,7 +186,7 @@ struct ParenExpr {
   ExprPtr expr;
 };
 
-// The order is that of Expr::node: std::get<SelectorExpr>(e.node) and e.kind() agree.
+// The alternatives have the order of ExprKind: std::get<SelectorExpr>(e.node) and e.kind() agree.
 enum class ExprKind {
   kNumber,
   kString,
@@ -203,7 +205,7 @@ struct Expr {
                             UnaryExpr, BinaryExpr, AggregateExpr, CallExpr, ParenExpr>;
   Span span;
   Node node;
-  int depth = 1;  // levels of the tree from here down
+  int depth = 1;  // height of the tree
 
   ExprKind kind() const { return static_cast<ExprKind>(node.index()); }
   template <typename T>
@@ -212,9 +214,9 @@ struct Expr {
   }
 };
 
-// Same tree, wherever it was written.
+// Compares trees without their source positions.
 bool Equal(const Expr& a, const Expr& b);
-// The expression inside of any parentheses.
+// Returns the expression without enclosing parentheses.
 const Expr& Unwrap(const Expr& expr);
 // Direct sub-expressions, left to right.
 std::vector<const Expr*> Children(const Expr& expr);

@@ -1,4 +1,5 @@
-// Error or warning at a place of a rule file. Stages collect all of them, not only the first.
+// Error or warning at a position in a rule file. Each stage collects all diagnostics, not only the
+// first.
 #pragma once
 
 #include <string>
@@ -15,16 +16,16 @@ enum class Severity { kError, kWarning, kInfo };
 struct Diagnostic {
   Severity severity = Severity::kError;
   std::string file;
-  int line = 0;    // from 1; 0: the file as a whole
+  int line = 0;    // from 1; 0 for the whole file
   int column = 0;  // from 1, in characters
-  int length = 1;  // characters to underline
+  int length = 1;  // number of underlined characters
   std::string message;
-  std::string source_line;   // the line's text, for the caret
-  bool unsupported = false;  // nothing wrong with the text: this engine cannot do it
+  std::string source_line;   // text of the line, for the caret
+  bool unsupported = false;  // valid PromQL that this engine does not support
 
   // "file:line:col: error: message".
   std::string Header() const;
-  // Header, then the line and a caret under the place:
+  // Header, then the source line with a caret under the position:
   //   pack.yaml:7:11: error: unknown function "rat" (did you mean "rate"?)
   //       expr: rat(x[5m])
   //             ^~~
@@ -36,7 +37,7 @@ class Diagnostics {
   void Add(Severity severity, const Source& source, Span span, std::string_view message);
   void Add(Severity severity, const yaml::FileTextPtr& file, Position position,
            std::string_view message);
-  // An error that is ours: PromQL has it, this engine does not.
+  // Adds an error about valid PromQL that this engine does not support.
   void Unsupported(const Source& source, Span span, std::string_view message) {
     Add(Severity::kError, source, span, message);
     list_.back().unsupported = true;
@@ -45,20 +46,21 @@ class Diagnostics {
   void Error(const Source& source, Span span, std::string_view message) {
     Add(Severity::kError, source, span, message);
   }
-  // Of the file as a whole.
+  // Adds an error about the whole file.
   void Error(std::string_view file, std::string_view message);
   void Append(Diagnostics other);
 
   const std::vector<Diagnostic>& list() const { return list_; }
   bool HasErrors() const;
   size_t ErrorCount() const;
-  // There are errors, and each is by Unsupported.
+  // Whether there are errors and all of them were added by Unsupported.
   bool OnlyUnsupported() const;
-  // By file, place and severity; of equal ones one stays.
+  // Sorts by file, position, and severity, and removes duplicates.
   void Sort();
-  // All of them, each with its caret.
+  // Returns all diagnostics, each with its caret.
   std::string ToString() const;
-  // OK without errors, else InvalidArgument with the errors' headers (the first few, then a count).
+  // Returns OK if there are no errors, else InvalidArgument with the first few error headers and a
+  // count.
   Status ToStatus() const;
 
  private:

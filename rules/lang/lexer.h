@@ -1,5 +1,5 @@
-// Text -> tokens, as Prometheus' lexer does it. Keywords are identifiers here: PromQL lets most of
-// them be names of metrics and labels, so that only the parser can tell.
+// Lexer with the rules of Prometheus. Keywords are identifiers: PromQL allows most of them as
+// metric and label names, so only the parser can distinguish them.
 #pragma once
 
 #include <string>
@@ -53,10 +53,10 @@ struct Token {
   double number = 0;
 };
 
-// Ends with kEnd. False after an error, which is in `diagnostics`.
+// Ends with kEnd. Returns false after an error, which is added to `diagnostics`.
 bool Lex(const Source& source, std::vector<Token>* tokens, Diagnostics* diagnostics);
 
-// [a-zA-Z_][a-zA-Z0-9_]*, and with ':' for metrics: what needs no quotes.
+// Whether the name needs no quotes: [a-zA-Z_][a-zA-Z0-9_]*, and also ':' for metrics.
 bool IsPlainLabelName(std::string_view name);
 bool IsPlainMetricName(std::string_view name);
 

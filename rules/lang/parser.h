@@ -1,6 +1,6 @@
-// Text of an expression -> syntax tree. The whole grammar of Prometheus 3's PromQL with the
-// experimental parts (except arithmetic on durations, which gets a clear error), and our additions:
-// see ast.h.
+// Parser from expression text to a syntax tree. Accepts the full PromQL grammar of Prometheus 3
+// with its experimental parts, except duration arithmetic (reported as unsupported), and the
+// extensions of ast.h.
 #pragma once
 
 #include "rules/lang/ast.h"
@@ -10,12 +10,13 @@
 namespace pitwall::lang {
 
 inline constexpr size_t kMaxExpressionBytes = 64 * 1024;
-// Nesting of the text (parentheses, calls, signs, ^), and of the tree: operators of one level chain
-// to the left without nesting in the text, but every later stage recurses over the tree.
+// Limits on the nesting of the text (parentheses, calls, signs, ^) and of the tree. Operators of
+// equal precedence form a left-deep chain without nesting in the text, but every later stage
+// recurses over the tree.
 inline constexpr int kMaxExpressionDepth = 128;
 inline constexpr int kMaxTreeDepth = 256;
 
-// Null when anything was wrong; `diagnostics` then has at least one error more.
+// Returns null on an error; `diagnostics` then has at least one new error.
 ExprPtr ParseExpr(const Source& source, Diagnostics* diagnostics);
 
 }  // namespace pitwall::lang

@@ -93,7 +93,7 @@ bool ParseBinaryModifiers(TokenCursor* cursor, BinaryExpr* binary) {
         return false;
     }
   }
-  // fill, fill_left and fill_right are names of metrics unless a parenthesis follows.
+  // fill, fill_left, and fill_right are metric names unless a parenthesis follows.
   while (cursor->Is(TokenKind::kIdentifier) && cursor->Peek(1).kind == TokenKind::kLeftParen) {
     const bool both = cursor->IsWord("fill");
     const bool left = both || cursor->IsWord("fill_left");

@@ -1,6 +1,7 @@
-// The clauses of the grammar that hold no expressions. Private to this module.
+// Grammar clauses that contain no expressions. Private to this module.
 //
-// Each takes its tokens from the cursor; false when they do not fit, with the error said.
+// Each function consumes tokens from the cursor. It returns false on a syntax error, which is
+// reported.
 #pragma once
 
 #include <string>
@@ -19,20 +20,20 @@ inline constexpr std::string_view kDurationArithmetic =
 bool ParseBinaryModifiers(TokenCursor* cursor, BinaryExpr* binary);
 // (a, "b c",)
 bool ParseGroupingLabels(TokenCursor* cursor, std::vector<std::string>* labels);
-// A duration or a number of seconds, as a literal.
+// A literal duration or number of seconds.
 bool ParseDurationLiteral(TokenCursor* cursor, std::string_view context, bool signed_allowed,
                           Duration* duration);
-// What is between the brackets of a window: a duration, or one of our own kinds:
+// The content of a window's brackets: a duration, or one of the extensions:
 // attempt | N samples | $n samples | first N samples [after M]
 struct WindowClause {
   WindowSyntax syntax = WindowSyntax::kDuration;
   Duration range;
   int64_t samples = 0;
   int64_t skipped = 0;
-  std::string samples_parameter;  // $n samples: the name
+  std::string samples_parameter;  // name of the parameter in $n samples
 };
 bool ParseWindowClause(TokenCursor* cursor, WindowClause* clause);
-// One matcher, or the quoted name of the metric, between braces.
+// A matcher or a quoted metric name, between braces.
 bool ParseMatcher(TokenCursor* cursor, SelectorExpr* selector);
 
 }  // namespace pitwall::lang

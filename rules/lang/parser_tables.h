@@ -1,4 +1,4 @@
-// PromQL's keywords and operators, for the parser. Private to this module.
+// Tables of PromQL keywords and operators for the parser. Private to this module.
 #pragma once
 
 #include <optional>
@@ -17,19 +17,19 @@ struct Operator {
 };
 inline constexpr int kMultiplyLevel = 5;
 
-// The binary operator that a token is, if any (and, or, unless and atan2 are words).
+// The binary operator of a token, if any (and, or, unless, and atan2 are identifiers).
 std::optional<Operator> FindOperator(const Token& token);
 std::optional<AggregateOp> FindAggregate(std::string_view word);
 std::optional<MatchOp> FindMatchOp(TokenKind kind);
 
 // PromQL's keywords are not case-sensitive.
 bool IsKeyword(std::string_view word, std::string_view lower);
-// Words that cannot be the name of a metric outside of braces.
+// Keywords that cannot be a metric name outside braces.
 bool IsReserved(std::string_view word);
-// step(), range(), min_of(…), max_of(…) inside of a duration.
+// step(), range(), min_of(…), and max_of(…) inside a duration.
 bool IsDurationFunction(const Token& word, const Token& next);
 
-// The token as messages show it.
+// Text of the token for messages.
 std::string Describe(const Token& token, const Source& source);
 
 }  // namespace pitwall::lang

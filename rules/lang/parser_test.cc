@@ -24,7 +24,7 @@ ExprPtr Parse(std::string_view text) {
   return expr;
 }
 
-// The tree with all its parentheses.
+// Prints the tree with all of its parentheses.
 std::string Shape(const Expr& expr) {
   if (const auto* binary = expr.As<BinaryExpr>()) {
     return Cat("(", Shape(*binary->left), " ", OpText(binary->op), " ", Shape(*binary->right), ")");
@@ -35,7 +35,7 @@ std::string Shape(const Expr& expr) {
   return Print(expr);
 }
 
-TEST(Parser, PrecedenceAndAssociativity) {
+TEST(Parser, AppliesPrecedenceAndAssociativity) {
   const std::pair<std::string_view, std::string_view> kCases[] = {
       {"a + b * c", "(a + (b * c))"},
       {"a * b + c", "((a * b) + c)"},
@@ -75,7 +75,7 @@ TEST(Parser, PrecedenceAndAssociativity) {
   }
 }
 
-TEST(Parser, Numbers) {
+TEST(Parser, ParsesNumbers) {
   const std::pair<std::string_view, double> kCases[] = {
       {"1", 1},
       {"1.5", 1.5},
@@ -116,7 +116,7 @@ TEST(Parser, Numbers) {
   EXPECT_TRUE(Parse("1h30m")->As<NumberExpr>()->duration);
 }
 
-TEST(Parser, Strings) {
+TEST(Parser, ParsesStrings) {
   const std::pair<std::string_view, std::string_view> kCases[] = {
       {R"("a\n\t\\\"b")", "a\n\t\\\"b"},
       {R"('it\'s "x"')", "it's \"x\""},
@@ -133,7 +133,7 @@ TEST(Parser, Strings) {
   }
 }
 
-TEST(Parser, Selectors) {
+TEST(Parser, ParsesSelectors) {
   const ExprPtr expr =
       Parse(R"(foo:bar{a="1", 'b c'!="2", sum=~"x.*", on!~"y",}[1h30m] offset -5m @ 12.5)");
   const auto* selector = expr->As<SelectorExpr>();
@@ -164,7 +164,7 @@ TEST(Parser, Selectors) {
   EXPECT_EQ(Parse("$limit")->As<ParameterExpr>()->name, "limit");
 }
 
-TEST(Parser, SubqueriesAggregationsMatching) {
+TEST(Parser, ParsesSubqueriesAggregationsAndMatching) {
   const ExprPtr subquery = Parse("rate(x[1m])[30m:5m] offset 1h");
   ASSERT_NE(subquery->As<SubqueryExpr>(), nullptr);
   EXPECT_EQ(subquery->As<SubqueryExpr>()->step->nanos, 300'000'000'000);
@@ -187,7 +187,7 @@ TEST(Parser, SubqueriesAggregationsMatching) {
   EXPECT_EQ(Parse("a + fill")->As<BinaryExpr>()->right->As<SelectorExpr>()->name, "fill");
 }
 
-TEST(Parser, SpansCoverWhatWasWritten) {
+TEST(Parser, SpansCoverTheWrittenText) {
   const std::string text = "sum(rate(x[5m])) by (a) > foo{b=\"c\"} offset 5m";
   const Source source("e", text);
   Diagnostics diagnostics;
@@ -200,8 +200,8 @@ TEST(Parser, SpansCoverWhatWasWritten) {
   EXPECT_EQ(source.Text(binary->right->span), "foo{b=\"c\"} offset 5m");
 }
 
-// What is wrong, and the caret under it.
-TEST(Parser, GoldenErrors) {
+// The error message and the caret below its position.
+TEST(Parser, ReportsGoldenErrors) {
   const std::pair<std::string_view, std::string_view> kCases[] = {
       {"", "e:1:1: error: no expression found in input"},
       {"a +", "e:1:4: error: unexpected end of input, expected an expression\n    a +\n       ^"},
@@ -300,7 +300,7 @@ TEST(Parser, GoldenErrors) {
   for (const auto& [text, message] : kCases) EXPECT_EQ(Failure(text), message) << text;
 }
 
-TEST(Parser, LimitsHoldAndNothingOverflows) {
+TEST(Parser, EnforcesLimitsWithoutOverflow) {
   EXPECT_NE(Failure(std::string(100'000, '(')).find("at most 65536 are allowed"),
             std::string::npos);
   EXPECT_NE(Failure(std::string(60'000, '(')).find("nested deeper than 128 levels"),

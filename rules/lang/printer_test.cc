@@ -27,7 +27,7 @@ void ExpectRoundTrip(std::string_view text) {
   EXPECT_EQ(Print(*second), printed);
 }
 
-TEST(Printer, CanonicalText) {
+TEST(Printer, PrintsCanonicalText) {
   const std::pair<std::string_view, std::string_view> kCases[] = {
       {"SUM(x)by(a,b)", "sum by (a, b) (x)"},
       {"sum by () (x)", "sum by () (x)"},
@@ -68,7 +68,7 @@ TEST(Printer, CanonicalText) {
   }
 }
 
-TEST(Printer, RealWorldExpressionsParseAndRoundTrip) {
+TEST(Printer, RealWorldExpressionsRoundTrip) {
   std::ifstream file("rules/lang/testdata/real_world.promql");
   ASSERT_TRUE(file) << "run from the repository's root";
   std::string line;
@@ -82,7 +82,7 @@ TEST(Printer, RealWorldExpressionsParseAndRoundTrip) {
   EXPECT_GE(count, 80);
 }
 
-TEST(Ast, EqualitySeesEveryField) {
+TEST(Ast, EqualityComparesEveryField) {
   const std::pair<std::string_view, std::string_view> kDifferent[] = {
       {"a", "b"},
       {"a", "a{x=\"1\"}"},

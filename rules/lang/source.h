@@ -1,4 +1,4 @@
-// The text of one expression and where it is in its file.
+// Text of one expression and its position in the file.
 #pragma once
 
 #include <cstdint>
@@ -13,28 +13,28 @@ namespace pitwall::lang {
 
 using yaml::Position;
 
-// Bytes [begin, end) of a Source.
+// The bytes [begin, end) of a Source.
 struct Span {
   uint32_t begin = 0;
   uint32_t end = 0;
   friend bool operator==(Span, Span) = default;
 };
 
-// Immutable; copies share the file's text.
+// Immutable. Copies share the text of the file.
 class Source {
  public:
   Source() = default;
-  // The text is the whole of a file (or of a command line argument) called `name`.
+  // The text is a whole file (or command-line argument) called `name`.
   Source(std::string name, std::string text);
-  // The text is a scalar of a YAML file; offsets map back through quotes, folding and indentation.
+  // The text is a scalar of a YAML file. Offsets map back through quotes, folding, and indentation.
   static Source FromScalar(const yaml::Node& scalar);
 
   const std::string& text() const { return text_; }
   std::string_view Text(Span span) const;
   const yaml::FileTextPtr& file() const { return file_; }
   Position Locate(uint32_t offset) const;
-  // Length in characters of what `span` covers on the line where it begins, at least 1: how many
-  // carets to draw.
+  // Number of characters that `span` covers on its first line, at least 1: the number of carets to
+  // draw.
   int CaretLength(Span span) const;
 
  private:
@@ -42,7 +42,7 @@ class Source {
 
   yaml::FileTextPtr file_;
   std::string text_;
-  std::vector<uint32_t> offsets_;  // into the file; empty: the same
+  std::vector<uint32_t> offsets_;  // into the file; empty if the text is the whole file
 };
 
 }  // namespace pitwall::lang

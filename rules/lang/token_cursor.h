@@ -1,4 +1,4 @@
-// Walks over tokens for the parser, and words its errors. Private to this module.
+// Token cursor of the parser, which also formats its errors. Private to this module.
 #pragma once
 
 #include <string_view>
@@ -9,7 +9,8 @@
 
 namespace pitwall::lang {
 
-// Everything is borrowed for the time of one parse. The last token is kEnd and is never passed.
+// Borrows everything for the duration of one parse. The last token is kEnd; the cursor never passes
+// it.
 class TokenCursor {
  public:
   TokenCursor(const Source& source, std::vector<Token> tokens, Diagnostics* diagnostics)
@@ -19,19 +20,19 @@ class TokenCursor {
   const Token& Take();
   bool Is(TokenKind kind) const { return Peek().kind == kind; }
   bool Accept(TokenKind kind);
-  // An identifier that is this keyword, in any case.
+  // Whether the token is this keyword, in any case.
   bool IsWord(std::string_view lower) const;
   bool AcceptWord(std::string_view lower);
   // End of the last token taken.
   uint32_t last_end() const { return last_end_; }
 
-  // All return false. Only the first error of an expression counts: those after it are mostly its
-  // echo.
+  // All return false. Only the first error of an expression is reported, since later ones are
+  // usually caused by it.
   bool Fail(Span span, std::string_view message);
-  // PromQL has it, this engine does not.
+  // Reports valid PromQL that this engine does not support.
   bool Unsupported(Span span, std::string_view message);
   bool Unexpected(std::string_view context, std::string_view expected);
-  // Takes a token of this kind or fails.
+  // Consumes a token of this kind or reports an error.
   bool Expect(TokenKind kind, std::string_view context, std::string_view expected);
   bool failed() const { return failed_; }
 

@@ -1,4 +1,4 @@
-// String literals of PromQL: "…" and '…' with Go's escapes, `…` raw.
+// String literals of PromQL: "…" and '…' with Go escapes, and raw `…`.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace pitwall::lang {
 
-// Reads the literal at the beginning of `text`, quotes included, and returns its length in bytes. 0
-// when it is malformed: `error` says why and `error_at` where.
+// Reads the literal at the beginning of `text`, including its quotes, and returns its length in
+// bytes. Returns 0 if it is malformed, with the reason in `error` and its position in `error_at`.
 size_t Unquote(std::string_view text, std::string* value, size_t* error_at, std::string* error);
 
 // Appends a code point as UTF-8.

@@ -16,12 +16,12 @@ namespace {
 
 using yaml::Node;
 
-// Lines of a text, [first, last), counted from 1.
+// Range of lines [first, last), counted from 1.
 struct Lines {
   int first = 1, last = 1;
 };
 
-// The text in lines, each without its end.
+// Splits the text into lines without their ends.
 std::vector<std::string_view> LinesOf(std::string_view text) { return Split(text, '\n'); }
 
 bool IsNameByte(char c) {
@@ -29,7 +29,7 @@ bool IsNameByte(char c) {
          c == ':';
 }
 
-// The words of a text that may be names of series, comments left out.
+// Words of a text that may be series names, without comments.
 std::set<std::string_view> WordsOf(const std::vector<std::string_view>& lines, Lines range) {
   std::set<std::string_view> words;
   for (int line = range.first; line < range.last; ++line) {
@@ -45,7 +45,7 @@ std::set<std::string_view> WordsOf(const std::vector<std::string_view>& lines, L
   return words;
 }
 
-// The first line after `line` on which a key of the file itself begins, or the end.
+// The first line after `line` with a top-level key, or the end of the file.
 int NextTopLevel(const std::vector<std::string_view>& lines, int line) {
   const int end = static_cast<int>(lines.size()) + 1;
   for (int next = line + 1; next < end; ++next) {
@@ -55,13 +55,13 @@ int NextTopLevel(const std::vector<std::string_view>& lines, int line) {
   return end;
 }
 
-// A value that later rules take over by its anchor.
+// An anchored value that later rules refer to.
 struct AnchoredValue {
   std::string alias;  // ": *name"
-  std::string text;   // ": [...]", in one line
+  std::string text;   // ": [...]", on one line
 };
 
-// A flow collection from its first bracket on, in one line; "" where it does not end.
+// A flow collection from its opening bracket, joined into one line; "" if it is not closed.
 std::string FlowText(std::string_view text) {
   std::string out;
   int depth = 0;
@@ -80,7 +80,8 @@ std::string FlowText(std::string_view text) {
   return "";
 }
 
-// A folded scalar whose lines follow, as a quoted one in one line. `indent`: of the line with its
+// A folded scalar, converted to a quoted scalar on one line. `indent`: indentation of the line with
+// its key.
 // key.
 std::string FoldedText(std::string_view following, size_t indent) {
   std::string out = "\"";
@@ -96,8 +97,8 @@ std::string FoldedText(std::string_view following, size_t indent) {
   return out + '"';
 }
 
-// The values "key: &name VALUE" of a text: where their rule is blanked, others need them none the
-// less. Collections in brackets and folded scalars are known; another is left as it is.
+// Values of the form "key: &name VALUE". Other rules may need them after their rule is blanked.
+// Supports flow collections and folded scalars; leaves other values unchanged.
 std::vector<AnchoredValue> AnchoredValuesOf(std::string_view text) {
   std::vector<AnchoredValue> out;
   for (size_t at = text.find(": &"); at != std::string_view::npos; at = text.find(": &", at + 1)) {
@@ -110,7 +111,7 @@ std::vector<AnchoredValue> AnchoredValuesOf(std::string_view text) {
     if (StartsWith(value, "[") || StartsWith(value, "{")) {
       line = FlowText(value);
     } else if (StartsWith(value, ">-\n")) {
-      const size_t begin = text.rfind('\n', at) + 1;  // 0 in the first line
+      const size_t begin = text.rfind('\n', at) + 1;  // 0 on the first line
       line = FoldedText(value.substr(3), text.find_first_not_of(' ', begin) - begin);
     }
     if (!line.empty()) out.push_back({.alias = Cat(": *", name), .text = Cat(": ", line)});
@@ -118,11 +119,11 @@ std::vector<AnchoredValue> AnchoredValuesOf(std::string_view text) {
   return out;
 }
 
-// A pack in which each rule knows its lines.
+// A pack with the lines of each rule.
 class PackRules {
  public:
   explicit PackRules(const RuleSetFile& pack) : text_(pack.text), lines_(LinesOf(text_)) {
-    Diagnostics later;  // the compiler says it
+    Diagnostics later;  // the compiler reports these
     file_ = ParseRuleFile(pack.name, pack.text, &later);
     for (size_t g = 0; g < file_->groups.size(); ++g) {
       const GroupText& group = file_->groups[g];
@@ -153,7 +154,7 @@ class PackRules {
     return DidYouMean(alert, names);
   }
 
-  // With everything but these alerts, and what they read, blanked.
+  // Blanks everything except these alerts and the recording rules they read.
   std::string Only(const std::set<std::string>& alerts) const {
     std::vector<uint8_t> keep(rules_.size(), 0);
     std::vector<size_t> look;
@@ -216,7 +217,7 @@ class PackRules {
   std::vector<Rule> rules_;
 };
 
-// The key "include" of a file; none in a file that is not YAML.
+// The key "include" of a file; null if the file is not YAML.
 std::optional<Node::Entry> FindInclude(const RuleSetFile& file) {
   if (file.text.find("include") == std::string::npos) return std::nullopt;
   const StatusOr<Node> root = yaml::ParseYaml(file.name, file.text);
@@ -237,8 +238,8 @@ std::string WithoutInclude(const RuleSetFile& file) {
   std::string out;
   for (int line = 1; line <= static_cast<int>(lines.size()); ++line) {
     const std::string_view at = lines[static_cast<size_t>(line - 1)];
-    const bool said = line >= key.line && line < end && !Trim(at).empty();
-    CatTo(out, said ? "#" : "", at, line < static_cast<int>(lines.size()) ? "\n" : "");
+    const bool included = line >= key.line && line < end && !Trim(at).empty();
+    CatTo(out, included ? "#" : "", at, line < static_cast<int>(lines.size()) ? "\n" : "");
   }
   return out;
 }
@@ -268,14 +269,14 @@ class Expander {
   }
 
  private:
-  // What is included of a pack that is not given.
+  // Included rules of a pack that is not in the given set.
   struct Part {
     RuleSetFile pack;
     std::set<std::string> alerts;
-    std::optional<std::string> whole;  // its text without its own includes
+    std::optional<std::string> whole;  // text without its own includes
   };
 
-  // Takes in what the file includes; returns its text without that.
+  // Resolves the includes of the file and returns its text without them.
   StatusOr<std::string> Follow(const RuleSetFile& file) {
     const std::optional<Node::Entry> entry = FindInclude(file);
     if (!entry.has_value()) return file.text;
@@ -314,7 +315,8 @@ class Expander {
     out_.inclusions.push_back(wanted);
     for (const RuleSetFile& given : files_) {
       if (PackName(given.name) != wanted.pack) continue;
-      if (given.text == pack->text) return OkStatus();  // it is there with all its rules
+      if (given.text == pack->text)
+        return OkStatus();  // the given file already has all of its rules
       return item.Error(Cat("\"include\": the rules of pack ", wanted.pack, " are also given as ",
                             given.name,
                             ", with another text; rename that file and its changed alerts, or "
@@ -325,7 +327,7 @@ class Expander {
     if (!wanted.alerts.empty()) {
       at->second.alerts.insert(wanted.alerts.begin(), wanted.alerts.end());
     } else if (!at->second.whole.has_value()) {
-      at->second.whole = pack->text;  // met again in a circle, it is there
+      at->second.whole = pack->text;  // already present when a cycle reaches it again
       ASSIGN_OR_RETURN(std::string text, Follow(*pack));
       parts_.find(wanted.pack)->second.whole = std::move(text);
     }

@@ -60,7 +60,7 @@ std::string FailureOf(std::vector<RuleSetFile> files) {
   return expanded.ok() ? "" : std::string(ToStd(expanded.status().message()));
 }
 
-TEST(Include, AnAlertComesWithWhatItReadsAtItsOwnLines) {
+TEST(Include, AlertBringsItsRecordingRulesAtTheirLines) {
   const auto got =
       ExpandIncludes({{"team.yaml", "include:\n- pack: training\n  alerts: [Slow]\ngroups: []\n"}},
                      IncludeTestPack);
@@ -76,7 +76,7 @@ TEST(Include, AnAlertComesWithWhatItReadsAtItsOwnLines) {
   EXPECT_EQ(got->inclusions[0].by, "team.yaml");
 }
 
-TEST(Include, WhatTwoFilesIncludeIsThereOnce) {
+TEST(Include, RuleIncludedByTwoFiles_AppearsOnce) {
   const auto got =
       ExpandIncludes({{"a.yaml", "include: [{pack: training, alerts: [Slow]}]\n"},
                       {"b.yaml", "include: [{pack: training, alerts: [Slow, Other]}]\n"}},
@@ -86,7 +86,7 @@ TEST(Include, WhatTwoFilesIncludeIsThereOnce) {
   EXPECT_EQ(RulesOf(got->files[2]).size(), 6U);
 }
 
-TEST(Include, APackThatIsGivenIsThereOnceAndWhole) {
+TEST(Include, GivenPackAppearsOnceAndWhole) {
   const auto got = ExpandIncludes({{"a.yaml", "include: [{pack: training, alerts: [Slow]}]\n"},
                                    {"training.yaml", std::string(kTraining)}},
                                   IncludeTestPack);
@@ -95,7 +95,7 @@ TEST(Include, APackThatIsGivenIsThereOnceAndWhole) {
   EXPECT_EQ(got->files[1].text, kTraining);
 }
 
-TEST(Include, AWholePackBringsWhatItIncludes) {
+TEST(Include, WholePackBringsItsIncludes) {
   const auto got = ExpandIncludes({{"a.yaml", "include: [{pack: outer}]\n"}}, IncludeTestPack);
   ASSERT_TRUE(got.ok()) << got.status();
   ASSERT_EQ(got->files.size(), 3U);
@@ -103,7 +103,7 @@ TEST(Include, AWholePackBringsWhatItIncludes) {
   EXPECT_THAT(RulesOf(got->files[2]), testing::ElementsAre("8 times/step:other", "18 slow/Other"));
 }
 
-TEST(Include, APartOfAPackDoesNotBringWhatThePackIncludes) {
+TEST(Include, PartOfPackDoesNotBringItsIncludes) {
   const auto got =
       ExpandIncludes({{"a.yaml", "include: [{pack: outer, alerts: [Outer]}]\n"}}, IncludeTestPack);
   ASSERT_TRUE(got.ok()) << got.status();
@@ -111,7 +111,7 @@ TEST(Include, APartOfAPackDoesNotBringWhatThePackIncludes) {
   EXPECT_THAT(RulesOf(got->files[1]), testing::ElementsAre("6 o/Outer"));
 }
 
-TEST(Include, WhatARuleTakesOverByAnAnchorComesWithIt) {
+TEST(Include, AnchorsOfBlankedRulesAreKept) {
   const PackSource packs = [](std::string_view) -> StatusOr<RuleSetFile> {
     return RuleSetFile{"p.yaml",
                        "groups:\n- name: g\n  rules:\n  - alert: A\n    params:\n"
@@ -137,7 +137,7 @@ TEST(Include, WhatARuleTakesOverByAnAnchorComesWithIt) {
   EXPECT_EQ(rule.annotations[0].text(), "It \"said\" no: more.");
 }
 
-TEST(Include, OneFileGivenTwiceIsOne) {
+TEST(Include, FileGivenTwiceAppearsOnce) {
   const auto got = ExpandIncludes(
       {{"training.yaml", std::string(kTraining)}, {"training.yaml", std::string(kTraining)}},
       IncludeTestPack);
@@ -145,7 +145,7 @@ TEST(Include, OneFileGivenTwiceIsOne) {
   EXPECT_EQ(got->files.size(), 1U);
 }
 
-TEST(Include, AFileWithoutIncludesIsLeftAsItIs) {
+TEST(Include, FileWithoutIncludesIsUnchanged) {
   for (const std::string_view text : {"groups: []\n# include nothing\n", "a: [", "- include\n"}) {
     const auto got = ExpandIncludes({{"a.yaml", std::string(text)}}, IncludeTestPack);
     ASSERT_TRUE(got.ok()) << got.status();
@@ -153,7 +153,7 @@ TEST(Include, AFileWithoutIncludesIsLeftAsItIs) {
   }
 }
 
-TEST(Include, ErrorsHaveAPlace) {
+TEST(Include, ErrorsHavePositions) {
   EXPECT_EQ(FailureOf({{"a.yaml", "groups: []\ninclude: [{pack: no}]\n"}}),
             "a.yaml:2:11: \"include\": no pack \"no\"");
   EXPECT_EQ(FailureOf({{"a.yaml", "include:\n- {pack: training, alerts: [Slo]}\n"}}),
@@ -170,7 +170,7 @@ TEST(Include, ErrorsHaveAPlace) {
               testing::HasSubstr("\"rules\""));
 }
 
-TEST(Include, AChangedCopyOfAnIncludedPackIsAnError) {
+TEST(Include, ChangedCopyOfIncludedPackIsRejected) {
   EXPECT_EQ(FailureOf({{"a.yaml", "include: [{pack: training, alerts: [Slow]}]\n"},
                        {"mine/training.yaml", "groups: []\n"}}),
             "a.yaml:1:11: \"include\": the rules of pack training are also given as "

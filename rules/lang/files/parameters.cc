@@ -9,7 +9,7 @@
 namespace pitwall::lang {
 namespace {
 
-// Calls visit(selector) for each selector of the rule's expressions.
+// Calls visit(selector) for each selector in the rule's expressions.
 template <typename F>
 void VisitSelectors(const RuleText& rule, F&& visit) {
   const auto walk = [&](const ExprPtr& root) {
@@ -61,7 +61,7 @@ bool IsSampleCount(const RuleText& rule, std::string_view parameter) {
 
 void BindParameters(RuleText* rule) {
   if (rule->parameters.empty()) return;
-  // The tree is the rule's own: nothing else has seen it.
+  // The rule owns the tree; no other reference exists yet.
   VisitSelectors(*rule, [&](const SelectorExpr& selector) {
     BindSelector(rule->parameters, const_cast<SelectorExpr*>(&selector));
   });

@@ -24,7 +24,7 @@ constexpr std::string_view kRules = R"(groups:
     expr: x{tensor!=$names} > 1
 )";
 
-TEST(Parameters, TextsOfMatchersAndLengthsOfWindowsArePartOfTheExpression) {
+TEST(Parameters, MatcherTextsAndWindowLengthsAreSubstituted) {
   Diagnostics diagnostics;
   const auto file = ParseFile(kRules, &diagnostics);
   ASSERT_FALSE(diagnostics.HasErrors()) << diagnostics.ToStatus();
@@ -44,7 +44,7 @@ TEST(Parameters, TextsOfMatchersAndLengthsOfWindowsArePartOfTheExpression) {
   EXPECT_EQ(Print(*rules[1].expr.expr), R"(x{tensor!="a\"b"} > 1)");
 }
 
-TEST(Parameters, AWindowOfNoWholeNumberIsNoWindow) {
+TEST(Parameters, InvalidWindowLengthBecomesZero) {
   Diagnostics diagnostics;
   const auto file = ParseFile(kRules, &diagnostics);
   for (const char* text : {"0", "2.5", "-1", "NaN", "1e12"}) {
@@ -55,7 +55,7 @@ TEST(Parameters, AWindowOfNoWholeNumberIsNoWindow) {
   }
 }
 
-TEST(Parameters, ATextWithoutAMatcherIsNoParameter) {
+TEST(Parameters, TextParameterOutsideMatcherIsRejected) {
   Diagnostics diagnostics;
   ParseFile("groups: [{name: g, rules: [{alert: A, params: {n: abc}, expr: x > $n}]}]",
             &diagnostics);

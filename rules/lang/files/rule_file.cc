@@ -77,7 +77,7 @@ class Reader {
     }
     ReadClock(map, &group);
     group.interval = ReadDuration(map, "interval", group.step_clock);
-    if (group.interval == 0) group.interval.reset();  // as in Prometheus: the default
+    if (group.interval == 0) group.interval.reset();  // as in Prometheus, 0 selects the default
     group.query_offset = ReadDuration(map, "query_offset", group.step_clock);
     group.lookback = ReadDuration(map, "lookback", group.step_clock);
     if (group.lookback == 0)
@@ -133,7 +133,8 @@ class Reader {
         Add(text.name_position, Cat("invalid ", what, " name: ", Quote(name)));
       }
       text.source = Source::FromScalar(*value);
-      // Line breaks and tabs are text; what escapes like "\e" write into it reaches terminals.
+      // Allows line breaks and tabs. Other control characters, such as "\e", could control a
+      // terminal.
       std::string printed = value->scalar();
       std::replace_if(
           printed.begin(), printed.end(),
@@ -235,8 +236,8 @@ class Reader {
     }
   }
 
-  // What is true of a node, whichever job runs there: it lives as with scope: job, and a label lets
-  // receivers fold the issues of all jobs of the node.
+  // A condition of a node, independent of the job. It has the lifetime of scope: job, and a label
+  // that lets receivers group the issues of all jobs on the node.
   void AddNodeScope(StrictMap& map, RuleText* rule) {
     const Position position = map.Get("scope")->position();
     const bool labeled = std::any_of(rule->labels.begin(), rule->labels.end(),
@@ -263,7 +264,7 @@ class Reader {
         Add(entry.key_position, Cat("invalid parameter name: ", Quote(entry.key)));
         continue;
       }
-      // Kept also when it is broken, so that its uses are not reported as unknown.
+      // Added even if it is invalid, so that its uses are not reported as unknown.
       ParameterText& parameter = rule->parameters.emplace_back();
       parameter.name = entry.key;
       parameter.position = entry.key_position;
@@ -359,7 +360,8 @@ class Reader {
         Add(item.position(), Cat("\"fold\": expected the name of a label, found ",
                                  item.IsScalar() ? Quote(label) : std::string(item.KindName())));
       } else if (label == "alertname" || label == "severity") {
-        Add(item.position(), Cat("\"fold\": ", Quote(label), " tells issues apart; take another"));
+        Add(item.position(),
+            Cat("\"fold\": ", Quote(label), " distinguishes issues; use another label"));
       } else if (twice) {
         Add(item.position(), Cat("\"fold\": duplicate label ", Quote(label)));
       } else {
@@ -393,7 +395,7 @@ class Reader {
   absl::flat_hash_set<std::string> group_names_;
 };
 
-// "file:line:col: what" as a diagnostic.
+// Converts "file:line:col: message" to a diagnostic.
 Diagnostic FromStatus(const yaml::FileText& file, const Status& status) {
   Diagnostic diagnostic;
   diagnostic.file = file.name();

@@ -1,9 +1,9 @@
-// A rule file: Prometheus' groups and rules, strict as Prometheus is, plus our keys
+// Rule file: the groups and rules of Prometheus, equally strict, plus Pitwall's keys
 // (architecture.md, section 5).
 //
-// What is in the file, parsed and with every value in range; whether the expressions make sense
-// is rules/check's matter. Durations are position units (model/position.h): nanoseconds, or steps *
-// kStepUnit on the step clock, where they are written as plain numbers.
+// Parsed content with every value in range; rules/check validates the expressions. Durations are
+// position units (model/position.h): nanoseconds, or steps * kStepUnit on the step clock, where
+// they are written as plain numbers.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,13 @@
 
 namespace pitwall::lang {
 
-// An expression with its text. `expr` is null when it did not parse (which is then in the
-// diagnostics).
+// An expression with its text. `expr` is null after a parse error, which is in the diagnostics.
 struct ExprText {
   Source source;
   ExprPtr expr;
 };
 
-// A named text: a label, an annotation. `source` maps places inside the text.
+// A named text: a label or an annotation. `source` maps offsets in the text to the file.
 struct NamedText {
   std::string name;
   Position name_position;
@@ -37,19 +36,19 @@ struct NamedText {
 // `name: 10`, or `name: {value: 10, unit: percent, help: below this a GPU idles}`.
 struct ParameterText {
   std::string name;
-  std::string text;  // as written; the value of a matcher may be any text
+  std::string text;  // as written; a matcher value may be any text
   double value = 0;
   std::string unit;
   std::string help;
   Position position;
 };
 
-// Which issues an issue of the rule explains: those of `alert` (its name, in any pack) in the same
-// job whose labels named in `equal` have the values that this issue's have. Where both name a rank
-// or a node, these must be equal too, unless `job_wide`: a slow rank makes other ranks wait, but is
-// never why another one is slow. `lag`: how much earlier (ns) a symptom may begin than its cause;
-// absent: the engine's. `within`: how much earlier (ns) than its symptom a cause may begin or rise;
-// absent: without a limit.
+// Issues explained by an issue of this rule: those of the alert named `alert`, in any pack, in the
+// same job, with equal values of the labels in `equal`. If both name a rank or a node, these must
+// be equal too, unless `job_wide`: a slow rank makes other ranks wait but never explains another
+// slow rank. `lag`: maximum time (ns) by which a symptom may begin before its cause; unset for the
+// engine's default. `within`: maximum time (ns) by which a cause may begin or rise before its
+// symptom; unset for no limit.
 struct ExplainsText {
   std::string alert;
   std::vector<std::string> equal;
@@ -64,7 +63,7 @@ struct NeedText {
   Position position;
 };
 
-// A label in which the elements of one issue may differ.
+// A label in which elements of one issue may differ.
 struct FoldText {
   std::string label;
   Position position;
@@ -73,22 +72,22 @@ struct FoldText {
 enum class Scope { kJob, kAttempt };
 
 struct RuleText {
-  bool alert = true;  // else a recording rule
-  std::string name;   // of the alert, or the recorded metric
+  bool alert = true;  // false for a recording rule
+  std::string name;   // name of the alert or of the recorded metric
   Position name_position;
-  Position position;  // of the rule
+  Position position;  // position of the rule
   ExprText expr;
   std::optional<ExprText> clear;
   int64_t hold = 0;  // for
   Position hold_position;
   int64_t keep_firing = 0;
-  int64_t unsteady_ns = 0;  // of event time, whatever the clock
+  int64_t unsteady_ns = 0;  // event time on both clocks
   std::optional<Scope> scope;
   std::vector<ParameterText> parameters;
   std::optional<std::vector<NeedText>> needs;
   std::vector<ExplainsText> explains;
   std::vector<FoldText> fold;
-  std::vector<NamedText> labels;  // in the order of the file, without the group's
+  std::vector<NamedText> labels;  // in file order, without the group's labels
   std::vector<NamedText> annotations;
 };
 
@@ -100,9 +99,9 @@ struct GroupText {
   std::optional<int64_t> lookback;
   uint32_t limit = 0;
   bool step_clock = false;
-  std::string mode;  // step clock only; "train" where absent
+  std::string mode;  // step clock only; "train" by default
   bool align_job = false;
-  int64_t unsteady_ns = 0;  // of alerts that say nothing of it
+  int64_t unsteady_ns = 0;  // event time; default for alerts of the group
   std::vector<NamedText> labels;
   std::vector<RuleText> rules;
 };
@@ -115,8 +114,8 @@ struct RuleFile {
 
 using RuleFilePtr = std::shared_ptr<const RuleFile>;
 
-// Always a file, with what could be read; everything wrong is in `diagnostics`. A rule without a
-// usable expression stays in the list, so that the rest of it is checked too.
+// Always returns a file with the valid content; all problems are in `diagnostics`. A rule without a
+// usable expression stays in the list, so that its other fields are checked.
 RuleFilePtr ParseRuleFile(std::string_view file_name, std::string_view text,
                           Diagnostics* diagnostics);
 

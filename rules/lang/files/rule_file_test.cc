@@ -27,7 +27,7 @@ std::string Failure(std::string_view text) {
   return diagnostics.ToString();
 }
 
-TEST(RuleFile, EveryKey) {
+TEST(RuleFile, ParsesEveryKey) {
   const RuleFilePtr file = Parse(R"(groups:
 - name: bottleneck
   interval: 1s
@@ -107,8 +107,8 @@ TEST(RuleFile, EveryKey) {
   EXPECT_EQ(Print(*rule.expr.expr), "hw_gpu_utilization_ratio * 100 < $gpu_threshold");
   EXPECT_EQ(Print(*rule.clear->expr), "hw_gpu_utilization_ratio > 0.2");
   EXPECT_EQ(rule.annotations[0].text(), "GPU {{ $labels.gpu }} waits");
-  EXPECT_EQ(rule.unsteady_ns, 300 * kSecond);  // of the group
-  EXPECT_EQ(group.rules[0].unsteady_ns, 0);    // no alert
+  EXPECT_EQ(rule.unsteady_ns, 300 * kSecond);  // from the group
+  EXPECT_EQ(group.rules[0].unsteady_ns, 0);    // a recording rule
   EXPECT_EQ(rule.position, (Position{15, 5}));
 
   const GroupText& steps = file->groups[1];
@@ -117,10 +117,10 @@ TEST(RuleFile, EveryKey) {
   EXPECT_EQ(steps.interval, 10 * kSecond);
   EXPECT_EQ(steps.lookback, 50 * kSecond);
   EXPECT_EQ(steps.rules[0].hold, 5 * kSecond);
-  EXPECT_EQ(steps.rules[0].unsteady_ns, 90 * kSecond);  // of time, not of steps
+  EXPECT_EQ(steps.rules[0].unsteady_ns, 90 * kSecond);  // event time, not steps
 }
 
-TEST(RuleFile, ParametersAndExplanationsNameWhatIsWrong) {
+TEST(RuleFile, ParameterAndExplainsErrorsNameTheCause) {
   Diagnostics diagnostics;
   ParseRuleFile("p.yaml", R"(groups:
 - name: a
@@ -149,19 +149,19 @@ TEST(RuleFile, ParametersAndExplanationsNameWhatIsWrong) {
             "10:5 invalid field \"explains\" in a recording rule\n");
 }
 
-TEST(RuleFile, EmptyFilesAreFine) {
+TEST(RuleFile, AcceptsEmptyFiles) {
   EXPECT_TRUE(Parse("")->groups.empty());
   EXPECT_TRUE(Parse("groups:\n")->groups.empty());
   EXPECT_EQ(Parse("groups:\n- name: x\n")->groups.size(), 1U);
 }
 
-TEST(RuleFile, PackNames) {
+TEST(RuleFile, PackNameIsTheFileStem) {
   EXPECT_EQ(PackName("a/b/c.rules.yaml"), "c.rules");
   EXPECT_EQ(PackName("c.yml"), "c");
   EXPECT_EQ(PackName("c"), "c");
 }
 
-TEST(RuleFile, ErrorsInExpressionsPointIntoTheFile) {
+TEST(RuleFile, ExpressionErrorsPointIntoTheFile) {
   EXPECT_EQ(
       Failure(R"(groups:
 - name: g
@@ -195,7 +195,7 @@ TEST(RuleFile, ErrorsInExpressionsPointIntoTheFile) {
       "          ^~\n");
 }
 
-TEST(RuleFile, AnnotationsAndLabelsHaveNoControlCharacters) {
+TEST(RuleFile, RejectsControlCharactersInAnnotationsAndLabels) {
   const auto failure = [](std::string_view text) {
     return Failure(
         Cat("groups:\n- name: g\n  rules:\n  - alert: A\n    expr: x\n    ", text, "\n"));
@@ -208,7 +208,7 @@ TEST(RuleFile, AnnotationsAndLabelsHaveNoControlCharacters) {
               Not(HasSubstr("control character")));
 }
 
-TEST(RuleFile, UnsteadyIsATimeOfAlerts) {
+TEST(RuleFile, UnsteadyIsAnEventTimeOfAlerts) {
   const std::string failure = Failure(R"(groups:
 - name: g
   clock: step
@@ -222,7 +222,7 @@ TEST(RuleFile, UnsteadyIsATimeOfAlerts) {
   EXPECT_THAT(failure, testing::HasSubstr("invalid field \"unsteady\" in a recording rule"));
 }
 
-TEST(RuleFile, AllErrorsAreCollected) {
+TEST(RuleFile, CollectsAllErrors) {
   EXPECT_EQ(
       Failure(R"(groups:
 - name: g
@@ -339,14 +339,14 @@ TEST(RuleFile, StepClockTakesPlainNumbers) {
             "        ^\n");
 }
 
-TEST(RuleFile, YamlErrorsAreDiagnosticsToo) {
+TEST(RuleFile, YamlErrorsAreDiagnostics) {
   EXPECT_EQ(Failure("groups:\n- name: a\n  name: b\n"),
             "p.yaml:3:3: error: key \"name\" is a duplicate\n      name: b\n      ^\n");
   EXPECT_EQ(Failure("- a\n"),
             "p.yaml:1:1: error: a rule file must be a map, found a list\n    - a\n    ^\n");
 }
 
-TEST(RuleFile, ScopeNodeIsALabelForReceivers) {
+TEST(RuleFile, ScopeNodeAddsALabel) {
   const RuleFilePtr file =
       Parse("groups:\n- name: g\n  rules:\n  - {alert: A, expr: x, scope: node, labels: {a: b}}\n");
   const RuleText& rule = file->groups[0].rules[0];
