@@ -25,29 +25,29 @@ CheckOptions Options() {
   return options;
 }
 
-// Everything said about a file, without the infos on foreign metrics.
+// Diagnostics of a file, without the infos about foreign metrics.
 std::string Check(std::string_view text, CheckedRuleSet* out = nullptr, bool infos = false) {
   lang::Diagnostics diagnostics;
   CheckedRuleSet set =
       CheckRuleSet({lang::ParseRuleFile("p.yaml", text, &diagnostics)}, Options(), &diagnostics);
   diagnostics.Sort();
-  std::string said;
+  std::string reported;
   for (const lang::Diagnostic& diagnostic : diagnostics.list()) {
     if (infos || diagnostic.severity != lang::Severity::kInfo)
-      CatTo(said, diagnostic.ToString(), "\n");
+      CatTo(reported, diagnostic.ToString(), "\n");
   }
   if (out != nullptr) *out = std::move(set);
-  return said;
+  return reported;
 }
 
-// What is said about one expression in an alert, with the caret line; "" when nothing.
+// Diagnostics of one expression in an alert, with the caret line; "" if there are none.
 std::string CheckExpr(std::string_view expr, std::string_view group_keys = "interval: 1s") {
-  std::string said = Check(Cat("groups:\n- name: g\n  ", group_keys,
-                               "\n  rules:\n  - alert: A\n    expr: |\n      ", expr, "\n"));
-  return said;
+  std::string reported = Check(Cat("groups:\n- name: g\n  ", group_keys,
+                                   "\n  rules:\n  - alert: A\n    expr: |\n      ", expr, "\n"));
+  return reported;
 }
 
-TEST(Types, GoldenErrors) {
+TEST(Types, ReportsGoldenErrors) {
   const std::pair<std::string_view, std::string_view> kCases[] = {
       {"1 == 1",
        "7:9: error: comparisons between scalars must use BOOL modifier\n          1 == 1\n         "
@@ -111,18 +111,18 @@ TEST(Types, GoldenErrors) {
        "7:7: error: the result of a rule must be an instant vector or a scalar, got range vector\n"
        "          a[5m]\n          ^~~~~"},
   };
-  for (const auto& [expr, said] : kCases)
-    EXPECT_EQ(CheckExpr(expr), Cat("p.yaml:", said, "\n")) << expr;
+  for (const auto& [expr, reported] : kCases)
+    EXPECT_EQ(CheckExpr(expr), Cat("p.yaml:", reported, "\n")) << expr;
 }
 
-TEST(Types, AllErrorsOfAnExpression) {
-  const std::string said = CheckExpr("rat(a[5m]) + abs(b, c) + sum(1)");
-  EXPECT_NE(said.find("unknown function"), std::string::npos);
-  EXPECT_NE(said.find("expected 1 argument(s)"), std::string::npos);
-  EXPECT_NE(said.find("aggregation expression"), std::string::npos);
+TEST(Types, ReportsAllErrorsOfAnExpression) {
+  const std::string reported = CheckExpr("rat(a[5m]) + abs(b, c) + sum(1)");
+  EXPECT_NE(reported.find("unknown function"), std::string::npos);
+  EXPECT_NE(reported.find("expected 1 argument(s)"), std::string::npos);
+  EXPECT_NE(reported.find("aggregation expression"), std::string::npos);
 }
 
-TEST(Types, ConstantsFold) {
+TEST(Types, FoldsConstants) {
   const std::pair<std::string_view, double> kCases[] = {
       {"2 ^ 3 ^ 2", 512},
       {"-(1 + 2) * 3", -9},
@@ -148,7 +148,7 @@ TEST(Types, ConstantsFold) {
   }
 }
 
-TEST(Support, WhatIsNotEvaluatedYetIsSaid) {
+TEST(Support, ReportsUnsupportedSyntax) {
   const std::pair<std::string_view, std::string_view> kCases[] = {
       {"rate(a[5m])[1h:]", "the result of a rule must be"},
       {"histogram_avg(a)", "function histogram_avg() reads native histograms, which"},
@@ -164,11 +164,11 @@ TEST(Support, WhatIsNotEvaluatedYetIsSaid) {
       {"count_values(\"\", a)", "invalid label name in count_values()"},
       {"a </ b", "operator \"</\" is not supported yet"},
   };
-  for (const auto& [expr, said] : kCases)
-    EXPECT_NE(CheckExpr(expr).find(said), std::string::npos) << CheckExpr(expr);
+  for (const auto& [expr, reported] : kCases)
+    EXPECT_NE(CheckExpr(expr).find(reported), std::string::npos) << CheckExpr(expr);
 }
 
-TEST(Support, WhatIsEvaluatedPasses) {
+TEST(Support, AcceptsSupportedSyntax) {
   for (const std::string_view expr :
        {"up == 0",
         "rate(a_total[5m]) > 0.5",
@@ -210,7 +210,7 @@ TEST(Support, WhatIsEvaluatedPasses) {
   }
 }
 
-TEST(Windows, FutureHistoryAndCost) {
+TEST(Windows, ChecksFutureHistoryAndCost) {
   EXPECT_EQ(
       CheckExpr("a @ 5"),
       "p.yaml:7:9: error: @ reads at a fixed time and needs history: a live rule cannot use it\n"
@@ -231,13 +231,13 @@ TEST(Windows, FutureHistoryAndCost) {
   EXPECT_EQ(CheckExpr("quantile_over_time(0.9, a[2h]) > 1"),
             "p.yaml:7:32: error: a window of 2h has 7200 panes for each series, and "
             "quantile_over_time keeps every sample of them, at most 4096 are allowed: use a longer "
-            "interval (now 1s), or sketch_quantile_over_time, which is off by 1 % at most\n"
+            "interval (now 1s), or sketch_quantile_over_time, which has an error of at most 1 %\n"
             "          quantile_over_time(0.9, a[2h]) > 1\n"
             "                                   ^~~~\n");
   EXPECT_NE(CheckExpr("mad_over_time(max_over_time(a[1m])[2h:1s]) > 1").find("keeps every sample"),
             std::string::npos);
   EXPECT_EQ(CheckExpr("quantile_over_time(0.9, a[2h]) > 1", "interval: 10s"), "");
-  // The windows of service level objectives.
+  // The windows of service-level objectives.
   for (const std::string_view expr : {"sum_over_time(a[30d])", "avg_over_time(a:ratio[30d])",
                                       "increase(a[30d])", "a offset 30d", "max_over_time(a[4w])"}) {
     EXPECT_EQ(CheckExpr(expr, "interval: 1m"), "") << expr;
@@ -253,7 +253,7 @@ TEST(Windows, FutureHistoryAndCost) {
             std::string::npos);
 }
 
-TEST(Clock, StepRules) {
+TEST(Clock, ChecksRulesOnTheStepClock) {
   const std::string_view kStep = "clock: step";
   EXPECT_EQ(CheckExpr("avg_over_time(train_loss[50]) > 1", kStep), "");
   EXPECT_EQ(
@@ -287,7 +287,7 @@ TEST(Clock, StepRules) {
             std::string::npos);
 }
 
-TEST(Names, UnknownOnes) {
+TEST(Names, ReportsUnknownNames) {
   EXPECT_EQ(
       CheckExpr("hw_gpu_utilization_ratio > 1"),
       "p.yaml:7:7: warning: metric \"hw_gpu_utilization_ratio\" is not in the catalogue of known "
@@ -302,7 +302,7 @@ TEST(Names, UnknownOnes) {
       std::string::npos);
 }
 
-TEST(Parameters, DeclaredAndUsed) {
+TEST(Parameters, ReportsUndeclaredAndUnusedParameters) {
   EXPECT_EQ(
       Check(R"(groups:
 - name: g
@@ -320,7 +320,7 @@ TEST(Parameters, DeclaredAndUsed) {
       "\"threshold\"?)\n        expr: up > $treshold\n                   ^~~~~~~~~\n");
 }
 
-TEST(Templates, MustBeTemplates) {
+TEST(Templates, RejectsInvalidTemplates) {
   EXPECT_EQ(
       Check(R"(groups:
 - name: g
@@ -346,17 +346,17 @@ TEST(Templates, MustBeTemplates) {
       "}}\"\n                        ^~\n");
 }
 
-TEST(Templates, QueriesAreCheckedAsExpressionsAre) {
-  const auto said = [](std::string_view text) {
+TEST(Templates, ChecksQueriesAsExpressions) {
+  const auto reported = [](std::string_view text) {
     return Check(
         Cat("groups:\n- name: g\n  rules:\n  - alert: A\n    expr: up > 1\n"
             "    annotations:\n      s: '",
             text, "'\n"));
   };
-  EXPECT_EQ(said("{{ query \"sum by (x) (rate(up[5m]))\" | first | value }}"), "");
-  EXPECT_EQ(said("{{ printf \"up > %d\" 3 | query | len }}"), "");
+  EXPECT_EQ(reported("{{ query \"sum by (x) (rate(up[5m]))\" | first | value }}"), "");
+  EXPECT_EQ(reported("{{ printf \"up > %d\" 3 | query | len }}"), "");
   EXPECT_EQ(
-      said("{{ query \"rat(up[5m])\" }}"),
+      reported("{{ query \"rat(up[5m])\" }}"),
       "p.yaml:7:20: error: in this query, at 1:1: unknown function with name \"rat\" (did you "
       "mean \"rate\"?)\n          s: '{{ query \"rat(up[5m])\" }}'\n"
       "                       ^~~~~~~~~~~~~\n");
@@ -365,7 +365,7 @@ TEST(Templates, QueriesAreCheckedAsExpressionsAre) {
            {"{{ query \"up[5m]\" }}", "must be an instant vector or a scalar, got range vector"},
            {"{{ query \"up @ 5\" }}", "@ reads at a fixed time"},
            {"{{ query \"up > $x\" }}", "a query in a template has no parameters"}}) {
-    EXPECT_THAT(said(text), ::testing::HasSubstr(want)) << text;
+    EXPECT_THAT(reported(text), ::testing::HasSubstr(want)) << text;
   }
   CheckedRuleSet set;
   Check(
@@ -376,32 +376,33 @@ TEST(Templates, QueriesAreCheckedAsExpressionsAre) {
   EXPECT_EQ(set.groups[0].rules[0].annotations[0].queries.size(), 2u);
 }
 
-TEST(RuleSet, TheAnnotationCaptureKnowsStacksOnly) {
-  const auto said = [](std::string_view value) {
+TEST(RuleSet, CaptureAnnotationAcceptsOnlyStacks) {
+  const auto reported = [](std::string_view value) {
     return Check(Cat("groups:\n- name: g\n  rules:\n  - alert: A\n    expr: up > 1\n",
                      "    annotations: {capture: ", value, "}\n"));
   };
-  EXPECT_EQ(said("stacks"), "");
+  EXPECT_EQ(reported("stacks"), "");
   EXPECT_EQ(
-      said("stack"),
+      reported("stack"),
       "p.yaml:6:28: error: annotation capture: \"stack\" cannot be captured; write stacks, or "
       "leave the annotation out\n        annotations: {capture: stack}\n"
       "                               ^~~~~\n");
-  EXPECT_THAT(said("\"{{ $value }}\""), ::testing::HasSubstr("cannot be captured"));
-  EXPECT_THAT(said("\"\""), ::testing::HasSubstr("cannot be captured"));
+  EXPECT_THAT(reported("\"{{ $value }}\""), ::testing::HasSubstr("cannot be captured"));
+  EXPECT_THAT(reported("\"\""), ::testing::HasSubstr("cannot be captured"));
 }
 
-TEST(RuleSet, TheAnnotationOnsetKnowsTheValueOnly) {
-  const auto said = [](std::string_view value) {
+TEST(RuleSet, OnsetAnnotationAcceptsOnlyValue) {
+  const auto reported = [](std::string_view value) {
     return Check(Cat("groups:\n- name: g\n  rules:\n  - alert: A\n    expr: up > 1\n",
                      "    annotations: {onset: ", value, "}\n"));
   };
-  EXPECT_EQ(said("value"), "");
-  EXPECT_THAT(said("\"{{ $value }}\""), ::testing::HasSubstr("tells no onset; write value"));
-  EXPECT_THAT(said("10s"), ::testing::HasSubstr("tells no onset"));
+  EXPECT_EQ(reported("value"), "");
+  EXPECT_THAT(reported("\"{{ $value }}\""),
+              ::testing::HasSubstr("is not a valid onset; write value"));
+  EXPECT_THAT(reported("10s"), ::testing::HasSubstr("is not a valid onset"));
 }
 
-TEST(RuleSet, DefaultsNamesAndLabels) {
+TEST(RuleSet, AppliesDefaultsNamesAndLabels) {
   CheckedRuleSet set;
   EXPECT_EQ(Check(R"(groups:
 - name: g
@@ -438,7 +439,7 @@ TEST(RuleSet, DefaultsNamesAndLabels) {
   EXPECT_TRUE(set.groups[1].rules[0].attempt_scope);
 }
 
-TEST(RuleSet, PacksMustDiffer) {
+TEST(RuleSet, RejectsDuplicatePacks) {
   lang::Diagnostics diagnostics;
   CheckRuleSet({lang::ParseRuleFile("a/x.yaml", "", &diagnostics),
                 lang::ParseRuleFile("b/x.yml", "", &diagnostics)},
@@ -447,7 +448,7 @@ TEST(RuleSet, PacksMustDiffer) {
             std::string::npos);
 }
 
-TEST(RuleSet, NeedsAreWhatTheExpressionCannotDoWithout) {
+TEST(RuleSet, DerivesNeedsFromTheExpression) {
   const std::pair<std::string_view, std::vector<std::string>> kCases[] = {
       {"a > 1", {"a"}},
       {"a and b or c", {}},
@@ -477,7 +478,7 @@ TEST(RuleSet, NeedsAreWhatTheExpressionCannotDoWithout) {
   EXPECT_THAT(set.groups[0].rules[0].needs, ElementsAre("train_loss", "train_step"));
 }
 
-TEST(RuleSet, QueryOffsetIsExplained) {
+TEST(RuleSet, WarnsThatQueryOffsetHasNoEffect) {
   EXPECT_NE(Check("groups:\n- {name: g, query_offset: 1m}\n", nullptr, true)
                 .find("info: query_offset has no effect"),
             std::string::npos);

@@ -98,7 +98,7 @@ LabelFlow OfCall(const ExprContext& context, const lang::CallExpr& call) {
   if (name == "label_replace" || name == "label_join") {
     if (const std::string* label = TextArgument(call, 1)) {
       out.Add(*label);
-      out.sure.erase(*label);  // it may be replaced by nothing
+      out.sure.erase(*label);  // the replacement may be empty
     }
   }
   const FunctionRow* function = FindFunction(name);
@@ -124,7 +124,7 @@ LabelFlow OfBinary(const ExprContext& context, const lang::BinaryExpr& binary) {
   if (binary.op == BinaryOp::kOr) {
     LabelFlow out;
     out.closed = left.closed && right.closed;
-    // Open: what neither side can have.
+    // Open: the names that neither side can have.
     std::set<std::string, std::less<>> all = left.names;
     all.insert(right.names.begin(), right.names.end());
     for (const std::string& label : all) {
@@ -247,7 +247,7 @@ void CheckLabels(const ExprContext& context, const Expr& root) {
     for (const std::string& label : aggregate->labels) {
       if (label == kMetricName || inner.MayHave(label)) continue;
       context.Add(lang::Severity::kWarning, aggregate->op_span,
-                  Cat("by (", label, "): nothing inside has a label ", Quote(label),
+                  Cat("by (", label, "): the inner expression has no label ", Quote(label),
                       ", it has been aggregated away"));
     }
   });

@@ -1,5 +1,5 @@
-// Possible labels of the elements of a result, followed through aggregations, functions and
-// vector matching. The metric's name is left out of it. Private to this module.
+// Possible labels of the elements of a result, derived through aggregations, functions, and vector
+// matching. The metric name is excluded. Private to this module.
 #pragma once
 
 #include <set>
@@ -12,11 +12,11 @@
 namespace pitwall::check {
 
 struct LabelFlow {
-  // Closed: at most `names`. Open: any but `names`.
+  // Closed: only labels in `names` are possible. Open: any label except `names`.
   bool closed = false;
   std::set<std::string, std::less<>> names;
-  // Which every element has, as far as anybody can tell: what by() lists, and what the catalogue
-  // says of a metric.
+  // Labels that every element is known to have: those of by(), and those that the catalog lists for
+  // a metric.
   std::set<std::string, std::less<>> sure;
 
   bool MayHave(std::string_view label) const { return closed == names.contains(label); }
@@ -26,11 +26,11 @@ struct LabelFlow {
 
 LabelFlow LabelsOf(const ExprContext& context, const lang::Expr& expr);
 
-// Why elements of the two sides can never match, or "".
+// Reason why elements of the two sides can never match, or "".
 std::string NeverMatches(const lang::BinaryExpr& binary, const LabelFlow& left,
                          const LabelFlow& right);
 
-// Labels that are asked for where nothing can have them any more: in by(), on(), group_left().
+// Reports labels in by(), on(), and group_left() that no element can have.
 void CheckLabels(const ExprContext& context, const lang::Expr& expr);
 
 }  // namespace pitwall::check

@@ -1,4 +1,4 @@
-// rules/metrics.yaml, built into the binary: every canonical series.
+// Catalog of all canonical series: rules/metrics.yaml, built into the binary.
 #pragma once
 
 #include <string>
@@ -12,10 +12,10 @@
 namespace pitwall::check {
 
 enum class MetricKind { kGauge, kCounter };
-// kForeign: an exporter of others; derive.yaml makes canonical series of what it sends.
+// kForeign: the producer is a third-party exporter; derive.yaml derives canonical series from it.
 enum class Producer { kCollector, kClient, kEngine, kForeign };
 
-// A second name of the same series; its values times `factor` are in our unit.
+// An alias of a series. Its values times `factor` are in the canonical unit.
 struct MetricAlias {
   std::string name;
   double factor = 1;
@@ -26,7 +26,7 @@ struct MetricInfo {
   std::string unit;
   MetricKind kind = MetricKind::kGauge;
   std::vector<std::string> labels;
-  bool has_steps = false;  // visible on the step clock as well
+  bool has_steps = false;  // also available on the step clock
   Producer producer = Producer::kCollector;
   std::string help;
   std::vector<MetricAlias> aliases;
@@ -35,12 +35,12 @@ struct MetricInfo {
 // Immutable; thread-safe.
 class MetricCatalog {
  public:
-  // The one in the binary. Built at the first call; a test proves that it parses.
+  // The built-in catalog. Built on the first call; a test verifies that it parses.
   static const MetricCatalog& Builtin();
   static StatusOr<MetricCatalog> Parse(std::string_view file_name, std::string_view text);
 
-  const std::vector<MetricInfo>& metrics() const { return metrics_; }  // in the order of the file
-  // By name or by alias; nullptr when unknown.
+  const std::vector<MetricInfo>& metrics() const { return metrics_; }  // in file order
+  // Finds a metric by name or alias; nullptr if it is unknown.
   const MetricInfo* Find(std::string_view name) const;
   // Names and aliases, sorted.
   const std::vector<std::string>& names() const { return names_; }

@@ -8,14 +8,15 @@
 namespace pitwall::check {
 namespace {
 
-TEST(Catalog, BuiltinIsSound) {
+TEST(Catalog, BuiltinCatalogIsConsistent) {
   const MetricCatalog& catalog = MetricCatalog::Builtin();
   EXPECT_GE(catalog.metrics().size(), 35U);
   for (const MetricInfo& metric : catalog.metrics()) {
     SCOPED_TRACE(metric.name);
-    if (metric.producer == Producer::kForeign) continue;  // others name theirs as they like
-    // Names end in the unit, counters in _total, as the OpenTelemetry-to-Prometheus translation has
-    // it.
+    if (metric.producer == Producer::kForeign)
+      continue;  // third-party exporters follow their own naming
+    // Names end in the unit, and counters in _total, as in the OpenTelemetry-to-Prometheus
+    // translation.
     if (metric.unit != "1" && metric.name != "ALERTS_FOR_STATE") {
       EXPECT_NE(metric.name.find(Cat("_", metric.unit)), std::string::npos);
     }
@@ -30,7 +31,7 @@ TEST(Catalog, BuiltinIsSound) {
   EXPECT_EQ(catalog.Find("nobody"), nullptr);
 }
 
-TEST(Catalog, BadFilesAreRefused) {
+TEST(Catalog, RejectsInvalidFiles) {
   const StatusOr<MetricCatalog> catalog = MetricCatalog::Parse(
       "m.yaml",
       "metrics:\n- {name: a, unit: s, kind: gouge, clock: time, producer: client, help: h}\n"

@@ -1,4 +1,4 @@
-// The text of rules/metrics.yaml; metrics_text.cc is made from it by CMake. Private to this module.
+// Text of rules/metrics.yaml; CMake generates metrics_text.cc from it. Private to this module.
 #pragma once
 
 #include <string_view>

@@ -8,8 +8,8 @@
 namespace pitwall::check {
 namespace {
 
-// Namespaces that are ours alone: a name in them that is not in the catalogue does not exist.
-// train_* is open, since training code logs what it likes.
+// Namespaces reserved for Pitwall: a name in them that is not in the catalog does not exist.
+// train_* is open, since training code logs its own metrics.
 bool IsOurs(std::string_view name) {
   for (const std::string_view prefix : {"system_", "hw_", "cgroup_", "pitwall_"}) {
     if (StartsWith(name, prefix)) return true;
@@ -42,7 +42,7 @@ void CheckNames(const ExprContext& context, const lang::Expr& root) {
     std::sort(recorded.begin(), recorded.end());
     known.insert(known.end(), recorded.begin(), recorded.end());
     const std::string nearest = DidYouMean(name, known);
-    // A foreign series (another exporter's) is fine, only not known here.
+    // A foreign series (from another exporter) is valid but not in the catalog.
     const bool suspicious = !nearest.empty() || IsOurs(name);
     context.Add(suspicious ? lang::Severity::kWarning : lang::Severity::kInfo, expr.span,
                 Cat("metric ", Quote(name), " is not in the catalogue of known series", nearest));

@@ -1,6 +1,6 @@
-// Rules that can never fire, and rules that always do. What is said here holds whatever the samples
-// are, NaN included; metrics are taken to be what the catalogue says (ratios from 0 to 1, counters
-// not below 0), parameters to be what the file says.
+// Warnings about rules that never fire or always fire. They hold for all samples, including NaN,
+// under the assumption that metrics match the catalog (ratios from 0 to 1, counters at least 0) and
+// parameters have the values in the file.
 #include <algorithm>
 #include <cctype>
 #include <optional>
@@ -20,15 +20,15 @@ using lang::BinaryExpr;
 using lang::BinaryOp;
 using lang::Expr;
 
-// Ratios are computed from clocks: a little over 1 happens.
+// Ratios are computed from clocks, so values slightly above 1 occur.
 constexpr double kRatioMost = 1 + 1e-6;
 constexpr size_t kMaxBounds = 32;
 
 struct Outcome {
-  bool never = false;  // no element, ever
-  bool ever = false;   // always an element, whatever series there are
+  bool never = false;  // never has an element
+  bool ever = false;   // always has an element, whatever series exist
   ValueRange range;
-  bool measured = false;   // depends on samples: not made of numbers and parameters alone
+  bool measured = false;   // depends on samples, not only on numbers and parameters
   bool parameter = false;  // depends on a parameter's value
 };
 
@@ -37,7 +37,7 @@ struct Cause {
   std::string text;
 };
 
-// What a comparison asks of what is on its left.
+// Condition that a comparison imposes on its left side.
 struct Bound {
   const Expr* subject;
   ValueRange range;
@@ -94,7 +94,7 @@ class OutcomeChecker {
 
   Outcome Of(const Expr&, const lang::SubqueryExpr& subquery) {
     Outcome out = Visit(*subquery.expr);
-    out.ever = false;  // a window may lie before the first step
+    out.ever = false;  // a window may end before the first step
     return out;
   }
 
@@ -108,7 +108,7 @@ class OutcomeChecker {
     if (aggregate.parameter != nullptr) Visit(*aggregate.parameter);
     Outcome out = Visit(*aggregate.expr);
     out.range = RangeOfAggregate(aggregate, out.range);
-    // topk(0, …) has no elements; how many there are is not followed.
+    // topk(0, …) has no elements; the analysis does not track counts.
     out.ever = out.ever && aggregate.parameter == nullptr;
     return out;
   }
@@ -140,13 +140,13 @@ class OutcomeChecker {
     } else {
       out.never = has_vector && never;
       out.ever = !has_vector || ever;
-      if (!has_vector) out.measured = true;  // hour() and its like
+      if (!has_vector) out.measured = true;  // hour() and similar functions
     }
     NeedsTwoSamples(call, &out);
     return out;
   }
 
-  // rate() and its like over windows that never hold two samples.
+  // Functions such as rate() over windows that never hold two samples.
   void NeedsTwoSamples(const lang::CallExpr& call, Outcome* out) {
     const FunctionRow* function = FindFunction(call.function);
     if (function == nullptr || function->least < 2) return;
@@ -158,7 +158,8 @@ class OutcomeChecker {
     if (const auto* selector = window.As<lang::SelectorExpr>()) {
       const bool counted = selector->window == lang::WindowSyntax::kSamples ||
                            selector->window == lang::WindowSyntax::kFirst;
-      if (counted && selector->samples == 1) cause(selector->window_span, "this window holds one");
+      if (counted && selector->samples == 1)
+        cause(selector->window_span, "this window holds one sample");
     } else if (const auto* subquery = window.As<lang::SubqueryExpr>()) {
       const int64_t step = subquery->step ? subquery->step->nanos : context_.group.subquery_step;
       if (subquery->range.nanos <= step)
@@ -166,7 +167,7 @@ class OutcomeChecker {
     }
   }
 
-  // {a="x",a="y"}: no series has both.
+  // Contradictory matchers such as {a="x",a="y"}.
   void CheckMatchers(const Expr& expr, const lang::SelectorExpr& selector, Outcome* out) {
     for (const lang::LabelMatcher& equal : selector.matchers) {
       if (equal.op != MatchOp::kEqual) continue;
@@ -174,7 +175,7 @@ class OutcomeChecker {
         if (other.label != equal.label || &other == &equal) continue;
         const StatusOr<Matcher> matcher = Matcher::Make(other.label, other.op, other.value);
         if (!matcher.ok() || matcher->Matches(equal.value)) continue;
-        // Of two equal matchers say it once.
+        // Report a pair of equal matchers only once.
         if (other.op == MatchOp::kEqual && &other < &equal) continue;
         out->never = true;
         causes_.push_back(
@@ -199,7 +200,7 @@ class OutcomeChecker {
     out.parameter = left.parameter || right.parameter;
     if (lang::IsSetOp(binary.op)) return SetOperator(binary, left, right, out);
     out.never = left.never || right.never;
-    // Two vectors that are always there may still not match.
+    // Two vectors that always exist may still not match.
     out.ever = left.ever && right.ever && !(left_vector && right_vector);
     if (left_vector && right_vector && !out.never) {
       const std::string why =
@@ -217,9 +218,9 @@ class OutcomeChecker {
     return out;
   }
 
-  // Whether what is known of the sides is enough to judge: an override may change a parameter that
-  // is alone against a number, and a rule that is switched on so is no mistake.
-  static bool Telling(const Outcome& left, const Outcome& right) {
+  // Whether enough is known about both sides for a warning: an override may change a parameter that
+  // is compared directly with a number, and a rule that is disabled in this way is not a mistake.
+  static bool IsConclusive(const Outcome& left, const Outcome& right) {
     if (!left.parameter && !right.parameter) return true;
     if (left.parameter && right.parameter) return false;
     const Outcome& other = left.parameter ? right : left;
@@ -229,9 +230,9 @@ class OutcomeChecker {
   void Compare(const Expr& expr, const BinaryExpr& binary, const Outcome& left,
                const Outcome& right, bool left_vector, bool right_vector, Outcome* out) {
     const bool vector = left_vector || right_vector;
-    const bool telling = !left.never && !right.never && Telling(left, right);
-    const bool never = telling && NeverTrue(binary.op, left.range, right.range);
-    const bool always = telling && AlwaysTrue(binary.op, left.range, right.range);
+    const bool conclusive = !left.never && !right.never && IsConclusive(left, right);
+    const bool never = conclusive && NeverTrue(binary.op, left.range, right.range);
+    const bool always = conclusive && AlwaysTrue(binary.op, left.range, right.range);
     if (never) {
       causes_.push_back({expr.span, NeverText(binary, left, right, left_vector || !right_vector)});
     }
@@ -244,7 +245,7 @@ class OutcomeChecker {
     out->ever = out->ever && always;
     if (left_vector) {
       out->range = Intersect(left.range, Allowed(binary.op, right.range));
-      // What does not hold may still be said of an overridden parameter.
+      // An overridden parameter may invalidate the finding.
       if (IsEmpty(out->range)) out->range = left.range;
     } else {
       out->range = right.range;
@@ -262,7 +263,7 @@ class OutcomeChecker {
     std::string out = Cat("this is never true: ", shown, " is ", RangeText(subject.range));
     if (bound.range.IsPoint() && !bound.measured)
       CatTo(out, ", compared with ", RangeText(bound.range).substr(7));
-    // The usual mistake: percent.
+    // The usual mistake: a ratio compared with a percentage.
     if (subject.range.low == 0 && subject.range.high == kRatioMost && bound.range.IsPoint() &&
         bound.range.low > 1 && bound.range.low <= 100) {
       CatTo(out, ": for ", FormatDouble(bound.range.low), " percent write ",
@@ -304,18 +305,18 @@ class OutcomeChecker {
                                                  LabelsOf(context_, *binary.right));
             !why.empty()) {
           causes_.push_back(
-              {binary.op_span, Cat("unless takes away only where labels are missing: ", why)});
+              {binary.op_span, Cat("unless excludes elements only if labels are missing: ", why)});
         } else if (default_matching && TakesAllAway(binary)) {
           out.never = true;
           causes_.push_back({binary.op_span,
-                             "unless takes everything away: its right side holds wherever its "
+                             "unless excludes every element: its right side holds wherever its "
                              "left side does"});
         }
         return out;
     }
   }
 
-  // What each element of the expression has passed.
+  // Conditions that every element of the expression satisfies.
   void Bounds(const Expr& root, std::vector<Bound>* out) const {
     const Expr& expr = lang::Unwrap(root);
     const auto* binary = expr.As<BinaryExpr>();
@@ -341,7 +342,7 @@ class OutcomeChecker {
     }
   }
 
-  // A number, or a parameter's.
+  // The value of a number or a parameter.
   std::optional<double> NumberOf(const Expr& root) const {
     const Expr& expr = lang::Unwrap(root);
     if (const std::optional<double> constant = ConstantValue(expr)) {
@@ -369,8 +370,8 @@ class OutcomeChecker {
     }
   }
 
-  // Two sides with equal texts are one series only where each selector names its metric: matching
-  // leaves names out.
+  // Two sides with equal texts are the same series only if each selector names its metric, because
+  // matching ignores names.
   static bool NamesMetrics(const Expr& root) {
     bool named = true;
     lang::Visit(root, [&](const Expr& expr) {
@@ -403,7 +404,7 @@ class OutcomeChecker {
   bool TakesAllAway(const BinaryExpr& binary) const {
     if (!NamesMetrics(*binary.left)) return false;
     if (lang::Equal(lang::Unwrap(*binary.left), lang::Unwrap(*binary.right))) return true;
-    // The right side must be this one comparison, or it asks for more.
+    // The right side must be exactly this comparison; otherwise it has further conditions.
     std::vector<Bound> left, right;
     Bounds(*binary.left, &left);
     Bounds(*binary.right, &right);
@@ -419,7 +420,7 @@ class OutcomeChecker {
   std::vector<Cause> causes_;
 };
 
-// An alert that shows that alerting works is meant to fire always.
+// A watchdog alert, which tests alerting itself, should always fire.
 bool IsWatchdog(std::string_view name) {
   std::string lower;
   for (const char c : name) {
@@ -432,7 +433,8 @@ bool IsWatchdog(std::string_view name) {
   return false;
 }
 
-// Whether some elements are left out on the way: count(up == 0) > 0 asks whether there are any.
+// Whether the expression filters elements before aggregation: count(up == 0) > 0 asks whether any
+// exist.
 bool LeavesOut(const Expr& root) {
   bool out = false;
   lang::Visit(root, [&](const Expr& expr) {
@@ -446,7 +448,7 @@ bool LeavesOut(const Expr& root) {
   return out;
 }
 
-// Why an alert fires for every series that is there, or "".
+// Reason why an alert fires for every existing series, or "".
 std::string FiresForAll(const ExprContext& context, const Expr& root) {
   const Expr& expr = lang::Unwrap(root);
   const auto* binary = expr.As<BinaryExpr>();
@@ -458,7 +460,7 @@ std::string FiresForAll(const ExprContext& context, const Expr& root) {
   OutcomeChecker checker(context);
   const Outcome left = checker.Visit(*binary->left);
   const Outcome right = checker.Visit(*binary->right);
-  // absent(x) == 1 is a way of saying absent(x).
+  // absent(x) == 1 is equivalent to absent(x).
   const Outcome& subject = TypeOf(*binary->left) == Type::kVector ? left : right;
   if (subject.range.IsPoint() || !subject.measured || left.parameter || right.parameter) return {};
   if (!AlwaysTrue(binary->op, left.range, right.range)) return {};

@@ -1,4 +1,4 @@
-// Diagnostics of calls of functions beyond PromQL (docs/functions.md).
+// Diagnostics for calls of functions that extend PromQL (docs/functions.md).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-// Errors and warnings about one expression in an alert; "" when there is nothing to say.
+// Errors and warnings about one expression in an alert; "" if there are none.
 std::string CheckExpr(std::string_view expr) {
   CheckOptions options;
   options.default_interval = 60 * kSecond;
@@ -26,14 +26,14 @@ std::string CheckExpr(std::string_view expr) {
   lang::Diagnostics diagnostics;
   CheckRuleSet({lang::ParseRuleFile("p.yaml", text, &diagnostics)}, options, &diagnostics);
   diagnostics.Sort();
-  std::string said;
+  std::string reported;
   for (const lang::Diagnostic& diagnostic : diagnostics.list()) {
-    if (diagnostic.severity != lang::Severity::kInfo) CatTo(said, diagnostic.ToString(), "\n");
+    if (diagnostic.severity != lang::Severity::kInfo) CatTo(reported, diagnostic.ToString(), "\n");
   }
-  return said;
+  return reported;
 }
 
-TEST(OwnFunctions, WhatIsWrongIsSaid) {
+TEST(OwnFunctions, ReportsInvalidCalls) {
   const std::pair<std::string_view, std::string_view> kCases[] = {
       {"peer_zscore(a, \"\")", "7:22: error: invalid label name in peer_zscore(): \"\""},
       {"peer_zscore(a, 1)",
@@ -93,9 +93,10 @@ TEST(OwnFunctions, WhatIsWrongIsSaid) {
       {"histogram_over_time(a[5m], Inf, 1, 10)",
        "7:34: error: histogram_over_time() wants a finite"},
       {"histogram_over_time(a[5m], 0, 0, 10)",
-       "7:37: error: histogram_over_time() wants a width of buckets greater than 0, found 0"},
+       "7:37: error: histogram_over_time() needs a bucket width greater than 0, found 0"},
       {"histogram_over_time(a[5m], 0, 1, 257)",
-       "7:40: error: histogram_over_time() has a whole number of bounds from 1 to 256, found 257"},
+       "7:40: error: histogram_over_time() needs an integer number of bounds from 1 to 256, found "
+       "257"},
       {"histogram_over_time(a[5m], 0, 1, 2.5)", "from 1 to 256, found 2.5"},
       {"histogram_over_time(a[5m], 1e18, 1, 10)",
        "7:40: error: bounds from 1000000000000000000 in steps of 1 are not different numbers"},
@@ -106,11 +107,11 @@ TEST(OwnFunctions, WhatIsWrongIsSaid) {
       {"histogram_distance(a)", "expected 2 argument(s) in call to \"histogram_distance\", got 1"},
       {"histogram_distance(a, b[5m])", "got range vector"},
   };
-  for (const auto& [expr, said] : kCases)
-    EXPECT_THAT(CheckExpr(expr), HasSubstr(std::string(said)));
+  for (const auto& [expr, reported] : kCases)
+    EXPECT_THAT(CheckExpr(expr), HasSubstr(std::string(reported)));
 }
 
-TEST(OwnFunctions, WhatIsRightPasses) {
+TEST(OwnFunctions, AcceptsValidCalls) {
   for (const std::string_view expr :
        {"peer_zscore(a) > 3 and peer_zscore(rate(a[5m]), \"stage\", \"node\") > 3.5",
         "baseline_zscore(a[first 200 samples after 20]) > 3",
@@ -132,16 +133,16 @@ TEST(OwnFunctions, WhatIsRightPasses) {
   }
 }
 
-// Labels: histogram_over_time adds le, those that take buckets together take it away.
-TEST(OwnFunctions, BoundsAreLabels) {
+// histogram_over_time adds the label le; functions that aggregate buckets remove it.
+TEST(OwnFunctions, TracksTheBucketLabel) {
   EXPECT_EQ(CheckExpr("sum by (le) (histogram_over_time(sum by (rank) (a)[1h:1m], 0, 1, 9)) > 1"),
             "");
   EXPECT_THAT(CheckExpr("sum by (le) (peer_histogram_distance(sum by (le, rank) (a))) > 0.5"),
-              HasSubstr("nothing inside has a label \"le\""));
+              HasSubstr("the inner expression has no label \"le\""));
 }
 
-// Values: what can never be.
-TEST(OwnFunctions, RangesOfValues) {
+// Values that can never occur.
+TEST(OwnFunctions, TracksValueRanges) {
   for (const char* expr :
        {"kendall_tau_over_time(a[5m]) > 1", "kendall_tau_over_time(a[5m]) < -1",
         "outliers_over_time(a[5m], 3) < 0", "peer_histogram_distance(a) > 1",

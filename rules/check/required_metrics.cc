@@ -1,5 +1,5 @@
-// Metrics that an expression requires: the default of a rule's `needs`. Where it may have
-// a result although a series is missing (absent(), or, unless, scalar()), the series is not needed.
+// Metrics that an expression requires: the default of a rule's `needs`. A series is not required
+// where the expression may have a result without it (absent(), or, unless, scalar()).
 #include <algorithm>
 #include <iterator>
 
@@ -10,11 +10,11 @@
 namespace pitwall::check {
 namespace {
 
-using Names = std::vector<std::string>;  // sorted, each once
+using Names = std::vector<std::string>;  // sorted, without duplicates
 using lang::BinaryOp;
 using lang::Expr;
 
-// What the engine itself says of alerts and sources; attempts it counts wherever there are some.
+// Series that the engine emits for alerts and sources. It counts attempts wherever they exist.
 bool IsAbsentWhenAllIsWell(std::string_view name) {
   return name == "ALERTS" || name == "ALERTS_FOR_STATE" ||
          (StartsWith(name, "pitwall_") && !StartsWith(name, "pitwall_job_attempt"));

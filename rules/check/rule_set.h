@@ -1,6 +1,6 @@
-// Rule files that make sense: types fit, parameters are known, windows are affordable, and
-// everything in them is evaluated already. Defaults are filled in and names resolved, so that the
-// planner decides nothing twice.
+// Validated rule files: types match, parameters are declared, windows are affordable, and the
+// engine supports all syntax. Defaults are applied and names are resolved, so the planner does not
+// repeat these decisions.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ namespace pitwall::check {
 inline constexpr size_t kMaxRules = 20'000;  // in one rule set
 
 struct CheckOptions {
-  int64_t default_interval = 0;  // position units, as all below; > 0
+  int64_t default_interval = 0;  // position units, as below; > 0
   int64_t default_lookback = 0;
   int64_t default_step_interval = 0;
   int64_t default_step_lookback = 0;
-  // A query over samples that are all there, in the past: it may read at fixed times and ahead, and
-  // keeps no state that a window could cost.
+  // A query over stored samples: it may read at fixed times and in the future, and its windows keep
+  // no state.
   bool stored_samples = false;
   const MetricCatalog* catalog = &MetricCatalog::Builtin();
 };
@@ -32,7 +32,7 @@ struct CheckOptions {
 struct CheckedText {
   std::string name;
   std::string text;
-  // Of an alert: what its template queries, in the template's order.
+  // For an alert: the queries of its template, in order.
   std::vector<std::shared_ptr<const lang::Expr>> queries;
 };
 
@@ -40,10 +40,10 @@ struct CheckedRule {
   const lang::RuleText* text = nullptr;  // in CheckedGroup::file
   std::string name;                      // pack/group/alert, plus #n for repeats within the group
   bool attempt_scope = false;
-  std::vector<CheckedText> labels;       // the group's under the rule's, sorted by name
+  std::vector<CheckedText> labels;       // merged with the group's labels, sorted by name
   std::vector<CheckedText> annotations;  // sorted by name
-  // Metrics that must be there for the rule to say anything: what `needs` lists, else what the
-  // expression cannot do without. Sorted.
+  // Metrics that must exist before the rule is evaluated: those in `needs`, or those that the
+  // expression requires. Sorted.
   std::vector<std::string> needs;
 };
 
@@ -54,17 +54,16 @@ struct CheckedGroup {
   ClockSpec clock;
   int64_t interval = 0;
   int64_t lookback = 0;
-  int64_t subquery_step = 0;  // of subqueries that say none
+  int64_t subquery_step = 0;  // default for subqueries without a step
   std::vector<CheckedRule> rules;
 };
 
-// Groups stand in the order of evaluation: by pack, then by position in the file.
+// In evaluation order: by pack, then by position in the file.
 struct CheckedRuleSet {
   std::vector<CheckedGroup> groups;
 };
 
-// Adds what is wrong or odd to `diagnostics`. With errors among them the result is not fit for
-// planning.
+// Adds errors and warnings to `diagnostics`. If there are errors, the result must not be planned.
 CheckedRuleSet CheckRuleSet(std::vector<lang::RuleFilePtr> files, const CheckOptions& options,
                             lang::Diagnostics* diagnostics);
 

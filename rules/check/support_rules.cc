@@ -25,12 +25,12 @@ const std::string* TextOf(const Expr& expr) {
   return text == nullptr ? nullptr : &text->value;
 }
 
-// Any UTF-8, as in Prometheus 3.
+// Any valid UTF-8, as in Prometheus 3.
 bool IsLabelName(std::string_view name) {
   return !name.empty() && yaml::FindInvalidUtf8(name) == std::string_view::npos;
 }
 
-// Prometheus says these at evaluation; nothing of it depends on data.
+// Prometheus reports these at evaluation, although they do not depend on data.
 void CheckLabelNames(const ExprContext& context, const lang::CallExpr& call) {
   const bool replace = call.function == "label_replace";
   if (call.function == "histogram_quantiles") {
@@ -54,7 +54,7 @@ void CheckLabelNames(const ExprContext& context, const lang::CallExpr& call) {
   }
 }
 
-// Of histogram_over_time: its buckets are elements, which are made when the rule is loaded.
+// For histogram_over_time: its buckets are elements, which are created when the rule is loaded.
 void CheckBuckets(const ExprContext& context, const lang::CallExpr& call) {
   constexpr std::string_view kNames[] = {"first bound", "width", "count"};
   double numbers[3] = {};
@@ -73,15 +73,15 @@ void CheckBuckets(const ExprContext& context, const lang::CallExpr& call) {
   if (!std::isfinite(first)) {
     context.Error(
         call.arguments[1]->span,
-        Cat("histogram_over_time() wants a finite first bound, found ", FormatDouble(first)));
+        Cat("histogram_over_time() needs a finite first bound, found ", FormatDouble(first)));
   } else if (!(width > 0) || !std::isfinite(width)) {
     context.Error(call.arguments[2]->span,
-                  Cat("histogram_over_time() wants a width of buckets greater than 0, found ",
+                  Cat("histogram_over_time() needs a bucket width greater than 0, found ",
                       FormatDouble(width)));
   } else if (!(count >= 1 && count <= static_cast<double>(kMaxHistogramBounds)) ||
              count != std::floor(count)) {
     context.Error(call.arguments[3]->span,
-                  Cat("histogram_over_time() has a whole number of bounds from 1 to ",
+                  Cat("histogram_over_time() needs an integer number of bounds from 1 to ",
                       kMaxHistogramBounds, ", found ", FormatDouble(count)));
   } else {
     const std::vector<double> bounds = LinearBounds(first, width, static_cast<size_t>(count));
@@ -100,7 +100,7 @@ std::string BoundText(const ArgumentBound& bound) {
   return Cat(bound.low_open ? "greater than " : "that is not below ", FormatDouble(bound.low));
 }
 
-// What the function's row says of its arguments, beside their types.
+// Checks the constraints of the function's table row, besides the argument types.
 void CheckArguments(const ExprContext& context, const FunctionRow& function,
                     const lang::CallExpr& call) {
   for (size_t i = 0; i < call.arguments.size() && function.arguments.size() > 0; ++i) {
@@ -127,7 +127,7 @@ void CheckArguments(const ExprContext& context, const FunctionRow& function,
   if (call.function == "histogram_over_time") CheckBuckets(context, call);
 }
 
-// Which kinds of windows a function has no state for.
+// Window kinds that the function does not support.
 void CheckWindowKind(const ExprContext& context, const FunctionRow& function,
                      const lang::SelectorExpr& selector) {
   if (selector.window == lang::WindowSyntax::kAttempt && NeedsEverySample(function)) {
@@ -147,7 +147,7 @@ void CheckWindowKind(const ExprContext& context, const FunctionRow& function,
 
 void CheckCall(const ExprContext& context, const lang::CallExpr& call) {
   const FunctionRow* function = FindFunction(call.function);
-  if (function == nullptr) return;  // CheckTypes has said so
+  if (function == nullptr) return;  // CheckTypes has reported it
   if (function->support == Support::kNativeHistograms) {
     context.diagnostics->Unsupported(
         context.source, call.name_span,

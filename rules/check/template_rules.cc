@@ -1,5 +1,5 @@
-// {{ }} of labels and annotations: that they are templates, that the labels they read can be there,
-// and their queries, which are checked as the rule's own expression is.
+// Checks of {{ }} in labels and annotations: syntax, whether the labels they read can exist, and
+// their queries, which are checked like the rule's own expression.
 #include <algorithm>
 #include <utility>
 
@@ -19,7 +19,7 @@ lang::Span SpanOf(size_t begin, size_t end) {
   return {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)};
 }
 
-// The query's own places are in its text, which may be made by printf: the caret is under it.
+// Positions refer to the query's text, which printf may construct; the caret points at the query.
 std::shared_ptr<const lang::Expr> CheckQuery(const ExprContext& context,
                                              const lang::NamedText& text,
                                              const templates::TemplateQuery& query) {
@@ -92,7 +92,7 @@ void CheckFixedAnnotations(const ExprContext& context,
     if (text.name == "capture" && text.text() != "stacks")
       refuse(text, " cannot be captured; write stacks");
     if (text.name == "onset" && text.text() != "value")
-      refuse(text, " tells no onset; write value, where the value is the seconds since then");
+      refuse(text, " is not a valid onset; write value, where the value is the seconds since then");
   }
 }
 

@@ -17,7 +17,7 @@ class TypeChecker {
  public:
   explicit TypeChecker(const ExprContext& context) : context_(context) {}
 
-  // The type; errors of the tree below are added first.
+  // Returns the type; errors of sub-expressions are added first.
   Type Check(const Expr& expr) {
     std::visit([&](const auto& node) { CheckNode(expr, node); }, expr.node);
     return TypeOf(expr);
@@ -113,7 +113,7 @@ class TypeChecker {
       }
     }
     if (declared == 0) return;
-    // The second argument of info() chooses labels, not series.
+    // The second argument of info() selects labels, not series.
     if (call.function == "info" && given == 2) info_labels_ = call.arguments[1].get();
     for (size_t i = 0; i < given; ++i) {
       Expect(*call.arguments[i], function->arguments[std::min(i, declared - 1)].type,

@@ -10,15 +10,15 @@
 namespace pitwall::check {
 
 using Type = ExprType;
-std::string_view TypeName(Type type);  // as Prometheus' messages say it: "instant vector"
+std::string_view TypeName(Type type);  // as in Prometheus messages: "instant vector"
 
-// The type of a well-formed expression; of a call of an unknown function: an instant vector. Does
-// not look whether operands fit (validators.h does).
+// The type of a well-formed expression; an instant vector for a call of an unknown function. Does
+// not check operands (validators.h does).
 Type TypeOf(const lang::Expr& expr);
 
-// The value of an expression made of numbers only (signs, parentheses, arithmetic, bool
-// comparisons, pi()), as the evaluation would compute it; nothing when it holds anything else,
-// parameters included.
+// The value of an expression that contains only numbers (signs, parentheses, arithmetic, bool
+// comparisons, pi()), as evaluation would compute it; nullopt if it contains anything else,
+// including parameters.
 std::optional<double> ConstantValue(const lang::Expr& expr);
 
 }  // namespace pitwall::check

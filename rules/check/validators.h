@@ -1,5 +1,5 @@
-// The checks, one a file. Each looks at one expression (or one rule) and adds to the diagnostics.
-// Private to this module.
+// Checks of rules, one per file. Each examines one expression (or one rule) and adds to the
+// diagnostics. Private to this module.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@
 
 namespace pitwall::check {
 
-// What the rule set itself produces: recorded metric -> whether it is recorded on the step clock.
+// Series that the rule set records: metric -> whether it is on the step clock.
 struct RecordedMetric {
   bool on_time = false;
   bool on_step = false;
@@ -39,48 +39,48 @@ struct ExprContext {
   }
 };
 
-// Types of operands and arguments, matching clauses, selectors: what Prometheus' own parser
-// refuses. Returns false when it did, so that the checks below can rely on sound expressions.
+// Operand and argument types, matching clauses, and selectors: the checks of Prometheus' parser.
+// Returns false on errors, so that the checks below can rely on well-typed expressions.
 bool CheckTypes(const ExprContext& context, const lang::Expr& expr);
-// What the grammar has and the engine does not evaluate yet.
+// Syntax that the grammar accepts and the engine does not support.
 void CheckSupport(const ExprContext& context, const lang::Expr& expr);
-// @ and negative offsets; windows that are too short or cost too much.
+// @ and negative offsets, and windows that are too short or too expensive.
 void CheckWindows(const ExprContext& context, const lang::Expr& expr);
-// Durations and series that fit the group's clock.
+// Durations and series that do not fit the group's clock.
 void CheckClock(const ExprContext& context, const lang::Expr& expr);
-// Names of metrics that nobody sends.
+// Metric names without a known producer.
 void CheckNames(const ExprContext& context, const lang::Expr& expr);
-// Which expression of a rule: what is odd in one may be right in another.
+// The role of an expression in its rule; some warnings depend on it.
 enum class Outcomes { kAlert, kClear, kRecord };
-// Rules that can never fire, or always do.
+// Rules that never fire or always fire.
 void CheckOutcome(const ExprContext& context, const lang::Expr& expr, Outcomes outcomes);
 // A `for` that has no effect.
 void CheckTimes(const CheckedGroup& group, const lang::RuleText& rule,
                 lang::Diagnostics* diagnostics);
-// A recorded name that means something else already.
+// A recorded name that already has another meaning.
 void CheckRecordedName(const CheckedGroup& group, const lang::RuleText& rule,
                        const CheckOptions& options, lang::Diagnostics* diagnostics);
-// Rules that say the same twice: to be asked for each rule of the set, in order.
+// Duplicate rules. Call it for each rule of the set, in order.
 class DuplicateRules {
  public:
   void Check(const CheckedGroup& group, const lang::RuleText& rule, const CheckedRule& checked,
              lang::Diagnostics* diagnostics);
 
  private:
-  StringMap<std::string> seen_;  // what makes a rule -> where it is
+  StringMap<std::string> seen_;  // content of a rule -> its position
 };
-// $names that are not declared, and declared ones that are not used.
+// Undeclared $parameters and unused declarations.
 void CheckParameters(const ExprContext& context, std::span<const lang::Expr* const> exprs,
                      std::span<const lang::Source* const> sources);
-// A label or annotation of an alert. `element`: labels of the elements of its expression; null when
-// they are not known. Returns the expressions of its queries; with errors, some are null.
+// Checks a label or annotation of an alert. `element`: labels of the elements of its expression;
+// null if they are unknown. Returns the expressions of its queries; some are null after errors.
 struct LabelFlow;
 std::vector<std::shared_ptr<const lang::Expr>> CheckTemplate(const ExprContext& context,
                                                              const lang::NamedText& text,
                                                              const LabelFlow* element);
 
-// Annotations that are no texts for people. `capture` says what is captured as an issue begins:
-// stacks. `onset` says that the trouble began `value` seconds before: value.
+// Annotations that control the engine. `capture` names the data to capture when an issue begins:
+// stacks. `onset: value` states that the problem began `value` seconds earlier.
 void CheckFixedAnnotations(const ExprContext& context,
                            const std::vector<lang::NamedText>& annotations);
 

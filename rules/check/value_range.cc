@@ -22,7 +22,7 @@ ValueRange Make(double low, double high) {
   return {low, high, false, false};
 }
 
-// A sum of at least one of them.
+// The sum of one or more of them.
 ValueRange SumOf(const ValueRange& range) {
   if (range.low >= 0) return Make(range.low, kInfinity);
   if (range.high <= 0) return Make(-kInfinity, range.high);
@@ -110,7 +110,7 @@ ValueRange Negate(const ValueRange& range) {
 
 ValueRange Arithmetic(BinaryOp op, const ValueRange& left, const ValueRange& right) {
   if (op == BinaryOp::kMod) {
-    // The sign of the dividend, smaller than the divisor.
+    // The result has the sign of the dividend and is smaller than the divisor.
     if (!right.IsPoint() || !std::isfinite(right.low) || right.low == 0) return {};
     const double most = std::fabs(right.low);
     return {left.low >= 0 ? 0 : -most, left.high <= 0 ? 0 : most, left.low<0, left.high> 0};
@@ -125,7 +125,7 @@ ValueRange Arithmetic(BinaryOp op, const ValueRange& left, const ValueRange& rig
     case BinaryOp::kDiv: {
       const bool divides = op == BinaryOp::kDiv;
       if (divides && right.low <= 0 && right.high >= 0) {
-        // By something that may be 0: of the sign that both have.
+        // The divisor may be 0; the result has the common sign.
         if (left.low >= 0 && right.low >= 0) return ValueRange::AtLeast(0);
         return {};
       }
@@ -134,7 +134,7 @@ ValueRange Arithmetic(BinaryOp op, const ValueRange& left, const ValueRange& rig
       for (const double a : {left.low, left.high}) {
         for (const double b : {right.low, right.high}) ends[n++] = divides ? a / b : a * b;
       }
-      // 0 times infinity: an end that nothing reaches; what comes near it is 0.
+      // 0 times infinity: a bound that no value reaches; nearby products are 0.
       for (double& end : ends) end = std::isnan(end) ? 0 : end;
       const auto [low, high] = std::minmax_element(ends.begin(), ends.end());
       return Make(*low, *high);
@@ -203,7 +203,7 @@ ValueRange RangeOfAggregate(const lang::AggregateExpr& aggregate, const ValueRan
 }
 
 std::string RangeText(const ValueRange& range) {
-  // Bounds that stand for rounding errors are not worth their digits.
+  // Omit the digits of bounds that include rounding errors.
   const auto text = [](double value) {
     const double rounded = std::round(value * 1e5) / 1e5 + 0.0;  // + 0.0: no -0
     return FormatDouble(std::isfinite(rounded) ? rounded : value);

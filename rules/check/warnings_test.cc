@@ -1,4 +1,4 @@
-// Warnings: that each appears where it should, and does not where it should not.
+// Warnings, with cases that must and cases that must not produce them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ using ::testing::IsEmpty;
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-// Warnings about a file, with their carets.
+// Warnings of a file, with their carets.
 std::string Warnings(std::string_view text) {
   CheckOptions options;
   options.default_interval = 60 * kSecond;
@@ -25,12 +25,13 @@ std::string Warnings(std::string_view text) {
   lang::Diagnostics diagnostics;
   CheckRuleSet({lang::ParseRuleFile("p.yaml", text, &diagnostics)}, options, &diagnostics);
   diagnostics.Sort();
-  std::string said;
+  std::string reported;
   for (const lang::Diagnostic& diagnostic : diagnostics.list()) {
     EXPECT_NE(diagnostic.severity, lang::Severity::kError) << diagnostic.ToString() << "\n" << text;
-    if (diagnostic.severity == lang::Severity::kWarning) CatTo(said, diagnostic.ToString(), "\n");
+    if (diagnostic.severity == lang::Severity::kWarning)
+      CatTo(reported, diagnostic.ToString(), "\n");
   }
-  return said;
+  return reported;
 }
 
 std::string OfAlert(std::string_view expr, std::string_view more = "",
@@ -43,7 +44,7 @@ std::string OfRecord(std::string_view expr, std::string_view name = "some:new_na
                       "\n    expr: |\n      ", expr, "\n"));
 }
 
-TEST(Warnings, HavePlaceAndCaret) {
+TEST(Warnings, HavePositionsAndCarets) {
   EXPECT_EQ(OfAlert("a > 1 and count_over_time(b[1m]) < 1"),
             "p.yaml:7:17: warning: the alert can never fire: this is never true: "
             "count_over_time(b[1m]) is at least 1, compared with 1\n"
@@ -51,7 +52,7 @@ TEST(Warnings, HavePlaceAndCaret) {
             "                    ^~~~~~~~~~~~~~~~~~~~~~~~~~\n");
 }
 
-TEST(Warnings, ComparisonsThatAreNeverTrue) {
+TEST(Warnings, ReportsComparisonsThatAreNeverTrue) {
   const std::pair<const char*, const char*> cases[] = {
       {"vector(1) > 2",
        "the alert can never fire: this is never true: vector(1) is always 1, "
@@ -79,13 +80,13 @@ TEST(Warnings, ComparisonsThatAreNeverTrue) {
       {"sum by (x) (a > 1 and b < Inf) > 0 and absent(c) == 0", "absent(c) is always 1"},
   };
   for (const auto& [expr, want] : cases) EXPECT_THAT(OfAlert(expr), HasSubstr(want)) << expr;
-  // One arm of `or` may still fire.
+  // Another arm of `or` may still fire.
   EXPECT_THAT(OfAlert("a > 1 or hw_gpu_utilization_ratio > 50"),
               HasSubstr("p.yaml:7:16: warning: this is never true"));
   EXPECT_THAT(OfRecord("a > 1 and sgn(b) > 1"), HasSubstr("there is never a result: "));
 }
 
-TEST(Warnings, ComparisonsThatMayBeTrue) {
+TEST(Warnings, AcceptsComparisonsThatMayBeTrue) {
   for (const char* expr : {"a > 5",
                            "a > 5 and a < 10",
                            "a < 0",
@@ -129,7 +130,7 @@ TEST(Warnings, ComparisonsThatMayBeTrue) {
   }
 }
 
-TEST(Warnings, ParametersCountByTheirDefaults) {
+TEST(Warnings, UsesParameterDefaults) {
   const auto with = [](std::string_view expr, std::string_view params) {
     return OfAlert(expr, Cat("    params: {", params, "}\n"));
   };
@@ -139,11 +140,11 @@ TEST(Warnings, ParametersCountByTheirDefaults) {
   EXPECT_THAT(with("a > $low and a < $high", "low: 9, high: 3"), HasSubstr("contradict"));
   EXPECT_THAT(with("a > $low and a < $high", "low: 3, high: 9"), IsEmpty());
   EXPECT_THAT(with("hw_gpu_utilization_ratio > $busy", "busy: 0.9"), IsEmpty());
-  // A switch that an override turns on.
+  // A switch that an override enables.
   EXPECT_THAT(with("a > 1 and on () vector($enabled) == 1", "enabled: 0"), IsEmpty());
 }
 
-TEST(Warnings, SidesThatContradictEachOther) {
+TEST(Warnings, ReportsContradictingSides) {
   const std::pair<const char*, const char*> cases[] = {
       {"a > 5 and a < 3",
        "the two sides contradict each other: a would have to be more than 5 and "
@@ -152,8 +153,8 @@ TEST(Warnings, SidesThatContradictEachOther) {
       {"a == 1 and a == 2", "contradict"},
       {"5 < a and b > 1 and (a < 3)", "contradict"},
       {"rate(a{x=\"1\"}[1m]) > 1 and rate(a{x=\"1\"}[1m]) <= 0.5", "contradict"},
-      {"a unless a", "unless takes everything away"},
-      {"a > 5 unless a > 3", "unless takes everything away"},
+      {"a unless a", "unless excludes every element"},
+      {"a > 5 unless a > 3", "unless excludes every element"},
   };
   for (const auto& [expr, want] : cases) EXPECT_THAT(OfAlert(expr), HasSubstr(want)) << expr;
   for (const char* expr :
@@ -165,7 +166,7 @@ TEST(Warnings, SidesThatContradictEachOther) {
   }
 }
 
-TEST(Warnings, MatchersThatContradict) {
+TEST(Warnings, ReportsContradictingMatchers) {
   EXPECT_EQ(OfAlert("a{x=\"1\",x=\"2\"} > 1"),
             "p.yaml:7:15: warning: the alert can never fire: no series matches both x=\"1\" and "
             "x=\"2\"\n"
@@ -179,7 +180,7 @@ TEST(Warnings, MatchersThatContradict) {
   }
 }
 
-TEST(Warnings, SidesThatCannotMatch) {
+TEST(Warnings, ReportsSidesThatCannotMatch) {
   const std::pair<const char*, const char*> cases[] = {
       {"sum by (x) (a) and sum by (y) (b)",
        "warning: the two sides of and match only where labels are missing: all labels must be "
@@ -188,13 +189,14 @@ TEST(Warnings, SidesThatCannotMatch) {
       {"sum by (x, y) (a) / sum by (x) (b) > 1", "the left side has a label \"y\""},
       {"sum by (x) (a) / sum by (x, y) (b) > 1", "the right side has a label \"y\""},
       {"hw_gpu_utilization_ratio > 0.5 and sum(b) > 1", "that the right side cannot have"},
-      {"sum by (x) (a) > 5 unless sum(b) > 1", "unless takes away only where labels are missing"},
+      {"sum by (x) (a) > 5 unless sum(b) > 1",
+       "unless excludes elements only if labels are missing"},
       {"a > 1 and on (z) sum by (x) (b) > 1",
        "on(z): the right side has no label \"z\", it has been aggregated away"},
       {"sum without (z) (a) > on (z) b", "on(z): the left side has no label \"z\""},
       {"a * on (x) group_left (z) sum by (x) (b) > 1",
        "label \"z\" cannot be copied from the other side"},
-      {"sum by (x) (sum by (y) (a)) > 1", "by (x): nothing inside has a label \"x\""},
+      {"sum by (x) (sum by (y) (a)) > 1", "by (x): the inner expression has no label \"x\""},
       {"sum by (le) (histogram_quantile(0.9, rate(a[1m]))) > 1", "by (le)"},
   };
   for (const auto& [expr, want] : cases) EXPECT_THAT(OfAlert(expr), HasSubstr(want)) << expr;
@@ -214,7 +216,7 @@ TEST(Warnings, SidesThatCannotMatch) {
   }
 }
 
-TEST(Warnings, AlertsThatAlwaysFire) {
+TEST(Warnings, ReportsAlertsThatAlwaysFire) {
   for (const char* expr : {"vector(1)", "1", "vector(1) > 0", "sum(a) > 5 or vector(0)", "time()",
                            "absent(a{x=\"1\",x=\"2\"})"}) {
     EXPECT_THAT(OfAlert(expr), HasSubstr("the alert always fires")) << expr;
@@ -234,10 +236,10 @@ TEST(Warnings, AlertsThatAlwaysFire) {
               IsEmpty());
 }
 
-TEST(Warnings, WindowsThatNeverHoldTwoSamples) {
+TEST(Warnings, ReportsWindowsThatNeverHoldTwoSamples) {
   EXPECT_THAT(OfAlert("rate(a[1 samples]) > 1"),
               HasSubstr("7:13: warning: the alert can never fire: rate() needs two samples, and "
-                        "this window holds one"));
+                        "this window holds one sample"));
   EXPECT_THAT(OfAlert("deriv(a[1m:1m]) > 1"), HasSubstr("this subquery has one evaluation"));
   EXPECT_THAT(OfAlert("kendall_tau_over_time(a[1 samples]) > 0.5"), HasSubstr("needs two samples"));
   EXPECT_THAT(OfAlert("robust_deriv(a[1m:1m]) > 1"), HasSubstr("this subquery has one evaluation"));
@@ -247,14 +249,14 @@ TEST(Warnings, WindowsThatNeverHoldTwoSamples) {
   }
 }
 
-TEST(Warnings, ClearThatNeverHolds) {
+TEST(Warnings, ReportsClearThatNeverHolds) {
   EXPECT_THAT(
       OfAlert("a > 5", "    keep_firing_for: 5s\n    clear: hw_gpu_utilization_ratio > 5\n"),
       HasSubstr("p.yaml:9:12: warning: clear can never hold: "));
   EXPECT_THAT(OfAlert("a > 5", "    clear: a < 3\n"), IsEmpty());
 }
 
-TEST(Warnings, ForThatIsShorterThanTheInterval) {
+TEST(Warnings, ReportsForShorterThanInterval) {
   EXPECT_EQ(
       OfAlert("a > 5", "    for: 10s\n", "interval: 30s"),
       "p.yaml:8:5: warning: for: 10s is shorter than the group's interval: the alert fires at "
@@ -265,12 +267,12 @@ TEST(Warnings, ForThatIsShorterThanTheInterval) {
   EXPECT_THAT(OfAlert("a > 5", "    for: 0s\n", "interval: 30s"), IsEmpty());
 }
 
-TEST(Warnings, RulesThatStandTwice) {
+TEST(Warnings, ReportsDuplicateRules) {
   const auto two = [](std::string_view a, std::string_view b) {
     return Warnings(Cat("groups:\n- name: g\n  rules:\n  - {alert: A, expr: x > 1", a,
                         "}\n- name: h\n  rules:\n  - {alert: A, expr: (x) > 1", b, "}\n"));
   };
-  // Spelling does not count, nor do parentheses.
+  // Formatting and parentheses do not matter.
   EXPECT_THAT(
       Warnings("groups:\n- name: g\n  rules:\n  - {alert: A, expr: x>1}\n"
                "- name: h\n  rules:\n  - {alert: A, expr: x  >  1}\n"),
@@ -284,16 +286,16 @@ TEST(Warnings, RulesThatStandTwice) {
               IsEmpty());
 }
 
-TEST(Warnings, RecordedNamesThatMeanSomethingElse) {
+TEST(Warnings, ReportsRecordedNamesWithAnotherMeaning) {
   EXPECT_THAT(OfRecord("avg(hw_power_watts)", "hw_gpu_utilization_ratio"),
               HasSubstr("p.yaml:5:13: warning: \"hw_gpu_utilization_ratio\" is a series of the "
                         "catalogue"));
-  EXPECT_THAT(OfRecord("a", "ALERTS"), HasSubstr("what the engine records of alerts"));
-  // Made of another exporter's series: that is how it should be.
+  EXPECT_THAT(OfRecord("a", "ALERTS"), HasSubstr("a series that the engine records for alerts"));
+  // Derived from another exporter's series, as intended.
   EXPECT_THAT(OfRecord("DCGM_FI_DEV_GPU_UTIL / 100", "hw_gpu_utilization_ratio"), IsEmpty());
   EXPECT_THAT(OfRecord("my_exporter_busy", "hw_gpu_utilization_ratio"), IsEmpty());
   EXPECT_THAT(OfRecord("node_memory_MemAvailable_bytes", "system_memory_usage_bytes"), IsEmpty());
-  // hostmetrics has our name and other labels: a label tells the two apart.
+  // hostmetrics uses the same name with other labels; a label distinguishes them.
   const std::string_view rule =
       "  rules:\n  - record: system_cpu_utilization_ratio\n"
       "    expr: irate(system_cpu_time_seconds_total{state!=\"\"}[3m])\n";
@@ -306,7 +308,7 @@ TEST(Warnings, RecordedNamesThatMeanSomethingElse) {
   EXPECT_THAT(OfRecord("avg(hw_gpu_utilization_ratio)", "job:gpu_utilization:avg"), IsEmpty());
 }
 
-TEST(Warnings, LabelsThatTheExpressionAggregatesAway) {
+TEST(Warnings, ReportsLabelsThatWereAggregatedAway) {
   const auto with = [](std::string_view expr, std::string_view text) {
     return OfAlert(expr, Cat("    annotations:\n      s: '", text, "'\n"));
   };

@@ -1,5 +1,5 @@
-// Warnings about rules apart from their expressions: durations without effect, duplicate rules,
-// recorded names with another meaning.
+// Warnings about whole rules: durations without effect, duplicate rules, and recorded names with
+// another meaning.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -21,8 +21,8 @@ std::string Length(const CheckedGroup& group, int64_t positions) {
                           : FormatDuration(positions);
 }
 
-// A name of the catalogue is free for a rule that makes this series out of another exporter's: then
-// it reads an alias, a foreign series, or something that the catalogue does not know.
+// A rule may record a catalog name if it derives the series from another exporter: it then reads an
+// alias, a foreign series, or a metric outside the catalog.
 bool TranslatesInto(const MetricInfo& metric, const lang::Expr& expr,
                     const MetricCatalog& catalog) {
   bool foreign = false;
@@ -40,8 +40,8 @@ bool TranslatesInto(const MetricInfo& metric, const lang::Expr& expr,
   return foreign || !any;
 }
 
-// A label derived_from tells what a rule records from what the producer sends. hostmetrics has our
-// names with other labels, so that the expression alone does not show where its series come from.
+// The label derived_from distinguishes recorded series from the producer's. hostmetrics uses the
+// same names with other labels, so the expression alone does not show the origin of its series.
 bool SaysWhereItComesFrom(const CheckedGroup& group, const lang::RuleText& rule) {
   const auto derived = [](const lang::NamedText& label) { return label.name == "derived_from"; };
   return std::ranges::any_of(group.text->labels, derived) ||
@@ -64,8 +64,9 @@ void CheckRecordedName(const CheckedGroup& group, const lang::RuleText& rule,
                        const CheckOptions& options, lang::Diagnostics* diagnostics) {
   if (rule.alert || rule.expr.expr == nullptr) return;
   if (rule.name == "ALERTS" || rule.name == "ALERTS_FOR_STATE") {
-    diagnostics->Add(Severity::kWarning, group.file->file, rule.name_position,
-                     Cat(rule.name, " is what the engine records of alerts: use another name"));
+    diagnostics->Add(
+        Severity::kWarning, group.file->file, rule.name_position,
+        Cat(rule.name, " is a series that the engine records for alerts: use another name"));
     return;
   }
   const MetricInfo* metric = options.catalog->Find(rule.name);
@@ -88,7 +89,7 @@ void DuplicateRules::Check(const CheckedGroup& group, const lang::RuleText& rule
     CatTo(key, Quote(label.name), "=", Quote(label.text), "\n");
   for (const lang::ParameterText& parameter : rule.parameters)
     CatTo(key, "$", parameter.name, "=", FormatDouble(parameter.value), "\n");
-  // Alerts of one name and expression for two severities differ in these.
+  // Alerts with equal names and expressions but different severities differ in these.
   CatTo(key, rule.hold, " ", rule.keep_firing, " ");
   if (rule.clear && rule.clear->expr != nullptr) key += lang::Print(*rule.clear->expr);
   const std::string place = Cat(group.file->file->name(), ":", rule.position.line);

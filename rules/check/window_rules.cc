@@ -25,8 +25,8 @@ std::string Length(const ExprContext& context, int64_t positions) {
                                   : Cat(FormatDouble(static_cast<double>(positions) / 1e9), "s");
 }
 
-// Walks an expression with the interval at which what it looks at is evaluated: the group's, or the
-// step of the subquery around it.
+// Walks an expression and tracks the evaluation interval: the group's, or the step of the enclosing
+// subquery.
 class WindowChecker {
  public:
   explicit WindowChecker(const ExprContext& context)
@@ -67,11 +67,12 @@ class WindowChecker {
     return true;
   }
 
-  // What the store keeps for each series.
+  // State that the store keeps for each series.
   void CheckCost(lang::Span window_span, const lang::Modifiers& modifiers, int64_t range) {
     if (context_.options.stored_samples) return;
     const FunctionRow* function = call_ == nullptr ? nullptr : FindFunction(call_->function);
-    if (function != nullptr && function->state == StateFamily::kStates) return;  // keeps changes
+    if (function != nullptr && function->state == StateFamily::kStates)
+      return;  // keeps state changes
     Demand demand;
     demand.kind = range > 0 ? WindowKind::kTime : WindowKind::kInstant;
     demand.range = range;
@@ -96,7 +97,7 @@ class WindowChecker {
     }
     CatTo(text, " are allowed: use a longer interval (now ", Length(context_, interval_), ")");
     if (keeps_samples && call_->function == "quantile_over_time")
-      text += ", or sketch_quantile_over_time, which is off by 1 % at most";
+      text += ", or sketch_quantile_over_time, which has an error of at most 1 %";
     if (!keeps_samples) text += ", or record a shorter window and look at that";
     context_.Error(window ? window_span : modifiers.offset->span, text);
   }
@@ -151,7 +152,7 @@ class WindowChecker {
 
   const ExprContext& context_;
   int64_t interval_;
-  const lang::CallExpr* call_ = nullptr;  // around what is looked at
+  const lang::CallExpr* call_ = nullptr;  // the enclosing call
 };
 
 }  // namespace
