@@ -1,5 +1,5 @@
-// The frozen summary of a finished job, against which later jobs are judged: each of its series
-// is in them as baseline_<name>, with the label `run`. What writes it is `pitwall baseline`
+// Frozen summary of a finished job, with which later jobs are compared. Each of its series appears
+// in them as baseline_<name> with the label `run`. `pitwall baseline` writes summaries
 // (services/offline/backtest/summary.h).
 //
 //   run: resnet-0041                       # the label `run`; no other summary has it
@@ -9,8 +9,8 @@
 //   - {name: train_tensor_mean, mode: train, labels: {tensor: fc1}, points: "0:1.25 100:1.5"}
 //   - {name: train_step_seconds:median, value: 0.35}
 //
-// `points` are step:value, in the order of steps: the series has each value at the same step of the
-// later job, on the step clock of `mode`. A `value` has no step: the series has it all the time, on
+// `points` are step:value pairs in step order: the series has each value at the same step of the
+// later job, on the step clock of `mode`. A `value` has no step: the series has it at all times, on
 // every clock.
 #pragma once
 
@@ -28,10 +28,10 @@
 
 namespace pitwall::plan {
 
-// What a metric of the finished job is called in later ones.
+// Prefix of the finished job's metrics in later jobs.
 inline constexpr std::string_view kBaselinePrefix = "baseline_";
 inline constexpr std::string_view kRunLabel = "run";
-// Of the summaries that are for a job, so many count: those that ended last.
+// Maximum number of summaries per job; the most recent ones are used.
 inline constexpr size_t kMaxRunsPerJob = 5;
 inline constexpr size_t kMaxBaselines = 1'000;
 
@@ -39,33 +39,33 @@ inline constexpr size_t kMaxBaselines = 1'000;
 struct Baseline {
   struct Point {
     int64_t step = 0;
-    uint32_t series = 0;  // of Steps::series
+    uint32_t series = 0;  // index into Steps::series
     double value = 0;
   };
   struct Steps {
     std::string mode;
-    std::vector<Labels> series;  // name and `run` among the labels
+    std::vector<Labels> series;  // labels include the name and `run`
     std::vector<Point> points;   // by (step, series)
   };
   std::string run;
   double ended = 0;  // Unix seconds
   JobMatch match;
   std::vector<std::pair<Labels, double>> values;
-  std::vector<Steps> steps;  // one a mode
+  std::vector<Steps> steps;  // one per mode
 
-  // Of this mode, or null.
+  // Returns the steps of the mode, or null.
   const Steps* StepsOf(std::string_view mode) const;
-  // Whether it has the metric, as later jobs call it.
+  // Whether the summary has the metric under its prefixed name.
   bool Has(std::string_view metric) const;
 };
 
 using BaselinePtr = std::shared_ptr<const Baseline>;
 
-// Never null; what is wrong is in `diagnostics`, with its place.
+// Never returns null; errors and their positions are in `diagnostics`.
 BaselinePtr ParseBaseline(std::string_view file_name, std::string_view text,
                           lang::Diagnostics* diagnostics);
 
-// Those of the program that this job is judged against, the newest first, at most kMaxRunsPerJob.
+// Baselines of the program that match the job, newest first, at most kMaxRunsPerJob.
 std::vector<BaselinePtr> BaselinesFor(const Program& program, std::string_view job_id,
                                       std::string_view job_name, const Labels& job_labels);
 

@@ -31,7 +31,7 @@ std::string ErrorsOf(std::string_view text) {
   return out;
 }
 
-TEST(Baseline, IsReadIntoSeriesOfItsRun) {
+TEST(Baseline, ParsesSeriesOfTheRun) {
   lang::Diagnostics diagnostics;
   const BaselinePtr baseline = ParseBaseline("run.yaml", kSummary, &diagnostics);
   EXPECT_EQ(diagnostics.ToString(), "");
@@ -61,7 +61,7 @@ TEST(Baseline, IsReadIntoSeriesOfItsRun) {
   EXPECT_FALSE(baseline->Has("train_loss"));
 }
 
-TEST(Baseline, SaysWhatIsWrongAndWhere) {
+TEST(Baseline, ReportsErrorsWithPositions) {
   EXPECT_THAT(ErrorsOf("run: a\nmatch: {job: x}\nserie: []\n"),
               HasSubstr("run.yaml:3:1: error: unknown key \"serie\""));
   EXPECT_THAT(ErrorsOf("match: {job: x}\n"), HasSubstr("a summary needs \"run\""));
@@ -85,7 +85,7 @@ TEST(Baseline, SaysWhatIsWrongAndWhere) {
   EXPECT_THAT(of_series("{name: a, mode: train, points: '-1:1'}"), HasSubstr("is not step:value"));
   EXPECT_THAT(of_series("{name: a, mode: train, points: '5:1 5:2'}"),
               HasSubstr("step 5 comes after step 5"));
-  EXPECT_THAT(of_series("{name: a, mode: train, points: ' '}"), HasSubstr("there are none"));
+  EXPECT_THAT(of_series("{name: a, mode: train, points: ' '}"), HasSubstr("value is missing"));
   EXPECT_THAT(of_series("{name: a, value: 1}\n- {name: a, value: 2}"),
               HasSubstr("run.yaml:5:3: error: series baseline_a{run=\"a\"} appears twice"));
 }
@@ -108,7 +108,7 @@ std::vector<std::string> RunsFor(const Program& program, std::string_view id, st
   return runs;
 }
 
-TEST(Baseline, TheLastRunsOfTheSameJobCount) {
+TEST(Baseline, UsesTheLastRunsOfTheSameJob) {
   std::vector<RuleSetFile> files;
   for (int i = 0; i < 8; ++i)
     files.push_back({Cat(i, ".yaml"), Of(Cat("run-", i), 100 + i, "{job: resnet*, config: a}")});
@@ -122,7 +122,7 @@ TEST(Baseline, TheLastRunsOfTheSameJobCount) {
   EXPECT_THAT(RunsFor(**program, "id", "bert", {{"config", "a"}}), IsEmpty());
 }
 
-TEST(Baseline, BelongsToTheRuleSet) {
+TEST(Baseline, IsPartOfTheRuleSet) {
   const auto none = Compile({});
   const auto one = Compile({{"a.yaml", Of("a", 1, "{job: x}")}});
   const auto later = Compile({{"a.yaml", Of("a", 2, "{job: x}")}});

@@ -20,8 +20,8 @@ struct Edge {
 };
 
 struct Alert {
-  std::set<std::string> categories;  // of its rules; "" where a rule has none
-  std::vector<Edge> edges;           // in the order of the set
+  std::set<std::string> categories;  // of its rules; "" for a rule without a category
+  std::vector<Edge> edges;           // in rule-set order
 };
 
 class Graph {
@@ -52,7 +52,7 @@ class Graph {
     }
   }
 
-  // One error for each edge that closes a circle in a walk in the order of names.
+  // Reports one error per edge that closes a cycle, in a walk in name order.
   void CheckCircles() {
     for (const auto& [name, alert] : alerts_) Walk(name);
   }
@@ -71,7 +71,7 @@ class Graph {
       alert.edges.push_back({text.alert, &group, &text});
   }
 
-  // Depth first, without recursion: a set may have 20,000 rules in one chain.
+  // Depth first, without recursion: a set may have a chain of 20,000 rules.
   void Walk(const std::string& start) {
     if (marks_[start] != Mark::kUnseen) return;
     struct Step {
@@ -100,7 +100,7 @@ class Graph {
           inside = inside || step.name == edge.to;
           if (inside) CatTo(circle, step.name, " explains ");
         }
-        Error(edge, Cat("a circle of causes: ", circle, edge.to,
+        Error(edge, Cat("a cycle of causes: ", circle, edge.to,
                         "; remove one of these relations, so that a root is left"));
       }
     }

@@ -1,4 +1,4 @@
-// The graph of causes that the rules of a set draw by `explains`, from alert to alert.
+// Graph of causes that the rules of a set define with `explains`, from alert to alert.
 #pragma once
 
 #include "rules/check/rule_set.h"
@@ -6,10 +6,10 @@
 
 namespace pitwall::plan {
 
-// Errors: a circle (no root would be left), and a relation against the order of causes
-// (services/model/issues/cause_class.h). An alert that several packs have is one node. For rule
-// sets that are new; one that a log has already stays valid, and the engine breaks its circles by
-// onset.
+// Reports a cycle (it would have no root) and an edge against the order of causes
+// (services/model/issues/cause_class.h) as errors. An alert that occurs in several packs is one
+// node. Use it for new rule sets only; a set that is already in a log stays valid, and the engine
+// breaks its cycles by onset.
 void CheckCauseGraph(const check::CheckedRuleSet& rule_set, lang::Diagnostics* diagnostics);
 
 }  // namespace pitwall::plan

@@ -8,7 +8,7 @@
 namespace pitwall::plan {
 namespace {
 
-// Header and message of what is wrong with a rule set that is new, a line each.
+// Severity and message of each diagnostic of a new rule set, one per line.
 std::string GraphErrors(std::string_view rules, bool is_new = true) {
   const RuleLimits limits;
   lang::Diagnostics diagnostics;
@@ -29,31 +29,30 @@ std::string AlertText(std::string_view name, std::string_view explains, std::str
 }
 constexpr char kGraphHead[] = "groups:\n- name: g\n  rules:\n";
 
-TEST(CauseGraph, ACircleIsAnErrorOfNewRuleSetsOnly) {
+TEST(CauseGraph, CycleIsAnErrorInNewRuleSetsOnly) {
   const std::string rules = Cat(kGraphHead, AlertText("A", "B, Unknown", "x"),
                                 AlertText("B", "C", "x"), AlertText("C", "A", "x"));
-  EXPECT_EQ(
-      GraphErrors(rules),
-      "g.yaml:6:40: error: \"explains\": a circle of causes: A explains B explains C explains "
-      "A; remove one of these relations, so that a root is left\n");
+  EXPECT_EQ(GraphErrors(rules),
+            "g.yaml:6:40: error: \"explains\": a cycle of causes: A explains B explains C explains "
+            "A; remove one of these relations, so that a root is left\n");
   EXPECT_EQ(GraphErrors(rules, /*is_new=*/false), "");
 }
 
-TEST(CauseGraph, TwoPathsToOneSymptomAreNoCircle) {
+TEST(CauseGraph, TwoPathsToOneSymptomAreNotACycle) {
   EXPECT_EQ(GraphErrors(Cat(kGraphHead, AlertText("A", "B, C", "x"), AlertText("B", "D", "x"),
                             AlertText("C", "D", "x"), AlertText("D", "", "x"))),
             "");
 }
 
 TEST(CauseGraph, RulesOfOneAlertAreOneNode) {
-  // The second A explains what explains the first.
+  // The second A explains the cause of the first.
   EXPECT_NE(GraphErrors(Cat(kGraphHead, AlertText("A", "", "x"), AlertText("B", "A", "y"),
                             "  - {alert: A, expr: m > 1, explains: [B]}\n"))
-                .find("a circle of causes: A explains B explains A"),
+                .find("a cycle of causes: A explains B explains A"),
             std::string::npos);
 }
 
-TEST(CauseGraph, AgainstTheOrderOfCauses) {
+TEST(CauseGraph, EdgeAgainstTheOrderOfCausesIsAnError) {
   EXPECT_EQ(GraphErrors(Cat(kGraphHead, AlertText("Slow", "Nan", "straggler"),
                             AlertText("Nan", "", "numerics"))),
             "g.yaml:4:43: error: \"explains\": an alert of category straggler cannot explain Nan, "
@@ -63,7 +62,7 @@ TEST(CauseGraph, AgainstTheOrderOfCauses) {
             "");
 }
 
-TEST(CauseGraph, AChainOfAllRulesIsWalkedWithoutRecursion) {
+TEST(CauseGraph, LongChainIsWalkedWithoutRecursion) {
   std::string rules = kGraphHead;
   for (int i = 0; i < 3000; ++i) rules += AlertText(Cat("R", i), Cat("R", i + 1), "x");
   EXPECT_EQ(GraphErrors(rules), "");

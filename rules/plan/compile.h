@@ -1,4 +1,4 @@
-// The entry point of the rules compiler: texts -> immutable Program.
+// Entry point of the rules compiler: texts -> immutable Program.
 //
 //   rule files --rules/lang--> AST --rules/check--> checked rules --rules/plan--> Program
 //
@@ -32,30 +32,30 @@ inline constexpr int64_t kDefaultStepLookback = 1000 * kDefaultStepInterval;
 using RewriteRules = std::function<Status(const std::vector<std::shared_ptr<lang::RuleFile>>&)>;
 
 struct CompileOptions {
-  // For rule sets that are new; these must draw a sound graph of causes, too (cause_graph.h). Null:
-  // none, as for sets that were accepted before: a replay must not fail over a limit that was
-  // lowered since.
+  // Limits for new rule sets, which must also have a valid graph of causes (cause_graph.h). Null
+  // for sets that were accepted before: a replay must not fail because a limit was lowered since
+  // then.
   const RuleLimits* limits = nullptr;
-  // May change what was parsed before it is checked; its error ends it all.
+  // May change the parsed rules before they are checked; an error stops the compilation.
   RewriteRules rewrite = {};
-  // Texts of matchers and lengths of windows that differ from the files': a variant for some jobs.
+  // Matcher texts and window lengths that differ from the files: a variant for some jobs.
   lang::JobRegistry bindings = {};
 };
 
-// The one way from a text to a Program. Groups run in the order (pack, position in the file),
-// whatever the order of the files; Program::hash is RuleSetHash of the set. `diagnostics` (may be
-// null) gets every error and warning, sorted. With any error the result is InvalidArgument and
-// names the first ones; warnings alone do not stop.
+// Compiles a rule set. Groups run in the order (pack, position in the file), regardless of the
+// order of the files; Program::hash is the RuleSetHash of the set. `diagnostics` (may be null)
+// receives all errors and warnings, sorted. On an error, returns InvalidArgument with the first
+// ones; warnings do not stop the compilation.
 StatusOr<ProgramPtr> CompileRuleSet(const RuleSet& rule_set,
                                     lang::Diagnostics* diagnostics = nullptr,
                                     const CompileOptions& options = {});
-// The same, of rule files alone.
+// Compiles rule files only.
 StatusOr<ProgramPtr> CompileRules(std::span<const RuleSetFile> files,
                                   int64_t default_interval = kDefaultInterval,
                                   lang::Diagnostics* diagnostics = nullptr);
 
-// The parameters of one job in one domain: the rule file's values with the program's overrides on
-// top.
+// The parameters of one job in one domain: the values of the rule file, overlaid with the program's
+// overrides.
 std::vector<double> ParametersFor(const Program& program, const DomainPlan& domain,
                                   std::string_view job_id, std::string_view job_name,
                                   const Labels& job_labels);

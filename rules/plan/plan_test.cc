@@ -21,7 +21,7 @@ ProgramPtr Compile(std::string_view text, std::string_view name = "dir/p.yaml") 
   return program.ok() ? *program : std::make_shared<Program>();
 }
 
-// One alert with this expression, every second.
+// A group with one alert on this expression, evaluated every second.
 ProgramPtr CompileExpr(std::string_view expr) {
   return Compile(
       Cat("groups:\n- name: g\n  interval: 1s\n  rules:\n  - alert: A\n    expr: ", expr, "\n"));
@@ -51,7 +51,7 @@ TEST(Planner, InputsComeBeforeTheirNodes) {
   }
 }
 
-TEST(Planner, NodesAsWritten) {
+TEST(Planner, NodesFollowTheExpression) {
   const ProgramPtr program = CompileExpr(
       "quantile without (z, y) (0.9, a) >= bool ignoring (x) group_right (v, w) -b offset 5m");
   const Node& root = Root(*program);
@@ -76,7 +76,7 @@ TEST(Planner, NodesAsWritten) {
   EXPECT_EQ(demand.interval, kSecond);
 }
 
-// An argument of the type that rules/check and the planner take.
+// An argument of the type that rules/check and the planner expect.
 std::string ArgumentText(const ArgumentRow& row) {
   switch (row.type) {
     case ExprType::kScalar:
@@ -98,7 +98,7 @@ std::string CallOf(const FunctionRow& function) {
   return Cat(function.name, "(", Join(arguments, ", "), ")");
 }
 
-TEST(Planner, EveryWindowFunction) {
+TEST(Planner, PlansEveryWindowFunction) {
   for (const FunctionRow* function : Functions()) {
     if (!function->window.has_value()) continue;
     SCOPED_TRACE(function->name);
@@ -115,8 +115,8 @@ TEST(Planner, EveryWindowFunction) {
   }
 }
 
-// What rules/check lets pass, the planner knows.
-TEST(Planner, EverySupportedFunctionPlans) {
+// The planner supports everything that rules/check accepts.
+TEST(Planner, PlansEverySupportedFunction) {
   for (const FunctionRow* function : Functions()) {
     if (function->support != Support::kYes) continue;
     const ProgramPtr program = CompileExpr(CallOf(*function));
@@ -124,8 +124,8 @@ TEST(Planner, EverySupportedFunctionPlans) {
   }
 }
 
-// What a baseline's score asks for is what one would write by hand, and shared with it.
-TEST(Planner, BaselineScore) {
+// A baseline score plans the same nodes as the handwritten expression and shares them.
+TEST(Planner, BaselineScoreSharesHandwrittenNodes) {
   const ProgramPtr program = CompileExpr(
       "baseline_zscore(a[first 200 samples after 20]) > 3 and "
       "quantile_over_time(0.5, a[first 200 samples after 20]) > 0 and a > 0");
@@ -179,7 +179,7 @@ TEST(Planner, SharesHoldForLookbackOrStep) {
   EXPECT_EQ(domain.subqueries[0].reach, 620 * kSecond);
 }
 
-TEST(Planner, FunctionsOfInstants) {
+TEST(Planner, PlansFunctionsOfInstantVectors) {
   EXPECT_EQ(Root(*CompileExpr("timestamp(a)")).kind, NodeKind::kDemand);
   {
     const ProgramPtr program = CompileExpr("timestamp((a))");
@@ -194,19 +194,19 @@ TEST(Planner, FunctionsOfInstants) {
       ElementsAre("x=1"));
   EXPECT_THAT(Root(*CompileExpr("absent((a{x=\"1\"}))")).matching.include, ElementsAre("x=1"));
   EXPECT_EQ(Root(*CompileExpr("clamp(a, 0, 1)")).inputs.size(), 3U);
-  // A scalar is a vector of one element at the root.
+  // At the root, a scalar becomes a vector of one element.
   const ProgramPtr program = CompileExpr("scalar(a) + 1");
   EXPECT_EQ(Root(*program).function, static_cast<uint32_t>(FunctionId::kVector));
   EXPECT_EQ(At(*program, Root(*program).inputs[0]).type, ValueType::kScalar);
 }
 
-TEST(Planner, ConstantsFold) {
+TEST(Planner, FoldsConstants) {
   const ProgramPtr program = CompileExpr("a > (1 + 2) * 1m / 10");
   EXPECT_EQ(At(*program, FirstRule(*program).threshold).number, 18);
   EXPECT_EQ(program->domains[0].nodes.size(), 3U);
 }
 
-TEST(Planner, EqualExpressionsAreOneNodeAndEqualWindowsOneDemand) {
+TEST(Planner, SharesEqualExpressionsAndWindows) {
   const ProgramPtr program = Compile(R"(groups:
 - name: g
   interval: 1s
@@ -236,7 +236,7 @@ TEST(Planner, EqualExpressionsAreOneNodeAndEqualWindowsOneDemand) {
   EXPECT_EQ(domain.demands.selectors.size(), 2U);  // a{…}, and a as a need
 }
 
-TEST(Planner, SubjectThresholdEvidence) {
+TEST(Planner, FindsSubjectThresholdAndEvidence) {
   struct Case {
     std::string_view expr;
     std::string_view subject;
@@ -265,7 +265,7 @@ TEST(Planner, SubjectThresholdEvidence) {
   }
 }
 
-TEST(Planner, StepsAreShownAsNumbers) {
+TEST(Planner, ShowsStepsAsNumbers) {
   const RuleSetFile file{"p.yaml", R"(groups:
 - name: steps
   clock: step
@@ -276,7 +276,7 @@ TEST(Planner, StepsAreShownAsNumbers) {
   - {alert: T, expr: 'max_over_time((a > bool 1)[500s:10s]) > 1'}
 )"};
   const StatusOr<ProgramPtr> compiled = CompileRules({&file, 1});
-  ASSERT_FALSE(compiled.ok());  // an offset belongs behind the window
+  ASSERT_FALSE(compiled.ok());  // an offset must follow the window
   const RuleSetFile good{"p.yaml", R"(groups:
 - name: steps
   clock: step
@@ -321,7 +321,7 @@ TEST(Planner, FoldIsPartOfTheRule) {
   }
 }
 
-TEST(Planner, SpacesGroupsAndDefaults) {
+TEST(Planner, PlansSpacesGroupsAndDefaults) {
   const RuleSetFile files[] = {
       {"z/b.yaml", "groups:\n- {name: late, rules: [{record: r, expr: a}]}\n- {name: empty}\n"},
       {"y/a.yaml", R"(groups:
@@ -350,7 +350,7 @@ TEST(Planner, SpacesGroupsAndDefaults) {
   EXPECT_EQ(program.domains[0].demands.clock.ToString(), "time");
   EXPECT_EQ(program.domains[1].demands.clock.ToString(), "step:eval");
   EXPECT_EQ(program.domains[2].demands.clock.ToString(), "step:train");
-  ASSERT_EQ(program.domains[0].groups.size(), 2U);  // packs in order, groups without rules left out
+  ASSERT_EQ(program.domains[0].groups.size(), 2U);  // packs in order, empty groups omitted
   const Group& group = program.domains[0].groups[0];
   EXPECT_EQ(group.name, "a/time");
   EXPECT_TRUE(group.align_job);
@@ -381,7 +381,7 @@ TEST(Planner, SpacesGroupsAndDefaults) {
   EXPECT_EQ(program.domains[1].demands.demands[0].range, StepPosition(10));
 }
 
-TEST(Planner, SameRulesSameProgramWhateverTheOrderOfFiles) {
+TEST(Planner, OrderOfFilesDoesNotMatter) {
   const RuleSetFile a{"x/a.yaml", "groups: [{name: g, rules: [{alert: A, expr: a > 1}]}]"};
   const RuleSetFile b{"x/b.yaml", "groups: [{name: g, rules: [{alert: B, expr: b > 1}]}]"};
   const RuleSetFile moved{"elsewhere/a.yml", a.text};
@@ -394,7 +394,7 @@ TEST(Planner, SameRulesSameProgramWhateverTheOrderOfFiles) {
   EXPECT_EQ(first->hash, RuleSetHash({.files = {a, b}}));
 }
 
-TEST(Planner, FingerprintsFollowMeaningNotSpelling) {
+TEST(Planner, FingerprintIgnoresSpelling) {
   const auto fingerprint = [](std::string_view rule, std::string_view group = "") {
     return FirstRule(
                *Compile(Cat("groups:\n- name: g\n  ", group, "\n  rules:\n  - alert: A\n", rule)))
@@ -419,7 +419,7 @@ TEST(Planner, FingerprintsFollowMeaningNotSpelling) {
   }
 }
 
-TEST(Compile, ErrorsComeBackAsStatusAndAsDiagnostics) {
+TEST(Compile, ErrorsAreInStatusAndDiagnostics) {
   const RuleSetFile files[] = {{"p.yaml",
                                 "groups:\n- name: g\n  rules:\n  - {alert: A, expr: 'a >'}\n  - "
                                 "{alert: B, expr: rat(a)}\n"}};

@@ -12,7 +12,7 @@ namespace pitwall::plan {
 
 namespace {
 
-// `own`: what the parser said of the expression, which is null where it said an error.
+// `own`: diagnostics of the parser; the expression is null if it reported an error.
 StatusOr<QueryProgram> Compile(const lang::Source& source, lang::ExprPtr expr,
                                const QueryOptions& options, bool stored, lang::Diagnostics own,
                                lang::Diagnostics* diagnostics) {

@@ -1,5 +1,5 @@
-// One expression by itself, compiled as the streaming engine runs it: for golden scripts, the
-// differential test and ad-hoc reads of finished jobs. Pure and thread-safe, as compile.h.
+// Compiler of a single expression for the streaming engine: for golden scripts, the differential
+// test, and ad-hoc queries of finished jobs. Pure and thread-safe, like compile.h.
 #pragma once
 
 #include <cstdint>
@@ -15,26 +15,26 @@
 namespace pitwall::plan {
 
 struct QueryOptions {
-  // Ticks are `origin` (the store's, see SeriesStore::SetOrigin) plus multiples of it; > 0.
+  // Ticks are multiples of this from `origin` (see SeriesStore::SetOrigin); > 0.
   int64_t interval = kDefaultInterval;
   int64_t lookback = kDefaultLookback;
-  // Of subqueries without a step.
+  // Default for subqueries without a step.
   int64_t subquery_interval = kDefaultInterval;
 };
 
 struct QueryProgram {
-  ProgramPtr program;   // one domain on the time clock with one group with one recording rule
-  bool scalar = false;  // the expression is a scalar; the rule's result is a vector all the same
+  ProgramPtr program;   // one domain on the time clock, with one group and one recording rule
+  bool scalar = false;  // whether the expression is a scalar; the rule's result is still a vector
 };
 
-// InvalidArgument: the expression is malformed, or no rule could have it; `diagnostics` (may be
-// null) says where. Unimplemented: it is PromQL, and this engine cannot do it.
+// Returns InvalidArgument if the expression is malformed or invalid in a rule; `diagnostics` (may
+// be null) has the positions. Returns Unimplemented for valid PromQL that this engine does not
+// support.
 StatusOr<QueryProgram> CompileQuery(std::string_view text, const QueryOptions& options,
                                     lang::Diagnostics* diagnostics = nullptr);
 
-// The same for a query over samples that are all there (CheckOptions::stored_samples). `expr`, of
-// `source`, has no `@`: who evaluates it has put what it means by an offset into the offsets, which
-// come back in the demands as they are.
+// Compiles a query over stored samples (CheckOptions::stored_samples). `expr`, from `source`, has
+// no `@`: the caller has converted it to offsets, which the demands contain unchanged.
 StatusOr<QueryProgram> CompileStoredQuery(const lang::Source& source, lang::ExprPtr expr,
                                           const QueryOptions& options,
                                           lang::Diagnostics* diagnostics = nullptr);

@@ -10,9 +10,9 @@
 namespace pitwall::plan {
 namespace {
 
-constexpr double kTypicalBytes = 32;  // of a label value of a selected series
-constexpr double kMaxBytes = 1e18;    // beyond any limit; keeps estimates finite
-constexpr double kNumberBytes = 24;   // of a label value that is a number
+constexpr double kTypicalBytes = 32;  // per label value of a selected series
+constexpr double kMaxBytes = 1e18;    // above any limit; keeps estimates finite
+constexpr double kNumberBytes = 24;   // per numeric label value
 
 using ValueSizes = std::map<std::string, double>;
 
@@ -21,7 +21,7 @@ double SizeOf(const ValueSizes& values, const std::string& label) {
   return at == values.end() ? kTypicalBytes : at->second;
 }
 
-// How a replacement text grows: bytes of its own, and the number of groups that it names.
+// Growth of a replacement text: its own bytes, and the number of group references.
 struct Replacement {
   double literal = 0;
   double groups = 0;

@@ -18,11 +18,11 @@ class LabelGrowth {
  public:
   explicit LabelGrowth(const DomainPlan& domain) : domain_(domain), known_(domain.nodes.size()) {}
 
-  // Bytes that the node itself computes for each element of its result: 0 unless it sets labels.
+  // Bytes that the node itself computes per element of its result: 0 unless it sets labels.
   double BytesOf(NodeId id);
 
  private:
-  // Value bytes of the labels that are set below; others have a typical length.
+  // Value bytes of the labels that inner nodes set; other labels have a typical length.
   struct Sizes {
     bool known = false;
     double computed = 0;

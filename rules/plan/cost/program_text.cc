@@ -21,7 +21,7 @@ std::string Length(const ClockSpec& clock, int64_t positions) {
                                   : Cat(FormatDouble(static_cast<double>(positions) / 1e9), "s");
 }
 
-// As it would be written: name{matchers}.
+// Renders a selector as PromQL: name{matchers}.
 std::string SelectorText(const Selector& selector) {
   std::string out(selector.MetricName());
   std::vector<std::string> matchers;
@@ -77,9 +77,10 @@ std::string WindowText(const DomainPlan& domain, const WindowCost& window) {
 
 namespace {
 
-using WindowUsers = std::map<std::pair<uint32_t, DemandRef>, int>;  // domain and window -> rules
+using WindowUsers =
+    std::map<std::pair<uint32_t, DemandRef>, int>;  // domain and window -> number of rules
 
-// To three digits: more would promise too much.
+// Three digits, since estimates are not more precise.
 double Rounded(double value) {
   if (value == 0) return 0;
   const double scale = std::pow(10.0, 2 - std::floor(std::log10(value)));

@@ -1,5 +1,5 @@
-// A Program for people: what runs, in which order, what it keeps and costs per series and what
-// rules share. For `rules check --explain`.
+// Rendering of a Program for users: evaluation order, state and cost per series, and sharing
+// between rules. For `rules check --explain`.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace pitwall::plan {
 
 std::string Explain(const Program& program, const CostOptions& options = {});
 
-// One window of it: function, selector, length, family, panes.
+// Description of one window: function, selector, length, family, and panes.
 std::string WindowText(const DomainPlan& domain, const WindowCost& window);
 
 }  // namespace pitwall::plan

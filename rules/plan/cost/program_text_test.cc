@@ -18,7 +18,7 @@ ProgramPtr Compile(std::string_view text) {
   return program.ok() ? *program : std::make_shared<Program>();
 }
 
-TEST(Explain, TellsPlanAndCost) {
+TEST(Explain, ShowsPlanAndCost) {
   const ProgramPtr program = Compile(R"(groups:
 - name: g
   interval: 1s
@@ -58,7 +58,7 @@ file dir/p.yaml: 2 rules, 4 windows; with 1000 series a selector 1.49 MiB of sta
 )"));
 }
 
-TEST(Explain, CostOfWindowsBeyondPromql) {
+TEST(Explain, ShowsCostOfWindowsBeyondPromql) {
   const ProgramPtr program = Compile(R"(groups:
 - name: g
   interval: 1s

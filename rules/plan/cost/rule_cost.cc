@@ -18,9 +18,9 @@
 namespace pitwall::plan {
 namespace {
 
-constexpr double kUnit = 1e9;  // position units of a second, and of a step
+constexpr double kUnit = 1e9;  // position units of a second and of a step
 
-// Of windows, as docs/performance.md measures them. What families and functions cost:
+// Window costs as measured in docs/performance.md. For the costs of families and functions see
 // window_state.h and functions.inc.
 constexpr double kSamplesIn = 60.0;  // [N samples]
 constexpr double kSamplesWalk = 18.0;
@@ -28,16 +28,16 @@ constexpr double kMostSlopeSamples = 256;  // services/window/functions/trend.h
 constexpr double kBucketWork = 3.0;        // histogram_over_time, per bucket
 constexpr double kBucketBytes = 8;
 
-// The nodes of an expression, per element.
+// Costs of expression nodes, per element.
 constexpr double kElementWork = 1.0;
 constexpr double kLibraryWork = 10.0;  // ^, atan2, %
 constexpr double kMatchWork = 4.0;
 constexpr double kAggregateWork = 4.0;
 constexpr double kSortWork = 80.0;     // topk, quantile
-constexpr double kLabelsWork = 300.0;  // count_values: a label set per element
+constexpr double kLabelsWork = 300.0;  // count_values: one label set per element
 constexpr double kResultBytes = 9;     // a double and a byte per element of each result
 
-// Nanoseconds of a window of one series: of a sample in, of a read, of a read per sample.
+// Nanoseconds per series of a window: per added sample, per read, and per read sample.
 struct WindowWork {
   double sample, read, walk;
 };
@@ -45,7 +45,7 @@ struct WindowWork {
 WindowWork WorkOf(const Demand& demand, const WindowState& state) {
   const double own = RowOf(demand.function).cost.walk;
   WindowWork work{state.sample_ns, state.read_ns, own >= 0 ? own : state.walk_ns};
-  // Full, it costs a comparison, and its answer is kept.
+  // A full window costs one comparison; its result is cached.
   if (demand.kind == WindowKind::kFirst) return {work.read, work.read, 0};
   if (demand.kind == WindowKind::kSamples) {
     work.sample = std::max(work.sample, kSamplesIn);
@@ -54,7 +54,7 @@ WindowWork WorkOf(const Demand& demand, const WindowState& state) {
   return work;
 }
 
-// robust_deriv looks at pairs, kendall_tau_over_time sorts.
+// robust_deriv examines pairs; kendall_tau_over_time sorts.
 double PairsWork(const Demand& demand, double samples) {
   if (demand.kind == WindowKind::kFirst) return 0;
   const CostRow& cost = RowOf(demand.function).cost;
@@ -81,7 +81,7 @@ const FunctionRow& FunctionOf(const Node& node) {
   return RowOf(static_cast<FunctionId>(node.function));
 }
 
-// Per element and evaluation; the columns of windows are counted with their windows.
+// Per element and evaluation; window columns are counted with their windows.
 double NodeWork(const DomainPlan& domain, const Node& node) {
   if (node.type != ValueType::kVector) return 0;
   switch (node.kind) {
@@ -107,8 +107,8 @@ double NodeWork(const DomainPlan& domain, const Node& node) {
   }
 }
 
-// Elements that a node has for each series of its selector: the buckets of histogram_over_time, and
-// what is computed of them one by one.
+// Elements per series of the node's selector: the buckets of histogram_over_time, and elementwise
+// results computed from them.
 class ElementCount {
  public:
   explicit ElementCount(const DomainPlan& domain)
@@ -119,7 +119,7 @@ class ElementCount {
     if (known == 0) known = Count(domain_.nodes[id.index()]);
     return known;
   }
-  // Of the most numerous input.
+  // The count of the input with the most elements.
   double OfInputs(const Node& node) {
     double most = 1;
     for (const NodeId input : node.inputs) most = std::max(most, Of(input));
@@ -153,10 +153,10 @@ class ElementCount {
     }
   }
   const DomainPlan& domain_;
-  std::vector<double> known_;  // 0: not yet
+  std::vector<double> known_;  // 0: not computed
 };
 
-// What is below some nodes, subqueries included, each thing once.
+// All dependencies of some nodes, including subqueries, each once.
 class RuleWalk {
  public:
   RuleWalk(const DomainPlan& domain, const CostOptions& options, int64_t interval, RuleCost* cost)
@@ -212,8 +212,8 @@ class RuleWalk {
     for (const NodeId input : node.inputs) Visit(input, interval, depth);
   }
 
-  // A φ that changes from tick to tick needs the whole window sorted; it always is here, so reads
-  // search it again.
+  // A φ that changes between ticks needs a sort of the whole window. The plan does not show whether
+  // it changes, so each read is counted as a search.
   void VariableQuantile(const Node& node) {
     const Demand& demand = DemandsOf(domain_, node.source).demands[node.demand];
     if (demand.function != WindowFunction::kQuantile || node.inputs.empty()) return;
@@ -250,7 +250,7 @@ class RuleWalk {
                    : demand.kind == WindowKind::kTime ? range / static_cast<double>(apart)
                                                       : 1;
     const WindowState state = WindowStateOf(demand.kind, demand.function);
-    // A window that keeps its samples keeps no more.
+    // A window that keeps all samples stores nothing else.
     if (KeepsSamples(state))
       cost.samples = std::min(cost.samples, static_cast<double>(kMaxKeptSamples));
     const double held =
@@ -299,7 +299,7 @@ RuleCost CostOfRule(const DomainPlan& domain, const Group& group, const Rule& ru
   return cost;
 }
 
-// Sums up rules; what several share is added once.
+// Sums up rules and counts shared parts once.
 class Sum {
  public:
   void Add(const DomainPlan& domain, const RuleCost& rule, const CostOptions& options,
@@ -358,8 +358,7 @@ DemandCost CostOf(const Demand& demand) {
   cost.family = state.family;
   cost.keeps_samples = KeepsSamples(state);
   if (demand.kind == WindowKind::kFirst) {
-    // Full and frozen, it is read once; but what a line says of the tick is another thing each
-    // time.
+    // A full, frozen window is read once, but a value extrapolated to the tick changes each time.
     cost.rescans = demand.function == WindowFunction::kIntercept;
     return cost;
   }

@@ -27,12 +27,12 @@ ProgramPtr Compile(std::string_view text) {
 
 RuleCost CostOfExpr(std::string_view expr, const CostOptions& options = {},
                     std::string_view keys = "interval: 1s") {
-  static std::vector<ProgramPtr> kept;  // the cost points into it
+  static std::vector<ProgramPtr> kept;  // the cost contains pointers into the program
   kept.push_back(Compile(File(expr, keys)));
   return EstimateCost(*kept.back(), options).rules.at(0);
 }
 
-// What is said of the rule with these limits, "" when nothing.
+// Diagnostics of the rule with these limits; "" if there are none.
 std::string Limited(std::string_view expr, const RuleLimits& limits) {
   lang::Diagnostics diagnostics;
   const StatusOr<ProgramPtr> program =
@@ -45,7 +45,7 @@ std::string Limited(std::string_view expr, const RuleLimits& limits) {
   return out;
 }
 
-TEST(RuleCost, ClassesAreThoseOfTheDesign) {
+TEST(RuleCost, AssignsTheDesignedClasses) {
   const std::pair<const char*, CostClass> cases[] = {
       {"avg_over_time(a[1m]) > 1", CostClass::kIncremental},
       {"quantile_over_time(0.9, a[1m]) > 1", CostClass::kIncremental},
@@ -68,16 +68,16 @@ TEST(RuleCost, ClassesAreThoseOfTheDesign) {
   for (const auto& [expr, want] : cases) EXPECT_EQ(CostOfExpr(expr).cost_class(), want) << expr;
 }
 
-TEST(RuleCost, StateGrowsWithPanesAndFieldsAndSamples) {
+TEST(RuleCost, StateGrowsWithPanesFieldsAndSamples) {
   const auto state = [](std::string_view expr, const CostOptions& options = {}) {
     return CostOfExpr(expr, options).state_bytes;
   };
-  // One sample a pane: the panes keep samples, whatever the family.
+  // One sample per pane: the panes keep samples for every family.
   const double minute = state("sum_over_time(a[1m]) > 1");
   EXPECT_GT(state("sum_over_time(a[10m]) > 1"), 5 * minute);
   EXPECT_LT(state("sum_over_time(a[10m]) > 1"), 10 * minute);
-  EXPECT_GT(state("rate(a[1m]) > 1"), 1.5 * minute);  // positions as well
-  // Many samples a pane: partials, whose size does not depend on how many.
+  EXPECT_GT(state("rate(a[1m]) > 1"), 1.5 * minute);  // includes positions
+  // Many samples per pane: partial results of a fixed size.
   const CostOptions often{.sample_interval = 100'000'000};
   const CostOptions very_often{.sample_interval = 1'000'000};
   EXPECT_EQ(state("sum_over_time(a[1m]) > 1", often),
@@ -89,15 +89,16 @@ TEST(RuleCost, StateGrowsWithPanesAndFieldsAndSamples) {
 }
 
 TEST(RuleCost, WorkFollowsTheMeasuredTable) {
-  // sums at 1 s and one sample a second: 9.6 in, 2.3 out; the need 2.3 and 1; the comparison 1.
+  // sums at 1 s with one sample per second: 9.6 per sample, 2.3 per read; the need 2.3 and 1; the
+  // comparison 1.
   EXPECT_NEAR(CostOfExpr("sum_over_time(a[1m]) > 1").work_ns, 9.6 + 2.3 + 2.3 + 1 + 1, 1e-9);
-  // Per evaluation: ten samples come between two of them.
+  // Per evaluation: ten samples arrive between two of them.
   EXPECT_NEAR(CostOfExpr("sum_over_time(a[1m]) > 1", {}, "interval: 10s").work_ns,
               10 * (9.6 + 2.3) + 2.3 + 1 + 1, 1e-9);
   // Rescans grow with the window.
   const double minute = CostOfExpr("mad_over_time(a[1m]) > 1").work_ns;
   EXPECT_GT(CostOfExpr("mad_over_time(a[10m]) > 1").work_ns, 8 * minute);
-  // A step costs what a second does.
+  // A step costs as much as a second.
   EXPECT_NEAR(CostOfExpr("sum_over_time(train_loss[60]) > 1", {},
                          "clock: step\n  mode: train\n  interval: 1")
                   .work_ns,
@@ -107,7 +108,7 @@ TEST(RuleCost, WorkFollowsTheMeasuredTable) {
 TEST(RuleCost, PairsOfSamplesAreBounded) {
   const double minute = CostOfExpr("robust_deriv(a[1m]) > 1").work_ns;
   EXPECT_GT(CostOfExpr("robust_deriv(a[4m]) > 1").work_ns, 12 * minute);
-  // Beyond 256 samples it looks at no more pairs; but at each sample.
+  // Beyond 256 samples, the number of pairs is constant, but each sample is read.
   EXPECT_LT(CostOfExpr("robust_deriv(a[1h]) > 1").work_ns,
             2 * CostOfExpr("robust_deriv(a[5m]) > 1").work_ns);
   const double ranks = CostOfExpr("kendall_tau_over_time(a[1m]) > 1").work_ns;
@@ -115,8 +116,8 @@ TEST(RuleCost, PairsOfSamplesAreBounded) {
   EXPECT_LT(CostOfExpr("kendall_tau_over_time(a[10m]) > 1").work_ns, 20 * ranks);
 }
 
-// Ten bounds and +Inf: so many elements, until something takes them together.
-TEST(RuleCost, BucketsAreElements) {
+// Ten bounds and +Inf: eleven elements until an aggregation.
+TEST(RuleCost, BucketsCountAsElements) {
   const auto work = [](std::string_view expr) { return CostOfExpr(expr).work_ns; };
   const double one = work("histogram_over_time(a[1m], 0, 1, 10)");
   EXPECT_NEAR(work("histogram_over_time(a[1m], 0, 1, 10) > 1"), one + 11, 1e-9);
@@ -128,7 +129,7 @@ TEST(RuleCost, BucketsAreElements) {
   const double quantile = work("histogram_quantile(0.9, histogram_over_time(a[1m], 0, 1, 10))");
   EXPECT_NEAR(work("histogram_quantile(0.9, histogram_over_time(a[1m], 0, 1, 10)) > 1"),
               quantile + 1, 1e-9);
-  // A window over their subquery has each as a series.
+  // A window over their subquery has each element as a series.
   const double state = CostOfExpr("sum_over_time(rate(a[1m])[10m:1m])").windows.back().state_bytes;
   const RuleCost sums = CostOfExpr("sum_over_time(histogram_over_time(a[1m], 0, 1, 10)[10m:1m])");
   EXPECT_DOUBLE_EQ(sums.windows.back().state_bytes, 11 * state);
@@ -136,21 +137,21 @@ TEST(RuleCost, BucketsAreElements) {
                    CostOfExpr("histogram_over_time(a[1m], 0, 1, 10)").state_bytes + 240 * (8 + 9));
 }
 
-TEST(RuleCost, SubqueriesCountTheirEvaluations) {
+TEST(RuleCost, CountsEvaluationsOfSubqueries) {
   const RuleCost cost =
       CostOfExpr("max_over_time(rate(a[1m])[10m:250ms]) > 1", {}, "interval: 30s");
   ASSERT_EQ(cost.subqueries.size(), 1u);
   EXPECT_EQ(cost.subqueries[0].evaluations, 2400);
   EXPECT_EQ(cost.subqueries[0].evaluations_per_tick, 120);
   EXPECT_EQ(cost.subquery_depth, 1);
-  // rate is read 120 times for each evaluation of the rule.
+  // rate is read 120 times per evaluation of the rule.
   EXPECT_GT(cost.work_ns, 120 * 6.3);
   EXPECT_EQ(
       CostOfExpr("max_over_time(avg_over_time(rate(a[1m])[5m:30s])[1h:1m]) > 1").subquery_depth, 2);
   EXPECT_EQ(CostOfExpr("a > 1").subquery_depth, 0);
 }
 
-TEST(RuleCost, SharedWindowsCountOnceInAFile) {
+TEST(RuleCost, CountsSharedWindowsOncePerFile) {
   const std::string two =
       File("avg_over_time(a[1m]) > 1") + "  - alert: B\n    expr: avg_over_time(a[1m]) > 2\n";
   const ProgramPtr program = Compile(two);
@@ -159,34 +160,35 @@ TEST(RuleCost, SharedWindowsCountOnceInAFile) {
   ASSERT_EQ(cost.files.size(), 1u);
   EXPECT_EQ(cost.files[0].file, "p.yaml");
   EXPECT_EQ(cost.files[0].rules, 2u);
-  EXPECT_EQ(cost.files[0].windows, 2u);  // the average, and the need
+  EXPECT_EQ(cost.files[0].windows, 2u);  // the average and the need
   EXPECT_LT(cost.total.state_bytes, 10 * 2 * cost.rules[0].state_bytes);
   EXPECT_GE(cost.total.state_bytes, 10 * cost.rules[0].state_bytes);
-  // 10 series, some 17 ns a second for the windows and 1 ns for each comparison.
+  // 10 series with about 17 ns per second for the windows and 1 ns for each comparison.
   EXPECT_NEAR(cost.total.cores, 10 * (9.6 + 2.3 + 2.3 + 1 + 2) * 1e-9, 1e-15);
 }
 
-TEST(RuleLimits, DefaultsLetOrdinaryRulesPass) {
+TEST(RuleLimits, DefaultsAcceptOrdinaryRules) {
   for (const char* expr : {"avg_over_time(a[1h]) > 1", "quantile_over_time(0.9, a[10m]) > 1",
                            "max_over_time(rate(a[5m])[1h:1m]) > 1", "topk(5, rate(a[1m])) > 1"}) {
     EXPECT_THAT(Limited(expr, {}), IsEmpty());
   }
 }
 
-TEST(RuleLimits, NameThemselvesTheEstimateAndTheCure) {
-  EXPECT_EQ(
-      Limited("avg_over_time(a[1m]) > 1", {.state_bytes_per_series = 100}),
-      "p.yaml:6:11: error: the rule keeps about 952 B for each series, the limit "
-      "state_bytes_per_series is 100 B; the dearest window is avg_over_time of a over 1m: sums, "
-      "incremental, 60 panes of 1s a series: use a shorter window, a longer interval, or a "
-      "recording "
-      "rule over part of it, or raise rules.limits.state_bytes_per_series\n"
-      "        expr: avg_over_time(a[1m]) > 1\n"
-      "              ^~~~~~~~~~~~~~~~~~~~~~~~\n");
-  EXPECT_THAT(Limited("mad_over_time(a[1m]) > 1", {.work_ns_per_series = 100}),
-              HasSubstr("p.yaml:6:11: error: the rule needs about 375 ns for each series and "
-                        "evaluation, the limit work_ns_per_series is 100 ns; the dearest window is "
-                        "mad_over_time of a over 1m: ordered, rescan"));
+TEST(RuleLimits, ErrorNamesLimitEstimateAndRemedy) {
+  EXPECT_EQ(Limited("avg_over_time(a[1m]) > 1", {.state_bytes_per_series = 100}),
+            "p.yaml:6:11: error: the rule keeps about 952 B for each series, the limit "
+            "state_bytes_per_series is 100 B; the most expensive window is avg_over_time of a over "
+            "1m: sums, "
+            "incremental, 60 panes of 1s a series: use a shorter window, a longer interval, or a "
+            "recording "
+            "rule over part of it, or raise rules.limits.state_bytes_per_series\n"
+            "        expr: avg_over_time(a[1m]) > 1\n"
+            "              ^~~~~~~~~~~~~~~~~~~~~~~~\n");
+  EXPECT_THAT(
+      Limited("mad_over_time(a[1m]) > 1", {.work_ns_per_series = 100}),
+      HasSubstr("p.yaml:6:11: error: the rule needs about 375 ns for each series and "
+                "evaluation, the limit work_ns_per_series is 100 ns; the most expensive window is "
+                "mad_over_time of a over 1m: ordered, rescan"));
   EXPECT_THAT(Limited("max_over_time(rate(a[1m])[1m:1s]) > 1", {.subquery_depth = 1}), IsEmpty());
   EXPECT_THAT(
       Limited("max_over_time(max_over_time(rate(a[1m])[1m:1s])[1m:1s]) > 1", {.subquery_depth = 1}),
@@ -209,7 +211,7 @@ TEST(RuleCost, LabelsGrowWithReplacement) {
   EXPECT_EQ(bytes("label_replace(label_replace(label_replace(a, 'x', '$1$1', 'x', '(.*)'), 'x', "
                   "'$1$1', 'x', '(.*)'), 'x', '$1$1', 'x', '(.*)') > 1"),
             448);
-  // What aggregation drops does not grow on.
+  // Labels that aggregation drops do not grow further.
   EXPECT_EQ(bytes("label_join(sum by (z) (label_join(a, 'x', '', 'x', 'x')), 'y', '', 'x') > 1"),
             64 + 32);
   EXPECT_EQ(bytes("label_join(sum by (x) (label_join(a, 'x', '', 'x', 'x')), 'y', '', 'x') > 1"),
@@ -219,8 +221,8 @@ TEST(RuleCost, LabelsGrowWithReplacement) {
   EXPECT_GT(cost.state_bytes, cost.label_bytes);
 }
 
-// The rule of 594 bytes that took 1 GiB of one series, and its like.
-TEST(RuleLimits, NestedLabelFunctions_AreRefused) {
+// A rule of 594 bytes that took 1 GiB for one series, and similar rules.
+TEST(RuleLimits, RejectsNestedLabelFunctions) {
   std::string replaced = "a", joined = "a";
   for (int i = 0; i < 12; ++i) {
     replaced = Cat("label_replace(", replaced, ",'x','$1$1$1$1','x','(.*)')");
@@ -236,7 +238,7 @@ TEST(RuleLimits, NestedLabelFunctions_AreRefused) {
   EXPECT_THAT(Limited("label_replace(a, 'y', '$1', 'x', '(.*)') > 1", {}), IsEmpty());
 }
 
-TEST(RuleLimits, AreSetByName) {
+TEST(RuleLimits, SetsLimitsByName) {
   RuleLimits limits;
   EXPECT_TRUE(SetLimit("subquery_depth=2", &limits).ok());
   EXPECT_TRUE(SetLimit("work_ns_per_series=7", &limits).ok());
@@ -249,8 +251,8 @@ TEST(RuleLimits, AreSetByName) {
     EXPECT_FALSE(SetLimit(bad, &limits).ok()) << bad;
 }
 
-// A family that the table of measured work forgets would cost nothing.
-TEST(RuleCost, EveryWindowFunctionCosts) {
+// A family without an entry in the table of measured work would cost nothing.
+TEST(RuleCost, EveryWindowFunctionHasACost) {
   for (const char* expr : {"sum_over_time(a[1m])",
                            "stddev_over_time(a[1m])",
                            "max_over_time(a[1m])",
@@ -276,7 +278,7 @@ TEST(RuleCost, EveryWindowFunctionCosts) {
   }
 }
 
-TEST(RuleCost, TextOfAmounts) {
+TEST(RuleCost, FormatsAmounts) {
   EXPECT_EQ(FormatNanos(12.34), "12.3 ns");
   EXPECT_EQ(FormatNanos(4500), "4.5 us");
   EXPECT_EQ(FormatNanos(2e9), "2 s");

@@ -23,14 +23,14 @@ constexpr NamedLimit kLimits[] = {
     {"subquery_depth", &RuleLimits::subquery_depth},
 };
 
-// What costs most of it, to say where to begin.
+// Names the most expensive part, to show where to begin.
 template <typename F>
 std::string Dearest(const DomainPlan& domain, const RuleCost& cost, F&& of) {
   const auto dearest =
       std::max_element(cost.windows.begin(), cost.windows.end(),
                        [&](const WindowCost& a, const WindowCost& b) { return of(a) < of(b); });
   if (dearest == cost.windows.end()) return {};
-  return Cat("; the dearest window is ", WindowText(domain, *dearest));
+  return Cat("; the most expensive window is ", WindowText(domain, *dearest));
 }
 
 void CheckRule(const DomainPlan& domain, const RuleCost& cost, const check::CheckedRule& checked,
@@ -105,7 +105,7 @@ Status SetLimit(std::string_view text, RuleLimits* limits) {
 void CheckLimits(const check::CheckedRuleSet& rule_set, const Program& program,
                  const RuleLimits& limits, lang::Diagnostics* diagnostics) {
   const ProgramCost cost = EstimateCost(program);
-  // Rules of one clock stand in the order of the rule set (planner.cc).
+  // Rules of one clock are in rule-set order (planner.cc).
   std::map<ClockSpec, std::vector<const check::CheckedRule*>> checked;
   for (const check::CheckedGroup& group : rule_set.groups) {
     for (const check::CheckedRule& rule : group.rules) checked[group.clock].push_back(&rule);

@@ -1,5 +1,5 @@
-// Limits on what one rule may cost, by the estimate of rule_cost.h: a rule beyond one is an error
-// when it is loaded, with its place.
+// Limits on the estimated cost of one rule (rule_cost.h). A rule that exceeds one is an error with
+// a position when it is loaded.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,25 @@
 
 namespace pitwall::plan {
 
-// The names are those of the configuration (rules.limits) and of `rules check --limit NAME=VALUE`.
+// The names match the configuration (rules.limits) and `rules check --limit NAME=VALUE`.
 struct RuleLimits {
-  // State of one series: a rule at this limit over 1,000 series holds 16 GiB.
+  // State per series: a rule at this limit over 1,000 series holds 16 GiB.
   int64_t state_bytes_per_series = int64_t{16} << 20;
-  // Label values that a rule computes for one series: as many bytes as an evaluation allows in one
-  // label set (rules/eval/label_limits.h).
+  // Label values that a rule computes per series: the limit that an evaluation has for one label
+  // set (rules/eval/label_limits.h).
   int64_t label_bytes_per_series = int64_t{64} << 10;
-  // Work of one series and evaluation, nanoseconds: 1 ms is one core for 1,000 series at 1 s.
+  // Work per series and evaluation in nanoseconds: 1 ms is one core for 1,000 series at 1 s.
   int64_t work_ns_per_series = 1'000'000;
-  // Subqueries in subqueries; each level multiplies the evaluations of the one inside.
+  // Nesting of subqueries; each level multiplies the evaluations of the inner one.
   int64_t subquery_depth = 4;
   friend bool operator==(const RuleLimits&, const RuleLimits&) = default;
 };
 
-// "state_bytes_per_series=1048576". InvalidArgument: an unknown name, or no number greater than 0.
+// Parses "state_bytes_per_series=1048576". Returns InvalidArgument for an unknown name or a value
+// that is not positive.
 Status SetLimit(std::string_view text, RuleLimits* limits);
 
-// `program` is the plan of `rule_set`. Adds an error for each limit that a rule crosses.
+// `program` is the plan of `rule_set`. Adds an error for each exceeded limit.
 void CheckLimits(const check::CheckedRuleSet& rule_set, const Program& program,
                  const RuleLimits& limits, lang::Diagnostics* diagnostics);
 

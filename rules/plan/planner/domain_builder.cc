@@ -9,7 +9,7 @@
 namespace pitwall::plan {
 namespace {
 
-// What a node computes, but for what its indices mean.
+// The computation of a node without its indices.
 void AddShape(const Node& node, BinaryWriter& key) {
   const auto strings = [&](const std::vector<std::string>& list) {
     key.U64(list.size());
@@ -33,7 +33,7 @@ void AddShape(const Node& node, BinaryWriter& key) {
   strings(node.strings);
 }
 
-// Everything that a node computes; its text is a rendering of the same.
+// The complete computation of a node; its text is a rendering of the same.
 std::string NodeKey(const Node& node) {
   BinaryWriter key;
   AddShape(node, key);
@@ -67,7 +67,7 @@ uint32_t DomainBuilder::AddDemand(Selector selector, Demand demand) {
   return found->second;
 }
 
-// The same for equal expressions of any rule set, windows and parameters included.
+// Equal for equal expressions in every rule set, including windows and parameters.
 std::string DomainBuilder::IdentityOf(NodeId id) const {
   const Node& node = domain_.nodes[id.index()];
   BinaryWriter out;
@@ -116,7 +116,7 @@ uint32_t DomainBuilder::AddSubquery(NodeId expr, int64_t step) {
   subquery.from_nothing = MayBeFromNothing(expr);
   subquery.key = Cat(IdentityOf(expr), "/", step);
   subquery.demands.clock = domain_.demands.clock;
-  subquery.demands.selectors.emplace_back();  // without matchers: every series
+  subquery.demands.selectors.emplace_back();  // without matchers: selects every series
   const auto [found, inserted] =
       subqueries_.emplace(subquery.key, static_cast<uint32_t>(domain_.subqueries.size()));
   if (inserted) domain_.subqueries.push_back(std::move(subquery));

@@ -1,5 +1,5 @@
-// One DomainPlan while it grows: equal nodes become one node, equal windows one demand. Private to
-// this module.
+// Builder of one DomainPlan: merges equal nodes into one node and equal windows into one demand.
+// Private to this module.
 #pragma once
 
 #include <string>
@@ -13,12 +13,12 @@ class DomainBuilder {
  public:
   explicit DomainBuilder(ClockSpec clock) { domain_.demands.clock = std::move(clock); }
 
-  // Inputs must be there already. The first of equal nodes stays.
+  // Inputs must already be in the plan. Returns the first of equal nodes.
   NodeId AddNode(Node node);
   uint32_t AddDemand(Selector selector, Demand demand);
-  // The index of the subquery; `from_nothing` and key are found here.
+  // Returns the index of the subquery and computes its `from_nothing` and key.
   uint32_t AddSubquery(NodeId expr, int64_t step);
-  // A window over its results. Returns the demand's index there.
+  // Adds a window over the subquery's results and returns its demand index there.
   uint32_t AddWindow(uint32_t subquery, Demand demand);
   uint32_t AddParameter(Parameter parameter);
   void AddGroup(Group group) { domain_.groups.push_back(std::move(group)); }

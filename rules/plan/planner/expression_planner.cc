@@ -119,8 +119,8 @@ std::string MatchingText(const Matching& matching) {
   return out;
 }
 
-// The labels that absent() can tell from its argument, as Prometheus does it: an equal matcher sets
-// its label, every other matcher of that label takes it away.
+// Labels that absent() derives from its argument, as in Prometheus: an equal matcher sets its
+// label, and any other matcher of that label removes it.
 std::vector<std::string> AbsentLabels(const Expr& argument) {
   const auto* selector = lang::Unwrap(argument).As<SelectorExpr>();
   std::map<std::string, std::string> labels;
@@ -141,7 +141,7 @@ std::vector<std::string> AbsentLabels(const Expr& argument) {
   return out;
 }
 
-// sort() and its like order what a query shows; a rule's result has no order.
+// sort() and similar functions order the output of a query; a rule's result has no order.
 bool OnlyOrders(std::string_view function) {
   return function == "sort" || function == "sort_desc" || function == "sort_by_label" ||
          function == "sort_by_label_desc";
@@ -219,7 +219,7 @@ NodeId ExpressionPlanner::PlanAggregate(const lang::AggregateExpr& aggregate) {
 NodeId ExpressionPlanner::PlanCall(const lang::CallExpr& call) {
   if (call.function == "time") return Time();
   const FunctionRow* function = FindFunction(call.function);
-  PITWALL_CHECK(function != nullptr);  // rules/check refuses others
+  PITWALL_CHECK(function != nullptr);  // rules/check rejects unknown functions
   if (function->window.has_value()) return PlanWindow(call, *function);
   if (call.function == "predict_linear") return PlanPrediction(call);
   if (call.function == "baseline_zscore") return PlanBaselineScore(call);
@@ -238,7 +238,7 @@ NodeId ExpressionPlanner::PlanCall(const lang::CallExpr& call) {
   if (call.function == "absent") {
     return PlanAbsent(Plan(*call.arguments[0]), *call.arguments[0], call.function);
   }
-  // rules/check knows what is supported; a test plans all of that.
+  // rules/check has rejected unsupported functions; a test plans all supported ones.
   PITWALL_CHECK(function->element.has_value());
   Node node;
   node.kind = NodeKind::kFunction;
@@ -322,7 +322,7 @@ NodeId ExpressionPlanner::Plan(const Expr& expr) {
     case ExprKind::kSubquery:
       break;
   }
-  PITWALL_CHECK(false);  // numbers are constants; rules/check refuses the others
+  PITWALL_CHECK(false);  // numbers are constants; rules/check rejects the other types
   return kNoNode;
 }
 
@@ -354,7 +354,7 @@ Comparison ExpressionPlanner::PlanComparison(const Expr& root) {
   if (binary == nullptr || !lang::IsComparison(binary->op)) return out;
   NodeId left = Plan(*binary->left);
   NodeId right = Plan(*binary->right);
-  // 5 < x reads as x > 5.
+  // Plan 5 < x as x > 5.
   const bool swapped = domain_->node(left).type == ValueType::kScalar;
   if (swapped) std::swap(left, right);
   if (domain_->node(left).type != ValueType::kVector) return out;
@@ -366,7 +366,7 @@ Comparison ExpressionPlanner::PlanComparison(const Expr& root) {
   return out;
 }
 
-// Vectors that are compared, wherever the rule compares; and what they are computed from.
+// All compared vectors of the rule and their inputs.
 void ExpressionPlanner::AddEvidence(const Expr& root, std::vector<NodeId>* evidence) {
   const Expr& expr = lang::Unwrap(root);
   const auto* binary = expr.As<lang::BinaryExpr>();

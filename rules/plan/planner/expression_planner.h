@@ -1,4 +1,4 @@
-// A checked expression -> nodes and demands of its domain. Private to this module.
+// Planner from a checked expression to nodes and demands of its domain. Private to this module.
 #pragma once
 
 #include <string>
@@ -11,18 +11,18 @@
 
 namespace pitwall::plan {
 
-// The outermost comparison of a rule, and what is worth showing beside it.
+// The outermost comparison of a rule and the values to show with it.
 struct Comparison {
   NodeId subject = kNoNode;
   NodeId threshold = kNoNode;
-  bool least_is_worst = false;  // the subject is bad when it is less
+  bool least_is_worst = false;  // whether smaller values of the subject are worse
   std::vector<NodeId> evidence;
 };
 
-// Plans the expressions of one rule. Everything is borrowed.
+// Plans the expressions of one rule. Borrows everything.
 class ExpressionPlanner {
  public:
-  // `first_parameter`: index in the domain of the rule's first parameter; the others follow in the
+  // `first_parameter`: index of the rule's first parameter in the domain; the others follow in the
   // rule's order.
   ExpressionPlanner(const check::CheckedGroup& group, const check::CheckedRule& rule,
                     uint32_t first_parameter, DomainBuilder* domain)
@@ -33,12 +33,12 @@ class ExpressionPlanner {
         interval_(group.interval),
         align_job_(group.text->align_job) {}
 
-  // The node; a scalar stays one.
+  // Returns the node; a scalar stays a scalar.
   NodeId Plan(const lang::Expr& expr);
-  // The same, a scalar made into a vector of one element without labels, as a rule's result is.
+  // Returns the node as a rule's result: a scalar becomes a vector of one element without labels.
   NodeId PlanResult(const lang::Expr& expr);
   Comparison PlanComparison(const lang::Expr& expr);
-  // An instant demand on a metric: column of a need.
+  // An instant demand on a metric: the column of a need.
   uint32_t PlanNeed(std::string_view metric);
 
  private:
@@ -50,7 +50,7 @@ class ExpressionPlanner {
   NodeId PlanWindow(const lang::CallExpr& call, const FunctionRow& function);
   NodeId PlanPrediction(const lang::CallExpr& call);
   NodeId PlanBaselineScore(const lang::CallExpr& call);
-  // A kDemand node over a range vector, complete but for its text and its own inputs; `text` (of
+  // A kDemand node over a range vector, complete except for its text and its own inputs; `text` (of
   // the range vector) may be null.
   Node WindowOver(const lang::Expr& matrix, WindowFunction function, std::string arguments,
                   std::string* text);
@@ -68,7 +68,7 @@ class ExpressionPlanner {
   const check::CheckedRule& rule_;
   uint32_t first_parameter_;
   DomainBuilder* domain_;
-  // When what is planned now is evaluated: at the group's ticks, or at a subquery's steps.
+  // Evaluation times of the current expression: the group's ticks, or a subquery's steps.
   int64_t interval_;
   bool align_job_;
 };

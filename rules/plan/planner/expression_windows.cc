@@ -1,4 +1,4 @@
-// Selectors, windows and subqueries: what an expression asks of the store.
+// Demands of an expression on the store: selectors, windows, and subqueries.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -20,11 +20,11 @@ using lang::SelectorExpr;
 
 Selector MakeSelector(const SelectorExpr& expr) {
   StatusOr<Selector> out = SelectorOf(expr);
-  PITWALL_CHECK(out.ok());  // rules/check has compiled its patterns already
+  PITWALL_CHECK(out.ok());  // rules/check has already compiled its patterns
   return *std::move(out);
 }
 
-// With the matchers in one order, whatever that of the file was.
+// Sorts the matchers, so that their order in the file does not matter.
 std::string SelectorText(const SelectorExpr& expr) {
   lang::Expr copy;
   SelectorExpr selector = expr;
@@ -73,7 +73,7 @@ Demand ExpressionPlanner::MakeDemand(const SelectorExpr& selector, WindowFunctio
       demand.skip = selector.skipped;
       break;
   }
-  // A sample tells the state for as long as a selector would find it.
+  // A sample is valid for as long as a selector would find it.
   if (function == WindowFunction::kShare) demand.lookback = group_.lookback;
   return demand;
 }
@@ -104,7 +104,7 @@ Node ExpressionPlanner::WindowOver(const Expr& matrix, WindowFunction function,
     return node;
   }
   const auto* subquery = expr.As<lang::SubqueryExpr>();
-  PITWALL_CHECK(subquery != nullptr);  // rules/check knows no other range vector
+  PITWALL_CHECK(subquery != nullptr);  // rules/check allows no other range vector
   const int64_t step = subquery->step ? subquery->step->nanos : group_.subquery_step;
   const int64_t outer_interval = std::exchange(interval_, step);
   const bool outer_align = std::exchange(align_job_, false);
@@ -149,7 +149,7 @@ NodeId ExpressionPlanner::PlanWindow(const lang::CallExpr& call, const FunctionR
   return domain_->AddNode(std::move(node));
 }
 
-// slope * t + what the line says of the tick.
+// slope * t + intercept at the tick
 NodeId ExpressionPlanner::PlanPrediction(const lang::CallExpr& call) {
   std::string matrix;
   const auto line = [&](WindowFunction function, std::string_view name) {
@@ -172,7 +172,7 @@ NodeId ExpressionPlanner::PlanPrediction(const lang::CallExpr& call) {
   return domain_->AddNode(std::move(sum));
 }
 
-// (value - median) / scale: the newest value against median and MAD of the window.
+// (value - median) / scale: the newest value relative to the median and MAD of the window.
 NodeId ExpressionPlanner::PlanBaselineScore(const lang::CallExpr& call) {
   const Expr& window = lang::Unwrap(*call.arguments[0]);
   std::string matrix;

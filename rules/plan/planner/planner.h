@@ -1,4 +1,4 @@
-// Checked rules -> Program. Private to this module; the entry point is compile.h.
+// Planner from checked rules to a Program. Private to this module; the entry point is compile.h.
 #pragma once
 
 #include "rules/check/rule_set.h"
@@ -6,7 +6,7 @@
 
 namespace pitwall::plan {
 
-// `rule_set` must be free of errors. Sets everything but hash and overrides.
+// `rule_set` must be free of errors. Sets everything except hash and overrides.
 Program PlanRuleSet(const check::CheckedRuleSet& rule_set);
 
 }  // namespace pitwall::plan

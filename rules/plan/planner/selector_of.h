@@ -1,4 +1,4 @@
-// A selector as it is written, as one that matches label sets.
+// Conversion of a parsed selector to one that matches label sets.
 #pragma once
 
 #include "rules/lang/ast.h"
@@ -7,7 +7,8 @@
 
 namespace pitwall::plan {
 
-// The name is a matcher of __name__. InvalidArgument: a pattern is not a regular expression.
+// The name becomes a matcher of __name__. Returns InvalidArgument for an invalid regular
+// expression.
 StatusOr<Selector> SelectorOf(const lang::SelectorExpr& expr);
 
 }  // namespace pitwall::plan

@@ -1,4 +1,4 @@
-// The functions of nodes, by the name that plans use.
+// Functions of nodes, by the name that plans use.
 #pragma once
 
 #include "services/model/windows/function.h"

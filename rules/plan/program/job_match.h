@@ -1,6 +1,6 @@
 // Selection of jobs by globs (services/base/text/glob.h):
 //
-//   match: {job: "llama-*"}                # over the job's id and name
+//   match: {job: "llama-*"}                # globs over the job's ID and name
 //   match: {team: vision, tier: "prod*"}   # over the job's labels; all must match
 #pragma once
 
@@ -16,8 +16,8 @@ namespace pitwall::plan {
 
 class JobMatch {
  public:
-  // Takes the key "match" of `map`; `what` it belongs to is for messages ("an override"). An
-  // absent or empty one is a problem.
+  // Takes the key "match" of `map`. `what` names its owner in messages ("an override"). A missing
+  // or empty match is a problem.
   static JobMatch Parse(yaml::StrictMap* map, std::string_view what);
 
   friend bool operator==(const JobMatch&, const JobMatch&) = default;

@@ -1,5 +1,5 @@
-// Parameters per job: which jobs run a rule with other numbers than the file's (architecture.md,
-// section 5, Overrides).
+// Parameter overrides per job: jobs for which a rule has other parameter values than in its file
+// (architecture.md, section 5, Overrides).
 //
 //   jobs:
 //   - match: {job: "llama-*"}                # glob over the job's id and name
@@ -9,13 +9,13 @@
 //   - match: {team: vision, tier: "prod*"}   # globs over the job's labels; all must match
 //     rules: {…}
 //
-// Blocks apply in the order of the file: of several that match, the last one wins, parameter by
-// parameter. Of an alert they are also those of the recording rules that it reads
+// Blocks apply in file order: of several matching blocks, the last one wins, parameter by
+// parameter. Overrides of an alert also apply to the recording rules that it reads
 // (parameter_owner.h).
 //
-// A second layer lies over them: numbers that people set of one job while it runs (RuleSet::
-// job_parameters). Those of a rule or parameter that the files no longer have do nothing, so that
-// no reload fails over them.
+// A second layer has precedence: numbers that users set for one job while it runs
+// (RuleSet::job_parameters). Values of removed rules or parameters have no effect, so that they do
+// not make a reload fail.
 #pragma once
 
 #include <map>
@@ -36,33 +36,34 @@
 namespace pitwall::plan {
 
 inline constexpr size_t kMaxOverrideBlocks = 10'000;
-// Blocks that set texts of matchers or lengths of windows: each is a program of its own.
+// Maximum number of blocks that set matcher texts or window lengths: each compiles to its own
+// program.
 inline constexpr size_t kMaxVariants = 64;
 
-// Where the value of a parameter comes from.
+// Origin of a parameter's value.
 enum class ParameterSource { kRule, kOverrides, kSet };
 std::string_view ParameterSourceName(ParameterSource source);  // rule, overrides, set
 
 // Immutable; thread-safe.
 class Overrides {
  public:
-  // Checks names of rules and parameters against `program`; an unknown one is an error with the
-  // nearest name. `text` empty: no overrides. `set` is the second layer.
+  // Checks rule and parameter names against `program`; an unknown name is an error with the nearest
+  // name. `text` empty: no overrides. `set` is the second layer.
   static std::shared_ptr<const Overrides> Parse(std::string_view file_name, std::string_view text,
                                                 const Program& program,
                                                 lang::Diagnostics* diagnostics,
                                                 std::span<const JobParameter> set = {});
 
-  // One value per DomainPlan::parameters: the file's, or what the blocks that match this job say,
-  // or what people set of it. `sources` (may be null) gets as many.
+  // One value per DomainPlan::parameters: from the file, from the blocks that match the job, or set
+  // by users. `sources` (may be null) receives one entry per value.
   std::vector<double> ParametersFor(const DomainPlan& domain, std::string_view job_id,
                                     std::string_view job_name, const Labels& job_labels,
                                     std::vector<ParameterSource>* sources = nullptr) const;
-  // The texts of matchers and lengths of windows that the job has of its own: its variant of the
-  // program. Empty: the files'.
+  // The job's own matcher texts and window lengths: its variant of the program. Empty if it uses
+  // those of the files.
   lang::JobRegistry BindingsFor(std::string_view job_id, std::string_view job_name,
                                 const Labels& job_labels) const;
-  // Of each block that has some, alone.
+  // The variants of the individual blocks that have one.
   std::vector<lang::JobRegistry> AllBindings() const;
   bool empty() const { return blocks_.empty() && set_.empty(); }
 
@@ -82,8 +83,8 @@ class Overrides {
   static void Bind(const Block& block, lang::JobRegistry* bindings);
 
   std::vector<Block> blocks_;
-  std::map<std::string, std::vector<Value>, std::less<>> set_;  // by job id
-  bool structural_ = false;                                     // some block has a structural value
+  std::map<std::string, std::vector<Value>, std::less<>> set_;  // by job ID
+  bool structural_ = false;  // whether some block has a structural value
 };
 
 }  // namespace pitwall::plan

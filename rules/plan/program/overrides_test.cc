@@ -27,7 +27,7 @@ StatusOr<ProgramPtr> CompileWith(std::string_view overrides) {
                          .overrides = RuleSetFile{"overrides.yaml", std::string(overrides)}});
 }
 
-TEST(Overrides, ParametersPerJob) {
+TEST(Overrides, SelectsParametersPerJob) {
   const StatusOr<ProgramPtr> compiled = CompileWith(R"(jobs:
 - match: {job: "llama-*"}
   rules:
@@ -42,7 +42,7 @@ TEST(Overrides, ParametersPerJob) {
   const DomainPlan& domain = program.domains[0];
   ASSERT_EQ(domain.parameters.size(), 3U);
   EXPECT_EQ(domain.parameters[1].name, "high");
-  // The same name in two rules is two parameters.
+  // The same name in two rules refers to two parameters.
   EXPECT_EQ(domain.groups[0].rules[1].parameters, std::vector<uint32_t>{2});
   const Labels vision{{"team", "vision"}, {"tier", "prod1"}};
   EXPECT_THAT(ParametersFor(program, domain, "uid-1", "bert", {}), ElementsAre(1, 2, 3));
@@ -54,8 +54,8 @@ TEST(Overrides, ParametersPerJob) {
   EXPECT_NE(program.hash, (*CompileWith(""))->hash);
 }
 
-// What people set of one job lies over the file, rule by rule and number by number.
-TEST(Overrides, WhatIsSetOfAJobWins) {
+// Values set for one job override the file, rule by rule and number by number.
+TEST(Overrides, ValuesSetForAJobWin) {
   RuleSet rules{
       .files = {{"p.yaml", std::string(kParameterRules)}},
       .overrides = RuleSetFile{"overrides.yaml",
@@ -63,7 +63,7 @@ TEST(Overrides, WhatIsSetOfAJobWins) {
                                "high: 20}}}]"}};
   rules.job_parameters = {{"uid-1", "p/g/A", "low", 11},
                           {"uid-1", "p/g/B", "low", 0.3},
-                          // Of a rule that was removed since, and of a parameter that was.
+                          // A removed rule and a removed parameter.
                           {"uid-1", "p/g/B", "old", 7},
                           {"uid-1", "p/g/C", "low", 8}};
   const StatusOr<ProgramPtr> compiled = CompileRuleSet(rules);
@@ -72,7 +72,7 @@ TEST(Overrides, WhatIsSetOfAJobWins) {
   const DomainPlan& domain = program.domains[0];
   EXPECT_THAT(ParametersFor(program, domain, "uid-1", "", {}), ElementsAre(11, 20, 0.3));
   EXPECT_THAT(ParametersFor(program, domain, "uid-2", "", {}), ElementsAre(10, 20, 3));
-  // An id is no glob, and no name.
+  // The job ID is neither a glob nor a name.
   EXPECT_THAT(ParametersFor(program, domain, "x", "uid-1", {}), ElementsAre(10, 20, 3));
   std::vector<ParameterSource> sources;
   (void)program.overrides->ParametersFor(domain, "uid-1", "", {}, &sources);
@@ -84,7 +84,7 @@ TEST(Overrides, WhatIsSetOfAJobWins) {
   EXPECT_EQ(program.hash, RuleSetHash(rules));
 }
 
-TEST(Overrides, MistakesAreFound) {
+TEST(Overrides, ReportsMistakes) {
   const StatusOr<ProgramPtr> compiled = CompileWith(R"(jobs:
 - match: {job: x}
   rules:
@@ -123,13 +123,13 @@ StatusOr<ProgramPtr> CompileVariants(std::string_view overrides) {
                          .overrides = RuleSetFile{"overrides.yaml", std::string(overrides)}});
 }
 
-// What belongs to a recording rule is found under the alert that reads it.
-TEST(Overrides, AnAlertLendsItsNameToTheRulesThatItReads) {
+// The alert that reads a recording rule also exposes the rule's parameters.
+TEST(Overrides, AlertNameAppliesToTheRulesItReads) {
   const StatusOr<ProgramPtr> compiled =
       CompileVariants("jobs: [{match: {job: a}, rules: {p/g/A: {factor: 3, limit: 9}}}]");
   ASSERT_TRUE(compiled.ok()) << compiled.status();
   const DomainPlan& domain = (*compiled)->domains[0];
-  // window, factor, gpus of busy; factor of far; limit of A.
+  // window, factor, and gpus of busy; factor of far; limit of A.
   EXPECT_THAT(ParametersFor(**compiled, domain, "a", "", {}), ElementsAre(500, 3, 0, 4, 9));
   const StatusOr<ProgramPtr> wrong =
       CompileVariants("jobs: [{match: {job: a}, rules: {p/g/far: {window: 3}}}]");
@@ -138,7 +138,7 @@ TEST(Overrides, AnAlertLendsItsNameToTheRulesThatItReads) {
             "of p/g/busy");
 }
 
-TEST(Overrides, TextsAndWindowsMakeVariants) {
+TEST(Overrides, MatcherTextsAndWindowsMakeVariants) {
   const StatusOr<ProgramPtr> compiled = CompileVariants(R"(jobs:
 - match: {job: "a*"}
   rules: {p/g/A: {window: 20}}
@@ -165,7 +165,7 @@ TEST(Overrides, TextsAndWindowsMakeVariants) {
   EXPECT_THAT(text, ::testing::HasSubstr("[30 samples]"));
 }
 
-TEST(Overrides, MistakesOfTextsAndWindowsAreFound) {
+TEST(Overrides, ReportsMistakesInTextsAndWindows) {
   for (const auto& [what, message] : std::vector<std::pair<std::string, std::string>>{
            {"window: 2.5", "must be a whole number of samples, at least 1"},
            {"window: many", "must be a number"},

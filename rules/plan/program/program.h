@@ -1,5 +1,5 @@
-// The compiled form of a rule set: immutable, shared by all jobs and threads, and free of any job's
-// state.
+// Compiled form of a rule set: immutable, shared by all jobs and threads, and independent of any
+// job's state.
 //
 //   rule files --lang--> AST --check--> checked rules --plan--> Program --eval--> Vector per tick
 //   --alert--> transitions
@@ -51,7 +51,7 @@ enum class AggregateOp {
   kStddev,
   kStdvar,
   kQuantile,
-  // These keep elements as they are.
+  // These select elements without changing them.
   kTopk,
   kBottomk,
   kLimitk,
@@ -77,7 +77,7 @@ struct Node {
   std::vector<NodeId> inputs;
   double number = 0;
   uint32_t parameter = 0;
-  // kDemand: of DomainPlan::demands (0), or of DomainPlan::subqueries[source - 1].demands.
+  // index into DomainPlan::demands (0), or into DomainPlan::subqueries[source - 1].demands
   uint32_t source = 0;
   uint32_t demand = 0;
   bool keep_name = false;
@@ -89,12 +89,12 @@ struct Node {
   std::vector<std::string> grouping;
   Matching matching;
   uint32_t function = 0;             // FunctionId
-  std::vector<std::string> strings;  // arguments of kFunction and kAggregate that are texts
+  std::vector<std::string> strings;  // string arguments of kFunction and kAggregate
   std::string text;  // canonical expression, for evidence, --explain and the state's identity
 };
 
-// What another value of a parameter takes: nothing but the number, or a variant of the program, for
-// the length of a window ([$n samples]) and the text of a matcher.
+// Effect of a new parameter value: a number changes in place; a window length ([$n samples]) or a
+// matcher text needs a variant of the program.
 enum class ParameterKind { kNumber, kCount, kText };
 
 // A parameter of a rule: $name in its expressions. Overridable per job.
@@ -102,19 +102,19 @@ struct Parameter {
   std::string rule;  // full name: pack/group/alert
   std::string name;
   double value = 0;
-  std::string unit;  // for people: "percent", "steps"; may be empty
+  std::string unit;  // for display: "percent", "steps"; may be empty
   std::string help;
   ParameterKind kind = ParameterKind::kNumber;
   std::string text = {};  // kText
 };
 
-// Issues that an issue of a rule explains (rules/lang/files/rule_file.h).
+// Issues that an issue of this rule explains (rules/lang/files/rule_file.h).
 struct Explains {
   std::string alert;
   std::vector<std::string> equal;
   bool job_wide = false;
-  int64_t lag_ns = -1;     // -1: the engine's
-  int64_t within_ns = -1;  // -1: without a limit
+  int64_t lag_ns = -1;     // -1: the engine's default
+  int64_t within_ns = -1;  // -1: no limit
 };
 
 enum class RuleKind { kAlert, kRecord };
@@ -124,13 +124,13 @@ enum class AlertScope { kJob, kAttempt };
 struct Template {
   std::string name;  // label or annotation name
   std::string text;
-  std::vector<NodeId> queries;  // what it queries, in its order
+  std::vector<NodeId> queries;  // its queries, in order
 };
 
-// A need: a metric that must be there before the rule is evaluated on a job.
+// A metric that must exist before the rule is evaluated on a job.
 struct Need {
   std::string metric;
-  uint32_t demand = 0;  // an instant demand on it: met when the column has a present series
+  uint32_t demand = 0;  // an instant demand on it, met when the column has a present series
 };
 
 struct Rule {
@@ -141,34 +141,33 @@ struct Rule {
   int line = 0;
   NodeId expr = kNoNode;
   NodeId clear = kNoNode;  // hysteresis
-  // Left side of the outermost comparison (through parentheses and the left arm of `and`/`unless`):
-  // an issue whose labels are missing there ends with no_data. kNoNode when there is no such
-  // comparison: then expr itself.
+  // Left side of the outermost comparison (inside parentheses and the left arm of `and`/`unless`),
+  // or expr if there is no such comparison (kNoNode). An issue whose labels are missing there ends
+  // with no_data.
   NodeId subject = kNoNode;
-  NodeId threshold = kNoNode;  // right side of that comparison where it is a scalar
+  NodeId threshold = kNoNode;  // right side of that comparison if it is a scalar
   int64_t hold = 0;            // for, position units
   int64_t keep_firing = 0;
   int64_t unsteady_ns = 0;  // of event time on both clocks; 0: off
   AlertScope scope = AlertScope::kJob;
-  // Elements that differ only in these labels are one issue. Sorted.
+  // Elements that differ only in these labels form one issue. Sorted.
   std::vector<std::string> fold;
   bool least_is_worst = false;  // its comparison is < or <=
   std::vector<Template> labels;
   std::vector<Template> annotations;
   std::vector<Need> needs;
-  // The file lists them: then nothing is evaluated before each was met once. Else they follow from
-  // the expression and decide the status only.
+  // Whether the file lists the needs: the rule is then evaluated only after each was met once.
+  // Otherwise the needs follow from the expression and affect only the status.
   bool waits_for_needs = false;
   std::vector<Explains> explains;
   std::vector<uint32_t> parameters;  // indices into DomainPlan::parameters
   std::vector<NodeId> evidence;      // sub-expressions whose values explain the issue
-  // Identity of everything that holds state (expr, clear, hold, keep_firing, unsteady, scope, fold,
-  // labels):
-  // equal fingerprints carry alert state over a reload.
+  // Identity of all state of the rule (expr, clear, hold, keep_firing, unsteady, scope, fold,
+  // labels): equal fingerprints keep alert state across a reload.
   std::string fingerprint;
 };
 
-// Everything that an evaluation of the rule may read: expr, clear, and what its templates query.
+// All nodes that an evaluation of the rule may read: expr, clear, and its template queries.
 inline std::vector<NodeId> RootsOf(const Rule& rule) {
   std::vector<NodeId> roots;
   for (const NodeId node : {rule.expr, rule.clear}) {
@@ -187,7 +186,7 @@ struct Group {
   int64_t interval = 0;  // position units; > 0
   bool align_job = false;
   int64_t lookback = 0;
-  uint32_t limit = 0;  // 0: none; a rule with more elements fails
+  uint32_t limit = 0;  // 0: no limit; a rule with more elements fails
   std::vector<Rule> rules;
 };
 
@@ -196,19 +195,19 @@ struct Group {
 struct Subquery {
   NodeId expr = kNoNode;
   int64_t step = 0;   // position units; counted from the epoch
-  int64_t reach = 0;  // how far its windows look back: range and offset
-  // Whether the expression may have results where there are no samples at all (vector(1),
-  // absent()): then it has them before the job began, too.
+  int64_t reach = 0;  // how far its windows look back: range plus offset
+  // Whether the expression may have results without any samples (vector(1), absent()): then it also
+  // has them before the job began.
   bool from_nothing = false;
-  std::string key;    // what it computes, wherever it is: equal keys carry state over a reload
-  DemandSet demands;  // one selector, which takes everything, and the windows over the results
+  std::string key;    // identity of the computation: equal keys keep state across a reload
+  DemandSet demands;  // one selector without matchers, and the windows over the results
 };
 
-// Everything on one clock. Groups stand in (file, position) order, which is their order of
-// evaluation at one tick.
+// All rules on one clock. Groups are in (file, position) order, which is their evaluation order at
+// one tick.
 struct DomainPlan {
-  DemandSet demands;  // demands.clock says which clock
-  // Each reads only those before it.
+  DemandSet demands;  // demands.clock is the clock
+  // Each subquery reads only earlier ones.
   std::vector<Subquery> subqueries;
   std::vector<Node> nodes;
   std::vector<Parameter> parameters;

@@ -1,4 +1,4 @@
-// The text of an expression as people see it.
+// Display text of an expression.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace pitwall::plan {
 
-// The canonical text, but on the step clock windows are numbers of steps: "[500:1]", where the text
+// The canonical text with windows on the step clock as numbers of steps: "[500:1]", where the text
 // that identifies state has "[8m20s:1s]".
 std::string ShownText(const DomainPlan& domain, const Node& node);
 
