@@ -1,4 +1,4 @@
-// In the steady state a tick allocates nothing: counted by replacing operator new.
+// Test that a tick in the steady state does not allocate: it replaces operator new with a counter.
 #include <gtest/gtest.h>
 
 #include "rules/eval/evaluator.h"
@@ -8,14 +8,14 @@
 namespace pitwall::eval {
 namespace {
 
-TEST(Allocation, NoneInTheSteadyState) {
+TEST(Allocation, SteadyStateDoesNotAllocate) {
   if (!kCountsAllocations) GTEST_SKIP() << "a sanitizer counts for itself";
   ProgramBuilder b;
   using plan::AggregateOp;
   using plan::BinaryOp;
   const auto a = b.Metric("a");
   const auto c = b.Metric("c");
-  const auto both = b.Metric("a|c", false);  // names fall together, with gaps
+  const auto both = b.Metric("a|c", false);  // equal labels without the name, with gaps
   plan::Matching on{true, {"x"}, plan::Cardinality::kManyToOne, {"z"}};
   std::vector<plan::NodeId> roots = {
       b.Binary(BinaryOp::kGt, a, b.Number(3)),
@@ -66,7 +66,7 @@ TEST(Allocation, NoneInTheSteadyState) {
   };
   const double first = tick(1);
   ASSERT_GT(first, 500);
-  tick(1);  // once more: label sets that only binding needed are forgotten at the next tick
+  tick(1);  // again: the next tick discards label sets that only binding needed
   const uint64_t binds = evaluator.binds();
   const uint64_t before = g_allocations.load();
   double sum = 0;
@@ -74,7 +74,7 @@ TEST(Allocation, NoneInTheSteadyState) {
   EXPECT_EQ(g_allocations.load() - before, 0u);
   EXPECT_EQ(sum, first * 98);
   EXPECT_EQ(evaluator.binds(), binds);
-  // The count can fail: a new series costs allocations.
+  // The counter works: a new series allocates.
   store.Set(Labels({{"__name__", "a"}, {"x", "new"}}), 1);
   const uint64_t again = g_allocations.load();
   tick(100);

@@ -1,5 +1,5 @@
-// The operators and functions of PromQL over doubles, as Go computes them, in a form that loops can
-// be compiled for.
+// Operators and functions of PromQL on doubles, with the results of Go, in a form that loops can
+// inline.
 #pragma once
 
 #include <cmath>
@@ -22,7 +22,7 @@ struct MulOf {
 struct DivOf {
   double operator()(double a, double b) const { return a / b; }
 };
-struct ModOf {  // sign of the dividend, as Go's math.Mod
+struct ModOf {  // sign of the dividend, as in Go's math.Mod
   double operator()(double a, double b) const { return std::fmod(a, b); }
 };
 struct PowOf {
@@ -94,7 +94,7 @@ void WithComparison(plan::BinaryOp op, F&& f) {
   }
 }
 
-// a op b for two scalars; comparisons give 0 or 1.
+// a op b for two scalars; comparisons return 0 or 1.
 inline double Apply(plan::BinaryOp op, double a, double b) {
   double result = 0;
   if (plan::IsComparison(op)) {
@@ -105,7 +105,7 @@ inline double Apply(plan::BinaryOp op, double a, double b) {
   return result;
 }
 
-// Go's math.Max and math.Min: an infinity on that side wins over NaN, +0 over -0.
+// Go's math.Max and math.Min: the extreme infinity wins over NaN, and +0 over -0.
 inline double GoMax(double x, double y) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   if (x == kInf || y == kInf) return kInf;
@@ -126,7 +126,7 @@ inline uint8_t Both(bool a, bool b) {
   return static_cast<uint8_t>(static_cast<int>(a) & static_cast<int>(b));
 }
 
-// Kahan's sum with Neumaier's improvement, as util/kahansum of Prometheus.
+// Kahan summation with Neumaier's improvement, as in util/kahansum of Prometheus.
 inline void KahanAdd(double value, double& sum, double& compensation) {
   const double t = sum + value;
   if (std::isinf(t)) {
@@ -139,10 +139,10 @@ inline void KahanAdd(double value, double& sum, double& compensation) {
   sum = t;
 }
 
-// A tick as PromQL's time(): seconds, or steps.
+// A tick as the value of PromQL's time(): seconds, or steps.
 inline double Seconds(int64_t position) {
   constexpr int64_t kMillis = 1'000'000;
-  // Whole milliseconds as Prometheus computes them, so that the result is the same double.
+  // Whole milliseconds as computed by Prometheus, for a bit-identical result.
   if (position % kMillis == 0) return static_cast<double>(position / kMillis) / 1000.0;
   return static_cast<double>(position / 1'000'000'000) +
          static_cast<double>(position % 1'000'000'000) / 1e9;

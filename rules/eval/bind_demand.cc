@@ -1,4 +1,4 @@
-// Columns of the view, put into the order of label sets.
+// Columns of the view in label-set order.
 #include <algorithm>
 #include <string>
 
@@ -13,8 +13,8 @@ void Refresh(SelectorBinding& binding, const Context& context, ColumnView* view,
   const std::span<const Labels* const> series = view->Series(selector);
   std::vector<LabelId> ids(series.size());
   for (size_t i = 0; i < series.size(); ++i) {
-    // Most series of most changes are where they were: comparing is cheaper than hashing. Equal
-    // addresses alone prove nothing, since the store may have used one again.
+    // After most changes, most series have their previous position, and a comparison is cheaper
+    // than a hash. Equal addresses alone prove nothing, since the store may reuse an address.
     if (i < binding.pointers.size() && binding.pointers[i] == series[i] &&
         context.table->Get(binding.ids[i]) == *series[i]) {
       ids[i] = binding.ids[i];

@@ -1,4 +1,4 @@
-// Functions of one number: PromQL's math, trigonometry and dates.
+// Functions of one number: mathematics, trigonometry, and dates of PromQL.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace pitwall::eval {
 
-// out[i] = function(in[i]); `a` and `b` are the function's scalars (bounds of clamp(), unit of
-// round(), the tick of timestamp()). `in` and `out` may be one array.
+// out[i] = function(in[i]). `a` and `b` are scalar arguments (bounds of clamp(), unit of round(),
+// the tick of timestamp()). `in` and `out` may be the same array.
 void ApplyFunction(plan::FunctionId function, double a, double b, const double* in, double* out,
                    size_t n);
 

@@ -1,4 +1,4 @@
-// Single operators against results computed by hand from Prometheus' definitions.
+// Tests of single operators against results computed by hand from the definitions of Prometheus.
 #include "rules/eval/evaluator.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr int64_t kSecond = 1'000'000'000;
 
-// One expression over a store; results as text, sorted by labels.
+// One expression over a store, with results as text sorted by labels.
 class EvalTest : public testing::Test {
  protected:
   ProgramBuilder b;
@@ -84,25 +84,25 @@ TEST_F(EvalTest, SelectorIsSortedAndKeepsItsName) {
   EXPECT_THAT(Ok(b.Metric("a", false)), ElementsAre("{x=\"1\"} 1", "{x=\"2\"} 2"));
 }
 
-TEST_F(EvalTest, NamesThatFallTogether) {
+TEST_F(EvalTest, EqualLabelsWithoutName_FailOnlyIfBothPresent) {
   Given({{M("a", "1"), 1}, {M("b", "1"), 2}, {M("b", "2"), 3}});
   EXPECT_EQ(Error(b.Metric("a|b", false)), "vector cannot contain metrics with the same labelset");
   EXPECT_EQ(Error(b.Negate(b.Metric("a|b"))),
             "vector cannot contain metrics with the same labelset");
-  // Bound to the same place, but not both there: no error.
+  // Bound to the same place, but never present together: no error.
   Given({{M("a", "1"), std::nullopt}, {M("b", "1"), 2}, {M("b", "2"), 3}});
   EXPECT_THAT(Ok(b.Metric("a|b", false)), ElementsAre("{x=\"1\"} 2", "{x=\"2\"} 3"));
   EXPECT_THAT(Ok(b.Negate(b.Metric("a|b"))), ElementsAre("{x=\"1\"} -2", "{x=\"2\"} -3"));
 }
 
-TEST_F(EvalTest, LabelOrderAfterTheNameWent) {
-  // With the name, A sorts before __name__ and the rest after it; without it, {} comes first.
+TEST_F(EvalTest, RestoresLabelOrderAfterDroppingTheName) {
+  // With the name, A sorts before __name__; without it, {} comes first.
   Given({{L({{"A", "1"}, {"__name__", "a"}}), 1}, {L({{"__name__", "a"}}), 2}});
   EXPECT_THAT(Ok(b.Metric("a")), ElementsAre("a{A=\"1\"} 1", "a 2"));
   EXPECT_THAT(Ok(b.Metric("a", false)), ElementsAre("{} 2", "{A=\"1\"} 1"));
 }
 
-TEST_F(EvalTest, ScalarsAndTime) {
+TEST_F(EvalTest, EvaluatesScalarsAndTime) {
   Given({});
   EXPECT_THAT(Ok(b.Binary(BinaryOp::kAdd, b.Number(1), b.Number(2))), ElementsAre("3"));
   EXPECT_THAT(Ok(b.Binary(BinaryOp::kGt, b.Number(1), b.Number(2), {}, true)), ElementsAre("0"));
@@ -112,7 +112,7 @@ TEST_F(EvalTest, ScalarsAndTime) {
   EXPECT_THAT(*Run(b.Time(), 7 * kSecond), ElementsAre("7"));  // step 7
 }
 
-TEST_F(EvalTest, Parameters) {
+TEST_F(EvalTest, EvaluatesParameters) {
   Given({{M("a", "1"), 5}, {M("a", "2"), 50}});
   const NodeId n = b.Binary(BinaryOp::kGt, b.Metric("a"), b.Parameter("threshold", 10));
   EXPECT_THAT(Ok(n), ElementsAre("a{x=\"2\"} 50"));
@@ -122,7 +122,7 @@ TEST_F(EvalTest, Parameters) {
   EXPECT_THAT(*Text(n), ElementsAre("a{x=\"2\"} 50"));
 }
 
-TEST_F(EvalTest, ArithmeticAsInGo) {
+TEST_F(EvalTest, ArithmeticMatchesGo) {
   struct Case {
     BinaryOp op;
     double a, b, want;
@@ -140,7 +140,7 @@ TEST_F(EvalTest, ArithmeticAsInGo) {
       {BinaryOp::kDiv, 0, 0, kNan},        {BinaryOp::kSub, kInf, kInf, kNan},
   };
   for (const Case& c : cases) {
-    // scalar-scalar, vector-scalar, scalar-vector, vector-vector: all the same number.
+    // scalar-scalar, vector-scalar, scalar-vector, and vector-vector have the same result.
     Given({{M("a", "1"), c.a}, {M("b", "1"), c.b}});
     const std::string want = FormatDouble(c.want);
     EXPECT_THAT(Ok(b.Binary(c.op, b.Number(c.a), b.Number(c.b))), ElementsAre(want))
@@ -165,7 +165,7 @@ TEST_F(EvalTest, ComparisonsKeepTheVectorsValueAndName) {
               ElementsAre("{x=\"1\"} 1", "{x=\"2\"} 0", "{x=\"3\"} 0"));
 }
 
-TEST_F(EvalTest, OneToOneByAllLabels) {
+TEST_F(EvalTest, MatchesOneToOneByAllLabels) {
   Given({{M("a", "1"), 1}, {M("a", "2"), 2}, {M("b", "2"), 20}, {M("b", "3"), 30}});
   EXPECT_THAT(Ok(b.Binary(BinaryOp::kAdd, b.Metric("a"), b.Metric("b"))),
               ElementsAre("{x=\"2\"} 22"));
@@ -175,7 +175,7 @@ TEST_F(EvalTest, OneToOneByAllLabels) {
               ElementsAre("{x=\"2\"} 1"));
 }
 
-TEST_F(EvalTest, OnAndIgnoring) {
+TEST_F(EvalTest, MatchesOnAndIgnoring) {
   Given({{M("a", "1", "p"), 1}, {M("a", "2", "p"), 2}, {M("b", "1", "q"), 10}});
   Matching on{true, {"x"}, Cardinality::kOneToOne, {}};
   Matching ignoring{false, {"y"}, Cardinality::kOneToOne, {}};
@@ -183,7 +183,7 @@ TEST_F(EvalTest, OnAndIgnoring) {
               ElementsAre("{x=\"1\"} 10"));
   EXPECT_THAT(Ok(b.Binary(BinaryOp::kMul, b.Metric("a"), b.Metric("b"), ignoring)),
               ElementsAre("{x=\"1\"} 10"));
-  // A filter with on() keeps only the matching labels; with ignoring() also the name.
+  // A filter with on() keeps only the matching labels; with ignoring() it also keeps the name.
   EXPECT_THAT(Ok(b.Binary(BinaryOp::kLt, b.Metric("a"), b.Metric("b"), on)),
               ElementsAre("{x=\"1\"} 1"));
   EXPECT_THAT(Ok(b.Binary(BinaryOp::kLt, b.Metric("a"), b.Metric("b"), ignoring)),
@@ -194,7 +194,7 @@ TEST_F(EvalTest, OnAndIgnoring) {
               ElementsAre("{} -9"));
 }
 
-TEST_F(EvalTest, ManyToOne) {
+TEST_F(EvalTest, MatchesManyToOne) {
   Given({{M("a", "1", "p"), 1},
          {M("a", "1", "q"), 2},
          {M("a", "2", "p"), 3},
@@ -208,15 +208,15 @@ TEST_F(EvalTest, ManyToOne) {
   // A filter keeps the name of the many side and the value of the left side.
   EXPECT_THAT(Ok(b.Binary(BinaryOp::kGt, b.Metric("info"), b.Metric("a"), right)),
               ElementsAre("a{x=\"1\",y=\"p\",z=\"zz\"} 10", "a{x=\"1\",y=\"q\",z=\"zz\"} 10"));
-  // Including a label that the one side does not have removes it: the two results fall together.
+  // Including a label that the one side lacks removes it, which makes two results collide.
   Matching clash{true, {"x"}, Cardinality::kManyToOne, {"y"}};
   EXPECT_EQ(Error(b.Binary(BinaryOp::kMul, b.Metric("a"), b.Metric("info"), clash)),
             "multiple matches for labels: grouping labels must ensure unique matches");
 }
 
-TEST_F(EvalTest, ManyToOneWhoseInfoSeriesChanges) {
-  // The old info series is still held, the new one is there: bound to both, matched with the one
-  // that is there.
+TEST_F(EvalTest, ManyToOneFollowsChangedInfoSeries) {
+  // The old info series is still held while the new one is present: both are bound, and the present
+  // one matches.
   const Labels old_info = L({{"__name__", "info"}, {"x", "1"}, {"z", "old"}});
   const Labels new_info = L({{"__name__", "info"}, {"x", "1"}, {"z", "new"}});
   Given({{M("a", "1"), 5}, {old_info, std::nullopt}, {new_info, 1}});
@@ -235,7 +235,7 @@ TEST_F(EvalTest, ManyToOneWhoseInfoSeriesChanges) {
   EXPECT_THAT(*Text(n), ElementsAre("{x=\"1\",z=\"old\"} 5"));
 }
 
-TEST_F(EvalTest, OneToOneErrors) {
+TEST_F(EvalTest, ReportsOneToOneErrors) {
   Matching on{true, {"x"}, Cardinality::kOneToOne, {}};
   Given({{M("a", "1", "p"), 1}, {M("a", "1", "q"), 2}, {M("b", "1"), 10}, {M("c", "9"), 1}});
   EXPECT_EQ(Error(b.Binary(BinaryOp::kAdd, b.Metric("a"), b.Metric("b"), on)),
@@ -243,18 +243,18 @@ TEST_F(EvalTest, OneToOneErrors) {
             "(group_left/group_right)");
   EXPECT_THAT(Error(b.Binary(BinaryOp::kAdd, b.Metric("b"), b.Metric("a"), on)),
               HasSubstr("on the right hand-side"));
-  // Duplicates on the right are an error although nothing matches them; on the left they are not.
+  // Unmatched duplicates are an error on the right but not on the left.
   EXPECT_THAT(Error(b.Binary(BinaryOp::kAdd, b.Metric("c"), b.Metric("a"), on)),
               HasSubstr("many-to-many matching not allowed"));
   EXPECT_THAT(Ok(b.Binary(BinaryOp::kAdd, b.Metric("a"), b.Metric("c"), on)), ElementsAre());
-  // Nothing on one side: no error at all.
+  // If one side is empty, there is no error.
   EXPECT_THAT(Ok(b.Binary(BinaryOp::kAdd, b.Metric("none"), b.Metric("a"), on)), ElementsAre());
   Matching group_right{true, {"x"}, Cardinality::kOneToMany, {}};
   EXPECT_THAT(Error(b.Binary(BinaryOp::kAdd, b.Metric("a"), b.Metric("b"), group_right)),
               HasSubstr("on the left hand-side"));
 }
 
-TEST_F(EvalTest, SetOperators) {
+TEST_F(EvalTest, EvaluatesSetOperators) {
   Given({{M("a", "1"), 1},
          {M("a", "2"), 2},
          {M("b", "2"), 20},
@@ -277,7 +277,7 @@ TEST_F(EvalTest, SetOperators) {
               ElementsAre("a{x=\"1\"} 1", "a{x=\"2\"} 2"));
 }
 
-TEST_F(EvalTest, Aggregations) {
+TEST_F(EvalTest, EvaluatesAggregations) {
   Given({{M("a", "1", "p"), 1},
          {M("a", "1", "q"), 3},
          {M("a", "2", "p"), kNan},
@@ -303,7 +303,7 @@ TEST_F(EvalTest, Aggregations) {
   EXPECT_THAT(Ok(b.Aggregate(AggregateOp::kSum, b.Metric("none"), {})), ElementsAre());
 }
 
-TEST_F(EvalTest, MinAndMaxOfOnlyNan) {
+TEST_F(EvalTest, MinAndMaxOfOnlyNanAreNan) {
   Given({{M("a", "1"), kNan}, {M("a", "2"), kNan}});
   EXPECT_THAT(Ok(b.Aggregate(AggregateOp::kMin, b.Metric("a"), {})), ElementsAre("{} NaN"));
   EXPECT_THAT(Ok(b.Aggregate(AggregateOp::kMax, b.Metric("a"), {})), ElementsAre("{} NaN"));
@@ -321,7 +321,7 @@ TEST_F(EvalTest, SumsAreCompensatedAndAveragesDoNotOverflow) {
   EXPECT_THAT(Ok(b.Aggregate(AggregateOp::kAvg, b.Metric("a"), {})), ElementsAre("{} NaN"));
 }
 
-TEST_F(EvalTest, Quantiles) {
+TEST_F(EvalTest, EvaluatesQuantiles) {
   Given({{M("a", "1"), 3}, {M("a", "2"), 1}, {M("a", "3"), 4}, {M("a", "4"), 2}});
   const auto q = [&](double phi) {
     return Ok(b.Aggregate(AggregateOp::kQuantile, b.Metric("a"), {}, false, b.Number(phi)));
@@ -339,7 +339,7 @@ TEST_F(EvalTest, Quantiles) {
   EXPECT_THAT(q(1), ElementsAre("{} 3"));
 }
 
-TEST_F(EvalTest, Functions) {
+TEST_F(EvalTest, EvaluatesFunctions) {
   Given({{M("a", "1"), -2.5}});
   const NodeId a = b.Metric("a");
   const auto f = [&](FunctionId id, std::vector<double> arguments = {}) {
@@ -351,7 +351,7 @@ TEST_F(EvalTest, Functions) {
   EXPECT_EQ(f(FunctionId::kAbs), "2.5");
   EXPECT_EQ(f(FunctionId::kCeil), "-2");
   EXPECT_EQ(f(FunctionId::kFloor), "-3");
-  EXPECT_EQ(f(FunctionId::kRound), "-2");  // ties up
+  EXPECT_EQ(f(FunctionId::kRound), "-2");  // rounds ties up
   EXPECT_EQ(f(FunctionId::kRound, {2}), "-2");
   EXPECT_EQ(f(FunctionId::kSgn), "-1");
   EXPECT_EQ(f(FunctionId::kSqrt), "NaN");
@@ -369,11 +369,11 @@ TEST_F(EvalTest, Functions) {
   EXPECT_EQ(f(FunctionId::kExp), "1");
   EXPECT_EQ(f(FunctionId::kSgn), "0");
   EXPECT_EQ(f(FunctionId::kLog10), "-Inf");
-  // The name goes.
+  // The name is dropped.
   EXPECT_THAT(Ok(b.Call(FunctionId::kAbs, {b.Metric("a")})), ElementsAre("{x=\"1\"} 0"));
 }
 
-TEST_F(EvalTest, BridgesBetweenScalarsAndVectors) {
+TEST_F(EvalTest, ConvertsBetweenScalarsAndVectors) {
   Given({{M("a", "1"), 7}, {M("b", "1"), 1}, {M("b", "2"), 2}, {M("c", "1"), std::nullopt}});
   EXPECT_THAT(Ok(b.Call(FunctionId::kScalar, {b.Metric("a")})), ElementsAre("7"));
   EXPECT_THAT(Ok(b.Call(FunctionId::kScalar, {b.Metric("b")})), ElementsAre("NaN"));
@@ -388,7 +388,7 @@ TEST_F(EvalTest, BridgesBetweenScalarsAndVectors) {
               ElementsAre("{} 1", "a{x=\"1\"} 7"));
 }
 
-TEST_F(EvalTest, ErrorsPassThroughAndEndWithTheirCause) {
+TEST_F(EvalTest, ErrorsPropagateAndEndWithTheirCause) {
   Given({{M("a", "1"), 1}, {M("b", "1"), 2}, {M("c", "1"), 3}});
   const NodeId bad = b.Negate(b.Metric("a|b"));
   const NodeId c = b.Metric("c");
@@ -400,7 +400,7 @@ TEST_F(EvalTest, ErrorsPassThroughAndEndWithTheirCause) {
   EXPECT_THAT(*Text(n), ElementsAre("c{x=\"1\"} 3"));
 }
 
-TEST_F(EvalTest, LimitsAreErrorsOfTheRule) {
+TEST_F(EvalTest, ExceededLimitsAreErrorsOfTheRule) {
   const NodeId a = b.Metric("a");
   program_ = b.Build();
   store_ = std::make_unique<FakeStore>(program_->domains[0]);
@@ -413,12 +413,12 @@ TEST_F(EvalTest, LimitsAreErrorsOfTheRule) {
   EXPECT_EQ(r.status().code(), absl::StatusCode::kResourceExhausted);
 }
 
-TEST_F(EvalTest, ResultsAreComputedOncePerTickAndForgottenOnChange) {
+TEST_F(EvalTest, ResultsAreCachedPerTickUntilAChange) {
   Given({{M("a", "1"), 1}});
   const NodeId a = b.Negate(b.Metric("a"));
   EXPECT_THAT(Ok(a), ElementsAre("{x=\"1\"} -1"));
   store_->Set(M("a", "1"), 5);
-  EXPECT_THAT(*Text(a), ElementsAre("{x=\"1\"} -1"));  // still the same tick
+  EXPECT_THAT(*Text(a), ElementsAre("{x=\"1\"} -1"));  // cached within the tick
   evaluator_->Changed();
   EXPECT_THAT(*Text(a), ElementsAre("{x=\"1\"} -5"));
 }
@@ -432,19 +432,19 @@ TEST_F(EvalTest, BindingStaysWhileTheSeriesStay) {
   store_->Set(M("a", "2"), std::nullopt);
   evaluator_->Begin(1, store_.get());
   EXPECT_EQ((*evaluator_->Evaluate(n))->binding, before);
-  store_->Reverse();  // another order of the same series: another generation, the same labels
+  store_->Reverse();  // the same series in another order: another generation, the same labels
   evaluator_->Begin(2, store_.get());
   EXPECT_EQ((*evaluator_->Evaluate(n))->binding, before);
   store_->Set(M("a", "0"), 4);
   evaluator_->Begin(3, store_.get());
   EXPECT_NE((*evaluator_->Evaluate(n))->binding, before);
   EXPECT_THAT(*Text(n), ElementsAre("{x=\"0\"} 4", "{x=\"1\"} 1"));
-  EXPECT_EQ((*old)[0], L({{"x", "1"}}));  // who held the old column still can read it
+  EXPECT_EQ((*old)[0], L({{"x", "1"}}));  // a holder of the old column can still read it
   EXPECT_EQ(old->Find(L({{"x", "2"}})), 1);
   EXPECT_EQ(old->Find(L({{"x", "0"}})), -1);
 }
 
-TEST_F(EvalTest, LabelSetsOfLongGoneSeriesAreForgotten) {
+TEST_F(EvalTest, DiscardsLabelSetsOfRemovedSeries) {
   Given({});
   const NodeId n = b.Negate(b.Metric("a"));
   ASSERT_TRUE(Run(n).ok());

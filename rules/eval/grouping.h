@@ -1,5 +1,5 @@
-// Elements of a vector by group: runs of members, in the order of label sets, so that whatever is
-// done with them happens in that order.
+// Elements of a vector by group: runs of members in label-set order, so that operations on them
+// have a fixed order.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace pitwall::eval {
 
 class Grouping {
  public:
-  // Elements whose labels are equal after `transform` are one group.
+  // Elements with equal labels after `transform` form one group.
   void Build(LabelTable* table, TransformId transform, std::span<const LabelId> elements);
 
   const LabelColumnPtr& column() const { return column_; }  // labels of the groups
@@ -22,7 +22,7 @@ class Grouping {
   size_t end(size_t group) const { return start_[group + 1]; }
   // The element at a place between begin and end.
   size_t element(size_t place) const { return contiguous_ ? place : member_[place]; }
-  // Places are elements.
+  // Whether places equal elements.
   bool contiguous() const { return contiguous_; }
   const uint32_t* members() const { return member_.data(); }  // unless contiguous
   size_t largest() const { return largest_; }

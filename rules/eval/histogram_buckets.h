@@ -1,5 +1,5 @@
-// The buckets of classic histograms: elements that agree in all labels but `le`. Grouping and the
-// order of the bounds are decided when it binds.
+// Buckets of classic histograms: elements that agree in all labels except `le`. Binding decides the
+// grouping and the order of the bounds.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,10 @@ struct Bucket {
   double count;  // of all observations up to the bound
 };
 
-// Makes buckets with one bound one, their counts added. `buckets` is sorted by bound and not empty.
+// Merges buckets with equal bounds by adding their counts. `buckets` is sorted by bound and not
+// empty.
 void Coalesce(std::vector<Bucket>* buckets);
-// Raises counts that fall to the one before, and takes differences that are rounding errors away.
+// Raises decreasing counts to their predecessor and removes differences caused by rounding.
 void MakeMonotonic(std::vector<Bucket>* buckets);
 
 class HistogramBuckets {
@@ -27,12 +28,14 @@ class HistogramBuckets {
   explicit HistogramBuckets(LabelTable* table);
 
   void Bind(LabelTable* table, const LabelColumn& column);
-  size_t size() const { return start_.empty() ? 0 : start_.size() - 1; }  // histograms
+  size_t size() const { return start_.empty() ? 0 : start_.size() - 1; }  // number of histograms
   size_t buckets(size_t histogram) const { return start_[histogram + 1] - start_[histogram]; }
   size_t largest() const { return largest_; }
-  const LabelColumnPtr& column() const { return column_; }  // their labels without the bound
-  // The buckets of a histogram that are present in `in`, ascending by bound. Allocates nothing when
-  // `out` has room for largest().
+  const LabelColumnPtr& column() const {
+    return column_;
+  }  // labels of the histograms without the bound
+  // The present buckets of a histogram in `in`, ascending by bound. Does not allocate if `out` has
+  // capacity for largest().
   void Load(size_t histogram, const Vector& in, std::vector<Bucket>* out) const;
   bool AnyPresent(size_t histogram, const Vector& in) const;
   size_t MemoryBytes() const { return places_.capacity() * sizeof(Place) + start_.capacity() * 4; }
@@ -44,8 +47,8 @@ class HistogramBuckets {
   };
   TransformId signature_;
   LabelColumnPtr column_;
-  std::vector<uint32_t> start_;  // of each histogram among the places
-  std::vector<Place> places_;    // sorted by bound inside of a histogram
+  std::vector<uint32_t> start_;  // start of each histogram among the places
+  std::vector<Place> places_;    // sorted by bound within a histogram
   size_t largest_ = 0;
 };
 

@@ -9,11 +9,11 @@
 namespace pitwall::eval {
 namespace {
 
-// Shares that differ by less than a billionth add less than 1e-18 to the divergence: what would be
-// computed of them is a rounding error, and its root no small number.
+// Shares that differ by less than a billionth add less than 1e-18 to the divergence. Such terms are
+// rounding errors, and their square root is not negligible.
 constexpr double kAlike = 1e-9;
 
-// One of the two shares' part of the divergence, in bits.
+// Contribution of one of the two shares to the divergence, in bits.
 double Part(double share, double other) {
   if (share == 0 || std::fabs(share - other) <= kAlike * (share + other)) return 0;
   return other == 0 ? share : share * std::log2(2 * share / (share + other));

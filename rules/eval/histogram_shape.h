@@ -10,13 +10,13 @@
 
 namespace pitwall::eval {
 
-// Makes buckets (sorted by bound, not empty) a shape: one bucket a bound, counts that never fall.
-// False where they have none: no bucket without an upper bound, a count that is not a number, no
-// observations.
+// Converts buckets (sorted by bound, not empty) to a shape: one bucket per bound, with
+// non-decreasing counts. Returns false if they have no shape: no bucket without an upper bound, a
+// NaN count, or no observations.
 bool MakeShape(std::vector<Bucket>* buckets);
 
-// Of two shapes, 0 to 1, by the bounds that both have; NaN with fewer than two of these. The same
-// either way round.
+// Distance of two shapes, from 0 to 1, over their common bounds; NaN with fewer than two common
+// bounds. Symmetric.
 double ShapeDistance(std::span<const Bucket> a, std::span<const Bucket> b);
 
 }  // namespace pitwall::eval

@@ -15,13 +15,14 @@ namespace pitwall::eval {
 
 // In bytes, as LabelBytes counts them.
 struct LabelLimits {
-  size_t value = 16 << 10;        // of one computed label value
-  size_t set = 64 << 10;          // of one computed label set
-  size_t evaluation = 128 << 20;  // of all sets that an expression and its parts compute
+  size_t value = 16 << 10;  // of one computed label value
+  size_t set = 64 << 10;    // of one computed label set
+  size_t evaluation =
+      128 << 20;  // of all label sets that an expression and its sub-expressions compute
 };
 
-// Error of an evaluation whose parts compute more than the limit. `function` computed the last
-// ones.
+// Error of an evaluation whose sub-expressions compute more than the limit. `function` computed the
+// last label sets.
 Status TooManyLabelBytes(std::string_view function, size_t limit);
 
 // Bytes of the label sets that one operator computes. Not thread-safe.

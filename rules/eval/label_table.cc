@@ -11,7 +11,7 @@ namespace pitwall::eval {
 namespace {
 
 // Bindings are compared across evaluators (an alert state outlives a reload), so they are unique
-// in the process.
+// within the process.
 uint64_t NextBinding() {
   static std::atomic<uint64_t> next{1};
   return next.fetch_add(1, std::memory_order_relaxed);
@@ -79,7 +79,7 @@ size_t LabelTable::Hash::operator()(const Labels& labels) const {
 }
 
 LabelTable::LabelTable() : index_(0, Hash{this}, Equal{this}) {
-  // drop_name(): with the name goes what Prometheus keeps beside it.
+  // drop_name() also drops the labels that Prometheus keeps with the name.
   AddTransform(false, MetadataLabels());
 }
 
@@ -131,7 +131,8 @@ void LabelTable::Settle() {
             [this](LabelId a, LabelId b) { return slots_[a] < slots_[b]; });
   std::vector<LabelId> merged;
   merged.reserve(sorted_.size() + pending_.size());
-  // Few new ones among many old: search for their places instead of comparing all.
+  // For few new label sets among many old ones, search for their positions instead of a full
+  // comparison.
   auto from = sorted_.begin();
   for (const LabelId id : pending_) {
     const auto to = std::lower_bound(
@@ -150,7 +151,7 @@ LabelTable::Order LabelTable::Arrange(std::span<const LabelId> ids) {
   Settle();
   Order out;
   out.place.resize(ids.size());
-  // By rank, without comparing: marks, then numbers in the place of the marks.
+  // Sorts by rank without comparisons: sets marks, then replaces them by numbers.
   std::vector<uint32_t> number(sorted_.size(), kNoLabel);
   for (const LabelId id : ids) number[rank_[id]] = 0;
   out.unique.reserve(ids.size());
@@ -206,14 +207,14 @@ void LabelTable::Collect(const std::vector<std::span<const LabelId>>& roots) {
   for (LabelId id = 0; id < live.size(); ++id) {
     if (live[id] != 0) continue;
     const auto it = index_.find(id);
-    if (it == index_.end()) continue;  // free already
+    if (it == index_.end()) continue;  // already free
     index_.erase(it);
     label_bytes_ -= BytesOf(slots_[id]);
     slots_[id] = Labels();
     free_.push_back(id);
   }
   for (size_t i = 0; i < sorted_.size(); ++i) rank_[sorted_[i]] = static_cast<uint32_t>(i);
-  // A remembered result may have gone; what is asked for is found again.
+  // Cached results may have been removed; they are computed again on demand.
   for (Transform& t : transforms_) {
     t.memo.clear();
     t.memo.shrink_to_fit();

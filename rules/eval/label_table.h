@@ -1,5 +1,5 @@
-// Label sets of one evaluator, interned: inside rules/eval an element is a number, and comparing,
-// grouping and sorting label sets is done with numbers. Only binding touches this; a tick does not.
+// Interned label sets of one evaluator: inside rules/eval an element is a number, and label sets
+// are compared, grouped, and sorted by number. Only binding uses this table; a tick does not.
 #pragma once
 
 #include <cstdint>
@@ -18,53 +18,53 @@ namespace pitwall::eval {
 using LabelId = uint32_t;
 inline constexpr LabelId kNoLabel = UINT32_MAX;
 
-// __name__, __type__ and __unit__: what an operation that computes a new value takes away.
+// __name__, __type__, and __unit__: the labels that an operation with a new value drops.
 inline std::vector<std::string> MetadataLabels() {
   return {std::string(kMetricName), "__type__", "__unit__"};
 }
 
-// A function from label sets to label sets, remembered per id.
+// A function from label sets to label sets, cached per ID.
 using TransformId = uint32_t;
 
-// Not thread-safe. Held by the columns that it makes, since they point into it.
+// Not thread-safe. Columns share ownership of the table, since they point into it.
 class LabelTable : public std::enable_shared_from_this<LabelTable> {
  public:
   LabelTable();
 
   LabelId Intern(const Labels& labels);
   const Labels& Get(LabelId id) const { return slots_[id]; }
-  // Ids are below this.
+  // Upper bound of the IDs, exclusive.
   size_t limit() const { return slots_.size(); }
 
-  // Equal transforms have equal ids. keep: only these names; else all but these.
+  // Equal transforms have equal IDs. keep: retain only these names; otherwise drop them.
   TransformId AddTransform(bool keep, std::vector<std::string> names);
-  TransformId drop_name() const { return 0; }  // all of MetadataLabels()
+  TransformId drop_name() const { return 0; }  // drops MetadataLabels()
   LabelId Apply(TransformId transform, LabelId id);
 
-  // Position of an id among all interned label sets, in labels.h order. Valid after Settle until
+  // Position of an ID among all interned label sets, in labels.h order. Valid after Settle until
   // the next Intern.
   void Settle();
   uint32_t Rank(LabelId id) const { return rank_[id]; }
 
-  // Elements put into the order of their label sets, equal ones together.
+  // Elements in label-set order, with equal ones merged.
   struct Order {
     std::vector<LabelId> unique;  // in order
-    std::vector<uint32_t> place;  // of each element among `unique`
-    bool injective = false;       // no two elements fell together
-    bool identity = false;        // and they stood in order already
+    std::vector<uint32_t> place;  // position of each element in `unique`
+    bool injective = false;       // whether no two elements were merged
+    bool identity = false;        // and the elements were already in order
   };
   Order Arrange(std::span<const LabelId> ids);
 
-  // The column of these ids, which must be sorted by rank and unique. An equal column that is still
-  // held is shared.
+  // The column of these IDs, which must be sorted by rank and unique. Shares an equal column that
+  // is still held.
   LabelColumnPtr Column(std::vector<LabelId> ids);
 
-  // Whether so many label sets came that forgetting the unused ones is worth the work.
+  // Whether enough label sets were added to justify a Collect.
   bool WantsCollect() const {
     return index_.size() > 2 * kept_at_collect_ + 1024 ||
            label_bytes_ > 2 * kept_bytes_ + (size_t{16} << 20);
   }
-  // Forgets label sets that no column and none of `roots` holds. The others keep their ids.
+  // Frees label sets that neither a column nor `roots` holds. The others keep their IDs.
   void Collect(const std::vector<std::span<const LabelId>>& roots);
 
   size_t MemoryBytes() const;
@@ -91,7 +91,7 @@ class LabelTable : public std::enable_shared_from_this<LabelTable> {
     std::vector<LabelId> memo;
   };
 
-  std::deque<Labels> slots_;  // addresses stay
+  std::deque<Labels> slots_;  // stable addresses
   std::vector<LabelId> free_;
   absl::flat_hash_set<LabelId, Hash, Equal> index_;
   std::vector<LabelId> sorted_;   // by labels

@@ -1,5 +1,5 @@
-// One operator per node of a DomainPlan: binds when the labels of its inputs change, then runs over
-// arrays at each tick.
+// Operators, one per node of a DomainPlan: an operator binds when the labels of its inputs change,
+// then runs over arrays at each tick.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@
 
 namespace pitwall::eval {
 
-// The series of one selector, interned, with and without the metric name: shared by all demands on
-// it.
+// The series of one selector, interned, with and without the metric name. All demands on the
+// selector share it.
 struct SelectorBinding;
 
 struct Context {
@@ -30,9 +30,9 @@ struct Context {
   std::vector<std::vector<std::unique_ptr<SelectorBinding>>>* selectors = nullptr;
   size_t max_elements = 0;
   LabelLimits labels;
-  WorkMeter* meter = nullptr;  // null: nothing interrupts the evaluation
+  WorkMeter* meter = nullptr;  // null: the evaluation cannot be interrupted
 
-  // Call it in loops over elements. Not OK: stop with that status.
+  // Checks for interruption; call it in loops over elements and stop on an error.
   Status Work(size_t units) {
     return meter == nullptr || meter->Add(units) ? OkStatus() : meter->status();
   }
@@ -43,30 +43,29 @@ using Inputs = std::span<const Vector* const>;
 class Operator {
  public:
   virtual ~Operator() = default;
-  // Called before Run whenever an input's binding is another than at the last Bind (and the first
-  // time).
+  // Called before the first Run and before each Run after an input's binding changed.
   virtual Status Bind(Context& context, Inputs inputs) = 0;
-  // Fills `out`. Allocates nothing, except for the text of an error.
+  // Fills `out`. Does not allocate, except for the text of an error.
   virtual Status Run(Context& context, Inputs inputs, Vector* out) = 0;
   virtual size_t MemoryBytes() const { return 0; }
-  // The label sets that the operator computed for its current result, as LabelMeter counts them; 0
-  // if it only drops or keeps labels.
+  // Bytes of label sets that the operator computed for its current result, as counted by
+  // LabelMeter; 0 if it only drops or keeps labels.
   virtual size_t LabelBytes() const { return 0; }
 };
 
-// What an operator does when the metric names of its input go: elements move to new places, and may
-// fall together. Elements that fall together must not be there at once.
+// Move of elements after their metric names are dropped: elements get new positions and may
+// collide. Colliding elements must not be present at the same time.
 class Rename {
  public:
   // Output labels per input element, in input order.
   void Build(LabelTable* table, std::span<const LabelId> ids);
   const LabelColumnPtr& column() const { return column_; }
   bool identity() const { return identity_; }
-  // Moves values and presence. Not to be called for an identity.
+  // Moves values and presence. Must not be called for an identity.
   Status Move(std::span<const double> values, std::span<const uint8_t> present,
               std::vector<double>* out_values, std::vector<uint8_t>* out_present) const;
-  // The column, and the given values and presence under it: as they are for an identity, else moved
-  // into `moved` and `moved_present`, which `out` then shows.
+  // The column with the given values and presence: unchanged for an identity, else moved into
+  // `moved` and `moved_present`, to which `out` then refers.
   Status Show(std::span<const double> values, std::span<const uint8_t> present,
               std::vector<double>* moved, std::vector<uint8_t>* moved_present, Vector* out) const;
   size_t MemoryBytes() const { return (source_.capacity() + target_.capacity()) * 4; }
@@ -75,25 +74,25 @@ class Rename {
   LabelColumnPtr column_;
   bool identity_ = false;
   bool unique_ = false;
-  std::vector<uint32_t> source_;  // unique: input element of each output element
-  std::vector<uint32_t> target_;  // else: output element of each input element
+  std::vector<uint32_t> source_;  // injective: input element of each output element
+  std::vector<uint32_t> target_;  // otherwise: output element of each input element
 };
 
 struct SelectorBinding {
   uint64_t generation = 0;
   bool bound = false;
-  std::vector<const Labels*> pointers;  // as Series gave them
+  std::vector<const Labels*> pointers;  // as returned by Series
   std::vector<LabelId> ids;
   struct Flavor {
     bool built = false;
-    uint64_t version = 0;  // of `ids`
+    uint64_t version = 0;  // version of `ids`
     Rename rename;
   };
   uint64_t version = 0;
   Flavor named, nameless;
 };
 
-// The binding of a selector, as of the store's series now; an error beyond max_elements.
+// The binding of a selector for the store's current series; an error beyond max_elements.
 StatusOr<SelectorBinding*> BindSelector(Context& context, uint32_t source, uint32_t selector);
 
 std::unique_ptr<Operator> MakeDemand(const plan::Node& node, const plan::DomainPlan& domain);
@@ -112,11 +111,11 @@ std::unique_ptr<Operator> MakePeerHistograms(const plan::Node& node, LabelTable*
 std::unique_ptr<Operator> MakePeerScore(const plan::Node& node, LabelTable* table);
 std::unique_ptr<Operator> MakePeerRatio(const plan::Node& node, LabelTable* table);
 std::unique_ptr<Operator> MakeBaselineScore();
-// Element by element over one vector, with scalars beside it: negation, functions, vector with
-// scalar. `vector` is the index of the vector among the inputs.
+// Elementwise over one vector with scalar operands: negation, functions, and vector with scalar.
+// `vector` is the index of the vector among the inputs.
 std::unique_ptr<Operator> MakeMap(const plan::Node& node, size_t vector);
 std::unique_ptr<Operator> MakeFilter(const plan::Node& node, size_t vector);
-// scalar(), vector(), absent().
+// scalar(), vector(), and absent().
 std::unique_ptr<Operator> MakeReshape(const plan::Node& node);
 
 // The column of scalars: one element without labels.

@@ -1,5 +1,5 @@
-// Functions beyond PromQL over instant vectors (docs/functions.md): cases by hand, and random ones
-// against naive twins.
+// Tests of functions that extend PromQL over instant vectors (docs/functions.md): hand-written
+// cases, and random ones compared with naive implementations.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ struct Given {
 
 constexpr double kNone = -12345;
 
-// Results of ranks 0, 1, … with these values; -12345 where there is none.
+// Results of ranks 0, 1, … with these values; -12345 for a missing result.
 using PeerFunction = NodeId (ProgramBuilder::*)(NodeId, std::vector<std::string>);
 std::vector<double> OfPeers(PeerFunction function, const std::vector<double>& values) {
   Given given;
@@ -72,16 +72,16 @@ std::vector<double> PeerRatios(const std::vector<double>& values) {
   return OfPeers(&ProgramBuilder::PeerRatio, values);
 }
 
-TEST(PeerRatio, OneOtherIsEnough) {
+TEST(PeerRatio, OnePeerSuffices) {
   EXPECT_EQ(PeerRatios({3}), (std::vector<double>{kNone}));
   EXPECT_EQ(PeerRatios({0.1, 0.3}), (std::vector<double>{0.1 / 0.3, 0.3 / 0.1}));
-  // Among three, the mean of the two others; among four, the middle one of the three.
+  // With three elements, the mean of the two others; with four, the median of the three others.
   EXPECT_EQ(PeerRatios({1, 3, 5}), (std::vector<double>{0.25, 1, 2.5}));
   EXPECT_EQ(PeerRatios({1, 2, 4, 8}), (std::vector<double>{0.25, 0.5, 2, 4}));
 }
 
-TEST(PeerRatio, OddPopulations) {
-  // NaN is nobody's peer: beside it there is none.
+TEST(PeerRatio, HandlesUnusualPopulations) {
+  // NaN is not a peer, so its only neighbor has no peers.
   EXPECT_EQ(PeerRatios({1, kNan})[0], kNone);
   EXPECT_TRUE(std::isnan(PeerRatios({1, kNan})[1]));
   EXPECT_EQ(PeerRatios({kNan, kNan}), (std::vector<double>{kNone, kNone}));
@@ -95,27 +95,27 @@ TEST(PeerRatio, OddPopulations) {
   EXPECT_TRUE(std::isnan(PeerRatios({2, -kInf, kInf})[0])) << "no number in the middle";
 }
 
-TEST(PeerScore, AgainstTheOthers) {
+TEST(PeerScore, ComparesWithTheOthers) {
   EXPECT_EQ(PeerScores({1}), (std::vector<double>{kNone}));
   EXPECT_EQ(PeerScores({1, 9}), (std::vector<double>{kNone, kNone}));
-  // Of 1 and 3 the median is 2, the MAD 1; of 1 and 5: 3 and 2; of 3 and 5: 4 and 1.
+  // The median of 1 and 3 is 2, the MAD 1; of 1 and 5: 3 and 2; of 3 and 5: 4 and 1.
   EXPECT_EQ(PeerScores({1, 3, 5}), (std::vector<double>{-3 / 1.4826, 0, 3 / 1.4826}));
-  // Four: without 10, the others are 1, 2, 3. It does not hide itself.
+  // Four elements: without 10, the others are 1, 2, 3, so it does not mask itself.
   EXPECT_EQ(PeerScores({1, 2, 3, 10})[3], 8 / 1.4826);
-  // Two slow ones of eight do not hide each other.
+  // Two slow ranks of eight do not mask each other.
   const std::vector<double> eight = PeerScores({1.0, 1.1, 0.9, 1.05, 0.95, 1.0, 3, 3});
   EXPECT_GT(eight[6], 3.5);
   EXPECT_GT(eight[7], 3.5);
   EXPECT_LT(std::fabs(eight[1]), 3.5);
 }
 
-TEST(PeerScore, OddPopulations) {
-  // All alike: 1 % of the median is the scale.
+TEST(PeerScore, HandlesUnusualPopulations) {
+  // All equal: the scale is 1 % of the median.
   EXPECT_EQ(PeerScores({100, 100, 100, 104}), (std::vector<double>{0, 0, 0, 4}));
   EXPECT_EQ(PeerScores({0, 0, 0, 0}), (std::vector<double>{0, 0, 0, 0}));
   EXPECT_EQ(PeerScores({0, 0, -0.0, 5})[3], kInf);
   EXPECT_EQ(PeerScores({0, 0, 0, -5})[3], -kInf);
-  // NaN has no peers' opinion and is nobody's peer.
+  // NaN has no score and is not a peer.
   const std::vector<double> some = PeerScores({1, kNan, 3, 5});
   EXPECT_TRUE(std::isnan(some[1]));
   EXPECT_EQ(some[3], 3 / 1.4826);
@@ -126,7 +126,7 @@ TEST(PeerScore, OddPopulations) {
   for (const double score : PeerScores({kInf, kInf, kInf})) EXPECT_TRUE(std::isnan(score));
 }
 
-TEST(PeerScore, PeersShareTheNamedLabelsAndNamesGo) {
+TEST(PeerScore, PeersShareTheNamedLabelsAndDropNames) {
   Given given;
   for (const char* stage : {"0", "1"}) {
     for (int rank = 0; rank < 3; ++rank) {
@@ -141,7 +141,7 @@ TEST(PeerScore, PeersShareTheNamedLabelsAndNamesGo) {
   EXPECT_EQ(by_stage->at("{rank=\"1\",stage=\"0\"}"), 0);
   const auto all = given.Run(given.b.PeerScore(given.b.Metric("t"), {}));
   EXPECT_LT(all->at("{rank=\"1\",stage=\"0\"}"), -0.5);
-  // A label that is missing is an empty one.
+  // A missing label equals an empty one.
   EXPECT_EQ(
       given.Run(given.b.PeerScore(given.b.Metric("t"), {"none"}))->at("{rank=\"1\",stage=\"0\"}"),
       all->at("{rank=\"1\",stage=\"0\"}"));
@@ -153,7 +153,7 @@ TEST(PeerScore, PeersShareTheNamedLabelsAndNamesGo) {
       HasSubstr("same labelset"));
 }
 
-TEST(BaselineScore, OfValueMedianAndMad) {
+TEST(BaselineScore, ComparesValueWithMedianAndMad) {
   const auto score = [](double value, double median, double mad) {
     Given given;
     given.Set("x", "0", value);
@@ -194,20 +194,20 @@ double Distance(const std::vector<std::pair<std::string, double>>& a,
   return got->begin()->second;
 }
 
-TEST(HistogramDistance, ByHand) {
+TEST(HistogramDistance, MatchesHandComputedDistances) {
   EXPECT_EQ(Distance({{"1", 3}, {"2", 5}, {"+Inf", 10}}, {{"1", 30}, {"2", 50}, {"+Inf", 100}}), 0);
-  EXPECT_EQ(Distance({{"1", 4}, {"+Inf", 4}}, {{"1", 0}, {"+Inf", 9}}), 1);  // nothing in common
+  EXPECT_EQ(Distance({{"1", 4}, {"+Inf", 4}}, {{"1", 0}, {"+Inf", 9}}), 1);  // disjoint
   // p = (1, 0), q = (1/2, 1/2): divergence (log2(4/3) + (log2(2/3) + log2(2)) / 2) / 2.
   EXPECT_NEAR(Distance({{"1", 2}, {"+Inf", 2}}, {{"1", 1}, {"+Inf", 2}}),
               std::sqrt(0.5 * std::log2(4.0 / 3) + 0.25 * (std::log2(2.0 / 3) + 1)), 1e-15);
-  // Only bounds that both have: 1 and +Inf.
+  // Only common bounds: 1 and +Inf.
   EXPECT_NEAR(Distance({{"1", 2}, {"2", 2}, {"+Inf", 2}}, {{"1", 1}, {"1.5", 2}, {"+Inf", 2}}),
               Distance({{"1", 2}, {"+Inf", 2}}, {{"1", 1}, {"+Inf", 2}}), 1e-15);
-  // Counts that fall are raised, as for quantiles.
+  // Decreasing counts are raised, as for quantiles.
   EXPECT_EQ(Distance({{"1", 5}, {"2", 4}, {"+Inf", 10}}, {{"1", 1}, {"2", 1}, {"+Inf", 2}}), 0);
 }
 
-TEST(HistogramDistance, WhatHasNone) {
+TEST(HistogramDistance, HistogramWithoutShape_HasNoDistance) {
   const std::vector<std::pair<std::string, double>> whole = {{"1", 2}, {"+Inf", 4}};
   EXPECT_TRUE(std::isnan(Distance({{"1", 2}, {"2", 4}}, whole)));     // no +Inf
   EXPECT_TRUE(std::isnan(Distance({{"1", 0}, {"+Inf", 0}}, whole)));  // no observations
@@ -227,7 +227,7 @@ TEST(HistogramDistance, WhatHasNone) {
               HasSubstr("same labelset"));
 }
 
-// ---- Naive twins.
+// ---- Naive implementations.
 
 double NaiveMedian(std::vector<double> v) {
   std::sort(v.begin(), v.end());
@@ -259,7 +259,7 @@ std::map<Labels, double> NaivePeers(const std::vector<std::pair<Labels, double>>
   return out;
 }
 
-// By entropies: H((p + q) / 2) - (H(p) + H(q)) / 2. Its root.
+// From entropies: the root of H((p + q) / 2) - (H(p) + H(q)) / 2.
 double NaiveDistance(const std::map<double, double>& a, const std::map<double, double>& b) {
   std::vector<double> p, q, m;
   double at_a = 0, at_b = 0;
@@ -325,7 +325,8 @@ void PeersEqualNaive(bool ratio) {
                              {"rank", std::to_string(random() % 16)},
                              {"stage", std::to_string(random() % 2)},
                              {"node", random() % 4 == 0 ? "" : std::to_string(random() % 3)}});
-        // By -0 or by 0: which of the two is the median is not the twin's to say.
+        // Division by -0 or by 0: the naive implementation does not define which of the two is the
+        // median.
         const double odd[] = {kNan, kInf, -kInf, 0, ratio ? 0 : -0.0};
         double value = std::normal_distribution<double>(100, 5)(random);
         if (ties) value = static_cast<double>(random() % 4);

@@ -1,5 +1,5 @@
-// histogram_over_time and peer_histogram_distance (docs/functions.md): cases by hand, and random
-// ones against naive twins.
+// Tests of histogram_over_time and peer_histogram_distance (docs/functions.md): hand-written cases,
+// and random ones compared with naive implementations.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -63,7 +63,7 @@ StatusOr<Values> Peers(const std::vector<Histogram>& histograms,
   return ValuesOf(evaluator, node);
 }
 
-// Where it is no error.
+// Returns the result, which must not be an error.
 Values DistancesOf(const std::vector<Histogram>& histograms,
                    const std::vector<std::string>& labels = {}) {
   const StatusOr<Values> got = Peers(histograms, labels);
@@ -74,7 +74,7 @@ Values DistancesOf(const std::vector<Histogram>& histograms,
 const Buckets kLow{{1, 10}, {2, 10}, {kInf, 10}}, kHigh{{1, 0}, {2, 0}, {kInf, 7}},
     kHalf{{1, 5}, {2, 10}, {kInf, 10}};
 
-TEST(PeerHistograms, TheLargestDistanceToAnyPeer) {
+TEST(PeerHistograms, ReturnsTheLargestDistanceToAnyPeer) {
   const auto got = Peers({{"0", "", kLow}, {"1", "", kLow}, {"2", "", kHigh}});
   ASSERT_TRUE(got.ok()) << got.status();
   EXPECT_EQ(*got, (Values{{"{rank=\"0\"}", 1}, {"{rank=\"1\"}", 1}, {"{rank=\"2\"}", 1}}));
@@ -86,21 +86,22 @@ TEST(PeerHistograms, TheLargestDistanceToAnyPeer) {
             (Values{{"{rank=\"0\"}", 0}, {"{rank=\"1\"}", 0}}));
 }
 
-TEST(PeerHistograms, OfTheSameGroupOnly) {
+TEST(PeerHistograms, PeersBelongToTheSameGroup) {
   const std::vector<Histogram> four{
       {"0", "a", kLow}, {"1", "a", kLow}, {"2", "b", kHigh}, {"3", "b", kHigh}};
   for (const auto& [labels, distance] : DistancesOf(four, {"node"}))
     EXPECT_EQ(distance, 0) << labels;
   for (const auto& [labels, distance] : DistancesOf(four)) EXPECT_EQ(distance, 1) << labels;
-  // A label that all lack is equal for all; one by which nobody has a peer leaves nothing.
+  // A label that all elements lack is equal for all; a label that isolates every element leaves no
+  // result.
   EXPECT_EQ(DistancesOf(four, {"none"}).size(), 4u);
   EXPECT_TRUE(DistancesOf(four, {"rank"}).empty());
 }
 
-TEST(PeerHistograms, WhatHasNoPeer) {
+TEST(PeerHistograms, HistogramWithoutPeers_HasNoResult) {
   EXPECT_TRUE(DistancesOf({}).empty());
   EXPECT_TRUE(DistancesOf({{"0", "", kLow}}).empty());
-  // Without a shape: nobody's peer, and no number itself.
+  // A histogram without a shape is not a peer and has the result NaN.
   for (const Buckets& odd : {Buckets{{1, 3}}, Buckets{{1, 0}, {kInf, 0}},
                              Buckets{{1, 3}, {kInf, kNan}}, Buckets{{1, 3}, {kInf, kInf}}}) {
     const Values two = DistancesOf({{"0", "", kLow}, {"1", "", odd}});
@@ -112,7 +113,7 @@ TEST(PeerHistograms, WhatHasNoPeer) {
     EXPECT_TRUE(std::isnan(three.at("{rank=\"1\"}")));
     EXPECT_TRUE(DistancesOf({{"1", "", odd}, {"2", "", odd}}).empty());
   }
-  // Peers without a second bound in common tell nothing of each other.
+  // Peers without a second common bound have no distance.
   const Buckets other{{5, 3}, {kInf, 4}};
   for (const auto& [labels, distance] : DistancesOf({{"0", "", kLow}, {"1", "", other}}))
     EXPECT_TRUE(std::isnan(distance)) << labels;
@@ -121,24 +122,24 @@ TEST(PeerHistograms, WhatHasNoPeer) {
   EXPECT_TRUE(std::isnan(some.at("{rank=\"1\"}")));
 }
 
-TEST(PeerHistograms, NamesGoAndMustNotBeTheDifference) {
+TEST(PeerHistograms, DropsNamesWhichMustNotBeTheOnlyDifference) {
   const auto got = Peers({{"0", "", kLow}, {"1", "", kLow}, {"0", "", kHigh, "i_bucket"}});
   EXPECT_THAT(std::string(got.status().message()), HasSubstr("same labelset"));
   EXPECT_EQ(DistancesOf({{"0", "", kLow}, {"1", "", kHigh, "i_bucket"}}).size(), 2u);
 }
 
-TEST(PeerHistograms, TooManyNameTheLimit) {
+TEST(PeerHistograms, TooManyHistograms_ErrorNamesTheLimit) {
   std::vector<Histogram> many;
   for (int i = 0; i < 1025; ++i)
     many.push_back({std::to_string(i), std::to_string(i % 2), Buckets{{1, i}, {kInf, 2000}}});
   EXPECT_THAT(std::string(Peers(many).status().message()),
-              HasSubstr("at most 1024 in a group, here are more; name labels that part them"));
+              HasSubstr("at most 1024 per group; group by more labels"));
   EXPECT_EQ(DistancesOf(many, {"node"}).size(), 1025u);
   many.pop_back();
   EXPECT_EQ(DistancesOf(many).size(), 1024u);
 }
 
-// By entropies: H((p + q) / 2) - (H(p) + H(q)) / 2. Its root.
+// From entropies: the root of H((p + q) / 2) - (H(p) + H(q)) / 2.
 double NaiveDistance(const Buckets& a, const Buckets& b) {
   std::vector<double> p, q, m;
   double at_a = 0, at_b = 0;
@@ -216,7 +217,7 @@ TEST(WindowHistogram, BucketsAreElements) {
   evaluator.Begin(0, &store);
   const auto got = ValuesOf(evaluator, node);
   ASSERT_TRUE(got.ok()) << got.status();
-  // A bound of its own goes; 0.3 is in the bucket of 0.3, whose text it is.
+  // An existing le label is dropped; 0.3 is in the bucket 0.3, printed with that text.
   EXPECT_EQ(*got, (Values{{"{le=\"0.1\",rank=\"0\"}", 0},
                           {"{le=\"0.2\",rank=\"0\"}", 0},
                           {"{le=\"0.3\",rank=\"0\"}", 1},
@@ -227,7 +228,7 @@ TEST(WindowHistogram, BucketsAreElements) {
                           {"{le=\"+Inf\",rank=\"1\"}", 1}}));
 }
 
-TEST(WindowHistogram, TheBindingStaysUntilTheSeriesChange) {
+TEST(WindowHistogram, BindingStaysUntilTheSeriesChange) {
   ProgramBuilder b;
   const NodeId node = b.WindowHistogram("x", 0, 1, 20);
   const plan::ProgramPtr program = b.Build();
@@ -255,7 +256,7 @@ TEST(WindowHistogram, TheBindingStaysUntilTheSeriesChange) {
   EXPECT_EQ(bindings.size(), 2u);
 }
 
-TEST(WindowHistogram, SeriesThatDifferByNameOrBoundOnly) {
+TEST(WindowHistogram, RejectsSeriesThatDifferOnlyByNameOrBound) {
   ProgramBuilder b;
   const NodeId node = b.WindowHistogram("x|y", 0, 1, 2);
   const plan::ProgramPtr program = b.Build();

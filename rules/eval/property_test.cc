@@ -1,5 +1,5 @@
-// Random expressions over a random, changing store: the bound evaluator against a naive one that
-// works on maps of label sets, as Prometheus' engine does.
+// Random expressions over a random, changing store: the bound evaluator compared with a naive one
+// that operates on maps of label sets, like the engine of Prometheus.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -25,10 +25,10 @@ using plan::NodeKind;
 using plan::ValueType;
 
 struct Failed {};
-using Elements =
-    std::vector<std::pair<Labels, double>>;  // sorted by labels; a scalar: one, no labels
+using Elements = std::vector<std::pair<Labels, double>>;  // sorted by labels; a scalar has one
+                                                          // entry without labels
 
-// Everything here is written from the definitions in promql/engine.go, with no thought of speed.
+// Written directly from the definitions in promql/engine.go, without optimizations.
 class Naive {
  public:
   Naive(const plan::DomainPlan& domain, const FakeStore& store, int64_t tick)
@@ -65,7 +65,7 @@ class Naive {
   static Elements Sorted(const Elements& elements) {
     Map_ out;
     for (const auto& [labels, value] : elements) {
-      if (!out.emplace(labels, value).second) throw Failed();  // same labelset
+      if (!out.emplace(labels, value).second) throw Failed();  // same label set
     }
     return {out.begin(), out.end()};
   }
@@ -358,7 +358,7 @@ TEST(Property, BoundEvaluationEqualsNaive) {
     FakeStore store(domain);
     Evaluator evaluator(program, 0);
     for (int tick = 0; tick < 12; ++tick) {
-      // Some ticks change values only, some the set of series.
+      // Some ticks change only values, others the set of series.
       const size_t changes = 1 + random() % (tick == 0 ? 30 : 6);
       for (size_t k = 0; k < changes; ++k) {
         const char* names[] = {"a", "b", "c"};
@@ -385,7 +385,7 @@ TEST(Property, BoundEvaluationEqualsNaive) {
       const int64_t at = static_cast<int64_t>(tick) * 1'500'000'000;
       evaluator.Begin(at, &store);
       for (uint32_t i = 0; i < domain.nodes.size(); ++i) {
-        // Sparse asking, so that bindings lag behind.
+        // Evaluates at irregular ticks, so that bindings lag behind.
         if (random() % 3 == 0) continue;
         const NodeId node(i);
         Elements want;
@@ -423,7 +423,7 @@ TEST(Property, BoundEvaluationEqualsNaive) {
       }
     }
   }
-  // The test has bite: enough was compared, errors and results both.
+  // The test is effective: it compared enough errors and results.
   EXPECT_GT(compared, 10'000u);
   EXPECT_GT(elements, 10'000u);
   EXPECT_GT(failed, 100u);

@@ -1,4 +1,4 @@
-// Results of evaluation: columns of values beside a column of label sets.
+// Results of evaluation: columns of values with a column of label sets.
 #pragma once
 
 #include <atomic>
@@ -13,9 +13,9 @@
 
 namespace pitwall::eval {
 
-// An immutable list of label sets in labels.h order, without equal neighbors. Shared: whoever must
-// know tomorrow what the elements of today were (alert states) keeps the pointer instead of copies.
-// Reads like a span<const Labels>.
+// An immutable list of label sets in labels.h order, without duplicates. Shared: alert states keep
+// the pointer, instead of copies, to know the elements of earlier ticks. Behaves like a span<const
+// Labels>.
 class LabelColumn {
  public:
   class Iterator {
@@ -40,10 +40,10 @@ class LabelColumn {
     const Labels* const* at_;
   };
 
-  // `labels` in any order; aborts on equal ones. For tests and for results that do not come from an
+  // `labels` in any order; aborts on duplicates. For tests and for results that do not come from an
   // Evaluator.
   static std::shared_ptr<const LabelColumn> Of(std::vector<Labels> labels);
-  // `sorted` points into memory that `owner` keeps alive.
+  // `sorted` refers to memory that `owner` keeps alive.
   LabelColumn(std::vector<const Labels*> sorted, std::vector<uint32_t> ids,
               std::shared_ptr<const void> owner);
 
@@ -54,13 +54,13 @@ class LabelColumn {
   Iterator end() const { return Iterator(labels_.data() + labels_.size()); }
   // Position of `labels`, or -1. A binary search.
   int64_t Find(const Labels& labels) const;
-  // Whether all elements have the same label names and metric name: never where an `or` joined
-  // sides that differ in them. Looked at once.
+  // Whether all elements have the same label names and metric name: false where an `or` joined
+  // sides that differ in them. Computed once.
   bool IsUniform() const;
 
-  // Never the same for two different columns of this process; 0 for none. Never part of an output.
+  // Unique among the columns of this process; 0 for none. Never part of an output.
   uint64_t binding() const { return binding_; }
-  // Inside rules/eval: the interned ids, parallel to the labels. Empty for Of().
+  // Inside rules/eval: the interned IDs, parallel to the labels. Empty for Of().
   std::span<const uint32_t> ids() const { return ids_; }
 
  private:
@@ -69,29 +69,29 @@ class LabelColumn {
   std::shared_ptr<const void> owner_;
   uint64_t binding_;
   enum : int8_t { kNotLooked, kUniform, kMixed };
-  mutable std::atomic<int8_t> uniform_ = kNotLooked;  // the same, whoever looks
+  mutable std::atomic<int8_t> uniform_ = kNotLooked;  // the same for every reader
 };
 
 using LabelColumnPtr = std::shared_ptr<const LabelColumn>;
 
-// A result at one tick. Element i is there when present[i] is not 0; else its value means nothing.
-// No two elements have equal labels. A scalar has one element, always present, with the empty label
-// set.
+// A result at one tick. Element i is present if present[i] is not 0; otherwise its value is
+// undefined. No two elements have equal labels. A scalar has one element, always present, with the
+// empty label set.
 //
-// The spans are valid until the evaluator's next Begin, Changed or Evaluate after a change of the
-// store; `column` for as long as somebody holds it.
+// The spans are valid until the evaluator's next Begin, Changed, or Evaluate after a change of the
+// store; `column` is valid while it is held.
 struct Vector {
   plan::ValueType type = plan::ValueType::kVector;
   LabelColumnPtr column;
   std::span<const double> values;
   std::span<const uint8_t> present;
-  uint64_t binding = 0;  // column->binding(): as long as it stays, element i is the same element
+  uint64_t binding = 0;  // column->binding(): while it is unchanged, element i is the same element
 
   size_t size() const { return values.size(); }
   const Labels& labels(size_t i) const { return (*column)[i]; }
   // The value of a scalar.
   double scalar() const { return values[0]; }
-  // How many elements are there.
+  // Number of present elements.
   size_t CountPresent() const;
 };
 

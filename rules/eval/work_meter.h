@@ -1,6 +1,6 @@
 // Count of the work of an evaluation that may be interrupted, such as a query over HTTP.
 //
-// Rules have no meter: their result must be a function of the log, and never of time.
+// Rules have no meter: their result must depend on the log alone, never on time.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ namespace pitwall::eval {
 // Not thread-safe.
 class WorkMeter {
  public:
-  // `check` is called every few milliseconds of work; any status but OK stops the evaluation with
-  // that status. May be empty.
+  // `check` is called every few milliseconds of work; any status except OK stops the evaluation
+  // with that status. May be empty.
   explicit WorkMeter(std::function<Status()> check) : check_(std::move(check)) {}
 
   // Adds units of work; a unit takes about a nanosecond, as one sample of a window does. Returns
@@ -25,7 +25,7 @@ class WorkMeter {
     if (since_ >= kUnitsBetweenChecks) return Check().ok();
     return status_.ok();
   }
-  // Stops the evaluation with `status`. The first failure counts.
+  // Stops the evaluation with `status`. The first failure is kept.
   void Fail(Status status) {
     if (status_.ok()) status_ = std::move(status);
   }

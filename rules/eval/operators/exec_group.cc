@@ -1,5 +1,4 @@
-// Aggregation: groups are runs of members, in the order of label sets, so that additions always
-// happen in that order.
+// Aggregation: groups are runs of members in label-set order, so additions have a fixed order.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -14,8 +13,8 @@ namespace {
 
 using plan::AggregateOp;
 
-// NaN is less than everything, as in Prometheus' sort of the values of a quantile.
-// -0 before 0, so that which of them is the quantile does not depend on how the library sorts.
+// NaN is smaller than all numbers, as in the quantile of Prometheus. -0 comes before 0, so that the
+// selected quantile does not depend on the sort implementation.
 bool LessNanFirst(double a, double b) {
   if (std::isnan(a)) return !std::isnan(b);
   if (a == b) return std::signbit(a) && !std::signbit(b);
@@ -60,7 +59,7 @@ struct AvgOf {
         compensation = c;
         return;
       }
-      // The sum would overflow: the running mean does not.
+      // When the sum would overflow, the running mean does not.
       incremental = true;
       mean = sum / (count - 1);
       compensation /= count - 1;

@@ -15,7 +15,7 @@ namespace {
 using plan::FunctionId;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-// promql/quantile.go, BucketQuantile. Changes `buckets`.
+// As BucketQuantile in promql/quantile.go. Changes `buckets`.
 double BucketQuantile(double q, std::vector<Bucket>* buckets) {
   if (std::isnan(q)) return NormalNan();
   if (q < 0) return -kInf;
@@ -28,7 +28,7 @@ double BucketQuantile(double q, std::vector<Bucket>* buckets) {
   const double observations = b.back().count;
   if (observations == 0) return NormalNan();
   double rank = q * observations;
-  // The first bucket but the last whose count is not below the rank.
+  // The first bucket, except the last, with a count of at least the rank.
   size_t at = 0;
   for (size_t from = 0, to = b.size() - 1; from < to; at = from) {
     const size_t middle = from + (to - from) / 2;
@@ -50,7 +50,7 @@ double BucketQuantile(double q, std::vector<Bucket>* buckets) {
   return start + (b[at].bound - start) * (rank / count);
 }
 
-// promql/quantile.go, BucketFraction: the share of observations between `lower` and `upper`.
+// As BucketFraction in promql/quantile.go: the share of observations between `lower` and `upper`.
 double BucketFraction(double lower, double upper, std::vector<Bucket>* buckets) {
   if (buckets->back().bound != kInf) return NormalNan();
   Coalesce(buckets);
@@ -58,7 +58,7 @@ double BucketFraction(double lower, double upper, std::vector<Bucket>* buckets) 
   const double observations = b.back().count;
   if (observations == 0 || std::isnan(lower) || std::isnan(upper)) return NormalNan();
   if (lower >= upper) return 0;
-  // Observations below v, interpolated inside of v's bucket; none of an unbounded bucket's own.
+  // Observations below v, interpolated within v's bucket; an unbounded bucket contributes none.
   const auto rank_of = [&](double v) {
     double below = 0;
     double bound = b[0].bound <= 0 ? -kInf : 0;
@@ -78,7 +78,7 @@ double BucketFraction(double lower, double upper, std::vector<Bucket>* buckets) 
   return (rank_of(upper) - rank_of(lower)) / observations;
 }
 
-// As labels.FormatOpenMetricsFloat: a whole number has ".0".
+// As labels.FormatOpenMetricsFloat: an integer gets ".0".
 std::string QuantileText(double q) {
   std::string text = FormatDouble(q);
   if (std::isfinite(q) && text.find_first_of("e.") == std::string::npos) text += ".0";
@@ -134,7 +134,7 @@ class HistogramOp : public Operator {
   size_t LabelBytes() const override { return meter_.bytes(); }
 
  private:
-  // Units of WorkMeter.
+  // WorkMeter units.
   static constexpr size_t kBucketWork = 10;
   static constexpr size_t kLabelWork = 500;
 
@@ -153,7 +153,8 @@ class HistogramOp : public Operator {
     }
   }
 
-  // The labels of the result: with several quantiles they tell which, and change with them.
+  // The labels of the result: with several quantiles, a label names the quantile and changes with
+  // it.
   Status Name(Context& context, Inputs inputs) {
     LabelTable& table = *context.table;
     const size_t per_group = Quantiles(inputs);
@@ -184,13 +185,13 @@ class HistogramOp : public Operator {
   }
 
   const FunctionId function_;
-  const size_t vector_;  // which input
+  const size_t vector_;  // index of the input
   const std::string label_;
   LabelMeter meter_{"histogram_quantiles"};
   HistogramBuckets buckets_;
   const TransformId result_;
   std::vector<Bucket> scratch_;
-  std::vector<double> named_;  // the quantiles that the labels tell
+  std::vector<double> named_;  // the quantiles in the labels
   Rename rename_;
   std::vector<double> raw_, values_;
   std::vector<uint8_t> raw_present_, present_;

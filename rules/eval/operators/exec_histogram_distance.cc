@@ -1,4 +1,5 @@
-// histogram_distance: of each histogram of one side to that of the other side with equal labels.
+// histogram_distance: from each histogram of one side to the histogram of the other side with equal
+// labels.
 #include <algorithm>
 
 #include "rules/eval/histogram_buckets.h"
@@ -84,14 +85,14 @@ class HistogramDistanceOp : public Operator {
   }
 
  private:
-  static constexpr size_t kHistogramWork = 1000;  // units of WorkMeter
+  static constexpr size_t kHistogramWork = 1000;  // WorkMeter units
 
   struct Side {
     explicit Side(LabelTable* table) : buckets(table) {}
     HistogramBuckets buckets;
     std::vector<LabelId> labels;   // by histogram, without name and bound
-    std::vector<uint32_t> target;  // by histogram: its place in the result
-    std::vector<uint32_t> chosen;  // by place: the histogram that is there at this tick
+    std::vector<uint32_t> target;  // by histogram: its position in the result
+    std::vector<uint32_t> chosen;  // by position: the histogram that is present at this tick
     std::vector<Bucket> scratch;
   };
 

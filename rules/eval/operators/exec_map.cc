@@ -1,4 +1,4 @@
-// Element by element over one vector: the loops that most of a rule's time should be spent in.
+// Elementwise operations on one vector: the loops in which a rule should spend most of its time.
 #include "rules/eval/arithmetic.h"
 #include "rules/eval/element_functions.h"
 #include "rules/eval/operator.h"
@@ -16,8 +16,8 @@ void Loop(const double* in, double* out, size_t n, F f) {
   for (size_t i = 0; i < n; ++i) out[i] = f(in[i]);
 }
 
-// Everything that drops the metric name: negation, functions, arithmetic with a scalar, comparison
-// with `bool`.
+// Operations that drop the metric name: negation, functions, arithmetic with a scalar, and
+// comparison with `bool`.
 class MapOp : public Operator {
  public:
   MapOp(const plan::Node& node, size_t vector) : node_(node), vector_(vector) {}
@@ -62,7 +62,7 @@ class MapOp : public Operator {
   }
 
  private:
-  // clamp() between bounds with nothing between them has no result at all.
+  // clamp() with an empty range has no result.
   bool IsEmptyRange(Inputs inputs) const {
     return node_.kind == plan::NodeKind::kFunction &&
            node_.function == static_cast<uint32_t>(FunctionId::kClamp) &&
@@ -89,7 +89,7 @@ class MapOp : public Operator {
       });
     }
     const auto function = static_cast<FunctionId>(node_.function);
-    double a = 1;  // round() to whole numbers
+    double a = 1;  // round() to integers
     double b = 0;
     if (inputs.size() > 1) a = inputs[1]->scalar();
     if (inputs.size() > 2) b = inputs[2]->scalar();
@@ -104,7 +104,7 @@ class MapOp : public Operator {
   std::vector<uint8_t> present_;
 };
 
-// A comparison with a scalar that keeps some elements as they are: names, values and places stay.
+// A comparison with a scalar that filters elements: names, values, and positions do not change.
 class FilterOp : public Operator {
  public:
   FilterOp(const plan::Node& node, size_t vector) : op_(node.binary), vector_(vector) {}

@@ -1,4 +1,4 @@
-// peer_histogram_distance: of each histogram to the one of its peers that differs most.
+// peer_histogram_distance: from each histogram to the most different one of its peers.
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +12,7 @@
 namespace pitwall::eval {
 namespace {
 
-// Each is compared with each: at 20 buckets some 0.4 µs a pair.
+// All pairs are compared: about 0.4 µs per pair with 20 buckets.
 constexpr size_t kMaxHistogramsOfGroup = 1024;
 
 class PeerHistogramsOp : public Operator {
@@ -56,7 +56,7 @@ class PeerHistogramsOp : public Operator {
   }
 
  private:
-  // A histogram of the group that is there and has a shape: its buckets in all_.
+  // A present histogram of the group with a shape: its buckets in all_.
   struct Shape {
     uint32_t histogram;
     uint32_t begin, end;
@@ -79,7 +79,7 @@ class PeerHistogramsOp : public Operator {
       all_.insert(all_.end(), scratch_.begin(), scratch_.end());
       shapes_.push_back({static_cast<uint32_t>(h), begin, static_cast<uint32_t>(all_.size())});
     }
-    // One without a shape is nobody's peer, and whoever has no peer has no result.
+    // A histogram without a shape is not a peer, and a histogram without peers has no result.
     for (size_t place = grouping_.begin(group); shapes_.size() < 2 && place < grouping_.end(group);
          ++place) {
       const size_t h = grouping_.element(place);
@@ -90,7 +90,7 @@ class PeerHistogramsOp : public Operator {
       RETURN_IF_ERROR(context.Work(i * buckets_.largest() * kBucketWork));
       for (size_t j = 0; j < i; ++j) {
         const double distance = ShapeDistance(BucketsOf(shapes_[i]), BucketsOf(shapes_[j]));
-        // A NaN, of two without common bounds, loses against any number.
+        // NaN, for two histograms without common bounds, is smaller than any number.
         for (const Shape* shape : {&shapes_[i], &shapes_[j]}) {
           double& most = raw_[shape->histogram];
           if (std::isnan(most) || distance > most) most = distance;
@@ -107,10 +107,10 @@ class PeerHistogramsOp : public Operator {
   static Status TooMany() {
     return ResourceExhausted(
         Cat("peer_histogram_distance compares each histogram with each: at most ",
-            kMaxHistogramsOfGroup, " in a group, here are more; name labels that part them"));
+            kMaxHistogramsOfGroup, " per group; group by more labels"));
   }
 
-  static constexpr size_t kBucketWork = 4;  // units of WorkMeter
+  static constexpr size_t kBucketWork = 4;  // WorkMeter units
 
   HistogramBuckets buckets_;
   const TransformId group_;

@@ -1,5 +1,5 @@
-// label_replace and label_join: the labels of an element are a function of its labels, so all is
-// decided when it binds. Values only move.
+// label_replace and label_join: the result's labels depend only on the element's labels, so binding
+// computes them. A tick only moves values.
 #include "rules/eval/operator.h"
 #include "rules/plan/program/function.h"
 #include "services/base/text/strings.h"
@@ -74,11 +74,11 @@ class RelabelOp : public Operator {
     return OkStatus();
   }
 
-  static constexpr size_t kPatternWork = 8;  // units of WorkMeter for each byte that RE2 reads
+  static constexpr size_t kPatternWork = 8;  // WorkMeter units per byte that RE2 reads
 
   const plan::Node& node_;
   const bool replace_;
-  const std::string& label_;  // that the function sets
+  const std::string& label_;  // the label that the function sets
   LabelMeter meter_;
   Rename rename_;
   std::vector<double> values_;

@@ -1,5 +1,5 @@
-// Nodes without vectors on one side: numbers, parameters, time, arithmetic of scalars, and the
-// bridges between scalars and vectors.
+// Nodes with scalar operands: numbers, parameters, time, scalar arithmetic, and conversions between
+// scalars and vectors.
 #include <cmath>
 #include <limits>
 

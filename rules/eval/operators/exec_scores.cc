@@ -1,5 +1,5 @@
-// Elements against their peers at the tick, by robust z-scores
-// (services/model/windows/robust_score.h) and by ratios; and elements against median and MAD of a
+// Scores of elements against their peers at the tick, by robust z-scores
+// (services/model/windows/robust_score.h) and by ratios, and against the median and MAD of a
 // window.
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,7 @@
 namespace pitwall::eval {
 namespace {
 
-// The median of n - 1 sorted numbers: those of sorted(0..n) but the one at `left_out`.
+// The median of n - 1 sorted numbers: sorted(0..n) without the one at `left_out`.
 template <typename Sorted>
 double MedianWithout(size_t n, size_t left_out, Sorted sorted) {
   const size_t peers = n - 1;
@@ -21,9 +21,9 @@ double MedianWithout(size_t n, size_t left_out, Sorted sorted) {
   return peers % 2 == 1 ? upper : peer(peers / 2 - 1) * 0.5 + upper * 0.5;
 }
 
-// Functions of each element and its peers: the others of its group, so that what it is measured
-// against does not depend on itself, which would matter among few. NaN is nobody's peer, and has
-// the result NaN where others have one. With fewer than `least` peers nothing has a result.
+// Functions of each element and its peers, the other elements of its group. The element itself is
+// excluded, since it would bias the result in a small group. NaN is not a peer, and its result is
+// NaN if others have a result. With fewer than `least` peers there is no result.
 class PeerOp : public Operator {
  public:
   PeerOp(const plan::Node& node, LabelTable* table, size_t least)
@@ -59,13 +59,14 @@ class PeerOp : public Operator {
 
  protected:
   virtual void Reserve(size_t /*largest*/) {}
-  // results[sorted[k]] for the numbers of one group: their elements by value, more than `least`.
+  // Computes results[sorted[k]] for the numbers of one group, sorted by value; there are more than
+  // `least`.
   virtual void Judge(const double* values, std::span<const uint32_t> sorted, double* results) = 0;
 
  private:
   void Compare(const Vector& in, size_t group) {
     const double* const v = in.values.data();
-    size_t n = 0;  // numbers
+    size_t n = 0;  // count of numbers
     for (size_t place = grouping_.begin(group); place < grouping_.end(group); ++place) {
       const size_t i = grouping_.element(place);
       raw_present_[i] = 0;
@@ -78,7 +79,7 @@ class PeerOp : public Operator {
       raw_present_[i] = 1;
     }
     if (n < least_ + 1) return;
-    // Equal values in the order of their labels, which tells 0 from -0.
+    // Equal values are in label order, which distinguishes 0 from -0.
     std::sort(order_.begin(), order_.begin() + static_cast<ptrdiff_t>(n),
               [v](uint32_t a, uint32_t b) { return v[a] != v[b] ? v[a] < v[b] : a < b; });
     const std::span<const uint32_t> sorted(order_.data(), n);
@@ -86,7 +87,7 @@ class PeerOp : public Operator {
     Judge(v, sorted, raw_.data());
   }
 
-  static constexpr size_t kElementWork = 200;  // units of WorkMeter
+  static constexpr size_t kElementWork = 200;  // WorkMeter units
 
   const TransformId group_;
   const size_t least_;
@@ -97,7 +98,7 @@ class PeerOp : public Operator {
   std::vector<uint8_t> raw_present_, present_;
 };
 
-// peer_zscore. Two peers at least: of two that differ, a median and a MAD of one say nothing.
+// peer_zscore. Requires two peers: the median and MAD of a single peer are meaningless.
 class PeerScoreOp final : public PeerOp {
  public:
   PeerScoreOp(const plan::Node& node, LabelTable* table) : PeerOp(node, table, 2) {}
@@ -111,8 +112,8 @@ class PeerScoreOp final : public PeerOp {
     const size_t n = order.size();
     const auto sorted = [&](size_t k) { return v[order[k]]; };
     const auto deviations_end = deviations_.begin() + static_cast<ptrdiff_t>(n);
-    // Which of the others is left out changes their median only where it passes the middle: there
-    // are three of them at the most.
+    // Excluding an element changes the median of the others only when it crosses the middle: there
+    // are at most three different medians.
     double median = NormalNan();
     for (size_t k = 0; k < n; ++k) {
       const size_t i = order[k];
@@ -134,7 +135,8 @@ class PeerScoreOp final : public PeerOp {
     }
   }
 
-  std::vector<double> deviations_;  // scratch: of all of them from the median of the peers
+  std::vector<double>
+      deviations_;  // scratch: deviations of all elements from the median of the peers
 };
 
 // peer_ratio. One peer is enough: the quotient is exact.
@@ -152,8 +154,8 @@ class PeerRatioOp final : public PeerOp {
   }
 };
 
-// baseline_zscore: inputs are the values, and the medians and MADs of the windows, which meet where
-// the labels but for the name are equal.
+// baseline_zscore: the inputs are the values and the medians and MADs of the windows, matched by
+// all labels except the name.
 class BaselineScoreOp : public Operator {
  public:
   Status Bind(Context& context, Inputs inputs) override {
@@ -191,7 +193,7 @@ class BaselineScoreOp : public Operator {
   }
 
  private:
-  // partner[i]: the place of ids[i] among `others`, kNoLabel where it is not there.
+  // partner[i]: the position of ids[i] in `others`, or kNoLabel.
   static void Meet(const LabelTable& table, const std::vector<LabelId>& ids,
                    std::span<const LabelId> others, std::vector<uint32_t>* partner) {
     std::vector<uint32_t> place(table.limit(), kNoLabel);

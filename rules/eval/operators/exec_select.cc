@@ -1,4 +1,4 @@
-// Aggregations that keep some of the elements of each group as they are: topk, bottomk, limitk,
+// Aggregations that select elements of each group without changing them: topk, bottomk, limitk, and
 // limit_ratio.
 #include <algorithm>
 #include <cmath>
@@ -14,8 +14,8 @@ namespace {
 
 using plan::AggregateOp;
 
-// Where Prometheus puts a label set between 0 and 1: the hash of its own encoding of labels, where
-// lengths from 255 on take three bytes more.
+// Position of a label set between 0 and 1 in Prometheus: the hash of its own label encoding, where
+// lengths of 255 and more take three extra bytes.
 double SampleOffset(const Labels& labels) {
   std::string bytes;
   const auto add = [&](std::string_view text) {
@@ -104,8 +104,8 @@ class SelectOp : public Operator {
     return OkStatus();
   }
 
-  // Puts the `taken` best candidates first. Which of equals are taken is Prometheus' choice: a heap
-  // of those taken so far, its worst on top, which a better one replaces; NaN is the worst.
+  // Moves the `taken` best candidates to the front. Ties are resolved as in Prometheus: a heap of
+  // the selected candidates with the worst on top, which a better one replaces; NaN is the worst.
   void Choose(const Vector& in, size_t taken, size_t count) {
     const double* const v = in.values.data();
     const bool largest = op_ == AggregateOp::kTopk;
@@ -114,7 +114,7 @@ class SelectOp : public Operator {
       const double a = v[heap[i]], b = v[heap[j]];
       return std::isnan(a) || (largest ? a < b : a > b);
     };
-    for (size_t k = 1; k < taken; ++k) {  // up
+    for (size_t k = 1; k < taken; ++k) {  // sift up
       for (size_t at = k; at > 0 && worse(at, (at - 1) / 2); at = (at - 1) / 2)
         std::swap(heap[at], heap[(at - 1) / 2]);
     }
@@ -124,7 +124,7 @@ class SelectOp : public Operator {
           (largest ? top < next : top > next) || (std::isnan(top) && !std::isnan(next));
       if (!better) continue;
       heap[0] = heap[k];
-      for (size_t at = 0; 2 * at + 1 < taken;) {  // down
+      for (size_t at = 0; 2 * at + 1 < taken;) {  // sift down
         size_t child = 2 * at + 1;
         if (child + 1 < taken && worse(child + 1, child)) ++child;
         if (!worse(child, at)) break;

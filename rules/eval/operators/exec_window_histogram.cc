@@ -1,6 +1,6 @@
 // histogram_over_time: the store counts the samples of each series' window by bucket, and each
-// count becomes an element of its own, its bound in the label `le`. Which elements there are hangs
-// on the series alone, so the binding stays as long as they do.
+// count becomes an element with its bound in the label `le`. The elements depend on the series
+// alone, so the binding changes only with them.
 #include <algorithm>
 #include <limits>
 
@@ -73,16 +73,16 @@ class WindowHistogramOp : public Operator {
     return OkStatus();
   }
 
-  static constexpr size_t kElementWork = 500;  // units of WorkMeter
+  static constexpr size_t kElementWork = 500;  // WorkMeter units
 
   LabelMeter meter_{"histogram_over_time"};
   const uint32_t source_;
   const uint32_t demand_;
   const uint32_t selector_;
   const std::vector<double> bounds_;
-  std::vector<std::string> texts_;  // of the bounds, +Inf the last
+  std::vector<std::string> texts_;  // of the bounds; the last is +Inf
   bool bound_ = false;
-  uint64_t version_ = 0;  // of the series that the elements are made of
+  uint64_t version_ = 0;  // version of the series from which the elements were made
   Rename rename_;
   std::vector<uint8_t> raw_present_, present_;
   std::vector<double> values_;
@@ -94,7 +94,7 @@ std::unique_ptr<Operator> MakeWindowHistogram(const plan::Node& node,
                                               const plan::DomainPlan& domain) {
   const auto number = [&](size_t input) {
     const plan::Node& argument = domain.nodes[node.inputs[input].index()];
-    PITWALL_CHECK(argument.kind == plan::NodeKind::kNumber);  // rules/check refuses others
+    PITWALL_CHECK(argument.kind == plan::NodeKind::kNumber);  // rules/check rejects other arguments
     return argument.number;
   };
   const Demand& demand = plan::DemandsOf(domain, node.source).demands[node.demand];

@@ -1,4 +1,4 @@
-// Replaces operator new of a test binary, to count. Include it in one .cc file of that binary.
+// Replacement of operator new that counts allocations. Include it in one .cc file of a test binary.
 #pragma once
 
 #include <atomic>
@@ -8,13 +8,13 @@
 
 inline std::atomic<uint64_t> g_allocations{0};
 
-// Sanitizers bring their own operator new: nothing is counted there.
+// Sanitizers have their own operator new; allocations are not counted there.
 #ifdef PITWALL_SANITIZED
 inline constexpr bool kCountsAllocations = false;
 #else
 inline constexpr bool kCountsAllocations = true;
 
-// GCC sees free() of memory from new where both are ours and inlined.
+// GCC reports a mismatch of free() and new if both are inlined.
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   g_allocations.fetch_add(1, std::memory_order_relaxed);

@@ -1,4 +1,4 @@
-// For the tests of this module: a program built by hand, and a store of one value per series.
+// Test program built by hand, and a store with one value per series.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace pitwall::eval {
 
-// Builds one DomainPlan. Every demand is an instant demand on a metric of its own selector.
+// Builds one DomainPlan. Every demand is an instant demand on a metric with its own selector.
 class ProgramBuilder {
  public:
   plan::DomainPlan domain;
@@ -40,7 +40,7 @@ class ProgramBuilder {
     domain.parameters.push_back({"rule", std::move(name), value});
     return Add(n);
   }
-  // metric "a|b" selects both names.
+  // The metric "a|b" selects both names.
   plan::NodeId Metric(const std::string& metric, bool keep_name = true) {
     plan::Node n;
     n.kind = plan::NodeKind::kDemand;
@@ -128,7 +128,7 @@ class ProgramBuilder {
     domain.nodes[id.index()].function = static_cast<uint32_t>(plan::FunctionId::kPeerHistograms);
     return id;
   }
-  // histogram_over_time; the store takes the one value of a series for its window.
+  // histogram_over_time; the store treats the one value of a series as its window.
   plan::NodeId WindowHistogram(const std::string& metric, double first, double width,
                                double count) {
     const std::vector<plan::NodeId> arguments = {Number(first), Number(width), Number(count)};
@@ -155,12 +155,13 @@ class ProgramBuilder {
   }
 };
 
-// Series with at most one value each. `generation` grows with every change of the set of series.
+// Series with at most one value each. `generation` increases with every change of the set of
+// series.
 class FakeStore : public ColumnView {
  public:
   explicit FakeStore(const plan::DomainPlan& domain) : domain_(domain) { Refresh(); }
 
-  // No value: the series is held, but has no sample.
+  // nullopt: the series is held but has no sample.
   void Set(const Labels& labels, std::optional<double> value) {
     for (auto& series : series_) {
       if (*series.first == labels) {
