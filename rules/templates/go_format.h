@@ -1,4 +1,4 @@
-// Values of templates, and their text as Go's fmt package writes it.
+// Template values and their text as written by Go's fmt package.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,18 @@
 
 namespace pitwall::templates {
 
-// %v and %g without precision: the shortest digits that read back, 1e+06 from a million on.
+// %v and %g without precision: the shortest digits that round-trip, with an exponent from 1e+06 on.
 std::string GoNumber(double value);
 // %.<precision>g and the like: `verb` one of e E f F g G.
 std::string GoFloat(double value, char verb, int precision);
-// %v. Maps and results of queries are printed by the caller.
+// %v. The caller prints maps and query results.
 std::string GoText(const Value& value);
-// Names as Prometheus shows them: float64, int, string, bool, map[string]string, …
+// Type names in Prometheus' messages: float64, int, string, bool, map[string]string, …
 std::string_view GoType(const Value& value);
-// fmt.Sprintf, with Go's notes on wrong arguments: %!d(string=x), %!s(MISSING), %!(EXTRA int=1).
+// fmt.Sprintf, with Go's notes about wrong arguments: %!d(string=x), %!s(MISSING), %!(EXTRA int=1).
 std::string GoPrintf(std::string_view format, std::span<const Value> arguments);
-// fmt.Sprint: a space between operands when neither is a string. println: always, and a line end.
+// fmt.Sprint adds a space between operands if neither is a string; println adds spaces and a
+// newline.
 std::string GoPrint(std::span<const Value> arguments, bool line);
 // strconv.Quote.
 std::string GoQuote(std::string_view text);

@@ -1,4 +1,4 @@
-// Templates of labels and annotations: the part of Go's text/template and of Prometheus' functions
+// Templates of labels and annotations: the subset of Go's text/template and Prometheus' functions
 // that alert rules use.
 //
 //   {{ $labels.gpu }}  {{ .Labels.gpu }}  {{ $value }}  {{ .Value }}  {{ $params.threshold }}  {{
@@ -14,10 +14,9 @@
 //   query, a map or a number; {{ define "x" }}…{{ end }} {{ template "x" . }} {{ block "x" . }}…{{
 //   end }} query first value label strvalue sortByLabel
 //
-// A label that is absent is "". Numbers print as Go prints them (1e+06). Unlike in Go, an integer
-// may be compared with a float ({{ if gt $value 90 }}). The text of a query must be constant, since
-// it is compiled with the rule and evaluated with it at the tick; its result is in the order of
-// labels.
+// A missing label is "". Numbers print as in Go (1e+06). Unlike in Go, an integer may be compared
+// with a float ({{ if gt $value 90 }}). The text of a query must be constant, since it is compiled
+// with the rule and evaluated at the rule's tick; its result is in label order.
 #pragma once
 
 #include <cstdint>
@@ -37,67 +36,67 @@ namespace pitwall::templates {
 
 struct TemplateBody;  // the parsed form
 
-// A query of a template, in its order.
+// A query of a template.
 struct TemplateQuery {
   std::string text;           // PromQL
-  size_t begin = 0, end = 0;  // where its text is in the template: byte offsets
+  size_t begin = 0, end = 0;  // byte offsets of its text in the template
 };
-// $labels.name, and where.
+// A use of $labels.name, with its position.
 struct LabelUse {
   std::string name;
   size_t begin = 0, end = 0;
 };
 
-// What is behind the queries of templates.
+// Source of query results for templates.
 class TemplateQueries {
  public:
   virtual ~TemplateQueries() = default;
-  // The result at the tick of the query with this id (see Template::WithQueries).
+  // The result at the tick of the query with this ID (see Template::WithQueries).
   virtual StatusOr<std::shared_ptr<const std::vector<QuerySample>>> Run(uint32_t id) = 0;
 };
 
-// Where a template is malformed.
+// Position and cause of a syntax error.
 struct ParseProblem {
   size_t at = 0;  // byte offset
   std::string cause;
 };
 
 struct TemplateInput {
-  const Labels* labels = nullptr;  // of the element, before rule labels
+  const Labels* labels = nullptr;  // labels of the element, before rule labels
   double value = 0;
   std::span<const std::pair<std::string, double>> params;
-  int64_t step = kNoStep;              // $step is "" when there is none
+  int64_t step = kNoStep;              // $step is "" for kNoStep
   int64_t time_ns = 0;                 // now
   TemplateQueries* queries = nullptr;  // null: a query is a run-time error
 };
 
-// A parsed template. Immutable, cheap to copy, safe to share between threads. Output is bounded (64
-// KiB), and so is the work that an expansion may take.
+// A parsed template. Immutable, cheap to copy, thread-safe. Bounds the output (64 KiB) and the work
+// of an expansion.
 class Template {
  public:
   Template() = default;  // expands to ""
-  // InvalidArgument "NAME:LINE:COL: cause" when `text` is no template.
-  // `problem` (may be null) then says the same in parts.
+  // Returns InvalidArgument "NAME:LINE:COL: cause" if `text` is not a valid template; `problem`
+  // (may be null) then receives the position and the cause.
   static StatusOr<Template> Parse(std::string_view name, std::string_view text,
                                   ParseProblem* problem = nullptr);
 
-  // The same, with ids for its queries, one for each: what TemplateQueries::Run is asked for.
-  // Before, a query's id is its index.
+  // Returns a copy with these IDs for its queries, which are passed to TemplateQueries::Run.
+  // Without it, the ID of a query is its index.
   Template WithQueries(std::vector<uint32_t> ids) const;
 
-  // Never fails: a run-time error gives "<error expanding template: …>", as in Prometheus.
+  // Never fails: a run-time error expands to "<error expanding template: …>", as in Prometheus.
   std::string Expand(const TemplateInput& input) const;
-  // The same, or the error.
+  // Like Expand, but returns the error.
   StatusOr<std::string> TryExpand(const TemplateInput& input) const;
 
-  // Whether the text can change while the element's labels stay: it reads the value, a parameter,
-  // the step or the time.
+  // Whether the text can change while the element's labels do not: it reads the value, a parameter,
+  // the step, or the time.
   bool varies() const;
-  // Whether it is plain text.
+  // Whether the template is plain text.
   bool constant() const;
-  // Names read as $params.x, for checking.
+  // Names used as $params.x, for checks.
   const std::vector<std::string>& parameters() const;
-  // Labels read as $labels.x or $.Labels.x.
+  // Labels used as $labels.x or $.Labels.x.
   const std::vector<LabelUse>& labels() const;
   const std::vector<TemplateQuery>& queries() const;
 

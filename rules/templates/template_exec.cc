@@ -11,12 +11,12 @@ namespace pitwall::templates {
 namespace {
 
 constexpr size_t kMaxOutput = 64 * 1024;
-// Work of one expansion, in bytes written or looked at, and some for each step: loops in loops must
-// come to an end. A few hundredths of a second.
+// Maximum work of one expansion, in bytes written or read plus a constant per step, so that nested
+// loops terminate. A few hundredths of a second.
 constexpr size_t kMaxWork = 16 << 20;
 constexpr size_t kStepWork = 64;
-constexpr size_t kPatternWork = 32 * 1024;  // a regular expression is compiled each time
-constexpr int kMaxCalls = 100;              // templates in templates
+constexpr size_t kPatternWork = 32 * 1024;  // compiled on each call
+constexpr int kMaxCalls = 100;              // nested templates
 
 class Executor {
  public:
@@ -53,7 +53,7 @@ class Executor {
     work_ += work;
     if (work_ <= kMaxWork) return OkStatus();
     return ResourceExhausted(
-        Cat("error executing template ", body_.name, ": it takes too many steps"));
+        Cat("error executing template ", body_.name, ": it exceeds the maximum number of steps"));
   }
 
   enum class Flow { kOn, kBreak, kContinue };
@@ -106,7 +106,7 @@ class Executor {
     }
   }
 
-  // {{template}}: another root, no variables of here.
+  // {{template}}: another root, without the caller's variables.
   Status Call(const Statement& s, const Value& dot) {
     Value argument;
     if (s.expr != nullptr) {
@@ -161,7 +161,7 @@ class Executor {
     return RunBlock(*s.otherwise, dot);
   }
 
-  // arg10 comes before arg2, as keys of maps do.
+  // Sort arg10 before arg2, as for map keys.
   static std::vector<std::pair<std::string, size_t>> SortedNames(const Arguments& arguments) {
     std::vector<std::pair<std::string, size_t>> names;
     for (size_t i = 0; i < arguments.list->values.size(); ++i) names.emplace_back(Cat("arg", i), i);
@@ -169,7 +169,7 @@ class Executor {
     return names;
   }
 
-  // Of a map, by key; nothing for other values.
+  // The entries of a map, by key; empty for other values.
   std::optional<std::vector<std::pair<std::string, Value>>> Entries(const Value& value) const {
     std::vector<std::pair<std::string, Value>> out;
     const auto labels = [&](const Labels& of) {
@@ -265,13 +265,13 @@ class Executor {
       return Error(
           expr, Cat("error calling ", expr.function->name, ": ", ToStd(result.status().message())));
     }
-    // A template that doubles a string again and again must not eat the memory.
+    // A template that doubles a string repeatedly must not exhaust memory.
     const auto* text = std::get_if<std::string>(&*result);
     if (text != nullptr && text->size() > kMaxOutput) return TooLong();
     return result;
   }
 
-  // That a copy of the value takes beside the value itself.
+  // Work of copying the value.
   static size_t BytesOf(const Value& value) {
     const auto* text = std::get_if<std::string>(&value);
     return text == nullptr ? 0 : text->size();
@@ -286,7 +286,7 @@ class Executor {
     size_t work = kStepWork + (name == "match" || name == "reReplaceAll" ? kPatternWork : 0);
     for (const Value& argument : arguments) {
       if (const auto* text = std::get_if<std::string>(&argument)) work += text->size();
-      // Sorting copies it.
+      // Sorting copies the list.
       if (const auto* list = std::get_if<SampleList>(&argument); list && name == "sortByLabel")
         work += list->samples->size() * kStepWork * 4;
     }

@@ -1,4 +1,4 @@
-// Cuts a template into text and actions, and an action into tokens.
+// Lexer that splits a template into text and actions, and an action into tokens.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct Token {
     kClose,     // }}
     kName,      // foo, if, end
     kVariable,  // $foo, $
-    kField,     // .foo; `spaced` when it does not touch the token before it
+    kField,     // .foo; `spaced` if it is separated from the previous token
     kDot,       // .
     kString,    // text: the value
     kNumber,    // text: as written
@@ -32,13 +32,13 @@ struct Token {
   std::string text;
   bool spaced = true;
   size_t at = 0;     // byte offset
-  size_t after = 0;  // where it ends
+  size_t after = 0;  // byte offset of the end
 };
 
 // Line and column (both from 1) of a byte offset, as "LINE:COL".
 std::string Place(std::string_view text, size_t at);
 
-// Tokens of a whole template; comments are gone. Errors say "LINE:COL: cause".
+// Tokens of a whole template without comments. Errors have the form "LINE:COL: cause".
 StatusOr<std::vector<Token>> Tokenize(std::string_view text);
 
 }  // namespace pitwall::templates

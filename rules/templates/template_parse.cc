@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kMaxText = 64 * 1024;
 
-// "2:6: cause" of a text.
+// Formats "2:6: cause" for a position in the text.
 ParseProblem Locate(std::string_view text, std::string_view message) {
   const size_t colon = message.find(':');
   const size_t second = message.find(':', colon + 1);
@@ -196,7 +196,7 @@ StatusOr<ExprPtr> Parser::ParseOperand(std::string_view where, int depth) {
         return expr;
       }
       if (token.text == "nil") return expr;
-      // A function without arguments, as an argument: printf "%v" now
+      // A function without arguments, used as an argument: printf "%v" now
       expr->kind = Expr::Kind::kCall;
       return Finish(token, std::move(expr));
     }

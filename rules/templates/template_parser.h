@@ -1,4 +1,5 @@
-// Tokens -> tree. Private to this module; the entry point is Template::Parse.
+// Parser from tokens to the template tree. Private to this module; the entry point is
+// Template::Parse.
 #pragma once
 
 #include <string>
@@ -42,15 +43,16 @@ class Parser {
     return Error(token, Cat("unexpected ", Show(token), " in ", where));
   }
 
-  // Up to {{end}} or {{else}}, which stays (its {{ consumed) and is named in `stop`; "" at the end
-  // of the template.
+  // Parses up to {{end}} or {{else}}, which is returned in `stop` (its {{ is consumed); "" at the
+  // end of the template.
   Status ParseBlock(Block* block, int depth, std::string* stop);
   Status ParseControl(Statement* statement, std::string_view word, int depth);
-  // What follows the block of {{if}}, {{with}}, {{range}}: {{else}} and its block, {{end}}.
+  // Parses the rest after the block of {{if}}, {{with}}, or {{range}}: {{else}} with its block, and
+  // {{end}}.
   Status ParseRest(Statement* statement, std::string_view word, int depth, std::string stop);
   Status ParseRange(Statement* statement, int depth);
   Status ParseDefine(int depth);
-  // {{template "name" x}} and, with its body, {{block "name" x}}.
+  // Parses {{template "name" x}} and {{block "name" x}} with its body.
   Status ParseCall(Statement* statement, bool block, int depth);
   Status ParseBody(std::string_view word, const Token& name, int depth);
   StatusOr<Token> ParseName(std::string_view word);
@@ -62,26 +64,26 @@ class Parser {
   StatusOr<ExprPtr> ParseNumber(const Token& token);
   StatusOr<ExprPtr> Finish(const Token& name, ExprPtr call);
   Status Close(std::string_view where);
-  // `$x :=` or `$x =` in front of a pipeline.
+  // Parses `$x :=` or `$x =` before a pipeline.
   struct Declaration {
     bool there = false;
     bool declares = false;
     Token token;
-    bool second = false;  // $i, $x: range only
+    bool second = false;  // whether there are two variables ($i, $x), in range only
     Token second_token;
   };
   Declaration ParseDeclaration(bool range = false);
   StatusOr<uint32_t> Declare(const Token& token, bool declares);
   const Variable* Find(std::string_view name) const;
   ExprPtr Make(Expr::Kind kind, const Token& token) const;
-  void Cover(Expr* expr) const;  // its text up to the last token
+  void Cover(Expr* expr) const;  // sets the text up to the last token
 
   std::string_view text_;
   std::vector<Token> tokens_;
   size_t at_ = 0;
   TemplateBody* body_;
   std::vector<Variable> variables_;
-  int ranges_ = 0;  // around what is parsed now
+  int ranges_ = 0;  // number of enclosing ranges
   bool defining_ = false;
   std::vector<std::pair<std::string, Token>> calls_;  // of templates, to be there at the end
 };

@@ -1,5 +1,5 @@
-// Loops, templates in templates, and the results of queries. The expected texts are what
-// Prometheus' own template package gives.
+// Tests of loops, nested templates, and query results. The expected texts are the output of
+// Prometheus' template package.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ class TemplateQueryTest : public testing::Test {
   }
 };
 
-TEST_F(TemplateQueryTest, Table) {
+TEST_F(TemplateQueryTest, ExpandsAsPrometheus) {
   const std::pair<const char*, const char*> cases[] = {
       {"{{ query \"up\" | first | value }}", "20"},
       {"{{ query \"up\" | first | label \"gpu\" }}", "2"},
@@ -93,7 +93,7 @@ TEST_F(TemplateQueryTest, Table) {
               HasSubstr("error calling first: first() called on vector with no elements"));
 }
 
-TEST_F(TemplateQueryTest, RunTimeErrors) {
+TEST_F(TemplateQueryTest, ReportsRunTimeErrors) {
   EXPECT_THAT(Expand("{{ value 3 }}"),
               HasSubstr("wrong type for value; expected *template.sample; got int"));
   EXPECT_THAT(Expand("{{ first \"x\" }}"), HasSubstr("expected template.queryResult; got string"));
@@ -108,9 +108,9 @@ TEST_F(TemplateQueryTest, WorkIsBounded) {
   EXPECT_THAT(Expand("{{ define \"r\" }}{{ template \"r\" . }}{{ end }}{{ template \"r\" 1 }}"),
               HasSubstr("exceeded maximum template depth (100)"));
   EXPECT_THAT(Expand("{{ range 1000000 }}{{ range 1000000 }}{{ end }}{{ end }}"),
-              HasSubstr("it takes too many steps"));
+              HasSubstr("it exceeds the maximum number of steps"));
   EXPECT_THAT(Expand("{{ range 1000000 }}{{ $x := match \"a+\" \"b\" }}{{ end }}"),
-              HasSubstr("it takes too many steps"));
+              HasSubstr("it exceeds the maximum number of steps"));
   EXPECT_THAT(Expand("{{ $x := 1 }}{{ range 1000 }}{{ $x = args $x $x }}{{ end }}"),
               HasSubstr("args() nested too deeply"));
   std::string doubling = "{{ $x := 1 }}";
@@ -118,7 +118,7 @@ TEST_F(TemplateQueryTest, WorkIsBounded) {
   EXPECT_THAT(Expand(doubling + "{{ $x }}"), HasSubstr("longer than 65536 bytes"));
 }
 
-TEST_F(TemplateQueryTest, TellsItsQueriesAndTheLabelsThatItReads) {
+TEST_F(TemplateQueryTest, ListsItsQueriesAndLabels) {
   const std::string_view text =
       "{{ $labels.gpu }}{{ query \"a\" }}{{ $.Labels.node }}{{ printf \"%s > %d\" \"b\" 3 | query "
       "}}";

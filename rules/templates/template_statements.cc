@@ -1,4 +1,4 @@
-// Actions that hold blocks: if, with, range, define, template, block.
+// Actions with blocks: if, with, range, define, template, and block.
 #include "rules/templates/template_parser.h"
 
 namespace pitwall::templates {
@@ -17,7 +17,7 @@ Status Parser::ParseBlock(Block* block, int depth, std::string* stop) {
       block->statements.push_back(std::move(text));
       continue;
     }
-    // An action.
+    // Parses an action.
     body_->constant = false;
     Statement statement;
     const Token first = Peek();
@@ -82,7 +82,7 @@ Status Parser::ParseControl(Statement* statement, std::string_view word, int dep
   variables_.resize(inner);
   if (stop == "else" && tokens_[at_ + 1].kind == Kind::kName &&
       (tokens_[at_ + 1].text == "if" || tokens_[at_ + 1].text == "with")) {
-    // {{else if x}} is {{else}}{{if x}} with one {{end}} for both.
+    // {{else if x}} is {{else}}{{if x}} with a shared {{end}}.
     Next();
     const std::string nested_word = Next().text;
     if (depth + 1 > kMaxParseDepth) return Error(Peek(), "nested too deeply");
@@ -119,7 +119,7 @@ Status Parser::ParseRange(Statement* statement, int depth) {
   if (Peek().kind == Kind::kClose) return Error(Peek(), "missing value for range");
   ASSIGN_OR_RETURN(statement->expr, ParsePipeline("range", depth));
   RETURN_IF_ERROR(Close("range"));
-  body_->varies = true;  // what is in it now
+  body_->varies = true;  // its content may have changed
   if (declaration.there) {
     ASSIGN_OR_RETURN(statement->slot, Declare(declaration.token, declaration.declares));
     statement->has_slot = true;
@@ -148,7 +148,7 @@ StatusOr<Token> Parser::ParseName(std::string_view word) {
   return name;
 }
 
-// The body of a template of its own: it sees nothing of the variables around it.
+// The body of a separate template cannot access the enclosing variables.
 Status Parser::ParseBody(std::string_view word, const Token& name, int depth) {
   auto [place, inserted] = body_->templates.emplace(name.text, Block());
   if (!inserted) return Error(name, Cat("template ", Quote(name.text), " is defined twice"));
@@ -228,8 +228,8 @@ StatusOr<uint32_t> Parser::Declare(const Token& token, bool declares) {
   return variable->slot;
 }
 
-// query "up", or a printf of constants: text that is known now, so that it can be compiled with the
-// rule.
+// query "up", or a printf of constants: the text is known at load time, so it can be compiled with
+// the rule.
 StatusOr<ExprPtr> Parser::ParseQuery(const Token& name, ExprPtr call) {
   if (call->arguments.size() != 1) {
     return Error(name, Cat("wrong number of args for query: want 1 got ", call->arguments.size()));

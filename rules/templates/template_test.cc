@@ -41,7 +41,7 @@ TEST_F(TemplateTest, NanIsGreaterThanEverythingAsInGo) {
       "true true false false");
 }
 
-TEST_F(TemplateTest, Table) {
+TEST_F(TemplateTest, ExpandsAsGo) {
   const std::pair<const char*, const char*> cases[] = {
       {"", ""},
       {"plain { } text", "plain { } text"},
@@ -92,7 +92,7 @@ TEST_F(TemplateTest, Table) {
   for (const auto& [text, want] : cases) EXPECT_EQ(Expand(text), want) << text;
 }
 
-TEST_F(TemplateTest, Humanize) {
+TEST_F(TemplateTest, HumanizesNumbers) {
   struct Case {
     double v;
     const char *humanize, *binary, *duration, *percentage;
@@ -122,8 +122,8 @@ TEST_F(TemplateTest, Humanize) {
   EXPECT_THAT(WithValue(1e300, "{{ humanizeTimestamp $value }}"), HasSubstr("overflows int64"));
 }
 
-// The expected texts are what Go 1.x prints.
-TEST(GoFormat, Numbers) {
+// The expected texts are the output of Go 1.x.
+TEST(GoFormat, FormatsNumbersAsGo) {
   const std::pair<double, const char*> shortest[] = {
       {1e5, "100000"},  {1e6, "1e+06"},     {123456, "123456"},  {1234567, "1.234567e+06"},
       {1e20, "1e+20"},  {1e21, "1e+21"},    {1.5e-5, "1.5e-05"}, {0.0001, "0.0001"},
@@ -154,7 +154,7 @@ TEST(GoFormat, Numbers) {
             "a1 2bc3");
 }
 
-TEST_F(TemplateTest, ParseErrorsHaveAPlace) {
+TEST_F(TemplateTest, ParseErrorsHavePositions) {
   const std::pair<const char*, const char*> cases[] = {
       {"{{ $x }}", "PARSE t:1:4: undefined variable \"$x\""},
       {"ab\n  {{ foo }}", "PARSE t:2:6: function \"foo\" not defined"},
@@ -209,7 +209,7 @@ TEST_F(TemplateTest, ParseErrorsHaveAPlace) {
   EXPECT_THAT(Expand(std::string(100'000, 'x')), HasSubstr("longer than"));
 }
 
-TEST_F(TemplateTest, RunTimeErrorsAreText) {
+TEST_F(TemplateTest, RunTimeErrorsExpandToText) {
   EXPECT_EQ(Expand("x {{ $labels.gpu.y }}"),
             "<error expanding template: error executing template t: template: t:1:17: executing "
             "\"t\" at <$labels.gpu.y>: can't evaluate field y in type string>");
@@ -230,8 +230,8 @@ TEST_F(TemplateTest, OutputIsBounded) {
   EXPECT_THAT(Expand(text + "{{ $x }}"), HasSubstr("output is longer than 65536 bytes"));
 }
 
-// Each would take gigabytes; the child may map 400 MiB more.
-TEST_F(TemplateTest, TemplatesThatExhaustMemory_AreErrors) {
+// Each would take gigabytes; the child process may map 400 MiB more.
+TEST_F(TemplateTest, ExhaustedMemoryIsAnError) {
   const std::string long_value(60'000, 'v');
   Labels labels({{"a", long_value}});
   input.labels = &labels;
@@ -254,7 +254,7 @@ TEST_F(TemplateTest, TemplatesThatExhaustMemory_AreErrors) {
   }
 }
 
-TEST_F(TemplateTest, WhatItReads) {
+TEST_F(TemplateTest, ListsWhatItReads) {
   const auto varies = [](std::string_view text) { return Template::Parse("t", text)->varies(); };
   EXPECT_FALSE(varies("plain"));
   EXPECT_FALSE(varies("{{ $labels.gpu }}{{ .Labels.x }}{{ toUpper $labels.x }}"));
@@ -273,7 +273,7 @@ TEST_F(TemplateTest, WhatItReads) {
               ElementsAre("a", "b"));
 }
 
-TEST_F(TemplateTest, Defaults) {
+TEST_F(TemplateTest, DefaultTemplateIsEmpty) {
   EXPECT_EQ(Template().Expand(input), "");
   input.step = kNoStep;
   EXPECT_EQ(Expand("[{{ $step }}]"), "[]");

@@ -1,4 +1,4 @@
-// The parsed form of a template, inside rules/templates.
+// Parsed form of a template. Private to rules/templates.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace pitwall::templates {
 
-// Variables that every template has, in their slots.
+// Slots of the predefined variables.
 enum BuiltinSlot : uint32_t {
   kRootSlot,  // $
   kLabelsSlot,
@@ -32,16 +32,16 @@ struct FunctionContext {
 struct TemplateFunction {
   std::string_view name;
   int min_arguments;
-  int max_arguments;  // -1: any number
+  int max_arguments;  // -1: unlimited
   StatusOr<Value> (*call)(const FunctionContext&, std::span<const Value>);
 };
-// Null when there is none of that name. and, or and not need their arguments one by one: see kAnd,
+// Returns null for an unknown name. and, or, and not evaluate their arguments one by one: see kAnd,
 // kOr.
 const TemplateFunction* FindFunction(std::string_view name);
-// Why a function of Prometheus is not here, "" for names that Prometheus does not know either.
+// Reason why a function of Prometheus is unsupported; "" for names that Prometheus does not have.
 std::string_view WhyNotSupported(std::string_view name);
 
-// value, label, first, …: what works on the results of queries (value_functions.cc).
+// value, label, first, …: functions of query results (value_functions.cc).
 std::span<const TemplateFunction> QueryFunctions();
 
 bool IsTrue(const Value& value, const TemplateInput& input);
@@ -70,7 +70,7 @@ struct Statement {
     kIf,
     kWith,
     kRange,
-    kTemplate,  // the one called `text`, with expr (or nothing) as its dot
+    kTemplate,  // the template named `text`, with expr (or nothing) as its dot
     kBreak,
     kContinue,
   };

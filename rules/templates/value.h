@@ -11,7 +11,7 @@
 
 namespace pitwall::templates {
 
-// One element of a query's result.
+// An element of a query's result.
 struct QuerySample {
   Labels labels;
   double value = 0;
@@ -20,24 +20,24 @@ struct QuerySample {
 struct Nil {
   friend bool operator==(Nil, Nil) = default;
 };
-// Maps of the input are never copied: a value says only which one it is.
+// Maps of the input are never copied: a value only identifies the map.
 enum class MapKind { kRoot, kLabels, kParams, kEmpty };
 
-// The result of a query, in the order of labels; immutable. Never null.
+// The result of a query in label order; immutable. Never null.
 struct SampleList {
   std::shared_ptr<const std::vector<QuerySample>> samples;
 };
-// One of its elements.
+// An element of a query's result.
 struct SampleRef {
   std::shared_ptr<const std::vector<QuerySample>> samples;
   size_t index = 0;
   const QuerySample& get() const { return (*samples)[index]; }
 };
-// The labels of one of its elements.
+// The labels of an element.
 struct SampleLabels {
   SampleRef sample;
 };
-// What args() makes: arg0, arg1, …
+// The result of args(): arg0, arg1, …
 struct ArgumentList;
 struct Arguments {
   std::shared_ptr<const ArgumentList> list;
@@ -48,7 +48,7 @@ using Value = std::variant<Nil, bool, int64_t, double, std::string, MapKind, Sam
 
 struct ArgumentList {
   std::vector<Value> values;
-  int depth = 1;  // of lists in lists
+  int depth = 1;  // nesting of lists
 };
 
 }  // namespace pitwall::templates
