@@ -26,7 +26,7 @@ bool IsElsewhere(const Modifiers& modifiers) {
   return modifiers.at || (modifiers.offset && modifiers.offset->nanos < 0);
 }
 
-// Sub-expressions that are evaluated at the tick itself: not those of a subquery.
+// Sub-expressions that are evaluated at the tick itself, excluding those in subqueries.
 std::vector<Expr*> AtTheTick(Expr& expr) {
   std::vector<Expr*> out;
   const auto add = [&](lang::ExprPtr& child) {
@@ -79,7 +79,7 @@ class Folder {
  public:
   Folder(int64_t at, int64_t start, int64_t end) : at_(at), start_(start), end_(end) {}
 
-  // How far the offset of each selector reaches; the least of them.
+  // Reach of each selector's offset; returns the minimum.
   Status Measure(Expr& expr) {
     if (const Modifiers* modifiers = ModifiersOf(expr)) {
       least_ = std::min(least_, OffsetOf(*modifiers));
@@ -95,7 +95,7 @@ class Folder {
 
   int64_t lead() const { return -least_; }
 
-  // Moves everything to the later tick.
+  // Shifts everything to the later tick.
   Status Shift(Expr& expr) {
     if (Modifiers* modifiers = ModifiersOf(expr)) {
       lang::Duration offset;

@@ -1,5 +1,5 @@
-// `@` and negative offsets, where all samples are there already: at one tick a fixed time is an
-// offset from it, and the future is the past of a later tick. A live rule has neither.
+// Rewriting of `@` and negative offsets for queries over stored samples: at one tick, a fixed time
+// is an offset from it, and the future is the past of a later tick. A live rule has neither.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace pitwall::offline {
 
-// Whether the expression has an `@` or a negative offset anywhere.
+// Whether the expression contains an `@` or a negative offset.
 bool LooksElsewhere(const lang::Expr& expr);
 
-// Rewrites `expr` so that without either it gives at tick `at` + the result what it means at `at`.
-// `start` and `end` are what @ start() and @ end() are. Unimplemented where that cannot be said:
-// inside of subqueries, whose steps are at absolute times.
+// Rewrites `expr` without either, so that at tick `at` + the returned shift it has the value that
+// the original has at `at`. `start` and `end` are the values of @ start() and @ end(). Returns
+// Unimplemented if that is impossible: inside subqueries, whose steps are at absolute times.
 StatusOr<int64_t> FoldTimes(int64_t at, int64_t start, int64_t end, lang::Expr* expr);
 
 }  // namespace pitwall::offline

@@ -44,7 +44,7 @@ bool ReadsAhead(const Modifiers& modifiers) {
   return !modifiers.at && modifiers.offset && modifiers.offset->nanos < 0;
 }
 
-// The metric that it names, in either way.
+// The metric name, from the selector or its __name__ matcher.
 std::string NameOf(const SelectorExpr& selector) {
   if (!selector.name.empty()) return selector.name;
   for (const lang::LabelMatcher& matcher : selector.matchers) {
@@ -59,7 +59,7 @@ void Rename(SelectorExpr* selector, std::string name) {
   selector->name = std::move(name);
 }
 
-// `expr` + seconds; what stood in expr moves into it.
+// `expr` + seconds; moves the previous `expr` into the sum.
 void Add(Expr* expr, double seconds) {
   auto left = std::make_unique<Expr>();
   left->span = expr->span;
@@ -210,7 +210,7 @@ class Rewriter {
     return time;
   }
 
-  // How far back what decides `expr` at a time lies. Nothing where that cannot be said.
+  // How far before a time the samples that determine `expr` may be; nullopt if unknown.
   std::optional<int64_t> ReachOf(const Expr& expr) const {
     int64_t reach = 0;
     if (const auto* selector = expr.As<SelectorExpr>()) {
@@ -231,7 +231,7 @@ class Rewriter {
     return reach + inner;
   }
 
-  // `expr` is `at_fixed` itself or the call over it.
+  // `expr` is `at_fixed` itself or the call that contains it.
   void MakeConstant(Expr* expr, Expr* at_fixed) {
     Modifiers* modifiers = ModifiersOf(*at_fixed);
     if (const auto* subquery = at_fixed->As<SubqueryExpr>();
@@ -268,7 +268,7 @@ class Rewriter {
     changed_ = true;
   }
 
-  // The name of the series that stand for it; equal ones share them.
+  // The name of the series that replace the expression; equal expressions share them.
   std::string KeepConstant(OtherTimes::Constant constant) {
     for (const OtherTimes::Constant& known : out_->constants) {
       if (known.expr == constant.expr && known.at == constant.at &&
@@ -289,7 +289,8 @@ class Rewriter {
   int64_t lookback_ = 0;
   bool changed_ = false;
   Status status_;
-  std::vector<std::pair<std::string, std::string>> read_;  // metrics at other times, and where
+  std::vector<std::pair<std::string, std::string>>
+      read_;  // metrics read at other times, and their positions
 };
 
 // Calls visit(source, expression) for each expression of a rule on the time clock.
@@ -319,7 +320,7 @@ Status RewriteOtherTimes(const std::vector<std::shared_ptr<lang::RuleFile>>& fil
   });
   RETURN_IF_ERROR(rewriter.status());
   if (out->empty()) return OkStatus();
-  // Nothing else may see the series that were made up, and recorded ones have no other times.
+  // No other selector may match the generated series, and recorded series have no other times.
   std::set<std::string> recorded;
   for (const auto& file : files) {
     for (const lang::GroupText& group : file->groups) {

@@ -36,7 +36,7 @@ Rewritten Rewrite(std::string_view expr, std::string_view more = "",
   return out;
 }
 
-TEST(OtherTimes, LeavesWhatIsLiveAlone) {
+TEST(OtherTimes, LiveExpressionsAreUnchanged) {
   for (const char* expr : {"x offset 5m > 3", "rate({job=\"a\"}[5m])", "sum by (__name__) (x)"}) {
     const Rewritten got = Rewrite(expr);
     EXPECT_EQ(got.expr, expr);
@@ -45,7 +45,7 @@ TEST(OtherTimes, LeavesWhatIsLiveAlone) {
   }
 }
 
-TEST(OtherTimes, ANegativeOffsetReadsACopy) {
+TEST(OtherTimes, NegativeOffsetReadsACopy) {
   const Rewritten got = Rewrite("x{a=\"1\"} offset -5m > x");
   EXPECT_EQ(got.expr, "{\"x offset -5m\",a=\"1\"} > x");
   ASSERT_EQ(got.other.copies.size(), 1U);
@@ -60,7 +60,7 @@ TEST(OtherTimes, ANegativeOffsetReadsACopy) {
       {"ts_of_max_over_time(x[2m] offset -1m)",
        "(ts_of_max_over_time({\"x offset -1m\"}[2m]) + 60)"},
       {"predict_linear(x[2m] offset -1m, 10)", "predict_linear({\"x offset -1m\"}[2m], (10 - 60))"},
-      // Not said so: the checker refuses it.
+      // Not rewritten: the checker rejects it.
       {"max_over_time(x[10m:1m] offset -1m)", "max_over_time(x[10m:1m] offset -1m)"},
       {"avg_over_time(x[5 samples] offset -1m)", "avg_over_time(x[5 samples] offset -1m)"},
   };
@@ -70,7 +70,7 @@ TEST(OtherTimes, ANegativeOffsetReadsACopy) {
   }
 }
 
-TEST(OtherTimes, AFixedTimeIsAskedOnce) {
+TEST(OtherTimes, FixedTimeIsEvaluatedOnce) {
   const Rewritten got =
       Rewrite("rate(x{a=\"1\"}[5m] @ 100 offset 10s) > 2 * rate(x{a=\"1\"}[5m] @ 90)");
   EXPECT_EQ(got.expr,
@@ -89,14 +89,14 @@ TEST(OtherTimes, AFixedTimeIsAskedOnce) {
   EXPECT_EQ(nested.other.constants[0].reach, (60 + 120 + 600 + 30) * kSecond);
   EXPECT_EQ(Rewrite("x{a=\"1\"} @ 100").expr, "{\"x{a=\\\"1\\\"} @ 100 #1\",a=\"1\"}");
   EXPECT_EQ(Rewrite("x @ start()", "", 5 * kSecond).other.constants.at(0).at, 5 * kSecond);
-  // Not said so: the checker refuses it.
+  // Not rewritten: the checker rejects it.
   for (const char* expr : {"predict_linear(x[5m] @ 100, 3)", "max_over_time((x @ 100)[5m:1m])",
                            "quantile_over_time(scalar(y), x[5m] @ 100)"}) {
     EXPECT_EQ(Rewrite(expr).expr, expr);
   }
 }
 
-TEST(OtherTimes, NothingElseMaySeeWhatIsMadeUp) {
+TEST(OtherTimes, OtherSelectorsMustNotMatchGeneratedSeries) {
   EXPECT_THAT(Rewrite("x @ start()").error,
               HasSubstr("r.yaml:5:12: error: @ or a negative offset of start() needs --start"));
   EXPECT_THAT(Rewrite("{a=\"1\"} offset -1m").error, HasSubstr("needs the plain name of a metric"));

@@ -19,10 +19,10 @@ namespace pitwall::offline {
 namespace {
 
 constexpr int64_t kMaxTicks = 1'000'000;
-// Of a query with one tick, where any would do: a long one makes few panes.
+// Interval of a query with one tick, where every interval is correct: a long one needs few panes.
 constexpr int64_t kFoldedStep = 24 * 60 * plan::kDefaultInterval;
 
-// Rows of one position, in the order of time.
+// Rows of one position, in time order.
 struct Point {
   int64_t position;
   window::SeriesId id;
@@ -42,7 +42,7 @@ StatusOr<std::vector<Point>> Points(const std::vector<QuerySeries>& series,
   return points;
 }
 
-// Appends the points up to `upto` from `next` on.
+// Appends the points up to `upto`, starting at `next`.
 Status Feed(const std::vector<Point>& points, int64_t upto, size_t* next,
             window::SeriesStore* store) {
   std::vector<window::SeriesId> ids;
@@ -72,7 +72,7 @@ Status AddTick(const Query& query, QueryAnswer::Tick tick, QueryAnswer* answer, 
   return OkStatus();
 }
 
-// As a rule runs: without any look at other times than those of windows.
+// Evaluates like a rule: other times are read through windows only.
 StatusOr<QueryAnswer> RunLive(const std::vector<QuerySeries>& series, const Query& query,
                               const lang::Expr& shown) {
   QueryAnswer answer;
@@ -88,7 +88,7 @@ StatusOr<QueryAnswer> RunLive(const std::vector<QuerySeries>& series, const Quer
   eval::WorkMeter meter(query.check);
   eval::Evaluator evaluator(compiled.program, 0, {.meter = &meter});
   ASSIGN_OR_RETURN(const std::vector<Point> points, Points(series, &store));
-  // Subqueries look back beyond the first tick, and have their steps from the first sample on.
+  // Subqueries look back beyond the first tick, with steps from the first sample.
   int64_t from = query.start - 1;
   for (const plan::Subquery& subquery : domain.subqueries) from -= subquery.reach;
   if (!points.empty()) from = std::min(from, points.front().position - 1);
@@ -122,7 +122,7 @@ StatusOr<QueryAnswer> RunLive(const std::vector<QuerySeries>& series, const Quer
   return answer;
 }
 
-// Each tick by itself, as its folded expression asks.
+// Evaluates each tick separately with its folded expression.
 StatusOr<QueryAnswer> RunFolded(const std::vector<QuerySeries>& series, const Query& query,
                                 const lang::Source& source, const lang::Expr& shown) {
   QueryAnswer answer;

@@ -1,6 +1,5 @@
-// One PromQL expression over given samples, through the streaming engine: samples are fed in the
-// order of time, the answer is read at each tick. What golden scripts and the differential test
-// ask.
+// Query of one PromQL expression over given samples through the streaming engine: samples are fed
+// in time order, and the answer is read at each tick. For golden scripts and the differential test.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +15,7 @@
 namespace pitwall::offline {
 
 struct QuerySeries {
-  Labels labels;  // with __name__; no two series of one call have equal ones
+  Labels labels;  // with __name__; series of one call must have distinct labels
   // (position in nanoseconds, value), ascending; StaleMarker() ends the series.
   std::vector<std::pair<int64_t, double>> samples;
 };
@@ -28,9 +27,10 @@ struct Query {
   int64_t end = 0;
   int64_t step = plan::kDefaultInterval;  // > 0
   int64_t lookback = plan::kDefaultLookback;
-  int64_t subquery_interval = plan::kDefaultInterval;  // of subqueries without a step
-  size_t max_elements = SIZE_MAX;                      // of all ticks; beyond: ResourceExhausted
-  // Called every few milliseconds; any status but OK ends the query with it. May be empty.
+  int64_t subquery_interval = plan::kDefaultInterval;  // for subqueries without a step
+  size_t max_elements = SIZE_MAX;  // over all ticks; ResourceExhausted beyond it
+  // Called every few milliseconds; any status except OK ends the query with that status. May be
+  // empty.
   std::function<Status()> check;
 };
 
@@ -46,15 +46,15 @@ struct QueryAnswer {
   std::string text;  // kString
   struct Tick {
     int64_t position = 0;
-    // In the order that sort(), topk() and their like at the root of the expression ask for, else
-    // in the order of labels. A scalar is one element without labels.
+    // In the order that sort(), topk(), or a similar function at the root of the expression
+    // requests, else in label order. A scalar is one element without labels.
     std::vector<QueryElement> elements;
   };
   std::vector<Tick> ticks;
 };
 
-// InvalidArgument: the expression is malformed, or fails at some tick, in Prometheus' words.
-// Unimplemented: it is PromQL, and this engine cannot do it. ResourceExhausted: a limit.
+// InvalidArgument: the expression is malformed or fails at some tick, with the text of Prometheus.
+// Unimplemented: valid PromQL that this engine does not support. ResourceExhausted: a limit.
 StatusOr<QueryAnswer> RunQuery(const std::vector<QuerySeries>& series, const Query& query);
 
 }  // namespace pitwall::offline

@@ -23,7 +23,7 @@ std::vector<std::string_view> Chunks(std::string_view text) {
   return out;
 }
 
-// NaN is last either way.
+// NaN is last in both orders.
 void SortByValue(bool descending, std::vector<QueryElement>* elements) {
   std::stable_sort(elements->begin(), elements->end(),
                    [descending](const QueryElement& a, const QueryElement& b) {
@@ -53,7 +53,7 @@ void SortByLabels(const lang::CallExpr& call, bool descending,
                    });
 }
 
-// Groups stand in the order of their first elements, inside of each the best comes first.
+// Groups are in the order of their first elements; within each, the best element comes first.
 void SortSelection(const lang::AggregateExpr& aggregate, std::vector<QueryElement>* elements) {
   const bool by = aggregate.grouping != lang::Grouping::kWithout;
   std::vector<std::string> names = aggregate.labels;
@@ -83,7 +83,7 @@ bool NaturallyBefore(std::string_view a, std::string_view b) {
   const std::vector<std::string_view> x = Chunks(a), y = Chunks(b);
   for (size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
     if (x[i] == y[i]) continue;
-    // What is too long for an integer is a text.
+    // Digits that overflow an integer are compared as text.
     const int64_t m = IsDigit(x[i][0]) ? ParseInt(x[i]).value_or(-1) : -1;
     const int64_t n = IsDigit(y[i][0]) ? ParseInt(y[i]).value_or(-1) : -1;
     if (m < 0 || n < 0) return x[i] < y[i];

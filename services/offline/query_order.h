@@ -1,4 +1,5 @@
-// The order in which a query shows its elements. Rules have none; sort() and its like are for eyes.
+// Display order of a query's elements. Rules have no order; sort() and similar functions are for
+// display.
 #pragma once
 
 #include <string_view>
@@ -9,11 +10,11 @@
 
 namespace pitwall::offline {
 
-// Puts the elements of one tick, which stand in the order of labels, into the order that the root
-// of the expression asks for: sort(), sort_desc(), sort_by_label(), topk(), …
+// Sorts the elements of one tick, which are in label order, as the root of the expression requests:
+// sort(), sort_desc(), sort_by_label(), topk(), …
 void OrderForDisplay(const lang::Expr& root, std::vector<QueryElement>* elements);
 
-// Numbers inside of texts compare as numbers: "cpu2" is before "cpu10".
+// Natural order, which compares numbers in texts by value: "cpu2" is before "cpu10".
 bool NaturallyBefore(std::string_view a, std::string_view b);
 
 }  // namespace pitwall::offline

@@ -28,7 +28,7 @@ TEST(RunQuery, AnswersAtEachTick) {
   EXPECT_EQ(answer->ticks[1].elements[0].labels, (Labels{{"a", "b"}}));
 }
 
-TEST(RunQuery, KnowsScalarsAndStrings) {
+TEST(RunQuery, EvaluatesScalarsAndStrings) {
   Query query;
   query.expr = "1 + 2";
   auto answer = RunQuery({}, query);
@@ -41,8 +41,8 @@ TEST(RunQuery, KnowsScalarsAndStrings) {
   EXPECT_EQ(answer->text, "x");
 }
 
-// Fixed times and the future, where the samples are there.
-TEST(RunQuery, LooksAtOtherTimes) {
+// Fixed times and the future, for which samples exist.
+TEST(RunQuery, ReadsOtherTimes) {
   std::vector<QuerySeries> series(1);
   series[0].labels = Labels{{"__name__", "m"}};
   for (int64_t i = 0; i <= 10; ++i)
@@ -71,7 +71,7 @@ TEST(RunQuery, LooksAtOtherTimes) {
   EXPECT_EQ(RunQuery(series, query).status().code(), absl::StatusCode::kUnimplemented);
 }
 
-TEST(QueryOrder, NumbersInTextsAreNumbers) {
+TEST(QueryOrder, NumbersInTextsCompareByValue) {
   for (const auto& [a, b] : {std::pair("cpu2", "cpu10"),
                              {"a", "b"},
                              {"a", "a1"},
@@ -84,7 +84,7 @@ TEST(QueryOrder, NumbersInTextsAreNumbers) {
   }
 }
 
-TEST(RunQuery, TellsWrongFromLacking) {
+TEST(RunQuery, DistinguishesInvalidFromUnsupported) {
   Query query;
   query.expr = "sum(";
   EXPECT_EQ(RunQuery({}, query).status().code(), absl::StatusCode::kInvalidArgument);

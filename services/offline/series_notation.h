@@ -10,11 +10,11 @@
 
 namespace pitwall::offline {
 
-// InvalidArgument names the text. Only '=' matchers make sense in a series.
+// InvalidArgument includes the text. Only '=' matchers are valid in a series.
 StatusOr<Labels> ParseSeries(std::string_view text);
 
-// One entry per interval; nothing where no sample is ('_'). Items as in
-// value_notation.h. At most kMaxValues.
+// One entry per interval; nullopt for a missing sample ('_'). Items as in value_notation.h. At most
+// kMaxValues.
 StatusOr<std::vector<std::optional<double>>> ParseValues(std::string_view text);
 
 }  // namespace pitwall::offline

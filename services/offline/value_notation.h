@@ -1,5 +1,5 @@
-// One item of Prometheus' notation of values, as unit tests and golden scripts have it: `1`,
-// `1+2x3`, `1x3`, `_`, `_x3`, `stale`.
+// An item of Prometheus' notation of values in unit tests and golden scripts: `1`, `1+2x3`, `1x3`,
+// `_`, `_x3`, `stale`.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,18 @@
 
 namespace pitwall::offline {
 
-// How many values one series may have.
+// Maximum number of values of one series.
 inline constexpr size_t kMaxValues = 1'000'000;
 
-// Appends the values of one item; nothing where no sample is. `a+bxn` and `a-bxn` are n + 1 values,
-// added up one by one as Prometheus does, so that its rounding is ours; `axn` n + 1 equal ones,
-// `_xn` n gaps, `stale` a stale marker. InvalidArgument says what is wrong, without the item.
+// Appends the values of one item; nullopt for a missing sample. `a+bxn` and `a-bxn` are n + 1
+// values, added one by one with the same rounding as in Prometheus; `axn` is n + 1 equal values,
+// `_xn` n gaps, and `stale` a stale marker. InvalidArgument states the cause without the item.
 Status AppendValues(std::string_view item, std::vector<std::optional<double>>* values);
 
-// Cuts `xn` off `item`. Nothing where there is none.
+// Removes `xn` from `item`; returns nullopt if it has none.
 StatusOr<std::optional<size_t>> CutCount(std::string_view* item);
-// The sign that parts start and step: not the first, and not that of an exponent; or npos.
+// The sign between start and step: not the first character and not the sign of an exponent; or
+// npos.
 size_t StepSign(std::string_view item);
 
 }  // namespace pitwall::offline

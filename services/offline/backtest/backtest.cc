@@ -17,53 +17,53 @@
 namespace pitwall::offline {
 namespace {
 
-// Cells that are handed to a job at once: enough to make a batch cheap.
+// Cells per batch: large enough for a small cost per cell.
 constexpr size_t kBatchCells = 65'536;
-// What may lie before `start`, where rules look back far.
+// Limit on the time before `start` that rules with long look-back may need.
 constexpr size_t kHistoryCells = 64'000'000;
 
 engine::EngineOptions OptionsOfRecording(engine::RecordingObserver* recordings) {
   engine::EngineOptions options;
   options.recordings = recordings;
   options.check_append_time = false;
-  options.max_schemas_per_source = SIZE_MAX;  // bounded by the series
-  options.max_job_bytes = size_t{1} << 40;    // bounded by what is handed to a job at once
+  options.max_schemas_per_source = SIZE_MAX;  // bounded by the number of series
+  options.max_job_bytes = size_t{1} << 40;    // bounded by the batch size
   return options;
 }
 
-// Series of one input whose samples stand at the same times and steps: the columns of one frame.
+// Series of one input whose samples have the same times and steps: the columns of one frame.
 struct Columns {
   Schema schema;
-  std::string mode;  // empty: no steps
+  std::string mode;  // empty: without steps
   bool announced = false;
   std::vector<int64_t> times;
   std::vector<int64_t> steps;
   std::vector<double> values;
 };
 
-// How far one rank is in the steps of one mode. Its step is over when it shows a later one, as in
-// what a live client promises.
+// Progress of one rank in the steps of one mode. A step ends when the rank shows a later one, as in
+// the promises of a live client.
 struct RankSteps {
   std::string mode;
   std::string rank;
-  int64_t step = kNoStep;       // the newest one seen
-  int64_t last = kMinPosition;  // time of its last sample: then it holds nobody back any more
+  int64_t step = kNoStep;       // newest step
+  int64_t last = kMinPosition;  // time of its last sample, after which it delays no other rank
 };
 
 struct JobInput {
   std::string source;
   std::vector<Columns> frames;
   std::vector<RankSteps> ranks;
-  std::set<std::string> modes;  // of its steps
+  std::set<std::string> modes;  // modes of its steps
   uint64_t sequence = 0;
 };
 
-// Where a series' values go.
+// Destination of a series' values.
 struct Cell {
   JobInput* input = nullptr;
   uint32_t frame = 0;
   uint32_t column = 0;
-  uint32_t rank = 0;  // of JobInput::ranks, for series with steps
+  uint32_t rank = 0;  // index into JobInput::ranks, for series with steps
 };
 
 class JobFeed {
@@ -81,12 +81,12 @@ class JobFeed {
     return inputs_.back().get();
   }
 
-  // Samples come in the order of time.
+  // Samples arrive in time order.
   Status Add(const Cell& cell, const TimedSample& sample, engine::EventSink* out) {
     const int64_t time = sample.time_ns;
     if (time > newest_) {
-      // Everything up to newest_ has been read. A step that is over is told at once: where steps
-      // fall back, the engine must know what they fall from.
+      // All samples up to newest_ were read. A completed step is promised at once: when steps fall
+      // back, the engine needs the previous step.
       const bool due = cells_ >= kBatchCells || (begun_ && steps_moved_);
       if (due || (!begun_ && time > begin_)) RETURN_IF_ERROR(Flush(time > begin_, out));
       newest_ = time;
@@ -112,15 +112,15 @@ class JobFeed {
   bool DoneAt(int64_t time) const { return time > last_; }
 
   Status Finish(bool end_job, engine::EventSink* out) {
-    if (newest_ < begin_) return OkStatus();  // all of it lies before the start
+    if (newest_ < begin_) return OkStatus();  // all samples are before the start
     RETURN_IF_ERROR(Flush(true, out));
     job_.FinishInput(end_job, out);
     return OkStatus();
   }
 
  private:
-  // Hands over what was read. A promise makes the job's time move: the first one to where it
-  // begins, each later one to the newest sample.
+  // Passes the read samples on. A promise advances the job's time: the first one to its beginning,
+  // each later one to the newest sample.
   Status Flush(bool promise, engine::EventSink* out) {
     if (!begun_) {
       history_ += cells_;
@@ -150,18 +150,18 @@ class JobFeed {
     }
     cells_ = 0;
     if (!promise) return OkStatus();
-    std::map<std::string, int64_t> newest;  // step of any rank, by mode
+    std::map<std::string, int64_t> newest;  // newest step of any rank, by mode
     for (const auto& input : inputs_) {
       for (const RankSteps& rank : input->ranks) {
         int64_t& step = newest.try_emplace(rank.mode, kNoStep).first->second;
         step = std::max(step, rank.step);
       }
     }
-    // After the samples of all inputs: the first promise of all is the first watermark.
+    // After the samples of all inputs: the first promises together form the first watermark.
     for (const auto& input : inputs_) {
       Batch batch = BatchOf(input.get());
       batch.promise_ns = begun_ ? newest_ : begin_;
-      if (batch.promise_ns == 0) batch.promise_ns = 1;  // 0 would be none
+      if (batch.promise_ns == 0) batch.promise_ns = 1;  // 0 would mean no promise
       PromiseSteps(*input, newest, &batch);
       if (!begun_ && input == inputs_.front()) {
         batch.events.emplace_back();
@@ -175,9 +175,9 @@ class JobFeed {
     return OkStatus();
   }
 
-  // Of each mode the step that every rank with samples to come has behind it. An input without such
-  // ranks holds nobody back: it promises the newest step of all. Again each time, as a live client
-  // does: where steps fall back, the engine forgets every promise.
+  // For each mode, the step that every rank with remaining samples has completed. An input without
+  // such ranks promises the newest step of all ranks, so that it delays nothing. Repeated each
+  // time, as by a live client: when steps fall back, the engine discards all promises.
   void PromiseSteps(const JobInput& input, const std::map<std::string, int64_t>& newest,
                     Batch* batch) const {
     for (const std::string& mode : input.modes) {
@@ -238,7 +238,7 @@ std::vector<Cell> BuildFeeds(const Recording& recording,
     if (feeds[series.job] == nullptr) continue;
     JobInput*& input = inputs[{series.job, series.input}];
     if (input == nullptr) {
-      // Sorted by it: of two values of one series at one time the first input's counts.
+      // Sorted by input: of two values of one series at one time, the first input's value is used.
       std::string number = std::to_string(series.input);
       number.insert(0, 6 - std::min<size_t>(number.size(), 6), '0');
       input = feeds[series.job]->AddInput(Cat(number, " ", recording.inputs()[series.input]));
@@ -272,7 +272,7 @@ int64_t HistoryOf(const engine::CompiledRules& rules) {
     for (const Demand& demand : program->domains[i].demands.demands) {
       if (demand.kind == WindowKind::kAttempt || demand.kind == WindowKind::kFirst)
         return kMaxPosition;
-      int64_t reach = 0;  // of the last N samples, which may lie a look-back apart
+      int64_t reach = 0;  // for the last N samples, which may be up to a look-back apart
       if (demand.kind == WindowKind::kSamples &&
           (__builtin_mul_overflow(demand.range, demand.lookback, &reach) || reach > kMaxPosition))
         return kMaxPosition;
@@ -291,7 +291,7 @@ Status RunBacktest(Recording* recording, engine::CompiledRulesPtr rules,
   std::multimap<int64_t, uint32_t> ends;
   for (const Recording::Job& job : recording->jobs()) {
     feeds.push_back(nullptr);
-    if (job.first > job.last || job.last < options.start) continue;  // nothing of it is left
+    if (job.first > job.last || job.last < options.start) continue;  // no samples are left
     feeds.back() = std::make_unique<JobFeed>(job, rules, options, counters);
     ends.emplace(job.last, static_cast<uint32_t>(feeds.size() - 1));
   }

@@ -1,10 +1,10 @@
-// The streaming engine over a recording: what `pitwall backtest` says of inputs that are merged by
-// time first.
+// Evaluation of a recording by the streaming engine, for `pitwall backtest` over inputs that are
+// merged by time.
 //
-// Each input is one source of each of its jobs, never idle, with lateness 0: it promises each time
-// that has been read whole, and each step that all of its ranks (label `rank`) have left. A job
-// begins with its first sample (or at `start`, where that is later) and its watermark ends with its
-// last. Its state is freed there, so the memory holds the windows of jobs that overlap.
+// Each input is one source in each of its jobs, never idle, with lateness 0: it promises each
+// completely read time and each step that all of its ranks (label `rank`) have completed. A job
+// begins with its first sample (or at `start`, if that is later), and its watermark ends with its
+// last sample. Its state is freed there, so memory use is determined by overlapping jobs.
 #pragma once
 
 #include <cstdint>
@@ -21,22 +21,24 @@
 namespace pitwall::offline {
 
 struct BacktestOptions {
-  // Rules are evaluated from the whole second of it on; samples before it only fill windows.
+  // Rules are evaluated from this time, rounded up to a second; earlier samples only fill windows.
   int64_t start = kMinPosition;
-  bool end_jobs = false;  // each job ends with its last sample; else open issues stay open
-  engine::RecordingObserver* recordings = nullptr;  // told what recording rules write; or nobody
+  bool end_jobs =
+      false;  // whether each job ends with its last sample; otherwise open issues stay open
+  engine::RecordingObserver* recordings =
+      nullptr;  // receives the results of recording rules; may be null
 };
 
-// How much older than `start` a sample can be and still matter to these rules, in nanoseconds.
+// Maximum age of a sample before `start`, in nanoseconds, that can affect these rules.
 int64_t HistoryOf(const engine::CompiledRules& rules);
 
-// Appends the events, in the order of jobs' time. `recording` is finished and read to its end.
-// `counters` says what the engine refused.
+// Appends the events in the order of the jobs' time. Reads the finished `recording` to its end.
+// `counters` has the numbers of rejected samples.
 Status RunBacktest(Recording* recording, engine::CompiledRulesPtr rules,
                    const BacktestOptions& options, engine::EngineCounters* counters,
                    std::vector<IssueEvent>* events);
 
-// By (tick, job, rule, labels).
+// Sorts by (tick, job, rule, labels).
 void SortEvents(std::vector<IssueEvent>* events);
 
 }  // namespace pitwall::offline

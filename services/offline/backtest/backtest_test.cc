@@ -94,7 +94,7 @@ Given Peak(std::string_view job = "") {
   return x;
 }
 
-TEST(Backtest, EvaluatesUpToTheLastSampleAndLeavesIssuesOpen) {
+TEST(Backtest, EvaluatesUpToLastSample_IssuesStayOpen) {
   Backtest test;
   test.Input("a", {Peak(), Series({{"__name__", "y"}}, 0, 200, 5, 1)});
   EXPECT_THAT(*test.Run(kRules),
@@ -108,7 +108,7 @@ TEST(Backtest, EvaluatesUpToTheLastSampleAndLeavesIssuesOpen) {
               ElementsAre("0 a found Busy ", "0 a found Gone ", "20 a found High "));
 }
 
-// What the rules say of a recording, but for their statuses; nothing of it may be dropped.
+// Events of a recording without statuses; no sample may be dropped.
 std::vector<IssueEvent> IssuesOf(Recording* recording, std::string_view rules) {
   EXPECT_TRUE(recording->Finish().ok());
   engine::EngineCounters counters;
@@ -133,7 +133,7 @@ std::vector<std::string> EndsOfSteps(Recording* recording, std::string_view rule
   return out;
 }
 
-// One rank's losses, one step each `every` seconds from `from` on.
+// Losses of one rank, one step every `every` seconds, starting at `from`.
 struct StepsOf {
   std::string rank;
   double from;
@@ -166,7 +166,7 @@ std::vector<std::string> RunSteps(const std::vector<StepsOf>& ranks, std::string
   return out;
 }
 
-TEST(Backtest, RulesOnTheStepClockSeeStepsOfAllRanks) {
+TEST(Backtest, StepClockRulesSeeStepsOfAllRanks) {
   constexpr std::string_view kStepRules = R"(
 groups:
 - name: s
@@ -179,7 +179,7 @@ groups:
   - alert: Apart
     expr: max(train_loss) - min(train_loss) > 5
 )";
-  // Rank 1 is a second late with each step and one step shorter.
+  // Rank 1 is a second late with each step and has one step fewer.
   EXPECT_THAT(RunSteps({{"0", 0, 10, 100, {1, 9, 9, 9, 1, 1}}, {"1", 1, 10, 100, {1, 1, 9, 1, 1}}},
                        kStepRules),
               ElementsAre("11 step 101 found Apart", "21 step 102 resolved Apart",
@@ -187,7 +187,7 @@ groups:
                           "41 step 104 resolved Apart", "41 step 104 resolved High0"));
 }
 
-// The first row counts for its own step, whatever the distance to the next one.
+// The first row belongs to its own step, regardless of the distance to the next one.
 TEST(Backtest, LogBeginsAtStepZeroWithStride_FirstRowIsEvaluatedAtItsStep) {
   for (const int64_t stride : {1, 10, 100, 1'000}) {
     for (const int64_t first : {int64_t{0}, stride}) {
@@ -219,7 +219,7 @@ TEST(Backtest, LogBeginsAtStepZeroWithStride_FirstRowIsEvaluatedAtItsStep) {
   }
 }
 
-TEST(Backtest, AnInputWhoseRanksHaveEndedHoldsNobodyBack) {
+TEST(Backtest, InputWithEndedRanksDelaysNoOther) {
   constexpr std::string_view kStepRules = R"(
 groups:
 - name: s
@@ -229,7 +229,7 @@ groups:
   - alert: High
     expr: train_loss > 5
 )";
-  // A file per rank. Rank 1 ends at step 2; rank 0 falls back to step 3 and goes on.
+  // One file per rank. Rank 1 ends at step 2; rank 0 falls back to step 3 and continues.
   Recording recording;
   uint32_t line = 0;
   const auto add = [&](std::string_view rank, const std::vector<std::pair<int64_t, double>>& all) {
@@ -246,7 +246,7 @@ groups:
               ElementsAre("4 found ", "5 resolved cleared", "5 found ", "6 resolved cleared"));
 }
 
-TEST(Backtest, StepsThatFallBackBeginAnew) {
+TEST(Backtest, StepsThatFallBackStartAgain) {
   constexpr std::string_view kStepRules = R"(
 groups:
 - name: s
@@ -269,7 +269,7 @@ groups:
               ElementsAre("12 found ", "13 resolved attempt_ended", "13 found "));
 }
 
-TEST(Backtest, EndsJobsWhereAsked) {
+TEST(Backtest, EndsJobsOnRequest) {
   Backtest test;
   test.Input(
       "a", {Series({{"__name__", "x"}}, 0, 103, 1, 9), Series({{"__name__", "y"}}, 0, 103, 1, 1)});
@@ -278,7 +278,7 @@ TEST(Backtest, EndsJobsWhereAsked) {
                           "103 a resolved High job_ended"));
 }
 
-TEST(Backtest, JobsLiveFromTheirFirstSampleToTheirLast) {
+TEST(Backtest, JobsLiveFromFirstToLastSample) {
   Backtest test;
   std::vector<Given> all = {Peak("one"),
                             Series({{"__name__", "y"}, {kJobLabel, "one"}}, 0, 200, 5, 1)};
@@ -291,8 +291,8 @@ TEST(Backtest, JobsLiveFromTheirFirstSampleToTheirLast) {
                           "120 one resolved High cleared", "130 one resolved Busy cleared"));
 }
 
-TEST(Backtest, InputsAreMergedByTimeAndNeverIdle) {
-  // One input ends early; of two values of one series at one time the first input's counts.
+TEST(Backtest, MergesInputsByTime_InputsAreNeverIdle) {
+  // One input ends early; of two values of one series at one time, the first input's value is used.
   Backtest test;
   test.Input("a", {Peak()});
   test.Input("b", {Series({{"__name__", "y"}, {kJobLabel, "a"}}, 0, 30, 5, 1),
@@ -302,10 +302,10 @@ TEST(Backtest, InputsAreMergedByTimeAndNeverIdle) {
                           "130 a resolved Busy cleared"));
 }
 
-TEST(Backtest, EvaluatesFromTheStartWithHistory) {
+TEST(Backtest, EvaluatesFromStartWithHistory) {
   Backtest test;
   test.Input("a", {Peak(), Series({{"__name__", "y"}}, 0, 200, 5, 1)});
-  // The window is full at the first tick; `for` begins there.
+  // The window is full at the first tick, where `for` begins.
   EXPECT_THAT(*test.Run(kRules, {.start = engine::ShardForTest::At(100)}),
               ElementsAre("100 a found Busy ", "130 a resolved Busy cleared"));
   EXPECT_EQ(test.dropped(), 0U);
@@ -320,7 +320,7 @@ TEST(Backtest, EvaluatesFromTheStartWithHistory) {
   EXPECT_THAT(*nothing.Run(kRules, {.start = engine::ShardForTest::At(1000)}), IsEmpty());
 }
 
-TEST(Backtest, KnowsHowFarRulesLookBack) {
+TEST(Backtest, ComputesLookBackOfRules) {
   EXPECT_GE(HistoryOf(*engine::CompiledForTest(kRules)), 300 * kSecond);
   EXPECT_LT(HistoryOf(*engine::CompiledForTest(kRules)), 7200 * kSecond);
   EXPECT_GE(
@@ -333,8 +333,8 @@ TEST(Backtest, KnowsHowFarRulesLookBack) {
       kMaxPosition);
 }
 
-TEST(Backtest, ANumberOfSamplesOrTheirOrderChangesNothing) {
-  // Long enough for several batches, on times that differ from series to series, in any order.
+TEST(Backtest, BatchSizeAndSampleOrderDoNotMatter) {
+  // Several batches, with different times per series, in any order.
   std::mt19937 random(kSeed);
   std::vector<Given> all;
   for (int i = 0; i < 40; ++i) {
@@ -349,13 +349,13 @@ TEST(Backtest, ANumberOfSamplesOrTheirOrderChangesNothing) {
   EXPECT_GT(expected.size(), 100U);
   std::shuffle(all.begin(), all.end(), random);
   for (Given& series : all) std::shuffle(series.samples.begin(), series.samples.end(), random);
-  Backtest shuffled(kMinPosition, kMaxPosition, 5000);  // and from disk
+  Backtest shuffled(kMinPosition, kMaxPosition, 5000);  // with samples on disk, too
   shuffled.Input("a", all);
   EXPECT_EQ(*shuffled.Run(kRules), expected) << "seed " << kSeed;
   EXPECT_EQ(shuffled.dropped(), 0U);
 }
 
-TEST(Backtest, RefusesTwoValuesAtOneTime) {
+TEST(Backtest, RejectsTwoValuesAtOneTime) {
   Backtest same;
   same.Input("a", {{{{"__name__", "x"}}, {{1, 2}, {1, 2}}}});
   EXPECT_TRUE(same.Run(kRules).ok());
@@ -365,7 +365,7 @@ TEST(Backtest, RefusesTwoValuesAtOneTime) {
               HasSubstr("a:3:1: x has another value at this time in line 1"));
 }
 
-TEST(Backtest, BeginsAtTheEpochToo) {
+TEST(Backtest, SupportsTheEpoch) {
   Recording recording;
   recording.BeginInput("a", "job");
   ASSERT_TRUE(recording.AddSeries(0, {{"__name__", "x"}}).ok());
@@ -384,7 +384,7 @@ TEST(Backtest, BeginsAtTheEpochToo) {
   EXPECT_EQ(events[0].job_name, "job");
 }
 
-TEST(Recording, RefusesReservedJobs) {
+TEST(Recording, RejectsReservedJobs) {
   Recording recording;
   recording.BeginInput("a", "a");
   EXPECT_THAT(
@@ -392,7 +392,7 @@ TEST(Recording, RefusesReservedJobs) {
       HasSubstr("begins with __"));
 }
 
-TEST(Recording, ControlCharactersInValuesBecomeEscapesAndInNamesAreRefused) {
+TEST(Recording, EscapesControlCharactersInValuesAndRejectsThemInNames) {
   Recording recording;
   recording.BeginInput("a.om", "a");
   EXPECT_TRUE(recording.AddSeries(0, {{"__name__", "x"}, {"zone", "\x1b[2J\xc2\x9b"}}).ok());

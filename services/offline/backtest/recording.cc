@@ -13,13 +13,13 @@
 namespace pitwall::offline {
 namespace {
 
-// As many as one partition runs.
+// As many as one partition has.
 constexpr size_t kMaxJobs = 10'000;
-// Kept in memory for what rules ask at fixed times.
+// Samples in memory for expressions at fixed times.
 constexpr size_t kMaxReadSamples = 5'000'000;
 constexpr std::string_view kFixedTimes = "(at fixed times)";
 
-// One step of a hash over times; an accidental equality costs memory, never a result.
+// One step of a hash over times; a collision costs memory but does not change a result.
 uint64_t Mix(uint64_t hash, uint64_t value) {
   hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;
   return hash ^ (hash >> 29);
@@ -139,7 +139,7 @@ Status Recording::AddConstant(const OtherTimes::Constant& constant, uint32_t job
   std::vector<QuerySeries> all;
   for (const auto& [labels, samples] : read) {
     QuerySeries one{labels, samples};
-    // Of several inputs the first one's counts.
+    // Of several inputs, the first one's value is used.
     std::stable_sort(one.samples.begin(), one.samples.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     one.samples.erase(std::unique(one.samples.begin(), one.samples.end(),
@@ -154,7 +154,7 @@ Status Recording::AddConstant(const OtherTimes::Constant& constant, uint32_t job
   query.subquery_interval = constant.subquery_interval;
   ASSIGN_OR_RETURN(const QueryAnswer answer, RunQuery(all, query));
   const int64_t begin = FloorTo(std::max(jobs_[job].first, start), kNanosPerSecond);
-  // Often enough that the look-back never loses it.
+  // Frequent enough for the look-back.
   const int64_t every = std::max<int64_t>(constant.lookback / 2, 1);
   for (const QueryElement& element : answer.ticks.at(0).elements) {
     const uint32_t series = Append(job, element.labels.With(kMetricName, constant.name));
@@ -171,7 +171,7 @@ StatusOr<bool> Recording::Next(TimedSample* sample) {
     ASSIGN_OR_RETURN(const bool more, sorter_.Next(sample));
     if (!more) return false;
   }
-  // Those of one series and time come one after the other, in the order of their lines.
+  // Samples of one series and time are consecutive, in line order.
   while (true) {
     TimedSample next;
     ASSIGN_OR_RETURN(const bool more, sorter_.Next(&next));

@@ -60,7 +60,7 @@ Status SampleSorter::Spill() {
 }
 
 Status SampleSorter::Finish() {
-  // Either all of it is in the memory or all of it in runs.
+  // All samples are either in memory or in runs.
   if (runs_.empty()) {
     std::sort(memory_.begin(), memory_.end(), Before);
     return OkStatus();

@@ -1,5 +1,5 @@
-// Samples of any number of series and inputs, in the order of time. Beyond a bounded number they
-// wait in a temporary file: a recording may be larger than the memory.
+// Sorter of samples of any number of series and inputs by time. Beyond a memory limit it uses a
+// temporary file, since a recording may be larger than the memory.
 #pragma once
 
 #include <cstddef>
@@ -17,17 +17,17 @@ struct TimedSample {
   double value = 0;
   int64_t step = kNoStep;
   uint32_t series = 0;
-  uint32_t line = 0;  // of its input, for messages
+  uint32_t line = 0;  // line in its input, for messages
 };
 
-// Memory: `memory_samples` of 32 bytes until Finish; after it, one buffer of kRunBuffer samples for
-// each run of that many that went to the disk. Not thread-safe.
+// Memory: `memory_samples` of 32 bytes until Finish, then one buffer of kRunBuffer samples per run
+// on disk. Not thread-safe.
 class SampleSorter {
  public:
   static constexpr size_t kMemorySamples = size_t{3} << 20;  // 96 MiB
   static constexpr size_t kRunBuffer = 4096;
 
-  // The file is made in $TMPDIR, else in /tmp, when it is needed, and has no name there.
+  // The file is created on demand in $TMPDIR, else in /tmp, and is unlinked there.
   explicit SampleSorter(size_t memory_samples = kMemorySamples);
   ~SampleSorter();
   SampleSorter(const SampleSorter&) = delete;
@@ -35,16 +35,16 @@ class SampleSorter {
 
   // ResourceExhausted: the disk is full.
   Status Add(const TimedSample& sample);
-  // No Add after it.
+  // Add must not be called after it.
   Status Finish();
-  // The next one by (time, series, line); false when there is none.
+  // The next sample by (time, series, line); false at the end.
   StatusOr<bool> Next(TimedSample* sample);
 
   size_t runs_on_disk() const { return runs_.size(); }
 
  private:
   struct Run {
-    uint64_t next = 0;  // in the file, counted in samples
+    uint64_t next = 0;  // offset in the file, in samples
     uint64_t end = 0;
     std::vector<TimedSample> buffer;
     size_t at = 0;
@@ -59,7 +59,7 @@ class SampleSorter {
   int file_ = -1;
   uint64_t written_ = 0;
   std::vector<Run> runs_;
-  std::vector<size_t> heap_;  // of runs, the one with the least sample first
+  std::vector<size_t> heap_;  // heap of runs, the one with the first sample on top
 };
 
 }  // namespace pitwall::offline

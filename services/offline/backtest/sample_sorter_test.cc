@@ -21,7 +21,7 @@ std::vector<TimedSample> Sorted(std::vector<TimedSample> samples, size_t memory,
   return out;
 }
 
-TEST(SampleSorter, GivesTheSameFromMemoryAndFromDisk) {
+TEST(SampleSorter, MemoryAndDiskGiveEqualResults) {
   std::mt19937_64 random(kSeed);
   for (const size_t count : {0, 1, 2, 999, 1000, 1001, 30'000}) {
     std::vector<TimedSample> samples;
@@ -33,7 +33,7 @@ TEST(SampleSorter, GivesTheSameFromMemoryAndFromDisk) {
     std::sort(expected.begin(), expected.end(), [](const auto& a, const auto& b) {
       return std::tie(a.time_ns, a.series, a.line) < std::tie(b.time_ns, b.series, b.line);
     });
-    // More than a buffer of a run, and less.
+    // More than a run's buffer, and less.
     for (const size_t memory : {size_t{1000}, size_t{9000}, size_t{1} << 20}) {
       size_t runs = 0;
       const std::vector<TimedSample> got = Sorted(samples, memory, &runs);
@@ -49,7 +49,7 @@ TEST(SampleSorter, GivesTheSameFromMemoryAndFromDisk) {
   }
 }
 
-TEST(SampleSorter, SaysWhyItHasNoFile) {
+TEST(SampleSorter, MissingFile_ErrorStatesTheCause) {
   const char* before = std::getenv("TMPDIR");
   const std::string kept = before == nullptr ? "" : before;
   ::setenv("TMPDIR", "/nonexistent", 1);

@@ -11,7 +11,7 @@
 namespace pitwall::offline {
 namespace {
 
-// The label by which the Python client says with which configuration a job runs.
+// Label with which the Python client identifies the configuration of a job.
 constexpr std::string_view kConfigLabel = "config_hash";
 
 std::string Number(double value) {
@@ -19,7 +19,7 @@ std::string Number(double value) {
   return absl::StrFormat("%.9g", value);
 }
 
-// `{a: "b", …}`, without the metric's name and, where that is said beside it, the mode.
+// `{a: "b", …}` without the metric name and, if it is a separate field, the mode.
 std::string LabelsText(const Labels& labels, std::string_view mode) {
   std::string out;
   for (const Label& label : labels) {
@@ -58,7 +58,7 @@ void Summary::Recorded(const engine::JobIdentity& job, const ClockSpec& clock,
 std::string Summary::Body(size_t most) const {
   std::string out;
   for (const auto& [labels, value] : values_) {
-    if (!std::isfinite(value)) continue;  // nothing can be compared with it
+    if (!std::isfinite(value)) continue;  // cannot be compared
     CatTo(out, "- {name: ", Quote(NameOf(labels)), ", labels: ", LabelsText(labels, ""),
           ", value: ", Number(value), "}\n");
   }

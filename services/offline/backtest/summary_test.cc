@@ -35,7 +35,7 @@ void Record(Summary* summary, int64_t step, double value, std::string_view job =
                     value);
 }
 
-TEST(Summary, WritesWhatLaterJobsRead) {
+TEST(Summary, WritesTextThatBaselinesParse) {
   Summary summary("");
   engine::JobIdentity job = Job("resnet@1", "resnet");
   job.labels = {{"config_hash", "7f3a"}, {"team", "vision"}};
@@ -45,7 +45,7 @@ TEST(Summary, WritesWhatLaterJobsRead) {
   const Labels loss({{kMetricName, "summary:loss"}, {"mode", "train"}, {"rank", "0"}});
   record(kTrain, loss, AtStep(20), 1.5);
   record(kTrain, loss, AtStep(10), 2.123456789);
-  record(kTrain, loss, AtStep(20), 1.25);  // the next attempt came by again
+  record(kTrain, loss, AtStep(20), 1.25);  // the next attempt repeats the step
   record(kTrain, Labels({{kMetricName, "summary:run:rate"}}), AtStep(10), 1);
   record(kTrain, Labels({{kMetricName, "summary:run:rate"}}), AtStep(11), 3);
   record(kTime, Labels({{kMetricName, "summary:power"}, {"node", "a\"b"}}), AtTime(1'000'000'000),
@@ -77,7 +77,7 @@ series:
   EXPECT_EQ(read->StepsOf("train")->points.size(), 2U);
 }
 
-TEST(Summary, IsThinnedUntilItFits) {
+TEST(Summary, ThinsPointsUntilItFits) {
   Summary summary("");
   for (int step = 0; step < 10'000; ++step) Record(&summary, step, step);
   const auto whole = summary.Text({.max_bytes = 1 << 20});
@@ -87,7 +87,7 @@ TEST(Summary, IsThinnedUntilItFits) {
   ASSERT_TRUE(thin.ok());
   EXPECT_LE(thin->size(), 4096U);
   EXPECT_THAT(*thin, HasSubstr("points: \"0:0 32:32 64:64 "));
-  // Who has few points keeps them.
+  // Series with few points keep them.
   for (const int step : {7, 5007})
     summary.Recorded(Job("j"), kTrain, AtStep(step),
                      Labels({{kMetricName, "summary:rare"}, {"mode", "train"}}), 1);
@@ -99,7 +99,7 @@ TEST(Summary, IsThinnedUntilItFits) {
   EXPECT_TRUE(absl::IsResourceExhausted(never.status())) << never.status();
 }
 
-TEST(Summary, IsOfOneJob) {
+TEST(Summary, SummarizesOneJob) {
   Summary any("");
   EXPECT_THAT(std::string(any.Text({}).status().message()),
               HasSubstr("recorded nothing named summary:*"));

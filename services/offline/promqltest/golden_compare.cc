@@ -34,7 +34,7 @@ const GoldenSeries* Find(const EvalCommand& eval, const Labels& labels) {
   return found == eval.series.end() ? nullptr : &*found;
 }
 
-// One tick of equal labels twice is not a series: nothing then.
+// A tick with equal labels twice is not a series: returns nullopt.
 bool ToSeries(const QueryAnswer& answer, Series* out) {
   for (size_t tick = 0; tick < answer.ticks.size(); ++tick) {
     for (const QueryElement& element : answer.ticks[tick].elements) {

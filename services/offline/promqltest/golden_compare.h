@@ -1,4 +1,4 @@
-// Answer of the engine against what a golden script expects, as promqltest compares.
+// Comparison of the engine's answer with the expectation of a golden script, as in promqltest.
 #pragma once
 
 #include <string>
@@ -10,22 +10,22 @@
 
 namespace pitwall::offline {
 
-// Differ by less than a millionth of their sum, or are both NaN; a stale marker equals only itself.
+// Whether the values differ by less than a millionth of their sum or are both NaN; a stale marker
+// equals only itself.
 bool AlmostEqual(double a, double b);
 
-// What is wrong, "" when nothing is.
+// Returns the difference, or "" if there is none.
 //
-// An instant answer is one tick: labels exactly, with __name__; in the order of the file where the
-// eval is ordered. A range answer is a series per set of labels, with a gap where a tick has none;
-// a scalar is the series {}.
+// An instant answer is one tick with exact labels, including __name__, in file order if the eval is
+// ordered. A range answer is a series per label set with gaps; a scalar is the series {}.
 std::string CompareInstant(const EvalCommand& eval, QueryType type,
                            const std::vector<QueryElement>& elements, bool ordered);
 std::string CompareRange(const EvalCommand& eval, const QueryAnswer& answer);
-// The words of an error where a failure is expected. Positions before the words are ours, so it is
-// enough that the expected ones are in them.
+// Compares the message of an expected failure. The engine adds positions before the message, so the
+// message only has to contain the expected text.
 std::string CompareFailure(const EvalCommand& eval, std::string_view words);
 
-// In the notation of the scripts, one line each.
+// Formats in the notation of the scripts, one series per line.
 std::vector<std::string> ExpectedLines(const EvalCommand& eval);
 std::vector<std::string> InstantLines(QueryType type, const std::vector<QueryElement>& elements);
 std::vector<std::string> RangeLines(const QueryAnswer& answer);

@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kBlank = " \t";
 constexpr std::string_view kStartTimestamps = "@st";
 
-// Where the series ends and its points begin: after the brace that closes it, or at the first
+// The end of the series and the beginning of its points: after the closing brace or at the first
 // blank.
 StatusOr<size_t> SeriesEnd(std::string_view text) {
   size_t at = text.find_first_of("{ \t");
@@ -41,7 +41,7 @@ StatusOr<size_t> SeriesEnd(std::string_view text) {
   return InvalidArgument(Cat(Quote(text), ": a brace or a quote is not closed"));
 }
 
-// Any name may stand before the brace, that of an aggregation too: it is read as a quoted one.
+// Any name may precede the brace, including an aggregation's: it is parsed like a quoted name.
 StatusOr<Labels> ParseLabels(std::string_view text) {
   const size_t brace = text.find('{');
   const std::string_view name = text.substr(0, brace);
@@ -56,7 +56,7 @@ StatusOr<Labels> ParseLabels(std::string_view text) {
   return ParseSeries(Cat("{\"", name, "\"", inside.empty() ? "" : ",", inside, "}"));
 }
 
-// Cuts the next item off `rest`: up to a blank, histograms with the blanks inside of them.
+// Removes the next item from `rest`: up to a blank, with histograms including their blanks.
 std::string_view NextItem(std::string_view* rest) {
   const size_t begin = std::min(rest->find_first_not_of(kBlank), rest->size());
   size_t end = begin;
@@ -105,7 +105,7 @@ Status AppendItem(std::string_view item, std::vector<GoldenPoint>* points) {
   return OkStatus();
 }
 
-// `-30s`, `-1m-1mx2`, `0s`: an offset of a start timestamp; how many points it covers.
+// `-30s`, `-1m-1mx2`, `0s`: an offset of a start timestamp; returns the number of points it covers.
 StatusOr<size_t> CountOffsets(std::string_view item) {
   std::string_view body = item;
   ASSIGN_OR_RETURN(const std::optional<size_t> repeat, CutCount(&body));
@@ -120,7 +120,7 @@ StatusOr<size_t> CountOffsets(std::string_view item) {
   return repeat.value_or(0) + 1;
 }
 
-// Place of the mark of a line of start timestamps: right behind the series.
+// Position of the mark of a line of start timestamps, directly after the series.
 std::optional<size_t> StartMark(std::string_view text) {
   const auto end = SeriesEnd(text);
   if (!end.ok()) return std::nullopt;

@@ -1,5 +1,5 @@
-// The notation of series and points in golden scripts: that of series_notation.h with what only the
-// scripts have (native histograms, start timestamps, results without labels).
+// Notation of series and points in golden scripts: that of series_notation.h with the extensions of
+// the scripts (native histograms, start timestamps, results without labels).
 #pragma once
 
 #include <string_view>
@@ -11,7 +11,7 @@
 namespace pitwall::offline {
 
 struct GoldenPoint {
-  // kHistogram: a native histogram is there, its content is not read.
+  // kHistogram: a native histogram, whose content is not parsed.
   enum class Kind { kGap, kValue, kHistogram };
   Kind kind = Kind::kGap;
   double value = 0;
@@ -24,22 +24,22 @@ struct GoldenSeries {
   int line = 0;  // in the script, from 1
   Labels labels;
   std::vector<GoldenPoint> points;
-  bool start_timestamps = false;  // a line of them is before the series
+  bool start_timestamps = false;  // whether a line of start timestamps precedes the series
 
   bool HasHistogram() const;
 };
 
-// `metric{a="b"} 1+2x3 _ stale`; the points may be missing. InvalidArgument says what is wrong,
-// without a place.
+// Parses `metric{a="b"} 1+2x3 _ stale`; the points may be missing. InvalidArgument states the cause
+// without a position.
 StatusOr<GoldenSeries> ParseGoldenSeries(std::string_view text);
 
-// One per interval. `a+bxn` adds b again and again, as Prometheus does, so that its rounding is
-// ours. At most a million points.
+// One entry per interval. `a+bxn` adds b repeatedly, with the same rounding as in Prometheus. At
+// most a million points.
 StatusOr<std::vector<GoldenPoint>> ParseGoldenPoints(std::string_view text);
 
-// `metric{a="b"}@st _ -30s-1mx2 …`: start timestamps of the samples in the line that follows.
+// Parses `metric{a="b"}@st _ -30s-1mx2 …`: start timestamps of the samples in the next line.
 bool IsStartTimestampLine(std::string_view text);
-// How many points such a line covers, and of which series; the timestamps themselves are not kept.
+// Number of points of such a line, and its series; the timestamps are discarded.
 StatusOr<GoldenSeries> ParseStartTimestamps(std::string_view text);
 
 }  // namespace pitwall::offline

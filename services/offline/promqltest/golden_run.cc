@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kMinute = 60'000'000'000;
 
-// What a range query resolves to something else than an instant one.
+// Expressions that have another value in a range query than in an instant query.
 bool DependsOnRange(std::string_view expr) {
   for (const std::string_view call : {"start()", "end()", "range()", "step()"}) {
     if (expr.find(call) != std::string_view::npos) return true;
@@ -25,7 +25,7 @@ bool DependsOnRange(std::string_view expr) {
   return false;
 }
 
-// The first line of an error without its place: what repeats from eval to eval.
+// The first line of an error without its position, to group equal errors.
 std::string Reason(const Status& status) {
   std::string_view text = ToStd(status.message());
   text = text.substr(0, text.find('\n'));
@@ -96,7 +96,7 @@ EvalOutcome JudgeAnswer(const EvalCommand& eval, const QueryAnswer& answer) {
   return wrong.empty() ? Passed() : Failed(eval, wrong, InstantLines(answer.type, elements));
 }
 
-// The instant eval once more, as the middle one of three ticks.
+// Repeats the instant eval as the middle one of three ticks.
 EvalOutcome JudgeMiddleTick(const EvalCommand& eval, const GoldenSamples& samples) {
   Query query = ToQuery(eval);
   query.start -= kMinute;

@@ -1,4 +1,4 @@
-// Golden scripts through the streaming engine: `pitwall rules golden`.
+// Runner of golden scripts through the streaming engine, for `pitwall rules golden`.
 #pragma once
 
 #include <cstdint>
@@ -16,41 +16,41 @@ enum class Verdict { kPassed, kFailed, kUnsupported };
 
 struct EvalOutcome {
   Verdict verdict = Verdict::kPassed;
-  std::string why;                    // of a failure; of what is unsupported, in words that repeat
-  std::vector<std::string> expected;  // of a failure, in the notation of scripts
+  std::string why;  // reason of a failure, or of missing support in a form that can be grouped
+  std::vector<std::string> expected;  // for a failure, in the notation of scripts
   std::vector<std::string> got;
 };
 
-// Runs one script. Each eval is asked through RunQuery, over all that is loaded by then, with the
-// settings of promqltest: look-back 5m, subqueries without a step at 1m. An instant eval that
-// passes is asked once more with the ticks t-1m, t, t+1m, and the middle one compared: the state
-// that the engine carries from tick to tick must not change an answer. Not so where promqltest does
-// not either: ordered results, strings, expressions with start(), end(), range() or step(), which
-// mean something else there.
+// Runs one script. Each eval runs through RunQuery over all samples loaded so far, with the
+// settings of promqltest: look-back 5m, subqueries without a step at 1m. A passing instant eval is
+// repeated with the ticks t-1m, t, and t+1m, and the middle one is compared: state that the engine
+// keeps between ticks must not change an answer. As in promqltest, this excludes ordered results,
+// strings, and expressions with start(), end(), range(), or step(), which have another meaning
+// there.
 //
 // Passed: the answer is as expected (golden_compare.h), or a failure is expected and the engine
-// refuses with InvalidArgument, in the expected words if there are any. Annotations are neither
-// given nor compared: an eval is judged by its values, whatever `warn` or `info` it expects.
+// returns InvalidArgument with the expected text, if any. Annotations are neither produced nor
+// compared: only values count, regardless of an expected `warn` or `info`.
 //
 // Unsupported, never failed:
-//  - the engine says Unimplemented;
+// - the engine returns Unimplemented;
 //  - a selector of the expression matches a series with native histograms (loaded by {{…}} or by
 //    load_with_nhcb), or the result has some: the engine would see less than Prometheus does;
 //  - the expected result is a range vector;
 //  - the answer differs and a selector matches a series with start timestamps.
 //
-// InvalidArgument, with FILE:LINE: the script cannot be read, or loads samples out of order; evals
-// before that line have been reported.
+// Returns InvalidArgument, with FILE:LINE, if the script is malformed or loads samples out of
+// order; evals before that line have been reported.
 Status RunGoldenScript(std::string_view file, std::string_view text,
                        const std::function<void(const GoldenCommand&, const EvalOutcome&)>& report);
 
 struct GoldenOptions {
-  bool verbose = false;  // print what is unsupported, one by one
+  bool verbose = false;  // whether to print each unsupported eval
 };
 
-// Prints to stdout each failure with its place, what is expected and what came, and as last line
-// "N passed, N failed, N unsupported"; to stderr how many are unsupported for which reason. Returns
-// 0, or 1 when an eval failed, or 2 when a file cannot be read (the others are run).
+// Prints to stdout each failure with its position and the expected and actual results, and "N
+// passed, N failed, N unsupported" as the last line; prints to stderr the number of unsupported
+// evals by reason. Returns 0, 1 if an eval failed, or 2 if a file cannot be read (the others run).
 StatusOr<int> RunGolden(const std::vector<std::string>& files, const GoldenOptions& options);
 
 }  // namespace pitwall::offline

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::string_view kBucketLabel = "le";
 
-// The labels of the native histogram that load_with_nhcb makes of a series of a classic one;
-// nothing when the series is none of such.
+// The labels of the native histogram that load_with_nhcb creates from a series of a classic
+// histogram; nullopt for any other series.
 std::optional<Labels> NativeLabels(const Labels& labels) {
   const std::string_view name = labels.Name();
   for (const std::string_view suffix : {"_bucket", "_count", "_sum"}) {
@@ -77,7 +77,7 @@ GoldenSamples::Touched GoldenSamples::TouchedBy(const std::string& expr) const {
     const auto* selector = node.As<lang::SelectorExpr>();
     if (selector == nullptr) return;
     const auto matchers = plan::SelectorOf(*selector);
-    if (!matchers.ok()) return;  // RunQuery says so
+    if (!matchers.ok()) return;  // RunQuery reports it
     for (const auto& [labels, traits] : traits_) {
       if (!matchers->Matches(labels)) continue;
       touched.native_histograms |= traits.native_histograms;

@@ -1,5 +1,5 @@
-// Samples that a golden script has loaded: series for RunQuery, and those with values that the
-// engine does not support.
+// Samples loaded by a golden script: series for RunQuery, and series with values that the engine
+// does not support.
 #pragma once
 
 #include <map>
@@ -14,25 +14,25 @@ namespace pitwall::offline {
 
 class GoldenSamples {
  public:
-  // Adds to what is there. InvalidArgument, with the line: a sample that is older than the last one
-  // of its series, or another value at the same time.
+  // Adds samples. InvalidArgument, with the line: a sample is older than the last one of its
+  // series, or has another value at the same time.
   Status Load(const LoadCommand& load);
   void Clear();
 
-  // Those with floats.
+  // Series with float values.
   const std::vector<QuerySeries>& series() const { return series_; }
 
   struct Touched {
     bool native_histograms = false;
     bool start_timestamps = false;
   };
-  // What the selectors of an expression match. Nothing where it cannot be parsed.
+  // Series that the selectors of an expression match; empty if it does not parse.
   Touched TouchedBy(const std::string& expr) const;
 
  private:
   std::vector<QuerySeries> series_;
   std::map<Labels, size_t> index_;
-  std::map<Labels, Touched> traits_;  // of series with any
+  std::map<Labels, Touched> traits_;  // of series with any traits
 };
 
 }  // namespace pitwall::offline

@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kRangeVector = "expect range vector";
 constexpr std::string_view kString = "expect string";
 
-// Cuts the first word off `rest`, and the blanks around it.
+// Removes the first word and the surrounding blanks from `rest`.
 std::string_view NextWord(std::string_view* rest) {
   *rest = Trim(*rest);
   const size_t end = std::min(rest->find_first_of(" \t"), rest->size());
@@ -34,7 +34,7 @@ std::string Lower(std::string_view text) {
   return lower;
 }
 
-// A number as Go's ParseInt (with its prefixes) and ParseFloat read one.
+// A number in the syntax of Go's ParseInt (with its prefixes) and ParseFloat.
 std::optional<double> ParseNumber(std::string_view text) {
   std::string_view digits = text;
   const bool negative = StartsWith(digits, "-");
@@ -86,7 +86,7 @@ class ScriptParser {
   }
 
  private:
-  // The line that is being read, or the last one.
+  // The current line, or the last one.
   int Number() const { return static_cast<int>(std::min(at_, lines_.size() - 1)) + 1; }
 
   // A block ends at an empty line (or a comment).
@@ -143,7 +143,7 @@ class ScriptParser {
     return OkStatus();
   }
 
-  // Of equal labels the last series counts.
+  // Of series with equal labels, the last one is used.
   static void Put(GoldenSeries series, std::vector<GoldenSeries>* list) {
     const auto same = std::find_if(list->begin(), list->end(), [&](const GoldenSeries& other) {
       return other.labels == series.labels;
@@ -181,7 +181,7 @@ class ScriptParser {
     return OkStatus();
   }
 
-  // `more` becomes false where the block ends though no empty line has come.
+  // Sets `more` to false if the block ends without an empty line.
   Status ParseExpectation(std::string_view line, EvalCommand* eval, bool* more) {
     constexpr std::string_view kMessage = "expected_fail_message";
     constexpr std::string_view kPattern = "expected_fail_regexp";
@@ -198,7 +198,7 @@ class ScriptParser {
       return ParseRangeVector(line.substr(kRangeVector.size()), eval);
     if (StartsWith(line, kString)) return ParseText(Trim(line.substr(kString.size())), eval);
     std::string_view rest = line;
-    // A metric of that name is written expect{}.
+    // A metric with that name is written as expect{}.
     if (NextWord(&rest) == "expect") return ParseExpect(rest, eval);
     if (const auto number = ParseNumber(line)) {
       eval->scalar = *number;

@@ -1,6 +1,6 @@
-// A golden script in the dialect of Prometheus' promqltest: commands that load samples and ask
-// expressions, with the answers that are expected. Read as Prometheus 3.14 does, and besides: words
-// of commands in any case, times as plain seconds.
+// Golden script in the dialect of Prometheus' promqltest: commands that load samples and evaluate
+// expressions with expected answers. Parsed as in Prometheus 3.14, and additionally: commands in
+// any case, and times as plain seconds.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace pitwall::offline {
 struct ClearCommand {};
 
 struct LoadCommand {
-  int64_t step = 0;                // nanoseconds between points, the first at 0
+  int64_t step = 0;                // nanoseconds between points; the first is at 0
   bool native_histograms = false;  // load_with_nhcb: classic buckets also become native histograms
   std::vector<GoldenSeries> series;
 };
@@ -32,17 +32,17 @@ struct EvalCommand {
 
   bool ordered = false;
   bool fail = false;
-  // Of the failure that is expected: its words (msg, expected_fail_message), or an expression of
-  // RE2 that is found in them (regex, expected_fail_regexp).
+  // The expected failure: its text (msg, expected_fail_message), or a regular expression that it
+  // must match (regex, expected_fail_regexp).
   std::optional<std::string> message;
   std::optional<std::string> pattern;
-  // Annotations (warn, info, no_warn, no_info and the prefixes eval_warn and eval_info) are read
-  // and forgotten: the engine has none.
+  // Annotations (warn, info, no_warn, no_info and the prefixes eval_warn and eval_info) are parsed
+  // and discarded: the engine has none.
 
   bool range_vector = false;        // expect range vector
   std::optional<std::string> text;  // expect string
   std::optional<double> scalar;
-  std::vector<GoldenSeries> series;  // in the order of the file; of one with equal labels the last
+  std::vector<GoldenSeries> series;  // in file order; the last one of series with equal labels
 };
 
 struct GoldenCommand {
@@ -50,7 +50,7 @@ struct GoldenCommand {
   std::variant<ClearCommand, LoadCommand, EvalCommand> what;
 };
 
-// InvalidArgument: FILE:LINE: what is wrong, of the first line that cannot be read.
+// InvalidArgument: FILE:LINE: cause, for the first malformed line.
 StatusOr<std::vector<GoldenCommand>> ParseGoldenScript(std::string_view file,
                                                        std::string_view text);
 

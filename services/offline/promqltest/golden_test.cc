@@ -32,7 +32,7 @@ std::string PointsText(std::string_view text) {
   return out;
 }
 
-TEST(GoldenPoints, AsPrometheusReadsThem) {
+TEST(GoldenPoints, ParsesPointsAsPrometheus) {
   EXPECT_EQ(PointsText(""), "");
   EXPECT_EQ(PointsText("  1\t2.5  -3 "), "1 2.5 -3");
   EXPECT_EQ(PointsText("1+2x3"), "1 3 5 7");
@@ -42,7 +42,7 @@ TEST(GoldenPoints, AsPrometheusReadsThem) {
   EXPECT_EQ(PointsText("4x2 0x1 7x0"), "4 4 4 0 0 7");
   EXPECT_EQ(PointsText("_ _x2 stale NaN +Inf -Inf Infx1"), "_ _ _ stale NaN +Inf -Inf +Inf +Inf");
   EXPECT_EQ(PointsText("_x0 1"), "1");
-  // The step is added again and again: 0.1 + 0.1 + 0.1 is not 3 * 0.1.
+  // The step is added repeatedly: 0.1 + 0.1 + 0.1 is not 3 * 0.1.
   EXPECT_EQ(PointsText("0+0.1x3"), "0 0.1 0.2 0.30000000000000004");
   for (const char* bad : {"1+x3", "1+2", "1x99999999", "banana", "1x", "1x-1", "stalex2", "1+-2x3",
                           "_+1x2", "1x2x3", "x3", "1,2"}) {
@@ -50,7 +50,7 @@ TEST(GoldenPoints, AsPrometheusReadsThem) {
   }
 }
 
-TEST(GoldenPoints, SkipOverNativeHistograms) {
+TEST(GoldenPoints, SkipsNativeHistograms) {
   EXPECT_EQ(PointsText("1 {{schema:1 sum:-3 buckets:[5 10 7]}} {{}} {{ }}"), "1 H H H");
   EXPECT_EQ(PointsText("{{count:1}}x2"), "H H H");
   EXPECT_EQ(PointsText("{{count:1}}+{{count:2 sum:1}}x1 _ {{count:1}}-{{count:2}}x0"), "H H _ H");
@@ -79,7 +79,7 @@ TEST(GoldenPoints, SeriesMayHaveAnyName) {
   EXPECT_NE(labels("m{a=\"b\"}1").find("blank"), std::string::npos);
 }
 
-TEST(GoldenPoints, StartTimestampsAreCounted) {
+TEST(GoldenPoints, CountsStartTimestamps) {
   EXPECT_TRUE(IsStartTimestampLine("m{a=\"b c\"}@st _ -30s"));
   EXPECT_TRUE(IsStartTimestampLine("m@st _"));
   EXPECT_FALSE(IsStartTimestampLine("m{a=\"@st\"} 1"));
@@ -115,7 +115,7 @@ TEST(GoldenScript, BlocksEndAtEmptyLinesAndComments) {
             "f.test:4: \"foo bar\" is not a command: load, load_with_nhcb, clear and eval are");
 }
 
-TEST(GoldenScript, ReadsLoads) {
+TEST(GoldenScript, ParsesLoads) {
   const auto script = Script("LOAD_with_nhcb 5\n m{a=\"b\"} 1\r\n m{a=\"b\"} 3 4\n\nload 1m30s\n");
   ASSERT_TRUE(script.ok()) << script.status();
   ASSERT_EQ(script->size(), 2U);
@@ -130,7 +130,7 @@ TEST(GoldenScript, ReadsLoads) {
   EXPECT_EQ(ScriptError("load 1m\n m 1\n m banana\n"), "f.test:3: \"banana\": not a number");
 }
 
-TEST(GoldenScript, ReadsStartTimestamps) {
+TEST(GoldenScript, ParsesStartTimestamps) {
   const auto script = Script("load 1m\n m@st _ -1s\n m 1 2\n n 1\n");
   ASSERT_TRUE(script.ok()) << script.status();
   const auto& load = std::get<LoadCommand>((*script)[0].what);
@@ -148,7 +148,7 @@ EvalCommand Eval(std::string_view text) {
   return script.ok() ? std::get<EvalCommand>((*script)[0].what) : EvalCommand();
 }
 
-TEST(GoldenScript, ReadsEvals) {
+TEST(GoldenScript, ParsesEvals) {
   EvalCommand eval = Eval("eval instant at 1m30s  sum( m ) \n {} 3\n");
   EXPECT_EQ(eval.expr, "sum( m )");
   EXPECT_EQ(eval.start, 90 * kSecond);
@@ -165,14 +165,14 @@ TEST(GoldenScript, ReadsEvals) {
   EXPECT_EQ(Eval("eval instant at 0 \"a\"\n expect string `a\\n`\n").text, "a\\n");
   EXPECT_TRUE(Eval("eval instant at 0 m[1m]\n expect range vector from 0 to 1m step 10s\n m 1 2\n")
                   .range_vector);
-  // A number ends the block, so does the expected failure of old.
+  // A number ends the block, and so does the legacy form of an expected failure.
   EXPECT_EQ(Script("eval instant at 0 1\n 1\nclear\neval_fail instant at 0 m\n"
                    " expected_fail_message no, no\nclear\n")
                 ->size(),
             4U);
 }
 
-TEST(GoldenScript, ReadsExpectations) {
+TEST(GoldenScript, ParsesExpectations) {
   EvalCommand eval = Eval(
       "eval instant at 0 m\n expect warn msg: x y\n expect no_info\n expect ordered\n"
       " expect{} 1\n");
@@ -188,7 +188,7 @@ TEST(GoldenScript, ReadsExpectations) {
   EXPECT_EQ(Eval("eval_fail instant at 0 m\n expected_fail_message a b\n").message, "a b");
 }
 
-TEST(GoldenScript, NamesWhatIsWrong) {
+TEST(GoldenScript, ErrorsNameTheCause) {
   EXPECT_EQ(ScriptError("eval instant 5m m\n"), "f.test:1: \"at\" is missing");
   EXPECT_EQ(ScriptError("eval instant at 5m\n"), "f.test:1: the expression is missing");
   EXPECT_EQ(ScriptError("eval range from 2m to 1m step 1m m\n"),
@@ -228,7 +228,7 @@ TEST(GoldenCompare, ValuesAreAlmostEqual) {
   EXPECT_TRUE(AlmostEqual(0, tiny));
 }
 
-// Outcomes of a script's evals: P, F and U.
+// Results of a script's evals: P, F, and U.
 struct ScriptRun {
   Status status;
   std::string verdicts;
@@ -253,9 +253,10 @@ constexpr std::string_view kLoad =
 TEST(GoldenRun, InstantVectors) {
   const auto verdict = [](std::string_view text) { return RunText(Cat(kLoad, text)).verdicts; };
   EXPECT_EQ(verdict("eval instant at 3m m\n m{a=\"2\"} 6\n m{a=\"1\"} 3\n"), "P");
-  EXPECT_EQ(verdict("eval instant at 3m m\n m{a=\"2\"} 6\n"), "F");                 // one more
-  EXPECT_EQ(verdict("eval instant at 3m m{a=\"1\"}\n m 3\n m{a=\"1\"} 3\n"), "F");  // one less
-  EXPECT_EQ(verdict("eval instant at 3m m{a=\"1\"}\n {a=\"1\"} 3\n"), "F");         // the name
+  EXPECT_EQ(verdict("eval instant at 3m m\n m{a=\"2\"} 6\n"), "F");  // extra element
+  EXPECT_EQ(verdict("eval instant at 3m m{a=\"1\"}\n m 3\n m{a=\"1\"} 3\n"),
+            "F");                                                            // missing element
+  EXPECT_EQ(verdict("eval instant at 3m m{a=\"1\"}\n {a=\"1\"} 3\n"), "F");  // wrong name
   EXPECT_EQ(verdict("eval instant at 3m m{a=\"1\"}\n m{a=\"1\"} 3.00001\n"), "F");
   EXPECT_EQ(verdict("eval instant at 3m m{a=\"1\"}\n m{a=\"1\"} 3.0000001\n"), "P");
   EXPECT_EQ(verdict("eval instant at 2m late\n"), "P");
@@ -271,7 +272,7 @@ TEST(GoldenRun, InstantVectors) {
   EXPECT_EQ(verdict("eval instant at 3m m\n expect string \"b\"\n"), "F");
 }
 
-TEST(GoldenRun, Order) {
+TEST(GoldenRun, ComparesOrder) {
   const auto verdict = [](std::string_view text) { return RunText(Cat(kLoad, text)).verdicts; };
   EXPECT_EQ(verdict("eval_ordered instant at 3m m\n m{a=\"1\"} 3\n m{a=\"2\"} 6\n"), "P");
   EXPECT_EQ(verdict("eval_ordered instant at 3m m\n m{a=\"2\"} 6\n m{a=\"1\"} 3\n"), "F");
@@ -323,7 +324,7 @@ TEST(GoldenRun, Unsupported) {
   EXPECT_EQ(run.verdicts, "UPUUPUU");
 }
 
-TEST(GoldenRun, SaysWhatDiffers) {
+TEST(GoldenRun, FailureShowsTheDifference) {
   const ScriptRun run = RunText(Cat(kLoad, "eval instant at 3m m\n m{a=\"2\"} 7\n m{a=\"1\"} 3\n"));
   ASSERT_EQ(run.outcomes.size(), 1U);
   EXPECT_EQ(run.outcomes[0].why, "m{a=\"2\"} is 6, not 7");
@@ -331,19 +332,19 @@ TEST(GoldenRun, SaysWhatDiffers) {
   EXPECT_EQ(run.outcomes[0].got, (std::vector<std::string>{"m{a=\"1\"} 3", "m{a=\"2\"} 6"}));
 }
 
-TEST(GoldenRun, LoadsAddUpAndClearWipes) {
+TEST(GoldenRun, LoadsAccumulateAndClearRemovesThem) {
   EXPECT_EQ(RunText("load 1m\n m 1 2\n\nload 1m\n m _x2 3\n n 1\n\n"
                     "eval instant at 2m m + n\n {} 4\n\nclear\neval instant at 2m m\n")
                 .verdicts,
             "PP");
-  // Neither older samples nor other values, as in Prometheus; the last sample may come again.
+  // Older samples and other values are rejected, as in Prometheus; the last sample may be repeated.
   EXPECT_TRUE(RunText("load 1m\n m 1 2\n\nload 1m\n m _ 2 3\n").status.ok());
   EXPECT_EQ(ToStd(RunText("load 1m\n m 1 2\n\nload 30s\n m _ 3\n").status.message()),
             "f.test:5: m has a sample at 60s already, and this load has one at 30s");
   EXPECT_FALSE(RunText("load 1m\n m 1 2\n\nload 1m\n m _ 3\n").status.ok());
 }
 
-// The verdict of the command and what it prints.
+// The result of the command and its output.
 TEST(GoldenRun, PrintsFailuresAndCounts) {
   const std::string good = testing::TempDir() + "good.test";
   const std::string bad = testing::TempDir() + "bad.test";
@@ -365,7 +366,7 @@ TEST(GoldenRun, PrintsFailuresAndCounts) {
   EXPECT_FALSE(RunGolden({}, {}).ok());
 }
 
-TEST(GoldenRun, WhatIsNoScriptIsAnErrorAndNoCrash) {
+TEST(GoldenRun, MalformedScriptIsAnError) {
   EXPECT_EQ(ScriptError("load 1m\n  m 1\n\xff\xfe\n"), "f.test:3: not valid UTF-8: not a script");
   EXPECT_EQ(*RunGolden({"/"}, {}), 2);
   EXPECT_EQ(*RunGolden({"/nonexistent"}, {}), 2);

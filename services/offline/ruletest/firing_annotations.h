@@ -1,5 +1,5 @@
-// Annotations of firing alerts, as of the last tick at which the expression had
-// them. Events would not do: they come at most once a minute, and carry three annotations.
+// Annotations of firing alerts at the last tick at which the expression had a value for them.
+// Events do not suffice: they are emitted at most once a minute and have three annotations.
 #pragma once
 
 #include <map>
@@ -20,8 +20,8 @@ struct FiringAlert {
 
 class FiringAnnotations {
  public:
-  // After each evaluation of an alerting rule without an error. An alert that is only kept firing
-  // goes on saying what it said.
+  // Call it after each successful evaluation of an alerting rule. An alert that is kept firing
+  // keeps its last annotations.
   void Update(const alert::AlertInput& input, const alert::AlertState& state);
   // All alerts of the rule have ended.
   void Ended(const alert::AlertRule& rule) { rules_.erase(rule.name()); }
@@ -35,7 +35,7 @@ class FiringAnnotations {
   };
   struct Rule {
     std::string alert;
-    std::map<Labels, Said> said;  // of the alerts that are pending or firing
+    std::map<Labels, Said> said;  // of the pending and firing alerts
   };
   std::map<std::string, Rule, std::less<>> rules_;  // by name
 };

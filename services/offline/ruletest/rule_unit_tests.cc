@@ -13,7 +13,7 @@ namespace pitwall::offline {
 
 namespace {
 
-// Rules that cannot run are a failure of their own; an error is input that cannot be read.
+// Rules that cannot run are a test failure; an error means unreadable input.
 Status RunFile(const std::string& path, const lang::PackSource& packs, Tally* tally) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   ASSIGN_OR_RETURN(const UnitTestFile file, ParseUnitTestFile(path, text));

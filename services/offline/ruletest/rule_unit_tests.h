@@ -1,10 +1,11 @@
-// `pitwall rules test`: Prometheus' unit-test files with promtool's verdicts (of Prometheus 3.14),
-// run through the streaming engine: samples in time order, answers read at ticks.
+// Unit tests of rules, for `pitwall rules test`: Prometheus' unit-test files with promtool's
+// verdicts (of Prometheus 3.14), run through the streaming engine: samples in time order, answers
+// read at ticks.
 //
-// Ours on top: a test may say `clock: step` (and `mode`); then `interval` is left out, the i-th
-// value is at step i, eval_time is a step, and groups are evaluated at their own interval.
-// Where the rule files have keys of ours, which promtool does not read, annotations are compared
-// only where exp_annotations is given; elsewhere its absence means that there are none.
+// Extensions: a test may set `clock: step` (and `mode`); then `interval` is omitted, the i-th value
+// is at step i, eval_time is a step, and groups are evaluated at their own interval. If the rule
+// files have Pitwall's own keys, which promtool does not read, annotations are compared only if
+// exp_annotations is given; otherwise a missing exp_annotations means that there are none.
 #pragma once
 
 #include <string>
@@ -15,10 +16,10 @@
 
 namespace pitwall::offline {
 
-// Runs the files, all of them; a line per failure with file and place, then "N passed, N failed" on
-// stdout. 0: all passed, 1: some failed (rule files that do not compile count as one), 2: some file
-// cannot be read, which stderr names with file:line:col. InvalidArgument: no files.
-// Rule files may include packs of `packs`.
+// Runs all files. Prints one line per failure with file and position, then "N passed, N failed", to
+// stdout. Returns 0 if all passed, 1 if some failed (rule files that do not compile count as one
+// failure), and 2 if a file cannot be read, which stderr names with file:line:col. InvalidArgument:
+// no files. Rule files may include packs of `packs`.
 StatusOr<int> RunRuleTests(const std::vector<std::string>& files,
                            const lang::PackSource& packs = nullptr);
 

@@ -73,13 +73,13 @@ class RuleTest : public testing::Test {
   std::string out_, err_;
 };
 
-TEST_F(RuleTest, AnnotationsAreThoseOfEvalTime) {
+TEST_F(RuleTest, AnnotationsAreFromEvalTime) {
   Write("rules.yaml", kRules);
   EXPECT_EQ(Run({Write("test.yaml", kTest)}), 0) << out_;
   EXPECT_EQ(out_, "5 passed, 0 failed\n");
 }
 
-TEST_F(RuleTest, AnnotationsThatDifferAreShown) {
+TEST_F(RuleTest, ShowsDifferentAnnotations) {
   Write("rules.yaml", kRules);
   std::string text = kTest;
   text.replace(text.find("see a"), 5, "see b");
@@ -88,7 +88,7 @@ TEST_F(RuleTest, AnnotationsThatDifferAreShown) {
   EXPECT_THAT(out_, HasSubstr("4 passed, 1 failed\n"));
 }
 
-TEST_F(RuleTest, RulesThatDoNotCompileFailAndTheOtherFilesGoOn) {
+TEST_F(RuleTest, UncompilableRulesFail_OtherFilesRun) {
   Write("rules.yaml", kRules);
   Write("bad.yaml", "groups:\n- name: g\n  rules:\n  - alert: A\n    expr: rat(x[5m])\n");
   const std::string good = Write("test.yaml", kTest);
@@ -100,7 +100,7 @@ TEST_F(RuleTest, RulesThatDoNotCompileFailAndTheOtherFilesGoOn) {
   EXPECT_EQ(out_, "5 passed, 1 failed\n");
 }
 
-TEST_F(RuleTest, AFileThatIsNoTestIsUnreadableInputAndTheOthersGoOn) {
+TEST_F(RuleTest, InvalidTestFileIsUnreadable_OtherFilesRun) {
   Write("rules.yaml", kRules);
   const std::string good = Write("test.yaml", kTest);
   EXPECT_EQ(Run({Write("odd.yaml", "rule_fils: []\n"), (dir_ / "none.yaml").string(), good}), 2);
@@ -121,7 +121,7 @@ tests:
       {labels: 'ALERTS{alertname="High",alertstate="firing",level="yellow"}', value: 1}]}
 )";
 
-TEST_F(RuleTest, ExpressionsSeeWhatIsRecorded) {
+TEST_F(RuleTest, ExpressionsReadRecordedSeries) {
   Write("rules.yaml", kRules);
   EXPECT_EQ(Run({Write("test.yaml", kExprTest)}), 0) << out_;
   EXPECT_EQ(out_, "2 passed, 0 failed\n");
@@ -132,7 +132,7 @@ TEST_F(RuleTest, ExpressionsSeeWhatIsRecorded) {
                               "  expected:\n    twice 7\n  got:\n    twice 6\n"));
 }
 
-TEST_F(RuleTest, AnExpressionThatFailsIsAFailure) {
+TEST_F(RuleTest, FailingExpressionIsAFailure) {
   for (const char* expr : {"sum(", "x[5m]", "'text'", "y / on (a) y"}) {
     EXPECT_EQ(
         Run({Write("test.yaml", Cat("tests:\n- input_series: [{series: 'y{b=\"1\"}', values: 1}, "
@@ -144,7 +144,7 @@ TEST_F(RuleTest, AnExpressionThatFailsIsAFailure) {
   }
 }
 
-TEST_F(RuleTest, ARuleThatFailsEndsItsTest) {
+TEST_F(RuleTest, FailingRuleEndsItsTest) {
   Write("rules.yaml", "groups:\n- name: g\n  limit: 1\n  rules:\n  - {alert: A, expr: x}\n");
   EXPECT_EQ(Run({Write("test.yaml", R"(rule_files: [rules.yaml]
 tests:
@@ -159,7 +159,7 @@ tests:
   EXPECT_THAT(out_, HasSubstr("1 passed, 1 failed\n"));
 }
 
-TEST_F(RuleTest, WithoutExpectedAnnotationsThereAreNone) {
+TEST_F(RuleTest, WithoutExpectedAnnotationsNoneAreAllowed) {
   Write("rules.yaml", kRules);
   const std::string text = R"(rule_files: [rules.yaml]
 tests:
@@ -168,14 +168,14 @@ tests:
 )";
   EXPECT_EQ(Run({Write("test.yaml", text)}), 1);
   EXPECT_THAT(out_, HasSubstr("summary=\"x is 6\""));
-  // Where the rules have keys of ours, they need not be written.
+  // They may be omitted for rules with Pitwall's own keys.
   std::string own = kRules;
   own.replace(own.find("    keep_firing_for"), 4, "    scope: job\n    ");
   Write("rules.yaml", own);
   EXPECT_EQ(Run({Write("test.yaml", text)}), 0) << out_;
 }
 
-TEST_F(RuleTest, GroupsRunAtTheIntervalOfTheFileInTheOrderAsked) {
+TEST_F(RuleTest, GroupsRunAtTheFileIntervalInTheGivenOrder) {
   Write("rules.yaml", R"(groups:
 - name: reads
   interval: 1h
@@ -198,7 +198,7 @@ tests:
   EXPECT_EQ(Run({Write("test.yaml", other)}), 0) << out_;
 }
 
-TEST_F(RuleTest, WithOwnIntervalsGroupsRunAtTheirs) {
+TEST_F(RuleTest, OwnIntervals_GroupsRunAtTheirIntervals) {
   // 6 only once a minute; the second group has no interval of its own.
   Write("rules.yaml",
         "groups:\n- name: slow\n  interval: 1m\n  rules: [{alert: Slow, expr: x > 5}]\n"
@@ -227,13 +227,13 @@ tests:
   EXPECT_THAT(out_, HasSubstr("3 passed, 3 failed"));
 }
 
-TEST_F(RuleTest, APatternWithoutAFileIsAWarning) {
+TEST_F(RuleTest, PatternWithoutAFileIsAWarning) {
   EXPECT_EQ(Run({Write("test.yaml", "rule_files: ['no*.yaml', none.yaml]\ntests: [{}]\n")}), 0);
   EXPECT_THAT(err_, HasSubstr("no*.yaml"));
   EXPECT_THAT(err_, HasSubstr("none.yaml"));
 }
 
-TEST_F(RuleTest, ARecordedSampleMeetsAnotherOne) {
+TEST_F(RuleTest, ConflictingRecordedSampleFails) {
   Write("rules.yaml", "groups:\n- name: g\n  rules:\n  - {record: x, expr: y}\n");
   const std::string text = R"(rule_files: [rules.yaml]
 tests:
@@ -247,7 +247,7 @@ tests:
   EXPECT_THAT(out_, HasSubstr("another sample at this time"));
 }
 
-TEST_F(RuleTest, StartAndExternals) {
+TEST_F(RuleTest, SupportsStartAndExternals) {
   Write("rules.yaml", R"(groups:
 - name: g
   rules:
@@ -268,7 +268,7 @@ tests:
       << out_;
 }
 
-TEST_F(RuleTest, FuzzyIsOneBit) {
+TEST_F(RuleTest, FuzzyToleratesOneBit) {
   std::string text =
       "fuzzy_compare: true\ntests:\n- input_series: [{series: x, values: "
       "2.9999999999999996}]\n  promql_expr_test: [{expr: x, exp_samples: [{labels: "
@@ -278,7 +278,7 @@ TEST_F(RuleTest, FuzzyIsOneBit) {
   EXPECT_EQ(Run({Write("test.yaml", text)}), 1);
 }
 
-// Two rules on train_loss, of either scope, and one on a series that no attempt owns.
+// Two rules on train_loss, one per scope, and one on a series that does not belong to an attempt.
 constexpr char kAttemptRules[] = R"(groups:
 - name: g
   rules:
@@ -288,7 +288,7 @@ constexpr char kAttemptRules[] = R"(groups:
   - {alert: First, expr: 'avg_over_time(train_loss[first 2 samples after 0]) > 7'}
 )";
 
-TEST_F(RuleTest, AnAttemptEndsItsIssuesSeriesAndWindows) {
+TEST_F(RuleTest, AttemptEndsItsIssuesSeriesAndWindows) {
   Write("rules.yaml", kAttemptRules);
   const std::string text = R"(rule_files: [rules.yaml]
 evaluation_interval: 10s
@@ -329,7 +329,7 @@ tests:
 )";
   EXPECT_EQ(Run({Write("test.yaml", text)}), 0) << out_ << err_;
   EXPECT_EQ(out_, "22 passed, 0 failed\n");
-  // Each of them is there for the attempts alone.
+  // Each of them exists only for the attempts.
   std::string other = text;
   other.replace(other.find("  attempts: [35s, 60s]\n"), 23, "");
   EXPECT_EQ(Run({Write("test.yaml", other)}), 1);
@@ -340,7 +340,7 @@ tests:
   EXPECT_THAT(out_, HasSubstr("expression \"train_loss\" at 35s"));
 }
 
-TEST_F(RuleTest, AnAttemptOnTheStepClock) {
+TEST_F(RuleTest, AttemptOnTheStepClock) {
   Write("rules.yaml", R"(groups:
 - name: g
   clock: step
@@ -379,8 +379,8 @@ tests:
   EXPECT_THAT(out_, HasSubstr("status of High at step 4:\n"));
 }
 
-// Metrics that come seldom: a need that was met once is carried, whatever the look-back sees.
-TEST_F(RuleTest, NeedsOnTheStepClockAreWhatTheJobSends) {
+// Infrequent metrics: a need that was met once stays met, regardless of the look-back.
+TEST_F(RuleTest, NeedsOnTheStepClockAreSeriesOfTheJob) {
   Write("rules.yaml", R"(groups:
 - name: g
   clock: step
@@ -402,7 +402,7 @@ tests:
       << out_;
 }
 
-TEST_F(RuleTest, StatusesByNameAndReason) {
+TEST_F(RuleTest, ComparesStatusesByNameAndReason) {
   Write("rules.yaml", R"(groups:
 - name: g
   limit: 1
@@ -444,7 +444,7 @@ tests:
   EXPECT_THAT(failure("{alertname: Two, status: NoData}"), HasSubstr("rules.yaml:7\n"));
 }
 
-TEST_F(RuleTest, WhatIsNoFileIsAnErrorAndNoCrash) {
+TEST_F(RuleTest, MalformedFileIsAnError) {
   EXPECT_EQ(*RunRuleTests({"/"}), 2);
   EXPECT_EQ(*RunRuleTests({"/nonexistent"}), 2);
 }

@@ -41,8 +41,8 @@ bool Equal(const Shown& a, const Shown& b) {
          (a.annotations == nullptr || b.annotations == nullptr || *a.annotations == *b.annotations);
 }
 
-// Whether each of `a` equals another one of `b`. Alerts have different labels as a rule, so the
-// first that fits will do.
+// Whether each element of `a` equals a different one of `b`. Alerts usually have different labels,
+// so the first match suffices.
 bool SameAlerts(const std::vector<Shown>& a, std::vector<Shown> b) {
   if (a.size() != b.size()) return false;
   for (const Shown& one : a) {

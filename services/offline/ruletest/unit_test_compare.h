@@ -1,5 +1,5 @@
-// Comparison of the expected and the actual result of a unit test, as promtool does it. "" when
-// nothing differs, else both, in lines that can be printed.
+// Comparison of the expected and the actual result of a unit test, as in promtool. Returns "" if
+// they are equal, else both in printable lines.
 #pragma once
 
 #include <string>
@@ -12,16 +12,16 @@
 
 namespace pitwall::offline {
 
-// Labels and annotations, exactly. An alert without exp_annotations must have none if `strict`;
-// else any.
+// Exact labels and annotations. If `strict`, an alert without exp_annotations must have none;
+// otherwise any are allowed.
 std::string CompareAlerts(const AlertCase& expected, const std::vector<FiringAlert>& firing,
                           bool strict);
 
-// The status of the rule that the case names. Also a difference: no rule, or more than one.
+// Status of the rule that the case names. A missing or ambiguous rule is also a difference.
 std::string CompareStatus(const StatusCase& expected,
                           const std::vector<engine::RuleStatusNow>& statuses);
 
-// Labels and values, exactly: NaN equals nothing. With `fuzzy` neighboring doubles are equal.
+// Exact labels and values: NaN equals nothing. With `fuzzy`, adjacent doubles are equal.
 std::string CompareSamples(const ExprCase& expected, std::vector<QueryElement> got, bool fuzzy);
 
 }  // namespace pitwall::offline

@@ -92,7 +92,7 @@ std::vector<int64_t> ReadAttempts(StrictMap& map, bool step) {
   return attempts;
 }
 
-// Seconds since the epoch, or as in RFC 3339.
+// Seconds since the epoch, or RFC 3339.
 int64_t ReadStart(StrictMap& map) {
   const auto text = map.String("start_timestamp");
   if (!text.has_value()) return 0;
@@ -114,14 +114,14 @@ void AddSeries(GoldenSeries read, UnitTest* test) {
   InputSeries series{std::move(read.labels), {}};
   for (const GoldenPoint& point : read.points)
     series.values.push_back(point.present() ? std::optional(point.value) : std::nullopt);
-  // Of equal ones the last counts.
+  // Of equal series, the last one is used.
   const auto same = std::find_if(test->series.begin(), test->series.end(),
                                  [&](const auto& other) { return other.labels == series.labels; });
   (same == test->series.end() ? test->series.emplace_back() : *same) = std::move(series);
 }
 
-// promtool writes a series and its values into one text of lines, where an empty one is the end. So
-// a line break inside of values begins another series. False at the end.
+// promtool joins a series and its values into a text of lines, in which an empty line is the end. A
+// line break inside values therefore begins another series. Returns false at the end.
 bool ReadSeries(StrictMap& entry, UnitTest* test) {
   const std::string series = entry.String("series").value_or("");
   const std::string values = entry.String("values").value_or("");
@@ -184,7 +184,8 @@ void ReadStatusCase(StrictMap& entry, const Node& node, UnitTest* test) {
   test->statuses.push_back(std::move(status));
 }
 
-// As go-yaml reads a float64: also 0x10, 010, 0b11 and 1_000; a text, NaN among them, is malformed.
+// Parses like go-yaml's float64: also 0x10, 010, 0b11, and 1_000; a string, including NaN, is
+// malformed.
 double ReadValue(StrictMap& map, std::string_view key) {
   const Node* node = map.Get(key);
   if (node == nullptr) return 0;

@@ -1,5 +1,5 @@
-// A unit-test file, read strictly: Prometheus' format (promtool 3.14), and `clock`, `mode`,
-// `attempts` and `status_test` of a test and `own_intervals` of the file, which are ours
+// Unit-test file, parsed strictly: Prometheus' format (promtool 3.14), with the extensions `clock`,
+// `mode`, `attempts`, and `status_test` of a test and `own_intervals` of the file
 // (docs/rule-tests.md).
 #pragma once
 
@@ -19,9 +19,10 @@ namespace pitwall::offline {
 using Annotations = std::vector<std::pair<std::string, std::string>>;
 
 struct ExpectedAlert {
-  // As written, with alertname, by name: one with an empty value equals no alert, as in promtool.
+  // As written, with alertname, by name: a label with an empty value matches no alert, as in
+  // promtool.
   std::vector<Label> labels;
-  std::optional<Annotations> annotations;  // by name; nothing where the key is missing
+  std::optional<Annotations> annotations;  // by name; nullopt if the key is missing
 };
 
 struct AlertCase {
@@ -46,16 +47,16 @@ struct ExprCase {
 struct StatusCase {
   int64_t eval_time = 0;
   std::string alert;
-  // Chooses among rules of one alertname: labels as the rules write them.
+  // Selects among rules of one alertname by the labels in the rules.
   std::vector<std::pair<std::string, std::string>> labels;
   RuleStatus status = RuleStatus::kUnknown;
-  std::optional<std::string> reason;  // what the status' reason contains
+  std::optional<std::string> reason;  // text that the status' reason must contain
   yaml::Position position;
 };
 
 struct InputSeries {
   Labels labels;
-  std::vector<std::optional<double>> values;  // one per interval, nothing where no sample is
+  std::vector<std::optional<double>> values;  // one per interval; nullopt for a missing sample
 };
 
 struct UnitTest {
@@ -65,8 +66,8 @@ struct UnitTest {
   std::string mode;
   int64_t start = 0;                // position of the first values
   int64_t interval = 0;             // between values, position units
-  std::vector<InputSeries> series;  // labels differ
-  // After the start, position units, growing: where further attempts of the job begin.
+  std::vector<InputSeries> series;  // distinct labels
+  // Position units after the start, ascending: beginnings of further attempts of the job.
   std::vector<int64_t> attempts;
   std::vector<AlertCase> alerts;
   std::vector<StatusCase> statuses;
@@ -79,13 +80,13 @@ struct UnitTestFile {
   std::string name;
   std::vector<std::string> rule_files;  // patterns as written: relative to the file
   int64_t evaluation_interval = 0;
-  bool own_intervals = false;  // groups that have an interval keep it; promtool gives all the one
+  bool own_intervals = false;  // groups with an interval keep it; promtool overrides it
   std::vector<std::string> group_eval_order;
   bool fuzzy_compare = false;  // values may differ in their last bit
   std::vector<UnitTest> tests;
 };
 
-// InvalidArgument, with FILE:LINE:COL of all that is wrong. Native histograms are among it.
+// InvalidArgument, with FILE:LINE:COL of all errors, including native histograms.
 StatusOr<UnitTestFile> ParseUnitTestFile(std::string_view name, std::string_view text);
 
 }  // namespace pitwall::offline

@@ -30,7 +30,7 @@ std::string Value(std::string_view value) {
   return Cat("tests:\n- promql_expr_test:\n  - {expr: x, exp_samples: [{value: ", value, "}]}\n");
 }
 
-TEST(UnitTestFileTest, EveryKey) {
+TEST(UnitTestFileTest, ParsesEveryKey) {
   const UnitTestFile file = Parse(R"(
 rule_files: [a.yaml, 'b*.yaml']
 evaluation_interval: 30s
@@ -84,7 +84,7 @@ tests:
   EXPECT_EQ(test.external_url, "http://x");
 }
 
-TEST(UnitTestFileTest, Defaults) {
+TEST(UnitTestFileTest, AppliesDefaults) {
   EXPECT_EQ(Parse("").evaluation_interval, 60 * kStepUnit);
   const UnitTestFile file = Parse("evaluation_interval: 20s\ntests: [{}, {interval: 0}]\n");
   ASSERT_EQ(file.tests.size(), 2U);
@@ -93,7 +93,7 @@ TEST(UnitTestFileTest, Defaults) {
   EXPECT_EQ(file.tests[0].start, 0);
 }
 
-TEST(UnitTestFileTest, ValuesAreThoseOfGoYaml) {
+TEST(UnitTestFileTest, ParsesValuesAsGoYaml) {
   const auto value = [](std::string_view text) {
     return Parse(Value(text)).tests.at(0).exprs.at(0).expected.at(0).value;
   };
@@ -111,7 +111,7 @@ TEST(UnitTestFileTest, ValuesAreThoseOfGoYaml) {
     EXPECT_THAT(Wrong(Value(text)), HasSubstr("must be a number")) << text;
 }
 
-TEST(UnitTestFileTest, EverythingWrongHasItsPlace) {
+TEST(UnitTestFileTest, AllErrorsHavePositions) {
   EXPECT_THAT(Wrong("rule_fils: []\n"), HasSubstr("t.yaml:1:1"));
   EXPECT_THAT(Wrong("tests:\n- {intervall: 1m}\n"), HasSubstr("t.yaml:2:4"));
   EXPECT_THAT(Wrong("group_eval_order: [a, b, a]\n"), HasSubstr("\"a\" is repeated"));
@@ -124,7 +124,7 @@ TEST(UnitTestFileTest, EverythingWrongHasItsPlace) {
   EXPECT_THAT(Wrong("tests: {}\n"), HasSubstr("must be a list"));
 }
 
-TEST(UnitTestFileTest, NativeHistogramsAreRefused) {
+TEST(UnitTestFileTest, RejectsNativeHistograms) {
   EXPECT_THAT(Wrong("tests:\n- input_series: [{series: x, values: '{{count:1}}x3'}]\n"),
               HasSubstr("native histograms are not supported"));
   EXPECT_THAT(Wrong("tests:\n- promql_expr_test:\n  - {expr: x, exp_samples: [{histogram: "
@@ -132,8 +132,8 @@ TEST(UnitTestFileTest, NativeHistogramsAreRefused) {
               HasSubstr("native histograms are not supported"));
 }
 
-// As in promtool, which makes lines of them.
-TEST(UnitTestFileTest, LineBreaksInsideOfValues) {
+// As in promtool, which splits them into lines.
+TEST(UnitTestFileTest, LineBreaksInValuesBeginASeries) {
   const UnitTestFile file = Parse(R"(
 tests:
 - input_series:
@@ -149,7 +149,7 @@ tests:
   EXPECT_EQ(series[2].labels.Name(), "z");
 }
 
-TEST(UnitTestFileTest, TheStepClockIsOurs) {
+TEST(UnitTestFileTest, ParsesTheStepClock) {
   const UnitTestFile file =
       Parse("tests:\n- {clock: step, alert_rule_test: [{alertname: A, eval_time: 7}]}\n");
   EXPECT_TRUE(file.tests.at(0).step);
@@ -159,7 +159,7 @@ TEST(UnitTestFileTest, TheStepClockIsOurs) {
   EXPECT_THAT(Wrong("tests:\n- {clock: step, interval: 1s}\n"), HasSubstr("at each step"));
 }
 
-TEST(UnitTestFileTest, AttemptsAreOurs) {
+TEST(UnitTestFileTest, ParsesAttempts) {
   EXPECT_THAT(Parse("tests:\n- attempts: [60s, 1m30s]\n").tests.at(0).attempts,
               ElementsAre(60 * kStepUnit, 90 * kStepUnit));
   EXPECT_THAT(Parse("tests:\n- {clock: step, attempts: [7, 12]}\n").tests.at(0).attempts,
@@ -176,7 +176,7 @@ TEST(UnitTestFileTest, AttemptsAreOurs) {
   EXPECT_THAT(Wrong("tests:\n- {clock: step, attempts: [[]]}\n"), HasSubstr("t.yaml:2:28"));
 }
 
-TEST(UnitTestFileTest, StatusesAreOurs) {
+TEST(UnitTestFileTest, ParsesStatuses) {
   const UnitTestFile file = Parse(R"(
 tests:
 - status_test:
@@ -206,7 +206,7 @@ tests:
       wrong("{alertname: A, status: Fine}"),
       HasSubstr("t.yaml:2:32: status must be NoData, InProgress, NoIssuesFound, IssuesFound "
                 "or Error, not \"Fine\""));
-  // Of a job that runs on nothing stops; and before its first tick nothing can be asked.
+  // A job with active ranks does not stop, and before its first tick it has no status.
   for (const std::string_view status : {"Stopped", "Unknown"})
     EXPECT_THAT(wrong(Cat("{alertname: A, status: ", status, "}")), HasSubstr("t.yaml:2:32"));
   EXPECT_THAT(wrong("{alertname: A, status: NoData, reson: x}"), HasSubstr("t.yaml:2:48"));

@@ -34,7 +34,7 @@ void WriteExternals(const UnitTest& test, std::vector<lang::NamedText>* texts) {
   if (test.external_labels.empty() && test.external_url.empty()) return;
   for (lang::NamedText& text : *texts) {
     std::string written = WithExternals(text.text(), test);
-    // The places of an unchanged text stay those of the file.
+    // Positions in an unchanged text refer to the file.
     if (written != text.text())
       text.source = lang::Source(text.source.file()->name(), std::move(written));
   }
@@ -52,14 +52,14 @@ lang::GroupText WatchAll(lang::Diagnostics* diagnostics) {
   return group;
 }
 
-// A group by itself, so that groups of several files can stand in any order.
+// Splits off each group, so that groups of several files can have any order.
 struct LooseGroup {
   yaml::FileTextPtr file;
   std::string pack;
   lang::GroupText text;
 };
 
-// Whether token `i` is a field of what is before it: $x.field, .Field.field.
+// Whether token `i` is a field of the previous expression: $x.field, .Field.field.
 bool IsFieldOf(const std::vector<templates::Token>& tokens, size_t i) {
   using Kind = templates::Token::Kind;
   if (i >= tokens.size() || tokens[i].kind != Kind::kField || tokens[i].spaced || i == 0)
@@ -73,7 +73,7 @@ std::string_view NameOf(const templates::Token& token) {
   return StartsWith(text, "$") || StartsWith(text, ".") ? text.substr(1) : text;
 }
 
-// The value of an external label, or the URL, that begins at token `i`; `last` is its last token.
+// The value of the external label or URL that begins at token `i`; `last` receives its last token.
 std::optional<std::string> External(const std::vector<templates::Token>& tokens, size_t i,
                                     const UnitTest& test, size_t* last) {
   using Kind = templates::Token::Kind;
@@ -102,7 +102,7 @@ std::optional<std::string> External(const std::vector<templates::Token>& tokens,
 
 std::string WithExternals(const std::string& text, const UnitTest& test) {
   const auto tokens = templates::Tokenize(text);
-  if (!tokens.ok()) return text;  // the checker says what is wrong with it
+  if (!tokens.ok()) return text;  // the checker reports the error
   std::string out;
   size_t done = 0;
   for (size_t i = 0; i < tokens->size(); ++i) {
@@ -158,7 +158,7 @@ StatusOr<TestProgram> CompileTestRules(const TestRules& rules, const UnitTestFil
       groups.push_back({parsed->file, parsed->pack, std::move(group)});
     }
   }
-  // A group that is not listed counts as the first one, as in promtool.
+  // A group that is not listed has the position of the first one, as in promtool.
   const auto place = [&](const LooseGroup& group) {
     const auto& order = file.group_eval_order;
     const auto at = std::find(order.begin(), order.end(), group.text.name);

@@ -1,4 +1,4 @@
-// The rules of a unit test, as promtool loads them.
+// Rules of a unit test, as loaded by promtool.
 #pragma once
 
 #include <string>
@@ -13,35 +13,37 @@
 
 namespace pitwall::offline {
 
-// Files that match the pattern, in the order of names, as Go's filepath.Glob finds them: `*`, `?`,
-// `[a-z]`, `[^a]` and `\` within one component, and no dot is special. InvalidArgument: no pattern.
+// Files that match the pattern, in name order, as in Go's filepath.Glob: `*`, `?`, `[a-z]`, `[^a]`,
+// and `\` within one component, and no special treatment of dots. InvalidArgument: malformed
+// pattern.
 StatusOr<std::vector<std::string>> Glob(const std::string& pattern);
 
 struct TestRules {
-  std::vector<RuleSetFile> files;      // each once, in the order of rule_files
-  std::vector<std::string> unmatched;  // patterns without a file: promtool warns, and goes on
+  std::vector<RuleSetFile> files;      // without duplicates, in the order of rule_files
+  std::vector<std::string> unmatched;  // patterns without a file: promtool warns and continues
 };
-// Patterns are relative to `folder`. An error: a file that cannot be read.
+// Patterns are relative to `folder`. Returns an error for an unreadable file.
 StatusOr<TestRules> ReadTestRules(const UnitTestFile& file, const std::string& folder);
 
 struct TestProgram {
   plan::ProgramPtr program;
-  // Some rule file has keys of ours: promtool reads none of them.
+  // Whether a rule file has Pitwall's own keys, which promtool does not read.
   bool own_keys = false;
 };
 
-// The rules for one test. As in promtool groups on the time clock are evaluated at the file's
-// evaluation_interval, whatever their own, from the start of the test on, in the order of
-// group_eval_order and of the files. External labels and URL stand in the templates as texts.
+// The rules for one test. As in promtool, groups on the time clock are evaluated at the file's
+// evaluation_interval, regardless of their own, from the start of the test, in the order of
+// group_eval_order and of the files. External labels and the URL are substituted into the
+// templates.
 //
-// `watch_all`: every series of the time clock is wanted, ALERTS too, so that the runner reports all
-// that is recorded; and there is a time clock even without rules.
+// `watch_all`: selects every series of the time clock, including ALERTS, so that the runner reports
+// all recorded samples; a time clock then exists even without rules.
 StatusOr<TestProgram> CompileTestRules(const TestRules& rules, const UnitTestFile& file,
                                        const UnitTest& test, bool watch_all,
                                        lang::Diagnostics* diagnostics);
 
-// A template with the test's external labels and URL written into it: {{ $externalLabels.x }},
-// {{ .ExternalLabels.x }}, {{ $externalURL }}, {{ externalURL }}. The map as a whole stays empty.
+// Substitutes the test's external labels and URL into a template: {{ $externalLabels.x }}, {{
+// .ExternalLabels.x }}, {{ $externalURL }}, {{ externalURL }}. The map as a whole stays empty.
 std::string WithExternals(const std::string& text, const UnitTest& test);
 
 }  // namespace pitwall::offline

@@ -33,7 +33,7 @@ class GlobTest : public testing::Test {
   const std::filesystem::path dir_ = std::filesystem::path(testing::TempDir()) / "pitwall_glob";
 };
 
-TEST_F(GlobTest, AsGo) {
+TEST_F(GlobTest, MatchesAsGo) {
   EXPECT_THAT(Find("a.yaml"), ElementsAre("a.yaml"));
   EXPECT_THAT(Find("sub/../a.yaml"), ElementsAre("a.yaml"));
   EXPECT_THAT(Find("none.yaml"), IsEmpty());
@@ -48,7 +48,7 @@ TEST_F(GlobTest, AsGo) {
     EXPECT_THAT(Find(broken), ElementsAre("an error")) << broken;
 }
 
-TEST(ExternalsTest, AreWrittenIntoTemplates) {
+TEST(ExternalsTest, SubstitutesExternalsIntoTemplates) {
   UnitTest test;
   test.external_labels = {{"cluster", "a \"b\""}};
   test.external_url = "http://u";

@@ -19,17 +19,17 @@ namespace pitwall::offline {
 
 namespace {
 
-// A multiple of nearly every range that people write, so that windows have few panes.
+// A multiple of nearly every common range, so that windows have few panes.
 constexpr int64_t kQueryStep = int64_t{7} * 24 * 3600 * kStepUnit;
 
-// Follows the rules of one test, and remembers all samples for its expressions.
+// Observes the rules of one test, and keeps all samples for its expressions.
 class Watch final : public engine::RuleObserver {
  public:
   explicit Watch(const UnitTest& test) : test_(test) {
     for (const InputSeries& series : test.series) inputs_.emplace(series.labels, &series);
   }
 
-  // As in promtool a rule that fails ends the test, unless some case wants to see just that.
+  // As in promtool, a failing rule ends the test, unless a case expects the failure.
   void Failed(const plan::Rule& rule, const Status& error) override {
     for (const StatusCase& status : test_.statuses) {
       if (status.status == RuleStatus::kError && status.alert == rule.alert) return;
@@ -41,7 +41,7 @@ class Watch final : public engine::RuleObserver {
     spoken_.Update(input, state);
   }
   void Ended(const alert::AlertRule& rule) override { spoken_.Ended(rule); }
-  // Prometheus refuses another value at the time of a sample that is there; so does its promtool.
+  // Prometheus and its promtool reject another value at the time of an existing sample.
   void Recorded(const Labels& labels, int64_t position, double value) override {
     auto& samples = recorded_[labels];
     const std::optional<double> there = !samples.empty() && samples.back().first == position
@@ -55,12 +55,12 @@ class Watch final : public engine::RuleObserver {
     }
   }
 
-  // A stale marker of the runner's own, not of a rule.
+  // A stale marker from the runner, not from a rule.
   void Stale(const Labels& labels, int64_t position) {
     recorded_[labels].emplace_back(position, StaleMarker());
   }
 
-  // "" while no rule has failed.
+  // "" until a rule fails.
   const std::string& failure() const { return failure_; }
   const FiringAnnotations& spoken() const { return spoken_; }
 
@@ -126,7 +126,7 @@ class Runner {
     return runner;
   }
 
-  // Every attempt and tick up to `position`, or to one at which a rule fails.
+  // Runs all attempts and ticks up to `position`, or until a rule fails.
   Status RunTo(int64_t position) {
     while (watch_->failure().empty()) {
       const int64_t tick = runner_.NextTick();
@@ -167,8 +167,8 @@ class Runner {
                                              : kMaxPosition;
   }
 
-  // What Job::BeginAttempt does (time-model.md, section 4), with all train_* series of the test as
-  // those of the attempt that ends. Samples at `position` are the new one's.
+  // As Job::BeginAttempt (time-model.md, section 4), with all train_* series of the test as those
+  // of the ending attempt. Samples at `position` belong to the new attempt.
   Status BeginAttempt(int64_t position) {
     RETURN_IF_ERROR(Feed(position - 1));
     engine::EventSink outputs;
@@ -177,7 +177,7 @@ class Runner {
       runner_.RestartWindows();
       runner_.StartAt(position);
     } else {
-      // Just before the attempt, since a series may have a sample right at its begin.
+      // Just before the attempt, since a series may have a sample at its beginning.
       std::vector<window::SeriesId> ended;
       for (size_t i = 0; i < ids_.size(); ++i) {
         const Labels& labels = test_.series[i].labels;
@@ -198,7 +198,7 @@ class Runner {
     return OkStatus();
   }
 
-  // Whether the attempt has brought samples up to `position`, and the newest is no stale marker.
+  // Whether the attempt has samples up to `position` and the newest is not a stale marker.
   bool HasSample(const InputSeries& series, int64_t position) const {
     const int64_t since = position - test_.start;
     for (auto i = std::min(static_cast<int64_t>(series.values.size()) - 1, since / test_.interval);
@@ -209,8 +209,8 @@ class Runner {
     return false;
   }
 
-  // A live engine judges them each few seconds on the time clock; here steps are all the time there
-  // is. Series that have come so far are what a live source sends.
+  // A live engine evaluates them every few seconds on the time clock; here only steps exist. Series
+  // seen so far represent those that a live source sends.
   void JudgeNeeds(int64_t position) {
     if (!test_.step) return;
     const auto carried = [&](std::string_view metric) {
@@ -288,7 +288,7 @@ class TestRun {
     for (const ExprCase& expr : test_.exprs) last = std::max(last, expr.eval_time);
     if (runner != nullptr) RETURN_IF_ERROR(runner->RunTo(test_.start + last));
     if (Broken() || test_.exprs.empty()) return OkStatus();
-    // What came after the last evaluation nobody has loaded.
+    // Samples after the last evaluation are not loaded.
     const std::vector<QuerySeries> samples =
         watch_.Samples(runner != nullptr ? runner->at() : test_.start);
     for (const ExprCase& expr : test_.exprs) {
@@ -301,7 +301,7 @@ class TestRun {
  private:
   struct Asked {
     int64_t eval_time;
-    const AlertCase* alert;    // this
+    const AlertCase* alert;    // either this
     const StatusCase* status;  // or this
   };
 

@@ -1,4 +1,4 @@
-// One unit test through the streaming engine.
+// Run of one unit test through the streaming engine.
 #pragma once
 
 #include "services/base/status.h"
@@ -12,9 +12,9 @@ struct Tally {
   int failed = 0;
 };
 
-// Runs the test over `rules`, which were compiled for it; watched, if it has expressions. Counts
-// its cases, and prints those that failed. A rule that fails at some tick is a failure that ends
-// the test, as in promtool. An error: the test cannot be run at all.
+// Runs the test over `rules`, which were compiled for it (with watch_all, if it has expressions).
+// Counts its cases and prints the failed ones. A rule that fails at some tick is a failure that
+// ends the test, as in promtool. Returns an error if the test cannot run.
 Status RunUnitTest(const UnitTestFile& file, const UnitTest& test, const TestProgram& rules,
                    Tally* tally);
 
