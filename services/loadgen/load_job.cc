@@ -13,9 +13,10 @@ namespace {
 
 constexpr int64_t kBeatNs = kNanosPerSecond;
 constexpr int64_t kPublishNs = 500 * kNanosPerMilli;
-constexpr int64_t kFlushNs = 500 * kNanosPerMilli;  // of a client
+constexpr int64_t kFlushNs = 500 * kNanosPerMilli;  // flush interval of a client
 constexpr int64_t kNodeSchemaRepeatNs = 5 * kNanosPerSecond;
-constexpr int64_t kTeardownNs = 3 * kNanosPerSecond;  // from the death to the others' end
+constexpr int64_t kTeardownNs =
+    3 * kNanosPerSecond;  // from the death to the end of the other ranks
 constexpr int64_t kLauncherNs = 4 * kNanosPerSecond;
 constexpr int64_t kLeaveNs = 6 * kNanosPerSecond;  // of the nodes
 constexpr int64_t kTerminated = 15;
@@ -72,7 +73,7 @@ void LoadJob::BeginAttempt(int64_t start_ns) {
 }
 
 int64_t LoadJob::FirstNs(size_t actor) const {
-  // A node is announced before its ranks; nobody has the same moment as all others.
+  // A node is announced before its ranks; the sources have distinct phases.
   if (actor < nodes_.size()) return start_ns_;
   return start_ns_ + kNanosPerMilli * static_cast<int64_t>(1 + Mix(seed_, actor) % 400);
 }
@@ -190,7 +191,9 @@ int64_t LoadJob::ActRank(int64_t rank, size_t actor, int64_t at_ns, const Emit& 
                                                     : std::nullopt));
     return at_ns + kFlushNs;
   }
-  training_->Peek(rank, at_ns);  // makes the steps up to here, and what ends the attempt in them
+  training_->Peek(
+      rank,
+      at_ns);  // generates the steps up to this time and the events in them that end the attempt
   const auto died = training_->died_ns();
   const bool dead = died.has_value() && rank == training_->dead_rank() && at_ns >= *died;
   const bool torn = died.has_value() && at_ns >= *died + kTeardownNs;
@@ -211,7 +214,7 @@ int64_t LoadJob::ActRank(int64_t rank, size_t actor, int64_t at_ns, const Emit& 
   return kNever;
 }
 
-// The launcher's end, or the next attempt.
+// The end of the launcher, or the next attempt.
 int64_t LoadJob::ActLost(int64_t rank, size_t actor, int64_t at_ns, const Emit& emit) {
   Rank& mine = ranks_[static_cast<size_t>(rank)];
   if (mine.attempt == attempt_) {

@@ -1,5 +1,4 @@
-// One job of a load, from its start to its end: nodes and ranks, each a source with times of its
-// own.
+// One job of a load from its start to its end: nodes and ranks, each a source with its own times.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +15,22 @@ namespace pitwall::loadgen {
 
 class LoadJob {
  public:
-  // Takes a batch at the time at which its source has it; what its frames point to is gone
-  // afterwards. `source`: one of actors().
+  // Receives a batch at the time at which its source has it; the data of its frames is valid only
+  // during the call. `source`: one of actors().
   using Emit = std::function<void(int64_t at_ns, size_t source, const Batch& batch)>;
 
-  // `faults`: of its first attempt, times since its start. The plan is borrowed. It ends at
-  // `end_ns`, unless it made all of its steps or died before.
+  // `faults`: those of the first attempt, with times since its start. Borrows the plan. The job
+  // ends at `end_ns`, unless it completes all of its steps or dies earlier.
   LoadJob(const LoadPlan& plan, uint64_t seed, std::string id, int64_t start_ns, int64_t end_ns,
           std::vector<Fault> faults);
 
-  // Nodes, then ranks. Each acts on its own, first at FirstNs.
+  // Nodes, then ranks. Each acts independently, first at FirstNs.
   size_t actors() const { return nodes_.size() + ranks_.size(); }
   int64_t FirstNs(size_t actor) const;
-  // Returns when it acts next; kNever: it has ended.
+  // Returns the time of its next action; kNever: it has ended.
   int64_t Act(size_t actor, int64_t at_ns, const Emit& emit);
 
-  // Faults that have begun since the last call.
+  // Faults that began since the last call.
   std::vector<Planted> TakePlanted();
   const std::string& id() const { return id_; }
 
@@ -50,7 +49,7 @@ class LoadJob {
   struct Rank {
     std::unique_ptr<RankTelemetry> telemetry;
     std::unique_ptr<RankWalk> walk;
-    uint64_t attempt = 0;  // of the telemetry; 0: none yet
+    uint64_t attempt = 0;  // of the telemetry; 0: no attempt yet
     bool lost = false;
   };
 
@@ -63,7 +62,7 @@ class LoadJob {
   void BeginAttempt(int64_t start_ns);
   int64_t NodeOf(int64_t rank) const { return rank / ranks_per_node_; }
   bool FirstOfNode(int64_t rank) const { return rank % ranks_per_node_ == 0; }
-  // When its ranks ended in order; kNever: not yet known.
+  // Time of the regular end of its ranks; kNever: unknown.
   int64_t over_ns() const;
 
   const LoadPlan& plan_;
@@ -75,7 +74,7 @@ class LoadJob {
   std::vector<Planted> planted_;
   std::vector<bool> told_;
   std::unique_ptr<Training> training_;
-  // Of attempts before, as long as a rank may still point to one.
+  // Earlier attempts, kept while a rank refers to them.
   std::vector<std::unique_ptr<Training>> old_trainings_;
   uint64_t attempt_ = 0;
   int64_t attempt_start_ns_ = 0;

@@ -142,18 +142,18 @@ Status CompleteFaults(int64_t count, LoadPlan* plan) {
         Cat("--faults ", count, ": each needs a job of its own (--jobs ", plan->jobs, ")"));
   for (int64_t i = 0; i < count; ++i) {
     Fault fault;
-    // A leak needs 20 minutes to be seen, a GPU needs to be there.
+    // Detection of a leak takes 20 minutes; a GPU fault requires a GPU.
     std::vector<FaultKind> kinds = {FaultKind::kStraggler, FaultKind::kStall, FaultKind::kHang,
                                     FaultKind::kDeath, FaultKind::kNan};
     if (plan->gpus > 0) kinds.push_back(FaultKind::kGpuDrop);
     if (plan->duration_ns >= 30 * 60 * kNanosPerSecond) kinds.push_back(FaultKind::kLeak);
     fault.kind = kinds[Mix(plan->seed, 0xfa, static_cast<uint64_t>(i)) % kinds.size()];
-    // Jobs are taken in turn, so that no job has two.
+    // Jobs take turns, so that no job has two faults.
     fault.job = i * plan->jobs / std::max<int64_t>(count, 1);
     plan->faults.push_back(fault);
   }
   const int64_t ranks = plan->ranks_of_job();
-  // The shortest life that a job may have, so that its fault begins in it.
+  // The shortest possible life of a job, so that its fault begins in it.
   const int64_t life_ns = std::min(plan->duration_ns, plan->life_ns / 2);
   for (size_t i = 0; i < plan->faults.size(); ++i) {
     Fault& fault = plan->faults[i];
@@ -193,7 +193,7 @@ Expectation ExpectationOf(const Planted& planted, int64_t ranks) {
       out.must = {{"StragglerRank", {{"rank", rank}}}};
       break;
     case FaultKind::kStall:
-      if (each.size() >= 3) {  // one issue of the job
+      if (each.size() >= 3) {  // one issue for the job
         out.must = {{"DataStallShare", {{"ranks", "all"}}}};
       } else {
         for (const std::string& r : each) out.must.push_back({"DataStallShare", {{"rank", r}}});

@@ -8,7 +8,7 @@
 namespace pitwall::loadgen {
 namespace {
 
-TEST(LoadPlan, AFaultIsReadWithAllOfItsKeys) {
+TEST(LoadPlan, ParsesAFaultWithAllKeys) {
   const auto fault = ParseFault("straggler,job=2,rank=3,from=60s,for=2m,factor=1.5");
   ASSERT_TRUE(fault.ok()) << fault.status();
   EXPECT_EQ(fault->kind, FaultKind::kStraggler);
@@ -21,7 +21,7 @@ TEST(LoadPlan, AFaultIsReadWithAllOfItsKeys) {
   EXPECT_EQ(ParseFault("death,restart=20s,signal=11")->restart_ns, 20 * kNanosPerSecond);
 }
 
-TEST(LoadPlan, ABadFaultSaysWhereWhatAndWhatThereIs) {
+TEST(LoadPlan, InvalidFault_ErrorNamesPositionAndValidValues) {
   for (const auto& [text, said] :
        {std::pair("slow", "unknown kind; there are straggler"),
         std::pair("hang,rank", "\"rank\" is not KEY=VALUE"),
@@ -37,7 +37,7 @@ TEST(LoadPlan, ABadFaultSaysWhereWhatAndWhatThereIs) {
   }
 }
 
-TEST(LoadPlan, SizesOutOfBoundsAreRefusedByTheirFlag) {
+TEST(LoadPlan, SizesOutOfBounds_ErrorNamesTheFlag) {
   LoadPlan plan;
   EXPECT_TRUE(CheckPlan(plan).ok());
   plan.cores = 5000;
@@ -48,7 +48,7 @@ TEST(LoadPlan, SizesOutOfBoundsAreRefusedByTheirFlag) {
   EXPECT_THAT(std::string(CheckPlan(plan).message()), testing::HasSubstr("--drop must be 0 to 1"));
 }
 
-TEST(LoadPlan, RandomFaultsComeBySeedEachInAJobOfItsOwn) {
+TEST(LoadPlan, RandomFaultsFollowTheSeed_EachInItsOwnJob) {
   const auto kinds = [](uint64_t seed) {
     LoadPlan plan;
     plan.seed = seed;
@@ -73,14 +73,14 @@ TEST(LoadPlan, RandomFaultsComeBySeedEachInAJobOfItsOwn) {
               testing::HasSubstr("--faults 2: each needs a job"));
 }
 
-TEST(LoadPlan, AFaultBeginsInTheShortestLifeOfAJob) {
+TEST(LoadPlan, FaultBeginsInTheShortestLifeOfAJob) {
   LoadPlan plan;
   plan.life_ns = 90 * kNanosPerSecond;
   EXPECT_TRUE(CompleteFaults(1, &plan).ok());
   EXPECT_LT(plan.faults[0].from_ns, 45 * kNanosPerSecond / 2);
 }
 
-TEST(LoadPlan, AFaultOfARankThatIsNotThereIsRefused) {
+TEST(LoadPlan, RejectsFaultOfUnknownRank) {
   LoadPlan plan;
   plan.faults = {*ParseFault("hang,rank=8")};
   EXPECT_THAT(std::string(CompleteFaults(0, &plan).message()),
@@ -93,7 +93,7 @@ TEST(LoadPlan, AFaultOfARankThatIsNotThereIsRefused) {
   EXPECT_THAT(std::string(CompleteFaults(0, &plan).message()), testing::HasSubstr("have no GPU"));
 }
 
-TEST(LoadPlan, WhatWasPlantedIsOneLineOfJson) {
+TEST(LoadPlan, PlantedFaultIsOneLineOfJson) {
   Planted planted;
   planted.fault = *ParseFault("straggler,rank=3");
   planted.job = "load-0";

@@ -27,7 +27,7 @@ uint64_t CountSamples(const Batch& batch) {
   return count;
 }
 
-// What it may be spared: an announcement, an event or a goodbye lost would be another fault.
+// Records that are never lost: a lost announcement, event, or goodbye would be another fault.
 bool Expendable(const Batch& batch) {
   return batch.events.empty() && !batch.goodbye && !batch.frames.empty();
 }
@@ -133,7 +133,7 @@ void LoadRun::Send(size_t slot, size_t actor, int64_t at_ns, const Batch& batch)
   arrival = std::max(arrival, last + 1);
   if (expendable && Uniform(Mix(bits, 4)) < plan_.reordered) {
     ++totals_.reordered;
-    arrival += kReorderNs;  // those behind it do not wait
+    arrival += kReorderNs;  // later batches do not wait for it
   } else {
     last = arrival;
   }
@@ -149,7 +149,7 @@ void LoadRun::Send(size_t slot, size_t actor, int64_t at_ns, const Batch& batch)
 
 Status LoadRun::DeliverUntil(int64_t at_ns) {
   while (!on_the_way_.empty() && on_the_way_.top().arrival_ns <= at_ns) {
-    // priority_queue gives no way to move its top out; nothing is compared between here and pop.
+    // priority_queue cannot move its top out; no comparison happens between here and pop.
     OnTheWay next = std::move(const_cast<OnTheWay&>(on_the_way_.top()));
     on_the_way_.pop();
     if (plan_.ticks) RETURN_IF_ERROR(Tick(next.arrival_ns));

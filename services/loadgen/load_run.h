@@ -1,4 +1,4 @@
-// A whole load: jobs that come and go, and what happens to their batches on the way to the log.
+// Complete load: jobs that start and end, and the delivery of their batches to the log.
 #pragma once
 
 #include <atomic>
@@ -18,26 +18,26 @@
 
 namespace pitwall::loadgen {
 
-// Takes the records of pitwall.telemetry in the order in which they arrive.
+// Receives the records of pitwall.telemetry in the order of arrival.
 class LoadSink {
  public:
   virtual ~LoadSink() = default;
-  // `partition`: kByKey, but for control records.
+  // `partition`: kByKey, except for control records.
   virtual Status Deliver(int64_t arrival_ns, std::string_view key, std::string value,
                          int32_t partition) = 0;
-  // Nothing arrives before `now_ns` any more. A live load waits here for that time.
+  // No record arrives before `now_ns` after this call. A live load waits here until that time.
   virtual Status Reach(int64_t now_ns) = 0;
   virtual int32_t partitions() const = 0;
 };
 
-// What was made. Samples are values that are there; a duplicate counts once.
+// Totals of a load. Samples are present values; a duplicate counts once.
 struct LoadTotals {
   uint64_t jobs = 0;
   uint64_t batches = 0;
-  uint64_t samples = 0;  // of all batches, the dropped ones included
+  uint64_t samples = 0;  // of all batches, including dropped ones
   uint64_t spans = 0;
   uint64_t bytes = 0;    // of records
-  uint64_t records = 0;  // delivered, duplicates and ticks included
+  uint64_t records = 0;  // delivered, including duplicates and ticks
   uint64_t late = 0;
   uint64_t dropped = 0;
   uint64_t dropped_samples = 0;
@@ -47,14 +47,14 @@ struct LoadTotals {
 };
 std::string TotalsJson(const LoadTotals& totals);
 
-// Memory is bounded by the plan: each job's open steps, and the batches that are late.
+// The plan bounds the memory: each job's open steps, and the late batches.
 class LoadRun {
  public:
-  // The plan is checked and complete; borrowed, as is the sink.
+  // The plan is checked and complete. Borrows the plan and the sink.
   LoadRun(const LoadPlan& plan, LoadSink* sink);
 
-  // `begun` hears of each fault when it begins; it may be empty. `stop`, where given, ends the load
-  // early once it is true.
+  // `begun` is called for each fault when it begins; it may be empty. `stop`, if given, ends the
+  // load early when it becomes true.
   Status Run(const std::function<void(const Planted&)>& begun,
              const std::atomic<bool>* stop = nullptr);
   const LoadTotals& totals() const { return totals_; }
@@ -83,8 +83,8 @@ class LoadRun {
   struct Slot {
     std::unique_ptr<LoadJob> job;
     uint64_t lives = 0;
-    size_t left = 0;                  // actors that go on
-    std::vector<int64_t> arrived_ns;  // by actor: of its last batch
+    size_t left = 0;                  // actors that continue
+    std::vector<int64_t> arrived_ns;  // arrival of the last batch, by actor
   };
 
   void StartJob(size_t slot, int64_t at_ns);

@@ -53,7 +53,7 @@ LoadPlan Small() {
 
 using Key = std::tuple<std::string, std::string, std::string, uint64_t>;
 
-// A sink's records, each by its identity; reads them as the engine does.
+// Identities of a sink's records; decodes them like the engine.
 struct Read {
   explicit Read(const Kept& kept) {
     codec::BatchDecoder decoder;
@@ -100,7 +100,7 @@ Kept RunPlan(const LoadPlan& plan, LoadTotals* totals = nullptr,
   return kept;
 }
 
-TEST(LoadRun, TheSameSeedGivesTheSameBytes) {
+TEST(LoadRun, EqualSeedsGiveEqualBytes) {
   LoadPlan plan = Small();
   plan.late = plan.reordered = plan.duplicated = plan.dropped = 0.1;
   const Kept one = RunPlan(plan);
@@ -117,7 +117,7 @@ TEST(LoadRun, TheSameSeedGivesTheSameBytes) {
   EXPECT_TRUE(differs);
 }
 
-TEST(LoadRun, TotalsAreWhatIsInTheRecords) {
+TEST(LoadRun, TotalsMatchTheRecords) {
   LoadTotals totals;
   const Read read(RunPlan(Small(), &totals));
   EXPECT_EQ(read.samples, totals.samples);
@@ -128,7 +128,7 @@ TEST(LoadRun, TotalsAreWhatIsInTheRecords) {
   EXPECT_GT(totals.samples, 2u * 58 * (29 + 48 + 104 + 4));
 }
 
-TEST(LoadRun, SharesGoWrongAsOftenAsTheyShall) {
+TEST(LoadRun, FaultSharesMatchThePlan) {
   LoadPlan plan = Small();
   plan.duration_ns = 300 * kNanosPerSecond;
   plan.late = 0.05;
@@ -148,7 +148,7 @@ TEST(LoadRun, SharesGoWrongAsOftenAsTheyShall) {
   EXPECT_EQ(read.spans, totals.spans - totals.dropped_spans);
 }
 
-// A late batch holds up those behind it; one that is out of order does not.
+// A late batch delays the batches after it; a reordered one does not.
 TEST(LoadRun, LateBatchesKeepTheirOrderAndReorderedOnesDoNot) {
   for (const bool reorder : {false, true}) {
     LoadPlan plan = Small();
@@ -168,7 +168,7 @@ TEST(LoadRun, LateBatchesKeepTheirOrderAndReorderedOnesDoNot) {
   }
 }
 
-TEST(LoadRun, EachSeriesIsOneOfTheCatalogue) {
+TEST(LoadRun, EverySeriesIsInTheCatalog) {
   std::ifstream file("rules/metrics.yaml");
   ASSERT_TRUE(file.good()) << "run in the source folder";
   std::map<std::string, std::set<std::string>> catalogue;
@@ -201,8 +201,8 @@ TEST(LoadRun, EachSeriesIsOneOfTheCatalogue) {
   EXPECT_GT(seen.size(), 50u);
 }
 
-// Values have the shape that the readers of the collector give.
-TEST(LoadRun, RatiosAreJiffiesAndPercentsAndCountersOnlyGrow) {
+// Values have the form in which the collector reads them.
+TEST(LoadRun, RatiosAreQuantizedAndCountersOnlyGrow) {
   const Kept kept = RunPlan(Small());
   codec::BatchDecoder decoder;
   std::map<uint64_t, Schema> schemas;
@@ -239,7 +239,7 @@ TEST(LoadRun, RatiosAreJiffiesAndPercentsAndCountersOnlyGrow) {
   EXPECT_GT(ratios, 1000u);
 }
 
-TEST(LoadRun, ADeathIsToldAndTheNextAttemptBegins) {
+TEST(LoadRun, DeathIsReportedAndNextAttemptBegins) {
   LoadPlan plan = Small();
   plan.duration_ns = 60 * kNanosPerSecond;
   plan.faults = {*ParseFault("death,rank=1,from=20s,restart=10s,signal=9")};
@@ -266,7 +266,7 @@ TEST(LoadRun, ADeathIsToldAndTheNextAttemptBegins) {
   EXPECT_GT(steps_after, 4u * 50);
 }
 
-TEST(LoadRun, JobsComeAndGo) {
+TEST(LoadRun, JobsStartAndEnd) {
   LoadPlan plan = Small();
   plan.jobs = 2;
   plan.nodes = 1;
@@ -288,14 +288,14 @@ TEST(LoadRun, JobsComeAndGo) {
   EXPECT_EQ(ended, jobs);
 }
 
-TEST(LoadRun, TicksComeEachSecondToEachPartition) {
+TEST(LoadRun, TicksReachEachPartitionEverySecond) {
   LoadPlan plan = Small();
   plan.ticks = true;
   const Read read(RunPlan(plan));
   EXPECT_NEAR(static_cast<double>(read.controls), 2 * 31, 2);
 }
 
-TEST(LoadRun, MakesMillionsOfSamplesASecond) {
+TEST(LoadRun, GeneratesMillionsOfSamplesPerSecond) {
   LoadPlan plan;
   plan.start_ns = kStart;
   plan.duration_ns = 20 * kNanosPerSecond;
@@ -314,7 +314,7 @@ TEST(LoadRun, MakesMillionsOfSamplesASecond) {
   const double rate = static_cast<double>(run.totals().samples) / seconds;
   RecordProperty("samples_per_second", FormatDouble(rate));
   printf("%.2f M samples/s\n", rate / 1e6);
-  EXPECT_GT(rate, 1e5);  // a sanitizer or a busy machine is no fault
+  EXPECT_GT(rate, 1e5);  // low, since sanitizers and busy machines are slow
 }
 
 }  // namespace

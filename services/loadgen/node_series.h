@@ -1,4 +1,4 @@
-// Series of the collector of one node: names, labels, and values as its readers have them.
+// Series of the collector of one node: names, labels, and values as in its readers.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,24 @@
 
 namespace pitwall::loadgen {
 
-// What the job does to the node at a tick.
+// Effects of the job on the node at a tick.
 struct NodeMood {
-  bool working = true;                   // else it stands still, or is not there
+  bool working = true;                   // false if the job waits or does not exist
   int64_t lost_gpu = -1;                 // has fallen off the bus
-  std::span<const int64_t> ranks;        // whose processes live
-  std::span<const double> leaked_bytes;  // of each of them
+  std::span<const int64_t> ranks;        // ranks with a live process
+  std::span<const double> leaked_bytes;  // per rank
 };
 
 // Rows of the node's four streams (system, cores, GPUs, processes) between two batches. Ratios are
-// k/n jiffies, GPU ratios whole percents, power whole milliwatts; counters only grow. Owns what the
-// frames of the last AppendTo point into. Not thread-safe.
+// k/n jiffies, GPU ratios whole percents, and power whole milliwatts; counters only grow. Owns the
+// data to which the frames of the last AppendTo refer. Not thread-safe.
 class NodeSeries {
  public:
   NodeSeries(const LoadPlan& plan, uint64_t seed, std::string node);
 
   void Sample(int64_t time_ns, const NodeMood& mood);
-  // Appends frames, and the schemas that are new, or all with `repeat`. Rows are forgotten at the
-  // next Sample.
+  // Appends frames and new schemas, or all schemas with `repeat`. The next Sample discards the
+  // rows.
   void AppendTo(bool repeat, Batch* batch);
   uint64_t cells() const { return cells_; }  // of the last AppendTo
 

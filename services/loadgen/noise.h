@@ -1,5 +1,5 @@
-// Reproducible noise: a value is a function of the seed and of what it is for, so that no order of
-// calls changes it.
+// Reproducible noise: a value is a function of the seed and of its purpose, so the order of calls
+// does not change it.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// The batches of one boot of a rank, as its node's collector would write them.
+// Batches of one boot of a rank, as its node's collector would write them.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace pitwall::loadgen {
 
-// Of one source: what is the same in all of its batches.
+// Fields that all batches of one source share.
 struct SourceName {
   std::string job;
   std::string source;
@@ -19,10 +19,10 @@ struct SourceName {
   SourceInfo info;
 };
 
-// A batch without content. `*sequence` is counted up.
+// An empty batch. Increments `*sequence`.
 Batch BeginBatch(const SourceName& name, uint64_t* sequence, int64_t promise_ns);
 
-// Frames of a batch point into it until its next call. Not thread-safe.
+// Frames of a batch refer to it until its next call. Not thread-safe.
 class RankTelemetry {
  public:
   RankTelemetry(SourceName name, int64_t world_size);
@@ -30,7 +30,7 @@ class RankTelemetry {
   Batch Announce(std::optional<JobEvent> event);
   Batch Update(const RankNews& news, int64_t promise_ns);
   Batch Goodbye();
-  // Its process ended by a signal.
+  // The process was ended by a signal.
   Batch Lost(int64_t at_ns, int64_t signal);
   Batch LauncherGone(int64_t at_ns);
 

@@ -16,10 +16,10 @@ inline constexpr std::string_view kTrainMode = "train";
 struct RankNews {
   std::vector<Span> spans;
   std::vector<steps::LoggedValue> values;
-  std::string_view phase;  // that runs; "": between phases
+  std::string_view phase;  // current phase; "": between phases
   int64_t phase_since_ns = 0;
-  int64_t step = kNoStep;  // in which it is
-  int64_t below_step = 0;  // nothing of a step before this one follows
+  int64_t step = kNoStep;  // current step
+  int64_t below_step = 0;  // no data of an earlier step follows
 };
 
 // Borrows the training. Not thread-safe.
@@ -28,7 +28,8 @@ class RankWalk {
   RankWalk(const LoadPlan& plan, uint64_t seed, Training* training, int64_t rank)
       : plan_(plan), seed_(seed), training_(training), rank_(rank) {}
 
-  // Everything that ended at or before `until_ns` and was not taken yet. Replaces *news.
+  // Returns everything that ended at or before `until_ns` and was not returned before. Replaces
+  // *news.
   void Take(int64_t until_ns, RankNews* news);
 
  private:
@@ -38,7 +39,7 @@ class RankWalk {
   const uint64_t seed_;
   Training* const training_;
   const int64_t rank_;
-  size_t phase_ = 0;  // of the current step: the first that was not told
+  size_t phase_ = 0;  // first unreported phase of the current step
   int64_t last_end_ns_ = 0;
 };
 

@@ -106,7 +106,8 @@ Status SocketLoad::Write(Rank* rank, const std::string& message) {
     if (done < 0 && errno == EINTR) continue;
     if (done < 0 && errno != EAGAIN) {
       const int error = errno;
-      if (Status said = Drain(rank); !said.ok()) return said;  // its last words
+      if (Status said = Drain(rank); !said.ok())
+        return said;  // reads pending replies, such as a rejection
       return absl::UnavailableError(
           Cat("rank ", rank->rank, " of ", rank->job, ": ", std::strerror(error)));
     }
@@ -118,7 +119,7 @@ Status SocketLoad::Write(Rank* rank, const std::string& message) {
   return Drain(rank);
 }
 
-// Reads what has come; a refusal is an error.
+// Reads the received data; a rejection is an error.
 Status SocketLoad::Drain(Rank* rank) {
   char buffer[16384];
   for (;;) {

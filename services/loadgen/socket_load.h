@@ -1,4 +1,4 @@
-// Ranks that speak to a collector over its Unix socket as the Python client does: the load without
+// Ranks that connect to a collector over its Unix socket like the Python client: the load without
 // its nodes, in real time.
 #pragma once
 
@@ -23,11 +23,11 @@ struct SocketTotals {
   uint64_t values = 0;
 };
 
-// InvalidArgument: a fault that no socket can tell (a death is what the collector sees of a
-// process). Unavailable: the collector refused a rank, or is gone; the message says why.
+// InvalidArgument: a fault that a socket cannot simulate (the collector detects a death by the
+// process). Unavailable: the collector rejected a rank or is gone; the message has the reason.
 class SocketLoad {
  public:
-  // The plan is checked and complete, its start the present. Everything is borrowed.
+  // The plan is checked and complete, and starts now. Borrows everything.
   SocketLoad(const LoadPlan& plan, std::string path, Clock& clock);
   ~SocketLoad();
 

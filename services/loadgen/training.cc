@@ -7,7 +7,7 @@
 namespace pitwall::loadgen {
 namespace {
 
-// Shares of a step: what a rank does itself, then the transfer and the optimizer.
+// Shares of a step: the rank's own work, then the transfer and the optimizer.
 constexpr std::array<double, 3> kOwnShares = {0.03, 0.25, 0.47};
 constexpr double kTransferShare = 0.08;
 constexpr double kOptimizerShare = 0.17;
@@ -47,7 +47,7 @@ const RankStep* Training::Peek(int64_t rank, int64_t until_ns) {
 void Training::Pop(int64_t rank) {
   const int64_t step = cursors_[static_cast<size_t>(rank)]++;
   if (step != first_kept_ || --behind_ > 0) return;
-  // Everybody is past the first step that is kept; how many are at the next one is counted again.
+  // All ranks have passed the first kept step; counts those at the next one.
   do {
     steps_.pop_front();
     ++first_kept_;
@@ -81,7 +81,7 @@ void Training::MakeStep() {
   ++next_step_;
 }
 
-// Faults that begin within the step get what they leave open.
+// Sets the unset fields of faults that begin within the step.
 void Training::Begin(int64_t nominal_end_ns) {
   const int64_t start = nominal_end_ns - plan_.step_ns;
   for (Planted& planted : faults_) {
@@ -125,7 +125,7 @@ void Training::Apply(std::vector<RankStep>* ranks) {
         case FaultKind::kNan:
           rank.nan = true;
           break;
-        case FaultKind::kLeak:  // of the node's series
+        case FaultKind::kLeak:  // affects the node's series
         case FaultKind::kDeath:
         case FaultKind::kGpuDrop:
           break;
@@ -147,7 +147,7 @@ void Training::Apply(std::vector<RankStep>* ranks) {
   }
 }
 
-// The collective ends when the last one has come and the transfer is over.
+// The collective ends when the last rank has arrived and the transfer is complete.
 void Training::Meet(std::vector<RankStep>* ranks) {
   int64_t last = 0;
   for (const RankStep& rank : *ranks) last = std::max(last, rank.ends_ns[2]);

@@ -1,4 +1,4 @@
-// The steps of one attempt of a job: when each phase of each rank ends, and what is logged.
+// Steps of one attempt of a job: the ends of all phases of each rank, and the logged values.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace pitwall::loadgen {
 
-// Phases of a step in their order. A rank waits for all others in `collective`.
+// Phases of a step in order. A rank waits for all others in `collective`.
 inline constexpr std::array<std::string_view, 5> kPhases = {"dataloader", "forward", "backward",
                                                             "collective", "optimizer"};
 
@@ -24,28 +24,28 @@ struct RankStep {
   int64_t end_ns() const { return ends_ns.back(); }
 };
 
-// A synchronous training: nobody leaves the collective of a step before all have reached it. Each
-// rank reads its steps on its own; what all have read is forgotten. Not thread-safe.
+// Synchronous training: no rank leaves the collective of a step before all have reached it. Each
+// rank reads its steps independently; steps that all have read are discarded. Not thread-safe.
 class Training {
  public:
-  // `faults`: of this attempt, with absolute times (from_ns) or steps. Borrowed and completed: what
-  // began by a step gets its time, what began by a time its step.
+  // `faults`: those of this attempt, with absolute times (from_ns) or steps. Borrowed and
+  // completed: a fault that began by step receives its time, and one that began by time its step.
   Training(const LoadPlan& plan, uint64_t seed, int64_t start_ns, std::span<Planted> faults);
 
-  // The rank's next step, whole or not; null where its begin is at or after `until_ns`, or there
-  // is no further step. Valid until the next call.
+  // The rank's next step, complete or not; null if it begins at or after `until_ns` or there is no
+  // further step. Valid until the next call.
   const RankStep* Peek(int64_t rank, int64_t until_ns);
   void Pop(int64_t rank);
   int64_t NextStep(int64_t rank) const { return cursors_[static_cast<size_t>(rank)]; }
 
-  // When the rank that dies is gone; nothing as long as none has.
+  // The end of the dying rank's process; nullopt until one has died.
   std::optional<int64_t> died_ns() const { return died_ns_; }
   int64_t dead_rank() const { return dead_rank_; }
   int64_t dead_signal() const { return dead_signal_; }
   int64_t restart_ns() const { return restart_ns_; }  // after the death; -1: never
-  // The job has made all of its steps; when.
+  // The time at which the job has completed all of its steps.
   std::optional<int64_t> finished_ns() const { return finished_ns_; }
-  // Whether the job stands still at that moment, as far as it is known.
+  // Whether the job is stalled at that time, as far as the generated steps show.
   bool stands_still(int64_t at_ns) const { return at_ns >= still_from_ns_; }
 
  private:
@@ -58,11 +58,11 @@ class Training {
   const uint64_t seed_;
   const size_t ranks_;
   const std::span<Planted> faults_;
-  int64_t next_step_ = 0;   // to be made
-  int64_t first_kept_ = 0;  // of steps_
+  int64_t next_step_ = 0;   // next step to generate
+  int64_t first_kept_ = 0;  // first step in steps_
   std::deque<std::vector<RankStep>> steps_;
-  std::vector<int64_t> cursors_;   // by rank: the step that is read next
-  std::vector<int64_t> ready_ns_;  // by rank: when its next step begins
+  std::vector<int64_t> cursors_;   // by rank: the next step to read
+  std::vector<int64_t> ready_ns_;  // by rank: the beginning of its next step
   size_t behind_ = 0;              // ranks whose cursor is at first_kept_
   int64_t still_from_ns_ = kNever;
   std::optional<int64_t> died_ns_;

@@ -57,7 +57,7 @@ TEST(Training, AllRanksLeaveTheCollectiveTogether) {
   }
 }
 
-TEST(Training, WhatIsReadInPiecesIsTheSame) {
+TEST(Training, ReadingInPiecesGivesTheSameSteps) {
   const LoadPlan plan = FourRanks();
   Training whole(plan, 9, kBegin, {});
   Training pieces(plan, 9, kBegin, {});
@@ -75,7 +75,7 @@ TEST(Training, WhatIsReadInPiecesIsTheSame) {
   }
 }
 
-TEST(Training, AStragglerComputesLongerFromItsTimeToItsEnd) {
+TEST(Training, StragglerIsSlowDuringTheFault) {
   const LoadPlan plan = FourRanks();
   std::vector<Planted> faults = Plant("straggler,rank=2,from=10s,for=20s,factor=2");
   Training training(plan, 1, kBegin, faults);
@@ -92,7 +92,7 @@ TEST(Training, AStragglerComputesLongerFromItsTimeToItsEnd) {
   }
 }
 
-TEST(Training, AHangEndsNothingThatComesAfterIt) {
+TEST(Training, HangBlocksAllLaterPhases) {
   const LoadPlan plan = FourRanks();
   std::vector<Planted> faults = Plant("hang,rank=1,from=step:25");
   Training training(plan, 1, kBegin, faults);
@@ -100,7 +100,7 @@ TEST(Training, AHangEndsNothingThatComesAfterIt) {
   for (const auto& rank : ranks) ASSERT_EQ(rank.size(), 26u);
   EXPECT_EQ(faults[0].from_step, 25);
   EXPECT_GT(faults[0].from_ns, ranks[1][25].start_ns);
-  EXPECT_LT(ranks[1][25].ends_ns[0], kNever);  // its data came
+  EXPECT_LT(ranks[1][25].ends_ns[0], kNever);  // its data arrived
   EXPECT_EQ(ranks[1][25].ends_ns[1], kNever);  // its forward does not end
   EXPECT_LT(ranks[0][25].ends_ns[2], kNever);  // the others wait in the collective
   EXPECT_EQ(ranks[0][25].ends_ns[3], kNever);
@@ -108,7 +108,7 @@ TEST(Training, AHangEndsNothingThatComesAfterIt) {
   EXPECT_FALSE(training.finished_ns().has_value());
 }
 
-TEST(Training, AHangThatEndsCostsItsTime) {
+TEST(Training, HangThatEndsCostsItsTime) {
   const LoadPlan plan = FourRanks();
   std::vector<Planted> faults = Plant("hang,rank=1,from=10s,for=30s");
   Training training(plan, 1, kBegin, faults);
@@ -119,7 +119,7 @@ TEST(Training, AHangThatEndsCostsItsTime) {
   EXPECT_EQ(longs, 1u);
 }
 
-TEST(Training, ADeathCutsTheStepInWhichItFalls) {
+TEST(Training, DeathTruncatesItsStep) {
   const LoadPlan plan = FourRanks();
   std::vector<Planted> faults = Plant("death,rank=3,from=30s,signal=11");
   Training training(plan, 1, kBegin, faults);
@@ -136,7 +136,7 @@ TEST(Training, ADeathCutsTheStepInWhichItFalls) {
   EXPECT_EQ(ranks[0].size(), ranks[3].size());
 }
 
-TEST(Training, AJobEndsAfterItsSteps) {
+TEST(Training, JobEndsAfterItsSteps) {
   LoadPlan plan = FourRanks();
   plan.steps = 40;
   Training training(plan, 1, kBegin, {});
