@@ -59,7 +59,7 @@ class SystemWakeup final : public Wakeup {
 
  private:
   static timespec DeadlineAfter(int64_t timeout_ns) {
-    // A century is for ever; it keeps the sum away from overflow.
+    // A century is effectively infinite and prevents an overflow of the sum.
     constexpr int64_t kLongest = int64_t{100} * 365 * 86'400 * kNanosPerSecond;
     const int64_t now = ReadClock(CLOCK_MONOTONIC);
     const int64_t at = now + (timeout_ns < kLongest ? timeout_ns : kLongest);

@@ -1,4 +1,4 @@
-// The machine's clocks: the only module that may read one or sleep.
+// Clocks of the machine. No other module may read a clock or sleep.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace pitwall::clock {
 
-// CLOCK_REALTIME and CLOCK_MONOTONIC, in nanoseconds. Thread-safe, no state; its wake-ups do not
-// refer to it and may outlive it. Never fails.
+// CLOCK_REALTIME and CLOCK_MONOTONIC, in nanoseconds. Thread-safe and stateless; its wake-ups do
+// not refer to it and may outlive it. Never fails.
 class SystemClock final : public Clock {
  public:
   int64_t WallNs() const override;
@@ -17,7 +17,7 @@ class SystemClock final : public Clock {
   std::unique_ptr<Wakeup> NewWakeup() override;
 };
 
-// How long the calling thread has run on a core, in nanoseconds: what tests measure work by.
+// CPU time of the calling thread in nanoseconds, by which tests measure work.
 int64_t ThreadCpuNs();
 
 }  // namespace pitwall::clock

@@ -8,11 +8,11 @@
 namespace pitwall::clock {
 namespace {
 
-TEST(SystemClock, WallIsAfterThisCodeWasWritten) {
+TEST(SystemClock, WallTimeIsPlausible) {
   EXPECT_GT(SystemClock().WallNs(), 1'700'000'000 * kNanosPerSecond);
 }
 
-TEST(SystemClock, MonotonicNeverGoesBack) {
+TEST(SystemClock, MonotonicTimeNeverDecreases) {
   SystemClock clock;
   int64_t last = clock.MonotonicNs();
   for (int i = 0; i < 10'000; ++i) {
@@ -22,7 +22,7 @@ TEST(SystemClock, MonotonicNeverGoesBack) {
   }
 }
 
-TEST(SystemClock, WaitTimesOutNotEarly) {
+TEST(SystemClock, WaitDoesNotTimeOutEarly) {
   SystemClock clock;
   const auto wakeup = clock.NewWakeup();
   const int64_t begin = clock.MonotonicNs();
@@ -31,7 +31,7 @@ TEST(SystemClock, WaitTimesOutNotEarly) {
   EXPECT_FALSE(wakeup->Wait(0));
 }
 
-TEST(SystemClock, WakeBeforeTheWaitEndsExactlyOne) {
+TEST(SystemClock, WakeBeforeWait_EndsExactlyOneWait) {
   SystemClock clock;
   const auto wakeup = clock.NewWakeup();
   wakeup->Wake();
@@ -50,7 +50,7 @@ TEST(SystemClock, HugeTimeoutDoesNotOverflow) {
   waker.join();
 }
 
-// Each hand-over is a data race unless Wake happens-before the end of Wait: the TSan build checks
+// Each handover is a data race unless Wake happens-before the end of Wait; the TSan build checks
 // that.
 TEST(SystemClock, WakeOrdersMemoryBetweenThreads) {
   SystemClock clock;

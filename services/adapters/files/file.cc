@@ -19,7 +19,7 @@ namespace {
 
 Status DiskStatus(int error_number, std::string_view what, std::string_view path) {
   const std::string context = Cat(what, " ", path);
-  // EFBIG: the file-size limit of the process. To the caller it is the same as a full disk.
+  // EFBIG: the file-size limit of the process. The caller handles it like a full disk.
   if (error_number == EFBIG) return ResourceExhausted(Cat(context, ": file size limit reached"));
   if (error_number == EIO || error_number == ENFILE || error_number == ENOMEM) {
     return Unavailable(Cat(context, ": ", std::strerror(error_number)));
@@ -138,7 +138,7 @@ StatusOr<std::shared_ptr<Directory>> Directory::Open(const std::string& path) {
 Directory::~Directory() { ::close(fd_); }
 
 Status Directory::Sync() const {
-  // Some file systems refuse to flush a directory; they have nothing to flush then.
+  // Some file systems reject a flush of a directory and do not need one.
   if (::fsync(fd_) == 0 || errno == EINVAL || errno == EROFS) return OkStatus();
   return DiskStatus(errno, "fsync", path_);
 }
@@ -160,13 +160,13 @@ StatusOr<std::unique_ptr<DirectoryLock>> DirectoryLock::Take(const std::string& 
     ::close(fd);
     ::close(folder);
     if (error_number != EWOULDBLOCK) return DiskStatus(error_number, "flock", path);
-    // What the file says may be damaged: only a number is repeated.
+    // The content may be damaged, so only a number is repeated.
     const auto who = ParseInt(Trim(std::string_view(holder, n > 0 ? static_cast<size_t>(n) : 0)));
     return FailedPrecondition(Cat("data directory ", dir, " is in use by another writer",
                                   who.has_value() ? Cat(" (process ", *who, ")") : std::string(),
                                   "; one process at a time may write it"));
   }
-  // For the message above only: the lock is the flock, not the content.
+  // Only for the message above: the lock is the flock, not the content.
   const int length = std::snprintf(holder, sizeof(holder), "%d\n", static_cast<int>(::getpid()));
   if (::ftruncate(fd, 0) == 0) {
     [[maybe_unused]] const ssize_t n = ::pwrite(fd, holder, static_cast<size_t>(length), 0);
@@ -236,7 +236,8 @@ StatusOr<std::vector<std::string>> ListDirectory(const std::string& path) {
     if (name != "." && name != "..") names.emplace_back(name);
   }
   ::closedir(dir);
-  if (error_number != 0) return DiskStatus(error_number, "list", path);  // names may be missing
+  if (error_number != 0)
+    return DiskStatus(error_number, "list", path);  // the list may be incomplete
   std::sort(names.begin(), names.end());
   return names;
 }

@@ -1,5 +1,5 @@
-// Files and folders of logs and stores: thin, with a Status that names the path, and one seam where
-// tests make the disk fail.
+// Files and directories of logs and stores: a thin layer whose Status names the path, with fault
+// injection for tests.
 #pragma once
 
 #include <atomic>
@@ -15,16 +15,15 @@
 
 namespace pitwall::files {
 
-// What goes wrong with the disk, for tests. Thread-safe. One object serves all files of a log or a
-// store.
+// Disk faults for tests. Thread-safe. One object serves all files of a log or a store.
 class DiskFaults {
  public:
-  // After this many more written bytes every write fails with ENOSPC (the last one is cut short, as
-  // a real disk does it). Negative: never.
+  // After this many more written bytes, every write fails with ENOSPC (the last one is partial, as
+  // on a real disk). Negative: never.
   void SetSpace(int64_t bytes) { space_.store(bytes); }
   void FailSyncs(bool fail) { fail_syncs_.store(fail); }
   void FailTruncates(bool fail) { fail_truncates_.store(fail); }
-  // Only paths that contain `part` are hit by what is set here ("": all).
+  // Limits the faults set here to paths that contain `part` ("": all).
   void OnlyBelow(std::string part) {
     MutexLock lock(&mutex_);
     part_ = std::move(part);
@@ -34,7 +33,7 @@ class DiskFaults {
     return path.find(part_) != std::string_view::npos;
   }
 
-  // How many of `bytes` may be written now.
+  // Number of `bytes` that may be written now.
   size_t Take(size_t bytes);
   bool SyncFails() const { return fail_syncs_.load(); }
   bool TruncateFails() const { return fail_truncates_.load(); }
@@ -53,9 +52,9 @@ class File {
   enum class Mode {
     kRead,    // must exist
     kWrite,   // must exist; also reads
-    kCreate,  // made empty; must not exist; also reads
+    kCreate,  // must not exist; created empty; also reads
   };
-  // DataLoss: not a regular file. Never waits, as opening a FIFO would.
+  // DataLoss: not a regular file. Never blocks, for example on a FIFO.
   static StatusOr<std::shared_ptr<File>> Open(const std::string& path, Mode mode,
                                               std::shared_ptr<DiskFaults> faults = nullptr);
   ~File();
@@ -64,8 +63,9 @@ class File {
 
   // Up to `size` bytes from `at`; fewer only at the end of the file.
   StatusOr<size_t> ReadAt(int64_t at, char* into, size_t size) const;
-  // All of `bytes` or an error (then some may be there). ENOSPC, EDQUOT, EFBIG and EMFILE become
-  // ResourceExhausted, EIO, ENFILE and ENOMEM Unavailable: all of them may pass.
+  // Writes all bytes or returns an error, after a possible partial write. ENOSPC, EDQUOT, EFBIG,
+  // and EMFILE become ResourceExhausted, and EIO, ENFILE, and ENOMEM become Unavailable: all of
+  // them may be temporary.
   Status WriteAt(int64_t at, std::string_view bytes);
   Status Truncate(int64_t size);
   Status Sync();  // fdatasync
@@ -81,7 +81,7 @@ class File {
   const std::shared_ptr<DiskFaults> faults_;
 };
 
-// An open folder, to flush what was made and renamed in it without needing a descriptor then.
+// An open directory, for flushing created and renamed entries without a new descriptor.
 class Directory {
  public:
   static StatusOr<std::shared_ptr<Directory>> Open(const std::string& path);
@@ -96,12 +96,12 @@ class Directory {
   const std::string path_;
 };
 
-// An exclusive flock for the life of the object: of the folder itself, so that deleting LOCK does
-// not free it, and of LOCK, which older versions look at and which names the holder.
+// An exclusive flock for the life of the object: on the directory itself, so that deleting LOCK
+// does not release it, and on LOCK, which older versions check and which names the holder.
 class DirectoryLock {
  public:
-  // FailedPrecondition when somebody has it; the message names the directory and the holder's
-  // process id.
+  // FailedPrecondition if the lock is held; the message names the directory and the holder's
+  // process ID.
   static StatusOr<std::unique_ptr<DirectoryLock>> Take(const std::string& dir);
   ~DirectoryLock();
   DirectoryLock(const DirectoryLock&) = delete;
@@ -113,24 +113,25 @@ class DirectoryLock {
   const int fd_;
 };
 
-Status MakeDirectories(const std::string& path);  // like mkdir -p; new ones are the owner's only
-// Takes the rights of group and others away from `path` and all below it, for directories that an
-// earlier version made. How many had some.
+Status MakeDirectories(
+    const std::string& path);  // like mkdir -p; new directories are accessible to the owner only
+// Removes the permissions of group and others from `path` and its content, for directories that an
+// earlier version created. Returns the number of changed entries.
 StatusOr<int64_t> TightenModes(const std::string& path);
-Status SyncDirectory(const std::string& path);  // so that renames and new files survive a power cut
+Status SyncDirectory(const std::string& path);  // makes renames and new files durable
 StatusOr<std::vector<std::string>> ListDirectory(
     const std::string& path);  // names, sorted, without . and ..
 Status Rename(const std::string& from, const std::string& to);
-Status Remove(const std::string& path);      // fine when it is not there
-Status RemoveTree(const std::string& path);  // fine when it is not there
+Status Remove(const std::string& path);      // succeeds if the path does not exist
+Status RemoveTree(const std::string& path);  // succeeds if the path does not exist
 bool Exists(const std::string& path);
 bool IsDirectory(const std::string& path);
 // Size of a regular file; -1: absent, or not a regular file.
 StatusOr<int64_t> RegularFileBytes(const std::string& path);
 StatusOr<std::string> ReadWhole(const std::string& path,
                                 size_t limit);  // ResourceExhausted beyond the limit
-// Written beside, flushed, renamed: afterwards the path holds the old content or the new one, never
-// a part.
+// Writes a temporary file, flushes it, and renames it: the path has either the old or the new
+// content, never a part.
 Status ReplaceFile(const std::string& path, std::string_view content,
                    const std::shared_ptr<DiskFaults>& faults);
 

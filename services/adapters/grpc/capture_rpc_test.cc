@@ -1,4 +1,4 @@
-// Captures over loopback: who may ask, and who may read.
+// Tests of captures over loopback: authorization of requests and reads.
 #include <gtest/gtest.h>
 
 #include "services/adapters/clock/system_clock.h"
@@ -60,7 +60,7 @@ class CaptureRpcTest : public ::testing::Test {
   std::unique_ptr<IssueServer> server_;
 };
 
-TEST_F(CaptureRpcTest, TheRoleActAsksAndTheRoleViewReads) {
+TEST_F(CaptureRpcTest, ActRoleRequestsAndViewRoleReads) {
   Run({.tokens = {.view = "see", .act = "do"}, .captures = &captures_});
   EXPECT_TRUE(absl::IsUnauthenticated(Client()->AskCapture("j", {}, 0).status()));
   EXPECT_TRUE(absl::IsPermissionDenied(Client("see")->AskCapture("j", {}, 0).status()));
@@ -82,14 +82,14 @@ TEST_F(CaptureRpcTest, TheRoleActAsksAndTheRoleViewReads) {
   EXPECT_TRUE(absl::IsUnauthenticated(Client()->Captures("r1", "").status()));
 }
 
-TEST_F(CaptureRpcTest, WithoutAnActTokenNobodyAsks) {
+TEST_F(CaptureRpcTest, WithoutActTokenRequestsAreDenied) {
   Run({.captures = &captures_});
   EXPECT_TRUE(absl::IsPermissionDenied(Client()->AskCapture("j", {}, 0).status()));
   EXPECT_TRUE(captures_.asked.empty());
   EXPECT_TRUE(Client()->Captures("r1", "").ok());
 }
 
-TEST_F(CaptureRpcTest, AServerWithoutCapturesSaysSo) {
+TEST_F(CaptureRpcTest, ServerWithoutCaptures_IsUnimplemented) {
   Run({});
   EXPECT_TRUE(absl::IsUnimplemented(Client()->Captures("r1", "").status()));
 }

@@ -95,7 +95,7 @@ void ConnectionListener::Stop() {
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(stop_, &one, sizeof(one));
   thread_.join();
-  // Connections that come now are refused.
+  // Refuses new connections from now on.
   ::close(std::exchange(listener_, -1));
 }
 
@@ -103,7 +103,7 @@ void ConnectionListener::Loop() {
   while (true) {
     pollfd both[] = {{.fd = stop_, .events = POLLIN, .revents = 0},
                      {.fd = listener_, .events = POLLIN, .revents = 0}};
-    if (::poll(both, 2, -1) < 0 && errno != EINTR) {  // no memory: as an accept that fails
+    if (::poll(both, 2, -1) < 0 && errno != EINTR) {  // out of memory: handled like a failed accept
       pollfd stop = both[0];
       ::poll(&stop, 1, kPauseMs);
     }

@@ -1,7 +1,7 @@
-// A TCP listener that hands its connections to a gRPC server.
+// TCP listener that passes its connections to a gRPC server.
 //
-// gRPC's own listener stops for good when accept fails, as it does without a free descriptor, while
-// the server looks healthy (seen in 1.51).
+// gRPC's own listener stops permanently when accept fails, for example without a free descriptor,
+// while the server appears healthy (seen in 1.51).
 #pragma once
 
 #include <grpcpp/server_builder.h>
@@ -14,14 +14,14 @@
 
 namespace pitwall::grpc_adapter {
 
-// Accepts connections in a thread of its own. While the process is out of descriptors or memory it
-// closes each waiting connection, so that clients see an error at once, and resumes by itself.
-// Create, Start and Stop from one thread.
+// Accepts connections in its own thread. While the process is out of descriptors or memory, it
+// closes each waiting connection, so that clients see an error at once, and resumes automatically.
+// Call Create, Start, and Stop from one thread.
 class ConnectionListener {
  public:
   using Acceptor = ::grpc::experimental::ExternalConnectionAcceptor;
 
-  // Binds and listens. `listen`: as ParseListenAddress. Unavailable: the address is taken.
+  // Binds and listens. `listen`: as in ParseListenAddress. Unavailable: the address is in use.
   // ResourceExhausted: no descriptor is free.
   static StatusOr<std::unique_ptr<ConnectionListener>> Open(const std::string& listen);
   ~ConnectionListener();
@@ -29,7 +29,7 @@ class ConnectionListener {
   ConnectionListener& operator=(const ConnectionListener&) = delete;
 
   int port() const { return port_; }
-  // The server behind `acceptor` runs.
+  // The server that owns `acceptor` must be running.
   void Start(std::unique_ptr<Acceptor> acceptor);
   void Stop();  // idempotent
 
@@ -37,7 +37,7 @@ class ConnectionListener {
   ConnectionListener() = default;
   Status Bind(const std::string& listen);
   void Loop();
-  // False: there is nothing to accept now.
+  // Returns false if there is no connection to accept.
   bool AcceptOne();
   void Shed();
 

@@ -1,4 +1,4 @@
-// Issue 26, F3: an accept that fails for want of a descriptor is not the end of a listener.
+// Tests of a listener whose accept fails for lack of descriptors (issue 26, F3).
 #include "services/adapters/grpc/connection_listener.h"
 
 #include <arpa/inet.h>

@@ -22,7 +22,7 @@ StatusOr<std::string> ReadFile(const std::string& path) {
   return text.str();
 }
 
-// Forward secrecy and authenticated encryption only. gRPC reads them once, from its environment.
+// Only forward secrecy and authenticated encryption. gRPC reads this once, from its environment.
 constexpr char kCiphers[] =
     "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:"
     "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:"

@@ -1,4 +1,4 @@
-// Credentials, tokens and status codes of gRPC. Private to this folder.
+// Credentials, tokens, and status codes of gRPC. Private to this folder.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -12,14 +12,14 @@
 
 namespace pitwall::grpc_adapter {
 
-// InvalidArgument when a file cannot be read.
+// InvalidArgument if a file cannot be read.
 StatusOr<std::shared_ptr<::grpc::ServerCredentials>> MakeServerCredentials(const GrpcTls& tls);
 StatusOr<std::shared_ptr<::grpc::ChannelCredentials>> MakeChannelCredentials(
     const IssueClientOptions& options);
 
-// OK when the call may do what needs the role; UNAUTHENTICATED without a token of ours,
-// PERMISSION_DENIED with the token of a lesser role. Without a view token everybody may view (the
-// server listens on loopback then), and nobody acts without an act token.
+// OK if the call has the role; UNAUTHENTICATED without a valid token, PERMISSION_DENIED with the
+// token of a lesser role. Without a view token every client may view (the server then listens on
+// loopback), and without an act token no client may act.
 ::grpc::Status CheckRole(std::string_view authorization, const AccessTokens& tokens, Role needed);
 ::grpc::Status CheckRole(const ::grpc::ServerContextBase& context, const AccessTokens& tokens,
                          Role needed);

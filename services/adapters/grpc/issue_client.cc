@@ -102,7 +102,7 @@ class GrpcIssueClient final : public IssueClient {
   }
 
  private:
-  // A context that Cancel reaches.
+  // A context that Cancel can reach.
   struct Call {
     Call(GrpcIssueClient* c, bool with_deadline) : client(c) {
       if (with_deadline)

@@ -1,4 +1,4 @@
-// A client of the IssueService: `pitwall issues list|watch`, and tests.
+// Client of the IssueService, for `pitwall issues list|watch` and tests.
 #pragma once
 
 #include <atomic>
@@ -18,31 +18,32 @@ struct IssueClientOptions {
   std::string target = "127.0.0.1:9871";
   std::string token;
   bool tls = false;
-  std::string ca_file;           // with tls; empty: the system's
+  std::string ca_file;           // with tls; empty: the system's certificates
   std::string certificate_file;  // client certificate, with key_file
   std::string key_file;
   int64_t timeout_ns = 10'000'000'000;  // of List and Get
 };
 
-// Thread-safe. Errors are the server's codes with its words.
+// Thread-safe. Errors have the code and the message of the server.
 class IssueClient {
  public:
   static StatusOr<std::unique_ptr<IssueClient>> Make(IssueClientOptions options);
   virtual ~IssueClient() = default;
   virtual StatusOr<IssuePage> List(const IssueQuery& query) = 0;
   virtual StatusOr<std::vector<IssueEventPtr>> Get(std::string_view id) = 0;
-  // The id of the request. PermissionDenied, Unauthenticated: the token is not one of the role act.
+  // Returns the request ID. PermissionDenied, Unauthenticated: the token does not have the role
+  // act.
   virtual StatusOr<std::string> AskCapture(const std::string& job,
                                            const std::vector<int64_t>& ranks,
                                            int64_t timeout_ns) = 0;
-  // Of a request or of an issue; the other is "".
+  // Captures of a request or of an issue; the other argument is "".
   virtual StatusOr<std::vector<RankCapture>> Captures(std::string_view request,
                                                       std::string_view issue) = 0;
-  // Calls on_batch for each message (bookmarks included) until it returns false (OK) or the stream
-  // ends (why).
+  // Calls on_batch for each message (including bookmarks) until it returns false (OK) or the stream
+  // ends (with its status).
   virtual Status Watch(const WatchQuery& query,
                        const std::function<bool(const WatchBatch&)>& on_batch) = 0;
-  // Ends all calls that run, from any thread, with Cancelled.
+  // Ends all running calls with Cancelled. May be called from any thread.
   virtual void Cancel() = 0;
 };
 

@@ -1,4 +1,5 @@
-// Between our event and its message (proto/pitwall/issues/v1/issues.proto). Pure functions.
+// Conversion between issue events and their messages (proto/pitwall/issues/v1/issues.proto). Pure
+// functions.
 #pragma once
 
 #include "pitwall/issues/v1/issue_service.pb.h"
@@ -10,8 +11,8 @@ namespace pitwall::grpc_adapter {
 namespace issues_v1 = ::pitwall::issues::v1;
 
 void ToProto(const IssueEvent& event, issues_v1::IssueEvent* out);
-// Unknown enum values and types become the unspecified one or "found": a client may be older than
-// its server. Parameters come in the order of their names.
+// Unknown enum values and types become unspecified or "found": a client may be older than its
+// server. Parameters are in name order.
 IssueEvent FromProto(const issues_v1::IssueEvent& event);
 
 void ToProto(const SilencedIssue& silenced, issues_v1::SilencedIssue* out);

@@ -51,7 +51,7 @@ IssueEvent Full() {
   return e;
 }
 
-TEST(IssueProto, EveryFieldComesBack) {
+TEST(IssueProto, EveryFieldRoundTrips) {
   const IssueEvent event = Full();
   issues_v1::IssueEvent message;
   ToProto(event, &message);
@@ -66,7 +66,7 @@ TEST(IssueProto, EveryFieldComesBack) {
   EXPECT_EQ(cloudevents::EncodeCloudEvent(FromProto(parsed)), cloudevents::EncodeCloudEvent(event));
 }
 
-TEST(IssueProto, WhatIsAbsentStaysAbsent) {
+TEST(IssueProto, AbsentFieldsStayAbsent) {
   IssueEvent event;
   event.id = "id";
   issues_v1::IssueEvent message;
@@ -82,7 +82,7 @@ TEST(IssueProto, WhatIsAbsentStaysAbsent) {
 }
 
 // The conversion is a cast: names and numbers must agree.
-TEST(IssueProto, EnumsHaveTheSameNumbers) {
+TEST(IssueProto, EnumsHaveEqualNumbers) {
   const auto same = [](std::string_view prefix, const std::string& proto_name,
                        std::string_view name) {
     std::string upper(prefix);
@@ -110,7 +110,7 @@ TEST(IssueProto, EnumsHaveTheSameNumbers) {
   }
 }
 
-TEST(IssueProto, UnknownNumbersAreHarmless) {
+TEST(IssueProto, UnknownNumbersAreAccepted) {
   issues_v1::IssueEvent message;
   message.set_type("io.pitwall.issue.invented");
   message.set_end_reason(static_cast<issues_v1::EndReason>(77));

@@ -107,7 +107,7 @@ class IssueServiceImpl final : public issues_v1::IssueService::CallbackService {
                            {.request = request->request(), .issue = request->issue(), .job = ""}));
       size_t bytes = 0, first = found.size();
       std::vector<std::string> texts(found.size());
-      while (first > 0) {  // the newest that fit
+      while (first > 0) {  // the newest events that fit
         texts[first - 1] = cloudevents::EncodeRankCapture(found[first - 1]);
         bytes += texts[first - 1].size();
         if (bytes > kMaxCaptureResponse) break;
@@ -131,7 +131,7 @@ class IssueServiceImpl final : public issues_v1::IssueService::CallbackService {
     query.until_now = request->until_now();
     MutexLock lock(&mutex_);
     if (stopping_) return new Refusal({::grpc::StatusCode::UNAVAILABLE, "the server is stopping"});
-    // Threads that are over only have to be collected.
+    // Finished threads only need to be joined.
     watches_.remove_if([](const Watch& watch) { return watch.call->over(); });
     if (watches_.size() >= options_.max_watches) {
       return new Refusal({::grpc::StatusCode::RESOURCE_EXHAUSTED,
@@ -163,7 +163,7 @@ class IssueServiceImpl final : public issues_v1::IssueService::CallbackService {
 
  private:
   struct Watch {
-    std::string address;  // of the client, without its port
+    std::string address;  // address of the client without its port
     std::unique_ptr<WatchCall> call;
   };
 
@@ -173,7 +173,7 @@ class IssueServiceImpl final : public issues_v1::IssueService::CallbackService {
     void OnDone() override { delete this; }
   };
 
-  // Lists and gets read memory under a short lock: they may run in gRPC's thread.
+  // Lists and gets read memory under a short lock, so they may run in gRPC's thread.
   template <typename F>
   ::grpc::ServerUnaryReactor* Answer(CallbackServerContext* context, F f, Role role = Role::kView) {
     ::grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
@@ -252,7 +252,7 @@ class GrpcIssueServer final : public IssueServer {
     served_->service.Stop();
     const std::shared_ptr<Wakeup> ended = clock_->NewWakeup();
     std::thread stopping([served = std::move(served_), ended]() mutable {
-      // gRPC reads its own clock; a span is a deadline from now.
+      // gRPC reads its own clock, so pass a duration instead of a deadline.
       served->server->Shutdown(gpr_time_from_millis(kShutdownMs, GPR_TIMESPAN));
       served->server->Wait();
       served.reset();
@@ -269,7 +269,7 @@ class GrpcIssueServer final : public IssueServer {
   }
 
  private:
-  // Used by gRPC's threads. A stop that is abandoned keeps it.
+  // Used by gRPC's threads. An abandoned stop keeps it alive.
   struct Served {
     Served(Clock* clock, IssueSource* source, const IssueServerOptions& options)
         : service(clock, source, options) {}

@@ -1,7 +1,8 @@
 // The gRPC IssueService (proto/pitwall/issues/v1/issue_service.proto) over an IssueSource, with
-// health checking and reflection. Callback API: reactors never block; each watcher has a thread
-// that waits for events and for the client. A watcher that reads too slowly is cut with
-// RESOURCE_EXHAUSTED; it holds at most one batch here. The only folder that includes grpcpp.
+// health checks and reflection. Uses the callback API: reactors never block; each watcher has a
+// thread that waits for events and for the client. A slow watcher is cut off with
+// RESOURCE_EXHAUSTED; at most one of its batches is buffered here. Only this folder includes
+// grpcpp.
 #pragma once
 
 #include <cstdint>
@@ -17,45 +18,45 @@
 namespace pitwall::grpc_adapter {
 
 struct GrpcTls {
-  std::string certificate_file;  // PEM chain; read again when it changes
+  std::string certificate_file;  // PEM chain; reloaded when it changes
   std::string key_file;
-  std::string client_ca_file;  // not empty: clients must show a certificate of it
+  std::string client_ca_file;  // not empty: clients must present a certificate that it signed
   bool empty() const { return certificate_file.empty(); }
 };
 
 struct IssueServerOptions {
-  std::string listen = "127.0.0.1:0";  // port 0: any free one
-  AccessTokens tokens;  // one is required beyond loopback: metadata "authorization: Bearer <token>"
+  std::string listen = "127.0.0.1:0";  // port 0: any free port
+  AccessTokens tokens;  // required beyond loopback: metadata "authorization: Bearer <token>"
   GrpcTls tls;
   bool reflection = true;
   size_t max_watches = 64;  // each has a thread
   size_t max_watches_per_address = 16;
-  // A connection without a call for so long is closed.
+  // Closes a connection after this time without a call.
   int64_t idle_timeout_ns = 300 * kNanosPerSecond;
-  // For the TLS handshake and the first bytes of HTTP/2.
+  // Limit for the TLS handshake and the first bytes of HTTP/2.
   int64_t handshake_timeout_ns = 10 * kNanosPerSecond;
   size_t max_events_per_message = 256;
   int64_t bookmark_interval_ns = 10 * kNanosPerSecond;
-  // Serves AskCapture and ListCaptures; null: they are unimplemented. Borrowed.
+  // Serves AskCapture and ListCaptures; null: they return UNIMPLEMENTED. Borrowed.
   CaptureSource* captures = nullptr;
-  // A client that takes no message for so long is cut.
+  // Cuts off a client that accepts no message for this time.
   int64_t stall_limit_ns = 30 * kNanosPerSecond;
-  // Longest wait of Stop for gRPC's own threads.
+  // Maximum wait of Stop for gRPC's own threads.
   int64_t stop_limit_ns = 10 * kNanosPerSecond;
 };
 
 class IssueServer {
  public:
-  // Serves when it returns. Clock and source are borrowed. InvalidArgument: bad options;
-  // Unavailable: address taken.
+  // Returns a serving server. Borrows the clock and the source. InvalidArgument: invalid options;
+  // Unavailable: the address is in use.
   static StatusOr<std::unique_ptr<IssueServer>> Start(Clock* clock, IssueSource* source,
                                                       IssueServerOptions options);
   virtual ~IssueServer() = default;  // stops
   virtual int port() const = 0;
-  virtual void SetServing(bool serving) = 0;  // what health checks say; false until first set
+  virtual void SetServing(bool serving) = 0;  // result of health checks; false until the first call
   // Ends watches with UNAVAILABLE, then the server. Returns after stop_limit_ns even if a call or a
-  // thread of gRPC has not ended: gRPC 1.51 sleeps until an absolute wall time, for the length of
-  // a jump when the clock is set back. A call that still runs then uses the source. Idempotent.
+  // thread of gRPC has not ended: gRPC 1.51 sleeps until an absolute wall time, so it sleeps longer
+  // if the clock is set back. A call that is still running then uses the source. Idempotent.
   virtual void Stop() = 0;
 };
 

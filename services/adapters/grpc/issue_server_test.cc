@@ -1,4 +1,4 @@
-// The server and the client against each other over loopback; the source is scripted.
+// Tests of server and client over loopback with a scripted source.
 #include "services/adapters/grpc/issue_server.h"
 
 #include <arpa/inet.h>
@@ -78,7 +78,7 @@ TEST_F(IssueServerTest, ListsAndGets) {
   EXPECT_THAT(status.ToString(), HasSubstr("history is being read"));
 }
 
-TEST_F(IssueServerTest, WatchesUntilTheClientHasEnough) {
+TEST_F(IssueServerTest, WatchesUntilTheClientStops) {
   Run();
   source_.Push(WatchBatch{{Event("a"), Event("b")}, "t1"});
   source_.Push(WatchBatch{{}, "t2"});
@@ -98,10 +98,10 @@ TEST_F(IssueServerTest, WatchesUntilTheClientHasEnough) {
   EXPECT_EQ(source_.last_watch.resume_token, "resume");
   EXPECT_EQ(source_.last_watch.filter.job, "j");
   EXPECT_TRUE(source_.last_watch.from_start);
-  source_.AwaitClosed(1);  // a client that leaves frees what it held
+  source_.AwaitClosed(1);  // a client that leaves frees its resources
 }
 
-TEST_F(IssueServerTest, ErrorsOfTheSourceReachTheClient) {
+TEST_F(IssueServerTest, SourceErrorsReachTheClient) {
   Run();
   const auto client = Client();
   const auto watch = [&](std::string token) {
@@ -115,7 +115,7 @@ TEST_F(IssueServerTest, ErrorsOfTheSourceReachTheClient) {
   EXPECT_EQ(watch(""), absl::StatusCode::kResourceExhausted);
 }
 
-TEST_F(IssueServerTest, AClientThatTakesNothingIsCut) {
+TEST_F(IssueServerTest, SlowClientIsCutOff) {
   IssueServerOptions options;
   options.stall_limit_ns = 200 * kNanosPerMilli;
   Run(options);
@@ -123,7 +123,7 @@ TEST_F(IssueServerTest, AClientThatTakesNothingIsCut) {
   const auto wakeup = clock_.NewWakeup();
   int batches = 0;
   const Status status = Client()->Watch({}, [&](const WatchBatch&) {
-    // Takes the first two messages, then nothing for longer than the limit (and less than twice).
+    // Reads the first two messages, then nothing for one to two times the limit.
     if (++batches == 2) wakeup->Wait(300 * kNanosPerMilli);
     return true;
   });
@@ -132,7 +132,7 @@ TEST_F(IssueServerTest, AClientThatTakesNothingIsCut) {
   EXPECT_LT(source_.Served(), 200) << "the buffer between is bounded";
 }
 
-TEST_F(IssueServerTest, AClientThatNeverComesBackIsCutOff) {
+TEST_F(IssueServerTest, StalledClientIsCutOff) {
   IssueServerOptions options;
   options.stall_limit_ns = 100 * kNanosPerMilli;
   Run(options);
@@ -140,7 +140,7 @@ TEST_F(IssueServerTest, AClientThatNeverComesBackIsCutOff) {
   int batches = 0;
   const Status status = Client()->Watch({}, [&](const WatchBatch&) {
     if (++batches == 2)
-      source_.AwaitClosed(1);  // takes nothing until the server has ended the call
+      source_.AwaitClosed(1);  // reads nothing until the server has ended the call
     return true;
   });
   EXPECT_FALSE(status.ok());
@@ -162,7 +162,7 @@ TEST(CheckRole, ActNeedsItsOwnToken) {
   EXPECT_EQ(code("", {}, Role::kAct), StatusCode::PERMISSION_DENIED);
 }
 
-TEST_F(IssueServerTest, BoundsWatchesOfOneAddress) {
+TEST_F(IssueServerTest, BoundsWatchesPerAddress) {
   IssueServerOptions options;
   options.max_watches_per_address = 1;
   Run(options);
@@ -185,7 +185,7 @@ TEST_F(IssueServerTest, BoundsWatchesOfOneAddress) {
   source_.AwaitClosed(1);
 }
 
-TEST_F(IssueServerTest, ASilentConnectionIsClosed) {
+TEST_F(IssueServerTest, IdleConnectionIsClosed) {
   IssueServerOptions options;
   options.handshake_timeout_ns = 200 * kNanosPerMilli;
   Run(options);
@@ -258,7 +258,7 @@ TEST_F(IssueServerTest, StopEndsWatchesAndServer) {
 }
 
 TEST_F(IssueServerTest, CallDoesNotEnd_StopReturns) {
-  // The call outlives the server, and the test.
+  // The call outlives the server and the test.
   static auto* const source = new ScriptedSource;
   IssueServerOptions options;
   options.stop_limit_ns = 50 * kNanosPerMilli;
@@ -273,7 +273,7 @@ TEST_F(IssueServerTest, CallDoesNotEnd_StopReturns) {
   EXPECT_FALSE(status.ok());
 }
 
-TEST_F(IssueServerTest, WantsItsToken) {
+TEST_F(IssueServerTest, RequiresItsToken) {
   IssueServerOptions options;
   options.listen = "0.0.0.0:0";
   EXPECT_EQ(IssueServer::Start(&clock_, &source_, options).status().code(),
@@ -287,7 +287,7 @@ TEST_F(IssueServerTest, WantsItsToken) {
   EXPECT_TRUE(Client("t0ken")->List({}).ok());
 }
 
-TEST_F(IssueServerTest, SaysThatItsPortIsTaken) {
+TEST_F(IssueServerTest, PortInUse_ErrorNamesIt) {
   Run();
   IssueServerOptions options;
   options.listen = Cat("127.0.0.1:", server_->port());
@@ -342,7 +342,7 @@ TEST_F(IssueServerTest, AnswersHealthChecks) {
 
 // grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo, byte by byte: {7: list_services}
 // -> the names.
-TEST_F(IssueServerTest, TellsWhatItServes) {
+TEST_F(IssueServerTest, ReflectionListsServices) {
   Run();
   const auto channel = ::grpc::CreateChannel(Cat("127.0.0.1:", server_->port()),
                                              ::grpc::InsecureChannelCredentials());
@@ -397,7 +397,7 @@ TEST_F(IssueServerTest, ServesTls) {
   client.timeout_ns = 10 * kNanosPerSecond;
   const StatusOr<IssuePage> page = (*IssueClient::Make(client))->List({});
   EXPECT_TRUE(page.ok()) << page.status();
-  // Only forward secrecy with authenticated encryption: CBC and RSA key exchange are refused.
+  // Only forward secrecy with authenticated encryption: CBC and RSA key exchange are rejected.
   const auto handshake = [&](std::string_view options_of_client) {
     return std::system(Cat("openssl s_client -connect 127.0.0.1:", server_->port(), " -cert ", dir,
                            "/cert.pem -key ", dir, "/key.pem -alpn h2 ", options_of_client,
@@ -415,7 +415,7 @@ TEST_F(IssueServerTest, ServesTls) {
   std::system(Cat("rm -r ", dir).c_str());
 }
 
-TEST(IssueClient, AServerThatIsNotThere) {
+TEST(IssueClient, MissingServerIsUnavailable) {
   IssueClientOptions options;
   options.target = "127.0.0.1:1";
   options.timeout_ns = 5 * kNanosPerSecond;

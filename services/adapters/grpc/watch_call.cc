@@ -9,10 +9,10 @@
 
 namespace pitwall::grpc_adapter {
 
-// How long a stopping server waits for a message that is under way.
+// Maximum wait of a stopping server for a message in flight.
 constexpr int64_t kStopGraceNs = kNanosPerSecond;
 
-// What callbacks tell the thread. Outlives both.
+// State that callbacks share with the thread. Outlives both.
 struct WatchCall::Shared {
   explicit Shared(Clock* clock) : wakeup(clock->NewWakeup()) {}
 
@@ -29,7 +29,7 @@ struct WatchCall::Shared {
     if (watch != nullptr) watch->Cancel();
     wakeup->Wake();
   }
-  // From now on Interrupt reaches the watch, too.
+  // From now on Interrupt also reaches the watch.
   void SetWatch(IssueWatch* w) {
     MutexLock lock(&mutex);
     watch = w;
@@ -73,7 +73,7 @@ WatchCall::WriteReactor* WatchCall::Begin() {
   try {
     thread_ = std::thread([this] { Run(); });
   } catch (const std::system_error&) {
-    // No thread to be had: one watcher less, not the end of the process.
+    // Thread creation failed: reject this watcher but keep the process running.
     reactor->Finish({::grpc::StatusCode::RESOURCE_EXHAUSTED,
                      "the server cannot start a thread for this watch; try again later"});
     over_ = true;
@@ -90,7 +90,7 @@ void WatchCall::Stop() {
 
 void WatchCall::Run() {
   const ::grpc::Status verdict = Serve();
-  // The last use of the reactor and of the context.
+  // The last use of the reactor and the context.
   reactor_->Finish(verdict);
   over_ = true;
 }
@@ -100,7 +100,8 @@ void WatchCall::Run() {
   if (!watch.ok()) return ToGrpc(watch.status());
   shared_->SetWatch(watch->get());
   ::grpc::Status verdict;
-  // The first message goes out at once: the client knows that it is connected, and from where on.
+  // The first message is sent at once, so that the client knows that it is connected, and its start
+  // position.
   for (int64_t wait_ns = 0; verdict.ok(); wait_ns = options_.bookmark_interval_ns) {
     const StatusOr<WatchBatch> batch = (*watch)->Next(options_.max_events_per_message, wait_ns);
     if (shared_->stopping) {
@@ -145,7 +146,7 @@ void WatchCall::Run() {
     }
     if (!killed && now >= limit) {
       if (verdict.ok()) {
-        // A client that begins to read again within another limit learns why it was cut.
+        // A client that resumes reading within another limit receives the reason.
         verdict = {::grpc::StatusCode::RESOURCE_EXHAUSTED,
                    "the client takes no messages; it may resume with its last token"};
         limit = now + options_.stall_limit_ns;
@@ -154,7 +155,7 @@ void WatchCall::Run() {
         context_->TryCancel();
       }
     }
-    // A write always ends, at the latest when the stream is cancelled.
+    // A write always completes, at the latest when the stream is canceled.
     shared_->wakeup->Wait(killed ? -1 : std::max<int64_t>(0, limit - now));
   }
 }

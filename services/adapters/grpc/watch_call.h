@@ -1,4 +1,4 @@
-// One WatchIssues call: a reactor, and the thread that works for it. Private to this folder.
+// One WatchIssues call: a reactor and its worker thread. Private to this folder.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -14,20 +14,20 @@
 
 namespace pitwall::grpc_adapter {
 
-// The thread alone starts writes and finishes the call; gRPC's callbacks only note and wake. So the
-// reactor (which is deleted by OnDone, after Finish) is there whenever the thread uses it. Owned by
-// the server.
+// Only the thread starts writes and finishes the call; gRPC's callbacks only set flags and wake it.
+// The reactor (deleted by OnDone, after Finish) therefore exists whenever the thread uses it. Owned
+// by the server.
 class WatchCall {
  public:
   using Response = ::pitwall::issues::v1::WatchIssuesResponse;
   using WriteReactor = ::grpc::ServerWriteReactor<Response>;
 
-  // Clock and source are borrowed; `context` is gRPC's and lives until the call is finished.
+  // Borrows the clock and the source; gRPC owns `context`, which lives until the call is finished.
   WatchCall(Clock* clock, IssueSource* source, const IssueServerOptions& options, WatchQuery query,
             ::grpc::CallbackServerContext* context);
   ~WatchCall();
 
-  // Starts the thread; gives the reactor, which is gRPC's from then on.
+  // Starts the thread; returns the reactor, which gRPC then owns.
   WriteReactor* Begin();
   bool over() const { return over_; }
   // Ends the call with UNAVAILABLE and waits for the thread.
@@ -47,8 +47,8 @@ class WatchCall {
   const WatchQuery query_;
   ::grpc::CallbackServerContext* const context_;
   const std::shared_ptr<Shared> shared_;
-  Reactor* reactor_ = nullptr;  // the thread's, until it has called Finish
-  Response response_;           // of the write under way
+  Reactor* reactor_ = nullptr;  // owned by the thread until it has called Finish
+  Response response_;           // message of the write in flight
   std::thread thread_;
   std::atomic<bool> over_{false};
 };

@@ -11,13 +11,11 @@ namespace {
 
 constexpr int kPollMs = 1000;
 constexpr int kLastReportsMs = 2000;
-// librdkafka looks for records that ran out of time once a second, and lets requests under way end
-// first.
+// librdkafka checks for expired records once a second, and lets requests in flight finish first.
 constexpr int64_t kReportGraceNs = 10 * kNanosPerSecond;
 
-// One Append under way. Lives until the caller has gone and every report has come, whichever is
-// last: a broker that falls silent in the middle may keep a report back longer than the caller
-// waits.
+// One Append in flight. Lives until both the caller has returned and all delivery reports have
+// arrived: an unresponsive broker may delay a report beyond the caller's timeout.
 class Call {
  public:
   explicit Call(std::unique_ptr<Wakeup> wakeup) : wakeup_(std::move(wakeup)) {}
@@ -26,7 +24,7 @@ class Call {
     ++references_;
     ++outstanding_;
   }
-  // One record, or the caller with its sending, is done; `topic` may be null.
+  // Completes one record, or the caller's submission; `topic` may be null.
   void Settle(rd_kafka_resp_err_t error, const char* topic) {
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
       MutexLock lock(&mutex_);
@@ -50,8 +48,8 @@ class Call {
   ~Call() = default;
 
   const std::unique_ptr<Wakeup> wakeup_;
-  std::atomic<int64_t> references_{1};   // the caller's own
-  std::atomic<int64_t> outstanding_{1};  // until the caller has sent all
+  std::atomic<int64_t> references_{1};   // the caller's own reference
+  std::atomic<int64_t> outstanding_{1};  // until the caller has submitted all records
   Mutex mutex_;
   rd_kafka_resp_err_t error_ ABSL_GUARDED_BY(mutex_) = RD_KAFKA_RESP_ERR_NO_ERROR;
   std::string topic_ ABSL_GUARDED_BY(mutex_);
@@ -96,7 +94,7 @@ PolledProducer::~PolledProducer() {
   stop_ = true;
   rd_kafka_queue_yield(main_queue_.get());
   thread_.join();
-  // Nobody waits any more; the reports of what was given up free their calls.
+  // The caller no longer waits; the reports of the abandoned records free their calls.
   rd_kafka_purge(client_->get(), RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
   rd_kafka_flush(client_->get(), kLastReportsMs);
 }
@@ -131,10 +129,9 @@ Status KafkaAppender::Append(std::vector<OutgoingRecord> records) {
   auto* call = new Call(clock_->NewWakeup());
   for (const OutgoingRecord& record : records) {
     call->AddRecord();
-    // Blocks while the queue is full: what is in it leaves it within append_timeout, one way or the
-    // other.
+    // Blocks while the queue is full: its records leave it within append_timeout, delivered or not.
     const rd_kafka_resp_err_t error = Produce(producer->get(), record, call, /*block=*/true);
-    if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {  // then no report comes for it
+    if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {  // no report follows
       call->Settle(error, record.topic.c_str());
       call->Release();
       break;
@@ -149,7 +146,7 @@ Status KafkaAppender::Append(std::vector<OutgoingRecord> records) {
   } else if (const auto [error, topic] = call->error(); error != RD_KAFKA_RESP_ERR_NO_ERROR) {
     status = ErrorStatus(error, Cat("append to ", topic));
     if (error == RD_KAFKA_RESP_ERR__FATAL)
-      status = Unavailable(status.ToString());  // the next call has a new producer
+      status = Unavailable(status.ToString());  // the next call creates a new producer
     if (absl::IsNotFound(status)) topics_->Forget(topic);
   }
   call->Release();

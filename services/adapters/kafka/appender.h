@@ -12,7 +12,7 @@
 
 namespace pitwall::kafka {
 
-// A producer and the thread that takes its delivery reports.
+// A producer and the thread that serves its delivery reports.
 class PolledProducer {
  public:
   static StatusOr<std::shared_ptr<PolledProducer>> Open(const KafkaLogOptions& options);
@@ -33,7 +33,7 @@ class PolledProducer {
 
 class KafkaAppender final : public Appender {
  public:
-  // `options`, `clock` and `topics` are borrowed.
+  // Borrows `options`, `clock`, and `topics`.
   static StatusOr<std::unique_ptr<KafkaAppender>> Open(const KafkaLogOptions& options, Clock* clock,
                                                        Topics* topics);
   Status Append(std::vector<OutgoingRecord> records) override;
@@ -43,7 +43,7 @@ class KafkaAppender final : public Appender {
                 std::shared_ptr<PolledProducer> producer)
       : options_(options), clock_(clock), topics_(topics), producer_(std::move(producer)) {}
 
-  // The producer, made again when the last one cannot go on.
+  // The producer, recreated after a fatal error of the last one.
   StatusOr<std::shared_ptr<PolledProducer>> Producer();
 
   const KafkaLogOptions& options_;

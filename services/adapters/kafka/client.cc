@@ -18,7 +18,7 @@ constexpr size_t kErrorText = 512;
 constexpr size_t kMaxMetTopics = 1024;
 constexpr size_t kMaxMetadata = 4096;  // the broker's offset.metadata.max.bytes
 
-// Settings on which the promises of kafka_log.h rest, or that its own options set.
+// Settings that kafka_log.h relies on, or that its own options set.
 constexpr std::string_view kReserved[] = {
     "acks",
     "allow.auto.create.topics",
@@ -53,12 +53,13 @@ constexpr std::string_view kReserved[] = {
 
 void OnLog(const rd_kafka_t* client, int level, const char* facility, const char* text) {
   const auto line = [&] { return Cat(rd_kafka_name(client), " ", facility, ": ", text); };
-  // The same settings go to consumers and producers: those meant for the other kind are no mistake.
+  // The same settings are passed to consumers and producers: settings for the other kind are not
+  // errors.
   if (std::string_view(facility) == "CONFWARN") level = 7;
-  // Each client of a broker that is away says so about every request.
+  // Each client of an unavailable broker logs it for every request.
   if (std::string_view(facility) == "REQTMOUT") level = std::max(level, 6);
-  // syslog levels. Errors of single connections (3) are retried: what matters reaches the caller as
-  // a Status.
+  // syslog levels. Errors of single connections (3) are retried, and the caller receives relevant
+  // errors as a Status.
   if (level <= 2) {
     PITWALL_LOG(kError, "kafka", line());
   } else if (level <= 4) {
@@ -70,7 +71,7 @@ void OnLog(const rd_kafka_t* client, int level, const char* facility, const char
   }
 }
 
-// librdkafka has logged it already.
+// librdkafka has already logged it.
 void OnError(rd_kafka_t*, int error, const char*, void* opaque) {
   auto* state = static_cast<ClientState*>(opaque);
   if (error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) state->all_brokers_down = true;
@@ -92,7 +93,7 @@ Status Unauthenticated(std::string_view message) {
 }  // namespace
 
 Client::~Client() {
-  // Readers keep their own positions and are in no group: nothing to say good-bye to.
+  // Readers keep their own positions and are not in a group, so there is no group to leave.
   rd_kafka_destroy_flags(handle_, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
 }
 
@@ -134,7 +135,7 @@ ClientConfig& ClientConfig::Set(std::string_view key, std::string_view value) {
   char error[kErrorText];
   if (rd_kafka_conf_set(conf_.get(), std::string(key).c_str(), std::string(value).c_str(), error,
                         sizeof(error)) != RD_KAFKA_CONF_OK) {
-    // librdkafka's own text may repeat the value, which may be a password.
+    // librdkafka's message may contain the value, which may be a password.
     const bool unknown =
         std::string_view(error).find("No such configuration property") != std::string_view::npos;
     status_ = InvalidArgument(
@@ -157,7 +158,7 @@ StatusOr<std::unique_ptr<Client>> ClientConfig::Build(rd_kafka_type_t type,
   char error[kErrorText];
   rd_kafka_t* handle = rd_kafka_new(type, conf_.get(), error, sizeof(error));
   if (handle == nullptr) return InvalidArgument(Cat("kafka client: ", error));
-  (void)conf_.release();  // owned by the client now
+  (void)conf_.release();  // the client owns it now
   return std::make_unique<Client>(handle, std::move(state));
 }
 
@@ -333,8 +334,8 @@ rd_kafka_resp_err_t Produce(rd_kafka_t* producer, const OutgoingRecord& record, 
   field.vtype = RD_KAFKA_VTYPE_MSGFLAGS;
   field.u.i = RD_KAFKA_MSG_F_COPY | (block ? RD_KAFKA_MSG_F_BLOCK : 0);
   fields.push_back(field);
-  // An empty key is a key (of length 0), so that it has its partition as any other; data() of an
-  // empty string is not null, which would mean no key at all.
+  // An empty key is a key of length 0 and has a partition like any other; data() of an empty string
+  // is not null, which would mean a missing key.
   field.vtype = RD_KAFKA_VTYPE_KEY;
   field.u.mem.ptr = const_cast<char*>(record.key.data());
   field.u.mem.size = record.key.size();

@@ -1,4 +1,4 @@
-// One librdkafka client: its configuration, its lifetime, its errors as Status. Private to
+// Client of librdkafka: its configuration, its lifetime, and its errors as Status. Private to
 // services/adapters/kafka, the only module that includes librdkafka.
 #pragma once
 
@@ -34,15 +34,16 @@ using TopicPtr = std::unique_ptr<rd_kafka_topic_t, Deleter<rd_kafka_topic_destro
 using ListPtr = std::unique_ptr<rd_kafka_topic_partition_list_t,
                                 Deleter<rd_kafka_topic_partition_list_destroy>>;
 
-// What librdkafka's callbacks leave for the owner of a client.
+// State that librdkafka's callbacks set for the owner of a client.
 struct ClientState {
   std::atomic<bool> all_brokers_down{false};
-  std::atomic<bool> fatal{false};  // an idempotent producer that cannot go on
-  // Delivery reports; called by whoever polls the client. Set before the client is made.
+  std::atomic<bool> fatal{false};  // an idempotent producer that cannot continue
+  // Receives delivery reports in the thread that polls the client. Set before the client is
+  // created.
   std::function<void(const rd_kafka_message_t&)> on_delivery;
 };
 
-// A client and the state that its callbacks use. Thread-safe as librdkafka is.
+// A client and the state of its callbacks. Thread-safe, like librdkafka.
 class Client {
  public:
   Client(rd_kafka_t* handle, std::unique_ptr<ClientState> state)
@@ -59,12 +60,12 @@ class Client {
   rd_kafka_t* handle_;
 };
 
-// Makes a producer know its topics before it sends to them: librdkafka finds out about a topic it
-// has not met on a timer, up to a second later. Thread-safe; destroyed before the client.
+// Makes topics known to a producer before it sends to them: librdkafka discovers a new topic on a
+// timer, up to a second later. Thread-safe; must be destroyed before the client.
 class MetTopics {
  public:
   explicit MetTopics(rd_kafka_t* producer) : producer_(producer) {}
-  // Asks the broker when the topic is new here. The topic must exist.
+  // Asks the broker if the topic is new to the producer. The topic must exist.
   Status Meet(std::string_view topic, int64_t timeout_ns);
 
  private:
@@ -73,14 +74,13 @@ class MetTopics {
   StringMap<TopicPtr> met_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The settings of one client: first what all share (brokers, security, time-outs), then the
-// caller's own.
+// The settings of one client: common ones (brokers, security, timeouts), then the caller's.
 class ClientConfig {
  public:
   explicit ClientConfig(const KafkaLogOptions& options);
   ClientConfig& Set(std::string_view key, std::string_view value);
   ClientConfig& Set(std::string_view key, int64_t value);
-  // Makes the client. Use once. The first setting that librdkafka refused is the error.
+  // Creates the client. Use once. Returns the error of the first setting that librdkafka rejected.
   StatusOr<std::unique_ptr<Client>> Build(rd_kafka_type_t type, std::unique_ptr<ClientState> state);
 
  private:
@@ -88,27 +88,25 @@ class ClientConfig {
   Status status_;
 };
 
-// Whether the options make sense, before any client is made.
+// Validates the options before any client is created.
 Status CheckOptions(const KafkaLogOptions& options);
 
-// The error as a Status, with "context: " before librdkafka's own words (and `detail`, where it has
-// more of them).
+// The error as a Status: "context: ", then librdkafka's message and `detail`, if it is longer.
 Status ErrorStatus(rd_kafka_resp_err_t error, std::string_view context,
                    std::string_view detail = "");
 
-// librdkafka counts time-outs in milliseconds: rounded up, never negative.
+// librdkafka measures timeouts in milliseconds: rounded up, never negative.
 int TimeoutMs(int64_t ns);
 
 std::string Name(const TopicPartition& at);  // "topic [3]"
 std::string Name(std::string_view topic, int32_t partition);
 
-// One partition with an offset and the metadata beside it.
+// One partition with an offset and its metadata.
 ListPtr OffsetList(const TopicPartition& at, int64_t offset, std::string_view metadata = "");
-// InvalidArgument when the broker would not take so much of it.
+// InvalidArgument if the metadata exceeds the broker's limit.
 Status CheckMetadata(std::string_view metadata, std::string_view context);
 
-// Puts the record into the producer's queue (it is copied there). `opaque` comes back with its
-// delivery report.
+// Copies the record into the producer's queue. Its delivery report contains `opaque`.
 rd_kafka_resp_err_t Produce(rd_kafka_t* producer, const OutgoingRecord& record, void* opaque,
                             bool block);
 int64_t SizeOf(const OutgoingRecord& record);

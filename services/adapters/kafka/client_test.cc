@@ -1,4 +1,4 @@
-// Checks without a broker; the rest runs against a real one in tests/kafka.
+// Tests without a broker; tests/kafka has those against a real one.
 #include "services/adapters/kafka/client.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ using ::testing::Not;
 
 KafkaLogOptions Valid() {
   KafkaLogOptions options;
-  options.brokers = "127.0.0.1:1";  // nobody listens there
+  options.brokers = "127.0.0.1:1";  // no listener
   return options;
 }
 
@@ -35,7 +35,7 @@ TEST(KafkaOptions, OpeningNeedsNoBroker) {
   EXPECT_TRUE(opened.ok()) << opened;
 }
 
-TEST(KafkaOptions, EachBadOptionIsNamed) {
+TEST(KafkaOptions, ErrorNamesEachInvalidOption) {
   const std::vector<std::pair<std::string, std::function<void(KafkaLogOptions&)>>> cases = {
       {"no brokers", [](auto& o) { o.brokers.clear(); }},
       {"client id", [](auto& o) { o.client_id.clear(); }},
@@ -68,9 +68,9 @@ TEST(KafkaOptions, EachBadOptionIsNamed) {
   }
 }
 
-TEST(KafkaOptions, SecretsStayOutOfErrors) {
+TEST(KafkaOptions, ErrorsHideSecrets) {
   KafkaLogOptions options = Valid();
-  options.rdkafka["security.protocol"] = "hunter2";  // a value in the wrong place
+  options.rdkafka["security.protocol"] = "hunter2";  // a value in the wrong field
   const Status refused = Open(options);
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << refused;
   EXPECT_THAT(refused.ToString(), Not(HasSubstr("hunter2")));
@@ -85,7 +85,7 @@ TEST(KafkaOptions, SecuritySettingsPassThrough) {
   EXPECT_TRUE(Open(options).ok());
 }
 
-TEST(KafkaLog, NoBrokerIsUnavailableInBoundedTime) {
+TEST(KafkaLog, MissingBrokerIsUnavailableInBoundedTime) {
   clock::SystemClock system_clock;
   KafkaLogOptions options = Valid();
   options.request_timeout_ns = kNanosPerSecond;
@@ -100,7 +100,7 @@ TEST(KafkaLog, NoBrokerIsUnavailableInBoundedTime) {
   EXPECT_LT(system_clock.MonotonicNs() - start, 30 * kNanosPerSecond);
 }
 
-TEST(KafkaLog, TopicNamesAreChecked) {
+TEST(KafkaLog, RejectsInvalidTopicNames) {
   clock::SystemClock system_clock;
   auto log = OpenKafkaLog(Valid(), &system_clock);
   ASSERT_TRUE(log.ok()) << log.status();
@@ -115,7 +115,7 @@ TEST(KafkaLog, TopicNamesAreChecked) {
   EXPECT_EQ((*log)->OpenCommitter("").status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(KafkaErrors, CodesFollowTheMeaning) {
+TEST(KafkaErrors, MapsErrorCodes) {
   const std::pair<rd_kafka_resp_err_t, absl::StatusCode> cases[] = {
       {RD_KAFKA_RESP_ERR_NO_ERROR, absl::StatusCode::kOk},
       {RD_KAFKA_RESP_ERR__TRANSPORT, absl::StatusCode::kUnavailable},
@@ -142,7 +142,7 @@ TEST(KafkaErrors, CodesFollowTheMeaning) {
               HasSubstr("reading t [3]: Local: Broker transport failure (why)"));
 }
 
-TEST(KafkaErrors, TimeoutsRoundUp) {
+TEST(KafkaErrors, RoundsTimeoutsUp) {
   EXPECT_EQ(TimeoutMs(-5), 0);
   EXPECT_EQ(TimeoutMs(0), 0);
   EXPECT_EQ(TimeoutMs(1), 1);

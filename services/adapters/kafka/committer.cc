@@ -10,7 +10,7 @@ namespace pitwall::kafka {
 namespace {
 
 constexpr int64_t kQueueWaitNs = 100 * kNanosPerMilli;
-// Aborting gets this much even when the commit has used up its own time.
+// Minimum time for an abort, even if the commit has used up its own time.
 constexpr int64_t kAbortNs = 5 * kNanosPerSecond;
 
 }  // namespace
@@ -35,10 +35,10 @@ StatusOr<std::unique_ptr<KafkaCommitter>> KafkaCommitter::Open(const KafkaLogOpt
       .Set("message.timeout.ms", TimeoutMs(options.commit_timeout_ns))
       .Set("queue.buffering.max.kbytes", options.append_queue_bytes >> 10);
   auto state = std::make_unique<ClientState>();
-  // Called inside the calls below, by their thread.
+  // Runs inside the calls below, in their thread.
   state->on_delivery = [self = committer.get()](const rd_kafka_message_t& message) {
     if (message.err == RD_KAFKA_RESP_ERR_NO_ERROR || !self->rejected_.ok()) return;
-    // Records that go down with an abort are no cause.
+    // Records that an abort purges are not the cause.
     if (message.err == RD_KAFKA_RESP_ERR__PURGE_QUEUE ||
         message.err == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT)
       return;
@@ -81,7 +81,7 @@ Status KafkaCommitter::Judge(const rd_kafka_error_t* error, std::string_view ste
   if (rd_kafka_error_is_fatal(error) || absl::IsAborted(status))
     return End(ToStd(status.message()));
   if (!rejected_.ok()) return rejected_;
-  // The transaction must be aborted and can then be tried again; whatever the reason, that is the
+  // The transaction must be aborted and can then be retried; the caller does both.
   // caller's to do.
   if (rd_kafka_error_txn_requires_abort(error) && status.code() == absl::StatusCode::kInternal) {
     return Unavailable(ToStd(status.message()));
@@ -140,7 +140,7 @@ Status KafkaCommitter::Send(const Commit& commit, int64_t deadline) {
         const Status status =
             ErrorStatus(error, Cat("commit by ", id_, ": record for ", record.topic));
         if (!rejected_.ok()) return rejected_;
-        // _STATE: something sent before has already failed.
+        // _STATE: an earlier record has already failed.
         return absl::IsFailedPrecondition(status) ? Unavailable(ToStd(status.message())) : status;
       }
       const int64_t left = Left(deadline);
@@ -149,8 +149,8 @@ Status KafkaCommitter::Send(const Commit& commit, int64_t deadline) {
       rd_kafka_poll(client_->get(), TimeoutMs(std::min(left, kQueueWaitNs)));
     }
   }
-  // Flushed here and not in the commit call, so that a broker that stays away is met while the
-  // transaction can still be aborted: from the commit request on, its outcome may be unknown.
+  // Flush here and not in the commit call, so that an unavailable broker is detected while the
+  // transaction can still be aborted: after the commit request its outcome may be unknown.
   if (!commit.outputs.empty() &&
       rd_kafka_flush(client_->get(), TimeoutMs(Left(deadline))) != RD_KAFKA_RESP_ERR_NO_ERROR) {
     return Unavailable(Cat("commit by ", id_, ": ", rd_kafka_outq_len(client_->get()),

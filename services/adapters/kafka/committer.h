@@ -12,8 +12,8 @@ namespace pitwall::kafka {
 
 class KafkaCommitter final : public Committer {
  public:
-  // Fences any older committer of this id and settles what it left open. `options`, `clock` and
-  // `topics` are borrowed.
+  // Fences older committers with this ID and resolves their open transactions. Borrows `options`,
+  // `clock`, and `topics`.
   static StatusOr<std::unique_ptr<KafkaCommitter>> Open(const KafkaLogOptions& options,
                                                         Clock* clock, Topics* topics,
                                                         std::string_view transactional_id);
@@ -27,9 +27,9 @@ class KafkaCommitter final : public Committer {
   Status Send(const Commit& commit, int64_t deadline);
   Status SendOffset(const Commit& commit, int64_t deadline);
   Status Finish(int64_t deadline);
-  // Ends the open transaction without a trace. While that fails, the next Apply tries it first.
+  // Aborts the open transaction. If that fails, the next Apply retries it first.
   Status Abort(int64_t deadline);
-  // What a failed transactional call means; a fatal one ends this committer.
+  // The error of a failed transactional call; a fatal one ends this committer.
   Status Judge(const rd_kafka_error_t* error, std::string_view step);
   Status End(std::string_view why);
   int64_t Left(int64_t deadline) const;
@@ -41,8 +41,8 @@ class KafkaCommitter final : public Committer {
   std::unique_ptr<Client> client_;
   std::unique_ptr<MetTopics> met_;
   bool must_abort_ = false;
-  Status ended_;     // not OK: fenced or in doubt, for good
-  Status rejected_;  // the first record of this transaction that the broker refused
+  Status ended_;     // permanent error: fenced or in doubt
+  Status rejected_;  // error of the first record of this transaction that the broker rejected
 };
 
 }  // namespace pitwall::kafka

@@ -18,13 +18,13 @@ StatusOr<std::shared_ptr<Client>> Groups::ClientOf(std::string_view group) {
   config.Set("group.id", group)
       .Set("enable.auto.commit", "false")
       .Set("enable.auto.offset.store", "false")
-      // Waits for transactions under way that hold an offset of the group.
+      // Waits for transactions in flight that hold an offset of the group.
       .Set("isolation.level", "read_committed")
       .Set("allow.auto.create.topics", "false");
   ASSIGN_OR_RETURN(std::shared_ptr<Client> client,
                    config.Build(RD_KAFKA_CONSUMER, std::make_unique<ClientState>()));
   if (clients_.size() >= kMaxClients)
-    clients_.clear();  // those in use live on until their call ends
+    clients_.clear();  // clients in use live until their call ends
   clients_[std::string(group)] = client;
   return client;
 }
@@ -83,7 +83,7 @@ StatusOr<std::optional<CommittedOffset>> Groups::Ask(rd_kafka_t* client, const T
 Status Groups::Tell(rd_kafka_t* client, const TopicPartition& at, const CommittedOffset& to,
                     int64_t timeout_ns, std::string_view context) {
   const ListPtr list = OffsetList(at, to.offset, to.metadata);
-  // Through a queue of its own and not the waiting call, which has no time-out.
+  // Uses its own queue instead of the blocking call, which has no timeout.
   const QueuePtr queue(rd_kafka_queue_new(client));
   if (const auto error = rd_kafka_commit_queue(client, list.get(), queue.get(), nullptr, nullptr);
       error != RD_KAFKA_RESP_ERR_NO_ERROR) {

@@ -1,5 +1,5 @@
-// Positions of consumer groups, read and stored without joining any. Thread-safe. Private to this
-// module.
+// Positions of consumer groups, read and stored without joining the groups. Thread-safe. Private to
+// this module.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ namespace pitwall::kafka {
 
 class Groups {
  public:
-  // `options` and `clock` are borrowed.
+  // Borrows `options` and `clock`.
   Groups(const KafkaLogOptions& options, Clock* clock) : options_(options), clock_(clock) {}
 
   StatusOr<std::optional<CommittedOffset>> Committed(std::string_view group,
@@ -24,15 +24,15 @@ class Groups {
   Status Store(std::string_view group, const TopicPartition& at, const CommittedOffset& to);
 
  private:
-  // librdkafka ties a client to one group; a process uses a few.
+  // librdkafka binds a client to one group; a process uses a few.
   StatusOr<std::shared_ptr<Client>> ClientOf(std::string_view group);
 
-  // One try, within timeout_ns.
+  // One attempt, within timeout_ns.
   StatusOr<std::optional<CommittedOffset>> Ask(rd_kafka_t* client, const TopicPartition& at,
                                                int64_t timeout_ns, std::string_view context);
   Status Tell(rd_kafka_t* client, const TopicPartition& at, const CommittedOffset& to,
               int64_t timeout_ns, std::string_view context);
-  // Tries until it gets an answer other than Unavailable, or request_timeout has passed: a group's
+  // Retries until the answer is not Unavailable or request_timeout has passed: a group's
   // coordinator moves and loads, and librdkafka finds it again only for the next request.
   Status Persist(const std::function<Status(int64_t timeout_ns)>& attempt);
 

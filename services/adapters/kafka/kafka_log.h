@@ -1,27 +1,26 @@
-// The log (services/io/io.h) over Apache Kafka: when one machine is not enough.
+// Log (services/io/io.h) over Apache Kafka, for deployments on several machines.
 //
-// How io.h's promises are kept here:
-//  * Readers are assigned one partition by hand, read committed records only and keep their own
-//    positions; no consumer group is ever joined. Transaction markers and aborted records are
-//    holes; position() passes over them, so that position() == EndOffset() when everything was
-//    read. To say so, Poll may return early with nothing appended when it moved the position.
-//  * EndOffset() is the last stable offset: records behind a transaction that is still open do not
-//    count yet.
-//  * What a Committer applied is seen a few milliseconds after Apply returned: the broker writes
-//    the markers behind it.
-//  * An Appender is an idempotent producer with acks=all and zstd. An Append that failed may still
-//    have arrived, whole or in part.
-//  * A Committer is a transactional producer. Its outcome may stay unknown when the broker goes
-//    away in the middle of a commit; it then answers Aborted, as if fenced: open a new one (which
-//    settles the old transaction one way or the other) and start from Committed().
-//  * append_time_ns comes from LogAppendTime: topics are made with it, and opening a topic of ours
-//    without it is an error.
+// Implementation of the guarantees of io.h:
+// * Readers are assigned one partition manually, read only committed records, and keep their own
+// positions; they never join a consumer group. Transaction markers and aborted records are holes;
+// position() skips them, so that position() == EndOffset() when everything was read. Poll may
+// therefore return early without records when it moved the position.
+// * EndOffset() is the last stable offset: records after an open transaction are excluded.
+// * Records of a Committer are visible a few milliseconds after Apply returned: the broker writes
+// the markers asynchronously.
+// * An Appender is an idempotent producer with acks=all and zstd. The records of a failed Append
+// may still have arrived, in whole or in part.
+// * A Committer is a transactional producer. Its outcome may be unknown if the broker fails during
+// a commit; it then returns Aborted, as if fenced: open a new one (which resolves the old
+// transaction) and start from Committed().
+// * append_time_ns is the LogAppendTime: topics are created with it, and opening a Pitwall topic
+// without it is an error.
 //
-// Threads: as in io.h. Each reader, appender and committer owns one librdkafka client (a few
-// threads and connections). Errors: Unavailable = broker away or busy, try again; NotFound = no
-// such topic or partition; InvalidArgument = a record that is never taken (too large, malformed),
-// or an option librdkafka does not take; ResourceExhausted = queue full; PermissionDenied = an ACL
-// is missing.
+// Threads: as in io.h. Each reader, appender, and committer owns one librdkafka client (a few
+// threads and connections). Errors: Unavailable = the broker is unreachable or busy, retry;
+// NotFound = no such topic or partition; InvalidArgument = a record that is always rejected (too
+// large, malformed), or an option that librdkafka rejects; ResourceExhausted = queue full;
+// PermissionDenied = a missing ACL.
 #pragma once
 
 #include <cstdint>
@@ -40,34 +39,34 @@ struct KafkaLogOptions {
   std::string brokers;  // "host:port,host:port"
   std::string client_id =
       "pitwall";  // also the group id under which readers (which never join it) present themselves
-  // Handed to librdkafka as they are: security.protocol, sasl.*, ssl.*, socket.*, ... Keys on which
-  // the promises above rest (isolation.level, enable.idempotence, ...) are refused. May hold
+  // Passed to librdkafka unchanged: security.protocol, sasl.*, ssl.*, socket.*, ... Keys that the
+  // guarantees above depend on (isolation.level, enable.idempotence, ...) are rejected. May contain
   // secrets: never logged.
   std::map<std::string, std::string> rdkafka;
 
   int64_t request_timeout_ns =
       15 * kNanosPerSecond;  // metadata, admin calls, Committed, StorePosition, EndOffset
   int64_t append_timeout_ns =
-      30 * kNanosPerSecond;  // Append says Unavailable when not durable by then
-  int64_t commit_timeout_ns = 30 * kNanosPerSecond;  // Apply and OpenCommitter likewise
+      30 * kNanosPerSecond;  // Append returns Unavailable if the records are not durable by then
+  int64_t commit_timeout_ns = 30 * kNanosPerSecond;  // also for OpenCommitter
   int64_t transaction_timeout_ns =
-      60 * kNanosPerSecond;  // the broker aborts what a dead committer left open by then
+      60 * kNanosPerSecond;  // the broker then aborts the open transaction of a dead committer
 
   int64_t max_record_bytes =
       1'000'000;  // key and value; the broker's message.max.bytes must allow it
-  int64_t append_queue_bytes = 64 << 20;  // Append waits when so much is under way in one appender
-  int64_t read_ahead_bytes = 16 << 20;    // fetched and not yet polled, per reader
+  int64_t append_queue_bytes = 64 << 20;  // Append blocks while an appender has this much in flight
+  int64_t read_ahead_bytes = 16 << 20;    // fetched but not yet polled, per reader
   int64_t linger_ns =
-      5 * kNanosPerMilli;           // Append waits so long for records to share a request with
-  int32_t replication_factor = -1;  // of topics that EnsureTopic makes; -1: the broker's default
-  // Topics that others own: their configuration is not checked, and append_time_ns is their
-  // producer's timestamp when they do not use LogAppendTime.
+      5 * kNanosPerMilli;           // maximum wait of Append for records that share its request
+  int32_t replication_factor = -1;  // for topics that EnsureTopic creates; -1: the broker's default
+  // Topics of other owners: their configuration is not checked, and append_time_ns is their
+  // producer's timestamp if they do not use LogAppendTime.
   std::vector<std::string> foreign_topics = {"otlp_metrics"};
 };
 
-// Checks the options and makes the clients; does not wait for a broker. `clock` is borrowed and
-// must outlive the log and everything opened from it; the log must outlive the readers, appenders
-// and committers that it opened.
+// Validates the options and creates the clients; does not wait for a broker. `clock` is borrowed
+// and must outlive the log and everything opened from it; the log must outlive its readers,
+// appenders, and committers.
 StatusOr<std::unique_ptr<Log>> OpenKafkaLog(const KafkaLogOptions& options, Clock* clock);
 
 }  // namespace pitwall::kafka

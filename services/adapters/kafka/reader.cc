@@ -9,12 +9,12 @@
 namespace pitwall::kafka {
 namespace {
 
-// How long a silent Poll may ask a broker that was seen to be away.
+// Maximum time of a Poll without records while the broker was seen as unavailable.
 constexpr int64_t kProbeNs = kNanosPerSecond;
 constexpr int64_t kFetchBytes = 4 << 20;
-// When its queue is full librdkafka stops fetching, and looks again a second later, however fast
-// the queue was emptied. From 2.2 on that second is a setting. Before, the broker's thread looks
-// whenever something wakes it: see Poke.
+// When its queue is full, librdkafka stops fetching and checks again a second later, regardless of
+// how fast the queue was emptied. Since 2.2 that second is a setting. Earlier, the broker's thread
+// checks whenever it wakes up: see Poke.
 constexpr int kBackoffIsASetting = 0x02020000;
 constexpr int kQueueBackoffMs = 5;
 
@@ -62,7 +62,7 @@ StatusOr<std::unique_ptr<Reader>> Reader::Open(const KafkaLogOptions& options, C
 
 Status Reader::Start(int64_t offset) {
   ClientConfig config(options_);
-  // A group id is what assign() asks for; the group is never joined and nothing is stored in it.
+  // assign() requires a group ID; the reader never joins the group and stores nothing in it.
   config.Set("group.id", options_.client_id)
       .Set("enable.auto.commit", "false")
       .Set("enable.auto.offset.store", "false")
@@ -77,7 +77,7 @@ Status Reader::Start(int64_t offset) {
   if (rd_kafka_version() >= kBackoffIsASetting)
     config.Set("fetch.queue.backoff.ms", kQueueBackoffMs);
   ASSIGN_OR_RETURN(auto client, config.Build(RD_KAFKA_CONSUMER, std::make_unique<ClientState>()));
-  // Errors of the client come with the records, so that one poll serves both.
+  // Client errors arrive with the records, so that one poll serves both.
   if (const auto error = rd_kafka_poll_set_consumer(client->get());
       error != RD_KAFKA_RESP_ERR_NO_ERROR) {
     return ErrorStatus(error, Name(at_));
@@ -137,13 +137,13 @@ Status Reader::LeaveGap() {
     return DataLoss(Cat(Name(at_), ": offset ", lost_at, " lies behind the end of the log, ", end,
                         " (was the log cut, or the topic recreated?); reading goes on at ", end));
   }
-  return Start(lost_at);  // it is there after all
+  return Start(lost_at);  // the offset exists after all
 }
 
 void Reader::Meet(const rd_kafka_message_t& event) {
   switch (event.err) {
     case RD_KAFKA_RESP_ERR__PARTITION_EOF:
-      // Its offset lies behind transaction markers and aborted records, which no record ever shows.
+      // Its offset is after transaction markers and aborted records, which no record reveals.
       position_ = std::max(position_, event.offset);
       return;
     case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
@@ -153,7 +153,8 @@ void Reader::Meet(const rd_kafka_message_t& event) {
     case RD_KAFKA_RESP_ERR__TRANSPORT:
     case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
     case RD_KAFKA_RESP_ERR__RESOLVE:
-      client_->state().all_brokers_down = true;  // AfterSilence finds out whether that still holds
+      client_->state().all_brokers_down =
+          true;  // AfterSilence checks whether it is still unavailable
       return;
     default:
       pending_ = ErrorStatus(event.err, Cat(Name(at_), " at offset ", position_),
@@ -167,7 +168,7 @@ void Reader::Poke(size_t consumed) {
       consumed_ < static_cast<size_t>(options_.read_ahead_bytes) / 2)
     return;
   consumed_ = 0;
-  // Any request to the partition's leader wakes its thread. Nobody waits for the answer.
+  // Any request to the partition's leader wakes its thread. The answer is ignored.
   const ListPtr list = OffsetList(at_, RD_KAFKA_OFFSET_END);
   (void)rd_kafka_offsets_for_times(client_->get(), list.get(), 0);
 }
@@ -190,7 +191,7 @@ Status Reader::Poll(size_t max_records, size_t max_bytes, int64_t timeout_ns,
   int64_t wait_ns = std::max<int64_t>(timeout_ns, 0);
   bool woken_late = false;
   while (records == 0 || (records < max_records && bytes < max_bytes)) {
-    // Trouble waits until what was read before it has been handed out.
+    // Errors are returned after the records that were read before them.
     if (out_of_range_ || !pending_.ok()) {
       if (records > 0) return OkStatus();
       if (!pending_.ok()) return std::exchange(pending_, OkStatus());
@@ -198,15 +199,14 @@ Status Reader::Poll(size_t max_records, size_t max_bytes, int64_t timeout_ns,
     }
     const bool have_something = records > 0 || position_ != before;
     if (!have_something && interrupted_.exchange(false)) return OkStatus();
-    // One at a time: librdkafka's batch call waits for a full batch, and has lost offsets
-    // until 2.1.
+    // One at a time: librdkafka's batch call waits for a full batch, and lost offsets before 2.1.
     const MessagePtr message(
         rd_kafka_consume_queue(queue_.get(), have_something ? 0 : TimeoutMs(wait_ns)));
     if (message == nullptr) {
       if (have_something || interrupted_.exchange(false)) return OkStatus();
       wait_ns = std::max<int64_t>(deadline - clock_->MonotonicNs(), 0);
-      // Woken by an Interrupt whose flag an earlier Poll has seen: at most once, the queue's own
-      // mark is gone now.
+      // Woken by an Interrupt whose flag an earlier Poll has already seen: at most once, since the
+      // queue's own wake-up is consumed now.
       if (wait_ns > 0 && !woken_late) {
         woken_late = true;
         continue;

@@ -15,7 +15,7 @@ namespace pitwall::kafka {
 
 class Reader final : public PartitionReader {
  public:
-  // The partition must exist. `options`, `clock` and `topics` are borrowed.
+  // The partition must exist. Borrows `options`, `clock`, and `topics`.
   static StatusOr<std::unique_ptr<Reader>> Open(const KafkaLogOptions& options, Clock* clock,
                                                 Topics* topics, const TopicPartition& at,
                                                 int64_t from);
@@ -32,33 +32,33 @@ class Reader final : public PartitionReader {
   Reader(const KafkaLogOptions& options, Clock* clock, Topics* topics, const TopicPartition& at)
       : options_(options), clock_(clock), topics_(topics), at_(at) {}
 
-  // Fetches from `offset` on, with a new client: it forgets whatever was fetched before, need not
-  // wait for the fetch under way, and costs a few milliseconds. (Assigning again and again makes
-  // librdkafka 2.0 fail an assertion of its own.)
+  // Fetches from `offset` with a new client, which discards earlier fetches, does not wait for the
+  // fetch in flight, and takes a few milliseconds. (Repeated assignment fails an assertion in
+  // librdkafka 2.0.)
   Status Start(int64_t offset);
-  // After the broker refused the position: goes to where reading is possible and says what is gone.
+  // Handles a position that the broker rejected: moves to a readable offset and reports the lost
+  // records.
   Status LeaveGap();
-  // What an event that is not a record means: moves the position, or remembers trouble in
-  // pending_/out_of_range_.
+  // Handles an event that is not a record: moves the position, or stores an error in pending_ or
+  // out_of_range_.
   void Meet(const rd_kafka_message_t& event);
   Status AfterSilence();
-  // Tells an old librdkafka that there is room again (see reader.cc).
+  // Wakes an old librdkafka after the queue has space again (see reader.cc).
   void Poke(size_t consumed);
 
   const KafkaLogOptions& options_;
   Clock* const clock_;
   Topics* const topics_;
   const TopicPartition at_;
-  // Replaced by the reading thread only, which therefore reads them without the lock; Interrupt
-  // needs it.
+  // Only the reading thread replaces these, so it reads them without the lock; Interrupt needs it.
   Mutex mutex_;
   std::unique_ptr<Client> client_;
-  QueuePtr queue_;  // of the client, and destroyed before it
+  QueuePtr queue_;  // of the client; destroyed before it
   std::atomic<bool> interrupted_{false};
   int64_t position_ = 0;
   size_t consumed_ = 0;  // bytes since the last poke
   bool out_of_range_ = false;
-  Status pending_;  // met behind records that the last Poll returned
+  Status pending_;  // error after the records of the last Poll
 };
 
 }  // namespace pitwall::kafka

@@ -6,8 +6,7 @@
 namespace pitwall::kafka {
 namespace {
 
-// Topics of one deployment are a handful; a caller that invents names must not grow the map for
-// ever.
+// A deployment has few topics; a caller with invented names must not grow the map without limit.
 constexpr size_t kMaxKnown = 1024;
 constexpr int64_t kLeaderPollNs = 20 * kNanosPerMilli;
 
@@ -30,10 +29,10 @@ std::string CleanupPolicy(const TopicConfig& config) {
 }  // namespace
 
 StatusOr<std::unique_ptr<Topics>> Topics::Open(const KafkaLogOptions& options, Clock* clock) {
-  // A consumer, since only a consumer can be told never to make a topic by asking for it.
+  // A consumer, since only consumers can disable automatic topic creation.
   ClientConfig config(options);
   config.Set("allow.auto.create.topics", "false");
-  // With it the broker's answer for the end of a partition is the last stable offset.
+  // With it, the broker reports the last stable offset as the end of a partition.
   config.Set("isolation.level", "read_committed");
   ASSIGN_OR_RETURN(auto client, config.Build(RD_KAFKA_CONSUMER, std::make_unique<ClientState>()));
   return std::unique_ptr<Topics>(new Topics(options, clock, std::move(client)));
@@ -57,7 +56,7 @@ StatusOr<Topics::Layout> Topics::Ask(std::string_view topic, int64_t timeout_ns)
   for (int i = 0; i < metadata->topic_cnt; ++i) {
     const rd_kafka_metadata_topic_t& found = metadata->topics[i];
     if (found.topic != topic) continue;
-    // Just made, its leaders are not chosen yet: the count is there already.
+    // A new topic has no leaders yet, but already the partition count.
     if (found.err != RD_KAFKA_RESP_ERR_NO_ERROR &&
         (found.err != RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE || found.partition_cnt == 0)) {
       return ErrorStatus(found.err, Cat("topic ", topic));
@@ -93,8 +92,8 @@ void Topics::Forget(std::string_view topic) {
 }
 
 StatusOr<int64_t> Topics::Offset(const TopicPartition& at, Edge edge, int64_t timeout_ns) {
-  // rd_kafka_query_watermark_offsets would do, but before librdkafka 2.3 it waits for ever while
-  // the broker is away.
+  // rd_kafka_query_watermark_offsets would suffice, but before librdkafka 2.3 it blocks forever
+  // while the broker is unavailable.
   const std::string context =
       Cat(Name(at), ": asking for its ", edge == Edge::kStart ? "start" : "end");
   const ListPtr list =
@@ -115,7 +114,7 @@ Status Topics::CheckTarget(const OutgoingRecord& record) {
     return InvalidArgument(Cat("record for ", record.topic, ": partition ", record.partition));
   }
   ASSIGN_OR_RETURN(int32_t partitions, KnownPartitions(record.topic));
-  if (record.partition >= partitions) {  // it may have grown since
+  if (record.partition >= partitions) {  // the topic may have grown since
     ASSIGN_OR_RETURN(partitions, Partitions(record.topic));
   }
   if (record.partition >= partitions) {
@@ -144,7 +143,7 @@ Status Topics::Ensure(std::string_view topic, const TopicConfig& config) {
     RETURN_IF_ERROR(Create(topic, config));
     layout = Layout{};
   }
-  // New partitions get their leaders in a moment, and only then can be written and read.
+  // New partitions get leaders after a moment, and only then accept reads and writes.
   const std::unique_ptr<Wakeup> pause = clock_->NewWakeup();
   for (;;) {
     if (layout.ok() && layout->ready) break;
@@ -214,7 +213,7 @@ Status Topics::Create(std::string_view topic, const TopicConfig& config) {
   if (count != 1) return Internal(Cat(what, ": the broker answered for ", count, " topics"));
   const auto bad = rd_kafka_topic_result_error(results[0]);
   if (bad == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS)
-    return OkStatus();  // someone was faster: it is checked as any
+    return OkStatus();  // another client created it: it is checked like any other
   const char* detail = rd_kafka_topic_result_error_string(results[0]);
   return ErrorStatus(bad, what, detail == nullptr ? "" : detail);
 }

@@ -1,5 +1,5 @@
-// Topics: making them, counting their partitions, checking that those of ours are set up as Pitwall
-// needs them. Thread-safe. Private to services/adapters/kafka.
+// Kafka topics: creation, partition counts, and verification of the configuration of Pitwall's
+// topics. Thread-safe. Private to services/adapters/kafka.
 #pragma once
 
 #include <cstdint>
@@ -20,31 +20,30 @@ enum class Edge { kStart, kEnd };
 
 class Topics {
  public:
-  // `options` and `clock` are borrowed.
+  // Borrows `options` and `clock`.
   static StatusOr<std::unique_ptr<Topics>> Open(const KafkaLogOptions& options, Clock* clock);
 
   // As Log::EnsureTopic. On success every partition has a leader.
   Status Ensure(std::string_view topic, const TopicConfig& config);
-  // Asks the broker; NotFound when there is no such topic. Never makes one.
+  // Asks the broker; NotFound if the topic does not exist. Never creates a topic.
   StatusOr<int32_t> Partitions(std::string_view topic);
-  // The count of the last answer; asks when there is none yet.
+  // The cached count; asks the broker if there is none.
   StatusOr<int32_t> KnownPartitions(std::string_view topic);
-  // Forgets the last answer: a producer was told that the topic is not there.
+  // Discards the cached count after a producer received an unknown-topic error.
   void Forget(std::string_view topic);
-  // The partition's start, or its end: the last stable offset. Not asked through the client that
-  // reads the partition: a broker answers a connection's requests in turn, and a fetch there may
-  // wait for records.
+  // The start or the end (last stable offset) of the partition. Uses a separate client: a broker
+  // answers the requests of a connection in order, and a reader's fetch may wait for records.
   StatusOr<int64_t> Offset(const TopicPartition& at, Edge edge, int64_t timeout_ns);
   // Whether the record's topic and partition exist.
   Status CheckTarget(const OutgoingRecord& record);
-  // FailedPrecondition when a topic of ours is not stamped by the broker (LogAppendTime). Asks once
-  // per topic.
+  // FailedPrecondition if the broker does not stamp a Pitwall topic (LogAppendTime). Asks once per
+  // topic.
   Status CheckTimestamps(std::string_view topic);
 
  private:
   struct Layout {
     int32_t partitions = 0;
-    bool ready = false;  // every partition has a leader
+    bool ready = false;  // whether every partition has a leader
   };
 
   Topics(const KafkaLogOptions& options, Clock* clock, std::unique_ptr<Client> client)
@@ -52,7 +51,7 @@ class Topics {
 
   StatusOr<Layout> Ask(std::string_view topic, int64_t timeout_ns);
   Status Create(std::string_view topic, const TopicConfig& config);
-  // Checks timestamp type and, when given, the clean-up policy.
+  // Checks the timestamp type and, if given, the cleanup policy.
   Status CheckConfig(std::string_view topic, const TopicConfig* wanted);
   StatusOr<StringMap<std::string>> Config(std::string_view topic);
   bool Foreign(std::string_view topic) const;

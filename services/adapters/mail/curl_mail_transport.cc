@@ -15,15 +15,15 @@ namespace {
 
 constexpr size_t kMaxReplyText = 512;
 
-// What the callbacks of one message see.
+// State of the callbacks of one message.
 struct Exchange {
   const MailCall* call = nullptr;
   const http::AddressPolicy* policy = nullptr;
   bool loopback_allowed = false;
   size_t sent = 0;
   std::string refused;
-  std::string last_line;  // of the server's answers
-  std::string recipient;  // whose answer comes next; "": another command's
+  std::string last_line;  // last line of the server's answers
+  std::string recipient;  // recipient of the next answer; "" for other commands
   std::vector<std::string> refused_recipients;
 };
 
@@ -42,15 +42,15 @@ size_t OnRead(char* buffer, size_t size, size_t count, void* user) {
   return bytes;
 }
 
-// libcurl gives each line of the server's answers as a header.
+// libcurl passes each line of the server's answers as a header.
 size_t OnLine(char* data, size_t size, size_t count, void* user) {
   static_cast<Exchange*>(user)->last_line =
       std::string(Trim(std::string_view(data, size * count).substr(0, kMaxReplyText)));
   return size * count;
 }
 
-// libcurl says nowhere which of several recipients the server refused. Nothing else of the
-// conversation is looked at: it has the password.
+// libcurl does not report which of several recipients the server rejected. The rest of the
+// conversation is ignored, since it contains the password.
 int OnDebug(CURL*, curl_infotype type, char* data, size_t size, void* user) {
   auto* const exchange = static_cast<Exchange*>(user);
   const std::string_view line = Trim(std::string_view(data, size).substr(0, kMaxReplyText));
@@ -80,7 +80,7 @@ bool IsHost(std::string_view host) {
   });
 }
 
-// What could end a command of SMTP.
+// Characters that could end an SMTP command.
 bool Breaks(std::string_view address) {
   return address.empty() || std::any_of(address.begin(), address.end(), [](char c) {
            return static_cast<unsigned char>(c) <= 0x20 || c == 0x7F || c == '<' || c == '>';
@@ -143,7 +143,7 @@ class CurlMailTransport final : public MailTransport {
     }
     set(CURLOPT_MAIL_FROM, Cat("<", call.from, ">").c_str());
     set(CURLOPT_MAIL_RCPT, *to);
-    // One address that the server refuses keeps nothing from the others.
+    // A rejected address does not prevent delivery to the others.
     set(CURLOPT_MAIL_RCPT_ALLLOWFAILS, 1L);
     if (!server.user.empty()) {
       set(CURLOPT_USERNAME, server.user.c_str());
@@ -177,7 +177,7 @@ class CurlMailTransport final : public MailTransport {
     set(CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(call.message.size()));
     set(CURLOPT_HEADERFUNCTION, &OnLine);
     set(CURLOPT_HEADERDATA, exchange);
-    set(CURLOPT_VERBOSE, 1L);  // for the function that follows, which prints nothing
+    set(CURLOPT_VERBOSE, 1L);  // enables the debug function below, which prints nothing
     set(CURLOPT_DEBUGFUNCTION, &OnDebug);
     set(CURLOPT_DEBUGDATA, exchange);
     set(CURLOPT_NOPROGRESS, 0L);
@@ -204,13 +204,13 @@ class CurlMailTransport final : public MailTransport {
     if (!exchange->refused.empty())
       return FailedPrecondition(Cat("not allowed: ", exchange->refused));
     if (code == CURLE_ABORTED_BY_CALLBACK) return Cancelled("the call was cancelled");
-    // 4xx: it could not look, and may take them later.
+    // 4xx: a temporary failure.
     if (code == CURLE_LOGIN_DENIED && (answer < 400 || answer >= 500)) {
       return absl::UnauthenticatedError(
           Cat("the server takes neither user nor password (", answer, ")"));
     }
     if (code == CURLE_OPERATION_TIMEDOUT) return DeadlineExceeded(why);
-    // The server's own refusal of sender, addresses or message.
+    // The server rejected the sender, the recipients, or the message.
     if (answer >= 400) return reply;
     return Unavailable(why);
   }

@@ -1,5 +1,5 @@
-// Refusals before any connection, and servers that do not answer. A real server is in
-// tests/e2e/notifier/receivers_test.py.
+// Tests of rejections before any connection, and of unresponsive servers.
+// tests/e2e/notifier/receivers_test.py uses a real server.
 #include "services/adapters/mail/curl_mail_transport.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ MailCall Call(std::string host = "127.0.0.1", int port = 1) {
   return call;
 }
 
-TEST(CurlMailTransport, ServersAreCheckedBeforeAnyConnection) {
+TEST(CurlMailTransport, ServersAreCheckedBeforeConnecting) {
   const auto transport = *MakeCurlMailTransport({});
   EXPECT_TRUE(transport->CheckServer({.host = "smtp.example.org"}).ok());
   EXPECT_TRUE(transport->CheckServer({.host = "::1", .security = MailSecurity::kNone}).ok());
@@ -49,13 +49,13 @@ TEST(CurlMailTransport, AddressesCannotEndACommand) {
   EXPECT_TRUE(absl::IsInvalidArgument(transport->Send(call).status()));
 }
 
-TEST(CurlMailTransport, NetworkAddressesAreRefusedByPolicy) {
+TEST(CurlMailTransport, PolicyRejectsPrivateAddresses) {
   const auto transport = *MakeCurlMailTransport({.allow_insecure = true});
   const auto reply = transport->Send(Call("169.254.169.254", 25));
   EXPECT_TRUE(absl::IsFailedPrecondition(reply.status())) << reply.status();
 }
 
-TEST(CurlMailTransport, NobodyThereIsUnavailable) {
+TEST(CurlMailTransport, MissingServerIsUnavailable) {
   const auto transport = *MakeCurlMailTransport({});
   const auto reply = transport->Send(Call());
   EXPECT_TRUE(absl::IsUnavailable(reply.status())) << reply.status();

@@ -31,7 +31,7 @@ std::string_view ColumnBytes(sqlite3_stmt* statement, int column) {
   return data == nullptr ? std::string_view() : std::string_view(data, static_cast<size_t>(size));
 }
 
-// Given a pointer that is not null, so that empty bytes are no NULL.
+// Uses a non-null pointer, so that empty bytes are not NULL.
 void Bind(sqlite3_stmt* statement, int index, std::string_view bytes) {
   sqlite3_bind_blob(statement, index, bytes.empty() ? "" : bytes.data(),
                     static_cast<int>(bytes.size()), SQLITE_STATIC);
@@ -49,7 +49,7 @@ Status Database::Fail(int code, std::string_view what) const {
       return ResourceExhausted(Cat(message, "; make room on this disk"));
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-    case SQLITE_ERROR:  // of fixed statements: the schema in the file is another one
+    case SQLITE_ERROR:  // the statements are constant, so the file has another schema
     case SQLITE_MISMATCH:
       return DataLoss(Cat(message,
                           "; move the file and those with its name at their beginning away, then a "
@@ -73,7 +73,8 @@ Status Database::Execute(const char* sql) const {
 
 StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& path, bool read_only) {
   sqlite3* db = nullptr;
-  // The catalogue names jobs of all users: for its owner only. SQLite's own files take these modes.
+  // Accessible to the owner only, since the catalog has the jobs of all users. SQLite's own files
+  // take these modes.
   const mode_t old_mask = ::umask(077);
   const int flags =
       (read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) |
@@ -233,7 +234,7 @@ Status Database::ApplyInside(const DatabaseChange& change) {
     const int code = sqlite3_step(raw);
     return code == SQLITE_DONE ? OkStatus() : Fail(code, "write");
   };
-  // One after the other: of a row that is put twice the later one counts, and counts once.
+  // In order: if a row occurs twice, the later one is stored, and it counts once.
   for (const DatabaseRow& row : change.put) {
     RETURN_IF_ERROR(remove_row(row));
     RETURN_IF_ERROR(put_row(row.kind, row.job, row.key, row.body));
@@ -258,7 +259,7 @@ Status Database::Apply(const DatabaseChange& change) {
   RETURN_IF_ERROR(Execute("BEGIN IMMEDIATE"));
   Status status = ApplyInside(change);
   if (!status.ok()) (void)sqlite3_exec(db_, "ROLLBACK", nullptr, nullptr, nullptr);
-  // The file of what is not in the database yet must not grow beyond some megabytes.
+  // The write-ahead file must not exceed a few megabytes.
   struct stat info {};
   if (status.ok() && ::stat((path_ + "-wal").c_str(), &info) == 0 && info.st_size > (8 << 20))
     (void)Execute("PRAGMA wal_checkpoint(TRUNCATE)");

@@ -1,8 +1,8 @@
-// SQLite as the catalogue of a store: rows of bytes by (kind, job, key), each with a CRC-32C. The
-// only user of the library.
+// SQLite database with the catalog of a store: rows of bytes by (kind, job, key), each with a
+// CRC-32C. No other module uses the library.
 //
-// Row counts per kind are rows themselves, so that a row that vanishes is noticed as well as one
-// that changes. A transaction that was committed survives kill -9 and a power cut.
+// Row counts per kind are rows, so that a missing row is detected like a changed one. A committed
+// transaction survives kill -9 and a power loss.
 #pragma once
 
 #include <cstdint>
@@ -27,32 +27,31 @@ struct DatabaseRow {
   std::string body;
 };
 
-// What one transaction changes, in this order.
+// Changes of one transaction, applied in this order.
 struct DatabaseChange {
-  std::vector<DatabaseRow> removed;       // body is not looked at; fine when it is not there
-  std::vector<std::string> removed_jobs;  // all rows of them
-  std::vector<DatabaseRow> put;           // added, or replaced
+  std::vector<DatabaseRow> removed;       // bodies are ignored; missing rows are allowed
+  std::vector<std::string> removed_jobs;  // removes all rows of these jobs
+  std::vector<DatabaseRow> put;           // added or replaced
   bool empty() const { return removed.empty() && removed_jobs.empty() && put.empty(); }
 };
 
-// Thread-safe. DataLoss names the file: it is damaged. ResourceExhausted: the disk is full; nothing
-// of the transaction is there.
+// Thread-safe. DataLoss: the named file is damaged. ResourceExhausted: the disk is full, and the
+// transaction was rolled back.
 class Database {
  public:
-  // Makes the file when it is not there, and checks the whole of it: structure, CRCs, counts.
-  // `read_only`: nothing is made or changed.
+  // Creates the file if it does not exist, and checks all of it: structure, CRCs, counts.
+  // `read_only`: creates and changes nothing.
   static StatusOr<std::unique_ptr<Database>> Open(const std::string& path, bool read_only = false);
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
   Status Apply(const DatabaseChange& change);
-  // In the order of (job, key). An error of `row` ends the walk and is the answer.
+  // In (job, key) order. An error of `row` ends the walk and is returned.
   Status ForEach(uint8_t kind, const std::function<Status(DatabaseRow)>& row) const;
   Status ForEachOf(uint8_t kind, std::string_view job,
                    const std::function<Status(DatabaseRow)>& row) const;
-  // Brings what the write-ahead file holds into the database and empties it: afterwards nothing
-  // that was removed is left in either.
+  // Checkpoints the write-ahead file and truncates it: removed data is then in neither file.
   Status Settle();
   const std::string& path() const { return path_; }
 

@@ -58,7 +58,7 @@ TEST(DatabaseTest, KeepsRowsByKindJobAndKey) {
   EXPECT_THAT(Bodies(**database, 2), ::testing::IsEmpty());
 }
 
-TEST(DatabaseTest, ARowThatIsPutTwiceInOneChangeIsOne) {
+TEST(DatabaseTest, RowPutTwiceInOneChangeIsStoredOnce) {
   const std::string path = DatabaseFolder("twice") + "/catalogue.db";
   {
     auto database = Database::Open(path);
@@ -75,7 +75,7 @@ TEST(DatabaseTest, ARowThatIsPutTwiceInOneChangeIsOne) {
   EXPECT_THAT(Bodies(**database, 1), ::testing::ElementsAre("a/1=y", "a/2=z"));
 }
 
-TEST(DatabaseTest, LeavesNothingOfARemovedJobInItsFiles) {
+TEST(DatabaseTest, RemovedJobLeavesNothingInFiles) {
   const std::string path = DatabaseFolder("removed") + "/catalogue.db";
   auto database = Database::Open(path);
   ASSERT_TRUE(database.ok()) << database.status();
@@ -93,8 +93,8 @@ TEST(DatabaseTest, LeavesNothingOfARemovedJobInItsFiles) {
   EXPECT_NE(WholeFile(path).find("job-that-stays"), std::string::npos);
 }
 
-// A flipped bit gives the same rows or DataLoss with the path, never others.
-TEST(DatabaseTest, TellsOfEachFlippedBitThatMatters) {
+// A flipped bit results in equal rows or in DataLoss with the path.
+TEST(DatabaseTest, DetectsEachRelevantFlippedBit) {
   const std::string dir = DatabaseFolder("bits");
   const std::string path = dir + "/catalogue.db";
   std::vector<std::string> whole;

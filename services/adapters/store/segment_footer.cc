@@ -213,7 +213,8 @@ StatusOr<TablePtr> Footer::Decode(size_t number) const {
   BinaryReader in(entry.body);
   RETURN_IF_ERROR(DecodeColumns(&in, table.get()));
   uint64_t at = entry.groups > 0 ? in.U64() : 0;
-  // No more than the body can hold: a group in memory is many times as long as its least bytes.
+  // At most as many groups as fit the body: a decoded group is much larger than its minimum
+  // encoding.
   table->groups.reserve(std::min(entry.groups, entry.body.size() / kLeastGroupBytes));
   for (size_t g = 0; g < entry.groups && in.ok(); ++g) {
     RETURN_IF_ERROR(

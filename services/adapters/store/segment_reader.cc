@@ -75,7 +75,7 @@ StatusOr<std::string> PageOf(const files::File& file, const Page& page) {
   return out;
 }
 
-// Distinct texts, and appends which of them each row has.
+// Reads distinct texts and appends the index of each row's text.
 Status DecodeTexts(const std::string& page, const std::string& path,
                    std::vector<std::string>* distinct, std::vector<int64_t>* indexes) {
   ASSIGN_OR_RETURN(const std::string body, blocks::Unpack(page, kMaxPageBytes, path + ": texts"));
@@ -94,7 +94,7 @@ Status DecodeTexts(const std::string& page, const std::string& path,
   return OkStatus();
 }
 
-// A text for each row. Texts of which each is of one row are moved: there are long ones.
+// One text per row. Texts with one row are moved, since they may be long.
 void TakeTexts(std::vector<std::string> distinct, const std::vector<int64_t>& indexes,
                std::vector<std::string>* out) {
   out->reserve(out->size() + indexes.size());

@@ -1,4 +1,4 @@
-// Reads one finished segment. Thread-safe: each call has buffers of its own.
+// Reader of one finished segment. Thread-safe: each call has its own buffers.
 #pragma once
 
 #include <cstdint>
@@ -17,35 +17,35 @@ namespace pitwall::store {
 
 class SegmentReader {
  public:
-  // DataLoss names the path and what is damaged; NotFound.
+  // DataLoss names the path and the damage; NotFound: no such file.
   static StatusOr<std::unique_ptr<SegmentReader>> Open(const std::string& path);
 
   int version() const { return version_; }
-  // What is known of the tables without decoding them.
+  // Metadata of the tables, without decoding them.
   const std::vector<TableEntry>& entries() const { return footer_->entries(); }
-  // The table of that number, as long as the reader lives. DataLoss: its description is malformed.
+  // The table with this index, valid for the life of the reader. DataLoss: its description is
+  // malformed.
   StatusOr<TablePtr> TableAt(size_t number) const;
   uint32_t footer_crc() const { return footer_crc_; }
-  // About what is kept in memory.
+  // Approximate memory use.
   size_t memory_bytes() const { return sizeof(*this) + footer_->memory_bytes(); }
 
   // Append all rows of one column of one group. DataLoss: its page is damaged. The table must be
-  // one of TableAt, the column of that type.
+  // from TableAt, and the column must have that type.
   Status ReadInts(const Table& table, size_t group, size_t column, std::vector<int64_t>* out) const;
   Status ReadValues(const Table& table, size_t group, size_t column, blocks::BlockDecoder* decoder,
                     std::vector<double>* out) const;
   Status ReadTexts(const Table& table, size_t group, size_t column,
                    std::vector<std::string>* out) const;
-  // The same as distinct texts, and appends which of them each row has.
+  // Reads distinct texts and appends the index of each row's text.
   Status ReadTexts(const Table& table, size_t group, size_t column,
                    std::vector<std::string>* distinct, std::vector<int64_t>* indexes) const;
-  // The rows of a page of texts whose place is known, without the file's footer. NotFound: no such
+  // The rows of a page of texts at a known position, without the file's footer. NotFound: no such
   // file. DataLoss: the page is damaged.
   static StatusOr<std::vector<std::string>> ReadTextPage(const std::string& path, const Page& page);
-  // Is called with each damaged page that a read meets, in the reading thread. Set before others
-  // read.
+  // Called in the reading thread for each damaged page. Must be set before other threads read.
   void OnDamage(std::function<void(const Status&)> call) { on_damage_ = std::move(call); }
-  // Reads every page: OK, or the first that is damaged.
+  // Reads every page. Returns OK or the error of the first damaged page.
   Status CheckAll() const;
 
  private:

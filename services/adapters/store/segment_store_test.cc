@@ -58,7 +58,7 @@ class SegmentTest : public ::testing::Test {
     if (!rows.texts.empty()) out.emplace_back(std::span<const std::string>(rows.texts));
     return out;
   }
-  // Two tables, several groups each.
+  // Two tables with several groups each.
   std::vector<std::vector<Rows>> WriteSegment(const std::string& path, uint64_t seed) {
     Rng rng(seed);
     auto writer = SegmentWriter::Create(path);
@@ -81,7 +81,7 @@ class SegmentTest : public ::testing::Test {
     EXPECT_TRUE(file.ok()) << file.status();
     return all;
   }
-  // Everything in it, or the error.
+  // All content, or the error.
   static StatusOr<std::vector<std::vector<Rows>>> ReadSegment(const std::string& path) {
     ASSIGN_OR_RETURN(const auto reader, SegmentReader::Open(path));
     blocks::BlockDecoder decoder;
@@ -137,7 +137,7 @@ class SegmentTest : public ::testing::Test {
   const std::string dir_;
 };
 
-TEST_F(SegmentTest, GivesBackWhatWasWritten) {
+TEST_F(SegmentTest, RoundTripsWrittenRows) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     const std::string path = Cat(dir_, "/", seed, ".seg");
     const auto written = WriteSegment(path, seed);
@@ -147,12 +147,12 @@ TEST_F(SegmentTest, GivesBackWhatWasWritten) {
   }
 }
 
-TEST_F(SegmentTest, TimesOfATableAreKnownBeforeItIsDecoded) {
+TEST_F(SegmentTest, TimesOfATableAreKnownBeforeDecoding) {
   const std::string path = dir_ + "/t.seg";
   WriteSegment(path, 3);
   auto writer = SegmentWriter::Create(dir_ + "/wide.seg");
   ASSERT_TRUE(writer.ok());
-  // The whole range of times, in any order of groups; a table without rows.
+  // The full time range, in any group order; a table without rows.
   ASSERT_TRUE((*writer)->AddTable(TableKind::kEvents, "none", {ColumnType::kInt}).ok());
   ASSERT_TRUE((*writer)->AddTable(TableKind::kEvents, "all", {ColumnType::kInt}).ok());
   for (const std::vector<int64_t>& times :
@@ -193,7 +193,7 @@ TEST_F(SegmentTest, TimesOfATableAreKnownBeforeItIsDecoded) {
   }
 }
 
-TEST_F(SegmentTest, AFlippedBitIsFoundWhereverItIs) {
+TEST_F(SegmentTest, DetectsEveryFlippedBit) {
   const std::string path = dir_ + "/whole.seg";
   const auto written = WriteSegment(path, 5);
   ASSERT_TRUE(Equal(written, ReadSegment(path).value()));
@@ -213,7 +213,7 @@ TEST_F(SegmentTest, AFlippedBitIsFoundWhereverItIs) {
   EXPECT_EQ(refused, 400);
 }
 
-TEST_F(SegmentTest, AFlippedBitOfEachByteOfTheEndIsFound) {
+TEST_F(SegmentTest, DetectsFlippedBitsInTheTrailer) {
   const std::string path = dir_ + "/whole.seg";
   WriteSegment(path, 8);
   const std::string whole = files::ReadWhole(path, 1 << 24).value();
@@ -232,8 +232,8 @@ TEST_F(SegmentTest, AFlippedBitOfEachByteOfTheEndIsFound) {
   for (size_t at = 0; at < kHeadBytes; ++at) flip(at);
 }
 
-// What the checksum would find first: a malformed footer is told, and asks for no memory.
-TEST_F(SegmentTest, AMalformedFooterIsTold) {
+// A malformed footer with a valid checksum is reported and does not allocate memory.
+TEST_F(SegmentTest, MalformedFooterIsReported) {
   const std::string path = dir_ + "/whole.seg";
   WriteSegment(path, 9);
   const auto reader = SegmentReader::Open(path).value();
@@ -250,7 +250,7 @@ TEST_F(SegmentTest, AMalformedFooterIsTold) {
     return OkStatus();
   };
   ASSERT_TRUE(decode(whole, kSegmentVersion, end).ok());
-  EXPECT_TRUE(absl::IsDataLoss(decode(whole, kSegmentVersion, 100)));  // pages beyond it
+  EXPECT_TRUE(absl::IsDataLoss(decode(whole, kSegmentVersion, 100)));  // pages after the footer
   size_t told = 0;
   for (size_t at = 0; at < whole.size(); ++at) {
     for (int bit = 0; bit < 8; ++bit) {
@@ -267,8 +267,8 @@ TEST_F(SegmentTest, AMalformedFooterIsTold) {
   EXPECT_GT(told, whole.size());
 }
 
-// The footer of an earlier version says the same of the same pages.
-TEST_F(SegmentTest, ReadsTheEarlierVersionsAndNoUnknownOne) {
+// The footer of an earlier version describes the same pages.
+TEST_F(SegmentTest, ReadsEarlierVersionsAndRejectsUnknownOnes) {
   const std::string path = dir_ + "/a.seg";
   const auto written = WriteSegment(path, 4);
   const std::string whole = files::ReadWhole(path, 1 << 24).value();
@@ -326,7 +326,7 @@ TEST_F(SegmentTest, ReadsTheEarlierVersionsAndNoUnknownOne) {
   }
 }
 
-TEST_F(SegmentTest, ACutFileIsRefused) {
+TEST_F(SegmentTest, TruncatedFileIsRejected) {
   const std::string path = dir_ + "/whole.seg";
   WriteSegment(path, 7);
   const std::string whole = files::ReadWhole(path, 1 << 24).value();
@@ -336,7 +336,7 @@ TEST_F(SegmentTest, ACutFileIsRefused) {
   }
 }
 
-TEST_F(SegmentTest, WhatIsNotFinishedIsNotThere) {
+TEST_F(SegmentTest, UnfinishedSegmentDoesNotExist) {
   const std::string path = dir_ + "/a.seg";
   {
     auto writer = SegmentWriter::Create(path);
@@ -347,7 +347,7 @@ TEST_F(SegmentTest, WhatIsNotFinishedIsNotThere) {
   EXPECT_FALSE(files::Exists(path));
 }
 
-TEST_F(SegmentTest, AFullDiskIsAnErrorAndLeavesNothing) {
+TEST_F(SegmentTest, FullDiskIsAnErrorAndLeavesNoFile) {
   const auto faults = std::make_shared<files::DiskFaults>();
   auto writer = SegmentWriter::Create(dir_ + "/full.seg", faults);
   ASSERT_TRUE(writer.ok());
@@ -361,7 +361,7 @@ TEST_F(SegmentTest, AFullDiskIsAnErrorAndLeavesNothing) {
   EXPECT_TRUE(files::ListDirectory(dir_).value().empty());
 }
 
-TEST_F(SegmentTest, RefusesRowsThatAreNotTheTables) {
+TEST_F(SegmentTest, RejectsRowsThatDoNotFitTheTable) {
   auto writer = SegmentWriter::Create(dir_ + "/r.seg");
   ASSERT_TRUE(writer.ok());
   EXPECT_FALSE((*writer)->AddTable(TableKind::kSamples, "", {ColumnType::kValue}).ok());

@@ -22,7 +22,7 @@ size_t RowsOf(const ColumnRows& rows) {
   return std::visit([](const auto& column) { return column.size(); }, rows);
 }
 
-// Distinct texts, then an index each.
+// Distinct texts, then one index per row.
 Status EncodeTexts(std::span<const std::string> texts, std::string* out) {
   BinaryWriter table;
   std::unordered_map<std::string_view, int64_t> places;
@@ -154,7 +154,7 @@ StatusOr<SegmentFile> SegmentWriter::Finish() {
   RETURN_IF_ERROR(file_->Sync());
   out.bytes = at_;
   RETURN_IF_ERROR(files::Rename(PartPath(path_), path_));
-  file_ = nullptr;  // finished: nothing to abandon
+  file_ = nullptr;  // finished: there is nothing to abandon
   RETURN_IF_ERROR(files::SyncDirectory(path_.substr(0, path_.rfind('/'))));
   return out;
 }
@@ -162,7 +162,8 @@ StatusOr<SegmentFile> SegmentWriter::Finish() {
 void SegmentWriter::Abandon() {
   if (file_ == nullptr) return;
   file_ = nullptr;
-  (void)files::Remove(PartPath(path_));  // a part that stays is replaced or removed at a start
+  (void)files::Remove(
+      PartPath(path_));  // a remaining part is replaced or removed at the next start
 }
 
 }  // namespace pitwall::store

@@ -1,4 +1,5 @@
-// Writes one segment of the history. It is there as a whole, under its name, or not at all.
+// Writer of one segment of the history. The segment appears under its name completely or not at
+// all.
 #pragma once
 
 #include <cstddef>
@@ -16,20 +17,20 @@
 
 namespace pitwall::store {
 
-// Rows of one column, in the order of ColumnType.
+// Rows of one column; the alternatives have the order of ColumnType.
 using ColumnRows =
     std::variant<std::span<const int64_t>, std::span<const double>, std::span<const std::string>>;
 
-// What a finished segment is.
+// Description of a finished segment.
 struct SegmentFile {
   uint64_t bytes = 0;
   uint32_t footer_crc = 0;
 };
 
-// Not thread-safe. After an error only Abandon may follow; the destructor abandons too.
+// Not thread-safe. After an error only Abandon may be called; the destructor also abandons.
 class SegmentWriter {
  public:
-  // Writes to `path` + ".part" until it is finished. An old part is replaced.
+  // Writes to `path` + ".part" until Finish. Replaces an old part.
   static StatusOr<std::unique_ptr<SegmentWriter>> Create(
       std::string path, std::shared_ptr<files::DiskFaults> faults = nullptr);
   ~SegmentWriter();
@@ -37,18 +38,18 @@ class SegmentWriter {
   SegmentWriter& operator=(const SegmentWriter&) = delete;
 
   // Index of a new table without rows. InvalidArgument: its first column is not kInt (times in ns),
-  // or they are more than kMaxColumns.
+  // or it has more than kMaxColumns columns.
   StatusOr<size_t> AddTable(TableKind kind, std::string key, std::vector<ColumnType> columns);
-  // 1 to kMaxGroupRows rows of each column of the table. InvalidArgument: columns that are not the
-  // table's or differ in length. `hints`: one for each column, or null.
+  // Adds 1 to kMaxGroupRows rows of each column of the table. InvalidArgument: the columns do not
+  // match the table or differ in length. `hints`: one per column, or null.
   Status AddRows(size_t table, std::span<const ColumnRows> columns, blocks::FormHint* hints);
-  // With the groups that were added so far.
+  // Includes the groups added so far.
   const Table& table(size_t index) const { return tables_[index]; }
   uint64_t bytes() const { return at_ + buffer_.size(); }
 
-  // Footer, flush, rename, flush of the folder.
+  // Writes the footer, flushes, renames, and flushes the directory.
   StatusOr<SegmentFile> Finish();
-  // Removes what was written. Nothing after Finish.
+  // Removes the part. Does nothing after Finish.
   void Abandon();
 
  private:
