@@ -50,15 +50,15 @@ void CaptureCoordinator::Stop() {
 
 StatusOr<std::string> CaptureCoordinator::Ask(CaptureRequest request) {
   MutexLock lock(&mutex_);
-  if (asks_.size() >= options_.max_asks) {
-    return ResourceExhausted(
-        Cat("there are ", asks_.size(), " requests for captures that the log has not taken yet"));
+  if (requests_.size() >= options_.max_requests) {
+    return ResourceExhausted(Cat("captures: the maximum of ", requests_.size(),
+                                 " requests waits for the log; retry later"));
   }
   if (request.id.empty()) {
     request.id = StableHashHex(Cat("office\xff", ::getpid(), "\xff", clock_->WallNs(), "\xff",
                                    clock_->MonotonicNs(), "\xff", ++made_));
   }
-  asks_.push_back(request);
+  requests_.push_back(request);
   return request.id;
 }
 
@@ -71,27 +71,28 @@ StatusOr<std::vector<RankCapture>> CaptureCoordinator::Find(const CaptureQuery& 
   return found;
 }
 
-void CaptureCoordinator::AppendAsks() {
+void CaptureCoordinator::AppendRequests() {
   while (true) {
     CaptureRequest request;
     {
       MutexLock lock(&mutex_);
-      if (asks_.empty()) return;
-      request = std::move(asks_.front());
-      asks_.pop_front();
+      if (requests_.empty()) return;
+      request = std::move(requests_.front());
+      requests_.pop_front();
     }
-    if (request.expires_ns <= clock_->WallNs()) continue;  // the log took nothing for so long
+    if (request.expires_ns <= clock_->WallNs()) continue;  // expired while the log was unavailable
     const Status appended =
         appender_->Append({{.topic = std::string(kControlTopic),
                             .key = request.job,
                             .value = cloudevents::EncodeCaptureRequest(request)}});
     if (appended.ok()) {
-      ++asked_;
+      ++appended_;
       continue;
     }
     ++failed_;
-    PITWALL_LOG(kWarning, "capture", "job ", Quote(request.job), ": the request is not in ",
-                kControlTopic, ": ", ToStd(appended.message()));
+    PITWALL_LOG(kWarning, "capture", "job ", Quote(request.job),
+                ": the capture request was not appended to ", kControlTopic, ": ",
+                ToStd(appended.message()));
   }
 }
 
@@ -142,7 +143,7 @@ void CaptureCoordinator::FollowCaptures() {
         }
       }
     }
-    AppendAsks();
+    AppendRequests();
     if (status.ok()) status = ReadCaptures(reader.get());
     if (status.ok()) continue;
     if (!absl::IsNotFound(status))
@@ -150,7 +151,7 @@ void CaptureCoordinator::FollowCaptures() {
     reader.reset();
     wakeup_->Wait(kRetryNs);
   }
-  AppendAsks();
+  AppendRequests();
 }
 
 void CaptureCoordinator::OnEvent(const IssueEvent& event) {
@@ -158,21 +159,21 @@ void CaptureCoordinator::OnEvent(const IssueEvent& event) {
   const int64_t now = clock_->MonotonicNs();
   {
     MutexLock lock(&mutex_);
-    const auto last = asked_at_.find(event.job);
-    if (last != asked_at_.end() && now - last->second < options_.every_ns) {
+    const auto last = requested_at_.find(event.job);
+    if (last != requested_at_.end() && now - last->second < options_.every_ns) {
       ++skipped_;
       return;
     }
-    std::erase_if(asked_at_,
+    std::erase_if(requested_at_,
                   [&](const auto& job) { return now - job.second >= options_.every_ns; });
-    if (asked_at_.size() >= options_.max_jobs) {
+    if (requested_at_.size() >= options_.max_jobs) {
       ++skipped_;
       return;
     }
-    asked_at_[event.job] = now;
+    requested_at_[event.job] = now;
   }
   CaptureRequest request;
-  // Two notifiers ask for the same: the second changes nothing.
+  // The requests of two notifiers have the same ID, so the second changes nothing.
   request.id = StableHashHex(Cat("issue\xff", event.id));
   request.job = event.job;
   request.issue = IssueId(event);
@@ -218,11 +219,14 @@ void CaptureCoordinator::RegisterMetrics(self_metrics::Exposition* exposition) {
                           out->push_back({{}, static_cast<double>(number->load())});
                         }));
   };
-  add("pitwall_capture_requests_total", "Requests for captures that are in the log.", &asked_);
+  add("pitwall_capture_requests_total", "Requests for captures that were appended to the log.",
+      &appended_);
   add("pitwall_capture_requests_skipped_total",
-      "Captures that rules asked for within a minute of another of the job, or beyond a bound.",
+      "Captures requested by rules and skipped, within a minute of another of the job or over a "
+      "limit.",
       &skipped_);
-  add("pitwall_capture_requests_failed_total", "Requests that the log did not take.", &failed_);
+  add("pitwall_capture_requests_failed_total", "Requests for captures that the log did not accept.",
+      &failed_);
 }
 
 }  // namespace pitwall::notifier

@@ -1,4 +1,4 @@
-// Asks for captures, for people and for rules, and remembers what the collectors answered.
+// Coordinator of capture requests from people and rules, and of the replies of the collectors.
 #pragma once
 
 #include <atomic>
@@ -22,24 +22,24 @@
 namespace pitwall::notifier {
 
 struct CaptureCoordinatorOptions {
-  size_t max_captures = 4096;                 // remembered, the newest
-  size_t max_bytes = size_t{64} << 20;        // … of their text
-  size_t max_asks = 64;                       // that wait for the log
-  int64_t every_ns = 60 * kNanosPerSecond;    // a job's captures by rules: not more often
-  int64_t expires_ns = 30 * kNanosPerSecond;  // of a request by a rule
-  size_t max_jobs = 10'000;                   // remembered for that
+  size_t max_captures = 4096;                 // the newest are kept
+  size_t max_bytes = size_t{64} << 20;        // of their text
+  size_t max_requests = 64;                   // waiting for the log
+  int64_t every_ns = 60 * kNanosPerSecond;    // minimum interval between a job's captures by rules
+  int64_t expires_ns = 30 * kNanosPerSecond;  // expiry of a request by a rule
+  size_t max_jobs = 10'000;                   // jobs with a remembered time of their last capture
 };
 
-// One thread follows pitwall.captures and appends requests. Another follows the issues: the event
-// with which an issue begins asks by its field `capture`, where its rule has the annotation. It is
-// asked at most once, and not for what happened before the start: an old capture shows nothing.
-// Thread-safe; clock, log and issues are borrowed.
+// One thread follows pitwall.captures and appends requests. Another follows the issues: the first
+// event of an issue requests a capture by its field `capture`, which the rule's annotation sets.
+// Each event requests at most one capture, and events before the start none: an old capture would
+// show another moment. Thread-safe; clock, log, and issues are borrowed.
 class CaptureCoordinator final : public CaptureSource {
  public:
   CaptureCoordinator(Clock* clock, Log* log, CaptureCoordinatorOptions options = {});
   ~CaptureCoordinator() override;
 
-  // `issues` may be null: then no rule asks.
+  // `issues` may be null: then rules request no captures.
   Status Start(IssueSource* issues);
   void Stop();  // idempotent
   void RegisterMetrics(self_metrics::Exposition* exposition);
@@ -47,13 +47,13 @@ class CaptureCoordinator final : public CaptureSource {
   StatusOr<std::string> Ask(CaptureRequest request) override;
   StatusOr<std::vector<RankCapture>> Find(const CaptureQuery& query) override;
 
-  // What an event of an issue asks for; for the second thread, and tests.
+  // Appends the capture request of an issue's event. Called by the second thread, and by tests.
   void OnEvent(const IssueEvent& event);
 
  private:
   void FollowCaptures();
   Status ReadCaptures(PartitionReader* reader);
-  void AppendAsks();
+  void AppendRequests();
   void FollowIssues(IssueSource* issues);
 
   Clock* const clock_;
@@ -62,18 +62,18 @@ class CaptureCoordinator final : public CaptureSource {
   const std::unique_ptr<Wakeup> wakeup_, issues_wakeup_;
   std::unique_ptr<Appender> appender_;
   std::atomic<bool> stopping_{false};
-  std::atomic<uint64_t> asked_{0}, skipped_{0}, failed_{0};
+  std::atomic<uint64_t> appended_{0}, skipped_{0}, failed_{0};
   std::vector<self_metrics::Registration> registrations_;
   std::thread captures_thread_, issues_thread_;
 
   Mutex mutex_;
   uint64_t made_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::deque<CaptureRequest> asks_ ABSL_GUARDED_BY(mutex_);
+  std::deque<CaptureRequest> requests_ ABSL_GUARDED_BY(mutex_);
   std::deque<std::pair<RankCapture, size_t>> captures_ ABSL_GUARDED_BY(mutex_);  // with their sizes
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::map<std::string, int64_t, std::less<>> asked_at_
-      ABSL_GUARDED_BY(mutex_);                                 // of rules, by job
-  PartitionReader* polled_ ABSL_GUARDED_BY(mutex_) = nullptr;  // that waits for records
+  std::map<std::string, int64_t, std::less<>> requested_at_
+      ABSL_GUARDED_BY(mutex_);                                 // by rules, by job
+  PartitionReader* polled_ ABSL_GUARDED_BY(mutex_) = nullptr;  // waiting for records
   IssueWatch* watch_ ABSL_GUARDED_BY(mutex_) = nullptr;
 };
 

@@ -21,8 +21,8 @@ class CaptureCoordinatorTest : public ::testing::Test {
     appender_ = *log_.OpenAppender();
   }
   void Start(CaptureCoordinatorOptions options = {}) {
-    office_ = std::make_unique<CaptureCoordinator>(&clock_, &log_, options);
-    ASSERT_TRUE(office_->Start(nullptr).ok());
+    coordinator_ = std::make_unique<CaptureCoordinator>(&clock_, &log_, options);
+    ASSERT_TRUE(coordinator_->Start(nullptr).ok());
     clock_.AwaitWaiters(1);
   }
   void Turn() {
@@ -57,12 +57,12 @@ class CaptureCoordinatorTest : public ::testing::Test {
   fakes::FakeClock clock_;
   fakes::MemoryLog log_{&clock_};
   std::unique_ptr<Appender> appender_;
-  std::unique_ptr<CaptureCoordinator> office_;
+  std::unique_ptr<CaptureCoordinator> coordinator_;
 };
 
-TEST_F(CaptureCoordinatorTest, AsksAndFindsTheAnswers) {
+TEST_F(CaptureCoordinatorTest, AppendsRequestsAndFindsReplies) {
   Start();
-  const auto id = office_->Ask(
+  const auto id = coordinator_->Ask(
       {.job = "j", .principal = "act", .expires_ns = clock_.WallNs() + 10 * kNanosPerSecond});
   ASSERT_TRUE(id.ok());
   Turn();
@@ -71,25 +71,25 @@ TEST_F(CaptureCoordinatorTest, AsksAndFindsTheAnswers) {
   EXPECT_EQ(Requests()[0].principal, "act");
   Answer(*id, 0);
   Answer("other", 1, "i1");
-  office_->Stop();
-  EXPECT_EQ(office_->Find({.request = *id})->size(), 1u);
-  EXPECT_EQ(office_->Find({.issue = "i1"})->at(0).rank, 1);
-  EXPECT_EQ(office_->Find({.job = "j"})->size(), 2u);
-  EXPECT_TRUE(office_->Find({.request = "none"})->empty());
+  coordinator_->Stop();
+  EXPECT_EQ(coordinator_->Find({.request = *id})->size(), 1u);
+  EXPECT_EQ(coordinator_->Find({.issue = "i1"})->at(0).rank, 1);
+  EXPECT_EQ(coordinator_->Find({.job = "j"})->size(), 2u);
+  EXPECT_TRUE(coordinator_->Find({.request = "none"})->empty());
 }
 
-TEST_F(CaptureCoordinatorTest, ARuleAsksOnceAMinuteForAJob) {
+TEST_F(CaptureCoordinatorTest, RuleRequestsAtMostOneCapturePerJobAndMinute) {
   Start();
   IssueEvent plain = MakeEvent("j", "p/g/B", 1);
-  office_->OnEvent(plain);
+  coordinator_->OnEvent(plain);
   IssueEvent resolved = Found("j");
   resolved.type = EventType::kIssueResolved;
-  office_->OnEvent(resolved);
+  coordinator_->OnEvent(resolved);
   Turn();
   EXPECT_TRUE(Requests().empty());
-  office_->OnEvent(Found("j"));
-  office_->OnEvent(Found("j", "p/g/C"));  // within the minute
-  office_->OnEvent(Found("k"));
+  coordinator_->OnEvent(Found("j"));
+  coordinator_->OnEvent(Found("j", "p/g/C"));  // within the minute
+  coordinator_->OnEvent(Found("k"));
   Turn();
   ASSERT_EQ(Requests().size(), 2u);
   EXPECT_EQ(Requests()[0].job, "j");
@@ -97,10 +97,10 @@ TEST_F(CaptureCoordinatorTest, ARuleAsksOnceAMinuteForAJob) {
   EXPECT_EQ(Requests()[0].principal, "rule p/g/A");
   EXPECT_EQ(Requests()[1].job, "k");
   clock_.Advance(60 * kNanosPerSecond);
-  office_->OnEvent(Found("j", "p/g/C"));
+  coordinator_->OnEvent(Found("j", "p/g/C"));
   Turn();
   EXPECT_EQ(Requests().size(), 3u);
-  // Another notifier's request for the same event has the same id.
+  // The request of another notifier for the same event has the same ID.
   CaptureCoordinator twin(&clock_, &log_);
   twin.OnEvent(Found("j"));
   ASSERT_TRUE(twin.Start(nullptr).ok());
@@ -112,14 +112,14 @@ TEST_F(CaptureCoordinatorTest, ARuleAsksOnceAMinuteForAJob) {
   EXPECT_EQ(Requests()[3].id, Requests()[0].id);
 }
 
-TEST_F(CaptureCoordinatorTest, IssuesOfTheNotifierAsk) {
+TEST_F(CaptureCoordinatorTest, IssuesOfNotifierRequestCaptures) {
   ASSERT_TRUE(log_.EnsureTopic(kIssuesTopic, {1, false, -1}).ok());
   Publish(&log_, Found("before"), 0);  // its capture would show another moment
   auto notifier = *Notifier::Make(&clock_, &log_, {}, {});
   ASSERT_TRUE(notifier->Start().ok());
   clock_.AwaitWaiters(1);
-  office_ = std::make_unique<CaptureCoordinator>(&clock_, &log_);
-  ASSERT_TRUE(office_->Start(notifier.get()).ok());
+  coordinator_ = std::make_unique<CaptureCoordinator>(&clock_, &log_);
+  ASSERT_TRUE(coordinator_->Start(notifier.get()).ok());
   clock_.AwaitWaiters(3);
   Publish(&log_, Found("after"), 0);
   for (int turn = 0; turn < 100 && Requests().empty(); ++turn) {
@@ -128,33 +128,34 @@ TEST_F(CaptureCoordinatorTest, IssuesOfTheNotifierAsk) {
   }
   ASSERT_EQ(Requests().size(), 1u);
   EXPECT_EQ(Requests()[0].job, "after");
-  office_->Stop();
+  coordinator_->Stop();
 }
 
-TEST_F(CaptureCoordinatorTest, EverythingIsBounded) {
-  Start({.max_captures = 2, .max_asks = 2, .max_jobs = 1});
+TEST_F(CaptureCoordinatorTest, LimitsRequestsAndCaptures) {
+  Start({.max_captures = 2, .max_requests = 2, .max_jobs = 1});
   log_.SetWriteFault([](std::string_view) { return absl::UnavailableError("away"); });
   for (int i = 0; i < 3; ++i) Turn();
   log_.SetWriteFault(nullptr);
   for (int64_t rank = 0; rank < 5; ++rank) Answer("r", rank);
   Turn();
-  const auto kept = *office_->Find({});
+  const auto kept = *coordinator_->Find({});
   ASSERT_EQ(kept.size(), 2u);
   EXPECT_EQ(kept[0].rank, 3);
-  office_->Stop();
+  coordinator_->Stop();
   const CaptureRequest request{.job = "j", .expires_ns = clock_.WallNs() + kNanosPerSecond};
-  EXPECT_TRUE(office_->Ask(request).ok());
-  EXPECT_TRUE(office_->Ask(request).ok());
-  EXPECT_TRUE(absl::IsResourceExhausted(office_->Ask(request).status()));
+  EXPECT_TRUE(coordinator_->Ask(request).ok());
+  EXPECT_TRUE(coordinator_->Ask(request).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(coordinator_->Ask(request).status()));
 }
 
-TEST_F(CaptureCoordinatorTest, WhatExpiredWhileTheLogWasAwayIsNotAsked) {
-  office_ = std::make_unique<CaptureCoordinator>(&clock_, &log_);
-  ASSERT_TRUE(office_->Ask({.job = "j", .expires_ns = clock_.WallNs() + kNanosPerSecond}).ok());
+TEST_F(CaptureCoordinatorTest, RequestExpiredWhileLogUnavailable_IsDropped) {
+  coordinator_ = std::make_unique<CaptureCoordinator>(&clock_, &log_);
+  ASSERT_TRUE(
+      coordinator_->Ask({.job = "j", .expires_ns = clock_.WallNs() + kNanosPerSecond}).ok());
   clock_.Advance(2 * kNanosPerSecond);
-  ASSERT_TRUE(office_->Start(nullptr).ok());
+  ASSERT_TRUE(coordinator_->Start(nullptr).ok());
   clock_.AwaitWaiters(1);
-  office_->Stop();
+  coordinator_->Stop();
   EXPECT_TRUE(Requests().empty());
 }
 

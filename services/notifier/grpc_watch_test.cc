@@ -1,5 +1,5 @@
-// Log -> notifier -> gRPC -> client, over loopback: what a watcher sees of the topic when its
-// stream is cut and resumed, again and again, while the topic grows.
+// Watches over gRPC on loopback: log -> notifier -> gRPC -> client, with streams that are cut and
+// resumed while the topic grows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@
 namespace pitwall::notifier {
 namespace {
 
-// Over the fake log, and over the one on disk.
+// Runs with the fake log and with the embedded log on disk.
 class GrpcWatchTest : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -71,7 +71,7 @@ class GrpcWatchTest : public ::testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Logs, GrpcWatchTest, ::testing::Values("Memory", "Embedded"),
                          [](const auto& which) { return which.param; });
 
-TEST_P(GrpcWatchTest, CutAndResumedAtRandomMissesNothing) {
+TEST_P(GrpcWatchTest, RandomlyCutAndResumedWatchMissesNothing) {
   NotifierOptions options;
   options.window_events = 16;  // small: resumed watchers need the log
   Run(options);
@@ -104,14 +104,14 @@ TEST_P(GrpcWatchTest, CutAndResumedAtRandomMissesNothing) {
       token = batch.resume_token;
       return --left > 0 && seen.size() < published.size();
     });
-    // Cut by us, or by the server since we were slow: both are resumed.
+    // Canceled by the client, or by the server because the client was slow: both are resumed.
     ASSERT_TRUE(status.ok() || status.code() == absl::StatusCode::kResourceExhausted) << status;
     ++cuts;
   }
   publisher.join();
   EXPECT_EQ(seen, published);
   EXPECT_EQ(in_order.size(), published.size())
-      << "tokens stand right behind what came with them: no repetition";
+      << "a token is directly behind its event: no duplicates";
   EXPECT_GT(cuts, 10);
 }
 
@@ -145,7 +145,7 @@ TEST_P(GrpcWatchTest, ListThenWatchMissesNothing) {
             absl::StatusCode::kInvalidArgument);
 }
 
-TEST_P(GrpcWatchTest, UntilNowEndsWithWhatThereWas) {
+TEST_P(GrpcWatchTest, WatchUntilNowEndsAfterExistingEvents) {
   Run({});
   std::vector<std::string> want;
   for (int i = 0; i < 40; ++i) {
@@ -161,7 +161,7 @@ TEST_P(GrpcWatchTest, UntilNowEndsWithWhatThereWas) {
   }
   std::vector<std::string> seen;
   const WatchQuery query{.from_start = true, .until_now = true};
-  // Ends by itself: the client never says that it has enough.
+  // The stream ends without a cancellation by the client.
   EXPECT_TRUE(client_
                   ->Watch(query,
                           [&](const WatchBatch& batch) {
@@ -173,7 +173,7 @@ TEST_P(GrpcWatchTest, UntilNowEndsWithWhatThereWas) {
   EXPECT_EQ(seen, want);
 }
 
-TEST_P(GrpcWatchTest, AnIdleWatcherAdvancesByBookmarks) {
+TEST_P(GrpcWatchTest, IdleWatcherAdvancesByBookmarks) {
   Run({});
   std::vector<std::string> tokens;
   WatchQuery query;
@@ -193,7 +193,7 @@ TEST_P(GrpcWatchTest, AnIdleWatcherAdvancesByBookmarks) {
   EXPECT_NE(tokens.front(), tokens.back());
 }
 
-TEST_P(GrpcWatchTest, StoppingTheNotifierEndsWatches) {
+TEST_P(GrpcWatchTest, StoppingNotifierEndsWatches) {
   Run({});
   const Status status = client_->Watch({}, [&](const WatchBatch&) {
     notifier_->Stop();

@@ -1,4 +1,4 @@
-// A topic that was deleted and made again, or cut, under positions that were stored before.
+// Recreated or truncated topics, with positions stored before.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ class LogResetTest : public ::testing::Test {
       clock_.Advance(kNanosPerSecond / 2);
     }
   }
-  // Lets `seconds` pass.
+  // Advances the clock by `seconds`.
   void PassTime(int seconds) {
     for (int i = 0; i < 2 * seconds; ++i) {
       clock_.AwaitWaiters(2);
@@ -82,7 +82,7 @@ class LogResetTest : public ::testing::Test {
   std::unique_ptr<self_metrics::Exposition> exposition_;
 };
 
-TEST_F(LogResetTest, ATopicMadeAgainWhileItRunsIsFollowedFromItsBeginning) {
+TEST_F(LogResetTest, TopicRecreatedWhileRunning_IsFollowedFromItsStart) {
   Run();
   PublishJobs("old", 0, 5);
   Pass([&] { return Stored() == 5; });
@@ -102,7 +102,7 @@ TEST_F(LogResetTest, ATopicMadeAgainWhileItRunsIsFollowedFromItsBeginning) {
   EXPECT_TRUE(notifier_->Health().ok()) << notifier_->Health();
 }
 
-TEST_F(LogResetTest, ATopicMadeAgainWhileItWasDownIsFollowedFromItsBeginning) {
+TEST_F(LogResetTest, TopicRecreatedWhileStopped_IsFollowedFromItsStart) {
   Run();
   PublishJobs("old", 0, 5);
   Pass([&] { return Stored() == 5; });
@@ -115,7 +115,7 @@ TEST_F(LogResetTest, ATopicMadeAgainWhileItWasDownIsFollowedFromItsBeginning) {
   EXPECT_THAT(std::string(notifier_->Health().message()), HasSubstr("log_truncated"));
 }
 
-TEST_F(LogResetTest, ATopicThatHasGrownPastTheOldPositionIsKnownByItsRecords) {
+TEST_F(LogResetTest, RecreatedTopicLongerThanOldPosition_IsDetectedByRecords) {
   Run();
   PublishJobs("old", 0, 5);
   Pass([&] { return Stored() == 5; });
@@ -127,7 +127,7 @@ TEST_F(LogResetTest, ATopicThatHasGrownPastTheOldPositionIsKnownByItsRecords) {
   for (int i = 0; i < 8; ++i) EXPECT_EQ(Sent(Cat("new", i)), 1U) << i;
 }
 
-TEST_F(LogResetTest, WhatIsLeftOfACutTopicIsNotSentAgain) {
+TEST_F(LogResetTest, RestOfTruncatedTopic_IsNotSentAgain) {
   Run();
   PublishJobs("old", 0, 5);
   Pass([&] { return Stored() == 5; });
@@ -140,7 +140,7 @@ TEST_F(LogResetTest, WhatIsLeftOfACutTopicIsNotSentAgain) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ(Sent(Cat("old", i)), 1U) << i;
 }
 
-TEST_F(LogResetTest, WhatWasReadAndNotYetTakenIsStillDelivered) {
+TEST_F(LogResetTest, EventsReadBeforeReset_AreStillDelivered) {
   transport_.SetScript([](const HttpCall&, size_t) { return Reply(503); });
   Run();
   PublishJobs("old", 0, 5);
@@ -153,7 +153,7 @@ TEST_F(LogResetTest, WhatWasReadAndNotYetTakenIsStillDelivered) {
   Pass([&] { return Stored() == 1; });
 }
 
-TEST_F(LogResetTest, AWatcherIsToldToListAgain) {
+TEST_F(LogResetTest, WatcherGetsErrorToListAgain) {
   Run();
   PublishJobs("old", 0, 5);
   PassTime(2);

@@ -57,14 +57,14 @@ class TopicNotifier final : public Notifier {
           issues_truncated_.Set(truncated ? 1 : 0);
         }));
     issue_registrations_.push_back(issue_exposition_.Add(
-        "pitwall_issues_truncated", "1 when more issues are open than this page shows.", {},
+        "pitwall_issues_truncated", "1 if more issues are open than this page shows.", {},
         &issues_truncated_));
   }
 
   ~TopicNotifier() override { Stop(); }
 
   Status Start() override {
-    if (!tails_.empty()) return FailedPrecondition("the notifier was started before");
+    if (!tails_.empty()) return FailedPrecondition("the notifier is already started");
     Positions ends, starts;
     for (int32_t p = 0; p < partitions_; ++p) {
       auto tail = std::make_unique<Tail>();
@@ -84,9 +84,9 @@ class TopicNotifier final : public Notifier {
       tails_.push_back(std::move(tail));
     }
     if (!deliveries_.empty()) RETURN_IF_ERROR(acted_.ReadAll());
-    // Without them more is told, not less.
+    // Without silences, more is sent, not less.
     if (const Status opened = silences_.Open(); !opened.ok())
-      PITWALL_LOG(kError, "notifier", "no silence holds: ", options_.silences_topic, ": ",
+      PITWALL_LOG(kError, "notifier", "silences are disabled: ", options_.silences_topic, ": ",
                   ToStd(opened.message()));
     for (size_t i = 0; i < deliveries_.size(); ++i) {
       RETURN_IF_ERROR(
@@ -131,13 +131,14 @@ class TopicNotifier final : public Notifier {
   StatusOr<IssuePage> ListIssues(const IssueQuery& query) override {
     RETURN_IF_ERROR(CheckReady());
     if (query.page_size < 0 || query.page_size > kMaxPageSize) {
-      return InvalidArgument(Cat("page_size ", query.page_size, ": from 0 to ", kMaxPageSize));
+      return InvalidArgument(
+          Cat("page_size ", query.page_size, ": must be from 0 to ", kMaxPageSize));
     }
     PageCursor cursor;
     if (!query.page_token.empty()) {
       ASSIGN_OR_RETURN(cursor, DecodePageToken(query.page_token));
     } else {
-      // Before the index is read: what the list does not show comes after this.
+      // Before the index is read: the token covers every event that the list does not show.
       cursor.resume_token = EncodeResumeToken(options_.topic, window_.Next());
     }
     const int32_t size = query.page_size == 0 ? kDefaultPageSize : query.page_size;
@@ -161,7 +162,7 @@ class TopicNotifier final : public Notifier {
 
   StatusOr<std::vector<IssueEventPtr>> GetIssue(std::string_view id) override {
     RETURN_IF_ERROR(CheckReady());
-    if (id.empty()) return InvalidArgument("no id");
+    if (id.empty()) return InvalidArgument("id: must not be empty");
     return index_.Find(id);
   }
 
@@ -170,7 +171,8 @@ class TopicNotifier final : public Notifier {
     Positions positions = window_.Next();
     Positions until = query.until_now ? positions : Positions();
     if (!query.resume_token.empty()) {
-      if (query.from_start) return InvalidArgument("from_start beside a resume_token");
+      if (query.from_start)
+        return InvalidArgument("from_start: must not be set with a resume_token");
       ASSIGN_OR_RETURN(positions,
                        DecodeResumeToken(options_.topic, partitions_, query.resume_token));
       RETURN_IF_ERROR(CheckPositions(positions));
@@ -182,7 +184,8 @@ class TopicNotifier final : public Notifier {
     }
     if (++*watchers_ > options_.max_watchers) {
       --*watchers_;
-      return ResourceExhausted(Cat("there are ", options_.max_watchers, " watchers already"));
+      return ResourceExhausted(
+          Cat("the maximum of ", options_.max_watchers, " watchers is reached"));
     }
     return std::make_unique<LogWatch>(clock_, log_, &window_, options_.topic, query.filter,
                                       std::move(positions), std::move(until), watchers_);
@@ -198,21 +201,22 @@ class TopicNotifier final : public Notifier {
     out.push_back(exposition->Add("pitwall_notifier_events_total", "Events read from the topic.",
                                   {}, &events_));
     out.push_back(exposition->Add("pitwall_notifier_undecodable_total",
-                                  "Records of the topic that are no events.", {}, &undecodable_));
+                                  "Records of the topic that cannot be decoded.", {},
+                                  &undecodable_));
     out.push_back(exposition->Add("pitwall_notifier_gaps_total",
-                                  "Times that records were gone before they were read.", {},
+                                  "Times that records were deleted before they were read.", {},
                                   &gaps_));
     out.push_back(exposition->Add("pitwall_notifier_log_resets_total",
-                                  "Times that a partition was found to be another log.", {},
+                                  "Times that the log of a partition was replaced.", {},
                                   &log_resets_));
     out.push_back(exposition->Add(
         "pitwall_notifier_issues_forgotten_total",
-        "Open issues dropped from the index by its bounds.", MetricType::kCounter,
+        "Open issues dropped from the index because of its limits.", MetricType::kCounter,
         [this](std::vector<Sample>* samples) {
           samples->push_back({{}, static_cast<double>(index_.stats().open_forgotten)});
         }));
     out.push_back(
-        exposition->Add("pitwall_notifier_watchers", "Watchers connected.", MetricType::kGauge,
+        exposition->Add("pitwall_notifier_watchers", "Connected watchers.", MetricType::kGauge,
                         [this](std::vector<Sample>* samples) {
                           samples->push_back({{}, static_cast<double>(watchers_->load())});
                         }));
@@ -245,7 +249,7 @@ class TopicNotifier final : public Notifier {
     mutable Mutex mutex;
     Status error ABSL_GUARDED_BY(mutex);
     LogResetNotice notice ABSL_GUARDED_BY(mutex);
-    int64_t append_time_ns = 0;  // of the newest record read; the thread's own
+    int64_t append_time_ns = 0;  // of the newest record read; used by the thread only
   };
 
   Status CheckReady() const {
@@ -254,7 +258,7 @@ class TopicNotifier final : public Notifier {
     return OkStatus();
   }
 
-  // Readers are opened only for what the window does not know.
+  // Opens readers only for positions outside the window.
   Status CheckPositions(const Positions& positions) {
     const Positions next = window_.Next();
     for (size_t i = 0; i < positions.size(); ++i) {
@@ -264,12 +268,12 @@ class TopicNotifier final : public Notifier {
       ASSIGN_OR_RETURN(const int64_t start, reader->StartOffset());
       ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
       if (positions[i] < start) {
-        return OutOfRange(Cat("the token is older than the topic, which begins at offset ", start,
-                              " of partition ", p, ": list, then watch again"));
+        return OutOfRange(Cat("resume_token: older than the topic, which begins at offset ", start,
+                              " of partition ", p, "; list, then watch again"));
       }
       if (positions[i] > std::max(end, next[i])) {
         return InvalidArgument(
-            Cat("the token is ahead of partition ", p, ": it is of another log"));
+            Cat("resume_token: ahead of partition ", p, ", so it belongs to another log"));
       }
     }
     return OkStatus();
@@ -300,8 +304,7 @@ class TopicNotifier final : public Notifier {
                          record.append_time_ns});
         index_.Apply(items.back().event);
       }
-      // After the index: whoever sees a position in the window finds everything before it in the
-      // index.
+      // After the index, so that the index has every event before the window's position.
       window_.Add(tail->partition, std::move(items), tail->reader->position());
       if (tail->reader->position() >= tail->caught_up_at) tail->ready = true;
       {
@@ -316,7 +319,7 @@ class TopicNotifier final : public Notifier {
         if (!stop_) tail->wakeup->Wait(kNanosPerSecond);
       }
       StorePosition(tail, false);
-      // One thread reads the actions, beside its partition.
+      // The thread of partition 0 also reads the actions.
       if (tail->partition == 0) {
         if (const Status read = silences_.ReadNew(); !read.ok())
           PITWALL_LOG(kWarning, "notifier", options_.silences_topic, ": ", ToStd(read.message()));
@@ -329,8 +332,9 @@ class TopicNotifier final : public Notifier {
     StorePosition(tail, true);
   }
 
-  // A position beyond the end means another log: its topic was deleted and made again, or cut.
-  // Every follower is told; the index keeps what it knows, and hears of what is open again.
+  // A position beyond the end means that the log was replaced: its topic was deleted and recreated,
+  // or truncated. Every follower is notified; the index keeps its issues and gets the open ones
+  // again.
   Status FollowReplaced(Tail* tail, int64_t before) {
     const TopicPartition at{options_.topic, tail->partition};
     ASSIGN_OR_RETURN(const int64_t end, tail->reader->EndOffset());
@@ -340,16 +344,17 @@ class TopicNotifier final : public Notifier {
     RETURN_IF_ERROR(tail->reader->Seek(from));
     window_.Restart(tail->partition, from);
     log_resets_.Add();
-    std::string text = Cat("log_truncated: ", at.topic, "/", at.partition,
-                           ": the log ends at offset ", end, ", below what was read, ", before,
-                           " (topic deleted, replaced or cut); it goes on at offset ", from);
+    std::string text =
+        Cat("log_truncated: ", at.topic, "/", at.partition, ": the log ends at offset ", end,
+            ", below what was read, ", before,
+            " (topic deleted, recreated, or truncated); continuing at offset ", from);
     PITWALL_LOG(kError, "notifier", text);
     MutexLock lock(&tail->mutex);
     tail->notice.Set(std::move(text), clock_->MonotonicNs());
     return OkStatus();
   }
 
-  // Only for whoever watches the lag of the group: the index is made again at each start.
+  // Stored for lag monitoring only: the index is rebuilt at each start.
   void StorePosition(Tail* tail, bool now) {
     const int64_t position = tail->reader->position();
     const int64_t time = clock_->MonotonicNs();
@@ -380,7 +385,7 @@ class TopicNotifier final : public Notifier {
   std::vector<self_metrics::Registration> registrations_;
 };
 
-// A call as it would be for any event, to see whether the transports would refuse it.
+// Renders a call for an arbitrary event, to check whether the transports accept it.
 Status CheckWay(const Receiver& receiver, const Transports& transports) {
   IssueEvent event;
   event.id = "0";
@@ -402,7 +407,7 @@ StatusOr<std::unique_ptr<Notifier>> Notifier::Make(Clock* clock, Log* log, Trans
   for (const ReceiverOptions& options_of_one : options.receivers) {
     RETURN_IF_ERROR(CheckReceiver(options_of_one));
     const std::string& name = options_of_one.delivery.name;
-    if (!names.insert(name).second) return InvalidArgument(Cat("two receivers are named ", name));
+    if (!names.insert(name).second) return InvalidArgument(Cat("receivers: duplicate name ", name));
     RETURN_IF_ERROR(Annotate(CheckWay(*options_of_one.receiver, transports),
                              Cat(options_of_one.receiver->kind(), " ", name)));
   }

@@ -1,4 +1,4 @@
-// Lists and watches; webhooks have their own file.
+// Lists and watches of issues.
 #include "services/notifier/notifier.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr int64_t kLong = 3600 * kNanosPerSecond;  // of the fake clock: for ever
+constexpr int64_t kLong = 3600 * kNanosPerSecond;  // fake time: effectively forever
 
 class NotifierTest : public ::testing::Test {
  protected:
@@ -40,7 +40,7 @@ class NotifierTest : public ::testing::Test {
     return ids;
   }
 
-  // Ids of the next events until there are `count`; keeps the last token.
+  // Returns the IDs of the next `count` events and stores the last token.
   std::vector<std::string> Take(IssueWatch* watch, size_t count, std::string* token) {
     std::vector<std::string> ids;
     while (ids.size() < count) {
@@ -57,7 +57,7 @@ class NotifierTest : public ::testing::Test {
   fakes::MemoryLog log_{&clock_};
 };
 
-TEST_F(NotifierTest, ListsWhatStoodInTheTopicAndWhatComes) {
+TEST_F(NotifierTest, ListsExistingAndNewIssues) {
   Publish(&log_, MakeEvent("a", "r", 1), 0);
   Publish(&log_, MakeEvent("b", "r", 1, EventType::kIssueFound, "warning", 2000), 1);
   const auto notifier = Run();
@@ -67,7 +67,7 @@ TEST_F(NotifierTest, ListsWhatStoodInTheTopicAndWhatComes) {
               ElementsAre(MakeEvent("b", "r", 1, EventType::kIssueFound, "warning", 2000).id,
                           MakeEvent("a", "r", 1).id));
   EXPECT_EQ(page->next_page_token, "");
-  // The token of the list continues with the first event after it.
+  // The token of the list continues at the first event after it.
   const IssueEvent ended = MakeEvent("a", "r", 2, EventType::kIssueResolved);
   Publish(&log_, ended, 0);
   auto watch = notifier->WatchIssues(
@@ -81,7 +81,7 @@ TEST_F(NotifierTest, ListsWhatStoodInTheTopicAndWhatComes) {
   EXPECT_EQ(notifier->GetIssue("nope").status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(NotifierTest, PagesKeepTheTokenOfTheFirst) {
+TEST_F(NotifierTest, PagesKeepTokenOfFirstPage) {
   for (int i = 0; i < 5; ++i)
     Publish(&log_, MakeEvent(Cat("j", i), "r", 1, EventType::kIssueFound, "warning", i), 0);
   const auto notifier = Run();
@@ -106,7 +106,7 @@ TEST_F(NotifierTest, PagesKeepTheTokenOfTheFirst) {
   EXPECT_EQ(notifier->ListIssues(query).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(NotifierTest, AWatcherSeesWhatIsCommittedAndBookmarks) {
+TEST_F(NotifierTest, WatcherGetsCommittedEventsAndBookmarks) {
   Publish(&log_, MakeEvent("old", "r", 1), 0);
   const auto notifier = Run();
   auto watch = notifier->WatchIssues({});
@@ -124,7 +124,7 @@ TEST_F(NotifierTest, AWatcherSeesWhatIsCommittedAndBookmarks) {
   });
   EXPECT_THAT(Take(watch->get(), 2, &token), ::testing::UnorderedElementsAre(a.id, b.id));
   later.join();
-  // Event by event: a token is right behind what came with it.
+  // A token is directly behind its event.
   const IssueEvent c = MakeEvent("c", "r", 1), d = MakeEvent("d", "r", 1);
   Publish(&log_, c, 0);
   Publish(&log_, d, 0);
@@ -136,7 +136,7 @@ TEST_F(NotifierTest, AWatcherSeesWhatIsCommittedAndBookmarks) {
   EXPECT_THAT(Take(resumed->get(), 1, &token), ElementsAre(d.id));
 }
 
-TEST_F(NotifierTest, AnIdleWatcherGetsABookmarkInTime) {
+TEST_F(NotifierTest, IdleWatcherGetsBookmarkInTime) {
   const auto notifier = Run();
   auto watch = notifier->WatchIssues({});
   std::thread later([&] {
@@ -166,7 +166,7 @@ TEST_F(NotifierTest, FiltersOnTheServer) {
   EXPECT_THAT(Take(plain->get(), 2, &token), ElementsAre(MakeEvent("a", "r", 1).id, found.id));
 }
 
-TEST_F(NotifierTest, ResumesOutOfTheLogAndMissesNothing) {
+TEST_F(NotifierTest, ResumesFromTheLogWithoutGaps) {
   NotifierOptions options;
   options.window_events = 4;
   const auto notifier = Run(options);
@@ -190,7 +190,7 @@ TEST_F(NotifierTest, ResumesOutOfTheLogAndMissesNothing) {
     for (const std::string& id : Ids(batch->events)) seen.push_back(id);
   }
   EXPECT_THAT(seen, ::testing::UnorderedElementsAreArray(published));
-  // From the start gives the same, and then goes on live.
+  // A watch from the start returns the same events and then continues live.
   auto whole = notifier->WatchIssues({.filter = {}, .resume_token = "", .from_start = true});
   EXPECT_THAT(Take(whole->get(), published.size(), &last),
               ::testing::UnorderedElementsAreArray(published));
@@ -199,7 +199,7 @@ TEST_F(NotifierTest, ResumesOutOfTheLogAndMissesNothing) {
   EXPECT_THAT(Take(whole->get(), 1, &last), ElementsAre(live.id));
 }
 
-TEST_F(NotifierTest, ASlowWatcherIsCutAndComesBack) {
+TEST_F(NotifierTest, SlowWatcherIsCanceledAndResumes) {
   NotifierOptions options;
   options.window_events = 4;
   const auto notifier = Run(options);
@@ -214,9 +214,9 @@ TEST_F(NotifierTest, ASlowWatcherIsCutAndComesBack) {
   EXPECT_EQ(Take(resumed->get(), 20, &last).size(), 20U);
 }
 
-TEST_F(NotifierTest, TheWindowIsBoundedInBytes) {
+TEST_F(NotifierTest, WindowIsLimitedInBytes) {
   NotifierOptions options;
-  options.window_bytes = 2'000;  // a handful of events
+  options.window_bytes = 2'000;  // a few events
   const auto notifier = Run(options);
   auto watch = notifier->WatchIssues({});
   (void)(*watch)->Next(1, 0);
@@ -225,7 +225,7 @@ TEST_F(NotifierTest, TheWindowIsBoundedInBytes) {
   EXPECT_EQ((*watch)->Next(100, kLong).status().code(), absl::StatusCode::kResourceExhausted);
 }
 
-TEST_F(NotifierTest, TokensTooOldAheadOrForeign) {
+TEST_F(NotifierTest, RejectsOldFutureAndForeignTokens) {
   const auto notifier = Run([] {
     NotifierOptions options;
     options.window_events = 2;
@@ -246,7 +246,7 @@ TEST_F(NotifierTest, TokensTooOldAheadOrForeign) {
   EXPECT_EQ(code(token), absl::StatusCode::kOutOfRange);
   EXPECT_EQ(code("garbage"), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(code(ahead), absl::StatusCode::kOk);
-  // The same token against an empty log is ahead of it.
+  // For an empty log, the same token is ahead.
   fakes::MemoryLog other(&clock_);
   ASSERT_TRUE(other.EnsureTopic("pitwall.issues", {2, false, -1}).ok());
   const auto second = Notifier::Make(&clock_, &other, {}, {});
@@ -257,13 +257,13 @@ TEST_F(NotifierTest, TokensTooOldAheadOrForeign) {
                 .status()
                 .code(),
             absl::StatusCode::kInvalidArgument);
-  // What goes while a watcher is on its way is said, too.
+  // Records deleted during a watch are reported too.
   auto history = notifier->WatchIssues({.filter = {}, .resume_token = "", .from_start = true});
   log_.Drop("pitwall.issues", 0, 7);
   EXPECT_EQ((*history)->Next(100, kLong).status().code(), absl::StatusCode::kOutOfRange);
 }
 
-TEST_F(NotifierTest, BoundsWatchers) {
+TEST_F(NotifierTest, LimitsWatchers) {
   NotifierOptions options;
   options.max_watchers = 2;
   const auto notifier = Run(options);
@@ -294,7 +294,7 @@ TEST_F(NotifierTest, CancelAndStopEndAWatch) {
   EXPECT_EQ(notifier->WatchIssues({}).status().code(), absl::StatusCode::kUnavailable);
 }
 
-TEST_F(NotifierTest, BadRecordsAndGapsAreCountedAndPassed) {
+TEST_F(NotifierTest, BadRecordsAndGapsAreCountedAndSkipped) {
   self_metrics::Exposition exposition;
   const auto notifier = Run();
   notifier->RegisterMetrics(&exposition);
@@ -316,11 +316,11 @@ TEST_F(NotifierTest, BadRecordsAndGapsAreCountedAndPassed) {
   EXPECT_THAT(notifier->RenderIssueMetrics(), HasSubstr("pitwall_issues_truncated 0\n"));
 }
 
-TEST_F(NotifierTest, ALogThatFailsIsReportedAndTriedAgain) {
+TEST_F(NotifierTest, FailingLogIsReportedAndRetried) {
   const auto notifier = Run();
   log_.FailPolls(1, Unavailable("broker away"));
   Publish(&log_, MakeEvent("a", "r", 1), 0);
-  // One of the partitions' polls meets the fault, waits a second, and goes on.
+  // The poll of one partition fails, waits a second, and continues.
   clock_.AwaitWaiters(2);
   EXPECT_EQ(notifier->Health().code(), absl::StatusCode::kUnavailable);
   while (!notifier->Health().ok()) {
@@ -330,7 +330,7 @@ TEST_F(NotifierTest, ALogThatFailsIsReportedAndTriedAgain) {
   EXPECT_EQ(notifier->ListIssues({})->issues.size(), 1U);
 }
 
-TEST_F(NotifierTest, ReadsOnlyTheBoundedEndOfALongTopic) {
+TEST_F(NotifierTest, ReadsOnlyLimitedEndOfLongTopic) {
   for (int i = 0; i < 30; ++i) Publish(&log_, MakeEvent(Cat("j", i), "r", 1), 0);
   NotifierOptions options;
   options.history_records = 10;
@@ -338,7 +338,7 @@ TEST_F(NotifierTest, ReadsOnlyTheBoundedEndOfALongTopic) {
   EXPECT_EQ(notifier->ListIssues({})->issues.size(), 10U);
 }
 
-TEST_F(NotifierTest, NeedsItsTopicAndSaneOptions) {
+TEST_F(NotifierTest, RequiresTopicAndValidOptions) {
   NotifierOptions options;
   options.topic = "nowhere";
   EXPECT_EQ(Notifier::Make(&clock_, &log_, {}, options).status().code(),

@@ -45,7 +45,7 @@ class WebhookActsTest : public WebhookTest {
     const auto at = log_.Committed(Cat("pitwall-webhook-", name), {"pitwall.actions", 0});
     return at.ok() && *at ? (*at)->offset : -1;
   }
-  // Type and subject of all that a webhook was sent from call `from` on.
+  // Returns type and subject of each message to a webhook, from call `from` on.
   std::vector<std::string> Sent(std::string_view name, size_t from = 0) const {
     std::vector<std::string> out;
     const auto calls = transport_.calls();
@@ -59,7 +59,7 @@ class WebhookActsTest : public WebhookTest {
   }
 };
 
-TEST_F(WebhookActsTest, AnIssueOnWhichTheExecutorActedIsAlwaysSent) {
+TEST_F(WebhookActsTest, IssueActedOn_IsAlwaysSent) {
   WebhookOptions critical = Webhook("critical");
   critical.severities = {"critical"};
   const auto sent_to = [&](std::string_view name) {
@@ -84,7 +84,7 @@ TEST_F(WebhookActsTest, AnIssueOnWhichTheExecutorActedIsAlwaysSent) {
   Pass([&] { return Stored("w") == 3 && Stored("critical") == 3; });
   EXPECT_THAT(sent_to("w"), ElementsAre("cause#1"));
   EXPECT_THAT(sent_to("critical"), ElementsAre());
-  // Nobody takes it at first: it is sent again after a restart.
+  // The receiver fails at first; the event is sent again after a restart.
   transport_.SetScript([](const HttpCall&, size_t) { return Reply(503); });
   const size_t before = transport_.answered();
   Act(stopper, ActionMode::kLive, ActionEventType::kDecided);
@@ -107,8 +107,8 @@ TEST_F(WebhookActsTest, AnIssueOnWhichTheExecutorActedIsAlwaysSent) {
   };
   EXPECT_THAT(fresh("w"), ElementsAre("stopper"));
   EXPECT_THAT(fresh("critical"), ElementsAre("stopper"));
-  // Its end is told to those who heard of it, after a further restart too; other issues stay
-  // silent.
+  // The receivers that got the issue get its end, also after another restart; other issues stay
+  // withheld.
   notifier_.reset();
   Run({Webhook(), critical});
   Publish(&log_, MakeEvent("a", "other", 2, EventType::kIssueResolved));
@@ -118,7 +118,7 @@ TEST_F(WebhookActsTest, AnIssueOnWhichTheExecutorActedIsAlwaysSent) {
   EXPECT_THAT(fresh("critical"), ElementsAre("stopper", "stopper"));
 }
 
-TEST_F(WebhookActsTest, DecisionAndEffectFollowTheIncidentUnderItsKeyOnceEach) {
+TEST_F(WebhookActsTest, DecisionAndEffectFollowIncidentOnceUnderItsKey) {
   WebhookOptions incidents = Webhook();
   incidents.notify = NotifyMode::kIncidents;
   WebhookOptions events = Webhook("events");
@@ -130,8 +130,8 @@ TEST_F(WebhookActsTest, DecisionAndEffectFollowTheIncidentUnderItsKeyOnceEach) {
   Publish(&log_, stopper);
   Pass([&] { return Stored("w") == 2 && Stored("events") == 2; });
   Act(stopper, ActionMode::kLive, ActionEventType::kDecided);
-  Act(stopper, ActionMode::kLive, ActionEventType::kDecided);  // a commit that was made twice
-  // Not taken the first time: it comes again with the same id.
+  Act(stopper, ActionMode::kLive, ActionEventType::kDecided);  // a commit that was repeated
+  // The first attempt fails; the next has the same ID.
   transport_.SetScript([tries = std::make_shared<std::atomic<int>>(0)](const HttpCall&, size_t) {
     return Reply((*tries)++ == 0 ? 503 : 200);
   });
@@ -140,11 +140,11 @@ TEST_F(WebhookActsTest, DecisionAndEffectFollowTheIncidentUnderItsKeyOnceEach) {
   const std::vector<std::string> ids = transport_.Ids();
   const std::string decided = ActOn(stopper, ActionMode::kLive, ActionEventType::kDecided).id;
   const std::string done = ActOn(stopper, ActionMode::kLive, ActionEventType::kDone).id;
-  // Once for each webhook, and the one that was not taken.
+  // Once for each webhook, plus the failed attempt.
   EXPECT_LE(std::count(ids.begin(), ids.end(), decided) + std::count(ids.begin(), ids.end(), done),
             5);
   std::vector<std::string> sent = Sent("w");
-  // An update of the incident may come between, by how far the clock is when it is looked at.
+  // An update of the incident may come in between, depending on the clock.
   std::erase(sent, Cat("incident.updated ", cause.id));
   sent.erase(std::unique(sent.begin(), sent.end()), sent.end());
   EXPECT_THAT(sent, ElementsAre(Cat("incident.found ", cause.id), Cat("issue.found ", stopper.rule),
@@ -154,7 +154,7 @@ TEST_F(WebhookActsTest, DecisionAndEffectFollowTheIncidentUnderItsKeyOnceEach) {
   EXPECT_THAT(sent,
               ElementsAre(HasSubstr("issue.found"), HasSubstr("issue.found"),
                           Cat("action.decided ", stopper.id), Cat("action.done ", stopper.id)));
-  // A restart tells nothing of it again.
+  // A restart sends none of it again.
   notifier_.reset();
   const size_t before = transport_.calls().size();
   Run({incidents, events});
@@ -164,13 +164,13 @@ TEST_F(WebhookActsTest, DecisionAndEffectFollowTheIncidentUnderItsKeyOnceEach) {
   EXPECT_THAT(Sent("w", before), ElementsAre(Cat("incident.found ", other.id)));
 }
 
-TEST_F(WebhookActsTest, RefusalsFollowTheFiltersAndDryRunsAreSentWhereWanted) {
+TEST_F(WebhookActsTest, FiltersApplyToRefusalsAndOptionToDryRuns) {
   WebhookOptions critical = Webhook("critical");
   critical.severities = {"critical"};
   WebhookOptions all = Webhook("all");
-  all.actions = ActionsTold::kAll;
+  all.actions = ActionFilter::kAll;
   WebhookOptions none = Webhook("none");
-  none.actions = ActionsTold::kNone;
+  none.actions = ActionFilter::kNone;
   Run({Webhook(), critical, all, none});
   const IssueEvent issue = MakeEvent("a", "r", 1);
   Publish(&log_, issue);
@@ -192,7 +192,7 @@ TEST_F(WebhookActsTest, RefusalsFollowTheFiltersAndDryRunsAreSentWhereWanted) {
   EXPECT_THAT(Sent("none"), ElementsAre(found));
 }
 
-TEST_F(WebhookActsTest, ARequestIsSentWithItsAnswerUnderItsOwnKey) {
+TEST_F(WebhookActsTest, RequestIsSentWithReplyUnderItsOwnKey) {
   WebhookOptions incidents = Webhook();
   incidents.notify = NotifyMode::kIncidents;
   Run({incidents});

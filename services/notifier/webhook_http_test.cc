@@ -1,4 +1,4 @@
-// Webhooks over real sockets: notifier -> libcurl -> a small server with a script -> and back.
+// Webhooks over real sockets: notifier -> libcurl -> a scripted server.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
-// Answers by the number of the request.
+// Server that replies by the number of the request.
 class Receiver {
  public:
   using Script = std::function<http::HttpResponse(size_t)>;
@@ -55,7 +55,7 @@ class Receiver {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<http::HttpRequest> requests_;
-  std::unique_ptr<http::HttpServer> server_;  // last: stops before the rest goes
+  std::unique_ptr<http::HttpServer> server_;  // last member: stops before the others are destroyed
 };
 
 class WebhookHttpTest : public ::testing::Test {
@@ -96,9 +96,9 @@ class WebhookHttpTest : public ::testing::Test {
   std::unique_ptr<Notifier> notifier_;
 };
 
-TEST_F(WebhookHttpTest, ErrorsTimeoutsAndThrottlingAreSurvived) {
+TEST_F(WebhookHttpTest, SurvivesErrorsTimeoutsAndThrottling) {
   std::mutex hung;
-  hung.lock();  // request 1 gets no answer in time
+  hung.lock();  // request 1 times out
   Receiver receiver([&](size_t n) {
     if (n == 0) return http::HttpResponse::Text(500, "broken");
     if (n == 1) {
@@ -120,7 +120,7 @@ TEST_F(WebhookHttpTest, ErrorsTimeoutsAndThrottlingAreSurvived) {
   const std::vector<http::HttpRequest> requests = receiver.requests();
   ASSERT_EQ(requests.size(), 4U);
   for (const http::HttpRequest& request : requests) {
-    EXPECT_EQ(request.Header("webhook-id"), event.id) << "the same for each attempt";
+    EXPECT_EQ(request.Header("webhook-id"), event.id) << "the same ID for each attempt";
     EXPECT_EQ(request.Header("content-type"), "application/cloudevents+json");
     EXPECT_EQ(request.body, cloudevents::EncodeCloudEvent(event));
     const std::optional<int64_t> timestamp = ParseInt(request.Header("webhook-timestamp"));
@@ -134,7 +134,7 @@ TEST_F(WebhookHttpTest, ErrorsTimeoutsAndThrottlingAreSurvived) {
   notifier_->Stop();
 }
 
-TEST_F(WebhookHttpTest, OneGoneOneUnreachableOneWell) {
+TEST_F(WebhookHttpTest, OneGoneOneUnreachableOneHealthy) {
   Receiver gone([](size_t) { return http::HttpResponse::Text(410, ""); });
   Receiver well([](size_t) { return http::HttpResponse::Text(200, "ok"); });
   Run({gone.Url(), "http://127.0.0.1:1/nobody", well.Url()});
@@ -155,7 +155,7 @@ TEST_F(WebhookHttpTest, OneGoneOneUnreachableOneWell) {
   notifier_->Stop();
 }
 
-TEST_F(WebhookHttpTest, AddressesThatAreNotAllowedAreRefused) {
+TEST_F(WebhookHttpTest, RefusesAddressesThatAreNotAllowed) {
   http::CurlTransportOptions options;
   options.allow_insecure = true;
   transport_ = *http::MakeCurlTransport(options);

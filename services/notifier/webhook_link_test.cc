@@ -20,7 +20,7 @@ class LengthSigner final : public WebhookSigner {
   }
 };
 
-TEST(WebhookLink, LeadsToTheServerThatShowsTheIssue) {
+TEST(WebhookLink, PointsToServerThatShowsTheIssue) {
   fakes::FakeClock clock;
   fakes::MemoryLog log{&clock};
   ScriptedTransport transport([](const HttpCall&, size_t) { return Reply(200); });
@@ -41,7 +41,7 @@ TEST(WebhookLink, LeadsToTheServerThatShowsTheIssue) {
   const HttpCall call = transport.calls()[0];
   EXPECT_THAT(call.body, ::testing::HasSubstr(Cat("\"link\":\"https://pitwall.example/jobs/",
                                                   event.job, "?issue=", IssueId(event), "\"")));
-  // What is signed is what is sent, and readers find the same event.
+  // The signature covers the sent body, which decodes to the same event.
   EXPECT_EQ(ScriptedTransport::HeaderOf(call, "webhook-signature"), Cat(call.body.size()));
   const auto read = cloudevents::DecodeCloudEvent(call.body);
   ASSERT_TRUE(read.ok()) << read.status();

@@ -1,4 +1,4 @@
-// Webhooks end to end, over the log and a scripted transport, on a clock of ours.
+// Webhooks end to end: a log in memory, a scripted transport, and a fake clock.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,11 +24,11 @@ class FixedSigner final : public WebhookSigner {
   }
 };
 
-TEST_F(WebhookTest, PostsTheEventWithItsHeaders) {
+TEST_F(WebhookTest, PostsEventWithHeaders) {
   WebhookOptions webhook = Webhook();
   webhook.signer = std::make_shared<FixedSigner>();
   webhook.headers = {{"Authorization", "Bearer x"}};
-  Publish(&log_, MakeEvent("before", "r", 1));  // before the start: not its business
+  Publish(&log_, MakeEvent("before", "r", 1));  // before the start, so it is not sent
   Run({webhook});
   const IssueEvent event = MakeEvent("a", "r", 1);
   Publish(&log_, event);
@@ -67,7 +67,7 @@ TEST_F(WebhookTest, FiltersByTypeAndSeverity) {
   EXPECT_EQ(sent, (std::multiset<std::string>{"cb", "ra", "rc"}));
 }
 
-TEST_F(WebhookTest, RetriesUntilItIsTaken) {
+TEST_F(WebhookTest, RetriesUntilAccepted) {
   transport_.SetScript([](const HttpCall&, size_t n) -> StatusOr<HttpReply> {
     if (n == 0) return Reply(500);
     if (n == 1) return DeadlineExceeded("no answer in 15 s");
@@ -93,7 +93,7 @@ TEST_F(WebhookTest, RetriesUntilItIsTaken) {
   EXPECT_EQ(StatusOf().last_error, "");
 }
 
-TEST_F(WebhookTest, ADeadEndpointBlocksNoOther) {
+TEST_F(WebhookTest, DeadEndpointDoesNotBlockOthers) {
   transport_.SetScript([](const HttpCall& call, size_t) -> StatusOr<HttpReply> {
     if (call.url.find("dead") != std::string::npos) return Unavailable("connection refused");
     return Reply(200);
@@ -103,22 +103,22 @@ TEST_F(WebhookTest, ADeadEndpointBlocksNoOther) {
   Run({dead, Webhook("alive")});
   for (int i = 0; i < 50; ++i) Publish(&log_, MakeEvent(Cat("j", i), "r", 1));
   Pass([&] { return StatusOf(1).delivered == 50 && StatusOf(0).breaker_open; });
-  EXPECT_EQ(StatusOf(0).pending, 4U) << "bounded: the rest stays in the log";
+  EXPECT_EQ(StatusOf(0).pending, 4U) << "the other events stay in the log";
   EXPECT_EQ(StatusOf(0).last_error, "connection refused");
   EXPECT_EQ(Stored("dead"), 0);
-  // With the breaker open, attempts are as rare as its pause says.
+  // With an open breaker, there is one attempt per pause.
   const uint64_t before = StatusOf(0).attempts_failed;
   const int64_t from = clock_.MonotonicNs();
   Pass([&] { return clock_.MonotonicNs() - from >= 600 * kNanosPerSecond; }, 5 * kNanosPerSecond);
   EXPECT_LE(StatusOf(0).attempts_failed - before, 21U);
-  // When it is back, it gets everything, and each job once.
+  // After recovery it gets every event once.
   transport_.SetScript([](const HttpCall&, size_t) { return Reply(200); });
   Pass([&] { return Stored("dead") == 50; });
   EXPECT_EQ(StatusOf(0).delivered, 50U);
   EXPECT_FALSE(StatusOf(0).breaker_open);
 }
 
-TEST_F(WebhookTest, WhatWasNotTakenIsSentAfterARestart) {
+TEST_F(WebhookTest, UndeliveredEventsAreSentAfterRestart) {
   transport_.SetScript([](const HttpCall&, size_t n) { return n < 2 ? Reply(200) : Reply(503); });
   Run({Webhook()});
   std::vector<std::string> ids;
@@ -129,7 +129,7 @@ TEST_F(WebhookTest, WhatWasNotTakenIsSentAfterARestart) {
   Pass([&] { return Stored("w") == 2 && transport_.answered() >= 6; });
   notifier_.reset();
   EXPECT_EQ(Stored("w"), 2);
-  // While it was away, two more came.
+  // Two more events arrive while it is stopped.
   for (int i = 5; i < 7; ++i) {
     ids.push_back(MakeEvent(Cat("j", i), "r", 1).id);
     Publish(&log_, MakeEvent(Cat("j", i), "r", 1));
@@ -143,7 +143,7 @@ TEST_F(WebhookTest, WhatWasNotTakenIsSentAfterARestart) {
   EXPECT_THAT(sent, ::testing::ElementsAreArray(ids.begin() + 2, ids.end()));
 }
 
-TEST_F(WebhookTest, AnEndpointThatIsGoneIsSwitchedOffForGood) {
+TEST_F(WebhookTest, GoneEndpointIsDisabledPermanently) {
   transport_.SetScript([](const HttpCall&, size_t) { return Reply(410); });
   Run({Webhook()});
   Publish(&log_, MakeEvent("a", "r", 1));
@@ -157,7 +157,7 @@ TEST_F(WebhookTest, AnEndpointThatIsGoneIsSwitchedOffForGood) {
   EXPECT_TRUE(StatusOf().disabled);
   EXPECT_EQ(transport_.calls().size(), 1U);
   notifier_.reset();
-  // A new generation switches it on again, and nothing is lost.
+  // A new generation enables it again without loss.
   transport_.SetScript([](const HttpCall&, size_t) { return Reply(200); });
   WebhookOptions again = Webhook();
   again.generation = 1;
@@ -166,14 +166,14 @@ TEST_F(WebhookTest, AnEndpointThatIsGoneIsSwitchedOffForGood) {
   EXPECT_FALSE(StatusOf().disabled);
 }
 
-TEST_F(WebhookTest, GivesUpIntoTheDeadLetters) {
+TEST_F(WebhookTest, RejectedEventMovesToDeadLetters) {
   transport_.SetScript([](const HttpCall& call, size_t) {
     return call.body.find("poison") != std::string::npos ? Reply(422) : Reply(200);
   });
   Run({Webhook()});
   Publish(&log_, MakeEvent("poison", "r", 1));
   Publish(&log_, MakeEvent("fine", "r", 1));
-  // The dead letters cannot be written at first: the event is kept.
+  // The dead-letter topic is not writable at first: the event is kept.
   Fail("append", 2, "disk away");
   Pass([&] { return Stored("w") == 2; });
   const std::vector<Record> dead = log_.Records("pitwall.dlq");
@@ -191,7 +191,7 @@ TEST_F(WebhookTest, GivesUpIntoTheDeadLetters) {
   EXPECT_EQ(StatusOf().delivered, 1U);
 }
 
-TEST_F(WebhookTest, DeadLetterIsTooLargeForTheLog_LaneContinues) {
+TEST_F(WebhookTest, DeadLetterTooLargeForLog_LaneContinues) {
   transport_.SetScript([](const HttpCall& call, size_t) {
     return call.body.find("poison") != std::string::npos ? Reply(422) : Reply(200);
   });
@@ -209,7 +209,7 @@ TEST_F(WebhookTest, DeadLetterIsTooLargeForTheLog_LaneContinues) {
   EXPECT_EQ(StatusOf().given_up, 2U);
 }
 
-TEST_F(WebhookTest, GivesUpAfterItsTime) {
+TEST_F(WebhookTest, GivesUpAfterTimeout) {
   transport_.SetScript([](const HttpCall&, size_t) { return Reply(503); });
   WebhookOptions webhook = Webhook();
   webhook.give_up_after_ns = 600 * kNanosPerSecond;
@@ -222,7 +222,7 @@ TEST_F(WebhookTest, GivesUpAfterItsTime) {
               HasSubstr("not delivered in time: HTTP 503"));
 }
 
-TEST_F(WebhookTest, FromTheStartWhenAsked) {
+TEST_F(WebhookTest, FromStart_SendsExistingEvents) {
   Publish(&log_, MakeEvent("a", "r", 1));
   WebhookOptions webhook = Webhook();
   webhook.from_start = true;
@@ -231,7 +231,7 @@ TEST_F(WebhookTest, FromTheStartWhenAsked) {
   EXPECT_EQ(transport_.Ids()[0], MakeEvent("a", "r", 1).id);
 }
 
-TEST_F(WebhookTest, PositionsThatCannotBeStoredAreStoredLater) {
+TEST_F(WebhookTest, FailedStoreOfPositionIsRetried) {
   Run({Webhook()});
   Fail("store_position", 3, "away");
   Publish(&log_, MakeEvent("a", "r", 1));
@@ -239,7 +239,7 @@ TEST_F(WebhookTest, PositionsThatCannotBeStoredAreStoredLater) {
   EXPECT_EQ(transport_.calls().size(), 1U);
 }
 
-TEST_F(WebhookTest, LossOfHistoryIsCountedAndPassed) {
+TEST_F(WebhookTest, LostHistoryIsCountedAndSkipped) {
   transport_.SetScript([](const HttpCall&, size_t) { return Reply(503); });
   Run({Webhook()});
   for (int i = 0; i < 10; ++i) Publish(&log_, MakeEvent(Cat("j", i), "r", 1));
@@ -256,7 +256,7 @@ TEST_F(WebhookTest, LossOfHistoryIsCountedAndPassed) {
   notifier_.reset();
 }
 
-TEST_F(WebhookTest, ASymptomWaitsForTheEndOfItsCauseAcrossARestart) {
+TEST_F(WebhookTest, SymptomWaitsForEndOfCauseAcrossRestart) {
   WebhookOptions all = Webhook("all");
   all.notify_symptoms = true;
   const auto sent_to = [&](std::string_view name) {
@@ -298,9 +298,9 @@ TEST_F(WebhookTest, ASymptomWaitsForTheEndOfItsCauseAcrossARestart) {
   EXPECT_THAT(sent_to("w"), ElementsAre("cause#1", "cause#3", "symptom#1", "symptom#4"));
 }
 
-// One notice when the incident is found, one when it has ended; a receiver that is dead in between,
-// and restarts at any point, change neither.
-TEST_F(WebhookTest, AnIncidentIsFoundOnceAndEndsOnceAcrossRestarts) {
+// One notice when the incident is found and one when it has ended, despite failures of the receiver
+// in between and restarts at any point.
+TEST_F(WebhookTest, IncidentIsFoundOnceAndEndsOnceAcrossRestarts) {
   WebhookOptions webhook = Webhook();
   webhook.notify = NotifyMode::kIncidents;
   transport_.SetScript([](const HttpCall&, size_t) { return Reply(503); });
@@ -333,21 +333,20 @@ TEST_F(WebhookTest, AnIncidentIsFoundOnceAndEndsOnceAcrossRestarts) {
     Run({webhook});
   }
   Pass([&] { return Stored("w") == 51; });
-  std::vector<std::string> told;
+  std::vector<std::string> types;
   std::string ended;
   const std::vector<HttpCall> calls = transport_.calls();
   for (size_t i = before; i < calls.size(); ++i) {
     if (calls[i].body.find(root.id) == std::string::npos) continue;
     ended = calls[i].body;
     const size_t type = ended.find("io.pitwall.incident.");
-    told.push_back(ended.substr(type + 20, ended.find('"', type) - type - 20));
+    types.push_back(ended.substr(type + 20, ended.find('"', type) - type - 20));
   }
-  EXPECT_THAT(told, ElementsAre("found", "ended"));
+  EXPECT_THAT(types, ElementsAre("found", "ended"));
   for (const std::string& id : ids) EXPECT_THAT(ended, HasSubstr(id));
 }
 
-// A rule that stopped a job is told, although it is a symptom and of a severity that nobody wants.
-TEST_F(WebhookTest, WhoNeverHearsWhatIsFoundGetsSymptomsToo) {
+TEST_F(WebhookTest, ReceiverWithoutFoundEvents_GetsSymptoms) {
   WebhookOptions updates = Webhook();
   updates.types = {EventType::kIssueUpdated};
   Run({updates});
@@ -360,7 +359,7 @@ TEST_F(WebhookTest, WhoNeverHearsWhatIsFoundGetsSymptomsToo) {
   EXPECT_EQ(transport_.calls().size(), 1U);
 }
 
-TEST_F(WebhookTest, StopEndsACallInFlight) {
+TEST_F(WebhookTest, StopEndsCallInFlight) {
   std::atomic<bool> inside{false};
   transport_.SetScript([&](const HttpCall& call, size_t) -> StatusOr<HttpReply> {
     inside = true;

@@ -184,7 +184,7 @@ struct GatewayConfig : ReceiverConfig {
 struct RouteConfig {
   std::vector<std::string> matchers;
   std::vector<std::string> receivers;
-  bool goes_on = false;
+  bool continues = false;
 };
 
 struct NotifierConfig {

@@ -138,7 +138,7 @@ void FurtherReceiverKeys(ConfigKeys& keys, NotifierConfig& notifier) {
             "Prometheus matchers over the labels of the issue and `severity`, `job`, "
             "`pitwall_job`, `owner`, `rule`, `pack`, and `alertname`. All must match. Required.");
         keys.Texts("receivers", &route.receivers, "Names of receivers. Empty: no receiver.");
-        keys.Bool("continue", &route.goes_on, "Continue with the next routes.");
+        keys.Bool("continue", &route.continues, "Continue with the next routes.");
         if (route.matchers.empty()) keys.CheckKey("matchers", "a route requires a matcher");
       });
 }

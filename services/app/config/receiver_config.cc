@@ -43,10 +43,10 @@ StatusOr<Pairs> TextsOrSecrets(const std::map<std::string, std::string>& texts,
   return out;
 }
 
-notifier::ActionsTold ActionsOf(std::string_view text) {
-  return text == "none"  ? notifier::ActionsTold::kNone
-         : text == "all" ? notifier::ActionsTold::kAll
-                         : notifier::ActionsTold::kLive;
+notifier::ActionFilter ActionsOf(std::string_view text) {
+  return text == "none"  ? notifier::ActionFilter::kNone
+         : text == "all" ? notifier::ActionFilter::kAll
+                         : notifier::ActionFilter::kLive;
 }
 
 DeliveryOptions DeliveryOf(const ReceiverConfig& config) {
@@ -198,7 +198,7 @@ StatusOr<std::shared_ptr<const notifier::Routes>> RoutesOf(const NotifierConfig&
       if (!names.contains(name))
         return InvalidArgument(Cat(place, ": receiver not found (", Quote(name), ")"));
     }
-    routes.push_back({*std::move(matchers), one.receivers, one.goes_on});
+    routes.push_back({*std::move(matchers), one.receivers, one.continues});
   }
   return std::make_shared<const notifier::Routes>(std::move(routes));
 }

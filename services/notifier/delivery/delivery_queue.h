@@ -1,5 +1,5 @@
-// Queue of the notices that one receiver has not taken yet, with the time of each attempt. Has no
-// threads, clock, or network.
+// Queue of the notices that one receiver has not accepted yet, with the time of each next attempt.
+// Has no threads, clock, or network.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@
 
 namespace pitwall::notifier {
 
-// Times are monotonic nanoseconds given by the caller. Events of one job are delivered in their
-// order: while one waits for its retry, later ones of its job wait behind it and other jobs go on.
-// Not thread-safe.
+// Times are monotonic nanoseconds given by the caller. Delivers the events of one job in their
+// order: while one waits for its retry, later events of its job wait behind it, and other jobs
+// continue. Not thread-safe.
 class DeliveryQueue {
  public:
   struct Entry {
@@ -31,44 +31,45 @@ class DeliveryQueue {
 
   enum class Outcome {
     kDelivered,
-    kDisabled,  // gone: no more to this receiver; the entry stays
-    kRetry,     // later, see NextAttemptNs
-    kGiveUp,    // too often or too long: dead-letter it, then Drop
+    kDisabled,  // the receiver is gone: no further attempts; the entry stays
+    kRetry,     // retry at NextAttemptNs
+    kGiveUp,    // too many attempts or too old: dead-letter it, then call Drop
   };
 
-  // `start`: the first offset per partition that is not delivered.
+  // `start`: first undelivered offset of each partition.
   DeliveryQueue(const DeliveryOptions& options, Positions start, uint64_t seed);
 
   size_t size() const { return entries_.size(); }
   size_t room() const {
     return options_.max_pending - std::min(options_.max_pending, entries_.size());
   }
-  // Several items may have one offset: it is delivered with the last of them.
+  // Adds an item. Several items may have one offset, which counts as delivered with the last of
+  // them.
   void Add(FeedItem item, int64_t now_ns);
-  // All events before these offsets were added or are of no interest.
+  // Declares that all events before these offsets were added or skipped.
   void SetRead(const Positions& positions) { read_ = positions; }
-  // The log of partition `p` was replaced: what is pending of it counts as of `offset`, from where
-  // the new one is read.
+  // Assigns the pending items of partition `p`, whose log was replaced, to `offset`, at which
+  // reading of the new log begins.
   void Rebase(int32_t p, int64_t offset);
-  // First offset per partition that is not delivered: what to store.
+  // Returns the first undelivered offset of each partition, to be stored.
   Positions Delivered() const;
 
-  // The entry to try now, or null. It stays until Delivered or Drop.
+  // Returns the entry to send now, or null. It remains until Delivered or Drop.
   Entry* Due(int64_t now_ns);
-  // When Due gives something next; nothing while there is nothing to try.
+  // Returns the time of the next attempt, or nothing if the queue is empty.
   std::optional<int64_t> NextAttemptNs() const;
 
-  // `retry_after_ns`: 0 when the answer had none.
+  // `retry_after_ns`: 0 if the reply has no Retry-After.
   Outcome OnResult(Entry* entry, Verdict::Kind verdict, int64_t retry_after_ns, int64_t now_ns);
   void Drop(Entry* entry);
-  // The dead-letter topic did not take it: try that again later.
+  // Retries an entry later because the dead-letter topic did not accept it.
   void Postpone(Entry* entry, int64_t now_ns);
 
   bool breaker_open() const { return failures_ >= options_.breaker_failures; }
 
-  // An event that is rejected, by a receiver that is alive, is tried only so often.
+  // Maximum number of rejections of one event by a receiver that is alive.
   static constexpr int kMaxRejections = 5;
-  // Servers lock out who tries a wrong password again and again.
+  // Servers lock out a client that repeats a wrong password.
   static constexpr int64_t kDeniedPauseNs = int64_t{15} * 60 * kNanosPerSecond;
 
  private:
@@ -80,8 +81,8 @@ class DeliveryQueue {
   std::list<Entry> entries_;                     // in the order of arrival
   std::vector<std::multiset<int64_t>> pending_;  // offsets per partition
   Positions read_;
-  int failures_ = 0;              // in a row, of the receiver
-  int64_t blocked_until_ns_ = 0;  // breaker, Retry-After
+  int failures_ = 0;              // consecutive failures of the receiver
+  int64_t blocked_until_ns_ = 0;  // by the circuit breaker or Retry-After
 };
 
 }  // namespace pitwall::notifier

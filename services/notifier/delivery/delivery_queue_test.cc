@@ -33,7 +33,7 @@ FeedItem Item(std::string_view job, int64_t offset, int32_t partition = 0) {
       100};
 }
 
-TEST(DeliveryQueue, KeepsTheOrderOfAJobAndLetsOthersPass) {
+TEST(DeliveryQueue, KeepsOrderWithinJobOnly) {
   DeliveryQueue queue(Options(), {0}, 1);
   queue.Add(Item("a", 0), 0);
   queue.Add(Item("a", 1), 0);
@@ -42,13 +42,14 @@ TEST(DeliveryQueue, KeepsTheOrderOfAJobAndLetsOthersPass) {
   DeliveryQueue::Entry* const first = queue.Due(0);
   EXPECT_EQ(first->item.offset, 0);
   EXPECT_EQ(queue.OnResult(first, VerdictOf(500), 0, 0), Outcome::kRetry);
-  // Offset 1 is of the same job and waits.
+  // Offset 1 belongs to the same job and waits.
   DeliveryQueue::Entry* const second = queue.Due(0);
   if (second->item.offset != 0) {
     EXPECT_EQ(second->item.offset, 2);
     EXPECT_EQ(queue.OnResult(second, VerdictOf(204), 0, 0), Outcome::kDelivered);
   }
-  EXPECT_EQ(queue.Delivered(), (Positions{0})) << "nothing after the first undelivered one counts";
+  EXPECT_EQ(queue.Delivered(), (Positions{0}))
+      << "offsets after the first undelivered one do not count";
   DeliveryQueue::Entry* const again = queue.Due(10 * kS);
   EXPECT_EQ(again->item.offset, 0);
   EXPECT_EQ(queue.OnResult(again, VerdictOf(200), 0, 10 * kS), Outcome::kDelivered);
@@ -56,7 +57,7 @@ TEST(DeliveryQueue, KeepsTheOrderOfAJobAndLetsOthersPass) {
   EXPECT_EQ(queue.OnResult(queue.Due(10 * kS), VerdictOf(200), 0, 10 * kS), Outcome::kDelivered);
 }
 
-TEST(DeliveryQueue, BackoffGrowsWithFullJitterUpToItsLimit) {
+TEST(DeliveryQueue, BackoffGrowsWithFullJitterUpToLimit) {
   DeliveryOptions options = Options();
   options.breaker_failures = 1000;
   options.give_up_after_ns = INT64_MAX;
@@ -81,7 +82,7 @@ TEST(DeliveryQueue, BackoffGrowsWithFullJitterUpToItsLimit) {
   EXPECT_LT(shortest, options.max_backoff_ns / 10);
 }
 
-TEST(DeliveryQueue, RetryAfterHoldsTheWholeEndpoint) {
+TEST(DeliveryQueue, RetryAfterPausesTheReceiver) {
   DeliveryQueue queue(Options(), {0}, 1);
   queue.Add(Item("a", 0), 0);
   queue.Add(Item("b", 1), 0);
@@ -92,7 +93,7 @@ TEST(DeliveryQueue, RetryAfterHoldsTheWholeEndpoint) {
   EXPECT_FALSE(queue.breaker_open());
 }
 
-TEST(DeliveryQueue, TheBreakerTriesOneEventPerPause) {
+TEST(DeliveryQueue, OpenBreaker_TriesOneEventPerPause) {
   DeliveryOptions options = Options();
   options.breaker_failures = 3;
   DeliveryQueue queue(options, {0}, 1);
@@ -109,7 +110,7 @@ TEST(DeliveryQueue, TheBreakerTriesOneEventPerPause) {
   EXPECT_NE(queue.Due(now), nullptr);
 }
 
-TEST(DeliveryQueue, AWrongPasswordIsTriedSeldomAndLosesNothing) {
+TEST(DeliveryQueue, DeniedReceiver_IsRetriedRarelyAndKeepsEvents) {
   DeliveryQueue queue(Options(), {0}, 1);
   queue.Add(Item("a", 0), 0);
   DeliveryQueue::Entry* const entry = queue.Due(0);
@@ -121,7 +122,7 @@ TEST(DeliveryQueue, AWrongPasswordIsTriedSeldomAndLosesNothing) {
   EXPECT_EQ(queue.size(), 1U);
 }
 
-TEST(DeliveryQueue, GivesUpAfterItsTimeAndOnRejections) {
+TEST(DeliveryQueue, GivesUpAfterTimeoutOrRejections) {
   DeliveryOptions options = Options();
   options.give_up_after_ns = 100 * kS;
   DeliveryQueue queue(options, {0}, 1);
@@ -142,10 +143,10 @@ TEST(DeliveryQueue, GivesUpAfterItsTimeAndOnRejections) {
     now = *queue.NextAttemptNs();
   }
   EXPECT_EQ(queue.OnResult(queue.Due(now), VerdictOf(422), 0, now), Outcome::kGiveUp);
-  EXPECT_FALSE(queue.breaker_open()) << "it is the event's fault";
+  EXPECT_FALSE(queue.breaker_open()) << "a rejection is not a failure of the receiver";
 }
 
-TEST(DeliveryQueue, PositionsPerPartition) {
+TEST(DeliveryQueue, TracksPositionsPerPartition) {
   DeliveryQueue queue(Options(), {5, 100}, 1);
   queue.Add(Item("a", 7, 0), 0);
   queue.Add(Item("b", 103, 1), 0);
@@ -157,7 +158,7 @@ TEST(DeliveryQueue, PositionsPerPartition) {
   EXPECT_EQ(queue.Delivered(), (Positions{9, 103}));
 }
 
-TEST(CheckReceiver, NamesWhatIsWrong) {
+TEST(CheckReceiver, NamesInvalidOption) {
   EXPECT_TRUE(Check(Options()).ok());
   DeliveryOptions o = Options();
   o.name = "a b";

@@ -1,5 +1,6 @@
-// Of a delivery: its positions in a log that may be another one by now
-// (docs/decisions/0022-store-a-log-mark-with-each-position.md), and what it leaves in the log.
+// Part of ReceiverWorker: positions and log marks
+// (docs/decisions/0022-store-a-log-mark-with-each-position.md), and the records that it leaves in
+// the log.
 #include <utility>
 
 #include "services/base/log.h"
@@ -24,7 +25,7 @@ StatusOr<int64_t> ReceiverWorker::OpenAt(int32_t partition, const CommittedOffse
   ASSIGN_OR_RETURN(const int64_t from, FirstAfter(log_, at, mark));
   mark.offset = -1;
   marks.back() = mark;
-  NoteReset(Cat(ToStd(same.message()), "; it goes on at offset ", from));
+  NoteReset(Cat(ToStd(same.message()), "; continuing at offset ", from));
   RETURN_IF_ERROR(
       log_->StorePosition(group_, at, {from, disabled_ ? DisabledMark() : EncodeLogMark(mark)}));
   return from;
@@ -35,7 +36,7 @@ Status ReceiverWorker::FollowReplaced(int32_t partition) {
   LogFingerprint mark = marks_[p].empty() ? LogFingerprint() : marks_[p].back();
   ASSIGN_OR_RETURN(const int64_t from, FirstAfter(log_, {topic_, partition}, mark));
   NoteReset(Cat("log_truncated: ", topic_, "/", partition,
-                ": the topic was deleted, replaced or cut; it goes on at offset ", from));
+                ": the topic was deleted, recreated, or truncated; continuing at offset ", from));
   EndReplay(p);
   mark.offset = -1;
   marks_[p] = {mark};
@@ -61,7 +62,7 @@ Status ReceiverWorker::Health() const {
 void ReceiverWorker::NoteMark(const FeedItem& item) {
   std::deque<LogFingerprint>& marks = marks_[static_cast<size_t>(item.partition)];
   if (!marks.empty() && item.offset <= marks.back().offset) return;
-  // A mark need not be the newest: with an older one a little more is sent again.
+  // The newest mark is not required: with an older one, slightly more is sent again.
   if (marks.size() >= kMaxMarks) marks.pop_back();
   marks.push_back({item.offset, item.append_time_ns});
 }
@@ -72,13 +73,13 @@ LogFingerprint ReceiverWorker::MarkBelow(size_t partition, int64_t position) {
   return marks.empty() || marks.front().offset >= position ? LogFingerprint() : marks.front();
 }
 
-void ReceiverWorker::NoteTold(const FeedItem& item, std::string_view error) {
+void ReceiverWorker::NoteOutcome(const FeedItem& item, std::string_view error) {
   notification_writer_.Add(
       NotificationRecordsOf(item, options_.name, receiver_->kind(), error, clock_->WallNs()));
   notification_retry_ns_ = 0;
 }
 
-void ReceiverWorker::FlushTold(int64_t now_ns) {
+void ReceiverWorker::FlushNotifications(int64_t now_ns) {
   if (notification_writer_.waiting() == 0 || now_ns < notification_retry_ns_) return;
   const Status flushed = notification_writer_.Flush();
   if (flushed.ok()) return;

@@ -1,4 +1,4 @@
-// Of a delivery: what others see of it, in the status and on /metrics.
+// Part of ReceiverWorker: its status and its metrics.
 #include "services/base/text/strings.h"
 #include "services/notifier/delivery/receiver_worker.h"
 
@@ -27,19 +27,19 @@ std::vector<self_metrics::Registration> ReceiverWorker::RegisterMetrics(
     const auto counter = [&](std::string_view name, std::string_view help, auto* value) {
       out.push_back(exposition->Add(Cat(prefix, name), help, labels, value));
     };
-    counter("deliveries_total", "Events that a receiver took.", &delivered_);
-    counter("failed_attempts_total", "Attempts that failed; they are repeated.", &failed_);
-    counter("given_up_total", "Events that went to the dead letters.", &given_up_);
-    counter("gaps_total", "Times that events were gone from the topic before they were sent.",
+    counter("deliveries_total", "Events that a receiver accepted.", &delivered_);
+    counter("failed_attempts_total", "Attempts that failed and are retried.", &failed_);
+    counter("given_up_total", "Events moved to the dead-letter topic.", &given_up_);
+    counter("gaps_total", "Times that events were deleted from the topic before they were sent.",
             &lost_);
     counter("log_resets_total",
             "Times that the topic was found to be another log, and was followed from what is new "
             "in it.",
             &resets_);
-    counter("store_failures_total", "Positions that could not be stored.", &store_failures_);
-    counter("request_duration_seconds", "Time of one attempt.", &seconds_);
+    counter("store_failures_total", "Failed attempts to store a position.", &store_failures_);
+    counter("request_duration_seconds", "Duration of one attempt.", &seconds_);
     counter("suppressed_total",
-            "Events withheld because the issue's root cause is open; the first and the newest are "
+            "Events withheld because the issue's root cause is open. The first and the newest are "
             "sent if the cause ends first.",
             &suppressed_);
     counter("notifications_unrecorded_total",
@@ -51,16 +51,16 @@ std::vector<self_metrics::Registration> ReceiverWorker::RegisterMetrics(
                                       samples->push_back({labels, static_cast<double>(read())});
                                     }));
     };
-    gauge("pending", "Events taken up and not delivered.", [this] { return pending_.load(); });
-    gauge("withheld_issues", "Open issues of which only the root cause was sent.",
+    gauge("pending", "Events read and not yet delivered.", [this] { return pending_.load(); });
+    gauge("withheld_issues", "Open issues withheld because only their root cause was sent.",
           [this] { return withheld_.load(); });
-    gauge("disabled", "1 when the receiver answered that it is gone.",
+    gauge("disabled", "1 after the receiver replied that it is gone.",
           [this] { return disabled_.load() ? 1 : 0; });
-    gauge("breaker_open", "1 while only one event is tried now and then.",
+    gauge("breaker_open", "1 while the circuit breaker is open.",
           [this] { return breaker_open_.load() ? 1 : 0; });
   };
   add("pitwall_receiver_", {{"kind", receiver_->kind()}, {"receiver", options_.name}});
-  // The names of a time that had no other receivers.
+  // Metric names from before other kinds of receivers existed.
   if (receiver_->kind() == "webhook") add("pitwall_webhook_", {{"webhook", options_.name}});
   return out;
 }

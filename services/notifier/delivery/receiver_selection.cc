@@ -1,5 +1,5 @@
-// Of a delivery: which of the events that it reads the receiver is told of, by inhibition or
-// incident by incident (docs/decisions/0026-notify-once-per-incident.md).
+// Part of ReceiverWorker: selection of the events to send, by inhibition or by incident
+// (docs/decisions/0026-notify-once-per-incident.md).
 #include <algorithm>
 #include <utility>
 
@@ -31,8 +31,8 @@ void ReceiverWorker::Settle(int64_t now_ns) {
   std::vector<FeedItem> send;
   const Positions positions = cursor_->positions();
   for (size_t p = 0; policy_->keeps_state() && p < begin_.size(); ++p) {
-    // A cursor that has caught up with a topic of which little is known yet may not have reached
-    // what was sent before.
+    // A cursor that has caught up with a topic of which little is known may not have reached the
+    // events that were sent before this start.
     if (positions[p] < begin_[p]) continue;
     EndReplay(p);
     const uint64_t suppressed = policy_->suppressed();
@@ -43,16 +43,16 @@ void ReceiverWorker::Settle(int64_t now_ns) {
   withheld_ = policy_->withheld();
 }
 
-int64_t ReceiverWorker::TellDue(int64_t now_ns) {
+int64_t ReceiverWorker::SendDue(int64_t now_ns) {
   const int64_t wall_ns = clock_->WallNs();
   int64_t next = NotificationPolicy::kNever;
   for (size_t p = 0; p < begin_.size(); ++p) {
     const auto partition = static_cast<int32_t>(p);
     if (replaying_[p] != 0) continue;
     std::vector<FeedItem> send;
-    // With a full queue it waits for the next look.
+    // With a full queue, due notices wait for the next round.
     if (policy_->DueNs(partition) <= wall_ns && queue_->room() > 0)
-      policy_->TellDue(partition, wall_ns, &send);
+      policy_->SendDue(partition, wall_ns, &send);
     Enqueue(std::move(send), now_ns);
     next = std::min(next, policy_->DueNs(partition));
   }
@@ -60,7 +60,8 @@ int64_t ReceiverWorker::TellDue(int64_t now_ns) {
   return next <= wall_ns ? NotificationPolicy::kNever : next;
 }
 
-// No position is stored beyond what is undecided: what it depends on was sent too.
+// The stored position never passes an undecided event, so the events that it depends on were sent
+// too.
 void ReceiverWorker::EndReplay(size_t partition) {
   if (replaying_[partition] == 0) return;
   replaying_[partition] = 0;

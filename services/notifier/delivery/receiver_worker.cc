@@ -19,17 +19,17 @@ namespace pitwall::notifier {
 namespace {
 
 constexpr int64_t kRetryReadNs = kNanosPerSecond;
-constexpr size_t kMaxTold = 4096;
+constexpr size_t kMaxExempted = 4096;
 constexpr size_t kMaxAnswerText = 512;
 constexpr int kSmtpDenied = 535;
 
 uint64_t Seed(const DeliveryOptions& options, const Clock& clock) {
   if (options.jitter_seed != 0) return options.jitter_seed;
-  // Receivers of many notifiers that fail together must not come back together.
+  // Spreads the retries of many notifiers whose receivers fail together.
   return StableHash64(Cat(options.name, " ", clock.WallNs(), " ", clock.MonotonicNs()));
 }
 
-// Webhooks were there before other receivers, and their positions with them.
+// Webhooks keep the group name from before other kinds of receivers existed.
 std::string GroupOf(const Receiver& receiver, std::string_view name) {
   return Cat(receiver.kind() == "webhook" ? "pitwall-webhook-" : "pitwall-receiver-", name);
 }
@@ -56,17 +56,17 @@ ReceiverWorker::ReceiverWorker(Clock* clock, Log* log, RecentEvents* window, Tra
       wakeup_(clock->NewWakeup()),
       notification_writer_(log, &notifications_unrecorded_),
       seconds_(self_metrics::kLatencyBounds) {
-  // A receiver that never hears what is found would wait for causes that nobody told it.
+  // A receiver without found events would wait for causes that are never sent to it.
   const auto& types = options_.types;
-  const bool hears_found =
+  const bool receives_found =
       types.empty() || std::find(types.begin(), types.end(), EventType::kIssueFound) != types.end();
   if (options_.notify == NotifyMode::kIncidents) {
     policy_ = std::make_unique<IncidentPolicy>(options_, &silences->set(), max_issues);
     return;
   }
-  if (!options_.notify_symptoms && hears_found) {
+  if (!options_.notify_symptoms && receives_found) {
     policy_ = std::make_unique<Inhibition>(
-        [this](const IssueEvent& event) { return options_.Hears(event); }, max_issues);
+        [this](const IssueEvent& event) { return options_.Selects(event); }, max_issues);
   } else {
     policy_ = std::make_unique<EveryEvent>();
   }
@@ -123,7 +123,7 @@ Status ReceiverWorker::OpenActs() {
       if (p < acted_->Next().size() && acts_[p] > acted_->Next()[p]) {
         NoteReset(Cat("log_truncated: ", at.topic, "/", p, ": the log ends at offset ",
                       acted_->Next()[p], ", below the stored position ", acts_[p],
-                      " (topic deleted, replaced or cut); what it holds counts as new"));
+                      " (topic deleted, recreated, or truncated); its records count as new"));
         acts_[p] = 0;
       }
     } else {
@@ -132,7 +132,7 @@ Status ReceiverWorker::OpenActs() {
     }
   }
   acts_stored_ = acts_;
-  // Those that were told go on being told.
+  // Issues acted on before the stored position stay exempt.
   for (const IssueActions::Act& act : acted_->Since({})) {
     if (act.first && act.offset < acts_[static_cast<size_t>(act.partition)])
       policy_->RememberActed(act.action->issue);
@@ -161,7 +161,7 @@ void ReceiverWorker::Loop() {
   if (disabled_) {
     PITWALL_LOG(
         kWarning, "notifier", title_,
-        " stays off: it answered that it is gone (change its URL or generation to switch it on)");
+        " stays disabled: it replied that it is gone; change its URL or generation to enable it");
   }
   while (!stop_) {
     if (disabled_) {
@@ -171,7 +171,7 @@ void ReceiverWorker::Loop() {
     }
     Fill();
     const int64_t now = clock_->MonotonicNs();
-    const int64_t due = caught_up_ ? TellDue(now) : NotificationPolicy::kNever;
+    const int64_t due = caught_up_ ? SendDue(now) : NotificationPolicy::kNever;
     DeliveryQueue::Entry* const entry = queue_->Due(now);
     if (entry != nullptr) Attempt(entry);
     const bool store_due = now - stored_at_ns_ >= kStoreIntervalNs;
@@ -179,7 +179,7 @@ void ReceiverWorker::Loop() {
       StorePositions();
     }
     if (queue_->size() == 0 && acts_ != acts_stored_ && now >= acts_retry_ns_) StoreActs();
-    FlushTold(now);
+    FlushNotifications(now);
     if (entry != nullptr) continue;
     if (queue_->room() > 0 && !caught_up_ && now >= retry_read_ns_) continue;
 
@@ -194,7 +194,7 @@ void ReceiverWorker::Loop() {
     wakeup_->Wait(until == INT64_MAX ? -1 : std::max<int64_t>(0, until - now));
   }
   if (!disabled_ && queue_->Delivered() != stored_) StorePositions();
-  FlushTold(INT64_MAX);
+  FlushNotifications(INT64_MAX);
 }
 
 bool ReceiverWorker::Wanted(const IssueEvent& event) const {
@@ -202,7 +202,7 @@ bool ReceiverWorker::Wanted(const IssueEvent& event) const {
   const bool type =
       types.empty() ? event.type != EventType::kRuleStatus && event.type != EventType::kJobChanged
                     : std::find(types.begin(), types.end(), event.type) != types.end();
-  return type && options_.Hears(event);
+  return type && options_.Selects(event);
 }
 
 void ReceiverWorker::Fill() {
@@ -214,7 +214,7 @@ void ReceiverWorker::Fill() {
     const Status read = cursor_->Next(queue_->room(), &items);
     Take(std::move(items), now);
     if (cursor_->caught_up()) Settle(now);
-    TellActed(now);
+    SendActs(now);
     Positions positions = cursor_->positions();
     for (size_t p = 0; policy_->keeps_state() && p < positions.size(); ++p) {
       const int64_t decided = policy_->UndecidedFrom(static_cast<int32_t>(p));
@@ -243,7 +243,7 @@ void ReceiverWorker::Fill() {
       return;
     }
     caught_up_ = cursor_->caught_up();
-    // What is there is delivered before more history is read.
+    // Deliver the due events before more history is read.
     if (caught_up_ || queue_->Due(now) != nullptr) return;
   }
 }
@@ -264,7 +264,7 @@ void ReceiverWorker::Attempt(DeliveryQueue::Entry* entry) {
   delivery.notice = entry->item.notice.get();
   delivery.action = entry->item.action.get();
   delivery.acted = [this](std::string_view issue) {
-    return options_.actions == ActionsTold::kNone ? "" : acted_->Text(issue);
+    return options_.actions == ActionFilter::kNone ? "" : acted_->Text(issue);
   };
   delivery.wall_ns = clock_->WallNs();
   const std::vector<IssueEventPtr> states = policy_->StatesOf(entry->item);
@@ -287,7 +287,7 @@ void ReceiverWorker::Attempt(DeliveryQueue::Entry* entry) {
 std::optional<Answer> ReceiverWorker::Perform(Call call) {
   Answer answer;
   const auto fail = [&](const Status& status) -> std::optional<Answer> {
-    if (stop_) return std::nullopt;  // cut by us: no fault of the receiver
+    if (stop_) return std::nullopt;  // canceled by Stop, not a failure of the receiver
     answer.text = std::string(ToStd(status.message()));
     return answer;
   };
@@ -326,30 +326,30 @@ void ReceiverWorker::OnVerdict(DeliveryQueue::Entry* entry, const Verdict& verdi
   if (outcome == DeliveryQueue::Outcome::kDelivered) {
     delivered_.Add();
     delivery_to_store_ = true;
-    NoteTold(item, "");
+    NoteOutcome(item, "");
     Note(verdict.error);
-    Complain(verdict.error, "");
+    LogOnce(verdict.error, "");
   } else {
     failed_.Add();
     Note(verdict.error);
     if (verdict.kind == Verdict::Kind::kDenied)
-      Complain(verdict.error, "; it is tried again every 15 minutes, and at a restart");
+      LogOnce(verdict.error, "; retried every 15 minutes and after a restart");
   }
   if (outcome == DeliveryQueue::Outcome::kDisabled) {
-    PITWALL_LOG(kWarning, "notifier", title_, ": ", verdict.error, ": switched off");
+    PITWALL_LOG(kWarning, "notifier", title_, ": ", verdict.error, ": disabled");
     disabled_ = true;
     mark_stored_ = false;
   }
   if (reminder && outcome != DeliveryQueue::Outcome::kDelivered &&
       outcome != DeliveryQueue::Outcome::kDisabled) {
-    queue_->Drop(entry);  // the next one comes anyway
+    queue_->Drop(entry);  // the next reminder replaces it
   } else if (outcome == DeliveryQueue::Outcome::kGiveUp) {
     const bool rejected = verdict.kind == Verdict::Kind::kRejected;
     if (DeadLetter(*entry, Cat(receiver_->kind(),
                                rejected ? " rejected the event: " : " not delivered in time: ",
                                verdict.error))) {
       given_up_.Add();
-      NoteTold(item, verdict.error.empty() ? "not taken" : std::string_view(verdict.error));
+      NoteOutcome(item, verdict.error.empty() ? "not taken" : std::string_view(verdict.error));
       delivery_to_store_ = true;
       queue_->Drop(entry);
     } else {
@@ -387,7 +387,7 @@ bool ReceiverWorker::DeadLetter(const DeliveryQueue::Entry& entry, std::string_v
   Status appended = dead_letters_->Append({record});
   if (!appended.ok()) Note(ToStd(appended.message()));
   if (!absl::IsInvalidArgument(appended)) return appended.ok();
-  // Too large: without its body. One that is refused even so is dropped: other events would wait.
+  // Too large: write it without its body, or drop it if the log still rejects it.
   record.headers.emplace_back("original_bytes", Cat(std::exchange(record.value, "").size()));
   appended = dead_letters_->Append({std::move(record)});
   if (!appended.ok()) Note(ToStd(appended.message()));
@@ -397,29 +397,29 @@ bool ReceiverWorker::DeadLetter(const DeliveryQueue::Entry& entry, std::string_v
 bool ReceiverWorker::Passes(const IssueEvent& event) {
   if (Wanted(event)) return true;
   if (event.type == EventType::kRuleStatus || event.type == EventType::kJobChanged) return false;
-  if (!acted_->Has(IssueId(event)) || !told_.insert(event.id).second) return false;
-  told_order_.push_back(event.id);
-  if (told_order_.size() > kMaxTold) {
-    told_.erase(told_order_.front());
-    told_order_.pop_front();
+  if (!acted_->Has(IssueId(event)) || !exempted_.insert(event.id).second) return false;
+  exempted_order_.push_back(event.id);
+  if (exempted_order_.size() > kMaxExempted) {
+    exempted_.erase(exempted_order_.front());
+    exempted_order_.pop_front();
   }
   return true;
 }
 
-void ReceiverWorker::TellActed(int64_t now_ns) {
+void ReceiverWorker::SendActs(int64_t now_ns) {
   const Positions acts_end = acted_->Next();
   if (acts_ == acts_end) return;
-  // What they are of is told first.
+  // The issues of the acts are sent first.
   if (policy_->keeps_state() && !cursor_->caught_up()) return;
   for (size_t q = 0; q < std::min(acts_.size(), acts_end.size()); ++q) {
-    // Never before where the reader is, but in another log.
+    // Clamp to the reader's position, which a replaced log may have moved back.
     if (acts_[q] > acts_end[q]) acts_[q] = 0;
   }
   for (const IssueActions::Act& act : acted_->Since(acts_)) {
     const ActionEvent& action = *act.action;
     const int32_t p = PartitionOf(action.job, static_cast<int32_t>(begin_.size()));
     const auto at = static_cast<size_t>(p);
-    // What was sent before this start is not known yet.
+    // The events sent before this start are not known yet.
     if (policy_->keeps_state() && replaying_[at] != 0) return;
     if (queue_->room() < 3) return;
     const int64_t offset = std::max(cursor_->positions()[at] - 1, begin_[at]);
@@ -444,13 +444,13 @@ void ReceiverWorker::TellActed(int64_t now_ns) {
 std::optional<FeedItem> ReceiverWorker::ItemOf(const ActionEvent& action,
                                                std::vector<IssueEventPtr> events, int32_t partition,
                                                int64_t offset) const {
-  if (!IsTold(action, options_.actions)) return std::nullopt;
+  if (!IsSelected(action, options_.actions)) return std::nullopt;
   const bool states = options_.notify == NotifyMode::kStates;
-  // A receiver of states knows issues only, and reads the rest beside those that it has.
+  // A receiver of states gets issues only, and reads other values from the issues it has.
   if (states && (events.empty() || !IsLiveAct(action))) return std::nullopt;
   if (events.empty()) events.push_back(std::make_shared<const IssueEvent>(EventOfAction(action)));
   const IssueEvent& event = *events.back();
-  if (!IsLiveAct(action) && !options_.Hears(event)) return std::nullopt;
+  if (!IsLiveAct(action) && !options_.Selects(event)) return std::nullopt;
   auto notice = std::make_shared<ActionNotice>();
   notice->action = action;
   notice->incident = IsRequest(action) ? action.issue : policy_->IncidentOf(event);
@@ -486,9 +486,9 @@ void ReceiverWorker::StorePositions() {
   mark_stored_ = disabled_ && ok;
 }
 
-void ReceiverWorker::Complain(std::string_view error, std::string_view consequence) {
-  if (error == complained_) return;
-  complained_ = error;
+void ReceiverWorker::LogOnce(std::string_view error, std::string_view consequence) {
+  if (error == logged_error_) return;
+  logged_error_ = error;
   if (!error.empty()) PITWALL_LOG(kError, "notifier", title_, ": ", error, consequence);
 }
 

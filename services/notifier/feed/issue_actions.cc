@@ -29,7 +29,8 @@ Status IssueActions::Open() {
   if (!readers_.empty() || clock_->MonotonicNs() < open_again_ns_) return OkStatus();
   open_again_ns_ = clock_->MonotonicNs() + kOpenIntervalNs;
   const StatusOr<int32_t> partitions = log_->Partitions(topic_);
-  if (!partitions.ok()) return OkStatus();  // not there yet, or not to be reached: later
+  if (!partitions.ok())
+    return OkStatus();  // The topic does not exist yet, or the log is unreachable: retry later.
   std::vector<std::unique_ptr<PartitionReader>> readers;
   Positions next;
   for (int32_t p = 0; p < *partitions; ++p) {
@@ -58,7 +59,7 @@ Status IssueActions::ReadAll() {
       if (!polled.ok() && polled.code() != absl::StatusCode::kDataLoss) return polled;
       silent = records.empty() ? silent + 1 : 0;
       if (silent > kSilentReads)
-        return Unavailable(Cat(topic_, "/", p, ": nothing can be read before offset ", end));
+        return Unavailable(Cat(topic_, "/", p, ": no readable records before offset ", end));
       Take(records, static_cast<int32_t>(p), readers_[p]->position());
     }
   }
@@ -96,9 +97,9 @@ Status IssueActions::Restart(int32_t partition) {
   ++resets_;
   PITWALL_LOG(kError, "notifier", "log_truncated: ", topic_, "/", partition,
               ": the log ends below offset ", lost_at,
-              " (topic deleted, replaced or cut); it is read from its start");
+              " (topic deleted, recreated, or truncated); reading from its start");
   MutexLock lock(&mutex_);
-  // Those of the old log were told: they lie before everything.
+  // The acts of the old log were sent: their positions come before every new offset.
   for (Act& act : acts_) {
     if (act.partition == partition) act.offset = -1;
   }
@@ -122,7 +123,7 @@ void IssueActions::Take(const std::vector<Record>& records, int32_t partition, i
     const bool first = IsLiveAct(*event) && !issue.acted;
     issue.acted |= first;
     ++issue.acts;
-    if (IsTold(*event, ActionsTold::kLive)) issue.newest = event;
+    if (IsSelected(*event, ActionFilter::kLive)) issue.newest = event;
     acts_.push_back({partition, record.offset, event, first});
     fresh = true;
     if (acts_.size() > max_acts_) Forget();

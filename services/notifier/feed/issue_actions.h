@@ -1,5 +1,5 @@
 // Decisions and actions of the executor, from pitwall.actions, and the issues of its live
-// decisions: receivers of issues get them whatever filters and inhibition do.
+// decisions. Receivers of issues get these issues regardless of filters and inhibition.
 #pragma once
 
 #include <atomic>
@@ -21,34 +21,34 @@
 
 namespace pitwall::notifier {
 
-// One thread reads, any number asks. Clock and log are borrowed. The topic may come later than
-// this: the executor makes it. Remembers the newest `max_acts`, each once.
+// Read by one thread, queried by any number. Clock and log are borrowed. The topic may not exist
+// yet: the executor creates it. Keeps the newest `max_acts` acts, each once.
 class IssueActions {
  public:
   struct Act {
     int32_t partition = 0;  // of the actions topic
     int64_t offset = 0;
     std::shared_ptr<const ActionEvent> action;
-    bool first = false;  // the first that says that it acted on this issue
+    bool first = false;  // the first act on this issue
   };
 
   IssueActions(Clock* clock, Log* log, std::string topic, size_t max_acts);
 
-  // Up to what is committed now. For a start.
+  // Reads up to the last committed record. Used at startup.
   Status ReadAll();
-  // What has come since, without waiting.
+  // Reads the new records without waiting.
   Status ReadNew();
 
-  // Whether the executor acted on the issue.
+  // Returns true if the executor acted on the issue.
   bool Has(std::string_view issue) const;
-  // What was last said of the issue, for people; "": nothing. Dry runs are not.
+  // Returns the text of the newest act on the issue, or "". Ignores dry runs.
   std::string Text(std::string_view issue) const;
-  // How often a partition was read from its start since the log was another one.
+  // Number of times that a partition was read from its start because the log was replaced.
   uint64_t resets() const { return resets_; }
-  // Acts at or after these positions, in the order they were read. Partitions beyond the end of
-  // `from` are new: all of theirs.
+  // Returns the acts at or after these positions, in the order in which they were read. Returns all
+  // acts of partitions beyond the end of `from`.
   std::vector<Act> Since(const Positions& from) const;
-  Positions Next() const;  // empty while there is no topic
+  Positions Next() const;  // empty if the topic does not exist
   const std::string& topic() const { return topic_; }
 
   void Listen(Wakeup* wakeup);
@@ -56,22 +56,22 @@ class IssueActions {
 
  private:
   struct Issue {
-    size_t acts = 0;  // of acts_
+    size_t acts = 0;  // number of its acts in acts_
     bool acted = false;
-    std::shared_ptr<const ActionEvent> newest;  // that people are told of
+    std::shared_ptr<const ActionEvent> newest;  // newest act that receivers are notified of
   };
 
   Status Open();
   void Take(const std::vector<Record>& records, int32_t partition, int64_t next);
   void Forget() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The topic was deleted, replaced or cut: its partition is read from its start.
+  // Reads a partition from its start after the topic was deleted, recreated, or truncated.
   Status Restart(int32_t partition);
 
   Clock* const clock_;
   Log* const log_;
   const std::string topic_;
   const size_t max_acts_;
-  // The reading thread's own:
+  // Used by the reading thread only:
   std::vector<std::unique_ptr<PartitionReader>> readers_;
   int64_t open_again_ns_ = INT64_MIN;
   int64_t look_again_ns_ = INT64_MIN;
@@ -79,7 +79,7 @@ class IssueActions {
 
   mutable Mutex mutex_;
   std::deque<Act> acts_ ABSL_GUARDED_BY(mutex_);
-  // Of acts_.
+  // IDs in acts_.
   std::set<std::string, std::less<>> ids_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Issue, std::less<>> issues_ ABSL_GUARDED_BY(mutex_);
   Positions next_ ABSL_GUARDED_BY(mutex_);

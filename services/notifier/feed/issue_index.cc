@@ -11,7 +11,7 @@ struct IssueIndex::Issue {
   int64_t active_since_ns = 0;
   bool open = true;
   std::vector<IssueEventPtr>
-      events;  // never empty; the first known one stays when the middle is thinned out
+      events;  // never empty; the oldest known event stays when the middle is dropped
   const IssueEventPtr& last() const { return events.back(); }
 };
 
@@ -93,7 +93,7 @@ std::vector<IssueEventPtr> IssueIndex::List(const IssueFilter& filter, bool incl
 std::vector<IssueEventPtr> IssueIndex::Events(std::string_view event_id) const {
   MutexLock lock(&mutex_);
   const auto id = issue_of_event_.find(event_id);
-  // The id of the issue itself is known even when its first event is not.
+  // The ID of the issue is known even if its first event is not.
   const auto issue =
       issues_.find(id == issue_of_event_.end() ? event_id : std::string_view(id->second));
   return issue == issues_.end() ? std::vector<IssueEventPtr>() : issue->second->events;
@@ -101,7 +101,7 @@ std::vector<IssueEventPtr> IssueIndex::Events(std::string_view event_id) const {
 
 StatusOr<std::vector<IssueEventPtr>> IssueIndex::Find(std::string_view id) const {
   constexpr size_t kNamed = 3;
-  if (id.empty()) return InvalidArgument("no id; `pitwall issues list --json` shows them");
+  if (id.empty()) return InvalidArgument("missing; `pitwall issues list --json` shows the IDs");
   std::vector<IssueEventPtr> events = Events(id);
   if (!events.empty()) return events;
   std::vector<std::string> found;
@@ -114,13 +114,13 @@ StatusOr<std::vector<IssueEventPtr>> IssueIndex::Find(std::string_view id) const
     }
   }
   if (count == 0)
-    return NotFound(Cat("issue ", Quote(id),
-                        ": not found; `pitwall issues list --all` shows the ids that are known"));
+    return NotFound(
+        Cat("issue ", Quote(id), ": not found; `pitwall issues list --all` shows the known IDs"));
   if (count > 1)
-    return InvalidArgument(Cat("issue ", Quote(id), ": ", count, " issues begin so (",
+    return InvalidArgument(Cat("issue ", Quote(id), ": ", count, " issues have this prefix (",
                                Join(found, ", "), count > kNamed ? ", …" : "",
-                               "); give more of the id"));
-  // It may be forgotten by now: then it is not found.
+                               "); give a longer prefix"));
+  // The issue may have been dropped in the meantime.
   events = Events(found[0]);
   if (events.empty()) return NotFound(Cat("issue ", Quote(id), ": not found"));
   return events;

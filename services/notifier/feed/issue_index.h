@@ -1,4 +1,4 @@
-// The issues of all jobs: open ones, and ended ones for a while.
+// Index of the issues of all jobs: open ones, and ended ones for a limited time.
 #pragma once
 
 #include <cstdint>
@@ -22,22 +22,22 @@ namespace pitwall::notifier {
 struct IssueIndexLimits {
   size_t max_open = 20'000;
   size_t max_ended = 5'000;
-  int64_t ended_age_ns = 0;  // event time, against the newest event seen
+  int64_t ended_age_ns = 0;  // event time, relative to the newest event
   int64_t open_age_ns = 0;   // likewise, since the issue's last event
   size_t max_events_per_issue = 64;
   size_t max_events =
-      50'000;  // of all issues; beyond it an issue keeps its first and its last only
+      50'000;  // of all issues; beyond it an issue keeps only its first and its last event
 };
 
 struct IssueIndexStats {
   size_t open = 0;
   size_t ended = 0;
-  uint64_t open_forgotten = 0;  // by count or age
+  uint64_t open_forgotten = 0;  // dropped by count or age
   int64_t newest_time_ns = 0;
 };
 
-// Thread-safe. Events of one issue come in the order of their sequence; ones that were seen are
-// ignored.
+// Thread-safe. Expects the events of an issue in the order of their sequence, and ignores
+// duplicates.
 class IssueIndex {
  public:
   explicit IssueIndex(IssueIndexLimits limits);
@@ -45,15 +45,16 @@ class IssueIndex {
 
   void Apply(const IssueEventPtr& event);
 
-  // The last event of each issue that matches, the one that began last first, after `after` where
-  // given. More than `max` matched: *more.
+  // Returns the last event of each matching issue, the most recently begun issue first, from the
+  // issue behind `after` on if given. Sets *more if more than `max` match.
   std::vector<IssueEventPtr> List(const IssueFilter& filter, bool include_ended,
                                   const PageCursor* after, size_t max, bool* more) const;
-  // Oldest first; empty when no issue has an event of that id.
+  // Returns the events of the issue that has this event, oldest first. Empty if there is none.
   std::vector<IssueEventPtr> Events(std::string_view event_id) const;
-  // The same for a beginning of an issue's id as well. NotFound; InvalidArgument: several begin so.
+  // Returns the same for an issue ID or a prefix of one. NotFound; InvalidArgument if the prefix is
+  // ambiguous.
   StatusOr<std::vector<IssueEventPtr>> Find(std::string_view id) const;
-  // Open issues by (rule, severity).
+  // Returns the number of open issues by (rule, severity).
   std::map<std::pair<std::string, std::string>, size_t> OpenCounts() const;
   IssueIndexStats stats() const;
 
@@ -68,7 +69,7 @@ class IssueIndex {
   mutable Mutex mutex_;
   StringMap<std::unique_ptr<Issue>> issues_ ABSL_GUARDED_BY(mutex_);
   StringMap<std::string> issue_of_event_ ABSL_GUARDED_BY(mutex_);
-  // Newest beginning first: the key is (-active_since, id).
+  // Most recently begun issue first: the key is (-active_since, id).
   std::map<std::pair<int64_t, std::string>, Issue*> order_ ABSL_GUARDED_BY(mutex_);
   std::set<AgeKey> open_by_age_ ABSL_GUARDED_BY(mutex_);
   std::set<AgeKey> ended_by_age_ ABSL_GUARDED_BY(mutex_);

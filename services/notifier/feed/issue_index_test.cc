@@ -41,8 +41,8 @@ TEST(IssueIndex, OpensUpdatesAndEnds) {
   EXPECT_THAT(Jobs(index), ElementsAre("b", "a"));
   const IssueEvent updated = MakeEvent("a", "r", 2, EventType::kIssueUpdated);
   Apply(&index, updated);
-  Apply(&index, updated);  // a repetition
-  Apply(&index, found);    // an old one again
+  Apply(&index, updated);  // a duplicate
+  Apply(&index, found);    // an older event
   EXPECT_THAT(Jobs(index), ElementsAre("b", "a"));
   EXPECT_EQ(index.Events(updated.id).size(), 2U);
   EXPECT_EQ(index.Events(found.id).back()->id, updated.id);
@@ -54,10 +54,10 @@ TEST(IssueIndex, OpensUpdatesAndEnds) {
   EXPECT_TRUE(index.Events("unknown").empty());
 }
 
-TEST(IssueIndex, ABeginningOfAnIdIsEnoughWhereItIsUnique) {
+TEST(IssueIndex, FindsIssueByUniqueIdPrefix) {
   IssueIndex index(Limits());
   std::vector<std::string> ids;
-  // More issues than there are hex digits: some share their first.
+  // There are more issues than hex digits, so some share the first digit.
   for (int i = 0; i < 17; ++i) {
     const IssueEvent found = MakeEvent(Cat("j", i), "r", 1);
     ids.push_back(found.id);
@@ -84,7 +84,7 @@ TEST(IssueIndex, ABeginningOfAnIdIsEnoughWhereItIsUnique) {
   EXPECT_TRUE(ambiguous);
 }
 
-TEST(IssueIndex, ARuleIsFoundByTheEndOfItsName) {
+TEST(IssueIndex, FindsRuleBySuffixOfItsName) {
   IssueIndex index(Limits());
   Apply(&index, MakeEvent("a", "pack/group/StepOutlier", 1));
   Apply(&index, MakeEvent("b", "pack/group/StepOutlier#2", 1));
@@ -109,7 +109,7 @@ TEST(IssueIndex, FiltersAndPages) {
   EXPECT_THAT(Jobs(index, {}, false, 2), ElementsAre("j4", "j3", "…"));
   const IssueEvent last = MakeEvent("j3", "odd", 1, EventType::kIssueFound, "warning", 1003);
   const PageCursor after{last.active_since_ns, IssueId(last), ""};
-  // An update of what was shown, and a new issue, do not disturb the pages behind.
+  // An update of a listed issue and a new issue do not change the next pages.
   Apply(&index, MakeEvent("j2", "even", 2, EventType::kIssueUpdated, "warning", 1002));
   Apply(&index, MakeEvent("new", "even", 1, EventType::kIssueFound, "warning", 5000));
   EXPECT_THAT(Jobs(index, {}, false, 2, &after), ElementsAre("j2", "j1", "…"));
@@ -127,7 +127,7 @@ TEST(IssueIndex, ListsTheIssuesOfAnIncident) {
   EXPECT_THAT(Jobs(index, {.incident = "00fe123"}), ElementsAre());
 }
 
-TEST(IssueIndex, IsBounded) {
+TEST(IssueIndex, DropsOldIssues) {
   IssueIndexLimits limits{3, 2, 100 * kNanosPerSecond, 200 * kNanosPerSecond, 4, 1000};
   IssueIndex index(limits);
   for (int i = 0; i < 10; ++i) {
@@ -139,7 +139,7 @@ TEST(IssueIndex, IsBounded) {
     Apply(&index, MakeEvent(Cat("j", i), "r", 2, EventType::kIssueResolved, "warning", 1000 + i));
   }
   EXPECT_EQ(index.stats().ended, 2U);
-  // Event time moves on: the ended ones grow too old, then the open one that nobody repeats.
+  // Event time advances: the ended issues expire first, then the open issue without updates.
   Apply(&index, MakeEvent("k", "r", 1, EventType::kIssueFound, "warning", 1105));
   EXPECT_EQ(index.stats().ended, 2U);
   Apply(&index, MakeEvent("l", "r", 1, EventType::kIssueFound, "warning", 1110));
@@ -149,7 +149,7 @@ TEST(IssueIndex, IsBounded) {
   EXPECT_THAT(Jobs(index), ElementsAre("m"));
 }
 
-TEST(IssueIndex, KeepsTheFirstAndTheNewestEventsOfAnIssue) {
+TEST(IssueIndex, KeepsFirstAndNewestEventsOfIssue) {
   IssueIndexLimits limits = Limits();
   limits.max_events_per_issue = 4;
   IssueIndex index(limits);
@@ -165,7 +165,7 @@ TEST(IssueIndex, KeepsTheFirstAndTheNewestEventsOfAnIssue) {
   EXPECT_THAT(sequences, ElementsAre(1, 8, 9, 10));
 }
 
-TEST(IssueIndex, BoundsTheEventsOfAllIssues) {
+TEST(IssueIndex, LimitsEventsOfAllIssues) {
   IssueIndexLimits limits = Limits();
   limits.max_events = 10;
   IssueIndex index(limits);
@@ -186,7 +186,7 @@ TEST(IssueIndex, BoundsTheEventsOfAllIssues) {
   EXPECT_LE(events, 10U);
 }
 
-TEST(IssueIndex, AnIssueWhoseBeginningIsGoneIsFoundByItsId) {
+TEST(IssueIndex, FindsIssueByIdWithoutItsFirstEvent) {
   IssueIndex index(Limits());
   const IssueEvent update = MakeEvent("a", "r", 7, EventType::kIssueUpdated);
   Apply(&index, update);
@@ -194,7 +194,7 @@ TEST(IssueIndex, AnIssueWhoseBeginningIsGoneIsFoundByItsId) {
   EXPECT_EQ(index.Events(IssueId(update)).size(), 1U);
 }
 
-TEST(IssueMetrics, CountsAndSamples) {
+TEST(IssueMetrics, CountsOpenIssuesAndListsSamples) {
   IssueIndex index(Limits());
   Apply(&index, MakeEvent("a", "r1", 1));
   Apply(&index, MakeEvent("b", "r1", 1));

@@ -1,4 +1,4 @@
-// Issues as samples of Prometheus.
+// Prometheus samples of issues.
 #pragma once
 
 #include <vector>
@@ -10,9 +10,9 @@ namespace pitwall::notifier {
 
 // pitwall_issues_open{rule,severity}.
 void ListOpenCounts(const IssueIndex& index, std::vector<self_metrics::Sample>* out);
-// pitwall_issue: the issue's labels, with pitwall_job, rule and severity; a label of the issue that
-// has one of these names becomes exported_<name>, as in a scrape of Prometheus. At most `max`
-// issues, those that began last.
+// Lists samples of pitwall_issue: the issue's labels, with pitwall_job, rule, and severity. A label
+// of the issue with one of these names becomes exported_<name>, as in a Prometheus scrape. Lists at
+// most `max` issues, the most recently begun first.
 void ListIssueSamples(const IssueIndex& index, size_t max, bool* truncated,
                       std::vector<self_metrics::Sample>* out);
 

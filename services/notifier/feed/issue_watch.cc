@@ -7,8 +7,8 @@
 
 namespace pitwall::notifier {
 
-// A filter that nothing passes must not keep its watcher without a bookmark: after so many events
-// it gets one.
+// Number of scanned events after which a watcher gets a bookmark even if none of them passes its
+// filter.
 constexpr size_t kScanPerCall = 20'000;
 
 LogWatch::LogWatch(Clock* clock, Log* log, RecentEvents* window, std::string topic,
@@ -53,20 +53,21 @@ StatusOr<WatchBatch> LogWatch::Next(size_t max_events, int64_t timeout_ns) {
   std::vector<FeedItem> items;
   std::vector<IssueEventPtr> events;
   while (true) {
-    if (cancelled_) return Cancelled("the watch was cancelled");
+    if (cancelled_) return Cancelled("the watch was canceled");
     if (window_->closed()) return Unavailable("the notifier is stopping");
     items.clear();
     const Status read = cursor_.Next(max_events, &items);
     if (read.code() == absl::StatusCode::kDataLoss) {
-      return OutOfRange(Cat("events after this token are gone (list, then watch again): ",
-                            ToStd(read.message())));
+      return OutOfRange(
+          Cat("resume_token: the events after this token were deleted; list, then watch again: ",
+              ToStd(read.message())));
     }
     if (absl::IsFailedPrecondition(read))
       return OutOfRange(Cat(ToStd(read.message()), "; list, then watch again"));
     RETURN_IF_ERROR(read);
     if (was_live_ && !cursor_.live()) {
       return ResourceExhausted(
-          "the watcher fell behind what is kept in memory; it may resume with its last token");
+          "the watcher is too slow for the events kept in memory; resume with its last token");
     }
     was_live_ = cursor_.live();
     for (FeedItem& item : items) {

@@ -1,4 +1,4 @@
-// A watcher: history from the log, then the live window, through a filter.
+// Filtered watch of issue events: first from the log, then from the events in memory.
 #pragma once
 
 #include <atomic>
@@ -16,8 +16,8 @@ namespace pitwall::notifier {
 
 class LogWatch final : public IssueWatch {
  public:
-  // Clock, log and window are borrowed. `count` is decremented at the end. `until`: the watch ends
-  // where each partition has come so far; empty: it does not.
+  // Clock, log, and window are borrowed. Decrements `count` at the end. The watch ends at `until`,
+  // the end position of each partition; if `until` is empty, it does not end.
   LogWatch(Clock* clock, Log* log, RecentEvents* window, std::string topic, IssueFilter filter,
            Positions positions, Positions until, std::shared_ptr<std::atomic<size_t>> count);
   ~LogWatch() override;

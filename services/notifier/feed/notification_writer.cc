@@ -13,7 +13,7 @@
 namespace pitwall::notifier {
 namespace {
 
-std::string_view WhatOf(const FeedItem& item) {
+std::string_view VerbOf(const FeedItem& item) {
   if (item.action != nullptr)
     return item.action->action.type == ActionEventType::kRefused ? "not acted on" : "acted on";
   const EventType type = item.notice != nullptr ? item.notice->kind : item.event->type;
@@ -62,7 +62,7 @@ std::vector<NotificationRecord> NotificationRecordsOf(const FeedItem& item,
     record.issues = std::move(issues);
     record.receiver = receiver;
     record.kind = kind;
-    record.what = WhatOf(item);
+    record.what = VerbOf(item);
     record.taken = error.empty();
     record.error = error.substr(0, kMaxNotificationError);
     record.time_ns = wall_ns;

@@ -21,9 +21,9 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-class ToldTest : public ::testing::Test {
+class NotificationRecordsTest : public ::testing::Test {
  protected:
-  ToldTest() {
+  NotificationRecordsTest() {
     for (const char* topic : {"pitwall.issues", "pitwall.dlq", "pitwall.notifications"})
       EXPECT_TRUE(log_.EnsureTopic(topic, {1, false, -1}).ok());
   }
@@ -64,7 +64,7 @@ class ToldTest : public ::testing::Test {
   std::unique_ptr<Notifier> notifier_;
 };
 
-TEST_F(ToldTest, OneRecordForWhatWasTakenAfterRetries) {
+TEST_F(NotificationRecordsTest, RetriedNotification_HasOneRecord) {
   transport_.SetScript(
       [](const HttpCall&, size_t number) { return Reply(number < 3 ? 503 : 200); });
   Run();
@@ -83,7 +83,7 @@ TEST_F(ToldTest, OneRecordForWhatWasTakenAfterRetries) {
   EXPECT_EQ(records[0].time_ns, clock_.WallNs());
 }
 
-TEST_F(ToldTest, WhoCouldNotBeToldIsSaidToo) {
+TEST_F(NotificationRecordsTest, UndeliveredNotification_IsRecordedWithError) {
   transport_.SetScript([](const HttpCall&, size_t) { return Reply(400); });
   Run();
   Publish(&log_, MakeEvent("a", "r", 1));
@@ -93,13 +93,13 @@ TEST_F(ToldTest, WhoCouldNotBeToldIsSaidToo) {
   EXPECT_THAT(Recorded()[0].error, HasSubstr("400"));
 }
 
-TEST_F(ToldTest, ALogThatTakesNothingGetsItLater) {
+TEST_F(NotificationRecordsTest, LogUnavailable_RecordsAreAppendedLater) {
   auto left = std::make_shared<std::atomic<int>>(0);
   log_.SetWriteFault([left](std::string_view what) {
     return what == "append" && *left > 0 && (*left)-- > 0 ? Unavailable("away") : OkStatus();
   });
   transport_.SetScript([left](const HttpCall&, size_t) {
-    *left = 3;  // it fails right after the answer
+    *left = 3;  // fails right after the reply
     return Reply(200);
   });
   Run();
@@ -127,14 +127,15 @@ TEST(NotificationRecordsOf, IncidentOfSeveralJobs_HasRecordPerJob) {
   EXPECT_THAT(records[1].issues, ElementsAre("b1"));
   EXPECT_EQ(records[0].what, "ended");
   EXPECT_NE(records[0].id, records[1].id);
-  // Sent again after a crash it is the same record; that it failed is another.
+  // The record of a notification sent again after a crash has the same ID; that of a failure has
+  // another ID.
   EXPECT_EQ(NotificationRecordsOf(item, "team", "slack", "", 9)[0].id, records[0].id);
   EXPECT_NE(NotificationRecordsOf(item, "team", "slack", "status 404", 7)[0].id, records[0].id);
   item.states = std::make_shared<std::vector<IssueEventPtr>>();
   EXPECT_THAT(NotificationRecordsOf(item, "am", "alertmanager", "", 7), IsEmpty());  // a reminder
 }
 
-// An act on an issue is no second "found" of it, and a request is about no issue.
+// The record of an act on an issue differs from the issue's record; a request has no issue.
 TEST(NotificationRecordsOf, ActionOnIssue_HasSeparateRecord) {
   const auto found = std::make_shared<IssueEvent>(MakeEvent("a", "r", 1));
   auto act = std::make_shared<ActionNotice>();

@@ -1,4 +1,4 @@
-// The newest events of the topic, kept in memory for everyone who follows it live.
+// Newest events of the topic, kept in memory for the live followers.
 #pragma once
 
 #include <cstdint>
@@ -16,54 +16,54 @@
 
 namespace pitwall::notifier {
 
-// Position of a follower: the next offset per partition.
+// Position of a follower: its next offset in each partition.
 using Positions = std::vector<int64_t>;
 
 struct FeedItem {
   int32_t partition = 0;
   int64_t offset = 0;
   IssueEventPtr event;
-  size_t bytes = 0;  // of the record: what it weighs in memory, roughly
+  size_t bytes = 0;  // approximate memory use, from the size of the record
   int64_t append_time_ns = 0;
-  std::shared_ptr<const Notice> notice;        // null: the event itself is sent
-  std::shared_ptr<const ActionNotice> action;  // not null: this act on the event's issue is sent
-  // Not null: a reminder of these issues (resend_policy.h), which is tried once.
+  std::shared_ptr<const Notice> notice;        // null: send the event itself
+  std::shared_ptr<const ActionNotice> action;  // not null: send this act on the event's issue
+  // Not null: a reminder of these issues (resend_policy.h), sent without retries.
   std::shared_ptr<const std::vector<IssueEventPtr>> states;
 };
 
-// Thread-safe. One thread per partition adds; any number reads. Holds at most `max_events`, all
-// partitions together: the oldest go first.
+// Thread-safe. One thread per partition adds; any number of threads reads. Holds at most
+// `max_events` over all partitions and evicts the oldest first.
 class RecentEvents {
  public:
   RecentEvents(int32_t partitions, size_t max_events, size_t max_bytes);
 
-  // Partition `p` is followed from `offset` on: what lies before is not here.
+  // Starts partition `p` at `offset`. Earlier events are not in the window.
   void Begin(int32_t p, int64_t offset);
-  // The log of partition `p` was replaced: what is known of it is dropped, and it is followed from
-  // `offset` on. Wakes all listeners.
+  // Drops the events of partition `p`, whose log was replaced, and continues at `offset`. Wakes all
+  // listeners.
   void Restart(int32_t p, int64_t offset);
-  // How often that happened.
+  // Number of calls of Restart for the partition.
   uint64_t Epoch(int32_t p) const;
-  // The records of [.., next_offset) that are events; wakes all listeners.
+  // Adds the events among the records before next_offset. Wakes all listeners.
   void Add(int32_t p, std::vector<FeedItem> items, int64_t next_offset);
 
   enum class Place { kServed, kBehind };
-  // Appends the items of `p` at or after *position, at most `max`, and moves it. kBehind: the
-  // window begins later than *position, nothing was appended.
+  // Appends at most `max` items of `p` at or after *position, and advances it. kBehind: the window
+  // begins after *position; appends nothing.
   Place Read(int32_t p, size_t max, int64_t* position, std::vector<FeedItem>* out) const;
   int64_t FirstOffset(int32_t p) const;
-  Positions Next() const;  // of a follower that has seen everything
+  Positions Next() const;  // position of a follower that has read everything
 
   void Listen(Wakeup* wakeup);
   void Unlisten(Wakeup* wakeup);
-  // No more events come: listeners are woken for good.
+  // Wakes all listeners permanently: there are no further events.
   void Close();
   bool closed() const;
 
  private:
   struct Partition {
     std::deque<FeedItem> items;
-    int64_t first = 0;  // every event at or after it (and before next) is here
+    int64_t first = 0;  // the window has every event in [first, next)
     int64_t next = 0;
     uint64_t epoch = 0;
   };

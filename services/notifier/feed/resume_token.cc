@@ -23,7 +23,7 @@ StatusOr<std::string> Unseal(std::string_view token) {
   std::string bytes;
   if (token.size() > kMaxTokenBytes || !absl::WebSafeBase64Unescape(ToAbsl(token), &bytes) ||
       bytes.size() < 5) {
-    return InvalidArgument("malformed token");
+    return InvalidArgument("resume_token: malformed");
   }
   uint32_t sum = 0;
   for (size_t i = 0; i < 4; ++i) {
@@ -31,7 +31,7 @@ StatusOr<std::string> Unseal(std::string_view token) {
            << (8 * i);
   }
   bytes.resize(bytes.size() - 4);
-  if (Crc32c(bytes) != sum) return InvalidArgument("damaged token");
+  if (Crc32c(bytes) != sum) return InvalidArgument("resume_token: checksum mismatch");
   return bytes;
 }
 

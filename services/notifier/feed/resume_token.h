@@ -1,4 +1,4 @@
-// Opaque tokens: the position of a watcher, and where a list goes on.
+// Opaque tokens: the position of a watcher, and of the next page of a list.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,16 @@
 
 namespace pitwall::notifier {
 
-// Versioned and checked; base64 for URLs. A token of another topic, with more partitions than there
-// are, or damaged is InvalidArgument; partitions that were added since count from their start.
+// Versioned, with a checksum, in URL-safe base64. InvalidArgument: the token is damaged, belongs to
+// another topic, or has more partitions than the topic. Partitions added since begin at their
+// start.
 std::string EncodeResumeToken(std::string_view topic, const Positions& positions);
 StatusOr<Positions> DecodeResumeToken(std::string_view topic, int32_t partitions,
                                       std::string_view token);
 
 struct PageCursor {
-  int64_t active_since_ns = 0;  // of the last issue shown
-  std::string issue;            // its id
+  int64_t active_since_ns = 0;  // of the last issue of the page
+  std::string issue;            // ID of the last issue of the page
   std::string resume_token;     // of the first page
 };
 std::string EncodePageToken(const PageCursor& cursor);

@@ -10,11 +10,11 @@ TEST(ResumeToken, RoundTrip) {
   const std::string token = EncodeResumeToken("t", positions);
   EXPECT_EQ(token.find_first_of("+/"), std::string::npos);
   EXPECT_EQ(*DecodeResumeToken("t", 3, token), positions);
-  // Partitions that came later count from their start.
+  // New partitions begin at their start.
   EXPECT_EQ(*DecodeResumeToken("t", 4, token), (Positions{0, 7, int64_t{1} << 60, 0}));
 }
 
-TEST(ResumeToken, RefusesEveryChange) {
+TEST(ResumeToken, RejectsEveryModification) {
   const std::string token = EncodeResumeToken("t", {5, 9});
   EXPECT_FALSE(DecodeResumeToken("other", 2, token).ok());
   EXPECT_FALSE(DecodeResumeToken("t", 1, token).ok());
@@ -27,7 +27,7 @@ TEST(ResumeToken, RefusesEveryChange) {
     std::string damaged = token;
     damaged[i] = damaged[i] == 'A' ? 'B' : 'A';
     const auto decoded = DecodeResumeToken("t", 2, damaged);
-    // The last character may carry bits that mean nothing.
+    // The last character may have unused bits.
     EXPECT_TRUE(!decoded.ok() || i + 1 == token.size()) << i;
     EXPECT_FALSE(DecodeResumeToken("t", 2, token.substr(0, i)).ok()) << i;
   }

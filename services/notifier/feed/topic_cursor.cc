@@ -40,8 +40,8 @@ Status TopicCursor::Next(size_t max, std::vector<FeedItem>* out) {
     const size_t index = static_cast<size_t>(p);
     if (window_->Epoch(p) != epochs_[index]) {
       reset_ = p;
-      return FailedPrecondition(
-          Cat("log_truncated: ", topic_, "/", p, ": the topic was deleted, replaced or cut"));
+      return FailedPrecondition(Cat("log_truncated: ", topic_, "/", p,
+                                    ": the topic was deleted, recreated, or truncated"));
     }
     if (window_->Read(p, room, &positions_[index], out) == RecentEvents::Place::kServed) {
       readers_[index].reset();
@@ -62,7 +62,7 @@ Status TopicCursor::ReadLog(int32_t p, size_t max, std::vector<FeedItem>* out) {
   if (reader == nullptr) {
     ASSIGN_OR_RETURN(reader, log_->OpenReader({topic_, p}, positions_[index]));
   }
-  // Where the window begins may be a hole in the offsets with nothing before it.
+  // The window may begin in a gap of the offsets, with no record before it.
   ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
   if (positions_[index] >= end) {
     positions_[index] = std::max(positions_[index], window_->FirstOffset(p));

@@ -1,5 +1,5 @@
-// One follower's way through the topic: out of the window where it can, out of the log where it
-// must.
+// Cursor of one follower of the topic. It reads from the window of recent events if possible, and
+// otherwise from the log.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,25 @@
 
 namespace pitwall::notifier {
 
-// For one thread. Window and log are borrowed. Readers of the log are open only while a partition
-// is behind.
+// Used by one thread. Window and log are borrowed. Keeps readers of the log open only while a
+// partition is behind the window.
 class TopicCursor {
  public:
   TopicCursor(Log* log, const RecentEvents* window, std::string topic, Positions positions);
 
-  // Appends at most `max` (> 0) further events and moves on. Nothing appended: see caught_up().
-  // Waits at most `kHistoryPollNs` for the log. DataLoss: events before the new position are gone;
-  // the next call goes on after them. FailedPrecondition: the log of partition reset() was
-  // replaced; only Rebase lets the cursor go on.
+  // Appends at most `max` (> 0) further events and advances. If it appends nothing, see
+  // caught_up(). Waits at most `kHistoryPollNs` for the log. DataLoss: events before the new
+  // position were deleted; the next call continues after them. FailedPrecondition: the log of
+  // partition reset() was replaced; only Rebase lets the cursor continue.
   Status Next(size_t max, std::vector<FeedItem>* out);
 
-  // After a Next that appended nothing: whether there was nothing more (else call again).
+  // Valid after a Next that appended nothing: true if there was nothing more, false if the caller
+  // should call Next again.
   bool caught_up() const { return caught_up_; }
   int32_t reset() const { return reset_; }
-  // The partition is followed from `position` on, in the log that it has now.
+  // Continues at `position` in the current log of the partition.
   void Rebase(int32_t p, int64_t position);
-  // Whether each partition was served out of the window by the last Next.
+  // True if the last Next read every partition from the window.
   bool live() const { return live_; }
   const Positions& positions() const { return positions_; }
   uint64_t undecodable() const { return undecodable_; }
@@ -45,9 +46,9 @@ class TopicCursor {
   const std::string topic_;
   Positions positions_;
   std::vector<std::unique_ptr<PartitionReader>> readers_;
-  std::vector<uint64_t> epochs_;  // of the window's partitions
+  std::vector<uint64_t> epochs_;  // of the partitions of the window
   int32_t reset_ = 0;
-  size_t turn_ = 0;  // the partition that comes first next time
+  size_t turn_ = 0;  // partition that the next call reads first
   bool caught_up_ = false;
   bool live_ = false;
   uint64_t undecodable_ = 0;

@@ -6,7 +6,7 @@
 
 namespace pitwall::notifier {
 
-bool DeliveryOptions::Hears(const IssueEvent& event) const {
+bool DeliveryOptions::Selects(const IssueEvent& event) const {
   if (routes != nullptr && !routes->Leads(event, routed_as.empty() ? name : routed_as))
     return false;
   return severities.empty() || event.type == EventType::kJobChanged ||
@@ -22,9 +22,10 @@ Status CheckReceiver(const ReceiverOptions& options) {
                      });
   if (!named) {
     return InvalidArgument(
-        Cat("receiver name ", Quote(o.name), ": wanted 1 to 64 of a-z A-Z 0-9 _ -"));
+        Cat("receiver name ", Quote(o.name), ": must be 1 to 64 characters of a-z A-Z 0-9 _ -"));
   }
-  if (options.receiver == nullptr) return InvalidArgument(Cat("receiver ", o.name, ": no kind"));
+  if (options.receiver == nullptr)
+    return InvalidArgument(Cat("receiver ", o.name, ": has no kind"));
   const auto bad = [&](std::string_view what) {
     return InvalidArgument(Cat(options.receiver->kind(), " ", o.name, ": ", what));
   };
@@ -32,7 +33,7 @@ Status CheckReceiver(const ReceiverOptions& options) {
     return bad("max_pending must be from 1 to 100000");
   if (o.first_backoff_ns <= 0 || o.max_backoff_ns < o.first_backoff_ns || o.give_up_after_ns <= 0 ||
       o.breaker_pause_ns <= 0 || o.resend_ns <= 0 || o.hold_ended_ns <= 0) {
-    return bad("a time is not positive, or max_backoff is less than first_backoff");
+    return bad("durations must be positive, and max_backoff must not be less than first_backoff");
   }
   if (o.breaker_failures < 1) return bad("breaker_failures must be at least 1");
   return OkStatus();

@@ -21,16 +21,16 @@ std::vector<IncidentIssue> IssuesOf(const std::map<std::string, IssueEventPtr>& 
 }
 
 std::string_view RootOf(const std::map<std::string, IssueEventPtr>& issues,
-                        std::string_view told_root) {
+                        std::string_view notified_root) {
   const std::vector<IncidentIssue> all = IssuesOf(issues);
   return std::min_element(all.begin(), all.end(),
                           [&](const IncidentIssue& a, const IncidentIssue& b) {
-                            return IsLikelierRoot(a, b, told_root);
+                            return IsLikelierRoot(a, b, notified_root);
                           })
       ->id;
 }
 
-// "A: what it says", or "A or B" where two alerts are equally likely.
+// Returns "A: summary", or "A or B" if two alerts are equally likely.
 std::string RootText(const std::vector<IncidentIssue>& sorted) {
   const IssueEvent& root = *sorted[0].event;
   std::string text = IssueTitle(root);
@@ -72,7 +72,7 @@ void IncidentPolicy::Feed(FeedItem item, std::vector<FeedItem>* send) {
 }
 
 std::string IncidentPolicy::KeyOf(const IssueEvent& event, const std::string& issue_id) const {
-  // An issue beyond the engine's bound has no incident: it is its own.
+  // An issue beyond the engine's limit has no incident and counts as its own.
   const std::string& id = event.incident.empty() ? issue_id : event.incident;
   if (const auto alias = aliases_.find(id); alias != aliases_.end()) return alias->second;
   if (id != issue_id || event.labels.Get("scope") != "node" || !event.labels.Has("node")) return id;
@@ -99,20 +99,21 @@ void IncidentPolicy::Apply(const IssueEventPtr& event, Tick* tick) {
     incident.open -= IsOpen(*slot) ? 1 : 0;
   }
   if (fresh && event->sequence > 1) {
-    incident.told = true;
-    incident.told_at_ns = event->time_ns;
-    incident.told_weight = SeverityRank(event->severity);
-    incident.told_size = 1;
-    incident.told_root = issue_id;
+    incident.notified = true;
+    incident.notified_at_ns = event->time_ns;
+    incident.notified_weight = SeverityRank(event->severity);
+    incident.notified_size = 1;
+    incident.notified_root = issue_id;
   }
-  // What a rule had captured is in its issue's first update, and nothing else may have changed.
-  if (incident.told && slot != nullptr && !slot->capture.empty() &&
+  // An issue's first update carries the capture that its rule requested, and often nothing else
+  // new.
+  if (incident.notified && slot != nullptr && !slot->capture.empty() &&
       event->type == EventType::kIssueUpdated)
     tick->waiting.insert(id);
   slot = event;
   incident.open += IsOpen(*event) ? 1 : 0;
   incident.began_ns = std::min(incident.began_ns, event->active_since_ns);
-  incident.heard |= options_.Hears(*event);
+  incident.selected |= options_.Selects(*event);
   tick->touched.insert(id);
 }
 
@@ -143,12 +144,13 @@ void IncidentPolicy::FlushDue(Tick* tick, int64_t time_ns, int64_t offset,
   for (auto at = tick->waiting.begin(); at != tick->waiting.end();) {
     const auto incident = incidents_.find(*at);
     const bool gone = incident == incidents_.end();
-    const int64_t due_ns = gone ? 0 : incident->second.told_at_ns + kMinUpdateNs;
+    const int64_t due_ns = gone ? 0 : incident->second.notified_at_ns + kMinUpdateNs;
     if (!gone && due_ns > time_ns) {
       ++at;
       continue;
     }
-    if (!gone) Tell(*at, EventType::kIssueUpdated, &incident->second, *tick, due_ns, offset, send);
+    if (!gone)
+      Notify(*at, EventType::kIssueUpdated, &incident->second, *tick, due_ns, offset, send);
     at = tick->waiting.erase(at);
   }
 }
@@ -158,7 +160,7 @@ int64_t IncidentPolicy::SilencedUntil(const Incident& incident, int64_t time_ns,
   if (silences_ == nullptr) return time_ns;
   int64_t until = INT64_MAX;
   for (const auto& [id, event] : incident.issues) {
-    if ((!ended_too && !IsOpen(*event)) || !options_.Hears(*event)) continue;
+    if ((!ended_too && !IsOpen(*event)) || !options_.Selects(*event)) continue;
     until = std::min(until, silences_->SilencedUntil(*event, time_ns));
     if (until <= time_ns) break;
   }
@@ -184,16 +186,16 @@ void IncidentPolicy::FlushSilenced(Tick* tick, int64_t time_ns, int64_t offset,
     }
     const auto incident = incidents_.find(at->first);
     if (incident != incidents_.end() && incident->second.open > 0) {
-      // Another silence may have followed.
+      // Another silence may follow directly.
       const int64_t until = SilencedUntil(incident->second, at->second);
       if (until > time_ns) {
         (at++)->second = until;
         continue;
       }
       const EventType kind =
-          incident->second.told ? EventType::kIssueUpdated : EventType::kIssueFound;
+          incident->second.notified ? EventType::kIssueUpdated : EventType::kIssueFound;
       tick->waiting.erase(at->first);
-      Tell(at->first, kind, &incident->second, *tick, at->second, offset, send);
+      Notify(at->first, kind, &incident->second, *tick, at->second, offset, send);
     }
     at = tick->silenced.erase(at);
   }
@@ -214,14 +216,14 @@ int64_t IncidentPolicy::DueNs(int32_t partition) const {
   for (const std::string& id : ticks_[p].waiting) {
     const auto incident = incidents_.find(id);
     if (incident != incidents_.end())
-      due_ns = std::min(due_ns, incident->second.told_at_ns + kMinUpdateNs);
+      due_ns = std::min(due_ns, incident->second.notified_at_ns + kMinUpdateNs);
   }
   return due_ns;
 }
 
-void IncidentPolicy::TellDue(int32_t partition, int64_t wall_ns, std::vector<FeedItem>* send) {
+void IncidentPolicy::SendDue(int32_t partition, int64_t wall_ns, std::vector<FeedItem>* send) {
   const auto p = static_cast<size_t>(partition);
-  // What a tick is made of may not be there yet.
+  // The other events of a tick may still be missing.
   if (p >= ticks_.size() || ticks_[p].undecided_from != INT64_MAX) return;
   FlushSilenced(&ticks_[p], wall_ns, ticks_[p].newest.offset, send);
   FlushDue(&ticks_[p], wall_ns, ticks_[p].newest.offset, send);
@@ -236,45 +238,45 @@ void IncidentPolicy::OnActed(const Acted& acted, std::vector<FeedItem>* send) {
 bool IncidentPolicy::DecideOne(const std::string& id, Tick* tick, std::vector<FeedItem>* send) {
   Incident& incident = incidents_.find(id)->second;
   if (incident.open == 0) {
-    // What begins and ends under a silence is not told.
-    if (incident.heard &&
-        (incident.told || (!tick->silenced.contains(id) &&
-                           SilencedUntil(incident, tick->time_ns, true) <= tick->time_ns))) {
-      // What begins and ends at one time is told whole, too.
-      if (!incident.told)
-        Tell(id, EventType::kIssueFound, &incident, *tick, tick->time_ns, tick->undecided_from,
+    // An incident that begins and ends while silenced is not notified.
+    if (incident.selected &&
+        (incident.notified || (!tick->silenced.contains(id) &&
+                               SilencedUntil(incident, tick->time_ns, true) <= tick->time_ns))) {
+      // An incident that begins and ends in one tick gets both notices.
+      if (!incident.notified)
+        Notify(id, EventType::kIssueFound, &incident, *tick, tick->time_ns, tick->undecided_from,
+               send);
+      Notify(id, EventType::kIssueResolved, &incident, *tick, tick->time_ns, tick->undecided_from,
              send);
-      Tell(id, EventType::kIssueResolved, &incident, *tick, tick->time_ns, tick->undecided_from,
-           send);
     }
     Forget(id);
     return true;
   }
-  if (!incident.heard) return false;
+  if (!incident.selected) return false;
   if (const int64_t until = SilencedUntil(incident, tick->time_ns); until > tick->time_ns) {
     tick->silenced[id] = until;
     tick->waiting.erase(id);
     return false;
   }
   tick->silenced.erase(id);
-  if (!incident.told) {
-    Tell(id, EventType::kIssueFound, &incident, *tick, tick->time_ns, tick->undecided_from, send);
+  if (!incident.notified) {
+    Notify(id, EventType::kIssueFound, &incident, *tick, tick->time_ns, tick->undecided_from, send);
     return false;
   }
-  const std::string_view root = RootOf(incident.issues, incident.told_root);
-  int weight = incident.told_weight;
+  const std::string_view root = RootOf(incident.issues, incident.notified_root);
+  int weight = incident.notified_weight;
   for (const auto& [issue, event] : incident.issues)
     weight = std::min(weight, SeverityRank(event->severity));
   const bool full = incident.issues.size() > kMaxIssues;
-  const bool news = root != incident.told_root || weight < incident.told_weight ||
-                    incident.issues.size() + incident.dropped >= 2 * incident.told_size ||
+  const bool news = root != incident.notified_root || weight < incident.notified_weight ||
+                    incident.issues.size() + incident.dropped >= 2 * incident.notified_size ||
                     tick->waiting.contains(id);
-  if (!full && (!news || tick->time_ns - incident.told_at_ns < kMinUpdateNs)) {
+  if (!full && (!news || tick->time_ns - incident.notified_at_ns < kMinUpdateNs)) {
     if (news) tick->waiting.insert(id);
     return false;
   }
   tick->waiting.erase(id);
-  Tell(id, EventType::kIssueUpdated, &incident, *tick, tick->time_ns, tick->undecided_from, send);
+  Notify(id, EventType::kIssueUpdated, &incident, *tick, tick->time_ns, tick->undecided_from, send);
   if (full) {
     std::erase_if(incident.issues, [&](const auto& issue) {
       const bool drop = !IsOpen(*issue.second);
@@ -286,13 +288,13 @@ bool IncidentPolicy::DecideOne(const std::string& id, Tick* tick, std::vector<Fe
   return false;
 }
 
-void IncidentPolicy::Tell(const std::string& id, EventType kind, Incident* incident,
-                          const Tick& tick, int64_t time_ns, int64_t offset,
-                          std::vector<FeedItem>* send) {
+void IncidentPolicy::Notify(const std::string& id, EventType kind, Incident* incident,
+                            const Tick& tick, int64_t time_ns, int64_t offset,
+                            std::vector<FeedItem>* send) {
   std::vector<IncidentIssue> order = IssuesOf(incident->issues);
-  SortByRoot(&order, incident->told_root);
+  SortByRoot(&order, incident->notified_root);
   const auto& [root_id, root] = order.front();
-  const bool other_root = incident->told && incident->told_root != root_id;
+  const bool other_root = incident->notified && incident->notified_root != root_id;
   int weight = 3;
   std::string_view severity;
   for (const auto& [issue, event] : order) {
@@ -300,16 +302,16 @@ void IncidentPolicy::Tell(const std::string& id, EventType kind, Incident* incid
     weight = std::min(weight, SeverityRank(event->severity));
   }
   ++incident->sequence;
-  incident->told = true;
-  incident->told_at_ns = time_ns;
-  incident->told_root = std::string(root_id);
-  incident->told_weight = weight;
-  incident->told_size = incident->issues.size() + incident->dropped;
+  incident->notified = true;
+  incident->notified_at_ns = time_ns;
+  incident->notified_root = std::string(root_id);
+  incident->notified_weight = weight;
+  incident->notified_size = incident->issues.size() + incident->dropped;
   const auto& types = options_.types;
   if (!types.empty() && std::find(types.begin(), types.end(), kind) == types.end()) return;
 
   auto notice = std::make_shared<Notice>();
-  // Two receivers may hear different notices of one incident.
+  // Two receivers may get different notices of one incident.
   notice->id = StableHashHex(
       Cat("incident\xff", options_.name, "\xff", id, "\xff", time_ns, "\xff", NoticeType(kind)));
   notice->kind = kind;
@@ -335,7 +337,7 @@ void IncidentPolicy::Tell(const std::string& id, EventType kind, Incident* incid
   for (const auto& [issue, event] : order) notice->issue_ids.emplace_back(issue);
   FeedItem item = tick.newest;
   item.event = incident->issues.find(std::string(root_id))->second;
-  // Until it is delivered, a restart must begin with the first event that it is made of.
+  // Until the notice is delivered, a restart must begin at the first event in it.
   item.offset = offset;
   item.notice = std::move(notice);
   send->push_back(std::move(item));

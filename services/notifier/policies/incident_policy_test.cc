@@ -46,7 +46,7 @@ class IncidentPolicyTest : public ::testing::Test {
         {0, offset_++, std::make_shared<const IssueEvent>(std::move(event)), 0, 0, nullptr},
         &sent_);
   }
-  std::vector<std::string> Told() {
+  std::vector<std::string> Sent() {
     notices_.Settle(0, &sent_);
     std::vector<std::string> out;
     for (const FeedItem& item : sent_) out.push_back(NoticeKind(item));
@@ -61,7 +61,7 @@ class IncidentPolicyTest : public ::testing::Test {
 
 using Kinds = std::vector<std::string>;
 
-TEST_F(IncidentPolicyTest, TwentyFiveIssuesAreTwoNotices) {
+TEST_F(IncidentPolicyTest, IncidentOfTwentyFiveIssues_SendsTwoNotices) {
   std::vector<std::string> ids;
   for (int i = 0; i < 25; ++i) {
     const IssueEvent e = Of(Cat("r", i), 1, 1001);
@@ -70,78 +70,78 @@ TEST_F(IncidentPolicyTest, TwentyFiveIssuesAreTwoNotices) {
   }
   EXPECT_TRUE(sent_.empty());
   EXPECT_EQ(notices_.UndecidedFrom(0), 0);
-  EXPECT_EQ(Told(), Kinds({"found"}));
+  EXPECT_EQ(Sent(), Kinds({"found"}));
   EXPECT_EQ(notices_.UndecidedFrom(0), INT64_MAX);
   for (const std::string& id : ids) EXPECT_TRUE(Names(sent_[0], id));
   EXPECT_EQ(FieldOf(sent_[0], "issue_count"), "25");
   EXPECT_EQ(FieldOf(sent_[0], "state"), "\"open\"");
-  EXPECT_EQ(sent_[0].offset, 0);  // of the first event that it is made of
+  EXPECT_EQ(sent_[0].offset, 0);  // of the first event in the notice
   for (int i = 0; i < 25; ++i) Feed(Of(Cat("r", i), 2, 1002 + i, EventType::kIssueResolved));
-  EXPECT_EQ(Told(), Kinds({"found", "ended"}));
+  EXPECT_EQ(Sent(), Kinds({"found", "ended"}));
   EXPECT_EQ(FieldOf(sent_[1], "state"), "\"ended\"");
   for (const std::string& id : ids) EXPECT_TRUE(Names(sent_[1], id));
   EXPECT_NE(sent_[0].notice->id, sent_[1].notice->id);
   EXPECT_EQ(notices_.incidents(), 0u);
 }
 
-TEST_F(IncidentPolicyTest, NewsWaitsForItsMinute) {
+TEST_F(IncidentPolicyTest, UpdateIsDelayedUntilEndOfMinute) {
   Feed(Of("a", 1, 1001));
-  EXPECT_EQ(Told(), Kinds({"found"}));
+  EXPECT_EQ(Sent(), Kinds({"found"}));
   Feed(Of("b", 1, 1010));  // twice as many
   Feed(Of("c", 1, 1020));
-  EXPECT_EQ(Told(), Kinds({"found"}));
+  EXPECT_EQ(Sent(), Kinds({"found"}));
   Feed(Of("a", 2, 1060, EventType::kIssueUpdated));
-  EXPECT_EQ(Told(), Kinds({"found"}));
-  // With the first event that is late enough, of whatever job.
+  EXPECT_EQ(Sent(), Kinds({"found"}));
+  // Any job's event at or after the due time triggers the update.
   IssueEvent other = MakeEvent("other", "x", 2, EventType::kIssueUpdated);
   other.time_ns = 1061 * kNanosPerSecond;
   Feed(other);
-  EXPECT_EQ(Told(), Kinds({"found", "updated"}));
+  EXPECT_EQ(Sent(), Kinds({"found", "updated"}));
   EXPECT_EQ(FieldOf(sent_[1], "issue_count"), "3");
-  // A fourth of three is no news.
+  // One more issue than three is not news.
   Feed(Of("d", 1, 1200));
   Feed(Of("a", 3, 1300, EventType::kIssueUpdated));
-  EXPECT_EQ(Told(), Kinds({"found", "updated"}));
+  EXPECT_EQ(Sent(), Kinds({"found", "updated"}));
 }
 
-TEST_F(IncidentPolicyTest, WhatWasCapturedIsNewsOnce) {
+TEST_F(IncidentPolicyTest, CaptureIsNewsOnce) {
   IssueEvent hang = Of("hang", 1, 1001);
   hang.capture = "stacks";
   Feed(hang);
-  EXPECT_EQ(Told(), Kinds({"found"}));
+  EXPECT_EQ(Sent(), Kinds({"found"}));
   IssueEvent captured = Of("hang", 2, 1061, EventType::kIssueUpdated);
   captured.summary = "Rank 1 is missing; captured: 1 blocked 7 collective";
   Feed(captured);
-  ASSERT_EQ(Told(), Kinds({"found", "updated"}));
+  ASSERT_EQ(Sent(), Kinds({"found", "updated"}));
   EXPECT_THAT(EncodeNotice(*sent_[0].notice), ::testing::Not(::testing::HasSubstr("captured: ")));
   EXPECT_THAT(EncodeNotice(*sent_[1].notice), ::testing::HasSubstr("captured: 1 blocked"));
   for (uint64_t i = 3; i < 9; ++i)
     Feed(Of("hang", i, 1000 + 61 * static_cast<int64_t>(i), EventType::kIssueUpdated));
-  EXPECT_EQ(Told(), Kinds({"found", "updated"}));
-  // Told of something else less than a minute ago: it waits.
+  EXPECT_EQ(Sent(), Kinds({"found", "updated"}));
+  // The last notice was less than a minute ago, so the update is delayed.
   IssueEvent second = Of("second", 1, 1600);
   second.capture = "stacks";
   Feed(second);
-  EXPECT_EQ(Told(), Kinds({"found", "updated", "updated"})) << "twice as many";
+  EXPECT_EQ(Sent(), Kinds({"found", "updated", "updated"})) << "twice as many";
   Feed(Of("second", 2, 1630, EventType::kIssueUpdated));
-  EXPECT_EQ(Told(), Kinds({"found", "updated", "updated"}));
-  notices_.TellDue(0, 1660 * kNanosPerSecond, &sent_);
-  EXPECT_EQ(Told(), Kinds({"found", "updated", "updated", "updated"}));
+  EXPECT_EQ(Sent(), Kinds({"found", "updated", "updated"}));
+  notices_.SendDue(0, 1660 * kNanosPerSecond, &sent_);
+  EXPECT_EQ(Sent(), Kinds({"found", "updated", "updated", "updated"}));
 }
 
-TEST_F(IncidentPolicyTest, NewsIsToldByTheClockWhereNoEventComes) {
+TEST_F(IncidentPolicyTest, DelayedUpdateIsSentByClockWithoutEvents) {
   EXPECT_EQ(notices_.DueNs(0), NotificationPolicy::kNever);
   Feed(Of("a", 1, 1001));
   Feed(Of("b", 1, 1010));  // twice as many
-  EXPECT_EQ(Told(), Kinds({"found"}));
+  EXPECT_EQ(Sent(), Kinds({"found"}));
   EXPECT_EQ(notices_.DueNs(0), 1061 * kNanosPerSecond);
-  notices_.TellDue(0, 1061 * kNanosPerSecond - 1, &sent_);
-  EXPECT_EQ(Told(), Kinds({"found"}));
-  notices_.TellDue(0, 1075 * kNanosPerSecond, &sent_);
-  ASSERT_EQ(Told(), Kinds({"found", "updated"}));
+  notices_.SendDue(0, 1061 * kNanosPerSecond - 1, &sent_);
+  EXPECT_EQ(Sent(), Kinds({"found"}));
+  notices_.SendDue(0, 1075 * kNanosPerSecond, &sent_);
+  ASSERT_EQ(Sent(), Kinds({"found", "updated"}));
   EXPECT_EQ(FieldOf(sent_[1], "issue_count"), "2");
   EXPECT_EQ(notices_.DueNs(0), NotificationPolicy::kNever);
-  // As an event that comes later would have told it, so that a restart knows it by its id.
+  // A later event creates the same notice, so that a restart recognizes its ID.
   IncidentPolicy other(options_, nullptr, 1000);
   std::vector<FeedItem> sent;
   int64_t offset = 0;
@@ -152,10 +152,10 @@ TEST_F(IncidentPolicyTest, NewsIsToldByTheClockWhereNoEventComes) {
   ASSERT_EQ(sent.size(), 2u);
   EXPECT_EQ(sent[1].notice->id, sent_[1].notice->id);
   EXPECT_EQ(EncodeNotice(*sent[1].notice), EncodeNotice(*sent_[1].notice));
-  EXPECT_EQ(sent[1].offset, 2) << "a restart comes to it again";
+  EXPECT_EQ(sent[1].offset, 2) << "a restart reads it again";
 }
 
-TEST_F(IncidentPolicyTest, AnIssueOfANodeIsToldOnceOverItsJobs) {
+TEST_F(IncidentPolicyTest, IssueOfNode_IsOneIncidentOverItsJobs) {
   const auto on_node = [&](std::string_view job, std::string_view node, uint64_t sequence,
                            int64_t at_s, EventType type) {
     IssueEvent e = MakeEvent(std::string(job), "CPUSaturated", sequence, type, "info");
@@ -169,44 +169,44 @@ TEST_F(IncidentPolicyTest, AnIssueOfANodeIsToldOnceOverItsJobs) {
   const IssueEvent second = on_node("job-2", "n1", 1, 1002, EventType::kIssueFound);
   Feed(first);
   Feed(second);
-  EXPECT_EQ(Told(), Kinds({"found"}));
+  EXPECT_EQ(Sent(), Kinds({"found"}));
   EXPECT_NE(EncodeNotice(*sent_[0].notice).find("\"node\":\"n1\""), std::string::npos);
-  // What it explains in a job belongs to it.
+  // An issue that it explains in a job belongs to its incident.
   IssueEvent symptom = MakeEvent("job-2", "StragglerRank", 1, EventType::kIssueFound);
   symptom.time_ns = 1070 * kNanosPerSecond;
   symptom.incident = second.incident;
   symptom.root_cause = IssueId(second);
   Feed(symptom);
-  EXPECT_EQ(Told(), Kinds({"found", "updated"}));
+  EXPECT_EQ(Sent(), Kinds({"found", "updated"}));
   EXPECT_NE(EncodeNotice(*sent_[1].notice).find("\"jobs\":[\"job-1\",\"job-2\"]"),
             std::string::npos)
       << EncodeNotice(*sent_[1].notice);
-  // Another node is another trouble.
+  // An issue on another node is another incident.
   Feed(on_node("job-1", "n2", 1, 1080, EventType::kIssueFound));
-  EXPECT_EQ(Told().size(), 3u);
+  EXPECT_EQ(Sent().size(), 3u);
   EXPECT_EQ(notices_.incidents(), 2u);
-  // It ends with its last issue.
+  // The incident ends with its last issue.
   Feed(on_node("job-1", "n1", 2, 1100, EventType::kIssueResolved));
   symptom.sequence = 2;
   symptom.type = EventType::kIssueResolved;
   symptom.time_ns = 1101 * kNanosPerSecond;
   Feed(symptom);
-  EXPECT_EQ(Told().size(), 3u);
+  EXPECT_EQ(Sent().size(), 3u);
   Feed(on_node("job-2", "n1", 2, 1102, EventType::kIssueResolved));
-  ASSERT_EQ(Told().size(), 4u);
+  ASSERT_EQ(Sent().size(), 4u);
   EXPECT_EQ(NoticeKind(sent_[3]), "ended");
   EXPECT_EQ(FieldOf(sent_[3], "issue_count"), "3");
   EXPECT_EQ(FieldOf(sent_[3], "incident"), FieldOf(sent_[0], "incident"));
   EXPECT_EQ(notices_.incidents(), 1u);
 }
 
-TEST_F(IncidentPolicyTest, TwoEquallyLikelyRootsAreNamedBoth) {
+TEST_F(IncidentPolicyTest, NamesBothOfTwoEquallyLikelyRoots) {
   IssueEvent a = Of("a", 1, 1001), b = Of("b", 1, 1001);
   a.alert = "DataStallShare";
   b.alert = "SlowCollective";
   Feed(a);
   Feed(b);
-  EXPECT_EQ(Told(), Kinds({"found"}));
+  EXPECT_EQ(Sent(), Kinds({"found"}));
   const std::string& body = EncodeNotice(*sent_[0].notice);
   const size_t at = body.find("\"summary\":");
   EXPECT_THAT(body.substr(at, body.find("\"issue_count\"") - at),
@@ -214,20 +214,20 @@ TEST_F(IncidentPolicyTest, TwoEquallyLikelyRootsAreNamedBoth) {
                              testing::HasSubstr("SlowCollective")));
 }
 
-TEST_F(IncidentPolicyTest, AHigherSeverityAndANewRootAreNews) {
+TEST_F(IncidentPolicyTest, HigherSeverityAndNewRootAreNews) {
   IssueEvent symptom = Of("a", 1, 1001);
   Feed(symptom);
-  EXPECT_EQ(Told(), Kinds({"found"}));
+  EXPECT_EQ(Sent(), Kinds({"found"}));
   EXPECT_EQ(FieldOf(sent_[0], "root_cause"), Cat("\"", symptom.id, "\""));
   const IssueEvent root = Of("b", 1, 1070, EventType::kIssueFound, "critical");
   Feed(root);
-  EXPECT_EQ(Told(), Kinds({"found", "updated"}));
+  EXPECT_EQ(Sent(), Kinds({"found", "updated"}));
   EXPECT_EQ(FieldOf(sent_[1], "severity"), "\"critical\"");
   EXPECT_EQ(FieldOf(sent_[1], "root_cause"), Cat("\"", root.id, "\""));
   EXPECT_EQ(FieldOf(sent_[1], "changed"), "\"root_cause\"");
 }
 
-TEST_F(IncidentPolicyTest, OnlyWhatTheReceiverWants) {
+TEST_F(IncidentPolicyTest, FiltersBySeverityAndType) {
   options_.severities = {"critical"};
   IncidentPolicy critical(options_, nullptr, 1000);
   std::vector<FeedItem> sent;
@@ -241,7 +241,7 @@ TEST_F(IncidentPolicyTest, OnlyWhatTheReceiverWants) {
   feed(Of("b", 1, 1002, EventType::kIssueFound, "critical"));
   ASSERT_EQ(sent.size(), 1u);
   EXPECT_EQ(NoticeKind(sent[0]), "found");
-  EXPECT_EQ(FieldOf(sent[0], "issue_count"), "2");  // the whole incident
+  EXPECT_EQ(FieldOf(sent[0], "issue_count"), "2");  // of the whole incident
   feed(Of("b", 2, 1003, EventType::kIssueResolved, "critical"));
   EXPECT_EQ(sent.size(), 1u);
   feed(Of("a", 2, 1004, EventType::kIssueResolved));
@@ -249,21 +249,21 @@ TEST_F(IncidentPolicyTest, OnlyWhatTheReceiverWants) {
   EXPECT_EQ(NoticeKind(sent[1]), "ended");
 }
 
-TEST_F(IncidentPolicyTest, WhoComesInTheMiddleHearsTheEnd) {
+TEST_F(IncidentPolicyTest, FirstEventIsAnUpdate_EndIsSent) {
   Feed(Of("a", 7, 1001, EventType::kIssueUpdated));
-  EXPECT_EQ(Told(), Kinds());
+  EXPECT_EQ(Sent(), Kinds());
   Feed(Of("a", 8, 1002, EventType::kIssueResolved));
-  EXPECT_EQ(Told(), Kinds({"ended"}));
+  EXPECT_EQ(Sent(), Kinds({"ended"}));
 }
 
-TEST_F(IncidentPolicyTest, WhatIsNoIssuePasses) {
+TEST_F(IncidentPolicyTest, PassesEventsWithoutIssue) {
   IssueEvent status = MakeEvent("job", "r", 1, EventType::kRuleStatus);
   Feed(status);
   ASSERT_EQ(sent_.size(), 1u);
   EXPECT_EQ(sent_[0].notice, nullptr);
 }
 
-TEST_F(IncidentPolicyTest, IsBounded) {
+TEST_F(IncidentPolicyTest, DropsOldIncidents) {
   IncidentPolicy few(options_, nullptr, 10);
   std::vector<FeedItem> sent;
   for (int i = 0; i < 100; ++i) {
@@ -274,7 +274,7 @@ TEST_F(IncidentPolicyTest, IsBounded) {
     EXPECT_LE(few.incidents(), 10u);
   }
   EXPECT_EQ(sent.size(), 100u);
-  // One incident of very many: what ended is told and dropped.
+  // An incident with too many issues drops the ended ones after a notice.
   sent.clear();
   IncidentPolicy one(options_, nullptr, 1'000'000);
   const size_t count = 2 * IncidentPolicy::kMaxIssues + 100;
@@ -300,9 +300,9 @@ TEST_F(IncidentPolicyTest, IsBounded) {
   }
 }
 
-// Whatever happens, and wherever a restart cuts it: each incident is found and ended once, updates
-// are a minute apart, each issue is named.
-TEST_F(IncidentPolicyTest, RandomIncidentsCutAnywhere) {
+// Property: across random events and restarts, each incident is found and ended once, updates are
+// at least a minute apart, and each issue is named.
+TEST_F(IncidentPolicyTest, RandomIncidentsWithRandomRestarts) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     std::mt19937_64 random(seed);
     struct Life {
@@ -311,12 +311,12 @@ TEST_F(IncidentPolicyTest, RandomIncidentsCutAnywhere) {
       std::string severity;
     };
     std::vector<IssueEvent> events;
-    std::map<std::string, std::string> incident_of;  // by id of the issue
+    std::map<std::string, std::string> incident_of;  // by issue ID
     for (int n = 0; n < 4; ++n) {
       const int64_t begin = 1000 + static_cast<int64_t>(random() % 50), end = begin + 400;
       const size_t size = 1 + random() % 12;
       for (size_t i = 0; i < size; ++i) {
-        // The first lasts as long as the incident.
+        // The first issue lasts as long as the incident.
         const int64_t from = i == 0 ? begin : begin + static_cast<int64_t>(random() % 300);
         const int64_t to = i == 0 ? end : from + 1 + static_cast<int64_t>(random() % 90);
         const std::string rule = Cat("r", n, "-", i);
@@ -343,7 +343,7 @@ TEST_F(IncidentPolicyTest, RandomIncidentsCutAnywhere) {
       return FeedItem{
           0, static_cast<int64_t>(i), std::make_shared<const IssueEvent>(events[i]), 0, 0, nullptr};
     };
-    // Lives of the process: each begins at the stored position and reads the history again.
+    // Each life of the process begins at the stored position and reads the history again.
     int64_t stored = 0;
     while (stored < static_cast<int64_t>(events.size())) {
       IncidentPolicy notices(options_, nullptr, 1000);
@@ -357,17 +357,17 @@ TEST_F(IncidentPolicyTest, RandomIncidentsCutAnywhere) {
       }
       if (until == events.size()) notices.Settle(0, &sent);
       int64_t position = std::min(static_cast<int64_t>(until), notices.UndecidedFrom(0));
-      // Some of the last notices may not have been taken.
+      // Some of the last notices may be undelivered.
       if (!sent.empty() && random() % 3 == 0 && until < events.size()) {
         position = std::min(position, sent.back().offset);
         const int64_t offset = sent.back().offset;
         while (!sent.empty() && sent.back().offset == offset) sent.pop_back();
       }
       all.insert(all.end(), sent.begin(), sent.end());
-      if (position == stored && until < events.size()) continue;  // nothing came of this life
+      if (position == stored && until < events.size()) continue;  // this life made no progress
       stored = position;
     }
-    std::map<std::string, std::map<std::string, std::set<std::string>>> kinds;  // ids of notices
+    std::map<std::string, std::map<std::string, std::set<std::string>>> kinds;  // IDs of notices
     std::set<std::string> named;
     for (const FeedItem& item : all) {
       kinds[FieldOf(item, "incident")][NoticeKind(item)].insert(item.notice->id);
@@ -385,7 +385,7 @@ TEST_F(IncidentPolicyTest, RandomIncidentsCutAnywhere) {
   }
 }
 
-// A silence over warnings of jobs, from 900 s.
+// Silences warnings of jobs from 900 s on.
 class SilencedIncidents : public ::testing::Test {
  protected:
   void Silence_(int64_t until_s) {
@@ -408,7 +408,7 @@ class SilencedIncidents : public ::testing::Test {
   std::vector<std::string> DueAt(int64_t wall_s) {
     std::vector<FeedItem> sent;
     if (notices_.DueNs(0) <= wall_s * kNanosPerSecond)
-      notices_.TellDue(0, wall_s * kNanosPerSecond, &sent);
+      notices_.SendDue(0, wall_s * kNanosPerSecond, &sent);
     return Kinds(sent);
   }
   static std::vector<std::string> Kinds(const std::vector<FeedItem>& items) {
@@ -426,7 +426,7 @@ class SilencedIncidents : public ::testing::Test {
 
 using Kinds_ = std::vector<std::string>;
 
-TEST_F(SilencedIncidents, AreToldWhenTheSilenceEndsWhereTheyAreOpen) {
+TEST_F(SilencedIncidents, OpenIncident_IsSentWhenSilenceEnds) {
   Silence_(1'500);
   EXPECT_EQ(Feed(MakeEvent("a", "r", 1)), Kinds_());
   EXPECT_EQ(Feed(MakeEvent("b", "r", 1)), Kinds_());
@@ -440,20 +440,20 @@ TEST_F(SilencedIncidents, AreToldWhenTheSilenceEndsWhereTheyAreOpen) {
   EXPECT_EQ(Feed(MakeEvent("a", "r", 600, EventType::kIssueResolved)), Kinds_({"a ended"}));
 }
 
-TEST_F(SilencedIncidents, WhatWasToldBeforeIsToldItsEnd) {
+TEST_F(SilencedIncidents, EndOfNotifiedIncident_IsSent) {
   EXPECT_EQ(Feed(MakeEvent("a", "r", 1)), Kinds_({"a found"}));
   Silence_(1'500);
   EXPECT_EQ(Feed(MakeEvent("a", "r", 2, EventType::kIssueResolved)), Kinds_({"a ended"}));
 }
 
-TEST_F(SilencedIncidents, AnEarlyEndOfTheSilenceTellsAtOnce) {
+TEST_F(SilencedIncidents, SilenceEndsEarly_SendsAtOnce) {
   Silence_(9'000);
   EXPECT_EQ(Feed(MakeEvent("a", "r", 1)), Kinds_());
   Silence_(1'100);
   EXPECT_EQ(DueAt(1'100), Kinds_({"a found"}));
 }
 
-TEST_F(SilencedIncidents, WhatBeginsAndEndsInOneTickIsNotTold) {
+TEST_F(SilencedIncidents, IncidentWithinOneTick_IsNotSent) {
   Silence_(9'000);
   EXPECT_EQ(Feed(MakeEvent("a", "r", 1, EventType::kIssueResolved)), Kinds_());
 }

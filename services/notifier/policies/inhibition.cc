@@ -19,8 +19,8 @@ void Remember(const std::string& id, std::set<std::string, std::less<>>* ids,
 
 }  // namespace
 
-Inhibition::Inhibition(std::function<bool(const IssueEvent&)> hears, size_t max_issues)
-    : hears_(std::move(hears)), max_issues_(std::max<size_t>(1, max_issues)) {}
+Inhibition::Inhibition(std::function<bool(const IssueEvent&)> selects, size_t max_issues)
+    : selects_(std::move(selects)), max_issues_(std::max<size_t>(1, max_issues)) {}
 
 void Inhibition::Feed(FeedItem item, std::vector<FeedItem>* send) {
   const auto p = static_cast<size_t>(item.partition);
@@ -51,8 +51,8 @@ void Inhibition::OnOpen(const std::string& id, FeedItem item, Tick* tick,
   const IssueEventPtr event = item.event;
   auto [at, fresh] = issues_.try_emplace(id);
   if (fresh) {
-    // Who comes in the middle does not know what was sent before. Then an end too many is better
-    // than an alert that stays open for ever.
+    // The events before the first known one may have been sent. A superfluous end is better than an
+    // alert that stays open forever.
     at->second.notified = event->sequence > 1;
     if (issues_.size() > max_issues_ && !by_age_.empty()) {
       const std::string oldest = by_age_.begin()->second;
@@ -66,7 +66,7 @@ void Inhibition::OnOpen(const std::string& id, FeedItem item, Tick* tick,
   Issue& issue = at->second;
   issue.time_ns = event->time_ns;
   by_age_.emplace(issue.time_ns, id);
-  issue.heard = hears_(*event);
+  issue.selected = selects_(*event);
   SetRootCause(id, &issue, event->root_cause);
   if (!event->root_cause.empty()) {
     Withhold(&issue, std::move(item));
@@ -99,7 +99,7 @@ void Inhibition::OnResolved(const std::string& id, FeedItem item, Tick* tick,
   tick->undecided_from = std::min(tick->undecided_from, tick->newest_offset);
 }
 
-bool Inhibition::TellAlways(const std::string& id, int64_t offset, std::vector<FeedItem>* send) {
+bool Inhibition::Exempt(const std::string& id, int64_t offset, std::vector<FeedItem>* send) {
   Remember(id, &always_, &always_order_);
   if (const auto at = issues_.find(id); at != issues_.end()) Release(&at->second, offset, send);
   return silent_.erase(id) > 0;
@@ -131,14 +131,14 @@ void Inhibition::Decide(Tick* tick, std::vector<FeedItem>* send) {
 }
 
 bool Inhibition::IsInhibited(const std::string& id, const Issue& issue) const {
-  // After a reload that turned relations round, issues may name each other for a moment: one that
-  // is not told because of another must not be the reason why nobody is.
+  // After a reload that reversed relations, issues may name each other for a moment. A withheld
+  // issue must not withhold others, or none would be sent.
   constexpr int kMaxChain = 16;
   if (always_.contains(id)) return false;
   const Issue* at = &issue;
   for (int i = 0; i < kMaxChain && at->root_cause != id; ++i) {
     const auto cause = issues_.find(at->root_cause);
-    if (cause == issues_.end() || !cause->second.heard) return i > 0;
+    if (cause == issues_.end() || !cause->second.selected) return i > 0;
     at = &cause->second;
   }
   return false;
@@ -186,13 +186,13 @@ void Inhibition::Forget(const std::string& id) {
 
 void Inhibition::OnActed(const Acted& acted, std::vector<FeedItem>* send) {
   const size_t before = send->size();
-  const bool silent = TellAlways(acted.issue, acted.offset, send);
-  if (send->size() == before && (silent || !acted.wanted)) TellFirstAndEnd(acted, send);
+  const bool silent = Exempt(acted.issue, acted.offset, send);
+  if (send->size() == before && (silent || !acted.wanted)) SendFirstAndEnd(acted, send);
 }
 
 void Inhibition::RememberActed(const std::string& issue) {
   std::vector<FeedItem> nothing;
-  TellAlways(issue, 0, &nothing);
+  Exempt(issue, 0, &nothing);
 }
 
 }  // namespace pitwall::notifier

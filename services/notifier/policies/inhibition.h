@@ -1,13 +1,13 @@
-// Inhibition of notifications: those of issues whose root cause is open and was sent to the
-// receiver. As Alertmanager's inhibition, with the causes that the engine found.
+// Inhibition of notifications: withholds issues whose root cause is open and was sent to the
+// receiver. Like inhibition in Alertmanager, with the causes found by the engine.
 //
-// A function of the topic's events in their order, so that a restart that reads the recent ones
-// again knows what was sent:
-//  * What is found while its root cause is open is withheld; when the cause ends first, the first
-//    and the newest of the withheld events are sent, with their own ids.
-//  * What was notified before its cause came is told its end in any case.
-//  * An issue on which the executor acted is told always.
-//  * A cause that the receiver does not get (its severity is filtered out) suppresses nothing.
+// A function of the topic's events in their order, so that a restart that reads the recent events
+// again reaches the same state:
+//  * An issue found while its root cause is open is withheld. If the cause ends first, the first
+//    and the newest of the withheld events are sent, with their own IDs.
+//  * If an issue was sent before its cause was found, its end is sent in any case.
+//  * An issue on which the executor acted is always sent.
+//  * A cause that the receiver does not get (its severity is filtered out) inhibits nothing.
 #pragma once
 
 #include <cstdint>
@@ -27,21 +27,20 @@
 
 namespace pitwall::notifier {
 
-// Of one receiver. Knows at most `max_issues` open issues: of those heard of least lately what was
-// withheld is sent, and then they are forgotten. Not thread-safe.
+// Of one receiver. Keeps at most `max_issues` open issues; at the limit, sends the withheld events
+// of the issue without events for the longest time and drops it. Not thread-safe.
 class Inhibition final : public NotificationPolicy {
  public:
-  // `hears`: whether the receiver gets an issue.
-  Inhibition(std::function<bool(const IssueEvent&)> hears, size_t max_issues);
+  // `selects`: returns true if the receiver gets the issue.
+  Inhibition(std::function<bool(const IssueEvent&)> selects, size_t max_issues);
 
-  // The next event of its partition. Appends what is to be sent now, in order; events that were
-  // withheld come with the offset of the newest event fed, which must not count as delivered
-  // before them.
+  // Feeds the next event of its partition. Appends the events to send now, in order. Withheld
+  // events have the offset of the newest event fed, which must not count as delivered before them.
   void Feed(FeedItem item, std::vector<FeedItem>* send) override;
   void Settle(int32_t partition, std::vector<FeedItem>* send) override;
-  // The receiver is told of this issue from now on, whatever caused it: appends what was withheld,
-  // with `offset`. True: it ended before and the receiver never heard of it.
-  bool TellAlways(const std::string& id, int64_t offset, std::vector<FeedItem>* send);
+  // Exempts this issue from inhibition and appends its withheld events, with `offset`. Returns true
+  // if the issue has ended without any notification.
+  bool Exempt(const std::string& id, int64_t offset, std::vector<FeedItem>* send);
   int64_t UndecidedFrom(int32_t partition) const override;
   void OnActed(const Acted& acted, std::vector<FeedItem>* send) override;
   void RememberActed(const std::string& issue) override;
@@ -53,20 +52,20 @@ class Inhibition final : public NotificationPolicy {
  private:
   struct Issue {
     std::string root_cause;
-    bool heard = false;                   // the receiver gets its severity
+    bool selected = false;                // the receiver gets its severity
     bool notified = false;                // some event of it was sent
-    std::optional<FeedItem> first, last;  // withheld; `first` only of those never notified
-    uint64_t undecided = 0;               // withheld events that Settle has not seen
+    std::optional<FeedItem> first, last;  // withheld; `first` only if no event was sent
+    uint64_t undecided = 0;               // withheld events before the next Decide
     int64_t time_ns = 0;                  // of its newest event
   };
-  // The events of one job at one time come together: an evaluation, or the end of a job. Only after
-  // the last of them is it known which causes are open.
+  // The events of one job at one time come together: an evaluation, or the end of a job. The open
+  // causes are known only after the last of them.
   struct Tick {
     std::string job;
     int64_t time_ns = INT64_MIN;
     int64_t newest_offset = 0;
     int64_t undecided_from = INT64_MAX;
-    std::vector<std::string> doubtful;  // ids of issues
+    std::vector<std::string> doubtful;  // issue IDs
   };
 
   void OnOpen(const std::string& id, FeedItem item, Tick* tick, std::vector<FeedItem>* send);
@@ -78,14 +77,14 @@ class Inhibition final : public NotificationPolicy {
   void SetRootCause(const std::string& id, Issue* issue, const std::string& root_cause);
   void Forget(const std::string& id);
 
-  const std::function<bool(const IssueEvent&)> hears_;
+  const std::function<bool(const IssueEvent&)> selects_;
   const size_t max_issues_;
   std::vector<Tick> ticks_;                           // by partition
   std::map<std::string, Issue, std::less<>> issues_;  // open ones, by id
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>>
       symptoms_;                                      // by root cause
   std::set<std::pair<int64_t, std::string>> by_age_;  // (time_ns, id)
-  // The newest that are told always, and of which nothing was ever said.
+  // Newest exempt issues, and newest issues that ended without any notification.
   std::set<std::string, std::less<>> always_, silent_;
   std::deque<std::string> always_order_, silent_order_;
   uint64_t suppressed_ = 0;

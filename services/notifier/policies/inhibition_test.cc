@@ -1,4 +1,4 @@
-// Notifications of a receiver, by the order of events.
+// Inhibition: sent events for sequences of events.
 #include "services/notifier/policies/inhibition.h"
 
 #include <gmock/gmock.h>
@@ -15,12 +15,12 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Issues by name; each Say is one tick with events of one job.
+// Receiver with issues by name. Each Feed is one tick with events of one job.
 class Receiver {
  public:
   explicit Receiver(std::vector<std::string> severities = {}, size_t max_issues = 100)
       : inhibition_([options = Options(std::move(severities))](
-                        const IssueEvent& event) { return options.Hears(event); },
+                        const IssueEvent& event) { return options.Selects(event); },
                     max_issues) {}
   static DeliveryOptions Options(std::vector<std::string> severities) {
     DeliveryOptions options;
@@ -28,11 +28,11 @@ class Receiver {
     return options;
   }
 
-  // "+name", "~name", "-name": found, updated, resolved; "+name<cause": with that root cause;
-  // "?": a status. Severity is "critical" for names in capitals. Returns what was sent by then, as
-  // "<sign><name>#<sequence>"; `settle`: nothing more is there for now.
-  std::vector<std::string> Say(int64_t at, const std::vector<std::string>& words,
-                               bool settle = true) {
+  // "+name", "~name", "-name": found, updated, resolved; "+name<cause": with that root cause; "?":
+  // a status. Names in capitals have severity "critical". Returns the sent events as
+  // "<sign><name>#<sequence>". `settle`: the tick is complete.
+  std::vector<std::string> Feed(int64_t at, const std::vector<std::string>& words,
+                                bool settle = true) {
     std::vector<FeedItem> sent;
     for (const std::string& word : words)
       inhibition_.Feed({.offset = ++offset_, .event = Event(at, word)}, &sent);
@@ -72,7 +72,7 @@ class Receiver {
     if (cause != std::string::npos) e.root_cause = Id(word.substr(cause + 1));
     return std::make_shared<const IssueEvent>(std::move(e));
   }
-  // Of an issue that is found at this tick, too.
+  // Includes issues found in this tick.
   std::string Id(const std::string& name) const {
     const auto at = ids_.find(name);
     return at == ids_.end() ? MakeEvent("job", name, 1, EventType::kIssueFound,
@@ -91,102 +91,102 @@ class Receiver {
 
 TEST(Inhibition, CauseFirst) {
   Receiver r;
-  EXPECT_THAT(r.Say(100, {"+cause"}), ElementsAre("+cause#1"));
-  EXPECT_THAT(r.Say(101, {"+symptom<cause"}), IsEmpty());
+  EXPECT_THAT(r.Feed(100, {"+cause"}), ElementsAre("+cause#1"));
+  EXPECT_THAT(r.Feed(101, {"+symptom<cause"}), IsEmpty());
   EXPECT_EQ(r.inhibition().withheld(), 1U);
-  EXPECT_THAT(r.Say(161, {"~symptom<cause", "?"}), ElementsAre("?#1"));
+  EXPECT_THAT(r.Feed(161, {"~symptom<cause", "?"}), ElementsAre("?#1"));
   EXPECT_EQ(r.inhibition().suppressed(), 2U);
-  // It ends first: nobody ever heard of it.
-  EXPECT_THAT(r.Say(170, {"-symptom<cause"}), IsEmpty());
-  EXPECT_THAT(r.Say(180, {"-cause"}), ElementsAre("-cause#2"));
+  // The symptom ends first, without any notification.
+  EXPECT_THAT(r.Feed(170, {"-symptom<cause"}), IsEmpty());
+  EXPECT_THAT(r.Feed(180, {"-cause"}), ElementsAre("-cause#2"));
   EXPECT_EQ(r.inhibition().suppressed(), 3U);
   EXPECT_EQ(r.inhibition().withheld(), 0U);
 }
 
 TEST(Inhibition, SymptomFirst) {
   Receiver r;
-  EXPECT_THAT(r.Say(100, {"+symptom"}), ElementsAre("+symptom#1"));
-  EXPECT_THAT(r.Say(110, {"+cause"}), ElementsAre("+cause#1"));
-  EXPECT_THAT(r.Say(160, {"~symptom<cause"}), IsEmpty());
-  EXPECT_THAT(r.Say(460, {"~symptom<cause"}), IsEmpty());
+  EXPECT_THAT(r.Feed(100, {"+symptom"}), ElementsAre("+symptom#1"));
+  EXPECT_THAT(r.Feed(110, {"+cause"}), ElementsAre("+cause#1"));
+  EXPECT_THAT(r.Feed(160, {"~symptom<cause"}), IsEmpty());
+  EXPECT_THAT(r.Feed(460, {"~symptom<cause"}), IsEmpty());
   EXPECT_EQ(r.inhibition().withheld(), 0U);
-  EXPECT_THAT(r.Say(470, {"-symptom<cause"}), ElementsAre("-symptom#4"));
+  EXPECT_THAT(r.Feed(470, {"-symptom<cause"}), ElementsAre("-symptom#4"));
 }
 
-TEST(Inhibition, TheCauseEndsFirst) {
+TEST(Inhibition, CauseEndsFirst) {
   Receiver r;
-  r.Say(100, {"+cause"});
-  EXPECT_THAT(r.Say(101, {"+never<cause", "+once<cause"}), IsEmpty());
-  EXPECT_THAT(r.Say(200, {"~never<cause"}), IsEmpty());
-  EXPECT_THAT(r.Say(300, {"~never<cause"}), IsEmpty());
-  // As found, and as it is by now.
-  EXPECT_THAT(r.Say(310, {"-cause"}), ElementsAre("-cause#2", "+never#1", "~never#3", "+once#1"));
-  // None of them counts as delivered before the end of the cause does.
+  r.Feed(100, {"+cause"});
+  EXPECT_THAT(r.Feed(101, {"+never<cause", "+once<cause"}), IsEmpty());
+  EXPECT_THAT(r.Feed(200, {"~never<cause"}), IsEmpty());
+  EXPECT_THAT(r.Feed(300, {"~never<cause"}), IsEmpty());
+  // The first and the newest event.
+  EXPECT_THAT(r.Feed(310, {"-cause"}), ElementsAre("-cause#2", "+never#1", "~never#3", "+once#1"));
+  // None of them counts as delivered before the end of the cause.
   EXPECT_THAT(r.offsets(), ElementsAre(1, 6, 6, 6, 6));
-  EXPECT_THAT(r.Say(360, {"~never<cause"}), ElementsAre("~never#4"));  // which has ended
-  EXPECT_THAT(r.Say(400, {"-never<cause", "-once<cause"}), ElementsAre("-never#5", "-once#2"));
-  // Known before its cause came: only what is new since.
+  EXPECT_THAT(r.Feed(360, {"~never<cause"}), ElementsAre("~never#4"));  // the cause has ended
+  EXPECT_THAT(r.Feed(400, {"-never<cause", "-once<cause"}), ElementsAre("-never#5", "-once#2"));
+  // An issue sent before its cause was found sends only the new events.
   Receiver known;
-  known.Say(100, {"+symptom"});
-  known.Say(110, {"+cause"});
-  known.Say(160, {"~symptom<cause"});
-  EXPECT_THAT(known.Say(200, {"-cause"}), ElementsAre("-cause#2", "~symptom#2"));
-  EXPECT_THAT(known.Say(210, {"+cause"}), ElementsAre("+cause#1"));
-  EXPECT_THAT(known.Say(220, {"-cause"}), ElementsAre("-cause#2"));
+  known.Feed(100, {"+symptom"});
+  known.Feed(110, {"+cause"});
+  known.Feed(160, {"~symptom<cause"});
+  EXPECT_THAT(known.Feed(200, {"-cause"}), ElementsAre("-cause#2", "~symptom#2"));
+  EXPECT_THAT(known.Feed(210, {"+cause"}), ElementsAre("+cause#1"));
+  EXPECT_THAT(known.Feed(220, {"-cause"}), ElementsAre("-cause#2"));
 }
 
-TEST(Inhibition, OneTickIsJudgedAsAWhole) {
+TEST(Inhibition, EvaluatesTickAsAWhole) {
   Receiver r;
-  // The symptom is before its cause.
-  EXPECT_THAT(r.Say(100, {"+symptom<cause", "+cause"}), ElementsAre("+cause#1"));
+  // The symptom precedes its cause.
+  EXPECT_THAT(r.Feed(100, {"+symptom<cause", "+cause"}), ElementsAre("+cause#1"));
   // Both end, the cause first.
-  EXPECT_THAT(r.Say(200, {"-cause", "-symptom<cause"}), ElementsAre("-cause#2"));
-  // The rest of a tick comes with the next read.
-  r.Say(100, {"+cause"});
-  EXPECT_THAT(r.Say(101, {"+symptom<cause"}, /*settle=*/false), IsEmpty());
+  EXPECT_THAT(r.Feed(200, {"-cause", "-symptom<cause"}), ElementsAre("-cause#2"));
+  // The rest of the tick comes with the next read.
+  r.Feed(100, {"+cause"});
+  EXPECT_THAT(r.Feed(101, {"+symptom<cause"}, /*settle=*/false), IsEmpty());
   EXPECT_EQ(r.inhibition().UndecidedFrom(0), r.offset());
-  EXPECT_THAT(r.Say(300, {"-cause"}, /*settle=*/false), ElementsAre("-cause#2"));
-  EXPECT_THAT(r.Say(300, {"-symptom<cause"}, /*settle=*/false), IsEmpty());
-  r.Say(100, {"+cause"});
-  r.Say(101, {"+symptom<cause"});
-  EXPECT_THAT(r.Say(400, {"-cause"}, /*settle=*/false), ElementsAre("-cause#2"));
-  EXPECT_THAT(r.Say(401, {"+other"}, /*settle=*/false), ElementsAre("+symptom#1", "+other#1"));
+  EXPECT_THAT(r.Feed(300, {"-cause"}, /*settle=*/false), ElementsAre("-cause#2"));
+  EXPECT_THAT(r.Feed(300, {"-symptom<cause"}, /*settle=*/false), IsEmpty());
+  r.Feed(100, {"+cause"});
+  r.Feed(101, {"+symptom<cause"});
+  EXPECT_THAT(r.Feed(400, {"-cause"}, /*settle=*/false), ElementsAre("-cause#2"));
+  EXPECT_THAT(r.Feed(401, {"+other"}, /*settle=*/false), ElementsAre("+symptom#1", "+other#1"));
   EXPECT_EQ(r.inhibition().UndecidedFrom(0), INT64_MAX);
 }
 
-TEST(Inhibition, AnotherRootCauseOrNone) {
+TEST(Inhibition, RootCauseChangesOrDisappears) {
   Receiver r;
-  r.Say(100, {"+a", "+b", "+symptom<a"});
-  EXPECT_THAT(r.Say(160, {"~symptom<b"}), IsEmpty());
-  EXPECT_THAT(r.Say(170, {"-a"}), ElementsAre("-a#2"));  // no longer its cause
-  EXPECT_THAT(r.Say(220, {"~symptom"}), ElementsAre("+symptom#1", "~symptom#3"));
-  EXPECT_THAT(r.Say(230, {"-b"}), ElementsAre("-b#2"));
-  // A cause that ended before anyone asked suppresses nothing.
-  EXPECT_THAT(r.Say(240, {"+late<b"}), ElementsAre("+late#1"));
+  r.Feed(100, {"+a", "+b", "+symptom<a"});
+  EXPECT_THAT(r.Feed(160, {"~symptom<b"}), IsEmpty());
+  EXPECT_THAT(r.Feed(170, {"-a"}), ElementsAre("-a#2"));  // no longer its cause
+  EXPECT_THAT(r.Feed(220, {"~symptom"}), ElementsAre("+symptom#1", "~symptom#3"));
+  EXPECT_THAT(r.Feed(230, {"-b"}), ElementsAre("-b#2"));
+  // A cause that ended before the evaluation inhibits nothing.
+  EXPECT_THAT(r.Feed(240, {"+late<b"}), ElementsAre("+late#1"));
 }
 
-TEST(Inhibition, ACauseThatTheReceiverDoesNotGetSuppressesNothing) {
+TEST(Inhibition, CauseNotSentToReceiver_InhibitsNothing) {
   Receiver r({"critical"});
-  r.Say(100, {"+cause"});
-  EXPECT_THAT(r.Say(101, {"+SYMPTOM<cause"}), ElementsAre("+SYMPTOM#1"));
-  r.Say(102, {"+CAUSE"});
-  EXPECT_THAT(r.Say(103, {"+OTHER<CAUSE"}), IsEmpty());
+  r.Feed(100, {"+cause"});
+  EXPECT_THAT(r.Feed(101, {"+SYMPTOM<cause"}), ElementsAre("+SYMPTOM#1"));
+  r.Feed(102, {"+CAUSE"});
+  EXPECT_THAT(r.Feed(103, {"+OTHER<CAUSE"}), IsEmpty());
 }
 
-TEST(Inhibition, WhatIsNotKnownIsTold) {
+TEST(Inhibition, UnknownStateIsSent) {
   Receiver r;
-  // The history begins after it was found: perhaps it was notified.
-  r.Say(100, {"+cause"});
-  r.Say(100, {"~symptom<cause"});
+  // The history begins after the issue was found, so it may have been sent.
+  r.Feed(100, {"+cause"});
+  r.Feed(100, {"~symptom<cause"});
   Receiver later;
-  EXPECT_THAT(later.Say(300, {"-symptom<cause"}), ElementsAre("-symptom#1"));
+  EXPECT_THAT(later.Feed(300, {"-symptom<cause"}), ElementsAre("-symptom#1"));
 }
 
-TEST(Inhibition, AnIssueOnWhichTheExecutorActedIsToldAlways) {
+TEST(Inhibition, IssueActedOn_IsAlwaysSent) {
   Receiver r;
-  const auto tell = [&](const std::string& id) {
+  const auto act = [&](const std::string& id) {
     std::vector<FeedItem> sent;
-    const bool silent = r.inhibition().TellAlways(id, 99, &sent);
+    const bool silent = r.inhibition().Exempt(id, 99, &sent);
     std::vector<std::string> out = {silent ? "silent" : "-"};
     for (const FeedItem& item : sent) out.push_back(Cat(item.event->rule, "@", item.offset));
     return out;
@@ -194,40 +194,40 @@ TEST(Inhibition, AnIssueOnWhichTheExecutorActedIsToldAlways) {
   const auto id = [](std::string_view name, int64_t began) {
     return MakeEvent("job", name, 1, EventType::kIssueFound, "warning", began).id;
   };
-  r.Say(100, {"+cause"});
-  EXPECT_THAT(r.Say(101, {"+symptom<cause", "+other<cause"}), IsEmpty());
-  EXPECT_THAT(tell(id("symptom", 101)), ElementsAre("-", "symptom@99"));
-  EXPECT_THAT(tell(id("symptom", 101)), ElementsAre("-"));
-  EXPECT_THAT(r.Say(102, {"~symptom<cause"}), ElementsAre("~symptom#2"));
-  EXPECT_THAT(r.Say(103, {"-symptom", "-other"}), ElementsAre("-symptom#3"));
-  // What ended before the action was known; and what comes after it.
-  EXPECT_THAT(tell(id("other", 101)), ElementsAre("silent"));
-  EXPECT_THAT(tell(id("other", 101)), ElementsAre("-"));
-  EXPECT_THAT(tell(id("later", 104)), ElementsAre("-"));
-  EXPECT_THAT(r.Say(104, {"+later<cause"}), ElementsAre("+later#1"));
+  r.Feed(100, {"+cause"});
+  EXPECT_THAT(r.Feed(101, {"+symptom<cause", "+other<cause"}), IsEmpty());
+  EXPECT_THAT(act(id("symptom", 101)), ElementsAre("-", "symptom@99"));
+  EXPECT_THAT(act(id("symptom", 101)), ElementsAre("-"));
+  EXPECT_THAT(r.Feed(102, {"~symptom<cause"}), ElementsAre("~symptom#2"));
+  EXPECT_THAT(r.Feed(103, {"-symptom", "-other"}), ElementsAre("-symptom#3"));
+  // An issue that ended before the act was known, and its later events.
+  EXPECT_THAT(act(id("other", 101)), ElementsAre("silent"));
+  EXPECT_THAT(act(id("other", 101)), ElementsAre("-"));
+  EXPECT_THAT(act(id("later", 104)), ElementsAre("-"));
+  EXPECT_THAT(r.Feed(104, {"+later<cause"}), ElementsAre("+later#1"));
 }
 
-TEST(Inhibition, IsBounded) {
+TEST(Inhibition, DropsOldIssues) {
   Receiver r({}, 3);
-  r.Say(100, {"+cause"});
-  r.Say(101, {"+s1<cause"});
-  r.Say(102, {"+s2<cause"});
-  r.Say(103, {"~cause"});
-  // The one heard of least lately makes room: it is told, not lost.
-  EXPECT_THAT(r.Say(104, {"+s3<cause"}), ElementsAre("+s1#1"));
-  EXPECT_THAT(r.Say(105, {"-s1<cause"}), ElementsAre("-s1#2"));
+  r.Feed(100, {"+cause"});
+  r.Feed(101, {"+s1<cause"});
+  r.Feed(102, {"+s2<cause"});
+  r.Feed(103, {"~cause"});
+  // The issue without events for the longest time is evicted and sent.
+  EXPECT_THAT(r.Feed(104, {"+s3<cause"}), ElementsAre("+s1#1"));
+  EXPECT_THAT(r.Feed(105, {"-s1<cause"}), ElementsAre("-s1#2"));
   EXPECT_EQ(r.inhibition().withheld(), 2U);
 }
 
-// However it goes: whoever was told of an issue is told its end, and the end of all leaves nothing.
-TEST(Inhibition, NobodyIsLeftWithAnOpenAlert) {
+// Property: each issue that was sent gets its end, and nothing is kept after all issues end.
+TEST(Inhibition, EveryNotifiedIssueGetsItsEnd) {
   const uint32_t seed = std::random_device()();
   SCOPED_TRACE(Cat("seed ", seed));
   std::mt19937 random(seed);
   Receiver r;
   const std::vector<std::string> names = {"a", "b", "c", "d", "e"};
   std::map<std::string, bool> open;
-  std::map<std::string, int> told;  // +1 at its beginning, -1 at its end
+  std::map<std::string, int> notified;  // +1 when found, -1 when ended
   for (int64_t at = 100; at < 5000; ++at) {
     std::vector<std::string> words;
     for (const std::string& name : names) {
@@ -240,21 +240,21 @@ TEST(Inhibition, NobodyIsLeftWithAnOpenAlert) {
       words.push_back(word);
     }
     const bool settle = random() % 2 == 0 || at == 4999;
-    for (const std::string& sent : r.Say(at, words, settle)) {
+    for (const std::string& sent : r.Feed(at, words, settle)) {
       const std::string name = sent.substr(1, 1);
-      ASSERT_EQ(told[name], sent[0] == '+' ? 0 : 1) << at << " " << sent;
-      told[name] += sent[0] == '+' ? 1 : sent[0] == '-' ? -1 : 0;
+      ASSERT_EQ(notified[name], sent[0] == '+' ? 0 : 1) << at << " " << sent;
+      notified[name] += sent[0] == '+' ? 1 : sent[0] == '-' ? -1 : 0;
     }
-    // And where something is open, something was told, whatever explains what.
+    // While any issue is open, at least one has been sent, whatever the causes.
     if (!settle) continue;
-    bool some_open = false, some_told = false;
+    bool some_open = false, some_sent = false;
     for (const std::string& name : names) {
       some_open |= open[name];
-      some_told |= told[name] == 1;
+      some_sent |= notified[name] == 1;
     }
-    ASSERT_TRUE(some_told || !some_open) << at;
+    ASSERT_TRUE(some_sent || !some_open) << at;
   }
-  for (const std::string& name : names) EXPECT_EQ(told[name], 0) << name;
+  for (const std::string& name : names) EXPECT_EQ(notified[name], 0) << name;
   EXPECT_GT(r.inhibition().suppressed(), 100U);
   EXPECT_EQ(r.inhibition().withheld(), 0U);
 }

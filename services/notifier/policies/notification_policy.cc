@@ -8,14 +8,14 @@ std::string NotificationPolicy::IncidentOf(const IssueEvent& event) const {
   return event.incident.empty() ? IssueId(event) : event.incident;
 }
 
-void NotificationPolicy::TellFirstAndEnd(const Acted& acted, std::vector<FeedItem>* send) {
+void NotificationPolicy::SendFirstAndEnd(const Acted& acted, std::vector<FeedItem>* send) {
   if (acted.events.empty()) return;
-  const auto tell = [&](const IssueEventPtr& event) {
+  const auto send_event = [&](const IssueEventPtr& event) {
     send->push_back({.partition = acted.partition, .offset = acted.offset, .event = event});
   };
-  tell(acted.events.front());
+  send_event(acted.events.front());
   if (acted.events.size() > 1 && acted.events.back()->type == EventType::kIssueResolved)
-    tell(acted.events.back());
+    send_event(acted.events.back());
 }
 
 void EveryEvent::Feed(FeedItem item, std::vector<FeedItem>* send) {
@@ -27,7 +27,7 @@ void EveryEvent::Settle(int32_t /*partition*/, std::vector<FeedItem>* /*send*/) 
 int64_t EveryEvent::UndecidedFrom(int32_t /*partition*/) const { return kNever; }
 
 void EveryEvent::OnActed(const Acted& acted, std::vector<FeedItem>* send) {
-  if (!acted.wanted) TellFirstAndEnd(acted, send);
+  if (!acted.wanted) SendFirstAndEnd(acted, send);
 }
 
 }  // namespace pitwall::notifier

@@ -10,62 +10,61 @@
 
 namespace pitwall::notifier {
 
-// Not thread-safe. What is to be sent now is appended to `send`, in order.
+// Not thread-safe. Appends the items to send now to `send`, in order.
 class NotificationPolicy {
  public:
-  // An act of the executor on an issue.
+  // Act of the executor on an issue.
   struct Acted {
     std::string issue;
     int32_t partition = 0;
-    int64_t offset = 0;  // of what is sent for it
-    std::vector<IssueEventPtr>
-        events;           // of the issue as far as they are known, the first ones first
-    bool wanted = false;  // the receiver gets the first of them by its filters
+    int64_t offset = 0;                 // of the items sent for it
+    std::vector<IssueEventPtr> events;  // known events of the issue, oldest first
+    bool wanted = false;                // the receiver's filters pass the first of them
   };
 
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
   virtual ~NotificationPolicy() = default;
 
-  // False: an event is sent or not by itself, so what was read before a restart need not be fed
-  // again.
+  // Returns false if each event is decided by itself, so that a restart need not replay events.
   virtual bool keeps_state() const = 0;
-  // The next event of its partition.
+  // Feeds the next event of its partition.
   virtual void Feed(FeedItem item, std::vector<FeedItem>* send) = 0;
-  // Everything of a partition that there is has been fed: what depends on the rest of a tick is
-  // decided.
+  // Called after all available events of a partition were fed: decides the current tick.
   virtual void Settle(int32_t partition, std::vector<FeedItem>* send) = 0;
-  // The offset of the first event of a partition on which something undecided depends; kNever:
-  // nothing does.
+  // Returns the offset of the first event of a partition that is needed by an undecided one; kNever
+  // if there is none.
   virtual int64_t UndecidedFrom(int32_t partition) const = 0;
-  // When something of a partition becomes due without a further event (Unix ns); kNever: nothing.
+  // Returns when the next item of a partition becomes due without a further event (Unix ns), or
+  // kNever.
   virtual int64_t DueNs(int32_t /*partition*/) const { return kNever; }
-  // What is due by then.
-  virtual void TellDue(int32_t /*partition*/, int64_t /*wall_ns*/,
+  // Sends the items due by then.
+  virtual void SendDue(int32_t /*partition*/, int64_t /*wall_ns*/,
                        std::vector<FeedItem>* /*send*/) {}
   virtual void OnActed(const Acted& acted, std::vector<FeedItem>* send) = 0;
-  // Under what the receiver is told of the issue's incident.
+  // Returns the ID under which the receiver knows the issue's incident.
   virtual std::string IncidentOf(const IssueEvent& event) const;
-  // An act of which the receiver was told before a restart.
+  // Restores an act that was sent before a restart.
   virtual void RememberActed(const std::string& /*issue*/) {}
 
-  // The receiver is new: nothing of the partition that was fed so far was sent to it.
+  // Declares that the receiver is new: no event fed so far from the partition was sent to it.
   virtual void BeginReceiver(int32_t /*partition*/) {}
 
-  // For a receiver of states: the newest events of the issues that an item is of.
+  // For a receiver of states: returns the newest events of the item's issues.
   virtual std::vector<IssueEventPtr> StatesOf(const FeedItem& /*item*/) const { return {}; }
-  // A reminder was sent, or is dropped.
+  // Called after a reminder was sent or dropped.
   virtual void ReminderDone() {}
 
   virtual uint64_t suppressed() const { return 0; }  // events withheld so far
-  virtual size_t withheld() const { return 0; }      // issues that the receiver does not know of
+  virtual size_t withheld() const { return 0; }      // issues unknown to the receiver
 
  protected:
-  // The first event, and the last if it ended: for a receiver that its filters would not tell.
-  static void TellFirstAndEnd(const Acted& acted, std::vector<FeedItem>* send);
+  // Sends the first event of an issue, and the last if it has ended, to a receiver whose filters
+  // exclude the issue.
+  static void SendFirstAndEnd(const Acted& acted, std::vector<FeedItem>* send);
 };
 
-// Each event by itself.
+// Policy that sends each event by itself.
 class EveryEvent final : public NotificationPolicy {
  public:
   bool keeps_state() const override { return false; }

@@ -13,7 +13,7 @@ FeedItem PolicyItem(int64_t offset, EventType type) {
   return {.partition = 1, .offset = offset, .event = std::move(event)};
 }
 
-TEST(EveryEvent, EachEventIsSentAtOnceAndNothingIsKept) {
+TEST(EveryEvent, SendsEachEventAtOnceWithoutState) {
   EveryEvent policy;
   EXPECT_FALSE(policy.keeps_state());
   std::vector<FeedItem> send;
@@ -23,7 +23,7 @@ TEST(EveryEvent, EachEventIsSentAtOnceAndNothingIsKept) {
   EXPECT_EQ(send[0].offset, 3);
   EXPECT_EQ(send[1].offset, 4);
   policy.Settle(1, &send);
-  policy.TellDue(1, NotificationPolicy::kNever, &send);
+  policy.SendDue(1, NotificationPolicy::kNever, &send);
   EXPECT_EQ(send.size(), 2U);
   EXPECT_EQ(policy.UndecidedFrom(1), NotificationPolicy::kNever);
   EXPECT_EQ(policy.DueNs(1), NotificationPolicy::kNever);
@@ -31,13 +31,13 @@ TEST(EveryEvent, EachEventIsSentAtOnceAndNothingIsKept) {
   EXPECT_EQ(policy.withheld(), 0U);
 }
 
-TEST(EveryEvent, AnActIsToldWhereTheFiltersWouldNot) {
+TEST(EveryEvent, Act_SendsIssueExcludedByFilters) {
   EveryEvent policy;
   NotificationPolicy::Acted acted{
       .issue = "i", .partition = 1, .offset = 9, .events = {}, .wanted = false};
   std::vector<FeedItem> send;
   policy.OnActed(acted, &send);
-  EXPECT_TRUE(send.empty()) << "nothing is known of the issue";
+  EXPECT_TRUE(send.empty()) << "the issue is unknown";
   acted.events = {PolicyItem(1, EventType::kIssueFound).event,
                   PolicyItem(2, EventType::kIssueUpdated).event};
   policy.OnActed(acted, &send);
@@ -49,7 +49,7 @@ TEST(EveryEvent, AnActIsToldWhereTheFiltersWouldNot) {
   EXPECT_EQ(send[2].event->type, EventType::kIssueResolved);
   acted.wanted = true;
   policy.OnActed(acted, &send);
-  EXPECT_EQ(send.size(), 3U) << "the receiver gets it anyway";
+  EXPECT_EQ(send.size(), 3U) << "the filters pass the issue";
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ void PolicyDecorator::Settle(int32_t partition, std::vector<FeedItem>* send) {
 void PolicyDecorator::PassDue(int32_t partition, int64_t wall_ns, std::vector<FeedItem>* send) {
   if (inner_->DueNs(partition) > wall_ns) return;
   std::vector<FeedItem> out;
-  inner_->TellDue(partition, wall_ns, &out);
+  inner_->SendDue(partition, wall_ns, &out);
   Pass(std::move(out), send);
 }
 

@@ -1,4 +1,4 @@
-// Base of policies between another one and the receiver.
+// Base of policies that wrap another policy.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace pitwall::notifier {
 
-// Hands what `inner` sends to Pass, and knows the newest offset of each partition: what is sent
-// without a further event counts as of that one, so that what was read before it stays delivered.
-// Not thread-safe.
+// Calls Pass with the items that `inner` sends, and tracks the newest offset of each partition.
+// Items sent without a further event get that offset, so that earlier records stay delivered. Not
+// thread-safe.
 class PolicyDecorator : public NotificationPolicy {
  public:
   bool keeps_state() const override { return true; }
@@ -29,9 +29,9 @@ class PolicyDecorator : public NotificationPolicy {
   explicit PolicyDecorator(std::unique_ptr<NotificationPolicy> inner) : inner_(std::move(inner)) {}
 
   virtual void Pass(std::vector<FeedItem> items, std::vector<FeedItem>* send) = 0;
-  // What of `inner` is due by then.
+  // Passes the items of `inner` that are due by then.
   void PassDue(int32_t partition, int64_t wall_ns, std::vector<FeedItem>* send);
-  // 0: nothing of the partition was fed.
+  // Returns 0 if no event of the partition was fed.
   int64_t NewestOf(int32_t partition) const;
 
   const std::unique_ptr<NotificationPolicy> inner_;

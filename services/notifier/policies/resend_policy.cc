@@ -21,7 +21,7 @@ void ResendPolicy::OnActed(const Acted& acted, std::vector<FeedItem>* send) {
 
 void ResendPolicy::Pass(std::vector<FeedItem> items, std::vector<FeedItem>* send) {
   for (FeedItem& item : items) {
-    // A receiver of states knows issues only.
+    // A receiver of states gets issues only.
     if (item.event->type == EventType::kRuleStatus || item.event->type == EventType::kJobChanged)
       continue;
     Put(item);
@@ -32,15 +32,15 @@ void ResendPolicy::Pass(std::vector<FeedItem> items, std::vector<FeedItem>* send
 void ResendPolicy::Put(const FeedItem& item) {
   const std::string id = IssueId(*item.event);
   const auto at = issues_.find(id);
-  // What was withheld for a while comes with its first event, and may be older.
+  // A withheld issue comes with its first event, which may be older.
   if (at != issues_.end() && at->second.event->sequence > item.event->sequence) return;
   if (at != issues_.end()) Forget(id);
-  // Event time is near the time of day; of what is read again after a restart it is long ago.
+  // Event time is close to wall time, except for events replayed after a restart.
   const int64_t due_ns = item.event->time_ns + options_.resend_ns;
   issues_[id] = {item.partition, item.event, due_ns};
   DueOf(item.partition).emplace(due_ns, id);
   while (issues_.size() > std::max<size_t>(1, options_.max_issues)) {
-    // The one that waits longest was heard of least lately.
+    // The issue with the oldest due time had no events for the longest time.
     std::string oldest;
     int64_t oldest_ns = INT64_MAX;
     for (const Due& due : due_) {
@@ -81,7 +81,7 @@ int64_t ResendPolicy::DueNs(int32_t partition) const {
   return due_ns;
 }
 
-void ResendPolicy::TellDue(int32_t partition, int64_t wall_ns, std::vector<FeedItem>* send) {
+void ResendPolicy::SendDue(int32_t partition, int64_t wall_ns, std::vector<FeedItem>* send) {
   PassDue(partition, wall_ns, send);
   if (reminding_) return;
   auto states = std::make_shared<std::vector<IssueEventPtr>>();

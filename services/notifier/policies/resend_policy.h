@@ -1,5 +1,5 @@
-// The issues that a receiver of states is reminded of: each again and again while it is open, and
-// for a while after its end, since the receiver forgets what it does not hear (Alertmanager).
+// Reminders for a receiver of states: each issue repeatedly while it is open, and for some time
+// after its end, since the receiver forgets alerts without updates (Alertmanager).
 #pragma once
 
 #include <map>
@@ -15,24 +15,24 @@ namespace pitwall::notifier {
 
 struct ResendPolicyOptions {
   int64_t resend_ns = 60 * kNanosPerSecond;
-  // An issue that ended otherwise than by being cleared stays so long (alertmanager.h).
+  // Time that an issue stays if it ended without being cleared (alertmanager.h).
   int64_t hold_ended_ns = int64_t{3600} * kNanosPerSecond;
-  // Ends are repeated for so long, for a receiver that was away.
+  // Time for which ends are repeated, for a receiver that was down.
   int64_t repeat_ends_ns = int64_t{15} * 60 * kNanosPerSecond;
   size_t max_issues = 20'000;
-  size_t batch = 100;  // issues in one reminder
+  size_t batch = 100;  // issues per reminder
 };
 
-// Of one receiver: what `inner` sends, and reminders of it. At most one reminder is on its way; one
-// that fails is not repeated, for the next comes anyway. After a restart every issue is due at
-// once. Not thread-safe.
+// Of one receiver: sends the items of `inner`, and reminders of them. At most one reminder is in
+// flight; a failed one is not retried, since the next follows. After a restart, every issue is due
+// at once. Not thread-safe.
 class ResendPolicy final : public PolicyDecorator {
  public:
   ResendPolicy(std::unique_ptr<NotificationPolicy> inner, ResendPolicyOptions options);
 
   int64_t DueNs(int32_t partition) const override;
-  void TellDue(int32_t partition, int64_t wall_ns, std::vector<FeedItem>* send) override;
-  // Forgets the issues that have ended: the receiver has never seen them.
+  void SendDue(int32_t partition, int64_t wall_ns, std::vector<FeedItem>* send) override;
+  // Drops the ended issues: the receiver has never seen them.
   void BeginReceiver(int32_t partition) override;
   void OnActed(const Acted& acted, std::vector<FeedItem>* send) override;
   std::vector<IssueEventPtr> StatesOf(const FeedItem& item) const override;

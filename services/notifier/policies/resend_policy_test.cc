@@ -1,4 +1,4 @@
-// Reminders of what is firing, and silences of single events.
+// Reminders of open issues, and silences of single events.
 #include "services/notifier/policies/resend_policy.h"
 
 #include <gmock/gmock.h>
@@ -22,30 +22,30 @@ class ResendPolicyTest : public ::testing::Test {
  protected:
   std::vector<FeedItem> Feed(IssueEvent event) {
     std::vector<FeedItem> sent;
-    board_.Feed(Item(std::move(event), offset_++), &sent);
+    policy_.Feed(Item(std::move(event), offset_++), &sent);
     return sent;
   }
-  // The reminder that is due then; null: none.
+  // Returns the reminder due at that time, or null.
   std::shared_ptr<const std::vector<IssueEventPtr>> DueAt(int64_t wall_s) {
     std::vector<FeedItem> sent;
-    board_.TellDue(0, wall_s * kS, &sent);
+    policy_.SendDue(0, wall_s * kS, &sent);
     if (sent.empty()) return nullptr;
     EXPECT_EQ(sent.size(), 1U);
-    board_.ReminderDone();
+    policy_.ReminderDone();
     return sent[0].states;
   }
 
-  ResendPolicy board_{std::make_unique<EveryEvent>(),
-                      {.hold_ended_ns = 3'600 * kS, .max_issues = 1'000}};
+  ResendPolicy policy_{std::make_unique<EveryEvent>(),
+                       {.hold_ended_ns = 3'600 * kS, .max_issues = 1'000}};
   int64_t offset_ = 0;
 };
 
-TEST_F(ResendPolicyTest, WhatIsOpenIsRepeatedAndTheRestForAWhile) {
+TEST_F(ResendPolicyTest, RepeatsOpenIssuesAndEndsForLimitedTime) {
   EXPECT_EQ(Feed(MakeEvent("a", "r", 1)).size(), 1U);  // at 1001 s
-  EXPECT_EQ(board_.DueNs(0), 1'061 * kS);
+  EXPECT_EQ(policy_.DueNs(0), 1'061 * kS);
   EXPECT_EQ(DueAt(1'060), nullptr);
   ASSERT_NE(DueAt(1'061), nullptr);
-  EXPECT_EQ(board_.DueNs(0), 1'121 * kS);
+  EXPECT_EQ(policy_.DueNs(0), 1'121 * kS);
   IssueEvent end = MakeEvent("a", "r", 2, EventType::kIssueResolved);  // cleared at 1002 s
   Feed(end);
   const auto last = DueAt(1'200);
@@ -53,7 +53,7 @@ TEST_F(ResendPolicyTest, WhatIsOpenIsRepeatedAndTheRestForAWhile) {
   EXPECT_EQ((*last)[0]->type, EventType::kIssueResolved);
   ASSERT_NE(DueAt(1'002 + 15 * 60), nullptr);
   EXPECT_EQ(DueAt(1'002 + 15 * 60 + 61), nullptr);
-  EXPECT_EQ(board_.issues(), 0U);
+  EXPECT_EQ(policy_.issues(), 0U);
 }
 
 TEST_F(ResendPolicyTest, NewReceiver_GetsOpenIssuesOnly) {
@@ -62,16 +62,16 @@ TEST_F(ResendPolicyTest, NewReceiver_GetsOpenIssuesOnly) {
   IssueEvent end = MakeEvent("a", "ended", 2, EventType::kIssueResolved);
   end.end_reason = EndReason::kJobEnded;
   Feed(end);
-  board_.BeginReceiver(1);
-  EXPECT_EQ(board_.issues(), 2U) << "another partition";
-  board_.BeginReceiver(0);
+  policy_.BeginReceiver(1);
+  EXPECT_EQ(policy_.issues(), 2U) << "another partition";
+  policy_.BeginReceiver(0);
   const auto states = DueAt(1'100);
   ASSERT_NE(states, nullptr);
   ASSERT_EQ(states->size(), 1U);
   EXPECT_EQ((*states)[0]->rule, "open");
 }
 
-TEST_F(ResendPolicyTest, WhatWasNotClearedIsRepeatedUntilItsHoldIsOver) {
+TEST_F(ResendPolicyTest, IssueNotCleared_IsRepeatedUntilHoldExpires) {
   Feed(MakeEvent("a", "r", 1));
   IssueEvent end = MakeEvent("a", "r", 2, EventType::kIssueResolved);
   end.end_reason = EndReason::kJobEnded;
@@ -81,35 +81,35 @@ TEST_F(ResendPolicyTest, WhatWasNotClearedIsRepeatedUntilItsHoldIsOver) {
   EXPECT_EQ(DueAt(1'002 + 3'600 + 15 * 60 + 61), nullptr);
 }
 
-TEST_F(ResendPolicyTest, OneReminderIsOnItsWayAndItHasTheNewestStates) {
+TEST_F(ResendPolicyTest, OneReminderInFlightWithNewestStates) {
   for (int i = 0; i < 250; ++i) Feed(MakeEvent(Cat("job", i), "r", 1));
   std::vector<FeedItem> sent;
-  board_.TellDue(0, 1'500 * kS, &sent);
+  policy_.SendDue(0, 1'500 * kS, &sent);
   ASSERT_EQ(sent.size(), 1U);
   EXPECT_EQ(sent[0].states->size(), 100U);
-  board_.TellDue(0, 1'500 * kS, &sent);
+  policy_.SendDue(0, 1'500 * kS, &sent);
   EXPECT_EQ(sent.size(), 1U);
   Feed(MakeEvent((*sent[0].states)[0]->job, "r", 2, EventType::kIssueResolved));
-  EXPECT_EQ(board_.StatesOf(sent[0])[0]->type, EventType::kIssueResolved);
-  board_.ReminderDone();
+  EXPECT_EQ(policy_.StatesOf(sent[0])[0]->type, EventType::kIssueResolved);
+  policy_.ReminderDone();
   size_t reminded = 100;
   while (const auto states = DueAt(1'500)) reminded += states->size();
-  EXPECT_EQ(reminded, 251U);  // the one that ended meanwhile once more
+  EXPECT_EQ(reminded, 251U);  // includes the issue that ended meanwhile
 }
 
-// Else a restart would begin again where the oldest open issue began.
-TEST_F(ResendPolicyTest, AReminderHoldsNoPositionBack) {
+// Otherwise a restart would begin where the oldest open issue began.
+TEST_F(ResendPolicyTest, ReminderDoesNotHoldBackPosition) {
   Feed(MakeEvent("a", "r", 1));
   for (int i = 0; i < 5; ++i) Feed(MakeEvent(Cat("b", i), "r", 0, EventType::kRuleStatus));
   std::vector<FeedItem> sent;
-  board_.TellDue(0, 2'000 * kS, &sent);
+  policy_.SendDue(0, 2'000 * kS, &sent);
   ASSERT_EQ(sent.size(), 1U);
   EXPECT_EQ(sent[0].offset, 5);
 }
 
-TEST_F(ResendPolicyTest, IsBounded) {
+TEST_F(ResendPolicyTest, DropsOldIssues) {
   for (int i = 0; i < 1'500; ++i) Feed(MakeEvent(Cat("job", i), "r", 1));
-  EXPECT_EQ(board_.issues(), 1'000U);
+  EXPECT_EQ(policy_.issues(), 1'000U);
 }
 
 class SilencedEventsTest : public ::testing::Test {
@@ -129,7 +129,7 @@ class SilencedEventsTest : public ::testing::Test {
   }
   std::vector<std::string> DueAt(int64_t wall_s) {
     std::vector<FeedItem> sent;
-    if (policy_.DueNs(0) <= wall_s * kS) policy_.TellDue(0, wall_s * kS, &sent);
+    if (policy_.DueNs(0) <= wall_s * kS) policy_.SendDue(0, wall_s * kS, &sent);
     return Names(sent);
   }
   static std::vector<std::string> Names(const std::vector<FeedItem>& items) {
@@ -143,35 +143,35 @@ class SilencedEventsTest : public ::testing::Test {
   int64_t offset_ = 0;
 };
 
-using Told = std::vector<std::string>;
+using Sent = std::vector<std::string>;
 
-TEST_F(SilencedEventsTest, WhatIsStillOpenIsToldWhenTheSilenceEnds) {
+TEST_F(SilencedEventsTest, OpenIssue_IsSentWhenSilenceEnds) {
   Silence_("severity=warning", 900, 1'500);
-  EXPECT_EQ(Feed(MakeEvent("a", "r", 1)), Told());
-  EXPECT_EQ(Feed(MakeEvent("a", "r", 2, EventType::kIssueUpdated)), Told());
-  EXPECT_EQ(Feed(MakeEvent("b", "r", 1)), Told());
-  EXPECT_EQ(Feed(MakeEvent("b", "r", 2, EventType::kIssueResolved)), Told());  // never told
-  EXPECT_EQ(Feed(MakeEvent("c", "r", 1, EventType::kIssueFound, "critical")), Told({"c1"}));
+  EXPECT_EQ(Feed(MakeEvent("a", "r", 1)), Sent());
+  EXPECT_EQ(Feed(MakeEvent("a", "r", 2, EventType::kIssueUpdated)), Sent());
+  EXPECT_EQ(Feed(MakeEvent("b", "r", 1)), Sent());
+  EXPECT_EQ(Feed(MakeEvent("b", "r", 2, EventType::kIssueResolved)), Sent());  // never sent
+  EXPECT_EQ(Feed(MakeEvent("c", "r", 1, EventType::kIssueFound, "critical")), Sent({"c1"}));
   EXPECT_EQ(policy_.withheld(), 1U);
-  EXPECT_EQ(DueAt(1'499), Told());
-  EXPECT_EQ(DueAt(1'500), Told({"a1", "a2"}));
-  EXPECT_EQ(Feed(MakeEvent("a", "r", 3, EventType::kIssueResolved)), Told({"a3"}));
+  EXPECT_EQ(DueAt(1'499), Sent());
+  EXPECT_EQ(DueAt(1'500), Sent({"a1", "a2"}));
+  EXPECT_EQ(Feed(MakeEvent("a", "r", 3, EventType::kIssueResolved)), Sent({"a3"}));
   EXPECT_EQ(policy_.withheld(), 0U);
 }
 
-TEST_F(SilencedEventsTest, WhatWasToldBeforeIsToldItsEnd) {
-  EXPECT_EQ(Feed(MakeEvent("a", "r", 1)), Told({"a1"}));
+TEST_F(SilencedEventsTest, EndOfNotifiedIssue_IsSent) {
+  EXPECT_EQ(Feed(MakeEvent("a", "r", 1)), Sent({"a1"}));
   Silence_("severity=warning", 1'001, 1'500);
-  EXPECT_EQ(Feed(MakeEvent("a", "r", 2, EventType::kIssueUpdated)), Told());
-  EXPECT_EQ(Feed(MakeEvent("a", "r", 3, EventType::kIssueResolved)), Told({"a3"}));
+  EXPECT_EQ(Feed(MakeEvent("a", "r", 2, EventType::kIssueUpdated)), Sent());
+  EXPECT_EQ(Feed(MakeEvent("a", "r", 3, EventType::kIssueResolved)), Sent({"a3"}));
 }
 
-TEST_F(SilencedEventsTest, ASilenceThatIsExpiredEndsNow) {
+TEST_F(SilencedEventsTest, SilenceExpired_SendsAtOnce) {
   Silence_("severity=warning", 900, 9'000);
-  EXPECT_EQ(Feed(MakeEvent("a", "r", 1)), Told());
-  EXPECT_EQ(DueAt(1'100), Told());
+  EXPECT_EQ(Feed(MakeEvent("a", "r", 1)), Sent());
+  EXPECT_EQ(DueAt(1'100), Sent());
   Silence_("severity=warning", 900, 1'100);
-  EXPECT_EQ(DueAt(1'100), Told({"a1"}));
+  EXPECT_EQ(DueAt(1'100), Sent({"a1"}));
 }
 
 }  // namespace

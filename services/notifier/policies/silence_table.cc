@@ -22,7 +22,7 @@ constexpr int kSilentReads = 50;
 SilenceTable::SilenceTable(Clock* clock, Log* log, std::string topic)
     : clock_(clock), log_(log), topic_(std::move(topic)) {
   const MutexLock lock(&mutex_);
-  age_clock_.Advance(clock_->WallNs(), clock_->MonotonicNs());  // the wait begins
+  age_clock_.Advance(clock_->WallNs(), clock_->MonotonicNs());  // the retention begins
 }
 
 Status SilenceTable::Open() {
@@ -47,7 +47,7 @@ Status SilenceTable::ReadNew() {
   const Status polled = reader_->Poll(kBatch, kBatchBytes, 0, &records);
   if (!polled.ok() && !absl::IsDataLoss(polled)) return polled;
   if (records.empty()) {
-    // A topic that was deleted and made again begins with its first record.
+    // A recreated topic begins with its first record.
     ASSIGN_OR_RETURN(const int64_t end, reader_->EndOffset());
     if (end < reader_->position()) return reader_->Seek(kFromStart);
     return OkStatus();
@@ -79,11 +79,10 @@ StatusOr<Silence> SilenceTable::Add(Silence silence) {
   if (silence.starts_ns == 0) silence.starts_ns = now;
   silence.created_ns = now;
   RETURN_IF_ERROR(CheckSilence(silence));
-  if (silence.ends_ns <= now)
-    return InvalidArgument("ends_at: in the past; nothing would be silenced");
+  if (silence.ends_ns <= now) return InvalidArgument("ends_at: must be in the future");
   if (List(false).size() >= SilenceSet::kMaxSilences)
-    return ResourceExhausted(Cat("there are ", SilenceSet::kMaxSilences,
-                                 " silences that have not ended; expire some of them"));
+    return ResourceExhausted(Cat("silences: the maximum of ", SilenceSet::kMaxSilences,
+                                 " active silences is reached; expire some of them"));
   {
     const MutexLock lock(&mutex_);
     silence.id = StableHashHex(Cat("silence\xff", ::getpid(), "\xff", now, "\xff",

@@ -1,5 +1,5 @@
-// The silences of all receivers, kept on the topic pitwall.silences: one record for each, by its
-// id, so that they are there after a restart and for every notifier of the log.
+// Silences of all receivers, stored on the topic pitwall.silences: one record per silence, keyed by
+// its ID, so that they survive restarts and apply to every notifier of the log.
 #pragma once
 
 #include <cstdint>
@@ -18,23 +18,23 @@
 
 namespace pitwall::notifier {
 
-// One thread reads, any number asks. Clock and log are borrowed.
+// One thread reads, any number of threads queries. Clock and log are borrowed.
 class SilenceTable {
  public:
   SilenceTable(Clock* clock, Log* log, std::string topic);
 
-  // Makes the topic and reads what is there. For a start.
+  // Creates the topic and reads its records. Used at startup.
   Status Open();
-  // What has come since, without waiting.
+  // Reads the new records without waiting.
   Status ReadNew();
 
-  // Keeps the silence and gives it an id; `starts_ns` 0: from now on. InvalidArgument: see
-  // CheckSilence, or it is over already. ResourceExhausted: there are too many. Unavailable: the
-  // log did not take it.
+  // Stores the silence and assigns an ID; `starts_ns` 0: from now on. InvalidArgument: see
+  // CheckSilence, or the silence has already ended. ResourceExhausted: too many silences.
+  // Unavailable: the log did not accept it.
   StatusOr<Silence> Add(Silence silence);
-  // Ends it now. NotFound; FailedPrecondition: it has ended.
+  // Ends a silence now. NotFound; FailedPrecondition: it has already ended.
   StatusOr<Silence> Expire(std::string_view id);
-  // Those that have not ended at `wall_ns`; all that are known with `ended`.
+  // Returns the silences that have not ended at `wall_ns`; with `ended`, all known silences.
   std::vector<Silence> List(bool ended) const;
   const SilenceSet& set() const { return set_; }
 
@@ -43,8 +43,8 @@ class SilenceTable {
 
  private:
   Status Append(const Silence& silence);
-  // Removes silences that ended longer than SilenceSet::kKeepNs ago from the topic, which is
-  // compacted. A jump of the wall clock removes none (AgeClock).
+  // Removes silences that ended more than SilenceSet::kKeepNs ago from the topic, which is
+  // compacted. A jump of the wall clock does not remove any (AgeClock).
   Status ForgetOld();
   Status Write(std::vector<OutgoingRecord> records);
   void Take(const std::vector<Record>& records);
@@ -53,7 +53,7 @@ class SilenceTable {
   Log* const log_;
   const std::string topic_;
   SilenceSet set_;
-  std::unique_ptr<PartitionReader> reader_;  // the reading thread's own
+  std::unique_ptr<PartitionReader> reader_;  // used by the reading thread only
 
   mutable Mutex mutex_;
   std::unique_ptr<Appender> appender_ ABSL_GUARDED_BY(mutex_);

@@ -33,10 +33,10 @@ void SilencedEvents::PassOne(FeedItem item, std::vector<FeedItem>* send) {
   const std::string id = IssueId(event);
   const auto held = silenced_.find(id);
   if (!IsOpen(event)) {
-    const bool untold = held != silenced_.end() && held->second.first.has_value();
+    const bool unsent = held != silenced_.end() && held->second.first.has_value();
     if (held != silenced_.end()) silenced_.erase(held);
-    told_.erase(id);
-    if (untold) {
+    sent_.erase(id);
+    if (unsent) {
       ++held_;
     } else {
       send->push_back(std::move(item));
@@ -49,7 +49,7 @@ void SilencedEvents::PassOne(FeedItem item, std::vector<FeedItem>* send) {
     Issue& issue = silenced_[id];
     issue.partition = item.partition;
     issue.until_ns = until;
-    if (!issue.first.has_value() && !told_.contains(id)) issue.first = item;
+    if (!issue.first.has_value() && !sent_.contains(id)) issue.first = item;
     issue.last = std::move(item);
     while (silenced_.size() > max_issues_) silenced_.erase(silenced_.begin());
     return;
@@ -62,16 +62,16 @@ void SilencedEvents::PassOne(FeedItem item, std::vector<FeedItem>* send) {
       send->push_back(*std::move(issue.first));
     }
   }
-  RememberTold(id);
+  RememberSent(id);
   send->push_back(std::move(item));
 }
 
-void SilencedEvents::RememberTold(const std::string& id) {
-  if (!told_.insert(id).second) return;
-  told_order_.push_back(id);
-  while (told_order_.size() > max_issues_) {
-    told_.erase(told_order_.front());
-    told_order_.pop_front();
+void SilencedEvents::RememberSent(const std::string& id) {
+  if (!sent_.insert(id).second) return;
+  sent_order_.push_back(id);
+  while (sent_order_.size() > max_issues_) {
+    sent_.erase(sent_order_.front());
+    sent_order_.pop_front();
   }
 }
 
@@ -103,7 +103,7 @@ void SilencedEvents::Release(Issue issue, int64_t offset, std::vector<FeedItem>*
   if (more) send->push_back(std::move(issue.last));
 }
 
-void SilencedEvents::TellDue(int32_t partition, int64_t wall_ns, std::vector<FeedItem>* send) {
+void SilencedEvents::SendDue(int32_t partition, int64_t wall_ns, std::vector<FeedItem>* send) {
   Refresh();
   PassDue(partition, wall_ns, send);
   const int64_t offset = NewestOf(partition);
@@ -112,7 +112,7 @@ void SilencedEvents::TellDue(int32_t partition, int64_t wall_ns, std::vector<Fee
       ++at;
       continue;
     }
-    RememberTold(at->first);
+    RememberSent(at->first);
     Release(std::move(at->second), offset, send);
     at = silenced_.erase(at);
   }
@@ -123,7 +123,7 @@ void SilencedEvents::OnActed(const Acted& acted, std::vector<FeedItem>* send) {
   inner_->OnActed(acted, &out);
   for (FeedItem& item : out) {
     silenced_.erase(acted.issue);
-    RememberTold(acted.issue);
+    RememberSent(acted.issue);
     send->push_back(std::move(item));
   }
 }

@@ -1,9 +1,8 @@
-// Events of issues without those that a silence holds back. What a receiver is told of incidents
-// has its silences in incident_policy.h.
+// Silences of single events. Receivers of incidents apply silences in incident_policy.h.
 //
-// An issue that begins under a silence is not told; when the silence ends and the issue is still
-// open, its first and its newest event are sent. An issue that was told before is told its end, so
-// that no receiver is left with an open alert; its updates wait.
+// An issue that begins under a silence is withheld; if it is still open when the silence ends, its
+// first and its newest event are sent. If an issue was sent before, its end is sent, so that no
+// receiver keeps an open alert; its updates are withheld.
 #pragma once
 
 #include <deque>
@@ -19,16 +18,16 @@
 
 namespace pitwall::notifier {
 
-// Of one receiver: what `inner` sends, less what is silenced. `silences` is borrowed. Remembers
-// `max_issues` issues that were told. Not thread-safe.
+// Of one receiver: sends the items of `inner`, except for silenced ones. `silences` is borrowed.
+// Remembers `max_issues` issues that were sent. Not thread-safe.
 class SilencedEvents final : public PolicyDecorator {
  public:
   SilencedEvents(std::unique_ptr<NotificationPolicy> inner, const SilenceSet* silences,
                  size_t max_issues);
 
   int64_t DueNs(int32_t partition) const override;
-  void TellDue(int32_t partition, int64_t wall_ns, std::vector<FeedItem>* send) override;
-  // What was acted on is told, silence or not.
+  void SendDue(int32_t partition, int64_t wall_ns, std::vector<FeedItem>* send) override;
+  // Sends the act, silenced or not.
   void OnActed(const Acted& acted, std::vector<FeedItem>* send) override;
   uint64_t suppressed() const override { return inner_->suppressed() + held_; }
   size_t withheld() const override { return inner_->withheld() + silenced_.size(); }
@@ -36,23 +35,23 @@ class SilencedEvents final : public PolicyDecorator {
  private:
   struct Issue {
     int32_t partition = 0;
-    std::optional<FeedItem> first;  // of an issue that was not told
+    std::optional<FeedItem> first;  // set if no event of the issue was sent
     FeedItem last;
     int64_t until_ns = 0;
   };
   void Pass(std::vector<FeedItem> items, std::vector<FeedItem>* send) override;
   void PassOne(FeedItem item, std::vector<FeedItem>* send);
-  // Silences were added or ended since the times were computed.
+  // Computes the end times again after silences were added or ended.
   void Refresh() const;
   void Release(Issue issue, int64_t offset, std::vector<FeedItem>* send);
-  void RememberTold(const std::string& id);
+  void RememberSent(const std::string& id);
 
   const SilenceSet* const silences_;
   const size_t max_issues_;
   mutable std::map<std::string, Issue, std::less<>> silenced_;
   mutable uint64_t version_ = 0;
-  std::set<std::string, std::less<>> told_;
-  std::deque<std::string> told_order_;
+  std::set<std::string, std::less<>> sent_;
+  std::deque<std::string> sent_order_;
   uint64_t held_ = 0;
 };
 

@@ -7,9 +7,9 @@
 namespace pitwall::notifier {
 namespace {
 
-std::string ByWhom(const ActionEvent& action) {
+std::string Origin(const ActionEvent& action) {
   if (!IsRequest(action)) return Cat("by rule ", action.rule);
-  return action.principal.empty() ? "on request" : Cat("as asked for by ", action.principal);
+  return action.principal.empty() ? "on request" : Cat("as requested by ", action.principal);
 }
 
 }  // namespace
@@ -24,9 +24,9 @@ bool IsLiveAct(const ActionEvent& action) {
          (action.type == ActionEventType::kDecided || action.type == ActionEventType::kDone);
 }
 
-bool IsTold(const ActionEvent& action, ActionsTold told) {
-  if (told == ActionsTold::kNone) return false;
-  return told == ActionsTold::kAll || action.mode == ActionMode::kLive || IsRequest(action);
+bool IsSelected(const ActionEvent& action, ActionFilter filter) {
+  if (filter == ActionFilter::kNone) return false;
+  return filter == ActionFilter::kAll || action.mode == ActionMode::kLive || IsRequest(action);
 }
 
 std::string ActionText(const ActionEvent& action) {
@@ -35,27 +35,27 @@ std::string ActionText(const ActionEvent& action) {
   if (action.kind == ActionKind::kParameter) {
     const std::string change = Cat("parameter ", ChangeText(action.parameter));
     const std::string by = action.principal.empty() ? "somebody" : action.principal;
-    if (action.type == ActionEventType::kRequested) return Cat(by, " asks for the ", change, why);
+    if (action.type == ActionEventType::kRequested) return Cat(by, " requests the ", change, why);
     return Cat("the ", change,
                action.type == ActionEventType::kDone ? " is in force" : " is refused",
-               ", as asked for by ", by, why);
+               ", as requested by ", by, why);
   }
   switch (action.type) {
     case ActionEventType::kRequested:
-      return Cat(action.principal.empty() ? "somebody" : action.principal, " asks for ",
+      return Cat(action.principal.empty() ? "somebody" : action.principal, " requests ",
                  action.kind == ActionKind::kInterval
                      ? Cat("a sample of the job's nodes each ", FormatDuration(action.interval_ns))
                      : "a stop of the job",
                  why);
     case ActionEventType::kRefused:
-      return Cat("the job is not stopped ", ByWhom(action), dry, why);
+      return Cat("the job is not stopped ", Origin(action), dry, why);
     case ActionEventType::kDone:
-      return Cat("the job's stop ", ByWhom(action), " is done: ", action.effect);
+      return Cat("the job's stop ", Origin(action), " is done: ", action.effect);
     case ActionEventType::kDecided:
       break;
   }
-  if (!dry.empty()) return Cat("the job would be stopped ", ByWhom(action), dry, why);
-  return Cat("the job is stopped ", ByWhom(action), why);
+  if (!dry.empty()) return Cat("the job would be stopped ", Origin(action), dry, why);
+  return Cat("the job is stopped ", Origin(action), why);
 }
 
 std::string_view ActionVerb(const ActionEvent& action) {
@@ -79,7 +79,7 @@ std::string_view ActionVerb(const ActionEvent& action) {
 
 IssueEvent EventOfAction(const ActionEvent& action) {
   IssueEvent event;
-  // A request is of the job: no page shows an issue for it.
+  // A request belongs to the job: the page shows no issue for it.
   event.type = IsRequest(action) ? EventType::kJobChanged : EventType::kIssueFound;
   event.id = action.issue;
   event.sequence = 1;

@@ -10,31 +10,34 @@
 
 namespace pitwall::notifier {
 
-// Which acts a receiver is told of. Live: what was or should have been done to a job, and every
-// answer to a person. All: what would have been done, too (dry runs).
-enum class ActionsTold { kNone, kLive, kAll };
+// Acts that a receiver gets. kLive: stops that were or should have been done, and every reply to a
+// person. kAll: also dry runs.
+enum class ActionFilter { kNone, kLive, kAll };
 
 // Immutable once made.
 struct ActionNotice {
   ActionEvent action;
-  // Under what the receiver knows the incident; of a request without one the request's own id.
+  // ID under which the receiver knows the incident; for a request without one, the request's own
+  // ID.
   std::string incident;
-  // The subject of its CloudEvent: that of the incident's notices, or of the issue's events.
+  // Subject of its CloudEvent: that of the incident's notices, or of the issue's events.
   std::string subject;
 };
 
 bool IsRequest(const ActionEvent& action);
-// A live decision or what came of it: told whatever filters and silences say.
+// Returns true for a live decision and its result, which are sent regardless of filters and
+// silences.
 bool IsLiveAct(const ActionEvent& action);
-bool IsTold(const ActionEvent& action, ActionsTold told);
-// "stopped by rule pack/group/Alert" and so on, with why or the effect: one sentence for people.
+bool IsSelected(const ActionEvent& action, ActionFilter filter);
+// Returns one sentence for people, such as "stopped by rule pack/group/Alert" with the reason or
+// the effect.
 std::string ActionText(const ActionEvent& action);
-// "STOP DECIDED", "STOP DONE", "STOP REFUSED", "STOP REQUESTED", "STOP DRY RUN",
-// "INTERVAL REQUESTED".
+// Returns "STOP DECIDED", "STOP DONE", "STOP REFUSED", "STOP REQUESTED", "STOP DRY RUN", "INTERVAL
+// REQUESTED", and so on.
 std::string_view ActionVerb(const ActionEvent& action);
-// Stands for the issue of an act where nobody knows it: a request has none.
+// Returns an event in place of the issue of an act if the issue is unknown or the act is a request.
 IssueEvent EventOfAction(const ActionEvent& action);
-// A CloudEvent in JSON (docs/notify.md).
+// Returns a CloudEvent in JSON (docs/notify.md).
 std::string EncodeAction(const ActionNotice& notice);
 
 }  // namespace pitwall::notifier

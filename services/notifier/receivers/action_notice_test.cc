@@ -1,4 +1,4 @@
-// Messages to receivers of each kind about an action of the executor.
+// Messages about actions of the executor, for each kind of receiver.
 #include "services/notifier/receivers/action_notice.h"
 
 #include <gmock/gmock.h>
@@ -73,7 +73,7 @@ Call CallOf(const Receiver& receiver, const ActionEvent& action, const IssueEven
   return *call;
 }
 
-TEST(ActionNotice, AWebhookGetsTheActUnderTheIncidentsKey) {
+TEST(ActionNotice, WebhookGetsActUnderIncidentKey) {
   const WebhookReceiver webhook(
       {.url = "https://hook.invalid/", .external_url = "https://pitwall.invalid"});
   const ActionEvent done = Act(ActionEventType::kDone);
@@ -90,39 +90,39 @@ TEST(ActionNotice, AWebhookGetsTheActUnderTheIncidentsKey) {
   EXPECT_EQ(read->rule, done.rule);
 }
 
-TEST(ActionNotice, ARequestForAnIntervalIsNoStop) {
+TEST(ActionNotice, IntervalRequestIsNotAStop) {
   ActionEvent request = Request();
   request.kind = ActionKind::kInterval;
   request.rule = std::string(kIntervalRequestRule);
   request.interval_ns = kNanosPerSecond / 10;
   EXPECT_TRUE(IsRequest(request));
   EXPECT_EQ(ActionText(request),
-            "alice asks for a sample of the job's nodes each 100ms: wrong data set");
+            "alice requests a sample of the job's nodes each 100ms: wrong data set");
   EXPECT_EQ(ActionVerb(request), "INTERVAL REQUESTED");
   EXPECT_EQ(EventOfAction(request).alert, "IntervalRequested");
 }
 
-TEST(ActionNotice, AChangeOfAParameterIsNoStop) {
+TEST(ActionNotice, ParameterChangeIsNotAStop) {
   ActionEvent event = Request();
   event.kind = ActionKind::kParameter;
   event.rule = std::string(kParameterRequestRule);
   event.parameter = {"p/g/A", "limit", 0.3, 5};
   EXPECT_TRUE(IsRequest(event));
   EXPECT_EQ(ActionText(event),
-            "alice asks for the parameter limit of p/g/A: 5 -> 0.3: wrong data set");
+            "alice requests the parameter limit of p/g/A: 5 -> 0.3: wrong data set");
   EXPECT_EQ(ActionVerb(event), "PARAMETER REQUESTED");
   event.type = ActionEventType::kDone;
   EXPECT_FALSE(IsLiveAct(event));
   EXPECT_EQ(ActionVerb(event), "PARAMETER SET");
   EXPECT_EQ(ActionText(event),
-            "the parameter limit of p/g/A: 5 -> 0.3 is in force, as asked for by alice: wrong data "
+            "the parameter limit of p/g/A: 5 -> 0.3 is in force, as requested by alice: wrong data "
             "set");
   event.type = ActionEventType::kRefused;
   EXPECT_EQ(ActionVerb(event), "PARAMETER REFUSED");
   EXPECT_EQ(EventOfAction(event).type, EventType::kJobChanged);
 }
 
-TEST(ActionNotice, SaysByWhichRuleOrByWhom) {
+TEST(ActionNotice, TextNamesRuleOrPrincipal) {
   EXPECT_EQ(ActionText(Act(ActionEventType::kDecided)),
             "the job is stopped by rule training/numerics/LossNotFinite: policy */LossNotFinite: "
             "live; the issue is open and <pid 7> runs");
@@ -132,22 +132,22 @@ TEST(ActionNotice, SaysByWhichRuleOrByWhom) {
   EXPECT_THAT(ActionText(Act(ActionEventType::kRefused)), HasSubstr("is not stopped by rule"));
   EXPECT_THAT(ActionText(Act(ActionEventType::kDecided, ActionMode::kDryRun)),
               HasSubstr("would be stopped by rule training/numerics/LossNotFinite (dry run)"));
-  EXPECT_EQ(ActionText(Request()), "alice asks for a stop of the job: wrong data set");
+  EXPECT_EQ(ActionText(Request()), "alice requests a stop of the job: wrong data set");
   ActionEvent decided = Request();
   decided.type = ActionEventType::kDecided;
-  EXPECT_EQ(ActionText(decided), "the job is stopped as asked for by alice: wrong data set");
+  EXPECT_EQ(ActionText(decided), "the job is stopped as requested by alice: wrong data set");
 }
 
-TEST(ActionNotice, DryRunsAreToldOnlyWhereTheyAreWantedAndAnswersToPeopleAlways) {
+TEST(ActionNotice, DryRunsAreSentIfWantedAndRepliesAlways) {
   const ActionEvent dry = Act(ActionEventType::kDecided, ActionMode::kDryRun);
-  EXPECT_FALSE(IsTold(dry, ActionsTold::kLive));
-  EXPECT_TRUE(IsTold(dry, ActionsTold::kAll));
-  EXPECT_TRUE(IsTold(Act(ActionEventType::kRefused), ActionsTold::kLive));
-  EXPECT_FALSE(IsTold(Act(ActionEventType::kDone), ActionsTold::kNone));
+  EXPECT_FALSE(IsSelected(dry, ActionFilter::kLive));
+  EXPECT_TRUE(IsSelected(dry, ActionFilter::kAll));
+  EXPECT_TRUE(IsSelected(Act(ActionEventType::kRefused), ActionFilter::kLive));
+  EXPECT_FALSE(IsSelected(Act(ActionEventType::kDone), ActionFilter::kNone));
   ActionEvent answer = Request();
   answer.type = ActionEventType::kDecided;
   answer.mode = ActionMode::kDryRun;
-  EXPECT_TRUE(IsTold(answer, ActionsTold::kLive));
+  EXPECT_TRUE(IsSelected(answer, ActionFilter::kLive));
 }
 
 TEST(ActionNotice, SlackGetsOneLine) {
@@ -160,7 +160,7 @@ TEST(ActionNotice, SlackGetsOneLine) {
   EXPECT_THAT(body, HasSubstr("`incident1`"));
 }
 
-TEST(ActionNotice, AMailBelongsToTheIncidentsThread) {
+TEST(ActionNotice, EmailJoinsThreadOfIncident) {
   EmailTarget target;
   target.from = *ParseMailAddress("pitwall@example.org");
   target.to = {*ParseMailAddress("ops@example.org")};
@@ -172,7 +172,7 @@ TEST(ActionNotice, AMailBelongsToTheIncidentsThread) {
   EXPECT_THAT(text, HasSubstr("it has ended"));
 }
 
-TEST(ActionNotice, AGatewayHasVerbAndText) {
+TEST(ActionNotice, GatewayGetsVerbAndText) {
   GatewayTarget target;
   target.url = "https://sms.invalid/";
   target.body = R"({"v": "{{ $labels.verb }}", "s": "{{ $labels.state }}",)"
@@ -184,10 +184,10 @@ TEST(ActionNotice, AGatewayHasVerbAndText) {
       std::get<HttpCall>(CallOf(*gateway, request, EventOfAction(request))).body;
   EXPECT_THAT(body, HasSubstr(R"("v": "STOP REQUESTED", "s": "open")"));
   EXPECT_THAT(body, HasSubstr("STOP REQUESTED u0:llm:1: StopRequested since 1970-01-12T13:46:40Z: "
-                              "alice asks for a stop of the job: wrong data set"));
+                              "alice requests a stop of the job: wrong data set"));
 }
 
-TEST(ActionNotice, AnAlertHasWhatWasLastDoneAsAnAnnotation) {
+TEST(ActionNotice, AlertHasLastActAsAnnotation) {
   const AlertmanagerReceiver alertmanager({.url = "https://am.invalid"});
   const IssueEvent issue = Issue();
   const auto body = [&](std::function<std::string(std::string_view)> acted) {

@@ -13,7 +13,7 @@ namespace {
 
 using cloudevents::JsonWriter;
 
-// Alertmanager takes the names that Prometheus takes.
+// Alertmanager accepts the label names that Prometheus accepts.
 std::string LabelName(std::string_view name) {
   std::string out;
   for (const char c : name) {
@@ -35,7 +35,7 @@ void WriteLabelsOf(const IssueEvent& event, const AlertmanagerTarget& target, Js
   labels["rule"] = event.rule;
   labels["pack"] = event.rule.substr(0, event.rule.find('/'));
   if (!event.job_name.empty()) labels["job_name"] = event.job_name;
-  // What belongs together, for `group_by`. It never changes.
+  // Key for `group_by`; it never changes.
   labels["incident"] = event.incident.empty() ? IssueId(event) : event.incident;
   out->Key("labels");
   out->BeginObject();
@@ -76,7 +76,7 @@ int64_t AlertEndNs(const IssueEvent& event, int64_t hold_ended_ns, int64_t wall_
   if (IsOpen(event)) return wall_ns + hold_ended_ns;
   const int64_t end = event.end_reason == EndReason::kCleared ? event.ended_at_ns
                                                               : event.ended_at_ns + hold_ended_ns;
-  // An alert that ends before it began is refused.
+  // Alertmanager rejects an alert that ends before it begins.
   return std::max(end, event.active_since_ns + kNanosPerMilli);
 }
 

@@ -37,7 +37,7 @@ Rows RowsOf(const Message& message) {
 
 std::string TextOf(const Message& message, const Rows& rows) {
   std::string text = Cat(Verb(message), ": ", CutAtWord(message.what, kTextBytes), "\n\n");
-  if (message.other_root) text += "The root cause is another now.\n\n";
+  if (message.other_root) text += "The root cause changed.\n\n";
   for (const auto& [name, value] : rows) CatTo(text, name, ": ", value, "\n");
   if (!message.suggestion.empty())
     CatTo(text, "\nTo do: ", CutAtWord(message.suggestion, kTextBytes), "\n");
@@ -136,18 +136,18 @@ Verdict EmailReceiver::Classify(const Answer& answer) const {
     for (const std::string& one : answer.refused)
       CatTo(who, who.empty() ? "" : ", ", CutAtWord(OneLineText(one), 200));
     return {Kind::kTaken, Cat(target_.server.host, " refuses of the recipients: ", who,
-                              "; correct `to`; the others have the mail")};
+                              "; the other recipients have the mail; correct `to`")};
   }
   std::string error = Cat("SMTP ", answer.code, " ", CutAtWord(OneLineText(answer.text), 200));
   switch (answer.code) {
-    case 530:  // it wants a user
-    case 534:  // the mechanism is too weak
-    case 535:  // user or password are wrong
+    case 530:  // authentication required
+    case 534:  // authentication mechanism too weak
+    case 535:  // wrong user or password
       return {Kind::kDenied,
               Cat(error, ": ", target_.server.host, ":", target_.server.port, " refuses user ",
                   Quote(target_.server.user), "; correct `user`, `password` or `auth`")};
-    case 552:  // too large
-    case 554:  // the transaction failed
+    case 552:  // message too large
+    case 554:  // transaction failed
       return {Kind::kRejected, std::move(error)};
     default:
       return {Kind::kFailed, std::move(error)};

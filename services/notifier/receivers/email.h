@@ -1,4 +1,4 @@
-// People, by e-mail over SMTP: text and HTML in one message, one thread for each incident.
+// Receiver for e-mail over SMTP: text and HTML in one message, and one thread per incident.
 #pragma once
 
 #include <string>
@@ -19,8 +19,8 @@ struct EmailTarget {
   int64_t timeout_ns = 30 * kNanosPerSecond;
 };
 
-// The Message-ID of what is found follows from the incident, and everything else of the incident
-// refers to it: also what was sent before a restart, and what is sent twice has one id.
+// The Message-ID of a found notice is derived from the incident, and the other messages of the
+// incident refer to it, also after a restart. A message that is sent twice has the same ID.
 class EmailReceiver final : public Receiver {
  public:
   explicit EmailReceiver(EmailTarget target) : target_(std::move(target)) {}
@@ -28,7 +28,7 @@ class EmailReceiver final : public Receiver {
   std::string target() const override;
   std::string identity() const override { return target(); }
   StatusOr<Call> Render(const Delivery& delivery) const override;
-  // 2xx taken; 552 and 554 are the message's fault; all else is tried again.
+  // 2xx: accepted; 552 and 554: rejected; all others: retry.
   Verdict Classify(const Answer& answer) const override;
 
  private:

@@ -58,7 +58,7 @@ std::string Header(const MailCall& call, std::string_view name) {
   return headers.substr(at + 4 + name.size(), end - at - 4 - name.size());
 }
 
-// Of an incident, as IncidentPolicy makes it.
+// Returns the notice of an incident, as IncidentPolicy creates it.
 Notice NoticeOf(const IssueEvent& event) {
   Notice notice;
   notice.id = Cat("notice", event.sequence);
@@ -74,7 +74,7 @@ Notice NoticeOf(const IssueEvent& event) {
   return notice;
 }
 
-TEST(Email, OneIncidentIsOneThread) {
+TEST(Email, MessagesOfIncidentFormOneThread) {
   const EmailReceiver receiver = Receiver_();
   const IssueEvent found = Event(EventType::kIssueFound, 1);
   const IssueEvent ended = Event(EventType::kIssueResolved, 2);
@@ -91,7 +91,7 @@ TEST(Email, OneIncidentIsOneThread) {
   EXPECT_EQ(a.to, (std::vector<std::string>{"a@example.org", "b@example.org"}));
 }
 
-TEST(Email, TextAndHtmlHaveEverything) {
+TEST(Email, TextAndHtmlHaveAllValues) {
   const MailCall call = MailOf(Receiver_(), Event(EventType::kIssueFound, 1));
   for (const char* part : {"multipart/alternative", "text/plain; charset=utf-8",
                            "Job: llm (u0:llm:1)", "ule: training/g/NonFinite", "Rank: 3", "Step: 7",
@@ -99,7 +99,7 @@ TEST(Email, TextAndHtmlHaveEverything) {
     EXPECT_THAT(call.message, HasSubstr(part));
 }
 
-TEST(Email, NothingFromOutsideBecomesAHeaderOrALine) {
+TEST(Email, ValuesCannotInjectHeadersOrLines) {
   IssueEvent event = Event(EventType::kIssueFound, 1);
   event.job_name = "x\r\nBcc: evil@example.org\r\n\r\nbody";
   event.labels = Labels{{"alertname", "A"}, {"rank", "3\nX-Evil: 1"}};
@@ -116,7 +116,7 @@ TEST(Email, NothingFromOutsideBecomesAHeaderOrALine) {
   }
 }
 
-TEST(Email, NamesBeyondAsciiAreEncodedWords) {
+TEST(Email, NonAsciiNamesAreEncodedWords) {
   const std::string to = Header(MailOf(Receiver_(), Event(EventType::kIssueFound, 1)), "To");
   EXPECT_THAT(to, HasSubstr("=?UTF-8?B?R3LDvMOfZSwgT3Bz?="));
   EXPECT_THAT(to, HasSubstr("<b@example.org>"));
@@ -137,7 +137,7 @@ TEST(Mime, QuotedPrintableLinesAreShortAndSafe) {
     EXPECT_LE(line.size(), 77U);
 }
 
-TEST(Mime, AddressesAreChecked) {
+TEST(Mime, ValidatesAddresses) {
   const auto named = ParseMailAddress("\"On Call\" <on.call@example.org>");
   ASSERT_TRUE(named.ok());
   EXPECT_EQ(named->name, "On Call");
@@ -147,7 +147,7 @@ TEST(Mime, AddressesAreChecked) {
     EXPECT_FALSE(ParseMailAddress(bad).ok()) << bad;
 }
 
-TEST(Email, CodesOfTheServerMeanWhatTheyShould) {
+TEST(Email, ClassifiesReplyCodes) {
   const EmailReceiver receiver = Receiver_();
   const auto kind = [&](int code) {
     return receiver.Classify({.code = code, .retry_after = "", .text = "", .refused = {}}).kind;
@@ -160,7 +160,7 @@ TEST(Email, CodesOfTheServerMeanWhatTheyShould) {
   for (const int code : {530, 534, 535}) EXPECT_EQ(kind(code), Verdict::Kind::kDenied);
 }
 
-TEST(Email, WhoIsRefusedIsNamedThoughTheOthersHaveTheMail) {
+TEST(Email, PartlyRefusedMail_NamesRefusedRecipients) {
   const Verdict verdict = Receiver_().Classify(
       {.code = 250, .retry_after = "", .text = "ok", .refused = {"gone@x.org (550 no such user)"}});
   EXPECT_EQ(verdict.kind, Verdict::Kind::kTaken);

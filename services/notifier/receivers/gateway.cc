@@ -35,7 +35,7 @@ std::string Escaped(std::string_view text, GatewayEscape escape) {
   return out;
 }
 
-// Every value that a body may name.
+// Values that a body may use.
 std::vector<Label> ValuesOf(const Message& message, const GatewayTarget& target) {
   std::vector<Label> values = {{"text", OneLine(message, target.max_length)},
                                {"id", message.id},
@@ -83,14 +83,14 @@ StatusOr<std::shared_ptr<const GatewayReceiver>> GatewayReceiver::Make(GatewayTa
     std::vector<std::string> names;
     for (const Label& value : values) names.push_back(value.name);
     return InvalidArgument(
-        Cat("body: value ", Quote(use.name), " not found; there are ", Join(names, ", ")));
+        Cat("body: value ", Quote(use.name), " not found; the values are ", Join(names, ", ")));
   }
   ASSIGN_OR_RETURN(const std::string sample, Expand(body, std::move(values)));
   if (target.escape == GatewayEscape::kJson && !sample.empty()) {
     if (const auto parsed =
             cloudevents::JsonReader::Parse(Cat("{\"body\":", sample, "}"), size_t{1} << 20);
         !parsed.ok())
-      return InvalidArgument(Cat("body: not JSON once its values are filled in (",
+      return InvalidArgument(Cat("body: not JSON after substitution of its values (",
                                  ToStd(parsed.status().message()),
                                  "); write JSON, or set escape to form or none"));
   }
@@ -135,7 +135,7 @@ Verdict GatewayReceiver::Classify(const Answer& answer) const {
   Verdict verdict = ClassifyHttp(answer);
   if (verdict.kind == Verdict::Kind::kTaken)
     verdict = {Verdict::Kind::kFailed,
-               Cat("HTTP ", answer.code, ", which `success` does not name")};
+               Cat("HTTP ", answer.code, ", which `success` does not list")};
   return verdict;
 }
 

@@ -1,5 +1,5 @@
-// Any HTTP API that sends short messages: SMS gateways, pagers, chat servers. Method, URL, headers
-// and body are the configuration's; the body is a template (rules/templates).
+// Receiver for an HTTP API that sends short messages: SMS gateways, pagers, chat servers. The
+// configuration defines method, URL, headers, and body; the body is a template (rules/templates).
 #pragma once
 
 #include <memory>
@@ -13,27 +13,27 @@
 
 namespace pitwall::notifier {
 
-// How the values of a body are written, so that none of them can leave its place.
+// Escaping of the values in a body, so that no value can break out of its place.
 enum class GatewayEscape { kJson, kForm, kNone };
 
 struct GatewayTarget {
   std::string method = "POST";
-  std::string url;  // may hold secrets
+  std::string url;  // may contain secrets
   std::vector<std::pair<std::string, std::string>> headers;
   GatewayEscape escape = GatewayEscape::kJson;
-  std::string body;  // template; its labels: kGatewayValues, and the secrets
-  // Values named "secret_<name>"; escaped like all others.
+  std::string body;  // template; its labels: kGatewayValues and the secrets
+  // Values named "secret_<name>", escaped like all others.
   std::vector<std::pair<std::string, std::string>> secrets;
-  size_t max_length = 160;   // characters of `text`, which is cut at a word
-  std::vector<int> success;  // statuses; empty: every 2xx
+  size_t max_length = 160;   // maximum number of characters of `text`, which is cut at a word
+  std::vector<int> success;  // HTTP statuses; empty: every 2xx
   std::string external_url;
   int64_t timeout_ns = 15 * kNanosPerSecond;
 };
 
 class GatewayReceiver final : public Receiver {
  public:
-  // InvalidArgument: the body is no template, names a value that does not exist, or is no JSON
-  // where it is escaped as JSON.
+  // InvalidArgument: the body is not a valid template, uses an unknown value, or is not JSON
+  // although it is escaped as JSON.
   static StatusOr<std::shared_ptr<const GatewayReceiver>> Make(GatewayTarget target);
 
   std::string_view kind() const override { return "gateway"; }

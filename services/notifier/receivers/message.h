@@ -1,5 +1,5 @@
-// Message about an incident or an event of an issue: the values that Slack, e-mail, and gateways
-// format.
+// Message about an incident or an event of an issue, with the values that Slack, e-mail, and
+// gateways format.
 #pragma once
 
 #include <cstdint>
@@ -16,51 +16,50 @@ struct Message {
   enum class Kind { kFound, kUpdated, kEnded, kAction, kOther };
 
   Kind kind = Kind::kFound;
-  std::string id;        // the same when it is sent again
-  std::string incident;  // what belongs together; "" for kOther
-  // Whether all of it ended because what was wrong is over. Other ends say how they came
-  // (`ended`).
+  std::string id;        // the same for each attempt
+  std::string incident;  // key of the incident; "" for kOther
+  // True if every issue ended by being cleared. Other ends have their reason in `ended`.
   bool resolved = false;
   std::string ended;     // "cleared", "ended: job_ended (failed)"; "" while it is open
   std::string severity;  // may be ""
-  std::string job;       // its name, or its id where it has none
+  std::string job;       // its name, or its ID if it has no name
   std::string job_id;
   std::string alert, rule;
-  std::string rank, node;  // of the root cause; "" where it has none
-  std::string step;        // likewise: digits
+  std::string rank, node;  // of the root cause; may be ""
+  std::string step;        // digits, of the root cause; may be ""
   std::string title;       // the alert with its labels
-  std::string what;        // one sentence or a few
+  std::string what;        // one or a few sentences
   std::string suggestion;
   std::string since;  // RFC 3339, to the second; "" for kOther
-  std::string link;   // "" without the address of a server
+  std::string link;   // "" if no server address is configured
   size_t issues = 0, open = 0;
   bool other_root = false;
-  std::vector<std::string> further;  // titles of the incident's other issues, at most 5
+  std::vector<std::string> further;  // titles of at most 5 other issues of the incident
   const IssueEvent* root = nullptr;  // borrowed from the delivery
-  std::string_view action;           // of kAction: its verb
+  std::string_view action;           // verb of kAction
 };
 
-// `external_url`: address of the server that shows issues, "": none.
+// `external_url`: address of the server that shows issues, or "".
 Message MessageOf(const Delivery& delivery, std::string_view external_url);
 
-// "FOUND", "UPDATE", "RESOLVED" or "ENDED", or an action's (action_notice.h); of other events what
-// they are.
+// Returns "FOUND", "UPDATE", "RESOLVED", or "ENDED", the verb of an action (action_notice.h), or
+// the type of another event.
 std::string_view Verb(const Message& message);
-// "[critical] UPDATE llm: NonFinite rank 3 step 120", without the verb of what is found: without
-// line breaks, at most `max` bytes.
+// Returns a line such as "[critical] UPDATE llm: NonFinite rank 3 step 120", of at most `max`
+// bytes. A found issue has no verb.
 std::string Headline(const Message& message, size_t max);
-// The same without the verb: for who says it himself.
+// Returns the headline without the verb, for receivers that show the verb separately.
 std::string HeadlineWithoutVerb(const Message& message, size_t max);
-// One line with everything: verb, severity, job, rule, rank, step, what, since when. The link comes
-// last and is not cut; what is beyond `max` characters is cut at a word.
+// Returns one line with everything: verb, severity, job, rule, rank, step, summary, and start time.
+// The link comes last and is never cut; text beyond `max` characters is cut at a word.
 std::string OneLine(const Message& message, size_t max);
 
-// The first `max` bytes at most, cut before a character and, where that loses little, at a word;
-// "…" says that something is missing.
+// Returns at most the first `max` bytes, cut between characters and, if possible, at a word, with
+// "…" at a cut.
 std::string CutAtWord(std::string_view text, size_t max);
-// Control characters, line breaks among them, become blanks; bytes that are no UTF-8 U+FFFD.
+// Replaces control characters, including line breaks, by spaces, and invalid UTF-8 by U+FFFD.
 std::string OneLineText(std::string_view text);
-// The number of characters of a text in UTF-8.
+// Returns the number of characters of a UTF-8 text.
 size_t Characters(std::string_view text);
 
 }  // namespace pitwall::notifier

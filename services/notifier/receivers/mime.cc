@@ -19,7 +19,8 @@ bool Ascii(std::string_view text) {
                      [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
 
-// =?UTF-8?B?…?=, each word whole characters of at most 39 bytes: 64 with what is around them.
+// Encodes =?UTF-8?B?…?= words of whole characters, at most 39 bytes each: 64 bytes with their
+// delimiters.
 std::string EncodedWords(std::string_view text, size_t used) {
   std::string out;
   size_t line = used;
@@ -49,7 +50,7 @@ StatusOr<MailAddress> ParseMailAddress(std::string_view text) {
   text = Trim(text);
   if (std::any_of(text.begin(), text.end(),
                   [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; })) {
-    return InvalidArgument(Cat(Quote(text), ": a line break or another control character"));
+    return InvalidArgument(Cat(Quote(text), ": must not contain control characters"));
   }
   const size_t open = text.rfind('<');
   if (open != std::string_view::npos) {
@@ -76,7 +77,7 @@ StatusOr<MailAddress> ParseMailAddress(std::string_view text) {
 
 std::string HeaderText(std::string_view text, size_t used) {
   const std::string line = OneLineText(text);
-  // What looks like an encoded word would be decoded.
+  // Text that looks like an encoded word would be decoded.
   if (!Ascii(line) || line.find("=?") != std::string::npos) return EncodedWords(line, used);
   std::string out;
   size_t column = used;
@@ -133,7 +134,8 @@ std::string QuotedPrintable(std::string_view text) {
     }
     const auto byte = static_cast<unsigned char>(c);
     const bool last = i + 1 == text.size() || text[i + 1] == '\n';
-    // A dot at the start of a line is safe, too, whatever carries it; so is "From ".
+    // Encodes a dot at the start of a line, which is special in SMTP, and "From ", which some
+    // servers change.
     const bool plain =
         (byte > 0x20 && byte < 0x7F && c != '=' && !(column == 0 && (c == '.' || c == 'F'))) ||
         ((c == ' ' || c == '\t') && !last);

@@ -1,4 +1,4 @@
-// Notification of an incident: the values, before a receiver formats them.
+// Notification of an incident, before a receiver formats it.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace pitwall::notifier {
 
 using EventPtr = std::shared_ptr<const IssueEvent>;
 
-// An issue of an incident, by its newest event.
+// Issue of an incident, as of its newest event.
 struct NoticeIssue {
   std::string id;
   EventPtr event;
@@ -22,19 +22,19 @@ struct NoticeIssue {
 
 // Immutable once made. Times are event times, Unix nanoseconds.
 struct Notice {
-  std::string id;  // the same when it is sent again
-  // kIssueFound, kIssueUpdated, kIssueResolved: the incident is found, has news, has ended.
+  std::string id;  // the same for each attempt
+  // kIssueFound, kIssueUpdated, or kIssueResolved, for the incident.
   EventType kind = EventType::kIssueFound;
   std::string incident;
   int64_t time_ns = 0;
   int64_t began_ns = 0;
-  std::string severity;  // the worst of its issues
-  std::string summary;   // of the root cause, and how many issues there are
+  std::string severity;  // the highest of its issues
+  std::string summary;   // of the root cause, with the number of issues
   bool other_root = false;
   size_t issue_count = 0;
   size_t open_count = 0;
-  std::string node;                 // of an incident of a node
-  std::vector<std::string> jobs;    // that have issues of it; only with `node`
+  std::string node;                 // for an incident of a node
+  std::vector<std::string> jobs;    // jobs with issues of it; only with `node`
   std::vector<NoticeIssue> issues;  // the root cause first, at most kMaxDescribed
   std::vector<std::string> issue_ids;
 
@@ -44,11 +44,11 @@ struct Notice {
 };
 
 bool IsOpen(const IssueEvent& event);
-// "StragglerRank{rank="2"}": without the labels that say the alert and the severity.
+// Returns a title such as "StragglerRank{rank="2"}", without the labels alertname and severity.
 std::string IssueTitle(const IssueEvent& event);
-// "io.pitwall.incident.found" and so on.
+// Returns "io.pitwall.incident.found" and so on.
 std::string_view NoticeType(EventType kind);
-// A CloudEvent in JSON (docs/notify.md).
+// Returns a CloudEvent in JSON (docs/notify.md).
 std::string EncodeNotice(const Notice& notice);
 
 }  // namespace pitwall::notifier

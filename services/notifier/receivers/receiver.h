@@ -1,5 +1,5 @@
-// Receiver of one kind: the form of a call, and the meaning of a reply. The delivery loop does the
-// rest for all of them: position, order, retries, dead letters
+// Receiver of one kind: renders a call and classifies the reply. The delivery loop implements the
+// rest for all kinds: position, order, retries, dead letters
 // (services/notifier/delivery/receiver_worker.h).
 #pragma once
 
@@ -19,40 +19,40 @@
 
 namespace pitwall::notifier {
 
-// What is sent with one call. Borrowed for the call of Render.
+// Input of one call. Borrowed for the duration of Render.
 struct Delivery {
-  const IssueEvent* event = nullptr;     // of a notice the newest one of its root cause
-  const Notice* notice = nullptr;        // null: the event itself is sent
-  const ActionNotice* action = nullptr;  // an act on the event's issue is sent
-  // Newest events of issues that a receiver of states is reminded of; empty: no reminder.
+  const IssueEvent* event = nullptr;     // for a notice, the newest event of its root cause
+  const Notice* notice = nullptr;        // null: send the event itself
+  const ActionNotice* action = nullptr;  // not null: send this act on the event's issue
+  // Newest events of the issues in a reminder; empty: not a reminder.
   const std::vector<EventPtr>* states = nullptr;
-  // What the executor last said of an issue, "": nothing; empty: not known.
+  // Returns the text of the executor's last act on an issue, or ""; may be empty.
   std::function<std::string(std::string_view issue)> acted;
-  int64_t wall_ns = 0;  // now, Unix time
+  int64_t wall_ns = 0;  // current Unix time
 };
 
 using Call = std::variant<HttpCall, MailCall>;
 
-// An answer, or none.
+// Reply to a call, or the reason for its absence.
 struct Answer {
-  int code = 0;                      // HTTP status or SMTP reply code; 0: there was no answer
-  std::string retry_after;           // as HTTP's header has it; "": none
-  std::string location = {};         // of a redirect; "": none
-  std::string text;                  // the body's beginning, or why there was no answer
-  std::vector<std::string> refused;  // of a mail that was taken: who does not get it, and why
+  int code = 0;                      // HTTP status or SMTP reply code; 0: no reply
+  std::string retry_after;           // as in the HTTP header; may be ""
+  std::string location = {};         // of a redirect; may be ""
+  std::string text;                  // beginning of the body, or the reason for no reply
+  std::vector<std::string> refused;  // recipients that a mail server rejected, with the reason
 };
 
 struct Verdict {
   enum class Kind {
     kTaken,
-    kFailed,     // the receiver's fault, or the way's: later
-    kThrottled,  // later, and nothing is broken
-    kRejected,   // the message's fault: a few times more
-    kDenied,     // user or password are wrong: seldom, until somebody changes them
-    kGone,       // never again
+    kFailed,     // failure of the receiver or the network: retry
+    kThrottled,  // retry later; not a failure
+    kRejected,   // the message is invalid: a few more attempts
+    kDenied,     // wrong user or password: retry rarely until the configuration changes
+    kGone,       // no further attempts
   };
   Kind kind = Kind::kFailed;
-  std::string error;  // for people, without secrets; of what is taken: what is not right, mostly ""
+  std::string error;  // for people, without secrets; for kTaken: a warning, usually ""
 };
 
 // Immutable, thread-safe.
@@ -60,19 +60,19 @@ class Receiver {
  public:
   virtual ~Receiver() = default;
   virtual std::string_view kind() const = 0;  // "webhook", "slack", …
-  // Whom it tells, for people: without what is secret in it.
+  // Returns the receiver's address for people, without secrets.
   virtual std::string target() const = 0;
-  // What changes when the receiver is another one behind the same name: a receiver that is gone
-  // stays off until this changes.
+  // Returns a string that changes if another receiver gets the same name. A receiver that is gone
+  // stays disabled until this changes.
   virtual std::string identity() const = 0;
-  // InvalidArgument: this cannot be sent in any way, and goes to the dead letters.
+  // InvalidArgument: the delivery cannot be rendered and goes to the dead-letter topic.
   virtual StatusOr<Call> Render(const Delivery& delivery) const = 0;
   virtual Verdict Classify(const Answer& answer) const = 0;
 };
 
-// Meaning of a status for most HTTP receivers: 2xx taken, 410 gone, 429 throttled, a status that
-// blames the request itself rejected, every other one failed. Redirects are not followed, since the
-// address is part of the configuration: the error names the new one.
+// Classifies a status as most HTTP receivers define it: 2xx accepted, 410 gone, 429 throttled,
+// statuses that blame the request rejected, all others failed. Redirects are not followed, since
+// the address is part of the configuration: the error contains the new one.
 Verdict ClassifyHttp(const Answer& answer);
 
 }  // namespace pitwall::notifier

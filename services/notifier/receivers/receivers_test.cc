@@ -1,4 +1,4 @@
-// Requests to Slack, gateways, and Alertmanager, and the meaning of their replies.
+// Slack, gateway, and Alertmanager: rendered calls and classified replies.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -61,7 +61,7 @@ Verdict::Kind VerdictOf(const Receiver& receiver, int code, std::string text = "
       .kind;
 }
 
-TEST(Slack, AFoundIssueHasJobRuleRankStepAndLink) {
+TEST(Slack, FoundIssueHasJobRuleRankStepAndLink) {
   const SlackReceiver slack({.url = "https://hooks.slack.invalid/services/T/B/secret",
                              .external_url = "https://pitwall.invalid"});
   const std::string body = CallOf(slack, Found()).body;
@@ -73,7 +73,7 @@ TEST(Slack, AFoundIssueHasJobRuleRankStepAndLink) {
   EXPECT_THAT(slack.target(), Not(HasSubstr("secret")));
 }
 
-TEST(Slack, NoTextIsLongerThanSlackTakes) {
+TEST(Slack, TextsStayWithinSlackLimits) {
   IssueEvent event = Found();
   event.summary = std::string(100'000, '<');
   event.suggestion = std::string(50'000, '&');
@@ -89,7 +89,7 @@ TEST(Slack, NoTextIsLongerThanSlackTakes) {
   EXPECT_LE(longest, 3'000U);
 }
 
-TEST(Slack, AnUpdateIsOneLineAndOnlyWhatIsClearedIsResolved) {
+TEST(Slack, UpdateIsOneLineAndOnlyClearedIsResolved) {
   const SlackReceiver slack({.url = "https://x.invalid/"});
   const std::string resolved = CallOf(slack, Ended(EndReason::kCleared)).body;
   EXPECT_THAT(resolved, HasSubstr("*RESOLVED*"));
@@ -100,7 +100,7 @@ TEST(Slack, AnUpdateIsOneLineAndOnlyWhatIsClearedIsResolved) {
   EXPECT_THAT(ended, HasSubstr("ended: job_ended (failed)"));
 }
 
-TEST(Slack, ALineSaysNothingTwice) {
+TEST(Slack, LineHasNoDuplicateText) {
   const SlackReceiver slack({.url = "https://x.invalid/"});
   EXPECT_THAT(CallOf(slack, Ended(EndReason::kCleared)).body,
               HasSubstr("*RESOLVED* [critical] llm: NonFinite rank 3 node n1 step 120 since "));
@@ -113,7 +113,7 @@ TEST(Slack, ALineSaysNothingTwice) {
   EXPECT_THAT(CallOf(slack, job).body, HasSubstr("*JOB* llm: job attempt_began\""));
 }
 
-TEST(Slack, AnswersMeanWhatSlackSays) {
+TEST(Slack, ClassifiesReplies) {
   const SlackReceiver slack({.url = "https://x.invalid/"});
   EXPECT_EQ(VerdictOf(slack, 200), Kind::kTaken);
   EXPECT_EQ(VerdictOf(slack, 429), Kind::kThrottled);
@@ -126,7 +126,7 @@ TEST(Slack, AnswersMeanWhatSlackSays) {
       HasSubstr("no_service"));
 }
 
-TEST(Slack, AnswerOfTheApi_IsReadFromItsBody) {
+TEST(Slack, ApiReply_IsClassifiedByBody) {
   const SlackReceiver slack({.url = "https://slack.invalid/api/chat.postMessage"});
   using Kind = Verdict::Kind;
   EXPECT_EQ(VerdictOf(slack, 200, "ok"), Kind::kTaken);
@@ -136,7 +136,7 @@ TEST(Slack, AnswerOfTheApi_IsReadFromItsBody) {
   EXPECT_EQ(VerdictOf(slack, 200, "{"), Kind::kTaken);
 }
 
-TEST(ClassifyHttp, EachStatusHasItsMeaning) {
+TEST(ClassifyHttp, ClassifiesEachStatus) {
   using Kind = Verdict::Kind;
   const auto kind = [](int code) { return ClassifyHttp({.code = code}).kind; };
   for (const int code : {200, 201, 202, 204, 207}) EXPECT_EQ(kind(code), Kind::kTaken) << code;
@@ -148,12 +148,12 @@ TEST(ClassifyHttp, EachStatusHasItsMeaning) {
   EXPECT_EQ(kind(410), Kind::kGone);
 }
 
-TEST(ClassifyHttp, Redirect_NamesTheNewAddressWithoutItsQuery) {
+TEST(ClassifyHttp, Redirect_NamesNewAddressWithoutQuery) {
   EXPECT_EQ(ClassifyHttp({.code = 308, .location = "https://new.invalid/hook?token=secret"}).error,
             "HTTP 308: moved to https://new.invalid/hook; set this address in the configuration");
 }
 
-TEST(Gateway, EscapesItsValuesAsJson) {
+TEST(Gateway, EscapesValuesAsJson) {
   IssueEvent event = Found();
   event.summary = "quote \" and \\ and \n line";
   GatewayTarget target;
@@ -174,7 +174,7 @@ TEST(Gateway, EscapesItsValuesAsJson) {
   EXPECT_EQ((*gateway)->target(), "POST https://sms.invalid/…");
 }
 
-TEST(Gateway, EscapesItsValuesAsAForm) {
+TEST(Gateway, EscapesValuesAsForm) {
   IssueEvent event = Found();
   event.job_name = "a&b=c";
   GatewayTarget target;
@@ -188,7 +188,7 @@ TEST(Gateway, EscapesItsValuesAsAForm) {
   EXPECT_EQ(call.headers.back().second, "application/x-www-form-urlencoded");
 }
 
-TEST(Gateway, ShortMessagesAreCutAtAWordAndKeepTheirLink) {
+TEST(Gateway, CutsShortMessageAtWordAndKeepsLink) {
   IssueEvent event = Found();
   event.summary = std::string(50, 'a') + " größer " + std::string(300, 'b');
   const Message message = MessageOf({.event = &event}, "https://p.invalid");
@@ -204,7 +204,7 @@ TEST(Gateway, ShortMessagesAreCutAtAWordAndKeepTheirLink) {
   EXPECT_EQ(CutAtWord("ääääääää", 10), "äää…");
 }
 
-TEST(Gateway, ABodyThatCannotWorkIsRefusedAtTheStart) {
+TEST(Gateway, InvalidBodyIsRejectedAtStart) {
   GatewayTarget target;
   target.url = "https://sms.invalid/";
   target.body = R"({"text": {{ $labels.text }}})";  // without quotes
@@ -217,7 +217,7 @@ TEST(Gateway, ABodyThatCannotWorkIsRefusedAtTheStart) {
   EXPECT_FALSE(GatewayReceiver::Make(target).ok());
 }
 
-TEST(Gateway, OnlyTheNamedStatusesAreSuccess) {
+TEST(Gateway, OnlyListedStatusesAreSuccess) {
   GatewayTarget target;
   target.url = "https://sms.invalid/";
   target.body = R"("{{ $labels.text }}")";
@@ -228,7 +228,7 @@ TEST(Gateway, OnlyTheNamedStatusesAreSuccess) {
   EXPECT_EQ(VerdictOf(*gateway, 429), Kind::kThrottled);
 }
 
-TEST(Alertmanager, TheLabelsAreTheIssuesAndDoNotChange) {
+TEST(Alertmanager, LabelsAreThoseOfTheIssueAndDoNotChange) {
   const AlertmanagerReceiver receiver({.url = "http://127.0.0.1:9093/am/",
                                        .labels = {{"cluster", "a"}},
                                        .external_url = "https://p.invalid"});
@@ -255,7 +255,7 @@ TEST(Alertmanager, TheLabelsAreTheIssuesAndDoNotChange) {
               HasSubstr(call.body.substr(0, call.body.find("annotations"))));
 }
 
-TEST(Alertmanager, OnlyWhatIsClearedEndsAtItsEnd) {
+TEST(Alertmanager, OnlyClearedIssueEndsAtItsEnd) {
   const int64_t hold = 3'600 * kS, wall = 2'000'000 * kS;
   EXPECT_EQ(AlertEndNs(Found(), hold, wall), wall + hold);
   const IssueEvent cleared = Ended(EndReason::kCleared);
@@ -270,7 +270,7 @@ TEST(Alertmanager, OnlyWhatIsClearedEndsAtItsEnd) {
   EXPECT_GT(AlertEndNs(odd, hold, wall), odd.active_since_ns);
 }
 
-TEST(Alertmanager, AReminderHasAllStates) {
+TEST(Alertmanager, ReminderHasAllStates) {
   const AlertmanagerReceiver receiver({.url = "http://127.0.0.1:9093"});
   const IssueEvent event = Found();
   const std::vector<EventPtr> states = {

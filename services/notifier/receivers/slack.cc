@@ -11,8 +11,8 @@ namespace {
 
 using cloudevents::JsonWriter;
 
-// Slack's limits: a section's text has 3,000 characters, a field 2,000, a header 150. Escaping may
-// make five characters of one.
+// Slack's limits: 3,000 characters in the text of a section, 2,000 in a field, 150 in a header.
+// Escaping may expand one character to five.
 constexpr size_t kMaxReplyBytes = size_t{64} << 10;
 constexpr size_t kSectionBytes = 2'800;
 constexpr size_t kFieldBytes = 300;
@@ -41,7 +41,7 @@ void Section(std::string_view text, JsonWriter* out) {
   out->EndObject();
 }
 
-// A link whose address is ours, so without anything to escape beyond "&".
+// Link with a configured address, which needs no escaping except for "&".
 std::string Link(const std::string& url, std::string_view text) {
   return url.empty() ? std::string(text) : Cat("<", SlackText(url, 2'000), "|", text, ">");
 }
@@ -67,7 +67,7 @@ void WriteFields(const Message& message, JsonWriter* out) {
   out->EndObject();
 }
 
-// One section holds 3,000 characters after escaping.
+// A section holds 3,000 characters after escaping.
 std::string Bounded(std::string_view text) {
   std::string escaped = SlackText(text, kSectionBytes);
   for (size_t max = kSectionBytes / 2; escaped.size() > kSectionBytes; max /= 2)
@@ -96,8 +96,8 @@ void WriteLine(const Message& message, JsonWriter* out) {
           Link(message.link, SlackText(HeadlineWithoutVerb(message, kHeadlineBytes), 300)));
   if (!message.since.empty()) CatTo(text, " since ", message.since);
   if (!message.ended.empty() && !message.resolved) CatTo(text, ", ", SlackText(message.ended, 200));
-  if (message.other_root) CatTo(text, ", root cause is another now");
-  // What has no alert is named by what it says.
+  if (message.other_root) CatTo(text, ", the root cause changed");
+  // An item without an alert is named by its text.
   if (message.kind != Message::Kind::kEnded && !message.alert.empty()) {
     CatTo(text, ": ", SlackText(OneLineText(message.what), kLineBytes));
   }
@@ -105,7 +105,7 @@ void WriteLine(const Message& message, JsonWriter* out) {
   Section(text, out);
 }
 
-// Methods of Slack's API answer 200 with "ok": false where they took nothing; webhooks with "ok".
+// Methods of Slack's API reply with status 200 and "ok": false on failure; webhooks reply "ok".
 Verdict ClassifyBody(std::string_view body) {
   const auto reply = cloudevents::JsonReader::Parse(body, kMaxReplyBytes);
   if (!reply.ok() || !reply->Has("ok") || reply->Bool("ok")) return {Verdict::Kind::kTaken, ""};
@@ -120,7 +120,7 @@ Verdict ClassifyBody(std::string_view body) {
 std::string SlackText(std::string_view text, size_t max) {
   std::string out;
   for (const char c : CutAtWord(text, max)) {
-    // Slack knows these three entities and no others.
+    // Slack knows only these three entities.
     const std::string_view entity = c == '&' || c == '<' || c == '>' ? MarkupEntity(c) : "";
     if (entity.empty()) {
       out.push_back(c);
@@ -169,7 +169,7 @@ StatusOr<Call> SlackReceiver::Render(const Delivery& delivery) const {
 Verdict SlackReceiver::Classify(const Answer& answer) const {
   Verdict verdict = ClassifyHttp(answer);
   if (verdict.kind == Verdict::Kind::kTaken) return ClassifyBody(answer.text);
-  // Slack says in a word what is wrong: invalid_payload, channel_is_archived.
+  // Slack replies with an error code such as invalid_payload or channel_is_archived.
   if (answer.code != 0) CatTo(verdict.error, " ", CutAtWord(OneLineText(answer.text), 80));
   return verdict;
 }

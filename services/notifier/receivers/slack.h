@@ -1,9 +1,10 @@
-// A Slack channel by an incoming webhook (or whoever takes the same JSON: Mattermost, Rocket.Chat).
+// Receiver for a Slack channel, by an incoming webhook (Mattermost and Rocket.Chat accept the same
+// JSON).
 //
-// Blocks inside an attachment, whose color says the severity. What begins is shown whole; updates
-// and ends are one line that names the incident, since an incoming webhook can neither change a
-// message nor answer in its thread. Texts are cut to Slack's limits, and "&", "<", ">" escaped, so
-// that no label can mention people or make links.
+// Sends blocks in an attachment whose color shows the severity. A found notice has all values;
+// updates and ends are one line with the incident, since an incoming webhook can neither change a
+// message nor reply in a thread. Texts are cut to Slack's limits, and "&", "<", ">" are escaped, so
+// that no label can mention people or add links.
 #pragma once
 
 #include <string>
@@ -15,9 +16,9 @@
 namespace pitwall::notifier {
 
 struct SlackTarget {
-  std::string url;  // secret: who has it may post
+  std::string url;  // secret: everyone who knows it can post
   std::string external_url;
-  std::string channel;  // override, where the webhook allows it; "": its own
+  std::string channel;  // override, if the webhook allows it; "": its default
   int64_t timeout_ns = 15 * kNanosPerSecond;
 };
 
@@ -28,14 +29,14 @@ class SlackReceiver final : public Receiver {
   std::string target() const override;
   std::string identity() const override { return target_.url; }
   StatusOr<Call> Render(const Delivery& delivery) const override;
-  // 404 no_service, 403 action_prohibited and such are the configuration's fault: they are retried.
+  // Retries 404 no_service, 403 action_prohibited, and similar errors of the configuration.
   Verdict Classify(const Answer& answer) const override;
 
  private:
   const SlackTarget target_;
 };
 
-// The characters that Slack reads as mark-up, escaped; cut before that to `max` bytes.
+// Returns the first `max` bytes with Slack's special characters escaped.
 std::string SlackText(std::string_view text, size_t max);
 
 }  // namespace pitwall::notifier

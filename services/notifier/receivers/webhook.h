@@ -1,4 +1,4 @@
-// A receiver of CloudEvents by HTTP POST, signed as Standard Webhooks wants it.
+// Receiver of CloudEvents by HTTP POST, signed according to Standard Webhooks.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,8 @@ namespace pitwall::notifier {
 struct WebhookTarget {
   std::string url;
   std::shared_ptr<const WebhookSigner> signer;               // null: unsigned
-  std::vector<std::pair<std::string, std::string>> headers;  // further ones, e.g. Authorization
-  // Address of the server that shows issues: each body gets a "link" behind it. "": none.
+  std::vector<std::pair<std::string, std::string>> headers;  // additional ones, e.g. Authorization
+  // Address of the server that shows issues; if set, each body has a "link". May be "".
   std::string external_url;
   int64_t timeout_ns = 15 * kNanosPerSecond;
 };

@@ -22,8 +22,8 @@ class Reader {
       break;
     }
     Blank();
-    if (at_ < text_.size()) return Fail("wanted the end, or a comma before the next matcher");
-    if (out.empty()) return Fail("no matcher");
+    if (at_ < text_.size()) return Fail("wanted a comma before the next matcher");
+    if (out.empty()) return Fail("wanted a matcher");
     return out;
   }
 
@@ -51,7 +51,7 @@ class Reader {
     };
     while (at_ < text_.size() && in_name(text_[at_])) ++at_;
     const std::string_view name = text_.substr(begin, at_ - begin);
-    if (name.empty()) return Fail("wanted the name of a label");
+    if (name.empty()) return Fail("wanted a label name");
     Blank();
     static constexpr std::pair<std::string_view, MatchOp> kOps[] = {{"=~", MatchOp::kRegex},
                                                                     {"!~", MatchOp::kNotRegex},
@@ -85,7 +85,7 @@ class Reader {
           out.push_back(text_[at_]);
         }
       }
-      return Fail("the quote is not closed");
+      return Fail("unterminated quote");
     }
     while (at_ < text_.size() && text_[at_] != ',' && !(braces && text_[at_] == '}') &&
            text_[at_] != '"') {
@@ -120,7 +120,8 @@ StatusOr<IssueMatchers> ParseIssueMatchers(const std::vector<std::string>& texts
     ASSIGN_OR_RETURN(std::vector<Matcher> matchers, ParseMatchers(text));
     for (Matcher& matcher : matchers) out.matchers.push_back(std::move(matcher));
   }
-  if (out.matchers.empty()) return InvalidArgument("no matcher; write e.g. severity=\"critical\"");
+  if (out.matchers.empty())
+    return InvalidArgument("matchers: must not be empty; write e.g. severity=\"critical\"");
   return out;
 }
 

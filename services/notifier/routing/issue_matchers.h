@@ -1,4 +1,4 @@
-// Prometheus' label matchers over issues: what routes and silences are made of.
+// Prometheus label matchers for issues, used by routes and silences.
 #pragma once
 
 #include <string>
@@ -19,14 +19,15 @@ struct IssueMatchers {
   std::vector<std::string> Texts() const;  // a="b"
 };
 
-// `severity="critical"`, `{job=~"llm-.*", rank!="0"}` or `severity=critical`. InvalidArgument says
-// what is wrong and where.
+// Parses `severity="critical"`, `{job=~"llm-.*", rank!="0"}`, or `severity=critical`.
+// InvalidArgument contains the error and its position.
 StatusOr<std::vector<Matcher>> ParseMatchers(std::string_view text);
-// All of several such texts. InvalidArgument: none at all.
+// Parses all texts. InvalidArgument if there is no matcher.
 StatusOr<IssueMatchers> ParseIssueMatchers(const std::vector<std::string>& texts);
 
-// The labels of the issue, and `alertname`, `severity`, `job` (the name of the job, or its id),
-// `pitwall_job` (its id), `owner`, `rule`, `pack`, `incident`, `issue`. Without such a label: "".
+// Returns a label of the issue, or one of `alertname`, `severity`, `job` (the name of the job, or
+// its ID), `pitwall_job` (its ID), `owner`, `rule`, `pack`, `incident`, `issue`; "" if there is
+// none.
 std::string MatchedLabel(const IssueEvent& event, std::string_view name);
 
 }  // namespace pitwall::notifier

@@ -21,7 +21,7 @@ bool Routes::Leads(const IssueEvent& event, std::string_view receiver) const {
   for (const Route& route : routes_) {
     if (!route.matchers.Matches(event)) continue;
     if (Has(route.receivers, receiver)) return true;
-    if (!route.goes_on) return false;
+    if (!route.continues) return false;
   }
   return false;
 }

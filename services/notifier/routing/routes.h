@@ -12,11 +12,11 @@ namespace pitwall::notifier {
 struct Route {
   IssueMatchers matchers;
   std::vector<std::string> receivers;
-  bool goes_on = false;  // `continue`: the routes after it are asked, too
+  bool continues = false;  // `continue`: also try the next routes
 };
 
-// Immutable, thread-safe. Routes are asked in their order up to the first that matches and does not
-// go on. A receiver that no route names hears of everything.
+// Immutable, thread-safe. Routes are tried in order up to the first that matches without
+// `continue`. A receiver that no route names gets all issues.
 class Routes {
  public:
   Routes() = default;

@@ -1,4 +1,4 @@
-// Matchers, routes and silences.
+// Matchers, routes, and silences.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ IssueMatchers Matchers(std::vector<std::string> texts) {
   return parsed.ok() ? *parsed : IssueMatchers();
 }
 
-TEST(IssueMatchers, AreThoseOfPrometheus) {
+TEST(IssueMatchers, ParsesPrometheusSyntax) {
   const IssueEvent issue = Issue("critical", "llm-7");
   for (const char* yes :
        {"severity=\"critical\"", "severity=critical", "{job=~\"llm-.*\", rank=\"\"}",
@@ -42,7 +42,7 @@ TEST(IssueMatchers, AreThoseOfPrometheus) {
   EXPECT_FALSE(Matchers({"severity=critical", "node=n2"}).Matches(issue));
 }
 
-TEST(IssueMatchers, WhatIsWrongIsNamed) {
+TEST(IssueMatchers, RejectsInvalidSyntaxWithPosition) {
   for (const char* bad :
        {"", "{}", "severity", "severity==\"a\"x\"", "=a", "a=\"b", "{a=b", "a=~\"(\"", "a=b c,"})
     EXPECT_FALSE(ParseIssueMatchers({bad}).ok()) << bad;
@@ -50,7 +50,7 @@ TEST(IssueMatchers, WhatIsWrongIsNamed) {
               HasSubstr("at 9"));
 }
 
-TEST(Routes, TheFirstThatMatchesUnlessItGoesOn) {
+TEST(Routes, FirstMatchWinsUnlessItContinues) {
   const Routes routes({{Matchers({"severity=critical"}), {"pager", "audit"}, true},
                        {Matchers({"job=~\"llm.*\""}), {"team"}, false},
                        {Matchers({"node=~\".*\""}), {"rest"}, false}});
@@ -75,7 +75,7 @@ Silence Of(std::string id, std::string matcher, int64_t from, int64_t to) {
   return s;
 }
 
-TEST(SilenceSet, HoldsFromStartToEndAndChains) {
+TEST(SilenceSet, AppliesFromStartToEndAndChains) {
   SilenceSet set;
   set.Put(Of("a", "severity=warning", 100, 200));
   set.Put(Of("b", "node=n1", 200, 300));
@@ -92,7 +92,7 @@ TEST(SilenceSet, HoldsFromStartToEndAndChains) {
   EXPECT_EQ(set.Holding(mild, 150).size(), 1U);
 }
 
-TEST(Silence, ReadsBackAsItWasWritten) {
+TEST(Silence, RoundTrip) {
   Silence s = Of("0123", "job=~\"a\\\"b\"", 1'700'000'000'000'000'000, 1'700'000'003'000'000'000);
   s.comment = "line\n\"quoted\"";
   s.created_ns = s.starts_ns;

@@ -56,13 +56,14 @@ Status CheckSilence(const Silence& silence) {
     return InvalidArgument(Cat("matchers: more than ", kMaxMatchers));
   size_t length = 0;
   for (const std::string& text : silence.matchers.Texts()) length += text.size();
-  if (length > 8 * kMaxText) return InvalidArgument("matchers: longer than 8192 bytes in all");
-  if (Trim(silence.author).empty()) return InvalidArgument("author: missing; say who silences");
-  if (Trim(silence.comment).empty()) return InvalidArgument("comment: missing; say why");
+  if (length > 8 * kMaxText) return InvalidArgument("matchers: longer than 8192 bytes in total");
+  if (Trim(silence.author).empty())
+    return InvalidArgument("author: missing; name the person who silences");
+  if (Trim(silence.comment).empty()) return InvalidArgument("comment: missing; give the reason");
   if (silence.author.size() > kMaxText || silence.comment.size() > kMaxText)
     return InvalidArgument(Cat("author or comment: longer than ", kMaxText, " bytes"));
   if (silence.ends_ns <= silence.starts_ns)
-    return InvalidArgument("ends_at: not after starts_at; a silence must last");
+    return InvalidArgument("ends_at: must be later than starts_at");
   return OkStatus();
 }
 
@@ -74,7 +75,7 @@ void SilenceSet::Put(Silence silence) {
   silences_[std::move(id)] = std::move(silence);
   std::erase_if(silences_,
                 [&](const auto& entry) { return entry.second.ends_ns + kKeepNs < newest; });
-  // Ended ones are kept for restarts only, so they may go first.
+  // Ended silences are kept for restarts only, so they may be dropped first.
   while (silences_.size() > 4 * kMaxSilences) {
     silences_.erase(std::min_element(
         silences_.begin(), silences_.end(),

@@ -1,5 +1,5 @@
-// Silences: receivers are not told of the issues that one matches, while it lasts. Topics, lists
-// and the page show these issues all the same.
+// Silences: while one applies, receivers get no notifications of the issues that it matches.
+// Topics, lists, and the page still show these issues.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ namespace pitwall::notifier {
 
 inline constexpr std::string_view kSilencesTopic = "pitwall.silences";
 
-// Times are Unix nanoseconds; it holds for what happens in [starts_ns, ends_ns).
+// Times are Unix nanoseconds; a silence applies in [starts_ns, ends_ns).
 struct Silence {
   std::string id;  // 32 hex digits
   IssueMatchers matchers;
@@ -28,35 +28,36 @@ struct Silence {
   int64_t created_ns = 0;
 };
 
-// JSON, as on the topic pitwall.silences and in the HTTP API.
+// Encodes JSON, as on the topic pitwall.silences and in the HTTP API.
 std::string EncodeSilence(const Silence& silence);
-// InvalidArgument names the key.
+// InvalidArgument contains the key.
 StatusOr<Silence> DecodeSilence(std::string_view json);
-// InvalidArgument: without matchers, author or comment, it ends before it starts, or a text is too
-// long.
+// InvalidArgument: matchers, author, or comment are missing, a text is too long, or the silence
+// ends before it starts.
 Status CheckSilence(const Silence& silence);
 
-// Thread-safe. Ended ones are kept for `kKeepNs`, so that a restart knows what was held back.
+// Thread-safe. Keeps ended silences for `kKeepNs`, so that a restart knows which events were
+// withheld.
 class SilenceSet {
  public:
   static constexpr size_t kMaxSilences = 1'000;  // not ended
   static constexpr int64_t kKeepNs = int64_t{7} * 24 * 3600 * 1'000'000'000;
   static constexpr int64_t kNever = INT64_MAX;
 
-  void Put(Silence silence);  // replaces one of the same id
+  void Put(Silence silence);  // replaces a silence with the same ID
   void Remove(std::string_view id);
-  std::vector<Silence> List() const;  // by start, then id
+  std::vector<Silence> List() const;  // by start, then ID
   size_t size() const;
   // Changes with each Put and Remove.
   uint64_t version() const;
 
-  // When the silences end that hold for the issue at that time: at or before `time_ns` when none
-  // does. Silences that follow each other without a gap count as one.
+  // Returns when the silences end that apply to the issue at that time; `time_ns` or less if none
+  // applies. Consecutive silences without a gap count as one.
   int64_t SilencedUntil(const IssueEvent& event, int64_t time_ns) const;
   bool Holds(const IssueEvent& event, int64_t time_ns) const {
     return SilencedUntil(event, time_ns) > time_ns;
   }
-  // The silences that hold for it at that time.
+  // Returns the silences that apply to the issue at that time.
   std::vector<Silence> Holding(const IssueEvent& event, int64_t time_ns) const;
 
  private:
@@ -65,7 +66,8 @@ class SilenceSet {
   uint64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// By whom an open issue is silenced at that time, and until when; nothing: it is not, or has ended.
+// Returns the author and the end of the silence that applies to an open issue at that time; nothing
+// if it is not silenced or has ended.
 std::optional<SilencedIssue> SilencedBy(const SilenceSet& silences, const IssueEvent& event,
                                         int64_t wall_ns);
 

@@ -1,4 +1,4 @@
-// A notifier with webhooks over a log in memory and a scripted transport, on a clock of ours.
+// Notifier with webhooks over a log in memory and a scripted transport, on a fake clock.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -42,8 +42,8 @@ class WebhookTest : public ::testing::Test {
     ASSERT_TRUE(started.ok()) << started;
   }
 
-  // The next `times` writes of this kind fail. The notifier, which outlives the test's body, still
-  // asks.
+  // Makes the next `times` writes of this kind fail. Shared state, since the notifier outlives the
+  // test's body.
   void Fail(std::string_view kind, int times, std::string_view why) {
     auto left = std::make_shared<std::atomic<int>>(times);
     log_.SetWriteFault([=](std::string_view what) {
@@ -51,7 +51,7 @@ class WebhookTest : public ::testing::Test {
     });
   }
 
-  // Lets time pass until `done`.
+  // Advances the clock until `done`.
   void Pass(const std::function<bool()>& done, int64_t step_ns = kNanosPerSecond / 2) {
     const size_t threads = 1 + notifier_->Receivers().size();
     for (int i = 0; !done(); ++i) {
