@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kFloorField = "floor=";
 
-// Issues that began at or before it may have been decided in a log that is gone.
+// Issues that began at or before it may have been decided in a lost log.
 int64_t ParseFloor(std::string_view metadata) {
   for (const std::string_view field : Split(metadata, ';')) {
     if (!StartsWith(field, kFloorField)) continue;
@@ -33,8 +33,9 @@ std::string GroupOf(const ExecutorOptions& options) {
 Status Lost(const Status& why) {
   return FailedPrecondition(
       Cat(ToStd(why.message()),
-          "; what was decided may be forgotten, so nothing is done; bring the topic back, or start "
-          "once with --accept-log-reset: issues that began before that are not acted on"));
+          "; earlier decisions may be lost, so the executor takes no actions; restore the topic, "
+          "or start "
+          "once with --accept-log-reset: the executor then ignores issues that began before"));
 }
 
 }  // namespace
@@ -73,7 +74,7 @@ Status ActionsTopic::Prepare() {
     if (!options_.accept_log_reset) return Lost(same);
     floor_ns = std::max(floor_ns, clock_->WallNs());
     PITWALL_LOG(kWarning, "executor", "accepted: ", ToStd(same.message()),
-                "; issues that began before now are not acted on");
+                "; the executor ignores issues that began before now");
   }
   floor_ns_ = floor_ns;
   places_ = std::move(places);
@@ -113,21 +114,21 @@ Status ActionsTopic::ReadPartition(int32_t partition) {
   std::vector<Record> records;
   int silent = 0;
   while (reader->position() < end) {
-    if (stop_) return Unavailable(Cat(topic_, ": stopped while decisions were read"));
+    if (stop_) return Unavailable(Cat(topic_, ": the executor stopped while it read decisions"));
     records.clear();
     Status polled = reader->Poll(1'000, size_t{4} << 20, kNanosPerSecond, &records);
     if (!polled.ok() && polled.code() != absl::StatusCode::kDataLoss) return polled;
-    // To act without knowing what was decided would break the one promise that matters.
+    // Acting without the earlier decisions could act twice on one issue.
     silent = records.empty() ? silent + 1 : 0;
     if (silent > 30) {
       return Unavailable(Cat(topic_, "/", partition, " ends at ", end,
-                             " but nothing can be read from ", reader->position()));
+                             " but has no readable records from ", reader->position()));
     }
     for (const Record& record : records) {
       place.mark = {record.offset, record.append_time_ns};
       const StatusOr<ActionEvent> action = cloudevents::DecodeActionEvent(record.value);
       if (action.ok()) {
-        book_->Record(*action);
+        index_->Record(*action);
       } else {
         PITWALL_LOG(kWarning, "executor", topic_, "/", partition, " offset ", record.offset, ": ",
                     ToStd(action.status().message()));

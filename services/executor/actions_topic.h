@@ -1,4 +1,4 @@
-// pitwall.actions as a reader: what was decided, by this executor or another.
+// Reader of pitwall.actions: the decisions of this executor and of others.
 #pragma once
 
 #include <atomic>
@@ -18,28 +18,28 @@
 
 namespace pitwall::executor {
 
-// Thread-safe. Everything is borrowed.
+// Thread-safe. All pointers are borrowed.
 class ActionsTopic {
  public:
-  ActionsTopic(Clock* clock, Log* log, const ExecutorOptions* options, DecisionIndex* book)
+  ActionsTopic(Clock* clock, Log* log, const ExecutorOptions* options, DecisionIndex* index)
       : clock_(clock),
         log_(log),
         options_(*options),
         topic_(options->actions_topic),
         max_records_(options->max_decisions),
-        book_(book) {}
+        index_(index) {}
 
-  // Puts into the book what is committed now and was not read before; the first time at most the
-  // last `max_decisions` of each partition. On error nobody may act: what was decided is not known.
-  // FailedPrecondition, beginning with "log_truncated": the topic is not the one that was read
-  // before, by this process or an earlier one of this node.
+  // Adds the committed records that were not read before to the index; the first call reads at most
+  // the last `max_decisions` of each partition. After an error, no thread may act, since decisions
+  // may be missing. FailedPrecondition, beginning with "log_truncated": the topic is not the one
+  // read before, by this process or an earlier one on this node.
   Status ReadAll();
-  // The same, where decisions on these jobs would stand.
+  // Reads only the partitions that can have decisions on these jobs.
   Status ReadOf(const std::set<std::string>& jobs);
-  // Issues that began at or before it (event time) may have been decided in a log that is gone;
-  // INT64_MIN: none may.
+  // Issues that began at or before this event time may have been decided in a lost log; INT64_MIN:
+  // none.
   int64_t floor_ns() const { return floor_ns_; }
-  // Ends what is being read; nothing is read after it.
+  // Ends reading permanently. May be called by another thread.
   void Stop() { stop_ = true; }
 
  private:
@@ -58,10 +58,10 @@ class ActionsTopic {
   const ExecutorOptions& options_;
   const std::string topic_;
   const size_t max_records_;
-  DecisionIndex* const book_;
+  DecisionIndex* const index_;
   std::atomic<bool> stop_{false};
   Mutex mutex_;
-  std::vector<Place> places_ ABSL_GUARDED_BY(mutex_);  // per partition
+  std::vector<Place> places_ ABSL_GUARDED_BY(mutex_);  // by partition
   std::atomic<int64_t> floor_ns_{INT64_MIN};
 };
 

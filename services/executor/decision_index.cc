@@ -30,15 +30,14 @@ void DecisionIndex::Count(const std::string& issue, const std::string& job, int6
     if (live.issue == issue) return;
   }
   live_.push_back({issue, job, time_ns});
-  // Beyond this many neither budget nor cool-down needs the oldest: it would have said no long
-  // before.
+  // Neither budget nor cool-down depends on decisions beyond this number.
   if (live_.size() > std::max<size_t>(1024, static_cast<size_t>(limits_.budget) * 2))
     live_.pop_front();
 }
 
 void DecisionIndex::Record(const ActionEvent& event) {
-  if (event.type == ActionEventType::kRequested) return;  // nobody has decided
-  if (event.kind != ActionKind::kStop) return;            // others decide
+  if (event.type == ActionEventType::kRequested) return;  // not a decision
+  if (event.kind != ActionKind::kStop) return;            // not decided by an executor
   MutexLock lock(&mutex_);
   State& state = Touch(event.issue);
   const bool live = event.mode == ActionMode::kLive;
@@ -86,7 +85,7 @@ std::string DecisionIndex::Reserve(std::string_view issue, std::string_view job,
   MutexLock lock(&mutex_);
   int in_window = 0;
   for (const Live& live : live_) {
-    // Event times of jobs differ: what lies ahead counts as well.
+    // Event times of jobs differ: later decisions count as well.
     if (time_ns - live.time_ns < limits_.window_ns) ++in_window;
     if (live.job == job && time_ns - live.time_ns < limits_.cool_down_ns) {
       return Cat("cool-down: job ", job, " was acted on less than ",

@@ -1,4 +1,4 @@
-// Decisions of all partitions, so that an action happens at most once.
+// Index of the decisions of all partitions, so that each action happens at most once.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace pitwall::executor {
 
-// The record of what came of a live decision: done, or refused by who would have had to obey. One
-// decision has one, so both have one id, unlike a guard's refusal before it.
+// Returns the record of the outcome of a live decision: done, or refused by the target. A decision
+// has one outcome, so both have the same ID, unlike a refusal before the decision.
 ActionEvent OutcomeOf(const ActionEvent& decision, ActionEventType type);
 bool IsOutcome(const ActionEvent& event);
 
@@ -21,7 +21,7 @@ struct BudgetLimits {
   int budget = 0;            // live decisions per window
   int64_t window_ns = 0;     // event time
   int64_t cool_down_ns = 0;  // event time, per job
-  size_t max_decisions = 0;  // remembered; the oldest go first
+  size_t max_decisions = 0;  // maximum in memory; the oldest are evicted
 };
 
 // Thread-safe.
@@ -29,19 +29,19 @@ class DecisionIndex {
  public:
   explicit DecisionIndex(BudgetLimits limits) : limits_(limits) {}
 
-  // A record of pitwall.actions, read back or just committed.
+  // Adds a record of pitwall.actions, after it was read or committed.
   void Record(const ActionEvent& event);
-  // Whether the issue was decided in this mode; a live decision also stands for a dry one.
+  // Returns true if the issue was decided in this mode; a live decision counts as a dry run, too.
   bool Decided(std::string_view issue, ActionMode mode) const;
   bool Refused(std::string_view issue, ActionMode mode) const;
-  // Whether the outcome of a live decision is on record.
+  // Returns true if the outcome of a live decision was recorded.
   bool Done(std::string_view issue) const;
-  // Empty when a live action on the job may be decided now, and then it is counted; else which
-  // guard says no.
+  // Returns "" and counts the action if a live action on the job may be decided now, and otherwise
+  // the limit that prevents it.
   std::string Reserve(std::string_view issue, std::string_view job, int64_t time_ns);
-  // Takes a reservation back: the decision could not be committed.
+  // Cancels a reservation because the decision was not committed.
   void Release(std::string_view issue);
-  // Live decisions whose outcome no record tells.
+  // Returns the live decisions without a recorded outcome.
   std::vector<ActionEvent> Unfinished() const;
   size_t size() const;
 
@@ -49,7 +49,7 @@ class DecisionIndex {
   struct State {
     bool dry_decided = false, dry_refused = false;
     bool live_decided = false, live_refused = false, live_done = false;
-    ActionEvent decision;  // the live one
+    ActionEvent decision;  // the live decision
   };
   struct Live {
     std::string issue, job;
@@ -63,7 +63,7 @@ class DecisionIndex {
   mutable Mutex mutex_;
   StringMap<State> issues_ ABSL_GUARDED_BY(mutex_);
   std::deque<std::string> order_ ABSL_GUARDED_BY(mutex_);
-  std::deque<Live> live_ ABSL_GUARDED_BY(mutex_);  // those that may still count
+  std::deque<Live> live_ ABSL_GUARDED_BY(mutex_);  // those that may count for the limits
 };
 
 }  // namespace pitwall::executor

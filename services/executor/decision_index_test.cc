@@ -19,77 +19,77 @@ ActionEvent Action(std::string issue, ActionEventType type, ActionMode mode, int
   return a;
 }
 
-TEST(DecisionIndex, RemembersWhatWasDecided) {
-  DecisionIndex book({10, 100, 0, 100});
-  EXPECT_FALSE(book.Decided("i", ActionMode::kDryRun));
-  book.Record(Action("i", ActionEventType::kDecided, ActionMode::kDryRun));
-  EXPECT_TRUE(book.Decided("i", ActionMode::kDryRun));
-  EXPECT_FALSE(book.Decided("i", ActionMode::kLive)) << "switched on later: a dry run was none";
-  book.Record(Action("i", ActionEventType::kDecided, ActionMode::kLive));
-  EXPECT_TRUE(book.Decided("i", ActionMode::kLive));
-  ASSERT_EQ(book.Unfinished().size(), 1U);
-  book.Record(Action("i", ActionEventType::kDone, ActionMode::kLive));
-  EXPECT_TRUE(book.Unfinished().empty());
-  book.Record(Action("k", ActionEventType::kRefused, ActionMode::kLive));
-  EXPECT_TRUE(book.Refused("k", ActionMode::kLive));
-  EXPECT_FALSE(book.Refused("k", ActionMode::kDryRun));
-  EXPECT_FALSE(book.Decided("k", ActionMode::kLive)) << "a refusal is not the last word";
+TEST(DecisionIndex, RemembersDecisions) {
+  DecisionIndex index({10, 100, 0, 100});
+  EXPECT_FALSE(index.Decided("i", ActionMode::kDryRun));
+  index.Record(Action("i", ActionEventType::kDecided, ActionMode::kDryRun));
+  EXPECT_TRUE(index.Decided("i", ActionMode::kDryRun));
+  EXPECT_FALSE(index.Decided("i", ActionMode::kLive)) << "a dry run is not a live decision";
+  index.Record(Action("i", ActionEventType::kDecided, ActionMode::kLive));
+  EXPECT_TRUE(index.Decided("i", ActionMode::kLive));
+  ASSERT_EQ(index.Unfinished().size(), 1U);
+  index.Record(Action("i", ActionEventType::kDone, ActionMode::kLive));
+  EXPECT_TRUE(index.Unfinished().empty());
+  index.Record(Action("k", ActionEventType::kRefused, ActionMode::kLive));
+  EXPECT_TRUE(index.Refused("k", ActionMode::kLive));
+  EXPECT_FALSE(index.Refused("k", ActionMode::kDryRun));
+  EXPECT_FALSE(index.Decided("k", ActionMode::kLive)) << "a refusal is not final";
 }
 
-// The processor decides those: they push nothing out of the window.
-TEST(DecisionIndex, PassesOverOtherActionsThanStops) {
-  DecisionIndex book({10, 100, 0, 1});
-  book.Record(Action("i", ActionEventType::kDecided, ActionMode::kLive));
+// The processor decides on other actions: they do not evict stops.
+TEST(DecisionIndex, IgnoresActionsOtherThanStops) {
+  DecisionIndex index({10, 100, 0, 1});
+  index.Record(Action("i", ActionEventType::kDecided, ActionMode::kLive));
   ActionEvent parameter = Action("k", ActionEventType::kDone, ActionMode::kLive);
   parameter.kind = ActionKind::kParameter;
-  book.Record(parameter);
-  EXPECT_FALSE(book.Done("k"));
-  EXPECT_TRUE(book.Decided("i", ActionMode::kLive));
+  index.Record(parameter);
+  EXPECT_FALSE(index.Done("k"));
+  EXPECT_TRUE(index.Decided("i", ActionMode::kLive));
 }
 
-TEST(DecisionIndex, ARefusalAfterTheDecisionIsItsOutcome) {
-  DecisionIndex book({10, 100, 0, 100});
+TEST(DecisionIndex, RefusalAfterDecisionIsItsOutcome) {
+  DecisionIndex index({10, 100, 0, 100});
   ActionEvent guard = Action("i", ActionEventType::kRefused, ActionMode::kLive);
   guard.id = MakeActionId(guard);
   const ActionEvent decision = Action("i", ActionEventType::kDecided, ActionMode::kLive);
-  book.Record(decision);
-  book.Record(guard);  // of before, read again
-  EXPECT_EQ(book.Unfinished().size(), 1U);
+  index.Record(decision);
+  index.Record(guard);  // an earlier record, read again
+  EXPECT_EQ(index.Unfinished().size(), 1U);
   const ActionEvent refused = OutcomeOf(decision, ActionEventType::kRefused);
-  EXPECT_NE(refused.id, guard.id) << "readers keep one event of an id";
-  book.Record(refused);
-  EXPECT_TRUE(book.Unfinished().empty());
-  EXPECT_TRUE(book.Done("i"));
+  EXPECT_NE(refused.id, guard.id) << "readers keep one event per ID";
+  index.Record(refused);
+  EXPECT_TRUE(index.Unfinished().empty());
+  EXPECT_TRUE(index.Done("i"));
 }
 
-TEST(DecisionIndex, BudgetAndCoolDownCountEventTime) {
-  DecisionIndex book({2, 100, 50, 100});
-  EXPECT_EQ(book.Reserve("a", "j1", 1000), "");
-  EXPECT_THAT(book.Reserve("b", "j1", 1049), HasSubstr("cool-down"));
-  EXPECT_EQ(book.Reserve("b", "j1", 1050), "");
-  EXPECT_THAT(book.Reserve("c", "j2", 1099), HasSubstr("budget"));
-  EXPECT_EQ(book.Reserve("c", "j2", 1100), "");
-  book.Release("c");
-  EXPECT_EQ(book.Reserve("d", "j3", 1101), "");
-  // An event of a job whose time lies behind does not get around the budget.
-  EXPECT_THAT(book.Reserve("e", "j4", 500), HasSubstr("budget"));
+TEST(DecisionIndex, BudgetAndCoolDownUseEventTime) {
+  DecisionIndex index({2, 100, 50, 100});
+  EXPECT_EQ(index.Reserve("a", "j1", 1000), "");
+  EXPECT_THAT(index.Reserve("b", "j1", 1049), HasSubstr("cool-down"));
+  EXPECT_EQ(index.Reserve("b", "j1", 1050), "");
+  EXPECT_THAT(index.Reserve("c", "j2", 1099), HasSubstr("budget"));
+  EXPECT_EQ(index.Reserve("c", "j2", 1100), "");
+  index.Release("c");
+  EXPECT_EQ(index.Reserve("d", "j3", 1101), "");
+  // An event with an earlier time counts against the same budget.
+  EXPECT_THAT(index.Reserve("e", "j4", 500), HasSubstr("budget"));
 }
 
-TEST(DecisionIndex, ReadBackDecisionsCount) {
-  DecisionIndex book({1, 100, 50, 100});
-  book.Record(Action("a", ActionEventType::kDecided, ActionMode::kLive, 1000, "j1"));
-  EXPECT_THAT(book.Reserve("b", "j2", 1050), HasSubstr("budget"));
-  EXPECT_EQ(book.Reserve("b", "j2", 1100), "");
+TEST(DecisionIndex, DecisionsReadBackCount) {
+  DecisionIndex index({1, 100, 50, 100});
+  index.Record(Action("a", ActionEventType::kDecided, ActionMode::kLive, 1000, "j1"));
+  EXPECT_THAT(index.Reserve("b", "j2", 1050), HasSubstr("budget"));
+  EXPECT_EQ(index.Reserve("b", "j2", 1100), "");
 }
 
-TEST(DecisionIndex, IsBounded) {
-  DecisionIndex book({10, 100, 0, 3});
+TEST(DecisionIndex, EvictsOldDecisions) {
+  DecisionIndex index({10, 100, 0, 3});
   for (int i = 0; i < 10; ++i) {
-    book.Record(Action(Cat("i", i), ActionEventType::kDecided, ActionMode::kDryRun));
+    index.Record(Action(Cat("i", i), ActionEventType::kDecided, ActionMode::kDryRun));
   }
-  EXPECT_EQ(book.size(), 3U);
-  EXPECT_TRUE(book.Decided("i9", ActionMode::kDryRun));
-  EXPECT_FALSE(book.Decided("i6", ActionMode::kDryRun));
+  EXPECT_EQ(index.size(), 3U);
+  EXPECT_TRUE(index.Decided("i9", ActionMode::kDryRun));
+  EXPECT_FALSE(index.Decided("i6", ActionMode::kDryRun));
 }
 
 }  // namespace

@@ -32,23 +32,24 @@ class LogExecutor final : public Executor {
         options_(std::move(options)),
         process_target_(processes, options_.node),
         targets_(TargetsOf(options_, &process_target_), options_.others_elsewhere),
-        book_({options_.budget, options_.budget_window_ns, options_.cool_down_ns,
-               options_.max_decisions}),
-        decisions_(clock, log, &options_, &book_) {}
+        index_({options_.budget, options_.budget_window_ns, options_.cool_down_ns,
+                options_.max_decisions}),
+        decisions_(clock, log, &options_, &index_) {}
   ~LogExecutor() override { Stop(); }
 
   Status Start() override {
-    if (!workers_.empty()) return FailedPrecondition("the executor was started before");
+    if (!workers_.empty()) return FailedPrecondition("the executor is already started");
     ASSIGN_OR_RETURN(const int32_t partitions, log_->Partitions(options_.issues_topic));
     if (!log_->Partitions(options_.actions_topic).ok()) {
       TopicConfig config;
       config.partitions = partitions;
       RETURN_IF_ERROR(log_->EnsureTopic(options_.actions_topic, config));
     }
-    // The committers first: an older executor is fenced before its last decisions are read.
+    // Create the committers first: this fences an older executor before its last decisions are
+    // read.
     for (int32_t p = 0; p < partitions; ++p) {
       workers_.push_back(std::make_unique<PartitionWorker>(clock_, log_, &targets_, &options_,
-                                                           &book_, &decisions_, &counters_, p));
+                                                           &index_, &decisions_, &counters_, p));
       if (Status fenced = workers_.back()->Fence(); !fenced.ok()) {
         workers_.clear();
         return fenced;
@@ -94,15 +95,15 @@ class LogExecutor final : public Executor {
         "not known.",
         {}, &counters_.refused_owner);
     add("pitwall_executor_events_total", "Events read.", {}, &counters_.events);
-    add("pitwall_executor_undecodable_total", "Records that are no events.", {},
+    add("pitwall_executor_undecodable_total", "Records that cannot be decoded.", {},
         &counters_.undecodable);
-    add("pitwall_executor_elsewhere_total", "Events of issues whose job another executor stops.",
-        {}, &counters_.elsewhere);
+    add("pitwall_executor_elsewhere_total",
+        "Events of issues whose job belongs to another executor.", {}, &counters_.elsewhere);
     add("pitwall_executor_log_resets_total",
         "Times that a partition of the issues was found to be another log, and was read from its "
         "end.",
         {}, &counters_.log_resets);
-    add("pitwall_executor_failed_commits_total", "Commits that failed; they are repeated.", {},
+    add("pitwall_executor_failed_commits_total", "Commits that failed and are retried.", {},
         &counters_.failed_commits);
   }
 
@@ -110,11 +111,11 @@ class LogExecutor final : public Executor {
 
  private:
   Status OpenAll(int32_t partitions) {
-    // Without it nothing is done, and the rest of the process goes on.
+    // On failure, the executor takes no actions, and the rest of the process continues.
     const Status record = decisions_.ReadAll();
     if (!record.ok() && !absl::IsFailedPrecondition(record)) return record;
     std::vector<std::vector<ActionEvent>> unfinished(static_cast<size_t>(partitions));
-    for (ActionEvent& decision : book_.Unfinished()) {
+    for (ActionEvent& decision : index_.Unfinished()) {
       const int32_t p = PartitionOf(decision.job, partitions);
       unfinished[static_cast<size_t>(p)].push_back(std::move(decision));
     }
@@ -130,7 +131,7 @@ class LogExecutor final : public Executor {
   const ExecutorOptions options_;
   ProcessTarget process_target_;
   const StopTargets targets_;
-  DecisionIndex book_;
+  DecisionIndex index_;
   ActionsTopic decisions_;
   ExecutorCounters counters_;
   std::vector<std::unique_ptr<PartitionWorker>> workers_;
@@ -144,17 +145,17 @@ StatusOr<std::unique_ptr<Executor>> Executor::Make(Clock* clock, Log* log,
                                                    ProcessControl* processes,
                                                    ExecutorOptions options) {
   for (const Policy& policy : options.policies) {
-    if (policy.rule.empty()) return InvalidArgument("an executor policy without rule");
+    if (policy.rule.empty()) return InvalidArgument("executor.policies: rule is missing");
     if (policy.grace_ns < 0)
-      return InvalidArgument(Cat("executor policy ", policy.rule, ": negative grace"));
+      return InvalidArgument(Cat("executor policy ", policy.rule, ": grace must not be negative"));
   }
   for (const Exempt& exempt : options.exempt) {
     if (exempt.job.empty() && exempt.namespace_name.empty() && exempt.owner.empty())
-      return InvalidArgument("an executor exemption without job, namespace or owner");
+      return InvalidArgument("executor.exempt: an entry needs job, namespace, or owner");
   }
   if (options.budget < 0 || options.budget_window_ns <= 0 || options.cool_down_ns < 0 ||
       options.max_decisions == 0) {
-    return InvalidArgument("an executor limit is out of range");
+    return InvalidArgument("executor: a limit is out of range");
   }
   if (options.node.empty()) {
     std::array<char, 256> name{};

@@ -1,4 +1,4 @@
-// The outcome of a commit is unknown: the executor asks the log, and never signals twice.
+// Commits with an unknown result: the executor reads the log, and never signals twice.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,14 +13,14 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// What became of the commits whose outcome nobody told.
-enum class Fate { kNone, kLost, kKept };
+// Actual results of commits whose reply was lost.
+enum class CommitResult { kNone, kLost, kKept };
 
-// A log whose committers lose their broker in the middle of a commit, as those of Kafka do: from
-// then on they answer Aborted, and a new one settles what was open.
-class UnsureLog final : public Log {
+// Log whose committers lose their broker during a commit, like those of Kafka: from then on they
+// return Aborted, and a new committer resolves the open transaction.
+class UnconfirmedLog final : public Log {
  public:
-  explicit UnsureLog(Log* log) : log_(log) {}
+  explicit UnconfirmedLog(Log* log) : log_(log) {}
 
   Status EnsureTopic(std::string_view topic, const TopicConfig& config) override {
     return log_->EnsureTopic(topic, config);
@@ -46,25 +46,25 @@ class UnsureLog final : public Log {
     return std::make_unique<UnsureCommitter>(this, std::move(committer));
   }
 
-  // The next commit that has an action of this type in it meets this fate.
-  void Next(ActionEventType type, Fate fate) {
+  // Applies this result to the next commit with an action of this type.
+  void Next(ActionEventType type, CommitResult fate) {
     const std::lock_guard<std::mutex> lock(mutex_);
     type_ = type;
     fate_ = fate;
   }
   std::atomic<int> failed_opens{0};
-  std::function<void()> before_open;  // of those that follow a loss
+  std::function<void()> before_open;  // called before those that follow a loss
 
  private:
   class UnsureCommitter final : public Committer {
    public:
-    UnsureCommitter(UnsureLog* log, std::unique_ptr<Committer> inner)
+    UnsureCommitter(UnconfirmedLog* log, std::unique_ptr<Committer> inner)
         : log_(log), inner_(std::move(inner)) {}
     Status Apply(const Commit& commit) override {
       if (lost_) return Aborted("open a new one");
-      const Fate fate = log_->FateOf(commit);
-      if (fate == Fate::kNone) return inner_->Apply(commit);
-      if (fate == Fate::kKept) {
+      const CommitResult fate = log_->FateOf(commit);
+      if (fate == CommitResult::kNone) return inner_->Apply(commit);
+      if (fate == CommitResult::kKept) {
         EXPECT_TRUE(inner_->Apply(commit).ok());
       }
       lost_ = log_->lost_ = true;
@@ -72,44 +72,44 @@ class UnsureLog final : public Log {
     }
 
    private:
-    UnsureLog* const log_;
+    UnconfirmedLog* const log_;
     const std::unique_ptr<Committer> inner_;
     bool lost_ = false;
   };
 
-  Fate FateOf(const Commit& commit) {
+  CommitResult FateOf(const Commit& commit) {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const OutgoingRecord& record : commit.outputs) {
       const StatusOr<ActionEvent> action = cloudevents::DecodeActionEvent(record.value);
-      if (action.ok() && action->type == type_) return std::exchange(fate_, Fate::kNone);
+      if (action.ok() && action->type == type_) return std::exchange(fate_, CommitResult::kNone);
     }
-    return Fate::kNone;
+    return CommitResult::kNone;
   }
 
   Log* const log_;
   std::atomic<bool> lost_{false};
   std::mutex mutex_;
   ActionEventType type_ = ActionEventType::kDecided;
-  Fate fate_ = Fate::kNone;
+  CommitResult fate_ = CommitResult::kNone;
 };
 
 class ExecutorRecoveryTest : public ExecutorTest {
  protected:
   void RunUnsure() {
-    auto executor = Executor::Make(&clock_, &unsure_, &processes_, Options());
+    auto executor = Executor::Make(&clock_, &unconfirmed_, &processes_, Options());
     ASSERT_TRUE(executor.ok()) << executor.status();
     executor_ = *std::move(executor);
     ASSERT_TRUE(executor_->Start().ok());
   }
   ~ExecutorRecoveryTest() override { executor_.reset(); }  // before its log
 
-  UnsureLog unsure_{&log_};
+  UnconfirmedLog unconfirmed_{&log_};
 };
 
-TEST_F(ExecutorRecoveryTest, ADecisionThatWasLostIsMadeAgain) {
+TEST_F(ExecutorRecoveryTest, LostDecision_IsMadeAgain) {
   processes_.Run(17, 170);
   RunUnsure();
-  unsure_.Next(ActionEventType::kDecided, Fate::kLost);
+  unconfirmed_.Next(ActionEventType::kDecided, CommitResult::kLost);
   Publish(Issue("j", 17));
   Pass([&] { return executor_->counters().failed_commits.value() == 1; });
   EXPECT_THAT(processes_.signals(), IsEmpty());
@@ -120,14 +120,14 @@ TEST_F(ExecutorRecoveryTest, ADecisionThatWasLostIsMadeAgain) {
   EXPECT_TRUE(executor_->Health().ok()) << executor_->Health();
 }
 
-TEST_F(ExecutorRecoveryTest, ADecisionThatStandsIsCarriedOutOnce) {
+TEST_F(ExecutorRecoveryTest, CommittedDecision_IsExecutedOnce) {
   processes_.Run(17, 170);
   RunUnsure();
-  unsure_.Next(ActionEventType::kDecided, Fate::kKept);
+  unconfirmed_.Next(ActionEventType::kDecided, CommitResult::kKept);
   processes_.before_signal = [&] { EXPECT_EQ(Kinds(), std::vector<std::string>{"decided live"}); };
   Publish(Issue("j", 17));
   Pass([&] { return executor_->counters().failed_commits.value() == 1; });
-  EXPECT_THAT(processes_.signals(), IsEmpty()) << "not before the log has told";
+  EXPECT_THAT(processes_.signals(), IsEmpty()) << "not before the log was read";
   Pass([&] { return Actions().size() == 2; });
   EXPECT_THAT(Kinds(), ElementsAre("decided live", "done live"));
   EXPECT_THAT(processes_.signals(), ElementsAre(17));
@@ -136,11 +136,11 @@ TEST_F(ExecutorRecoveryTest, ADecisionThatStandsIsCarriedOutOnce) {
   EXPECT_EQ(Actions().size(), 2U);
 }
 
-TEST_F(ExecutorRecoveryTest, ADecisionThatStandsIsNotCarriedOutWhenTheIssueHasEnded) {
+TEST_F(ExecutorRecoveryTest, CommittedDecision_IssueEnded_IsNotExecuted) {
   processes_.Run(17, 170);
   RunUnsure();
-  unsure_.Next(ActionEventType::kDecided, Fate::kKept);
-  unsure_.before_open = [&] { Publish(Issue("j", 17, 2, EventType::kIssueResolved)); };
+  unconfirmed_.Next(ActionEventType::kDecided, CommitResult::kKept);
+  unconfirmed_.before_open = [&] { Publish(Issue("j", 17, 2, EventType::kIssueResolved)); };
   Publish(Issue("j", 17));
   Pass([&] { return Actions().size() == 2; });
   EXPECT_THAT(Kinds(), ElementsAre("decided live", "done live"));
@@ -148,12 +148,12 @@ TEST_F(ExecutorRecoveryTest, ADecisionThatStandsIsNotCarriedOutWhenTheIssueHasEn
   EXPECT_THAT(processes_.signals(), IsEmpty());
 }
 
-TEST_F(ExecutorRecoveryTest, AnOutcomeIsRecordedOnce) {
-  for (const Fate fate : {Fate::kLost, Fate::kKept}) {
-    const int64_t pid = fate == Fate::kLost ? 17 : 18;
+TEST_F(ExecutorRecoveryTest, OutcomeIsRecordedOnce) {
+  for (const CommitResult fate : {CommitResult::kLost, CommitResult::kKept}) {
+    const int64_t pid = fate == CommitResult::kLost ? 17 : 18;
     processes_.Run(pid, static_cast<uint64_t>(pid) * 10);
     if (executor_ == nullptr) RunUnsure();
-    unsure_.Next(ActionEventType::kDone, fate);
+    unconfirmed_.Next(ActionEventType::kDone, fate);
     const size_t before = Actions().size();
     Publish(Issue(Cat("j", pid), pid));
     Pass([&] { return Actions().size() == before + 2; });
@@ -168,13 +168,13 @@ TEST_F(ExecutorRecoveryTest, AnOutcomeIsRecordedOnce) {
   EXPECT_TRUE(executor_->Health().ok()) << executor_->Health();
 }
 
-TEST_F(ExecutorRecoveryTest, ItSaysSoWhileItCannotGoOn) {
+TEST_F(ExecutorRecoveryTest, HealthReportsPausedPartition) {
   processes_.Run(17, 170);
   RunUnsure();
-  unsure_.Next(ActionEventType::kDecided, Fate::kLost);
-  unsure_.failed_opens = 3;
+  unconfirmed_.Next(ActionEventType::kDecided, CommitResult::kLost);
+  unconfirmed_.failed_opens = 3;
   Publish(Issue("j", 17));
-  Pass([&] { return unsure_.failed_opens == 1; });
+  Pass([&] { return unconfirmed_.failed_opens == 1; });
   Settle();
   EXPECT_FALSE(executor_->Health().ok());
   EXPECT_THAT(processes_.signals(), IsEmpty());
@@ -182,15 +182,15 @@ TEST_F(ExecutorRecoveryTest, ItSaysSoWhileItCannotGoOn) {
   EXPECT_THAT(processes_.signals(), ElementsAre(17));
 }
 
-// Another executor of this node decides while this one does not know whether it has.
-TEST_F(ExecutorRecoveryTest, WhatAnotherDecidedMeanwhileIsNotDoneAgain) {
+// Another executor of this node decides while the result of this one's commit is unknown.
+TEST_F(ExecutorRecoveryTest, DecisionOfAnotherExecutor_IsNotRepeated) {
   processes_.Run(17, 170);
   RunUnsure();
   FakeProcesses others;
   others.Run(17, 170);
   std::unique_ptr<Executor> other;
   std::atomic<bool> begun{false}, decided{false};
-  unsure_.before_open = [&] {
+  unconfirmed_.before_open = [&] {
     if (begun.exchange(true)) return;
     auto made = Executor::Make(&clock_, &log_, &others, Options());
     ASSERT_TRUE(made.ok());
@@ -201,14 +201,14 @@ TEST_F(ExecutorRecoveryTest, WhatAnotherDecidedMeanwhileIsNotDoneAgain) {
     other = *std::move(made);
     decided = true;
   };
-  unsure_.Next(ActionEventType::kDecided, Fate::kLost);
+  unconfirmed_.Next(ActionEventType::kDecided, CommitResult::kLost);
   Publish(Issue("j", 17));
   Pass([&] { return decided && Actions().size() >= 2; });
   for (int i = 0; i < 20; ++i) {
-    clock_.AwaitWaiters(4);  // two partitions of each
+    clock_.AwaitWaiters(4);  // two partitions each
     clock_.Advance(200 * kNanosPerMilli);
   }
-  executor_.reset();  // its threads use what is above
+  executor_.reset();  // its threads use the objects above
   EXPECT_THAT(others.signals(), ElementsAre(17));
   EXPECT_THAT(processes_.signals(), IsEmpty());
 }

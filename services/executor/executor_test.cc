@@ -21,7 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TEST_F(ExecutorTest, StopsTheProcessOnceAndRecordsTheEffect) {
+TEST_F(ExecutorTest, StopsProcessOnceAndRecordsEffect) {
   processes_.Run(17, 170);
   Run(Options());
   const IssueEvent found = Issue("j", 17);
@@ -39,7 +39,7 @@ TEST_F(ExecutorTest, StopsTheProcessOnceAndRecordsTheEffect) {
             "uid:1000, the owner of the job");
   EXPECT_EQ(decided.owner, "uid:1000");
   EXPECT_EQ(done.effect, "SIGTERM sent; the process exited");
-  // Updates of the same issue change nothing, even when a process of that identity is there again.
+  // Updates of the same issue change nothing, even if a process with that identity exists again.
   processes_.Run(17, 170);
   Publish(Issue("j", 17, 2, EventType::kIssueUpdated));
   Settle();
@@ -48,8 +48,8 @@ TEST_F(ExecutorTest, StopsTheProcessOnceAndRecordsTheEffect) {
   EXPECT_EQ(executor_->counters().decided_live.value(), 1U);
 }
 
-// What it stopped is over at once (time-model.md, section 4).
-TEST_F(ExecutorTest, AJobIsToldThatItIsStoppedAndThatItHasEnded) {
+// A stopped job ends at once (time-model.md, section 4).
+TEST_F(ExecutorTest, JobGetsNoticeOfStopAndEnd) {
   ASSERT_TRUE(log_.EnsureTopic("pitwall.telemetry", {1, false, -1}).ok());
   processes_.Run(17, 170);
   Run(Options());
@@ -66,7 +66,7 @@ TEST_F(ExecutorTest, AJobIsToldThatItIsStoppedAndThatItHasEnded) {
     const Batch& batch = *record->batch;
     EXPECT_EQ(batch.job, "j");
     EXPECT_EQ(batch.source, "executor@n1");
-    EXPECT_EQ(batch.boot_id, Actions()[i].id);  // sent again, it is a duplicate
+    EXPECT_EQ(batch.boot_id, Actions()[i].id);  // a duplicate if it is sent again
     EXPECT_EQ(batch.info.kind, SourceKind::kForeign);
     EXPECT_EQ(batch.promise_ns, 0);
     ASSERT_EQ(batch.events.size(), 1U);
@@ -77,7 +77,7 @@ TEST_F(ExecutorTest, AJobIsToldThatItIsStoppedAndThatItHasEnded) {
   }
 }
 
-TEST_F(ExecutorTest, AJobIsToldThatItsStopWasRefused) {
+TEST_F(ExecutorTest, JobGetsNoticeOfRefusedStop) {
   ASSERT_TRUE(log_.EnsureTopic("pitwall.telemetry", {1, false, -1}).ok());
   processes_.Run(17, 170);
   processes_.signal_error = absl::PermissionDeniedError("not ours");
@@ -96,7 +96,7 @@ TEST_F(ExecutorTest, AJobIsToldThatItsStopWasRefused) {
   EXPECT_THAT(reasons, ElementsAre("stopping", "stop_refused"));
 }
 
-TEST_F(ExecutorTest, ADryRunTellsTheJobNothing) {
+TEST_F(ExecutorTest, DryRunSendsNoNoticeToJob) {
   ASSERT_TRUE(log_.EnsureTopic("pitwall.telemetry", {1, false, -1}).ok());
   processes_.Run(17, 170);
   ExecutorOptions options;
@@ -110,7 +110,7 @@ TEST_F(ExecutorTest, ADryRunTellsTheJobNothing) {
   EXPECT_TRUE(log_.Records("pitwall.telemetry", 0).empty());
 }
 
-TEST_F(ExecutorTest, OffByDefaultAndDryWhereTheRuleAsks) {
+TEST_F(ExecutorTest, OffByDefaultAndDryRunOnRequestOfRule) {
   processes_.Run(17, 170);
   ExecutorOptions options;
   options.node = "n1";
@@ -129,7 +129,7 @@ TEST_F(ExecutorTest, OffByDefaultAndDryWhereTheRuleAsks) {
   EXPECT_THAT(processes_.signals(), IsEmpty());
 }
 
-TEST_F(ExecutorTest, OffIsOff) {
+TEST_F(ExecutorTest, PolicyOff_DoesNothing) {
   processes_.Run(17, 170);
   Run(Options(PolicyMode::kOff));
   Publish(Issue("j", 17));
@@ -137,7 +137,7 @@ TEST_F(ExecutorTest, OffIsOff) {
   EXPECT_THAT(Actions(), IsEmpty());
 }
 
-TEST_F(ExecutorTest, ASwitchFromDryToLiveActsOnAnOpenIssue) {
+TEST_F(ExecutorTest, SwitchFromDryRunToLive_ActsOnOpenIssue) {
   processes_.Run(17, 170);
   Run(Options(PolicyMode::kDryRun));
   Publish(Issue("j", 17));
@@ -145,15 +145,15 @@ TEST_F(ExecutorTest, ASwitchFromDryToLiveActsOnAnOpenIssue) {
   executor_.reset();
   Run(Options(PolicyMode::kLive));
   Settle();
-  EXPECT_THAT(processes_.signals(), IsEmpty()) << "not before the issue says again that it is open";
+  EXPECT_THAT(processes_.signals(), IsEmpty()) << "not before the next event of the open issue";
   Publish(Issue("j", 17, 2, EventType::kIssueUpdated));
   Pass([&] { return Actions().size() == 3; });
   EXPECT_THAT(Kinds(), ElementsAre("decided dry_run", "decided live", "done live"));
   EXPECT_EQ(Actions()[1].issue, Actions()[0].issue);
 }
 
-TEST_F(ExecutorTest, RefusesWhatIsNotItsProcess) {
-  processes_.Run(17, 999);  // the pid was used again
+TEST_F(ExecutorTest, RefusesProcessWithAnotherIdentity) {
+  processes_.Run(17, 999);  // the pid was reused
   processes_.Run(20, 200);
   Run(Options());
   Publish(Issue("replaced", 17));
@@ -175,13 +175,13 @@ TEST_F(ExecutorTest, RefusesWhatIsNotItsProcess) {
   EXPECT_THAT(why["cluster"], HasSubstr("platform \"kubernetes\""));
   EXPECT_THAT(why["malformed"], HasSubstr("malformed"));
   EXPECT_THAT(processes_.signals(), IsEmpty());
-  // Once is enough.
+  // It is refused once.
   Publish(Issue("gone", 18, 2, EventType::kIssueUpdated));
   Settle();
   EXPECT_EQ(Actions().size(), 4U);
 }
 
-TEST_F(ExecutorTest, RefusesWhatIsNotTheOwners) {
+TEST_F(ExecutorTest, RefusesProcessOfAnotherOwner) {
   processes_.Run(17, 170);
   processes_.Run(18, 180);
   Run(Options());
@@ -204,8 +204,8 @@ TEST_F(ExecutorTest, RefusesWhatIsNotTheOwners) {
   EXPECT_EQ(executor_->counters().refused_owner.value(), 2U);
 }
 
-// One executor per node: each does its own, none takes what is another's.
-TEST_F(ExecutorTest, EachNodeHasItsOwn) {
+// One executor per node acts on the processes of its node only.
+TEST_F(ExecutorTest, EachNodeHasItsOwnExecutor) {
   processes_.Run(17, 170);
   processes_.Run(18, 180);
   Run(Options());
@@ -223,15 +223,15 @@ TEST_F(ExecutorTest, EachNodeHasItsOwn) {
   Pass([&] { return executor_->counters().done.value() + (*made)->counters().done.value() == 2; });
   EXPECT_THAT(elsewhere.signals(), ElementsAre(17));
   EXPECT_THAT(processes_.signals(), ElementsAre(18));
-  EXPECT_EQ(Actions().size(), 4U) << "nobody refuses what is another's";
+  EXPECT_EQ(Actions().size(), 4U) << "jobs of other executors are not refused";
   EXPECT_EQ(executor_->counters().elsewhere.value(), 1U);
   EXPECT_EQ((*made)->counters().elsewhere.value(), 1U);
   EXPECT_TRUE(executor_->Health().ok()) << executor_->Health();
   EXPECT_TRUE((*made)->Health().ok()) << (*made)->Health();
 }
 
-// The job went on elsewhere before it was decided here.
-TEST_F(ExecutorTest, AJobThatMovedIsNotOursAnyMore) {
+// The job moved to another node before the decision.
+TEST_F(ExecutorTest, JobThatMovedAway_IsSkipped) {
   processes_.Run(17, 170);
   Run(Options());
   executor_.reset();
@@ -246,10 +246,10 @@ TEST_F(ExecutorTest, AJobThatMovedIsNotOursAnyMore) {
   EXPECT_THAT(processes_.signals(), IsEmpty());
 }
 
-TEST_F(ExecutorTest, AnIssueThatEndedMeanwhileIsLeftAlone) {
+TEST_F(ExecutorTest, IssueThatEndedMeanwhile_IsSkipped) {
   processes_.Run(17, 170);
   Run(Options());
-  executor_.reset();  // away while the issue comes and goes; it had begun to read
+  executor_.reset();  // stopped while the issue is found and ends, after it began to read
   ASSERT_TRUE(log_.StorePosition("pitwall-executor-n1", {"pitwall.issues", 0}, {0, ""}).ok());
   Publish(Issue("j", 17));
   Publish(Issue("j", 17, 2, EventType::kIssueResolved));
@@ -259,7 +259,7 @@ TEST_F(ExecutorTest, AnIssueThatEndedMeanwhileIsLeftAlone) {
   EXPECT_THAT(processes_.signals(), IsEmpty());
 }
 
-TEST_F(ExecutorTest, BeginsAtTheEndTheFirstTime) {
+TEST_F(ExecutorTest, FirstStart_BeginsAtEndOfLog) {
   processes_.Run(17, 170);
   Publish(Issue("j", 17));
   Run(Options());
@@ -276,7 +276,7 @@ TEST_F(ExecutorTest, BudgetCoversAllPartitionsAndCoolDownEachJob) {
   Pass([&] { return Actions().size() == 3 * 2 + 5; });
   EXPECT_EQ(processes_.signals().size(), 3U);
   EXPECT_EQ(executor_->counters().refused.value(), 5U);
-  // Another rule on a job that was just acted on waits for its cool-down, however large the budget.
+  // Another rule on the same job waits for the cool-down, regardless of the budget.
   executor_.reset();
   options.budget = 100;
   Run(options);
@@ -299,7 +299,7 @@ TEST_F(ExecutorTest, BudgetCoversAllPartitionsAndCoolDownEachJob) {
   EXPECT_EQ(processes_.signals().back(), 29);
 }
 
-TEST_F(ExecutorTest, NothingIsDoneThatIsNotOnRecord) {
+TEST_F(ExecutorTest, ActsOnlyOnCommittedDecisions) {
   processes_.Run(17, 170);
   Run(Options());
   std::atomic<int> faults{3};
@@ -312,10 +312,10 @@ TEST_F(ExecutorTest, NothingIsDoneThatIsNotOnRecord) {
   EXPECT_THAT(processes_.signals(), ElementsAre(17));
   EXPECT_GE(executor_->counters().failed_commits.value(), 3U);
   EXPECT_TRUE(executor_->Health().ok());
-  log_.SetWriteFault(nullptr);  // it knows this frame
+  log_.SetWriteFault(nullptr);  // it captures local variables
 }
 
-TEST_F(ExecutorTest, AfterACrashBetweenDecisionAndOutcomeNothingIsSignalledAgain) {
+TEST_F(ExecutorTest, CrashBeforeOutcome_NoSecondSignal) {
   processes_.Run(17, 170);
   processes_.Run(18, 180);
   processes_.exits = false;
@@ -323,7 +323,7 @@ TEST_F(ExecutorTest, AfterACrashBetweenDecisionAndOutcomeNothingIsSignalledAgain
   Publish(Issue("a", 17));
   Publish(Issue("b", 18));
   Pass([&] { return processes_.signals().size() == 2; });
-  // The crash: outcomes are never written.
+  // Simulates a crash before the outcomes are written.
   log_.SetWriteFault([](std::string_view) { return Unavailable("crashed"); });
   executor_.reset();
   log_.SetWriteFault(nullptr);
@@ -339,14 +339,14 @@ TEST_F(ExecutorTest, AfterACrashBetweenDecisionAndOutcomeNothingIsSignalledAgain
   }
   EXPECT_THAT(effects["a"], HasSubstr("still running"));
   EXPECT_THAT(effects["b"], HasSubstr("not running any more"));
-  // And a third start finds nothing left to say.
+  // A third start has nothing left to record.
   executor_.reset();
   Run(Options());
   Settle();
   EXPECT_EQ(Actions().size(), 4U);
 }
 
-TEST_F(ExecutorTest, TheEffectsOfASignal) {
+TEST_F(ExecutorTest, EffectsOfASignal) {
   processes_.exits = false;
   processes_.Run(17, 170);
   Run(Options());
@@ -365,7 +365,7 @@ TEST_F(ExecutorTest, TheEffectsOfASignal) {
   EXPECT_THAT(reasons, Contains(HasSubstr("; refused: not ours")));
   executor_.reset();
 
-  // Gone between the last look and the signal.
+  // The process ends between the last check and the signal.
   processes_.signal_error = NotFound("process 18 is gone");
   Run(Options());
   Publish(Issue("late", 18));
@@ -375,7 +375,7 @@ TEST_F(ExecutorTest, TheEffectsOfASignal) {
   EXPECT_TRUE(effects.contains("not found, nothing was stopped: process 18 is gone"));
 }
 
-TEST_F(ExecutorTest, StoppingRecordsWhatIsKnown) {
+TEST_F(ExecutorTest, StopRecordsPendingOutcome) {
   processes_.exits = false;
   processes_.Run(17, 170);
   Run(Options());
@@ -386,9 +386,9 @@ TEST_F(ExecutorTest, StoppingRecordsWhatIsKnown) {
   EXPECT_EQ(Actions()[1].effect, "SIGTERM sent; the executor stopped before it saw an effect");
 }
 
-// As when a new one is started before the old one is stopped: each takes the partition back, and
-// what the other did is done.
-TEST_F(ExecutorTest, TwoOfOneNodeSignalOnce) {
+// As if a new executor is started before the old one is stopped: each takes over the partition, and
+// does not repeat the actions of the other.
+TEST_F(ExecutorTest, TwoExecutorsOfOneNode_SignalOnce) {
   processes_.Run(17, 170);
   Run(Options());
   const auto first = std::move(executor_);
@@ -404,9 +404,9 @@ TEST_F(ExecutorTest, TwoOfOneNodeSignalOnce) {
   EXPECT_EQ(Actions().size(), 2U);
 }
 
-// What the executor of another node did about an issue counts here too, though it is seen only when
-// there is something to decide.
-TEST_F(ExecutorTest, WhatWasDecidedElsewhereIsNotDecidedHere) {
+// Decisions of the executors of other nodes count too, although they are read only before a new
+// decision.
+TEST_F(ExecutorTest, DecisionOfAnotherNode_IsNotRepeated) {
   processes_.Run(17, 170);
   Run(Options());
   IssueEvent there = Issue("j", 5);
@@ -420,14 +420,14 @@ TEST_F(ExecutorTest, WhatWasDecidedElsewhereIsNotDecidedHere) {
   ASSERT_TRUE((*made)->Start().ok());
   Publish(there);
   Pass([&] { return Actions().size() == 2; });
-  Publish(Issue("j", 17, 2, EventType::kIssueUpdated));  // it went on here
+  Publish(Issue("j", 17, 2, EventType::kIssueUpdated));  // the job continued on this node
   Pass([&] { return executor_->counters().events.value() == 2; });
   Settle();
   EXPECT_THAT(processes_.signals(), IsEmpty());
   EXPECT_EQ(Actions().size(), 2U);
 }
 
-TEST_F(ExecutorTest, BadRecordsAreCountedAndPassed) {
+TEST_F(ExecutorTest, BadRecordsAreCountedAndSkipped) {
   processes_.Run(17, 170);
   Run(Options());
   OutgoingRecord bad;
@@ -440,7 +440,7 @@ TEST_F(ExecutorTest, BadRecordsAreCountedAndPassed) {
   EXPECT_EQ(executor_->counters().undecodable.value(), 1U);
 }
 
-TEST_F(ExecutorTest, RefusesBadOptions) {
+TEST_F(ExecutorTest, RejectsInvalidOptions) {
   ExecutorOptions options = Options();
   options.policies[0].rule = "";
   EXPECT_FALSE(Executor::Make(&clock_, &log_, &processes_, options).ok());
@@ -453,7 +453,7 @@ TEST_F(ExecutorTest, RefusesBadOptions) {
             absl::StatusCode::kNotFound);
 }
 
-TEST_F(ExecutorTest, ARealProcessEnds) {
+TEST_F(ExecutorTest, RealProcessEnds) {
   const pid_t child = fork();
   if (child == 0) {
     for (;;) pause();

@@ -1,4 +1,5 @@
-// Logs that were deleted, made again or cut: nothing old is acted on, nothing new is passed over.
+// Deleted, recreated, or truncated logs: the executor neither acts on old issues nor skips new
+// ones.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +24,7 @@ class ExecutorLogResetTest : public ExecutorTest {
     }
     Settle();
   }
-  // Issues that nobody acts on.
+  // Issues without an action.
   void Noise(int count) {
     for (int i = 0; i < count; ++i) {
       IssueEvent event = Issue(Cat("noise", i), 1);
@@ -33,7 +34,7 @@ class ExecutorLogResetTest : public ExecutorTest {
   }
 };
 
-TEST_F(ExecutorLogResetTest, IssuesOfATopicMadeAgainWhileItRunsAreActedOn) {
+TEST_F(ExecutorLogResetTest, TopicRecreatedWhileRunning_NewIssuesAreActedOn) {
   processes_.Run(17, 170);
   Run(Options());
   Noise(9);
@@ -49,7 +50,7 @@ TEST_F(ExecutorLogResetTest, IssuesOfATopicMadeAgainWhileItRunsAreActedOn) {
   EXPECT_TRUE(executor_->Health().ok()) << executor_->Health();
 }
 
-TEST_F(ExecutorLogResetTest, WhatATopicMadeAgainHeldBeforeTheStartIsNotActedOn) {
+TEST_F(ExecutorLogResetTest, TopicRecreatedBeforeStart_OldIssuesAreIgnored) {
   processes_.Run(17, 170);
   processes_.Run(18, 180);
   Run(Options());
@@ -64,13 +65,13 @@ TEST_F(ExecutorLogResetTest, WhatATopicMadeAgainHeldBeforeTheStartIsNotActedOn) 
   PassTime(3);
   EXPECT_THAT(processes_.signals(), IsEmpty());
   EXPECT_EQ(executor_->counters().log_resets.value(), 1U);
-  // An open issue comes again.
+  // The open issue is repeated.
   Publish(Issue("a", 17, 2, EventType::kIssueUpdated));
   Publish(Issue("b", 18));
   Pass([&] { return processes_.signals().size() == 2; });
 }
 
-TEST_F(ExecutorLogResetTest, WithoutTheRecordOfItsDecisionsNothingIsDone) {
+TEST_F(ExecutorLogResetTest, LostDecisions_NoActions) {
   processes_.exits = false;
   processes_.Run(17, 170);
   processes_.Run(18, 180);
@@ -82,7 +83,7 @@ TEST_F(ExecutorLogResetTest, WithoutTheRecordOfItsDecisionsNothingIsDone) {
   executor_.reset();
   log_.Recreate("pitwall.actions");
   Run(Options());
-  Publish(Issue("a", 17, 2, EventType::kIssueUpdated));  // decided, and forgotten
+  Publish(Issue("a", 17, 2, EventType::kIssueUpdated));  // decided, but the decision is lost
   Publish(Issue("b", 18));
   PassTime(5);
   EXPECT_THAT(processes_.signals(), ElementsAre(17));
@@ -97,7 +98,7 @@ TEST_F(ExecutorLogResetTest, WithoutTheRecordOfItsDecisionsNothingIsDone) {
   EXPECT_TRUE(executor_->Health().ok()) << executor_->Health();
   Publish(Issue("a", 17, 3, EventType::kIssueUpdated));
   PassTime(7);
-  EXPECT_THAT(processes_.signals(), ElementsAre(17));  // it began before: never again
+  EXPECT_THAT(processes_.signals(), ElementsAre(17));  // it began before, so it is never acted on
   executor_.reset();
   Run(Options());
   Publish(Issue("a", 17, 4, EventType::kIssueUpdated));
@@ -109,7 +110,7 @@ TEST_F(ExecutorLogResetTest, WithoutTheRecordOfItsDecisionsNothingIsDone) {
   EXPECT_THAT(processes_.signals(), ElementsAre(17, 19));
 }
 
-TEST_F(ExecutorLogResetTest, TheRecordOfDecisionsMadeAgainWhileItRunsStopsIt) {
+TEST_F(ExecutorLogResetTest, DecisionsRecreatedWhileRunning_StopActions) {
   processes_.exits = false;
   processes_.Run(17, 170);
   processes_.Run(18, 180);

@@ -1,4 +1,4 @@
-// Of a partition's worker: where it goes on, also in a log that is another one by now
+// Part of PartitionWorker: resume position, also in a replaced log
 // (docs/decisions/0022-store-a-log-mark-with-each-position.md).
 #include <utility>
 
@@ -25,10 +25,10 @@ Status PartitionWorker::FollowReplaced(int64_t before) {
   begin_ = reader_->position();
   mark_ = {};
   NoteReset(Cat("log_truncated: ", at_.topic, "/", at_.partition, ": the log ends at offset ", end,
-                ", below what was read, ", before, " (topic deleted, replaced or cut)"));
-  // What is open in the new log comes again; whether the rest still is nobody says.
+                ", below what was read, ", before, " (topic deleted, recreated, or truncated)"));
+  // Open issues of the new log are repeated; the state of the others is unknown.
   candidates_.clear();
-  for (const auto& [issue, t] : std::exchange(owed_, {})) {
+  for (const auto& [issue, t] : std::exchange(committed_stops_, {})) {
     Finish(t.decision, "not carried out: the log of issues was replaced before it was");
   }
   return Apply({}, reader_->position());
@@ -36,7 +36,7 @@ Status PartitionWorker::FollowReplaced(int64_t before) {
 
 void PartitionWorker::NoteReset(std::string text) {
   counters_->log_resets.Add();
-  text += "; it goes on at the end, and hears of open issues within five minutes";
+  text += "; continuing at the end; open issues are repeated within five minutes";
   PITWALL_LOG(kError, "executor", text);
   MutexLock lock(&mutex_);
   notice_.Set(std::move(text), clock_->MonotonicNs());

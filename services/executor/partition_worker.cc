@@ -20,8 +20,8 @@ constexpr size_t kPollBytes = size_t{2} << 20;
 constexpr int64_t kPollNs = kNanosPerSecond;
 constexpr int64_t kRetryNs = kNanosPerSecond;
 constexpr int64_t kCommitIntervalNs = 5 * kNanosPerSecond;
-// More than this many wait for one decision only in a flood: then they are decided before all of it
-// is read.
+// Only a flood of issues leads to more candidates per decision. Then they are decided before the
+// end of the log is reached.
 constexpr size_t kMaxCandidates = 10'000;
 
 std::string RandomName() {
@@ -32,14 +32,14 @@ std::string RandomName() {
 }  // namespace
 
 PartitionWorker::PartitionWorker(Clock* clock, Log* log, const StopTargets* targets,
-                                 const ExecutorOptions* options, DecisionIndex* book,
+                                 const ExecutorOptions* options, DecisionIndex* index,
                                  ActionsTopic* decisions, ExecutorCounters* counters,
                                  int32_t partition)
     : clock_(clock),
       log_(log),
       targets_(targets),
       options_(*options),
-      book_(book),
+      index_(index),
       decisions_(decisions),
       counters_(counters),
       at_{options->issues_topic, partition},
@@ -57,7 +57,8 @@ Status PartitionWorker::Fence() {
 
 Status PartitionWorker::Open(std::vector<ActionEvent> unfinished) {
   ASSIGN_OR_RETURN(const std::optional<CommittedOffset> committed, log_->Committed(group_, at_));
-  // The first time: from now on. Issues that are open already come again within five minutes.
+  // The first start begins at the end. Issues that are already open are repeated within five
+  // minutes.
   int64_t from = kFromEnd;
   if (committed) {
     ASSIGN_OR_RETURN(from, Resume(*committed));
@@ -114,7 +115,7 @@ void PartitionWorker::Loop() {
     SetHealth(Annotate(status, Cat(at_.topic, "/", at_.partition)));
     if (status.ok()) continue;
     PITWALL_LOG(kError, "executor", at_.topic, "/", at_.partition, ": ", ToStd(status.message()));
-    // Another executor has this partition, or the outcome of a commit is unknown.
+    // Another executor took over this partition, or the result of a commit is unknown.
     if (status.code() == absl::StatusCode::kAborted) committer_.reset();
     if (!stop_) wakeup_->Wait(kRetryNs);
   }
@@ -122,10 +123,10 @@ void PartitionWorker::Loop() {
     Finish(w.decision, Cat(w.done, "; the executor stopped before it saw an effect"));
   }
   watched_.clear();
-  for (const auto& [issue, t] : owed_) {
+  for (const auto& [issue, t] : committed_stops_) {
     Finish(t.decision, "not carried out: the executor stopped before it was");
   }
-  owed_.clear();
+  committed_stops_.clear();
   if (const Status status = CommitOutcomes(); !status.ok()) {
     PITWALL_LOG(kError, "executor", "outcome not recorded: ", ToStd(status.message()));
   }
@@ -148,15 +149,15 @@ Status PartitionWorker::ReadBack() {
   RETURN_IF_ERROR(reader_->Seek(from));
   candidates_.clear();
   committed_ = -1;
-  std::erase_if(outcomes_, [&](const ActionEvent& done) { return book_->Done(done.issue); });
+  std::erase_if(outcomes_, [&](const ActionEvent& done) { return index_->Done(done.issue); });
   const bool ours = committed && committed->metadata == last_commit_;
-  for (DecidedStop& t : std::exchange(unsure_, {})) {
+  for (DecidedStop& t : std::exchange(unconfirmed_, {})) {
     const std::string issue = t.decision.issue;
-    if (!book_->Decided(issue, ActionMode::kLive)) {
-      book_->Release(issue);  // it was never decided
+    if (!index_->Decided(issue, ActionMode::kLive)) {
+      index_->Release(issue);  // it was not decided
     } else if (ours) {
-      owed_.insert_or_assign(issue, std::move(t));
-    }  // else another has decided it, and acts
+      committed_stops_.insert_or_assign(issue, std::move(t));
+    }  // Otherwise another executor has decided it, and acts.
   }
   return OkStatus();
 }
@@ -180,15 +181,15 @@ Status PartitionWorker::Step() {
     RETURN_IF_ERROR(polled);
   }
   LookAfter();
-  if (candidates_.empty() && owed_.empty()) {
-    // Nothing depends on the position: it may be stored now and then.
+  if (candidates_.empty() && committed_stops_.empty()) {
+    // The position may be stored late, since nothing depends on it.
     const int64_t now = clock_->MonotonicNs();
     if (reader_->position() != committed_ && now - committed_at_ns_ >= kCommitIntervalNs) {
       RETURN_IF_ERROR(Apply({}, reader_->position()));
     }
     return OkStatus();
   }
-  // Only what is still open at the end that the log has now is decided.
+  // Decide only on issues that are still open at the current end of the log.
   ASSIGN_OR_RETURN(const int64_t end, reader_->EndOffset());
   if (reader_->position() < end && candidates_.size() < kMaxCandidates) return OkStatus();
   return DecideAll();
@@ -208,10 +209,10 @@ void PartitionWorker::Note(const Record& record) {
   const std::string issue = IssueId(*event);
   if (event->type == EventType::kIssueResolved) {
     candidates_.erase(issue);
-    if (const auto owed = owed_.find(issue); owed != owed_.end()) {
-      Finish(owed->second.decision,
+    if (const auto stop = committed_stops_.find(issue); stop != committed_stops_.end()) {
+      Finish(stop->second.decision,
              "not carried out: the issue had ended before the decision was known to be committed");
-      owed_.erase(owed);
+      committed_stops_.erase(stop);
     }
     return;
   }
@@ -221,7 +222,7 @@ void PartitionWorker::Note(const Record& record) {
 void PartitionWorker::Consider(IssueEvent event) {
   const std::string issue = IssueId(event);
   const Verdict verdict = Judge(options_.policies, event);
-  // A person gets an answer in any case.
+  // A request from a person always gets a reply.
   if (verdict.mode == PolicyMode::kOff && event.rule != kStopRequestRule) return;
   if (targets_->Choose(event.reference).elsewhere) {
     candidates_.erase(issue);
@@ -230,7 +231,7 @@ void PartitionWorker::Consider(IssueEvent event) {
   }
   const ActionMode mode =
       verdict.mode == PolicyMode::kLive ? ActionMode::kLive : ActionMode::kDryRun;
-  if (book_->Decided(issue, mode)) return;
+  if (index_->Decided(issue, mode)) return;
   candidates_.insert_or_assign(issue, std::move(event));
 }
 
@@ -263,7 +264,7 @@ std::optional<ActionEvent> PartitionWorker::Decide(const IssueEvent& event, Stop
   const Verdict verdict = Judge(options_.policies, event);
   const bool live = verdict.mode == PolicyMode::kLive;
   const ActionMode mode = live ? ActionMode::kLive : ActionMode::kDryRun;
-  if (book_->Decided(issue, mode)) return std::nullopt;
+  if (index_->Decided(issue, mode)) return std::nullopt;
   ActionEvent decision = MakeAction(event, ActionEventType::kDecided, mode, "");
   *target = targets_->Choose(event.reference).target;
   *grace_ns = verdict.grace_ns;
@@ -281,9 +282,9 @@ std::optional<ActionEvent> PartitionWorker::Decide(const IssueEvent& event, Stop
   }
   if (verdict.mode == PolicyMode::kOff) check.refusal = "a policy leaves requests alone";
   if (check.refusal.empty() && live)
-    check.refusal = book_->Reserve(issue, event.job, event.time_ns);
+    check.refusal = index_->Reserve(issue, event.job, event.time_ns);
   if (!check.refusal.empty()) {
-    if (book_->Refused(issue, mode)) return std::nullopt;  // once is enough
+    if (index_->Refused(issue, mode)) return std::nullopt;  // refuse only once
     return MakeAction(event, ActionEventType::kRefused, mode,
                       Cat(verdict.why, "; refused: ", check.refusal));
   }
@@ -293,13 +294,13 @@ std::optional<ActionEvent> PartitionWorker::Decide(const IssueEvent& event, Stop
 }
 
 Status PartitionWorker::DecideAll() {
-  for (const auto& [issue, t] : std::exchange(owed_, {})) Act(t);
+  for (const auto& [issue, t] : std::exchange(committed_stops_, {})) Act(t);
   std::set<std::string> jobs;
   for (const auto& [issue, event] : candidates_) jobs.insert(event.job);
-  RETURN_IF_ERROR(decisions_->ReadOf(jobs));  // of the executors of other nodes, too
+  RETURN_IF_ERROR(decisions_->ReadOf(jobs));  // including those of executors of other nodes
   std::vector<ActionEvent> actions;
   std::vector<DecidedStop> decided;
-  // In the order of event time: with a budget, who comes first must not depend on a hash.
+  // In order of event time: with a budget, the order must not depend on a hash.
   std::vector<const IssueEvent*> order;
   for (const auto& [issue, event] : candidates_) order.push_back(&event);
   std::sort(order.begin(), order.end(), [](const IssueEvent* a, const IssueEvent* b) {
@@ -316,14 +317,15 @@ Status PartitionWorker::DecideAll() {
     if (live) decided.push_back({*decision, target, grace_ns});
     actions.push_back(*std::move(decision));
   }
-  // The decision first. Without it on record nothing is done.
+  // Commit the decision first. An action requires a recorded decision.
   Status committed = Apply(actions, reader_->position());
   if (committed.code() == absl::StatusCode::kAborted) {
-    unsure_ = std::move(decided);  // they keep their place in the budget until it is known
+    unconfirmed_ =
+        std::move(decided);  // they keep their share of the budget until the result is known
     return committed;
   }
   if (!committed.ok()) {
-    for (const DecidedStop& t : decided) book_->Release(t.decision.issue);
+    for (const DecidedStop& t : decided) index_->Release(t.decision.issue);
     return committed;
   }
   candidates_.clear();
@@ -375,10 +377,11 @@ void PartitionWorker::Finish(const ActionEvent& decision, std::string effect, bo
   outcomes_.push_back(std::move(done));
 }
 
-// What the job is told of an action, in one transaction with that record, so as often as that is:
-// once. The decision announces the end, so that no death that follows is taken for another; a
-// refusal withdraws that; the job is over when the action is done (time-model.md, section 4). The
-// source promises nothing, so no watermark waits for it; its boot is the action.
+// Returns the record for the job about an action, committed in one transaction with that action and
+// therefore sent once. The decision announces the end, so that the following deaths are not taken
+// for failures; a refusal withdraws it; the job ends with the outcome of the action (time-model.md,
+// section 4). The source makes no promises, so no watermark waits for it; its boot ID is that of
+// the action.
 OutgoingRecord PartitionWorker::StopNotice(const ActionEvent& action) {
   Batch batch;
   batch.job = action.job;
@@ -428,12 +431,11 @@ Status PartitionWorker::Apply(const std::vector<ActionEvent>& actions, int64_t n
     if (log_->Partitions(options_.telemetry_topic).ok()) {
       commit.outputs.push_back(StopNotice(action));
     } else {
-      PITWALL_LOG(kWarning, "executor", "job ", action.job,
-                  " is not told that it is stopped: topic ", options_.telemetry_topic,
-                  " not found");
+      PITWALL_LOG(kWarning, "executor", "job ", action.job, " gets no notice of its stop: topic ",
+                  options_.telemetry_topic, " not found");
     }
   }
-  if (committer_ == nullptr) return Unavailable("the partition is not ours at the moment");
+  if (committer_ == nullptr) return Unavailable("another executor owns the partition");
   if (next_offset >= 0) {
     last_commit_ = Cat(name_, "/", ++commits_, ";", EncodeLogMark(mark_));
     commit.metadata = last_commit_;
@@ -446,7 +448,7 @@ Status PartitionWorker::Apply(const std::vector<ActionEvent>& actions, int64_t n
   committed_at_ns_ = clock_->MonotonicNs();
   if (next_offset >= 0) committed_ = next_offset;
   for (const ActionEvent& action : actions) {
-    book_->Record(action);
+    index_->Record(action);
     stopped_.erase(action.id);
     const bool live = action.mode == ActionMode::kLive;
     switch (action.type) {
@@ -464,7 +466,7 @@ Status PartitionWorker::Apply(const std::vector<ActionEvent>& actions, int64_t n
     }
   }
   if (!actions.empty()) {
-    // So that a later start knows at least of these, should the record be lost.
+    // So that a later start knows at least these decisions if the log is lost.
     std::set<std::string> jobs;
     for (const ActionEvent& action : actions) jobs.insert(action.job);
     if (const Status read = decisions_->ReadOf(jobs); !read.ok())

@@ -1,4 +1,4 @@
-// One partition of pitwall.issues: reads, decides, acts, records.
+// Worker of one partition of pitwall.issues: reads, decides, acts, and records.
 #pragma once
 
 #include <atomic>
@@ -24,65 +24,67 @@
 
 namespace pitwall::executor {
 
-// Fence, Open and Start, then Stop, from one thread; the rest from any. Everything is borrowed.
+// Fence, Open, Start, and Stop are called by one thread in this order; other functions by any
+// thread. All pointers are borrowed.
 class PartitionWorker {
  public:
   PartitionWorker(Clock* clock, Log* log, const StopTargets* targets,
-                  const ExecutorOptions* options, DecisionIndex* book, ActionsTopic* decisions,
+                  const ExecutorOptions* options, DecisionIndex* index, ActionsTopic* decisions,
                   ExecutorCounters* counters, int32_t partition);
   ~PartitionWorker();
 
-  // Takes the partition from any other executor of this node: its commits fail until it does so.
+  // Takes over the partition from any other executor of this node: the commits of the other fail
+  // until it does the same.
   Status Fence();
-  // `unfinished`: live decisions of an earlier run whose outcome is unknown; they are looked at and
-  // recorded, never carried out again.
+  // `unfinished`: live decisions of an earlier run with an unknown outcome. Their effect is checked
+  // and recorded; they are not executed again.
   Status Open(std::vector<ActionEvent> unfinished);
-  // Nothing is done, for this reason, before the decisions can be read. After Open.
+  // Pauses actions for this reason until the decisions can be read. Called after Open.
   void Hold(const Status& why);
   void Start();
   void Stop();
   Status health() const;
 
  private:
-  struct DecidedStop {  // to be carried out
+  struct DecidedStop {  // to be executed
     ActionEvent decision;
     StopTarget* target = nullptr;
     int64_t grace_ns = 0;
   };
-  struct Watched {  // stopped, and now looked after
+  struct Watched {  // stopped; the effect is being checked
     ActionEvent decision;
     StopTarget* target = nullptr;
-    std::string done;  // what was
+    std::string done;  // text of the action
     int64_t until_ns = 0;
     int64_t grace_ns = 0;
     int64_t look_at_ns = 0;
   };
 
   void Loop();
-  // Takes the partition again, and finds out from the log what was committed.
+  // Takes over the partition again, and reads from the log which decisions were committed.
   Status Reopen();
   Status ReadBack();
-  // Where to read on: at the committed position, or at the end of a log that is another one.
+  // Returns the position to continue at: the committed one, or the end of a replaced log.
   StatusOr<int64_t> Resume(const CommittedOffset& committed);
-  // Goes to the end when the log was replaced under the reader, which was at `before`.
+  // Continues at the end of a log that was replaced while the reader was at `before`.
   Status FollowReplaced(int64_t before);
   void NoteReset(std::string text);
   Status Step();
   void Note(const Record& record);
-  // An issue that is open, or a request: a candidate, where a policy wants it.
+  // Makes an open issue or a request a candidate if a policy applies to it.
   void Consider(IssueEvent event);
-  // Decides on all candidates and commits that; then acts.
+  // Decides on all candidates, commits the decisions, and then acts.
   Status DecideAll();
   ActionEvent MakeAction(const IssueEvent& event, ActionEventType type, ActionMode mode,
                          std::string why) const;
-  // What is decided of one candidate; nothing where that was decided or refused before.
+  // Returns the decision on one candidate, or nothing if it was decided or refused before.
   std::optional<ActionEvent> Decide(const IssueEvent& event, StopTarget** target,
                                     int64_t* grace_ns);
   void Act(const DecidedStop& decided);
   void LookAfter();
   Status CommitOutcomes();
   Status Apply(const std::vector<ActionEvent>& actions, int64_t next_offset);
-  // `stopped`: the job has ended by it.
+  // `stopped`: the action ended the job.
   void Finish(const ActionEvent& decision, std::string effect, bool stopped = false);
   OutgoingRecord StopNotice(const ActionEvent& action);
   void SetHealth(const Status& status);
@@ -91,12 +93,12 @@ class PartitionWorker {
   Log* const log_;
   const StopTargets* const targets_;
   const ExecutorOptions& options_;
-  DecisionIndex* const book_;
+  DecisionIndex* const index_;
   ActionsTopic* const decisions_;
   ExecutorCounters* const counters_;
   const TopicPartition at_;
   const std::string group_;  // of this node
-  const std::string name_;   // of this worker, unlike any other
+  const std::string name_;   // of this worker, globally unique
   std::unique_ptr<PartitionReader> reader_;
   StopRequests requests_;
   std::unique_ptr<Committer> committer_;  // null: lost, see Reopen
@@ -104,18 +106,19 @@ class PartitionWorker {
   std::thread thread_;
   std::atomic<bool> stop_{false};
 
-  // The thread's own:
+  // Used by the worker's thread only:
   std::map<std::string, IssueEvent, std::less<>>
-      candidates_;                   // open issues that a policy wants, by issue id
-  std::vector<DecidedStop> unsure_;  // whether the decision is in the log is not known
-  std::map<std::string, DecidedStop, std::less<>> owed_;  // it does, and it was us; by issue id
+      candidates_;                        // open issues with a policy, by issue ID
+  std::vector<DecidedStop> unconfirmed_;  // commit result unknown
+  std::map<std::string, DecidedStop, std::less<>>
+      committed_stops_;  // committed by this worker; by issue ID
   std::vector<Watched> watched_;
   std::vector<ActionEvent> outcomes_;  // to be committed
-  std::set<std::string> stopped_;      // ids of those that say that a job was stopped
-  int64_t begin_ = 0;                  // where this run began to read
+  std::set<std::string> stopped_;      // IDs of outcomes that ended a job
+  int64_t begin_ = 0;                  // first offset of this run
   uint64_t commits_ = 0;
-  LogFingerprint mark_;      // the newest record read
-  std::string last_commit_;  // is beside the position that it committed
+  LogFingerprint mark_;      // of the newest record read
+  std::string last_commit_;  // stored with the position that it committed
   int64_t committed_ = -1;
   int64_t committed_at_ns_ = 0;
 

@@ -9,8 +9,8 @@
 namespace pitwall::executor {
 namespace {
 
-// Who asks, of a request; "" of an issue.
-std::string AskedBy(const IssueEvent& event) {
+// Returns the principal of a request as a clause, and "" for an issue.
+std::string RequesterOf(const IssueEvent& event) {
   if (event.rule != kStopRequestRule) return "";
   return Cat("asked for by ", event.labels.Get("principal"), " (", event.summary, "); ");
 }
@@ -23,10 +23,12 @@ Verdict Judge(std::span<const Policy> policies, const IssueEvent& event) {
     const std::string_view mode = policy.mode == PolicyMode::kLive     ? "live"
                                   : policy.mode == PolicyMode::kDryRun ? "dry run"
                                                                        : "off";
-    return {policy.mode, policy.grace_ns, Cat(AskedBy(event), "policy ", policy.rule, ": ", mode)};
+    return {policy.mode, policy.grace_ns,
+            Cat(RequesterOf(event), "policy ", policy.rule, ": ", mode)};
   }
   if (event.labels.Get("action") == "stop") {
-    return {PolicyMode::kDryRun, 0, Cat(AskedBy(event), "label action=stop, no policy: dry run")};
+    return {PolicyMode::kDryRun, 0,
+            Cat(RequesterOf(event), "label action=stop, no policy: dry run")};
   }
   return {};
 }

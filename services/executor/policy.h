@@ -1,4 +1,4 @@
-// Policy of actions on an issue, by the options alone.
+// Policy of actions on an issue, based on the options only.
 #pragma once
 
 #include <span>
@@ -16,7 +16,7 @@ struct Verdict {
 };
 Verdict Judge(std::span<const Policy> policies, const IssueEvent& event);
 
-// Empty, or which exemption keeps the job from being stopped.
+// Returns the exemption that protects the job from stops, or "".
 std::string Exemption(std::span<const Exempt> exempt, const IssueEvent& event);
 
 }  // namespace pitwall::executor

@@ -12,7 +12,7 @@ IssueEvent Event(std::string rule, Labels labels = {}) {
   return e;
 }
 
-TEST(Judge, TheFirstPolicyThatMatchesHolds) {
+TEST(Judge, FirstMatchingPolicyApplies) {
   const Policy policies[] = {{"crash/gpu/*", PolicyMode::kOff, 1},
                              {"crash/*", PolicyMode::kLive, 2},
                              {"*", PolicyMode::kDryRun, 3}};
@@ -23,7 +23,7 @@ TEST(Judge, TheFirstPolicyThatMatchesHolds) {
   EXPECT_EQ(Judge(policies, Event("crash/cpu/X")).why, "policy crash/*: live");
 }
 
-TEST(Judge, WithoutPolicyOnlyRulesThatAskAreTriedDry) {
+TEST(Judge, WithoutPolicy_OnlyRulesWithStopLabelGetDryRun) {
   EXPECT_EQ(Judge({}, Event("a")).mode, PolicyMode::kOff);
   EXPECT_EQ(Judge({}, Event("a", Labels{{"action", "notify"}})).mode, PolicyMode::kOff);
   EXPECT_EQ(Judge({}, Event("a", Labels{{"action", "stop"}})).mode, PolicyMode::kDryRun);

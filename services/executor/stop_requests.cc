@@ -59,7 +59,7 @@ Status StopRequests::Read(std::vector<IssueEvent>* events) {
   for (const auto& reader : readers_) {
     const Status read = ReadFrom(reader.get(), events);
     if (read.ok()) continue;
-    open_ = false;  // from the last records again
+    open_ = false;  // reopen at the last records
     return read;
   }
   return OkStatus();
@@ -70,7 +70,7 @@ Status StopRequests::ReadFrom(PartitionReader* reader, std::vector<IssueEvent>* 
   const Status polled = reader->Poll(kPollRecords, kPollBytes, 0, &records);
   if (!polled.ok() && !absl::IsDataLoss(polled)) return polled;
   for (const Record& record : records) {
-    // What cannot be read the record of decisions tells already.
+    // Records that cannot be decoded are reported by the reader of decisions.
     const StatusOr<ActionEvent> action = cloudevents::DecodeActionEvent(record.value);
     if (!action.ok() || action->type != ActionEventType::kRequested ||
         action->kind != ActionKind::kStop)

@@ -1,4 +1,4 @@
-// Stops that people ask for, from pitwall.actions: each becomes what an issue is to a worker.
+// Stop requests of people on pitwall.actions, presented to a worker like issues.
 #pragma once
 
 #include <memory>
@@ -14,18 +14,18 @@
 
 namespace pitwall::executor {
 
-// The event that policies judge and decisions name. Its id is that of the request.
+// Returns the event that policies evaluate and decisions refer to. Its ID is that of the request.
 IssueEvent EventOfRequest(const ActionEvent& request);
 
-// The share of one worker of the requests that have not expired; of each partition those of the
-// last records at first, so that a restart misses none. The topic may have other partitions than
-// the workers' own: worker w of n reads w, w + n, … Which requests are decided already, the caller
-// knows. Not thread-safe; clock and log are borrowed.
+// Requests of one worker that have not expired. Reading begins with the last records of each
+// partition, so that a restart misses none. The topic may have another number of partitions than
+// the workers' topic: worker w of n reads w, w + n, … The caller knows which requests are already
+// decided. Not thread-safe; clock and log are borrowed.
 class StopRequests {
  public:
-  static constexpr int64_t kReadBack = 1000;  // records, at the start
+  static constexpr int64_t kReadBack = 1000;  // records read at startup
 
-  // `workers_topic` has a partition for each worker.
+  // `workers_topic` has one partition per worker.
   StopRequests(const Clock* clock, Log* log, std::string topic, std::string workers_topic,
                int32_t worker)
       : clock_(clock),
@@ -34,7 +34,7 @@ class StopRequests {
         workers_topic_(std::move(workers_topic)),
         worker_(worker) {}
 
-  // What came since the last call; waits for nothing. OK where the topic is not there yet.
+  // Appends the requests since the last call, without waiting. OK if the topic does not exist yet.
   Status Read(std::vector<IssueEvent>* events);
 
  private:

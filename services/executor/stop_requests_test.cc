@@ -1,4 +1,4 @@
-// A person's request for a stop, by the executor's policies.
+// Stop requests of people under the executor's policies.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ class StopRequestsTest : public ExecutorTest {
   }
 };
 
-TEST_F(StopRequestsTest, ALivePolicyStopsTheProcessAndTellsWhoAsked) {
+TEST_F(StopRequestsTest, LivePolicyStopsProcessAndNamesPrincipal) {
   Run(Policies(PolicyMode::kLive));
   Ask(Request("request-1"));
   Pass([&] { return Actions().size() == 3; });
@@ -66,13 +66,13 @@ TEST_F(StopRequestsTest, ALivePolicyStopsTheProcessAndTellsWhoAsked) {
   EXPECT_THAT(actions[2].effect, HasSubstr("exited"));
 }
 
-TEST_F(StopRequestsTest, AnotherIntervalIsNoStop) {
+TEST_F(StopRequestsTest, IntervalRequestIsNotAStop) {
   Run(Policies(PolicyMode::kLive));
   ActionEvent interval = Request("interval-1");
   interval.kind = ActionKind::kInterval;
   interval.interval_ns = 5 * kNanosPerSecond;
   interval.id = MakeActionId(interval);
-  Ask(interval);  // even under the name of a stop
+  Ask(interval);  // also with the rule name of a stop
   Ask(Request("request-1"));
   Pass([&] { return Actions().size() == 4; });
   EXPECT_THAT(Kinds(),
@@ -80,8 +80,8 @@ TEST_F(StopRequestsTest, AnotherIntervalIsNoStop) {
   EXPECT_EQ(Actions()[2].issue, "request-1");
 }
 
-// A topic of actions that was made by others may have more partitions than that of issues.
-TEST_F(StopRequestsTest, RequestsInEveryPartitionAreHeard) {
+// A topic of actions that was created by others may have more partitions than that of issues.
+TEST_F(StopRequestsTest, ReadsRequestsOfEveryPartition) {
   ASSERT_TRUE(log_.EnsureTopic("more.actions", {5, false, -1}).ok());
   ExecutorOptions options = Policies(PolicyMode::kLive);
   options.actions_topic = "more.actions";
@@ -97,8 +97,8 @@ TEST_F(StopRequestsTest, RequestsInEveryPartitionAreHeard) {
   EXPECT_THAT(processes_.signals(), ElementsAre(7));
 }
 
-// What was asked for before is not read again: it has expired, or is decided.
-TEST_F(StopRequestsTest, ATopicMadeAgainIsReadFromItsStart) {
+// Earlier requests are not read again: they have expired, or are decided.
+TEST_F(StopRequestsTest, RecreatedTopicIsReadFromItsStart) {
   Run(Policies(PolicyMode::kLive));
   ActionEvent old = Request("request-0");
   old.expires_ns = 1;
@@ -111,7 +111,7 @@ TEST_F(StopRequestsTest, ATopicMadeAgainIsReadFromItsStart) {
   EXPECT_THAT(processes_.signals(), ElementsAre(7));
 }
 
-TEST_F(StopRequestsTest, WithoutAPolicyItIsADryRun) {
+TEST_F(StopRequestsTest, WithoutPolicy_IsDryRun) {
   Run({.node = "n1"});
   Ask(Request("request-1"));
   Pass([&] { return Actions().size() == 2; });
@@ -119,7 +119,7 @@ TEST_F(StopRequestsTest, WithoutAPolicyItIsADryRun) {
   EXPECT_THAT(processes_.signals(), IsEmpty());
 }
 
-TEST_F(StopRequestsTest, APolicyThatIsOffRefusesInWords) {
+TEST_F(StopRequestsTest, PolicyOff_RefusesWithReason) {
   Run(Policies(PolicyMode::kOff));
   Ask(Request("request-1"));
   Pass([&] { return Actions().size() == 2; });
@@ -127,7 +127,7 @@ TEST_F(StopRequestsTest, APolicyThatIsOffRefusesInWords) {
   EXPECT_THAT(processes_.signals(), IsEmpty());
 }
 
-TEST_F(StopRequestsTest, TheBudgetCountsRequestsToo) {
+TEST_F(StopRequestsTest, BudgetIncludesRequests) {
   ExecutorOptions options = Policies(PolicyMode::kLive);
   options.budget = 0;
   Run(options);
@@ -137,7 +137,7 @@ TEST_F(StopRequestsTest, TheBudgetCountsRequestsToo) {
   EXPECT_THAT(processes_.signals(), IsEmpty());
 }
 
-TEST_F(StopRequestsTest, AnotherUsersProcessIsNotStopped) {
+TEST_F(StopRequestsTest, ProcessOfAnotherUser_IsNotStopped) {
   processes_.owner = "uid:7";
   Run(Policies(PolicyMode::kLive));
   Ask(Request("request-1"));
@@ -146,13 +146,13 @@ TEST_F(StopRequestsTest, AnotherUsersProcessIsNotStopped) {
   EXPECT_THAT(processes_.signals(), IsEmpty());
 }
 
-TEST_F(StopRequestsTest, OnceAndNotAgainAfterARestartNorWhenExpired) {
+TEST_F(StopRequestsTest, ExecutedOnceDespiteRestartAndNotAfterExpiry) {
   processes_.exits = false;
   Run(Policies(PolicyMode::kLive));
   Ask(Request("request-1"));
   Pass([&] { return !processes_.signals().empty(); });
   executor_->Stop();
-  // Asked before the start: a restart misses nothing that still counts.
+  // A request before the start counts until it expires.
   ActionEvent late = Request("request-2");
   late.expires_ns = clock_.WallNs();
   Ask(late);
@@ -165,7 +165,7 @@ TEST_F(StopRequestsTest, OnceAndNotAgainAfterARestartNorWhenExpired) {
   const std::vector<ActionEvent> actions = Actions();
   EXPECT_EQ(std::count_if(actions.begin(), actions.end(),
                           [](const ActionEvent& action) { return action.issue == "request-2"; }),
-            1);  // nothing answers it
+            1);  // no executor replies to it
 }
 
 }  // namespace

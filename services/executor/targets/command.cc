@@ -17,10 +17,10 @@ extern char** environ;
 namespace pitwall::executor {
 namespace {
 
-constexpr int kPollMs = 50;  // a cancellation and an end wait no longer
+constexpr int kPollMs = 50;  // maximum delay of a cancellation or an end
 constexpr int kSignalOffset = 128;
 
-// The reading end of a child's output.
+// Read end of a child's output.
 class Pipe {
  public:
   Pipe() {
@@ -37,7 +37,7 @@ class Pipe {
   int reader() const { return ends_[0]; }
   int writer() const { return ends_[1]; }
   void CloseWriter() { Close(&ends_[1]); }
-  // Takes what is there; what is too much is read and dropped, so that the child can end.
+  // Reads the available output and discards bytes beyond the limit, so that the child can exit.
   void Take(std::string* out) {
     char buffer[4096];
     const ssize_t n = read(ends_[0], buffer, sizeof(buffer));
@@ -59,8 +59,8 @@ class PosixCommandRunner final : public CommandRunner {
   explicit PosixCommandRunner(Clock* clock) : clock_(clock) {}
 
   StatusOr<CommandResult> Run(const std::vector<std::string>& argv, int64_t timeout_ns) override {
-    if (argv.empty()) return InvalidArgument("a command without a program");
-    if (cancelled_) return Cancelled("the executor stops");
+    if (argv.empty()) return InvalidArgument("command: program is missing");
+    if (cancelled_) return Cancelled("the executor is stopping");
     Pipe out, errors;
     if (!out.open() || !errors.open()) return ErrnoStatus(errno, "pipe");
     ASSIGN_OR_RETURN(const pid_t child, Spawn(argv, out.writer(), errors.writer()));
@@ -80,11 +80,12 @@ class PosixCommandRunner final : public CommandRunner {
       if (!late && !cancelled_) continue;
       kill(child, SIGKILL);
       waitpid(child, &status, 0);
-      if (cancelled_) return Cancelled("the executor stops");
+      if (cancelled_) return Cancelled("the executor is stopping");
       return absl::DeadlineExceededError(
           ToAbsl(Cat(argv[0], " took longer than ", timeout_ns / kNanosPerMilli, " ms")));
     }
-    // What it wrote just before its end. A grandchild may hold the pipe open: no waiting for it.
+    // Reads the last output. A grandchild may keep the pipe open, so this does not wait for its
+    // end.
     for (Pipe* pipe : {&out, &errors}) {
       std::string* text = pipe == &out ? &result.out : &result.errors;
       pollfd fd = {pipe->reader(), POLLIN, 0};
@@ -104,7 +105,7 @@ class PosixCommandRunner final : public CommandRunner {
     posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&files, errors, STDERR_FILENO);
-    // Signals that the service blocks or ignores are not the program's.
+    // Resets signals that the service blocks or ignores.
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
     sigset_t none, all;
@@ -123,7 +124,7 @@ class PosixCommandRunner final : public CommandRunner {
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&attributes);
     if (error == ENOENT) return NotFound(Cat("program ", Quote(argv[0]), " not found"));
-    if (error != 0) return ErrnoStatus(error, Cat("start of ", argv[0]));
+    if (error != 0) return ErrnoStatus(error, Cat("cannot start ", argv[0]));
     return child;
   }
 

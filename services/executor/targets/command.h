@@ -1,4 +1,4 @@
-// Programs of the administrator that are run and waited for.
+// Runner of commands that the administrator configured.
 #pragma once
 
 #include <atomic>
@@ -13,9 +13,9 @@
 namespace pitwall::executor {
 
 struct CommandResult {
-  int exit_code = 0;   // 128 + n where signal n ended it
+  int exit_code = 0;   // 128 + n if signal n ended it
   std::string out;     // at most kMaxCommandOutput bytes
-  std::string errors;  // the same
+  std::string errors;  // likewise
 };
 
 inline constexpr size_t kMaxCommandOutput = size_t{64} << 10;
@@ -24,10 +24,11 @@ inline constexpr size_t kMaxCommandOutput = size_t{64} << 10;
 class CommandRunner {
  public:
   virtual ~CommandRunner() = default;
-  // Runs argv[0] (looked up in PATH, without a shell) with an empty standard input. NotFound: no
-  // such program; DeadlineExceeded: it took longer and was killed; Cancelled: by Cancel.
+  // Runs argv[0] (looked up in PATH, without a shell) with empty standard input. NotFound: the
+  // program does not exist; DeadlineExceeded: it was killed after the timeout; Cancelled: by
+  // Cancel.
   virtual StatusOr<CommandResult> Run(const std::vector<std::string>& argv, int64_t timeout_ns) = 0;
-  // Kills what runs; nothing is run after it.
+  // Kills the running commands; later calls of Run fail.
   virtual void Cancel() {}
 };
 

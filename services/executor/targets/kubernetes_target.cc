@@ -20,9 +20,10 @@ using cloudevents::JsonWriter;
 
 struct KubernetesTarget::Kind {
   std::string_view kind, group_version, plural;
-  std::string_view suspend;              // what a merge patch of the spec has
-  std::vector<std::string_view> over;    // conditions of an object that has run to its end
-  std::vector<std::string_view> groups;  // of status.replicaStatuses; none: the status has `active`
+  std::string_view suspend;            // merge patch of the spec
+  std::vector<std::string_view> over;  // conditions of a finished object
+  std::vector<std::string_view>
+      groups;  // of status.replicaStatuses; empty: the status has `active`
 };
 
 namespace {
@@ -30,10 +31,10 @@ namespace {
 constexpr size_t kMaxReplyBytes = size_t{8} << 20;
 constexpr size_t kMaxNameBytes = 253;
 constexpr int kMaxPages = 20;
-// Kueue admits and suspends objects that carry it; a suspension by others is undone.
+// Label of objects that Kueue admits and suspends; it undoes other suspensions.
 constexpr std::string_view kQueueLabel = "kueue.x-k8s.io/queue-name";
 
-// A name of an object as Kubernetes allows it, so that it is one part of a path.
+// Returns true for a valid object name, so that it is one segment of a path.
 bool IsName(std::string_view name) {
   return !name.empty() && name.size() <= kMaxNameBytes && name.find("..") == name.npos &&
          std::all_of(name.begin(), name.end(), [](char c) {
@@ -49,7 +50,7 @@ bool IsUid(std::string_view uid) {
 
 std::string Named(const JobReference& r) { return Cat(r.kind, " ", r.namespace_name, "/", r.name); }
 
-// What the server says in the body of an error.
+// Returns the server's message in the body of an error.
 std::string MessageOf(const HttpReply& reply) {
   const StatusOr<JsonReader> in = JsonReader::Parse(reply.body, kMaxReplyBytes);
   std::string message = in.ok() ? in->String("message") : "";
@@ -57,7 +58,7 @@ std::string MessageOf(const HttpReply& reply) {
   return TerminalLine(message);
 }
 
-// Why a call to an object did not do what it asks for; OK for 2xx.
+// Returns why a call to an object failed; OK for 2xx.
 Status Fault(const HttpReply& reply, std::string_view verb, const JobReference& r) {
   if (reply.status >= 200 && reply.status < 300) return OkStatus();
   const std::string text =
@@ -80,7 +81,7 @@ Status Fault(const HttpReply& reply, std::string_view verb, const JobReference& 
 struct Object {
   std::string uid, owner, queue, over;
   bool suspended = false, deleted = false;
-  uint64_t active = 0;  // pods that run or end
+  uint64_t active = 0;  // running or terminating pods
 };
 
 }  // namespace
@@ -193,7 +194,7 @@ Status KubernetesTarget::Change(const Kind& kind, const JobReference& r, bool dr
     body.Text("kind", "DeleteOptions");
     body.Text("apiVersion", "v1");
     body.Text("propagationPolicy", "Background");
-    if (dry) {  // beside a body the server takes no options of the query: it would delete
+    if (dry) {  // with a body, the server ignores query options: it would delete
       body.Key("dryRun");
       body.BeginArray();
       body.String("All");
@@ -203,7 +204,7 @@ Status KubernetesTarget::Change(const Kind& kind, const JobReference& r, bool dr
   } else {
     body.Key("spec");
     body.Raw(kind.suspend);
-    // A patch that would change the uid is a conflict, so it changes the object of this uid only.
+    // A patch that changes the uid is a conflict, so it only changes the object with this uid.
     body.Key("metadata");
   }
   body.BeginObject();
@@ -214,7 +215,7 @@ Status KubernetesTarget::Change(const Kind& kind, const JobReference& r, bool dr
                    options_.delete_objects
                        ? Call("DELETE", path, "application/json", body.Take())
                        : Call("PATCH", path, "application/merge-patch+json", body.Take()));
-  // An admission webhook that knows no dry run answers 400: then the call itself shows it.
+  // An admission webhook without dry-run support replies 400; only the actual call can test it.
   if (dry && !options_.delete_objects && reply.status == 400) return OkStatus();
   return Fault(reply, options_.delete_objects ? "delete" : "patch", r);
 }
@@ -245,9 +246,9 @@ StatusOr<bool> KubernetesTarget::IsOfPod(const JobReference& r, std::string_view
     if (!in->status().ok()) return Annotate(in->status(), "answer to list pods");
     if (found) return true;
     if (next.empty()) return false;
-    // The server's own text: letters, digits and signs of base64.
+    // Text of the server: letters, digits, and base64 characters.
     if (next.find_first_of(" &#?/") != next.npos)
-      return Internal("list pods: a malformed continue");
+      return Internal("list pods: malformed continue token");
   }
   return FailedPrecondition(Cat(Named(r), " has more than ", kMaxPages * 500, " pods"));
 }

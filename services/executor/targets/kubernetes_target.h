@@ -1,5 +1,5 @@
-// Jobs that are objects of Kubernetes: a Job (batch/v1) and a PyTorchJob (kubeflow.org/v1) are
-// suspended, so that object and history stay, or deleted.
+// Target for Kubernetes objects: suspends a Job (batch/v1) or a PyTorchJob (kubeflow.org/v1), which
+// keeps the object and its history, or deletes it.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,25 @@
 
 namespace pitwall::executor {
 
-// Annotation of the object that names the owner whose job of Pitwall it is: "uid:1000",
-// "pod:<uid>". Whoever may write the object says it; a client of Pitwall cannot.
+// Annotation of the object with the owner of its Pitwall job: "uid:1000", "pod:<uid>". Set by users
+// who may write the object; a Pitwall client cannot set it.
 inline constexpr std::string_view kOwnerAnnotation = "pitwall.io/owner";
 
 struct KubernetesOptions {
   std::string server;      // https://host:port
-  std::string token_file;  // read again for each call: the kubelet exchanges it
-  std::string cluster;     // its name in references; "": jobs of every cluster are this one's
+  std::string token_file;  // read for each call, since the kubelet rotates it
+  std::string cluster;     // its name in references; "": matches every cluster
   bool delete_objects = false;
-  // Whether the pod that owns the job may be looked for among the object's pods, where the
-  // annotation does not name the owner. Needs the right to list pods.
+  // Enables searching the object's pods for the owner if the annotation is missing. Requires the
+  // right to list pods.
   bool list_pods = false;
   CallLimits limits;
 };
 
-// References of platform "kubernetes". The object is the one of that uid, else nothing is done: the
-// uid is a precondition of the call itself. Rights: get and patch (or delete) of the kinds, in the
-// namespaces of the jobs. Check asks the API server whether it would carry out the call
-// (dryRun=All), so a right that is missing is told before anything is decided.
+// Handles references of platform "kubernetes". Acts only on the object with the uid of the
+// reference, which is a precondition of the call itself. Rights: get and patch (or delete) of the
+// kinds in the namespaces of the jobs. Check asks the API server with dryRun=All, so that missing
+// rights are reported before a decision.
 //
 // Thread-safe. Clock and transport are borrowed; the transport must trust the server's certificate.
 class KubernetesTarget final : public StopTarget {
@@ -49,14 +49,14 @@ class KubernetesTarget final : public StopTarget {
  private:
   struct Kind;
   static const Kind* Find(std::string_view kind);
-  // InvalidArgument: the reference names no object that may be stopped.
+  // InvalidArgument: the kind of object in the reference is not supported.
   static StatusOr<const Kind*> KindOf(const JobReference& reference);
   std::string Path(const Kind& kind, const JobReference& reference) const;
   StatusOr<HttpReply> Call(std::string_view method, const std::string& path,
                            std::string_view content_type, const std::string& body);
-  // The call that stops the object. `dry`: the server only says what it would answer.
+  // Sends the call that stops the object. `dry`: validation only.
   Status Change(const Kind& kind, const JobReference& reference, bool dry);
-  // OK where the object may be stopped for this owner.
+  // Returns OK if the object may be stopped for this owner.
   Status CheckOwner(const ActionEvent& stop, std::string_view annotated);
   StatusOr<bool> IsOfPod(const JobReference& reference, std::string_view pod);
 

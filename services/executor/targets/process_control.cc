@@ -25,8 +25,8 @@ struct Stat {
   uint64_t start_ticks = 0;
 };
 
-// A file of /proc/<pid>. NotFound: no such process. Unavailable: the file cannot be read, which
-// says nothing about the process.
+// Reads a file of /proc/<pid>. NotFound: the process does not exist. Unavailable: the file is
+// unreadable, so the state is unknown.
 StatusOr<std::string> ReadProcess(int64_t pid, std::string_view name) {
   const std::string path = Cat("/proc/", pid, "/", name);
   const auto failed = [&](int error_number) -> Status {
@@ -50,27 +50,27 @@ StatusOr<std::string> ReadProcess(int64_t pid, std::string_view name) {
   return text;
 }
 
-// NotFound: no such process. Unavailable: as ReadProcess.
+// NotFound: the process does not exist. Unavailable: as in ReadProcess.
 StatusOr<Stat> ReadStat(int64_t pid) {
   ASSIGN_OR_RETURN(const std::string text, ReadProcess(pid, "stat"));
-  const size_t name_end = text.rfind(')');  // the name may hold anything
+  const size_t name_end = text.rfind(')');  // the name may contain any character
   if (name_end == std::string::npos || name_end + 2 >= text.size())
     return Unavailable(Cat("/proc/", pid, "/stat: malformed"));
   const std::vector<std::string_view> fields =
       Split(Trim(std::string_view(text).substr(name_end + 2)), ' ');
-  // Field 3 is the first here, field 22 is the start.
+  // Field 3 has index 0 here, and field 22 is the start time.
   const std::optional<int64_t> start = fields.size() > 19 ? ParseInt(fields[19]) : std::nullopt;
   if (!start || *start < 0 || fields[0].empty())
     return Unavailable(Cat("/proc/", pid, "/stat: malformed"));
   return Stat{fields[0][0], static_cast<uint64_t>(*start)};
 }
 
-// The owner of a process: its pod, else its effective user. Errors as ReadProcess.
+// Returns the owner of a process: its pod, or its effective user. Errors as in ReadProcess.
 StatusOr<std::string> ReadOwner(int64_t pid) {
   ASSIGN_OR_RETURN(const std::string status, ReadProcess(pid, "status"));
   ASSIGN_OR_RETURN(const std::string cgroup, ReadProcess(pid, "cgroup"));
   const size_t at = status.find("\nUid:");
-  // The real user, then the effective one.
+  // The real user ID, then the effective one.
   std::istringstream ids(at == std::string::npos ? "" : status.substr(at + 5));
   int64_t real = -1, effective = -1;
   if (!(ids >> real >> effective)) return Unavailable(Cat("/proc/", pid, "/status: malformed"));
@@ -105,14 +105,14 @@ class LinuxProcessControl final : public ProcessControl {
     if (absl::IsNotFound(stat.status())) return ProcessState::kGone;
     if (!stat.ok()) return stat.status();
     if (stat->start_ticks != process.start_ticks) return ProcessState::kReplaced;
-    // A zombie has exited; it only waits for its parent.
+    // A zombie has exited and waits for its parent.
     if (stat->state == 'Z' || stat->state == 'X') return ProcessState::kGone;
     if (process.owner.empty()) return ProcessState::kRunning;
     const StatusOr<std::string> owner = ReadOwner(process.pid);
     if (absl::IsNotFound(owner.status())) return ProcessState::kGone;
     if (!owner.ok()) return owner.status();
     if (*owner == process.owner) return ProcessState::kRunning;
-    // What was read is of this process if it is still there.
+    // The values belong to this process if it still exists.
     const StatusOr<Stat> still = ReadStat(process.pid);
     if (still.ok() && still->start_ticks == process.start_ticks) return ProcessState::kOtherOwner;
     if (still.ok() || absl::IsNotFound(still.status())) return ProcessState::kGone;
@@ -130,8 +130,8 @@ class LinuxProcessControl final : public ProcessControl {
     if (fd < 0 && open_error != ENOSYS && open_error != EINVAL) {
       return ErrnoStatus(open_error, Cat("process ", process.pid));
     }
-    // The handle is of whoever had the pid when it was opened. The process that is wanted has had
-    // it since its start, so if it is there now it was there then.
+    // The handle refers to the process that had the pid when it was opened. The requested process
+    // has had it since its start, so if it exists now, the handle refers to it.
     Status status = Check(process);
     if (status.ok() && (fd >= 0 ? PidfdSignal(fd, SIGTERM) : kill(pid, SIGTERM)) != 0) {
       status = errno == ESRCH ? NotFound(Cat("process ", process.pid, " is gone"))
@@ -167,7 +167,7 @@ StatusOr<ProcessIdentity> ParseProcessUid(std::string_view uid) {
     return bad("malformed");
   const std::optional<int64_t> pid = ParseInt(uid.substr(0, at));
   const std::optional<int64_t> start = ParseInt(uid.substr(slash + 1));
-  // 2^22 is the kernel's own limit of pids.
+  // 2^22 is the kernel's maximum pid.
   if (!pid || *pid < 1 || *pid > (1 << 22)) return bad("no pid");
   if (!start || *start < 0) return bad("no start");
   ProcessIdentity out;
@@ -191,7 +191,7 @@ StatusOr<std::vector<ProcessIdentity>> ParseProcessUids(std::string_view uid) {
     if (plus == std::string_view::npos) break;
     const std::string_view other = first.substr(plus + 1);
     const size_t slash = other.find('/');
-    if (slash == std::string_view::npos) break;  // "+" of the node's name
+    if (slash == std::string_view::npos) break;  // "+" belongs to the node's name
     const std::optional<int64_t> pid = ParseInt(other.substr(0, slash));
     const std::optional<int64_t> start = ParseInt(other.substr(slash + 1));
     if (!pid || !start) break;

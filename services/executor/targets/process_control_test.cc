@@ -11,7 +11,7 @@
 namespace pitwall::executor {
 namespace {
 
-// A child that waits for signals.
+// Child process that waits for signals.
 class Child {
  public:
   Child() : pid_(fork()) {
@@ -37,7 +37,7 @@ class Child {
   pid_t pid_;
 };
 
-TEST(ProcessUid, ParsesAndPrints) {
+TEST(ProcessUid, RoundTrip) {
   const StatusOr<ProcessIdentity> identity = ParseProcessUid("4711@node-1.example/123456");
   ASSERT_TRUE(identity.ok()) << identity.status();
   EXPECT_EQ(identity->pid, 4711);
@@ -51,7 +51,7 @@ TEST(ProcessUid, ParsesAndPrints) {
   }
 }
 
-TEST(ProcessUid, UidsOfSeveralProcesses_AreParsed) {
+TEST(ProcessUid, ParsesSeveralProcesses) {
   const auto one = ParseProcessUids("17@a+b/170");
   ASSERT_TRUE(one.ok()) << one.status();
   ASSERT_EQ(one->size(), 1U);
@@ -77,7 +77,7 @@ TEST(LinuxProcessControl, TerminatesExactlyTheProcess) {
   const ProcessIdentity identity = child.Identity();
   EXPECT_EQ(*control->Look(identity), ProcessState::kRunning);
   ASSERT_TRUE(control->Terminate(identity).ok());
-  // Until we wait for it, it is a zombie, which counts as gone.
+  // The child is a zombie until it is reaped, which counts as gone.
   siginfo_t info{};
   waitid(P_PID, static_cast<id_t>(child.pid()), &info, WEXITED | WNOWAIT);
   EXPECT_EQ(*control->Look(identity), ProcessState::kGone);
@@ -88,18 +88,18 @@ TEST(LinuxProcessControl, TerminatesExactlyTheProcess) {
   EXPECT_EQ(control->Terminate(identity).code(), absl::StatusCode::kNotFound);
 }
 
-TEST(LinuxProcessControl, NeverSignalsAnotherWithThePid) {
+TEST(LinuxProcessControl, NeverSignalsAnotherProcessWithThePid) {
   const auto control = MakeLinuxProcessControl();
   Child child;
   ProcessIdentity other = child.Identity();
-  ++other.start_ticks;  // as after the pid was used again
+  ++other.start_ticks;  // as if the pid was reused
   EXPECT_EQ(*control->Look(other), ProcessState::kReplaced);
   EXPECT_EQ(control->Terminate(other).code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(*control->Look(child.Identity()), ProcessState::kRunning);
   EXPECT_EQ(waitpid(child.pid(), nullptr, WNOHANG), 0);
 }
 
-TEST(LinuxProcessControl, SignalsWhatBelongsToTheOwnerOnly) {
+TEST(LinuxProcessControl, SignalsOnlyProcessesOfTheOwner) {
   const auto control = MakeLinuxProcessControl();
   Child child;
   ProcessIdentity identity = child.Identity();
@@ -122,8 +122,8 @@ TEST(LinuxProcessControl, NeverSignalsInitOrItself) {
   EXPECT_FALSE(control->Terminate({-1, "n", 0, ""}).ok());
 }
 
-// Issue 26, F3: a process whose state cannot be read is neither gone nor of another owner.
-TEST(LinuxProcessControl, WithoutDescriptors_StateIsUnavailable) {
+// Issue 26, F3: a process whose state cannot be read neither counts as gone nor as another owner's.
+TEST(LinuxProcessControl, NoFileDescriptors_StateIsUnavailable) {
   const auto control = MakeLinuxProcessControl();
   Child child;
   ASSERT_GT(child.pid(), 0);

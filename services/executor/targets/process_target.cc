@@ -9,7 +9,7 @@
 namespace pitwall::executor {
 namespace {
 
-// The processes that the job names, with the owner that they must have.
+// Returns the processes of the job, with their required owner.
 StatusOr<std::vector<ProcessIdentity>> ProcessesOf(const ActionEvent& stop) {
   ASSIGN_OR_RETURN(std::vector<ProcessIdentity> processes, ParseProcessUids(stop.target.uid));
   for (ProcessIdentity& process : processes) process.owner = stop.owner;
@@ -97,7 +97,7 @@ StatusOr<StopEffect> ProcessTarget::Effect(const ActionEvent& stop) {
   ASSIGN_OR_RETURN(std::vector<ProcessIdentity> processes, ProcessesOf(stop));
   std::vector<int64_t> running;
   for (ProcessIdentity& process : processes) {
-    process.owner.clear();  // whose it is was checked before; it may change as it exits
+    process.owner.clear();  // the owner was checked before, and may change while the process exits
     ASSIGN_OR_RETURN(const ProcessState state, processes_->Look(process));
     if (state == ProcessState::kRunning) running.push_back(process.pid);
   }

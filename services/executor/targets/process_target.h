@@ -1,5 +1,5 @@
-// A job that is one or several processes of this node: SIGTERM to exactly those. It has stopped
-// when all have ended.
+// Target for one or several processes of this node: sends SIGTERM to exactly those. The job has
+// stopped when all have ended.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace pitwall::executor {
 
-// References of platform "process". Those of other nodes are their executors'. A job whose owner is
-// not known is refused. `processes` is borrowed.
+// Handles references of platform "process". Those of other nodes belong to their executors. Refuses
+// a job without a known owner. `processes` is borrowed.
 class ProcessTarget final : public StopTarget {
  public:
   ProcessTarget(ProcessControl* processes, std::string node)

@@ -1,4 +1,4 @@
-// Jobs of several processes: all of them are signaled, and stopped means that all have ended.
+// Jobs of several processes: all are signaled, and a job has stopped when all have ended.
 #include "services/executor/targets/process_target.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Issue 26, C3: one process got the signal, and the job was reported as stopped while others ran.
+// Issue 26, C3: one process was signaled, and the job was reported as stopped while others ran.
 TEST_F(ExecutorTest, JobOfSeveralProcesses_StopsWhenAllHaveEnded) {
   for (const int64_t pid : {17, 18, 19}) processes_.Run(pid, pid * 10);
   processes_.exits = false;
@@ -42,7 +42,7 @@ TEST_F(ExecutorTest, JobOfSeveralProcesses_StopsWhenAllHaveEnded) {
   EXPECT_EQ(Actions()[1].effect, "SIGTERM sent to 3 of 3 processes; all 3 processes exited");
 }
 
-TEST_F(ExecutorTest, JobWithProcessThatRunsOn_IsNotReportedAsStopped) {
+TEST_F(ExecutorTest, JobWithRemainingProcess_IsNotReportedAsStopped) {
   ASSERT_TRUE(log_.EnsureTopic("pitwall.telemetry", {1, false, -1}).ok());
   processes_.Run(17, 170);
   processes_.Run(18, 180);
@@ -73,7 +73,7 @@ TEST_F(ExecutorTest, JobWithIncompleteListOfProcesses_IsRefused) {
   EXPECT_THAT(Actions()[0].why, HasSubstr("names only some of the job's processes"));
 }
 
-// Processes with a state and an answer to SIGTERM each.
+// Processes, each with a state and a reply to SIGTERM.
 class SomeProcesses final : public ProcessControl {
  public:
   struct One {
@@ -110,7 +110,7 @@ TEST(ProcessTarget, ProcessOfAnotherOwner_IsRefused) {
   EXPECT_THAT(check.refusal, HasSubstr("process 18 does not belong to uid:1000"));
 }
 
-TEST(ProcessTarget, ProcessThatHasEnded_DoesNotKeepOthersFromStopping) {
+TEST(ProcessTarget, EndedProcess_DoesNotPreventStop) {
   SomeProcesses processes;
   processes.all[17] = {ProcessState::kGone, NotFound("gone")};
   ProcessTarget target(&processes, "n1");
@@ -118,7 +118,7 @@ TEST(ProcessTarget, ProcessThatHasEnded_DoesNotKeepOthersFromStopping) {
   EXPECT_EQ(*target.Stop(StopOfThree()), "SIGTERM sent to 2 of 3 processes");
 }
 
-TEST(ProcessTarget, ProcessThatCannotBeSignaled_IsNamed) {
+TEST(ProcessTarget, ProcessNotSignaled_IsNamed) {
   SomeProcesses processes;
   processes.all[17].answer = absl::PermissionDeniedError("process 17 is not ours");
   ProcessTarget target(&processes, "n1");
@@ -129,7 +129,7 @@ TEST(ProcessTarget, ProcessThatCannotBeSignaled_IsNamed) {
   EXPECT_TRUE(absl::IsPermissionDenied(target.Stop(StopOfThree()).status()));
 }
 
-TEST(ProcessTarget, ProcessThatStillRuns_IsNotStopped) {
+TEST(ProcessTarget, RunningProcess_IsNotStopped) {
   SomeProcesses processes;
   for (const int64_t pid : {17, 18, 19}) processes.all[pid].state = ProcessState::kGone;
   ProcessTarget target(&processes, "n1");

@@ -1,4 +1,4 @@
-// Stops over HTTP, against scripted answers; tests/kube has the real API server.
+// Stops over HTTP with scripted replies; tests/kube uses a real API server.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -95,7 +95,7 @@ TEST_F(KubernetesTargetTest, ClaimsItsClusterOnly) {
   EXPECT_EQ(target.Claims(r), StopTarget::Claim::kNo);
 }
 
-TEST_F(KubernetesTargetTest, SuspendsTheObjectOfThatUid) {
+TEST_F(KubernetesTargetTest, SuspendsObjectWithTheUid) {
   KubernetesTarget target = Target();
   http_.Answer(200, JobText("u-1", R"("suspend":false)", R"("active":2)"));
   const StopCheck check = target.Check(Stop());
@@ -116,12 +116,12 @@ TEST_F(KubernetesTargetTest, SuspendsTheObjectOfThatUid) {
   EXPECT_THAT(call.headers, ::testing::Contains(Pair("authorization", "Bearer t1")));
   EXPECT_THAT(call.headers,
               ::testing::Contains(Pair("content-type", "application/merge-patch+json")));
-  Token("t2");  // the kubelet has exchanged it
+  Token("t2");  // the kubelet has rotated it
   (void)target.Stop(Stop());
   EXPECT_THAT(http_.calls.back().headers, ::testing::Contains(Pair("authorization", "Bearer t2")));
 }
 
-TEST_F(KubernetesTargetTest, SuspendsAPyTorchJobAndDeletesWhereToldTo) {
+TEST_F(KubernetesTargetTest, SuspendsPyTorchJobAndDeletesIfConfigured) {
   http_.Answer(200, JobText("u-1", "", ""));
   ASSERT_TRUE(Target().Stop(Stop("PyTorchJob")).ok());
   EXPECT_EQ(http_.calls.back().url,
@@ -133,8 +133,8 @@ TEST_F(KubernetesTargetTest, SuspendsAPyTorchJobAndDeletesWhereToldTo) {
   EXPECT_THAT(http_.calls.back().body, HasSubstr(R"("preconditions":{"uid":"u-1"})"));
 }
 
-// Beside a body the server takes no options of the query: there the dry run would delete.
-TEST_F(KubernetesTargetTest, TheDryRunOfADeletionIsInItsBody) {
+// With a body, the server ignores query options: the dry run would delete.
+TEST_F(KubernetesTargetTest, DryRunOfDeletionIsInItsBody) {
   http_.Answer(200, JobText("u-1", "", ""));
   KubernetesTarget target = Target(true);
   EXPECT_EQ(target.Check(Stop()).refusal, "");
@@ -145,7 +145,7 @@ TEST_F(KubernetesTargetTest, TheDryRunOfADeletionIsInItsBody) {
   EXPECT_THAT(http_.calls[2].body, ::testing::Not(HasSubstr("dryRun")));
 }
 
-TEST_F(KubernetesTargetTest, RefusesWhatIsNotTheJob) {
+TEST_F(KubernetesTargetTest, RefusesObjectOfAnotherJob) {
   const auto refusal = [&](int status, const std::string& body, ActionEvent stop = Stop(),
                            bool del = false) {
     http_ = ScriptedTransport();
@@ -186,7 +186,7 @@ TEST_F(KubernetesTargetTest, RefusesWhatIsNotTheJob) {
               HasSubstr("owner of the job is not known"));
 }
 
-TEST_F(KubernetesTargetTest, ARightThatIsMissingIsToldBeforeTheDecision) {
+TEST_F(KubernetesTargetTest, MissingRightIsReportedBeforeDecision) {
   http_.Answer(200, JobText("u-1", "", ""));
   http_.Answer(403, R"({"message":"cannot patch resource jobs"})");
   KubernetesTarget target = Target();
@@ -196,7 +196,7 @@ TEST_F(KubernetesTargetTest, ARightThatIsMissingIsToldBeforeTheDecision) {
                 "patch is missing"));
 }
 
-TEST_F(KubernetesTargetTest, ThePodOfTheOwnerProvesWhoseItIs) {
+TEST_F(KubernetesTargetTest, PodOfOwnerProvesOwnership) {
   ActionEvent stop = Stop();
   stop.owner = "pod:p-1";
   const auto pods = [](std::string_view job) {
@@ -216,7 +216,7 @@ TEST_F(KubernetesTargetTest, ThePodOfTheOwnerProvesWhoseItIs) {
   EXPECT_TRUE(other.other_owner);
 }
 
-TEST_F(KubernetesTargetTest, TriesAreBounded) {
+TEST_F(KubernetesTargetTest, LimitsRetries) {
   KubernetesTarget target = Target();
   http_.Answer(503, "busy");
   const auto failed = target.Stop(Stop());
@@ -233,7 +233,7 @@ TEST_F(KubernetesTargetTest, TriesAreBounded) {
   EXPECT_EQ(target.Stop(Stop()).status().code(), absl::StatusCode::kCancelled);
 }
 
-TEST_F(KubernetesTargetTest, TellsTheEffect) {
+TEST_F(KubernetesTargetTest, ReportsEffect) {
   const auto effect = [&](int status, const std::string& body, const std::string& kind = "Job") {
     http_ = ScriptedTransport();
     http_.Answer(status, body);
@@ -267,7 +267,7 @@ class OneSignature final : public WebhookSigner {
   }
 };
 
-TEST(WebhookTarget, AsksOnceAndTakesTheAnswer) {
+TEST(WebhookTarget, SendsOneRequestAndAcceptsReply) {
   fakes::FakeClock clock;
   ScriptedTransport http;
   WebhookTarget target(&clock, &http,
@@ -301,7 +301,7 @@ TEST(WebhookTarget, AsksOnceAndTakesTheAnswer) {
   EXPECT_FALSE(target.Effect(stop).ok());
 }
 
-TEST(WebhookTarget, AnythingButDoneIsAFailure) {
+TEST(WebhookTarget, AnyOtherReplyIsAFailure) {
   fakes::FakeClock clock;
   const auto answer = [&](int status, const std::string& body) {
     ScriptedTransport http;

@@ -10,13 +10,13 @@
 
 namespace pitwall::executor {
 namespace {
-constexpr int64_t kLongestWishNs = 30 * kNanosPerSecond;  // of Retry-After
-constexpr int64_t kSliceNs = 200 * kNanosPerMilli;        // a cancellation waits no longer
+constexpr int64_t kMaxRetryAfterNs = 30 * kNanosPerSecond;  // maximum Retry-After
+constexpr int64_t kSliceNs = 200 * kNanosPerMilli;          // maximum delay of a cancellation
 }  // namespace
 
 StatusOr<HttpReply> RetryingHttp::Perform(const std::function<StatusOr<HttpCall>()>& make,
                                           bool again_on_401) {
-  Status last = Internal("no try was made");
+  Status last = Internal("no attempt was made");
   int64_t pause_ns = limits_.pause_ns;
   for (int i = 0; i < limits_.tries; ++i) {
     if (i > 0 && pause_ns > 0) {
@@ -28,7 +28,7 @@ StatusOr<HttpReply> RetryingHttp::Perform(const std::function<StatusOr<HttpCall>
       }
       pause_ns *= 2;
     }
-    if (cancelled_) return Cancelled("the executor stops");
+    if (cancelled_) return Cancelled("the executor is stopping");
     StatusOr<HttpCall> call = make();
     if (!call.ok()) return call.status();
     call->timeout_ns = limits_.timeout_ns;
@@ -46,7 +46,7 @@ StatusOr<HttpReply> RetryingHttp::Perform(const std::function<StatusOr<HttpCall>
     if (!again) return reply;
     last =
         Unavailable(Cat("answer ", reply->status, ": ", TerminalLine(reply->body.substr(0, 200))));
-    pause_ns = std::max(pause_ns, std::min(RetryAfterOf(*reply), kLongestWishNs));
+    pause_ns = std::max(pause_ns, std::min(RetryAfterOf(*reply), kMaxRetryAfterNs));
     if (reply->status != 401) continue;
     again_on_401 = false;
   }

@@ -1,4 +1,4 @@
-// HTTP calls that are repeated a bounded number of times where that may help.
+// HTTP calls with a limited number of retries.
 #pragma once
 
 #include <atomic>
@@ -12,24 +12,24 @@ namespace pitwall::executor {
 
 struct CallLimits {
   int tries = 4;
-  int64_t pause_ns = 500 * kNanosPerMilli;  // before the second try; twice as long before each next
-  int64_t timeout_ns = 10 * kNanosPerSecond;  // of one try
+  int64_t pause_ns = 500 * kNanosPerMilli;  // before the first retry; doubles for each further one
+  int64_t timeout_ns = 10 * kNanosPerSecond;  // of one attempt
 };
 
-// Repeats a call that got no answer, or one that may differ later (IsRetriable), after the server's
-// Retry-After of at most 30 s; so only calls that may be repeated.
-// Thread-safe; clock and transport are borrowed.
+// Retries a call without a reply, or with a reply that may change (IsRetriable), after the server's
+// Retry-After of at most 30 s. For idempotent calls only. Thread-safe; clock and transport are
+// borrowed.
 class RetryingHttp {
  public:
   RetryingHttp(Clock* clock, HttpTransport* transport, CallLimits limits)
       : clock_(clock), transport_(transport), limits_(limits) {}
 
-  // `make` builds each try, so that a token that was exchanged in the meantime is taken. Any answer
-  // that is not retriable is a reply; with `again_on_401` a 401 is repeated once. Unavailable: no
-  // answer in as many tries, with what the last one came to.
+  // `make` builds each attempt, so that a rotated token is used. Returns any reply that is not
+  // retriable; with `again_on_401`, a 401 is retried once. Unavailable: all attempts failed, with
+  // the error of the last one.
   StatusOr<HttpReply> Perform(const std::function<StatusOr<HttpCall>()>& make,
                               bool again_on_401 = false);
-  // Ends what is going on; nothing is called after it.
+  // Cancels the current call; later calls fail.
   void Cancel() { cancelled_ = true; }
 
  private:

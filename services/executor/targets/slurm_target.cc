@@ -11,9 +11,9 @@ namespace pitwall::executor {
 namespace {
 
 constexpr std::string_view kUserOwner = "uid:";
-constexpr size_t kMaxDigits = 10;  // a job's number has 32 bits
+constexpr size_t kMaxDigits = 10;  // a job number has 32 bits
 
-// The job's number, which becomes an argument of commands.
+// Returns the job number, which becomes an argument of commands.
 StatusOr<std::string> NumberOf(const JobReference& reference) {
   const std::string& uid = reference.uid;
   const bool digits =
@@ -24,8 +24,8 @@ StatusOr<std::string> NumberOf(const JobReference& reference) {
   return uid;
 }
 
-// The value of one field of `scontrol --oneliner show job`. Names and paths are their users' text
-// and may imitate a field: one that is there twice is not believed.
+// Returns the value of one field of `scontrol --oneliner show job`. Users choose names and paths,
+// which may imitate a field: a field that occurs twice is rejected.
 StatusOr<std::string_view> Field(std::string_view text, std::string_view name) {
   std::string_view found;
   int times = 0;
@@ -43,8 +43,8 @@ std::string FirstLine(std::string_view text) {
   return TerminalLine(text.substr(0, std::min<size_t>(text.find('\n'), 300)));
 }
 
-// The first line of its errors without its name, which messages have.
-std::string Said(const CommandResult& result) {
+// Returns the first line of the errors without the program's name, which messages add.
+std::string ErrorOf(const CommandResult& result) {
   std::string_view text = Trim(result.errors);
   for (const std::string_view prefix : {"scancel: ", "scontrol: ", "error: "}) {
     if (StartsWith(text, prefix)) text.remove_prefix(prefix.size());
@@ -57,7 +57,7 @@ bool Mentions(const CommandResult& result, std::string_view what) {
          result.out.find(what) != std::string::npos;
 }
 
-// What slurmctld says when nothing is left to be ended.
+// Returns true for states in which no process is left.
 bool IsOver(std::string_view state) {
   constexpr std::array kOver = {"CANCELLED", "COMPLETED", "FAILED",        "TIMEOUT",
                                 "PREEMPTED", "DEADLINE",  "OUT_OF_MEMORY", "NODE_FAIL",
@@ -91,15 +91,15 @@ StatusOr<SlurmTarget::Job> SlurmTarget::Look(const JobReference& reference) {
       runner_->Run({options_.scontrol, "--oneliner", "show", "job", number}, options_.timeout_ns));
   if (result.exit_code != 0) {
     if (Mentions(result, "Invalid job id")) return NotFound(Cat(Named(reference), " not found"));
-    return Unavailable(
-        Cat("scontrol show job ", number, " exited with ", result.exit_code, ": ", Said(result)));
+    return Unavailable(Cat("scontrol show job ", number, " exited with ", result.exit_code, ": ",
+                           ErrorOf(result)));
   }
   ASSIGN_OR_RETURN(const std::string_view id, Field(result.out, "JobId"));
   if (id != number) return FailedPrecondition(Cat("scontrol shows job ", TerminalLine(id)));
   Job job;
   ASSIGN_OR_RETURN(const std::string_view state, Field(result.out, "JobState"));
   job.state = std::string(state);
-  // alice(1000)
+  // for example: alice(1000)
   ASSIGN_OR_RETURN(const std::string_view user, Field(result.out, "UserId"));
   const size_t open = user.rfind('(');
   const auto uid = open == std::string_view::npos || !EndsWith(user, ")")
@@ -143,17 +143,17 @@ StatusOr<std::string> SlurmTarget::Stop(const ActionEvent& stop) {
       const CommandResult result,
       runner_->Run({options_.scancel, Cat("--user=", stop.owner.substr(kUserOwner.size())), number},
                    options_.timeout_ns));
-  // scancel exits with 0 after some errors, too.
+  // scancel exits with 0 after some errors.
   if (Mentions(result, "denied")) {
     return absl::PermissionDeniedError(
-        ToAbsl(Cat("scancel: ", Said(result),
+        ToAbsl(Cat("scancel: ", ErrorOf(result),
                    "; run the executor as SlurmUser, root or an operator of Slurm")));
   }
   if (Mentions(result, "already completing or completed"))
     return std::string("scancel sent; it was over by then");
   if (Mentions(result, "Invalid job id")) return NotFound(Cat(Named(stop.target), " not found"));
   if (result.exit_code != 0 || Mentions(result, "error")) {
-    return Unavailable(Cat("scancel exited with ", result.exit_code, ": ", Said(result)));
+    return Unavailable(Cat("scancel exited with ", result.exit_code, ": ", ErrorOf(result)));
   }
   PITWALL_LOG(kWarning, "executor", "scancel ", number, " of job ", stop.job, ": ", stop.rule);
   return std::string("scancel sent");

@@ -1,4 +1,4 @@
-// Jobs of a Slurm cluster: scancel.
+// Target for jobs of a Slurm cluster: scancel.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@
 namespace pitwall::executor {
 
 struct SlurmOptions {
-  std::string cluster;              // its name in references; "": jobs of every cluster
+  std::string cluster;              // its name in references; "": matches every cluster
   std::string scancel = "scancel";  // paths, or names in PATH
   std::string scontrol = "scontrol";
   int64_t timeout_ns = 10 * kNanosPerSecond;  // of one command
 };
 
-// References of platform "slurm", whose uid is the number of the job. The job's user must be the
-// owner that the issue names, and it must not be over; scancel is told the user again, so that it
-// ends no job of another, whatever happened since. Slurm itself asks the job's processes to end
-// (SIGTERM) and kills them after its KillWait.
+// Handles references of platform "slurm", whose uid is the job number. The job's user must be the
+// owner in the issue, and the job must not have finished. scancel gets the user, too, so that it
+// never ends a job of another user. Slurm sends SIGTERM to the job's processes and kills them after
+// KillWait.
 //
-// Rights: slurmctld lets the job's user, an operator, root and its own user end a job; the service
+// Rights: slurmctld lets the job's user, an operator, root, and its own user end a job; the service
 // must run as one of the last three.
 //
 // Thread-safe. The runner is borrowed.
@@ -37,7 +37,7 @@ class SlurmTarget final : public StopTarget {
   StopCheck Check(const ActionEvent& stop) override;
   StatusOr<std::string> Stop(const ActionEvent& stop) override;
   StatusOr<StopEffect> Effect(const ActionEvent& stop) override;
-  // Each look is a request to slurmctld.
+  // Each check is a request to slurmctld.
   int64_t look_interval_ns() const override { return kNanosPerSecond; }
   void Cancel() override { runner_->Cancel(); }
 
@@ -46,7 +46,7 @@ class SlurmTarget final : public StopTarget {
     std::string state;  // RUNNING, COMPLETING, CANCELLED, …
     int64_t user = -1;
   };
-  // NotFound: slurmctld knows no such job (any more).
+  // NotFound: slurmctld does not know the job (any longer).
   StatusOr<Job> Look(const JobReference& reference);
 
   CommandRunner* const runner_;

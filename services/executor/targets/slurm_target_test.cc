@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// What Slurm 22.05 answers; the answers that it cannot be made to give, too.
+// Replies of Slurm 22.05, and replies that are hard to provoke.
 class FakeSlurm final : public CommandRunner {
  public:
   StatusOr<CommandResult> Run(const std::vector<std::string>& argv, int64_t) override {
@@ -67,7 +67,7 @@ TEST_F(SlurmTargetTest, ClaimsJobsOfItsCluster) {
   EXPECT_EQ(target_.Claims(reference), StopTarget::Claim::kNo);
 }
 
-TEST_F(SlurmTargetTest, StopsTheJobOfItsOwner) {
+TEST_F(SlurmTargetTest, StopsJobOfItsOwner) {
   slurm_.Shows("RUNNING");
   EXPECT_EQ(target_.Check(Decision()).found,
             "job 17 of Slurm cluster c1 is RUNNING as uid:1000, the owner of the job");
@@ -83,10 +83,10 @@ TEST_F(SlurmTargetTest, StopsTheJobOfItsOwner) {
   slurm_.Shows("CANCELLED");
   EXPECT_TRUE(target_.Effect(Decision())->stopped);
   slurm_.Fails(1, "slurm_load_jobs error: Invalid job id specified\n");
-  EXPECT_TRUE(target_.Effect(Decision())->stopped) << "forgotten after MinJobAge";
+  EXPECT_TRUE(target_.Effect(Decision())->stopped) << "purged after MinJobAge";
 }
 
-TEST_F(SlurmTargetTest, RefusesWhatItMayNotStop) {
+TEST_F(SlurmTargetTest, RefusesJobItMayNotStop) {
   slurm_.Shows("RUNNING", "bob(1001)");
   EXPECT_TRUE(target_.Check(Decision()).other_owner);
   slurm_.Shows("RUNNING", "alice(1000)", "x UserId=alice(1000)");
@@ -109,10 +109,10 @@ TEST_F(SlurmTargetTest, RefusesWhatItMayNotStop) {
     EXPECT_THAT(target_.Check(Decision(uid)).refusal, HasSubstr("no number of a Slurm job"));
   for (const char* owner : {"", "pod:x"})
     EXPECT_TRUE(target_.Check(Decision("17", owner)).other_owner);
-  EXPECT_EQ(slurm_.commands.size(), asked) << "Slurm was not asked about any of them";
+  EXPECT_EQ(slurm_.commands.size(), asked) << "no request to Slurm for any of them";
 }
 
-TEST_F(SlurmTargetTest, SaysWhyNothingWasStopped) {
+TEST_F(SlurmTargetTest, ReportsWhyJobWasNotStopped) {
   const auto stop = [&](int code, std::string_view errors) {
     slurm_.Shows("RUNNING");
     slurm_.Fails(code, errors);
@@ -129,12 +129,12 @@ TEST_F(SlurmTargetTest, SaysWhyNothingWasStopped) {
                   .ok());
   EXPECT_EQ(stop(1, "scancel: error: Unable to contact slurm controller\n").status().code(),
             absl::StatusCode::kUnavailable);
-  // It changed hands after the decision.
+  // The user changed after the decision.
   slurm_.Shows("RUNNING", "bob(1001)");
   EXPECT_EQ(target_.Stop(Decision()).status().code(), absl::StatusCode::kPermissionDenied);
 }
 
-TEST(Command, RunsAndBounds) {
+TEST(Command, RunsWithLimits) {
   fakes::FakeClock clock;
   const auto runner = MakeCommandRunner(&clock);
   const auto run = [&](std::string script, int64_t timeout_ns = 60 * kNanosPerSecond) {
@@ -147,7 +147,7 @@ TEST(Command, RunsAndBounds) {
   EXPECT_EQ(both->errors, "err");
   EXPECT_EQ(run("kill -9 $$")->exit_code, 137);
   EXPECT_EQ(run("head -c 1000000 /dev/zero")->out.size(), kMaxCommandOutput);
-  // A grandchild that holds the output open is not waited for.
+  // Does not wait for a grandchild that keeps the output open.
   EXPECT_EQ(run("sleep 2 & echo x")->out, "x\n");
   EXPECT_EQ(run("sleep 1000", 0).status().code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_EQ(runner->Run({"no-such-program-17"}, 1).status().code(), absl::StatusCode::kNotFound);

@@ -1,14 +1,13 @@
 // Ways to stop a job, chosen by the job's reference: a process of this node, an object of
-// Kubernetes, a call to somebody else's program.
+// Kubernetes, a call to a program of the administrator.
 //
-// What an implementation must hold to:
-//  * Check changes nothing. It refuses where the job is not the one that the reference names
-//  (another
-//    uid under the same name), is not of the owner that the issue names, or is over.
-//  * Stop is called once for a decision that is on record, after a Check that refused nothing. It
-//    checks uid and owner again, at the moment that it acts. A job that is stopped already is a
-//    success. It never touches another job, and never waits without bound.
-//  * Effect changes nothing, and says what the stop came to.
+// Requirements for an implementation:
+//  * Check has no effect. It refuses if the job is not the one in the reference (another uid under
+//    the same name), does not belong to the issue's owner, or has ended.
+//  * Stop is called once for a recorded decision, after a successful Check. It checks uid and owner
+//    again when it acts. A job that has already stopped is a success. It never affects another job,
+//    and never waits without limit.
+//  * Effect has no effect on the job; it returns the result of the stop.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +23,9 @@
 namespace pitwall::executor {
 
 struct StopCheck {
-  std::string refusal;  // why the job may not be stopped; empty: it may
-  std::string found;    // what was seen, as a clause: "process 17 on n1 is running as uid:1000"
-  bool other_owner = false;  // refused because of the owner: it is another, or not known
+  std::string refusal;       // reason why the job may not be stopped; "": it may
+  std::string found;         // observation, as a clause: "process 17 on n1 is running as uid:1000"
+  bool other_owner = false;  // refused because the owner is another one or unknown
 };
 
 struct StopEffect {
@@ -34,8 +33,8 @@ struct StopEffect {
   std::string text;  // "the process exited", "the process still runs"
 };
 
-// Thread-safe. `stop` is the decision: its target is the job's reference, its owner the job's, its
-// id the same whenever the same decision is asked about.
+// Thread-safe. `stop` is the decision: its target is the job's reference, its owner the job's, and
+// its ID the same for each call about one decision.
 class StopTarget {
  public:
   enum class Claim {
@@ -45,36 +44,36 @@ class StopTarget {
   };
 
   virtual ~StopTarget() = default;
-  // "process", "kubernetes", …: for logs.
+  // "process", "kubernetes", … for logs.
   virtual std::string_view name() const = 0;
   virtual Claim Claims(const JobReference& reference) const = 0;
   virtual StopCheck Check(const ActionEvent& stop) = 0;
-  // What was done, as a clause: "SIGTERM sent". An error says why nothing was: NotFound,
-  // PermissionDenied (refused there, with the right that is missing), FailedPrecondition,
-  // Unavailable (after as many tries as the target makes).
+  // Returns the action as a clause: "SIGTERM sent". An error means that no action was taken:
+  // NotFound, PermissionDenied (refused by the platform, with the missing right),
+  // FailedPrecondition, Unavailable (after the target's retries).
   virtual StatusOr<std::string> Stop(const ActionEvent& stop) = 0;
-  // An error: not known at the moment.
+  // An error means that the effect is currently unknown.
   virtual StatusOr<StopEffect> Effect(const ActionEvent& stop) = 0;
-  // Between two looks at the effect.
+  // Interval between two checks of the effect.
   virtual int64_t look_interval_ns() const { return 200 * kNanosPerMilli; }
-  // Ends what is waiting; nothing is done after it. From another thread.
+  // Cancels waiting calls; later calls fail. Called by another thread.
   virtual void Cancel() {}
 };
 
-// The targets of one executor. They are borrowed, and asked in their order.
+// Targets of one executor. They are borrowed, and tried in order.
 class StopTargets {
  public:
-  // `others_elsewhere`: jobs that no target claims are another executor's, and are passed over;
-  // else they are refused.
+  // `others_elsewhere`: true: jobs that no target claims belong to another executor and are
+  // skipped; false: they are refused.
   StopTargets(std::vector<StopTarget*> targets, bool others_elsewhere)
       : targets_(std::move(targets)), others_elsewhere_(others_elsewhere) {}
 
   struct Choice {
-    StopTarget* target = nullptr;  // null: nobody here stops it
+    StopTarget* target = nullptr;  // null: no target here
     bool elsewhere = false;
   };
   Choice Choose(const JobReference& reference) const;
-  // Why nobody here stops it; names the targets that there are.
+  // Returns why no target here stops the job, with the list of targets.
   std::string Refusal(const JobReference& reference) const;
   int64_t look_interval_ns() const;
   void Cancel() const;

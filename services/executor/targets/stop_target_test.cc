@@ -29,7 +29,7 @@ class StopTargetTest : public ExecutorTest {
   FakeTarget target_{"kubernetes"};
 };
 
-TEST_F(StopTargetTest, TheReferenceChoosesTheTarget) {
+TEST_F(StopTargetTest, ReferenceSelectsTarget) {
   target_.Run("u1");
   processes_.Run(17, 170);
   Run(WithTarget());
@@ -50,14 +50,14 @@ TEST_F(StopTargetTest, TheReferenceChoosesTheTarget) {
     if (action.type != ActionEventType::kDone) continue;
     EXPECT_EQ(action.effect, "suspended; no pod is active");
   }
-  // Once.
+  // It is stopped once.
   target_.Run("u1");
   Publish(ClusterIssue("cluster", "u1", 2));
   Settle();
   EXPECT_EQ(target_.stops().size(), 1U);
 }
 
-TEST_F(StopTargetTest, WhatTheTargetRefusesIsRecordedAndNotDone) {
+TEST_F(StopTargetTest, RefusalOfTargetIsRecorded) {
   Run(WithTarget());
   Publish(ClusterIssue("j", "gone"));
   Pass([&] { return Actions().size() == 1; });
@@ -66,7 +66,7 @@ TEST_F(StopTargetTest, WhatTheTargetRefusesIsRecordedAndNotDone) {
   EXPECT_THAT(target_.stops(), IsEmpty());
 }
 
-TEST_F(StopTargetTest, AStopThatFailsSaysWhy) {
+TEST_F(StopTargetTest, FailedStopReportsReason) {
   target_.Run("u1");
   target_.error = Unavailable("nobody answers");
   Run(WithTarget());
@@ -75,7 +75,7 @@ TEST_F(StopTargetTest, AStopThatFailsSaysWhy) {
   EXPECT_EQ(Actions()[1].effect, "failed: nobody answers");
 }
 
-TEST_F(StopTargetTest, AStopWithoutTheRightIsRefusedOnce) {
+TEST_F(StopTargetTest, StopWithoutRight_IsRefusedOnce) {
   target_.Run("u1");
   target_.error = absl::PermissionDeniedError("403: the right to patch jobs is missing");
   Run(WithTarget());
@@ -85,7 +85,8 @@ TEST_F(StopTargetTest, AStopWithoutTheRightIsRefusedOnce) {
   EXPECT_THAT(Actions()[1].why, HasSubstr("; refused: 403: the right to patch jobs is missing"));
   EXPECT_EQ(Actions()[1].effect, "");
   EXPECT_EQ(executor_->counters().refused.value(), 1U);
-  // Neither again for the same issue nor after a restart, which looks at what has no outcome.
+  // It is refused neither again for the same issue nor after a restart, which checks decisions
+  // without an outcome.
   Publish(ClusterIssue("j", "u1", 2));
   Settle();
   executor_.reset();
@@ -94,7 +95,7 @@ TEST_F(StopTargetTest, AStopWithoutTheRightIsRefusedOnce) {
   EXPECT_EQ(Actions().size(), 2U);
 }
 
-TEST_F(StopTargetTest, AStopWithoutEffectIsToldAfterTheGrace) {
+TEST_F(StopTargetTest, StopWithoutEffect_IsReportedAfterGrace) {
   target_.Run("u1");
   target_.ends = false;
   Run(WithTarget());
@@ -103,7 +104,7 @@ TEST_F(StopTargetTest, AStopWithoutEffectIsToldAfterTheGrace) {
   EXPECT_EQ(Actions()[1].effect, "suspended; the job still runs after 30000 ms");
 }
 
-TEST_F(StopTargetTest, ADryRunStopsNothing) {
+TEST_F(StopTargetTest, DryRunStopsNothing) {
   target_.Run("u1");
   ExecutorOptions options = WithTarget();
   options.policies[0].mode = PolicyMode::kDryRun;
@@ -139,14 +140,14 @@ TEST_F(StopTargetTest, ExemptJobsAreNeverStopped) {
   EXPECT_THAT(why["x"], HasSubstr("exempt by executor.exempt: job x, owner uid:1000"));
 }
 
-TEST_F(StopTargetTest, AnExemptionOfEverythingIsNone) {
+TEST_F(StopTargetTest, RejectsExemptionOfEverything) {
   ExecutorOptions options = Options();
   options.exempt = {{}};
   EXPECT_FALSE(Executor::Make(&clock_, &log_, &processes_, options).ok());
 }
 
-// Executors of nodes and one of the cluster share the work: nobody refuses what is another's.
-TEST_F(StopTargetTest, OthersJobsArePassedOver) {
+// Executors of nodes and one of the cluster share the work: none refuses the jobs of another.
+TEST_F(StopTargetTest, SkipsJobsOfOtherExecutors) {
   target_.Run("u1");
   processes_.Run(17, 170);
   ExecutorOptions node = Options();
@@ -169,8 +170,8 @@ TEST_F(StopTargetTest, OthersJobsArePassedOver) {
   EXPECT_EQ((*made)->counters().elsewhere.value(), 1U);
 }
 
-// The decision is on record and its outcome is not: an executor died in between.
-TEST_F(StopTargetTest, AfterARestartTheStopIsLookedAtAndNotRepeated) {
+// Simulates an executor that crashed between the decision and its outcome.
+TEST_F(StopTargetTest, AfterRestart_StopIsCheckedAndNotRepeated) {
   target_.Run("u1");
   Run(WithTarget());
   executor_.reset();

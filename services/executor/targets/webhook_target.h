@@ -1,5 +1,5 @@
-// Jobs that somebody else's program stops: a signed POST says which and why, the answer says what
-// came of it.
+// Target for jobs that a program of the administrator stops: a signed POST has the job and the
+// reason; the reply has the result.
 #pragma once
 
 #include <map>
@@ -18,18 +18,18 @@ namespace pitwall::executor {
 struct WebhookTargetOptions {
   std::string url;
   std::shared_ptr<const WebhookSigner> signer;
-  // Globs of the platforms whose jobs it stops. Processes of nodes are never meant by "*".
+  // Globs of the platforms whose jobs it stops. "*" does not include processes of nodes.
   std::vector<std::string> platforms = {"*"};
   CallLimits limits;
-  size_t max_remembered = 1000;  // answers, for the effect
+  size_t max_remembered = 1000;  // replies, for the effect
 };
 
-// The body is the decision as a CloudEvent, io.pitwall.action.decided, with rule, evidence, owner
-// and reference of the job; the header webhook-id is the decision's id, the same for each try, so a
-// receiver that knows it does nothing twice. The receiver answers 200 with
-//   {"result": "done"} or {"result": "refused"}, and {"reason": "…"} where it has one.
-// Anything else is a failure. The receiver must check that the owner may stop the job: the
-// reference is the word of the job's clients.
+// The body is the decision as a CloudEvent, io.pitwall.action.decided, with rule, evidence, owner,
+// and reference of the job. The header webhook-id is the decision's ID, the same for each attempt,
+// so that a receiver can ignore duplicates. The receiver replies 200 with {"result": "done"} or
+// {"result": "refused"}, and optionally {"reason": "…"}.
+// Any other reply is a failure. The receiver must check that the owner may stop the job: clients of
+// the job supply the reference.
 //
 // Thread-safe. Clock and transport are borrowed.
 class WebhookTarget final : public StopTarget {
@@ -49,7 +49,7 @@ class WebhookTarget final : public StopTarget {
   const WebhookTargetOptions options_;
   RetryingHttp caller_;
   Mutex mutex_;
-  // Reason of each "done", by the decision's id.
+  // Reason of each "done", by decision ID.
   std::map<std::string, std::string, std::less<>> done_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -1,4 +1,4 @@
-// For tests: an executor over a log in memory, and processes that are none.
+// Test fixture: an executor over a log in memory, with fake processes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@
 
 namespace pitwall::executor {
 
-// Processes by pid; a signal is only counted, unless the test wants it to end the process.
+// Processes by pid. A signal is only counted, unless the test requests that it ends the process.
 class FakeProcesses final : public ProcessControl {
  public:
   StatusOr<ProcessState> Look(const ProcessIdentity& process) override {
@@ -58,7 +58,7 @@ class FakeProcesses final : public ProcessControl {
   }
 
   std::function<void()> before_signal;
-  std::string owner = "uid:1000";  // of all of them
+  std::string owner = "uid:1000";  // of all processes
   Status signal_error;
   std::atomic<bool> exits{true};
 
@@ -68,7 +68,7 @@ class FakeProcesses final : public ProcessControl {
   std::vector<int64_t> signals_;
 };
 
-// Jobs of one platform, by uid; a stop ends them, unless the test wants another thing.
+// Jobs of one platform, by uid. A stop ends them, unless the test requests another effect.
 class FakeTarget final : public StopTarget {
  public:
   explicit FakeTarget(std::string platform) : platform_(std::move(platform)) {}
@@ -159,7 +159,7 @@ class ExecutorTest : public ::testing::Test {
     const Status started = executor_->Start();
     ASSERT_TRUE(started.ok()) << started;
   }
-  // Both partitions have done what is to be done now, and wait.
+  // Waits until both partitions are idle.
   void Settle() { clock_.AwaitWaiters(2); }
   void Pass(const std::function<bool()>& done) {
     for (int i = 0; !done(); ++i) {
@@ -170,7 +170,7 @@ class ExecutorTest : public ::testing::Test {
     }
   }
 
-  // "type mode" of each record of pitwall.actions, per job in order.
+  // Returns the records of pitwall.actions, per job in order.
   std::vector<ActionEvent> Actions() {
     std::vector<ActionEvent> out;
     for (int32_t p = 0; p < 2; ++p) {
