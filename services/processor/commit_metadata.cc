@@ -14,7 +14,7 @@ uint64_t HashOf(std::string_view job, int64_t offset) {
   return StableHash64(Cat(job, "\n", offset));
 }
 
-// "<key>=<value>" of the field at `at`.
+// Returns the value of the field "<key>=<value>" at `at`.
 std::optional<std::string_view> Field(const std::vector<std::string_view>& fields, size_t at,
                                       std::string_view key) {
   if (at >= fields.size() || !StartsWith(fields[at], key)) return std::nullopt;
@@ -44,7 +44,7 @@ std::string EncodeCommitMetadata(const CommitMetadata& metadata) {
   if (!metadata.snapshots.has_value())
     return Cat("v1;L=", metadata.replay, ";rules=", metadata.rules);
   const AppliedRecord applied = metadata.applied.value_or(AppliedRecord());
-  // Only where it is needed: an older version can read the rest.
+  // Only if needed, so that an older version can read the other metadata.
   const bool v3 = !metadata.initial_rules.empty();
   return Cat(v3 ? "v3" : "v2", ";L=", metadata.replay, ";rules=", metadata.rules,
              ";jobs=", metadata.snapshots->jobs, ";digest=", metadata.snapshots->digest,
@@ -54,7 +54,7 @@ std::string EncodeCommitMetadata(const CommitMetadata& metadata) {
 
 StatusOr<CommitMetadata> ParseCommitMetadata(std::string_view text) {
   const Status bad = DataLoss(Cat("commit metadata ", Quote(text),
-                                  " is not of this version; start the version that wrote it"));
+                                  " has an unknown format; start the version that wrote it"));
   const std::vector<std::string_view> fields = Split(text, ';');
   const bool v1 = fields.size() == 3 && fields[0] == "v1";
   const bool v2 = fields.size() == 8 && fields[0] == "v2";

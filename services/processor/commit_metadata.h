@@ -1,5 +1,5 @@
-// Metadata of a commit beside the input offset C. With it a start recognizes whether the state that
-// it finds is the state that was written (docs/decisions/0015-detect-lost-state.md).
+// Metadata of a commit next to the input offset C. At startup, it shows whether the state found is
+// the state that was written (docs/decisions/0015-detect-lost-state.md).
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace pitwall::processor {
 
-// The jobs that have a snapshot and the offset S of each one's newest: how many, and a sum of
-// hashes that any order of changes gives alike.
+// Summary of the jobs with a snapshot and the offset S of their newest: the number of jobs, and a
+// sum of hashes that does not depend on their order.
 struct SnapshotSum {
   uint64_t jobs = 0;
   uint64_t digest = 0;
@@ -22,7 +22,7 @@ struct SnapshotSum {
   friend bool operator==(const SnapshotSum&, const SnapshotSum&) = default;
 };
 
-// The last input record that was applied: another record at its offset means another log.
+// The last applied input record: a different record at its offset means another log.
 struct AppliedRecord {
   int64_t offset = -1;
   int64_t append_time_ns = 0;
@@ -34,13 +34,13 @@ struct CommitMetadata {
   std::string rules;                     // hash of the rule set in force at L
   std::optional<SnapshotSum> snapshots;  // nothing: written by an older version
   std::optional<AppliedRecord> applied;  // nothing: an older version, or no record yet
-  // Hash of the rule set of the records before the first change of rules; "": none.
+  // Hash of the rule set of the records before the first change of rules, or "".
   std::string initial_rules;
-  std::string owner;  // who committed; "": not said, or it has stopped
+  std::string owner;  // owner at the commit; "": unknown, or it has stopped
 };
 
 std::string EncodeCommitMetadata(const CommitMetadata& metadata);
-// DataLoss when it is of no version that is known.
+// DataLoss: unknown version.
 StatusOr<CommitMetadata> ParseCommitMetadata(std::string_view text);
 
 }  // namespace pitwall::processor

@@ -1,12 +1,12 @@
-// The processor's outputs, for the repair of a log.
+// Outputs of the processor, for the repair of a log.
 #pragma once
 
 #include "services/io/derived_outputs.h"
 
 namespace pitwall::processor {
 
-// Events and snapshots follow from telemetry. Dead letters share a topic with other partitions and
-// are left alone.
+// Returns the topics that are derived from telemetry: events and snapshots. Dead letters share a
+// topic with other partitions and are kept.
 DerivedOutputs OutputsOfTelemetry();
 
 }  // namespace pitwall::processor

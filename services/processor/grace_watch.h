@@ -1,4 +1,4 @@
-// Log lines about a job that waits for a restart after its attempt has died.
+// Log lines about a job that waits for a restart after its attempt died.
 #pragma once
 
 #include <cstddef>
@@ -11,18 +11,18 @@
 
 namespace pitwall::processor {
 
-// One line per job at the death, and again every 30 s of its time: how long the restart grace still
-// runs. Of at most 64 jobs at once. Not thread-safe.
+// One line per job at the death, and then every 30 s of its time, with the remaining restart grace.
+// Covers at most 64 jobs at once. Not thread-safe.
 class GraceWatch {
  public:
-  // "job "x": attempt 1 died; over in 97 s unless a rank returns"
+  // Returns lines such as "job "x": attempt 1 died; over in 97 s unless a rank returns".
   std::vector<std::string> Look(const std::vector<const engine::Job*>& jobs);
-  // Jobs that wait now.
+  // Returns the number of waiting jobs.
   size_t waiting() const { return waiting_; }
 
  private:
   std::map<std::string, int64_t, std::less<>>
-      next_line_;  // by job: seconds left at which it is due
+      next_line_;  // by job: remaining seconds at its next line
   size_t waiting_ = 0;
 };
 

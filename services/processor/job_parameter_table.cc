@@ -12,9 +12,10 @@
 namespace pitwall::processor {
 namespace {
 
-// Others write too, each of its own jobs: more than one processor allows can be there for a moment.
+// Other processors write too, each for its own jobs: the topic may temporarily have more than one
+// processor allows.
 constexpr size_t kMaxJobsRead = 4 * kMaxJobsWithParameters;
-constexpr int kMaxSilentPolls = 30;  // of a second each
+constexpr int kMaxSilentPolls = 30;  // of one second each
 
 auto NameOf(const JobParameter& parameter) { return std::tie(parameter.rule, parameter.name); }
 
@@ -26,7 +27,7 @@ Status JobParameterTable::Read() {
     jobs_.clear();
   }
   ASSIGN_OR_RETURN(const int64_t end, reader_->EndOffset());
-  if (end < reader_->position()) {  // deleted and made again
+  if (end < reader_->position()) {  // deleted and recreated
     reader_ = nullptr;
     return Read();
   }
@@ -42,7 +43,7 @@ Status JobParameterTable::Read() {
     for (const Record& record : records) Take(record);
     silent = records.empty() ? silent + 1 : 0;
     if (silent > kMaxSilentPolls) {
-      return Unavailable(Cat(kRulesTopic, " ends at ", end, " but nothing can be read from ",
+      return Unavailable(Cat(kRulesTopic, " ends at ", end, " but has no readable records from ",
                              reader_->position()));
     }
   }
@@ -67,7 +68,7 @@ void JobParameterTable::Take(const Record& record) {
     jobs_[job] = *std::move(all);
   } else {
     PITWALL_LOG(kError, "processor", kRulesTopic, " offset ", record.offset, ": parameters of job ",
-                Quote(job), " do not count: ", problem);
+                Quote(job), " are ignored: ", problem);
   }
 }
 
@@ -95,11 +96,11 @@ StatusOr<codec::JobParameters> JobParameterTable::With(const codec::SetParameter
   codec::JobParameters all = Without(change.parameter);
   if (all.parameters.size() >= kMaxParametersOfJob) {
     return ResourceExhausted(Cat("job: ", all.parameters.size(),
-                                 " parameters are set of it, the most; take one back first"));
+                                 " parameters are set, which is the maximum; reset one first"));
   }
   if (jobs_.size() >= kMaxJobsWithParameters && !jobs_.contains(all.job)) {
     return ResourceExhausted(Cat("job: ", jobs_.size(),
-                                 " jobs have parameters of their own, the most; take those of "
+                                 " jobs have parameters, which is the maximum; reset those of "
                                  "another back first, or use the overrides file"));
   }
   const auto at = std::find_if(all.parameters.begin(), all.parameters.end(), [&](const auto& one) {

@@ -1,4 +1,4 @@
-// The parameters that people set of single jobs, as pitwall.rules has them: the second layer of
+// Parameters that people set for single jobs, as stored on pitwall.rules: the second layer of
 // overrides.
 #pragma once
 
@@ -17,25 +17,25 @@ namespace pitwall::processor {
 inline constexpr size_t kMaxJobsWithParameters = 256;
 inline constexpr size_t kMaxParametersOfJob = 32;
 
-// Changes only by what it reads from the topic, its own records included, so that all processors
-// come to the same. Not thread-safe; the log is borrowed.
+// Changes only by records read from the topic, including its own, so that all processors reach the
+// same state. Not thread-safe; the log is borrowed.
 class JobParameterTable {
  public:
   explicit JobParameterTable(Log* log) : log_(log) {}
 
-  // Everything that the topic has now.
+  // Reads all records of the topic.
   Status Read();
-  // Appends what is set of one job and reads it back; a tombstone where nothing is.
+  // Appends the parameters of one job, or a tombstone if there are none, and reads the record back.
   Status Write(const codec::JobParameters& all);
 
-  // Null: nothing is set of the job.
+  // Returns null if no parameter is set for the job.
   const codec::JobParameters* Find(const std::string& job) const;
-  // `change`, or taking it back, on top of what is set of its job. ResourceExhausted: a bound is
-  // crossed.
+  // Returns the parameters of the job with `change` applied (set or reset). ResourceExhausted: a
+  // limit is exceeded.
   StatusOr<codec::JobParameters> With(const codec::SetParameter& change) const;
   codec::JobParameters Without(const JobParameter& of) const;
   std::vector<std::string> Jobs() const;  // sorted
-  // For RuleSet::job_parameters.
+  // Returns the layer for RuleSet::job_parameters.
   std::vector<JobParameter> Layer() const;
 
  private:

@@ -24,21 +24,21 @@ ParameterChangeHandler::ParameterChangeHandler(Clock* clock, Log* log, RunningJo
       jobs_(jobs),
       options_(options),
       wakeup_(clock->NewWakeup()),
-      book_(log) {}
+      table_(log) {}
 
 ParameterChangeHandler::~ParameterChangeHandler() { Stop(); }
 
 StatusOr<engine::CompiledRulesPtr> ParameterChangeHandler::OverLocked(
     const engine::CompiledRulesPtr& files) {
   RuleSet text = files->text();
-  text.job_parameters = book_.Layer();
+  text.job_parameters = table_.Layer();
   if (text.job_parameters.empty()) return files;
   return engine::CompiledRules::Compile(std::move(text));
 }
 
 StatusOr<engine::CompiledRulesPtr> ParameterChangeHandler::Over(engine::CompiledRulesPtr files) {
   MutexLock lock(&mutex_);
-  RETURN_IF_ERROR(Annotate(book_.Read(), "parameters of jobs"));
+  RETURN_IF_ERROR(Annotate(table_.Read(), "parameters of jobs"));
   ASSIGN_OR_RETURN(wanted_, OverLocked(files));
   files_ = std::move(files);
   return wanted_;
@@ -79,17 +79,17 @@ void ParameterChangeHandler::Stop() {
 Status ParameterChangeHandler::Look() {
   MutexLock lock(&mutex_);
   RETURN_IF_ERROR(ReadRequests());
-  RETURN_IF_ERROR(book_.Read());
+  RETURN_IF_ERROR(table_.Read());
   Watch();
   const Status decided = Decide();
   RETURN_IF_ERROR(TakeBackOfOldJobs());
   RETURN_IF_ERROR(PutInForce());
-  RETURN_IF_ERROR(TellWhatIsInForce());
+  RETURN_IF_ERROR(ReportRulesInForce());
   return decided;
 }
 
-// From the last records of each partition, so that a start misses no request and knows which are
-// answered.
+// Begins with the last records of each partition, so that a restart misses no request and knows
+// which have a reply.
 Status ParameterChangeHandler::OpenReaders() {
   ASSIGN_OR_RETURN(const int32_t partitions, log_->Partitions(kActionsTopic));
   std::vector<std::unique_ptr<PartitionReader>> readers;
@@ -106,7 +106,8 @@ Status ParameterChangeHandler::OpenReaders() {
       if (Status status = reader->Poll(kPollRecords, kPollBytes, kNanosPerSecond, &records);
           !status.ok() && !absl::IsDataLoss(status))
         return status;
-      if (records.empty()) return Unavailable(Cat(kActionsTopic, "/", p, " cannot be read"));
+      if (records.empty())
+        return Unavailable(Cat(kActionsTopic, "/", p, " has no readable records"));
       Take(records);
     }
     readers.push_back(std::move(reader));
@@ -125,7 +126,7 @@ Status ParameterChangeHandler::ReadRequests() {
       Take(records);
       continue;
     }
-    readers_.clear();  // from the last records again
+    readers_.clear();  // reopen at the last records
     return Annotate(status, kActionsTopic);
   }
   return OkStatus();
@@ -133,7 +134,7 @@ Status ParameterChangeHandler::ReadRequests() {
 
 void ParameterChangeHandler::Take(const std::vector<Record>& records) {
   for (const Record& record : records) {
-    // What cannot be read others tell already.
+    // Records that cannot be decoded are reported by other readers.
     StatusOr<ActionEvent> action = cloudevents::DecodeActionEvent(record.value);
     if (action.ok() && action->kind == ActionKind::kParameter) Take(*std::move(action));
   }
@@ -143,7 +144,7 @@ void ParameterChangeHandler::Take(ActionEvent action) {
   const std::string id = action.issue;
   if (action.type == ActionEventType::kRequested) {
     if (answered_.contains(id) || waiting_.contains(id) || !jobs_->Owns(action.job)) return;
-    // More than that nobody types: they expire, and the next start refuses them.
+    // Requests over the limit expire, and the next start refuses them.
     if (waiting_.size() < options_.max_waiting) waiting_[id] = {.request = std::move(action)};
     return;
   }
@@ -158,13 +159,13 @@ void ParameterChangeHandler::Take(ActionEvent action) {
 void ParameterChangeHandler::Watch() {
   std::set<std::string> jobs;
   for (const auto& [id, one] : waiting_) jobs.insert(one.request.job);
-  for (const std::string& job : book_.Jobs()) {
+  for (const std::string& job : table_.Jobs()) {
     if (jobs_->Owns(job)) jobs.insert(job);
   }
   jobs_->Watch({jobs.begin(), jobs.end()});
 }
 
-// In the order in which people asked: of two changes of one parameter the later one holds.
+// In the order of the requests: of two changes of one parameter, the later one applies.
 Status ParameterChangeHandler::Decide() {
   std::set<std::pair<int64_t, std::string>> order;
   for (const auto& [id, one] : waiting_) {
@@ -176,7 +177,7 @@ Status ParameterChangeHandler::Decide() {
 
 Status ParameterChangeHandler::Decide(Waiting* one) {
   ActionEvent& request = one->request;
-  // A start finds what it had written before.
+  // Finds values that were written before a restart.
   const codec::SetParameter* set = Find(request);
   const bool expired = request.expires_ns <= clock_->WallNs();
   one->written = set != nullptr ? set->request == request.issue
@@ -186,12 +187,12 @@ Status ParameterChangeHandler::Decide(Waiting* one) {
   if (expired)
     refused = FailedPrecondition("request: has expired before the processor could follow it");
   const std::optional<WatchedJob> job = jobs_->Watched(request.job);
-  if (refused.ok() && !job.has_value()) return OkStatus();  // the next look
+  if (refused.ok() && !job.has_value()) return OkStatus();  // retry at the next call
   if (refused.ok()) {
     const StatusOr<codec::JobParameters> all = Judge(&request, *job);
     refused = all.status();
     if (all.ok()) {
-      RETURN_IF_ERROR(book_.Write(*all));
+      RETURN_IF_ERROR(table_.Write(*all));
       one->written = true;
       PITWALL_LOG(kInfo, "processor", "job ", request.job, ": ", request.principal, " sets ",
                   ChangeText(request.parameter), " (", request.why, ")");
@@ -203,7 +204,7 @@ Status ParameterChangeHandler::Decide(Waiting* one) {
 }
 
 const codec::SetParameter* ParameterChangeHandler::Find(const ActionEvent& request) const {
-  const codec::JobParameters* known = book_.Find(request.job);
+  const codec::JobParameters* known = table_.Find(request.job);
   if (known == nullptr) return nullptr;
   for (const codec::SetParameter& one : known->parameters) {
     if (one.parameter.rule == request.parameter.rule &&
@@ -217,21 +218,23 @@ StatusOr<codec::JobParameters> ParameterChangeHandler::Judge(ActionEvent* reques
                                                              const WatchedJob& job) {
   if (!job.found)
     return FailedPrecondition(
-        Cat("job: not found (", Quote(request->job), "); the processor knows no job of this id"));
+        Cat("job: not found (", Quote(request->job), "); the processor does not know this job ID"));
   if (job.ended)
-    return FailedPrecondition(Cat("job: has ended (", Quote(request->job), "); nothing runs"));
+    return FailedPrecondition(
+        Cat("job: has ended (", Quote(request->job), "); parameters apply to running jobs only"));
   ParameterChange& change = request->parameter;
   ASSIGN_OR_RETURN(change.before, wanted_->ValueFor(change.rule, change.name, job.identity));
   codec::SetParameter set{{request->job, change.rule, change.name, change.value.value_or(0)},
                           request->principal,
                           clock_->WallNs(),
                           request->issue};
-  // wanted_ may not have it yet.
+  // wanted_ may not include it yet.
   if (const codec::SetParameter* known = Find(*request)) change.before = known->parameter.value;
-  if (!change.value.has_value()) return book_.Without(set.parameter);
+  if (!change.value.has_value()) return table_.Without(set.parameter);
   if (!std::isfinite(*change.value))
-    return InvalidArgument(Cat("value: not a finite number (", FormatDouble(*change.value), ")"));
-  return book_.With(set);
+    return InvalidArgument(
+        Cat("value: must be a finite number (", FormatDouble(*change.value), ")"));
+  return table_.With(set);
 }
 
 Status ParameterChangeHandler::Answer(ActionEvent answer, ActionEventType type) {
@@ -250,7 +253,7 @@ Status ParameterChangeHandler::Answer(ActionEvent answer, ActionEventType type) 
 }
 
 Status ParameterChangeHandler::PutInForce() {
-  if (files_ == nullptr || wanted_->text().job_parameters == book_.Layer()) return OkStatus();
+  if (files_ == nullptr || wanted_->text().job_parameters == table_.Layer()) return OkStatus();
   ASSIGN_OR_RETURN(const engine::CompiledRulesPtr rules, OverLocked(files_));
   RETURN_IF_ERROR(jobs_->SetRules(rules));
   wanted_ = rules;
@@ -258,7 +261,7 @@ Status ParameterChangeHandler::PutInForce() {
   return OkStatus();
 }
 
-Status ParameterChangeHandler::TellWhatIsInForce() {
+Status ParameterChangeHandler::ReportRulesInForce() {
   std::vector<ActionEvent> done;
   for (const auto& [id, one] : waiting_) {
     if (!one.written) continue;
@@ -274,20 +277,20 @@ Status ParameterChangeHandler::TellWhatIsInForce() {
 Status ParameterChangeHandler::TakeBackOfOldJobs() {
   if (options_.keep_ns <= 0) return OkStatus();
   const int64_t now = clock_->WallNs();
-  for (const std::string& id : book_.Jobs()) {
+  for (const std::string& id : table_.Jobs()) {
     const std::optional<WatchedJob> job = jobs_->Watched(id);
     if (!job.has_value()) continue;
-    codec::JobParameters all = *book_.Find(id);
+    codec::JobParameters all = *table_.Find(id);
     const bool over = !job->found || job->ended;
     if (over && all.over_since_ns != 0 && now - all.over_since_ns > options_.keep_ns) {
       PITWALL_LOG(kInfo, "processor", "job ", id, " is over: ", all.parameters.size(),
-                  " parameters that were set of it are taken back");
+                  " parameters are reset");
       all.parameters.clear();
     } else if (over == (all.over_since_ns != 0)) {
       continue;
     }
     all.over_since_ns = over ? now : 0;
-    RETURN_IF_ERROR(book_.Write(all));
+    RETURN_IF_ERROR(table_.Write(all));
   }
   return OkStatus();
 }

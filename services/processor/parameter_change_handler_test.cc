@@ -1,4 +1,4 @@
-// The office over a partition that runs: requests on one topic, verdicts on the other.
+// Parameter changes with a running partition: requests on one topic, results on the other.
 #include "services/processor/parameter_change_handler.h"
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ constexpr std::string_view kRules = R"(groups:
   - {alert: Names, params: {names: "a.*", last: 3}, expr: 'avg_over_time(m{x=~$names}[$last samples]) > 9'}
 )";
 
-// One partition as the processor of all jobs.
+// A single partition as the processor of all jobs.
 class OnePartition final : public RunningJobs {
  public:
   OnePartition(RuleSets* rules, PartitionProcessor* owner) : rules_(rules), owner_(owner) {}
@@ -64,16 +64,16 @@ class ParameterChangeHandlerTest : public ::testing::Test {
     EXPECT_TRUE(compiled.ok()) << compiled.status();
     return *compiled;
   }
-  // A start of the processor.
+  // Simulates a start of the processor.
   void Begin(std::string_view text, std::string_view overrides = "") {
-    office_.reset();
+    handler_.reset();
     owner_.reset();
     rules_.emplace(&log_);
     owner_.emplace(0, &clock_, &log_, &*rules_, PartitionOptions());
     jobs_.emplace(&*rules_, &*owner_);
-    office_.emplace(&clock_, &log_, &*jobs_,
-                    ParameterChangeOptions{.keep_ns = 100 * kNanosPerSecond});
-    const auto over = office_->Over(Compiled(text, overrides));
+    handler_.emplace(&clock_, &log_, &*jobs_,
+                     ParameterChangeOptions{.keep_ns = 100 * kNanosPerSecond});
+    const auto over = handler_->Over(Compiled(text, overrides));
     ASSERT_TRUE(over.ok()) << over.status();
     ASSERT_TRUE(rules_->Publish(*over).ok());
     owner_->WantRules((*over)->hash());
@@ -87,7 +87,7 @@ class ParameterChangeHandlerTest : public ::testing::Test {
                 {{.topic = std::string(topic), .key = std::move(key), .value = std::move(value)}})
             .ok());
   }
-  // A sample of a job, now.
+  // Appends a sample of a job at the current time.
   void Sample(double value, const std::string& job = "job") {
     Schema schema;
     schema.series.push_back({Labels({{kMetricName, "m"}}), SeriesKind::kGauge});
@@ -106,13 +106,13 @@ class ParameterChangeHandlerTest : public ::testing::Test {
     codec::BatchEncoder().Encode(batch, &bytes);
     Append(kTelemetryTopic, job, bytes);
   }
-  // Seconds in which `job` sends `value`, or nothing.
+  // Advances by this number of seconds, in which `job` sends `value`, or nothing.
   void Run(int seconds, std::optional<double> value = 3, const std::string& job = "job") {
     for (int i = 0; i < seconds; ++i) {
       if (value.has_value()) Sample(*value, job);
       clock_.Advance(kNanosPerSecond);
       for (int round = 0; round < 4; ++round) ASSERT_TRUE(owner_->RunOnce(0).ok());
-      const Status looked = office_->Look();
+      const Status looked = handler_->Look();
       ASSERT_TRUE(looked.ok()) << looked;
     }
   }
@@ -134,7 +134,7 @@ class ParameterChangeHandlerTest : public ::testing::Test {
     Append(kActionsTopic, job, cloudevents::EncodeCloudEvent(request));
     return request.issue;
   }
-  // "done: limit of …", "refused: why", of each answer to the request.
+  // Returns "done: limit of …" or "refused: <reason>" for each reply to the request.
   std::vector<std::string> Answers(const std::string& request) {
     std::vector<std::string> out;
     for (const Record& record : log_.Records(kActionsTopic)) {
@@ -146,7 +146,7 @@ class ParameterChangeHandlerTest : public ::testing::Test {
     }
     return out;
   }
-  // The last event of rule High that says something of an issue.
+  // Returns the last issue event of rule High.
   std::string LastOfHigh() {
     std::string last;
     for (const Record& record : log_.Records(kIssuesTopic)) {
@@ -157,7 +157,7 @@ class ParameterChangeHandlerTest : public ::testing::Test {
     }
     return last;
   }
-  // Events as a replay of the log of telemetry makes them.
+  // Returns the events of a replay of the telemetry log.
   std::vector<std::string> Replayed() {
     RuleSets recorded(&log_);
     engine::Shard shard(&recorded, {});
@@ -185,12 +185,12 @@ class ParameterChangeHandlerTest : public ::testing::Test {
   std::optional<RuleSets> rules_;
   std::optional<PartitionProcessor> owner_;
   std::optional<OnePartition> jobs_;
-  std::optional<ParameterChangeHandler> office_;
+  std::optional<ParameterChangeHandler> handler_;
   std::map<std::string, uint64_t> sequence_;
   int asked_ = 0;
 };
 
-TEST_F(ParameterChangeHandlerTest, AThresholdChangesForOneJobAndGoesBack) {
+TEST_F(ParameterChangeHandlerTest, ThresholdChangesForOneJobAndIsReset) {
   for (int i = 0; i < 3; ++i) {
     Run(1);
     Run(1, 3, "other");
@@ -213,7 +213,7 @@ TEST_F(ParameterChangeHandlerTest, AThresholdChangesForOneJobAndGoesBack) {
   EXPECT_EQ(Replayed(), Told());
 }
 
-TEST_F(ParameterChangeHandlerTest, AStartAndAReloadKeepItAndTheReplayIsEqual) {
+TEST_F(ParameterChangeHandlerTest, RestartAndReloadKeepChangeAndReplayIsEqual) {
   Run(3);
   const std::string down = Ask(2);
   Run(6);
@@ -221,15 +221,15 @@ TEST_F(ParameterChangeHandlerTest, AStartAndAReloadKeepItAndTheReplayIsEqual) {
   ASSERT_TRUE(owner_->Finish().ok());
   Begin(kRules);
   Run(4);
-  EXPECT_THAT(Answers(down), SizeIs(1));  // a start answers no request twice
+  EXPECT_THAT(Answers(down), SizeIs(1));  // a restart does not reply twice
   EXPECT_EQ(LastOfHigh(), "found");
-  // Killed: no snapshot at the end.
+  // Killed without a final snapshot.
   Begin(kRules);
   Run(4);
   EXPECT_EQ(LastOfHigh(), "found");
-  // The rule is as it was, another one comes; an override of the file loses.
+  // The rule is unchanged and another is added; the set value overrides the file.
   const std::string more = Cat(kRules, "  - {alert: More, expr: m > 1}\n");
-  const auto reloaded = office_->SetFiles(
+  const auto reloaded = handler_->SetFiles(
       Compiled(more, "jobs: [{match: {job: job}, rules: {p/g/High: {limit: 4}}}]"));
   ASSERT_TRUE(reloaded.ok());
   Run(4);
@@ -240,25 +240,25 @@ TEST_F(ParameterChangeHandlerTest, AStartAndAReloadKeepItAndTheReplayIsEqual) {
   EXPECT_THAT(Answers("request-2"), ElementsAre("done: limit of p/g/High: 2 -> 1"));
 }
 
-// A file that has the rule no more does not fail over what was set, and it counts again later.
-TEST_F(ParameterChangeHandlerTest, WhatTheFilesDoNotHaveDoesNothing) {
+// A rule file without the rule is valid, and the value applies again if the rule returns.
+TEST_F(ParameterChangeHandlerTest, ParameterWithoutItsRule_IsIgnored) {
   Run(3);
   Ask(2);
   Run(6);
   constexpr std::string_view kOther =
       "groups: [{name: g, interval: 1s, rules: [{alert: B, expr: m > 9}]}]";
-  ASSERT_TRUE(office_->SetFiles(Compiled(kOther)).ok());
+  ASSERT_TRUE(handler_->SetFiles(Compiled(kOther)).ok());
   Run(4);
   EXPECT_EQ(LastOfHigh(), "resolved");  // rule_removed
   Begin(kOther);
   Run(4);
-  ASSERT_TRUE(office_->SetFiles(Compiled(kRules)).ok());
+  ASSERT_TRUE(handler_->SetFiles(Compiled(kRules)).ok());
   Run(6);
   EXPECT_EQ(LastOfHigh(), "found");
   EXPECT_EQ(Replayed(), Told());
 }
 
-TEST_F(ParameterChangeHandlerTest, WhatCannotBeSetIsRefusedWithPlaceAndCause) {
+TEST_F(ParameterChangeHandlerTest, InvalidChange_IsRefusedWithPlaceAndCause) {
   Run(3);
   const std::string rule = Ask(1, "limit", "p/g/Hihg");
   const std::string name = Ask(1, "limt");
@@ -275,11 +275,11 @@ TEST_F(ParameterChangeHandlerTest, WhatCannotBeSetIsRefusedWithPlaceAndCause) {
   EXPECT_THAT(Answers(text), ElementsAre(HasSubstr("refused: parameter: the text of a matcher")));
   EXPECT_THAT(Answers(length), ElementsAre(HasSubstr("the length of a window in samples")));
   EXPECT_THAT(Answers(job), ElementsAre(HasSubstr("refused: job: not found (\"nobody\")")));
-  EXPECT_THAT(Answers(elsewhere), IsEmpty());  // another processor's
+  EXPECT_THAT(Answers(elsewhere), IsEmpty());  // belongs to another processor
   EXPECT_EQ(RuleRecords(), before);
 }
 
-TEST_F(ParameterChangeHandlerTest, ARequestThatCameTooLateIsRefusedOnce) {
+TEST_F(ParameterChangeHandlerTest, ExpiredRequest_IsRefusedOnce) {
   Run(3);
   const std::string late = Ask(2);
   clock_.Advance(61 * kNanosPerSecond);
@@ -291,14 +291,14 @@ TEST_F(ParameterChangeHandlerTest, ARequestThatCameTooLateIsRefusedOnce) {
   EXPECT_EQ(LastOfHigh(), "");
 }
 
-// The processor was killed between its write and the answer.
-TEST_F(ParameterChangeHandlerTest, WhatWasWrittenBeforeAStartIsAnsweredAfterIt) {
+// The processor was killed between its write and the reply.
+TEST_F(ParameterChangeHandlerTest, ChangeWrittenBeforeRestart_GetsReplyAfterIt) {
   Run(3);
   const std::string down = Ask(2);
-  ASSERT_TRUE(office_->Look().ok());  // watches the job
+  ASSERT_TRUE(handler_->Look().ok());  // watches the job
   clock_.Advance(kNanosPerSecond);
   for (int round = 0; round < 4; ++round) ASSERT_TRUE(owner_->RunOnce(0).ok());
-  ASSERT_TRUE(office_->Look().ok());  // writes
+  ASSERT_TRUE(handler_->Look().ok());  // writes the parameter
   ASSERT_THAT(Answers(down), IsEmpty());
   Begin(kRules);
   clock_.Advance(70 * kNanosPerSecond);
@@ -307,7 +307,7 @@ TEST_F(ParameterChangeHandlerTest, WhatWasWrittenBeforeAStartIsAnsweredAfterIt) 
   EXPECT_EQ(LastOfHigh(), "found");
 }
 
-TEST_F(ParameterChangeHandlerTest, TheNumberOfParametersIsBounded) {
+TEST_F(ParameterChangeHandlerTest, LimitsNumberOfParameters) {
   std::string rules = "groups:\n- name: g\n  interval: 1s\n  rules:\n";
   for (size_t i = 0; i <= kMaxParametersOfJob; ++i)
     CatTo(rules, "  - {alert: A", i, ", params: {limit: 5}, expr: m > $limit + ", i, "}\n");
@@ -325,7 +325,7 @@ TEST_F(ParameterChangeHandlerTest, TheNumberOfParametersIsBounded) {
   EXPECT_EQ(Replayed(), Told());
 }
 
-TEST_F(ParameterChangeHandlerTest, OfAJobThatIsOverItGoesAfterTheRetention) {
+TEST_F(ParameterChangeHandlerTest, ParametersOfEndedJob_AreRemovedAfterRetention) {
   Run(3);
   Ask(2);
   Run(6);

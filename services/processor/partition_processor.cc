@@ -13,7 +13,7 @@ namespace pitwall::processor {
 
 namespace {
 
-constexpr size_t kRefusedHeadBytes = 1000;  // of an output that the log refuses
+constexpr size_t kRefusedHeadBytes = 1000;  // of an output that the log rejects
 
 }  // namespace
 
@@ -33,8 +33,8 @@ PartitionProcessor::~PartitionProcessor() = default;
 
 Status PartitionProcessor::TruncatedAt(int64_t end) const {
   return FailedPrecondition(Cat("log_truncated: ", input_.topic, " partition ", partition_,
-                                ": the log goes on at offset ", end, ", below ", next_offset_,
-                                " (topic deleted, replaced or cut); ", kAcceptReset));
+                                ": the log continues at offset ", end, ", below ", next_offset_,
+                                " (topic deleted, recreated, or truncated); ", kAcceptReset));
 }
 
 void PartitionProcessor::WantRules(std::string hash) {
@@ -99,7 +99,7 @@ Status PartitionProcessor::PollInput(int64_t timeout_ns) {
   next_record_ = 0;
   const int64_t now = clock_->MonotonicNs();
   int64_t wait = timeout_ns;
-  // Only what is to be committed is waited for: nothing may be due for long, while ticks pause say.
+  // Waits only if nothing has to be committed; otherwise, with paused ticks, it could wait long.
   if (next_offset_ > committed_offset_ || !outputs_.dead_letters.empty())
     wait = std::min(wait, last_commit_ns_ + options_.commit_interval_ns - now);
   if (options_.clock_ticks) wait = std::min(wait, last_probe_ns_ + options_.tick_interval_ns - now);
@@ -116,7 +116,7 @@ Status PartitionProcessor::PausedRound(int64_t timeout_ns) {
     if (next_offset_ > committed_offset_ && next_offset_ >= suppress_below_)
       RETURN_IF_ERROR(CommitNow(/*with_tick=*/false));
   }
-  end_seen_ = -1;  // no tick until the end was reached again
+  end_seen_ = -1;  // no tick before the end is reached again
   CountMemory();
   Publish();
   pause_->Wait(timeout_ns);
@@ -156,7 +156,7 @@ Status PartitionProcessor::RunOnce(int64_t timeout_ns) {
     if (account_ != nullptr && account_->MustPause()) return PausedRound(timeout_ns);
     if (paused_) {
       paused_ = false;
-      PITWALL_LOG(kInfo, "processor", "partition ", partition_, ": memory: it reads again");
+      PITWALL_LOG(kInfo, "processor", "partition ", partition_, ": memory: reading resumed");
     }
     RETURN_IF_ERROR(PollInput(timeout_ns));
   }
@@ -176,7 +176,7 @@ Status PartitionProcessor::RunOnce(int64_t timeout_ns) {
     next_offset_ = record.offset + 1;
     if (!applied_.has_value() || record.offset > applied_->offset)
       applied_ = {record.offset, record.append_time_ns};
-    // A verdict does not wait for the rest of what was polled, and dead letters do not pile up.
+    // Publishes events before the rest of the poll, and keeps dead letters from accumulating.
     if (!outputs_.events.empty() || outputs_.dead_letters.size() >= kDeadLettersPerCommit) {
       ++next_record_;
       break;
@@ -222,15 +222,15 @@ StatusOr<bool> PartitionProcessor::TickDue(int64_t now) {
     end_seen_ = *end;
     if (*end < next_offset_) return TruncatedAt(*end);
   } else {
-    end_seen_ = -1;  // unknown: no tick until it has been seen again and reached
+    end_seen_ = -1;  // unknown: no tick before the end is read and reached again
   }
   last_probe_ns_ = now;
   return options_.clock_ticks && reached && now >= ticks_paused_until_ &&
          committed_offset_ >= suppress_below_;
 }
 
-// Replaces the largest output by a dead letter with the beginning of it: a commit that the log
-// refuses for good would otherwise stop the partition. Small ones are not the cause of a refusal.
+// Replaces the largest output by a dead letter with its beginning: a commit that the log
+// permanently rejects would otherwise stop the partition. Small outputs do not cause a rejection.
 bool PartitionProcessor::DropLargestOutput(Commit* commit, const Status& refusal) {
   const auto largest = std::max_element(
       commit->outputs.begin(), commit->outputs.end(),
@@ -240,7 +240,7 @@ bool PartitionProcessor::DropLargestOutput(Commit* commit, const Status& refusal
   if (largest->topic == input_.topic || head.size() == largest->value.size()) return false;
   PITWALL_LOG(kError, "processor", "partition ", partition_, ": dropped a record of ",
               largest->value.size(), " bytes for ", largest->topic, " of job ", Quote(largest->key),
-              ", which the log refuses: ", ToStd(refusal.message()));
+              ", which the log rejects: ", ToStd(refusal.message()));
   refusal_ = Utf8Prefix(ToStd(refusal.message()), kRefusedHeadBytes);
   OutgoingRecord letter{.topic = std::string(kDeadLetterTopic),
                         .key = largest->key,
@@ -258,7 +258,7 @@ Status PartitionProcessor::CommitNow(bool with_tick) {
   Commit commit;
   commit.group = options_.group;
   commit.input = input_;
-  // While old records are read again, the position in the log stays what it was.
+  // While old records are read again, the committed position does not change.
   commit.next_offset = std::max(next_offset_, suppress_below_);
   commit.metadata = Metadata(snapshot_sum_);
   for (const IssueEvent& event : outputs_.events) {
@@ -331,7 +331,7 @@ Status PartitionProcessor::CommitNow(bool with_tick) {
   return OkStatus();
 }
 
-// An append that failed or was slow: the log was away for others too, whose batches come late.
+// After a failed or slow append, the batches of others are probably late, too.
 Status PartitionProcessor::ApplyTimed(const Commit& commit) {
   const int64_t begin = clock_->MonotonicNs();
   Status status = committer_->Apply(commit);
@@ -427,7 +427,7 @@ Status PartitionProcessor::DeleteForgotten() {
     slots_.erase(found);
   }
   commit.metadata = Metadata(snapshot_sum_);
-  return Annotate(ApplyTimed(commit), "deleting snapshots of jobs that are gone");
+  return Annotate(ApplyTimed(commit), "deleting snapshots of jobs that ended");
 }
 
 Status PartitionProcessor::Finish() {
@@ -438,7 +438,7 @@ Status PartitionProcessor::Finish() {
   RETURN_IF_ERROR(WriteSnapshots(shard_->SnapshotsDue(0, SIZE_MAX)));
   RETURN_IF_ERROR(DeleteForgotten());
   released_ = true;
-  return CommitNow(/*with_tick=*/false);  // from where the next owner has to read, after them
+  return CommitNow(/*with_tick=*/false);  // with the position at which the next owner reads
 }
 
 bool PartitionProcessor::CaughtUp() {

@@ -42,7 +42,7 @@ class PartitionProcessorTest : public ::testing::Test {
     Open();
   }
 
-  // A new owner of the partition.
+  // Simulates a new owner of the partition.
   void Open() {
     owner_.emplace(0, &clock_, &log_, &*rules_, options_);
     owner_->WantRules(hash_);
@@ -57,7 +57,7 @@ class PartitionProcessorTest : public ::testing::Test {
                                .value = std::move(value)}})
                     .ok());
   }
-  // A batch of source "n" of job "job", now.
+  // Returns a batch of source "n" of job "job" at the current time.
   std::string Sample(double value, uint64_t frames = 1, bool with_schema = true) {
     Schema schema;
     schema.series.push_back({Labels({{kMetricName, "m"}}), SeriesKind::kGauge});
@@ -80,7 +80,7 @@ class PartitionProcessorTest : public ::testing::Test {
     codec::BatchEncoder().Encode(batch, &bytes);
     return bytes;
   }
-  // Rounds of one second each.
+  // Runs rounds of one second each.
   void Run(int seconds) {
     for (int i = 0; i < seconds; ++i) {
       clock_.Advance(kNanosPerSecond);
@@ -111,7 +111,7 @@ class PartitionProcessorTest : public ::testing::Test {
 };
 
 // Long after the last commit, as while ticks pause after an outage.
-TEST_F(PartitionProcessorTest, WaitsWhereThereIsNothingToCommit) {
+TEST_F(PartitionProcessorTest, NothingToCommit_Waits) {
   options_.clock_ticks = false;
   Open();
   Append(Sample(1));
@@ -127,7 +127,7 @@ TEST_F(PartitionProcessorTest, WaitsWhereThereIsNothingToCommit) {
   round.join();
 }
 
-TEST_F(PartitionProcessorTest, BytesThatAreNoBatchBecomeADeadLetterAndTheRestGoesOn) {
+TEST_F(PartitionProcessorTest, UndecodableRecord_BecomesDeadLetterAndOthersContinue) {
   Append("\xff\xff garbage", "some-job");
   for (int i = 0; i < 5; ++i) {
     Append(Sample(1));
@@ -143,7 +143,7 @@ TEST_F(PartitionProcessorTest, BytesThatAreNoBatchBecomeADeadLetterAndTheRestGoe
   EXPECT_THAT(issues, Contains(Field(&Record::value, HasSubstr("io.pitwall.issue.found"))));
 }
 
-TEST_F(PartitionProcessorTest, ADeadLetterFitsIntoTheLogWhateverItsRecord) {
+TEST_F(PartitionProcessorTest, DeadLetterFitsIntoLogForEveryRecord) {
   Append(std::string(1'000'000, '\xff'));
   Run(2);
   ASSERT_THAT(Dead(), SizeIs(1));
@@ -151,13 +151,13 @@ TEST_F(PartitionProcessorTest, ADeadLetterFitsIntoTheLogWhateverItsRecord) {
   EXPECT_THAT(Dead()[0].headers, Contains(Pair("original_bytes", "1000000")));
 }
 
-TEST_F(PartitionProcessorTest, LogRefusesOutputForItsSize_PartitionContinues) {
+TEST_F(PartitionProcessorTest, LogRejectsOutputForItsSize_PartitionContinues) {
   log_.SetLargest(2'000);
   Append(Sample(1));
   Run(2);
   const size_t issues = log_.Records(kIssuesTopic).size();
   ASSERT_GT(issues, 0u);
-  // Its dead letter is longer than the log takes.
+  // Its dead letter is longer than the maximum record.
   log_.SetLargest(SIZE_MAX);
   Append(std::string(5'000, '\xff'), "some-job");
   log_.SetLargest(2'000);
@@ -172,13 +172,13 @@ TEST_F(PartitionProcessorTest, LogRefusesOutputForItsSize_PartitionContinues) {
   EXPECT_THAT(owner_->stats().trouble, HasSubstr("1 record was dropped"));
 }
 
-TEST_F(PartitionProcessorTest, ARecordOfBadFramesIsOneDeadLetter) {
+TEST_F(PartitionProcessorTest, RecordOfBadFrames_IsOneDeadLetter) {
   Append(Sample(1, 5000, /*with_schema=*/false));
   Run(2);
   EXPECT_THAT(Dead(), SizeIs(1));
 }
 
-TEST_F(PartitionProcessorTest, AFloodOfBadRecordsIsWrittenInPieces) {
+TEST_F(PartitionProcessorTest, ManyBadRecords_AreCommittedInPieces) {
   for (int i = 0; i < 1000; ++i) Append("\xff bad");
   for (int i = 0; i < 40 && Dead().size() < 1000; ++i) {
     const size_t before = Dead().size();
@@ -189,11 +189,11 @@ TEST_F(PartitionProcessorTest, AFloodOfBadRecordsIsWrittenInPieces) {
   EXPECT_EQ(Dead().size(), 1000U);
 }
 
-TEST_F(PartitionProcessorTest, TicksPauseAfterTheLogWasAway) {
+TEST_F(PartitionProcessorTest, TicksPauseAfterLogOutage) {
   Run(5);
   const size_t before = Ticks();
   EXPECT_GE(before, 3U);
-  // What notices an outage is a read as often as a write.
+  // Reads detect an outage as often as writes.
   log_.FailPolls(1, Unavailable("broker away"));
   clock_.Advance(kNanosPerSecond);
   ASSERT_FALSE(owner_->RunOnce(0).ok());
@@ -204,7 +204,7 @@ TEST_F(PartitionProcessorTest, TicksPauseAfterTheLogWasAway) {
   EXPECT_GT(Ticks(), before);
 }
 
-TEST_F(PartitionProcessorTest, WithoutMemoryNothingIsReadAndNothingIsLost) {
+TEST_F(PartitionProcessorTest, WithoutMemory_ReadingPausesWithoutLoss) {
   MemoryBudget budget(size_t{100} << 20);
   const auto other = budget.Open("something else");
   options_.memory = &budget;
@@ -217,7 +217,7 @@ TEST_F(PartitionProcessorTest, WithoutMemoryNothingIsReadAndNothingIsLost) {
   ASSERT_GT(owner_->stats().memory_bytes, 0U);
   EXPECT_EQ(owner_->stats().trouble, "");
   other->Set(size_t{100} << 20, {});
-  Run(1);  // what is appended below is read by no round from here on
+  Run(1);  // later rounds do not read the records appended below
   const size_t ticks = Ticks();
   for (int i = 0; i < 5; ++i) {
     Append(Sample(1));
@@ -227,7 +227,7 @@ TEST_F(PartitionProcessorTest, WithoutMemoryNothingIsReadAndNothingIsLost) {
   EXPECT_THAT(owner_->stats().trouble, HasSubstr("budget of 100 MiB"));
   EXPECT_THAT(owner_->stats().trouble, HasSubstr("job \"job\""));
   EXPECT_LE(owner_->stats().next_offset, offset + 4);
-  EXPECT_EQ(Ticks(), ticks) << "no time passes: a silent source is not judged meanwhile";
+  EXPECT_EQ(Ticks(), ticks) << "time does not advance, so a silent source does not expire";
   EXPECT_THAT(log_.Records(kIssuesTopic),
               Not(Contains(Field(&Record::value, HasSubstr("io.pitwall.issue.found")))));
   other->Set(0, {});
@@ -240,7 +240,7 @@ TEST_F(PartitionProcessorTest, WithoutMemoryNothingIsReadAndNothingIsLost) {
   owner_.reset();  // before the budget
 }
 
-TEST_F(PartitionProcessorTest, WhereReadingBeginsStaysWhileNothingComes) {
+TEST_F(PartitionProcessorTest, ReplayOffsetStaysWithoutNewRecords) {
   for (int i = 0; i < 5; ++i) {
     Append(Sample(0));
     Run(1);
@@ -256,7 +256,7 @@ TEST_F(PartitionProcessorTest, WhereReadingBeginsStaysWhileNothingComes) {
   }
 }
 
-TEST_F(PartitionProcessorTest, TheOlderSnapshotServesWhereTheNewerCannot) {
+TEST_F(PartitionProcessorTest, OlderSnapshotIsUsedIfNewerIsUnreadable) {
   options_.snapshot_interval_ns = kNanosPerSecond;
   Open();
   for (int i = 0; i < 6; ++i) {
@@ -270,7 +270,7 @@ TEST_F(PartitionProcessorTest, TheOlderSnapshotServesWhereTheNewerCannot) {
     return (*assembler.Add(record.value))->offset;
   };
   const Record& newest = state.back();
-  // As if a newer version had written over the newest slot, at the same place.
+  // Simulates a newer version that overwrote the newest slot at the same offset.
   const auto chunks =
       codec::SplitSnapshot("job", offset_of(newest), hash_, /*format=*/99, "of another version");
   const auto appender = log_.OpenAppender();
@@ -281,11 +281,11 @@ TEST_F(PartitionProcessorTest, TheOlderSnapshotServesWhereTheNewerCannot) {
                              .value = (*chunks)[0]}})
                   .ok());
   owner_.emplace(0, &clock_, &log_, &*rules_, options_);
-  // The last commit came before that snapshot: L still lies at the older one.
+  // The last commit precedes that snapshot, so L is at the older one.
   ASSERT_TRUE(owner_->Recover().ok());
   EXPECT_EQ(owner_->stats().counters.restored_jobs, 1U);
   EXPECT_EQ(owner_->stats().jobs, 1U);
-  // Once L has passed it, nothing older will do, and the message says of which job.
+  // Once L has passed it, older ones are unusable, and the message contains the job.
   for (const std::string& key : {Cat("0/job/0/0"), Cat("0/job/1/0")}) {
     ASSERT_TRUE((*appender)
                     ->Append({{.topic = std::string(kStateTopic),

@@ -1,4 +1,4 @@
-// Partitions of the telemetry topic that one of several processors owns.
+// Share of the partitions of the telemetry topic that one of several processors owns.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace pitwall::processor {
 
-// The partitions whose number has the remainder `index` after division by `count`. The shares
-// 0 to count - 1 together are all partitions, and no two have one in common.
+// Partitions whose number modulo `count` is `index`. The shares 0 to count - 1 are disjoint and
+// together cover all partitions.
 struct PartitionShare {
   int32_t index = 0;
   int32_t count = 1;

@@ -17,7 +17,7 @@ Status EnsureTopics(Log* log, const ProcessorOptions& options) {
   const TopicConfig telemetry{.partitions = options.telemetry_partitions,
                               .retention_ms = options.telemetry_retention_ms};
   Status status = log->EnsureTopic(kTelemetryTopic, telemetry);
-  // A topic that somebody made with other partitions rules: the others follow it.
+  // If a topic was created with another number of partitions, the others follow it.
   if (!status.ok() && !absl::IsFailedPrecondition(status)) return status;
   ASSIGN_OR_RETURN(const int32_t partitions, log->Partitions(kTelemetryTopic));
   RETURN_IF_ERROR(log->EnsureTopic(
@@ -26,7 +26,7 @@ Status EnsureTopics(Log* log, const ProcessorOptions& options) {
   RETURN_IF_ERROR(log->EnsureTopic(kRulesTopic, {.partitions = 1, .compacted = true}));
   RETURN_IF_ERROR(log->EnsureTopic(
       kActionsTopic, {.partitions = partitions, .retention_ms = options.telemetry_retention_ms}));
-  // Requests are of no use an hour later. Captures, and who was told, are few: one partition keeps
+  // Requests are useless after an hour. Captures and notifications are few: one partition keeps
   // them in one order.
   RETURN_IF_ERROR(
       log->EnsureTopic(kControlTopic, {.partitions = 1, .retention_ms = int64_t{3600} * 1000}));
@@ -40,7 +40,7 @@ Status EnsureTopics(Log* log, const ProcessorOptions& options) {
 
 namespace {
 
-// Host, process and start: who this is to another owner of a partition.
+// Host, process, and start identify this process to other owners of a partition.
 ProcessorOptions WithOwner(ProcessorOptions options, Clock* clock) {
   if (!options.partition.owner.empty()) return options;
   char host[256] = "";
@@ -113,13 +113,13 @@ void Processor::Run(Worker* worker) {
     Fail(worker, std::string(ToStd(status.message())));
     if (absl::IsAborted(status)) {
       worker->standby = true;
-      // After a long time as the owner the next dispute is a new one.
+      // After a long time as the owner, the next conflict starts with the short wait again.
       if (clock_->MonotonicNs() - since > options_.fenced_wait_most_ns)
         fenced_wait = options_.fenced_wait_ns;
       StandBy(worker, &fenced_wait);
       continue;
     }
-    // Recovery starts over from the last commit: nothing is lost, and nothing is said twice.
+    // Recovery starts over from the last commit: nothing is lost or published twice.
     worker->wakeup->Wait(options_.retry_ns);
   }
 }
@@ -127,7 +127,7 @@ void Processor::Run(Worker* worker) {
 void Processor::StandBy(Worker* worker, int64_t* wait_ns) {
   ++fenced_;
   const TopicPartition input{std::string(kTelemetryTopic), worker->partition};
-  // The other needs a moment before its first commit says who it is.
+  // The first commit of the other identifies it.
   worker->wakeup->Wait(*wait_ns);
   const int64_t patience = std::max(*wait_ns, options_.takeover_after_ns);
   *wait_ns = std::min(2 * *wait_ns, options_.fenced_wait_most_ns);
@@ -138,7 +138,7 @@ void Processor::StandBy(Worker* worker, int64_t* wait_ns) {
     if (const auto committed = log_->Committed(options_.partition.group, input);
         committed.ok() && committed->has_value()) {
       const auto metadata = ParseCommitMetadata((*committed)->metadata);
-      // Nobody else: this one's own transaction failed in a way that says the same, or the other
+      // There is no other owner: a transaction of this one failed with the same error, or the other
       // has stopped.
       if (!metadata.ok() || metadata->owner.empty() ||
           metadata->owner == options_.partition.owner) {

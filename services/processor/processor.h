@@ -1,5 +1,5 @@
-// The processor service: one thread per partition, each a PartitionProcessor that is restarted with
-// a pause when it fails.
+// Processor service: one thread per partition, each with a PartitionProcessor that is restarted
+// after a failure, with a pause.
 #pragma once
 
 #include <atomic>
@@ -20,43 +20,43 @@ namespace pitwall::processor {
 struct ProcessorOptions {
   PartitionOptions partition;
   PartitionShare share;              // all, unless several processors share the topic
-  int32_t telemetry_partitions = 4;  // when the topics have to be made
+  int32_t telemetry_partitions = 4;  // if the topics have to be created
   int64_t telemetry_retention_ms = 7LL * 24 * 3600 * 1000;
   int64_t retry_ns = kNanosPerSecond;  // after a failure
-  // An owner that was fenced waits so long at first, then twice as long each time, up to the most.
+  // First wait of a fenced owner; it doubles each time, up to the maximum.
   int64_t fenced_wait_ns = 2 * kNanosPerSecond;
   int64_t fenced_wait_most_ns = 300 * kNanosPerSecond;
-  // … and takes over when the other has committed nothing for so long (it commits once a second).
+  // Takes over if the other has committed nothing for this long (it commits once a second).
   int64_t takeover_after_ns = 15 * kNanosPerSecond;
 };
 
-// Makes the topics of architecture.md, section 5, that are not there yet.
+// Creates the missing topics of architecture.md, section 5.
 Status EnsureTopics(Log* log, const ProcessorOptions& options);
 
 class Processor final : public RunningJobs {
  public:
-  // Everything borrowed must outlive this.
+  // All pointers are borrowed and must outlive this.
   Processor(Clock* clock, Log* log, const ProcessorOptions& options);
   ~Processor() override;
 
-  // `rules` may be null: then those of the log stay in force.
+  // `rules` may be null: then the rule set of the log stays in force.
   Status Start(engine::CompiledRulesPtr rules);
-  // Puts another rule set in force, from the first tick after its control record is read.
+  // Activates another rule set, from the first tick after its control record.
   Status SetRules(engine::CompiledRulesPtr rules) override;
   bool Owns(const std::string& job) const override { return WorkerOf(job) != nullptr; }
   bool MayOwn(int32_t partition, int32_t partitions) const override;
   void Watch(const std::vector<std::string>& jobs) override;
   std::optional<WatchedJob> Watched(const std::string& job) const override;
-  // Commits, snapshots and ends all threads. Idempotent.
+  // Commits, writes snapshots, and ends all threads. Idempotent.
   void Stop();
 
   // One per partition of this process.
   std::vector<PartitionStats> stats() const;
-  // Of the telemetry topic, as of Start; all processors own them together.
+  // Number of partitions of the telemetry topic at Start, over all processors.
   int32_t partitions() const { return partitions_; }
-  // How often owners here were fenced by others.
+  // Number of times that owners in this process were fenced.
   uint64_t fenced() const { return fenced_; }
-  // Why partitions do not run, or what is wrong though they do; empty when all is well.
+  // Returns why partitions do not run, and the problems of running ones; empty if there are none.
   std::vector<std::string> faults() const;
   bool ready() const;
 
@@ -70,19 +70,19 @@ class Processor final : public RunningJobs {
     mutable Mutex mutex;
     std::string fault ABSL_GUARDED_BY(mutex);
   };
-  // Null: another processor has the job's partition.
+  // Null: another processor owns the job's partition.
   const Worker* WorkerOf(const std::string& job) const;
   void Run(Worker* worker);
   void Fail(Worker* worker, std::string fault);
-  // Until the other owner is silent, so that two that were both started do not fence each other
-  // without end.
+  // Waits until the other owner is silent, so that two processors do not fence each other
+  // endlessly.
   void StandBy(Worker* worker, int64_t* wait_ns);
 
   Clock* const clock_;
   Log* const log_;
   const ProcessorOptions options_;
   RuleSets rules_;
-  int32_t partitions_ = 0;  // of the topic; as of Start
+  int32_t partitions_ = 0;  // of the topic, as of Start
   std::vector<std::unique_ptr<Worker>> workers_;
   std::atomic<bool> stopping_{false};
   std::atomic<uint64_t> fenced_{0};

@@ -9,7 +9,7 @@
 namespace pitwall::processor {
 namespace {
 
-TEST(PartitionShare, SharesAreDisjointAndTogetherAllPartitions) {
+TEST(PartitionShare, SharesAreDisjointAndCoverAllPartitions) {
   using ::testing::ElementsAre;
   using ::testing::IsEmpty;
   EXPECT_THAT(PartitionsOf({}, 5), ElementsAre(0, 1, 2, 3, 4));
@@ -19,7 +19,7 @@ TEST(PartitionShare, SharesAreDisjointAndTogetherAllPartitions) {
   EXPECT_THAT(PartitionsOf({2, 3}, 2), IsEmpty());
 }
 
-TEST(ProcessorTest, AShareWithoutPartitionsIsRefused) {
+TEST(ProcessorTest, ShareWithoutPartitions_IsRejected) {
   fakes::FakeClock clock;
   fakes::MemoryLog log(&clock);
   ProcessorOptions options;

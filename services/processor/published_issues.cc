@@ -20,7 +20,7 @@ void SetStatus(RuleStatus status, std::string_view reason, int64_t time_ns, Issu
   event->time_ns = std::max(event->time_ns, time_ns);
   event->active_since_ns = event->time_ns;
   event->sequence = static_cast<uint64_t>(status);
-  // Two of one kind may fall on one tick: the reason tells them apart.
+  // Two events of one kind may have the same tick: the reason distinguishes them.
   event->labels = Labels({{"reason", std::string(reason)}});
   event->id = MakeEventId(*event);
   event->labels = Labels();
@@ -32,36 +32,37 @@ StatusOr<PublishedIssues> PublishedIssues::Read(Log* log, int32_t partition) {
   ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
                    log->OpenReader({std::string(kIssuesTopic), partition}, kFromStart));
   ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
-  PublishedIssues told;
+  PublishedIssues published;
   std::vector<Record> records;
   while (reader->position() < end) {
     records.clear();
     if (Status status = reader->Poll(1000, 8 << 20, kNanosPerSecond, &records); !status.ok()) {
       if (!absl::IsDataLoss(status)) return status;
-      PITWALL_LOG(kError, "processor", "what was told: ", ToStd(status.message()));
+      PITWALL_LOG(kError, "processor",
+                  "cannot decode a published event: ", ToStd(status.message()));
     }
     for (const Record& record : records) {
       StatusOr<IssueEvent> event = cloudevents::DecodeCloudEvent(record.value);
       if (!event.ok()) continue;
       if (event->type == EventType::kRuleStatus) {
         if (event->status == RuleStatus::kStopped) {
-          told.statuses_[event->job].erase(event->rule);
+          published.statuses_[event->job].erase(event->rule);
         } else {
-          told.statuses_[event->job].insert_or_assign(event->rule, *event);
+          published.statuses_[event->job].insert_or_assign(event->rule, *event);
         }
       } else if (event->type == EventType::kJobChanged) {
-        if (event->job_change == JobChange::kEnded) told.statuses_.erase(event->job);
+        if (event->job_change == JobChange::kEnded) published.statuses_.erase(event->job);
       } else if (event->type == EventType::kIssueResolved) {
-        told.open_[event->job].erase(IssueKey(*event));
+        published.open_[event->job].erase(IssueKey(*event));
       } else if (event->type == EventType::kIssueFound || event->type == EventType::kIssueUpdated) {
         std::string key = IssueKey(*event);
-        told.open_[event->job].insert_or_assign(std::move(key), *std::move(event));
+        published.open_[event->job].insert_or_assign(std::move(key), *std::move(event));
       }
     }
   }
-  std::erase_if(told.open_, [](const auto& entry) { return entry.second.empty(); });
-  std::erase_if(told.statuses_, [](const auto& entry) { return entry.second.empty(); });
-  return told;
+  std::erase_if(published.open_, [](const auto& entry) { return entry.second.empty(); });
+  std::erase_if(published.statuses_, [](const auto& entry) { return entry.second.empty(); });
+  return published;
 }
 
 std::vector<std::string> PublishedIssues::Jobs() const {
@@ -101,8 +102,8 @@ void PublishedIssues::StopRules(const std::string& job, std::string_view reason,
   }
 }
 
-void PublishedIssues::TellStatuses(const engine::Job& job, std::vector<IssueEvent>* out) const {
-  const auto told = statuses_.find(job.id());
+void PublishedIssues::EmitStatuses(const engine::Job& job, std::vector<IssueEvent>* out) const {
+  const auto published = statuses_.find(job.id());
   for (const engine::RuleStatusNow& now : job.Statuses()) {
     if (now.status == RuleStatus::kUnknown) continue;
     IssueEvent event;
@@ -111,9 +112,9 @@ void PublishedIssues::TellStatuses(const engine::Job& job, std::vector<IssueEven
     event.reference = job.identity().reference;
     event.rule = now.rule->name;
     event.alert = now.rule->alert;
-    if (told != statuses_.end()) {
-      const auto last = told->second.find(now.rule->name);
-      if (last != told->second.end()) {
+    if (published != statuses_.end()) {
+      const auto last = published->second.find(now.rule->name);
+      if (last != published->second.end()) {
         if (last->second.status == now.status) continue;
         event = last->second;
       }

@@ -1,5 +1,5 @@
-// Recovery: the last commit says how far outputs went (C), from where records are needed again (L)
-// and which snapshots there are; they give the state below (time-model.md, section 6;
+// Part of PartitionProcessor: recovery. The last commit has the end of the outputs (C), the first
+// needed record (L), and the snapshots; the state is rebuilt from them (time-model.md, section 6;
 // docs/decisions/0015-detect-lost-state.md).
 #include <algorithm>
 #include <optional>
@@ -23,7 +23,7 @@ struct PartitionProcessor::Resume {
 
 namespace {
 
-// What no further try can bring back. (A log that is away for a moment fails otherwise.)
+// Returns true for a permanent loss. (An unavailable log fails with another code.)
 bool IsGone(const Status& status) { return absl::IsDataLoss(status) || absl::IsNotFound(status); }
 
 }  // namespace
@@ -49,10 +49,9 @@ void PartitionProcessor::BeginShard() {
 }
 
 Status PartitionProcessor::Recover() {
-  // First of all: from here on an older owner cannot commit any more, so what is read below is
-  // final.
-  // Whatever made this owner start over kept others from the log too (time-model.md 2.1): nobody is
-  // silent yet.
+  // This comes first: it fences an older owner, so the state read below is final. If a failure
+  // restarted this owner, other clients lost the log too (time-model.md 2.1), so no source counts
+  // as silent yet.
   if (recovered_before_) ticks_paused_until_ = clock_->MonotonicNs() + options_.outage_grace_ns;
   recovered_before_ = true;
   ASSIGN_OR_RETURN(committer_,
@@ -101,8 +100,8 @@ Status PartitionProcessor::Recover() {
   return OkStatus();
 }
 
-// Records that were written before any processor started are evaluated by the wanted rules: a
-// change of rules can only be appended after them.
+// Records written before the first start of a processor are evaluated by the wanted rules: a change
+// of rules can only be appended after them.
 Status PartitionProcessor::BeginWithRules(const Resume& resume) {
   initial_rules_.clear();
   if (resume.log_end > resume.log_start) {
@@ -141,9 +140,9 @@ Status PartitionProcessor::CheckLog(const Resume& resume) {
   if (resume.log_end < resume.offset) {
     return FailedPrecondition(Cat("log_truncated: ", place, ": the log ends at offset ",
                                   resume.log_end, ", below the committed ", resume.offset,
-                                  " (topic deleted, replaced or cut); ", kAcceptReset));
+                                  " (topic deleted, recreated, or truncated); ", kAcceptReset));
   }
-  // A log that was replaced may have grown past the old end.
+  // A replaced log may have grown past the old end.
   const std::optional<AppliedRecord>& applied = resume.metadata.applied;
   if (!applied.has_value() || applied->offset < resume.log_start ||
       applied->offset >= resume.log_end)
@@ -172,7 +171,7 @@ Status PartitionProcessor::AcceptLogReset(Resume* resume) {
     for (const auto& [job, saved] : state.jobs) from = std::max(from, saved.slots.offset);
     from = std::min(from, resume->log_end);
   } else if (resume->metadata.applied.has_value()) {
-    // What was there before is processed; what came since is new.
+    // Existing records count as processed; later ones are new.
     ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
                      log_->OpenReader(input_, kFromStart));
     std::vector<Record> records;
@@ -192,15 +191,15 @@ Status PartitionProcessor::AcceptLogReset(Resume* resume) {
     }
     if (!found) from = resume->log_end;
   }
-  // What stopped the replay is passed over, and rules that nobody has any more are none.
+  // Skips the record that stopped the replay; missing rule sets count as empty.
   from = std::clamp(replay_fault_offset_ + 1, from, std::max(from, resume->log_end));
   if (!resume->metadata.rules.empty() && !rules_->Load(resume->metadata.rules).ok())
     resume->metadata.rules.clear();
-  ASSIGN_OR_RETURN(const PublishedIssues told, PublishedIssues::Read(log_, partition_));
+  ASSIGN_OR_RETURN(const PublishedIssues published, PublishedIssues::Read(log_, partition_));
   std::vector<IssueEvent> events;
-  for (const std::string& job : told.Jobs()) {
-    told.EndIssues(job, 0, &events);
-    told.StopRules(job, "the log was reset", &events);
+  for (const std::string& job : published.Jobs()) {
+    published.EndIssues(job, 0, &events);
+    published.StopRules(job, "the log was reset", &events);
   }
   resume->committed = true;
   resume->offset = from;
@@ -239,7 +238,7 @@ Status PartitionProcessor::AcceptLogReset(Resume* resume) {
   return OkStatus();
 }
 
-// So that an owner that was fenced reads at once by whom.
+// Lets a fenced owner read immediately which owner fenced it.
 Status PartitionProcessor::Announce(const Resume& resume) {
   if (!resume.committed || options_.owner.empty() || resume.metadata.owner == options_.owner ||
       !resume.metadata.snapshots.has_value())
@@ -261,7 +260,7 @@ Status PartitionProcessor::RestoreState(const Resume& resume) {
     PITWALL_LOG(kError, "processor", "partition ", partition_, ": snapshots: ", damage);
   }
   const int64_t replay = resume.metadata.replay;
-  // Exactly what was committed is there.
+  // The state is exactly the committed one.
   const bool intact =
       resume.metadata.snapshots.has_value() && *resume.metadata.snapshots == state.sum;
   read_from_ = std::max(replay, resume.log_start);
@@ -288,16 +287,15 @@ Status PartitionProcessor::RestoreState(const Resume& resume) {
       if (!status.ok()) {
         PITWALL_LOG(kError, "processor", "partition ", partition_, ": snapshot in slot ", slot,
                     ": ", ToStd(status.message()));
-        // Not damaged, but of another version or of rules that are not found: nothing is thrown
-        // away for that.
+        // Not damaged, but of another version or with missing rules: such a snapshot is kept.
         if (!absl::IsDataLoss(status) || !engine::Shard::Knows(snapshot->format)) refused = status;
         continue;
       }
-      // Nothing can happen to a job that is over but that it comes back.
+      // A job that has ended can only change by coming back.
       const engine::Job* found = shard_->FindJob(job);
       const bool over = found == nullptr || found->ended();
       if (at < resume.log_start && !over) {
-        shard_->DropJob(job);  // what happened since cannot be read any more
+        shard_->DropJob(job);  // records since then were deleted
         continue;
       }
       restored = true;
@@ -327,7 +325,7 @@ Status PartitionProcessor::RestoreState(const Resume& resume) {
       ++usable;
       snapshot_sum_.Add(job, saved.slots.offset);
     }
-    for (auto& snapshot : saved.snapshots) snapshot.reset();  // memory
+    for (auto& snapshot : saved.snapshots) snapshot.reset();  // frees memory
     slots_[job] = saved.slots;
   }
   if (resume.metadata.snapshots.has_value() && usable + lost < resume.metadata.snapshots->jobs)
@@ -355,12 +353,11 @@ Status PartitionProcessor::RestoreState(const Resume& resume) {
 Status PartitionProcessor::Loss(const Status& status) {
   ASSIGN_OR_RETURN(const int64_t end, reader_->EndOffset());
   if (end < next_offset_) return TruncatedAt(end);
-  // Retention or damage took records. What is there goes on; nobody may think that nothing
-  // happened.
+  // Retention or damage removed records. The others are processed; the loss must be visible.
   PITWALL_LOG(kError, "processor", "partition ", partition_, ": ", ToStd(status.message()));
   ++input_losses_;
   if (next_offset_ < suppress_below_) {
-    // They were processed once: what was told of them does not follow from what is left.
+    // They were processed once: their published issues do not follow from the remaining records.
     shard_->LoseHistory(reader_->position());
     shard_->RebuildStrangers(suppress_below_, /*whole=*/false);
     settle_due_ = true;
@@ -370,20 +367,21 @@ Status PartitionProcessor::Loss(const Status& status) {
 
 Status PartitionProcessor::Settle() {
   if (!settle_due_) return OkStatus();
-  ASSIGN_OR_RETURN(const PublishedIssues told, PublishedIssues::Read(log_, partition_));
-  for (const std::string& job : told.Jobs()) {
+  ASSIGN_OR_RETURN(const PublishedIssues published, PublishedIssues::Read(log_, partition_));
+  for (const std::string& job : published.Jobs()) {
     const engine::Job* found = shard_->FindJob(job);
     if (found != nullptr && !found->ended()) continue;
-    told.EndIssues(job, 0, &outputs_.events);
-    told.StopRules(job, "history lost: state and records of the job are gone", &outputs_.events);
+    published.EndIssues(job, 0, &outputs_.events);
+    published.StopRules(job, "history lost: state and records of the job are gone",
+                        &outputs_.events);
   }
   for (const std::string& job : shard_->NeedsReconcile()) {
     shard_->ReconcileAlerts(job);
     const engine::Job* found = shard_->FindJob(job);
     if (found == nullptr || found->ended()) continue;
-    told.EndIssues(job, found->watermark() == kMinPosition ? 0 : found->watermark(),
-                   &outputs_.events);
-    told.TellStatuses(*found, &outputs_.events);
+    published.EndIssues(job, found->watermark() == kMinPosition ? 0 : found->watermark(),
+                        &outputs_.events);
+    published.EmitStatuses(*found, &outputs_.events);
   }
   settle_due_ = false;
   return OkStatus();

@@ -1,5 +1,5 @@
-// Behavior of a partition that has lost its state, its log, or its ownership (issue 10,
-// A2, A4 and A9; scenario 18 runs over both logs in tests/scenarios).
+// Recovery of a partition that lost its state, its log, or its ownership (issue 10, A2, A4, and A9;
+// scenario 18 covers both logs in tests/scenarios).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -77,7 +77,7 @@ class RecoveryTest : public ::testing::Test {
     codec::BatchEncoder().Encode(batch, &bytes);
     return bytes;
   }
-  // `seconds` with a sample each.
+  // Runs for `seconds` with a sample each.
   void Feed(int seconds, double value, const std::string& job = "job") {
     for (int i = 0; i < seconds; ++i) {
       Append(kTelemetryTopic, job, Sample(value, job));
@@ -100,7 +100,8 @@ class RecoveryTest : public ::testing::Test {
       events.push_back(*cloudevents::DecodeCloudEvent(record.value));
     return events;
   }
-  // Each end has its beginning and each issue at most one end. Returns how many are open.
+  // Checks that each end has a beginning and each issue at most one end. Returns the number of open
+  // issues.
   size_t CheckStory() {
     std::map<std::string, int> open;  // by issue
     std::map<std::string, std::string> by_key;
@@ -133,7 +134,7 @@ class RecoveryTest : public ::testing::Test {
   uint64_t sequence_ = 0;
 };
 
-TEST_F(RecoveryTest, WithoutAnySnapshotTheJobIsRebuiltFromTheLogsStart) {
+TEST_F(RecoveryTest, NoSnapshot_RebuildsJobFromStartOfLog) {
   Feed(12, 1);
   ASSERT_EQ(CheckStory(), 1U);
   LoseAllSnapshots();
@@ -145,7 +146,7 @@ TEST_F(RecoveryTest, WithoutAnySnapshotTheJobIsRebuiltFromTheLogsStart) {
   EXPECT_EQ(owner_->stats().history_lost_jobs, 0U);
 }
 
-TEST_F(RecoveryTest, WhereTheLogDoesNotReachBackHistoryIsLostAndSaidSo) {
+TEST_F(RecoveryTest, TruncatedLog_HistoryLossIsReported) {
   Feed(12, 1);
   ASSERT_EQ(CheckStory(), 1U);
   LoseAllSnapshots();
@@ -157,22 +158,22 @@ TEST_F(RecoveryTest, WhereTheLogDoesNotReachBackHistoryIsLostAndSaidSo) {
   EXPECT_THAT(StatusesTold(), ::testing::Contains(RuleStatus::kError));
   bool ended = false;
   for (const IssueEvent& event : Events()) ended |= event.end_reason == EndReason::kNoData;
-  EXPECT_TRUE(ended) << "what was open must end";
+  EXPECT_TRUE(ended) << "open issues must end";
   Feed(30, 1);
   EXPECT_EQ(owner_->stats().history_lost_jobs, 0U);
   EXPECT_EQ(owner_->stats().trouble, "");
   EXPECT_EQ(CheckStory(), 1U) << "found again";
   EXPECT_EQ(StatusesTold().back(), RuleStatus::kIssuesFound);
-  // The next start finds nothing lost.
+  // The next start finds no loss.
   ASSERT_TRUE(Open().ok());
   EXPECT_EQ(owner_->stats().rebuilt_jobs, 0U);
   Feed(30, 0);
   EXPECT_EQ(CheckStory(), 0U);
 }
 
-// Found by tests/life: a job without steps, as each node has one, never filled the windows of rules
+// Found by tests/life: a job without steps, which each node has, never filled the windows of rules
 // on steps.
-TEST_F(RecoveryTest, AJobWithoutStepsFindsItsHistoryAgain) {
+TEST_F(RecoveryTest, JobWithoutSteps_RegainsHistory) {
   const auto compiled = engine::CompiledRules::Accept({.files = {{"pack.yaml", Cat(kRules, R"rules(
 - name: steps
   clock: step
@@ -200,7 +201,7 @@ TEST_F(RecoveryTest, AJobWithoutStepsFindsItsHistoryAgain) {
   EXPECT_EQ(last, RuleStatus::kNoData);
 }
 
-TEST_F(RecoveryTest, AnIssueOfAJobThatIsGoneWithoutATraceEnds) {
+TEST_F(RecoveryTest, IssueOfVanishedJob_Ends) {
   Feed(12, 1);
   LoseAllSnapshots();
   log_.Drop(kTelemetryTopic, 0, owner_->stats().next_offset);
@@ -224,7 +225,7 @@ TEST_F(RecoveryTest, StatusesOfEndedJobThatIsGone_AreNotStopped) {
   EXPECT_THAT(StatusesTold(), ::testing::Not(::testing::Contains(RuleStatus::kStopped)));
 }
 
-TEST_F(RecoveryTest, ATopicReplacedUnderARunningProcessorStopsIt) {
+TEST_F(RecoveryTest, TopicReplacedUnderRunningProcessor_StopsIt) {
   Feed(12, 1);
   ASSERT_EQ(CheckStory(), 1U);
   log_.Recreate(kTelemetryTopic);
@@ -234,21 +235,21 @@ TEST_F(RecoveryTest, ATopicReplacedUnderARunningProcessorStopsIt) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("log_truncated"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("--accept-log-reset"));
   EXPECT_THAT(std::string(Open().message()), HasSubstr("log_truncated"));
-  // Nor when it has grown past the old end meanwhile.
+  // It also stops if the new log has grown past the old end.
   for (int i = 0; i < 100; ++i) Append(kTelemetryTopic, "job", Sample(1, "job"));
   EXPECT_THAT(std::string(Open().message()), HasSubstr("is not the one that was processed"));
 
   options_.accept_log_reset = true;
   ASSERT_TRUE(Open().ok());
-  EXPECT_EQ(CheckStory(), 0U) << "what was open has ended";
+  EXPECT_EQ(CheckStory(), 0U) << "open issues have ended";
   Feed(15, 1);
-  EXPECT_EQ(CheckStory(), 1U) << "and is judged by what is there now";
-  // Accepted once, not for good.
+  EXPECT_EQ(CheckStory(), 1U) << "and the new records are evaluated";
+  // The reset was accepted once, not permanently.
   log_.Recreate(kTelemetryTopic);
   EXPECT_THAT(std::string(owner_->Recover().message()), HasSubstr("log_truncated"));
 }
 
-TEST_F(RecoveryTest, ACommitThatIsLostIsNoFirstStart) {
+TEST_F(RecoveryTest, LostCommit_IsNotAFirstStart) {
   Feed(12, 1);
   options_.group = "another-group";  // as if the group's offsets had expired
   EXPECT_THAT(std::string(Open().message()), HasSubstr("commit_lost"));
@@ -258,7 +259,7 @@ TEST_F(RecoveryTest, ACommitThatIsLostIsNoFirstStart) {
   EXPECT_EQ(CheckStory(), 1U);
 }
 
-TEST_F(RecoveryTest, StateBeyondTheLimitIsToldAndRebuilt) {
+TEST_F(RecoveryTest, StateOverLimit_IsReportedAndRebuilt) {
   options_.snapshot_limits.uncompressed_bytes = 200;
   ASSERT_TRUE(Open().ok());
   Feed(12, 1);
@@ -269,7 +270,7 @@ TEST_F(RecoveryTest, StateBeyondTheLimitIsToldAndRebuilt) {
   EXPECT_EQ(CheckStory(), 0U);
 }
 
-TEST_F(RecoveryTest, MetadataOfTheVersionBeforeIsRead) {
+TEST_F(RecoveryTest, ReadsMetadataOfPreviousVersion) {
   const auto old = ParseCommitMetadata("v1;L=17;rules=abc");
   ASSERT_TRUE(old.ok());
   EXPECT_EQ(old->replay, 17);
@@ -286,7 +287,7 @@ TEST_F(RecoveryTest, MetadataOfTheVersionBeforeIsRead) {
 }
 
 // Issue 10, A8.
-TEST_F(RecoveryTest, ADamagedRecordOfTheRulesDoesNotHideTheOthers) {
+TEST_F(RecoveryTest, DamagedRuleRecord_DoesNotHideOthers) {
   RuleSets fresh(&log_);
   log_.FailPolls(1, DataLoss("pitwall.rules: records at offsets 0 to 0 are gone"));
   EXPECT_TRUE(fresh.Load(hash_).ok());
@@ -296,8 +297,7 @@ TEST_F(RecoveryTest, ADamagedRecordOfTheRulesDoesNotHideTheOthers) {
   EXPECT_TRUE(absl::IsNotFound(another.Load("0123").status()));
 }
 
-// Found by tests/life: a job that was over named a rule set that nobody had any more, and held up
-// its partition.
+// Found by tests/life: an ended job with a lost rule set held up its partition.
 class RuleSetsOfTheDead : public RecoveryTest {
  protected:
   static constexpr char kOther[] = R"rules(
@@ -318,7 +318,7 @@ groups:
     old_ = std::exchange(hash_, (*compiled)->hash());
     owner_->WantRules(hash_);
   }
-  // Nobody has the rule set in memory either.
+  // Removes the rule set from memory, too.
   void LoseOldRules() {
     owner_.reset();
     const auto newest = rules_->Load(hash_);
@@ -342,10 +342,10 @@ groups:
   std::string old_;
 };
 
-TEST_F(RuleSetsOfTheDead, AJobThatIsOverNeedsNoRules) {
+TEST_F(RuleSetsOfTheDead, EndedJobNeedsNoRules) {
   Feed(12, 1);
   Feed(20, 0, "another");
-  ASSERT_EQ(Ends(), 1U) << "over by silence";
+  ASSERT_EQ(Ends(), 1U) << "ended by silence";
   Change();
   Feed(6, 0, "another");
   LoseOldRules();
@@ -354,12 +354,12 @@ TEST_F(RuleSetsOfTheDead, AJobThatIsOverNeedsNoRules) {
   EXPECT_EQ(owner_->stats().rebuilt_jobs, 0U);
 }
 
-TEST_F(RuleSetsOfTheDead, AJobThatGoesOnIsJudgedByTheRulesInForceThen) {
+TEST_F(RuleSetsOfTheDead, ResumedJobUsesRulesInForce) {
   for (const bool restart : {true, false}) {
     Feed(12, 1);
     const size_t ended = Ends();
     Feed(20, 0, "another");
-    ASSERT_EQ(Ends(), ended + 1) << "over by silence";
+    ASSERT_EQ(Ends(), ended + 1) << "ended by silence";
     if (Found("Higher") == 0) Change();
     Feed(6, 0, "another");
     if (restart) {
@@ -372,11 +372,11 @@ TEST_F(RuleSetsOfTheDead, AJobThatGoesOnIsJudgedByTheRulesInForceThen) {
   }
 }
 
-TEST_F(RuleSetsOfTheDead, RulesThatNobodyHasAnyMoreHaveAWayOut) {
+TEST_F(RuleSetsOfTheDead, LostRules_CanBeSkippedByReset) {
   Feed(12, 1);
   ASSERT_EQ(CheckStory(), 1U);
   Change();
-  LoseOldRules();  // before the job has a snapshot under the new ones
+  LoseOldRules();  // before the job has a snapshot with the new rules
   Status status = Open();
   for (int i = 0; i < 4 && status.ok(); ++i) status = owner_->RunOnce(0);
   EXPECT_THAT(std::string(status.message()), HasSubstr("rule set "));
@@ -386,13 +386,13 @@ TEST_F(RuleSetsOfTheDead, RulesThatNobodyHasAnyMoreHaveAWayOut) {
   for (int i = 0; i < 4 && status.ok(); ++i) status = owner_->RunOnce(0);
   if (!status.ok()) status = owner_->Recover();
   ASSERT_TRUE(status.ok()) << status;
-  EXPECT_EQ(CheckStory(), 0U) << "what was open has ended";
+  EXPECT_EQ(CheckStory(), 0U) << "open issues have ended";
   Feed(15, 1);
   EXPECT_EQ(Found("Higher"), 1U);
 }
 
 // Issue 10, A9.
-TEST(Fencing, TwoProcessorsOfOnePartitionDoNotFenceEachOtherWithoutEnd) {
+TEST(Fencing, TwoProcessorsDoNotFenceEachOtherEndlessly) {
   fakes::FakeClock clock;
   fakes::MemoryLog log(&clock);
   ProcessorOptions options;
@@ -412,7 +412,7 @@ TEST(Fencing, TwoProcessorsOfOnePartitionDoNotFenceEachOtherWithoutEnd) {
     for (int round = 0; round < 5000 && !condition(); ++round) {
       const uint64_t before = commits();
       clock.Advance(500 * kNanosPerMilli);
-      // Time waits for the owner, which commits once a second.
+      // Waits for the owner, which commits once a second.
       for (int i = 0; i < 500 && commits() == before; ++i) std::this_thread::yield();
     }
     return condition();
@@ -429,7 +429,7 @@ TEST(Fencing, TwoProcessorsOfOnePartitionDoNotFenceEachOtherWithoutEnd) {
   ASSERT_TRUE(advance_until([&] { return clock.MonotonicNs() > until; }));
   EXPECT_LE(first.fenced() + second.fenced(), 3U);
   EXPECT_NE(first.ready(), second.ready());
-  // When the owner stops, the other takes over.
+  // After the owner stops, the other takes over.
   Processor& owner = first.ready() ? first : second;
   Processor& other = first.ready() ? second : first;
   const auto stop = [&](Processor* processor) {

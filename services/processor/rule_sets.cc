@@ -5,7 +5,7 @@
 
 namespace pitwall::processor {
 
-// What a record that is too long is made of.
+// Describes the parts of a record that is too long.
 static std::string SizesOf(const RuleSet& rules) {
   size_t files = 0;
   size_t baselines = 0;
@@ -14,7 +14,7 @@ static std::string SizesOf(const RuleSet& rules) {
   return Cat("rule set with ", rules.files.size(), " rule files of ",
              FormatBytes(static_cast<double>(files)), " and ", rules.baselines.size(),
              " summaries of finished jobs of ", FormatBytes(static_cast<double>(baselines)),
-             " (`pitwall baseline --max-bytes` makes smaller ones)");
+             " (`pitwall baseline --max-bytes` creates smaller ones)");
 }
 
 Status RuleSets::Write(const RuleSet& rules, const std::string& hash) {
@@ -53,7 +53,7 @@ StatusOr<engine::CompiledRulesPtr> RuleSets::Load(const std::string& hash) {
   return Keep(std::move(compiled));
 }
 
-// Of two that were compiled at once one stays, so that all jobs share it.
+// If two threads compiled the same set, one copy is kept, so that all jobs share it.
 engine::CompiledRulesPtr RuleSets::Keep(engine::CompiledRulesPtr compiled) {
   MutexLock lock(&mutex_);
   absl::erase_if(compiled_, [](const auto& entry) { return entry.second.expired(); });
@@ -63,7 +63,7 @@ engine::CompiledRulesPtr RuleSets::Keep(engine::CompiledRulesPtr compiled) {
   return compiled;
 }
 
-// A set with parameters of jobs has another one under it, which has none.
+// A set with parameters of jobs refers to a base set, which has none.
 StatusOr<RuleSet> RuleSets::Find(const std::string& hash, bool layered) {
   codec::FindBase find_base;
   if (layered) find_base = [this](const std::string& base) { return Find(base, false); };
@@ -71,10 +71,10 @@ StatusOr<RuleSet> RuleSets::Find(const std::string& hash, bool layered) {
                    log_->OpenReader({std::string(kRulesTopic), 0}, kFromStart));
   ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
   std::vector<Record> records;
-  std::string damage;  // the last that was met
+  std::string damage;  // last damaged record
   while (reader->position() < end) {
     records.clear();
-    // What is damaged may be there once more: a start publishes its set again then.
+    // A damaged record may have an intact copy: each start publishes its set again.
     if (Status status = reader->Poll(64, 8 << 20, kNanosPerSecond, &records); !status.ok()) {
       if (!absl::IsDataLoss(status)) return status;
       damage = std::string(ToStd(status.message()));
@@ -89,7 +89,7 @@ StatusOr<RuleSet> RuleSets::Find(const std::string& hash, bool layered) {
   }
   if (damage.empty()) return NotFound(Cat(kRulesTopic, ": rule set ", hash, " is missing"));
   return DataLoss(Cat(kRulesTopic, ": rule set ", hash, " is missing or damaged (", damage,
-                      "); a start with the same rule files writes it again"));
+                      "); start with the same rule files to write it again"));
 }
 
 }  // namespace pitwall::processor

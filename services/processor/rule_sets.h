@@ -18,10 +18,10 @@ class RuleSets final : public engine::RuleSetProvider {
   // `log` is borrowed. The topic must exist.
   explicit RuleSets(Log* log) : log_(log) {}
 
-  // Writes the set, which is compiled already, to the topic unless it is there; of one with
-  // parameters of jobs, first the set without them.
+  // Writes a compiled set to the topic if it is missing; for a set with parameters of jobs, first
+  // the set without them.
   Status Publish(engine::CompiledRulesPtr rules);
-  // From memory, else from the topic. NotFound names the hash.
+  // Returns the set from memory or from the topic. NotFound contains the hash.
   StatusOr<engine::CompiledRulesPtr> Load(const std::string& hash) override;
 
  private:
@@ -31,7 +31,7 @@ class RuleSets final : public engine::RuleSetProvider {
 
   Log* const log_;
   Mutex mutex_;
-  // Those that some job still refers to, and the newest published.
+  // Sets in use by a job, and the newest published one.
   StringMap<std::weak_ptr<const engine::CompiledRules>> compiled_ ABSL_GUARDED_BY(mutex_);
   engine::CompiledRulesPtr newest_ ABSL_GUARDED_BY(mutex_);
 };

@@ -39,28 +39,28 @@ class RuleSetsTest : public ::testing::Test {
   fakes::MemoryLog log_{&clock_};
 };
 
-// What a start has compiled goes to every partition as it is.
-TEST_F(RuleSetsTest, WhatIsPublishedIsNotCompiledAgain) {
+// Every partition gets the set compiled at startup.
+TEST_F(RuleSetsTest, PublishedSetIsNotCompiledAgain) {
   RuleSets sets(&log_);
   const engine::CompiledRulesPtr rules = Compiled();
   ASSERT_TRUE(sets.Publish(rules).ok());
   EXPECT_EQ(*sets.Load(rules->hash()), rules);
   EXPECT_EQ(rules->hash(), RuleSetHash(rules->text()));
   EXPECT_EQ(rules->hash(), rules->program()->hash);
-  // The next start compiles its own, and finds the record there.
+  // The next start compiles its own, and finds the existing record.
   RuleSets next(&log_);
   const engine::CompiledRulesPtr again = Compiled();
   ASSERT_TRUE(next.Publish(again).ok());
   EXPECT_EQ(*next.Load(rules->hash()), again);
   EXPECT_EQ(Records(), 1);
-  // One that only reads compiles it once for all that ask.
+  // A reader compiles the set once for all callers.
   RuleSets reading(&log_);
   const engine::CompiledRulesPtr read = *reading.Load(rules->hash());
   EXPECT_EQ(read->text(), rules->text());
   EXPECT_EQ(*reading.Load(rules->hash()), read);
 }
 
-TEST_F(RuleSetsTest, ADamagedRecordHidesNoGoodOne) {
+TEST_F(RuleSetsTest, DamagedRecordDoesNotHideGoodOne) {
   const engine::CompiledRulesPtr rules = Compiled();
   std::string damaged = codec::EncodeRuleSet(rules->text());
   damaged[damaged.size() / 2] ^= 1;

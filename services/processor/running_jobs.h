@@ -10,7 +10,7 @@
 
 namespace pitwall::processor {
 
-// As of its partition's last commit.
+// State as of its partition's last commit.
 struct WatchedJob {
   bool found = false;
   bool ended = false;
@@ -22,16 +22,17 @@ struct WatchedJob {
 class RunningJobs {
  public:
   virtual ~RunningJobs() = default;
-  // Whether a partition of this processor has the job.
+  // Returns true if a partition of this processor has the job.
   virtual bool Owns(const std::string& job) const = 0;
-  // Whether a topic of so many partitions can have records of such a job in this one.
+  // Returns true if, in a topic with this number of partitions, this one can have records of such a
+  // job.
   virtual bool MayOwn(int32_t partition, int32_t partitions) const = 0;
-  // In place of those named before.
+  // Replaces the list of watched jobs.
   virtual void Watch(const std::vector<std::string>& jobs) = 0;
-  // Nothing: nobody has looked since it is watched, its partition reads old records again, or
-  // another processor owns it now.
+  // Returns nothing if no commit has inspected the job yet, its partition reads old records again,
+  // or another processor owns it.
   virtual std::optional<WatchedJob> Watched(const std::string& job) const = 0;
-  // Puts another rule set in force.
+  // Activates another rule set.
   virtual Status SetRules(engine::CompiledRulesPtr rules) = 0;
 };
 

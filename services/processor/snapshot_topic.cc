@@ -18,7 +18,7 @@ struct ParsedKey {
   uint32_t chunk = 0;
 };
 
-// A job id may hold slashes.
+// A job ID may contain slashes.
 std::optional<ParsedKey> ParseKey(int32_t partition, const std::string& key) {
   const size_t first = key.find('/');
   const size_t last = key.rfind('/');
@@ -51,7 +51,7 @@ class StateReading {
     SnapshotTopic::SavedJob& job = state_.jobs[key->job];
     uint32_t& chunks = job.slots.chunks[key->slot];
     if (record.tombstone) {
-      // The whole slot was deleted, or a longer snapshot's last chunks.
+      // The whole slot was deleted, or the last chunks of a longer snapshot.
       if (key->chunk == 0) job.snapshots[key->slot].reset();
       chunks = std::min(chunks, key->chunk);
       return;

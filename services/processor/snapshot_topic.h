@@ -1,5 +1,5 @@
-// The snapshots of a partition as they stand on pitwall.state: two slots a job, each in chunks
-// under the keys <partition>/<job>/<slot>/<chunk>.
+// Snapshots of a partition on pitwall.state: two slots per job, each in chunks under the keys
+// <partition>/<job>/<slot>/<chunk>.
 #pragma once
 
 #include <array>
@@ -16,10 +16,10 @@
 
 namespace pitwall::processor {
 
-// Which keys a job has on the topic, and which slot counts.
+// Keys of a job on the topic, and its current slot.
 struct JobSlots {
   int newest = 1;
-  int64_t offset = -1;  // S of the newest snapshot; -1: none that can be used
+  int64_t offset = -1;  // S of the newest snapshot; -1: none is usable
   uint32_t chunks[2] = {0, 0};
 };
 
@@ -29,15 +29,15 @@ struct SnapshotTopic {
   struct SavedJob {
     JobSlots slots;
     std::array<std::optional<codec::Snapshot>, 2> snapshots;  // by slot, still compressed
-    // The slot with the newer snapshot; nothing when there is none at all.
+    // Returns the slot with the newer snapshot, or nothing.
     std::optional<int> Newer() const;
   };
   std::map<std::string, SavedJob, std::less<>> jobs;  // those with a key on the topic
-  std::vector<std::string> damage;                    // what could not be read, the first few
+  std::vector<std::string> damage;                    // the first few unreadable records
   SnapshotSum sum;                                    // of the newest ones
 };
 
-// Reads the whole partition of the topic. Snapshots at offsets above `committed` do not count.
+// Reads the whole partition of the topic. Ignores snapshots at offsets above `committed`.
 StatusOr<SnapshotTopic> ReadSavedState(Log* log, int32_t partition, int64_t committed,
                                        const codec::SnapshotLimits& limits);
 
