@@ -1,4 +1,4 @@
-// Jobs and the things they run on.
+// Jobs and their platforms.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace pitwall {
 
-// Where a job can be found again by something that wants to act on it. Empty fields are unknown.
+// Reference by which actions find a job on its platform. Empty fields are unknown.
 struct JobReference {
   std::string platform;  // kubernetes, slurm, process
   std::string cluster;

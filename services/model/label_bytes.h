@@ -1,4 +1,4 @@
-// Size of label sets, as limits count it.
+// Size of label sets, as used by limits.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace pitwall {
 
-// Bytes of names and values, and a constant for each label. The same on every machine.
+// Returns the bytes of names and values plus a constant per label. Independent of the machine.
 inline size_t LabelBytes(const Labels& labels) {
   constexpr size_t kOverhead = 64;  // two strings
   size_t bytes = 0;

@@ -46,7 +46,7 @@ std::strong_ordering Labels::Compare(const Labels& a, const Labels& b) {
 }
 
 std::string_view Labels::Get(std::string_view name) const {
-  // A handful of them: lengths differ mostly, and a comparison of those is quicker than an order.
+  // Label sets are small: comparing mostly different lengths is faster than a binary search.
   for (const Label& label : *this) {
     if (label.name == name) return label.value;
   }
@@ -118,7 +118,7 @@ std::string Labels::ToString() const {
 uint64_t Labels::StableHash() const {
   std::string bytes;
   for (const Label& label : *this) {
-    // 0xff occurs in no UTF-8 text, so no two label sets share these bytes.
+    // 0xff does not occur in UTF-8 text, so no two label sets share these bytes.
     bytes += label.name;
     bytes += '\xff';
     bytes += label.value;

@@ -1,4 +1,4 @@
-// Label sets as Prometheus has them: sorted by name, no empty values, compared pair by pair.
+// Label sets as in Prometheus: sorted by name, without empty values, compared pair by pair.
 #pragma once
 
 #include <compare>
@@ -21,8 +21,8 @@ struct Label {
   friend auto operator<=>(const Label&, const Label&) = default;
 };
 
-// Immutable once built, except through the assigning operators. Copies share their labels, so that
-// a copy costs a count, and they know their hash. The metric name is the label __name__.
+// Immutable once built, except through the assignment operators. Copies share their labels, so that
+// a copy only increments a count, and cache the hash. The metric name is the label __name__.
 class Labels {
  public:
   Labels() = default;
@@ -36,11 +36,11 @@ class Labels {
     return *this;
   }
   ~Labels() = default;
-  // Sorts by name; drops labels with empty values (to PromQL they are absent); of equal names the
-  // last one stays.
+  // Sorts by name; drops labels with empty values, which PromQL treats as absent; of equal names,
+  // keeps the last.
   static Labels FromPairs(std::vector<Label> pairs);
 
-  // The value, "" when absent.
+  // Returns the value, or "" if absent.
   std::string_view Get(std::string_view name) const;
   bool Has(std::string_view name) const { return !Get(name).empty(); }
   std::string_view Name() const { return Get(kMetricName); }
@@ -50,19 +50,19 @@ class Labels {
   const Label* begin() const { return pairs_.get(); }
   const Label* end() const { return begin() + size_; }
 
-  // Copies with one label set (an empty value removes it), with only `names`, without `names`,
-  // without __name__.
+  // Return copies with one label set (an empty value removes it), with only `names`, without
+  // `names`, or without __name__.
   Labels With(std::string_view name, std::string_view value) const;
   Labels Keep(std::span<const std::string> names) const;
   Labels Drop(std::span<const std::string> names) const;
   Labels DropName() const;
 
-  // name{a="b",c="d"}, {} when empty: values escaped as in PromQL.
+  // Returns name{a="b",c="d"}, or {} if empty, with values escaped as in PromQL.
   std::string ToString() const;
-  // Same on every machine and for ever (stable_hash.h).
+  // Stable across machines and versions (stable_hash.h).
   uint64_t StableHash() const;
 
-  // Order of Prometheus' labels.Compare: pair by pair, name before value, a prefix first.
+  // Order of labels.Compare in Prometheus: pair by pair, name before value, a prefix first.
   friend std::strong_ordering operator<=>(const Labels& a, const Labels& b) {
     return a.pairs_ == b.pairs_ ? std::strong_ordering::equal : Compare(a, b);
   }
@@ -75,7 +75,7 @@ class Labels {
   }
 
  private:
-  // Of such that are sorted, without empty values, no name twice.
+  // Expects sorted pairs without empty values or duplicate names.
   static Labels Own(std::vector<Label> pairs);
   void Swap(Labels& other) noexcept {
     pairs_.swap(other.pairs_);
@@ -86,9 +86,9 @@ class Labels {
   Labels Where(Wanted wanted) const;
   static std::strong_ordering Compare(const Labels& a, const Labels& b);
 
-  std::shared_ptr<const Label[]> pairs_;  // null: none
+  std::shared_ptr<const Label[]> pairs_;  // null: empty
   uint32_t size_ = 0;
-  uint32_t hash_ = 0;  // of this process
+  uint32_t hash_ = 0;  // process-local hash
 };
 
 }  // namespace pitwall

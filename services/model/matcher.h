@@ -1,5 +1,5 @@
-// Label matchers of a selector: =, !=, =~, !~ (regular expressions are RE2, anchored at both ends,
-// as in PromQL).
+// Label matchers of a selector: =, !=, =~, !~. Regular expressions are RE2, anchored at both ends
+// as in PromQL.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ enum class MatchOp { kEqual, kNotEqual, kRegex, kNotRegex };
 
 class Matcher {
  public:
-  // InvalidArgument with RE2's own words when the pattern is malformed.
+  // InvalidArgument, with the message of RE2, if the pattern is malformed.
   static StatusOr<Matcher> Make(std::string_view label, MatchOp op, std::string_view value);
   bool Matches(std::string_view value) const;
   const std::string& label() const { return label_; }
@@ -32,18 +32,19 @@ class Matcher {
   std::string label_;
   MatchOp op_ = MatchOp::kEqual;
   std::string value_;
-  std::shared_ptr<const re2::RE2> pattern_;  // shared: matchers are copied, RE2 cannot be
+  std::shared_ptr<const re2::RE2>
+      pattern_;  // shared because matchers are copied, and RE2 cannot be
 };
 
-// A vector selector without window, offset or clock: a conjunction of matchers (the metric name is
-// one of them).
+// Vector selector without window, offset, or clock: a conjunction of matchers, including one for
+// the metric name.
 struct Selector {
   std::vector<Matcher> matchers;
 
   bool Matches(const Labels& labels) const;
-  // The metric name when a matcher fixes it by '=', else "".
+  // Returns the metric name if a matcher fixes it by '=', or "".
   std::string_view MetricName() const;
-  // Canonical text, matchers sorted: equal selectors have equal keys.
+  // Returns the canonical text with sorted matchers: equal selectors have equal keys.
   std::string Key() const;
 };
 

@@ -16,7 +16,7 @@
 namespace pitwall {
 namespace {
 
-TEST(Labels, SortedWithoutEmptyOnesAndComparedPairByPair) {
+TEST(Labels, SortsDropsEmptyAndComparesPairwise) {
   const Labels labels({{"b", "2"}, {"__name__", "m"}, {"a", "1"}, {"c", ""}});
   EXPECT_EQ(labels.ToString(), "m{a=\"1\",b=\"2\"}");
   EXPECT_EQ(labels.Get("c"), "");
@@ -26,7 +26,7 @@ TEST(Labels, SortedWithoutEmptyOnesAndComparedPairByPair) {
   EXPECT_EQ(Labels().ToString(), "{}");
 }
 
-TEST(Labels, OneMoreComesWhereItsNameBelongs) {
+TEST(Labels, WithInsertsInOrder) {
   const Labels labels({{"b", "2"}, {"d", "4"}});
   EXPECT_EQ(labels.With("a", "1").ToString(), "{a=\"1\",b=\"2\",d=\"4\"}");
   EXPECT_EQ(labels.With("c", "3").ToString(), "{b=\"2\",c=\"3\",d=\"4\"}");
@@ -37,7 +37,7 @@ TEST(Labels, OneMoreComesWhereItsNameBelongs) {
   EXPECT_EQ(labels.With("b", "").With("d", ""), Labels());
 }
 
-TEST(Labels, CopiesAndEqualOnesAreOneToAHashTable) {
+TEST(Labels, CopiesAndEqualSetsHashEqually) {
   const Labels labels({{"a", "1"}, {"b", "2"}});
   const Labels copy = labels, equal = Labels({{"a", "1"}}).With("b", "2");
   EXPECT_EQ(copy.begin(), labels.begin());
@@ -50,7 +50,7 @@ TEST(Labels, CopiesAndEqualOnesAreOneToAHashTable) {
     EXPECT_NE(absl::HashOf(other), absl::HashOf(labels));
   }
   EXPECT_EQ(absl::HashOf(equal), absl::HashOf(labels));
-  // What was moved from has none, and can be given others.
+  // Moved-from labels are empty and can be assigned again.
   Labels from = labels;
   Labels to = std::move(from);
   EXPECT_EQ(to, labels);
@@ -59,10 +59,10 @@ TEST(Labels, CopiesAndEqualOnesAreOneToAHashTable) {
   EXPECT_EQ(absl::HashOf(from), absl::HashOf(Labels()));
   from = std::move(to);
   EXPECT_EQ(from, labels);
-  EXPECT_EQ(from.DropName().begin(), labels.begin());  // nothing to take away
+  EXPECT_EQ(from.DropName().begin(), labels.begin());  // no name to drop
 }
 
-TEST(Matcher, RegularExpressionsAreAnchoredAndAbsentLabelsAreEmpty) {
+TEST(Matcher, RegularExpressionsAreAnchoredAndAbsentIsEmpty) {
   EXPECT_FALSE(Matcher::Make("a", MatchOp::kRegex, "b")->Matches("abc"));
   EXPECT_TRUE(Matcher::Make("a", MatchOp::kRegex, "b|")->Matches(""));
   EXPECT_TRUE(Matcher::Make("a", MatchOp::kNotRegex, "b.*")->Matches("ab"));
@@ -74,7 +74,7 @@ TEST(Matcher, RegularExpressionsAreAnchoredAndAbsentLabelsAreEmpty) {
   EXPECT_EQ(s.MetricName(), "m");
 }
 
-TEST(Position, FloorAndNextWorkBelowZeroToo) {
+TEST(Position, FloorAndNextWorkForNegativePositions) {
   EXPECT_EQ(FloorTo(7, 5), 5);
   EXPECT_EQ(FloorTo(-1, 5), -5);
   EXPECT_EQ(FloorTo(5, 5), 5);
@@ -82,7 +82,7 @@ TEST(Position, FloorAndNextWorkBelowZeroToo) {
   EXPECT_EQ(FloorTo(7, 5, 3), 3);
 }
 
-TEST(Value, MarkedNansAreToldApartByTheirBits) {
+TEST(Value, MarkedNansDifferByBits) {
   EXPECT_TRUE(IsStale(StaleMarker()));
   EXPECT_FALSE(IsStale(NormalNan()));
   EXPECT_FALSE(IsStale(MissingValue()));
@@ -99,8 +99,8 @@ TEST(SchemaId, DependsOnStreamOrderAndKind) {
   EXPECT_EQ(SchemaId(0, ab), SchemaId(0, ab));
 }
 
-// Windows end and begin where panes do, whatever their lengths; nothing else is cut.
-TEST(PaneGrid, EveryWindowIsWholePanes) {
+// Windows begin and end at pane cuts, regardless of their lengths; there are no other cuts.
+TEST(PaneGrid, EveryWindowConsistsOfWholePanes) {
   for (const int64_t interval : {1, 7, 10}) {
     for (const int64_t range : {1, 3, 7, 10, 14, 25, 100}) {
       for (const int64_t offset : {0, 1, 7, 13}) {
@@ -130,7 +130,7 @@ TEST(PaneGrid, EveryWindowIsWholePanes) {
   }
 }
 
-TEST(IssueEvent, IdIsAFunctionOfWhatTheEventIs) {
+TEST(IssueEvent, IdDependsOnContentOnly) {
   IssueEvent e;
   e.job = "j";
   e.rule = "p/g/a";

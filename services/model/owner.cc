@@ -20,7 +20,7 @@ bool IsPodChar(char c) {
 bool IsUid(std::string_view text) {
   if (text.empty() || text.size() > 10 || !std::all_of(text.begin(), text.end(), IsDigit))
     return false;
-  if (text.size() > 1 && text[0] == '0') return false;  // one text for one user
+  if (text.size() > 1 && text[0] == '0') return false;  // one text per user
   const std::optional<int64_t> number = ParseInt(text);
   return number.has_value() && *number <= int64_t{UINT32_MAX} - 1;
 }
@@ -30,7 +30,8 @@ bool IsPod(std::string_view text) {
          std::all_of(text.begin(), text.end(), IsPodChar);
 }
 
-// "kubepods-burstable-pod1234_5678.slice" (systemd) or "pod1234-5678" (cgroupfs) -> "1234-5678".
+// Parses "kubepods-burstable-pod1234_5678.slice" (systemd) or "pod1234-5678" (cgroupfs) to
+// "1234-5678".
 std::string PodOfGroup(std::string_view name) {
   if (EndsWith(name, ".slice")) name.remove_suffix(6);
   if (StartsWith(name, "kubelet-")) name.remove_prefix(8);
@@ -42,7 +43,7 @@ std::string PodOfGroup(std::string_view name) {
   if (!StartsWith(name, "pod")) return "";
   std::string pod(name.substr(3));
   std::replace(pod.begin(), pod.end(), '_', '-');
-  // A UUID, or the hash of a static pod: no other group of the kubelet is named so.
+  // A UUID, or the hash of a static pod: other groups of the kubelet have other names.
   return pod.size() >= 32 && IsPod(pod) ? pod : "";
 }
 
@@ -77,7 +78,7 @@ std::string PodOfCgroup(std::string_view text) {
       if (!kubelet) {
         const bool pods = name == "kubepods" || name == "kubepods.slice" || name == "kubelet" ||
                           name == "kubelet.slice";
-        // A reader in a pod sees the others from its own group on.
+        // A reader in a pod sees other groups relative to its own.
         if (!pods && !(outside && (StartsWith(name, "kubepods-") || StartsWith(name, "pod"))))
           break;
         kubelet = true;

@@ -9,23 +9,23 @@
 
 namespace pitwall {
 
-// The owner that a process has: its pod where it runs in one, else its effective user. Two nodes
-// give the same text for the same user. "" when neither is known (uid -1, no pod).
+// Returns the owner of a process: its pod if it runs in one, otherwise its effective user. Equal on
+// all nodes for the same user. "" if both are unknown (uid -1, no pod).
 std::string OwnerOf(int64_t uid, std::string_view pod);
 
 // InvalidArgument: neither uid:<number> nor pod:<uid>.
 Status CheckOwner(std::string_view owner);
 
-// The pod that a process runs in, by the text of its /proc/<pid>/cgroup: only below the groups that
-// the kubelet makes, since a user may name groups of his own as he likes. "" when in none.
+// Returns the pod of a process, by the text of its /proc/<pid>/cgroup, or "". Considers only groups
+// below those of the kubelet, since users can create groups with arbitrary names.
 std::string PodOfCgroup(std::string_view text);
 
-// A short name for metrics, of which there are four: root, user, pod, unknown.
+// Returns a short name for metrics: root, user, pod, or unknown.
 std::string_view OwnerClass(std::string_view owner);
 
-// The prefix of the ids that the owner's undeclared jobs get: "u1000:", "pod-<uid>:".
+// Returns the ID prefix of the owner's undeclared jobs: "u1000:", "pod-<uid>:".
 std::string OwnerIdPrefix(std::string_view owner);
-// The owner to which ids of this form are reserved, or "".
+// Returns the owner for whom job IDs of this form are reserved, or "".
 std::string OwnerOfJobId(std::string_view job_id);
 
 }  // namespace pitwall

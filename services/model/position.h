@@ -16,19 +16,19 @@ inline constexpr int64_t kMinPosition =
     INT64_MIN / 4;  // room to subtract a window without overflow
 inline constexpr int64_t kMaxPosition = INT64_MAX / 4;
 
-// Greater steps have no position. (Who counts tokens as steps counts in thousands.)
+// Greater steps have no position. (Clients that count tokens as steps must count in thousands.)
 inline constexpr int64_t kMaxStep = kMaxPosition / kStepUnit - 1;
 
 inline constexpr int64_t StepPosition(int64_t step) { return step * kStepUnit; }
 
-// Greatest multiple of `unit` (counted from `origin`) that is <= position. unit > 0.
+// Returns the greatest multiple of `unit`, counted from `origin`, that is <= position. unit > 0.
 inline constexpr int64_t FloorTo(int64_t position, int64_t unit, int64_t origin = 0) {
   const int64_t d = position - origin;
   int64_t q = d / unit;
   if (d % unit < 0) --q;
   return origin + q * unit;
 }
-// Least multiple > position.
+// Returns the smallest multiple > position.
 inline constexpr int64_t NextAfter(int64_t position, int64_t unit, int64_t origin = 0) {
   return FloorTo(position, unit, origin) + unit;
 }

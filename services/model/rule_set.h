@@ -1,5 +1,5 @@
-// A rule set as its authors wrote it: the one form in which its text goes from files to the log and
-// to the compiler (rules/plan/compile.h), and the one name that it has everywhere.
+// Source of a rule set, as passed from files to the log and to the compiler (rules/plan/compile.h),
+// with its hash.
 #pragma once
 
 #include <cstdint>
@@ -9,39 +9,39 @@
 
 namespace pitwall {
 
-// The bytes are not looked into here. The name is for messages; the stem of a rule file's name
-// is its pack, which must be unique in the set.
+// The bytes are opaque here. The name is for messages; the stem of a rule file's name is its pack,
+// which must be unique in the set.
 struct RuleSetFile {
   std::string name;
   std::string text;
   friend bool operator==(const RuleSetFile&, const RuleSetFile&) = default;
 };
 
-// A parameter of a rule that one job has of its own since a person asked for it: the second layer
-// of overrides, which wins over the file's.
+// Rule parameter that a person set for one job: the second layer of overrides, which takes
+// precedence over the file's.
 struct JobParameter {
-  std::string job;   // its whole id
+  std::string job;   // complete job ID
   std::string rule;  // pack/group/alert, plus #n
   std::string name;
   double value = 0;
   friend bool operator==(const JobParameter&, const JobParameter&) = default;
 };
 
-// Everything that decides what the rules are.
+// All inputs that define the rules.
 struct RuleSet {
   std::vector<RuleSetFile> files;
   std::optional<RuleSetFile> overrides = {};
   std::vector<RuleSetFile> baselines = {};          // summaries of finished jobs
-  int64_t evaluation_interval_ns = 60'000'000'000;  // where groups have no interval of their own
-  std::vector<JobParameter> job_parameters = {};    // sorted by job, rule, name; no two of one name
+  int64_t evaluation_interval_ns = 60'000'000'000;  // for groups without an interval of their own
+  std::vector<JobParameter> job_parameters = {};    // sorted by job, rule, name; unique
   friend bool operator==(const RuleSet&, const RuleSet&) = default;
 };
 
-// 32 hex digits over names, texts, overrides, summaries and interval; with parameters of jobs, over
-// these and the hash without them. It is the set's key on pitwall.rules, so what it is made of
-// never changes.
+// Returns 32 hex digits over names, texts, overrides, summaries, and interval; with parameters of
+// jobs, over these and the hash without them. It is the set's key on pitwall.rules, so its inputs
+// never change.
 std::string RuleSetHash(const RuleSet& rules);
-// The second step of it. Without parameters: `base`.
+// Adds the parameters to a hash without them. Returns `base` if there are none.
 std::string RuleSetHash(const std::string& base, const std::vector<JobParameter>& parameters);
 
 }  // namespace pitwall

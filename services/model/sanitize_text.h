@@ -1,6 +1,6 @@
-// Text and labels from outside as the engine keeps them: control characters are written as
-// escapes, so that two texts that differ only in how these are written are the same. Line breaks
-// and tabs stay: they are text, and OpenMetrics has an escape for them.
+// Normalization of external text and labels: control characters are escaped, so that texts that
+// differ only in their escapes are equal. Line breaks and tabs are kept: they are text, and
+// OpenMetrics has an escape for them.
 #pragma once
 
 #include <string>
@@ -11,6 +11,7 @@
 namespace pitwall {
 
 std::string SanitizeText(std::string_view text);
-Labels SanitizeText(const Labels& labels);  // of the values; names with controls are refused
+Labels SanitizeText(
+    const Labels& labels);  // sanitizes the values; names with control characters are rejected
 
 }  // namespace pitwall

@@ -12,12 +12,12 @@
 
 namespace pitwall {
 
-// kDecided: the action will be taken (live), or would have been (dry run). kDone: it was, and this
-// came of it. kRefused: a guard said no. kRequested: a person asks for it, and one of the others
-// answers.
+// kDecided: the action will be taken (live), or would have been (dry run). kDone: it was taken; the
+// record has its effect. kRefused: a check or the target refused it. kRequested: a person requests
+// it; one of the other types is the reply.
 enum class ActionEventType { kDecided, kDone, kRefused, kRequested };
-// kInterval is only ever requested: collectors follow it, and what they send says that they did.
-// kParameter: the processor that owns the job answers.
+// kInterval has requests only: collectors apply it, and their samples show the result. kParameter:
+// the processor that owns the job replies.
 enum class ActionKind { kStop, kInterval, kParameter };
 enum class ActionMode { kDryRun, kLive };
 
@@ -28,27 +28,28 @@ std::optional<ActionEventType> ParseActionEventType(std::string_view name);
 std::optional<ActionKind> ParseActionKind(std::string_view name);
 std::optional<ActionMode> ParseActionMode(std::string_view name);
 
-// The rule that requests of people are judged as: policies name it like any other.
+// Rule name under which policies evaluate stop requests of people.
 inline constexpr std::string_view kStopRequestRule = "request/stop";
-inline constexpr std::string_view kIntervalRequestRule = "request/interval";  // nobody judges it
+inline constexpr std::string_view kIntervalRequestRule =
+    "request/interval";  // not evaluated by policies
 inline constexpr std::string_view kParameterRequestRule = "request/parameter";
 
-// Another value of a rule's parameter, for one job.
+// New value of a rule's parameter for one job.
 struct ParameterChange {
   std::string rule;  // pack/group/alert, plus #n
   std::string name;
-  std::optional<double> value;   // nothing: what the rule files and overrides say
-  std::optional<double> before;  // nothing: nobody has looked yet
+  std::optional<double> value;   // nothing: the value of the rule files and overrides
+  std::optional<double> before;  // nothing: not known yet
   friend bool operator==(const ParameterChange&, const ParameterChange&) = default;
 };
-// "gpu_threshold of pack/group/Alert: 10 -> 20", "… -> the files' value".
+// Returns "gpu_threshold of pack/group/Alert: 10 -> 20", or "… -> the value of the rule files".
 std::string ChangeText(const ParameterChange& change);
 
 struct ActionEvent {
   ActionEventType type = ActionEventType::kDecided;
   std::string id;     // 32 hex digits; a function of (issue, kind, mode, type)
-  std::string issue;  // IssueId() of the issue; of a request: its own id, 32 random hex digits
-  std::string issue_event;  // id of the event of it that was acted on
+  std::string issue;  // IssueId() of the issue; for a request its own ID, 32 random hex digits
+  std::string issue_event;  // ID of the event that was acted on
   std::string job;
   std::string job_name;
   std::string owner;  // of the job, as of the issue
@@ -59,9 +60,9 @@ struct ActionEvent {
   ActionKind kind = ActionKind::kStop;
   ActionMode mode = ActionMode::kDryRun;
   JobReference target;
-  std::string why;                 // which policy and which checks led here; a request's reason
-  std::string principal;           // kRequested: who asks
-  int64_t expires_ns = 0;          // kRequested: wall time; later it does nothing
+  std::string why;                 // the policy and the checks, or a request's reason
+  std::string principal;           // kRequested: the requesting person
+  int64_t expires_ns = 0;          // kRequested: wall time of expiry
   int64_t interval_ns = 0;         // kInterval: between two samples of the job's nodes
   ParameterChange parameter;       // kParameter
   std::vector<Evidence> evidence;  // of the issue
@@ -71,8 +72,8 @@ struct ActionEvent {
 
 std::string MakeActionId(const ActionEvent& event);
 
-// Whether it belongs to an issue of the job's rule: it was decided about it, or is a change of the
-// rule's parameters for the job.
+// Returns true if the action belongs to an issue of the job's rule: it was decided on the issue, or
+// it changes the rule's parameters for the job.
 inline bool BelongsTo(const ActionEvent& action, std::string_view issue, std::string_view job,
                       std::string_view rule) {
   return action.issue == issue || (action.kind == ActionKind::kParameter && action.job == job &&

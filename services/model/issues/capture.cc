@@ -13,7 +13,7 @@ bool Has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// What the stack of the main thread says: a script need not declare its phases.
+// Returns the state by the main thread's stack, since a script need not declare its phases.
 std::optional<CaptureState> PlaceOfStack(const CaptureLook& look) {
   if (!look.python || look.threads.empty()) return std::nullopt;
   for (const std::string& frame : look.threads.front().frames) {
@@ -42,7 +42,7 @@ bool SameStacks(const CaptureLook& a, const CaptureLook& b) {
                     });
 }
 
-// The system knows what the client said last: it is older than what the client says now.
+// The state stored by the system is older than the client's.
 bool WentOn(const CaptureLook& a, const CaptureLook& b) {
   if (a.python != b.python) return false;
   const uint64_t before = a.collective.has_value() ? a.collective->sequence : 0;
@@ -79,8 +79,8 @@ CaptureChange ChangeBetween(const CaptureLook& first, const CaptureLook& second,
 CaptureState StateOf(const CaptureLook& first, const CaptureLook& second,
                      const CaptureChange& change) {
   const std::optional<CaptureState> before = PlaceOf(first), now = PlaceOf(second);
-  if (now == CaptureState::kStopped) return *now;  // whatever it did before
-  // An evaluation and a checkpoint are such with each of their steps.
+  if (now == CaptureState::kStopped) return *now;  // regardless of its state before
+  // Evaluations and checkpoints last over several steps.
   const bool keeps = now == CaptureState::kEvaluation || now == CaptureState::kCheckpoint;
   if (now.has_value() && before == now && (keeps || !change.went_on)) return *now;
   const bool moved = change.went_on || change.same_stacks == false ||

@@ -1,5 +1,5 @@
-// Regular expressions with replacement texts, as Go has them: label_replace() and the templates'
-// reReplaceAll.
+// Regular expressions with replacement texts, as in Go: for label_replace() and the template
+// function reReplaceAll.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,14 @@ class StringPiece;
 
 namespace pitwall {
 
-// RE2, anchored at both ends, with a dot that matches line ends too. Immutable, cheap to copy.
+// RE2, anchored at both ends; the dot matches line breaks. Immutable, cheap to copy.
 class CapturePattern {
  public:
-  // InvalidArgument with RE2's own words when the pattern is malformed.
+  // InvalidArgument, with the message of RE2, if the pattern is malformed.
   static StatusOr<CapturePattern> Make(std::string_view pattern);
-  // `replacement` with $1, $name, ${name} and $$ replaced; nothing when the pattern does not match.
-  // The expansion stops as soon as it is longer than `max_bytes`: a longer result is not complete.
+  // Returns `replacement` with $1, $name, ${name}, and $$ replaced, or nothing if the pattern does
+  // not match. The expansion stops once it is longer than `max_bytes`, so a longer result is
+  // incomplete.
   std::optional<std::string> Expand(std::string_view value, std::string_view replacement,
                                     size_t max_bytes) const;
 
@@ -32,9 +33,9 @@ class CapturePattern {
   std::shared_ptr<const re2::RE2> pattern_;
 };
 
-// Appends `replacement` with the groups of a match in the places of $1, $name, ${name}; $$ is $.
-// The longest name wins, so $1x is the group "1x". Unknown groups are empty. Stops as soon as `out`
-// is longer than `max_bytes`, and never appends more than one byte beyond.
+// Appends `replacement` with $1, $name, and ${name} replaced by the groups of a match; $$ is $. The
+// longest name wins, so $1x is the group "1x". Unknown groups are empty. Stops once `out` is longer
+// than `max_bytes`, and never appends more than one byte beyond.
 void ExpandGroups(std::string_view replacement, const re2::RE2& pattern,
                   std::span<const re2::StringPiece> groups, size_t max_bytes, std::string* out);
 

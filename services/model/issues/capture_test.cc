@@ -19,7 +19,7 @@ CaptureState Judge(const CaptureLook& first, const CaptureLook& second) {
   return StateOf(first, second, ChangeBetween(first, second, 2.0));
 }
 
-TEST(CaptureState, NamesComeBack) {
+TEST(CaptureState, NamesRoundTrip) {
   for (const CaptureState state :
        {CaptureState::kCollective, CaptureState::kLoader, CaptureState::kCheckpoint,
         CaptureState::kEvaluation, CaptureState::kBusy, CaptureState::kBlocked,
@@ -28,7 +28,7 @@ TEST(CaptureState, NamesComeBack) {
   EXPECT_EQ(ParseCaptureState("asleep"), std::nullopt);
 }
 
-TEST(CaptureState, PhasesThatHoldDecide) {
+TEST(CaptureState, PhaseAtBothLooksDecides) {
   EXPECT_EQ(Judge(LookIn("collective"), LookIn("collective")), CaptureState::kCollective);
   EXPECT_EQ(Judge(LookIn("dataloader"), LookIn("dataloader")), CaptureState::kLoader);
   EXPECT_EQ(Judge(LookIn("checkpoint"), LookIn("checkpoint")), CaptureState::kCheckpoint);
@@ -41,13 +41,13 @@ TEST(CaptureState, PhasesThatHoldDecide) {
   EXPECT_EQ(Judge(open, open), CaptureState::kCollective);
 }
 
-TEST(CaptureState, APhaseThatCameOrWentIsWork) {
+TEST(CaptureState, PhaseChangeIsWork) {
   EXPECT_EQ(Judge(LookIn("collective"), LookIn("forward")), CaptureState::kBusy);
   EXPECT_EQ(Judge(LookIn("forward"), LookIn("collective")), CaptureState::kBusy);
   EXPECT_EQ(Judge(LookIn("dataloader"), LookIn("checkpoint")), CaptureState::kBusy);
 }
 
-TEST(CaptureState, WhoGoesOnIsNotStuck) {
+TEST(CaptureState, RankWithProgressIsNotStuck) {
   CaptureLook after = LookIn("forward");
   after.step_plus_one = 8;
   EXPECT_EQ(Judge(LookIn("forward"), after), CaptureState::kBusy);  // in the same line again
@@ -63,9 +63,9 @@ TEST(CaptureState, WhoGoesOnIsNotStuck) {
   one.collective = OpenCollective{"default", "all_reduce", 7, 0};
   next.collective = OpenCollective{"default", "all_reduce", 8, 0};
   EXPECT_EQ(Judge(one, next), CaptureState::kBusy);
-  next.collective->sequence = 0;  // not known
+  next.collective->sequence = 0;  // unknown
   EXPECT_EQ(Judge(one, next), CaptureState::kCollective);
-  // What the system has of the last update is older than what the client says.
+  // The system's copy of the last update is older than the client's state.
   CaptureLook old = LookIn("forward");
   old.python = false;
   after = LookIn("forward");
@@ -73,7 +73,7 @@ TEST(CaptureState, WhoGoesOnIsNotStuck) {
   EXPECT_EQ(Judge(after, old), CaptureState::kBlocked);
 }
 
-TEST(CaptureState, UndeclaredPlacesAreReadFromTheStack) {
+TEST(CaptureState, UndeclaredPhasesAreReadFromStack) {
   const auto at = [](std::string_view file) {
     return LookIn("",
                   {"wait (x.py:1)", "call (/lib/" + std::string(file) + ":2)", "main (t.py:3)"});
@@ -87,7 +87,7 @@ TEST(CaptureState, UndeclaredPlacesAreReadFromTheStack) {
             CaptureState::kCheckpoint);
 }
 
-TEST(CaptureState, StackCpuAndBytesTellBusyFromBlocked) {
+TEST(CaptureState, StackCpuAndBytesDistinguishBusyFromBlocked) {
   const CaptureLook before = LookIn("forward");
   EXPECT_EQ(Judge(before, before), CaptureState::kBlocked);
   EXPECT_EQ(Judge(before, LookIn("forward", {"g (a.py:9)"})), CaptureState::kBusy);
@@ -103,7 +103,7 @@ TEST(CaptureState, StackCpuAndBytesTellBusyFromBlocked) {
   EXPECT_EQ(Judge(before, after), CaptureState::kBusy);
 }
 
-TEST(CaptureState, StoppedComesFirst) {
+TEST(CaptureState, StoppedHasPriority) {
   CaptureLook stopped = LookIn("collective");
   stopped.stopped = true;
   EXPECT_EQ(Judge(stopped, stopped), CaptureState::kStopped);
@@ -111,7 +111,7 @@ TEST(CaptureState, StoppedComesFirst) {
   EXPECT_EQ(Judge(stopped, LookIn("forward")), CaptureState::kBlocked);
 }
 
-TEST(CaptureState, StacksOfTheSystemAreNotComparedWithThoseOfPython) {
+TEST(CaptureState, SystemStacksAreNotComparedWithPythonStacks) {
   const CaptureLook python = LookIn("forward");
   CaptureLook system = python;
   system.python = false;
@@ -120,7 +120,7 @@ TEST(CaptureState, StacksOfTheSystemAreNotComparedWithThoseOfPython) {
   EXPECT_EQ(Judge(python, system), CaptureState::kBlocked);
 }
 
-TEST(CaptureState, CountersThatFellAreNoMovement) {
+TEST(CaptureState, DecreasedCountersAreNotProgress) {
   const CaptureLook before = LookIn("forward");
   CaptureLook after = before;
   after.cpu_seconds = 1;

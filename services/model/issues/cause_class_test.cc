@@ -9,7 +9,7 @@ Labels With(std::string_view category, std::string_view severity, std::string_vi
   return Labels({{"category", category}, {"severity", severity}, {"rank", rank}});
 }
 
-TEST(CauseClass, OfTheLabelsOfAnIssue) {
+TEST(CauseClass, DependsOnLabelsOfIssue) {
   EXPECT_EQ(CauseClassOf(With("death", "warning")), CauseClass::kHardEvent);
   EXPECT_EQ(CauseClassOf(With("hardware", "critical")), CauseClass::kHardEvent);
   EXPECT_EQ(CauseClassOf(With("hardware", "warning", "3")), CauseClass::kNamed);
@@ -20,7 +20,7 @@ TEST(CauseClass, OfTheLabelsOfAnIssue) {
   EXPECT_EQ(CauseClassOf(With("progress", "warning")), CauseClass::kJobWide);
 }
 
-TEST(CauseClass, WhatCannotExplainWhat) {
+TEST(CauseClass, DomainsExcludeExplanations) {
   for (const std::string_view cause : {"straggler", "bottleneck", "progress", "efficiency"}) {
     EXPECT_FALSE(MayExplain(cause, "numerics")) << cause;
     EXPECT_FALSE(MayExplain(cause, "optimization")) << cause;
@@ -40,7 +40,7 @@ TEST(CauseClass, WhatCannotExplainWhat) {
   EXPECT_TRUE(MayExplain("straggler", ""));
 }
 
-TEST(CauseClass, TheOrderOfRoots) {
+TEST(CauseClass, OrdersRoots) {
   const RootOrder death = RootOrderOf(With("death", "critical"), 900);
   const RootOrder hang = RootOrderOf(With("hang", "critical"), 100);
   const RootOrder named = RootOrderOf(With("straggler", "warning", "3"), 50);

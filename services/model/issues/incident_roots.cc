@@ -9,7 +9,7 @@
 namespace pitwall {
 namespace {
 
-// Onsets between which nobody can choose.
+// Maximum distance of onsets whose order is uncertain.
 constexpr int64_t kRivalsApartNs = 120'000'000'000;
 
 bool IsOpen(const IssueEvent& event) { return event.type != EventType::kIssueResolved; }
@@ -22,17 +22,18 @@ int SeverityRank(std::string_view severity) {
   return severity == "info" ? 2 : 3;
 }
 
-bool IsLikelierRoot(const IncidentIssue& a, const IncidentIssue& b, std::string_view told_root) {
+bool IsLikelierRoot(const IncidentIssue& a, const IncidentIssue& b,
+                    std::string_view notified_root) {
   const auto key = [&](const IncidentIssue& issue) {
     return std::tuple(!issue.event->root_cause.empty(), !IsOpen(*issue.event),
-                      RootOrderOf(*issue.event), issue.id != told_root, issue.id);
+                      RootOrderOf(*issue.event), issue.id != notified_root, issue.id);
   };
   return key(a) < key(b);
 }
 
-void SortByRoot(std::vector<IncidentIssue>* issues, std::string_view told_root) {
+void SortByRoot(std::vector<IncidentIssue>* issues, std::string_view notified_root) {
   std::sort(issues->begin(), issues->end(), [&](const IncidentIssue& a, const IncidentIssue& b) {
-    return IsLikelierRoot(a, b, told_root);
+    return IsLikelierRoot(a, b, notified_root);
   });
 }
 

@@ -1,4 +1,4 @@
-// Issues of an incident that are shown as its root, the same in notifications and lists.
+// Roots of an incident for notifications and lists.
 #pragma once
 
 #include <cstddef>
@@ -10,25 +10,25 @@
 
 namespace pitwall {
 
-// An issue by its newest event. Borrowed.
+// An issue as of its newest event. Borrowed.
 struct IncidentIssue {
   std::string_view id;
   const IssueEvent* event = nullptr;
 };
 
-// 0 critical, 1 warning, 2 info, 3 any other: the least is the worst.
+// Returns 0 for critical, 1 for warning, 2 for info, and 3 for any other severity.
 int SeverityRank(std::string_view severity);
 
-// Whether nothing explains the one and something the other, else whether it is open and the other
-// is not, else by RootOrder; of equals `told_root` comes first, then the order of ids. Never by how
-// many it explains.
-bool IsLikelierRoot(const IncidentIssue& a, const IncidentIssue& b, std::string_view told_root);
+// Compares two issues as roots: an issue without a cause comes first, then an open one, then
+// RootOrder, then `notified_root`, then the order of IDs. The number of explained issues has no
+// influence.
+bool IsLikelierRoot(const IncidentIssue& a, const IncidentIssue& b, std::string_view notified_root);
 
-// The likeliest root first.
-void SortByRoot(std::vector<IncidentIssue>* issues, std::string_view told_root = {});
+// Sorts the likeliest root first.
+void SortByRoot(std::vector<IncidentIssue>* issues, std::string_view notified_root = {});
 
-// How many of the first ones (of issues so sorted) are equally likely roots: "A or B". At least 1,
-// unless there are none.
+// Returns the number of equally likely roots at the beginning of sorted issues ("A or B"). At least
+// 1, unless `sorted` is empty.
 size_t LikelyRoots(std::span<const IncidentIssue> sorted);
 
 }  // namespace pitwall

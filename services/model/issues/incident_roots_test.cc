@@ -28,7 +28,7 @@ std::vector<std::string> Sorted(std::vector<IncidentIssue> issues, std::string_v
   return out;
 }
 
-TEST(IncidentRoots, WhatNothingExplainsThenWhatIsOpenThenTheStronger) {
+TEST(IncidentRoots, UnexplainedThenOpenThenStronger) {
   const IssueEvent symptom = RootEvent("death", "critical", 1, "x");
   IssueEvent ended = RootEvent("death", "critical", 2);
   ended.type = EventType::kIssueResolved;
@@ -39,14 +39,14 @@ TEST(IncidentRoots, WhatNothingExplainsThenWhatIsOpenThenTheStronger) {
   EXPECT_THAT(Sorted(issues), testing::ElementsAre("d", "c", "b", "a"));
 }
 
-TEST(IncidentRoots, OfEqualsTheOneThatWasTold) {
+TEST(IncidentRoots, NotifiedRootWinsTie) {
   const IssueEvent one = RootEvent("progress", "warning", 3);
   const std::vector<IncidentIssue> issues = {{"a", &one}, {"b", &one}};
   EXPECT_THAT(Sorted(issues), testing::ElementsAre("a", "b"));
   EXPECT_THAT(Sorted(issues, "b"), testing::ElementsAre("b", "a"));
 }
 
-TEST(IncidentRoots, LikelyAreThoseOfOneClassAndSeverityWithCloseOnsets) {
+TEST(IncidentRoots, EquallyLikelyRootsHaveSameClassSeverityAndOnset) {
   const IssueEvent first = RootEvent("progress", "warning", 100);
   const IssueEvent close = RootEvent("progress", "warning", 220);
   const IssueEvent late = RootEvent("progress", "warning", 221);

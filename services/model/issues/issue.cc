@@ -78,7 +78,7 @@ std::string IssueId(const IssueEvent& event) {
 }
 
 std::string MakeEventId(const IssueEvent& event) {
-  // Separators that occur in no UTF-8 text keep fields apart.
+  // Separators that do not occur in UTF-8 text delimit the fields.
   const std::string_view of = event.type == EventType::kRuleStatus   ? "status"
                               : event.type == EventType::kJobChanged ? "job"
                                                                      : "issue";

@@ -1,5 +1,5 @@
-// The one event form: what is on pitwall.issues, on webhooks and in gRPC (architecture.md,
-// section 5). No wall time anywhere inside: everything is a function of the log.
+// Event on pitwall.issues, in webhooks, and in gRPC (architecture.md, section 5). Has no wall time:
+// every field is a function of the log.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,7 @@ namespace pitwall {
 
 enum class EventType { kIssueFound, kIssueUpdated, kIssueResolved, kRuleStatus, kJobChanged };
 enum class EndReason { kNone, kCleared, kNoData, kAttemptEnded, kJobEnded, kRuleRemoved };
-// How a rank, an attempt or a job ended (time-model.md, section 4). kNone: not known, or still
-// running.
+// End of a rank, an attempt, or a job (time-model.md, section 4). kNone: unknown, or still running.
 enum class EndDetail { kNone, kCompleted, kFailed, kDied, kCancelled, kStopped, kSilent };
 enum class JobChange { kNone, kStarted, kAttemptBegan, kRankLost, kAttemptEnded, kEnded };
 enum class RuleStatus {
@@ -41,17 +40,17 @@ std::optional<EndDetail> ParseEndDetail(std::string_view name);
 std::optional<JobChange> ParseJobChange(std::string_view name);
 std::optional<RuleStatus> ParseRuleStatus(std::string_view name);
 
-// A rank whose process ended without goodbye.
+// A rank whose process ended without a goodbye.
 struct LostRank {
   int64_t rank = -1;
   std::string node;
-  std::optional<int32_t> signal;     // that ended it; nothing: not known
-  std::optional<int32_t> exit_code;  // nothing: not known
+  std::optional<int32_t> signal;     // that terminated it; nothing: unknown
+  std::optional<int32_t> exit_code;  // nothing: unknown
   bool oom_killed = false;
   friend bool operator==(const LostRank&, const LostRank&) = default;
 };
 
-// One number behind an issue: what the rule looked at when it fired.
+// An input value of the rule when it fired.
 struct Evidence {
   std::string name;  // expression text of the operand, or the metric
   Labels labels;
@@ -60,14 +59,14 @@ struct Evidence {
 };
 
 // Event time fields are Unix nanoseconds. On the step clock they are the event times of the steps,
-// and the steps stand beside them.
+// and the steps are in separate fields.
 struct IssueEvent {
   EventType type = EventType::kIssueFound;
   std::string
       id;  // 32 hex digits; a function of (job, attempt, rule, labels, active_since, sequence)
   std::string job;
   std::string job_name;
-  std::string owner;  // of the job: "uid:1000", "pod:<uid>"; "": not known
+  std::string owner;  // of the job: "uid:1000", "pod:<uid>"; "": unknown
   JobReference reference;
   uint64_t attempt = 0;  // in which the issue began
   std::string rule;      // pack/group/alert, plus #n for repeats
@@ -76,42 +75,41 @@ struct IssueEvent {
   std::string severity;  // the label of that name
   int64_t time_ns = 0;   // the tick
   int64_t active_since_ns = 0;
-  int64_t onset_ns = 0;  // when the trouble began, by the rule's annotation onset; 0: not told
+  int64_t onset_ns = 0;  // onset of the problem by the rule's annotation; 0: unknown
   int64_t started_at_ns = 0;
   int64_t last_seen_at_ns = 0;
   int64_t ended_at_ns = 0;  // 0 while open
   EndReason end_reason = EndReason::kNone;
-  uint64_t sequence = 0;  // 1 for found, then counts this issue's events
+  uint64_t sequence = 0;  // 1 for found, then counts the issue's events
   double value = 0;
   std::vector<std::pair<std::string, double>> parameters;  // as evaluated
-  std::optional<double> threshold;  // of the outermost comparison, where it is a scalar
+  std::optional<double> threshold;  // of the outermost comparison, if it is a scalar
   int64_t step = kNoStep;
   std::vector<Evidence> evidence;
   std::string summary, description, suggestion;
-  std::string
-      capture;  // kIssueFound only: what the rule asks to be captured ("stacks"); "": nothing
-  std::string incident;    // id of its first issue; never changes
-  std::string root_cause;  // id of the issue that explains this one; may change
+  std::string capture;     // kIssueFound only: capture requested by the rule ("stacks"), or ""
+  std::string incident;    // ID of its first issue; never changes
+  std::string root_cause;  // ID of the issue that explains this one; may change
   // For kRuleStatus only.
   RuleStatus status = RuleStatus::kUnknown;
   RuleStatus previous_status = RuleStatus::kUnknown;
-  std::string status_reason;  // names the series that lack, the error, what is waited for
+  std::string status_reason;  // missing series, error, or the condition the rule waits for
   bool ever_found = false;
-  // How what ended ended: with end_reason attempt_ended or job_ended, and for kJobChanged.
+  // End of an issue with end_reason attempt_ended or job_ended, and of kJobChanged.
   EndDetail end_detail = EndDetail::kNone;
   // For kJobChanged only; `rule` is empty there.
   JobChange job_change = JobChange::kNone;
   std::optional<LostRank> lost_rank;  // kRankLost only
 };
 
-// The id for the fields of `event` that it is a function of.
+// Returns the ID, a hash of some fields of `event`.
 std::string MakeEventId(const IssueEvent& event);
-// The id of the issue itself: that of its first event, whichever of its events this is.
+// Returns the ID of the issue, which is the same for all of its events.
 std::string IssueId(const IssueEvent& event);
-// Whether `wanted` names the rule: pack/group/alert, or an end of it (alert, group/alert), with or
-// without the #n of repeats. "" names every rule.
+// Returns true if `wanted` matches the rule: pack/group/alert, or a suffix of it (alert,
+// group/alert), with or without the #n of repeats. "" matches every rule.
 bool RuleMatches(std::string_view wanted, std::string_view rule);
-// (rule, labels) of one job: what an issue is, whatever its events.
+// Returns the key of an issue within its job, from rule and labels.
 std::string IssueKey(const IssueEvent& event);
 
 }  // namespace pitwall

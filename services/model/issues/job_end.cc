@@ -19,7 +19,7 @@ std::string StoppedByOf(const JobEvent& event) {
 std::string JobEndText(EndDetail detail, std::string_view summary) {
   const std::string_view name = EndDetailName(detail);
   if (summary.empty()) return std::string(name);
-  // "stopped by …" says the detail itself.
+  // The text "stopped by …" includes the detail.
   if (name.empty() || StartsWith(summary, name)) return std::string(summary);
   return Cat(name, " (", summary, ")");
 }

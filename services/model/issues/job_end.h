@@ -1,4 +1,4 @@
-// End of a job as text, and who stopped it.
+// End of a job as text, with the person or rule that stopped it.
 #pragma once
 
 #include <string>
@@ -9,17 +9,17 @@
 
 namespace pitwall {
 
-// Label of the executor's notice kStopping and of the kEnded that follows it: "rule <name>", or who
-// asked for the stop.
+// Label of the executor's notice kStopping and of the following kEnded: "rule <name>", or the
+// person who requested the stop.
 inline constexpr std::string_view kStoppedBy = "stopped_by";
-// "": the event does not say it.
+// Returns "" if the event does not have it.
 std::string StoppedByOf(const JobEvent& event);
 
-// Reason of the executor's notice after kStopping: the job goes on, since nobody would stop it.
+// Reason of the executor's notice after kStopping: the stop was refused, and the job continues.
 inline constexpr std::string_view kStopRefused = "stop_refused";
 
-// How a job or an attempt ended: "died", "cancelled (time limit)", "stopped by rule
-// pack/group/Alert"; `summary`: of the event that says it. "": nothing is known.
+// Returns the end of a job or an attempt as text: "died", "cancelled (time limit)", "stopped by
+// rule pack/group/Alert", or "" if it is unknown. `summary`: of the end event.
 std::string JobEndText(EndDetail detail, std::string_view summary);
 
 }  // namespace pitwall

@@ -5,9 +5,9 @@
 namespace pitwall {
 namespace {
 
-constexpr std::string_view kKnown = "platform";  // is there whatever else is known
+constexpr std::string_view kKnown = "platform";  // marker, always present
 constexpr int32_t kShellOffset = 128;
-constexpr int32_t kLastSignal = 31;  // the others are real-time signals
+constexpr int32_t kLastSignal = 31;  // greater ones are real-time signals
 constexpr int64_t kMostStatus = 255;
 constexpr size_t kMaxCause = 100;  // it becomes the label of a series
 

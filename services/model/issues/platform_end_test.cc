@@ -5,7 +5,7 @@
 namespace pitwall {
 namespace {
 
-TEST(PlatformEnd, AnEventCarriesIt) {
+TEST(PlatformEnd, RoundTripInEvent) {
   const PlatformEnd ends[] = {
       {},
       {.signal = 15, .exit_code = {}, .on_purpose = true, .cause = "time limit"},
@@ -25,7 +25,7 @@ TEST(PlatformEnd, AnEventCarriesIt) {
     AddPlatformEnd(end, &event);
     EXPECT_EQ(PlatformEndOf(event), end);
     event.kind = JobEvent::Kind::kNotice;
-    EXPECT_EQ(PlatformEndOf(event), std::nullopt) << "of another reason";
+    EXPECT_EQ(PlatformEndOf(event), std::nullopt) << "another reason";
     event.reason = kPlatformEnd;
     EXPECT_EQ(PlatformEndOf(event), end);
     event.labels.push_back({"signal", "256"});
@@ -33,7 +33,7 @@ TEST(PlatformEnd, AnEventCarriesIt) {
   }
 }
 
-TEST(PlatformEnd, SaysItInWords) {
+TEST(PlatformEnd, FormatsAsText) {
   EXPECT_EQ(TextOf({}), "");
   EXPECT_EQ(TextOf({.signal = 9, .exit_code = {}}), "signal 9");
   EXPECT_EQ(TextOf({.signal = 9, .exit_code = {}, .oom_killed = true}), "out of memory");

@@ -1,4 +1,4 @@
-// An open issue of which a silence keeps the receivers from being told.
+// Open issue whose notifications are suppressed by a silence.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 namespace pitwall {
 
 struct SilencedIssue {
-  std::string issue;     // its id
-  std::string by;        // who made the silence that ends last
-  std::string comment;   // of that one
-  int64_t until_ns = 0;  // Unix time; silences that follow each other count as one
+  std::string issue;     // issue ID
+  std::string by;        // author of the silence that ends last
+  std::string comment;   // comment of that silence
+  int64_t until_ns = 0;  // Unix time; consecutive silences count as one
 };
 
 }  // namespace pitwall

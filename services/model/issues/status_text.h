@@ -1,4 +1,4 @@
-// Phrases of the reason of a status that programs read, too: written and read by these names.
+// Phrases in the reason of a status that programs parse: writers and readers share these names.
 #pragma once
 
 #include <string_view>

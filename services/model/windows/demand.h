@@ -1,8 +1,8 @@
 // Demand of a compiled program on the stored samples, and the view through which evaluation reads
 // it.
 //
-// The plan states demands; services/window keeps exactly the state they need, incrementally;
-// rules/eval reads one column per demand and tick. One virtual call a column, none a sample.
+// The plan states demands; services/window incrementally keeps exactly the state they need;
+// rules/eval reads one column per demand and tick. One virtual call per column, none per sample.
 #pragma once
 
 #include <cstddef>
@@ -24,12 +24,12 @@ enum class WindowKind {
   kTime,     // all samples in (tick - offset - range, tick - offset]
   kSamples,  // the last N samples of the series since it came: a stale marker or a gap of the
              // look-back ends it
-  kAttempt,  // since the attempt began
-  kFirst,    // the first N samples of the attempt that are not NaN, after `skip` others; no window
-             // before there are N
+  kAttempt,  // since the beginning of the attempt
+  kFirst,  // the first N samples of the attempt that are not NaN, after `skip` others; empty until
+           // there are N
 };
 
-// One column wanted. Equal keys mean equal state: sharing and hot reload go by the key.
+// A requested column. Equal keys mean equal state: sharing and hot reload use the key.
 struct Demand {
   uint32_t selector = 0;  // index into DemandSet::selectors
   WindowKind kind = WindowKind::kInstant;
@@ -41,17 +41,17 @@ struct Demand {
       0;  // of the group: ticks are multiples of it, so panes are gcd(interval, range, offset) long
   int64_t lookback = 0;    // kInstant and kSamples; kShare
   bool align_job = false;  // ticks and panes count from the job's origin instead of the epoch
-  // Canonical text of the function's scalar arguments ("" without any), which come with each read:
-  // columns with other arguments are other columns over the same window.
+  // Canonical text of the function's scalar arguments, which are passed to each read, or "":
+  // columns with different arguments are different columns over the same window.
   std::string arguments;
 
-  // The key without the function: demands that agree in it can share panes.
+  // Returns the key without the function: demands with equal window keys can share panes.
   std::string WindowKey(const Selector& s) const;
   std::string Key(const Selector& s) const;
 };
 
-// Which samples one clock sees. Time: every sample, at its time. Step: those with a step of `mode`,
-// at their step.
+// Samples of one clock. Time: every sample, at its time. Step: those with a step of `mode`, at
+// their step.
 struct ClockSpec {
   bool step = false;
   std::string mode;  // step clock only
@@ -59,37 +59,36 @@ struct ClockSpec {
   std::string ToString() const { return step ? "step:" + mode : "time"; }
 };
 
-// All demands on one clock. Immutable once handed to the window.
+// All demands on one clock. Immutable after it was passed to the window.
 struct DemandSet {
   ClockSpec clock;
   std::vector<Selector> selectors;
   std::vector<Demand> demands;
 };
 
-// How many values a read with so many arguments gives of each series.
+// Number of values that a read with this number of arguments returns per series.
 inline size_t ValuesPerSeries(WindowFunction function, size_t arguments) {
   return function == WindowFunction::kHistogram ? arguments + 1 : 1;
 }
 
 // One value per series of the demand's selector, in that selector's series order; or
-// ValuesPerSeries of them, one after the other. Where present[i] is 0 those of the i-th series are
-// meaningless. Valid until the next call that changes the store.
+// ValuesPerSeries consecutive values each. If present[i] is 0, the values of the i-th series are
+// undefined. Valid until the next call that changes the store.
 struct Column {
   std::span<const double> values;
   std::span<const uint8_t> present;
 };
 
-// The samples of one job on one clock, as of one tick.
+// Samples of one job on one clock, as of one tick.
 class ColumnView {
  public:
   virtual ~ColumnView() = default;
-  // Grows with every change of Series(selector): bindings made at another generation must be made
-  // again.
+  // Increases with every change of Series(selector): bindings of another generation are invalid.
   virtual uint64_t Generation(uint32_t selector) const = 0;
-  // All series that the selector matches and the store still holds, present or not, in no
-  // particular order (evaluation sorts them when it binds).
+  // Returns all series in the store that match the selector, present or not, in unspecified order
+  // (evaluation sorts them when it binds).
   virtual std::span<const Labels* const> Series(uint32_t selector) const = 0;
-  // `arguments` as the demand's function wants them.
+  // `arguments`: as defined by the demand's function.
   virtual Column Read(uint32_t demand, std::span<const double> arguments) = 0;
   Column Read(uint32_t demand) { return Read(demand, {}); }
 };

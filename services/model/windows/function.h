@@ -1,11 +1,11 @@
-// The functions of expressions, by number: the enumerators of the one table, functions.inc.
+// Functions of expressions as enumerators, from the table functions.inc.
 #pragma once
 
 #include <cstdint>
 
 namespace pitwall {
 
-// What is wanted of the samples of a window.
+// Functions of the samples of a window.
 enum class WindowFunction {
 #define PITWALL_WINDOW_OF_PARTIALS(id, ...) id,
 #define PITWALL_WINDOW_OF_SAMPLES(id, ...) id,
@@ -13,7 +13,7 @@ enum class WindowFunction {
 #include "services/model/windows/functions.inc"
 };
 
-// What works on whole instant vectors or scalars (functions over windows are demands).
+// Functions of whole instant vectors or scalars (functions over windows are demands).
 enum class FunctionId : uint32_t {
 #define PITWALL_FUNCTION_OF_EACH(id, ...) id,
 #define PITWALL_FUNCTION_OF_ALL(id, ...) id,

@@ -8,7 +8,7 @@
 namespace pitwall {
 namespace {
 
-// The words of the table's columns.
+// Names used in the table's columns.
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kPi = std::numbers::pi;
 constexpr ExprType kScalar = ExprType::kScalar;
@@ -59,7 +59,7 @@ constexpr FunctionRow kOthers[] = {
 #include "services/model/windows/functions.inc"
 };
 
-// ---- A row with a forgotten column does not compile.
+// ---- A row with a missing column does not compile.
 
 constexpr bool IsOwn(const FunctionRow& row) { return !row.summary.empty(); }
 
@@ -78,13 +78,13 @@ constexpr bool All(Holds holds) {
 }
 
 static_assert(All([](const FunctionRow& row) { return row.range.rule != Rule::kUnset; }),
-              "a function without .range: say which values its result may have, or Any()");
+              "a function without .range: state the range of its result, or Any()");
 static_assert(All([](const FunctionRow& row) {
                 return !row.window.has_value() || row.state != StateFamily::kNone;
               }),
-              "a window function without .state: say what a window keeps for it");
+              "a window function without .state: state the kind of state that a window keeps");
 static_assert(All([](const FunctionRow& row) { return !row.window.has_value() || row.least > 0; }),
-              "a window function without .least: say how many samples it needs");
+              "a window function without .least: state the minimum number of samples");
 static_assert(All([](const FunctionRow& row) {
                 return row.state != StateFamily::kSamples || row.cost.walk > 0;
               }),
@@ -100,7 +100,7 @@ static_assert(All([](const FunctionRow& row) {
               }),
               "a window function without .arguments");
 
-// The macro that a window function is listed by decides which switches demand a kernel of it.
+// The macro that lists a window function determines which switches require a kernel for it.
 constexpr bool ListedAsItsState() {
   constexpr auto of_partials = [](StateFamily state) { return HasPartials(state); };
   constexpr auto of_samples = [](StateFamily state) {

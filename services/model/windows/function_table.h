@@ -1,4 +1,4 @@
-// The one table of functions (functions.inc), by name and by number.
+// Table of functions (functions.inc), by name and by number.
 #pragma once
 
 #include <array>
@@ -15,17 +15,17 @@
 
 namespace pitwall {
 
-// PromQL's types of expressions.
+// Expression types of PromQL.
 enum class ExprType : uint8_t { kScalar, kVector, kMatrix, kString };
 
-// What an argument that is a number in the rule's text must be.
+// Bounds of an argument that is a literal number in the rule.
 struct ArgumentBound {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
   bool low_open = false;
   bool whole = false;
-  int not_above = -1;              // number of the argument that it is not above
-  bool Holds(double value) const;  // not for NaN
+  int not_above = -1;              // index of the argument that limits it
+  bool Holds(double value) const;  // false for NaN
 };
 
 struct ArgumentRow {
@@ -35,9 +35,9 @@ struct ArgumentRow {
       : type(t), what(w), bound(b) {}
 
   ExprType type = ExprType::kScalar;
-  std::string_view what;  // as an error calls it: "a number of standard deviations"
+  std::string_view what;  // name in error messages: "a number of standard deviations"
   ArgumentBound bound;
-  bool label = false;  // a string: the name of a label
+  bool label = false;  // the argument is a string with a label name
 };
 
 class ArgumentList {
@@ -57,21 +57,21 @@ class ArgumentList {
   size_t size_ = 0;
 };
 
-// Which values a result may have, whatever the samples are.
+// Range of a result, independent of the samples.
 struct ResultRange {
   enum class Rule : uint8_t {
-    kUnset,     // no row has it: the build fails
+    kUnset,     // not set: the build fails
     kAny,       // any number
     kFixed,     // low to high
-    kArgument,  // among the first argument's values, or between them
-    kSum,       // of at least one of the first argument's values
-    kQuantile,  // among the second argument's values, if the first lies in 0 to 1
+    kArgument,  // one of the first argument's values, or between them
+    kSum,       // sum of at least one of the first argument's values
+    kQuantile,  // one of the second argument's values, if the first is in 0 to 1
     kAbs,
     kCeil,
     kFloor,
     kLarger,   // of the first two arguments
     kSmaller,  // of the first two arguments
-    kBetween,  // the second and the third argument
+    kBetween,  // between the second and the third argument
   };
   Rule rule = Rule::kUnset;
   double low = 0, high = 0;
@@ -79,7 +79,7 @@ struct ResultRange {
 
 enum class Support : uint8_t { kYes, kNotYet, kNativeHistograms };
 
-// What becomes of the label `le` of classic buckets.
+// Effect on the label `le` of classic buckets.
 enum class Buckets : uint8_t { kKeeps, kMakes, kTakes };
 
 // Nanoseconds, from docs/performance.md; -1: no cost of its own.
@@ -94,7 +94,7 @@ struct FunctionRow {
   std::string_view name;
   std::optional<WindowFunction> window = std::nullopt;
   std::optional<FunctionId> element = std::nullopt;
-  bool unlisted = false;  // not a function of the language: the name is for texts
+  bool unlisted = false;  // not a function of the language: the name is used in texts only
   ArgumentList arguments = {};
   int variadic = 0;  // 0: exactly these; n: the last one may be left out or come n times; -1: any
                      // number of times
@@ -102,26 +102,26 @@ struct FunctionRow {
   Support support = Support::kYes;
   StateFamily state = StateFamily::kNone;  // what a window keeps of each series
   ResultRange range = {};
-  int least = 0;            // samples of the window without which there is no result
-  bool keeps_name = false;  // the result is a sample, and keeps the metric's name
+  int least = 0;            // minimum number of samples in the window
+  bool keeps_name = false;  // the result is a sample and keeps the metric name
   Buckets buckets = Buckets::kKeeps;
-  bool together = false;  // elements that differ in `le` give one
+  bool together = false;  // elements that differ only in `le` are combined
   CostRow cost = {};
-  // Beyond PromQL: the line of docs/functions.md and its cost class. Empty for PromQL's.
+  // Extensions to PromQL: the line of docs/functions.md and its cost class. Empty for PromQL's.
   std::string_view summary = "";
   std::string_view cost_class = "";
 };
 
-// Whether partials do not serve the function: each sample of its window is kept.
+// Returns true if the function needs every sample of its window, not only partials.
 constexpr bool NeedsEverySample(const FunctionRow& row) {
   return row.state == StateFamily::kRanked || row.state == StateFamily::kSorted ||
          row.state == StateFamily::kSamples;
 }
 
-// Sorted by name, without the unlisted ones: all of Prometheus 3's functions, experimental ones
-// included, and those of docs/functions.md.
+// Sorted by name, without the unlisted ones: all functions of Prometheus 3, including experimental
+// ones, and those of docs/functions.md.
 std::span<const FunctionRow* const> Functions();
-const FunctionRow* FindFunction(std::string_view name);  // nullptr when unknown
+const FunctionRow* FindFunction(std::string_view name);  // nullptr if unknown
 const FunctionRow& RowOf(WindowFunction function);
 const FunctionRow& RowOf(FunctionId function);
 

@@ -1,4 +1,4 @@
-// The table of functions: what no static_assert can see, and the documents beside it.
+// Function table: properties that static_assert cannot check, and its documentation.
 #include "services/model/windows/function_table.h"
 
 #include <gmock/gmock.h>
@@ -22,8 +22,8 @@ std::string TextOfFile(const std::string& path) {
   return text.str();
 }
 
-// Snapshots and rule sets hold these numbers: a new row goes to the end of its kind.
-TEST(FunctionTable, NumbersStay) {
+// Snapshots and rule sets contain these numbers: a new row goes to the end of its kind.
+TEST(FunctionTable, NumbersAreStable) {
   EXPECT_EQ(static_cast<int>(WindowFunction::kLast), 0);
   EXPECT_EQ(static_cast<int>(WindowFunction::kSum), 2);
   EXPECT_EQ(static_cast<int>(WindowFunction::kRate), 12);
@@ -42,7 +42,7 @@ TEST(FunctionTable, NumbersStay) {
   EXPECT_EQ(static_cast<int>(FunctionId::kPeerRatio), 50);
 }
 
-TEST(FunctionTable, RowsAreInTheOrderOfTheirNumbers) {
+TEST(FunctionTable, RowsAreOrderedByNumber) {
   size_t windows = 0, elements = 0;
   for (const FunctionRow* row : Functions()) {
     if (row->window.has_value()) {
@@ -59,7 +59,7 @@ TEST(FunctionTable, RowsAreInTheOrderOfTheirNumbers) {
   EXPECT_EQ(RowOf(WindowFunction::kIntercept).name, "predict_linear");
 }
 
-TEST(FunctionTable, NamesAreFoundOnce) {
+TEST(FunctionTable, NamesAreUnique) {
   std::string_view before;
   for (const FunctionRow* row : Functions()) {
     EXPECT_LT(before, row->name);
@@ -67,11 +67,11 @@ TEST(FunctionTable, NamesAreFoundOnce) {
     before = row->name;
   }
   EXPECT_EQ(FindFunction("nothing"), nullptr);
-  EXPECT_EQ(FindFunction("last"), nullptr) << "an unlisted one";
+  EXPECT_EQ(FindFunction("last"), nullptr) << "unlisted";
   EXPECT_EQ(FindFunction("predict_linear")->window, std::nullopt);
 }
 
-TEST(FunctionTable, BoundsOfArguments) {
+TEST(FunctionTable, ChecksArgumentBounds) {
   const ArgumentBound above{.low = 0, .low_open = true}, whole{.low = 1, .high = 3, .whole = true};
   EXPECT_TRUE(above.Holds(1e-300));
   EXPECT_FALSE(above.Holds(0));
@@ -80,9 +80,9 @@ TEST(FunctionTable, BoundsOfArguments) {
   EXPECT_FALSE(whole.Holds(2.5) || whole.Holds(4) || whole.Holds(0));
 }
 
-// docs/functions.md has one line of its first table and one section for each of our own functions,
-// docs/promql.md one line; both texts of the line are the table's.
-TEST(FunctionTable, DocumentsSayTheSame) {
+// docs/functions.md has one line in its first table and one section for each extension, and
+// docs/promql.md has one line; both texts of the line are those of the table.
+TEST(FunctionTable, DocumentsMatchTable) {
   const std::string functions = TextOfFile("docs/functions.md");
   const std::string promql = TextOfFile("docs/promql.md");
   size_t own = 0;
@@ -97,8 +97,8 @@ TEST(FunctionTable, DocumentsSayTheSame) {
   EXPECT_GE(own, 10U);
 }
 
-// Every line of that table is about a function that exists.
-TEST(FunctionTable, DocumentsSayNoMore) {
+// Every line of that table is about an existing function.
+TEST(FunctionTable, DocumentsHaveNoOtherFunctions) {
   std::istringstream lines(TextOfFile("docs/functions.md"));
   std::string line;
   while (std::getline(lines, line)) {

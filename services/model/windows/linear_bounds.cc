@@ -8,7 +8,7 @@ namespace pitwall {
 namespace {
 
 double Rounded(double value) {
-  constexpr int kDigits = 15;  // every decimal of so many digits is its double's text again
+  constexpr int kDigits = 15;  // decimals with this many digits survive a round trip through double
   if (!std::isfinite(value)) return value;
   char text[32];
   const auto end =

@@ -1,10 +1,10 @@
-// Grid of the panes of a demand: between two neighboring cuts no window of the demand
-// begins or ends, so all samples there are one thing to it.
+// Grid of the panes of a demand: no window of the demand begins or ends between two neighboring
+// cuts, so all samples in between form one unit.
 //
-// Windows end at the ticks less the offset, one interval apart, and begin one range before. Where
-// the interval divides the range, both fall on the same cuts. Elsewhere each interval has two panes
-// (S. Krishnamurthy et al., "On-the-fly sharing for streamed aggregation", 2006): two for each
-// interval of the window, however odd its length. All cuts are at absolute multiples.
+// Windows end at the ticks minus the offset, one interval apart, and begin one range before. If the
+// interval divides the range, both are at the same cuts. Otherwise each interval has two panes (S.
+// Krishnamurthy et al., "On-the-fly sharing for streamed aggregation", 2006), regardless of the
+// window's length. All cuts are at absolute multiples.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@ inline constexpr int64_t FloorDiv(int64_t a, int64_t b) {
 }
 inline constexpr int64_t FloorMod(int64_t a, int64_t b) { return a - FloorDiv(a, b) * b; }
 
-// Panes end at phase + k * length and, with a cut, at phase + k * length + cut; they hold what is
-// after the end of the one before.
+// Panes end at phase + k * length and, with a cut, at phase + k * length + cut. Each holds the
+// samples after the end of the previous one.
 struct PaneGrid {
   int64_t length = 1;
   int64_t phase = 0;  // in [0, length)
-  int64_t cut = 0;    // in (0, length); 0: none
+  int64_t cut = 0;    // in (0, length); 0: no cut
 
   int64_t IndexOf(int64_t position) const {
     const int64_t k = FloorDiv(position - phase - 1, length);
@@ -41,14 +41,14 @@ struct PaneGrid {
 
 struct WindowShape {
   PaneGrid grid;
-  int64_t panes = 0;  // of the window; 0: from the beginning on (kAttempt, kInstant with an offset)
-  int64_t delay = 0;  // panes between the one that holds the tick and the window's last
+  int64_t panes = 0;  // of the window; 0: from the beginning (kAttempt, kInstant with an offset)
+  int64_t delay = 0;  // number of panes between the current one and the window's last
 };
 
-// demand.interval > 0. `origin`: where demands with align_job count from.
+// demand.interval > 0. `origin`: reference of demands with align_job.
 inline WindowShape ShapeOf(const Demand& demand, int64_t origin) {
   const bool ranged = demand.kind == WindowKind::kTime;
-  const int64_t tick = demand.align_job ? origin : 0;  // one of them
+  const int64_t tick = demand.align_job ? origin : 0;  // a reference tick
   WindowShape shape;
   shape.grid.length = demand.interval;
   shape.grid.phase = FloorMod(tick - demand.offset, demand.interval);

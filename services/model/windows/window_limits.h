@@ -1,19 +1,19 @@
-// Limits of the cost of a window per series: the limits that rules are checked against and stores
-// hold.
+// Limits of the size of a window per series, checked in rules and enforced by stores.
 #pragma once
 
 #include <cstdint>
 
 namespace pitwall {
 
-// A window has at most so many panes: 30 days at 1 minute have 43,200.
+// Maximum number of panes of a window: 30 days at 1 minute have 43,200.
 inline constexpr int64_t kMaxPanes = 65'536;
-// Where every sample is kept (KeepsSamples of window_state.h): so many samples a series, and so
-// many panes.
+// Maximum number of samples per series, and of panes, if every sample is kept (KeepsSamples of
+// window_state.h).
 inline constexpr int64_t kMaxKeptSamples = 4096;
-// A sketch keeps so many samples of a series; a run of like ones in one pane is one.
+// Maximum number of samples a sketch keeps per series. Consecutive equal values within a pane count
+// once.
 inline constexpr int64_t kMaxSketchSamples = int64_t{1} << 20;
-// Samples of a [first N samples] window, which are kept for as long as the attempt lasts.
+// Maximum number of samples of a [first N samples] window, which are kept until the attempt ends.
 inline constexpr int64_t kMaxFirstSamples = 1024;
 
 }  // namespace pitwall

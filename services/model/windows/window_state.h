@@ -1,5 +1,5 @@
-// State of a window per series, by kind and function: the base of memory estimates.
-// The numbers are those of services/window (a test there compares them with what it allocates).
+// State of a window per series, by kind and function: the basis of memory estimates. A test in
+// services/window compares these numbers with its allocations.
 #pragma once
 
 #include <algorithm>
@@ -15,19 +15,19 @@
 
 namespace pitwall {
 
-// How the samples of a window are held.
+// Storage of the samples of a window.
 enum class WindowStorage {
   kNewest,    // the newest sample only
   kPartials,  // a summary per pane, and about 2 sqrt(panes) merged ones
   kRanked,    // every sample in its pane, and those around a quantile's rank
   kSorted,    // every sample, in its pane and in a sorted array
   kSamples,   // every sample with its position, in order
-  kFrozen,    // the first samples of the attempt, likewise
+  kFrozen,    // the first samples of the attempt, with positions, in order
   kStates,    // the changes between zero and other values
   kSketch,    // counts of buckets, and the bucket of each sample
 };
 
-// State families: functions of one family over one window share it.
+// State families: functions of one family share their state over one window.
 enum class StateFamily : uint8_t {
   kNone,
   kNewest,
@@ -43,7 +43,7 @@ enum class StateFamily : uint8_t {
   kRanked,      // every sample, around one rank
   kSorted,      // every sample, sorted
   kSketch,      // counts of logarithmic buckets
-  kStates,      // stretches of time in which the value was zero, or not, or unknown
+  kStates,      // periods in which the value was zero, non-zero, or unknown
   kSamples,     // every sample in order
 };
 
@@ -52,9 +52,9 @@ struct WindowState {
   WindowStorage storage = WindowStorage::kNewest;
   int64_t fields = 0;  // 8-byte cells of one partial
   bool timed = false;  // partials need positions
-  // Nanoseconds of one series, from the table "Each function" of docs/performance.md: of 60 and 600
-  // the dearer. `sample`: into the window; `read`: out of it; `walk`: per sample of the window and
-  // read (of the family "samples": the function's own, CostRow).
+  // Nanoseconds of one series, from the table "Each function" of docs/performance.md: the maximum
+  // of 60 and 600 samples. `sample`: insertion into the window; `read`: a result; `walk`: per
+  // sample of the window and read (of the family "samples": the function's own, CostRow).
   double sample_ns = 0, read_ns = 0, walk_ns = 0;
 };
 
@@ -84,29 +84,29 @@ constexpr bool HasPartials(StateFamily family) {
   return kStateFamilies[static_cast<size_t>(family)].storage == WindowStorage::kPartials;
 }
 
-// What a window of this kind keeps for functions of a family.
+// Returns the state that a window of this kind keeps for functions of a family.
 inline WindowState WindowStateOf(WindowKind kind, StateFamily family) {
   WindowState state = kStateFamilies[static_cast<size_t>(family)];
   if (state.storage == WindowStorage::kNewest || state.storage == WindowStorage::kStates)
     return state;
-  // The samples are at hand: sketches and quantiles are exact.
+  // The samples are available: sketches and quantiles are exact.
   if (kind == WindowKind::kSamples) state.storage = WindowStorage::kSamples;
   if (kind == WindowKind::kFirst) state.storage = WindowStorage::kFrozen;
   return state;
 }
 
-// Whether each sample of the window is kept by itself.
+// Returns true if every sample of the window is kept individually.
 inline bool KeepsSamples(const WindowState& state) {
   return state.storage == WindowStorage::kRanked || state.storage == WindowStorage::kSorted ||
          state.storage == WindowStorage::kSamples || state.storage == WindowStorage::kFrozen;
 }
 
-// Bytes of one series. `panes`: of the window and its offset (WindowShape); `samples`: in the
-// window and its offset. Without what all windows of a series share (its labels and places: some
-// 300 bytes). Rows have next to no spare capacity, lists of samples up to twice what they hold;
-// older panes of long windows are packed, to a fraction where values repeat.
+// Returns the bytes of one series. `panes`: of the window and its offset (WindowShape); `samples`:
+// in the window and its offset. Excludes the state shared by all windows of a series (its labels
+// and indexes: about 300 bytes). Rows have little spare capacity, lists of samples up to twice
+// their size; older panes of long windows are packed, to a fraction if values repeat.
 inline double WindowStateBytes(const WindowState& state, double panes, double samples) {
-  // Windows hold no more; a series with more has no result.
+  // Maximum of a window; a series with more has no result.
   if (KeepsSamples(state)) samples = std::min(samples, static_cast<double>(kMaxKeptSamples));
   if (state.storage == WindowStorage::kSketch)
     samples = std::min(samples, static_cast<double>(kMaxSketchSamples));
@@ -120,31 +120,32 @@ inline double WindowStateBytes(const WindowState& state, double panes, double sa
   switch (state.storage) {
     case WindowStorage::kNewest: {
       const double newest = 2 * kCell + kColumn;
-      // With an offset: a window of its own.
+      // With an offset: a separate window.
       return panes > 0 ? newest + panes * 2 * kCell : newest;
     }
     case WindowStorage::kPartials: {
       const double cells = static_cast<double>(state.fields);
-      if (panes == 0) return kColumn + 2 * cells * kCell;  // everything so far, and the open pane
+      if (panes == 0)
+        return kColumn + 2 * cells * kCell;  // all previous samples, and the open pane
       const double sample = state.timed ? 2 * kCell : kCell;
       const double pane = per_pane <= 1 ? sample : cells * kCell;
       return kColumn + panes * pane + (panes > 1 ? 2 * std::sqrt(panes) + 2 : 1) * cells * kCell;
     }
     case WindowStorage::kRanked:
-      return kColumn + 24 * kCell + kCell * 1.1 * samples;  // rows have some room to spare
+      return kColumn + 24 * kCell + kCell * 1.1 * samples;  // rows have some spare capacity
     case WindowStorage::kSorted:
       return kColumn + 4 * kCell + kCell * samples + kCell * capacity(samples);
     case WindowStorage::kSketch: {
       constexpr double kEntry = 4, kBucket = 8, kBuckets = 704;  // of eleven powers of two
       return kColumn + 12 * kCell + kEntry * 1.25 * samples + kBucket * std::min(samples, kBuckets);
     }
-    case WindowStorage::kStates:  // at worst every sample is another state
+    case WindowStorage::kStates:  // at worst, every sample is another state
       return kColumn + 7 * kCell +
              5 * kCell * std::min(samples, 1.25 * static_cast<double>(kMaxKeptSamples));
     case WindowStorage::kFrozen:
       return kColumn + 5 * kCell + 2 * kCell * samples;
     case WindowStorage::kSamples: {
-      constexpr double kSlack = 64;  // samples that may have left already
+      constexpr double kSlack = 64;  // samples that may have expired
       return kColumn + 5 * kCell + 2 * kCell * capacity(samples + kSlack);
     }
   }
