@@ -1,5 +1,5 @@
-// Captures as people ask for them and read them. services/notifier implements it over
-// pitwall.control and pitwall.captures; services/adapters/grpc serves it.
+// Source of captures: requests and replies. services/notifier implements it over pitwall.control
+// and pitwall.captures; services/adapters/grpc serves it.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace pitwall {
 struct CaptureQuery {
   std::string request;
   std::string issue;
-  std::string job;  // id or name
+  std::string job;  // ID or name
 
   bool Matches(const RankCapture& capture) const {
     return (request.empty() || request == capture.request) &&
@@ -29,11 +29,10 @@ struct CaptureQuery {
 class CaptureSource {
  public:
   virtual ~CaptureSource() = default;
-  // Asks all collectors; nothing is said of whether the job is there. An id that is empty is made.
-  // Returns the id at once. ResourceExhausted: too many are asked for.
+  // Sends a request to all collectors, without checking that the job exists. Creates an ID if it is
+  // empty, and returns it at once. ResourceExhausted: too many pending requests.
   virtual StatusOr<std::string> Ask(CaptureRequest request) = 0;
-  // What has been answered and is remembered, in the order of the log. Unavailable: the log cannot
-  // be read.
+  // Returns the stored replies in the order of the log. Unavailable: the log cannot be read.
   virtual StatusOr<std::vector<RankCapture>> Find(const CaptureQuery& query) = 0;
 };
 

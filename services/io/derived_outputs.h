@@ -1,5 +1,5 @@
-// Outputs that follow from a topic alone: they can be dropped, since their maker makes them again
-// to the bit.
+// Outputs that are a function of one topic: they can be dropped, since their producer recreates
+// them bit-identically.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace pitwall {
 
-// Partition p of each output topic holds only what `group` wrote together with its position in
-// partition p of the input topic. (The executor's decisions do not belong here: they do not follow
-// from its input alone.)
+// Partition p of each output topic has only records that `group` wrote together with its position
+// in partition p of the input topic. (This excludes the executor's decisions, which do not depend
+// on its input alone.)
 struct DerivedOutputs {
   std::string group;
   std::string input;
   std::vector<std::string> outputs;
-  // The first input offset that the maker needs after a start at this position.
+  // Returns the first input offset that the producer needs after a start at this position.
   std::function<StatusOr<int64_t>(const CommittedOffset&)> needs_from;
 };
 

@@ -1,4 +1,4 @@
-// Issues as their readers ask for them: list, get, watch. services/notifier implements it over
+// Source of issues for readers: list, get, watch. services/notifier implements it over
 // pitwall.issues; services/adapters/grpc serves it.
 #pragma once
 
@@ -15,14 +15,14 @@ namespace pitwall {
 
 using IssueEventPtr = std::shared_ptr<const IssueEvent>;
 
-// Each empty field matches everything. Rule status events and changes of jobs match only when asked
-// for; to the latter rule, severity and incident do not apply.
+// Each empty field matches everything. Rule status events and job changes match only if requested;
+// rule, severity, and incident do not apply to the latter.
 struct IssueFilter {
   std::string job;
-  std::string rule;  // or an end of its name (RuleMatches)
+  std::string rule;  // or a suffix of its name (RuleMatches)
   std::string severity;
   bool include_status = false;
-  std::string incident;  // its id, or a beginning of it
+  std::string incident;  // ID or a prefix of it
   bool include_job_changes = false;
 
   bool Matches(const IssueEvent& event) const {
@@ -44,32 +44,32 @@ struct IssueQuery {
 
 struct IssuePage {
   std::vector<IssueEventPtr> issues;  // the last event of each, newest issue first
-  std::string next_page_token;        // empty: that was all
-  std::string resume_token;  // watching from here misses nothing of what the list does not show
+  std::string next_page_token;        // empty: last page
+  std::string resume_token;  // a watch from here gets every event that the list does not include
   std::vector<SilencedIssue> silenced;  // of `issues`
 };
 
 struct WatchQuery {
   IssueFilter filter;
-  std::string resume_token;  // continue right after it; empty: from now on
-  bool from_start = false;   // without a token: first everything that the topic still holds
-  bool until_now = false;    // ends with what the topic holds at the start of the watch
+  std::string resume_token;  // continue directly after it; empty: from now on
+  bool from_start = false;   // without a token: first all events of the topic
+  bool until_now = false;    // ends at the end of the topic at the start of the watch
 };
 
 struct WatchBatch {
   std::vector<IssueEventPtr> events;  // empty in a bookmark
   std::string resume_token;
-  bool last = false;  // with until_now: everything was given
+  bool last = false;  // with until_now: the watch is complete
 };
 
-// One watcher's place in the stream. Next from one thread; Cancel from any.
+// Position of one watcher in the stream. Next is called by one thread; Cancel by any.
 class IssueWatch {
  public:
   virtual ~IssueWatch() = default;
-  // The next matching events, at most `max_events`, waiting up to timeout_ns for the first; a
-  // bookmark when there was none. OutOfRange: what comes next is gone from the topic.
-  // ResourceExhausted: a watcher that was up to date has fallen further behind than is kept in
-  // memory; it may come back with its last token. Cancelled: by Cancel().
+  // Returns the next matching events, at most `max_events`, waiting up to timeout_ns for the first;
+  // a bookmark if there was none. OutOfRange: the next events were deleted from the topic.
+  // ResourceExhausted: a live watcher has fallen behind the events in memory; it may resume with
+  // its last token. Cancelled: by Cancel().
   virtual StatusOr<WatchBatch> Next(size_t max_events, int64_t timeout_ns) = 0;
   virtual void Cancel() = 0;
 };
@@ -80,10 +80,10 @@ class IssueSource {
  public:
   virtual ~IssueSource() = default;
   virtual StatusOr<IssuePage> ListIssues(const IssueQuery& query) = 0;
-  // All remembered events of the issue that one of its events' ids names, or a beginning of its own
-  // id, oldest first. NotFound; InvalidArgument: several issues begin so.
+  // Returns all stored events of an issue, oldest first, by the ID of one of its events or a prefix
+  // of the issue ID. NotFound; InvalidArgument: the prefix is ambiguous.
   virtual StatusOr<std::vector<IssueEventPtr>> GetIssue(std::string_view id) = 0;
-  // Must not outlive the source. ResourceExhausted: too many watchers.
+  // The watch must not outlive the source. ResourceExhausted: too many watchers.
   virtual StatusOr<std::unique_ptr<IssueWatch>> WatchIssues(const WatchQuery& query) = 0;
 };
 

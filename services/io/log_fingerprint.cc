@@ -40,7 +40,7 @@ Status CheckLogMark(Log* log, const TopicPartition& at, int64_t position,
   if (end < position) {
     return FailedPrecondition(Cat(place, ": the log ends at offset ", end,
                                   ", below the stored position ", position,
-                                  " (topic deleted, replaced or cut)"));
+                                  " (topic deleted, recreated, or truncated)"));
   }
   if (mark.offset < start || mark.offset >= end || mark.append_time_ns == 0) return OkStatus();
   RETURN_IF_ERROR(reader->Seek(mark.offset));
@@ -71,7 +71,7 @@ StatusOr<int64_t> FirstAfter(Log* log, const TopicPartition& at, const LogFinger
     silent = records.empty() ? silent + 1 : 0;
     if (silent > kSilentPolls) {
       return Unavailable(Cat(at.topic, "/", at.partition, " ends at ", end,
-                             " but nothing can be read from ", reader->position()));
+                             " but has no readable records from ", reader->position()));
     }
   }
   return std::max(end, reader->position());

@@ -1,4 +1,4 @@
-// Says for a while that a log was found to be another one than the one that was read.
+// Notice for a limited time that a log was found to be replaced.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace pitwall {
 
 class LogResetNotice {
  public:
-  // So long: within it every open issue is said again.
+  // Within this time, every open issue is repeated.
   static constexpr int64_t kShownNs = 300 * kNanosPerSecond;
 
   void Set(std::string text, int64_t now_ns) {

@@ -10,7 +10,7 @@ namespace {
 constexpr int64_t kS = kNanosPerSecond;
 constexpr int64_t kWall = 1'795'269'600 * kS;  // Sat, 21 Nov 2026 14:00:00 GMT
 
-TEST(RetryAfter, SecondsAndDates) {
+TEST(RetryAfter, ParsesSecondsAndDates) {
   EXPECT_EQ(ParseRetryAfter("", kWall), 0);
   EXPECT_EQ(ParseRetryAfter("7", kWall), 7 * kS);
   EXPECT_EQ(ParseRetryAfter(" 7 ", kWall), 7 * kS);
@@ -24,7 +24,7 @@ TEST(RetryAfter, SecondsAndDates) {
   EXPECT_EQ(ParseRetryAfter("soon", kWall), 0);
 }
 
-TEST(RetryAfter, ObsoleteDates_AreParsed) {
+TEST(RetryAfter, ParsesObsoleteDates) {
   EXPECT_EQ(ParseRetryAfter("Saturday, 21-Nov-26 14:00:30 GMT", kWall), 30 * kS);
   EXPECT_EQ(ParseRetryAfter("Sat Nov 21 14:00:30 2026", kWall), 30 * kS);
 }
@@ -38,7 +38,7 @@ TEST(RetryAfter, DateOfReply_IsTheReference) {
   EXPECT_EQ(RetryAfterOf({503, {}, ""}), 0);
 }
 
-TEST(RetryAfter, StatusesThatMaySucceedLater) {
+TEST(RetryAfter, ClassifiesRetriableStatuses) {
   for (const int status : {408, 425, 429, 500, 502, 503, 504, 529})
     EXPECT_TRUE(IsRetriable(status));
   for (const int status : {200, 301, 400, 401, 404, 409, 413, 501, 505})

@@ -13,7 +13,7 @@ RuleVerdict VerdictOf(std::span<const IssueEventPtr> events, int64_t data_until_
         judged == RuleStatus::kUnknown ||
         (judged == RuleStatus::kNoData && (stopped || event->time_ns > data_until_ns));
     if (without_data && verdict.status != RuleStatus::kUnknown) continue;
-    if (stopped && judged == verdict.status) continue;  // with its reason
+    if (stopped && judged == verdict.status) continue;  // including its reason
     verdict.status = judged;
     verdict.since_ns = event->time_ns;
     verdict.reason = stopped ? "" : event->status_reason;

@@ -1,5 +1,4 @@
-// The verdict of a rule on a job, from its status events: the last status that it had while the job
-// had data.
+// Verdict of a rule on a job, from its status events: the last status while the job had data.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +11,9 @@
 namespace pitwall {
 
 struct RuleVerdict {
-  RuleStatus status = RuleStatus::kUnknown;  // kUnknown: the rule was never judged
+  RuleStatus status = RuleStatus::kUnknown;  // kUnknown: the rule was never evaluated
   std::string reason;
-  int64_t since_ns = 0;  // event time of the status; 0: never judged
+  int64_t since_ns = 0;  // event time of the status; 0: never evaluated
 };
 
 // `events`: status events of one rule, oldest first; the newest are enough. `data_until_ns`: when
