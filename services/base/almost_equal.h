@@ -7,9 +7,9 @@
 
 namespace pitwall {
 
-// Whether |a - b| / (|a| + |b|) < tolerance, as Prometheus' util/almost has it: NaN equals NaN,
-// infinities only themselves, and beside 0 or below the normal numbers the difference must be below
-// tolerance * the least normal one.
+// Returns true if |a - b| / (|a| + |b|) < tolerance, as util/almost in Prometheus: NaN equals NaN,
+// infinities equal only themselves, and next to 0 or a subnormal number the difference must be
+// below tolerance * the smallest normal number.
 inline bool AlmostEqual(double a, double b, double tolerance) {
   constexpr double kMinNormal = std::numeric_limits<double>::min();
   if (std::isnan(a) && std::isnan(b)) return true;

@@ -29,7 +29,7 @@ TEST(Strings, FormatBytesHasThreeDigits) {
   EXPECT_EQ(FormatBytes(5.0 * 1024 * 1024), "5 MiB");
 }
 
-TEST(Strings, FormatDoubleIsShortestAndReadsBack) {
+TEST(Strings, FormatDoubleIsShortestAndRoundTrips) {
   EXPECT_EQ(FormatDouble(1), "1");
   EXPECT_EQ(FormatDouble(0.1), "0.1");
   EXPECT_EQ(FormatDouble(-0.0), "-0");
@@ -43,7 +43,7 @@ TEST(Strings, FormatDoubleIsShortestAndReadsBack) {
   }
 }
 
-TEST(Strings, ParseDoubleTakesAllOrNothing) {
+TEST(Strings, ParseDoubleRequiresCompleteNumber) {
   EXPECT_EQ(ParseDouble("1.5"), 1.5);
   EXPECT_EQ(ParseDouble("+1.5"), 1.5);
   EXPECT_EQ(ParseDouble("-Inf"), -std::numeric_limits<double>::infinity());
@@ -54,7 +54,7 @@ TEST(Strings, ParseDoubleTakesAllOrNothing) {
   EXPECT_FALSE(ParseDouble("+-1"));
 }
 
-TEST(StableHash, BothWaysToACrcAgree) {
+TEST(StableHash, BothCrcImplementationsAgree) {
   EXPECT_EQ(internal::Crc32cByTables("123456789", 0), 0xe3069283U);
   std::string bytes;
   for (int i = 0; i < 100; ++i) {
@@ -96,7 +96,7 @@ TEST(Binary, RoundTripKeepsEveryBit) {
   EXPECT_TRUE(r.Finish("test").ok());
 }
 
-TEST(Binary, DamageIsAStatusNeverACrash) {
+TEST(Binary, DamageReturnsStatus) {
   BinaryWriter w;
   w.Doubles(std::vector<double>{1, 2, 3});
   for (size_t cut = 0; cut < w.data().size(); ++cut) {
@@ -109,7 +109,7 @@ TEST(Binary, DamageIsAStatusNeverACrash) {
   EXPECT_FALSE(huge.ok());
 }
 
-TEST(Binary, NumbersOfAllLengthsInARow) {
+TEST(Binary, NumbersOfAllLengthsRoundTrip) {
   std::vector<int64_t> numbers;
   std::vector<uint32_t> small;
   for (int bits = 0; bits < 64; ++bits) {
@@ -123,7 +123,7 @@ TEST(Binary, NumbersOfAllLengthsInARow) {
   w.U32s(small);
   for (const uint32_t v : small) w.U64(v);
   BinaryReader r(w.data());
-  std::vector<int64_t> read(1000, -1);  // used again
+  std::vector<int64_t> read(1000, -1);  // reused
   r.I64s(&read);
   EXPECT_EQ(read, numbers);
   EXPECT_EQ(r.U32s(), small);
@@ -143,7 +143,7 @@ StatusOr<int> Chain() {
   RETURN_IF_ERROR(Fails());
   return 1;
 }
-TEST(Status, MacrosReturnTheError) {
+TEST(Status, MacrosReturnError) {
   EXPECT_EQ(Chain().status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(Annotate(Fails(), "here").message(), "here: x");
 }
@@ -163,18 +163,18 @@ TEST(Glob, Matches) {
   EXPECT_FALSE(GlobMatches("a?", "a"));
   EXPECT_FALSE(GlobMatches("*/NaN", "stability/loss/NaN2"));
   EXPECT_FALSE(GlobMatches("crash/*", "xcrash/gpu"));
-  // No exponential search.
+  // Not exponential.
   EXPECT_FALSE(GlobMatches("*a*a*a*a*a*a*a*a*a*a*b", std::string(10'000, 'a')));
   EXPECT_FALSE(GlobMatches(std::string(64, '*') + "b", std::string(10'000, 'a')));
 }
 
-TEST(Files, AreReplacedAsAWhole) {
+TEST(Files, FileIsReplacedCompletely) {
   const std::string path = Cat(testing::TempDir(), "/pitwall-files-", ::getpid());
   ASSERT_TRUE(WriteFile(path, "one").ok());
   ASSERT_TRUE(WriteFile(path, "two\n").ok());
   EXPECT_EQ(*ReadFile(path), "two\n");
   EXPECT_TRUE(absl::IsNotFound(ReadFile(path + ".new").status()));
-  // A full disk: the old one stays.
+  // A full disk: the old file remains.
   ASSERT_EQ(::symlink("/dev/full", (path + ".new").c_str()), 0);
   const Status full = WriteFile(path, "three");
   EXPECT_THAT(std::string(full.message()), testing::HasSubstr(path));
@@ -183,7 +183,7 @@ TEST(Files, AreReplacedAsAWhole) {
   ::unlink(path.c_str());
 }
 
-TEST(PercentEncoded, KeepsWhatIsPlain) {
+TEST(PercentEncoded, KeepsUnreservedCharacters) {
   EXPECT_EQ(PercentEncoded("aZ0-._~"), "aZ0-._~");
   EXPECT_EQ(PercentEncoded("a b/\xff%"), "a%20b%2F%FF%25");
   EXPECT_EQ(PercentEncoded("a/b:c", "/"), "a/b%3Ac");

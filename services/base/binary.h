@@ -1,6 +1,6 @@
-// Bytes of our own state (snapshots): little-endian, varints, length-prefixed strings. A reader
-// never reads past its end: the first fault makes it fail for good, and ok()/status() says so once
-// at the end.
+// Binary encoding of snapshots: little-endian, varints, length-prefixed strings. A reader never
+// reads past its end: the first error makes it fail permanently, and ok() or status() reports it at
+// the end.
 #pragma once
 
 #include <cstdint>
@@ -50,27 +50,28 @@ class BinaryReader {
   }
   double Double();
   std::string Str();
-  std::string_view StrView();          // valid while the data lives
-  std::string_view Raw(size_t bytes);  // so many, without a length before them; valid as long
+  std::string_view StrView();  // valid as long as the data
+  std::string_view Raw(
+      size_t bytes);  // `bytes` bytes without a length prefix; valid as long as the data
   std::vector<double> Doubles();
   std::vector<int64_t> I64s();
-  void I64s(std::vector<int64_t>* out);  // in its place, whose memory is used again
+  void I64s(std::vector<int64_t>* out);  // overwrites *out and reuses its memory
   std::vector<uint32_t> U32s();
   void U32s(std::vector<uint32_t>* out);
   std::vector<uint8_t> Bytes();
-  // A count of elements that follow, each at least `min_bytes` long: fails when the rest cannot
-  // hold them, so a damaged length never becomes an allocation.
+  // Reads the number of elements that follow, each at least `min_bytes` long. Fails if the
+  // remaining bytes cannot hold them, so a damaged length never causes an allocation.
   size_t Count(size_t min_bytes = 1);
   bool ok() const { return ok_; }
   bool AtEnd() const { return at_ == data_.size(); }
-  // OK when nothing failed and everything was read; DataLoss with the position otherwise.
+  // Returns OK if everything was read without errors, and otherwise DataLoss with the position.
   Status Finish(std::string_view what) const;
-  // Marks the input as bad: for a caller that read a value that cannot be.
+  // Marks the input as invalid: for a caller that read an impossible value.
   void Fail() { ok_ = false; }
 
  private:
   uint64_t LongU64();
-  // Calls with as many as there are.
+  // Calls `take` for each number.
   template <typename Take>
   void ForEachU64(size_t count, Take take);
 

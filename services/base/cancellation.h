@@ -1,7 +1,7 @@
-// Cancellation of work whose requester is gone or whose time is up.
+// Cancellation of work whose requester is gone or whose deadline has passed.
 //
-// The owner of a request makes a token and sets a CancelScope around the work. Loops that can run
-// long, however deep below, call CheckCanceled and return its status. Work without a scope, such as
+// The owner of a request creates a token and sets a CancelScope around the work. Loops that can run
+// long, at any depth, call CheckCanceled and return its status. Work without a scope, such as
 // ingest and the evaluation of rules, is never canceled.
 #pragma once
 
@@ -29,7 +29,8 @@ class CancelToken {
   std::atomic<Reason> reason_ = Reason::kNone;
 };
 
-// Makes `token` the token of the calling thread; the former one is back when the scope ends.
+// Sets `token` as the token of the calling thread, and restores the previous one at the end of the
+// scope.
 class CancelScope {
  public:
   explicit CancelScope(const CancelToken* token);

@@ -1,4 +1,4 @@
-// Checks of our own invariants. Never for input: bad input gets a Status.
+// Checks of internal invariants. Never for input: invalid input gets a Status.
 #pragma once
 
 #include <cstdio>

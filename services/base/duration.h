@@ -1,5 +1,5 @@
-// Durations as Prometheus writes them: 30s, 1h30m, 2d, 500ms; units y w d h m s ms, largest first,
-// each at most once.
+// Durations in Prometheus syntax: 30s, 1h30m, 2d, 500ms; units y w d h m s ms, largest first, each
+// at most once.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,12 @@
 
 namespace pitwall {
 
-// Nanoseconds. "0" needs no unit. InvalidArgument says what is wrong, without a position.
+// Returns nanoseconds. "0" needs no unit. InvalidArgument has the error without a position.
 StatusOr<int64_t> ParseDuration(std::string_view text);
 
-// The shortest text of whole units that ParseDuration reads back; what is left below a millisecond
-// is lost, so callers that need it ask IsWholeMillis first. Negative durations get a leading '-'.
+// Returns the shortest text of whole units that ParseDuration reads back. Fractions of a
+// millisecond are lost: callers that need them call IsWholeMillis first. Negative durations get a
+// leading '-'.
 std::string FormatDuration(int64_t nanos);
 
 inline bool IsWholeMillis(int64_t nanos) { return nanos % 1'000'000 == 0; }

@@ -10,7 +10,7 @@ namespace {
 constexpr int64_t kMilli = 1'000'000;
 constexpr int64_t kSecond = 1000 * kMilli;
 
-TEST(Duration, ParsesWhatPrometheusParses) {
+TEST(Duration, ParsesSyntaxOfPrometheus) {
   const std::pair<std::string_view, int64_t> kCases[] = {
       {"0", 0},
       {"0s", 0},
@@ -35,7 +35,7 @@ TEST(Duration, ParsesWhatPrometheusParses) {
   }
 }
 
-TEST(Duration, FormatReadsBack) {
+TEST(Duration, FormatRoundTrips) {
   const std::pair<int64_t, std::string_view> kCases[] = {
       {0, "0s"},
       {kMilli, "1ms"},
@@ -54,7 +54,7 @@ TEST(Duration, FormatReadsBack) {
   }
 }
 
-TEST(Nearest, OnlyLikelyMistakes) {
+TEST(Nearest, SuggestsOnlyLikelyMistakes) {
   const std::string_view kNames[] = {"interval", "limit", "lookback", "hw_gpu_utilization_ratio"};
   EXPECT_EQ(NearestName("intervall", kNames), "interval");
   EXPECT_EQ(NearestName("intevral", kNames), "interval");

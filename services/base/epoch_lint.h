@@ -1,4 +1,4 @@
-// Numbers that are meant as a date.
+// Check for numbers that are probably meant as a date.
 #pragma once
 
 #include <optional>
@@ -7,8 +7,8 @@
 
 namespace pitwall {
 
-// What to say of a text that stands for seconds since 1970 and looks like a date: a year (2023) or
-// a day (20231114), from 1970 to 2100. Null: a plain number, or no number.
+// Returns a message if a text for seconds since 1970 looks like a date: a year (2023) or a day
+// (20231114), from 1970 to 2100. Returns nothing for other texts.
 std::optional<std::string> DateTakenForSeconds(std::string_view text);
 
 }  // namespace pitwall

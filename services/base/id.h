@@ -1,4 +1,4 @@
-// Strong ids: a number with a name, converted only explicitly.
+// Strong IDs: named number types with explicit conversion only.
 #pragma once
 
 #include <compare>

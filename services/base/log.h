@@ -1,6 +1,5 @@
-// Diagnostics on stderr, one line each: "2026-11-21T14:00:00.123Z W processor: message key=value".
-// Thread-safe. The library has no clock: main gives one with SetLogClock; before that lines carry
-// no time.
+// Log lines on stderr: "2026-11-21T14:00:00.123Z W processor: message key=value". Thread-safe. The
+// library has no clock: main sets one with SetLogClock; earlier lines have no time.
 #pragma once
 
 #include <string_view>
@@ -12,7 +11,7 @@ namespace pitwall {
 class Clock;
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
-// `clock` is borrowed and must outlive every later log line; nullptr takes it away.
+// `clock` is borrowed and must outlive every later log line; nullptr removes it.
 void SetLogClock(const Clock* clock);
 void SetLogLevel(LogLevel least);
 bool LogEnabled(LogLevel level);

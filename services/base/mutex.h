@@ -1,6 +1,6 @@
-// A mutex that both clang's -Wthread-safety and ThreadSanitizer understand. absl::Mutex from a
-// Debian package is not instrumented, so TSan reports races in correct code; std::mutex is
-// intercepted. There is no timed wait here: waiting for time to pass goes through Clock (clock.h).
+// Mutex that both clang's -Wthread-safety and ThreadSanitizer understand. absl::Mutex from a Debian
+// package is not instrumented, so TSan reports false races; std::mutex is intercepted. It has no
+// timed wait: timeouts use Clock (clock.h).
 #pragma once
 
 #include <condition_variable>

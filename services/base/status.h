@@ -1,4 +1,4 @@
-// Status at every border: absl::Status under our own names, and the two macros that abseil does not
+// Status of functions: absl::Status under project names, and the two macros that abseil does not
 // export.
 #pragma once
 
@@ -15,9 +15,8 @@ using absl::Status;
 using absl::StatusOr;
 inline Status OkStatus() { return absl::OkStatus(); }
 
-// Error makers that take std::string_view: Debian's abseil is built with its own string_view, which
-// std's does not convert to. Messages name place and cause: "FILE:LINE: what is wrong, and with
-// what value".
+// Constructors of errors from std::string_view: Debian's abseil has its own string_view, to which
+// std's does not convert. Messages have place and cause: "FILE:LINE: the error, with the value".
 Status InvalidArgument(std::string_view message);
 Status NotFound(std::string_view message);
 Status DataLoss(std::string_view message);
@@ -31,10 +30,10 @@ Status Aborted(std::string_view message);
 Status DeadlineExceeded(std::string_view message);
 Status Cancelled(std::string_view message);
 
-// `status` with "context: " before its message; code kept. An OK status stays OK.
+// Returns `status` with "context: " before its message and the same code. An OK status stays OK.
 Status Annotate(const Status& status, std::string_view context);
 
-// From errno: maps ENOSPC to ResourceExhausted, ENOENT to NotFound, the rest to Internal. Message:
+// Converts errno: ENOSPC to ResourceExhausted, ENOENT to NotFound, others to Internal. Message:
 // "context: strerror".
 Status ErrnoStatus(int error_number, std::string_view context);
 
@@ -48,7 +47,7 @@ Status ErrnoStatus(int error_number, std::string_view context);
     if (::absl::Status status_macro_ = (expression); !status_macro_.ok()) return status_macro_; \
   } while (false)
 
-// ASSIGN_OR_RETURN(auto x, Compute()): x = value, or return the error.
+// ASSIGN_OR_RETURN(auto x, Compute()): assigns the value to x, or returns the error.
 #define ASSIGN_OR_RETURN(lhs, expression) \
   ASSIGN_OR_RETURN_IMPL(PITWALL_CONCAT(status_or_, __LINE__), lhs, expression)
 #define ASSIGN_OR_RETURN_IMPL(holder, lhs, expression) \

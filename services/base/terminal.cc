@@ -9,7 +9,7 @@ namespace {
 
 enum class Style { kLine, kText, kJson };
 
-// One character at the front of a text: its length in bytes, and whether it may be shown.
+// First character of a text: its length in bytes, and whether it is printable.
 struct Character {
   size_t bytes = 1;
   uint32_t code = 0;
@@ -18,7 +18,7 @@ struct Character {
 
 bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
 
-// Malformed, overlong and surrogate sequences are a byte that is not UTF-8.
+// A malformed, overlong, or surrogate sequence counts as one invalid byte.
 Character First(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
   if (lead < 0x80) return {1, lead, true};
@@ -77,7 +77,7 @@ std::string Escaped(std::string_view text, Style style) {
     if (c.utf8 && c.code == '\n' && style != Style::kLine) {
       out.push_back('\n');
     } else if (c.utf8 && c.code == '\t' && style != Style::kLine) {
-      // In JSON it can only be blank space between tokens.
+      // In JSON, a tab occurs only between tokens.
       out.append(style == Style::kText ? "    " : " ");
     } else if (!c.utf8 || IsControl(c.code)) {
       Escape(c, style, &out);

@@ -1,9 +1,7 @@
-// Text from elsewhere on its way to a terminal. The one place that writes to stdout and stderr: a
-// label, a path or a message never moves the cursor, changes the window or turns the direction of
-// the text around.
+// Output of untrusted text to a terminal, and the only writer to stdout and stderr: a label, a
+// path, or a message cannot move the cursor, change the window, or reverse the text.
 //
-// Escaped are C0 and C1 controls, DEL, the controls of bidirectional text and bytes that are not
-// UTF-8.
+// Escapes C0 and C1 controls, DEL, bidirectional controls, and invalid UTF-8.
 #pragma once
 
 #include <string>
@@ -11,16 +9,16 @@
 
 namespace pitwall {
 
-// Whether a text has something that would be escaped. Names and ids with such are refused.
+// Returns true if the text needs escapes. Names and IDs with such characters are rejected.
 bool HasControl(std::string_view text);
-// "an \x1b[31m alarm", "file\u202egnp": one line, in which a line break is \n.
+// Returns one line, with line breaks as \n: "an \x1b[31m alarm", "file\u202egnp".
 std::string TerminalLine(std::string_view text);
-// The same, but line breaks stay and tabs become spaces.
+// Returns the same text, but keeps line breaks and expands tabs to spaces.
 std::string TerminalText(std::string_view text);
-// JSON that says the same, with \u escapes.
+// Returns equivalent JSON with \u escapes.
 std::string TerminalJson(std::string_view json);
 
-// Each call is one write, so that lines of different threads do not mix.
+// Each call is one write, so that lines of different threads do not interleave.
 void Print(std::string_view text);       // TerminalText on stdout
 void PrintJson(std::string_view json);   // TerminalJson on stdout
 void PrintError(std::string_view text);  // TerminalText on stderr

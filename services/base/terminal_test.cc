@@ -9,8 +9,8 @@
 namespace pitwall {
 namespace {
 
-// Judges by the text alone, apart from the code under test: nothing but UTF-8, and in it no code
-// point that a terminal obeys.
+// Checks a text independently of the code under test: valid UTF-8 without code points that a
+// terminal interprets.
 std::string Fault(std::string_view text, bool line_breaks) {
   for (size_t i = 0; i < text.size();) {
     const auto lead = static_cast<unsigned char>(text[i]);
@@ -41,7 +41,7 @@ std::string Utf8(uint32_t code) {
           static_cast<char>(0x80 | (code & 0x3f))};
 }
 
-TEST(Terminal, EscapesWhatATerminalWouldObey) {
+TEST(Terminal, EscapesControlSequences) {
   EXPECT_EQ(TerminalLine("\x1b[2J gone"), "\\x1b[2J gone");
   EXPECT_EQ(TerminalLine("a\nb\tc\r\x7f"), "a\\nb\\tc\\x0d\\x7f");
   EXPECT_EQ(TerminalLine(Cat("c1 ", Utf8(0x9b), "31m")), "c1 \\u009b31m");
@@ -54,7 +54,7 @@ TEST(Terminal, EscapesWhatATerminalWouldObey) {
             "{\"a\":\"\\u0085\\u202e\\u007f\\ufffd\"}\n");
 }
 
-TEST(Terminal, EveryControlIsKnown) {
+TEST(Terminal, EscapesEveryControl) {
   for (uint32_t code = 0; code < 0x3000; ++code) {
     const std::string text = Utf8(code);
     const bool harmless = Fault(text, false).empty();
@@ -63,7 +63,7 @@ TEST(Terminal, EveryControlIsKnown) {
   }
 }
 
-TEST(Terminal, RandomBytesNeverGetThrough) {
+TEST(Terminal, EscapesRandomBytes) {
   std::mt19937_64 random(20);
   for (int round = 0; round < 20'000; ++round) {
     std::string text;

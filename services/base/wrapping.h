@@ -1,5 +1,5 @@
-// Sums and differences of 64-bit integers that wrap around instead of overflowing: one undoes the
-// other for any two numbers, whatever the bytes of a file say.
+// Sums and differences of 64-bit integers that wrap around instead of overflowing. Each reverses
+// the other for any two numbers, including those of damaged files.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,7 @@ TEST(Wrapping, SumsAndDifferencesWrapAround) {
   EXPECT_EQ(Minus(INT64_MAX, INT64_MIN), -1);
 }
 
-TEST(Wrapping, OneUndoesTheOther) {
+TEST(Wrapping, SumAndDifferenceAreInverse) {
   constexpr int64_t kEnds[] = {INT64_MIN, INT64_MIN + 1, -1, 0, 1, INT64_MAX - 1, INT64_MAX};
   for (const int64_t a : kEnds) {
     for (const int64_t b : kEnds) {

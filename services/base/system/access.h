@@ -6,19 +6,19 @@
 
 namespace pitwall {
 
-enum class Role { kNone, kView, kAct };  // in the order of what they allow
+enum class Role { kNone, kView, kAct };  // in increasing order of permissions
 
 struct AccessTokens {
-  std::string view;  // "": nobody is let in by it
+  std::string view;  // "": disabled
   std::string act;
   bool empty() const { return view.empty() && act.empty(); }
 };
 
-// Takes a time that depends on the length of the secret alone.
+// Compares in a time that depends only on the length of the secret.
 bool SameSecret(std::string_view given, std::string_view secret);
-// The role of a bare token.
+// Returns the role of a bare token.
 Role RoleOfToken(const AccessTokens& tokens, std::string_view token);
-// The role of an Authorization header, "Bearer <token>".
+// Returns the role of an Authorization header, "Bearer <token>".
 Role RoleOfAuthorization(const AccessTokens& tokens, std::string_view authorization);
 
 }  // namespace pitwall

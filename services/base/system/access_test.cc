@@ -15,7 +15,7 @@ TEST(Access, EachTokenHasItsRole) {
   }
 }
 
-TEST(Access, ATokenThatIsNotConfiguredLetsNobodyIn) {
+TEST(Access, UnconfiguredToken_GrantsNoRole) {
   for (const char* token : {"", "x"}) {
     EXPECT_EQ(RoleOfToken({}, token), Role::kNone);
     EXPECT_EQ(RoleOfToken({.view = "v", .act = ""}, token), Role::kNone);

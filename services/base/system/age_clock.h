@@ -1,4 +1,4 @@
-// Wall time for deletions by age, which a short jump of the wall clock does not move.
+// Wall time for deletions by age, unaffected by short jumps of the wall clock.
 #pragma once
 
 #include <cstdint>
@@ -8,27 +8,27 @@
 
 namespace pitwall {
 
-// A deletion cannot be undone, so this clock is slow to believe a step forward: wall time that is
-// ahead of the monotonic time since the last reading by more than an hour counts once it has lasted
-// for a day. A step back counts at once. Not thread-safe.
+// Deletions are irreversible, so this clock accepts a step forward late: wall time that is ahead of
+// the monotonic time since the last reading by more than an hour counts after it has lasted for a
+// day. A step back counts at once. Not thread-safe.
 class AgeClock {
  public:
   static constexpr int64_t kStepNs = 3600 * kNanosPerSecond;
   static constexpr int64_t kHoldNs = 24 * 3600 * kNanosPerSecond;
 
-  // The time that an earlier process accepted. Without one, the first reading is a step.
+  // Sets the time that an earlier process accepted. Without one, the first reading is a step.
   void Restore(int64_t accepted_ns) { accepted_ns_ = accepted_ns; }
-  // The time to measure ages against; nothing while no time has been accepted.
+  // Returns the time for measuring ages, or nothing before a time was accepted.
   std::optional<int64_t> Advance(int64_t wall_ns, int64_t monotonic_ns);
 
-  // A step forward is being held back.
+  // Returns true while a step forward is not accepted yet.
   bool suspended() const { return held_since_ns_.has_value(); }
 
  private:
   std::optional<int64_t> accepted_ns_;
   std::optional<int64_t> read_ns_;        // monotonic, of the last Advance
   std::optional<int64_t> held_since_ns_;  // monotonic
-  int64_t held_ns_ = 0;                   // wall time at the last Advance, while held
+  int64_t held_ns_ = 0;                   // wall time at the last Advance, while a step is pending
 };
 
 }  // namespace pitwall

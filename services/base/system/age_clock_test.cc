@@ -15,8 +15,8 @@ constexpr int64_t kStart = 20'000 * kDay;
 class AgeClockTest : public ::testing::Test {
  protected:
   AgeClockTest() { clock_.Restore(kStart); }
-  // Reads a wall clock that is that far ahead of the right time, and returns how far the accepted
-  // time is.
+  // Reads a wall clock that is `ahead_ns` ahead of the true time, and returns the error of the
+  // accepted time.
   int64_t Pass(int64_t ahead_ns, int64_t after_ns = 10 * kSecond) {
     monotonic_ns_ += after_ns;
     const auto accepted = clock_.Advance(kStart + monotonic_ns_ + ahead_ns, monotonic_ns_);
@@ -51,7 +51,7 @@ TEST_F(AgeClockTest, StepThatLastsADay_IsFollowed) {
   EXPECT_FALSE(clock_.suspended());
 }
 
-TEST_F(AgeClockTest, FurtherStep_BeginsTheWaitAgain) {
+TEST_F(AgeClockTest, FurtherStep_RestartsTheWait) {
   Pass(0);
   for (int hour = 0; hour < 20; ++hour) Pass(45 * kDay, kHour);
   for (int hour = 0; hour < 20; ++hour) EXPECT_EQ(Pass(90 * kDay, kHour), 0);
@@ -74,14 +74,14 @@ TEST_F(AgeClockTest, WithoutEarlierTime_NoTimeForADay) {
   EXPECT_EQ(clock.Advance(kStart + kDay, kDay), kStart + kDay);
 }
 
-TEST(ClockStepTest, StepOfAnHour_IsBelievedAtOnce) {
+TEST(ClockStepTest, StepOfAnHour_IsAcceptedAtOnce) {
   ClockStep step;
   EXPECT_TRUE(step.Believe(kHour, 0));
   EXPECT_TRUE(step.Believe(-kHour, 0));
   EXPECT_FALSE(step.held());
 }
 
-TEST(ClockStepTest, LargerStep_IsBelievedAfterAMinute) {
+TEST(ClockStepTest, LargerStep_IsAcceptedAfterAMinute) {
   for (const int64_t by : {45 * kDay, -45 * kDay}) {
     ClockStep step;
     EXPECT_FALSE(step.Believe(by, 0));
@@ -91,7 +91,7 @@ TEST(ClockStepTest, LargerStep_IsBelievedAfterAMinute) {
   }
 }
 
-TEST(ClockStepTest, StepThatEndsOrChanges_BeginsTheWaitAgain) {
+TEST(ClockStepTest, StepThatEndsOrChanges_RestartsTheWait) {
   ClockStep step;
   EXPECT_FALSE(step.Believe(45 * kDay, 0));
   EXPECT_TRUE(step.Believe(0, 25 * kSecond));

@@ -1,4 +1,4 @@
-// Filter of wall clock steps for clocks that count monotonic time and follow the wall clock.
+// Filter of wall clock steps, for clocks that count monotonic time and follow the wall clock.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace pitwall {
 
-// A step of at most an hour is believed at once; a larger one, which is more often a wrong clock
-// than a right one, once it has lasted for a minute. Not thread-safe.
+// Accepts a step of at most an hour at once, and a larger one, which is usually an error, after it
+// has lasted for a minute. Not thread-safe.
 class ClockStep {
  public:
   static constexpr int64_t kLargeNs = 3600 * kNanosPerSecond;
   static constexpr int64_t kHoldNs = 60 * kNanosPerSecond;
 
-  // `step_ns`: wall time minus one's own time, now. Ask at every reading: a step that is gone, or
-  // becomes another one, begins the wait again.
+  // `step_ns`: current wall time minus the filtered time. Call it at every reading: if the step
+  // ends or changes, the wait restarts.
   bool Believe(int64_t step_ns, int64_t monotonic_ns) {
     if (step_ns <= kLargeNs && step_ns >= -kLargeNs) {
       since_ns_.reset();
@@ -30,7 +30,7 @@ class ClockStep {
     since_ns_.reset();
     return true;
   }
-  // A large step is being waited for.
+  // Returns true while a large step is pending.
   bool held() const { return since_ns_.has_value(); }
 
  private:

@@ -1,4 +1,4 @@
-// Small files that are read and written whole.
+// Small files that are read and written completely.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace pitwall {
 
-// Errors name the path and the cause: NotFound, "Is a directory", … ResourceExhausted beyond
-// `limit` bytes.
+// Errors contain the path and the cause: NotFound, "Is a directory", … ResourceExhausted if longer
+// than `limit` bytes.
 StatusOr<std::string> ReadFile(const std::string& path, size_t limit = 64 << 20);
-// Replaces the file as a whole: beside it first (".new"), then in its place. An error leaves the
-// file as it was.
+// Replaces the file atomically: writes ".new" and renames it. An error leaves the old file
+// unchanged.
 Status WriteFile(const std::string& path, std::string_view text);
-// The part after the last slash.
+// Returns the part after the last slash.
 std::string BaseName(const std::string& path);
 
 }  // namespace pitwall

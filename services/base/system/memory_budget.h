@@ -1,7 +1,8 @@
-// One budget of memory for the process: who holds how much of it, and who has to stop reading.
+// Memory budget of the process: tracks the memory of each holder and selects holders that must
+// pause reading.
 //
-// It never sheds anything: a holder that must pause reads its input later, so that what it says is
-// late and not false. What bounds shed is decided by each job's own limit, as a function of the log
+// It never drops data: a paused holder reads its input later, so its output is late but correct.
+// Only the limit of a job drops data, as a function of the log
 // (docs/decisions/0023-limit-memory-per-job-and-process.md).
 #pragma once
 
@@ -15,11 +16,11 @@
 
 namespace pitwall {
 
-// What of a holder takes most.
+// Largest part of a holder's memory.
 struct LargestPart {
   std::string name;
   size_t bytes = 0;
-  std::string detail;  // "": nothing to say
+  std::string detail;  // may be ""
 };
 
 // Thread-safe.
@@ -37,18 +38,18 @@ class MemoryBudget {
   MemoryBudget(const MemoryBudget&) = delete;
   MemoryBudget& operator=(const MemoryBudget&) = delete;
 
-  // The budget must outlive it. Names are unique.
+  // The budget must outlive the account. Names are unique.
   std::unique_ptr<Account> Open(std::string name);
 
   size_t limit() const { return limit_; }
   size_t total() const;
-  // How often holders were told to pause.
+  // Number of pauses so far.
   uint64_t pauses() const;
   std::vector<Entry> Entries() const;
 
  private:
-  // Of the limit, in hundredths: from there on the largest holder pauses (all pause at the limit);
-  // below the other they go on.
+  // In percent of the limit: above the first, the largest holder pauses (all pause at the limit);
+  // below the second, they resume.
   static constexpr size_t kPauseAt = 90;
   static constexpr size_t kGoOnBelow = 85;
 
@@ -62,7 +63,7 @@ class MemoryBudget {
   uint64_t pauses_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// What one holder holds. Gives it back when it goes.
+// Memory of one holder, released on destruction.
 class MemoryBudget::Account {
  public:
   Account(MemoryBudget* budget, Entry* entry) : budget_(budget), entry_(entry) {}
@@ -71,9 +72,9 @@ class MemoryBudget::Account {
   Account& operator=(const Account&) = delete;
 
   void Set(size_t bytes, LargestPart largest);
-  // Whether the holder must read nothing more for now: ask before each read.
+  // Returns true if the holder must not read for now. Called before each read.
   bool MustPause() { return budget_->MustPause(entry_); }
-  // What an operator reads while it pauses.
+  // Returns the reason for the pause, for operators.
   std::string WhyPaused() const;
 
  private:

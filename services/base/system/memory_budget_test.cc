@@ -7,7 +7,7 @@ namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
 
-TEST(MemoryBudget, TheLargestHolderPausesFirstAndAllAtTheLimit) {
+TEST(MemoryBudget, LargestHolderPausesFirstAndAllAtLimit) {
   MemoryBudget budget(100 * kMiB);
   const auto small = budget.Open("partition 0");
   const auto large = budget.Open("partition 1");
@@ -26,7 +26,7 @@ TEST(MemoryBudget, TheLargestHolderPausesFirstAndAllAtTheLimit) {
   EXPECT_TRUE(small->MustPause());
   EXPECT_TRUE(large->MustPause());
   EXPECT_EQ(budget.pauses(), 2U);
-  // Not at once: a holder that goes to and fro over one mark would pause at each read.
+  // With hysteresis: a holder that fluctuates around one mark must not pause at each read.
   large->Set(68 * kMiB, {});
   small->Set(20 * kMiB, {});
   EXPECT_FALSE(small->MustPause());
@@ -36,7 +36,7 @@ TEST(MemoryBudget, TheLargestHolderPausesFirstAndAllAtTheLimit) {
   EXPECT_EQ(budget.pauses(), 2U);
 }
 
-TEST(MemoryBudget, WhatIsClosedIsGivenBack) {
+TEST(MemoryBudget, ClosedAccountReleasesItsMemory) {
   MemoryBudget budget(100 * kMiB);
   const auto stays = budget.Open("partition 0");
   auto goes = budget.Open("partition 1");

@@ -1,4 +1,4 @@
-// Random text that nobody can guess: tokens, ids of requests.
+// Unpredictable random text for tokens and request IDs.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace pitwall {
 
-// Two hex digits for each of `bytes` (64 at most) bytes of /dev/urandom. Internal: it cannot be
-// read. Any thread.
+// Returns two hex digits for each of `bytes` (at most 64) bytes of /dev/urandom. Internal: it is
+// unreadable. Thread-safe.
 StatusOr<std::string> RandomHex(size_t bytes);
 
 }  // namespace pitwall

@@ -1,4 +1,4 @@
-// "Did you mean …?": the known name that is closest to a mistyped one.
+// Suggestion of the known name that is closest to a mistyped one.
 #pragma once
 
 #include <span>
@@ -7,16 +7,16 @@
 
 namespace pitwall {
 
-// Edits (insert, delete, replace, swap of neighbors) between two texts, counted up to `limit`;
-// limit + 1 when more.
+// Returns the edits (insert, delete, replace, swap of neighbors) between two texts, or limit + 1 if
+// there are more than `limit`.
 int EditDistance(std::string_view a, std::string_view b, int limit);
 
-// The candidate with the fewest edits from `name`, of equals the one that shares the longest
-// beginning; "" when none is near enough (a quarter of the name's length, at least one edit) to be
-// a likely typing mistake.
+// Returns the candidate with the fewest edits from `name`, and among equals the one with the
+// longest common prefix; "" if none is close enough (a quarter of the name's length, at least one
+// edit).
 std::string_view NearestName(std::string_view name, std::span<const std::string_view> candidates);
 
-// ` (did you mean "x"?)`, or "" when nothing is near.
+// Returns ` (did you mean "x"?)`, or "" if no candidate is close.
 std::string DidYouMean(std::string_view name, std::span<const std::string_view> candidates);
 
 }  // namespace pitwall

@@ -5,7 +5,7 @@ namespace pitwall {
 bool GlobMatches(std::string_view glob, std::string_view text) {
   size_t g = 0;
   size_t t = 0;
-  size_t star = std::string_view::npos;  // the last * seen, and where its text would end next
+  size_t star = std::string_view::npos;  // the last * seen, and the next end of its text
   size_t retry = 0;
   while (t < text.size()) {
     if (g < glob.size() && glob[g] == '*') {

@@ -1,4 +1,4 @@
-// Entities of HTML and XML for what has a meaning there.
+// Entities of the special characters in HTML and XML.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace pitwall {
 
-// Of & < > " and '; empty of any other character.
+// Returns the entity of & < > " or ', and "" for other characters.
 constexpr std::string_view MarkupEntity(char c) {
   switch (c) {
     case '&':
@@ -24,7 +24,7 @@ constexpr std::string_view MarkupEntity(char c) {
   }
 }
 
-// Text as it may be in an element or in a quoted attribute.
+// Returns the text escaped for an element or a quoted attribute.
 inline std::string EscapeMarkup(std::string_view text) {
   std::string out;
   out.reserve(text.size());

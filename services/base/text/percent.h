@@ -6,10 +6,10 @@
 
 namespace pitwall {
 
-// What section 2.3 calls unreserved, beside letters and digits.
+// Unreserved characters of section 2.3, except letters and digits.
 inline constexpr std::string_view kUnreservedMarks = "-._~";
 
-// %XX for each byte but ASCII letters, digits and those of `plain`.
+// Encodes each byte as %XX except ASCII letters, digits, and those of `plain`.
 std::string PercentEncoded(std::string_view text, std::string_view plain = kUnreservedMarks);
 
 }  // namespace pitwall

@@ -1,5 +1,5 @@
 // Schubfach, by Raffaello Giulietti ("The Schubfach way to render doubles", 2021): of the decimals
-// that read back as the double the shortest, of several the nearest.
+// that parse to the double, the shortest, and of several, the nearest.
 #include "services/base/text/shortest_decimal.h"
 
 #include <algorithm>
@@ -15,14 +15,14 @@
 namespace pitwall {
 namespace {
 
-// Values in [kLeast, kBeyond) are written here.
+// This algorithm writes values in [kLeast, kBeyond).
 constexpr double kLeast = 1e-4;
 constexpr double kBeyond = 1e15;
 
 constexpr int kSignificandBits = 52;
 constexpr int kExponentBias = 1075;  // of the significand as an integer
 constexpr uint64_t kHiddenBit = uint64_t{1} << kSignificandBits;
-// Exponents of the powers of ten that such values need, and a few more.
+// Exponents of the required powers of ten, and a few more.
 constexpr int kLeastPower = -20;
 constexpr int kMostPower = 40;
 
@@ -44,7 +44,7 @@ void Multiply(uint32_t by, Limbs* limbs) {
   if (carry != 0) limbs->push_back(static_cast<uint32_t>(carry));
 }
 
-// The rest is dropped: floors of floors are floors of the whole quotient.
+// Drops the remainder: floors of floors equal the floor of the whole quotient.
 void Divide(uint32_t by, Limbs* limbs) {
   uint64_t rest = 0;
   for (auto limb = limbs->rbegin(); limb != limbs->rend(); ++limb) {
@@ -94,7 +94,7 @@ const std::array<Power, kMostPower - kLeastPower + 1>& PowersOfTen() {
 
 __extension__ typedef unsigned __int128 Uint128;
 
-// Upper 64 bits of the product; bits below them only make it odd.
+// Upper 64 bits of the product, made odd if lower bits are set.
 uint64_t RoundToOdd(const Power& power, uint64_t factor) {
   const Uint128 low = Uint128{power.low} * factor;
   const Uint128 sum = Uint128{power.high} * factor + static_cast<uint64_t>(low >> 64);
@@ -107,7 +107,7 @@ struct Decimal {
   int exponent = 0;
 };
 
-// `value`: positive, within the bounds above.
+// `value`: positive, within the limits above.
 Decimal ShortestOf(double value) {
   const auto bits = std::bit_cast<uint64_t>(value);
   const uint64_t fraction = bits & (kHiddenBit - 1);
@@ -149,7 +149,7 @@ constexpr auto kPairs = [] {
   return out;
 }();
 
-// Writes eight digits before `end`: its divisions do not wait for each other.
+// Writes eight digits before `end`, with independent divisions.
 void WriteEight(uint32_t digits, char* end) {
   const uint32_t high = digits / 10'000, low = digits % 10'000;
   std::memcpy(end - 8, &kPairs[2 * (high / 100)], 2);
@@ -158,7 +158,7 @@ void WriteEight(uint32_t digits, char* end) {
   std::memcpy(end - 2, &kPairs[2 * (low % 100)], 2);
 }
 
-// Writes that many digits before `end`.
+// Writes the digits before `end`.
 void WriteDigits(uint64_t digits, char* end) {
   while (digits >= 100'000'000) {
     WriteEight(static_cast<uint32_t>(digits % 100'000'000), end);
@@ -184,7 +184,7 @@ constexpr auto kTens = [] {
   return out;
 }();
 
-// Of a number above 0.
+// `number`: greater than 0.
 int CountDigits(uint64_t number) {
   const int about = (std::bit_width(number) * 1233) >> 12;  // by the logarithm of 2
   return about + (number >= kTens[static_cast<size_t>(about)] ? 1 : 0);
@@ -205,7 +205,7 @@ char* WriteDouble(double value, char* to) {
     ++decimal.exponent;
   }
   if (value < 0) *to++ = '-';
-  // At most 17 digits, the last one at 1e-21 or above.
+  // At most 17 digits, the last at 1e-21 or above.
   const int count = CountDigits(decimal.digits);
   if (decimal.exponent >= 0) {
     WriteDigits(decimal.digits, to + count);
@@ -219,9 +219,9 @@ char* WriteDouble(double value, char* to) {
     WriteDigits(decimal.digits, to + count);
     return to + count;
   }
-  // The integral part moves to the left by the point.
+  // Moves the integral part to the left by one, for the point.
   WriteDigits(decimal.digits, to + 1 + count);
-  for (int i = 0; i < integral; ++i) to[i] = to[i + 1];  // mostly one digit
+  for (int i = 0; i < integral; ++i) to[i] = to[i + 1];  // usually one digit
   to[integral] = '.';
   return to + 1 + count;
 }

@@ -1,4 +1,4 @@
-// Doubles as text, many of them: an answer for a page has hundreds of thousands.
+// Fast conversion of many doubles to text, for replies with hundreds of thousands of numbers.
 #pragma once
 
 #include <cstddef>
@@ -6,10 +6,10 @@
 
 namespace pitwall {
 
-// What a double takes at most as text.
+// Maximum length of a double as text.
 inline constexpr size_t kMostDoubleChars = 32;
-// Writes what FormatDouble returns, several times as fast for values from 1e-4 to 1e15, to at least
-// kMostDoubleChars bytes; returns its end.
+// Writes the same text as FormatDouble, several times faster for values from 1e-4 to 1e15, to a
+// buffer of at least kMostDoubleChars bytes; returns its end.
 char* WriteDouble(double value, char* to);
 void AppendDouble(double value, std::string* out);
 

@@ -20,7 +20,7 @@ void ExpectAsFormatted(double value) {
   }
 }
 
-TEST(AppendDouble, AtTheEdges) {
+TEST(AppendDouble, EdgeCases) {
   for (const double value : {0.0,
                              1.0,
                              0.1,
@@ -43,7 +43,7 @@ TEST(AppendDouble, AtTheEdges) {
                              9007199254740993.0,
                              0.30000000000000004})
     ExpectAsFormatted(value);
-  // Powers of two, where the neighbor below is nearer, and what is beside them and powers of ten.
+  // Powers of two, where the lower neighbor is nearer, and the neighbors of powers of two and ten.
   for (int exponent = -20; exponent < 60; ++exponent) {
     for (const double value : {std::ldexp(1, exponent), std::pow(10, exponent / 2)}) {
       ExpectAsFormatted(value);
@@ -53,10 +53,10 @@ TEST(AppendDouble, AtTheEdges) {
   }
 }
 
-TEST(AppendDouble, OfAnyBits) {
+TEST(AppendDouble, RandomBits) {
   std::mt19937_64 random(7);
   for (int i = 0; i < 300'000; ++i) {
-    // Exponents from 2^-16 to 2^52, so that most are written by itself.
+    // Exponents from 2^-16 to 2^52, most of which take the fast path.
     const uint64_t exponent = 1023 - 16 + random() % 69;
     const uint64_t bits = exponent << 52 | random() >> 12;
     double value;

@@ -1,6 +1,6 @@
-// The only conversions between std::string_view and Debian's absl::string_view (which are different
-// types there; with a newer abseil they are the same and all of this costs nothing). Every
-// signature of ours takes std::string_view.
+// Text functions, with the only conversions between std::string_view and Debian's absl::string_view
+// (different types there; with a newer abseil they are the same type). All signatures of the
+// project use std::string_view.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +39,8 @@ auto CatArgument(const T& value) {
 }
 }  // namespace internal
 
-// absl::StrCat for any mix of strings, string views of either kind and numbers. Doubles print with
-// six digits: use FormatDouble where a value must survive.
+// absl::StrCat for any mix of strings, string views of either type, and numbers. Doubles print with
+// six digits: use FormatDouble to keep the value.
 template <typename... T>
 std::string Cat(const T&... parts) {
   std::string out;
@@ -52,15 +52,16 @@ void CatTo(std::string& out, const T&... parts) {
   (absl::StrAppend(&out, internal::CatArgument(parts)), ...);
 }
 
-// Shortest text that reads back as the same double, as Prometheus prints it: 1, 0.1, 1e+21, NaN,
+// Returns the shortest text that parses to the same double, as in Prometheus: 1, 0.1, 1e+21, NaN,
 // +Inf, -Inf.
 std::string FormatDouble(double value);
-// Three digits and the unit that fits, of units that are `factor` apart: "1.5 KiB", "3.4 us".
+// Returns three digits and the appropriate unit, where units are `factor` apart: "1.5 KiB", "3.4
+// us".
 std::string FormatScaled(double value, double factor, std::span<const std::string_view> units);
 std::string FormatBytes(double bytes);
 
-// Whole text as a number, or nothing. Accepts what Go's ParseFloat does: decimal, exponent, hex is
-// not needed, Inf, +Inf, -Inf, NaN in any case.
+// Parses the whole text as a number, or returns nothing. Accepts the syntax of Go's ParseFloat
+// except hex: decimal, exponent, Inf, +Inf, -Inf, NaN in any case.
 std::optional<double> ParseDouble(std::string_view text);
 std::optional<int64_t> ParseInt(std::string_view text);
 
@@ -69,13 +70,14 @@ std::string_view Trim(std::string_view text);
 std::string Join(const std::vector<std::string>& parts, std::string_view separator);
 bool StartsWith(std::string_view text, std::string_view prefix);
 bool EndsWith(std::string_view text, std::string_view suffix);
-// Lower-case hex, two digits a byte.
+// Returns lower-case hex, two digits per byte.
 std::string Hex(std::string_view bytes);
-// "quoted", with \n \t \" \\ and \xNN escapes: for error messages that show input.
+// Returns the text in double quotes with \n \t \" \\ and \xNN escapes, for error messages with
+// input.
 std::string Quote(std::string_view text);
 
-// Hash and equality that let a std::string-keyed absl map be asked with a std::string_view without
-// a copy.
+// Hash and equality for lookups in a std::string-keyed absl map with a std::string_view, without a
+// copy.
 struct StringHash {
   using is_transparent = void;
   size_t operator()(std::string_view s) const { return absl::Hash<absl::string_view>{}(ToAbsl(s)); }

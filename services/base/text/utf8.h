@@ -1,4 +1,4 @@
-// Well-formed text.
+// Well-formed UTF-8 text.
 #pragma once
 
 #include <cstddef>
@@ -6,11 +6,11 @@
 
 namespace pitwall {
 
-// Length in bytes of the well-formed UTF-8 sequence at the start of `s` (Unicode 15, table 3-7); 0
-// when there is none.
+// Returns the length in bytes of the well-formed UTF-8 sequence at the start of `s` (Unicode 15,
+// table 3-7), or 0.
 size_t Utf8Length(std::string_view s);
 
-// The longest prefix of at most `bytes` that cuts no well-formed sequence.
+// Returns the longest prefix of at most `bytes` that does not cut a well-formed sequence.
 std::string_view Utf8Prefix(std::string_view s, size_t bytes);
 
 }  // namespace pitwall

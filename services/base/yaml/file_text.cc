@@ -18,7 +18,7 @@ Position FileText::Locate(size_t offset) const {
   const size_t line = static_cast<size_t>(after - line_starts_.begin());
   Position position{static_cast<int>(line), 1};
   for (size_t i = line_starts_[line - 1]; i < offset; ++i) {
-    // Count characters: every byte that does not continue one.
+    // Counts characters: every byte except UTF-8 continuation bytes.
     if ((static_cast<unsigned char>(text_[i]) & 0xc0) != 0x80) ++position.column;
   }
   return position;

@@ -1,5 +1,4 @@
-// The text of one file and where its lines begin: turns byte offsets into lines and columns for
-// messages.
+// Text of one file with its line starts: converts byte offsets to lines and columns for messages.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +9,7 @@
 
 namespace pitwall::yaml {
 
-// A place for a human: both count from 1, columns in characters (not bytes).
+// Position for messages: line and column count from 1, columns in characters (not bytes).
 struct Position {
   int line = 1;
   int column = 1;
@@ -25,9 +24,9 @@ class FileText {
   const std::string& name() const { return name_; }
   const std::string& text() const { return text_; }
   Position Locate(size_t offset) const;
-  // The line without its end; "" outside of the file. `line` counts from 1.
+  // Returns the line without its line break, or "" outside of the file. `line` counts from 1.
   std::string_view Line(int line) const;
-  // Offset of the first byte of a line.
+  // Returns the offset of the first byte of a line.
   size_t LineStart(int line) const;
 
  private:
@@ -38,7 +37,7 @@ class FileText {
 
 using FileTextPtr = std::shared_ptr<const FileText>;
 
-// Offset of the first byte that is not valid UTF-8, or npos.
+// Returns the offset of the first byte that is not valid UTF-8, or npos.
 size_t FindInvalidUtf8(std::string_view text);
 
 }  // namespace pitwall::yaml

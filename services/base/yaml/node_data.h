@@ -1,4 +1,4 @@
-// Data behind a Node. Private to this module.
+// Data of a Node. Private to this module.
 #pragma once
 
 #include <string>
@@ -12,16 +12,15 @@ struct Node::Data {
   Kind kind = Kind::kNull;
   bool quoted = false;
   uint32_t offset =
-      0;              // of the node's first byte in the file, properties (&anchor, !!tag) included
-  size_t weight = 1;  // nodes in the tree below, aliases expanded
+      0;              // of the node's first byte in the file, including properties (&anchor, !!tag)
+  size_t weight = 1;  // number of nodes in the subtree, with aliases expanded
   std::string scalar;
   std::vector<Node> items;
   std::vector<Entry> entries;
   FileTextPtr file;
 };
 
-// See Node::ScalarOffsets: `offset` is where the node begins in `text`, `value` what YAML made of
-// it.
+// See Node::ScalarOffsets. `offset`: start of the node in `text`; `value`: its parsed value.
 std::vector<uint32_t> MapScalar(std::string_view text, size_t offset, std::string_view value);
 
 }  // namespace pitwall::yaml

@@ -1,5 +1,5 @@
-// The one meeting with yaml-cpp: its parser's events build our tree; its exceptions become Status
-// here.
+// Parser on top of yaml-cpp, whose only user is this file: its events build the tree, and its
+// exceptions become a Status.
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
@@ -16,7 +16,7 @@
 namespace pitwall::yaml {
 namespace {
 
-// Our own refusal, thrown from inside yaml-cpp's callbacks.
+// Rejection by this file, thrown from callbacks of yaml-cpp.
 struct Refusal {
   size_t offset;
   std::string what;
@@ -144,7 +144,7 @@ class Builder final : public YAML::EventHandler {
     Attach(std::move(frame.data), offset);
   }
 
-  // `offset`: where it is, which for an alias is not where it was written.
+  // `offset`: position of the use, which for an alias differs from its anchor.
   void Attach(std::shared_ptr<const Node::Data> data, size_t offset) {
     if (stack_.empty()) {
       root_ = std::move(data);
@@ -175,7 +175,7 @@ class Builder final : public YAML::EventHandler {
     }
   }
 
-  // Adds the keys of what << names, where the map has none of that name itself.
+  // Adds the keys of the map that << names, except those that the map already has.
   void Merge(Node::Data& map) {
     const auto found = merges_.find(&map);
     if (found == merges_.end()) return;
@@ -241,7 +241,7 @@ StatusOr<Node> ParseYaml(std::string_view file_name, std::string_view text) {
   } catch (const Refusal& refusal) {
     return ErrorAt(*file, refusal.offset, refusal.what);
   } catch (const YAML::Exception& error) {
-    // A mark past the end (unclosed quote or bracket) is drawn in to the last byte.
+    // A mark past the end (unclosed quote or bracket) is moved to the last byte.
     const size_t offset = error.mark.pos < 0 ? 0 : static_cast<size_t>(error.mark.pos);
     return ErrorAt(*file, std::min(offset, text.size()), error.msg);
   } catch (const std::exception& error) {

@@ -1,7 +1,6 @@
-// Finds for each byte of a scalar's value the byte of the file that it came from. yaml-cpp gives
-// only the start, so this walks text and value side by side: whatever the style, bytes that are not
-// white space stand in both in the same order; the styles differ in what they do to white space,
-// quotes and escapes.
+// Mapping from each byte of a scalar's value to its byte in the file. yaml-cpp provides only the
+// start, so this walks text and value in parallel: in every style, non-white-space bytes have the
+// same order in both; styles differ in white space, quotes, and escapes.
 #include "services/base/yaml/node_data.h"
 
 #include <algorithm>
@@ -11,7 +10,7 @@ namespace {
 
 bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-// Past "&anchor" and "!tag", in any order.
+// Skips "&anchor" and "!tag", in any order.
 size_t SkipProperties(std::string_view text, size_t at) {
   while (at < text.size()) {
     if (text[at] == '&' || text[at] == '!') {
@@ -35,7 +34,7 @@ size_t Utf8Length(char lead) {
   return 4;
 }
 
-// Length in the file of the escape sequence of a double-quoted scalar that begins at `at`.
+// Returns the length in the file of the escape sequence of a double-quoted scalar at `at`.
 size_t EscapeLength(std::string_view text, size_t at) {
   if (at + 1 >= text.size()) return 1;
   switch (text[at + 1]) {
@@ -71,7 +70,7 @@ std::vector<uint32_t> MapScalar(std::string_view text, size_t offset, std::strin
   };
   size_t i = 0;
   while (i < value.size()) {
-    // An escaped line break stands for nothing.
+    // An escaped line break has no value.
     while (style == '"' && at + 1 < text.size() && text[at] == '\\' &&
            (text[at + 1] == '\n' || text[at + 1] == '\r')) {
       at += 2;
@@ -86,9 +85,9 @@ std::vector<uint32_t> MapScalar(std::string_view text, size_t offset, std::strin
     if (IsSpace(value[i])) {
       push(at);
       if (at < text.size() && IsSpace(text[at])) {
-        // A block's line break is followed by the indentation of the next line, which is skipped
-        // before its first byte that is not white space; a value's own leading blanks then share
-        // that place.
+        // The line break of a block is followed by the next line's indentation, which is skipped
+        // before its first non-white-space byte; leading spaces of a value then share that
+        // position.
         ++at;
       }
       ++i;

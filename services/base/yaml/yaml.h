@@ -1,9 +1,9 @@
-// YAML as an immutable tree in which every node and every key knows its place. The only interface
-// to yaml-cpp: its exceptions stop here.
+// YAML as an immutable tree in which every node and every key has its position. The only interface
+// to yaml-cpp, without its exceptions.
 //
-// Stricter than YAML itself, as go-yaml is for Prometheus: one document, scalar keys, no key twice.
-// Merge keys (<<) are applied. Size, depth, nodes and alias expansion are bounded, so no input
-// grows beyond what its text suggests.
+// Stricter than YAML, like go-yaml in Prometheus: one document, scalar keys, no duplicate keys.
+// Merge keys (<<) are applied. Size, depth, nodes, and alias expansion are limited, so that the
+// tree is proportional to its text.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ inline constexpr size_t kMaxNodes = 200'000;  // after alias expansion
 
 class Builder;
 
-// A cheap value: a reference into the shared tree, which lives as long as any of its nodes.
+// Cheap to copy: a reference into the shared tree, which lives as long as any of its nodes.
 // Thread-safe.
 class Node {
  public:
@@ -38,27 +38,27 @@ class Node {
   bool IsScalar() const { return kind() == Kind::kScalar; }
   bool IsSequence() const { return kind() == Kind::kSequence; }
   bool IsMap() const { return kind() == Kind::kMap; }
-  // "a string", "a list", "a map" or "nothing", for messages.
+  // Returns "a string", "a list", "a map", or "nothing", for messages.
   std::string_view KindName() const;
 
-  // Scalars only, else "". The text after YAML's unquoting and folding.
+  // Returns the text of a scalar after unquoting and folding, and "" for other nodes.
   const std::string& scalar() const;
-  // Written in quotes or as a block: never a number or a bool.
+  // Returns true for quotes and blocks, which are never numbers or bools.
   bool quoted() const;
-  const std::vector<Node>& items() const;        // sequences only, else empty
-  const std::vector<Entry>& entries() const;     // maps only, in the order of the file, else empty
-  const Node* Find(std::string_view key) const;  // nullptr when absent
+  const std::vector<Node>& items() const;     // empty unless it is a sequence
+  const std::vector<Entry>& entries() const;  // in the order of the file; empty unless it is a map
+  const Node* Find(std::string_view key) const;  // nullptr if absent
 
   Position position() const;
   const FileTextPtr& file() const;
-  // For each byte of scalar(), and one past its end, the offset in the file that it came from:
-  // through quotes, escapes, folding and the indentation of blocks. Computed at each call.
+  // Returns, for each byte of scalar() and one past its end, its offset in the file, considering
+  // quotes, escapes, folding, and the indentation of blocks. Computed at each call.
   std::vector<uint32_t> ScalarOffsets() const;
 
-  // InvalidArgument "file:line:col: what".
+  // Returns InvalidArgument "file:line:col: what".
   Status Error(std::string_view what) const;
 
-  // Typed readings; the error says what was found instead.
+  // Typed accessors; the error contains the kind or value found.
   StatusOr<std::string> AsString() const;  // any scalar
   StatusOr<int64_t> AsInt() const;
   StatusOr<double> AsNumber() const;
@@ -82,25 +82,26 @@ struct Node::Entry {
 // `file_name` is for messages only. An empty text is a null node.
 StatusOr<Node> ParseYaml(std::string_view file_name, std::string_view text);
 
-// Something wrong at a place.
+// Problem at a position.
 struct Problem {
   Position position;
   std::string what;
 };
-Status ToStatus(const Node& node,
-                const std::vector<Problem>& problems);  // the first ones, joined; OK when none
+Status ToStatus(
+    const Node& node,
+    const std::vector<Problem>& problems);  // the first ones, joined; OK if there are none
 
-// Reads a map whose keys are all known: each getter names one key, Finish reports the others with
-// the nearest known name. Problems are collected, never thrown; a getter that found a problem
-// returns nothing.
+// Reader of a map with known keys: each getter declares one key, and Finish reports the others with
+// the nearest known name. Problems are collected, never thrown; a getter with a problem returns
+// nothing.
 class StrictMap {
  public:
-  // `what` names the map in messages, e.g. "a rule". A null node counts as an empty map.
+  // `what`: the map's name in messages, e.g. "a rule". A null node counts as an empty map.
   StrictMap(const Node& node, std::string_view what, std::vector<Problem>* problems);
 
   // Null values count as absent.
   const Node* Get(std::string_view key);
-  // Position of a key, or of the map when it is absent.
+  // Returns the position of a key, or of the map if it is absent.
   Position KeyPosition(std::string_view key) const;
 
   std::optional<std::string> String(std::string_view key);
@@ -109,7 +110,7 @@ class StrictMap {
   std::optional<bool> Bool(std::string_view key);
   std::optional<int64_t> Duration(std::string_view key);
   std::optional<std::vector<std::string>> Strings(std::string_view key);
-  // A map of scalars, in the order of the file.
+  // Returns a map of scalars, in the order of the file.
   std::vector<std::pair<std::string, const Node*>> Scalars(std::string_view key);
 
   void Add(Position position, std::string_view what);

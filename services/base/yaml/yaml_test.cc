@@ -22,7 +22,7 @@ std::string Failure(std::string_view text) {
   return node.ok() ? "(no error)" : std::string(ToStd(node.status().message()));
 }
 
-TEST(Yaml, Tree) {
+TEST(Yaml, ParsesTree) {
   const Node root = Parse("a: 1\nb:\n- x\n- 'y z'\nc: {d: ~, e: true}\n");
   ASSERT_TRUE(root.IsMap());
   ASSERT_EQ(root.entries().size(), 3U);
@@ -47,7 +47,7 @@ TEST(Yaml, ByteOrderMarkIsSkipped) {
   EXPECT_EQ(Parse("\xef\xbb\xbfkey: v\n").Find("key")->position(), (Position{1, 6}));
 }
 
-TEST(Yaml, Refusals) {
+TEST(Yaml, RejectsUnsupportedYaml) {
   EXPECT_EQ(Failure("a: 1\na: 2\n"), "f.yaml:2:1: key \"a\" is a duplicate");
   EXPECT_EQ(Failure("a: 1\n---\nb: 2\n"), "f.yaml:2:1: only one document is allowed in a file");
   EXPECT_EQ(Failure("{[1]: 2}"), "f.yaml:1:2: a key must be a string");
@@ -71,7 +71,7 @@ TEST(Yaml, Refusals) {
   EXPECT_THAT(Failure(bullets), HasSubstr("nested deeper than 64 levels"));
 }
 
-TEST(Yaml, AliasesShareButAreCounted) {
+TEST(Yaml, AliasesAreSharedAndCounted) {
   const Node root = Parse("a: &x {k: v}\nb: *x\n");
   EXPECT_EQ(root.Find("b")->Find("k")->scalar(), "v");
   std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
@@ -83,7 +83,7 @@ TEST(Yaml, AliasesShareButAreCounted) {
   EXPECT_THAT(Failure(bomb), HasSubstr("more than 200000 values (aliases expanded)"));
 }
 
-TEST(Yaml, MergeKeys) {
+TEST(Yaml, AppliesMergeKeys) {
   const Node root = Parse(
       "base: &b {x: 1, y: 2}\nother: &o {y: 7, z: 3}\none: {<<: *b, y: 9}\nmany: {<<: [*b, *o]}\n"
       "quoted: {\"<<\": 1}\n");
@@ -95,7 +95,7 @@ TEST(Yaml, MergeKeys) {
   EXPECT_EQ(Failure("a: {<<: 5}"), "f.yaml:1:4: << must name a map, found a string");
 }
 
-TEST(Yaml, TypedAccessors) {
+TEST(Yaml, TypedAccessorsReportPosition) {
   const Node root = Parse("i: 12\nq: \"12\"\nd: 1.5e3\ninf: .inf\nt: 1h30m\nb: yes\nl: [1]\n");
   EXPECT_EQ(*root.Find("d")->AsNumber(), 1500);
   EXPECT_TRUE(std::isinf(*root.Find("inf")->AsNumber()));
@@ -135,14 +135,14 @@ TEST(Yaml, StrictMapCollectsProblems) {
   EXPECT_EQ(list_problems[0].what, "a group must be a map, found a list");
 }
 
-// Where in the file each marked byte of a scalar is found again.
+// Expected position in the file of a marked byte of a scalar.
 struct Place {
   std::string_view text;
   char byte;
   Position position;
 };
 
-TEST(Yaml, ScalarOffsetsThroughEveryStyle) {
+TEST(Yaml, ScalarOffsetsForEveryStyle) {
   const Place kPlaces[] = {
       {"k: a + Z", 'Z', {1, 8}},
       {"k: &anchor a + Z", 'Z', {1, 16}},
@@ -173,7 +173,7 @@ TEST(Yaml, ScalarOffsetsThroughEveryStyle) {
   }
 }
 
-TEST(FileText, Lines) {
+TEST(FileText, FindsLines) {
   const FileText file("f", "one\r\ntwo\n\nfour");
   EXPECT_EQ(file.Line(1), "one");
   EXPECT_EQ(file.Line(2), "two");
@@ -184,7 +184,7 @@ TEST(FileText, Lines) {
   EXPECT_EQ(file.Locate(1000), (Position{4, 5}));
 }
 
-TEST(FileText, Utf8) {
+TEST(FileText, FindsInvalidUtf8) {
   EXPECT_EQ(FindInvalidUtf8("aé€😀"), std::string_view::npos);
   EXPECT_EQ(FindInvalidUtf8("a\xc0\x80"), 1U);       // overlong
   EXPECT_EQ(FindInvalidUtf8("ab\xed\xa0\x80"), 2U);  // surrogate
