@@ -21,7 +21,7 @@ bool ValidName(std::string_view name, bool colons) {
   });
 }
 
-// What the scrape knows of one name.
+// A metric name in one scrape.
 struct Family {
   const std::string* help = nullptr;
   prometheus::MetricType type = prometheus::MetricType::Untyped;
@@ -44,7 +44,7 @@ prometheus::ClientMetric::Histogram Read(const Histogram& histogram) {
     out.bucket.push_back({out.sample_count, bounds[i]});
   }
   out.sample_count += histogram.count(bounds.size());
-  // The count is the sum of the buckets read: the text is consistent even while the writer writes.
+  // The count is the sum of the buckets as read: the text is consistent during concurrent writes.
   out.sample_sum = histogram.sum();
   return out;
 }
@@ -57,9 +57,9 @@ struct Exposition::Item {
   std::string help;
   prometheus::MetricType type = prometheus::MetricType::Untyped;
   Labels labels;
-  std::function<double()> read;          // a counter or gauge
-  const Histogram* histogram = nullptr;  // or this
-  SampleLister lister;                   // or this
+  std::function<double()> read;          // of a counter or gauge
+  const Histogram* histogram = nullptr;  // set instead of `read`
+  SampleLister lister;                   // set instead of `read`
 };
 
 Registration::Registration(Registration&& other) noexcept
@@ -83,8 +83,8 @@ Exposition::~Exposition() = default;
 
 Registration Exposition::Insert(std::unique_ptr<Item> item) {
   PITWALL_CHECK(ValidName(item->name, true));
-  // prometheus-cpp 1.0.1 writes help as it is; newer ones escape it. What needs no escape is right
-  // for both.
+  // prometheus-cpp 1.0.1 writes help unescaped; newer versions escape it. Text without special
+  // characters is correct in both.
   for (char& c : item->help) {
     if (c == '\n' || c == '\r') c = ' ';
     if (c == '\\') c = '/';
@@ -172,7 +172,7 @@ std::string Exposition::Render() const {
   std::map<std::string, Family, std::less<>> families;
   uint64_t omitted = 0;
   const std::string omitted_help =
-      "Samples left out of this scrape: too many, or twice the same labels.";
+      "Samples omitted from this scrape: too many, or duplicate labels.";
   {
     MutexLock lock(&mutex_);
     std::vector<Sample> listed;

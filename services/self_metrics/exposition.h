@@ -1,11 +1,10 @@
-// Contents of /metrics of a service: the text format 0.0.4 of Prometheus.
+// Contents of /metrics of a service: text format 0.0.4 of Prometheus.
 //
-// Components register the addresses of their instruments, or a callback that lists samples when
-// somebody scrapes. Families of one name from several components are merged (they must agree in
-// type; help is the first one's). Output is sorted by name and labels. A sample with the labels of
-// an earlier one is left out and counted, so that the text stays valid whatever a callback says.
-// Thread-safe. Callbacks run in the scraping thread under the exposition's lock: they must be quick
-// and must not call back into it.
+// Components register the addresses of their instruments, or a callback that lists samples during a
+// scrape. Families with one name from several components are merged; their types must agree, and
+// the first help text is used. Output is sorted by name and labels. Duplicate samples are omitted
+// and counted, so that the text is valid for any callback. Thread-safe. Callbacks run in the
+// scraping thread under the exposition's lock: they must be fast and must not call it.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +31,8 @@ using SampleLister = std::function<void(std::vector<Sample>*)>;
 
 class Exposition;
 
-// Takes what it stands for out of the exposition when destroyed: after that its addresses and
-// callbacks are no longer used. Must not outlive the exposition.
+// Removes its instrument or callback when destroyed: after that, its address is no longer used.
+// Must not outlive the exposition.
 class [[nodiscard]] Registration {
  public:
   Registration() = default;
@@ -51,7 +50,7 @@ class [[nodiscard]] Registration {
 class Exposition {
  public:
   static constexpr std::string_view kContentType = "text/plain; version=0.0.4; charset=utf-8";
-  // Samples of one family beyond this are left out and counted (pitwall_metrics_omitted_samples).
+  // Further samples of one family are omitted and counted (pitwall_metrics_omitted_samples).
   static constexpr size_t kMaxSamplesPerFamily = 10'000;
 
   Exposition();
@@ -59,9 +58,8 @@ class Exposition {
   Exposition(const Exposition&) = delete;
   Exposition& operator=(const Exposition&) = delete;
 
-  // Names as promtool wants them: counters end with _total, units are base units,
-  // [a-zA-Z_:][a-zA-Z0-9_:]*. A bad name or a second type for a name is a fault of the program
-  // (PITWALL_CHECK).
+  // Names follow promtool: counters end with _total, units are base units,
+  // [a-zA-Z_:][a-zA-Z0-9_:]*. An invalid name or a second type for a name fails a PITWALL_CHECK.
   Registration Add(std::string_view name, std::string_view help, Labels labels,
                    const Counter* counter);
   Registration Add(std::string_view name, std::string_view help, Labels labels,
@@ -85,8 +83,8 @@ class Exposition {
   uint64_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
 };
 
-// process_cpu_seconds_total, process_resident_memory_bytes, … as every Prometheus client has them,
-// from /proc, and pitwall_build_info{version,service} 1.
+// Registers process_cpu_seconds_total, process_resident_memory_bytes, …, the standard process
+// metrics of Prometheus clients, from /proc, and pitwall_build_info{version,service} 1.
 std::vector<Registration> AddProcessMetrics(Exposition* exposition);
 Registration AddBuildInfo(Exposition* exposition, std::string_view version,
                           std::string_view service);

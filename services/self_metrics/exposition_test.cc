@@ -19,7 +19,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// What `promtool check metrics` says of the text; nothing when there is no promtool.
+// Returns status and output of `promtool check metrics`, or nothing if promtool is missing.
 std::optional<std::pair<int, std::string>> Promtool(const std::string& text) {
   if (std::system("command -v promtool >/dev/null 2>&1") != 0) return std::nullopt;
   std::string name = testing::TempDir() + "/pitwall-exposition-XXXXXX";
@@ -35,7 +35,7 @@ std::optional<std::pair<int, std::string>> Promtool(const std::string& text) {
   return std::pair(WEXITSTATUS(status), said);
 }
 
-TEST(Exposition, GoldenText) {
+TEST(Exposition, RendersGoldenText) {
   Exposition exposition;
   Counter polls;
   polls.Add(3);
@@ -55,7 +55,7 @@ TEST(Exposition, GoldenText) {
       exposition.Add("pitwall_open", "Open.", MetricType::kGauge, [](std::vector<Sample>* out) {
         out->push_back({{{"rule", "b\"\\\n"}}, std::numeric_limits<double>::infinity()});
         out->push_back({{{"rule", "a"}}, 2});
-        out->push_back({{{"rule", "a"}}, 3});  // the second one of its labels
+        out->push_back({{{"rule", "a"}}, 3});  // a duplicate
       })};
   EXPECT_EQ(exposition.Render(),
             R"(# HELP pitwall_errors_total Errors.
@@ -71,7 +71,7 @@ pitwall_latency_seconds_sum 7.625
 pitwall_latency_seconds_bucket{le="0.125"} 1
 pitwall_latency_seconds_bucket{le="1"} 2
 pitwall_latency_seconds_bucket{le="+Inf"} 3
-# HELP pitwall_metrics_omitted_samples Samples left out of this scrape: too many, or twice the same labels.
+# HELP pitwall_metrics_omitted_samples Samples omitted from this scrape: too many, or duplicate labels.
 # TYPE pitwall_metrics_omitted_samples gauge
 pitwall_metrics_omitted_samples 1
 # HELP pitwall_open Open.
@@ -85,7 +85,7 @@ pitwall_polls_total{partition="1"} 3
 )");
 }
 
-TEST(Exposition, PromtoolAcceptsIt) {
+TEST(Exposition, PromtoolAcceptsText) {
   Exposition exposition;
   const std::vector<Registration> process = AddProcessMetrics(&exposition);
   const Registration build = AddBuildInfo(&exposition, "0.1.0", "notifier");
@@ -104,14 +104,14 @@ TEST(Exposition, PromtoolAcceptsIt) {
     EXPECT_THAT(text, HasSubstr(Cat("\n", name, " "))) << text;
   }
   const auto verdict = Promtool(text);
-  if (!verdict) GTEST_SKIP() << "no promtool here";
+  if (!verdict) GTEST_SKIP() << "promtool is not installed";
   EXPECT_EQ(verdict->first, 0) << verdict->second << text;
   EXPECT_EQ(verdict->second, "");
-  // The check can fail.
+  // The check rejects invalid text.
   EXPECT_NE(Promtool(Cat(text, "pitwall_lag_seconds{ 1\n"))->first, 0);
 }
 
-TEST(Exposition, ProcessNumbersAreThoseOfThisProcess) {
+TEST(Exposition, ProcessMetricsDescribeThisProcess) {
   Exposition exposition;
   const std::vector<Registration> process = AddProcessMetrics(&exposition);
   const auto value = [&](std::string_view name) {
@@ -130,7 +130,7 @@ TEST(Exposition, ProcessNumbersAreThoseOfThisProcess) {
   EXPECT_GT(value("process_start_time_seconds"), 1.6e9);
 }
 
-TEST(Exposition, ARegistrationThatEndsTakesItsSamplesAway) {
+TEST(Exposition, DestroyedRegistrationRemovesSamples) {
   Exposition exposition;
   {
     Counter counter;
@@ -142,7 +142,7 @@ TEST(Exposition, ARegistrationThatEndsTakesItsSamplesAway) {
   }
 }
 
-TEST(Exposition, BoundsAFamily) {
+TEST(Exposition, LimitsSamplesPerFamily) {
   Exposition exposition;
   const Registration many =
       exposition.Add("pitwall_many", "Many.", MetricType::kGauge, [](std::vector<Sample>* out) {
@@ -153,7 +153,7 @@ TEST(Exposition, BoundsAFamily) {
   EXPECT_THAT(exposition.Render(), HasSubstr("pitwall_metrics_omitted_samples 5\n"));
 }
 
-TEST(Exposition, AFamilyHasOneType) {
+TEST(Exposition, FamilyHasOneType) {
   Exposition exposition;
   Counter counter;
   Gauge gauge;

@@ -18,7 +18,7 @@ std::string Read(const std::string& path) {
 
 void Lower(MemoryLimit* limit, std::string_view number, size_t unit, std::string source) {
   const auto value = ParseDouble(number);  // "max" is not a number
-  // cgroup v1 says "no limit" by a number near 2^63.
+  // cgroup v1 represents "no limit" by a number near 2^63.
   if (!value.has_value() || *value <= 0 || *value > 1e18) return;
   const auto bytes = static_cast<size_t>(*value) * unit;
   if (limit->bytes == 0 || bytes < limit->bytes) *limit = {bytes, std::move(source)};

@@ -8,11 +8,11 @@ namespace pitwall::self_metrics {
 
 struct MemoryLimit {
   size_t bytes = 0;
-  std::string source;  // what says so: "RAM", "cgroup …", "ulimit -v"
+  std::string source;  // source of the limit: "RAM", "cgroup …", "ulimit -v"
 };
 
-// The least of the machine's RAM, the limits of the cgroup and the ones above it, and RLIMIT_AS.
-// `root` is put before each path: tests have one of their own.
+// Returns the minimum of the machine's RAM, the limits of the cgroup and its ancestors, and
+// RLIMIT_AS. `root` is a prefix of each path, for tests.
 MemoryLimit FindMemoryLimit(const std::string& root = "");
 
 }  // namespace pitwall::self_metrics

@@ -20,7 +20,7 @@ class MemoryLimitTest : public ::testing::Test {
   std::string root_ = (std::filesystem::temp_directory_path() / "memory-limit-XXXXXX").string();
 };
 
-TEST_F(MemoryLimitTest, TheLeastOfRamAndCgroupsCounts) {
+TEST_F(MemoryLimitTest, MinimumOfRamAndCgroups) {
   EXPECT_EQ(FindMemoryLimit(root_).bytes, 0U);
   Put("/proc/meminfo", "MemTotal:        8000000 kB\nMemFree: 1 kB\n");
   EXPECT_EQ(FindMemoryLimit(root_).bytes, size_t{8'000'000} * 1024);
@@ -42,7 +42,7 @@ TEST_F(MemoryLimitTest, CgroupV1) {
   EXPECT_EQ(FindMemoryLimit(root_).bytes, 1'000'000U);
 }
 
-TEST(MemoryLimit, OfThisProcessIsKnown) { EXPECT_GT(FindMemoryLimit().bytes, 0U); }
+TEST(MemoryLimit, LimitOfThisProcessIsKnown) { EXPECT_GT(FindMemoryLimit().bytes, 0U); }
 
 }  // namespace
 }  // namespace pitwall::self_metrics

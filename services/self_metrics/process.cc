@@ -24,7 +24,7 @@ std::string ReadFile(const char* path) {
   return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
-// proc(5): the fields after the last ')', since the command may hold anything.
+// proc(5): the fields after the last ')', since the command may contain any character.
 std::optional<ProcessStat> ReadStat() {
   const std::string text = ReadFile("/proc/self/stat");
   const size_t name_end = text.rfind(')');
@@ -53,7 +53,7 @@ std::optional<double> BootTime() {
 std::optional<double> OpenFiles() {
   DIR* const dir = opendir("/proc/self/fd");
   if (dir == nullptr) return std::nullopt;
-  double count = -1;  // not the handle that lists
+  double count = -1;  // excludes the directory handle used to list
   while (const dirent* entry = readdir(dir)) {
     if (entry->d_name[0] != '.') ++count;
   }
@@ -64,7 +64,7 @@ std::optional<double> OpenFiles() {
 double Limit(int resource) {
   rlimit limit{};
   if (getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0) return 0;
-  // As client_golang shows "no limit".
+  // client_golang uses this value for "no limit".
   return limit.rlim_cur == RLIM_INFINITY ? 18446744073709551615.0
                                          : static_cast<double>(limit.rlim_cur);
 }
@@ -115,7 +115,7 @@ std::vector<Registration> AddProcessMetrics(Exposition* exposition) {
 Registration AddBuildInfo(Exposition* exposition, std::string_view version,
                           std::string_view service) {
   return exposition->Add(
-      "pitwall_build_info", "Always 1; the labels say which version of which service this is.",
+      "pitwall_build_info", "Always 1; the labels are the version and the service.",
       MetricType::kGauge,
       [labels = Labels{{"version", version}, {"service", service}}](std::vector<Sample>* samples) {
         samples->push_back({labels, 1});
