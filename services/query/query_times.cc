@@ -9,9 +9,9 @@
 namespace pitwall::query {
 namespace {
 
-// Offsets from here on are codes; written ones are far below (they are limited by Encode).
+// Offsets from here on are codes; literal ones are far below, since Encode limits them.
 constexpr int64_t kFirstCode = int64_t{1} << 59;
-// Of an offset, 18 years: with a range and a time its sum is far from the ends of int64.
+// Maximum offset, 18 years: its sum with a range and a time cannot overflow.
 constexpr int64_t kLongestOffset = kMaxPosition / 4;
 
 }  // namespace
@@ -24,7 +24,7 @@ Status QueryTimes::EncodeModifiers(lang::Modifiers* modifiers) {
       case lang::AtKind::kTimestamp:
         if (!(std::fabs(modifiers->at->seconds) < static_cast<double>(kMaxPosition) / 1e9))
           return InvalidArgument("the time after @ is too far away");
-        // Prometheus keeps milliseconds.
+        // Prometheus has millisecond resolution.
         time.at = std::llround(modifiers->at->seconds * 1e3) * 1'000'000;
         break;
       case lang::AtKind::kStart:

@@ -1,6 +1,6 @@
 // Read times of the selectors and subqueries of a query. `@` and offsets of either sign become
-// codes in the offsets of the tree, which the planner hands through to the demands; QueryTimes says
-// what a code means.
+// codes in the offsets of the tree, which the planner passes through to the demands; QueryTimes
+// decodes them.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@ namespace pitwall::query {
 
 class QueryTimes {
  public:
-  // What `@ start()` and `@ end()` are, in nanoseconds.
+  // Values of `@ start()` and `@ end()`, in nanoseconds.
   QueryTimes(int64_t start, int64_t end) : start_(start), end_(end) {}
 
-  // Replaces the modifiers of all selectors and subqueries below. InvalidArgument: a time that is
-  // too far away.
+  // Replaces the modifiers of all selectors and subqueries in the tree. InvalidArgument: a time is
+  // out of range.
   Status Encode(lang::Expr* expr);
 
-  // Where a demand with this offset reads at `tick`: the end of its window.
+  // Returns the end of the window that a demand with this offset reads at `tick`.
   int64_t EndAt(int64_t offset, int64_t tick) const;
-  // Whether that is the same for every tick.
+  // Returns true if the end is the same for every tick.
   bool IsFixed(int64_t offset) const;
 
  private:

@@ -13,10 +13,10 @@
 namespace pitwall::query {
 namespace {
 
-// Units of WorkMeter for each series that a read looks at.
+// Units of WorkMeter for each series of a read.
 constexpr size_t kSeriesWork = 16;
 
-// What Prometheus refuses as soon as there is something to smooth.
+// Returns the error of Prometheus, which checks the factors only if there are samples.
 Status CheckFactors(std::span<const double> arguments) {
   constexpr std::string_view kNames[] = {"smoothing", "trend"};
   for (size_t i = 0; i < 2; ++i) {
@@ -34,8 +34,9 @@ struct LabelsByValue {
   bool operator()(const Labels* a, const Labels* b) const { return *a == *b; }
 };
 
-// Index of the first time after `position`, at or after `from`. Windows move by little, so near
-// places are tried first, one after another: series of one source take as many steps each.
+// Returns the index of the first time after `position`, at or after `from`. Windows move in small
+// steps, so near positions are tried first, linearly: the series of one source need the same number
+// of steps.
 size_t FirstAfter(std::span<const int64_t> times, size_t from, int64_t position) {
   constexpr size_t kNear = 4;
   const size_t near = std::min(times.size(), from + kNear);
@@ -61,9 +62,9 @@ struct ScanView::Bounds {
 struct ScanView::State {
   std::vector<double> values;
   std::vector<uint8_t> present;
-  std::vector<size_t> first, past;  // of each series: its window is [first, past)
+  std::vector<size_t> first, past;  // the window of each series is [first, past)
   std::optional<int64_t> last_end;
-  bool cached = false;  // `values` are those of a window that no tick moves
+  bool cached = false;  // `values` belong to a window that does not move with the tick
   std::vector<double> arguments;
   std::vector<double> scratch;
   std::vector<int64_t> own_times;
@@ -88,7 +89,7 @@ ScanView::ScanView(const DemandSet* demands, const QueryTimes* times, std::vecto
     std::vector<const Labels*>& labels = labels_[selector];
     for (const StoredSeries& series : feeds_[f].series) {
       auto column = static_cast<uint32_t>(labels.size());
-      // Labels of one feed differ.
+      // Labels within one feed are unique.
       if (feeds_of[selector] > 1)
         column = known[selector].try_emplace(&series.labels, column).first->second;
       if (column == labels.size()) labels.push_back(&series.labels);
@@ -162,7 +163,7 @@ Column ScanView::Read(uint32_t demand, std::span<const double> arguments) {
   if (feed_of_[demand] >= feeds_.size()) return {};
   const bool same = std::equal(arguments.begin(), arguments.end(), state.arguments.begin(),
                                state.arguments.end());
-  // predict_linear looks from the tick at a window that may be fixed.
+  // predict_linear predicts from the tick, even if the window is fixed.
   const bool fixed =
       times_->IsFixed(wanted.offset) && wanted.function != WindowFunction::kIntercept;
   if (fixed && state.cached && same) return {state.values, state.present};

@@ -21,8 +21,8 @@ using eval::WorkMeter;
 
 class ScanView final : public ColumnView {
  public:
-  // The series that a demand reads: `series` are those of its selector, whose time is wanted at
-  // all. Everything is borrowed.
+  // Series for a demand: `series` belong to its selector and overlap the required time. Everything
+  // is borrowed.
   struct Feed {
     uint32_t selector = 0;
     std::span<const StoredSeries> series;
@@ -39,8 +39,8 @@ class ScanView final : public ColumnView {
   using ColumnView::Read;
   Column Read(uint32_t demand, std::span<const double> arguments) override;
 
-  // The samples of a window demand at the tick, without stale markers: calls
-  // visit(labels, times, values) for each series that has some. Ends early if the meter stops it.
+  // Visits the samples of a window demand at the tick, without stale markers: calls visit(labels,
+  // times, values) for each series that has samples. Ends early if the meter stops it.
   void VisitWindows(uint32_t demand,
                     const std::function<void(const Labels&, std::span<const int64_t>,
                                              std::span<const double>)>& visit);
@@ -48,19 +48,19 @@ class ScanView final : public ColumnView {
  private:
   struct Bounds;
   struct State;
-  // Of one feed.
+  // Indexes of one feed.
   struct Members {
-    std::vector<uint32_t> column;      // of each series, in that of its selector
-    std::vector<uint8_t> has_markers;  // stale ones
+    std::vector<uint32_t> column;      // index of each series in its selector's column
+    std::vector<uint8_t> has_markers;  // 1 if the series has stale markers
   };
 
   Bounds WindowAt(const Demand& demand) const;
   // Moves the state's cursors of one series to the window.
   void Seek(const StoredSeries& series, const Bounds& bounds, size_t index, State* state) const;
-  // The last sample of the window; moves only the cursor behind it.
+  // Returns the last sample of the window; moves only the end cursor.
   static std::optional<size_t> Newest(const StoredSeries& series, const Bounds& bounds,
                                       size_t index, State* state);
-  // The samples between the cursors; where there are stale markers, in `state`'s own copy.
+  // Returns the samples between the cursors; with stale markers, a filtered copy in `state`.
   void Samples(const StoredSeries& series, bool has_markers, size_t index, State* state,
                std::span<const int64_t>* times, std::span<const double>* values) const;
 

@@ -21,11 +21,11 @@ namespace {
 constexpr size_t kNoFeed = SIZE_MAX;
 
 struct Interval {
-  int64_t from;  // open
+  int64_t from;  // exclusive
   int64_t to;
 };
 
-// No sample is further away; nested offsets may say so.
+// No sample is further away, but nested offsets can be.
 int64_t Within(int64_t position) { return std::clamp(position, 2 * kMinPosition, kMaxPosition); }
 
 void AddInterval(Interval added, std::vector<Interval>* list) {
@@ -48,13 +48,13 @@ Status TooManySamples() {
       "query processing would load too many samples into memory in query execution");
 }
 
-// What the answer and the results of subqueries may still take.
+// Remaining limits for the answer and the results of subqueries.
 struct Remaining {
   size_t points;
   size_t label_bytes;
 };
 
-// Series by their labels, with a short way for results whose labels are those of the last tick.
+// Collector of series by their labels, with a fast path if the labels equal those of the last tick.
 class Collector {
  public:
   Collector(const RunLimits* limits, Remaining* left) : limits_(limits), left_(left) {}
@@ -100,7 +100,7 @@ class Collector {
   const RunLimits* const limits_;
   Remaining* const left_;
   uint64_t binding_ = 0;
-  std::vector<size_t> at_;  // of the element, in series_
+  std::vector<size_t> at_;  // index in series_ of each element
   absl::flat_hash_map<Labels, size_t> known_;
   std::vector<AnswerSeries> series_;
 };
@@ -116,8 +116,8 @@ struct StoredQuery::Plan {
   QueryTimes times{0, 0};
   bool needs_streaming = false;
   std::vector<Need> needs;
-  std::vector<size_t> need_of;  // of each demand of the store; kNoFeed: it is not read
-  std::vector<std::vector<Interval>> subquery_spans;  // when each subquery is evaluated
+  std::vector<size_t> need_of;  // of each demand of the store; kNoFeed: not read
+  std::vector<std::vector<Interval>> subquery_spans;  // evaluation times of each subquery
 
   const plan::DomainPlan& domain() const { return program->domains[0]; }
   plan::NodeId root() const { return domain().groups[0].rules[0].expr; }
@@ -158,7 +158,7 @@ StatusOr<StoredQuery> StoredQuery::Make(std::string_view text, const QuerySpan& 
   RETURN_IF_ERROR(plan->times.Encode(planned.get()));
   const bool matrix = check::TypeOf(*planned) == check::Type::kMatrix;
   if (matrix) {
-    // A function that keeps names, whose windows are the answer.
+    // A function that keeps metric names, whose windows are the answer.
     lang::CallExpr call;
     call.function = "last_over_time";
     const lang::Span whole = planned->span;
@@ -180,14 +180,14 @@ StatusOr<StoredQuery> StoredQuery::Make(std::string_view text, const QuerySpan& 
   return StoredQuery(std::move(plan));
 }
 
-// From the root downwards: each node is evaluated where those above it are, and a subquery where
-// the windows over it look.
+// Traverses from the root: each node is evaluated at the times of its parents, and a subquery
+// within the windows over it.
 Status StoredQuery::Plan::FindNeeds() {
   const plan::DomainPlan& all = domain();
   const size_t subqueries = all.subqueries.size();
   subquery_spans.assign(subqueries, {});
   std::vector<std::vector<Interval>> reads(all.demands.demands.size());
-  // Marks what is below `from` for evaluations in [first, last].
+  // Marks the nodes below `from` for evaluations in [first, last].
   const auto mark = [&](plan::NodeId from, int64_t first, int64_t last) {
     std::vector<uint8_t> seen(all.nodes.size(), 0);
     std::vector<plan::NodeId> open = {from};
@@ -206,7 +206,7 @@ Status StoredQuery::Plan::FindNeeds() {
           demand.kind == WindowKind::kInstant ? demand.lookback
           : demand.kind == WindowKind::kTime
               ? demand.range + (demand.function == WindowFunction::kShare ? demand.lookback : 0)
-              : kMaxPosition / 4;  // since the job began
+              : kMaxPosition / 4;  // since the start of the job
       const Interval read = {times.EndAt(demand.offset, first) - reach,
                              times.EndAt(demand.offset, last)};
       AddInterval(read, node.source == 0 ? &reads[node.demand] : &subquery_spans[node.source - 1]);
@@ -221,7 +221,7 @@ Status StoredQuery::Plan::FindNeeds() {
       if (first <= last) mark(all.subqueries[k].expr, first, last);
     }
   }
-  // One need for each selector and stretch of time.
+  // One need for each selector and time interval.
   need_of.assign(reads.size(), kNoFeed);
   for (size_t selector = 0; selector < all.demands.selectors.size(); ++selector) {
     std::vector<Interval> stretches;
@@ -245,7 +245,7 @@ Status StoredQuery::Plan::FindNeeds() {
 
 namespace {
 
-// One run of a query: its views and the evaluator over them.
+// One run of a query: its views and the evaluator.
 class Execution {
  public:
   Execution(const plan::ProgramPtr& program, const QueryTimes& times, const RunLimits& limits)
@@ -262,7 +262,7 @@ class Execution {
                                         std::move(feed_of), &meter_);
   }
 
-  // Evaluates each subquery where it is read, inner ones first.
+  // Evaluates each subquery at its read times, inner ones first.
   Status RunSubqueries(const std::vector<std::vector<Interval>>& spans) {
     results_.resize(domain().subqueries.size());
     columns_.resize(domain().subqueries.size());
@@ -278,7 +278,7 @@ class Execution {
       view->BeginTick(tick);
       views_.push_back(view.get());
     }
-    // Those that are still to come are read by nobody yet.
+    // Later subqueries are not read yet.
     views_.resize(domain().subqueries.size(), store_.get());
     evaluator_.Begin(tick, store_.get(), views_);
     ASSIGN_OR_RETURN(const eval::Vector* result, evaluator_.Evaluate(node));
@@ -286,7 +286,7 @@ class Execution {
     return out->Add(tick, *result);
   }
 
-  // The view that a node reads.
+  // Returns the view that a node reads.
   ScanView* ViewOf(const plan::Node& node, int64_t tick) {
     ScanView* view = node.source == 0 ? store_.get() : subquery_views_[node.source - 1].get();
     view->BeginTick(tick);

@@ -1,11 +1,11 @@
-// One PromQL expression over samples that are all there, in the past: what the query API of the
-// history asks. Selectors, `@`, offsets of either sign and subqueries read at whatever times they
-// say. Results are those of Prometheus 3, to the bit but for what decision 0046 lists.
+// One PromQL expression over complete samples of the past: the query API of the history. Selectors,
+// `@`, offsets of either sign, and subqueries may read any time. Results are bit-identical to those
+// of Prometheus 3, except for the list in decision 0046.
 //
-//   Make: the text is parsed and planned; needs() says which samples it reads
-//   Run:  over those samples, tick by tick, through rules/eval
+//  * Make parses and plans the text; needs() lists the samples to read.
+//  * Run evaluates them tick by tick, through rules/eval.
 //
-// Pure: no clock, no I/O. A made query is immutable and thread-safe.
+// Pure: no clock, no I/O. A query is immutable and thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@
 
 namespace pitwall::query {
 
-// At start, start + step, … up to end. An instant query has start == end. In nanoseconds.
+// Ticks at start, start + step, … up to end, in nanoseconds. An instant query has start == end.
 struct QuerySpan {
   int64_t start = 0;
   int64_t end = 0;
@@ -42,36 +42,36 @@ struct AnswerSeries {
 };
 
 struct RunLimits {
-  // Points of the answer and of subqueries. Beyond: ResourceExhausted.
+  // Maximum number of points of the answer and of subqueries. Beyond: ResourceExhausted.
   size_t points = 20'000'000;
   size_t evaluations = 1'000'000;  // of all subqueries
-  // Bytes of the label sets of the answer and of subqueries.
+  // Maximum bytes of the label sets of the answer and of subqueries.
   size_t label_bytes = size_t{128} << 20;
-  // Bytes of the results and label sets of all parts of the expression at one time.
+  // Maximum bytes of the results and label sets of all parts of the expression at one time.
   size_t held_bytes = size_t{512} << 20;
-  // Asked every few milliseconds; anything but OK ends the run with it. May be empty.
+  // Called every few milliseconds; an error ends the run with it. May be empty.
   std::function<Status()> check;
 };
 
 class StoredQuery {
  public:
-  // InvalidArgument: the expression is malformed. Unimplemented: it is PromQL that this evaluator
-  // cannot do.
+  // InvalidArgument: the expression is malformed. Unimplemented: valid PromQL that this evaluator
+  // does not support.
   static StatusOr<StoredQuery> Make(std::string_view text, const QuerySpan& span);
   ~StoredQuery();
   StoredQuery(StoredQuery&&) noexcept;
   StoredQuery& operator=(StoredQuery&&) noexcept;
 
   AnswerType type() const;
-  // Of kString.
+  // Returns the value of a kString.
   const std::string& text() const;
   const lang::Expr& expr() const;
   const QuerySpan& span() const;
-  // Whether the query has windows that only the streaming engine knows ([500 samples], [attempt],
-  // Pitwall's own functions): Run refuses it, offline::RunQuery takes it.
+  // Returns true if the query has windows that only the streaming engine supports ([500 samples],
+  // [attempt], functions of Pitwall): Run rejects it, offline::RunQuery accepts it.
   bool needs_streaming() const;
 
-  // The samples of `selector` in (from, to].
+  // Samples of `selector` in (from, to].
   struct Need {
     Selector selector;
     int64_t from = 0;
@@ -79,9 +79,10 @@ class StoredQuery {
   };
   const std::vector<Need>& needs() const;
 
-  // `series`: for each need its series, no two of equal labels. In the order of labels; a series
-  // has points where it has results. A scalar is one series without labels. InvalidArgument: the
-  // evaluation fails, in Prometheus' words. ResourceExhausted: a limit.
+  // `series`: the series of each need, with unique labels. Returns series in the order of labels; a
+  // series has points at ticks with results. A scalar is one series without labels.
+  // InvalidArgument: the evaluation fails, with the message of Prometheus. ResourceExhausted: a
+  // limit.
   StatusOr<std::vector<AnswerSeries>> Run(std::span<const std::vector<StoredSeries>> series,
                                           const RunLimits& limits) const;
 

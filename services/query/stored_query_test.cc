@@ -15,7 +15,7 @@ using ::testing::Pair;
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-// Series for a query, by the needs that it names.
+// Fixture that provides series for the needs of a query.
 class StoredQueryTest : public ::testing::Test {
  protected:
   struct Kept {
@@ -24,7 +24,7 @@ class StoredQueryTest : public ::testing::Test {
     std::vector<double> values;
   };
 
-  // Every 10 s from 0: index * factor.
+  // Adds samples every 10 s from 0: index * factor.
   void AddRamp(Labels labels, int count, double factor) {
     Kept kept{std::move(labels), {}, {}};
     for (int i = 0; i < count; ++i) {
@@ -61,7 +61,7 @@ class StoredQueryTest : public ::testing::Test {
     return query.Run(feeds, limits);
   }
 
-  // The values of the only series.
+  // Returns the values of the only series.
   std::vector<double> Values(std::string_view text, int64_t start_s, int64_t end_s,
                              int64_t step_s) {
     const auto answer = Ask(text, start_s, end_s, step_s);
@@ -81,7 +81,7 @@ class StoredQueryTest : public ::testing::Test {
   size_t read_ = 0;
 };
 
-TEST_F(StoredQueryTest, AnswersAtEachTick) {
+TEST_F(StoredQueryTest, EvaluatesAtEachTick) {
   AddRamp({{"__name__", "m"}, {"a", "b"}}, 10, 1);
   const auto answer = Ask("sum_over_time(m[20s])", 15, 35, 10);
   ASSERT_TRUE(answer.ok()) << answer.status();
@@ -91,7 +91,7 @@ TEST_F(StoredQueryTest, AnswersAtEachTick) {
               ElementsAre(Pair(15 * kSecond, 1), Pair(25 * kSecond, 3), Pair(35 * kSecond, 5)));
 }
 
-TEST_F(StoredQueryTest, LooksAtOtherTimes) {
+TEST_F(StoredQueryTest, ReadsWithOffsetsAndAtModifiers) {
   AddRamp({{"__name__", "m"}}, 11, 1);
   EXPECT_EQ(Value("m @ 20"), 2);
   EXPECT_EQ(Value("m @ 80"), 8);
@@ -103,39 +103,39 @@ TEST_F(StoredQueryTest, LooksAtOtherTimes) {
   EXPECT_EQ(Value("timestamp(m @ 75)"), 70);
   EXPECT_EQ(Value("sum_over_time(m[20s:10s] @ 90) + minute()"), 8 + 9);
   EXPECT_EQ(Value("predict_linear(m[50s] @ 100, 100)"), 15);
-  // Inside of subqueries too, and on them.
+  // Also inside of subqueries, and on them.
   EXPECT_EQ(Value("sum_over_time((m offset -10s)[20s:10s])"), 5 + 6);
   EXPECT_EQ(Value("sum_over_time((m @ 30)[20s:10s])"), 3 + 3);
   EXPECT_EQ(Value("sum_over_time(m[20s:10s] offset -40s)"), 8 + 9);
   EXPECT_EQ(Value("max_over_time(sum_over_time(m[20s:10s] @ 90)[30s:10s])"), 17);
 }
 
-// Times of today are not near zero.
-TEST_F(StoredQueryTest, ReadsAtTimesOfToday) {
+// Times of today are far from zero.
+TEST_F(StoredQueryTest, ReadsAtCurrentTimes) {
   constexpr int64_t kToday = 1'790'000'000;
   AddRamp({{"__name__", "m"}}, 11, 1);
   for (int64_t& time : kept_[0].times) time += kToday * kSecond;
   EXPECT_EQ(Value("m @ 1790000020 + m offset -10s", kToday + 30), 2 + 4);
   EXPECT_EQ(Value("max_over_time(m[1m:10s] @ 1790000050 offset 5s)", kToday), 4);
-  // Nested offsets that go beyond all times have no samples.
+  // Nested offsets out of range have no samples.
   EXPECT_EQ(Value("max_over_time(max_over_time(max_over_time(m[1y:1d] offset 15y)[1y:1d] offset "
                   "15y)[1y:1d] offset 15y)",
                   kToday),
             -1);
 }
 
-TEST_F(StoredQueryTest, StartAndEndAreThoseOfTheWholeQuery) {
+TEST_F(StoredQueryTest, StartAndEndAreThoseOfWholeQuery) {
   AddRamp({{"__name__", "m"}}, 11, 1);
   EXPECT_THAT(Values("m @ start() * 100 + m @ end() + 0 * m", 20, 40, 10),
               ElementsAre(204, 204, 204));
   EXPECT_THAT(Values("sum_over_time((m @ end())[20s:10s])", 20, 40, 10), ElementsAre(8, 8, 8));
 }
 
-TEST_F(StoredQueryTest, ReadsNoMoreThanItNeeds) {
+TEST_F(StoredQueryTest, ReadsOnlyNeededSamples) {
   AddRamp({{"__name__", "m"}}, 10'000, 1);
   EXPECT_THAT(Values("sum_over_time(m[20s])", 50'000, 50'020, 10).size(), 3U);
   EXPECT_EQ(read_, 4U);
-  // What is read at a fixed time is a stretch of its own.
+  // Reads at a fixed time are a separate interval.
   EXPECT_THAT(Values("sum_over_time(m[20s]) - sum_over_time(m[20s] @ 1000)", 90'000, 90'000, 1),
               ElementsAre(9000 + 8999 - 100 - 99));
   EXPECT_EQ(read_, 4U);
@@ -144,14 +144,14 @@ TEST_F(StoredQueryTest, ReadsNoMoreThanItNeeds) {
   EXPECT_EQ(read_, 4U);
 }
 
-// Subqueries have their steps at multiples, whatever the query's own are.
+// Subqueries have their steps at multiples, independent of the query's steps.
 TEST_F(StoredQueryTest, SubqueriesStepAtMultiples) {
   AddRamp({{"__name__", "m"}}, 20, 1);
   EXPECT_THAT(Values("count_over_time(m[1m:20s])", 63, 123, 30), ElementsAre(3, 3, 3));
   EXPECT_THAT(Values("last_over_time(timestamp(m)[1m:7s])", 63, 77, 14), ElementsAre(60, 70));
 }
 
-TEST_F(StoredQueryTest, RangeVectorsAreTheSamplesThemselves) {
+TEST_F(StoredQueryTest, RangeVectorReturnsSamples) {
   AddRamp({{"__name__", "m"}}, 10, 1);
   kept_[0].values[4] = StaleMarker();
   auto answer = Ask("m[25s]", 50, 50, 1);
@@ -170,10 +170,10 @@ TEST_F(StoredQueryTest, StaleMarkersAndLookbackEndSeries) {
   kept_[0].values[3] = StaleMarker();
   EXPECT_THAT(Values("m", 20, 40, 10), ElementsAre(2, 4));
   EXPECT_EQ(Value("m", 349), 5);
-  EXPECT_EQ(Value("m", 350), -1);  // open on the left
+  EXPECT_EQ(Value("m", 350), -1);  // exclusive on the left
 }
 
-TEST_F(StoredQueryTest, LabelsThatFallTogetherAreAnError) {
+TEST_F(StoredQueryTest, DuplicateLabelSets_AreAnError) {
   AddRamp({{"__name__", "m"}, {"a", "1"}}, 10, 1);
   AddRamp({{"__name__", "n"}, {"a", "1"}}, 10, 1);
   const auto answer = Ask("rate({a=\"1\"}[50s])", 60, 60, 1);
@@ -182,14 +182,14 @@ TEST_F(StoredQueryTest, LabelsThatFallTogetherAreAnError) {
               HasSubstr("vector cannot contain metrics with the same labelset"));
 }
 
-TEST_F(StoredQueryTest, FactorsOutsideOfTheirRangeAreAnError) {
+TEST_F(StoredQueryTest, FactorOutOfRange_IsAnError) {
   AddRamp({{"__name__", "m"}}, 10, 1);
   const auto answer = Ask("double_exponential_smoothing(m[50s], 0.5, 1)", 60, 60, 1);
   EXPECT_EQ(ToStd(answer.status().message()),
             "invalid trend factor. Expected: 0 < tf < 1, got: 1.000000");
 }
 
-TEST_F(StoredQueryTest, KnowsScalarsAndStrings) {
+TEST_F(StoredQueryTest, EvaluatesScalarsAndStrings) {
   EXPECT_EQ(Value("1 + 2"), 3);
   auto query = StoredQuery::Make("(\"x\")", {});
   ASSERT_TRUE(query.ok());
@@ -230,7 +230,7 @@ TEST_F(StoredQueryTest, LimitsEndARun) {
   EXPECT_EQ(asked, 4);
 }
 
-TEST_F(StoredQueryTest, TellsWrongFromUnsupported) {
+TEST_F(StoredQueryTest, DistinguishesInvalidFromUnsupported) {
   EXPECT_EQ(StoredQuery::Make("sum(", {}).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(StoredQuery::Make("rate(m)", {}).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(StoredQuery::Make("m[5m] anchored", {}).status().code(),

@@ -1,4 +1,4 @@
-// A series whose samples are all there, in memory that somebody else keeps.
+// Series of complete samples, in memory owned by the caller.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace pitwall::query {
 struct StoredSeries {
   Labels labels;                   // with __name__
   std::span<const int64_t> times;  // strictly ascending, in nanoseconds
-  std::span<const double> values;  // as many; StaleMarker() ends the series
+  std::span<const double> values;  // same length; StaleMarker() ends the series
 };
 
 }  // namespace pitwall::query

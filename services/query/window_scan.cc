@@ -11,7 +11,7 @@ namespace {
 
 using Values = std::span<const double>;
 
-// Prometheus' kahansum.Inc: Neumaier's sum, whose compensation ends at an infinity.
+// kahansum.Inc of Prometheus: Neumaier's sum, whose compensation ends at an infinity.
 struct KahanSum {
   double sum = 0;
   double rest = 0;
@@ -36,7 +36,7 @@ double Sum(Values values) {
   return std::isinf(sum.sum) ? sum.sum : sum.Total();
 }
 
-// A sum divided; where it would overflow, a mean that moves.
+// Sum divided by the count; a running mean if the sum overflows.
 double Average(Values values) {
   KahanSum sum{values[0], 0};
   bool moves = false;
@@ -74,7 +74,7 @@ double Variance(Values values) {
   return squares.Total() / count;
 }
 
-// Index of the extreme; of equal ones the first, or with `later` the last.
+// Returns the index of the extreme; of equal ones the first, or with `later` the last.
 template <typename Better>
 size_t Extreme(Values values, Better better) {
   size_t best = 0;
@@ -84,7 +84,7 @@ size_t Extreme(Values values, Better better) {
   return best;
 }
 
-// Of the values in `scratch`, which is reordered. NaN comes before all numbers.
+// Quantile of the values in `scratch`, which is reordered. NaN sorts before numbers.
 double Quantile(double phi, std::vector<double>* scratch) {
   if (scratch->empty() || std::isnan(phi)) return NormalNan();
   if (phi < 0) return -std::numeric_limits<double>::infinity();
@@ -112,7 +112,7 @@ double MedianDeviation(Values values, std::vector<double>* scratch) {
   return Quantile(0.5, scratch);
 }
 
-// Go's time.Duration.Seconds.
+// time.Duration.Seconds of Go.
 double Length(int64_t nanos) {
   return static_cast<double>(nanos / 1'000'000'000) +
          static_cast<double>(nanos % 1'000'000'000) / 1e9;
@@ -155,7 +155,7 @@ std::optional<double> LastStep(const SampleWindow& w, bool per_second) {
   return (last < before ? last : last - before) / Apart(w.times[n - 2], w.times[n - 1]);
 }
 
-// The line through the samples: its slope, and its value at `at`.
+// Regression line: its slope, and its value at `at`.
 struct Line {
   double slope = 0;
   double value = 0;
@@ -306,7 +306,7 @@ std::optional<double> ScanWindow(WindowFunction function, const SampleWindow& w,
     case WindowFunction::kSmoothing:
       return Smoothed(w.values, arguments[0], arguments[1]);
     default:
-      return std::nullopt;  // CanScan said so
+      return std::nullopt;  // excluded by CanScan
   }
 }
 

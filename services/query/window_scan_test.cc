@@ -21,12 +21,12 @@ std::optional<double> Scan(WindowFunction function, const std::vector<double>& v
   return ScanWindow(function, window, arguments, &scratch);
 }
 
-// Numbers that Prometheus 3.14 gives for the same samples.
-TEST(WindowScan, ComputesWhatPrometheusDoes) {
+// Results of Prometheus 3.14 for the same samples.
+TEST(WindowScan, MatchesPrometheus) {
   EXPECT_EQ(Scan(WindowFunction::kSum, {1e16, 1, -1e16}), 1);  // compensated
   EXPECT_EQ(Scan(WindowFunction::kAvg, {1.5e308, 1.5e308}), 1.5e308);
   EXPECT_EQ(Scan(WindowFunction::kStddev, {2, 4, 4, 4, 5, 5, 7, 9}), 2);
-  EXPECT_EQ(Scan(WindowFunction::kIncrease, {0, 10, 3, 5}), 17.5);  // no further back than zero
+  EXPECT_EQ(Scan(WindowFunction::kIncrease, {0, 10, 3, 5}), 17.5);  // extrapolated to zero at most
   EXPECT_EQ(Scan(WindowFunction::kRate, {10, 20, 30, 40}), 1);
   EXPECT_EQ(Scan(WindowFunction::kDelta, {10, 20, 30, 40}), 40);
   EXPECT_EQ(Scan(WindowFunction::kIrate, {10, 20, 5}), 0.5);
@@ -41,7 +41,7 @@ TEST(WindowScan, ComputesWhatPrometheusDoes) {
   EXPECT_EQ(Scan(WindowFunction::kSmoothing, {1, 2, 3}, {0.5, 0.5}), 3);
 }
 
-TEST(WindowScan, GivesNothingForTooFewSamples) {
+TEST(WindowScan, TooFewSamples_NoResult) {
   for (const WindowFunction function :
        {WindowFunction::kRate, WindowFunction::kIncrease, WindowFunction::kDelta,
         WindowFunction::kIrate, WindowFunction::kIdelta, WindowFunction::kDeriv,
@@ -50,7 +50,7 @@ TEST(WindowScan, GivesNothingForTooFewSamples) {
   }
 }
 
-TEST(WindowScan, NanComesBeforeNumbersInQuantiles) {
+TEST(WindowScan, NanSortsBeforeNumbersInQuantiles) {
   EXPECT_TRUE(std::isnan(*Scan(WindowFunction::kQuantile, {NAN, 1, 2}, {0})));
   EXPECT_EQ(Scan(WindowFunction::kQuantile, {NAN, 1, 2}, {1}), 2);
   EXPECT_TRUE(std::isnan(*Scan(WindowFunction::kMad, {NAN, 1, 2})));
