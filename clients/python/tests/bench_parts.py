@@ -19,7 +19,9 @@ def main():
     sys.path.insert(0, options.sources)
     import pitwall
     import torch
-    from pitwall import _lifecycle, _recorder, _torch_hooks
+    from pitwall import _lifecycle
+    from pitwall.pytorch import _torch_hooks
+    from pitwall.recording import _recorder
     torch.set_num_threads(1)
     torch.manual_seed(0)
     nn, hook = torch.nn, _torch_hooks.Hook

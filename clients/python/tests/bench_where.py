@@ -20,7 +20,7 @@ def nothing(*_):
 
 
 def training(pitwall, torch, row):
-    from pitwall import _optimizer_hooks, _torch_hooks
+    from pitwall.pytorch import _optimizer_hooks, _torch_hooks
     made = bench_share.Training(pitwall, torch, ("steps",))
     if row == ROWS[3]:
         pitwall.watch(made._model, made._optimizer, made._loss, every=0, grad_norm_every=0)

@@ -15,7 +15,8 @@ import support
 from torch_support import TorchTest, requires_torch, torch
 
 import pitwall
-from pitwall import _lifecycle, _recorder
+from pitwall import _lifecycle
+from pitwall.recording import _recorder
 
 NAME = "_engine_run_backward"
 
@@ -245,7 +246,8 @@ SAME = """
 import sys
 import torch
 import pitwall
-from pitwall import _lifecycle, _recorder
+from pitwall import _lifecycle
+from pitwall.recording import _recorder
 assert (_recorder.native is not None) == (sys.argv[1] == "C"), _recorder.native
 torch.set_num_threads(1)
 recorder = _lifecycle.recorder = _recorder.Recorder(10**6)

@@ -7,7 +7,8 @@ import unittest
 from framework_support import CallbackTest
 
 import pitwall
-from pitwall import _capture, _guard
+from pitwall import _guard
+from pitwall.capture import _capture
 from pitwall._identity import identify
 
 

@@ -3,7 +3,7 @@ import unittest
 
 import support  # noqa: F401
 from pitwall import Collection
-from pitwall._collections import ANY, DEFAULTS, GRADIENT, INPUT, LOSS, OUTPUT, PARAMETER, REDUCTIONS, Schedule
+from pitwall.stats._collections import ANY, DEFAULTS, GRADIENT, INPUT, LOSS, OUTPUT, PARAMETER, REDUCTIONS, Schedule
 
 
 def saved(schedule, upto, stride=1):

@@ -2,8 +2,8 @@
 import unittest
 
 import support  # noqa: F401
-from pitwall import _collective_times
-from pitwall._recorder import Recorder
+from pitwall.pytorch import _collective_times
+from pitwall.recording._recorder import Recorder
 
 
 class FakeTime:

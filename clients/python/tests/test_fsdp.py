@@ -121,7 +121,7 @@ class FullyShardedTest(support.ClientTest):
 class FunctionsTest(unittest.TestCase):
     def test_each_collective_function_of_this_version_is_timed(self):
         """Finds functions that a version of PyTorch added: their callers would not be counted, as FSDP's were not."""
-        from pitwall import _collectives
+        from pitwall.pytorch import _collectives
         found = {name for name in dir(torch.distributed) if name.islower() and callable(getattr(torch.distributed, name))
                  and re.search("gather|scatter|reduce|broadcast|barrier|to_all", name)}
         # Functions for several GPUs of one process, which are obsolete, and a part of DDP's startup.

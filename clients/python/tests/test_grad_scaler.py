@@ -69,7 +69,7 @@ class GradScalerTest(TorchTest):
 
     def test_norm_of_unscaled_gradients_is_not_divided(self):
         scaler, optimizer, model, loss = self.watched(scale=1024.0)
-        watched = pitwall._torch_hooks._watched[model]()
+        watched = pitwall.pytorch._torch_hooks._watched[model]()
         data, labels = self.batch()
         scaler.scale(loss(model(data), labels)).backward()
         scaler.unscale_(optimizer)
@@ -84,7 +84,7 @@ class GradScalerTest(TorchTest):
     def test_model_without_scaler_ignores_scaler_of_other_model(self):
         scaler, optimizer, model, loss = self.watched(scale=1024.0, given=False)
         self.steps(scaler, optimizer, model, 2, loss)
-        pitwall._torch_hooks._watched[model]().close()
+        pitwall.pytorch._torch_hooks._watched[model]().close()
         other = self.model()
         plain = torch.optim.SGD(other.parameters(), lr=0.1)
         pitwall.watch(other, plain, loss, grad_norm_every=1)

@@ -26,9 +26,10 @@ def tearDownModule():
 
 SAME = """
 import random, sys
-from pitwall import _core, _native, _recorder, _wire
+from pitwall import _native, _wire
+from pitwall.recording import _core, _recorder
 from pitwall._identity import identify
-from pitwall._sender import Sender
+from pitwall.transport._sender import Sender
 assert _recorder.native is _native
 seed = int(sys.argv[1])
 dice = random.Random(seed)
@@ -99,7 +100,8 @@ for turn in range(4000):
 
 TROUBLE = """
 import gc, sys, threading, weakref
-from pitwall import _native, _recorder
+from pitwall import _native
+from pitwall.recording import _recorder
 core = _native.Core(10)
 for wrong in (lambda: core.end_step(None), lambda: core.end_phase(7), lambda: core.end_phase((1,)), lambda: core.begin_phase(3),
               lambda: core.log([1], ()), lambda: core.log([("a", "b")], ()), lambda: core.record([("a", (), None)], "train", 1),
@@ -155,7 +157,7 @@ class NativeTest(unittest.TestCase):
         self.run_with(TROUBLE)
 
     def test_native_module_can_be_disabled(self):
-        said = "from pitwall import _recorder; print(_recorder.native)"
+        said = "from pitwall.recording import _recorder; print(_recorder.native)"
         self.assertIn("_native", self.run_with(said))
         self.assertEqual(self.run_with(said, PITWALL_NATIVE="0").strip(), "None")
 
@@ -165,7 +167,7 @@ class NativeTest(unittest.TestCase):
             shutil.copytree(os.path.join(support.SOURCES, "pitwall"), os.path.join(broken, "pitwall"))
             with open(os.path.join(broken, "pitwall", "_native.so"), "wb") as file:
                 file.write(b"\x7fELF and nothing more")
-            done = subprocess.run([sys.executable, "-c", "import pitwall; from pitwall import _recorder; print(_recorder.native)"],
+            done = subprocess.run([sys.executable, "-c", "import pitwall; from pitwall.recording import _recorder; print(_recorder.native)"],
                                   env=dict(os.environ, PYTHONPATH=broken), stdout=subprocess.PIPE, check=True)
             self.assertEqual(done.stdout.strip(), b"None")
         finally:

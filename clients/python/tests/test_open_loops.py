@@ -6,7 +6,7 @@ import unittest
 
 import support
 import pitwall
-from pitwall import _open_loops
+from pitwall.recording import _open_loops
 
 
 class OpenLoopsTest(support.ClientTest):

@@ -16,7 +16,8 @@ from framework_support import CallbackTest
 from torch_support import requires_torch, torch
 
 import pitwall
-from pitwall import _guard, _operators, _profile
+from pitwall import _guard
+from pitwall.capture import _operators, _profile
 
 
 def event(name, begin, end, device="CPU", own=None, on_device=0, is_async=False):

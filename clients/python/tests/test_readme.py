@@ -7,7 +7,8 @@ import unittest
 import support
 
 import pitwall
-from pitwall import _capture, _guard
+from pitwall import _guard
+from pitwall.capture import _capture
 
 try:
     import torch

@@ -5,8 +5,8 @@ import unittest
 import support  # noqa: F401
 from fake_collector import broken_promises, decode_client_message
 from pitwall._identity import identify
-from pitwall._recorder import MAX_DEPTH, MAX_MODES, MAX_STATES, STATE_NS, STATE_REPEAT_NS, Recorder
-from pitwall._sender import Sender
+from pitwall.recording._recorder import MAX_DEPTH, MAX_MODES, MAX_STATES, STATE_NS, STATE_REPEAT_NS, Recorder
+from pitwall.transport._sender import Sender
 
 
 class FakeTime:

@@ -7,9 +7,9 @@ import support  # noqa: F401
 from torch_support import numpy, requires_torch, torch
 
 if torch is not None:
-    from pitwall import _reductions
-    from pitwall._collections import CHANGES, HISTOGRAM_BOUNDS, REDUCTIONS
-    from pitwall._statistics import History
+    from pitwall.stats import _reductions
+    from pitwall.stats._collections import CHANGES, HISTOGRAM_BOUNDS, REDUCTIONS
+    from pitwall.stats._statistics import History
 
 
 def expected(array, wanted, axis=1, limits=None):

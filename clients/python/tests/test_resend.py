@@ -4,8 +4,9 @@ import unittest
 
 from support import ClientTest
 import pitwall
-from pitwall import _clock_step, _lifecycle, _wire
-from pitwall._unwritten import MOST_GIVEN_UP, Unwritten
+from pitwall import _lifecycle, _wire
+from pitwall.transport import _clock_step
+from pitwall.transport._unwritten import MOST_GIVEN_UP, Unwritten
 
 
 class ResendTest(ClientTest):

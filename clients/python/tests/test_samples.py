@@ -5,7 +5,7 @@ import unittest
 
 import support
 import pitwall
-from pitwall import _samples
+from pitwall.stats import _samples
 
 try:
     import numpy

@@ -10,7 +10,8 @@ from support import SOURCES, ClientTest
 
 import pitwall
 from fake_collector import decode_client_message
-from pitwall import _profile, _stacks, _wire
+from pitwall import _wire
+from pitwall.capture import _profile, _stacks
 
 
 def here_i_wait(event):

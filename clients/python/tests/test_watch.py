@@ -298,7 +298,7 @@ class WatchTest(TorchTest):
         self.assertEqual(sorted(self.of(values, "train_loader_workers")), [2, 3])
 
     def test_workers_of_the_last_second_are_counted(self):
-        from pitwall import _loader
+        from pitwall.loop import _loader
         clock = [0]
 
         class Recorder:
@@ -329,7 +329,7 @@ class WatchTest(TorchTest):
         stand_in = {"allocated_bytes": {"all": {"current": 5, "peak": 7}}, "num_alloc_retries": 2,
                     "reserved_bytes": {"all": {"current": 11, "peak": 13}}}
         with mock.patch.object(torch.cuda, "memory_stats_as_nested_dict", lambda device: stand_in):
-            pitwall._torch_models.add_memory(told.__setitem__, None, 1000)
+            pitwall.pytorch._torch_models.add_memory(told.__setitem__, None, 1000)
         self.assertEqual(told, {
             "train_gpu_memory_allocated_bytes": 5, "train_gpu_memory_peak_bytes": 7,
             "train_gpu_memory_reserved_bytes": 11, "train_gpu_memory_limit_bytes": 1000,

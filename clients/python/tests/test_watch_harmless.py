@@ -25,7 +25,7 @@ class DeviceTest(TorchTest):
             self.waited = True
 
     def test_late_numbers_are_recorded_and_awaited_at_step_end(self):
-        from pitwall._statistics import Statistics
+        from pitwall.stats._statistics import Statistics
         statistics, recorder = Statistics(0), self.recorder()
         recorder.allow_late(2)
         events = [self.Event() for _ in range(4)]

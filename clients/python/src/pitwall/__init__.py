@@ -18,14 +18,14 @@ import re
 
 from . import _lifecycle
 from ._callbacks import lightning_callback, transformers_callback, xgboost_callback
-from ._checkpoint import checkpoint
-from ._collections import Collection
 from ._guard import WrongCall, brief, swallow, warn_once
 from ._identity import config_hash
-from ._loop import _number_or_next, mode, phase, step, steps
-from ._profile import profile
-from ._samples import log_classification, log_experts, log_images, log_tokens
 from ._version import __version__
+from .capture._profile import profile
+from .loop._checkpoint import checkpoint
+from .loop._loop import _number_or_next, mode, phase, step, steps
+from .stats._collections import Collection
+from .stats._samples import log_classification, log_experts, log_images, log_tokens
 
 __all__ = ["init", "finish", "info", "steps", "step", "phase", "mode", "log", "log_classification", "log_experts",
            "log_images", "log_tokens", "watch", "watch_collectives", "Collection", "checkpoint", "profile",
@@ -152,7 +152,7 @@ def watch(model, optimizer=None, loss=None, collections=None, *, every=500, step
     thread. Never raises.
     """
     try:
-        from . import _torch_hooks
+        from .pytorch import _torch_hooks
         return _torch_hooks.watch(model, optimizer, loss, collections, _torch_hooks.Options(
             every, steps, scaler, grad_norm_every, inputs, labels, batch_axis, collectives, history_bytes))
     except Exception:
@@ -167,7 +167,7 @@ def watch_collectives(ddp=None):
     registers a communication hook that computes the same as DDP without a hook. Returns a handle with close(). Never raises.
     """
     try:
-        from . import _collectives
+        from .pytorch import _collectives
         return _collectives.watch(ddp)
     except Exception:
         swallow("watch_collectives")

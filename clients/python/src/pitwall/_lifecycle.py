@@ -8,9 +8,9 @@ import weakref
 
 from ._guard import brief, warn_once
 from ._identity import identify, socket_candidates
-from ._recorder import Recorder
 from ._redaction import redact
-from ._sender import Sender
+from .recording._recorder import Recorder
+from .transport._sender import Sender
 
 logger = logging.getLogger("pitwall")
 

@@ -6,7 +6,7 @@ import functools
 
 from .. import _lifecycle, _metric
 from .._guard import swallow
-from .._open_loops import Loop
+from ..recording._open_loops import Loop
 
 
 def quiet(method):

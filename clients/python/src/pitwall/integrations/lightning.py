@@ -9,8 +9,10 @@ try:
 except ImportError:
     from pytorch_lightning.callbacks import Callback
 
-from .. import _checkpoint, _torch_hooks, watch as _watch
-from .._grad_scaler import scale_of
+from .. import watch as _watch
+from ..loop import _checkpoint
+from ..pytorch import _torch_hooks
+from ..pytorch._grad_scaler import scale_of
 from ._progress import Progress, quiet
 
 _MAX_LOSSES = 4096  # maximum number of batch losses per step, as a limit if a step never ends

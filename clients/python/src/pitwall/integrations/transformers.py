@@ -7,8 +7,9 @@ optimizer.
 import torch
 from transformers import TrainerCallback
 
-from .. import _checkpoint, watch as _watch
-from .._grad_scaler import scale_of
+from .. import watch as _watch
+from ..loop import _checkpoint
+from ..pytorch._grad_scaler import scale_of
 from ._progress import Progress, quiet
 
 

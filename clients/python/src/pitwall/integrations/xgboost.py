@@ -10,8 +10,8 @@ import re
 from xgboost import Booster
 from xgboost.callback import TrainingCallback
 
-from .. import _samples
 from .._guard import swallow, tell_once
+from ..stats import _samples
 from ._progress import Progress, quiet
 
 IMPORTANCE = ("weight", "gain", "cover", "total_gain", "total_cover")

@@ -5,7 +5,7 @@ are not reported.
 """
 from collections import deque
 
-from ._guard import swallow
+from .._guard import swallow
 
 TELL_EVERY = 500  # batches; rules that count steps look back 1000 steps
 

@@ -11,21 +11,21 @@ from collections import OrderedDict, namedtuple
 
 import torch
 
-from . import _backward, _collectives, _lifecycle, _samples
-from ._collections import (BLOCK_INPUT, BLOCK_OUTPUT, GRADIENT, INPUT, LOSS, MODEL_INPUT, NEVER, OPTIMIZER, OUTPUT,
-                           PARAMETER, Collection, Schedule)
+from .. import _lifecycle
+from .._guard import swallow, tell_once
+from ..recording._recorder import native
+from ..stats import _samples, _statistics
+from ..stats._collections import (BLOCK_INPUT, BLOCK_OUTPUT, GRADIENT, INPUT, LOSS, MODEL_INPUT, NEVER, OPTIMIZER, OUTPUT,
+                                  PARAMETER, Collection, Schedule)
+from ..stats._own_time import OwnTime
+from . import _backward, _collectives
 from ._grad_scaler import Scaling
 from ._gradient_norm import lister, norm_of
-from ._guard import swallow, tell_once
 from ._optimizer_hooks import hook_step, unwrapped
-from ._own_time import OwnTime
-from ._recorder import native
-from ._statistics import Statistics
 from ._torch_models import add_memory, loss_in, tensors, unwrap
 from ._torch_step import Loop
 
-Options = namedtuple(
-    "Options", "every steps scaler grad_norm_every inputs labels batch_axis collectives history_bytes")
+Options = namedtuple("Options", "every steps scaler grad_norm_every inputs labels batch_axis collectives history_bytes")
 
 LATE_STEPS = 2    # maximum delay of the numbers of a GPU
 FACTS_EVERY = 10  # interval in steps between reads of the inputs
@@ -90,7 +90,7 @@ class Watch(native.WatchState if native else object):
         self._options = options
         self._collections = collections
         self._loop = Loop(options.steps is not False)
-        self._statistics = Statistics(options.history_bytes)
+        self._statistics = _statistics.Statistics(options.history_bytes)
         self._model, self._compiled, self._distributed = unwrap(model)
         self._matches = {}     # (kind, tensor's name) -> collections
         self._plans = {}       # collections -> modules to hook for them

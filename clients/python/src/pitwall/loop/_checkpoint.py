@@ -1,6 +1,6 @@
 """checkpoint(): the phase of a save, and the step whose state is saved when it completes."""
-from . import _lifecycle
-from ._guard import swallow
+from .. import _lifecycle
+from .._guard import swallow
 from ._loop import Block, _number_or_next
 
 

@@ -16,8 +16,8 @@ import stat
 import time
 from collections import deque
 
+from .._guard import swallow, tell_once
 from . import _profile
-from ._guard import swallow, tell_once
 
 MAX_BYTES = 64 << 10
 MAX_REQUEST_STEPS = 10

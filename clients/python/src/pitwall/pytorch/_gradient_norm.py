@@ -3,7 +3,7 @@ import math
 
 import torch
 
-from ._recorder import native
+from ..recording._recorder import native
 
 _FEW_NORMS = 64  # up to this number, Python adds the squares faster than PyTorch
 _LISTING = ("parameters", "named_parameters", "_named_members", "named_modules")

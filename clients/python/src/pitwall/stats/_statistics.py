@@ -7,9 +7,9 @@ from collections import deque
 
 import torch
 
-from . import _lifecycle
+from .. import _lifecycle
+from .._guard import swallow, tell_once
 from ._collections import CHANGES, REDUCTIONS
-from ._guard import swallow, tell_once
 from ._reductions import SIGMOID_LIMITS, TANH_LIMITS, Unusable, change, reduce, usable
 
 MAX_TENSORS = 4096  # per step; each has dozens of series

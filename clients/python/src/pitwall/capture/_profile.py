@@ -9,8 +9,9 @@ import os
 import sys
 import threading
 
-from . import _lifecycle, _operators
-from ._guard import MAX_STEP, WrongCall, swallow
+from .. import _lifecycle
+from .._guard import MAX_STEP, WrongCall, swallow
+from . import _operators
 
 MAX_STEPS = 100
 MAX_WANTED = 16  # maximum number of calls that wait for their steps

@@ -9,7 +9,7 @@ import weakref
 
 import torch
 
-from ._guard import swallow
+from .._guard import swallow
 
 try:
     from torch.amp import GradScaler

@@ -9,8 +9,9 @@ import sys
 import threading
 import time
 
-from . import _profile, _wire
-from ._guard import swallow
+from .. import _wire
+from .._guard import swallow
+from . import _profile
 
 MAX_THREADS = 64
 MAX_FRAMES = 64
@@ -74,7 +75,7 @@ def _lines(frame):
 
 def collective(recorder, phase, stacks):
     """Returns (group, operation, sequence, bytes) of the open collective, or None. "" and 0: unknown."""
-    told = getattr(sys.modules.get("pitwall._collectives"), "open_collective", None)
+    told = getattr(sys.modules.get("pitwall.pytorch._collectives"), "open_collective", None)
     if told is not None:
         known = told()
         if known is not None:

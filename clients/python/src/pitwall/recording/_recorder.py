@@ -26,7 +26,7 @@ def _find_native():
     if os.environ.get("PITWALL_NATIVE", "").strip() == "0" or sysconfig.get_config_var("Py_GIL_DISABLED"):
         return None
     try:
-        from . import _native
+        from .. import _native
         return _native
     except Exception:  # not built, or built for another interpreter
         return None

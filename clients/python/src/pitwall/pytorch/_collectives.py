@@ -13,8 +13,9 @@ import threading
 import torch
 import torch.distributed as distributed
 
-from . import _collective_times, _lifecycle, _operations
-from ._guard import swallow
+from .. import _lifecycle
+from .._guard import swallow
+from . import _collective_times, _operations
 
 # Names that end in _single are those of the newest PyTorch; its FSDP calls them.
 FUNCTIONS = ("all_reduce", "all_reduce_coalesced", "all_gather", "all_gather_into_tensor", "all_gather_single",

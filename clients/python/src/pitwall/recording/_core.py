@@ -10,7 +10,7 @@ import threading
 import time
 from collections import namedtuple
 
-from ._wire import KIND_PHASE, KIND_STEP
+from .._wire import KIND_PHASE, KIND_STEP
 
 MAX_MODES = 16
 MAX_DEPTH = 64  # maximum nesting of phases per thread; deeper ones are not recorded

@@ -16,8 +16,8 @@ from collections import deque
 
 import torch
 
-from ._guard import swallow
-from ._recorder import native
+from .._guard import swallow
+from ..recording._recorder import native
 
 PROVING, BY_TENSOR, BY_NODE = 0, 1, 2  # how a pass is recognized; PROVING: not known yet, and the hook is installed
 AWAITED = 8      # maximum number of remembered losses

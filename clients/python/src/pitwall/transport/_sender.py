@@ -19,10 +19,12 @@ import time
 import uuid
 from collections import deque
 
-from . import _capture, _clock_step, _stacks, _wire
-from ._guard import swallow
+from .. import _wire
+from .._guard import swallow
+from ..capture import _capture, _stacks
+from ..recording._recorder import native
+from . import _clock_step
 from ._patience import Patience
-from ._recorder import native
 from ._unwritten import Unwritten
 
 logger = logging.getLogger("pitwall")

@@ -8,8 +8,8 @@ import math
 import threading
 import weakref
 
-from . import _lifecycle
-from ._guard import MAX_STEP, swallow, tell_once
+from .. import _lifecycle
+from .._guard import MAX_STEP, swallow, tell_once
 from ._own_time import OwnTime
 
 MAX_CLASSES = 1024            # classes beyond them are not counted

@@ -5,9 +5,10 @@ Each function is a thin layer over the Recorder, a no-op before init(), and neve
 import functools
 import inspect
 
-from . import _lifecycle, _loader
-from ._guard import MAX_STEP, WrongCall, brief, swallow, warn_once
-from ._open_loops import Loop
+from .. import _lifecycle
+from .._guard import MAX_STEP, WrongCall, brief, swallow, warn_once
+from ..recording._open_loops import Loop
+from . import _loader
 
 
 class Block:

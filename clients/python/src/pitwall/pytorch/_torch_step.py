@@ -5,7 +5,9 @@ steps of mode eval, one per forward pass, inside a phase "eval" of the training 
 """
 import functools
 
-from . import _collective_times, _lifecycle, _operations, _recorder
+from .. import _lifecycle
+from ..recording import _recorder
+from . import _collective_times, _operations
 
 
 class Loop(_recorder.native.LoopState if _recorder.native else object):

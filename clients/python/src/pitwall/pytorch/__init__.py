@@ -1,0 +1,1 @@
+"""Hooks of watch() and watch_collectives() into PyTorch. `import pitwall` does not import this package."""
