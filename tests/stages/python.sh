@@ -35,7 +35,8 @@ export PITWALL_MYPY=$mypy/bin/python
 run_native_tests() {
   rc=0
   if python3 clients/python/tests/native_build.py "$work/native"; then
-    PITWALL_SOURCES=$work/native run_tests python3 test_recorder test_wire test_client test_process test_resend test_stacks test_wrong_calls
+    PITWALL_SOURCES=$work/native run_tests python3 recording.test_recorder transport.test_resend capture.test_stacks test_wire test_client \
+      test_process test_wrong_calls
   else
     echo "NOTE: the client's C module cannot be built here; testing only the Python one"
   fi
@@ -47,14 +48,14 @@ native=$!
 run_tests python3 discover -s .
 wait "$native" || rc=1
 cat "$work/native.log"
-run_bench "bench_overhead: a phase costs 10 us or more" python3 clients/python/tests/bench_overhead.py --check
+run_bench "bench_overhead: a phase costs 10 us or more" python3 clients/python/tests/bench/bench_overhead.py --check
 
 if pythons=$(bash tests/stages/parts/torch.sh); then
   for python in $pythons; do
     # The callbacks' frameworks are in the virtual environment only.
-    [[ $python == /usr/bin/* ]] && callbacks=() || callbacks=(test_lightning test_transformers test_xgboost)
-    run_tests "$python" test_reductions test_samples test_watch test_grad_scaler test_backward test_own_time test_watch_harmless \
-      test_watch_models test_profile "${callbacks[@]}"
+    [[ $python == /usr/bin/* ]] && callbacks=() || callbacks=(integrations.test_lightning integrations.test_transformers integrations.test_xgboost)
+    run_tests "$python" stats.test_reductions stats.test_samples stats.test_own_time pytorch.test_watch pytorch.test_watch_harmless \
+      pytorch.test_watch_models pytorch.test_grad_scaler pytorch.test_backward capture.test_profile "${callbacks[@]}"
   done
   run_torch_benches "$python" 40
 else

@@ -77,8 +77,8 @@ run_bench() {
 
 # INTERPRETER STEPS: cost of the Python client for training with its PyTorch.
 run_torch_benches() {
-  run_bench "bench_hooks: a watched step takes more than 1.25 of a plain one" "$1" clients/python/tests/bench_hooks.py --steps "$2"
-  run_bench "bench_share: a step of 10 ms takes 15 % more, or 0.8 ms of the training's thread" "$1" clients/python/tests/bench_share.py --check
+  run_bench "bench_hooks: a watched step takes more than 1.25 of a plain one" "$1" clients/python/tests/bench/bench_hooks.py --steps "$2"
+  run_bench "bench_share: a step of 10 ms takes 15 % more, or 0.8 ms of the training's thread" "$1" clients/python/tests/bench/bench_share.py --check
 }
 
 # SCRIPT ARGUMENT…: a Python unittest script with verbosity 2; counts its cases and names the failed ones.

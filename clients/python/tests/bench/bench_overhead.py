@@ -1,0 +1,129 @@
+"""Cost of a phase, a step, and log() in the training thread: `python3 clients/python/tests/bench/bench_overhead.py [--check]`.
+
+First column: wall time of the call in the training thread, in a tight loop. Second column: CPU time of the client's own thread for it
+(which shares the interpreter lock with training) at 2000 calls per second. For a phase, their sum must stay below 10 us; otherwise the
+exit status is 1. --check measures only a phase and takes the best of five rounds, because other processes only add to it. On a slow
+machine the limit rises by the additional cost there of a thread that only takes 2000 items per second from a queue, compared with the
+machine of the limit (REFERENCE_US).
+"""
+import os
+import queue
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.environ.get("PITWALL_SOURCES") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "src"))
+import pitwall  # noqa: E402
+from bench_sink import Sink  # noqa: E402
+from pitwall import _lifecycle  # noqa: E402
+
+INLINE_TURNS = 10000
+PACED_TURNS = 1500
+PACE_S = 0.0005
+
+
+def _inline(turn):
+    """Returns microseconds of wall time per call: the best of five, because other processes only add to it."""
+    best = float("inf")
+    for _ in range(5):
+        begin = time.perf_counter_ns()
+        for _ in range(INLINE_TURNS // 5):
+            turn()
+        best = min(best, (time.perf_counter_ns() - begin) / (INLINE_TURNS // 5))
+        time.sleep(0.3)  # lets the sender empty the queue
+    return best / 1e3
+
+
+def _sender_cpu(turn):
+    """Returns microseconds of the sender thread's CPU per call: the best of three, because a busy machine's caches only add to it."""
+    client = _lifecycle.client
+    if client is None:
+        return 0.0
+    clock = time.pthread_getcpuclockid(client.sender._thread.ident)
+    best = float("inf")
+    for _ in range(3):
+        begin = time.clock_gettime(clock)
+        for _ in range(PACED_TURNS):
+            turn()
+            time.sleep(PACE_S)
+        time.sleep(0.3)
+        best = min(best, (time.clock_gettime(clock) - begin) / PACED_TURNS * 1e6)
+    return best
+
+
+def _phase():
+    with pitwall.phase("forward"):
+        pass
+
+
+def _step():
+    with pitwall.step():
+        pass
+
+
+def _reference():
+    """Returns microseconds of CPU per item of a thread that takes 2000 items per second from a queue."""
+    items = queue.SimpleQueue()
+
+    def take():
+        while items.get() is not None:
+            pass
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    clock = time.pthread_getcpuclockid(thread.ident)
+    begin = time.clock_gettime(clock)
+    for _ in range(PACED_TURNS):
+        items.put(1)
+        time.sleep(PACE_S)
+    spent = time.clock_gettime(clock) - begin
+    items.put(None)
+    thread.join()
+    return spent / PACED_TURNS * 1e6
+
+
+LIMIT_US = 10  # for a phase
+REFERENCE_US = 8.6  # result of _reference() on the machine of the limit
+ROUNDS = 5
+TURNS = {"phase": _phase, "step": _step, "log(loss=...)": lambda: pitwall.log(loss=0.5)}
+
+
+def _measure(names, where):
+    """Returns the microseconds of a phase in both threads; prints each call."""
+    phase = 0.0
+    for name in names:
+        inline, sender = _inline(TURNS[name]), _sender_cpu(TURNS[name])
+        if name == "phase":
+            phase = inline + sender
+        print("%-14s %-18s %6.2f us in the training thread, %6.2f us of CPU in the client's own thread" % (name, where, inline, sender))
+    return phase
+
+
+def _limit():
+    """Returns the maximum microseconds of a phase on this machine."""
+    return LIMIT_US * max(1.0, _reference() / REFERENCE_US)
+
+
+def main():
+    check = "--check" in sys.argv[1:]
+    sink = Sink()
+    failed = False
+    for connected in (False, True):
+        if connected:
+            sink.connect(pitwall)
+        for _ in range(ROUNDS if check else 1):
+            phase = _measure(["phase"] if check else TURNS, "with a collector" if connected else "before init()")
+            limit = LIMIT_US
+            if phase >= limit and check:
+                limit = _limit()
+            if phase < limit:
+                break
+        else:
+            failed = True
+            print("a phase costs %.2f us; the limit on this machine is %.2f us" % (phase, limit))
+    sink.close(pitwall)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
