@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "services/model/value.h"
 #include "services/window/kernels/family.h"
 #include "services/window/kernels/row.h"
 
@@ -25,9 +26,8 @@ struct Extra {
 
 // What a pane in which some column has several samples keeps.
 struct DeepPane {
-  std::vector<Row>
-      partials;  // by the track's family index (Track::families_); null once out of reach
-  Row scaled;    // tracks with huge values: Sums of the values times kHugeScale
+  std::vector<Row> partials;  // in the order of PanePlan::families(); null once out of reach
+  Row scaled;                 // tracks with huge values: Sums of the values times kHugeScale
   // Tracks with an ordered window: every sample, in no particular order.
   std::vector<Row> samples;
   std::vector<Extra> extras;
@@ -42,6 +42,18 @@ struct Pane {
   Row values;                      // kSingle
   Row times;                       // kSingle, if the track is timed
   std::unique_ptr<DeepPane> deep;  // kDeep
+
+  // Counts the samples again after a change of the first `columns` cells: a pane without any is
+  // empty.
+  void CountPresent(size_t columns) {
+    if (form != PaneForm::kSingle) return;
+    present = 0;
+    for (size_t i = 0; i < columns; ++i) present += IsMissing(values.cells()[i]) ? 0 : 1;
+    if (present > 0) return;
+    form = PaneForm::kEmpty;
+    values.reset();
+    times.reset();
+  }
 };
 
 // Sums of values beyond kHuge may overflow where their mean does not. Once a track has met one, its

@@ -236,7 +236,6 @@ void SeriesStore::State::Replace(std::shared_ptr<const DemandSet> next) {
         if (used.size() <= state->window) used.resize(state->window + 1, false);
         used[state->window] = true;
       }
-      used.resize(track.track->windows(), false);
       track.track->RetainWindows(used);
       tracks.push_back(std::move(track));
       break;
@@ -345,31 +344,19 @@ Column SeriesStore::State::Read(uint32_t index, std::span<const double> argument
   }
   Track& track = *state.track;
   track.SetColumns(n);
-  const int64_t end = tick - demand.offset;
   // Ticks are multiples of the demand's interval: the caller's contract.
-  PITWALL_CHECK(!track.started() || track.WindowEnd(state.window) == end);
-  if (state.plan->family == Family::kOrdered) {
-    if (demand.function == WindowFunction::kMad) {
-      track.ReadMad(state.window, values, present);
-    } else {
-      track.ReadOrdered(state.window, arguments.empty() ? NormalNan() : arguments[0], values,
-                        present);
-    }
-    return {state.values, state.present};
-  }
-  ReadContext context;
+  const int64_t end = tick - demand.offset;
+  WindowQuery query;
+  query.function = demand.function;
+  query.finish = state.plan->finish;
+  query.phi = arguments.empty() ? NormalNan() : arguments[0];
+  ReadContext& context = query.context;
   context.range_end = end;
   context.range_start = end - (instant ? demand.lookback : demand.range);
   if (demand.kind == WindowKind::kAttempt) context.range_start = std::min(attempt_at, end);
   context.range_seconds = static_cast<double>(context.range_end - context.range_start) / 1e9;
   context.tick = tick;
-  state.lacked = track.DroppedAfter(context.range_start);
-  if (state.lacked) {
-    std::fill_n(present, n, uint8_t{0});
-    return {state.values, state.present};
-  }
-  track.Read(state.window, state.plan->finish, context, values, present);
-  if (demand.function == WindowFunction::kAvg) track.RescueAverages(state.window, values, present);
+  state.lacked = !track.Read(state.window, query, values, present);
   return {state.values, state.present};
 }
 

@@ -102,8 +102,7 @@ void SeriesStore::State::Feed(SelectorState& selector, int64_t position,
     if (without_stale == nullptr && !track->with_stale()) continue;
     track->SetColumns(selector.members.size());
     track->Advance(position);
-    if (huge) track->MarkHuge();
-    track->Scatter(position, cells, columns, track->with_stale() ? values : without_stale);
+    track->Scatter(position, cells, columns, track->with_stale() ? values : without_stale, huge);
   }
   for (SeriesTrack* track : selector.series_tracks) {
     track->SetColumns(selector.members.size());

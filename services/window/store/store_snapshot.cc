@@ -228,8 +228,7 @@ Status SeriesStore::State::Load(BinaryReader& in) {
     }
     loaded[static_cast<size_t>(it - tracks.begin())] = true;
     it->track->Load(in, selectors[key.selector].members.size());
-    if (it->track->started() && it->track->open_index() != it->track->grid().IndexOf(sealed))
-      in.Fail();
+    if (!it->track->IsAt(sealed)) in.Fail();
   }
 
   if (in.U64() != series_tracks.size()) in.Fail();

@@ -5,12 +5,10 @@
 #include <bit>
 #include <cmath>
 #include <deque>
-#include <limits>
 #include <random>
 
 #include "services/model/value.h"
 #include "services/window/testing/series_store.h"
-#include "services/window/tracks/pane_archive.h"
 
 namespace pitwall::window {
 namespace {
@@ -66,16 +64,6 @@ TEST(LongWindow, ThirtyDaysOfMinutes) {
     ASSERT_NEAR(got, increase, increase * 0.02 + 2000) << minute;
     for (uint32_t d = 0; d < 3; ++d) EXPECT_TRUE(store->DemandStatus(d).ok());
   }
-}
-
-// Until the first block is packed there is none to look at, though the index of a pane of one
-// second today is near two thousand million. A look at each that might be there would not end
-// before the test is stopped.
-TEST(LongWindow, AnEmptyArchiveIsTrimmedAtOnceHoweverFarTimeIs) {
-  PaneArchive archive;
-  const int64_t now = std::numeric_limits<int64_t>::max() / 2;
-  archive.Trim(now, now, {Family::kSums, Family::kMax}, {now, now});
-  EXPECT_TRUE(archive.empty());
 }
 
 size_t BytesOfMonth(size_t columns, size_t old_columns, bool noise) {

@@ -60,7 +60,7 @@ class SlidingWindow {
   void Clear();
   // Each row becomes map(row): the same window over other columns.
   template <typename Map>
-  void MapRows(const Map& map) {
+  void MapRows(Map& map) {
     for (Row& row : tail_) row = map(row);
     for (Row& row : ring_) row = map(row);
     for (Row* row : {&back_, &run_, &head_, &next_}) *row = map(*row);

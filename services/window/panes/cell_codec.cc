@@ -1,4 +1,4 @@
-#include "services/window/tracks/cell_codec.h"
+#include "services/window/panes/cell_codec.h"
 
 #include <bit>
 #include <utility>

@@ -1,0 +1,33 @@
+// The columns of an ordered window that have no result, since they had more samples than it keeps.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "services/base/binary.h"
+
+namespace pitwall::window {
+
+class OverflowedColumns {
+ public:
+  bool Has(size_t column) const { return set_[column] != 0; }
+  bool Any() const { return count_ > 0; }
+  // Whether it was not there yet.
+  bool Add(size_t column);
+  void Resize(size_t columns) { set_.resize(columns); }
+  // Removes all columns and returns them, as one flag a column.
+  std::vector<uint8_t> Clear();
+  // Column i of the result was column keep[i].
+  void Remap(const std::vector<uint32_t>& keep);
+
+  void Save(BinaryWriter& out) const;
+  // Fails the reader for columns beyond `columns`.
+  void Load(BinaryReader& in, size_t columns);
+
+ private:
+  std::vector<uint8_t> set_;  // by column
+  uint32_t count_ = 0;
+};
+
+}  // namespace pitwall::window

@@ -1,0 +1,48 @@
+// The samples of each column of an ordered window as sorted keys (order_statistics.h). A sample
+// that takes the place of another costs one move of the keys between them.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "services/window/kernels/family.h"
+
+namespace pitwall::window {
+
+// Not thread-safe.
+class SortedColumns {
+ public:
+  SortedColumns() : count_below_(CountBelow()) {}
+
+  std::span<const int64_t> keys(size_t column) const { return columns_[column]; }
+  void Resize(size_t columns) { columns_.resize(columns); }
+  void Clear();
+  void ClearColumn(size_t column) { columns_[column] = {}; }
+
+  void Insert(size_t column, int64_t key);
+  // A key that the column lacks changes nothing, here and in Replace.
+  void Remove(size_t column, int64_t key);
+  void Replace(size_t column, int64_t leaving, int64_t entering);
+  // Adds a key at the end: Sort before all other calls.
+  void Append(size_t column, int64_t key) { columns_[column].push_back(key); }
+  void Sort(size_t column) { std::sort(columns_[column].begin(), columns_[column].end()); }
+
+  // Loads the keys of a column that is used soon. The arrays of many columns do not fit into the
+  // caches near the core, and a search waits for each miss in turn.
+  void Prefetch(size_t column) const {
+    constexpr size_t kLine = 64 / sizeof(int64_t), kMost = 16 * kLine;
+    const std::vector<int64_t>& keys = columns_[column];
+    const size_t n = std::min(keys.size(), kMost);
+    for (size_t k = 0; k < n; k += kLine) __builtin_prefetch(keys.data() + k);
+  }
+  size_t MemoryBytes() const;
+
+ private:
+  CountKernel count_below_;
+  std::vector<std::vector<int64_t>> columns_;
+};
+
+}  // namespace pitwall::window

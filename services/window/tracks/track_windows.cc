@@ -1,0 +1,174 @@
+#include "services/window/tracks/track_windows.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "services/model/windows/pane_grid.h"
+#include "services/window/tracks/average_rescue.h"
+
+namespace pitwall::window {
+
+std::optional<size_t> TrackWindows::Find(Family family, int64_t panes, int64_t delay) const {
+  for (size_t i = 0; i < windows_.size(); ++i) {
+    const Window& w = windows_[i];
+    if (w.family == family && w.panes == panes && w.delay == delay) return i;
+  }
+  return std::nullopt;
+}
+
+void TrackWindows::Add(Family family, int64_t panes, int64_t delay, uint32_t max_samples) {
+  windows_.push_back({family, panes, delay, max_samples, nullptr, nullptr});
+  if (family == Family::kOrdered) {
+    windows_.back().ordered = std::make_unique<OrderedWindow>(panes, max_samples);
+  } else {
+    windows_.back().sliding =
+        std::make_unique<SlidingWindow>(family, Plan().IndexOf(family), panes);
+  }
+}
+
+PanePlan TrackWindows::Plan() const {
+  PanePlan plan;
+  for (const Window& w : windows_) plan.Add(w.family, w.panes + w.delay);
+  return plan;
+}
+
+std::vector<int64_t> TrackWindows::OrderedLengths() const {
+  std::vector<int64_t> lengths;
+  for (const Window& w : windows_) {
+    if (w.ordered) lengths.push_back(w.panes);
+  }
+  return lengths;
+}
+
+void TrackWindows::Retain(const std::vector<bool>& used) {
+  std::vector<Window> kept;
+  for (size_t i = 0; i < windows_.size(); ++i) {
+    if (i < used.size() && used[i]) kept.push_back(std::move(windows_[i]));
+  }
+  windows_ = std::move(kept);
+  const PanePlan plan = Plan();
+  for (Window& w : windows_) {
+    if (w.sliding == nullptr) continue;
+    const int64_t cursor = w.sliding->cursor();
+    Row prefix = w.panes == 0 ? w.sliding->prefix() : Row();
+    w.sliding = std::make_unique<SlidingWindow>(w.family, plan.IndexOf(w.family), w.panes);
+    w.sliding->Start(cursor);
+    w.sliding->prefix() = std::move(prefix);
+  }
+}
+
+bool TrackWindows::AnyOverflow(size_t window) const {
+  const Window& w = windows_[window];
+  return w.ordered != nullptr && w.ordered->AnyOverflow();
+}
+
+void TrackWindows::Start(int64_t open) {
+  for (Window& w : windows_) {
+    if (w.sliding) w.sliding->Start(open - w.delay);
+    if (w.ordered) w.ordered->Start(open - w.delay);
+  }
+}
+
+void TrackWindows::Advance(PaneSource& source) {
+  for (Window& w : windows_) {
+    if (w.sliding) w.sliding->Advance(source);
+    if (w.ordered) w.ordered->Advance(source);
+  }
+}
+
+void TrackWindows::Skip(int64_t from, int64_t open) {
+  for (Window& w : windows_) {
+    const int64_t cursor = open - w.delay;
+    if (w.sliding) w.sliding->Skip(cursor);
+    if (w.ordered == nullptr) continue;
+    w.ordered->Start(cursor);
+    if (FloorDiv(cursor, w.panes) > FloorDiv(from - w.delay, w.panes)) w.ordered->ForgetOverflows();
+  }
+}
+
+void TrackWindows::Rebuild(PaneSource& source, int64_t open) {
+  for (Window& w : windows_) {
+    if (w.sliding) w.sliding->Rebuild(source, open - w.delay);
+  }
+  RebuildOrdered(source, open);
+}
+
+void TrackWindows::RebuildOrdered(PaneSource& source, int64_t open) {
+  for (Window& w : windows_) {
+    if (w.ordered) w.ordered->Rebuild(source, open - w.delay);
+  }
+}
+
+void TrackWindows::Remap(RowMapper& mapper, const std::vector<uint32_t>& keep) {
+  // Columns do not depend on each other, so the rows hold for those that stay.
+  for (Window& w : windows_) {
+    if (w.sliding) w.sliding->MapRows(mapper);
+    if (w.ordered) w.ordered->Remap(keep);
+  }
+}
+
+void TrackWindows::Reset() {
+  for (Window& w : windows_) {
+    if (w.sliding) w.sliding->Clear();
+    if (w.ordered) w.ordered = std::make_unique<OrderedWindow>(w.panes, w.max_samples);
+  }
+}
+
+void TrackWindows::Read(size_t window, const WindowQuery& query, bool huge, PaneSource& source,
+                        double* values, uint8_t* present) {
+  Window& w = windows_[window];
+  if (w.ordered) {
+    if (query.function == WindowFunction::kMad) {
+      w.ordered->ReadMad(source, values, present);
+    } else {
+      w.ordered->Read(source, query.phi, values, present);
+    }
+    return;
+  }
+  const SlidingWindow::Halves halves = w.sliding->Read(source);
+  RowPool& pool = source.pool();
+  const Row& identity = pool.Identity(OpsOf(w.family).fields);
+  query.finish((halves.tail != nullptr ? *halves.tail : identity).cells(),
+               (halves.head != nullptr ? *halves.head : identity).cells(), pool.capacity(),
+               source.columns(), query.context, values, present);
+  if (huge && query.function == WindowFunction::kAvg)
+    RescueAverages(*w.sliding, Plan().IndexOf(Family::kSums), source, values, present);
+}
+
+void TrackWindows::Save(BinaryWriter& out, const PaneCodec& codec) const {
+  for (const Window& w : windows_) {
+    out.U8(static_cast<uint8_t>(w.family));
+    out.I64(w.panes);
+    out.I64(w.delay);
+    if (w.ordered) w.ordered->Save(out);
+    if (w.panes != 0) continue;
+    out.Bool(static_cast<bool>(w.sliding->prefix()));
+    if (w.sliding->prefix()) codec.SaveRow(out, w.sliding->prefix());
+  }
+}
+
+void TrackWindows::Load(BinaryReader& in, const PaneCodec& codec) {
+  // A reload may have left the windows in another order than a fresh start gives.
+  for (size_t k = 0; k < windows_.size() && in.ok(); ++k) {
+    const auto family = static_cast<Family>(in.U8());
+    const int64_t panes = in.I64(), delay = in.I64();
+    const std::optional<size_t> index = Find(family, panes, delay);
+    if (!index.has_value()) {
+      in.Fail();
+      return;
+    }
+    Window& w = windows_[*index];
+    if (w.ordered) w.ordered->Load(in, codec.shape().columns);
+    if (w.panes == 0 && in.Bool()) w.sliding->prefix() = codec.LoadRow(in, OpsOf(w.family).fields);
+  }
+}
+
+size_t TrackWindows::MemoryBytes() const {
+  size_t bytes = 0;
+  for (const Window& w : windows_) {
+    if (w.ordered) bytes += w.ordered->MemoryBytes();
+  }
+  return bytes;
+}
+
+}  // namespace pitwall::window
