@@ -1,0 +1,319 @@
+#include "services/window/store/demand_table.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "services/base/check.h"
+#include "services/base/text/strings.h"
+#include "services/model/value.h"
+
+namespace pitwall::window {
+
+namespace {
+
+bool SameBits(double a, double b) {
+  return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
+}
+
+bool GoesBySeries(const Demand& demand, const FunctionPlan& plan) {
+  return demand.kind == WindowKind::kSamples || demand.kind == WindowKind::kFirst ||
+         plan.family == Family::kSamples || plan.family == Family::kStates;
+}
+
+SeriesTrackKey KeyOf(const Demand& demand, const FunctionPlan& plan, uint32_t epoch) {
+  const bool attempt = demand.kind == WindowKind::kAttempt;
+  if (demand.kind == WindowKind::kFirst) {
+    return {demand.selector, SeriesTrackKind::kFirst, demand.range, demand.skip, true, epoch};
+  }
+  if (plan.family == Family::kStates)
+    return {demand.selector, SeriesTrackKind::kStates, demand.lookback, 0, attempt, epoch};
+  return {demand.selector, SeriesTrackKind::kSamples, 0, 0, false, epoch};
+}
+
+TrackKey TrackKeyOf(const Demand& demand, const FunctionPlan& plan, const WindowShape& shape,
+                    uint32_t epoch, uint32_t long_panes) {
+  const bool partials = plan.finish != nullptr;
+  return {demand.selector,
+          shape.grid.length,
+          shape.grid.cut,
+          FloorMod(-demand.offset, shape.grid.length),
+          demand.align_job,
+          plan.family == Family::kLatest,
+          partials && shape.panes + shape.delay > int64_t{long_panes},
+          demand.kind == WindowKind::kAttempt,
+          epoch};
+}
+
+}  // namespace
+
+Status SeriesStore::Validate(const Demand& demand) {
+  const std::optional<FunctionPlan> plan = PlanOf(demand.kind, demand.function);
+  if (!plan.has_value()) {
+    return InvalidArgument("this function does not go with this kind of window");
+  }
+  const bool states = plan->family == Family::kStates;
+  if (demand.kind == WindowKind::kAttempt && plan->finish == nullptr && !states &&
+      plan->family != Family::kSketch) {
+    return InvalidArgument("this function needs every sample of its window: not [attempt]");
+  }
+  if (demand.offset < 0) return InvalidArgument(Cat("offset ", demand.offset, " is negative"));
+  const bool instant = demand.kind == WindowKind::kInstant;
+  if (demand.interval <= 0 && (!instant || demand.offset > 0)) {
+    return InvalidArgument(Cat("interval ", demand.interval, " is not positive"));
+  }
+  if ((instant || states || demand.kind == WindowKind::kSamples) && demand.lookback <= 0) {
+    return InvalidArgument(Cat("look-back ", demand.lookback, " is not positive"));
+  }
+  if (!instant && demand.kind != WindowKind::kAttempt && demand.range <= 0)
+    return InvalidArgument(Cat("range ", demand.range, " is not positive"));
+  if (demand.kind == WindowKind::kSamples && demand.range > kMaxOrderedSamples) {
+    return ResourceExhausted(
+        Cat("a window of ", demand.range, " samples: the limit is ", kMaxOrderedSamples));
+  }
+  if (demand.kind == WindowKind::kFirst && demand.range > kMaxFirstSamples) {
+    return ResourceExhausted(
+        Cat("a window of the first ", demand.range, " samples: the limit is ", kMaxFirstSamples));
+  }
+  if (demand.skip < 0) return InvalidArgument(Cat("skip ", demand.skip, " is negative"));
+  if (std::max({demand.range, demand.offset, demand.lookback, demand.interval}) >
+      kMaxPosition / 4) {
+    return InvalidArgument("range, offset, look-back or interval is too long");
+  }
+  if (instant && demand.offset == 0) return OkStatus();
+  if (GoesBySeries(demand, *plan)) return OkStatus();
+  const WindowShape shape = ShapeOf(demand, 0);
+  const int64_t most = plan->family == Family::kOrdered ? kMaxOrderedSamples : kMaxPanes;
+  if (shape.panes + shape.delay > most) {
+    return ResourceExhausted(Cat("the window and its offset span ", shape.panes + shape.delay,
+                                 " panes, the limit is ", most,
+                                 ": the interval should be longer, or the window shorter"));
+  }
+  return OkStatus();
+}
+
+WindowRef DemandTable::WindowOf(const Demand& demand, const FunctionPlan& plan,
+                                const DemandAge& age, int64_t origin, WindowSet& windows) const {
+  WindowRef at;
+  if (demand.kind == WindowKind::kInstant && demand.offset == 0) return at;
+  if (GoesBySeries(demand, plan)) {
+    at.by_series = windows.SeriesTrackFor(KeyOf(demand, plan, age.epoch), age.since);
+    at.by_series->AddDemand(demand);
+    return at;
+  }
+  const WindowShape shape = ShapeOf(demand, origin);
+  const TrackKey key = TrackKeyOf(demand, plan, shape, age.epoch, limits_.long_panes);
+  if (plan.family == Family::kSketch) {
+    at.sketch = windows.SketchFor(key, shape);
+    return at;
+  }
+  at.track = windows.TrackFor(key, origin);
+  at.window =
+      at.track->AddWindow(plan.family, shape.panes, shape.delay, SeriesStore::kMaxOrderedSamples);
+  return at;
+}
+
+void DemandTable::Assign(std::shared_ptr<const DemandSet> set,
+                         const std::vector<std::optional<DemandAge>>& ages, int64_t sealed,
+                         int64_t origin, WindowSet& windows) {
+  set_ = std::move(set);
+  std::vector<State> states(set_->demands.size());
+  const DemandAge now{epoch_, epoch_ == 0 ? kMinPosition : sealed};
+  for (size_t d = 0; d < states.size(); ++d) {
+    const Demand& demand = set_->demands[d];
+    State& state = states[d];
+    state.age = d < ages.size() && ages[d].has_value() ? *ages[d] : now;
+    state.status = demand.selector < set_->selectors.size()
+                       ? SeriesStore::Validate(demand)
+                       : InvalidArgument(Cat("demand ", d, ": unknown selector ", demand.selector));
+    if (!state.status.ok()) continue;
+    state.plan = PlanOf(demand.kind, demand.function);
+    state.at = WindowOf(demand, *state.plan, state.age, origin, windows);
+  }
+  states_ = std::move(states);
+  windows.Bind(static_cast<uint32_t>(set_->selectors.size()));
+}
+
+std::vector<const DemandTable::State*> DemandTable::ContinuedBy(
+    const DemandSet& next, const std::vector<uint32_t>& moved_to) const {
+  StringMap<uint32_t> by_key;
+  for (uint32_t d = 0; d < states_.size(); ++d) {
+    const Demand& demand = set_->demands[d];
+    if (states_[d].status.ok()) by_key.emplace(demand.Key(set_->selectors[demand.selector]), d);
+  }
+  std::vector<const State*> continued(next.demands.size(), nullptr);
+  for (size_t d = 0; d < next.demands.size(); ++d) {
+    const Demand& demand = next.demands[d];
+    if (demand.selector >= next.selectors.size()) continue;
+    const auto it = by_key.find(demand.Key(next.selectors[demand.selector]));
+    if (it == by_key.end()) continue;
+    if (moved_to[set_->demands[it->second].selector] == demand.selector)
+      continued[d] = &states_[it->second];
+  }
+  return continued;
+}
+
+void DemandTable::Replace(std::shared_ptr<const DemandSet> next,
+                          const std::vector<uint32_t>& moved_to, int64_t sealed, int64_t origin,
+                          WindowSet& windows) {
+  std::vector<WindowRef> used;
+  std::vector<std::optional<DemandAge>> ages;
+  for (const State* state : ContinuedBy(*next, moved_to)) {
+    ages.push_back(state != nullptr ? std::optional(state->age) : std::nullopt);
+    if (state != nullptr) used.push_back(state->at);
+  }
+  windows.Retain(used, moved_to);
+  ++epoch_;
+  Assign(std::move(next), ages, sealed, origin, windows);
+}
+
+Column DemandTable::Read(uint32_t index, std::span<const double> arguments, const ReadTime& time,
+                         const SelectorColumns& columns, const SeriesTable& series) {
+  PITWALL_CHECK(index < states_.size());
+  State& state = states_[index];
+  const Demand& demand = set_->demands[index];
+  const size_t n =
+      demand.selector < columns.size() ? columns.members(demand.selector).size() : size_t{0};
+  if (state.read_version == time.version && state.present.size() == n &&
+      std::equal(arguments.begin(), arguments.end(), state.read_arguments.begin(),
+                 state.read_arguments.end(), SameBits)) {
+    return {state.values, state.present};
+  }
+  state.read_arguments.assign(arguments.begin(), arguments.end());
+  state.values.resize(n * ValuesPerSeries(demand.function, arguments.size()));
+  state.present.resize(n);
+  state.read_version = time.version;
+  const WindowRef& at = state.at;
+  if (!state.status.ok() || n == 0) {
+    std::fill(state.present.begin(), state.present.end(), uint8_t{0});
+  } else if (at.by_series != nullptr) {
+    at.by_series->SetColumns(n);
+    at.by_series->Read(demand, time.tick, state.age.since, arguments, state.values.data(),
+                       state.present.data());
+    state.lacked = at.by_series->lacked();
+  } else if (at.sketch != nullptr) {
+    at.sketch->SetColumns(n);
+    at.sketch->Read(time.tick, arguments.empty() ? NormalNan() : arguments[0], state.values.data(),
+                    state.present.data());
+    state.lacked = at.sketch->lacked();
+  } else if (at.track != nullptr) {
+    at.track->SetColumns(n);
+    ReadTrack(state, demand, arguments, time);
+  } else {
+    ReadLast(state, demand, time.tick, columns.members(demand.selector), series);
+  }
+  return {state.values, state.present};
+}
+
+void DemandTable::ReadLast(State& state, const Demand& demand, int64_t tick,
+                           const std::vector<SeriesId>& members, const SeriesTable& series) {
+  const int64_t after = std::max(tick - demand.lookback, state.age.since);
+  const bool want_value = demand.function == WindowFunction::kLast;
+  double* values = state.values.data();
+  uint8_t* present = state.present.data();
+  for (size_t i = 0; i < members.size(); ++i) {
+    const LastSample& newest = series.last(members[i]);
+    values[i] = want_value ? newest.value : static_cast<double>(newest.position) / 1e9;
+    present[i] = newest.position > after && !IsStale(newest.value) ? 1 : 0;
+  }
+}
+
+void DemandTable::ReadTrack(State& state, const Demand& demand, std::span<const double> arguments,
+                            const ReadTime& time) {
+  WindowQuery query;
+  query.function = demand.function;
+  query.finish = state.plan->finish;
+  query.phi = arguments.empty() ? NormalNan() : arguments[0];
+  ReadContext& context = query.context;
+  // Ticks are multiples of the demand's interval: the caller's contract.
+  context.range_end = time.tick - demand.offset;
+  const bool instant = demand.kind == WindowKind::kInstant;
+  context.range_start = context.range_end - (instant ? demand.lookback : demand.range);
+  if (demand.kind == WindowKind::kAttempt)
+    context.range_start = std::min(time.attempt_at, context.range_end);
+  context.range_seconds = static_cast<double>(context.range_end - context.range_start) / 1e9;
+  context.tick = time.tick;
+  state.lacked =
+      !state.at.track->Read(state.at.window, query, state.values.data(), state.present.data());
+}
+
+Status DemandTable::StatusOf(uint32_t index) const {
+  const State& state = states_[index];
+  if (!state.status.ok()) return state.status;
+  const WindowRef& at = state.at;
+  if (at.track != nullptr && state.lacked) {
+    return ResourceExhausted(
+        Cat("the oldest samples of a long window are missing: those of all series need more than ",
+            limits_.max_window_bytes,
+            " bytes, the limit (max_window_bytes); a longer interval needs fewer"));
+  }
+  if (at.sketch != nullptr && state.lacked) {
+    return ResourceExhausted(Cat("more than ", SeriesStore::kMaxSketchSamples,
+                                 " samples of a series in the window of a sketch"));
+  }
+  if ((at.track != nullptr && at.track->AnyOverflow(at.window)) || state.lacked) {
+    return ResourceExhausted(
+        Cat("more than ", SeriesStore::kMaxOrderedSamples,
+            state.plan->family == Family::kStates ? " changes of state" : " samples",
+            " of a series in a window that keeps them"));
+  }
+  return OkStatus();
+}
+
+int64_t DemandTable::FullFrom(uint32_t index) const {
+  const int64_t since = states_[index].age.since;
+  const Demand& demand = set_->demands[index];
+  if (since == kMinPosition) return kMinPosition;
+  return since + demand.offset + (demand.kind == WindowKind::kTime ? demand.range : 0);
+}
+
+std::optional<PrefixProgress> DemandTable::Filling(uint32_t index, int64_t tick) const {
+  const SeriesTrack* track = states_[index].at.by_series;
+  if (track == nullptr) return std::nullopt;
+  return track->Filling(set_->demands[index], tick);
+}
+
+int64_t DemandTable::HorizonOf(uint32_t selector) const {
+  int64_t horizon = 0;
+  for (const Demand& demand : set_->demands) {
+    if (demand.selector != selector) continue;
+    if (demand.kind == WindowKind::kAttempt || demand.kind == WindowKind::kFirst)
+      return kMaxPosition;
+    const int64_t range = demand.kind == WindowKind::kTime ? demand.range : 0;
+    horizon = std::max(horizon, range + demand.lookback + demand.offset);
+  }
+  return horizon;
+}
+
+void DemandTable::Reset() {
+  for (State& state : states_) state.age.since = kMinPosition;
+}
+
+void DemandTable::SaveAges(BinaryWriter& out) const {
+  out.U64(epoch_);
+  for (const State& state : states_) {
+    out.U64(state.age.epoch);
+    out.I64(state.age.since);
+  }
+}
+
+std::vector<std::optional<DemandAge>> DemandTable::LoadAges(BinaryReader& in, size_t demands) {
+  epoch_ = static_cast<uint32_t>(in.U64());
+  std::vector<std::optional<DemandAge>> ages;
+  for (size_t d = 0; d < demands; ++d) {
+    DemandAge age;
+    age.epoch = static_cast<uint32_t>(in.U64());
+    age.since = in.I64();
+    if (age.epoch > epoch_) in.Fail();
+    ages.push_back(age);
+  }
+  return ages;
+}
+
+size_t DemandTable::MemoryBytes() const {
+  size_t bytes = 0;
+  for (const State& state : states_) bytes += state.values.capacity() * 9;
+  return bytes;
+}
+
+}  // namespace pitwall::window
