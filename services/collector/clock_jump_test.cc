@@ -5,7 +5,7 @@
 #include <cmath>
 #include <set>
 
-#include "services/collector/clients/testing/decode.h"
+#include "services/collector/ranks/testing/decode.h"
 #include "services/collector/testing/collector_fixture.h"
 
 namespace pitwall::collector {

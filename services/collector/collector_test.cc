@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "services/base/text/strings.h"
-#include "services/collector/clients/testing/decode.h"
 #include "services/collector/clients/testing/fake_client.h"
+#include "services/collector/ranks/testing/decode.h"
 #include "services/collector/testing/collector_fixture.h"
 
 namespace pitwall::collector {

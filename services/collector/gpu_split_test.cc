@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "services/base/text/strings.h"
-#include "services/collector/clients/testing/decode.h"
 #include "services/collector/clients/testing/fake_client.h"
 #include "services/collector/gpu/testing/fake_nvml.h"
+#include "services/collector/ranks/testing/decode.h"
 #include "services/collector/testing/collector_fixture.h"
 
 namespace pitwall::collector {

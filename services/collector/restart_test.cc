@@ -6,9 +6,9 @@
 
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
-#include "services/collector/clients/testing/decode.h"
 #include "services/collector/clients/testing/fake_client.h"
 #include "services/collector/publishing/client_cursors.h"
+#include "services/collector/ranks/testing/decode.h"
 #include "services/collector/testing/collector_fixture.h"
 
 namespace pitwall::collector {

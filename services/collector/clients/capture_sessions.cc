@@ -97,15 +97,11 @@ std::vector<CaptureRank> ClientSessions::RanksOf(const CaptureRequest& request) 
   for (const auto& [client, source] : sources_) {
     if (source != nullptr) add(*source, client);
   }
-  for (const auto& source : retained_) add(*source, std::nullopt);
+  for (const auto& source : retained_.ranks()) add(*source, std::nullopt);
   std::stable_sort(ranks.begin(), ranks.end(), [](const CaptureRank& a, const CaptureRank& b) {
     return std::pair(a.job, a.rank) < std::pair(b.job, b.rank);
   });
   return ranks;
-}
-
-void ClientSessions::StepCaptures() {
-  captures_->Step([this](const CaptureRequest& request) { return RanksOf(request); });
 }
 
 }  // namespace pitwall::collector

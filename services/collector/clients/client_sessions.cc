@@ -3,39 +3,31 @@
 #include <google/protobuf/arena.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "services/base/log.h"
-#include "services/base/terminal.h"
 #include "services/base/text/strings.h"
 #include "services/codec/quiet_protobuf.h"
+#include "services/collector/clients/hello.h"
 #include "services/collector/clients/message_size_estimate.h"
-#include "services/model/owner.h"
-#include "services/model/sanitize_text.h"
 
 namespace pitwall::collector {
 namespace {
 
 namespace pb = ::pitwall::client::v1;
 
-constexpr uint32_t kProtocol = 1;
-constexpr int kMaxHelloLabels = 64;
-// A client that says hello later than this after its start may have been known to a collector
-// before this one.
-constexpr int64_t kFreshNs = kNanosPerSecond;
-// Faster than any client sends: sequences that begin with the elapsed time in this unit are above
-// those of before.
-constexpr int64_t kSequenceUnitNs = 10 * kNanosPerMilli;
-}  // namespace
-
-uint64_t ClientSessions::FirstSequence(int64_t late_ns, const std::optional<ClientCursor>& known) {
-  uint64_t first = 1;
-  if (late_ns > kFreshNs) first += static_cast<uint64_t>(late_ns / kSequenceUnitNs);
-  return known.has_value() ? std::max(first, known->batch + 1) : first;
+// A client names the job of a scheduler, because its environment does. Only the kernel identifies a
+// process: otherwise a client could claim the process of another user.
+JobReference ReferenceOf(const pb::Hello& hello, const Peer& peer, const SessionsOptions& options) {
+  if (hello.platform().empty() || hello.platform() == "process")
+    return ProcessReference(options.root, options.node, peer);
+  return {hello.platform(), hello.cluster(), hello.namespace_(), hello.kind(),
+          hello.job_name(), hello.uid(),     hello.queue()};
 }
+
+}  // namespace
 
 ClientSessions::ClientSessions(const SessionsOptions& options, JobRegistry* bindings,
                                BatchSender* sender, NodeAnnouncer* announcer, const EventTime& time,
@@ -47,9 +39,11 @@ ClientSessions::ClientSessions(const SessionsOptions& options, JobRegistry* bind
       time_(time),
       clock_(clock),
       counters_(counters),
+      retained_(options.max_retained),
       home_(ReadProcessHome(options.root)),
       processes_(options.root),
-      launches_(&processes_, clock) {
+      launches_(&processes_, clock),
+      ends_(bindings, &launches_, time, clock) {
   codec::QuietProtobuf();
 }
 
@@ -99,7 +93,7 @@ StatusOr<ClientSessions::Answer> ClientSessions::Handle(uint64_t client, const P
       }
       OnGoodbye(client, message.goodbye());
       // One that resends closes by itself, when it has heard that all is durable.
-      return Answer{"", !waiting_.contains(client)};
+      return Answer{"", !notices_.Expects(client)};
     }
     case pb::ClientMessage::BODY_NOT_SET:
       break;
@@ -107,59 +101,14 @@ StatusOr<ClientSessions::Answer> ClientSessions::Handle(uint64_t client, const P
   return InvalidArgument("a message of unknown kind");
 }
 
-Status ClientSessions::CheckHello(const pb::Hello& hello) const {
-  if (hello.protocol() != kProtocol) {
-    return InvalidArgument(
-        Cat("protocol ", hello.protocol(), ": only ", kProtocol, " is spoken here"));
-  }
-  if (hello.boot_id().empty()) return InvalidArgument("hello without a boot id");
-  if (hello.start_unix_ns() <= 0) return InvalidArgument("hello without a start");
-  if (hello.labels_size() > kMaxHelloLabels) {
-    return InvalidArgument(
-        Cat("hello with ", hello.labels_size(), " labels, more than ", kMaxHelloLabels));
-  }
-  for (const std::string* text :
-       {&hello.job_id(), &hello.job_name(), &hello.boot_id(), &hello.client(), &hello.platform(),
-        &hello.cluster(), &hello.namespace_(), &hello.kind(), &hello.uid(), &hello.queue()}) {
-    if (text->size() > kMaxClientText)
-      return InvalidArgument(Cat("hello with a text of ", text->size(), " bytes"));
-    if (HasControl(*text))
-      return InvalidArgument(
-          Cat("hello: ", Quote(TerminalLine(*text)), " has a control character"));
-  }
-  for (const pb::Label& label : hello.labels()) {
-    if (label.name().empty() || label.name().size() > kMaxClientText ||
-        label.value().size() > kMaxClientText) {
-      return InvalidArgument(Cat("hello with a bad label ", Quote(label.name().substr(0, 100))));
-    }
-    if (HasControl(label.name())) {
-      return InvalidArgument(
-          Cat("hello: label ", Quote(TerminalLine(label.name())), " has a control character"));
-    }
-  }
-  return OkStatus();
-}
-
-// A scheduler's job is the client's word: its environment has it. A process is the
-// kernel's word alone, or anybody could name somebody else's.
-JobReference ClientSessions::ReferenceOf(const pb::Hello& hello, const Peer& peer) const {
-  if (hello.platform().empty() || hello.platform() == "process")
-    return ProcessReference(options_.root, options_.node, peer);
-  return {hello.platform(), hello.cluster(), hello.namespace_(), hello.kind(),
-          hello.job_name(), hello.uid(),     hello.queue()};
-}
-
-std::unique_ptr<RankSource> ClientSessions::TakeBack(const Key& key, std::string_view owner) {
-  auto same = [&](const RankSource& source) {
+std::unique_ptr<RankSource> ClientSessions::TakeBack(const SourceBoot& boot,
+                                                     std::string_view owner) {
+  const auto same = [&](const RankSource& source) {
     const RankSource::Identity& identity = source.identity();
-    return Key(identity.job, identity.source, identity.boot_id) == key && identity.owner == owner;
+    return identity.job == boot.job && identity.source == boot.source &&
+           identity.boot_id == boot.boot_id && identity.owner == owner;
   };
-  for (auto it = retained_.begin(); it != retained_.end(); ++it) {
-    if (!same(**it)) continue;
-    std::unique_ptr<RankSource> source = std::move(*it);
-    retained_.erase(it);
-    return source;
-  }
+  if (auto source = retained_.TakeBack(same); source != nullptr) return source;
   if (auto leaving = leaving_.TakeBack(same); leaving.has_value()) {
     bindings_->Release(leaving->client, std::nullopt, clock_.MonotonicNs());
     return std::move(leaving->source);
@@ -168,23 +117,40 @@ std::unique_ptr<RankSource> ClientSessions::TakeBack(const Key& key, std::string
   for (auto& [client, source] : sources_) {
     if (source == nullptr || !same(*source)) continue;
     bindings_->Release(client, std::nullopt, clock_.MonotonicNs());
-    waiting_.erase(client);
+    notices_.Forget(client);
     return std::move(source);
   }
   return nullptr;
 }
 
-void ClientSessions::Retain(std::unique_ptr<RankSource> source) {
-  retained_.push_back(std::move(source));
-  if (retained_.size() <= options_.max_retained) return;
-  // The owner with the most gives one up: nobody can push out what others may come back to.
-  std::map<std::string_view, size_t> counts;
-  size_t most = 0;
-  for (const auto& kept : retained_) most = std::max(most, ++counts[kept->identity().owner]);
-  const auto oldest = std::find_if(retained_.begin(), retained_.end(), [&](const auto& kept) {
-    return counts[kept->identity().owner] == most;
-  });
-  retained_.erase(oldest);
+// A rank that has started again is no longer waited for.
+void ClientSessions::ForgetOtherBoots(const SourceBoot& boot) {
+  sender_->cursors()->EndOthers(boot.job, boot.source, boot.boot_id);
+  for (auto& source : retained_.TakeOtherBoots(boot.job, boot.source, boot.boot_id)) {
+    if (const auto end = processes_.EndOf(source->identity().process); end.has_value())
+      ends_.Conclude(std::move(source), *end);
+  }
+}
+
+void ClientSessions::OnGoodbye(uint64_t client, const client::v1::Goodbye& goodbye) {
+  const auto it = sources_.find(client);
+  LeavingRanks::Leaving leaving{.source = std::move(it->second),
+                                .farewell = {.reason = goodbye.reason(),
+                                             .exception = goodbye.exception(),
+                                             .exiting = goodbye.exiting(),
+                                             .exit_status = {}},
+                                .client = client,
+                                .since_ns = clock_.MonotonicNs()};
+  sources_.erase(it);
+  if (goodbye.has_exit_status()) leaving.farewell.exit_status = goodbye.exit_status() & 0xff;
+  const Farewell& farewell = leaving.farewell;
+  const bool watched = leaving.source->identity().process.self.pid > 0;
+  // An exception that nobody caught is a failure whatever the status.
+  if (!watched || (farewell.reason == "failed" && !farewell.exception.empty()))
+    return ends_.Conclude({std::move(leaving), ProcessEnd()});
+  // One that runs on leaves its job; the end of its process, if it comes soon, amends that.
+  if (!farewell.exiting) bindings_->Release(client, farewell.reason, clock_.MonotonicNs());
+  leaving_.Add(std::move(leaving));
 }
 
 Status ClientSessions::Displaced(uint64_t client) {
@@ -193,6 +159,32 @@ Status ClientSessions::Displaced(uint64_t client) {
   sources_.erase(it);  // nothing more is said for it, and nobody can take it back
   return Refuse(Refusal::kDisplaced,
                 Cat("job ", Quote(job), ": it was declared for another owner"));
+}
+
+std::unique_ptr<RankSource> ClientSessions::NewSource(const SourceBoot& boot,
+                                                      const JobRegistry::Claimed& claimed,
+                                                      const pb::Hello& hello, const Peer& peer) {
+  const int64_t late_ns = time_.Now() - hello.start_unix_ns();
+  RankSource::Identity identity;
+  identity.job = boot.job;
+  identity.owner = claimed.owner;
+  identity.owner_declared = claimed.owner_declared;
+  identity.source = boot.source;
+  identity.boot_id = boot.boot_id;
+  identity.info.kind = SourceKind::kRank;
+  identity.info.node = options_.node;
+  identity.info.rank = hello.rank();
+  identity.world_size = hello.world_size();
+  identity.info.start_ns = hello.start_unix_ns();
+  identity.process = processes_.Begin(peer);
+  identity.home = home_;
+  if (hello.has_attempt()) identity.info.attempt = hello.attempt();
+  identity.known = sender_->cursors()->Find(boot.job, boot.source, boot.boot_id);
+  identity.first_sequence = FirstSequence(late_ns, identity.known);
+  identity.resends = hello.keeps_until_written();
+  if (!claimed.first && late_ns > options_.join_slack_ns)
+    counters_->late_hellos.fetch_add(1, std::memory_order_relaxed);
+  return std::make_unique<RankSource>(std::move(identity), sender_, counters_);
 }
 
 StatusOr<ClientSessions::Answer> ClientSessions::OnHello(uint64_t client, const Peer& peer,
@@ -205,80 +197,27 @@ StatusOr<ClientSessions::Answer> ClientSessions::OnHello(uint64_t client, const 
   };
   for (LeavingRanks::Done& done :
        leaving_.TakeDone(&processes_, clock_.MonotonicNs(), ended_here)) {
-    Conclude(std::move(done));
+    ends_.Conclude(std::move(done));
   }
-  JobClaim claim;
-  claim.job_id = hello.job_id();
-  claim.job_name = hello.job_name();
-  claim.job_start_ns = hello.job_start_unix_ns();
-  claim.client_start_ns = hello.start_unix_ns();
-  claim.reference = ReferenceOf(hello, peer);
-  for (const pb::Label& label : hello.labels())
-    claim.labels.push_back({label.name(), SanitizeText(label.value())});
-  claim.rank = hello.rank();
-  claim.world_size = hello.world_size();
-  claim.boot_id = hello.boot_id();
-  claim.pid = peer.pid;  // its own word on that may be of another namespace
-  claim.user = peer.uid;
-  claim.owner = OwnerOf(peer.uid, peer.pod);
+  JobClaim claim = ClaimOf(hello, peer);
+  claim.reference = ReferenceOf(hello, peer, options_);
   if (const auto launcher = processes_.ParentOf(peer.pid); launcher.has_value())
     claim.launcher = Cat(launcher->pid, "@", launcher->start_ticks);
   ASSIGN_OR_RETURN(const JobRegistry::Claimed claimed, bindings_->Claim(client, claim));
 
-  const std::string source_name = Cat("rank-", hello.rank(), "@", options_.node);
-  std::unique_ptr<RankSource> source =
-      TakeBack({claimed.job_id, source_name, hello.boot_id()}, claimed.owner);
-  ForgetOtherBoots({claimed.job_id, source_name, hello.boot_id()});
-  const int64_t late_ns = time_.Now() - hello.start_unix_ns();
-  if (source == nullptr) {
-    RankSource::Identity identity;
-    identity.job = claimed.job_id;
-    identity.owner = claimed.owner;
-    identity.owner_declared = claimed.owner_declared;
-    identity.source = source_name;
-    identity.boot_id = hello.boot_id();
-    identity.info.kind = SourceKind::kRank;
-    identity.info.node = options_.node;
-    identity.info.rank = hello.rank();
-    identity.world_size = hello.world_size();
-    identity.info.start_ns = hello.start_unix_ns();
-    identity.process = processes_.Begin(peer);
-    identity.home = home_;
-    if (hello.has_attempt()) identity.info.attempt = hello.attempt();
-    identity.known = sender_->cursors()->Find(claimed.job_id, source_name, hello.boot_id());
-    identity.first_sequence = FirstSequence(late_ns, identity.known);
-    identity.resends = hello.keeps_until_written();
-    source = std::make_unique<RankSource>(std::move(identity), sender_, counters_);
-    if (!claimed.first && late_ns > options_.join_slack_ns) {
-      counters_->late_hellos.fetch_add(1, std::memory_order_relaxed);
-    }
-  }
-  std::vector<JobEvent> events;
-  if (claimed.first) {
-    JobEvent started;
-    started.kind = JobEvent::Kind::kStarted;
-    started.time_ns =
-        hello.job_start_unix_ns() > 0 ? hello.job_start_unix_ns() : hello.start_unix_ns();
-    started.name = hello.job_name();
-    started.reference = claim.reference;
-    started.labels = claim.labels;
-    events.push_back(std::move(started));
-  } else if (!claimed.news.empty()) {
-    // Who made the job known (an option, a drop file, another rank) did not say them.
-    JobEvent labels;
-    labels.kind = JobEvent::Kind::kStarted;
-    labels.time_ns = hello.start_unix_ns();
-    labels.labels = claimed.news;
-    events.push_back(std::move(labels));
-  }
+  const SourceBoot boot = {claimed.job_id, Cat("rank-", hello.rank(), "@", options_.node),
+                           hello.boot_id()};
+  std::unique_ptr<RankSource> source = TakeBack(boot, claimed.owner);
+  ForgetOtherBoots(boot);
+  if (source == nullptr) source = NewSource(boot, claimed, hello, peer);
   PITWALL_LOG(kInfo, "collector", "hello of rank ", hello.rank(), " of job ", Quote(claimed.job_id),
               ", pid ", peer.pid);
   launches_.Started(claimed.job_id, source->identity().process, !HasRank(claimed.job_id));
   source->SetResends(hello.keeps_until_written());
   source->SetCaptures(hello.captures());
   const std::optional<ClientCursor> durable =
-      sender_->cursors()->Find(claimed.job_id, source_name, hello.boot_id());
-  source->Announce(std::move(events));
+      sender_->cursors()->Find(boot.job, boot.source, boot.boot_id);
+  source->Announce(StartEvents(hello, claim, claimed));
   // After the client, whose start the node's promise may have passed; before anything it promises.
   if (announcer_ != nullptr)
     announcer_->Announce(claimed.job_id, claimed.owner, claimed.owner_declared);
@@ -290,13 +229,13 @@ StatusOr<ClientSessions::Answer> ClientSessions::OnHello(uint64_t client, const 
   pb::CollectorMessage answer;
   answer.mutable_welcome()->set_node(options_.node);
   answer.mutable_welcome()->set_job_id(claimed.job_id);
-  answer.mutable_welcome()->set_source(source_name);
+  answer.mutable_welcome()->set_source(boot.source);
   answer.mutable_welcome()->set_sends_written(true);
   if (hello.keeps_until_written()) {
     const uint64_t written = durable.has_value() ? durable->written : 0;
     answer.mutable_welcome()->set_written_sequence(written);
     answer.mutable_welcome()->set_received_sequence(std::max(written, received));
-    waiting_[client] = {Key(claimed.job_id, source_name, hello.boot_id()), written};
+    notices_.Expect(client, boot, written);
   }
   return Answer{answer.SerializeAsString(), false};
 }
@@ -309,26 +248,15 @@ void ClientSessions::OnNews(std::function<void()> call) {
 std::vector<std::pair<uint64_t, std::string>> ClientSessions::News() {
   std::vector<std::pair<uint64_t, std::string>> news;
   if (captures_ != nullptr) {
-    StepCaptures();
+    captures_->Step([this](const CaptureRequest& request) { return RanksOf(request); });
     news = captures_->Messages();
   }
-  const uint64_t version = sender_->cursors()->version();
-  if (version == cursors_seen_) return news;
-  cursors_seen_ = version;
-  for (auto& [client, waiting] : waiting_) {
-    const auto& [job, source, boot_id] = waiting.key;
-    const auto cursor = sender_->cursors()->Find(job, source, boot_id);
-    if (!cursor.has_value() || cursor->written <= waiting.told) continue;
-    waiting.told = cursor->written;
-    pb::CollectorMessage message;
-    message.mutable_written()->set_sequence(cursor->written);
-    news.emplace_back(client, message.SerializeAsString());
-  }
+  notices_.Take(*sender_->cursors(), &news);
   return news;
 }
 
 void ClientSessions::Closed(uint64_t client) {
-  waiting_.erase(client);
+  notices_.Forget(client);
   if (captures_ != nullptr) captures_->Closed(client);
   const auto it = sources_.find(client);
   if (it == sources_.end()) return;
@@ -339,23 +267,21 @@ void ClientSessions::Closed(uint64_t client) {
   source->NoteClosed(time_.Now());
   bindings_->Release(client, std::nullopt, clock_.MonotonicNs());
   if (const auto end = processes_.EndOf(identity.process); end.has_value()) {
-    Conclude(std::move(source), *end);
+    ends_.Conclude(std::move(source), *end);
   } else {
     PITWALL_LOG(kWarning, "collector", "rank ", identity.info.rank, " of job ", Quote(identity.job),
                 " closed its connection without goodbye");
     if (identity.process.self.pid > 0) closed_at_ns_ = clock_.MonotonicNs();
-    Retain(std::move(source));
+    retained_.Add(std::move(source));
   }
   counters_->clients_lost.fetch_add(1, std::memory_order_relaxed);  // whoever sees it sees the rest
 }
 
 bool ClientSessions::HasRank(const std::string& job) const {
-  const auto of_job = [&job](const std::unique_ptr<RankSource>& source) {
-    return source != nullptr && source->identity().job == job;
-  };
-  return std::any_of(sources_.begin(), sources_.end(),
-                     [&](const auto& entry) { return of_job(entry.second); }) ||
-         leaving_.Has(job) || std::any_of(retained_.begin(), retained_.end(), of_job);
+  return leaving_.Has(job) || retained_.Has(job) ||
+         std::any_of(sources_.begin(), sources_.end(), [&job](const auto& entry) {
+           return entry.second != nullptr && entry.second->identity().job == job;
+         });
 }
 
 std::vector<uint64_t> ClientSessions::Departed() {
@@ -375,19 +301,11 @@ void ClientSessions::Patrol() {
     watched.push_back(&source->identity().process);
     here.insert(source->identity().job);
   }
-  for (auto it = retained_.begin(); it != retained_.end();) {
-    const auto end = processes_.EndOf((*it)->identity().process);
-    if (end.has_value()) {
-      Conclude(std::move(*it), *end);
-      it = retained_.erase(it);
-      continue;
-    }
-    watched.push_back(&(*it)->identity().process);
-    here.insert((*it)->identity().job);
-    ++it;
-  }
+  for (RetainedRanks::Ended& ended : retained_.TakeEnded(&processes_))
+    ends_.Conclude(std::move(ended.source), ended.end);
+  retained_.ListTo(&watched, &here);
   for (LeavingRanks::Done& done : leaving_.TakeDone(&processes_, clock_.MonotonicNs()))
-    Conclude(std::move(done));
+    ends_.Conclude(std::move(done));
   leaving_.ListTo(&watched, &here);
   processes_.ReadOomCounts(watched);
   launches_.Patrol(here, time_.Now());
@@ -396,7 +314,7 @@ void ClientSessions::Patrol() {
 int ClientSessions::PatrolMs() const {
   if (captures_ != nullptr && captures_->active()) return NodeCaptures::kStepMs;
   const int64_t newest_ns = std::max(closed_at_ns_, leaving_.newest_ns());
-  return clock_.MonotonicNs() - newest_ns < kEndsWithinNs ? 10 : 250;
+  return clock_.MonotonicNs() - newest_ns < RankEnds::kEndsWithinNs ? 10 : 250;
 }
 
 }  // namespace pitwall::collector

@@ -4,21 +4,17 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <list>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "pitwall/client/v1/client.pb.h"
 #include "services/base/status.h"
 #include "services/collector/capture/node_captures.h"
-#include "services/collector/clients/launch_watch.h"
-#include "services/collector/clients/leaving_ranks.h"
-#include "services/collector/clients/rank_source.h"
+#include "services/collector/clients/written_notices.h"
 #include "services/collector/jobs/job_registry.h"
 #include "services/collector/metrics/counters.h"
 #include "services/collector/metrics/refusal.h"
@@ -26,6 +22,11 @@
 #include "services/collector/processes/process_watch.h"
 #include "services/collector/publishing/batch_sender.h"
 #include "services/collector/publishing/node_announcer.h"
+#include "services/collector/ranks/launch_watch.h"
+#include "services/collector/ranks/leaving_ranks.h"
+#include "services/collector/ranks/rank_ends.h"
+#include "services/collector/ranks/rank_source.h"
+#include "services/collector/ranks/retained_ranks.h"
 #include "services/collector/readers/event_time.h"
 
 namespace pitwall::collector {
@@ -49,7 +50,10 @@ class ClientSessions {
                  Counters* counters);
 
   // Captures of the ranks here; before any client. Null: none are taken. Borrowed.
-  void SetCaptures(NodeCaptures* captures) { captures_ = captures; }
+  void SetCaptures(NodeCaptures* captures) {
+    captures_ = captures;
+    ends_.SetCaptures(captures);
+  }
   // Told of each rank that said hello, once its job is announced; on the socket thread. Before any
   // client.
   void OnRank(std::function<void(const RankSource::Identity&, int64_t pid)> told) {
@@ -82,37 +86,17 @@ class ClientSessions {
   int PatrolMs() const;
 
  private:
-  using Key = std::tuple<std::string, std::string, std::string>;  // job, source, boot id
-  // A connection closes shortly before its process ends. Until the parent has taken the exit
-  // status, it can be read.
-  static constexpr int64_t kEndsWithinNs = 500 * kNanosPerMilli;
-  // A connection whose client waits to hear what is durable.
-  struct Waiting {
-    Key key;
-    uint64_t told = 0;
-  };
-
   StatusOr<Answer> OnAskCapture(const Peer& peer, const client::v1::AskCapture& ask);
   std::vector<CaptureRank> RanksOf(const CaptureRequest& request) const;
-  void StepCaptures();
   StatusOr<Answer> OnHello(uint64_t client, const Peer& peer, const client::v1::Hello& hello);
-  Status CheckHello(const client::v1::Hello& hello) const;
-  // Of a client's batches, when it said hello this late after its start. Sequences must not begin
-  // with 1 again when a collector before this one has used them up to some number.
-  static uint64_t FirstSequence(int64_t late_ns, const std::optional<ClientCursor>& known);
-  std::unique_ptr<RankSource> TakeBack(const Key& key, std::string_view owner);
+  std::unique_ptr<RankSource> NewSource(const SourceBoot& boot, const JobRegistry::Claimed& claimed,
+                                        const client::v1::Hello& hello, const Peer& peer);
+  std::unique_ptr<RankSource> TakeBack(const SourceBoot& boot, std::string_view owner);
   // Forgets a client whose job was declared for another owner.
   Status Displaced(uint64_t client);
-  void Retain(std::unique_ptr<RankSource> source);
-  void ForgetOtherBoots(const Key& key);
+  void ForgetOtherBoots(const SourceBoot& boot);
   void OnGoodbye(uint64_t client, const client::v1::Goodbye& goodbye);
-  // Ends a rank whose process ended without a goodbye.
-  void Conclude(std::unique_ptr<RankSource> source, const ProcessEnd& end);
-  // Ends a rank that said goodbye.
-  void Conclude(LeavingRanks::Done done);
-  void Lose(std::unique_ptr<RankSource> source, const ProcessEnd& end);
   bool HasRank(const std::string& job) const;
-  JobReference ReferenceOf(const client::v1::Hello& hello, const Peer& peer) const;
 
   const SessionsOptions options_;
   JobRegistry* const bindings_;
@@ -124,14 +108,14 @@ class ClientSessions {
   NodeCaptures* captures_ = nullptr;
   alignas(8) std::array<char, 16u << 10> block_;  // of the message that is read now
   std::map<uint64_t, std::unique_ptr<RankSource>> sources_;
-  std::list<std::unique_ptr<RankSource>> retained_;  // oldest first
+  RetainedRanks retained_;
   LeavingRanks leaving_;
-  std::map<uint64_t, Waiting> waiting_;  // also after its goodbye, until it closes
-  uint64_t cursors_seen_ = 0;            // their version
+  WrittenNotices notices_;
   const ProcessHome home_;
   std::function<void(const RankSource::Identity&, int64_t pid)> on_rank_;
   ProcessWatch processes_;
   LaunchWatch launches_;
+  RankEnds ends_;
   int64_t closed_at_ns_ = INT64_MIN / 2;  // the last connection of a process that still ran
 };
 

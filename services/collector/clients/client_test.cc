@@ -9,9 +9,9 @@
 
 #include "services/base/text/strings.h"
 #include "services/collector/clients/client_server.h"
-#include "services/collector/clients/testing/decode.h"
 #include "services/collector/clients/testing/fake_client.h"
 #include "services/collector/files/testing/temporary_root.h"
+#include "services/collector/ranks/testing/decode.h"
 #include "tests/fakes/fake_appender.h"
 #include "tests/fakes/fake_clock.h"
 

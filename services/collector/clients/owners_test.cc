@@ -7,7 +7,6 @@
 
 #include "services/base/text/strings.h"
 #include "services/collector/clients/client_server.h"
-#include "services/collector/clients/testing/decode.h"
 #include "services/collector/clients/testing/fake_client.h"
 #include "services/collector/files/testing/temporary_root.h"
 #include "services/collector/files/trusted_path.h"
@@ -15,6 +14,7 @@
 #include "services/collector/jobs/job_registry.h"
 #include "services/collector/jobs/owner_name.h"
 #include "services/collector/metrics/refusal.h"
+#include "services/collector/ranks/testing/decode.h"
 #include "tests/fakes/fake_appender.h"
 #include "tests/fakes/fake_clock.h"
 

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "services/base/text/strings.h"
-#include "services/collector/clients/testing/decode.h"
 #include "services/collector/collector.h"
 #include "services/collector/files/testing/temporary_root.h"
+#include "services/collector/ranks/testing/decode.h"
 #include "tests/fakes/fake_appender.h"
 #include "tests/fakes/fake_clock.h"
 

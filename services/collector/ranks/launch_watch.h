@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "services/base/clock.h"
-#include "services/collector/clients/rank_source.h"
 #include "services/collector/processes/process_watch.h"
+#include "services/collector/ranks/rank_source.h"
 
 namespace pitwall::collector {
 

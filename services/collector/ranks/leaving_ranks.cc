@@ -1,4 +1,4 @@
-#include "services/collector/clients/leaving_ranks.h"
+#include "services/collector/ranks/leaving_ranks.h"
 
 #include <algorithm>
 #include <set>

@@ -1,4 +1,4 @@
-#include "services/collector/clients/rank_source.h"
+#include "services/collector/ranks/rank_source.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "services/collector/clients/rank_verdict.h"
+#include "services/collector/ranks/rank_verdict.h"
 
 namespace pitwall::collector {
 namespace {

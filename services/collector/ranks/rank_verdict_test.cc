@@ -1,5 +1,5 @@
 // Verdicts on the ends of ranks: every goodbye with every exit status.
-#include "services/collector/clients/rank_verdict.h"
+#include "services/collector/ranks/rank_verdict.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
 // Ranks between their goodbye and the end of their process.
-#include "services/collector/clients/leaving_ranks.h"
+#include "services/collector/ranks/leaving_ranks.h"
 
 #include <gtest/gtest.h>
 
 #include "services/base/text/strings.h"
-#include "services/collector/clients/testing/decode.h"
 #include "services/collector/files/testing/temporary_root.h"
+#include "services/collector/ranks/testing/decode.h"
 #include "tests/fakes/fake_appender.h"
 #include "tests/fakes/fake_clock.h"
 

@@ -1,4 +1,4 @@
-#include "services/collector/clients/launch_watch.h"
+#include "services/collector/ranks/launch_watch.h"
 
 #include <algorithm>
 #include <iterator>

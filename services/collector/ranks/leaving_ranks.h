@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
-#include "services/collector/clients/rank_source.h"
-#include "services/collector/clients/rank_verdict.h"
 #include "services/collector/processes/process_watch.h"
+#include "services/collector/ranks/rank_source.h"
+#include "services/collector/ranks/rank_verdict.h"
 
 namespace pitwall::collector {
 

@@ -1,0 +1,43 @@
+// Notices to clients that keep their updates until these are durable.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "services/collector/publishing/client_cursors.h"
+
+namespace pitwall::collector {
+
+// One boot of one source of a job.
+struct SourceBoot {
+  std::string job;
+  std::string source;
+  std::string boot_id;
+};
+
+// Reports each durable position once per client, in ascending order. Not thread-safe.
+class WrittenNotices {
+ public:
+  // `written`: the durable position that the client knows from its Welcome.
+  void Expect(uint64_t client, SourceBoot boot, uint64_t written);
+  // The connection is closed. Has no effect for a client that expects no notices.
+  void Forget(uint64_t client) { clients_.erase(client); }
+  // True also after the client's goodbye, until Forget.
+  bool Expects(uint64_t client) const { return clients_.contains(client); }
+  // Appends a serialized CollectorMessage for each client whose position has advanced since the
+  // call before.
+  void Take(const ClientCursors& cursors, std::vector<std::pair<uint64_t, std::string>>* messages);
+
+ private:
+  struct Expected {
+    SourceBoot boot;
+    uint64_t reported = 0;
+  };
+  std::map<uint64_t, Expected> clients_;
+  uint64_t version_ = 0;  // of the cursors at the last Take
+};
+
+}  // namespace pitwall::collector

@@ -1,0 +1,44 @@
+// Ends of ranks: the last batch, and its consequences for the rank's job.
+#pragma once
+
+#include <memory>
+
+#include "services/base/clock.h"
+#include "services/collector/capture/node_captures.h"
+#include "services/collector/jobs/job_registry.h"
+#include "services/collector/ranks/launch_watch.h"
+#include "services/collector/ranks/leaving_ranks.h"
+#include "services/collector/ranks/rank_source.h"
+#include "services/collector/readers/event_time.h"
+
+namespace pitwall::collector {
+
+// Not thread-safe. All arguments of the constructor are borrowed.
+class RankEnds {
+ public:
+  RankEnds(JobRegistry* jobs, LaunchWatch* launches, const EventTime& time, const Clock& clock)
+      : jobs_(jobs), launches_(launches), time_(time), clock_(clock) {}
+
+  // Borrowed; null: no captures are taken.
+  void SetCaptures(NodeCaptures* captures) { captures_ = captures; }
+
+  // Ends a rank that said goodbye.
+  void Conclude(LeavingRanks::Done done);
+  // Ends a rank whose process ended without a goodbye.
+  void Conclude(std::unique_ptr<RankSource> source, const ProcessEnd& end);
+  // Reports a rank as lost, at the time when its connection closed if that was shortly before.
+  void Lose(std::unique_ptr<RankSource> source, const ProcessEnd& end);
+
+  // A connection closes shortly before its process ends. Until the parent has taken the exit
+  // status, it can be read.
+  static constexpr int64_t kEndsWithinNs = 500 * kNanosPerMilli;
+
+ private:
+  JobRegistry* const jobs_;
+  LaunchWatch* const launches_;
+  const EventTime& time_;
+  const Clock& clock_;
+  NodeCaptures* captures_ = nullptr;
+};
+
+}  // namespace pitwall::collector
