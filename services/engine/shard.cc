@@ -19,7 +19,8 @@ Status Shard::SetInitialRules(const std::string& hash) {
   }
   hash_history_ = {{INT64_MIN, hash}};
   for (auto& [id, entry] : jobs_) {
-    if (entry.job != nullptr && entry.job->ended()) entry.job->SetRules(rule_set_, nullptr);
+    if (entry.job != nullptr && entry.job->lifecycle().ended())
+      entry.job->SetRules(rule_set_, nullptr);
   }
   return OkStatus();
 }
@@ -43,7 +44,8 @@ void Shard::PostponeSnapshot(const std::string& job) {
 void Shard::LoseHistory(int64_t upto) {
   log_time_read_ns_ = 0;  // a job met from here on may have begun among what is gone
   for (auto& [id, entry] : jobs_) {
-    if (entry.job == nullptr || entry.job->ended() || entry.from_offset >= upto) continue;
+    if (entry.job == nullptr || entry.job->lifecycle().ended() || entry.from_offset >= upto)
+      continue;
     entry.job->LoseHistory();
     entry.unsettled = true;
   }
@@ -74,7 +76,7 @@ Status Shard::RestoreJob(const JobSnapshot& snapshot) {
     entry.marked = true;
   } else if (Knows(snapshot.format)) {
     // A job that is over has no rules of its own: should it go on, those in force then judge it.
-    const bool over = Job::SavedAsEnded(snapshot.payload);
+    const bool over = SavedAsEnded(snapshot.payload);
     CompiledRulesPtr rules = over ? rule_set_ : nullptr;
     if (!over && !snapshot.rule_set_hash.empty()) {
       ASSIGN_OR_RETURN(rules, rules_->Load(snapshot.rule_set_hash));
@@ -85,7 +87,7 @@ Status Shard::RestoreJob(const JobSnapshot& snapshot) {
       return Annotate(status, Cat("job ", Quote(snapshot.job), " at offset ", snapshot.offset));
     }
     entry.snapshot_log_time = entry.job->log_time_ns();
-    entry.tombstone_kept = entry.job->ended();
+    entry.tombstone_kept = entry.job->lifecycle().ended();
     ++counters_.restored_jobs;
   } else {
     return DataLoss(Cat("job ", Quote(snapshot.job), " at offset ", snapshot.offset,
@@ -121,7 +123,8 @@ Status Shard::Apply(int64_t offset, int64_t append_time_ns, std::string_view key
 bool Shard::Full() const {
   if (jobs_.size() < options_.max_jobs) return false;
   size_t running = 0;
-  for (const auto& [id, entry] : jobs_) running += entry.job != nullptr && !entry.job->ended();
+  for (const auto& [id, entry] : jobs_)
+    running += entry.job != nullptr && !entry.job->lifecycle().ended();
   return running >= options_.max_jobs;
 }
 
@@ -129,7 +132,8 @@ bool Shard::ShareIsFull(const std::string& owner) const {
   if (owner.empty() || jobs_.size() < options_.max_jobs_per_owner) return false;
   size_t running = 0;
   for (const auto& [id, entry] : jobs_)
-    running += entry.job != nullptr && !entry.job->ended() && entry.job->owner() == owner;
+    running += entry.job != nullptr && !entry.job->lifecycle().ended() &&
+               entry.job->identity().owner == owner;
   return running >= options_.max_jobs_per_owner;
 }
 
@@ -141,13 +145,16 @@ void Shard::EvictTombstones(int64_t offset, const std::string& owner) {
   Entry* first_of_owner = nullptr;
   for (auto& [id, entry] : jobs_) {
     // Of a restored job nothing before its snapshot is known.
-    if (entry.job == nullptr || !entry.job->ended() || offset < entry.from_offset) continue;
+    if (entry.job == nullptr || !entry.job->lifecycle().ended() || offset < entry.from_offset)
+      continue;
     const auto keep_first = [&entry = entry](Entry** known) {
-      if (*known == nullptr || entry.job->ended_at() < (*known)->job->ended_at()) *known = &entry;
+      if (*known == nullptr ||
+          entry.job->lifecycle().ended_at() < (*known)->job->lifecycle().ended_at())
+        *known = &entry;
     };
     ++ended;
     keep_first(&first);
-    if (owner.empty() || entry.job->owner() != owner) continue;
+    if (owner.empty() || entry.job->identity().owner != owner) continue;
     ++ended_of_owner;
     keep_first(&first_of_owner);
   }
@@ -178,10 +185,7 @@ void Shard::ApplyBatch(int64_t offset, int64_t append_time_ns, const Batch& batc
   }
   Entry& entry = it->second;
   if (offset < entry.from_offset) return;  // part of the restored state
-  if (entry.job != nullptr && entry.job->DisplacedBy(batch)) {
-    entry.job->Displace(out);
-    entry.job.reset();
-  }
+  if (entry.job != nullptr && entry.job->DisplaceFor(batch, out)) entry.job.reset();
   if (entry.job == nullptr) {
     entry.job = std::make_unique<Job>(batch.job, rule_set_, options_, &counters_);
     entry.gone_at = -1;
@@ -195,7 +199,7 @@ void Shard::ApplyBatch(int64_t offset, int64_t append_time_ns, const Batch& batc
     }
   }
   entry.job->OnBatch({offset, append_time_ns}, batch, raw, out);
-  if (entry.tombstone_kept && !entry.job->ended()) {
+  if (entry.tombstone_kept && !entry.job->lifecycle().ended()) {
     // It goes on. Between its snapshot and here nothing happened to it but ticks, which only made
     // its tombstone older: it is rebuilt from here on, and soon has a snapshot of its own again.
     entry.tombstone_kept = false;
@@ -212,7 +216,7 @@ Status Shard::ApplyControl(int64_t offset, const ControlRecord& control, EventSi
     rule_set_ = std::move(rules);
     hash_history_.emplace_back(offset, hash_);
     for (auto& [id, entry] : jobs_) {
-      if (entry.job != nullptr && (offset >= entry.from_offset || entry.job->ended()))
+      if (entry.job != nullptr && (offset >= entry.from_offset || entry.job->lifecycle().ended()))
         entry.job->SetRules(rule_set_, out);
     }
     return OkStatus();
@@ -222,7 +226,7 @@ Status Shard::ApplyControl(int64_t offset, const ControlRecord& control, EventSi
   for (auto& [id, entry] : jobs_) {
     if (entry.job == nullptr || offset < entry.from_offset) continue;
     entry.job->OnTick(control.elapsed_ns, out);
-    if (entry.job->gone()) {
+    if (entry.job->lifecycle().gone()) {
       entry.job.reset();
       entry.gone_at = offset + 1;
     }
@@ -249,7 +253,7 @@ int64_t Shard::replay_offset() const {
   int64_t least = next_offset_;
   for (const auto& [id, entry] : jobs_) {
     // All that is left of a tombstone's state is its age, which its next snapshot corrects.
-    if (entry.tombstone_kept && entry.job != nullptr && entry.job->ended()) continue;
+    if (entry.tombstone_kept && entry.job != nullptr && entry.job->lifecycle().ended()) continue;
     least =
         std::min(least, entry.snapshot_offset >= 0 ? entry.snapshot_offset : entry.first_offset);
   }
@@ -261,7 +265,8 @@ std::vector<std::string> Shard::SnapshotsDue(int64_t interval_ns, size_t limit) 
   for (const auto& [id, entry] : jobs_) {
     if (due.size() >= limit) break;
     const bool gone = entry.job == nullptr && !entry.marked;
-    const bool tombstone = entry.job != nullptr && entry.job->ended() && entry.tombstone_kept;
+    const bool tombstone =
+        entry.job != nullptr && entry.job->lifecycle().ended() && entry.tombstone_kept;
     if (gone || entry.snapshot_due ||
         (entry.job != nullptr && entry.job->log_time_ns() - entry.snapshot_log_time >=
                                      (tombstone ? kTombstoneIntervalNs : interval_ns))) {
@@ -290,7 +295,7 @@ void Shard::SnapshotCommitted(const JobSnapshot& snapshot) {
   it->second.snapshot_offset = snapshot.offset;
   it->second.snapshot_due = false;
   it->second.marked = snapshot.format == kSnapshotGone;
-  it->second.tombstone_kept = it->second.job != nullptr && it->second.job->ended();
+  it->second.tombstone_kept = it->second.job != nullptr && it->second.job->lifecycle().ended();
   if (it->second.job != nullptr) it->second.snapshot_log_time = it->second.job->log_time_ns();
   // Only the rule set in force at the replay offset, and later ones, can still be asked for.
   const int64_t replay = replay_offset();

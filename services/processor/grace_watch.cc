@@ -17,19 +17,19 @@ std::vector<std::string> GraceWatch::Look(const std::vector<const engine::Job*>&
   std::map<std::string, int64_t, std::less<>> next_line;
   waiting_ = 0;
   for (const engine::Job* job : jobs) {
-    const auto left_ns = job->OverInNs();
+    const auto left_ns = job->lifecycle().OverInNs();
     if (!left_ns.has_value()) continue;
     ++waiting_;
     const int64_t left = (*left_ns + kNanosPerSecond - 1) / kNanosPerSecond;
-    const auto known = next_line_.find(job->id());
+    const auto known = next_line_.find(job->identity().id);
     if (known == next_line_.end() && next_line.size() >= kMostJobs) continue;
     if (known != next_line_.end() && left > known->second) {
       next_line.insert(*known);
       continue;
     }
-    lines.push_back(Cat("job ", Quote(job->id()), ": attempt ", job->attempt(), " died; over in ",
-                        left, " s unless a rank returns"));
-    next_line[job->id()] = left - kEverySeconds;
+    lines.push_back(Cat("job ", Quote(job->identity().id), ": attempt ", job->lifecycle().attempt(),
+                        " died; over in ", left, " s unless a rank returns"));
+    next_line[job->identity().id] = left - kEverySeconds;
   }
   next_line_ = std::move(next_line);
   return lines;

@@ -73,7 +73,7 @@ std::map<std::string, WatchedJob, std::less<>> PartitionProcessor::LookAtWatched
     const engine::Job* job = shard_->FindJob(id);
     if (job == nullptr) continue;
     one.found = true;
-    one.ended = job->ended();
+    one.ended = job->lifecycle().ended();
     one.identity = job->identity();
   }
   return seen;
@@ -141,10 +141,10 @@ void PartitionProcessor::CountMemory() {
   if (account_ == nullptr) return;
   LargestPart part;
   if (largest != nullptr) {
-    const engine::PendingBytes& held = largest->memory();
+    const engine::PendingBytes& held = largest->sources().memory();
     const engine::PendingKind what = held.largest();
     part = {
-        Cat("job ", Quote(largest->id())), most,
+        Cat("job ", Quote(largest->identity().id)), most,
         Cat(held.held(what) >> 20, " MiB of it ", engine::kHeldNames[static_cast<size_t>(what)])};
   }
   account_->Set(memory_bytes_, std::move(part));
@@ -467,9 +467,9 @@ void PartitionProcessor::Publish() {
   stats.jobs_in_grace = grace_watch_.waiting();
   for (const engine::Job* job : jobs) {
     ++stats.jobs;
-    stats.live_sources += job->live_sources();
-    if (!job->history_lost()) continue;
-    if (stats.history_lost_jobs++ == 0) stats.trouble = job->id();
+    stats.live_sources += job->sources().CountLive();
+    if (!job->domains().history_lost()) continue;
+    if (stats.history_lost_jobs++ == 0) stats.trouble = job->identity().id;
   }
   if (paused_) {
     stats.trouble = account_->WhyPaused();

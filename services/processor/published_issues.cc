@@ -103,11 +103,11 @@ void PublishedIssues::StopRules(const std::string& job, std::string_view reason,
 }
 
 void PublishedIssues::EmitStatuses(const engine::Job& job, std::vector<IssueEvent>* out) const {
-  const auto published = statuses_.find(job.id());
-  for (const engine::RuleStatusNow& now : job.Statuses()) {
+  const auto published = statuses_.find(job.identity().id);
+  for (const engine::RuleStatusNow& now : engine::StatusesOf(job.domains())) {
     if (now.status == RuleStatus::kUnknown) continue;
     IssueEvent event;
-    event.job = job.id();
+    event.job = job.identity().id;
     event.job_name = job.identity().name;
     event.reference = job.identity().reference;
     event.rule = now.rule->name;
@@ -119,8 +119,8 @@ void PublishedIssues::EmitStatuses(const engine::Job& job, std::vector<IssueEven
         event = last->second;
       }
     }
-    event.attempt = job.attempt();
-    SetStatus(now.status, now.reason, job.watermark(), &event);
+    event.attempt = job.lifecycle().attempt();
+    SetStatus(now.status, now.reason, job.clock().watermark(), &event);
     out->push_back(std::move(event));
   }
 }

@@ -293,7 +293,7 @@ Status PartitionProcessor::RestoreState(const Resume& resume) {
       }
       // A job that has ended can only change by coming back.
       const engine::Job* found = shard_->FindJob(job);
-      const bool over = found == nullptr || found->ended();
+      const bool over = found == nullptr || found->lifecycle().ended();
       if (at < resume.log_start && !over) {
         shard_->DropJob(job);  // records since then were deleted
         continue;
@@ -370,7 +370,7 @@ Status PartitionProcessor::Settle() {
   ASSIGN_OR_RETURN(const PublishedIssues published, PublishedIssues::Read(log_, partition_));
   for (const std::string& job : published.Jobs()) {
     const engine::Job* found = shard_->FindJob(job);
-    if (found != nullptr && !found->ended()) continue;
+    if (found != nullptr && !found->lifecycle().ended()) continue;
     published.EndIssues(job, 0, &outputs_.events);
     published.StopRules(job, "history lost: state and records of the job are gone",
                         &outputs_.events);
@@ -378,8 +378,8 @@ Status PartitionProcessor::Settle() {
   for (const std::string& job : shard_->NeedsReconcile()) {
     shard_->ReconcileAlerts(job);
     const engine::Job* found = shard_->FindJob(job);
-    if (found == nullptr || found->ended()) continue;
-    published.EndIssues(job, found->watermark() == kMinPosition ? 0 : found->watermark(),
+    if (found == nullptr || found->lifecycle().ended()) continue;
+    published.EndIssues(job, found->clock().begun() ? found->clock().watermark() : 0,
                         &outputs_.events);
     published.EmitStatuses(*found, &outputs_.events);
   }

@@ -60,6 +60,7 @@ class PendingBytes {
     for (size_t i = 1; i < held_.size(); ++i) most = held_[i] > held_[most] ? i : most;
     return static_cast<PendingKind>(most);
   }
+  std::string_view largest_name() const { return kHeldNames[static_cast<size_t>(largest())]; }
 
  private:
   const size_t limit_;

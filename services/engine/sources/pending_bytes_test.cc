@@ -107,7 +107,7 @@ TEST(PendingBytes, ARestartShedsTheSame) {
     }
     events[restart] = shard.Events();
     drops[restart] += shard.drops(Drop::kLimit);
-    held[restart] = TheJob(shard).memory().total();
+    held[restart] = TheJob(shard).sources().memory().total();
   }
   EXPECT_EQ(events[0], events[1]);
   EXPECT_EQ(drops[0], drops[1]);
@@ -134,13 +134,13 @@ TEST(PendingBytes, RowsAboveAWatermarkThatStands) {
       shard.Feed(batch, second);
     }
   }
-  EXPECT_LE(TheJob(shard).memory().total(), kLimit / 2);
+  EXPECT_LE(TheJob(shard).sources().memory().total(), kLimit / 2);
   EXPECT_GT(shard.drops(Drop::kLimit), 0U);
-  EXPECT_EQ(TheJob(shard).memory().largest(), PendingKind::kSamples);
+  EXPECT_EQ(TheJob(shard).sources().memory().largest(), PendingKind::kSamples);
   // The watermark moves on at last: what was held is applied and given back.
   shard.Feed(silent, 100);
   shard.Feed(rank.Rank(), 100);
-  EXPECT_EQ(TheJob(shard).memory().held(PendingKind::kSamples), 0U);
+  EXPECT_EQ(TheJob(shard).sources().memory().held(PendingKind::kSamples), 0U);
   EXPECT_THAT(LastError(shard), testing::HasSubstr("cannot be applied yet"));
 }
 
@@ -160,8 +160,8 @@ TEST(PendingBytes, PromisesAndEventsAboveAWatermarkThatStands) {
     batch.step_promises.push_back({"train", i});
     shard.Feed(batch, 2 + i / 100.0);
   }
-  EXPECT_LE(TheJob(shard).memory().total(), kLimit / 2 + 4096);
-  EXPECT_EQ(TheJob(shard).memory().largest(), PendingKind::kTimelineEvents);
+  EXPECT_LE(TheJob(shard).sources().memory().total(), kLimit / 2 + 4096);
+  EXPECT_EQ(TheJob(shard).sources().memory().largest(), PendingKind::kTimelineEvents);
   EXPECT_GT(shard.drops(Drop::kLimit), 0U);
 }
 
@@ -180,8 +180,8 @@ TEST(PendingBytes, SchemasOfManySources) {
       shard.Feed(batch, 1 + i);
     }
   }
-  EXPECT_LE(TheJob(shard).memory().total(), kLimit / 2);
-  EXPECT_EQ(TheJob(shard).memory().largest(), PendingKind::kSchemas);
+  EXPECT_LE(TheJob(shard).sources().memory().total(), kLimit / 2);
+  EXPECT_EQ(TheJob(shard).sources().memory().largest(), PendingKind::kSchemas);
   EXPECT_GT(shard.drops(Drop::kLimit), 0U);
 }
 

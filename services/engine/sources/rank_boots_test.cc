@@ -12,8 +12,6 @@
 namespace pitwall::engine {
 namespace {
 
-using SourceMap = std::map<std::pair<std::string, std::string>, std::unique_ptr<Source>>;
-
 // A walk over all sources: what the index must answer.
 std::vector<Source*> Walk(const Source& source, const SourceMap& sources) {
   std::vector<Source*> others;

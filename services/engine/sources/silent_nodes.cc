@@ -5,9 +5,8 @@
 
 namespace pitwall::engine {
 
-std::map<std::string, uint64_t, std::less<>> SilentNodes(
-    const std::map<std::pair<std::string, std::string>, std::unique_ptr<Source>>& sources,
-    const EngineOptions& options) {
+std::map<std::string, uint64_t, std::less<>> SilentNodes(const SourceMap& sources,
+                                                         const EngineOptions& options) {
   // Nearly always nobody is: then a job of many sources costs no map.
   if (std::none_of(sources.begin(), sources.end(), [&](const auto& entry) {
         return entry.second->here && entry.second->idle_ns > entry.second->IdleAfter(options);

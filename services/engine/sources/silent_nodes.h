@@ -21,8 +21,7 @@ inline constexpr std::string_view kNodeSilentRanks = "pitwall_node_silent_ranks"
 // idle (time-model.md 2.2) while another node is heard. A node with no collector of its own, with a
 // collector that said goodbye or with a source whose clock is wrong is not silent. Without any live
 // source nobody is left to compare with: empty.
-std::map<std::string, uint64_t, std::less<>> SilentNodes(
-    const std::map<std::pair<std::string, std::string>, std::unique_ptr<Source>>& sources,
-    const EngineOptions& options);
+std::map<std::string, uint64_t, std::less<>> SilentNodes(const SourceMap& sources,
+                                                         const EngineOptions& options);
 
 }  // namespace pitwall::engine

@@ -8,7 +8,10 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "services/base/binary.h"
@@ -76,6 +79,9 @@ struct PendingFrame {
   size_t columns() const { return times.empty() ? 0 : values.size() / times.size(); }
 };
 
+// Source of the engine's own series, beside those of collectors. No other ID begins with '#'.
+inline constexpr std::string_view kOwnSource = "#pitwall";
+
 struct Source {
   std::string id;
   SourceInfo info;
@@ -141,6 +147,22 @@ struct Source {
   void Save(BinaryWriter& out) const;
   // `format`: of the snapshot (shard.h).
   Status Restore(BinaryReader& in, uint32_t format);
+};
+
+// The sources of one job by (id, boot).
+using SourceMap = std::map<std::pair<std::string, std::string>, std::unique_ptr<Source>>;
+
+// One row of a frame that waited. Valid as long as the frame waits.
+struct RowRef {
+  int64_t time = 0;
+  Source* source = nullptr;
+  PendingFrame* frame = nullptr;
+  size_t row = 0;
+
+  std::span<const double> values() const {
+    const size_t columns = frame->columns();
+    return {frame->values.data() + row * columns, columns};
+  }
 };
 
 }  // namespace pitwall::engine

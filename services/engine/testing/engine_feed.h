@@ -108,7 +108,8 @@ class ShardForTest {
   // As after a crash: everything from a snapshot of now.
   void Restart() {
     std::vector<JobSnapshot> snapshots;
-    for (const Job* job : shard_->Jobs()) snapshots.push_back(shard_->Snapshot(job->id(), offset_));
+    for (const Job* job : shard_->Jobs())
+      snapshots.push_back(shard_->Snapshot(job->identity().id, offset_));
     shard_ = std::make_unique<Shard>(&rules_, options_);
     PITWALL_CHECK(
         shard_->SetInitialRules(snapshots.empty() ? first_ : snapshots[0].rule_set_hash).ok());
@@ -143,7 +144,7 @@ class ShardForTest {
   }
   // "<status> <reason>" of a rule now, whether it was reported or not.
   std::string StatusOf(std::string_view alert) const {
-    for (const RuleStatusNow& now : shard_->FindJob("job")->Statuses()) {
+    for (const RuleStatusNow& now : StatusesOf(shard_->FindJob("job")->domains())) {
       if (now.rule->alert == alert) return Cat(RuleStatusName(now.status), " ", now.reason);
     }
     return "";

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "services/base/binary.h"
-#include "services/engine/job/platform_report.h"
+#include "services/engine/lifecycle/platform_report.h"
 #include "services/model/labels.h"
 #include "services/model/position.h"
 

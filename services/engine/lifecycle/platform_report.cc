@@ -1,4 +1,4 @@
-#include "services/engine/job/platform_report.h"
+#include "services/engine/lifecycle/platform_report.h"
 
 #include "services/base/text/strings.h"
 

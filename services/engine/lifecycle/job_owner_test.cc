@@ -1,5 +1,5 @@
 // Batches that a job accepts: attempts of another user, a squatter, or a lying collector.
-#include "services/engine/job/job_owner.h"
+#include "services/engine/lifecycle/job_owner.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -81,14 +81,14 @@ class JobOwnerTest : public ::testing::Test {
     EXPECT_THAT(shard_.Events(), Contains("io.pitwall.issue.found NonFinite"));
     if (goodbye) {
       Goodbye(squatter, 4, true);
-      ASSERT_TRUE(job()->ended());
+      ASSERT_TRUE(job()->lifecycle().ended());
     }
     const From declared{.owner = "uid:1000", .declared = true, .source = "node@n1", .boot = "n"};
     Log(declared, 4, 1.0);
     ASSERT_NE(job(), nullptr);
-    EXPECT_FALSE(job()->ended());
-    EXPECT_EQ(job()->owner(), "uid:1000");
-    EXPECT_EQ(job()->live_sources(), 1U) << "the squatter's are gone";
+    EXPECT_FALSE(job()->lifecycle().ended());
+    EXPECT_EQ(job()->identity().owner, "uid:1000");
+    EXPECT_EQ(job()->sources().CountLive(), 1U) << "the squatter's are gone";
     EXPECT_EQ(shard_.shard().counters().displaced_jobs, 1U);
     EXPECT_THAT(shard_.Events(), Contains("io.pitwall.issue.resolved NonFinite"));
     Log(squatter, 5, kNan);
@@ -97,7 +97,7 @@ class JobOwnerTest : public ::testing::Test {
     Log({.owner = "uid:1002", .declared = true, .source = "node@n2", .boot = "m"}, 5, kNan);
     EXPECT_EQ(refused(), 2U);
     Log(declared, 6, 1.0);
-    EXPECT_EQ(job()->watermark(), ShardForTest::At(6));
+    EXPECT_EQ(job()->clock().watermark(), ShardForTest::At(6));
     // An unknown owner is not taken any more.
     Log({.owner = "", .source = "otlp", .boot = "o"}, 6, 1.0);
     EXPECT_EQ(refused(), 3U);
@@ -113,18 +113,18 @@ class JobOwnerTest : public ::testing::Test {
 TEST_F(JobOwnerTest, ABatchOfAnotherOwnerChangesNothing) {
   for (int s = 1; s <= 5; ++s) Log(ours_, s, 1.0);
   const From other{.owner = "uid:1001", .source = "rank-0@n2", .boot = "b2", .start = 4};
-  const uint64_t attempt = job()->attempt();
+  const uint64_t attempt = job()->lifecycle().attempt();
   Log(other, 6, kNan);                                            // joins as a rank and logs NaN
   Log({.owner = "uid:1001", .boot = "b3", .start = 5}, 6, kNan);  // is the new rank 0
   Goodbye(other, 6, true);                                        // ends the job
   for (int s = 6; s <= 9; ++s) Log(ours_, s, 1.0);
   EXPECT_EQ(refused(), 3U);
   ASSERT_NE(job(), nullptr);
-  EXPECT_FALSE(job()->ended());
-  EXPECT_EQ(job()->attempt(), attempt);
-  EXPECT_EQ(job()->live_sources(), 1U);
-  EXPECT_EQ(job()->watermark(), ShardForTest::At(9));
-  EXPECT_EQ(job()->owner(), "uid:1000");
+  EXPECT_FALSE(job()->lifecycle().ended());
+  EXPECT_EQ(job()->lifecycle().attempt(), attempt);
+  EXPECT_EQ(job()->sources().CountLive(), 1U);
+  EXPECT_EQ(job()->clock().watermark(), ShardForTest::At(9));
+  EXPECT_EQ(job()->identity().owner, "uid:1000");
   EXPECT_THAT(shard_.Events(), Not(Contains("io.pitwall.issue.found NonFinite")));
   EXPECT_THAT(shard_.Events(), Contains("io.pitwall.issue.found Flagged"));
 }
@@ -160,28 +160,28 @@ TEST_F(JobOwnerTest, AnUndeclaredTombstoneHoldsAgainstItsOwnerOnly) {
   const From squatter{.owner = "uid:1001", .source = "rank-0@n9", .boot = "s"};
   Log(squatter, 1, 1.0);
   Goodbye(squatter, 2, true);
-  ASSERT_TRUE(job()->ended());
+  ASSERT_TRUE(job()->lifecycle().ended());
   shard_.Restart();
-  ASSERT_TRUE(job()->ended());
+  ASSERT_TRUE(job()->lifecycle().ended());
   Log(squatter, 3, 1.0);
-  EXPECT_TRUE(job()->ended());
+  EXPECT_TRUE(job()->lifecycle().ended());
   EXPECT_EQ(shard_.drops(Drop::kJobEnded), 1U);
   for (int s = 3; s <= 5; ++s) Log(ours_, s, 1.0);
-  EXPECT_FALSE(job()->ended());
-  EXPECT_EQ(job()->owner(), "uid:1000");
-  EXPECT_EQ(job()->watermark(), ShardForTest::At(5));
+  EXPECT_FALSE(job()->lifecycle().ended());
+  EXPECT_EQ(job()->identity().owner, "uid:1000");
+  EXPECT_EQ(job()->clock().watermark(), ShardForTest::At(5));
 }
 
 TEST_F(JobOwnerTest, AnUnknownOwnerIsTakenWhileNoneIsDeclared) {
   Log({.owner = "", .source = "old", .boot = "o"}, 1, 1.0);
-  EXPECT_EQ(job()->owner(), "");
+  EXPECT_EQ(job()->identity().owner, "");
   Log(ours_, 1, 1.0);
-  EXPECT_EQ(job()->owner(), "uid:1000");
+  EXPECT_EQ(job()->identity().owner, "uid:1000");
   Log({.owner = "", .source = "old", .boot = "o"}, 2, 1.0);
   EXPECT_EQ(refused(), 0U);
-  EXPECT_EQ(job()->live_sources(), 2U);
+  EXPECT_EQ(job()->sources().CountLive(), 2U);
   Log({.owner = "uid:1000", .declared = true}, 2, 1.0);
-  EXPECT_EQ(job()->live_sources(), 2U) << "the same owner, declared now: the job goes on";
+  EXPECT_EQ(job()->sources().CountLive(), 2U) << "the same owner, declared now: the job goes on";
   Log({.owner = "", .source = "old", .boot = "o"}, 3, 1.0);
   EXPECT_EQ(refused(), 1U);
 }
@@ -190,10 +190,10 @@ TEST_F(JobOwnerTest, TheOwnerOutlivesARestart) {
   Log({.owner = "uid:1000", .declared = true}, 1, 1.0);
   Log({.owner = "uid:1001", .source = "x"}, 1, kNan);
   shard_.Restart();
-  EXPECT_EQ(job()->owner(), "uid:1000");
+  EXPECT_EQ(job()->identity().owner, "uid:1000");
   Log({.owner = "uid:1001", .declared = true, .source = "x"}, 2, kNan);
   EXPECT_EQ(refused(), 1U) << "the counter begins with the process";
-  EXPECT_EQ(job()->owner(), "uid:1000");
+  EXPECT_EQ(job()->identity().owner, "uid:1000");
 }
 
 TEST_F(JobOwnerTest, EventsNameTheOwner) {

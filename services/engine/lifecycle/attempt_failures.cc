@@ -1,4 +1,4 @@
-#include "services/engine/job/attempt_failures.h"
+#include "services/engine/lifecycle/attempt_failures.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "services/engine/job/job_owner.h"
+#include "services/engine/lifecycle/job_owner.h"
 
 namespace pitwall::engine {
 

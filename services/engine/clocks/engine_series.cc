@@ -1,0 +1,138 @@
+#include "services/engine/clocks/engine_series.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "services/engine/sources/silent_nodes.h"
+#include "services/model/value.h"
+
+namespace pitwall::engine {
+
+EngineSeries::EngineSeries(const EngineOptions& options, const JobClock* clock,
+                           ClockDomains* domains, RowWriter* writer, JobBaselines* baselines)
+    : options_(options), clock_(clock), domains_(domains), writer_(writer), baselines_(baselines) {}
+
+void EngineSeries::Write(int64_t position, const Labels& labels, double value) {
+  writer_->WriteSample(domains_->time(), position, labels, value);
+}
+
+int64_t EngineSeries::PositionAfter(int64_t at) const {
+  return std::max(at, written_at_.value_or(kMinPosition)) + 1;
+}
+
+void EngineSeries::Flag(std::string_view source, std::string_view node, std::string_view reason,
+                        bool on) {
+  const Labels labels({{kMetricName, "pitwall_source_flagged"},
+                       {"source", source},
+                       {"node", node},
+                       {"reason", reason}});
+  if (on) {
+    series_[labels] = 1;
+  } else if (series_.erase(labels) == 0) {
+    return;
+  }
+  if (!clock_->begun()) return;  // the first tick brings it
+  written_at_ = PositionAfter(clock_->watermark());
+  Write(*written_at_, labels, on ? 1 : StaleMarker());
+}
+
+void EngineSeries::BeginAttempt(uint64_t number, int64_t at) {
+  const auto is_lost = [](const Labels& labels) {
+    return labels.Get(kMetricName) == AttemptFailures::kLost;
+  };
+  for (auto& [labels, value] : series_) {
+    if (is_lost(labels)) value = 0;
+  }
+  series_[Labels({{kMetricName, "pitwall_job_attempt"}})] = static_cast<double>(number);
+  series_[Labels({{kMetricName, "pitwall_job_attempts_begun_total"}})] += 1;
+  series_[Labels({{kMetricName, AttemptFailures::kCount}})] = 0;
+  written_at_ = std::max(at, written_at_.value_or(kMinPosition) + 1);
+  for (const auto& [labels, value] : series_) Write(*written_at_, labels, value);
+  std::erase_if(series_, [&](const auto& series) { return is_lost(series.first); });
+}
+
+void EngineSeries::WriteFailures(int64_t tick, AttemptFailures::Values values) {
+  for (auto& [labels, value] : values) {
+    Write(tick, labels, value);
+    series_[std::move(labels)] = value;
+  }
+}
+
+void EngineSeries::WriteSilentNodes(std::map<std::string, uint64_t, std::less<>> silent) {
+  std::vector<std::pair<Labels, double>> changes;
+  for (const auto& [labels, value] : series_) {
+    if (labels.Get(kMetricName) != kNodeSilentRanks) continue;
+    const auto found = silent.find(labels.Get("node"));
+    if (found == silent.end()) {
+      changes.emplace_back(labels, StaleMarker());
+    } else if (static_cast<double>(found->second) == value) {
+      silent.erase(found);
+    }
+  }
+  for (const auto& [node, ranks] : silent) {
+    changes.emplace_back(Labels({{kMetricName, kNodeSilentRanks}, {"node", node}}),
+                         static_cast<double>(ranks));
+  }
+  if (changes.empty()) return;
+  // Right after the watermark: ticks that the nodes' promises held up see it too.
+  written_at_ = PositionAfter(clock_->watermark());
+  for (const auto& [labels, value] : changes) {
+    Write(*written_at_, labels, value);
+    if (IsStale(value)) {
+      series_.erase(labels);
+    } else {
+      series_[labels] = value;
+    }
+  }
+}
+
+void EngineSeries::Repeat(int64_t upto) {
+  ClockDomain* time = domains_->time();
+  if ((series_.empty() && baselines_->empty()) || time == nullptr) return;
+  // No window looks further back than the horizon: a long silence costs no more.
+  int64_t at = !written_at_.has_value()
+                   ? upto
+                   : NextAfter(std::max(*written_at_, upto - time->QuietHorizon()),
+                               options_.own_series_repeat_ns);
+  for (; at <= upto; at += options_.own_series_repeat_ns) {
+    written_at_ = at;
+    for (const auto& [labels, value] : series_) Write(at, labels, value);
+    baselines_->WriteRow(time, at);
+  }
+}
+
+void EngineSeries::RepeatWritten(int64_t upto) {
+  if (written_at_.has_value()) Repeat(upto);
+}
+
+void EngineSeries::RestorePosition(BinaryReader& in) {
+  const int64_t position = in.I64();
+  written_at_.reset();
+  if (position != kMinPosition) written_at_ = position;
+}
+
+void EngineSeries::Save(BinaryWriter& out) const {
+  out.U64(series_.size());
+  for (const auto& [labels, value] : series_) {
+    out.U64(labels.size());
+    for (const Label& label : labels) {
+      out.Str(label.name);
+      out.Str(label.value);
+    }
+    out.Double(value);
+  }
+}
+
+void EngineSeries::Restore(BinaryReader& in) {
+  for (size_t n = in.Count(9); n > 0; --n) {
+    std::vector<Label> labels(in.Count(2));
+    for (Label& label : labels) {
+      label.name = in.Str();
+      label.value = in.Str();
+    }
+    series_[Labels::FromPairs(std::move(labels))] = in.Double();
+  }
+}
+
+}  // namespace pitwall::engine

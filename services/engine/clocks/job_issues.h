@@ -1,0 +1,49 @@
+// Issues of one job on all its clocks: whatever finds or ends some gives them their incidents and
+// tells the rules of the root causes that changed.
+#pragma once
+
+#include "services/engine/clocks/clock_domains.h"
+#include "services/engine/incidents/incidents.h"
+#include "services/engine/sources/source.h"
+
+namespace pitwall::engine {
+
+// Not thread-safe.
+class JobIssues {
+ public:
+  // All are borrowed.
+  JobIssues(const EngineOptions& options, const JobIdentity* job, EngineCounters* counters,
+            ClockDomains* domains, const SourceMap* sources)
+      : job_(job), domains_(domains), sources_(sources), incidents_(options, counters) {}
+
+  // After ClockDomains::Begin.
+  void Begin() { incidents_.SetProgram(domains_->program()); }
+  // ClockDomains::Replace.
+  void ReplaceRules(const TickContext& at, int64_t origin, EventSink* out);
+  // Evaluates the rules of one domain at a tick, which is on its clock.
+  void Evaluate(ClockDomain* domain, const TickContext& at, EventSink* out);
+  // Ends the issues of one step clock, whose windows start again.
+  void EndOnClock(ClockDomain* domain, const TickContext& at, EventSink* out);
+  // Ends the issues of an attempt: on the time clock only those of scope attempt.
+  void EndAttempt(const TickContext& at, EndDetail detail, EventSink* out);
+  // Ends all issues, and reports final statuses.
+  void EndJob(const TickContext& at, EndDetail detail, EventSink* out);
+  // Forgets all issues without an event.
+  void Drop(const TickContext& at);
+  void Clear() { incidents_.Clear(); }
+
+  size_t MemoryBytes() const { return incidents_.MemoryBytes(); }
+  void Save(BinaryWriter& out) const { incidents_.Save(out); }
+  void Restore(BinaryReader& in) { incidents_.Restore(in); }
+
+ private:
+  // Relates the events from `first` on.
+  void Join(size_t first, EventSink* out);
+
+  const JobIdentity* const job_;
+  ClockDomains* const domains_;
+  const SourceMap* const sources_;
+  IncidentTracker incidents_;
+};
+
+}  // namespace pitwall::engine

@@ -1,0 +1,157 @@
+#include "services/engine/clocks/step_input.h"
+
+#include <algorithm>
+
+namespace pitwall::engine {
+
+StepInput::StepInput(const EngineOptions& options, EngineCounters* counters, LimitReport* limits,
+                     SourceTable* sources, JobRules* rules, const JobAttempt* attempt)
+    : options_(options),
+      counters_(counters),
+      limits_(limits),
+      sources_(sources),
+      rules_(rules),
+      attempt_(attempt),
+      placement_(sources, &rules->domains(), &rules->writer(), limits),
+      evaluation_(rules, attempt) {}
+
+bool StepInput::HasRoomForMode(const Source& source, const std::string& mode) {
+  if (source.HasRoomForMode(mode, options_)) return true;
+  limits_->CountMode();
+  return false;
+}
+
+void StepInput::Announce(Source* source, const std::vector<std::string>& modes) {
+  sources_->ChangeSteps(source, [&](Source* s) {
+    for (const std::string& mode : modes) {
+      if (!HasRoomForMode(*s, mode)) continue;
+      StepProgress& progress = s->steps[mode];
+      progress.announced = true;
+      placement_.NoteReached(mode, &progress);
+    }
+    s->step_live = true;
+  });
+}
+
+void StepInput::Promise(Source* source, const std::string& mode, int64_t step, int64_t at,
+                        EventSink* out) {
+  if (!HasRoomForMode(*source, mode)) return;
+  StepProgress& progress = source->steps[mode];
+  progress.announced = true;
+  const bool further = step > progress.promise;
+  progress.promise = std::max(progress.promise, step);
+  const StepClocks& clocks = rules_->domains().steps();
+  ClockDomain* domain = clocks.Find(mode, progress.clock);
+  ClockDomain* shared = clocks.Shared(mode);
+  if (domain == nullptr && shared != nullptr && StepPosition(step) > shared->watermark) {
+    placement_.Move(source, mode, kSharedClock);  // it logs nothing for this step: it caught up
+    domain = shared;
+  }
+  if (domain != nullptr && further) {
+    const uint64_t reached = domain->step_times().count();
+    domain->patience().Promised(reached - std::min(reached, progress.reached));
+    progress.reached = reached;
+  }
+  sources_->ChangeSteps(source, [](Source* s) { s->step_live = true; });
+  if (domain != nullptr) Advance(domain, at, out);
+}
+
+void StepInput::Advance(ClockDomain* domain, int64_t at, EventSink* out) {
+  placement_.DropLaggards(domain);
+  const int64_t least =
+      sources_->order().LeastStepPromise(domain->clock().mode, domain->clock_id());
+  if (least == kMaxPosition || least == kNoStep) return;
+  evaluation_.EvaluateTo(domain, StepPosition(least), at, out);
+}
+
+void StepInput::AdvanceWithout(const Source& source, bool ended, int64_t at, EventSink* out) {
+  for (const auto& domain : rules_->domains().steps()) {
+    const std::string& mode = domain->clock().mode;
+    if (sources_->order().LeastStepPromise(mode, domain->clock_id()) != kMaxPosition) {
+      Advance(domain.get(), at, out);
+      continue;
+    }
+    const auto progress = source.steps.find(mode);
+    if (progress == source.steps.end() || progress->second.clock != domain->clock_id()) continue;
+    // It was the last one on this clock. One that may return has promised no more than this.
+    if (ended) {
+      evaluation_.Finish(domain.get(), at, out);
+    } else if (progress->second.promise != kNoStep) {
+      evaluation_.EvaluateTo(domain.get(), StepPosition(progress->second.promise), at, out);
+    }
+  }
+}
+
+void StepInput::Apply(const RowRef& row, int64_t step, EventSink* out) {
+  PendingFrame* frame = row.frame;
+  Source* source = row.source;
+  if (!HasRoomForMode(*source, frame->mode)) return;
+  StepProgress& progress = source->steps[frame->mode];
+  if (progress.promise != kNoStep && step <= progress.promise)
+    Restart(source, frame->mode, row.time, out);
+  const bool first = step > progress.last;
+  progress.last = std::max(progress.last, step);
+  if (!source->step_live) {
+    sources_->ChangeSteps(source, [&](Source* s) {
+      s->step_live = true;
+      placement_.NoteReached(frame->mode, &progress);
+    });
+  }
+  if (rules_->domains().steps().Shared(frame->mode) == nullptr) return;
+  ClockDomain* domain = placement_.ClockOfStep(source, frame->mode, step, first);
+  if (domain == nullptr) {
+    counters_->Count(Drop::kLateStep, frame->columns());
+    return;
+  }
+  domain->step_times().Saw(step, row.time);
+  rules_->writer().WriteStepRow(row, step, domain);
+}
+
+// Windows of the rank's clock start again, as with a new attempt, and every rank on it promises
+// again. When the shared clock does, all ranks return to it.
+void StepInput::Restart(Source* source, const std::string& mode, int64_t at, EventSink* out) {
+  StepProgress& its = source->steps[mode];
+  const uint32_t clock = its.clock;
+  if (clock == kNoClock) {
+    its.promise = its.last = kNoStep;
+    return;
+  }
+  const bool all = clock == kSharedClock;
+  for (const auto& domain : rules_->domains().steps()) {
+    if (domain->clock().mode != mode || (!all && domain->clock_id() != clock)) continue;
+    if (domain->watermark != kMinPosition) evaluation_.Finish(domain.get(), at, out);
+    rules_->issues().EndOnClock(domain.get(), attempt_->ContextAt(at), out);
+    domain->RestartWindows();
+  }
+  for (const auto& [key, other] : sources_->all()) {
+    const auto progress = other->steps.find(mode);
+    if (progress == other->steps.end() || (!all && progress->second.clock != clock)) continue;
+    sources_->ChangeSteps(
+        other.get(), [&](Source*) { progress->second.promise = progress->second.last = kNoStep; });
+  }
+  if (all) placement_.ReturnAll(mode);
+}
+
+void StepInput::BeginAttempt() {
+  for (const auto& domain : rules_->domains().steps()) domain->RestartWindows();
+  placement_.ReturnAll();
+}
+
+void StepInput::JudgeNeeds(int64_t time_ns, const JobIdentity& job, EventSink* out) {
+  if (rules_->domains().steps().empty()) return;
+  const auto carried = [this](std::string_view metric) {
+    for (const auto& [key, source] : sources_->all()) {
+      if (source->step_live && !source->steps.empty() && source->Carries(metric)) return true;
+    }
+    return rules_->baselines().Has(metric);
+  };
+  evaluation_.JudgeNeeds(time_ns, carried, job, out);
+}
+
+void StepInput::NameMissingRanks() {
+  for (const auto& domain : rules_->domains().steps()) {
+    if (domain->is_shared()) placement_.NameMissingRanks(domain->clock().mode);
+  }
+}
+
+}  // namespace pitwall::engine

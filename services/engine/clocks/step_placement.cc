@@ -1,0 +1,151 @@
+#include "services/engine/clocks/step_placement.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "services/base/text/strings.h"
+
+namespace pitwall::engine {
+
+namespace {
+
+constexpr size_t kRanksNamed = 8;
+
+// "rank 1", "ranks 1, 4, 5", at most kRanksNamed of them. `ranks` ascend.
+std::string RanksText(const std::vector<int64_t>& ranks) {
+  if (ranks.empty()) return "";
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < ranks.size() && i < kRanksNamed; ++i)
+    CatTo(text, i == 0 ? "" : ", ", ranks[i]);
+  if (ranks.size() > kRanksNamed) CatTo(text, ", and ", ranks.size() - kRanksNamed, " more");
+  return text;
+}
+
+}  // namespace
+
+ClockDomain* StepPlacement::ClockOfStep(Source* source, const std::string& mode, int64_t step,
+                                        bool first) {
+  const StepProgress& progress = source->steps[mode];
+  const int64_t position = StepPosition(step);
+  ClockDomain* shared = domains_->steps().Shared(mode);
+  ClockDomain* domain = domains_->steps().Find(mode, progress.clock);
+  if (first && position > shared->watermark) {
+    // It has caught up. It keeps its clock while an issue of it is open, so that the issue stays
+    // open.
+    if (domain == nullptr || (domain != shared && !domain->HasActiveAlerts())) domain = shared;
+  } else if (first && progress.announced && (domain == nullptr || position <= domain->watermark)) {
+    domain = Separate(mode, position);
+  }
+  if (domain == nullptr) return nullptr;
+  if (domain->clock_id() != progress.clock) Move(source, mode, domain->clock_id());
+  return position > domain->watermark ? domain : nullptr;
+}
+
+// A clock that judges `position` next, for ranks that fell behind the shared one: that of others as
+// far behind, else a new one.
+ClockDomain* StepPlacement::Separate(const std::string& mode, int64_t position) {
+  ClockDomain* shared = domains_->steps().Shared(mode);
+  ClockDomain* below = domains_->steps().SeparateBelow(mode, position);
+  const auto distance = static_cast<int64_t>(shared->patience().Distance(shared->step_times()));
+  if (below != nullptr && below->watermark != kMinPosition &&
+      position - below->watermark <= StepPosition(distance))
+    return below;
+  if (ClockDomain* added = domains_->AddSeparate(mode); added != nullptr) return added;
+  if (below == nullptr) limits_->NoteSeparateClocks();
+  return below;
+}
+
+void StepPlacement::Move(Source* source, const std::string& mode, uint32_t clock) {
+  StepProgress& progress = source->steps[mode];
+  writer_->MarkStepsStale(*source, mode);  // its series continue elsewhere, or nowhere
+  const uint32_t before = progress.clock;
+  sources_->ChangeSteps(source, [&](Source*) { progress.clock = clock; });
+  NoteReached(mode, &progress);
+  if (before != kNoClock && before != kSharedClock) RemoveUnused(mode, before);
+  NameMissingRanks(mode);
+}
+
+void StepPlacement::RemoveUnused(const std::string& mode, uint32_t clock) {
+  const auto& all = sources_->all();
+  const bool used = std::any_of(all.begin(), all.end(), [&](const auto& entry) {
+    const auto at = entry.second->steps.find(mode);
+    return at != entry.second->steps.end() && at->second.clock == clock;
+  });
+  const ClockDomain* domain = domains_->steps().Find(mode, clock);
+  if (!used && domain != nullptr && !domain->HasActiveAlerts())
+    domains_->steps().RemoveSeparate(mode, clock);
+}
+
+void StepPlacement::NoteReached(const std::string& mode, StepProgress* progress) const {
+  const ClockDomain* domain = domains_->steps().Find(mode, progress->clock);
+  if (domain != nullptr) progress->reached = domain->step_times().count();
+}
+
+void StepPlacement::DropLaggards(ClockDomain* domain) {
+  const std::string& mode = domain->clock().mode;
+  for (;;) {
+    const Source* slowest = sources_->order().AnySlowest(mode, domain->clock_id());
+    if (slowest == nullptr || !Lags(*slowest, domain)) return;
+    const std::vector<Source*> all = sources_->order().Slowest(mode, domain->clock_id());
+    // While one of them does not lag, the clock waits for its promise anyway.
+    if (!std::all_of(all.begin(), all.end(),
+                     [&](const Source* source) { return Lags(*source, domain); }))
+      return;
+    for (Source* source : all) Move(source, mode, kNoClock);
+  }
+}
+
+bool StepPlacement::Lags(const Source& source, ClockDomain* domain) const {
+  const std::string& mode = domain->clock().mode;
+  const StepProgress& progress = source.steps.at(mode);
+  if (sources_->order().GreatestStepPromise(mode, domain->clock_id()) == progress.promise)
+    return false;
+  const StepTimes& times = domain->step_times();
+  const uint64_t silent = times.count() - std::min(times.count(), progress.reached);
+  const uint64_t behind = times.CountAfter(progress.promise);
+  if (silent < StepPatience::kFewest && behind < 2 * StepPatience::kFewest) return false;
+  return silent >= domain->patience().Steps(times) || behind >= domain->patience().Distance(times);
+}
+
+void StepPlacement::ReturnAll(const std::string& mode) {
+  domains_->steps().RemoveAllSeparate(mode);
+  for (const auto& [key, source] : sources_->all()) {
+    const auto progress = source->steps.find(mode);
+    if (progress == source->steps.end()) continue;
+    sources_->ChangeSteps(source.get(), [&](Source*) { progress->second.clock = kSharedClock; });
+  }
+  NameMissingRanks(mode);
+}
+
+void StepPlacement::ReturnAll() {
+  domains_->steps().RemoveAllSeparate();
+  for (const auto& [key, source] : sources_->all()) {
+    sources_->ChangeSteps(source.get(), [](Source* s) {
+      for (auto& [mode, progress] : s->steps) progress.clock = kSharedClock;
+    });
+  }
+  for (const auto& domain : domains_->steps()) domain->SetMissingRanks("");
+}
+
+void StepPlacement::OnRankLeft(const Source& source) {
+  for (const auto& [mode, progress] : source.steps) {
+    if (progress.clock != kSharedClock) NameMissingRanks(mode);
+  }
+}
+
+void StepPlacement::NameMissingRanks(const std::string& mode) {
+  ClockDomain* shared = domains_->steps().Shared(mode);
+  if (shared == nullptr) return;
+  std::vector<int64_t> ranks;
+  for (const auto& [key, source] : sources_->all()) {
+    const auto progress = source->steps.find(mode);
+    if (source->here && progress != source->steps.end() && progress->second.clock != kSharedClock)
+      ranks.push_back(source->info.rank);
+  }
+  std::sort(ranks.begin(), ranks.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  shared->SetMissingRanks(RanksText(ranks));
+}
+
+}  // namespace pitwall::engine

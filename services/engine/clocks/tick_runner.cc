@@ -1,0 +1,46 @@
+#include "services/engine/clocks/tick_runner.h"
+
+#include <algorithm>
+
+namespace pitwall::engine {
+
+int64_t TickRunner::NextTick() const {
+  const ClockDomain* time = rules_->domains().time();
+  return time != nullptr ? time->NextTick() : kMaxPosition;
+}
+
+void TickRunner::RunBelow(int64_t position, EventSink* out) {
+  for (;;) {
+    const int64_t tick = NextTick();
+    const int64_t judgement = clock_->next_step_judgement();
+    const int64_t next = std::min(tick, judgement);
+    if (next >= position) return;
+    const ClockDomain* time = rules_->domains().time();
+    if (clock_->IsQuiet(next, position, time != nullptr ? time->QuietHorizon() : 0)) {
+      if (!SkipQuiet(position)) return;
+    } else if (tick <= judgement) {
+      Evaluate(tick, out);
+    } else {
+      steps_->JudgeNeeds(judgement, *job_, out);
+      clock_->FinishStepJudgement();
+    }
+  }
+}
+
+// After so long a silence each tick would give the same result. A clock that was an hour behind, or
+// a long silence, must not cost an hour of evaluations.
+bool TickRunner::SkipQuiet(int64_t position) {
+  if (ClockDomain* time = rules_->domains().time(); time != nullptr) time->SkipTo(position - 1);
+  clock_->SkipStepJudgements(position);
+  if (std::min(NextTick(), clock_->next_step_judgement()) >= position) return false;
+  clock_->NoteActivity(position - 1);
+  return true;
+}
+
+void TickRunner::Evaluate(int64_t tick, EventSink* out) {
+  rules_->series().WriteFailures(tick, attempt_->ranks().failures().Judge(tick));
+  rules_->series().Repeat(tick);
+  rules_->issues().Evaluate(rules_->domains().time(), attempt_->ContextAt(tick), out);
+}
+
+}  // namespace pitwall::engine

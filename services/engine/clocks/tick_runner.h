@@ -1,0 +1,39 @@
+// Ticks of a job in event time: evaluations on the time clock, and judgements of step rules between
+// them.
+#pragma once
+
+#include <cstdint>
+
+#include "services/engine/clocks/job_rules.h"
+#include "services/engine/clocks/step_input.h"
+#include "services/engine/lifecycle/job_attempt.h"
+#include "services/engine/sources/job_clock.h"
+
+namespace pitwall::engine {
+
+// Not thread-safe.
+class TickRunner {
+ public:
+  // All are borrowed.
+  TickRunner(const JobIdentity* job, JobClock* clock, JobRules* rules, StepInput* steps,
+             JobAttempt* attempt)
+      : job_(job), clock_(clock), rules_(rules), steps_(steps), attempt_(attempt) {}
+
+  // Runs all ticks before `position` that are due. Leaves out those at which every verdict has
+  // settled.
+  void RunBelow(int64_t position, EventSink* out);
+
+ private:
+  int64_t NextTick() const;
+  // False: nothing is due before `position` any more.
+  bool SkipQuiet(int64_t position);
+  void Evaluate(int64_t tick, EventSink* out);
+
+  const JobIdentity* const job_;
+  JobClock* const clock_;
+  JobRules* const rules_;
+  StepInput* const steps_;
+  JobAttempt* const attempt_;
+};
+
+}  // namespace pitwall::engine

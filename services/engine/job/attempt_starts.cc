@@ -1,0 +1,62 @@
+#include "services/engine/job/attempt_starts.h"
+
+namespace pitwall::engine {
+
+void AttemptStarts::OnBoot(Source* source, int64_t at, EventSink* out) {
+  source->booted = true;
+  if (!EndEarlierBoots(source, at)) {
+    ends_->End(source, at);
+  } else if (source->IsRank()) {
+    PlaceRank(source, at, out);
+  }
+  if (attempt_->ranks().Join(source)) lifecycle_->Reopen(*source, at, out);
+}
+
+bool AttemptStarts::EndEarlierBoots(Source* source, int64_t at) {
+  bool succeeded = false;
+  for (Source* other : sources_->OthersOf(*source)) {
+    succeeded |= other->booted && other->info.start_ns > source->info.start_ns;
+    if (other->ended_at == kMaxPosition && other->info.start_ns < source->info.start_ns)
+      ends_->End(other, at);
+  }
+  return !succeeded;
+}
+
+void AttemptStarts::PlaceRank(Source* source, int64_t at, EventSink* out) {
+  const JobAttempt::Place place = attempt_->PlaceBoot(*source);
+  if (place == JobAttempt::Place::kFollowing) return;
+  if (place == JobAttempt::Place::kNext)
+    Begin(source->info.attempt.value_or(attempt_->NextNumber()), *source, at, out);
+  if (place == JobAttempt::Place::kPast) ends_->End(source, at);
+  if (source->info.attempt.has_value()) {
+    source->attempt = *source->info.attempt;
+  } else if (place != JobAttempt::Place::kPast) {
+    source->attempt = attempt_->number();
+  }
+}
+
+void AttemptStarts::OnFirstStep(Source* source, int64_t at, EventSink* out) {
+  const bool restart =
+      attempt_->started() && !attempt_->open() && !source->info.attempt.has_value();
+  if (!attempt_->started() || (restart && source->here)) {
+    // Rank 0 joins it, should it be known later.
+    Begin(source->info.attempt.value_or(attempt_->NextNumber()), *source, at, out);
+  }
+  source->attempt = source->info.attempt.value_or(attempt_->number());
+  if (source->here) lifecycle_->Reopen(*source, at, out);
+  if (*source->attempt < attempt_->number()) ends_->End(source, at);
+}
+
+void AttemptStarts::Begin(uint64_t number, const Source& first, int64_t at, EventSink* out) {
+  if (attempt_->started()) {
+    for (const auto& [key, source] : sources_->all()) {
+      if (source.get() == &first || !source->IsRank() || !source->attempt.has_value() ||
+          *source->attempt >= number)
+        continue;
+      if (source->ended_at == kMaxPosition) ends_->End(source.get(), at);
+    }
+  }
+  lifecycle_->BeginAttempt(number, first, sources_->all(), at, out);
+}
+
+}  // namespace pitwall::engine

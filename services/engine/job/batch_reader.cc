@@ -1,0 +1,243 @@
+#include "services/engine/job/batch_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "services/base/text/strings.h"
+
+namespace pitwall::engine {
+
+BatchReader::BatchReader(const EngineOptions& options, EngineCounters* counters,
+                         const JobClock* clock, JobInput* input, EngineSeries* series)
+    : options_(options),
+      counters_(counters),
+      clock_(clock),
+      sources_(&input->sources()),
+      frames_(&input->frames()),
+      schedule_(&input->schedule()),
+      liveness_(options, input, series) {}
+
+Source* BatchReader::Read(const RecordPosition& at, const Batch& batch, std::string_view raw,
+                          EventSink* out) {
+  Source* source = FindOrAddSource(batch);
+  if (source == nullptr) return nullptr;
+  if (!source->Accept(batch, *counters_)) {
+    counters_->Count(Drop::kDuplicate);
+    return nullptr;
+  }
+  source->Heard();
+  ++source->batches;
+  frames_->AddSchemas(batch.schemas, source);
+  ReadFrames(at, batch, raw, source, out);
+  const bool believed = ReadPromise(at, batch, source);
+  ReadEvents(at, batch, believed, source);
+  return source;
+}
+
+Source* BatchReader::FindOrAddSource(const Batch& batch) {
+  const auto [source, fresh] = sources_->FindOrAdd(batch);
+  if (fresh && !source->IsForeign()) {
+    schedule_->Add(source->info.start_ns, Phase::kBegin, *source, 0, 0,
+                   {.kind = TimelineEvent::Kind::kBoot});
+  }
+  return source;
+}
+
+int64_t BatchReader::Latest(const RecordPosition& at) const {
+  return options_.check_append_time ? at.append_time_ns + options_.clock_ahead_ns : kMaxPosition;
+}
+
+std::string BatchReader::ProblemOf(const Frame& frame, const Source& source) {
+  const size_t columns = frame.values.size() / frame.times_ns.size();
+  const auto schema = source.schemas.find(frame.schema_id);
+  if (frame.values.size() % frame.times_ns.size() != 0 ||
+      (schema != source.schemas.end() && columns != schema->second->schema.series.size())) {
+    return Cat("frame has ", frame.values.size(), " values for ", frame.times_ns.size(),
+               " ticks, which its schema does not fit");
+  }
+  const auto bad = std::find_if(frame.steps.begin(), frame.steps.end(), [](int64_t step) {
+    return step != kNoStep && (step < 0 || step > kMaxStep);
+  });
+  if (bad == frame.steps.end()) return "";
+  return Cat("step ", *bad, " is not in 0..", kMaxStep);
+}
+
+void BatchReader::ReadFrames(const RecordPosition& at, const Batch& batch, std::string_view raw,
+                             Source* source, EventSink* out) {
+  bool ahead = false;
+  uint32_t index = 0;
+  for (const Frame& frame : batch.frames) {
+    const uint32_t frame_index = index++;
+    if (frame.times_ns.empty()) continue;
+    if (std::string problem = ProblemOf(frame, *source); !problem.empty()) {
+      counters_->Count(Drop::kMalformed);
+      out->AddDeadLetter(batch.source, raw, std::move(problem), at.offset);
+      continue;
+    }
+    PendingFrame pending;
+    pending.schema_id = frame.schema_id;
+    pending.sequence = batch.sequence;
+    pending.offset = at.offset;
+    pending.index = frame_index;
+    pending.mode = frame.mode;
+    if (CopyRows(frame, Latest(at), &pending)) ahead = true;
+    if (pending.times.empty()) continue;
+    if (!source->schemas.contains(frame.schema_id) &&
+        source->waiting.size() >= options_.max_waiting_batches_per_source) {
+      counters_->Count(Drop::kUnknownSchema);
+      out->AddDeadLetter(batch.source, raw, "unknown schema; too many frames wait for theirs",
+                         at.offset);
+      continue;
+    }
+    frames_->Add(std::move(pending), source);
+  }
+  if (ahead != source->ahead && !batch.frames.empty()) {
+    source->ahead = ahead;
+    liveness_.Flag(*source, "clock_ahead", ahead);
+  }
+}
+
+bool BatchReader::CopyRows(const Frame& frame, int64_t latest, PendingFrame* pending) {
+  const size_t columns = frame.values.size() / frame.times_ns.size();
+  const int64_t passed = clock_->passed();
+  bool ahead = false;
+  pending->values.reserve(frame.values.size());
+  for (size_t row = 0; row < frame.times_ns.size(); ++row) {
+    const int64_t time = frame.times_ns[row];
+    if (time <= passed) {
+      counters_->Count(Drop::kLate, columns);
+      continue;
+    }
+    if (time > latest) {
+      counters_->Count(Drop::kClockAhead, columns);
+      ahead = true;
+      continue;
+    }
+    pending->times.push_back(time);
+    if (!frame.steps.empty()) pending->steps.push_back(frame.steps[row]);
+    const auto values = frame.values.subspan(row * columns, columns);
+    pending->values.insert(pending->values.end(), values.begin(), values.end());
+  }
+  return ahead;
+}
+
+bool BatchReader::ReadPromise(const RecordPosition& at, const Batch& batch, Source* source) {
+  if (source->IsForeign()) {
+    ReadForeignPromise(at, batch, source);
+    return true;
+  }
+  if (batch.promise_ns == 0) return true;
+  if (options_.check_append_time && batch.promise_ns > Latest(at)) {
+    counters_->Count(Drop::kClockAhead);
+    if (!source->ahead) {
+      source->ahead = true;
+      liveness_.Flag(*source, "clock_ahead", true);
+    }
+    return false;
+  }
+  source->promise = std::max(source->promise, batch.promise_ns);
+  return true;
+}
+
+void BatchReader::ReadForeignPromise(const RecordPosition& at, const Batch& batch, Source* source) {
+  const int64_t latest = Latest(at);
+  int64_t newest = kMinPosition;
+  for (const Frame& frame : batch.frames) {
+    for (const int64_t time : frame.times_ns) {
+      if (!options_.check_append_time || time <= latest) newest = std::max(newest, time);
+    }
+  }
+  if (newest == kMinPosition) return;
+  if (source->promise != kMinPosition) {
+    const int64_t before = source->promise + options_.foreign_lateness_ns;
+    if (newest > before) {
+      source->gaps.push_back(newest - before);
+      if (source->gaps.size() > 16) source->gaps.pop_front();
+    }
+  }
+  source->promise = std::max(source->promise, newest - options_.foreign_lateness_ns);
+}
+
+void BatchReader::ReadEvents(const RecordPosition& at, const Batch& batch, bool believed,
+                             Source* source) {
+  // What a batch says about itself holds from its promise on: everything before it has been sent by
+  // then. A promise from a wrong clock would never come due.
+  const int64_t stamp = !believed               ? at.append_time_ns
+                        : batch.promise_ns != 0 ? batch.promise_ns
+                                                : source->newest_sample;
+  uint32_t index = 0;
+  ReadSteps(batch, stamp, believed, &index, source);
+  for (const JobEvent& event : batch.events) {
+    // Never beyond the promise of the source itself: else it would not apply while the source is
+    // live. A source without promises and samples has the time of its record.
+    const int64_t latest = stamp == kMinPosition ? at.append_time_ns : stamp;
+    ReadEvent(event, batch, std::min(event.time_ns, latest), &index, source);
+  }
+}
+
+void BatchReader::ReadSteps(const Batch& batch, int64_t stamp, bool believed, uint32_t* index,
+                            Source* source) {
+  std::vector<std::string> fresh;
+  for (const std::string& mode : batch.info.step_modes) {
+    const auto& known = source->info.step_modes;
+    if (source->batches == 1 || std::find(known.begin(), known.end(), mode) == known.end())
+      fresh.push_back(mode);
+  }
+  if (!believed) {
+    // None of its samples and promises count, so it must hold no step clock. It announces its modes
+    // again once its clock is right.
+    source->info.step_modes.clear();
+  } else if (!fresh.empty()) {
+    source->info.step_modes = batch.info.step_modes;
+    schedule_->AddRead(stamp, Phase::kEnd, *source, batch.sequence, (*index)++,
+                       {.kind = TimelineEvent::Kind::kModes, .modes = fresh});
+  }
+  for (const StepPromise& promise : batch.step_promises) {
+    if (!believed || promise.step > kMaxStep) {
+      counters_->Count(believed ? Drop::kMalformed : Drop::kClockAhead);
+      continue;
+    }
+    schedule_->AddRead(
+        stamp, Phase::kEnd, *source, batch.sequence, (*index)++,
+        {.kind = TimelineEvent::Kind::kStepPromise, .mode = promise.mode, .step = promise.step});
+  }
+}
+
+void BatchReader::ReadEvent(const JobEvent& event, const Batch& batch, int64_t position,
+                            uint32_t* index, Source* source) {
+  TimelineEvent::Kind kind = TimelineEvent::Kind::kJobNotice;
+  Phase phase = Phase::kEnd;
+  switch (event.kind) {
+    case JobEvent::Kind::kStarted:
+      kind = TimelineEvent::Kind::kJobStarted;
+      phase = Phase::kBegin;
+      break;
+    case JobEvent::Kind::kEnded:
+      kind = TimelineEvent::Kind::kJobEnded;
+      break;
+    case JobEvent::Kind::kNotice:
+      phase = Phase::kBegin;
+      break;
+    case JobEvent::Kind::kRankLost: {
+      kind = TimelineEvent::Kind::kRankLost;
+      const RankLost& lost = event.rank_lost;
+      // A rank that said goodbye itself sends nothing more, and nothing waits for it.
+      if (ReportedFailure(event) && lost.source == source->id && lost.boot_id == source->boot)
+        break;
+      if (!sources_->ReportLoss(*source, lost)) {
+        counters_->Count(Drop::kMalformed);
+        return;
+      }
+      // After everything that it has promised.
+      position = std::max(position, sources_->Find(lost.source, lost.boot_id)->promise);
+      break;
+    }
+    case JobEvent::Kind::kLauncherGone:
+      kind = TimelineEvent::Kind::kLauncherGone;
+      break;
+  }
+  schedule_->AddRead(position, phase, *source, batch.sequence, (*index)++,
+                     {.kind = kind, .event = event});
+}
+
+}  // namespace pitwall::engine

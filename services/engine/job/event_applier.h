@@ -1,0 +1,52 @@
+// Applies what the watermark of a job has passed, in order of event time, with the ticks of the
+// rules in between (time-model.md 2.6).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "services/engine/clocks/tick_runner.h"
+#include "services/engine/job/attempt_ends.h"
+#include "services/engine/job/attempt_starts.h"
+#include "services/engine/job/job_lifecycle.h"
+#include "services/engine/sources/job_input.h"
+
+namespace pitwall::engine {
+
+// Not thread-safe.
+class EventApplier {
+ public:
+  // All are borrowed.
+  EventApplier(const EngineOptions& options, EngineCounters* counters, JobIdentity* job,
+               JobClock* clock, JobInput* input, JobRules* rules, StepInput* steps,
+               TickRunner* ticks, JobAttempt* attempt, JobLifecycle* lifecycle, AttemptEnds* ends);
+
+  // Applies all up to the watermark `to`. Stops when the job ends.
+  void ApplyUpTo(int64_t to, EventSink* out);
+
+ private:
+  void ApplyInOrder(const std::vector<RowRef>& rows, int64_t to, EventSink* out);
+  void ApplyRow(const RowRef& row, EventSink* out);
+  void ApplyEvent(const TimelineEventKey& key, const TimelineEvent& event, EventSink* out);
+  // Events of a source about itself, which it knows at `at`.
+  void ApplySourceEvent(const TimelineEvent& event, int64_t at, Source* source, EventSink* out);
+  void OnJobStarted(const JobEvent& event, int64_t at, EventSink* out);
+  void OnNotice(const JobEvent& event, int64_t at);
+  // Of what two sources say of a label, the newer counts.
+  void MergeLabels(const std::vector<Label>& labels);
+
+  const EngineOptions& options_;
+  EngineCounters* const counters_;
+  JobIdentity* const job_;
+  JobClock* const clock_;
+  JobInput* const input_;
+  JobRules* const rules_;
+  StepInput* const steps_;
+  TickRunner* const ticks_;
+  JobAttempt* const attempt_;
+  JobLifecycle* const lifecycle_;
+  AttemptEnds* const ends_;
+  AttemptStarts starts_;
+};
+
+}  // namespace pitwall::engine

@@ -1,0 +1,48 @@
+// Events about a job itself (io.pitwall.job.changed): numbered, and the first of them tells that it
+// has started.
+#pragma once
+
+#include <cstdint>
+
+#include "services/base/binary.h"
+#include "services/engine/lifecycle/attempt_failures.h"
+#include "services/engine/program/counters.h"
+#include "services/engine/program/event_sink.h"
+#include "services/model/issues/issue.h"
+
+namespace pitwall::engine {
+
+// Not thread-safe.
+class JobChanges {
+ public:
+  // All are borrowed. `failures` names who stopped the job.
+  JobChanges(const JobIdentity* job, const AttemptFailures* failures, EngineCounters* counters)
+      : job_(job), failures_(failures), counters_(counters) {}
+
+  // Emits the event, after that of the start where none has been emitted. Returns the event, which
+  // the caller may complete before it emits another one.
+  IssueEvent* Emit(JobChange change, EndDetail detail, int64_t at, uint64_t attempt,
+                   EventSink* out);
+  // Emits that it has started in the attempt, if nothing did yet.
+  void EmitStarted(int64_t at, uint64_t attempt, EventSink* out);
+  // The job begins again. `had_attempts`: otherwise its start is emitted again.
+  void Resume(bool had_attempts) { started_emitted_ = had_attempts; }
+
+  void Save(BinaryWriter& out) const {
+    out.U64(changes_emitted_);
+    out.Bool(started_emitted_);
+  }
+  void Restore(BinaryReader& in) {
+    changes_emitted_ = in.U64();
+    started_emitted_ = in.Bool();
+  }
+
+ private:
+  const JobIdentity* const job_;
+  const AttemptFailures* const failures_;
+  EngineCounters* const counters_;
+  bool started_emitted_ = false;
+  uint64_t changes_emitted_ = 0;  // their sequence
+};
+
+}  // namespace pitwall::engine

@@ -1,0 +1,24 @@
+#include "services/engine/lifecycle/job_tombstone.h"
+
+namespace pitwall::engine {
+
+bool JobTombstone::IsResumedBy(const Batch& batch, const std::optional<int64_t>& died_at) const {
+  if (by_event_) return false;
+  if (died_at.has_value()) {
+    // Its nodes, and late records of its dead ranks, are no restart.
+    return batch.info.kind == SourceKind::kRank && batch.info.start_ns > *died_at;
+  }
+  // A rank that is found dead is no sign of life.
+  if (std::any_of(batch.events.begin(), batch.events.end(), [](const JobEvent& event) {
+        return event.kind == JobEvent::Kind::kRankLost ||
+               event.kind == JobEvent::Kind::kLauncherGone;
+      }))
+    return false;
+  if (batch.promise_ns > ended_at_) return true;
+  return std::any_of(batch.frames.begin(), batch.frames.end(), [&](const Frame& frame) {
+    return std::any_of(frame.times_ns.begin(), frame.times_ns.end(),
+                       [&](int64_t time) { return time > ended_at_; });
+  });
+}
+
+}  // namespace pitwall::engine

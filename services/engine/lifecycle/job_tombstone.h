@@ -1,0 +1,78 @@
+// The end of a job, and what remains of it: a tombstone, which drops what comes later until it has
+// expired (time-model.md, section 4).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "services/base/binary.h"
+#include "services/model/position.h"
+#include "services/model/telemetry.h"
+
+namespace pitwall::engine {
+
+// Not thread-safe.
+class JobTombstone {
+ public:
+  bool ended() const { return ended_; }
+  // Event time of the end; only where ended().
+  int64_t ended_at() const { return ended_at_; }
+  // It ended by an event, not by grace or silence, and never resumes.
+  bool by_event() const { return by_event_; }
+  // The tombstone has expired.
+  bool gone() const { return gone_; }
+
+  void End(int64_t at, bool by_event) {
+    ended_ = true;
+    by_event_ = by_event;
+    ended_at_ = at;
+    age_ns_ = 0;
+  }
+  // A job that was over without an event has ended by one after all, at `at` or later.
+  void Amend(int64_t at) {
+    by_event_ = true;
+    age_ns_ = 0;
+    ended_at_ = std::max(ended_at_, at);
+  }
+  // A tick of a job that has ended; `lasts_ns`: EngineOptions::tombstone_ns.
+  void Tick(int64_t elapsed_ns, int64_t lasts_ns) {
+    age_ns_ += elapsed_ns;
+    gone_ = age_ns_ > lasts_ns;
+  }
+  // Whether the batch is a sign of life of a job that has ended without an event. `died_at`: when
+  // its attempt died, where it did.
+  bool IsResumedBy(const Batch& batch, const std::optional<int64_t>& died_at) const;
+  void Resume() {
+    ended_ = false;
+    age_ns_ = 0;
+  }
+
+  // Whether it has ended, and the age.
+  void SaveAge(BinaryWriter& out) const {
+    out.Bool(ended_);
+    out.I64(age_ns_);
+  }
+  void RestoreAge(BinaryReader& in) {
+    ended_ = in.Bool();
+    age_ns_ = in.I64();
+  }
+  // How and when it ended.
+  void SaveEnd(BinaryWriter& out) const {
+    out.Bool(by_event_);
+    out.I64(ended_at_);
+  }
+  void RestoreEnd(BinaryReader& in) {
+    by_event_ = in.Bool();
+    ended_at_ = in.I64();
+  }
+
+ private:
+  bool ended_ = false;
+  bool by_event_ = false;
+  int64_t ended_at_ = kMinPosition;
+  int64_t age_ns_ = 0;  // of ticks
+  bool gone_ = false;
+};
+
+}  // namespace pitwall::engine
