@@ -140,7 +140,8 @@ void StepPlacement::NameMissingRanks(const std::string& mode) {
   std::vector<int64_t> ranks;
   for (const auto& [key, source] : sources_->all()) {
     const auto progress = source->steps.find(mode);
-    if (source->here && progress != source->steps.end() && progress->second.clock != kSharedClock)
+    if (source->process.running && progress != source->steps.end() &&
+        progress->second.clock != kSharedClock)
       ranks.push_back(source->info.rank);
   }
   std::sort(ranks.begin(), ranks.end());

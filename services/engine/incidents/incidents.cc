@@ -1,7 +1,6 @@
 #include "services/engine/incidents/incidents.h"
 
 #include <algorithm>
-#include <iterator>
 #include <set>
 #include <utility>
 
@@ -15,9 +14,6 @@ constexpr uint8_t kFormatWithLevels = 5;  // as 4, and the level of each issue a
 constexpr uint8_t kFormatWithPlaces = 4;  // as 3, and whether it is everywhere
 constexpr uint8_t kFormatWithNodes = 3;   // as 2, and the node of each issue
 constexpr uint8_t kFormatWithOnsets = 1;  // incidents had the range of their onsets
-// Onsets say when an expression first held: of two rules about one trouble they differ by their
-// windows.
-constexpr int64_t kOnsetErrorNs = 30 * kNanosPerSecond;
 // A value that becomes this many times as high has risen.
 constexpr double kRise = 1.5;
 }  // namespace
@@ -26,7 +22,8 @@ IncidentTracker::IncidentTracker(const EngineOptions& options, EngineCounters* c
     : window_ns_(options.incident_window_ns),
       max_issues_(options.max_tracked_issues_per_job),
       counters_(counters),
-      explanations_(options.incident_window_ns) {}
+      explanations_(options.incident_window_ns),
+      open_(options.incident_window_ns, &explanations_) {}
 
 void IncidentTracker::SetProgram(const plan::Program* program) {
   explanations_.SetProgram(program);
@@ -119,8 +116,8 @@ void IncidentTracker::NoteRise(TrackedIssue* issue, const IssueEvent& event) {
 void IncidentTracker::Join(TrackedIssue* issue) {
   const TrackedIssue* tie = nullptr;
   for (const TrackedIssue* candidate :
-       {explanations_.StrongestCause(*issue, /*open=*/true), OwnSymptom(*issue),
-        explanations_.StrongestCause(*issue, /*open=*/false), Sibling(*issue)}) {
+       {explanations_.StrongestCause(*issue, /*open=*/true), open_.OwnSymptom(*issue),
+        explanations_.StrongestCause(*issue, /*open=*/false), open_.Sibling(*issue)}) {
     // The incident of one that has ended may be over.
     if (tie == nullptr && candidate != nullptr && incidents_.contains(candidate->incident))
       tie = candidate;
@@ -128,56 +125,10 @@ void IncidentTracker::Join(TrackedIssue* issue) {
   issue->incident = tie != nullptr ? tie->incident : issue->id;
 }
 
-const TrackedIssue* IncidentTracker::Closest(const Ordered& issues, int64_t onset_ns) const {
-  TrackedIssue at;  // precedes all that began at the onset or later
-  at.onset_ns = onset_ns;
-  const auto after = issues.lower_bound(&at);
-  const TrackedIssue* closest = nullptr;
-  if (after != issues.begin() && onset_ns - (*std::prev(after))->onset_ns <= window_ns_)
-    closest = *std::prev(after);
-  if (after != issues.end() && (*after)->onset_ns - onset_ns <= window_ns_ &&
-      (closest == nullptr || (*after)->onset_ns - onset_ns < onset_ns - closest->onset_ns)) {
-    closest = *after;
-  }
-  return closest;
-}
-
-const TrackedIssue* IncidentTracker::Sibling(const TrackedIssue& issue) const {
-  if (const auto same = open_of_alert_.find(issue.alert); same != open_of_alert_.end()) {
-    if (const TrackedIssue* closest = Closest(same->second, issue.onset_ns)) return closest;
-  }
-  if (issue.order.cause_class != CauseClass::kJobWide) return nullptr;
-  const TrackedIssue* best = nullptr;
-  for (const auto& [alert, issues] : open_of_alert_) {
-    if ((*issues.begin())->order.cause_class != CauseClass::kJobWide ||
-        !explanations_.ShareACause(issue.alert, alert))
-      continue;
-    const TrackedIssue* closest = Closest(issues, issue.onset_ns);
-    if (closest == nullptr || (best != nullptr && !Precedes(*closest, *best))) continue;
-    // Where its cause is known, and does not explain this one, they share none.
-    const TrackedIssue* cause = explanations_.StrongestCause(*closest, /*open=*/true);
-    if (cause == nullptr || explanations_.MayExplain(*cause, issue)) best = closest;
-  }
-  return best;
-}
-
-const TrackedIssue* IncidentTracker::OwnSymptom(const TrackedIssue& issue) const {
-  const auto own = [&](const TrackedIssue& symptom) {
-    const Ordered& equal = open_of_alert_.find(symptom.alert)->second;
-    return std::none_of(equal.begin(), equal.end(), [&](const TrackedIssue* other) {
-      return other->incident == symptom.incident && other->root_cause.empty() &&
-             other->onset_ns < issue.onset_ns - kOnsetErrorNs &&
-             !explanations_.MayExplain(issue, *other) &&
-             explanations_.StrongestCause(*other, /*open=*/true) == nullptr;
-    });
-  };
-  return explanations_.FirstSymptom(issue, own);
-}
-
 // Counts it among the open ones.
 void IncidentTracker::Open(TrackedIssue* issue) {
   ++incidents_[issue->incident];
-  open_of_alert_[issue->alert].insert(issue);
+  open_.Add(issue);
 }
 
 void IncidentTracker::FindEverywhere(TrackedIssue* changed, const NodesOfRanks& nodes_of) {
@@ -187,15 +138,15 @@ void IncidentTracker::FindEverywhere(TrackedIssue* changed, const NodesOfRanks& 
     return;
   const StringMap<std::string>& ranks = nodes_of();
   std::vector<TrackedIssue*> open;
-  if (const auto same = open_of_alert_.find(changed->alert); same != open_of_alert_.end()) {
+  if (const OpenIssues::Ordered* same = open_.OfAlert(changed->alert); same != nullptr) {
     const auto is_alike = [&](const TrackedIssue* issue) {
       return issue->labels.Has("rank") == of_rank;
     };
     // Too few for all ranks, now and before.
-    const auto alike = std::ranges::find_if(same->second, is_alike);
-    const bool was_everywhere = alike != same->second.end() && (*alike)->everywhere;
-    if (of_rank && same->second.size() + 1 < ranks.size() && !was_everywhere) return;
-    for (const TrackedIssue* issue : same->second) {
+    const auto alike = std::ranges::find_if(*same, is_alike);
+    const bool was_everywhere = alike != same->end() && (*alike)->everywhere;
+    if (of_rank && same->size() + 1 < ranks.size() && !was_everywhere) return;
+    for (const TrackedIssue* issue : *same) {
       if (is_alike(issue)) open.push_back(issues_.find(issue->id)->second.get());
     }
   }
@@ -215,9 +166,7 @@ void IncidentTracker::End(TrackedIssue* issue, const IssueEvent& event,
   if (!issue->open) return;
   const auto incident = incidents_.find(issue->incident);
   if (--incident->second == 0) incidents_.erase(incident);
-  const auto same = open_of_alert_.find(issue->alert);
-  same->second.erase(issue);
-  if (same->second.empty()) open_of_alert_.erase(same);
+  open_.Remove(issue);
   explanations_.Remove(*issue);
   issue->open = false;
   FindEverywhere(issue, nodes_of);
@@ -299,7 +248,7 @@ void IncidentTracker::Clear() {
   issues_.clear();
   ended_.clear();
   incidents_.clear();
-  open_of_alert_.clear();
+  open_.Clear();
   gone_.clear();
   dirty_ = false;
 }
@@ -333,7 +282,7 @@ void IncidentTracker::Restore(BinaryReader& in) {
   issues_.clear();
   ended_.clear();
   incidents_.clear();
-  open_of_alert_.clear();
+  open_.Clear();
   const uint8_t format = in.U8();
   if (format < kFormatWithOnsets || format > kFormatWithLevels) in.Fail();
   now_ns_ = in.I64();

@@ -23,6 +23,7 @@
 #include "services/base/binary.h"
 #include "services/base/text/strings.h"
 #include "services/engine/incidents/issue_causes.h"
+#include "services/engine/incidents/open_issues.h"
 #include "services/engine/program/counters.h"
 #include "services/engine/program/limits.h"
 #include "services/model/issues/issue.h"
@@ -68,23 +69,11 @@ class IncidentTracker {
   void Restore(BinaryReader& in);
 
  private:
-  struct ByOnset {
-    bool operator()(const TrackedIssue* a, const TrackedIssue* b) const { return Precedes(*a, *b); }
-  };
-  using Ordered = std::set<const TrackedIssue*, ByOnset>;
-
   // Null: the bound is reached.
   TrackedIssue* Begin(const IssueEvent& event, const std::string& id, const NodesOfRanks& nodes_of);
   // Notes the time if the value of the issue has risen by half.
   void NoteRise(TrackedIssue* issue, const IssueEvent& event);
   void Join(TrackedIssue* issue);
-  // The open issue of the alert whose onset is closest to `onset_ns` and within the window; of two,
-  // the earlier. Null: none.
-  const TrackedIssue* Closest(const Ordered& issues, int64_t onset_ns) const;
-  const TrackedIssue* Sibling(const TrackedIssue& issue) const;
-  // The first open symptom that nothing explains, and that others did not have before `issue` began
-  // where it does not explain these: what they had before is a trouble of its own. Null: none.
-  const TrackedIssue* OwnSymptom(const TrackedIssue& issue) const;
   void Open(TrackedIssue* issue);
   void End(TrackedIssue* issue, const IssueEvent& event, const NodesOfRanks& nodes_of);
   // Whether the open issues of this one's alert are about all nodes, or all ranks, of the job.
@@ -102,11 +91,11 @@ class IncidentTracker {
   std::map<std::string, std::unique_ptr<TrackedIssue>, std::less<>> issues_;  // by id
   std::set<std::pair<int64_t, std::string>> ended_;                           // (ended_at, id)
   std::map<std::string, size_t, std::less<>> incidents_;                      // id -> open issues
-  std::map<std::string, Ordered, std::less<>> open_of_alert_;  // by name of the alert
-  int64_t now_ns_ = INT64_MIN;                                 // newest time of an event
-  bool dirty_ = false;                                         // root causes may be others
-  uint64_t serial_ = 0;                                        // of Apply
-  std::vector<std::unique_ptr<TrackedIssue>> gone_;            // forgotten in this Apply
+  OpenIssues open_;
+  int64_t now_ns_ = INT64_MIN;                       // newest time of an event
+  bool dirty_ = false;                               // root causes may be others
+  uint64_t serial_ = 0;                              // of Apply
+  std::vector<std::unique_ptr<TrackedIssue>> gone_;  // forgotten in this Apply
 };
 
 }  // namespace pitwall::engine

@@ -26,11 +26,11 @@ AttemptEnds::AttemptEnds(const EngineOptions& options, const JobIdentity* job,
 void AttemptEnds::OnRankLost(const JobEvent& event, int64_t at, EventSink* out) {
   const RankLost& lost = event.rank_lost;
   Source* source = sources_->Find(lost.source, lost.boot_id);
-  if (source == nullptr || source->lost) return;
+  if (source == nullptr || source->process.lost) return;
   if (at < source->ended_at) CountDeath(*source, event, at);
   if (ReportedFailure(event)) return;
-  source->lost = true;
-  if (source->here) ranks_->CountLost();
+  source->process.lost = true;
+  if (source->process.running) ranks_->CountLost();
   ticks_->RunBelow(at + 1, out);
   if (source->ended_at == kMaxPosition) {
     source_ends_.End(source, at + 1);
@@ -144,7 +144,7 @@ void AttemptEnds::OnJobEnded(const JobEvent& event, int64_t at, EventSink* out) 
     return;
   }
   ticks_->RunBelow(at + 1, out);
-  failures.NameStop(StoppedByOf(event));
+  failures.stop().NameBy(StoppedByOf(event));
   IssueEvent* ended = lifecycle_->End(at, ranks_->DetailOfEnd(event, at), /*by_event=*/true, out);
   if (end && ended->summary.empty()) ended->summary = TextOf(*end);
 }

@@ -3,7 +3,7 @@
 namespace pitwall::engine {
 
 void AttemptStarts::OnBoot(Source* source, int64_t at, EventSink* out) {
-  source->booted = true;
+  source->process.started = true;
   if (!EndEarlierBoots(source, at)) {
     ends_->End(source, at);
   } else if (source->IsRank()) {
@@ -15,7 +15,7 @@ void AttemptStarts::OnBoot(Source* source, int64_t at, EventSink* out) {
 bool AttemptStarts::EndEarlierBoots(Source* source, int64_t at) {
   bool succeeded = false;
   for (Source* other : sources_->OthersOf(*source)) {
-    succeeded |= other->booted && other->info.start_ns > source->info.start_ns;
+    succeeded |= other->process.started && other->info.start_ns > source->info.start_ns;
     if (other->ended_at == kMaxPosition && other->info.start_ns < source->info.start_ns)
       ends_->End(other, at);
   }
@@ -38,12 +38,12 @@ void AttemptStarts::PlaceRank(Source* source, int64_t at, EventSink* out) {
 void AttemptStarts::OnFirstStep(Source* source, int64_t at, EventSink* out) {
   const bool restart =
       attempt_->started() && !attempt_->open() && !source->info.attempt.has_value();
-  if (!attempt_->started() || (restart && source->here)) {
+  if (!attempt_->started() || (restart && source->process.running)) {
     // Rank 0 joins it, should it be known later.
     Begin(source->info.attempt.value_or(attempt_->NextNumber()), *source, at, out);
   }
   source->attempt = source->info.attempt.value_or(attempt_->number());
-  if (source->here) lifecycle_->Reopen(*source, at, out);
+  if (source->process.running) lifecycle_->Reopen(*source, at, out);
   if (*source->attempt < attempt_->number()) ends_->End(source, at);
 }
 

@@ -91,8 +91,8 @@ void BatchReader::ReadFrames(const RecordPosition& at, const Batch& batch, std::
     }
     frames_->Add(std::move(pending), source);
   }
-  if (ahead != source->ahead && !batch.frames.empty()) {
-    source->ahead = ahead;
+  if (ahead != source->clock.ahead && !batch.frames.empty()) {
+    source->clock.ahead = ahead;
     liveness_.Flag(*source, "clock_ahead", ahead);
   }
 }
@@ -129,8 +129,8 @@ bool BatchReader::ReadPromise(const RecordPosition& at, const Batch& batch, Sour
   if (batch.promise_ns == 0) return true;
   if (options_.check_append_time && batch.promise_ns > Latest(at)) {
     counters_->Count(Drop::kClockAhead);
-    if (!source->ahead) {
-      source->ahead = true;
+    if (!source->clock.ahead) {
+      source->clock.ahead = true;
       liveness_.Flag(*source, "clock_ahead", true);
     }
     return false;
@@ -151,8 +151,8 @@ void BatchReader::ReadForeignPromise(const RecordPosition& at, const Batch& batc
   if (source->promise != kMinPosition) {
     const int64_t before = source->promise + options_.foreign_lateness_ns;
     if (newest > before) {
-      source->gaps.push_back(newest - before);
-      if (source->gaps.size() > 16) source->gaps.pop_front();
+      source->silence.gaps.push_back(newest - before);
+      if (source->silence.gaps.size() > 16) source->silence.gaps.pop_front();
     }
   }
   source->promise = std::max(source->promise, newest - options_.foreign_lateness_ns);

@@ -142,7 +142,7 @@ void EventApplier::OnJobStarted(const JobEvent& event, int64_t at, EventSink* ou
 
 void EventApplier::OnNotice(const JobEvent& event, int64_t at) {
   AttemptFailures& failures = attempt_->ranks().failures();
-  if (event.reason == kStopping) failures.AnnounceStop(at, StoppedByOf(event));
+  if (event.reason == kStopping) failures.stop().Announce(at, StoppedByOf(event));
   if (event.reason == kStopRefused) failures.WithdrawStop();
   if (const auto end = PlatformEndOf(event)) {
     if (*end == PlatformEnd{}) {

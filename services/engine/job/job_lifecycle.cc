@@ -86,7 +86,7 @@ void JobLifecycle::BeginAttempt(uint64_t number, const Source& first, const Sour
   attempt_->Begin(number, first);
   absl::flat_hash_set<std::string_view> nodes;
   for (const auto& [key, source] : sources) {
-    if (source->here) nodes.insert(source->info.node);
+    if (source->process.running) nodes.insert(source->info.node);
   }
   attempt_->ranks().BeginAttempt(nodes);
   changes_.Emit(JobChange::kAttemptBegan, EndDetail::kNone, at, number, out);

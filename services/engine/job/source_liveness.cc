@@ -6,18 +6,18 @@ namespace pitwall::engine {
 
 int64_t SourceLiveness::OnBatch(Source* source, bool goodbye) {
   source->goodbye = source->goodbye || goodbye;
-  if (source->behind &&
+  if (source->clock.behind &&
       sources_->order().NewestPromise() - source->promise <= options_.clock_behind_ns) {
-    source->behind = false;
-    source->trailing_ns = 0;
+    source->clock.behind = false;
+    source->clock.trailing_ns = 0;
     Flag(*source, "clock_behind", false);
   }
   sources_->Change(source, [](Source* s) {
-    s->live = s->promise != kMinPosition && !s->behind && s->promise < s->ended_at;
+    s->live = s->promise != kMinPosition && !s->clock.behind && s->promise < s->ended_at;
   });
   const int64_t least = sources_->order().LeastPromise();
   if (source->goodbye) Leave(source, TimelineEvent::Kind::kGoodbye);
-  if (source->loss_reported) sources_->Change(source, [](Source* s) { s->live = false; });
+  if (source->process.loss_reported) sources_->Change(source, [](Source* s) { s->live = false; });
   return least;
 }
 
@@ -33,10 +33,11 @@ void SourceLiveness::OnTick(int64_t elapsed_ns, EventSink* out) {
       continue;
     }
     if (!source->live) continue;
-    source->trailing_ns =
-        newest - source->promise > options_.clock_behind_ns ? source->trailing_ns + elapsed_ns : 0;
-    if (source->trailing_ns >= options_.clock_behind_ns) {
-      source->behind = true;
+    source->clock.trailing_ns = newest - source->promise > options_.clock_behind_ns
+                                    ? source->clock.trailing_ns + elapsed_ns
+                                    : 0;
+    if (source->clock.trailing_ns >= options_.clock_behind_ns) {
+      source->clock.behind = true;
       Leave(source, TimelineEvent::Kind::kLeave);
       Flag(*source, "clock_behind", true);
     }

@@ -89,12 +89,8 @@ void AttemptFailures::Add(RankDeath death) {
   }
 }
 
-bool AttemptFailures::IsStop(int64_t at) const {
-  return stop_at_.has_value() && at >= *stop_at_ && *stop_at_ >= at - kStopWithinNs;
-}
-
 int64_t AttemptFailures::JudgedAt() const {
-  if (IsStop(first_at_)) return first_->at;
+  if (stop_.Covers(first_at_)) return first_->at;
   if (platform_.heard()) return std::max(first_->at, platform_.at());
   // A crash is one whatever the platform says.
   if (expects_platform_ && !IsCrash(*first_))
@@ -115,12 +111,13 @@ int64_t AttemptFailures::seen_by() const {
   return first_.has_value() ? JudgedAt() + kTickNs : INT64_MIN;
 }
 
-bool AttemptFailures::IsCancelled() const {
-  return terminated_ >= 2 || IsStop(first_at_) || platform_.OnPurpose(*first_);
+bool AttemptFailures::cancelled() const {
+  return first_.has_value() &&
+         (terminated_ >= 2 || stop_.Covers(first_at_) || platform_.OnPurpose(*first_));
 }
 
 std::string AttemptFailures::Cause() const {
-  if (IsStop(first_at_)) return "stopped by the executor";
+  if (stop_.Covers(first_at_)) return "stopped by the executor";
   return platform_.Cause(*first_);
 }
 
@@ -136,7 +133,7 @@ Labels AttemptFailures::Series(std::string_view cause, bool cancelled) const {
 AttemptFailures::Values AttemptFailures::Judge(int64_t now) {
   Values values;
   if (!first_.has_value() || now < JudgedAt()) return values;
-  const bool cancelled = IsCancelled();
+  const bool cancelled = this->cancelled();
   std::string cause = Cause();
   if (!told_ || cancelled != cancelled_ || cause != told_cause_) {
     if (told_) values.emplace_back(Series(told_cause_, cancelled_), 0);
@@ -155,15 +152,15 @@ AttemptFailures::Values AttemptFailures::Judge(int64_t now) {
 void AttemptFailures::Save(BinaryWriter& out) const {
   // Without an announcement the bytes are those of a bool, as before there were any.
   const bool other_cause = told_ && told_cause_ != Cause();
-  out.U8((first_.has_value() ? kHasFirst : 0) | (stop_at_.has_value() ? kHasStop : 0) |
+  out.U8((first_.has_value() ? kHasFirst : 0) | (stop_.at().has_value() ? kHasStop : 0) |
          (platform_.heard() ? kHasPlatform : 0) | (expects_platform_ ? kExpectsPlatform : 0) |
          (other_cause ? kHasToldCause : 0) | (gone_ ? kGone : 0) |
-         (stopped_by_.empty() ? 0 : kHasStoppedBy) |
+         (stop_.by().empty() ? 0 : kHasStoppedBy) |
          (first_.has_value() && !first_->exception.empty() ? kHasException : 0));
-  if (stop_at_.has_value()) out.I64(*stop_at_);
+  if (stop_.at().has_value()) out.I64(*stop_.at());
   if (platform_.heard()) platform_.Save(out);
   if (other_cause) out.Str(told_cause_);
-  if (!stopped_by_.empty()) out.Str(stopped_by_);
+  if (!stop_.by().empty()) out.Str(stop_.by());
   if (!first_.has_value()) return;
   out.I64(first_->at);
   out.I64(first_->rank);
@@ -184,12 +181,12 @@ void AttemptFailures::Save(BinaryWriter& out) const {
 void AttemptFailures::Restore(BinaryReader& in) {
   Clear();
   const uint8_t has = in.U8();
-  if ((has & kHasStop) != 0) stop_at_ = in.I64();
+  if ((has & kHasStop) != 0) stop_.Announce(in.I64());
   if ((has & kHasPlatform) != 0) platform_.Restore(in);
   expects_platform_ = (has & kExpectsPlatform) != 0;
   gone_ = (has & kGone) != 0;
   if ((has & kHasToldCause) != 0) told_cause_ = in.Str();
-  if ((has & kHasStoppedBy) != 0) stopped_by_ = in.Str();
+  if ((has & kHasStoppedBy) != 0) stop_.NameBy(in.Str());
   if ((has & kHasFirst) == 0 || !in.ok()) return;
   RankDeath& first = first_.emplace();
   first.at = in.I64();

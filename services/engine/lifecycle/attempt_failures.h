@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "services/base/binary.h"
+#include "services/engine/lifecycle/executor_stop.h"
 #include "services/engine/lifecycle/platform_report.h"
 #include "services/model/labels.h"
 #include "services/model/position.h"
@@ -20,17 +21,16 @@ namespace pitwall::engine {
 //   pitwall_rank_lost{rank,node,cause,verdict,exception}
 //                            1 for the first death of the attempt; `exception` only of that cause
 //   pitwall_job_ranks_lost   how many were lost, teardown included
-// Within kStopWithinNs after the executor announced that it ends the job, every death is that end:
-// "cancelled" by cause "stopped by the executor", whatever the process made of the signal.
-// Where the platform of the job says how it ends (platform_report.h), a death that is no crash
-// waits kPlatformNs for that, or kPlatformOfGoneNs where ranks and launchers are all gone, so that
-// the platform has nothing left to wait for; what it says later changes what was told. cause: "out
-// of memory", "signal 9", "exit code 3", "exception", "unknown". verdict: "died", or "cancelled"
-// where somebody ended the ranks on purpose. What follows the first death is teardown and has no
-// series of its own.
+// Within ExecutorStop::kWithinNs after the executor announced that it ends the job, every death is
+// that end: "cancelled" by cause "stopped by the executor", whatever the process made of the
+// signal. Where the platform of the job says how it ends (platform_report.h), a death that is no
+// crash waits kPlatformNs for that, or kPlatformOfGoneNs where ranks and launchers are all gone, so
+// that the platform has nothing left to wait for; what it says later changes what was told. cause:
+// "out of memory", "signal 9", "exit code 3", "exception", "unknown". verdict: "died", or
+// "cancelled" where somebody ended the ranks on purpose. What follows the first death is teardown
+// and has no series of its own.
 class AttemptFailures {
  public:
-  static constexpr int64_t kStopWithinNs = 300'000'000'000;
   static constexpr int64_t kPlatformNs = 1'500'000'000;
   static constexpr int64_t kPlatformOfGoneNs = 5'000'000'000;
   // The end of a job whose launcher is gone waits so long for its platform, after each death.
@@ -42,24 +42,13 @@ class AttemptFailures {
 
   // In the order of event time.
   void Add(RankDeath death);
-  // Any time: a rank may say it too, with whatever clock.
-  void AnnounceStop(int64_t at, std::string by = "") {
-    stop_at_ = std::max(at, kMinPosition + 1);
-    NameStop(std::move(by));
-  }
-  // It was refused: a death that is heard of from here on does not belong to it.
+  // The announcement that the job is ended, from which deaths follow.
+  ExecutorStop& stop() { return stop_; }
+  const ExecutorStop& stop() const { return stop_; }
+  // The stop was refused: later deaths do not belong to it.
   void WithdrawStop() {
-    if (first_.has_value() && IsStop(first_at_)) return;
-    stop_at_.reset();
-    stopped_by_.clear();
+    if (!first_.has_value() || !stop_.Covers(first_at_)) stop_.Withdraw();
   }
-  // By whom the job is stopped; "" changes nothing.
-  void NameStop(std::string by) {
-    if (!by.empty()) stopped_by_ = std::move(by);
-  }
-  const std::string& stopped_by() const { return stopped_by_; }
-  // Whether a death at that time is the end that was announced.
-  bool IsStop(int64_t at) const;
   // The platform of the job will say how it ended, soon after.
   void ExpectPlatform() { expects_platform_ = true; }
   void OnPlatformReport(int64_t at, const PlatformEnd& end) {
@@ -71,7 +60,7 @@ class AttemptFailures {
   // The platform has said of the whole job how it ended, or how its attempt did.
   bool heard_of_job() const { return platform_.heard_of_job(); }
   // Whether somebody ended the first rank on purpose, by what is known so far.
-  bool cancelled() const { return first_.has_value() && IsCancelled(); }
+  bool cancelled() const;
   // What has become known by `now`, to be written at `now`: each change once.
   Values Judge(int64_t now);
   // By then rules have seen the first death: the end of the job waits for it. INT64_MIN: no death.
@@ -86,12 +75,10 @@ class AttemptFailures {
 
  private:
   int64_t JudgedAt() const;
-  bool IsCancelled() const;
   std::string Cause() const;
   Labels Series(std::string_view cause, bool cancelled) const;
 
-  std::optional<int64_t> stop_at_;  // event time of the announcement
-  std::string stopped_by_;          // "": not known
+  ExecutorStop stop_;
   std::optional<RankDeath> first_;
   int64_t first_at_ = INT64_MIN;  // of the first death heard of, whichever is named
   uint64_t count_ = 0;

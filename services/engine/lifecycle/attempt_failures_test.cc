@@ -69,7 +69,7 @@ TEST(AttemptFailures, AnExceptionIsToldWithItsCause) {
               "rank=\"3\",verdict=\"died\"}");
   }
   AttemptFailures stopped;
-  stopped.AnnounceStop(DeathAt(9));
+  stopped.stop().Announce(DeathAt(9));
   stopped.Add(failed);
   EXPECT_FALSE(stopped.Judge(DeathAt(11))[0].first.Has("exception"));
 }
@@ -145,7 +145,7 @@ TEST(AttemptFailures, ScriptEndsItselfAfterSigterm_IsNotNamed) {
 
 TEST(AttemptFailures, WhatFollowsAnAnnouncedStopIsThatStop) {
   AttemptFailures deaths;
-  deaths.AnnounceStop(DeathAt(9), "rule p/g/a");
+  deaths.stop().Announce(DeathAt(9), "rule p/g/a");
   BinaryWriter between;
   deaths.Save(between);
   AttemptFailures restored;
@@ -156,8 +156,8 @@ TEST(AttemptFailures, WhatFollowsAnAnnouncedStopIsThatStop) {
     each->Add(Failed(10, 0));
     EXPECT_THAT(Said(each, 10),
                 ElementsAre("0 cancelled: stopped by the executor = 1", "count = 1"));
-    EXPECT_TRUE(each->IsStop(DeathAt(10)));
-    EXPECT_EQ(each->stopped_by(), "rule p/g/a");
+    EXPECT_TRUE(each->stop().Covers(DeathAt(10)));
+    EXPECT_EQ(each->stop().by(), "rule p/g/a");
   }
   BinaryWriter first, second;
   deaths.Save(first);
@@ -168,32 +168,32 @@ TEST(AttemptFailures, WhatFollowsAnAnnouncedStopIsThatStop) {
 TEST(AttemptFailures, ADeathBeforeTheStopOrLongAfterItIsOne) {
   AttemptFailures before;
   before.Add(Signalled(8, 1, 9));
-  before.AnnounceStop(DeathAt(9));
+  before.stop().Announce(DeathAt(9));
   before.Add(Signalled(10, 0, 15));
   EXPECT_THAT(Said(&before, 11), ElementsAre("1 died: signal 9 = 1", "count = 2"));
   AttemptFailures after;
-  after.AnnounceStop(DeathAt(9));
+  after.stop().Announce(DeathAt(9));
   after.Add(Signalled(309.5, 1, 9));
   EXPECT_THAT(Said(&after, 310), ElementsAre("1 died: signal 9 = 1", "count = 1"));
 }
 
 TEST(AttemptFailures, AfterAStopThatWasRefusedADeathIsOne) {
   AttemptFailures deaths;
-  deaths.AnnounceStop(DeathAt(9), "rule p/g/a");
+  deaths.stop().Announce(DeathAt(9), "rule p/g/a");
   deaths.WithdrawStop();
   deaths.Add(Signalled(10, 1, 9));
   EXPECT_THAT(Said(&deaths, 11), ElementsAre("1 died: signal 9 = 1", "count = 1"));
-  EXPECT_EQ(deaths.stopped_by(), "");
+  EXPECT_EQ(deaths.stop().by(), "");
 }
 
 // A rank can say the notice as well, with any time: nothing overflows, and no death is hidden.
 TEST(AttemptFailures, AStopOfAnImpossibleTimeHidesNothing) {
   for (const int64_t at : {INT64_MIN, INT64_MIN / 2, INT64_MAX}) {
     AttemptFailures deaths;
-    deaths.AnnounceStop(at);
+    deaths.stop().Announce(at);
     deaths.Add(Signalled(10, 1, 9));
     EXPECT_THAT(Said(&deaths, 11), ElementsAre("1 died: signal 9 = 1", "count = 1"));
-    EXPECT_FALSE(deaths.IsStop(kMinPosition));
+    EXPECT_FALSE(deaths.stop().Covers(kMinPosition));
   }
 }
 

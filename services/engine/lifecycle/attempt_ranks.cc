@@ -8,8 +8,9 @@
 namespace pitwall::engine {
 
 bool AttemptRanks::Join(Source* source) {
-  if (!source->IsRank() || source->here || source->ended_at != kMaxPosition) return false;
-  source->here = true;
+  if (!source->IsRank() || source->process.running || source->ended_at != kMaxPosition)
+    return false;
+  source->process.running = true;
   ++running_;
   died_at_.reset();
   launchers_gone_[source->info.node] = false;
@@ -18,8 +19,8 @@ bool AttemptRanks::Join(Source* source) {
 }
 
 bool AttemptRanks::Leave(Source* source) {
-  if (!source->here) return false;
-  source->here = false;
+  if (!source->process.running) return false;
+  source->process.running = false;
   --running_;
   return true;
 }
@@ -42,7 +43,7 @@ void AttemptRanks::Die(int64_t at) {
 }
 
 EndDetail AttemptRanks::DetailOfDeath() const {
-  if (failures_.IsStop(died_at_.value_or(kMinPosition))) return EndDetail::kStopped;
+  if (failures_.stop().Covers(died_at_.value_or(kMinPosition))) return EndDetail::kStopped;
   return failures_.cancelled() ? EndDetail::kCancelled : EndDetail::kDied;
 }
 
@@ -50,7 +51,7 @@ EndDetail AttemptRanks::DetailOfEnd(const JobEvent& event, int64_t at) const {
   const EndDetail detail = ParseEndDetail(event.reason).value_or(EndDetail::kNone);
   if (!PlatformEndOf(event)) return detail;
   if (detail == EndDetail::kFailed && has_lost()) return DetailOfDeath();
-  if (detail == EndDetail::kCancelled && failures_.IsStop(at)) return EndDetail::kStopped;
+  if (detail == EndDetail::kCancelled && failures_.stop().Covers(at)) return EndDetail::kStopped;
   return detail;
 }
 
@@ -92,8 +93,10 @@ void AttemptRanks::Restore(BinaryReader& in) {
 }
 
 void AttemptRanks::RestoreRunning(const SourceMap& sources) {
-  running_ = static_cast<size_t>(std::count_if(
-      sources.begin(), sources.end(), [](const auto& entry) { return entry.second->here; }));
+  running_ =
+      static_cast<size_t>(std::count_if(sources.begin(), sources.end(), [](const auto& entry) {
+        return entry.second->process.running;
+      }));
 }
 
 }  // namespace pitwall::engine

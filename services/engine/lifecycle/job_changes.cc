@@ -22,8 +22,8 @@ IssueEvent* JobChanges::Emit(JobChange change, EndDetail detail, int64_t at, uin
   event.time_ns = event.active_since_ns = at;
   event.job_change = change;
   event.end_detail = detail;
-  if (detail == EndDetail::kStopped && !failures_->stopped_by().empty())
-    event.summary = Cat("stopped by ", failures_->stopped_by());
+  if (detail == EndDetail::kStopped && !failures_->stop().by().empty())
+    event.summary = Cat("stopped by ", failures_->stop().by());
   event.sequence = ++changes_emitted_;
   event.id = MakeEventId(event);
   ++counters_->events;

@@ -9,7 +9,8 @@ std::map<std::string, uint64_t, std::less<>> SilentNodes(const SourceMap& source
                                                          const EngineOptions& options) {
   // Nearly always nobody is: then a job of many sources costs no map.
   if (std::none_of(sources.begin(), sources.end(), [&](const auto& entry) {
-        return entry.second->here && entry.second->idle_ns > entry.second->IdleAfter(options);
+        return entry.second->process.running &&
+               entry.second->silence.idle_ns > entry.second->IdleAfter(options);
       }))
     return {};
   struct Node {
@@ -22,12 +23,12 @@ std::map<std::string, uint64_t, std::less<>> SilentNodes(const SourceMap& source
   for (const auto& [key, source] : sources) {
     others = others || source->live;
     if (source->IsForeign() || source->ended_at != kMaxPosition || source->goodbye ||
-        source->loss_reported)
+        source->process.loss_reported)
       continue;
     Node& node = nodes[source->info.node];
     node.collector = node.collector || !source->IsRank();
-    node.ranks += source->here ? 1 : 0;
-    node.heard = node.heard || source->idle_ns <= source->IdleAfter(options);
+    node.ranks += source->process.running ? 1 : 0;
+    node.heard = node.heard || source->silence.idle_ns <= source->IdleAfter(options);
   }
   std::map<std::string, uint64_t, std::less<>> silent;
   if (!others) return silent;

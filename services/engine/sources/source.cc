@@ -27,8 +27,9 @@ int64_t Source::IdleAfter(const EngineOptions& options) const {
   if (!IsForeign()) return options.idle_after_ns;
   int64_t interval = info.interval_ns;
   if (interval <= 0) {
-    interval = gaps.size() < 2 ? options.foreign_unknown_interval_ns
-                               : *std::max_element(gaps.begin(), gaps.end());
+    interval = silence.gaps.size() < 2
+                   ? options.foreign_unknown_interval_ns
+                   : *std::max_element(silence.gaps.begin(), silence.gaps.end());
   }
   return std::max(options.idle_after_ns, 3 * interval);
 }
@@ -42,12 +43,12 @@ bool Source::Accept(const Batch& batch, EngineCounters& counters) {
 }
 
 bool Source::Tick(int64_t elapsed_ns, const EngineOptions& options) {
-  if (!tick_skipped) {
-    tick_skipped = true;
+  if (!silence.tick_skipped) {
+    silence.tick_skipped = true;
     return false;
   }
-  idle_ns += elapsed_ns;
-  return live && idle_ns > IdleAfter(options);
+  silence.idle_ns += elapsed_ns;
+  return live && silence.idle_ns > IdleAfter(options);
 }
 
 bool Source::AddSchema(const Schema& schema, const EngineOptions& options, PendingBytes* memory) {
@@ -161,18 +162,18 @@ void Source::Save(BinaryWriter& out) const {
   out.Bool(live);
   out.Bool(goodbye);
   out.I64(ended_at);
-  out.Bool(tick_skipped);
-  out.I64(idle_ns);
-  out.I64s(std::vector<int64_t>(gaps.begin(), gaps.end()));
-  out.I64(trailing_ns);
-  out.Bool(behind);
-  out.Bool(ahead);
+  out.Bool(silence.tick_skipped);
+  out.I64(silence.idle_ns);
+  out.I64s(std::vector<int64_t>(silence.gaps.begin(), silence.gaps.end()));
+  out.I64(clock.trailing_ns);
+  out.Bool(clock.behind);
+  out.Bool(clock.ahead);
   out.Bool(attempt.has_value());
   out.U64(attempt.value_or(0));
-  out.Bool(booted);
-  out.Bool(here);
-  out.Bool(lost);
-  out.Bool(loss_reported);
+  out.Bool(process.started);
+  out.Bool(process.running);
+  out.Bool(process.lost);
+  out.Bool(process.loss_reported);
   out.U64(steps.size());
   for (const auto& [mode, progress] : steps) {
     out.Str(mode);
@@ -239,19 +240,19 @@ Status Source::Restore(BinaryReader& in, uint32_t format) {
   live = in.Bool();
   goodbye = in.Bool();
   ended_at = in.I64();
-  tick_skipped = in.Bool();
-  idle_ns = in.I64();
-  for (const int64_t gap : in.I64s()) gaps.push_back(gap);
-  trailing_ns = in.I64();
-  behind = in.Bool();
-  ahead = in.Bool();
+  silence.tick_skipped = in.Bool();
+  silence.idle_ns = in.I64();
+  for (const int64_t gap : in.I64s()) silence.gaps.push_back(gap);
+  clock.trailing_ns = in.I64();
+  clock.behind = in.Bool();
+  clock.ahead = in.Bool();
   const bool in_attempt = in.Bool();
   const uint64_t its_attempt = in.U64();
   if (in_attempt) attempt = its_attempt;
-  booted = in.Bool();
-  here = in.Bool();
-  lost = in.Bool();
-  loss_reported = in.Bool();
+  process.started = in.Bool();
+  process.running = in.Bool();
+  process.lost = in.Bool();
+  process.loss_reported = in.Bool();
   if (format < 7) {
     RestoreStepsOfFormat6(in, &steps);
   } else {

@@ -95,21 +95,22 @@ struct Source {
   int64_t ended_at =
       kMaxPosition;  // its boot or attempt ended there: samples after it are a zombie's
 
-  // Idle by ticks: the first tick after a frame is not counted.
-  bool tick_skipped = false;
-  int64_t idle_ns = 0;
-  // Foreign: the last 16 gaps between frames' newest samples.
-  std::deque<int64_t> gaps;
-
-  int64_t trailing_ns =
-      0;  // of ticks, with a promise more than clock_behind_ns behind the job's newest
-  bool behind = false;  // flagged: treated as idle until it no longer trails
-  bool ahead = false;   // flagged: sent something more than clock_ahead_ns after its append time
-
-  bool booted = false;         // its start has been applied, in order of event time
-  bool here = false;           // … of a rank, and no end of it has
-  bool lost = false;           // its process ended without goodbye: that has been applied
-  bool loss_reported = false;  // … was read: it holds no watermark any more
+  struct Silence {
+    bool tick_skipped = false;  // the first tick after a frame is not counted
+    int64_t idle_ns = 0;        // of ticks since then
+    std::deque<int64_t> gaps;   // foreign: the last 16 between the newest samples of frames
+  } silence;
+  struct Clock {
+    int64_t trailing_ns = 0;  // of ticks, with a promise more than clock_behind_ns behind others
+    bool behind = false;      // flagged: treated as idle until it no longer trails
+    bool ahead = false;       // flagged: it sent a time more than clock_ahead_ns after the append
+  } clock;
+  struct Process {
+    bool started = false;        // its start was applied, in order of event time
+    bool running = false;        // so it was for a rank, and no end of it was
+    bool lost = false;           // it ended without goodbye: that was applied
+    bool loss_reported = false;  // that was read: it holds no watermark any more
+  } process;
   // Steps. `attempt`: not known before a rank has finished a step.
   std::optional<uint64_t> attempt;
   std::map<std::string, StepProgress, std::less<>> steps;  // by mode
@@ -131,8 +132,8 @@ struct Source {
   // False for a duplicate. Counts gaps into `counters`.
   bool Accept(const Batch& batch, EngineCounters& counters);
   void Heard() {
-    tick_skipped = false;
-    idle_ns = 0;
+    silence.tick_skipped = false;
+    silence.idle_ns = 0;
   }
   // A clock tick was read: true when the source has just become idle by it.
   bool Tick(int64_t elapsed_ns, const EngineOptions& options);

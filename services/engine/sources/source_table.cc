@@ -43,7 +43,7 @@ bool SourceTable::ReportLoss(const Source& reporter, const RankLost& lost) {
   if (source == nullptr || !source->IsRank()) return false;
   if (source != &reporter && source->info.node != reporter.info.node) return false;
   Change(source, [](Source* s) {
-    s->loss_reported = true;
+    s->process.loss_reported = true;
     s->live = false;
   });
   return true;
@@ -80,7 +80,7 @@ std::vector<Source*> SourceTable::Expired() const {
   for (const auto& [key, source] : sources_) {
     if (!ended.empty() && ended.back()->id != source->id) expire_boots();
     if (source->live || !source->pending.empty() || !source->waiting.empty()) continue;
-    if (source->idle_ns > options_.silence_ns) {
+    if (source->silence.idle_ns > options_.silence_ns) {
       expired.push_back(source.get());
     } else if (source->goodbye || source->ended_at != kMaxPosition) {
       ended.push_back(source.get());

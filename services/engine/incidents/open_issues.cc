@@ -1,0 +1,74 @@
+#include "services/engine/incidents/open_issues.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "services/base/clock.h"
+
+namespace pitwall::engine {
+
+namespace {
+// An onset is when an expression first held: of two rules about one trouble they differ by their
+// windows.
+constexpr int64_t kOnsetErrorNs = 30 * kNanosPerSecond;
+}  // namespace
+
+void OpenIssues::Remove(const TrackedIssue* issue) {
+  const auto same = by_alert_.find(issue->alert);
+  if (same == by_alert_.end()) return;
+  same->second.erase(issue);
+  if (same->second.empty()) by_alert_.erase(same);
+}
+
+const OpenIssues::Ordered* OpenIssues::OfAlert(std::string_view alert) const {
+  const auto found = by_alert_.find(alert);
+  return found == by_alert_.end() ? nullptr : &found->second;
+}
+
+const TrackedIssue* OpenIssues::Closest(const Ordered& issues, int64_t onset_ns) const {
+  TrackedIssue at;  // precedes all that began at the onset or later
+  at.onset_ns = onset_ns;
+  const auto after = issues.lower_bound(&at);
+  const TrackedIssue* closest = nullptr;
+  if (after != issues.begin() && onset_ns - (*std::prev(after))->onset_ns <= window_ns_)
+    closest = *std::prev(after);
+  if (after != issues.end() && (*after)->onset_ns - onset_ns <= window_ns_ &&
+      (closest == nullptr || (*after)->onset_ns - onset_ns < onset_ns - closest->onset_ns)) {
+    closest = *after;
+  }
+  return closest;
+}
+
+const TrackedIssue* OpenIssues::Sibling(const TrackedIssue& issue) const {
+  if (const auto same = by_alert_.find(issue.alert); same != by_alert_.end()) {
+    if (const TrackedIssue* closest = Closest(same->second, issue.onset_ns)) return closest;
+  }
+  if (issue.order.cause_class != CauseClass::kJobWide) return nullptr;
+  const TrackedIssue* best = nullptr;
+  for (const auto& [alert, issues] : by_alert_) {
+    if ((*issues.begin())->order.cause_class != CauseClass::kJobWide ||
+        !causes_->ShareACause(issue.alert, alert))
+      continue;
+    const TrackedIssue* closest = Closest(issues, issue.onset_ns);
+    if (closest == nullptr || (best != nullptr && !Precedes(*closest, *best))) continue;
+    // Where its cause is known, and does not explain this one, they share none.
+    const TrackedIssue* cause = causes_->StrongestCause(*closest, /*open=*/true);
+    if (cause == nullptr || causes_->MayExplain(*cause, issue)) best = closest;
+  }
+  return best;
+}
+
+const TrackedIssue* OpenIssues::OwnSymptom(const TrackedIssue& issue) const {
+  const auto own = [&](const TrackedIssue& symptom) {
+    const Ordered& equal = by_alert_.find(symptom.alert)->second;
+    return std::none_of(equal.begin(), equal.end(), [&](const TrackedIssue* other) {
+      return other->incident == symptom.incident && other->root_cause.empty() &&
+             other->onset_ns < issue.onset_ns - kOnsetErrorNs &&
+             !causes_->MayExplain(issue, *other) &&
+             causes_->StrongestCause(*other, /*open=*/true) == nullptr;
+    });
+  };
+  return causes_->FirstSymptom(issue, own);
+}
+
+}  // namespace pitwall::engine
