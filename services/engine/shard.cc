@@ -8,20 +8,18 @@
 namespace pitwall::engine {
 
 Shard::Shard(RuleSetProvider* rules, const EngineOptions& options)
-    : rules_(rules), options_(options) {}
+    : rules_(rules), options_(options), jobs_(options) {}
 Shard::~Shard() = default;
 
 Status Shard::SetInitialRules(const std::string& hash) {
-  hash_ = hash;
   rule_set_.reset();
   if (!hash.empty()) {
     ASSIGN_OR_RETURN(rule_set_, rules_->Load(hash));
   }
-  hash_history_ = {{INT64_MIN, hash}};
-  for (auto& [id, entry] : jobs_) {
-    if (entry.job != nullptr && entry.job->lifecycle().ended())
-      entry.job->SetRules(rule_set_, nullptr);
-  }
+  rule_sets_.Begin(hash);
+  jobs_.ForEach([&](JobEntry& entry) {
+    if (entry.is_tombstone()) entry.job->SetRules(rule_set_, nullptr);
+  });
   return OkStatus();
 }
 
@@ -36,45 +34,36 @@ void Shard::RebuildStrangers(int64_t upto, bool whole) {
 }
 
 void Shard::PostponeSnapshot(const std::string& job) {
-  Entry& entry = jobs_.at(job);
+  JobEntry& entry = *jobs_.FindEntry(job);
   entry.snapshot_due = false;
   if (entry.job != nullptr) entry.snapshot_log_time = entry.job->log_time_ns();
 }
 
 void Shard::LoseHistory(int64_t upto) {
   log_time_read_ns_ = 0;  // a job met from here on may have begun among what is gone
-  for (auto& [id, entry] : jobs_) {
-    if (entry.job == nullptr || entry.job->lifecycle().ended() || entry.from_offset >= upto)
-      continue;
+  jobs_.ForEach([&](JobEntry& entry) {
+    if (!entry.running() || entry.from_offset >= upto) return;
     entry.job->LoseHistory();
-    entry.unsettled = true;
-  }
-}
-
-std::vector<std::string> Shard::NeedsReconcile() const {
-  std::vector<std::string> jobs;
-  for (const auto& [id, entry] : jobs_) {
-    if (entry.unsettled) jobs.push_back(id);
-  }
-  return jobs;
+    entry.needs_reconcile = true;
+  });
 }
 
 void Shard::ReconcileAlerts(const std::string& job) {
-  Entry& entry = jobs_.at(job);
-  entry.unsettled = false;
+  JobEntry& entry = *jobs_.FindEntry(job);
+  entry.needs_reconcile = false;
   entry.snapshot_due = entry.job != nullptr;
   if (entry.job != nullptr) entry.job->DropAlerts();
 }
 
 Status Shard::RestoreJob(const JobSnapshot& snapshot) {
-  Entry entry;
+  JobEntry entry;
   entry.first_offset = snapshot.offset;
   entry.from_offset = snapshot.offset;
   entry.snapshot_offset = snapshot.offset;
   if (snapshot.format == kSnapshotGone) {
     entry.gone_at = snapshot.offset;
     entry.marked = true;
-  } else if (Knows(snapshot.format)) {
+  } else if (ReadsSnapshot(snapshot.format)) {
     // A job that is over has no rules of its own: should it go on, those in force then judge it.
     const bool over = SavedAsEnded(snapshot.payload);
     CompiledRulesPtr rules = over ? rule_set_ : nullptr;
@@ -96,7 +85,7 @@ Status Shard::RestoreJob(const JobSnapshot& snapshot) {
                         kSnapshotJob,
                         "; start the version that wrote it, or one between (docs/upgrade.md)"));
   }
-  jobs_[snapshot.job] = std::move(entry);
+  jobs_.Put(snapshot.job, std::move(entry));
   return OkStatus();
 }
 
@@ -120,70 +109,18 @@ Status Shard::Apply(int64_t offset, int64_t append_time_ns, std::string_view key
   return OkStatus();
 }
 
-bool Shard::Full() const {
-  if (jobs_.size() < options_.max_jobs) return false;
-  size_t running = 0;
-  for (const auto& [id, entry] : jobs_)
-    running += entry.job != nullptr && !entry.job->lifecycle().ended();
-  return running >= options_.max_jobs;
-}
-
-bool Shard::ShareIsFull(const std::string& owner) const {
-  if (owner.empty() || jobs_.size() < options_.max_jobs_per_owner) return false;
-  size_t running = 0;
-  for (const auto& [id, entry] : jobs_)
-    running += entry.job != nullptr && !entry.job->lifecycle().ended() &&
-               entry.job->identity().owner == owner;
-  return running >= options_.max_jobs_per_owner;
-}
-
-void Shard::EvictTombstones(int64_t offset, const std::string& owner) {
-  if (jobs_.size() < std::min(options_.max_tombstones, options_.max_tombstones_per_owner)) return;
-  size_t ended = 0;
-  size_t ended_of_owner = 0;
-  Entry* first = nullptr;
-  Entry* first_of_owner = nullptr;
-  for (auto& [id, entry] : jobs_) {
-    // Of a restored job nothing before its snapshot is known.
-    if (entry.job == nullptr || !entry.job->lifecycle().ended() || offset < entry.from_offset)
-      continue;
-    const auto keep_first = [&entry = entry](Entry** known) {
-      if (*known == nullptr ||
-          entry.job->lifecycle().ended_at() < (*known)->job->lifecycle().ended_at())
-        *known = &entry;
-    };
-    ++ended;
-    keep_first(&first);
-    if (owner.empty() || entry.job->identity().owner != owner) continue;
-    ++ended_of_owner;
-    keep_first(&first_of_owner);
-  }
-  Entry* evicted = nullptr;
-  if (ended_of_owner >= options_.max_tombstones_per_owner) evicted = first_of_owner;
-  if (evicted == nullptr && ended >= options_.max_tombstones) evicted = first;
-  if (evicted == nullptr) return;
-  evicted->job.reset();
-  evicted->gone_at = offset + 1;
-  // Its snapshot is older than records that nothing else needs.
-  evicted->tombstone_kept = false;
-  evicted->snapshot_offset = std::max(evicted->snapshot_offset, offset);
-}
-
 void Shard::ApplyBatch(int64_t offset, int64_t append_time_ns, const Batch& batch,
                        std::string_view raw, EventSink* out) {
-  auto it = jobs_.find(batch.job);
-  if (it == jobs_.end()) {
+  JobEntry* known = jobs_.FindEntry(batch.job);
+  if (known == nullptr) {
     if (offset < strangers_from_) return;
-    if (Full() || ShareIsFull(batch.owner)) {
+    known = jobs_.Admit(batch.job, batch.owner, offset);
+    if (known == nullptr) {
       counters_.Count(Drop::kLimit);
       return;
     }
-    EvictTombstones(offset, batch.owner);
-    it = jobs_.emplace(batch.job, Entry{}).first;
-    it->second.first_offset = offset;
-    it->second.from_offset = offset;
   }
-  Entry& entry = it->second;
+  JobEntry& entry = *known;
   if (offset < entry.from_offset) return;  // part of the restored state
   if (entry.job != nullptr && entry.job->DisplaceFor(batch, out)) entry.job.reset();
   if (entry.job == nullptr) {
@@ -195,7 +132,7 @@ void Shard::ApplyBatch(int64_t offset, int64_t append_time_ns, const Batch& batc
     // Whoever was there before has been silent for too long by then.
     if (offset < rebuild_upto_ && !rebuild_whole_ && log_time_read_ns_ <= options_.silence_ns) {
       entry.job->LoseHistory();
-      entry.unsettled = true;
+      entry.needs_reconcile = true;
     }
   }
   entry.job->OnBatch({offset, append_time_ns}, batch, raw, out);
@@ -210,134 +147,60 @@ void Shard::ApplyBatch(int64_t offset, int64_t append_time_ns, const Batch& batc
 
 Status Shard::ApplyControl(int64_t offset, const ControlRecord& control, EventSink* out) {
   if (control.kind == ControlRecord::Kind::kRuleSetChange) {
-    if (control.rule_set_hash == hash_) return OkStatus();
+    if (control.rule_set_hash == rule_sets_.hash()) return OkStatus();
     ASSIGN_OR_RETURN(CompiledRulesPtr rules, rules_->Load(control.rule_set_hash));
-    hash_ = control.rule_set_hash;
     rule_set_ = std::move(rules);
-    hash_history_.emplace_back(offset, hash_);
-    for (auto& [id, entry] : jobs_) {
-      if (entry.job != nullptr && (offset >= entry.from_offset || entry.job->lifecycle().ended()))
+    rule_sets_.Change(offset, control.rule_set_hash);
+    jobs_.ForEach([&](JobEntry& entry) {
+      if (entry.job != nullptr && (offset >= entry.from_offset || entry.is_tombstone()))
         entry.job->SetRules(rule_set_, out);
-    }
+    });
     return OkStatus();
   }
   ++counters_.ticks;
   log_time_read_ns_ += control.elapsed_ns;
-  for (auto& [id, entry] : jobs_) {
-    if (entry.job == nullptr || offset < entry.from_offset) continue;
+  jobs_.ForEach([&](JobEntry& entry) {
+    if (entry.job == nullptr || offset < entry.from_offset) return;
     entry.job->OnTick(control.elapsed_ns, out);
     if (entry.job->lifecycle().gone()) {
       entry.job.reset();
       entry.gone_at = offset + 1;
     }
-  }
+  });
   return OkStatus();
 }
 
 void Shard::FinishInput(bool end_jobs, EventSink* out) {
-  for (auto& [id, entry] : jobs_) {
+  jobs_.ForEach([&](JobEntry& entry) {
     if (entry.job != nullptr) entry.job->FinishInput(end_jobs, out);
-  }
-}
-
-std::string Shard::RuleSetHashAt(int64_t offset) const {
-  std::string hash;
-  for (const auto& [at, changed_to] : hash_history_) {
-    if (at >= offset) break;
-    hash = changed_to;
-  }
-  return hash;
-}
-
-int64_t Shard::replay_offset() const {
-  int64_t least = next_offset_;
-  for (const auto& [id, entry] : jobs_) {
-    // All that is left of a tombstone's state is its age, which its next snapshot corrects.
-    if (entry.tombstone_kept && entry.job != nullptr && entry.job->lifecycle().ended()) continue;
-    least =
-        std::min(least, entry.snapshot_offset >= 0 ? entry.snapshot_offset : entry.first_offset);
-  }
-  return least;
-}
-
-std::vector<std::string> Shard::SnapshotsDue(int64_t interval_ns, size_t limit) const {
-  std::vector<std::string> due;
-  for (const auto& [id, entry] : jobs_) {
-    if (due.size() >= limit) break;
-    const bool gone = entry.job == nullptr && !entry.marked;
-    const bool tombstone =
-        entry.job != nullptr && entry.job->lifecycle().ended() && entry.tombstone_kept;
-    if (gone || entry.snapshot_due ||
-        (entry.job != nullptr && entry.job->log_time_ns() - entry.snapshot_log_time >=
-                                     (tombstone ? kTombstoneIntervalNs : interval_ns))) {
-      due.push_back(id);
-    }
-  }
-  return due;
+  });
 }
 
 JobSnapshot Shard::Snapshot(const std::string& job, int64_t offset) const {
-  const Entry& entry = jobs_.at(job);
-  JobSnapshot snapshot{
-      .job = job, .offset = offset, .rule_set_hash = hash_, .format = kSnapshotGone, .payload = {}};
-  if (entry.job != nullptr) {
+  JobSnapshot snapshot{.job = job,
+                       .offset = offset,
+                       .rule_set_hash = rule_sets_.hash(),
+                       .format = kSnapshotGone,
+                       .payload = {}};
+  if (const Job* live = jobs_.Find(job); live != nullptr) {
     snapshot.format = kSnapshotJob;
     BinaryWriter writer;
-    entry.job->Save(writer);
+    live->Save(writer);
     snapshot.payload = writer.Take();
   }
   return snapshot;
 }
 
 void Shard::SnapshotCommitted(const JobSnapshot& snapshot) {
-  const auto it = jobs_.find(snapshot.job);
-  if (it == jobs_.end()) return;
-  it->second.snapshot_offset = snapshot.offset;
-  it->second.snapshot_due = false;
-  it->second.marked = snapshot.format == kSnapshotGone;
-  it->second.tombstone_kept = it->second.job != nullptr && it->second.job->lifecycle().ended();
-  if (it->second.job != nullptr) it->second.snapshot_log_time = it->second.job->log_time_ns();
+  JobEntry* entry = jobs_.FindEntry(snapshot.job);
+  if (entry == nullptr) return;
+  entry->snapshot_offset = snapshot.offset;
+  entry->snapshot_due = false;
+  entry->marked = snapshot.format == kSnapshotGone;
+  entry->tombstone_kept = entry->is_tombstone();
+  if (entry->job != nullptr) entry->snapshot_log_time = entry->job->log_time_ns();
   // Only the rule set in force at the replay offset, and later ones, can still be asked for.
-  const int64_t replay = replay_offset();
-  while (hash_history_.size() > 1 && hash_history_[1].first < replay)
-    hash_history_.erase(hash_history_.begin());
-}
-
-std::vector<std::string> Shard::TakeForgotten() {
-  int64_t least = next_offset_;
-  for (const auto& [id, entry] : jobs_) {
-    if (entry.marked) continue;
-    least =
-        std::min(least, entry.snapshot_offset >= 0 ? entry.snapshot_offset : entry.first_offset);
-  }
-  std::vector<std::string> forgotten;
-  for (auto it = jobs_.begin(); it != jobs_.end();) {
-    if (it->second.marked && it->second.job == nullptr && it->second.snapshot_offset <= least) {
-      forgotten.push_back(it->first);
-      it = jobs_.erase(it);
-    } else {
-      ++it;
-    }
-  }
-  return forgotten;
-}
-
-size_t Shard::jobs() const {
-  return static_cast<size_t>(std::count_if(
-      jobs_.begin(), jobs_.end(), [](const auto& entry) { return entry.second.job != nullptr; }));
-}
-
-const Job* Shard::FindJob(const std::string& id) const {
-  const auto it = jobs_.find(id);
-  return it == jobs_.end() ? nullptr : it->second.job.get();
-}
-
-std::vector<const Job*> Shard::Jobs() const {
-  std::vector<const Job*> all;
-  for (const auto& [id, entry] : jobs_) {
-    if (entry.job != nullptr) all.push_back(entry.job.get());
-  }
-  return all;
+  rule_sets_.ForgetBefore(replay_offset());
 }
 
 }  // namespace pitwall::engine

@@ -38,14 +38,14 @@ groups:
 TEST(ShardTest, ASnapshotOfAnotherFormatIsRefusedPlainly) {
   ShardForTest shard("groups: []\n");
   FeedSecond(&shard, "n", SchemaOf({{Labels({{kMetricName, "m"}}), SeriesKind::kGauge}}), 1, 1, 0);
-  const std::vector<std::string> jobs = shard.shard().SnapshotsDue(0, 10);
+  const std::vector<std::string> jobs = shard.shard().jobs().SnapshotsDue(0, 10);
   ASSERT_FALSE(jobs.empty());
   JobSnapshot snapshot = shard.shard().Snapshot(jobs[0], 1);
   EXPECT_EQ(snapshot.format, kSnapshotJob);
-  EXPECT_TRUE(Shard::Knows(kSnapshotJob));
-  EXPECT_TRUE(Shard::Knows(kSnapshotJobBefore));
+  EXPECT_TRUE(ReadsSnapshot(kSnapshotJob));
+  EXPECT_TRUE(ReadsSnapshot(kSnapshotJobBefore));
   for (const uint32_t format : {kSnapshotJobBefore - 1, kSnapshotJob + 1}) {
-    EXPECT_FALSE(Shard::Knows(format));
+    EXPECT_FALSE(ReadsSnapshot(format));
     snapshot.format = format;
     ShardForTest fresh("groups: []\n");
     const Status refused = fresh.shard().RestoreJob(snapshot);

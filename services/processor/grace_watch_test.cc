@@ -37,7 +37,7 @@ class GraceWatchTest : public ::testing::Test {
     batch.source = "node";
     shard_.Feed(std::move(batch), static_cast<double>(at));
   }
-  std::vector<std::string> Look() { return watch_.Look(shard_.shard().Jobs()); }
+  std::vector<std::string> Look() { return watch_.Look(shard_.shard().jobs().All()); }
 
   engine::ShardForTest shard_{
       "groups: [{name: g, interval: 1s, rules: [{alert: High, expr: m > 0.5}]}]\n"};

@@ -69,8 +69,8 @@ std::map<std::string, WatchedJob, std::less<>> PartitionProcessor::LookAtWatched
   }
   for (const std::string& id : watch) {
     WatchedJob& one = seen[id];
-    one.rule_set_hash = shard_->rule_set_hash();
-    const engine::Job* job = shard_->FindJob(id);
+    one.rule_set_hash = shard_->rule_sets().hash();
+    const engine::Job* job = shard_->jobs().Find(id);
     if (job == nullptr) continue;
     one.found = true;
     one.ended = job->lifecycle().ended();
@@ -87,7 +87,7 @@ void PartitionProcessor::Interrupt() {
 std::string PartitionProcessor::Metadata(const SnapshotSum& snapshots) const {
   const int64_t replay = shard_->replay_offset();
   return EncodeCommitMetadata({.replay = replay,
-                               .rules = shard_->RuleSetHashAt(replay),
+                               .rules = shard_->rule_sets().HashAt(replay),
                                .snapshots = snapshots,
                                .applied = applied_,
                                .initial_rules = initial_rules_,
@@ -131,7 +131,7 @@ void PartitionProcessor::CountMemory() {
   memory_bytes_ = 0;
   const engine::Job* largest = nullptr;
   size_t most = 0;
-  for (const engine::Job* job : shard_->Jobs()) {
+  for (const engine::Job* job : shard_->jobs().All()) {
     const size_t bytes = job->MemoryBytes();
     memory_bytes_ += bytes;
     if (largest != nullptr && bytes <= most) continue;
@@ -192,7 +192,7 @@ Status PartitionProcessor::RunOnce(int64_t timeout_ns) {
     MutexLock lock(&mutex_);
     wanted = wanted_rules_;
   }
-  const bool rules_due = !wanted.empty() && wanted != shard_->rule_set_hash() &&
+  const bool rules_due = !wanted.empty() && wanted != shard_->rule_sets().hash() &&
                          wanted != appended_rules_ && next_record_ == records_.size() &&
                          end_seen_ >= 0 && reader_->position() >= end_seen_;
   const bool moved = next_offset_ > committed_offset_;
@@ -204,7 +204,7 @@ Status PartitionProcessor::RunOnce(int64_t timeout_ns) {
        now - last_commit_ns_ >= options_.commit_interval_ns)) {
     RETURN_IF_ERROR(CommitNow(tick));
     const std::vector<std::string> due =
-        shard_->SnapshotsDue(options_.snapshot_interval_ns, options_.snapshots_per_round);
+        shard_->jobs().SnapshotsDue(options_.snapshot_interval_ns, options_.snapshots_per_round);
     if (!due.empty() && committed_offset_ >= suppress_below_ && next_offset_ >= suppress_below_) {
       RETURN_IF_ERROR(WriteSnapshots(due));
       RETURN_IF_ERROR(DeleteForgotten());
@@ -283,7 +283,7 @@ Status PartitionProcessor::CommitNow(bool with_tick) {
     MutexLock lock(&mutex_);
     wanted = wanted_rules_;
   }
-  const bool new_rules = !wanted.empty() && wanted != shard_->rule_set_hash() &&
+  const bool new_rules = !wanted.empty() && wanted != shard_->rule_sets().hash() &&
                          wanted != appended_rules_ && end_seen_ >= 0 &&
                          reader_->position() >= end_seen_;
   if (new_rules) {
@@ -435,7 +435,7 @@ Status PartitionProcessor::Finish() {
   RETURN_IF_ERROR(CommitNow(/*with_tick=*/false));
   if (committed_offset_ < suppress_below_ || next_offset_ < suppress_below_) return OkStatus();
   RETURN_IF_ERROR(Settle());
-  RETURN_IF_ERROR(WriteSnapshots(shard_->SnapshotsDue(0, SIZE_MAX)));
+  RETURN_IF_ERROR(WriteSnapshots(shard_->jobs().SnapshotsDue(0, SIZE_MAX)));
   RETURN_IF_ERROR(DeleteForgotten());
   released_ = true;
   return CommitNow(/*with_tick=*/false);  // with the position at which the next owner reads
@@ -462,7 +462,7 @@ void PartitionProcessor::Publish() {
   stats.failed_commits = failed_commits_;
   stats.refused_outputs = refused_outputs_;
   CountMemory();
-  const std::vector<const engine::Job*> jobs = shard_->Jobs();
+  const std::vector<const engine::Job*> jobs = shard_->jobs().All();
   for (const std::string& line : grace_watch_.Look(jobs)) PITWALL_LOG(kWarning, "processor", line);
   stats.jobs_in_grace = grace_watch_.waiting();
   for (const engine::Job* job : jobs) {
@@ -490,7 +490,7 @@ void PartitionProcessor::Publish() {
   stats.memory_bytes = memory_bytes_;
   stats.paused = paused_;
   stats.recovering = next_offset_ < suppress_below_;
-  stats.rule_set_hash = shard_->rule_set_hash();
+  stats.rule_set_hash = shard_->rule_sets().hash();
   std::map<std::string, WatchedJob, std::less<>> watched = LookAtWatched();
   MutexLock lock(&mutex_);
   stats_ = stats;

@@ -288,11 +288,11 @@ Status PartitionProcessor::RestoreState(const Resume& resume) {
         PITWALL_LOG(kError, "processor", "partition ", partition_, ": snapshot in slot ", slot,
                     ": ", ToStd(status.message()));
         // Not damaged, but of another version or with missing rules: such a snapshot is kept.
-        if (!absl::IsDataLoss(status) || !engine::Shard::Knows(snapshot->format)) refused = status;
+        if (!absl::IsDataLoss(status) || !engine::ReadsSnapshot(snapshot->format)) refused = status;
         continue;
       }
       // A job that has ended can only change by coming back.
-      const engine::Job* found = shard_->FindJob(job);
+      const engine::Job* found = shard_->jobs().Find(job);
       const bool over = found == nullptr || found->lifecycle().ended();
       if (at < resume.log_start && !over) {
         shard_->DropJob(job);  // records since then were deleted
@@ -369,15 +369,15 @@ Status PartitionProcessor::Settle() {
   if (!settle_due_) return OkStatus();
   ASSIGN_OR_RETURN(const PublishedIssues published, PublishedIssues::Read(log_, partition_));
   for (const std::string& job : published.Jobs()) {
-    const engine::Job* found = shard_->FindJob(job);
+    const engine::Job* found = shard_->jobs().Find(job);
     if (found != nullptr && !found->lifecycle().ended()) continue;
     published.EndIssues(job, 0, &outputs_.events);
     published.StopRules(job, "history lost: state and records of the job are gone",
                         &outputs_.events);
   }
-  for (const std::string& job : shard_->NeedsReconcile()) {
+  for (const std::string& job : shard_->jobs().NeedsReconcile()) {
     shard_->ReconcileAlerts(job);
-    const engine::Job* found = shard_->FindJob(job);
+    const engine::Job* found = shard_->jobs().Find(job);
     if (found == nullptr || found->lifecycle().ended()) continue;
     published.EndIssues(job, found->clock().begun() ? found->clock().watermark() : 0,
                         &outputs_.events);

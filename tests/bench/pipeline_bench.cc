@@ -228,7 +228,7 @@ int RunWholePath(const Options& options, const engine::CompiledRulesPtr& rules) 
       "of state, %zu events\n",
       options.series, options.seconds - kWarmUp, static_cast<double>(samples) / took / 1e6,
       static_cast<double>(evaluations) * options.series / took / 1e6,
-      static_cast<double>(shard.Jobs()[0]->MemoryBytes()) / 1024, outputs.events.size());
+      static_cast<double>(shard.jobs().All()[0]->MemoryBytes()) / 1024, outputs.events.size());
   std::printf("the whole path takes %.1f times as long as decoding alone%s\n",
               static_cast<double>(end - begin) / static_cast<double>(decode_end - decode_begin),
               sum == 0 ? "." : "");

@@ -108,7 +108,7 @@ TEST(OwnSeriesTest, RepeatedInSilence) {
   shard.SetAppendTime(31);
   for (int t = 0; t < 1200; ++t) shard.Tick();
   EXPECT_THAT(Issues(shard), ElementsAre("found Few at 1", "resolved Few at 285"));
-  ASSERT_EQ(shard.shard().Jobs().size(), 1U);
+  ASSERT_EQ(shard.shard().jobs().All().size(), 1U);
 }
 
 TEST(OwnSeriesTest, RestartsAndTheOrderOfArrivalChangeNothing) {

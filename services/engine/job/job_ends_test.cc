@@ -119,17 +119,17 @@ TEST_F(JobEnds, ARankFoundDeadLaterBringsNoJobBack) {
 
 TEST_F(JobEnds, WhileItWaitsForARestartItSaysForHowLong) {
   Boot("one", 1);
-  EXPECT_EQ(shard_.shard().FindJob("job")->lifecycle().OverInNs(), std::nullopt);
+  EXPECT_EQ(shard_.shard().jobs().Find("job")->lifecycle().OverInNs(), std::nullopt);
   Lose(0, 10);
   Lose(1, 11);
   Batch node;
   node.source = "node";
   shard_.Feed(node, 34);
-  EXPECT_EQ(shard_.shard().FindJob("job")->lifecycle().OverInNs(), 97 * kNanosPerSecond);
+  EXPECT_EQ(shard_.shard().jobs().Find("job")->lifecycle().OverInNs(), 97 * kNanosPerSecond);
   shard_.Restart();
-  EXPECT_EQ(shard_.shard().FindJob("job")->lifecycle().OverInNs(), 97 * kNanosPerSecond);
+  EXPECT_EQ(shard_.shard().jobs().Find("job")->lifecycle().OverInNs(), 97 * kNanosPerSecond);
   shard_.Feed(node, 400);
-  EXPECT_EQ(shard_.shard().FindJob("job")->lifecycle().OverInNs(), std::nullopt);
+  EXPECT_EQ(shard_.shard().jobs().Find("job")->lifecycle().OverInNs(), std::nullopt);
 }
 
 TEST_F(JobEnds, EachNodesLauncherCounts) {
@@ -205,7 +205,7 @@ TEST_F(JobEnds, WhatIsLeftOfAJobKnowsItsDead) {
   Batch node;
   node.source = "node";
   shard_.Feed(node, 500);  // of a declared job: no rank
-  EXPECT_TRUE(shard_.shard().Jobs()[0]->lifecycle().ended());
+  EXPECT_TRUE(shard_.shard().jobs().All()[0]->lifecycle().ended());
   Boot("two", 600);
   for (int64_t rank : {0, 1}) Say(rank, 610);
   EXPECT_EQ(Changes().back(), "600 2 attempt_began ");
@@ -218,7 +218,7 @@ TEST_F(JobEnds, AnActionEndsAJobAtOnceAndForGood) {
   EXPECT_THAT(Changes(), ElementsAre("1 0 started ", "1 1 attempt_began ",
                                      "5 1 attempt_ended stopped", "5 1 ended stopped"));
   Boot("two", 10);
-  EXPECT_TRUE(shard_.shard().Jobs()[0]->lifecycle().ended());
+  EXPECT_TRUE(shard_.shard().jobs().All()[0]->lifecycle().ended());
   EXPECT_EQ(shard_.drops(Drop::kJobEnded), 2U);
 }
 
@@ -232,7 +232,7 @@ TEST_F(JobEnds, AnActionWhoseEndComesLateIsTold) {
   EXPECT_EQ(Changes().back(), "12 1 ended stopped");
   shard_.Restart();
   Boot("two", 20);
-  EXPECT_TRUE(shard_.shard().Jobs()[0]->lifecycle().ended());
+  EXPECT_TRUE(shard_.shard().jobs().All()[0]->lifecycle().ended());
 }
 
 TEST_F(JobEnds, NobodySpeaksForRanksOfAnotherNode) {

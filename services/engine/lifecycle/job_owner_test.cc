@@ -102,7 +102,7 @@ class JobOwnerTest : public ::testing::Test {
     Log({.owner = "", .source = "otlp", .boot = "o"}, 6, 1.0);
     EXPECT_EQ(refused(), 3U);
   }
-  const Job* job() { return shard_.shard().FindJob("job"); }
+  const Job* job() { return shard_.shard().jobs().Find("job"); }
   uint64_t refused() const { return shard_.drops(Drop::kOtherOwner); }
 
   const Schema loss_ = SchemaOf({{Labels({{kMetricName, "train_loss"}, {"rank", "0"}}), {}}});
@@ -233,18 +233,18 @@ TEST(JobsPerOwner, AreAShareOfThePartition) {
     ASSERT_TRUE(shard.Apply(offset++, ShardForTest::At(2), "k", bytes, &out).ok());
   };
   for (int i = 0; i < 5; ++i) feed(Cat("a", i), "uid:1", false);
-  EXPECT_EQ(shard.jobs(), 3U);
+  EXPECT_EQ(shard.jobs().size(), 3U);
   EXPECT_EQ(shard.counters().drops[static_cast<size_t>(Drop::kLimit)], 2U);
   feed("b", "uid:2", false);
   feed("c", "", false);
-  EXPECT_EQ(shard.jobs(), 5U) << "another owner gets in";
+  EXPECT_EQ(shard.jobs().size(), 5U) << "another owner gets in";
   for (int i = 0; i < 2; ++i) feed(Cat("a", i), "uid:1", true);
   feed("a7", "uid:1", false);
-  EXPECT_NE(shard.FindJob("a7"), nullptr) << "ended jobs keep no job out";
-  EXPECT_EQ(shard.FindJob("a0"), nullptr) << "two tombstones are its share";
-  EXPECT_NE(shard.FindJob("a1"), nullptr);
+  EXPECT_NE(shard.jobs().Find("a7"), nullptr) << "ended jobs keep no job out";
+  EXPECT_EQ(shard.jobs().Find("a0"), nullptr) << "two tombstones are its share";
+  EXPECT_NE(shard.jobs().Find("a1"), nullptr);
   feed("b2", "uid:2", false);
-  EXPECT_NE(shard.FindJob("b2"), nullptr);
+  EXPECT_NE(shard.jobs().Find("b2"), nullptr);
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ class HostileRank {
   int64_t step_ = 0;
 };
 
-const Job& TheJob(ShardForTest& shard) { return *shard.shard().FindJob("job"); }
+const Job& TheJob(ShardForTest& shard) { return *shard.shard().jobs().Find("job"); }
 
 std::string LastError(const ShardForTest& shard) {
   std::string last;

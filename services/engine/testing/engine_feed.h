@@ -108,7 +108,7 @@ class ShardForTest {
   // As after a crash: everything from a snapshot of now.
   void Restart() {
     std::vector<JobSnapshot> snapshots;
-    for (const Job* job : shard_->Jobs())
+    for (const Job* job : shard_->jobs().All())
       snapshots.push_back(shard_->Snapshot(job->identity().id, offset_));
     shard_ = std::make_unique<Shard>(&rules_, options_);
     PITWALL_CHECK(
@@ -144,7 +144,7 @@ class ShardForTest {
   }
   // "<status> <reason>" of a rule now, whether it was reported or not.
   std::string StatusOf(std::string_view alert) const {
-    for (const RuleStatusNow& now : StatusesOf(shard_->FindJob("job")->domains())) {
+    for (const RuleStatusNow& now : StatusesOf(shard_->jobs().Find("job")->domains())) {
       if (now.rule->alert == alert) return Cat(RuleStatusName(now.status), " ", now.reason);
     }
     return "";

@@ -1,0 +1,142 @@
+#include "services/engine/job_table.h"
+
+#include <algorithm>
+
+namespace pitwall::engine {
+
+namespace {
+
+// A tombstone's snapshot says how old it is; by the hour is enough.
+constexpr int64_t kTombstoneIntervalNs = 3600 * kNanosPerSecond;
+
+}  // namespace
+
+JobEntry* JobTable::FindEntry(std::string_view id) {
+  const auto found = jobs_.find(id);
+  return found == jobs_.end() ? nullptr : &found->second;
+}
+
+JobEntry* JobTable::Admit(const std::string& id, const std::string& owner, int64_t offset) {
+  if (IsFull() || ShareIsFull(owner)) return nullptr;
+  EvictTombstones(offset, owner);
+  JobEntry* entry = &jobs_[id];
+  entry->first_offset = offset;
+  entry->from_offset = offset;
+  return entry;
+}
+
+bool JobTable::IsFull() const {
+  if (jobs_.size() < options_.max_jobs) return false;
+  size_t running = 0;
+  for (const auto& [id, entry] : jobs_) running += entry.running();
+  return running >= options_.max_jobs;
+}
+
+bool JobTable::ShareIsFull(const std::string& owner) const {
+  if (owner.empty() || jobs_.size() < options_.max_jobs_per_owner) return false;
+  size_t running = 0;
+  for (const auto& [id, entry] : jobs_)
+    running += entry.running() && entry.job->identity().owner == owner;
+  return running >= options_.max_jobs_per_owner;
+}
+
+void JobTable::EvictTombstones(int64_t offset, const std::string& owner) {
+  if (jobs_.size() < std::min(options_.max_tombstones, options_.max_tombstones_per_owner)) return;
+  size_t ended = 0;
+  size_t ended_of_owner = 0;
+  JobEntry* first = nullptr;
+  JobEntry* first_of_owner = nullptr;
+  for (auto& [id, entry] : jobs_) {
+    // Of a restored job nothing before its snapshot is known.
+    if (!entry.is_tombstone() || offset < entry.from_offset) continue;
+    const auto keep_first = [&entry = entry](JobEntry** known) {
+      if (*known == nullptr ||
+          entry.job->lifecycle().ended_at() < (*known)->job->lifecycle().ended_at())
+        *known = &entry;
+    };
+    ++ended;
+    keep_first(&first);
+    if (owner.empty() || entry.job->identity().owner != owner) continue;
+    ++ended_of_owner;
+    keep_first(&first_of_owner);
+  }
+  JobEntry* evicted = nullptr;
+  if (ended_of_owner >= options_.max_tombstones_per_owner) evicted = first_of_owner;
+  if (evicted == nullptr && ended >= options_.max_tombstones) evicted = first;
+  if (evicted == nullptr) return;
+  evicted->job.reset();
+  evicted->gone_at = offset + 1;
+  // No record has to be kept for it.
+  evicted->tombstone_kept = false;
+  evicted->snapshot_offset = std::max(evicted->snapshot_offset, offset);
+}
+
+const Job* JobTable::Find(std::string_view id) const {
+  const auto found = jobs_.find(id);
+  return found == jobs_.end() ? nullptr : found->second.job.get();
+}
+
+std::vector<const Job*> JobTable::All() const {
+  std::vector<const Job*> all;
+  for (const auto& [id, entry] : jobs_) {
+    if (entry.job != nullptr) all.push_back(entry.job.get());
+  }
+  return all;
+}
+
+size_t JobTable::size() const {
+  return static_cast<size_t>(std::count_if(
+      jobs_.begin(), jobs_.end(), [](const auto& entry) { return entry.second.job != nullptr; }));
+}
+
+std::vector<std::string> JobTable::NeedsReconcile() const {
+  std::vector<std::string> jobs;
+  for (const auto& [id, entry] : jobs_) {
+    if (entry.needs_reconcile) jobs.push_back(id);
+  }
+  return jobs;
+}
+
+int64_t JobTable::ReplayOffset(int64_t next_offset) const {
+  int64_t least = next_offset;
+  for (const auto& [id, entry] : jobs_) {
+    // All that is left of a tombstone's state is its age, which its next snapshot corrects.
+    if (entry.tombstone_kept && entry.is_tombstone()) continue;
+    least = std::min(least, entry.replay_offset());
+  }
+  return least;
+}
+
+std::vector<std::string> JobTable::SnapshotsDue(int64_t interval_ns, size_t limit) const {
+  std::vector<std::string> due;
+  for (const auto& [id, entry] : jobs_) {
+    if (due.size() >= limit) break;
+    const bool gone = entry.job == nullptr && !entry.marked;
+    const bool tombstone = entry.is_tombstone() && entry.tombstone_kept;
+    if (gone || entry.snapshot_due ||
+        (entry.job != nullptr && entry.job->log_time_ns() - entry.snapshot_log_time >=
+                                     (tombstone ? kTombstoneIntervalNs : interval_ns))) {
+      due.push_back(id);
+    }
+  }
+  return due;
+}
+
+std::vector<std::string> JobTable::TakeForgotten(int64_t next_offset) {
+  int64_t least = next_offset;
+  for (const auto& [id, entry] : jobs_) {
+    if (!entry.marked) least = std::min(least, entry.replay_offset());
+  }
+  std::vector<std::string> forgotten;
+  for (auto it = jobs_.begin(); it != jobs_.end();) {
+    if (it->second.marked && it->second.job == nullptr && it->second.snapshot_offset <= least) {
+      forgotten.push_back(it->first);
+      it = jobs_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+  return forgotten;
+}
+
+}  // namespace pitwall::engine

@@ -1,0 +1,31 @@
+#include "services/engine/program/rule_set_history.h"
+
+#include <gtest/gtest.h>
+
+namespace pitwall::engine {
+namespace {
+
+TEST(RuleSetHistory, HashAt_IsThatBeforeTheRecord) {
+  RuleSetHistory history;
+  EXPECT_EQ(history.hash(), "");
+  history.Begin("a");
+  history.Change(10, "b");
+  EXPECT_EQ(history.HashAt(10), "a");
+  EXPECT_EQ(history.HashAt(11), "b");
+  EXPECT_EQ(history.hash(), "b");
+}
+
+TEST(RuleSetHistory, ForgetBefore_KeepsWhatIsInForceThere) {
+  RuleSetHistory history;
+  history.Begin("a");
+  history.Change(10, "b");
+  history.Change(20, "c");
+  history.ForgetBefore(15);
+  EXPECT_EQ(history.HashAt(15), "b");
+  EXPECT_EQ(history.HashAt(21), "c");
+  history.ForgetBefore(100);
+  EXPECT_EQ(history.hash(), "c");
+}
+
+}  // namespace
+}  // namespace pitwall::engine
