@@ -26,22 +26,24 @@ JobEntry* JobTable::Admit(const std::string& id, const std::string& owner, int64
 }
 
 bool JobTable::IsFull() const {
-  if (jobs_.size() < options_.max_jobs) return false;
+  if (jobs_.size() < options_.partition.max_jobs) return false;
   size_t running = 0;
   for (const auto& [id, entry] : jobs_) running += entry.running();
-  return running >= options_.max_jobs;
+  return running >= options_.partition.max_jobs;
 }
 
 bool JobTable::ShareIsFull(const std::string& owner) const {
-  if (owner.empty() || jobs_.size() < options_.max_jobs_per_owner) return false;
+  if (owner.empty() || jobs_.size() < options_.partition.max_jobs_per_owner) return false;
   size_t running = 0;
   for (const auto& [id, entry] : jobs_)
     running += entry.running() && entry.job->identity().owner == owner;
-  return running >= options_.max_jobs_per_owner;
+  return running >= options_.partition.max_jobs_per_owner;
 }
 
 void JobTable::EvictTombstones(int64_t offset, const std::string& owner) {
-  if (jobs_.size() < std::min(options_.max_tombstones, options_.max_tombstones_per_owner)) return;
+  if (jobs_.size() <
+      std::min(options_.partition.max_tombstones, options_.partition.max_tombstones_per_owner))
+    return;
   size_t ended = 0;
   size_t ended_of_owner = 0;
   JobEntry* first = nullptr;
@@ -61,8 +63,8 @@ void JobTable::EvictTombstones(int64_t offset, const std::string& owner) {
     keep_first(&first_of_owner);
   }
   JobEntry* evicted = nullptr;
-  if (ended_of_owner >= options_.max_tombstones_per_owner) evicted = first_of_owner;
-  if (evicted == nullptr && ended >= options_.max_tombstones) evicted = first;
+  if (ended_of_owner >= options_.partition.max_tombstones_per_owner) evicted = first_of_owner;
+  if (evicted == nullptr && ended >= options_.partition.max_tombstones) evicted = first;
   if (evicted == nullptr) return;
   evicted->job.reset();
   evicted->gone_at = offset + 1;

@@ -130,7 +130,8 @@ void Shard::ApplyBatch(int64_t offset, int64_t append_time_ns, const Batch& batc
     entry.marked = false;
     entry.snapshot_log_time = 0;
     // Whoever was there before has been silent for too long by then.
-    if (offset < rebuild_upto_ && !rebuild_whole_ && log_time_read_ns_ <= options_.silence_ns) {
+    if (offset < rebuild_upto_ && !rebuild_whole_ &&
+        log_time_read_ns_ <= options_.ends.silence_ns) {
       entry.job->LoseHistory();
       entry.needs_reconcile = true;
     }

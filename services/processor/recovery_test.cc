@@ -309,7 +309,7 @@ groups:
 )rules";
 
   RuleSetsOfTheDead() {
-    options_.engine.silence_ns = 6 * kNanosPerSecond;
+    options_.engine.ends.silence_ns = 6 * kNanosPerSecond;
     EXPECT_TRUE(Open().ok());
   }
   void Change() {

@@ -94,8 +94,8 @@ void EngineSeries::Repeat(int64_t upto) {
   int64_t at = !written_at_.has_value()
                    ? upto
                    : NextAfter(std::max(*written_at_, upto - time->QuietHorizon()),
-                               options_.own_series_repeat_ns);
-  for (; at <= upto; at += options_.own_series_repeat_ns) {
+                               options_.intervals.own_series_repeat_ns);
+  for (; at <= upto; at += options_.intervals.own_series_repeat_ns) {
     written_at_ = at;
     for (const auto& [labels, value] : series_) Write(at, labels, value);
     baselines_->WriteRow(time, at);

@@ -66,7 +66,7 @@ void AttemptEnds::DieWithoutRanks(int64_t at, EventSink* out) {
   if (ranks_->LaunchersGone()) {
     EndWithoutLauncher(at, out);
   } else {
-    ScheduleCheck(at + options_.restart_grace_ns);
+    ScheduleCheck(at + options_.ends.restart_grace_ns);
   }
 }
 
@@ -89,14 +89,15 @@ void AttemptEnds::OnPlatformReport(const PlatformEnd& end, int64_t at) {
   const std::optional<int64_t>& died_at = ranks_->died_at();
   if (!died_at.has_value()) return;
   ScheduleCheck(std::max(at, failures.seen_by()));
-  if (failures.heard_of_job()) ScheduleCheck(std::max(at, *died_at + options_.restart_grace_ns));
+  if (failures.heard_of_job())
+    ScheduleCheck(std::max(at, *died_at + options_.ends.restart_grace_ns));
 }
 
 void AttemptEnds::OnCheck(int64_t at, EventSink* out) {
   const std::optional<int64_t>& died_at = ranks_->died_at();
   if (!died_at.has_value()) return;  // a rank has started since
   const AttemptFailures& failures = ranks_->failures();
-  const bool over = at >= *died_at + options_.restart_grace_ns ||
+  const bool over = at >= *died_at + options_.ends.restart_grace_ns ||
                     (ranks_->LaunchersGone() && !failures.heard_of_job() && at >= ranks_->OverBy());
   // Of another death, or it waits longer for its platform since.
   if (!over && at < failures.seen_by()) return ScheduleCheck(failures.seen_by());
@@ -112,7 +113,7 @@ void AttemptEnds::OnCheck(int64_t at, EventSink* out) {
 void AttemptEnds::EndWithoutLauncher(int64_t at, EventSink* out) {
   // It has an `ended` event, or will be started again.
   if (ranks_->failures().heard_of_job())
-    return ScheduleCheck(*ranks_->died_at() + options_.restart_grace_ns);
+    return ScheduleCheck(*ranks_->died_at() + options_.ends.restart_grace_ns);
   if (at < ranks_->OverBy()) return ScheduleCheck(ranks_->OverBy());
   lifecycle_->End(at, ranks_->DetailOfDeath(), /*by_event=*/false, out);
 }

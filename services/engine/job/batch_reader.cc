@@ -44,7 +44,8 @@ Source* BatchReader::FindOrAddSource(const Batch& batch) {
 }
 
 int64_t BatchReader::Latest(const RecordPosition& at) const {
-  return options_.check_append_time ? at.append_time_ns + options_.clock_ahead_ns : kMaxPosition;
+  return options_.check_append_time ? at.append_time_ns + options_.liveness.clock_ahead_ns
+                                    : kMaxPosition;
 }
 
 std::string BatchReader::ProblemOf(const Frame& frame, const Source& source) {
@@ -83,7 +84,7 @@ void BatchReader::ReadFrames(const RecordPosition& at, const Batch& batch, std::
     if (CopyRows(frame, Latest(at), &pending)) ahead = true;
     if (pending.times.empty()) continue;
     if (!source->schemas.contains(frame.schema_id) &&
-        source->waiting.size() >= options_.max_waiting_batches_per_source) {
+        source->waiting.size() >= options_.source.max_waiting_frames) {
       counters_->Count(Drop::kUnknownSchema);
       out->AddDeadLetter(batch.source, raw, "unknown schema; too many frames wait for theirs",
                          at.offset);
@@ -149,13 +150,13 @@ void BatchReader::ReadForeignPromise(const RecordPosition& at, const Batch& batc
   }
   if (newest == kMinPosition) return;
   if (source->promise != kMinPosition) {
-    const int64_t before = source->promise + options_.foreign_lateness_ns;
+    const int64_t before = source->promise + options_.liveness.foreign_lateness_ns;
     if (newest > before) {
       source->silence.gaps.push_back(newest - before);
       if (source->silence.gaps.size() > 16) source->silence.gaps.pop_front();
     }
   }
-  source->promise = std::max(source->promise, newest - options_.foreign_lateness_ns);
+  source->promise = std::max(source->promise, newest - options_.liveness.foreign_lateness_ns);
 }
 
 void BatchReader::ReadEvents(const RecordPosition& at, const Batch& batch, bool believed,

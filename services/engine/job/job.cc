@@ -94,7 +94,7 @@ void Job::OnTick(int64_t elapsed_ns, EventSink* out) {
     if (log_time_.OnBlindTick(elapsed_ns, options_)) Advance(log_time_.last_append_ns(), out);
   } else {
     Advance(clock_.watermark() + elapsed_ns, out);
-    if (!lifecycle_.ended() && clock_.silent_ns() >= options_.silence_ns) {
+    if (!lifecycle_.ended() && clock_.silent_ns() >= options_.ends.silence_ns) {
       lifecycle_.End(clock_.watermark(), EndDetail::kSilent, /*by_event=*/false, out);
       Forget();
     }

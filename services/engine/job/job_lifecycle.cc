@@ -51,7 +51,7 @@ JobLifecycle::JobLifecycle(const EngineOptions& options, JobIdentity* job, Engin
 std::optional<int64_t> JobLifecycle::OverInNs() const {
   const std::optional<int64_t>& died_at = attempt_->ranks().died_at();
   if (ended() || !died_at.has_value()) return std::nullopt;
-  return std::max<int64_t>(*died_at + options_.restart_grace_ns - clock_->watermark(), 0);
+  return std::max<int64_t>(*died_at + options_.ends.restart_grace_ns - clock_->watermark(), 0);
 }
 
 void JobLifecycle::EmitStarted(int64_t at, EventSink* out) {
@@ -120,7 +120,7 @@ IssueEvent* JobLifecycle::End(int64_t at, EndDetail detail, bool by_event, Event
 }
 
 void JobLifecycle::TickTombstone(int64_t elapsed_ns) {
-  tombstone_.Tick(elapsed_ns, options_.tombstone_ns);
+  tombstone_.Tick(elapsed_ns, options_.ends.tombstone_ns);
 }
 
 bool JobLifecycle::IsResumedBy(const Batch& batch) const {

@@ -7,7 +7,7 @@ namespace pitwall::engine {
 int64_t SourceLiveness::OnBatch(Source* source, bool goodbye) {
   source->goodbye = source->goodbye || goodbye;
   if (source->clock.behind &&
-      sources_->order().NewestPromise() - source->promise <= options_.clock_behind_ns) {
+      sources_->order().NewestPromise() - source->promise <= options_.liveness.clock_behind_ns) {
     source->clock.behind = false;
     source->clock.trailing_ns = 0;
     Flag(*source, "clock_behind", false);
@@ -33,10 +33,10 @@ void SourceLiveness::OnTick(int64_t elapsed_ns, EventSink* out) {
       continue;
     }
     if (!source->live) continue;
-    source->clock.trailing_ns = newest - source->promise > options_.clock_behind_ns
+    source->clock.trailing_ns = newest - source->promise > options_.liveness.clock_behind_ns
                                     ? source->clock.trailing_ns + elapsed_ns
                                     : 0;
-    if (source->clock.trailing_ns >= options_.clock_behind_ns) {
+    if (source->clock.trailing_ns >= options_.liveness.clock_behind_ns) {
       source->clock.behind = true;
       Leave(source, TimelineEvent::Kind::kLeave);
       Flag(*source, "clock_behind", true);

@@ -1,4 +1,4 @@
-// Which sources of a job hold its watermark: those that promise and are neither idle nor behind the
+// Sources of a job that hold its watermark: those that promise and are neither idle nor behind the
 // others (time-model.md 2.2 and 2.3).
 #pragma once
 

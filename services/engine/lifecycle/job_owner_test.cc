@@ -209,8 +209,8 @@ TEST_F(JobOwnerTest, EventsNameTheOwner) {
 // One owner's jobs must not shut out the others.
 TEST(JobsPerOwner, AreAShareOfThePartition) {
   EngineOptions options;
-  options.max_jobs_per_owner = 3;
-  options.max_tombstones_per_owner = 2;
+  options.partition.max_jobs_per_owner = 3;
+  options.partition.max_tombstones_per_owner = 2;
   RulesForTest rules;
   const std::string hash = rules.Add(kRules);
   Shard shard(&rules, options);

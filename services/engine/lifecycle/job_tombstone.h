@@ -35,7 +35,7 @@ class JobTombstone {
     age_ns_ = 0;
     ended_at_ = std::max(ended_at_, at);
   }
-  // A tick of a job that has ended; `lasts_ns`: EngineOptions::tombstone_ns.
+  // A tick of a job that has ended; `lasts_ns`: EngineOptions::Ends::tombstone_ns.
   void Tick(int64_t elapsed_ns, int64_t lasts_ns) {
     age_ns_ += elapsed_ns;
     gone_ = age_ns_ > lasts_ns;

@@ -16,9 +16,9 @@ void LimitReport::CountSource() {
 
 void LimitReport::CountMode() {
   counters_->Count(Drop::kLimit);
-  job_->limit_reason =
-      Cat("a source has more than ", options_.max_modes_per_source,
-          " modes of steps, or one whose name is longer than ", options_.max_mode_bytes, " bytes");
+  job_->limit_reason = Cat("a source has more than ", options_.source.max_modes,
+                           " modes of steps, or one whose name is longer than ",
+                           options_.source.max_mode_bytes, " bytes");
 }
 
 void LimitReport::CountPending(size_t samples, size_t limit_bytes, std::string_view largest) {

@@ -34,7 +34,7 @@ class JobClock {
   void Advance(int64_t to) {
     if (!begun()) {
       origin_ = FloorTo(to, kNanosPerSecond);
-      next_step_judgement_ = NextAfter(to - 1, options_.step_status_interval_ns);
+      next_step_judgement_ = NextAfter(to - 1, options_.intervals.step_status_ns);
     }
     watermark_ = to;
   }
@@ -54,17 +54,17 @@ class JobClock {
   }
   // When status and needs of step rules are judged next.
   int64_t next_step_judgement() const { return next_step_judgement_; }
-  void FinishStepJudgement() { next_step_judgement_ += options_.step_status_interval_ns; }
+  void FinishStepJudgement() { next_step_judgement_ += options_.intervals.step_status_ns; }
   // Leaves out all judgements before the last one below `position`.
   void SkipStepJudgements(int64_t position) {
     next_step_judgement_ =
-        std::max(next_step_judgement_, FloorTo(position - 1, options_.step_status_interval_ns));
+        std::max(next_step_judgement_, FloorTo(position - 1, options_.intervals.step_status_ns));
   }
   // Everything up to `to` was applied. True: series are due to expire.
   bool FinishApplying(int64_t to) {
     applied_ = to;
     if (to < next_expiry_) return false;
-    next_expiry_ = to + options_.expiry_interval_ns;
+    next_expiry_ = to + options_.intervals.expiry_ns;
     return true;
   }
   // A batch came. Until the next one the job is silent.

@@ -55,7 +55,7 @@ TEST(JobClock, IsQuiet_AfterTheHorizonOnBothSides) {
 
 TEST(JobClock, Expiry_IsDueOnceAnInterval) {
   EngineOptions options;
-  options.expiry_interval_ns = 10 * kSecond;
+  options.intervals.expiry_ns = 10 * kSecond;
   JobClock clock(options);
   EXPECT_TRUE(clock.FinishApplying(kSecond));
   EXPECT_FALSE(clock.FinishApplying(10 * kSecond));
@@ -82,7 +82,7 @@ TEST(JobClock, Restore_GivesWhatWasSavedButTheFloor) {
 
 TEST(LogTime, BlindTicks_CountUntilTheJobBegins) {
   EngineOptions options;
-  options.idle_after_ns = 2 * kSecond;
+  options.liveness.idle_after_ns = 2 * kSecond;
   LogTime time;
   time.OnBatch(9 * kSecond);
   time.OnBatch(8 * kSecond);

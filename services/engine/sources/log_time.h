@@ -20,7 +20,7 @@ class LogTime {
   // can be believed, and its time begins at last_append_ns().
   bool OnBlindTick(int64_t elapsed_ns, const EngineOptions& options) {
     blind_ns_ += elapsed_ns;
-    return blind_ns_ > options.idle_after_ns && options.check_append_time;
+    return blind_ns_ > options.liveness.idle_after_ns && options.check_append_time;
   }
   // The job begins again.
   void Resume() { blind_ns_ = 0; }

@@ -24,14 +24,14 @@ int64_t Source::EffectivePromise() const {
 }
 
 int64_t Source::IdleAfter(const EngineOptions& options) const {
-  if (!IsForeign()) return options.idle_after_ns;
+  if (!IsForeign()) return options.liveness.idle_after_ns;
   int64_t interval = info.interval_ns;
   if (interval <= 0) {
     interval = silence.gaps.size() < 2
-                   ? options.foreign_unknown_interval_ns
+                   ? options.liveness.foreign_unknown_interval_ns
                    : *std::max_element(silence.gaps.begin(), silence.gaps.end());
   }
-  return std::max(options.idle_after_ns, 3 * interval);
+  return std::max(options.liveness.idle_after_ns, 3 * interval);
 }
 
 bool Source::Accept(const Batch& batch, EngineCounters& counters) {
@@ -57,7 +57,7 @@ bool Source::AddSchema(const Schema& schema, const EngineOptions& options, Pendi
     return true;
   }
   if (!memory->Take(PendingKind::kSchemas, HeldBytes(schema))) return false;
-  if (schemas.size() >= options.max_schemas_per_source) {
+  if (schemas.size() >= options.source.max_schemas) {
     auto oldest = schemas.end();
     for (auto it = schemas.begin(); it != schemas.end(); ++it) {
       const bool in_use = std::any_of(streams.begin(), streams.end(),
@@ -79,7 +79,7 @@ bool Source::AddSchema(const Schema& schema, const EngineOptions& options, Pendi
 
 bool Source::HasRoomForMode(const std::string& mode, const EngineOptions& options) const {
   return steps.contains(mode) ||
-         (mode.size() <= options.max_mode_bytes && steps.size() < options.max_modes_per_source);
+         (mode.size() <= options.source.max_mode_bytes && steps.size() < options.source.max_modes);
 }
 
 bool Source::Carries(std::string_view metric) const {

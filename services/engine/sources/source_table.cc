@@ -67,12 +67,12 @@ std::vector<Source*> SourceTable::Expired() const {
   std::vector<Source*> ended;  // boots of one source
   std::vector<Source*> expired;
   const auto expire_boots = [&] {
-    if (ended.size() > options_.max_ended_boots_per_source) {
+    if (ended.size() > options_.source.max_ended_boots) {
       std::sort(ended.begin(), ended.end(), [](const Source* a, const Source* b) {
         return std::pair(a->info.start_ns, std::string_view(a->boot)) >
                std::pair(b->info.start_ns, std::string_view(b->boot));
       });
-      for (size_t i = options_.max_ended_boots_per_source; i < ended.size(); ++i)
+      for (size_t i = options_.source.max_ended_boots; i < ended.size(); ++i)
         expired.push_back(ended[i]);
     }
     ended.clear();
@@ -80,7 +80,7 @@ std::vector<Source*> SourceTable::Expired() const {
   for (const auto& [key, source] : sources_) {
     if (!ended.empty() && ended.back()->id != source->id) expire_boots();
     if (source->live || !source->pending.empty() || !source->waiting.empty()) continue;
-    if (source->silence.idle_ns > options_.silence_ns) {
+    if (source->silence.idle_ns > options_.ends.silence_ns) {
       expired.push_back(source.get());
     } else if (source->goodbye || source->ended_at != kMaxPosition) {
       ended.push_back(source.get());

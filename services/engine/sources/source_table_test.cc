@@ -88,7 +88,7 @@ TEST_F(SourceTableTest, RemovedSource_LeavesOrderAndMemory) {
   EXPECT_GT(sources().memory().total(), before);
   EXPECT_TRUE(sources().Expired().empty());
   sources().Change(source, [](Source* s) { s->live = false; });
-  source->silence.idle_ns = options_.silence_ns + 1;
+  source->silence.idle_ns = options_.ends.silence_ns + 1;
   ASSERT_EQ(sources().Expired().size(), 1U);
   sources().Remove(source);
   EXPECT_EQ(sources().memory().total(), before);

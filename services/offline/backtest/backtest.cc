@@ -26,8 +26,8 @@ engine::EngineOptions OptionsOfRecording(engine::RecordingObserver* recordings) 
   engine::EngineOptions options;
   options.recordings = recordings;
   options.check_append_time = false;
-  options.max_schemas_per_source = SIZE_MAX;  // bounded by the number of series
-  options.max_job_bytes = size_t{1} << 40;    // bounded by the batch size
+  options.source.max_schemas = SIZE_MAX;    // bounded by the number of series
+  options.max_job_bytes = size_t{1} << 40;  // bounded by the batch size
   return options;
 }
 
