@@ -1,11 +1,11 @@
-// protobuf's own log lines.
+// Suppression of protobuf's own log lines.
 #pragma once
 
 namespace pitwall::codec {
 
-// protobuf writes a line to stderr for each text that is not UTF-8; whoever sends bad bytes could
-// fill a disk with them. After this they are our debug lines: our own reasons say what is wrong.
-// Call it before parsing what others wrote; from any thread, as often as one likes.
+// Redirects protobuf's log lines to our debug log. protobuf writes a line to stderr for each string
+// that is not UTF-8, so a client that sends bad bytes could fill a disk. Our own errors give the
+// reason. Call it before parsing untrusted bytes. Idempotent and thread-safe.
 void QuietProtobuf();
 
 }  // namespace pitwall::codec

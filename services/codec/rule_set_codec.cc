@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kRecordBytes = 16u << 20;
 constexpr int kFiles = 4096;
 
-// Sorted, each once, finite.
+// Returns InvalidArgument unless the parameters are sorted, unique, and finite.
 Status CheckParameters(const std::vector<JobParameter>& parameters) {
   const auto key = [](const JobParameter& p) { return std::tie(p.job, p.rule, p.name); };
   for (size_t i = 0; i < parameters.size(); ++i) {
@@ -23,7 +23,7 @@ Status CheckParameters(const std::vector<JobParameter>& parameters) {
                                  Quote(one.job), " is not finite"));
     if (i > 0 && key(parameters[i - 1]) >= key(one))
       return InvalidArgument(Cat("rule set: parameter ", Quote(one.name), " of job ",
-                                 Quote(one.job), " is a duplicate, or not in order"));
+                                 Quote(one.job), " is a duplicate or not in order"));
   }
   return OkStatus();
 }
@@ -34,7 +34,8 @@ StatusOr<RuleSet> DecodeLayer(const state::v1::RuleSet& message, const FindBase&
     parameters.push_back({one.job(), one.rule(), one.name(), one.value()});
   RETURN_IF_ERROR(CheckParameters(parameters));
   if (parameters.empty() || message.files_size() > 0)
-    return InvalidArgument("rule set: a base with files, or without parameters of jobs");
+    return InvalidArgument(
+        "rule set: has a base together with files, or a base without job parameters");
   const std::string hash = RuleSetHash(message.base(), parameters);
   if (message.hash() != hash) {
     return DataLoss(Cat("rule set ", Quote(message.hash()), " has the content of ", hash));

@@ -1,4 +1,4 @@
-// Rule sets <-> the records on pitwall.rules (state.proto, RuleSet).
+// Codec of rule sets and the records on pitwall.rules (state.proto, RuleSet).
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,21 @@
 
 namespace pitwall::codec {
 
-// The record's value; its key is RuleSetHash(rules). Deterministic. A set with parameters of jobs
-// has the hash of the set without them in place of files, so that one is to be on the topic too.
+// Returns the value of the record, whose key is RuleSetHash(rules). Deterministic. A set with job
+// parameters refers to its base, the set without them, by hash instead of repeating the files; the
+// base must be on the topic too.
 std::string EncodeRuleSet(const RuleSet& rules);
 
-// Finds the set without parameters of jobs that a record names.
+// Finds the base that a record refers to: the set without job parameters.
 using FindBase = std::function<StatusOr<RuleSet>(const std::string& hash)>;
 
-// InvalidArgument: not a rule set, no interval, or two files of one name; DataLoss: the content
-// does not have the hash that is beside it. FailedPrecondition: it needs another set, and
-// `find_base` is empty. At most 16 MiB and 4096 files.
+// InvalidArgument: not a rule set, no interval, two files with the same name, or more than 16 MiB
+// or 4096 files. DataLoss: the content does not match its hash. FailedPrecondition: the set has a
+// base, and `find_base` is empty.
 StatusOr<RuleSet> DecodeRuleSet(std::string_view bytes, const FindBase& find_base = {});
 
-// What people set of one job, with who asked: the record from which a start takes the second layer
-// of overrides.
+// One parameter that a user set for a job, and the request that set it. A restarting processor
+// restores the second layer of overrides from these records.
 struct SetParameter {
   JobParameter parameter;
   std::string principal;
@@ -36,13 +37,13 @@ struct SetParameter {
 struct JobParameters {
   std::string job;
   std::vector<SetParameter> parameters;  // sorted
-  int64_t over_since_ns = 0;             // wall time; 0: the job runs, or nobody has looked
+  int64_t over_since_ns = 0;             // wall time; 0: the job runs, or its state was not checked
   friend bool operator==(const JobParameters&, const JobParameters&) = default;
 };
 inline constexpr std::string_view kParametersKeyPrefix = "parameters/";
 std::string ParametersKey(std::string_view job);
 std::string EncodeJobParameters(const JobParameters& all);  // deterministic
-// InvalidArgument: not such a record, not in order, or a number that is not finite.
+// InvalidArgument: not a JobParameters record, not in order, or a number that is not finite.
 StatusOr<JobParameters> DecodeJobParameters(std::string_view bytes);
 
 }  // namespace pitwall::codec

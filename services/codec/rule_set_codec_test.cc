@@ -39,8 +39,8 @@ RuleSet WithParameters() {
   return rules;
 }
 
-// Beside the set under it, which the topic has once for all changes of numbers.
-TEST(RuleSetCodec, ASetWithParametersOfJobsNamesTheOneUnderIt) {
+// The topic has the base only once, however often parameters change.
+TEST(RuleSetCodec, SetWithJobParametersRefersToBaseByHash) {
   const std::string bytes = EncodeRuleSet(WithParameters());
   EXPECT_EQ(bytes.find("groups"), std::string::npos);
   const auto decoded = DecodeRuleSet(bytes, [](const std::string& hash) -> StatusOr<RuleSet> {
@@ -56,7 +56,7 @@ TEST(RuleSetCodec, ASetWithParametersOfJobsNamesTheOneUnderIt) {
   EXPECT_TRUE(absl::IsNotFound(DecodeRuleSet(bytes, gone).status()));
 }
 
-TEST(RuleSetCodec, ParametersOfAJobRoundTrip) {
+TEST(RuleSetCodec, JobParametersRoundTrip) {
   const JobParameters all{"job-1",
                           {{{"job-1", "a/g/A", "high", 0.3}, "act", 17, "request-1"},
                            {{"job-1", "a/g/A", "low", -1}, "act", 18, "request-2"}},
@@ -78,7 +78,7 @@ TEST(RuleSetCodec, ParametersOfAJobRoundTrip) {
   EXPECT_FALSE(DecodeJobParameters(bytes.substr(0, bytes.size() / 2)).ok());
 }
 
-TEST(RuleSetCodec, HashSeesEverything) {
+TEST(RuleSetCodec, HashCoversEveryField) {
   std::set<std::string> hashes{RuleSetHash(Example())};
   const std::vector<std::function<void(RuleSet*)>> changes = {
       [](RuleSet* r) { std::swap(r->files[0], r->files[1]); },
@@ -101,7 +101,7 @@ TEST(RuleSetCodec, HashSeesEverything) {
       [](RuleSet* r) {
         r->job_parameters = {{"job-1", "a/g/A", "low", 0.25}};
       },
-      [](RuleSet* r) {  // the same letters, cut elsewhere
+      [](RuleSet* r) {  // same bytes, divided between name and text elsewhere
         r->files[0] = {"a.yamlg", "roups: []\n"};
       },
   };
@@ -112,13 +112,13 @@ TEST(RuleSetCodec, HashSeesEverything) {
   }
 }
 
-// Hashes stand on topics: these are those of the versions before.
-TEST(RuleSetCodec, HashesStay) {
+// Topics contain hashes that earlier versions wrote.
+TEST(RuleSetCodec, HashesEqualThoseOfEarlierVersions) {
   EXPECT_EQ(RuleSetHash(RuleSet{}), "0d5e254f341ab66c42b8689ab2a49580");
   EXPECT_EQ(RuleSetHash(Example()), "c32c75dae6a5827d731bd3c48d60e659");
 }
 
-TEST(RuleSetCodec, RefusesWhatIsNotARuleSet) {
+TEST(RuleSetCodec, RejectsInvalidRuleSet) {
   state::v1::RuleSet message;
   ASSERT_TRUE(message.ParseFromString(EncodeRuleSet(Example())));
   auto refused = [](const state::v1::RuleSet& m) {

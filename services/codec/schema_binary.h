@@ -1,5 +1,5 @@
-// A schema as bytes: in snapshots of jobs and in segments of the history. The layout is in files:
-// never change it.
+// Binary form of a schema in job snapshots and in history segments. Existing files have this
+// layout: never change it.
 #pragma once
 
 #include "services/base/binary.h"
@@ -8,9 +8,9 @@
 namespace pitwall::codec {
 
 void SaveSchema(const Schema& schema, BinaryWriter& out);
-// What is malformed shows in `in`.
+// Malformed bytes put `in` into its error state.
 Schema RestoreSchema(BinaryReader& in);
-// Past one, without making it.
+// Skips a schema without decoding it.
 void SkipSchema(BinaryReader& in);
 
 }  // namespace pitwall::codec

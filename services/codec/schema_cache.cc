@@ -15,8 +15,8 @@ namespace pb = ::pitwall::telemetry::v1;
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
-// Goes through the fields of a message: use(field number, whole field, its contents when it is
-// length-delimited). False when the bytes are no message.
+// Calls use(field number, whole field, its contents if length-delimited) for each field of a
+// message. Returns false if the bytes are not a message.
 template <typename Use>
 bool ForEachField(std::string_view bytes, Use use) {
   CodedInputStream in(reinterpret_cast<const uint8_t*>(bytes.data()),
@@ -78,7 +78,7 @@ bool TakeSchemas(std::string_view record, std::string* rest, std::vector<std::st
   const bool one_batch =
       ForEachField(record, [&](int number, std::string_view whole, std::string_view contents) {
         if (number == pb::TelemetryRecord::kControlFieldNumber) return false;
-        if (number != pb::TelemetryRecord::kBatchFieldNumber) {  // of a newer version
+        if (number != pb::TelemetryRecord::kBatchFieldNumber) {  // written by a newer version
           rest->append(whole);
           return true;
         }
@@ -87,7 +87,7 @@ bool TakeSchemas(std::string_view record, std::string* rest, std::vector<std::st
         return first;
       });
   if (!one_batch || batch.data() == nullptr) return false;
-  // The parts between the schemas, as they stand.
+  // The parts between the schemas, unchanged.
   std::vector<std::string_view> parts;
   size_t size = 0;
   const bool whole_batch =

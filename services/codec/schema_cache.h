@@ -1,6 +1,6 @@
-// Schemas that were decoded before. A source repeats its schema every few seconds, so that whoever
-// begins to read in the middle learns it; to everybody else it is the same bytes again, and
-// decoding them would cost more than all values between. Private to this module.
+// Cache of decoded schemas. A source repeats its schema every few seconds for consumers that start
+// in the middle of the log. For all others the bytes are the same again, and decoding them would
+// cost more than all values in between. Private to this module.
 #pragma once
 
 #include <cstddef>
@@ -14,34 +14,34 @@
 
 namespace pitwall::codec {
 
-// By their bytes. Those that others hold stay known, and cost their bytes alone; of those that
-// nobody else holds as many stay as have kMaxBytes together: beyond that all of them are forgotten.
+// Schemas by their bytes. Entries in use elsewhere are kept, and cost only their bytes. Unused
+// entries are kept up to a total of kMaxBytes; beyond that all unused entries are evicted.
 // Not thread-safe.
 class SchemaCache {
  public:
   static constexpr size_t kMaxBytes = 1u << 20;
 
   std::shared_ptr<const Schema> Find(std::string_view bytes) const;
-  // In the place of what is known by these bytes, if anything is.
+  // Replaces the entry for these bytes, if there is one.
   void Add(std::string_view bytes, std::shared_ptr<const Schema> schema);
 
  private:
   struct Entry {
     std::string bytes;
     std::weak_ptr<const Schema> schema;
-    std::shared_ptr<const Schema> held;  // the same; null: others hold it, or did
+    std::shared_ptr<const Schema> held;  // same object; null: owned elsewhere, or expired
   };
-  // Only what others hold stays.
+  // Evicts the entries that are not in use elsewhere.
   void LetGo();
 
-  absl::flat_hash_map<uint64_t, Entry> entries_;  // by a hash of the bytes
-  size_t bytes_ = 0;                              // of those that were added since
+  absl::flat_hash_map<uint64_t, Entry> entries_;  // by hash of the bytes
+  size_t bytes_ = 0;                              // of entries added since the last eviction
 };
 
-// Splits a TelemetryRecord with a batch: `rest` gets the record without the batch's schemas,
-// `found` their bytes, which are parts of `record`. False, with `found` empty, where the record is
-// anything else than one batch: it should be parsed as it is (to say what is wrong with it, for
-// one).
+// Splits a TelemetryRecord that contains a batch: `rest` gets the record without the batch's
+// schemas, `found` the bytes of the schemas, which point into `record`. Returns false, with `found`
+// empty, if the record is not exactly one batch; the caller then parses the whole record, which
+// also yields its error.
 bool TakeSchemas(std::string_view record, std::string* rest, std::vector<std::string_view>* found);
 
 }  // namespace pitwall::codec

@@ -1,4 +1,4 @@
-// Schemas that a decoder keeps.
+// Tests of the cache of schemas in a decoder.
 #include "services/codec/schema_cache.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace pitwall::codec {
 namespace {
 
-// A record of its own for each number, with a schema of four megabytes.
+// Returns a distinct record for each number, with a schema of four megabytes.
 std::string LongSchema(int number) {
   Batch batch;
   batch.job = "job-1";
@@ -33,8 +33,8 @@ std::string LongSchema(int number) {
   return bytes;
 }
 
-// Whoever keeps schemas of very many jobs has each of them once, and they are not decoded again.
-TEST(BatchDecoder, SchemasThatOthersHoldStayKnownHoweverManyTheyAre) {
+// A consumer that keeps the schemas of many jobs has one object per schema, decoded once.
+TEST(BatchDecoder, SchemasInUseAreNeverEvicted) {
   BatchDecoder decoder;
   std::vector<std::string> records;
   std::vector<SharedSchema> held;
@@ -51,8 +51,7 @@ TEST(BatchDecoder, SchemasThatOthersHoldStayKnownHoweverManyTheyAre) {
   }
 }
 
-// Those that nobody else holds are forgotten, so that they do not fill memory.
-TEST(SchemaCache, SchemasThatNobodyHoldsAreForgotten) {
+TEST(SchemaCache, UnusedSchemasAreEvictedBeyondLimit) {
   SchemaCache cache;
   const auto text = [](int i) { return std::string(4 << 20, static_cast<char>('a' + i)); };
   const auto held = std::make_shared<const Schema>();

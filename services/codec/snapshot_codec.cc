@@ -14,16 +14,16 @@ namespace pitwall::codec {
 namespace {
 
 constexpr size_t kNameBytes = 1024;
-// Room for every field but the payload, names at their longest.
+// Space for every field except the payload, with names of maximum length.
 constexpr size_t kHeaderBytes = 2 * kNameBytes + 128;
 constexpr size_t kPieceBytes = kSnapshotChunkBytes - kHeaderBytes;
-constexpr int kCompressionLevel = 1;  // snapshots are written every minute: speed before size
+constexpr int kCompressionLevel = 1;  // snapshots are written every minute; prefer speed
 
 std::string PlaceOf(std::string_view job, int64_t offset) {
   return Cat("snapshot of job ", Quote(job), " at offset ", offset);
 }
 
-// Over what the header says and the CRC of the piece.
+// CRC of the header fields and the CRC of the piece.
 uint32_t HeaderCrc(const state::v1::SnapshotChunk& chunk) {
   return Crc32c(Cat(chunk.job(), "\n", chunk.offset(), " ", chunk.chunks(), " ", chunk.index(), " ",
                     chunk.format(), " ", chunk.payload_crc32c(), " ", chunk.uncompressed_bytes(),
@@ -37,10 +37,10 @@ struct FreeDecompressor {
   void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
 };
 
-// One zstd frame that states its length, cut into pieces.
+// Compresses into one zstd frame that states its length, divided into pieces.
 StatusOr<std::vector<std::string>> Compress(std::string_view payload) {
   const std::unique_ptr<ZSTD_CCtx, FreeCompressor> context(ZSTD_createCCtx());
-  if (context == nullptr) return ResourceExhausted("zstd: no memory");
+  if (context == nullptr) return ResourceExhausted("zstd: out of memory");
   ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, kCompressionLevel);
   ZSTD_CCtx_setPledgedSrcSize(context.get(), payload.size());
   ZSTD_inBuffer in{payload.data(), payload.size(), 0};
@@ -100,35 +100,35 @@ StatusOr<std::vector<std::string>> SplitSnapshot(std::string_view job, int64_t o
 
 StatusOr<std::string> UnpackSnapshot(const Snapshot& snapshot) {
   const std::string place = PlaceOf(snapshot.job, snapshot.offset);
-  if (snapshot.pieces.empty()) return DataLoss(Cat(place, ": it has no payload"));
+  if (snapshot.pieces.empty()) return DataLoss(Cat(place, ": has no payload"));
   const std::string& first = snapshot.pieces[0];
   const unsigned long long stated = ZSTD_getFrameContentSize(first.data(), first.size());
-  if (stated == ZSTD_CONTENTSIZE_ERROR) return DataLoss(Cat(place, ": its payload is not zstd"));
-  // Room is made only for a length that the payload itself states too.
+  if (stated == ZSTD_CONTENTSIZE_ERROR) return DataLoss(Cat(place, ": the payload is not zstd"));
+  // Allocates only a length that the payload itself states too.
   if (stated != snapshot.payload_bytes) {
-    return DataLoss(Cat(place, ": its payload does not hold the ", snapshot.payload_bytes,
-                        " bytes that it claims"));
+    return DataLoss(Cat(place, ": the payload does not state its length of ",
+                        snapshot.payload_bytes, " bytes"));
   }
   const std::unique_ptr<ZSTD_DCtx, FreeDecompressor> context(ZSTD_createDCtx());
-  if (context == nullptr) return ResourceExhausted(Cat(place, ": zstd: no memory"));
+  if (context == nullptr) return ResourceExhausted(Cat(place, ": zstd: out of memory"));
   std::string payload(snapshot.payload_bytes, '\0');
   ZSTD_outBuffer out{payload.data(), payload.size(), 0};
-  size_t wanted = 1;  // 0: the frame is whole
+  size_t wanted = 1;  // 0: the frame is complete
   for (const std::string& piece : snapshot.pieces) {
     ZSTD_inBuffer in{piece.data(), piece.size(), 0};
     while (in.pos < in.size) {
       const size_t before = in.pos + out.pos;
       wanted = ZSTD_decompressStream(context.get(), &out, &in);
       if (ZSTD_isError(wanted)) {
-        return DataLoss(Cat(place, ": its payload is damaged: ", ZSTD_getErrorName(wanted)));
+        return DataLoss(Cat(place, ": the payload is damaged: ", ZSTD_getErrorName(wanted)));
       }
       if (in.pos + out.pos == before)
-        return DataLoss(Cat(place, ": its payload is longer than it claims"));
+        return DataLoss(Cat(place, ": the payload is longer than stated"));
     }
   }
   if (wanted != 0 || out.pos != payload.size())
     return DataLoss(
-        Cat(place, ": its payload has ", out.pos, " bytes instead of ", payload.size()));
+        Cat(place, ": the payload has ", out.pos, " bytes instead of ", payload.size()));
   return payload;
 }
 
@@ -143,21 +143,22 @@ Status SnapshotAssembler::Refuse(Pending& pending, Status why) {
 }
 
 StatusOr<std::optional<Snapshot>> SnapshotAssembler::Add(std::string_view bytes) {
-  // Twice the size that we write: room for another version's header, none for a bomb.
+  // Twice the size that we write leaves space for the header of another version, but not for a
+  // bomb.
   if (bytes.size() > 2 * kSnapshotChunkBytes) {
-    return ResourceExhausted(Cat("a snapshot chunk of ", bytes.size(), " bytes"));
+    return ResourceExhausted(Cat("snapshot chunk: too large (", bytes.size(), " bytes)"));
   }
   state::v1::SnapshotChunk chunk;
   if (!chunk.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return DataLoss(Cat("not a SnapshotChunk (", bytes.size(), " bytes)"));
   }
   if (chunk.job().empty() || chunk.job().size() > kNameBytes)
-    return DataLoss("a snapshot chunk without a job id");
+    return DataLoss("snapshot chunk: has no job ID");
   const std::string place = Cat(PlaceOf(chunk.job(), chunk.offset()), ", chunk ", chunk.index());
   if (chunk.has_header_crc32c() && chunk.header_crc32c() != HeaderCrc(chunk))
     return DataLoss(Cat(place, ": damaged header (CRC)"));
   if (chunk.chunks() == 0 || chunk.index() >= chunk.chunks()) {
-    return DataLoss(Cat(place, ": it says that there are ", chunk.chunks()));
+    return DataLoss(Cat(place, ": invalid number of chunks ", chunk.chunks()));
   }
   if (chunk.uncompressed_bytes() > limits_.uncompressed_bytes) {
     return ResourceExhausted(Cat(place, ": ", chunk.uncompressed_bytes(),
@@ -169,7 +170,7 @@ StatusOr<std::optional<Snapshot>> SnapshotAssembler::Add(std::string_view bytes)
   if (it == pending_.end()) {
     if (pending_.size() >= limits_.pending_snapshots) {
       return ResourceExhausted(
-          Cat(place, ": ", pending_.size(), " incomplete snapshots are waiting already"));
+          Cat(place, ": ", pending_.size(), " incomplete snapshots are already pending"));
     }
     it = pending_.emplace(key, Pending{}).first;
     it->second.chunks = chunk.chunks();
@@ -178,8 +179,9 @@ StatusOr<std::optional<Snapshot>> SnapshotAssembler::Add(std::string_view bytes)
     it->second.rule_set_hash = chunk.rule_set_hash();
   }
   Pending& pending = it->second;
-  if (!pending.refused.empty()) return DataLoss(Cat(place, ": refused before: ", pending.refused));
-  // The CRC covers the payload only; a damaged header shows by disagreeing or in the lengths.
+  if (!pending.refused.empty()) return DataLoss(Cat(place, ": rejected before: ", pending.refused));
+  // The CRC covers only the payload. A damaged header disagrees with other chunks or has wrong
+  // lengths.
   if (Crc32c(chunk.payload()) != chunk.payload_crc32c()) {
     return Refuse(pending, DataLoss(Cat(place, ": damaged (CRC)")));
   }
@@ -190,9 +192,9 @@ StatusOr<std::optional<Snapshot>> SnapshotAssembler::Add(std::string_view bytes)
   }
   if (const auto twin = pending.pieces.find(chunk.index()); twin != pending.pieces.end()) {
     if (twin->second == chunk.payload()) return std::optional<Snapshot>();
-    return Refuse(pending, DataLoss(Cat(place, ": two different ones")));
+    return Refuse(pending, DataLoss(Cat(place, ": two different chunks have this index")));
   }
-  // Compressed state is shorter than state, but for a few bytes of framing.
+  // Compressed state is not longer than the state, except for a few bytes of framing.
   if (pending.bytes + chunk.payload().size() >
       ZSTD_compressBound(std::max<uint64_t>(pending.uncompressed_bytes, kPieceBytes))) {
     return Refuse(pending, ResourceExhausted(Cat(place, ": more bytes than ",
@@ -220,7 +222,7 @@ std::vector<std::string> SnapshotAssembler::Incomplete() const {
     if (pending.refused.empty()) {
       CatTo(line, pending.pieces.size(), " of ", pending.chunks, " chunks");
     } else {
-      CatTo(line, "refused: ", pending.refused);
+      CatTo(line, "rejected: ", pending.refused);
     }
     lines.push_back(std::move(line));
   }

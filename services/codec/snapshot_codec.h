@@ -1,4 +1,4 @@
-// Job snapshots <-> the chunks on pitwall.state (state.proto).
+// Codec of job snapshots and their chunks on pitwall.state (state.proto).
 #pragma once
 
 #include <cstddef>
@@ -14,54 +14,53 @@
 
 namespace pitwall::codec {
 
-// An encoded chunk is at most this long, everything included.
+// Maximum size of an encoded chunk, all fields included.
 inline constexpr size_t kSnapshotChunkBytes = 512u * 1024;
 
-// One job's state after every record below `offset` of its partition.
+// State of one job after all records of its partition below `offset`.
 struct Snapshot {
   std::string job;
   int64_t offset = 0;
   std::string rule_set_hash;
-  uint32_t format =
-      0;  // layout of the payload: the owner of the payload decides which ones it knows
-  uint64_t payload_bytes = 0;       // uncompressed
-  std::vector<std::string> pieces;  // the payload, compressed and cut
+  uint32_t format = 0;         // layout of the payload, which the owner of the payload interprets
+  uint64_t payload_bytes = 0;  // uncompressed
+  std::vector<std::string> pieces;  // the compressed payload, divided
 };
 
-// The bounds that writer and reader share: what SplitSnapshot writes under them, an assembler with
-// the same ones takes.
+// Limits that the writer and the reader share: an assembler accepts everything that SplitSnapshot
+// writes under the same limits.
 struct SnapshotLimits {
-  size_t uncompressed_bytes = size_t{64} << 30;  // of one snapshot; its pieces together too
-  size_t pending_snapshots = 1u << 16;           // of an assembler: incomplete ones
+  size_t uncompressed_bytes = size_t{64} << 30;  // of one snapshot, and of all its pieces together
+  size_t pending_snapshots = 1u << 16;           // incomplete snapshots in an assembler
 };
 
-// Compresses the payload (zstd, piece by piece) into encoded SnapshotChunks (at least one), each
-// with CRC-32C of piece and header. Deterministic. InvalidArgument: job or rule set hash longer
-// than 1 KiB; ResourceExhausted: payload beyond the limit, or zstd has no memory.
+// Compresses the payload (zstd, piece by piece) into one or more encoded SnapshotChunks, each with
+// CRC-32C of piece and header. Deterministic. InvalidArgument: the job is empty, or job or rule set
+// hash has more than 1 KiB. ResourceExhausted: the payload exceeds the limit, or zstd is out of
+// memory.
 StatusOr<std::vector<std::string>> SplitSnapshot(std::string_view job, int64_t offset,
                                                  std::string_view rule_set_hash, uint32_t format,
                                                  std::string_view payload,
                                                  const SnapshotLimits& limits = {});
 
-// The payload of an assembled snapshot. DataLoss: damaged.
+// Returns the payload of an assembled snapshot. DataLoss: damaged.
 StatusOr<std::string> UnpackSnapshot(const Snapshot& snapshot);
 
-// Puts chunks, in any order and of any number of jobs, together again. Not thread-safe.
-// A chunk that is damaged (not a chunk, wrong CRC), too large, or that disagrees with its siblings
-// is refused with a reason that names job, offset and index; the siblings collected so far then
-// never become a snapshot.
+// Assembles snapshots from chunks in any order and of any number of jobs. Rejects a chunk that is
+// damaged (not a chunk, wrong CRC), too large, or inconsistent with other chunks of the snapshot.
+// The error names job, offset, and index, and the snapshot is never completed. Not thread-safe.
 class SnapshotAssembler {
  public:
   explicit SnapshotAssembler(const SnapshotLimits& limits = {});
 
-  // The snapshot, still compressed, when this chunk was the last one missing. DataLoss: damaged or
-  // mixed; ResourceExhausted: beyond a limit. The same chunk twice is no error.
+  // Returns the snapshot, still compressed, if this chunk completes it. DataLoss: damaged or mixed;
+  // ResourceExhausted: beyond a limit. A duplicate chunk is not an error.
   StatusOr<std::optional<Snapshot>> Add(std::string_view chunk);
 
-  // What is still incomplete or refused, one line each: `job "x" offset 17: 3 of 5 chunks`. Ordered
-  // by (job, offset).
+  // Returns one line per incomplete or rejected snapshot: `job "x" offset 17: 3 of 5 chunks`.
+  // Ordered by (job, offset).
   std::vector<std::string> Incomplete() const;
-  // Forgets everything about a job.
+  // Drops all chunks of a job.
   void Drop(std::string_view job);
 
  private:
@@ -72,7 +71,7 @@ class SnapshotAssembler {
     uint64_t bytes = 0;  // of the pieces
     std::string rule_set_hash;
     std::map<uint32_t, std::string> pieces;
-    std::string refused;  // why nothing more is taken; "" when all is well
+    std::string refused;  // reason for rejecting all further chunks; "": none
   };
   using Key = std::pair<std::string, int64_t>;
 

@@ -25,7 +25,7 @@ std::string Change(const std::string& chunk,
                    const std::function<void(state::v1::SnapshotChunk*)>& change) {
   state::v1::SnapshotChunk message;
   EXPECT_TRUE(message.ParseFromString(chunk));
-  message.clear_header_crc32c();  // as older versions write it, which had none
+  message.clear_header_crc32c();  // older versions write none
   change(&message);
   return message.SerializeAsString();
 }
@@ -68,7 +68,7 @@ TEST(SnapshotCodec, LongNamesStillFitTheChunk) {
   EXPECT_FALSE(SplitSnapshot("", 0, "", 1, "x").ok());
 }
 
-TEST(SnapshotCodec, HalfASnapshotUnderTheOtherKeyIsNoSnapshot) {
+TEST(SnapshotCodec, ChunksOfTwoSnapshotsAreNotCombined) {
   // A newer snapshot overwrote the first chunk of the older one.
   auto old_chunks = *SplitSnapshot("j", 10, "r", 1, Noise(1'500'000, 1));
   auto new_chunks = *SplitSnapshot("j", 20, "r", 1, Noise(1'500'000, 2));
@@ -82,7 +82,7 @@ TEST(SnapshotCodec, HalfASnapshotUnderTheOtherKeyIsNoSnapshot) {
   EXPECT_TRUE(assembler.Incomplete().empty());
 }
 
-TEST(SnapshotCodec, RefusesDamagedMixedAndOversized) {
+TEST(SnapshotCodec, RejectsDamagedMixedAndOversizedChunks) {
   const auto chunks = *SplitSnapshot("j", 10, "r", 1, Noise(1'200'000, 1));
   ASSERT_EQ(chunks.size(), 3u);
   const struct {
@@ -94,10 +94,10 @@ TEST(SnapshotCodec, RefusesDamagedMixedAndOversized) {
       {"mixed", [](auto* c) { c->set_format(2); }},
       {"mixed", [](auto* c) { c->set_rule_set_hash("s"); }},
       {"mixed", [](auto* c) { c->set_uncompressed_bytes(5); }},
-      {"it says that there are 3", [](auto* c) { c->set_index(3); }},
-      {"it says that there are 0", [](auto* c) { c->set_chunks(0); }},
+      {"invalid number of chunks 3", [](auto* c) { c->set_index(3); }},
+      {"invalid number of chunks 0", [](auto* c) { c->set_chunks(0); }},
       {"bytes uncompressed", [](auto* c) { c->set_uncompressed_bytes(uint64_t{1} << 40); }},
-      {"without a job", [](auto* c) { c->clear_job(); }},
+      {"no job ID", [](auto* c) { c->clear_job(); }},
       {"two different", [](auto* c) { c->set_index(0); }},
   };
   for (const auto& [what, change] : cases) {
@@ -110,26 +110,26 @@ TEST(SnapshotCodec, RefusesDamagedMixedAndOversized) {
   SnapshotAssembler assembler;
   EXPECT_FALSE(assembler.Add("garbage").ok());
   EXPECT_FALSE(assembler.Add(std::string(2'000'000, 'x')).ok());
-  // What was refused never becomes a snapshot.
+  // A rejected snapshot is never completed.
   ASSERT_TRUE(assembler.Add(chunks[0]).ok());
   ASSERT_FALSE(assembler.Add(Change(chunks[1], cases[0].change)).ok());
   const auto after = assembler.Add(chunks[2]);
   ASSERT_FALSE(after.ok());
-  EXPECT_THAT(std::string(after.status().message()), HasSubstr("refused before"));
-  EXPECT_THAT(assembler.Incomplete(), ElementsAre(HasSubstr("refused:")));
+  EXPECT_THAT(std::string(after.status().message()), HasSubstr("rejected before"));
+  EXPECT_THAT(assembler.Incomplete(), ElementsAre(HasSubstr("rejected:")));
 }
 
-TEST(SnapshotCodec, RefusesABombAndWhatIsNotZstd) {
+TEST(SnapshotCodec, RejectsCompressionBombAndOtherFormats) {
   const auto chunks = *SplitSnapshot("j", 10, "r", 1, std::string(5'000'000, 'a'));
   ASSERT_EQ(chunks.size(), 1u);
   SnapshotLimits limits;
   limits.uncompressed_bytes = 1'000'000;
   EXPECT_FALSE(SnapshotAssembler(limits).Add(chunks[0]).ok());
-  // It claims to be small, but is not.
+  // The payload is larger than stated.
   const auto lying = Change(chunks[0], [](auto* c) { c->set_uncompressed_bytes(10); });
   const auto small = *SnapshotAssembler(limits).Add(lying);
   ASSERT_TRUE(small.has_value());
-  EXPECT_THAT(std::string(UnpackSnapshot(*small).status().message()), HasSubstr("does not hold"));
+  EXPECT_THAT(std::string(UnpackSnapshot(*small).status().message()), HasSubstr("does not state"));
   const auto text = Change(chunks[0], [](auto* c) {
     c->set_payload("");
     c->set_payload_crc32c(0);
@@ -137,7 +137,7 @@ TEST(SnapshotCodec, RefusesABombAndWhatIsNotZstd) {
   EXPECT_FALSE(UnpackSnapshot(**SnapshotAssembler().Add(text)).ok());
 }
 
-// Issue 10, A2: what one side writes the other must take.
+// The reader must accept everything that the writer writes (issue 10, A2).
 TEST(SnapshotCodec, WriterAndReaderShareOneLimit) {
   SnapshotLimits limits;
   limits.uncompressed_bytes = 3'000'000;
@@ -160,14 +160,14 @@ TEST(SnapshotCodec, WriterAndReaderShareOneLimit) {
   }
 }
 
-TEST(SnapshotCodec, NoFlippedBitOfAChunkIsTaken) {
+TEST(SnapshotCodec, ChunkWithFlippedBitIsRejected) {
   const std::string chunk = (*SplitSnapshot("job", 10, "rules", 4, Noise(200, 1)))[0];
   for (size_t bit = 0; bit < chunk.size() * 8; ++bit) {
     std::string damaged = chunk;
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
     const auto added = SnapshotAssembler().Add(damaged);
     if (!added.ok() || !added->has_value()) continue;
-    // Only what lies outside of what is known may change: the CRC that is not recognized any more.
+    // The flip may only hide the CRC, by making its field unknown.
     const Snapshot& snapshot = **added;
     EXPECT_EQ(snapshot.job, "job") << bit;
     EXPECT_EQ(snapshot.offset, 10) << bit;
@@ -178,7 +178,7 @@ TEST(SnapshotCodec, NoFlippedBitOfAChunkIsTaken) {
   }
 }
 
-TEST(SnapshotCodec, BoundsWhatWaits) {
+TEST(SnapshotCodec, LimitsPendingSnapshots) {
   SnapshotLimits limits;
   limits.pending_snapshots = 2;
   SnapshotAssembler assembler(limits);
@@ -186,7 +186,7 @@ TEST(SnapshotCodec, BoundsWhatWaits) {
   const auto b = *SplitSnapshot("b", 1, "r", 1, Noise(1'400'000, 2));
   const auto c = *SplitSnapshot("c", 1, "r", 1, Noise(1'400'000, 3));
   EXPECT_TRUE(assembler.Add(a[0]).ok());
-  EXPECT_TRUE(assembler.Add(a[0]).ok());  // again: no error, no byte
+  EXPECT_TRUE(assembler.Add(a[0]).ok());  // duplicate: not an error, and not counted
   EXPECT_TRUE(assembler.Add(b[2]).ok());
   EXPECT_EQ(assembler.Add(c[0]).status().code(), absl::StatusCode::kResourceExhausted);
   assembler.Drop("b");

@@ -1,4 +1,5 @@
-// Bytes of pitwall.telemetry <-> the model. The only code that knows the layout of telemetry.proto.
+// Codec of the records on pitwall.telemetry. The only code that knows the layout of
+// telemetry.proto.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +13,13 @@
 
 namespace pitwall::codec {
 
-// What one record may hold at most. A record beyond a limit is refused as a whole, with the limit
-// in the reason.
+// Limits per record. A record beyond a limit is rejected as a whole; the error states the limit.
 struct DecodeLimits {
   size_t record_bytes = 32u << 20;
   size_t schemas = 64;
   size_t series_per_schema = 65'536;
   size_t labels_per_series = 64;
-  size_t name_bytes = 1024;   // ids, metric and label names, modes, span names
+  size_t name_bytes = 1024;   // IDs, metric and label names, modes, span names
   size_t value_bytes = 4096;  // label values, reasons, fields of a job reference
   size_t frames = 65'536;
   size_t ticks_per_frame = 1u << 20;
@@ -27,37 +27,35 @@ struct DecodeLimits {
   size_t job_events = 256;
   size_t labels_per_event = 256;
   size_t series_per_event = 4096;
-  size_t step_modes = 64;  // also the number of step promises
+  size_t step_modes = 64;  // also the maximum number of step promises
 };
 
-// Exactly one of the two is set. Both belong to the decoder that returned them and live until its
-// next Decode.
+// Exactly one of the two is set. Both belong to the decoder that returned them and are valid until
+// its next Decode.
 struct DecodedRecord {
   const Batch* batch = nullptr;
   const ControlRecord* control = nullptr;
 };
 
-// Decodes records of pitwall.telemetry. One message object, one Batch and one scratch are reused by
-// all calls, so that a frame costs no allocation and its values no copy: the spans of its frames
-// point into them until the next Decode. Not thread-safe: one decoder per thread.
+// Decodes records of pitwall.telemetry. All calls reuse one message object, one Batch, and one
+// scratch buffer, so a frame costs no allocation and its values are not copied: the spans of the
+// frames point into them until the next Decode. Not thread-safe: use one decoder per thread.
 //
-// Decode refuses, with InvalidArgument and a reason that names the place ("frames[2]: …"), never
-// with a crash:
-//  * bytes that are cut short, not this message, or text in them that is not UTF-8;
-//  * neither or an unknown body; an empty job, source or boot id; a job id that begins with "__";
-//    sequence 0, or one below the first;
-//    no source info or an unknown kind; a rank source without rank;
-//  * a schema whose id is not SchemaId(stream, series); a series twice in one schema; the same
-//  schema twice; an empty
-//    metric or label name (any other UTF-8 without control characters is a name, as in Prometheus
-//    3), "__name__" as a label, a label twice, an empty label value;
-//  * times of a frame that are not strictly ascending or overflow; steps that are negative,
-//  overflow, are not as
-//    many as the times, or come without a mode; values that are not ticks * columns (where the
-//    schema is in the same record; else not a multiple of the ticks);
-//  * spans, job events, step promises of an unknown kind, or with a negative duration;
+// Decode rejects the following with InvalidArgument, whose message names the place
+// ("frames[2]: …"):
+//  * truncated bytes, bytes of another format, and text that is not UTF-8;
+//  * a missing or unknown body; an empty job, source, or boot ID; a job ID that begins with "__";
+//    sequence 0, or a sequence below the first; missing source info or an unknown kind; a rank
+//    source without a rank;
+//  * a schema whose ID is not SchemaId(stream, series); a duplicate series or schema; an empty
+//    metric or label name (all other UTF-8 without control characters is valid, as in Prometheus
+//    3); "__name__" as a label; a duplicate label; an empty label value;
+//  * times of a frame that overflow or are not strictly ascending; steps that are negative,
+//    overflow, differ in number from the times, or have no mode; a number of values other than
+//    ticks * columns (if the schema is not in the same record: not a multiple of the ticks);
+//  * spans, job events, and step promises of an unknown kind or with a negative duration;
 //  * anything beyond the limits.
-// Doubles keep their bits, so marked NaNs survive. A frame's schema need not be in the same record.
+// Doubles keep their bits, so NaN markers survive. A frame's schema need not be in the same record.
 class BatchDecoder {
  public:
   explicit BatchDecoder(const DecodeLimits& limits = {});
@@ -72,9 +70,8 @@ class BatchDecoder {
   std::unique_ptr<Impl> impl_;
 };
 
-// Encodes records with one reused message object: for a caller that encodes many. Not thread-safe.
-// The same value gives the same bytes, on every machine. Nothing is checked: times are written as
-// they are.
+// Encodes records with one reused message object, for callers that encode many. Deterministic on
+// every machine. Does not validate its input: times are written unchanged. Not thread-safe.
 class BatchEncoder {
  public:
   BatchEncoder();
@@ -90,7 +87,7 @@ class BatchEncoder {
   std::unique_ptr<Impl> impl_;
 };
 
-// The same, once. Replaces *out.
+// Encodes a single batch. Replaces *out.
 void EncodeBatch(const Batch& batch, std::string* out);
 void EncodeControl(const ControlRecord& control, std::string* out);
 

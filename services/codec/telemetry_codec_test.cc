@@ -130,7 +130,7 @@ void ExpectSame(const Batch& a, const Batch& b) {
   }
 }
 
-TEST(TelemetryCodec, RoundTripKeepsEveryBit) {
+TEST(TelemetryCodec, RoundTripIsBitIdentical) {
   Example example;
   std::string bytes;
   EncodeBatch(example.batch, &bytes);
@@ -142,7 +142,7 @@ TEST(TelemetryCodec, RoundTripKeepsEveryBit) {
   ExpectSame(example.batch, *decoded->batch);
 }
 
-TEST(TelemetryCodec, NothingOfTheRecordBeforeShowsThrough) {
+TEST(TelemetryCodec, DecodeDoesNotReturnDataOfPreviousRecord) {
   Example example;
   std::string full, bare;
   EncodeBatch(example.batch, &full);
@@ -173,8 +173,8 @@ TEST(TelemetryCodec, NothingOfTheRecordBeforeShowsThrough) {
   }
 }
 
-// What a lying collector writes reaches rules, events and in the end terminals.
-TEST(TelemetryCodec, ControlCharactersInTextBecomeEscapes) {
+// Text of a malicious collector would reach rules, events, and finally terminals.
+TEST(TelemetryCodec, ControlCharactersInTextAreEscaped) {
   Example example;
   Schema schema;
   schema.series = {{Labels({{"__name__", "m"}, {"zone", "\x1b[2J\xe2\x80\xae"}})}};
@@ -243,7 +243,7 @@ struct BadCase {
 
 class TelemetryCodecBad : public ::testing::TestWithParam<BadCase> {};
 
-TEST_P(TelemetryCodecBad, IsRefusedWithItsReason) {
+TEST_P(TelemetryCodecBad, IsRejectedWithReason) {
   Example example;
   std::string bytes;
   EncodeBatch(example.batch, &bytes);
@@ -259,7 +259,7 @@ TEST_P(TelemetryCodecBad, IsRefusedWithItsReason) {
   ASSERT_FALSE(decoded.ok());
   EXPECT_EQ(decoded.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(decoded.status().message()), HasSubstr(GetParam().reason));
-  // It is not spoiled by it.
+  // The decoder remains usable.
   EXPECT_TRUE(decoder.Decode(bytes).ok());
 }
 
@@ -376,7 +376,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"step_promises[1]: step",
                 [](auto* b) { b->mutable_step_promises(1)->set_step(uint64_t{1} << 63); }}));
 
-TEST(TelemetryCodec, RefusesWhatIsNoRecord) {
+TEST(TelemetryCodec, RejectsInvalidRecord) {
   BatchDecoder decoder;
   auto reason = [&](std::string_view bytes) {
     const auto decoded = decoder.Decode(bytes);
@@ -396,7 +396,7 @@ TEST(TelemetryCodec, RefusesWhatIsNoRecord) {
   limits.record_bytes = 10;
   EXPECT_THAT(std::string(BatchDecoder(limits).Decode("hello, world").status().message()),
               HasSubstr("12 bytes, more than 10"));
-  // Text that is not UTF-8, where protobuf writes it without asking: field 1 of the batch.
+  // protobuf encodes text that is not UTF-8 without an error: field 1 of the batch.
   Example example;
   std::string bytes;
   EncodeBatch(example.batch, &bytes);
@@ -404,7 +404,7 @@ TEST(TelemetryCodec, RefusesWhatIsNoRecord) {
   EXPECT_THAT(reason(bytes), HasSubstr("not UTF-8"));
 }
 
-TEST(TelemetryCodec, NamesMayBeAnyTextAsInPrometheus3) {
+TEST(TelemetryCodec, AcceptsAnyUtf8NameAsPrometheus3) {
   Example example;
   Schema schema;
   schema.series = {
@@ -419,7 +419,7 @@ TEST(TelemetryCodec, NamesMayBeAnyTextAsInPrometheus3) {
   EXPECT_EQ(decoded->batch->schemas[1]->series, schema.series);
 }
 
-// Whatever is cut off or flipped: an error or a record, never a crash. (The fuzzer goes deeper.)
+// Truncated and flipped bytes yield an error or a record. (The fuzzer covers more.)
 TEST(TelemetryCodec, DamagedBytesNeverCrash) {
   Example example;
   std::string bytes;
@@ -438,8 +438,8 @@ TEST(TelemetryCodec, DamagedBytesNeverCrash) {
   }
 }
 
-// A schema that was seen before is not decoded again; one that differs in a byte is.
-TEST(BatchDecoder, RepeatedSchemasAreOneObject) {
+// A known schema is not decoded again, but a schema that differs in one byte is.
+TEST(BatchDecoder, RepeatedSchemaIsDecodedOnce) {
   const Example example;
   std::string bytes;
   EncodeBatch(example.batch, &bytes);
@@ -464,7 +464,7 @@ TEST(BatchDecoder, RepeatedSchemasAreOneObject) {
   EXPECT_EQ(third->batch->schemas[0]->stream, changed.stream);
 }
 
-TEST(BatchDecoder, ABatchInSeveralPartsIsRefused) {
+TEST(BatchDecoder, RejectsBatchInSeveralParts) {
   const Example example;
   std::string bytes;
   EncodeBatch(example.batch, &bytes);

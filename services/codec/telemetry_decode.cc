@@ -19,7 +19,7 @@ Status Bad(const T&... parts) {
   return InvalidArgument(Cat(parts...));
 }
 
-// `status` with "list[index]: " before it; the text is made only when something is wrong.
+// Returns `status` with the prefix "list[index]: ", which is formatted only on an error.
 Status At(const char* list, size_t index, const Status& status) {
   return status.ok() ? status : Annotate(status, Cat(list, "[", index, "]"));
 }
@@ -29,7 +29,7 @@ Status CheckLength(std::string_view what, std::string_view text, size_t limit) {
   return OkStatus();
 }
 
-// Not too long, no control characters.
+// Rejects text that is too long or has control characters.
 Status CheckText(std::string_view what, std::string_view text, size_t limit) {
   RETURN_IF_ERROR(CheckLength(what, text, limit));
   if (HasControl(text))
@@ -37,8 +37,8 @@ Status CheckText(std::string_view what, std::string_view text, size_t limit) {
   return OkStatus();
 }
 
-// Text that names something: not empty, not too long, no control characters. (protobuf has checked
-// the UTF-8.)
+// Rejects a name that is empty, too long, or has control characters. (protobuf has checked the
+// UTF-8.)
 Status CheckName(std::string_view what, std::string_view text, size_t limit) {
   if (text.empty()) return Bad(what, " is empty");
   return CheckText(what, text, limit);
@@ -57,12 +57,12 @@ struct BatchDecoder::Impl {
   DecodeLimits limits;
   pb::TelemetryRecord record;
   SchemaCache known;
-  std::string rest;                     // of a record, without its schemas
-  std::vector<std::string_view> found;  // the schemas, in the record's bytes
+  std::string rest;                     // the record without its schemas
+  std::vector<std::string_view> found;  // the schemas, within the record's bytes
   pb::Schema schema;
   Batch batch;
   ControlRecord control;
-  std::vector<int64_t> times;  // of all frames, one after the other
+  std::vector<int64_t> times;  // of all frames, concatenated
   std::vector<int64_t> steps;
   std::vector<const Labels*> sorted;
 
@@ -199,7 +199,7 @@ Status BatchDecoder::Impl::DecodeFrame(const pb::Frame& in, int64_t* times_out, 
   for (size_t i = 0; i < ticks; ++i) {
     if (i > 0 && deltas[i] <= 0) {
       return Bad("times are not ascending: tick ", i, " is ", deltas[i],
-                 " ns after the one before");
+                 " ns after the previous one");
     }
     if (__builtin_add_overflow(at, deltas[i], &at))
       return Bad("the time of tick ", i, " overflows");
@@ -224,7 +224,7 @@ Status BatchDecoder::Impl::DecodeFrame(const pb::Frame& in, int64_t* times_out, 
   const auto of_frame = std::find_if(batch.schemas.begin(), batch.schemas.end(),
                                      [&](const Schema& s) { return s.id == in.schema_id(); });
   if (of_frame != batch.schemas.end()) {
-    // Both factors are bounded by the limits, the product cannot overflow 64 bits.
+    // The limits bound both factors, so the product does not overflow 64 bits.
     const size_t series = (*of_frame)->series.size();
     if (values != ticks * series) {
       return Bad(values, " values for ", ticks, " ticks of ", series, " series");
@@ -251,7 +251,7 @@ Status BatchDecoder::Impl::DecodeFrames(const pb::TelemetryBatch& in) {
     ticks += static_cast<size_t>(frame.time_deltas_ns_size());
     step_count += static_cast<size_t>(frame.step_deltas_size());
   }
-  // Sized once, so that the spans into them stay.
+  // Resized only once, so that the spans into them remain valid.
   times.resize(ticks);
   steps.resize(step_count);
   batch.frames.resize(static_cast<size_t>(in.frames_size()));
@@ -303,7 +303,7 @@ Status BatchDecoder::Impl::DecodeRankLost(const pb::RankLost& in, RankLost* out)
   out->rank = in.rank();
   out->source = in.source();
   out->boot_id = in.boot_id();
-  // What wait() gives is one byte.
+  // wait() returns one byte.
   if (in.has_signal()) {
     if (in.signal() < 0 || in.signal() > 255)
       return Bad("rank_lost: signal ", in.signal(), " is not in 0..255");
@@ -387,7 +387,7 @@ Status BatchDecoder::Impl::DecodeBatch(const pb::TelemetryBatch& in) {
     return Bad("job ", Quote(in.job()), " begins with two underscores");
   RETURN_IF_ERROR(CheckName("source", in.source(), limits.name_bytes));
   RETURN_IF_ERROR(CheckName("boot id", in.boot_id(), limits.name_bytes));
-  if (in.sequence() == 0) return Bad("sequence 0: they begin with 1");
+  if (in.sequence() == 0) return Bad("sequence 0: sequences begin with 1");
   if (in.first_sequence() > in.sequence())
     return Bad("sequence ", in.sequence(), " is below the first, ", in.first_sequence());
   if (!in.has_info()) return Bad("no source info");
@@ -459,9 +459,9 @@ BatchDecoder& BatchDecoder::operator=(BatchDecoder&&) noexcept = default;
 
 StatusOr<DecodedRecord> BatchDecoder::Decode(std::string_view bytes) {
   if (bytes.size() > impl_->limits.record_bytes) {
-    return Bad("a record of ", bytes.size(), " bytes, more than ", impl_->limits.record_bytes);
+    return Bad("record has ", bytes.size(), " bytes, more than ", impl_->limits.record_bytes);
   }
-  // Schemas are long and nearly always the same: they are taken out before protobuf sees the rest.
+  // Schemas are long and nearly always known, so they are removed before protobuf parses the rest.
   const std::string_view parsed =
       TakeSchemas(bytes, &impl_->rest, &impl_->found) ? std::string_view(impl_->rest) : bytes;
   if (!impl_->record.ParseFromArray(parsed.data(), static_cast<int>(parsed.size()))) {

@@ -46,7 +46,7 @@ void EncodeSchema(const Schema& schema, pb::Schema* out) {
   }
 }
 
-// The reader refuses differences that wrapped.
+// Differences may wrap; the decoder rejects them.
 void EncodeFrame(const Frame& frame, pb::Frame* out) {
   out->set_schema_id(frame.schema_id);
   out->set_mode(frame.mode.data(), frame.mode.size());
@@ -165,7 +165,7 @@ void BatchEncoder::Encode(const Batch& batch, std::string* out) {
   message->set_goodbye(batch.goodbye);
   message->set_owner(batch.owner);
   message->set_owner_declared(batch.owner_declared);
-  // The messages have no maps, so the order of fields alone makes the bytes.
+  // The messages have no maps, so serialization is deterministic.
   impl_->record.SerializeToString(out);
 }
 
