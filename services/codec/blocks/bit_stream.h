@@ -1,4 +1,4 @@
-// Bits in a string, most significant first.
+// Writer and reader of bits in a string, most significant bit first.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,24 @@ namespace pitwall::blocks {
 class BitWriter {
  public:
   explicit BitWriter(std::string* out) : out_(*out) {}
-  // The lowest `count` bits (0 to 64) of `bits`.
+  // Appends the lowest `count` bits (0 to 64) of `bits`.
   void Put(uint64_t bits, int count);
-  // The rest of the last byte with zeros. To be called once, after the last bit.
+  // Pads the last byte with zeros. Call it once, after the last bit.
   void Finish();
 
  private:
   std::string& out_;
   uint64_t pending_ = 0;
-  int used_ = 0;  // bits of pending_, below 8
+  int used_ = 0;  // bits in pending_, fewer than 8
 };
 
-// Never reads past its end: the first fault makes it fail for good and all further bits are 0.
+// Never reads past its end: after the first error, ok() stays false and all further bits are 0.
 class BitReader {
  public:
   explicit BitReader(std::string_view data) : data_(data) {}
   uint64_t Get(int count);  // 0 to 64 bits
   bool ok() const { return ok_; }
-  // Nothing left but fewer than 8 bits, all of them zero.
+  // True if fewer than 8 bits remain, all of them zero.
   bool AtEnd() const;
 
  private:

@@ -24,7 +24,7 @@ std::vector<uint64_t> BitsOf(const Values& values) {
   return bits;
 }
 
-// 1,200 values of a kind, as collectors and clients send them.
+// Values of one kind, as collectors and clients send them.
 Values Make(size_t count, const std::function<double(size_t)>& value) {
   Values out;
   for (size_t i = 0; i < count; ++i) out.push_back(value(i));
@@ -66,7 +66,7 @@ std::map<std::string, Values> Kinds() {
   kinds["edges"] = {0.0,
                     -0.0,
                     std::numeric_limits<double>::quiet_NaN(),
-                    std::bit_cast<double>(0x7ff0000000000002u),  // Prometheus' stale marker
+                    std::bit_cast<double>(0x7ff0000000000002u),  // Prometheus staleness marker
                     std::numeric_limits<double>::infinity(),
                     -std::numeric_limits<double>::infinity(),
                     std::numeric_limits<double>::denorm_min(),
@@ -81,7 +81,7 @@ std::map<std::string, Values> Kinds() {
   return kinds;
 }
 
-TEST(BlockCodec, EveryKindComesBackToTheBit) {
+TEST(BlockCodec, RoundTripOfEveryKindIsBitIdentical) {
   BlockEncoder encoder;
   BlockDecoder decoder;
   for (const auto& [name, values] : Kinds()) {
@@ -94,8 +94,8 @@ TEST(BlockCodec, EveryKindComesBackToTheBit) {
   }
 }
 
-// Bytes a value of docs/decisions/0043, with room for another version of zstd.
-TEST(BlockCodec, TakesAsFewBytesAsMeasured) {
+// Bytes per value as in docs/decisions/0043, with a margin for other versions of zstd.
+TEST(BlockCodec, BytesPerValueAreWithinMeasuredLimits) {
   const std::map<std::string, double> most = {
       {"constant", 0.02},       {"busy core ratio", 0.9}, {"idle core ratio", 0.25},
       {"gpu utilization", 0.8}, {"power", 2.6},           {"temperature", 0.25},
@@ -114,7 +114,7 @@ TEST(BlockCodec, TakesAsFewBytesAsMeasured) {
   }
 }
 
-TEST(BlockCodec, AHintSavesTrialsAndFollowsAChange) {
+TEST(BlockCodec, HintSavesTrialsAndAdaptsToChange) {
   BlockEncoder encoder;
   BlockDecoder decoder;
   const auto kinds = Kinds();
@@ -133,7 +133,7 @@ TEST(BlockCodec, AHintSavesTrialsAndFollowsAChange) {
   }
 }
 
-TEST(BlockCodec, RandomBlocksComeBack) {
+TEST(BlockCodec, RoundTripOfRandomBlocks) {
   Rng rng(7);
   BlockEncoder encoder;
   BlockDecoder decoder;
@@ -158,7 +158,7 @@ TEST(BlockCodec, RandomBlocksComeBack) {
   }
 }
 
-TEST(BlockCodec, DamageIsRefusedOrGivesAsManyValues) {
+TEST(BlockCodec, DamagedBlockIsRejectedOrHasSameCount) {
   BlockEncoder encoder;
   BlockDecoder decoder;
   Rng rng(11);
@@ -179,7 +179,7 @@ TEST(BlockCodec, DamageIsRefusedOrGivesAsManyValues) {
   }
 }
 
-TEST(BlockCodec, RefusesWhatIsNoBlock) {
+TEST(BlockCodec, RejectsInvalidBlock) {
   BlockEncoder encoder;
   std::string block;
   EXPECT_FALSE(encoder.Encode({}, nullptr, &block).ok());
@@ -191,7 +191,7 @@ TEST(BlockCodec, RefusesWhatIsNoBlock) {
             "block: unknown form 9; a newer version wrote it");
 }
 
-TEST(BitStream, GivesBackWhatWasPut) {
+TEST(BitStream, RoundTrip) {
   Rng rng(3);
   std::vector<std::pair<uint64_t, int>> all;
   std::string bytes;

@@ -9,8 +9,8 @@
 namespace pitwall::blocks {
 namespace {
 
-// Longest body of any form: a dictionary of distinct values, two bytes of index each, its length;
-// the worst case of bits is 77 a value.
+// Maximum size of a body: a dictionary of distinct values, a two-byte index each, and its length.
+// The worst case of the bit forms is 77 bits per value.
 constexpr size_t kMaxBody = kMaxBlockValues * 10 + 16;
 
 size_t VarintBytes(uint64_t value) {
@@ -28,12 +28,12 @@ Status BlockDecoder::Decode(std::string_view block, std::vector<double>* out) {
   const uint64_t count = in.U64();
   const uint64_t size = (flags & kZstdFlag) != 0 ? in.U64() : 0;
   if (!in.ok() || flags > kZstdFlag || count == 0 || count > kMaxBlockValues || size > kMaxBody) {
-    return DataLoss(Cat("block: its head is malformed (form ", int{form}, ", flags ", int{flags},
-                        ", ", count, " values)"));
+    return DataLoss(Cat("block: malformed header (form ", int{form}, ", flags ", int{flags}, ", ",
+                        count, " values)"));
   }
   size_t head = 2 + VarintBytes(count);
   if ((flags & kZstdFlag) != 0) head += VarintBytes(size);
-  if (head > block.size()) return DataLoss("block: its head is malformed (lengths are padded)");
+  if (head > block.size()) return DataLoss("block: malformed header (lengths are padded)");
   std::string_view body = block.substr(head);
   if ((flags & kZstdFlag) != 0) {
     body_.resize(size);

@@ -1,4 +1,4 @@
-// Decodes blocks of values. Not thread-safe: one decoder a thread.
+// Decoder of blocks of values. Not thread-safe: use one decoder per thread.
 #pragma once
 
 #include <string>
@@ -11,9 +11,8 @@ namespace pitwall::blocks {
 
 class BlockDecoder {
  public:
-  // Appends the values of one block, which is all of `block`. DataLoss, with what is wrong:
-  // damaged; `out` may then hold some values. Never allocates by more than the bounds of
-  // block_format.h, whatever the bytes say.
+  // Appends the values of the one block in `block`. DataLoss, with the reason: damaged; `out` may
+  // then have some of the values. Allocations never exceed the limits of block_format.h.
   Status Decode(std::string_view block, std::vector<double>* out);
 
  private:

@@ -14,7 +14,7 @@ namespace pitwall::blocks {
 namespace {
 
 constexpr int kLevel = 3;  // as measured in docs/decisions/0043
-// Blocks between two trials of all forms.
+// Number of blocks between two trials of all forms.
 constexpr uint8_t kTrialEvery = 32;
 constexpr std::array<Form, 5> kForms = {Form::kDictionary, Form::kDecimal, Form::kExpected,
                                         Form::kXor, Form::kPlanes};
@@ -49,7 +49,7 @@ bool BlockEncoder::Write(Form form, std::string* body) {
 Status BlockEncoder::Compress(const std::string& body, std::string* out) {
   if (zstd_ == nullptr) {
     zstd_.reset(ZSTD_createCCtx());
-    if (zstd_ == nullptr) return ResourceExhausted("block: zstd has no memory");
+    if (zstd_ == nullptr) return ResourceExhausted("block: zstd is out of memory");
   }
   out->resize(ZSTD_compressBound(body.size()));
   const size_t size =
@@ -59,12 +59,12 @@ Status BlockEncoder::Compress(const std::string& body, std::string* out) {
   return OkStatus();
 }
 
-// Keeps the block in this form where it is smaller than the best so far.
+// Keeps the block in this form if it is smaller than the best so far.
 Status BlockEncoder::Offer(Form form, bool* fits) {
   *fits = Write(form, &body_);
   if (!*fits) return OkStatus();
   bool packed = false;
-  if (form != Form::kExpected) {  // its bits have nothing that repeats
+  if (form != Form::kExpected) {  // its bits have no repetitions
     RETURN_IF_ERROR(Compress(body_, &compressed_));
     packed = compressed_.size() + 2 < body_.size();
   }
@@ -102,7 +102,7 @@ Status BlockEncoder::Encode(std::span<const double> values, FormHint* hint, std:
   bool trial = hint == nullptr || hint->blocks == 0 || hint->blocks >= kTrialEvery;
   if (!trial) {
     RETURN_IF_ERROR(Offer(hint->form, &fits));
-    // A third more bytes a value than before, or a quarter fewer: the series has changed.
+    // A third more bytes per value than before, or a quarter fewer: the series has changed.
     const uint64_t now = best_.size() * 1000;
     const uint64_t before = uint64_t{hint->millibytes} * values.size();
     trial = !fits || now * 3 > before * 4 || now * 4 < before * 3;
@@ -110,8 +110,8 @@ Status BlockEncoder::Encode(std::span<const double> values, FormHint* hint, std:
   if (trial) {
     bool integers = fits && hint->form == Form::kDecimal;
     for (const Form form : kForms) {
-      if (fits && form == hint->form) continue;  // offered already
-      // Less than a byte a value is what repeats: zstd does better.
+      if (fits && form == hint->form) continue;  // already tried
+      // Below one byte per value the data is repetitive, and zstd compresses it better.
       if (form == Form::kExpected && (!integers || best_.size() < values.size())) continue;
       bool fitted = false;
       RETURN_IF_ERROR(Offer(form, &fitted));

@@ -1,4 +1,4 @@
-// Encodes blocks of values without loss, each in the form that takes the fewest bytes.
+// Lossless encoder of blocks of values, each in the form that takes the fewest bytes.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,12 @@ struct ZSTD_CCtx_s;
 
 namespace pitwall::blocks {
 
-// What the last block of a series was best written as. One for each series; the values of a series
-// keep their kind, so most blocks try one form only.
+// The best form of the last block of a series. Each series has one. The values of a series seldom
+// change their kind, so most blocks try only one form.
 struct FormHint {
   Form form = Form::kConstant;
-  uint8_t blocks = 0;       // since all forms were tried; 0: never
-  uint32_t millibytes = 0;  // a value of that block, in thousandths of a byte
+  uint8_t blocks = 0;       // since the last trial of all forms; 0: no trial yet
+  uint32_t millibytes = 0;  // per value of that block, in thousandths of a byte
 };
 
 // Holds the scratch space of an encoder. Not thread-safe.
@@ -32,9 +32,9 @@ class BlockEncoder {
   BlockEncoder(const BlockEncoder&) = delete;
   BlockEncoder& operator=(const BlockEncoder&) = delete;
 
-  // Appends the encoded block to `out`. `hint` may be null: all forms are tried. Deterministic: the
-  // same values and hint give the same bytes with the same version of zstd. InvalidArgument: no
-  // values, or more than kMaxBlockValues; ResourceExhausted: zstd has no memory.
+  // Appends the encoded block to `out`. Tries all forms if `hint` is null. Deterministic for the
+  // same values, hint, and version of zstd. InvalidArgument: no values, or more than
+  // kMaxBlockValues; ResourceExhausted: zstd is out of memory.
   Status Encode(std::span<const double> values, FormHint* hint, std::string* out);
 
  private:

@@ -10,9 +10,9 @@
 namespace pitwall::blocks {
 namespace {
 
-// How the body is written; 0: as it is.
+// Flags of the body; 0: plain.
 constexpr uint64_t kZstd = 1;
-constexpr uint64_t kExpected = 2;  // from version 2 of segments on
+constexpr uint64_t kExpected = 2;  // since version 2 of segments
 
 // Largest power of 1000, up to 10^9, that divides all entries: ns, µs, ms, s.
 int64_t UnitOf(std::span<const int64_t> column) {
@@ -80,11 +80,11 @@ Status DecodeColumn(std::string_view bytes, std::vector<int64_t>* out) {
   const uint64_t size = in.U64();
   std::string_view body = in.StrView();
   RETURN_IF_ERROR(in.Finish("column"));
-  // An entry takes 1 to 10 bytes, or a bit or more.
+  // An entry takes 1 to 10 bytes, or at least one bit.
   const uint64_t least = flags == kExpected ? count / 8 : count;
   if (count > kMaxColumnEntries || size < least || (flags <= kZstd && size > count * 10) ||
       flags > kExpected || unit < 1 || unit > 1'000'000'000) {
-    return DataLoss(Cat("column: its head is malformed (", count, " entries, ", size, " bytes)"));
+    return DataLoss(Cat("column: malformed header (", count, " entries, ", size, " bytes)"));
   }
   std::string unpacked;
   if (flags == kZstd) {

@@ -20,7 +20,7 @@ size_t BytesOf(const Column& column, ColumnEffort effort = ColumnEffort::kQuick)
   return bytes.size();
 }
 
-TEST(ColumnCodec, TimesComeBackAndTakeFewBytes) {
+TEST(ColumnCodec, RoundTripOfTimesTakesFewBytes) {
   std::mt19937_64 rng(1);
   Column even;
   Column jitter;
@@ -35,8 +35,7 @@ TEST(ColumnCodec, TimesComeBackAndTakeFewBytes) {
   EXPECT_LT(BytesOf(random), 1200u * 10 + 20);
 }
 
-// Ends of phases that come in turn, each as long as its like of the step before but for a
-// hundredth.
+// Ends of alternating phases, each within 1% of its duration in the previous step.
 Column PhaseEnds(size_t count) {
   std::mt19937_64 rng(3);
   std::normal_distribution<double> noise(1, 0.01);
@@ -50,14 +49,14 @@ Column PhaseEnds(size_t count) {
   return out;
 }
 
-// The noise alone has 2.9 bytes: log2(0.01 * length * 4.13) bits.
-TEST(ColumnCodec, PhasesThatComeInTurnTakeLittleMoreThanTheirNoise) {
+// The noise alone takes 2.9 bytes: log2(0.01 * length * 4.13) bits.
+TEST(ColumnCodec, AlternatingPhasesTakeLittleMoreThanTheirNoise) {
   const Column ends = PhaseEnds(3000);
   EXPECT_GT(BytesOf(ends), 3000u * 38 / 10);
   EXPECT_LT(BytesOf(ends, ColumnEffort::kSmall), 3000u * 31 / 10);
 }
 
-TEST(ColumnCodec, SmallColumnsComeBack) {
+TEST(ColumnCodec, RoundTripOfSmallColumns) {
   std::mt19937_64 rng(2);
   const int64_t least = std::numeric_limits<int64_t>::min();
   const int64_t most = std::numeric_limits<int64_t>::max();
@@ -68,7 +67,7 @@ TEST(ColumnCodec, SmallColumnsComeBack) {
     Column column;
     const int width = static_cast<int>(rng() % 63) + 1;
     for (size_t left = rng() % 200; left > 0; --left) {
-      // Some far away from the others.
+      // Some entries are outliers.
       const int bits = rng() % 20 == 0 ? 64 : width;
       column.push_back(static_cast<int64_t>(rng() >> (64 - bits)) * (rng() % 2 == 0 ? 1 : -1));
     }
@@ -76,7 +75,7 @@ TEST(ColumnCodec, SmallColumnsComeBack) {
   }
 }
 
-TEST(ColumnCodec, DamageOfASmallColumnIsRefusedOrBounded) {
+TEST(ColumnCodec, DamagedSmallColumnIsRejectedOrBounded) {
   std::mt19937_64 rng(6);
   std::string bytes;
   ASSERT_TRUE(EncodeColumn(PhaseEnds(400), &bytes, ColumnEffort::kSmall).ok());
@@ -90,7 +89,7 @@ TEST(ColumnCodec, DamageOfASmallColumnIsRefusedOrBounded) {
   }
 }
 
-TEST(ColumnCodec, EdgesComeBack) {
+TEST(ColumnCodec, RoundTripOfExtremeValues) {
   const int64_t least = std::numeric_limits<int64_t>::min();
   const int64_t most = std::numeric_limits<int64_t>::max();
   BytesOf({});
@@ -100,7 +99,7 @@ TEST(ColumnCodec, EdgesComeBack) {
   BytesOf({-1'000'000'000, 0, 2'000'000'000});
 }
 
-TEST(ColumnCodec, DamageIsRefusedOrBounded) {
+TEST(ColumnCodec, DamagedColumnIsRejectedOrBounded) {
   std::mt19937_64 rng(5);
   Column column;
   for (int64_t i = 0; i < 300; ++i) column.push_back(i * i * 1000);

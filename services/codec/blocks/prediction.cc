@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kRun = 64;
 constexpr int kMostZeros = 20;
-constexpr size_t kTrialEntries = 256;  // by which order and turn are chosen
+constexpr size_t kTrialEntries = 256;  // used to choose order and turn
 constexpr size_t kHeadBytes = 2;
 
 uint64_t Zigzag(int64_t v) {
@@ -22,12 +22,12 @@ uint64_t Zigzag(int64_t v) {
 }
 int64_t Unzigzag(uint64_t v) { return static_cast<int64_t>(v >> 1) ^ -static_cast<int64_t>(v & 1); }
 
-// What is expected of the entries by their turn: half of the way to what came.
+// Predicted value per position in the turn. Each entry moves its prediction halfway to itself.
 class Expectation {
  public:
   explicit Expectation(size_t turn) : turn_(turn) {}
   int64_t now() const { return means_[at_]; }
-  // `off`: what came, less now().
+  // `off`: the entry minus now().
   void Next(int64_t off) {
     if (turn_ == 0) return;
     means_[at_] = Plus(means_[at_], known_ ? off / 2 : off);
@@ -43,7 +43,7 @@ class Expectation {
   std::array<int64_t, kMostTurn> means_ = {};
 };
 
-// Calls `take` with the distance of each entry to what is expected.
+// Calls `take` with the prediction error of each entry.
 template <typename Take>
 void ForEachOff(std::span<const int64_t> entries, int order, size_t turn, Take take) {
   Expectation expected(turn);
@@ -67,7 +67,7 @@ size_t BitsOf(std::span<const uint64_t> run, int k) {
   return bits;
 }
 
-// The k of a run that takes the fewest bits: near the middle of the widths.
+// Returns the k that takes the fewest bits for a run: near the median of the widths.
 int BestOf(std::span<const uint64_t> run) {
   std::array<uint64_t, kRun> sorted;
   std::copy(run.begin(), run.end(), sorted.begin());
@@ -86,11 +86,11 @@ int BestOf(std::span<const uint64_t> run) {
   return best;
 }
 
-// Bits from a text, the most significant first; zeros beyond its end.
+// Reader of bits, most significant first, with zeros beyond the end.
 class Bits {
  public:
   explicit Bits(std::string_view data) : data_(data) {}
-  // The next 32 bits or more, at the top.
+  // Returns at least the next 32 bits, at the top.
   uint64_t Peek() const {
     const size_t byte = at_ / 8;
     uint64_t out = 0;
@@ -132,7 +132,7 @@ void WriteExpected(std::span<const int64_t> entries, std::string* out) {
   for (int o = 0; o <= 1; ++o) {
     for (size_t t = 0; t <= kMostTurn; ++t) {
       size_t bits = 0;
-      size_t left = 2 * kMostTurn;  // those of which nothing is expected yet
+      size_t left = 2 * kMostTurn;  // entries without a prediction
       ForEachOff(trial, o, t, [&](uint64_t off) {
         if (left > 0) {
           --left;
@@ -203,7 +203,7 @@ Status ReadExpected(std::string_view body, std::span<int64_t> to) {
     before = order == 0 ? given : Plus(before, given);
     to[i] = before;
   }
-  if (!bits.at_end()) return DataLoss("integers: bits too many");
+  if (!bits.at_end()) return DataLoss("integers: trailing bits");
   return OkStatus();
 }
 

@@ -1,6 +1,6 @@
-// Integers as their distance to what is expected of them, in bits. What is expected is made of the
-// entries a fixed number of places before: phases of a step come in turn, so that each is as long
-// as its like of the step before, and not as the phase before it.
+// Integers as bits of their prediction errors. The prediction depends on the entries a fixed number
+// of places earlier: the phases of a step alternate, so each is about as long as the same phase of
+// the previous step, not as the phase before it.
 //
 //   u8 order (0: entries, 1: differences) | u8 turn (0 to kMostTurn; 0: 0 is expected) | bits
 //
@@ -19,9 +19,9 @@ namespace pitwall::blocks {
 
 inline constexpr size_t kMostTurn = 8;
 
-// Appends. Deterministic.
+// Appends to `out`. Deterministic.
 void WriteExpected(std::span<const int64_t> entries, std::string* out);
-// Fills `to`. DataLoss: damaged, or of another length.
+// Fills `to`. DataLoss: damaged, or another number of entries.
 Status ReadExpected(std::string_view body, std::span<int64_t> to);
 
 }  // namespace pitwall::blocks

@@ -15,13 +15,13 @@
 namespace pitwall::blocks {
 namespace {
 
-// Each power is exact in a double.
+// Powers of ten that are exact in a double.
 constexpr std::array<double, 16> kPowers = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                             1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
-// Integers below it are exact in a double.
+// Integers below this are exact in a double.
 constexpr double kExactLimit = 9007199254740992.0;  // 2^53
 
-// The integer n with n / 10^exponent == value to the bit; false where there is none.
+// Finds the integer n for which n / 10^exponent is bit-identical to value; false if none exists.
 bool AsDecimal(double value, size_t exponent, int64_t* out) {
   const double scaled = std::nearbyint(value * kPowers[exponent]);
   if (!(std::fabs(scaled) < kExactLimit)) return false;  // NaN too
@@ -62,7 +62,7 @@ bool WriteDictionary(std::span<const uint64_t> bits, Distinct* scratch, std::str
   for (const uint64_t value : bits) {
     const auto [it, added] = scratch->try_emplace(value, static_cast<uint32_t>(scratch->size()));
     if (added) {
-      // Half of the values distinct: an index each is only ballast.
+      // If half of the values are distinct, the indexes save nothing.
       if (scratch->size() > kMaxDistinct || scratch->size() * 2 > bits.size() + 2) return false;
       PutBits(value, &table);
     }
@@ -117,7 +117,7 @@ Status ReadDictionary(std::string_view body, size_t count, std::vector<double>* 
 
 namespace {
 
-// The integers of all values, of the least exponent that fits.
+// Finds the integers of all values with the smallest exponent that fits.
 bool AsIntegers(std::span<const uint64_t> bits, size_t* exponent, std::vector<int64_t>* out) {
   *exponent = 0;
   int64_t integer = 0;
@@ -183,7 +183,7 @@ Status ReadDecimal(std::string_view body, size_t count, std::vector<double>* out
   const size_t before = out->size();
   out->resize(before + count);
   double* to = out->data() + before;
-  uint64_t value = 0;  // wraps where the bytes are damaged
+  uint64_t value = 0;  // wraps if the bytes are damaged
   for (size_t i = 0; i < count; ++i) {
     int64_t change = 0;
     if (!ReadVarint(&at, end, &change)) {
@@ -201,7 +201,7 @@ void WriteXor(std::span<const uint64_t> bits, std::string* out) {
   out->clear();
   BitWriter to(out);
   uint64_t before = 0;
-  int leading = 65;  // of the last window; 65: no window yet
+  int leading = 65;  // of the previous window; 65: no window yet
   int length = 0;
   for (const uint64_t value : bits) {
     const uint64_t change = value ^ before;
@@ -213,7 +213,7 @@ void WriteXor(std::span<const uint64_t> bits, std::string* out) {
     const int left = std::min(std::countl_zero(change), 31);
     const int right = std::countr_zero(change);
     const int meaningful = 64 - left - right;
-    // The old window is used where it wastes less than the 11 bits of a new one.
+    // Reuses the previous window if that wastes less than the 11 bits of a new one.
     const bool fits = leading <= left && leading + length >= 64 - right;
     if (fits && length - meaningful < 11) {
       to.Put(0b10, 2);
@@ -249,7 +249,7 @@ Status ReadXor(std::string_view body, size_t count, std::vector<double>* out) {
     out->push_back(std::bit_cast<double>(value));
   }
   if (!in.AtEnd())
-    return DataLoss(Cat("block: bits of ", count, " values do not end at their end"));
+    return DataLoss(Cat("block: bits of ", count, " values are truncated or have trailing data"));
   return OkStatus();
 }
 

@@ -1,11 +1,11 @@
-// Zigzag varints, as BinaryWriter::I64 writes them, read without a call for each byte.
+// Inline decoder of zigzag varints, as BinaryWriter::I64 writes them.
 #pragma once
 
 #include <cstdint>
 
 namespace pitwall::blocks {
 
-// The number at *at, which moves behind it; false: it ends beyond `end`, or has more than 10 bytes.
+// Reads the number at *at and advances *at. False: it exceeds `end` or has more than 10 bytes.
 inline bool ReadVarint(const uint8_t** at, const uint8_t* end, int64_t* out) {
   uint64_t value = 0;
   for (int shift = 0; shift < 64 && *at != end; shift += 7) {

@@ -7,7 +7,7 @@
 namespace pitwall::blocks {
 namespace {
 
-// Contexts take longer to make than a page takes to pack: a thread keeps its own.
+// Creating a context takes longer than compressing a page, so each thread keeps its own.
 struct Contexts {
   ~Contexts() {
     ZSTD_freeCCtx(pack);
@@ -23,7 +23,7 @@ thread_local Contexts contexts;
 StatusOr<std::string> Pack(std::string_view text, int level) {
   std::string packed(ZSTD_compressBound(text.size()), '\0');
   if (contexts.pack == nullptr) contexts.pack = ZSTD_createCCtx();
-  if (contexts.pack == nullptr) return ResourceExhausted("zstd: has no memory");
+  if (contexts.pack == nullptr) return ResourceExhausted("zstd: out of memory");
   const size_t size = ZSTD_compressCCtx(contexts.pack, packed.data(), packed.size(), text.data(),
                                         text.size(), level);
   if (ZSTD_isError(size)) return ResourceExhausted(Cat("zstd: ", ZSTD_getErrorName(size)));
@@ -34,7 +34,7 @@ StatusOr<std::string> Pack(std::string_view text, int level) {
 StatusOr<std::string> Unpack(std::string_view packed, uint64_t limit, std::string_view what) {
   const unsigned long long stated = ZSTD_getFrameContentSize(packed.data(), packed.size());
   if (stated == ZSTD_CONTENTSIZE_ERROR || stated == ZSTD_CONTENTSIZE_UNKNOWN) {
-    return DataLoss(Cat(what, ": is not zstd of known length"));
+    return DataLoss(Cat(what, ": not a zstd frame of known length"));
   }
   if (stated > limit) return DataLoss(Cat(what, ": ", stated, " bytes, more than ", limit));
   std::string out(stated, '\0');
@@ -44,7 +44,7 @@ StatusOr<std::string> Unpack(std::string_view packed, uint64_t limit, std::strin
 
 Status UnpackInto(std::string_view packed, std::span<char> out, std::string_view what) {
   if (contexts.unpack == nullptr) contexts.unpack = ZSTD_createDCtx();
-  if (contexts.unpack == nullptr) return ResourceExhausted(Cat(what, ": zstd has no memory"));
+  if (contexts.unpack == nullptr) return ResourceExhausted(Cat(what, ": zstd is out of memory"));
   const size_t got =
       ZSTD_decompressDCtx(contexts.unpack, out.data(), out.size(), packed.data(), packed.size());
   if (ZSTD_isError(got)) return DataLoss(Cat(what, ": damaged: ", ZSTD_getErrorName(got)));

@@ -1,4 +1,4 @@
-// zstd over a whole text, with bounds.
+// zstd compression of whole texts, with limits.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace pitwall::blocks {
 
-// `level`: of zstd; 3 as measured in docs/decisions/0043, 1 for what is soon read again.
-// ResourceExhausted: zstd has no memory.
+// `level` of zstd: 3 as measured in docs/decisions/0043; 1 for data that is soon read again.
+// ResourceExhausted: zstd is out of memory.
 StatusOr<std::string> Pack(std::string_view text, int level = 3);
-// DataLoss, with `what` before it: not zstd, damaged, or longer than `limit` bytes. Never allocates
-// more than that. ResourceExhausted: zstd has no memory.
+// DataLoss, prefixed with `what`: not zstd, damaged, or longer than `limit` bytes. Never allocates
+// more than that. ResourceExhausted: zstd is out of memory.
 StatusOr<std::string> Unpack(std::string_view packed, uint64_t limit, std::string_view what);
 
-// Into `out`, all of it. DataLoss: not that, or of another length.
+// Fills `out` completely. DataLoss: not zstd, damaged, or another length.
 Status UnpackInto(std::string_view packed, std::span<char> out, std::string_view what);
 
 }  // namespace pitwall::blocks
