@@ -105,7 +105,7 @@ StatusOr<CaptureRequest> DecodeCaptureRequest(std::string_view json) {
 
 std::string EncodeRankCapture(const RankCapture& c) {
   JsonWriter out;
-  // Sent twice, it is the same event.
+  // A resent capture has the same event ID.
   const std::string id =
       StableHashHex(Cat("capture\xff", c.request, "\xff", c.node, "\xff", c.rank));
   WriteEnvelope({id, kTaken, c.job, "capture", c.time_ns}, &out);

@@ -38,7 +38,7 @@ RankCapture SampleCapture() {
   return c;
 }
 
-TEST(CaptureEvent, ACaptureComesBackWhole) {
+TEST(CaptureEvent, RoundTripOfRankCapture) {
   const std::string json = EncodeRankCapture(SampleCapture());
   const StatusOr<RankCapture> back = DecodeRankCapture(json);
   ASSERT_TRUE(back.ok()) << back.status();
@@ -48,7 +48,7 @@ TEST(CaptureEvent, ACaptureComesBackWhole) {
   EXPECT_EQ(back->change.same_stacks, true);
 }
 
-TEST(CaptureEvent, WhatIsNotKnownStaysSo) {
+TEST(CaptureEvent, UnknownFieldsRemainUnknown) {
   RankCapture c = SampleCapture();
   c.look.io_bytes.reset();
   c.change.io_bytes.reset();
@@ -60,7 +60,7 @@ TEST(CaptureEvent, WhatIsNotKnownStaysSo) {
                back->look.collective);
 }
 
-TEST(CaptureEvent, ARequestComesBackWhole) {
+TEST(CaptureEvent, RoundTripOfCaptureRequest) {
   const CaptureRequest request{"id", "job-1", {0, 3}, "issue", "act", 1'767'225'600'000'000'001};
   const StatusOr<CaptureRequest> back = DecodeCaptureRequest(EncodeCaptureRequest(request));
   ASSERT_TRUE(back.ok()) << back.status();
@@ -72,7 +72,7 @@ TEST(CaptureEvent, ARequestComesBackWhole) {
   EXPECT_EQ(back->expires_ns, request.expires_ns);
 }
 
-TEST(CaptureEvent, MalformedOnesNameTheKey) {
+TEST(CaptureEvent, ErrorsNameTheInvalidKey) {
   EXPECT_FALSE(DecodeCaptureRequest("[]").ok());
   EXPECT_FALSE(DecodeRankCapture(EncodeCaptureRequest({"id", "j", {}, "", "", 1})).ok());
   std::string json = EncodeCaptureRequest({"id", "j", {1}, "", "", 1});

@@ -52,7 +52,7 @@ IssueEvent Sample() {
   return e;
 }
 
-// Everything but the lone byte 0xff, which is no UTF-8.
+// Compares all fields except the byte 0xff, which is not UTF-8.
 void ExpectSame(const IssueEvent& a, const IssueEvent& b) {
   EXPECT_EQ(a.type, b.type);
   EXPECT_EQ(a.id, b.id);
@@ -123,7 +123,7 @@ TEST(CloudEvent, GoldenIssue) {
           R"("root_cause":"storage"}})"));
 }
 
-TEST(CloudEvent, GoldenStatusLeavesOutWhatIsAbsent) {
+TEST(CloudEvent, GoldenStatusOmitsAbsentFields) {
   IssueEvent e;
   e.type = EventType::kRuleStatus;
   e.id = "ab";
@@ -177,7 +177,7 @@ TEST(CloudEvent, RoundTripOfRandomValues) {
   }
 }
 
-TEST(CloudEvent, EveryNameOfEveryEnumComesBack) {
+TEST(CloudEvent, RoundTripOfEveryEnumName) {
   IssueEvent e = Sample();
   for (int i = 0; i < 6; ++i) {
     e.end_reason = static_cast<EndReason>(i);
@@ -228,7 +228,7 @@ TEST(CloudEvent, GoldenJobChange) {
   EXPECT_FALSE(DecodeCloudEvent(EncodeCloudEvent(e)).ok());
 }
 
-// Replaces the first `from` in the golden sample by `to` and gives the error.
+// Replaces the first `from` in the golden sample by `to` and returns the error.
 std::string ErrorWith(std::string_view from, std::string_view to) {
   std::string json = EncodeCloudEvent(Sample());
   const size_t at = json.find(from);
@@ -239,7 +239,7 @@ std::string ErrorWith(std::string_view from, std::string_view to) {
   return std::string(ToStd(back.status().message()));
 }
 
-TEST(CloudEvent, FaultsNameTheKey) {
+TEST(CloudEvent, ErrorsNameTheInvalidKey) {
   EXPECT_THAT(ErrorWith("\"1.0\"", "\"0.3\""), HasSubstr("specversion: must be \"1.0\""));
   EXPECT_THAT(ErrorWith("io.pitwall.issue.updated", "com.example.x"), HasSubstr("type: unknown"));
   EXPECT_THAT(ErrorWith("\"attempt\":3", "\"attempt\":-3"), HasSubstr("data.attempt: must be"));
@@ -261,7 +261,7 @@ TEST(CloudEvent, FaultsNameTheKey) {
   EXPECT_FALSE(DecodeCloudEvent(std::string(kMaxEventBytes + 1, ' ')).ok());
 }
 
-TEST(CloudEvent, NoPrefixOfAnEventIsAnEvent) {
+TEST(CloudEvent, RejectsEveryPrefixOfEvent) {
   const std::string json = EncodeCloudEvent(Sample());
   for (size_t i = 0; i < json.size(); ++i) {
     ASSERT_FALSE(DecodeCloudEvent(std::string_view(json).substr(0, i)).ok()) << i;
@@ -276,7 +276,7 @@ TEST(CloudEvent, UnknownKeysAreIgnored) {
   ExpectSame(Sample(), *back);
 }
 
-TEST(CloudEvent, EveryBadByteBecomesAReplacement) {
+TEST(CloudEvent, EveryInvalidByteBecomesReplacementCharacter) {
   JsonWriter out;
   out.String("\xC0\x80|\xED\xA0\x80|\xF4\x90\x80\x80|\xE2\x82|\xF0\x9F\x98\x80\x01");
   EXPECT_EQ(out.Take(),
@@ -322,7 +322,7 @@ TEST(ActionEvent, GoldenAndRoundTrip) {
   EXPECT_FALSE(DecodeCloudEvent(json).ok());
 }
 
-TEST(ActionEvent, AnIntervalComesBack) {
+TEST(ActionEvent, RoundTripOfInterval) {
   ActionEvent e;
   e.type = ActionEventType::kRequested;
   e.kind = ActionKind::kInterval;
@@ -340,7 +340,7 @@ TEST(ActionEvent, AnIntervalComesBack) {
   EXPECT_FALSE(DecodeActionEvent(damaged).ok());
 }
 
-TEST(ActionEvent, AParameterComesBack) {
+TEST(ActionEvent, RoundTripOfParameter) {
   ActionEvent e;
   e.type = ActionEventType::kDone;
   e.kind = ActionKind::kParameter;
@@ -371,7 +371,7 @@ TEST(ActionEvent, AParameterComesBack) {
   EXPECT_FALSE(DecodeActionEvent(damaged).ok());
 }
 
-TEST(IssueId, IsThatOfTheFirstEvent) {
+TEST(IssueId, EqualsIdOfFirstEvent) {
   IssueEvent first = Sample();
   first.sequence = 1;
   first.id = MakeEventId(first);
@@ -383,7 +383,7 @@ TEST(IssueId, IsThatOfTheFirstEvent) {
   EXPECT_EQ(IssueId(later), first.id);
 }
 
-// The key by which a consumer matches updates and ends to the event that began the issue.
+// Consumers match updates and ends to the first event of the issue by this key.
 TEST(IssueId, EveryEventOfIssue_CarriesIt) {
   IssueEvent first = Sample();
   first.type = EventType::kIssueFound;
@@ -398,7 +398,7 @@ TEST(IssueId, EveryEventOfIssue_CarriesIt) {
     later.time_ns += 1;
     later.id = MakeEventId(later);
     EXPECT_THAT(EncodeCloudEvent(later), HasSubstr(field));
-    // It follows from the other fields: an event of a version without it has the same issue.
+    // It is derived from other fields, so events of versions without it have the same issue ID.
     EXPECT_EQ(IssueId(*DecodeCloudEvent(EncodeCloudEvent(later))), first.id);
   }
   for (const EventType type : {EventType::kRuleStatus, EventType::kJobChanged}) {

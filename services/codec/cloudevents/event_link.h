@@ -1,5 +1,5 @@
-// Links to what the page shows of an event: paths, which are functions of the event, and what they
-// are behind the address of a server. No event on a topic holds its link.
+// Links to the page about an event: paths derived from the event, and their URLs on a server.
+// Events on topics do not contain their link.
 #pragma once
 
 #include <string>
@@ -9,16 +9,16 @@
 
 namespace pitwall::cloudevents {
 
-// "/jobs/<job>", percent-encoded as RFC 3986 wants it in a path segment.
+// Returns "/jobs/<job>", percent-encoded as a path segment of RFC 3986.
 std::string JobLink(std::string_view job);
-// "/jobs/<job>?issue=<id of the issue>".
+// Returns "/jobs/<job>?issue=<issue ID>".
 std::string IssueLink(std::string_view job, std::string_view issue);
-// That of the issue; of rule status and changes of the job that of the job.
+// Returns the link of the issue, or of the job for rule status and job changes.
 std::string EventLink(const IssueEvent& event);
-// `path` behind the address, which may end in '/'; the path itself where that is "".
+// Appends `path` to the URL, which may end in '/'. Returns `path` if the URL is "".
 std::string ExternalLink(std::string_view external_url, std::string_view path);
-// An encoded CloudEvent with the extension attribute "link" to what `event` is about; as it is
-// where the address is "".
+// Adds the extension attribute "link" for `event` to an encoded CloudEvent. Returns it unchanged if
+// the URL is "".
 std::string WithLink(std::string encoded, std::string_view external_url, const IssueEvent& event);
 
 }  // namespace pitwall::cloudevents

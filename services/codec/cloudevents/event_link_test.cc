@@ -20,27 +20,27 @@ TEST(EventLink, NamesJobAndIssue) {
   const std::string updated = EventLink(event);
   EXPECT_EQ(updated, "/jobs/slurm%2F17%20a%3Fb%23c%25?issue=" + IssueId(event));
   EXPECT_NE(IssueId(event), event.id);
-  // All events of an issue lead to the same page.
+  // All events of an issue have the same link.
   event.type = EventType::kIssueFound;
   event.sequence = 1;
   event.id = MakeEventId(event);
   EXPECT_EQ(EventLink(event), updated);
 }
 
-TEST(EventLink, HostileNamesStayInTheirSegment) {
+TEST(EventLink, HostileNamesStayInOneSegment) {
   EXPECT_EQ(JobLink("../../x"), "/jobs/..%2F..%2Fx");
   EXPECT_EQ(JobLink("a\r\nb"), "/jobs/a%0D%0Ab");
   EXPECT_EQ(JobLink("<script>"), "/jobs/%3Cscript%3E");
   EXPECT_EQ(IssueLink("j", "a&b=c"), "/jobs/j?issue=a%26b%3Dc");
 }
 
-TEST(ExternalLink, PrefixesTheAddress) {
+TEST(ExternalLink, PrependsTheUrl) {
   EXPECT_EQ(ExternalLink("https://pitwall.example", "/jobs/j"), "https://pitwall.example/jobs/j");
   EXPECT_EQ(ExternalLink("https://h/base/", "/jobs/j"), "https://h/base/jobs/j");
   EXPECT_EQ(ExternalLink("", "/jobs/j"), "/jobs/j");
 }
 
-TEST(WithLink, AddsAnAttributeThatReadersMayLeaveOut) {
+TEST(WithLink, AddsAttributeThatReadersIgnore) {
   IssueEvent event;
   event.job = "j\"<k";
   event.rule = "p/g/A";

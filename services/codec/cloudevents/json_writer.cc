@@ -10,7 +10,7 @@
 namespace pitwall::cloudevents {
 namespace {
 
-// Written as it is, and a character by itself.
+// True for a single-byte character that needs no escape.
 constexpr bool IsPlain(char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; }
 
 }  // namespace
@@ -117,7 +117,7 @@ void JsonWriter::Double(double value) {
     return;
   }
   Separate();
-  // "-0" is an integer to many readers, which then lose the sign.
+  // Many readers parse "-0" as an integer and lose the sign.
   if (value == 0 && std::signbit(value)) {
     out_.append("-0.0");
   } else {

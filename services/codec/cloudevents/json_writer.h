@@ -1,4 +1,4 @@
-// Writes JSON text in the order of the calls: deterministic bytes, no white space, no look-back.
+// Writer of JSON text in the order of the calls, with deterministic bytes and no white space.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace pitwall::cloudevents {
 
-// Calls must nest properly; inside an object every value follows a Key. Not thread-safe.
+// Calls must nest correctly; inside an object a Key precedes every value. Not thread-safe.
 class JsonWriter {
  public:
-  // What a number with all of its digits takes, with its comma.
+  // Size of a number with all digits and its comma.
   static constexpr size_t kNumberBytes = 20;
 
   void BeginObject() { Begin('{'); }
@@ -20,23 +20,25 @@ class JsonWriter {
   void BeginArray() { Begin('['); }
   void EndArray() { End(']'); }
   void Key(std::string_view name);
-  // Bytes that are no UTF-8 become U+FFFD.
+  // Bytes that are not UTF-8 become U+FFFD.
   void String(std::string_view value);
   void Uint(uint64_t value);
   void Int(int64_t value);
   void Bool(bool value);
   void Null();
-  // A value that is JSON text already.
+  // Appends a value that is already JSON text.
   void Raw(std::string_view json);
-  // Shortest text that reads back as the same double; "NaN", "+Inf", "-Inf" as strings.
+  // Shortest text that parses to the same double; "NaN", "+Inf", "-Inf" as strings.
   void Double(double value);
-  // An array of numbers, with null for NaN and infinities: what Double and Null write one by one.
+  // An array of numbers, with null for NaN and infinities. Same text as Double and Null per
+  // element.
   void Numbers(std::span<const double> values);
 
-  // Key and value, left out when the value is empty.
+  // Key and value; omitted if the value is empty.
   void Text(std::string_view key, std::string_view value);
 
-  // Memory for about so many bytes that follow: a long text is not copied as it grows.
+  // Reserves memory for about this many further bytes, so that a long text is not copied as it
+  // grows.
   void Reserve(size_t bytes) { out_.reserve(out_.size() + bytes); }
   std::string Take() { return std::move(out_); }
 
@@ -47,7 +49,7 @@ class JsonWriter {
   void Quoted(std::string_view value);
 
   std::string out_;
-  bool first_ = true;  // nothing is yet in the innermost object or array
+  bool first_ = true;  // the innermost object or array is empty
   bool after_key_ = false;
 };
 

@@ -10,7 +10,7 @@
 namespace pitwall::cloudevents {
 namespace {
 
-// Between other elements, so that commas are seen too.
+// Writes between other elements, to check the commas too.
 std::string AtOnce(const std::vector<double>& values) {
   JsonWriter out;
   out.BeginArray();
@@ -35,7 +35,7 @@ std::string OneByOne(const std::vector<double>& values) {
   return out.Take();
 }
 
-TEST(JsonWriter, NumbersAreThoseWrittenOneByOne) {
+TEST(JsonWriter, NumbersEqualsWritingEachElement) {
   const std::vector<double> some = {0.0,
                                     -0.0,
                                     1,

@@ -1,4 +1,4 @@
-// The parts that issue events and action events have in common.
+// Fields that issue events and action events share.
 #pragma once
 
 #include <string_view>
@@ -11,17 +11,17 @@
 
 namespace pitwall::cloudevents {
 
-// The attributes of the envelope and the key "data"; the caller writes the data object and ends the
-// outer one.
+// Attributes of the envelope and the key "data". The caller writes the data object and ends the
+// outer object.
 struct Envelope {
   std::string_view id, type, job, subject;
   int64_t time_ns = 0;
 };
 void WriteEnvelope(const Envelope& envelope, JsonWriter* out);
-// Checks specversion, id, type, source and datacontenttype; gives id and time back.
+// Checks specversion, id, type, source, and datacontenttype. Returns id, type, and time.
 void ReadEnvelope(const JsonReader& in, std::string* id, std::string* type, int64_t* time_ns);
 
-void WriteTime(std::string_view key, int64_t unix_ns, JsonWriter* out);  // left out when 0
+void WriteTime(std::string_view key, int64_t unix_ns, JsonWriter* out);  // omitted if 0
 void WriteLabels(std::string_view key, const Labels& labels, JsonWriter* out);
 void WriteJob(std::string_view id, std::string_view name, std::string_view owner,
               const JobReference& reference, JsonWriter* out);
