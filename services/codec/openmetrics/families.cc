@@ -129,7 +129,7 @@ bool Families::Enter(uint32_t family) {
   current_ = family;
   Family& entered = families_[family];
   if (!entered.closed) return true;
-  // Dumps of a database have no metadata, and their series come in the order of labels.
+  // Database dumps have no metadata, and order their series by labels.
   return dialect_ == Dialect::kPrometheusText || !entered.declared();
 }
 

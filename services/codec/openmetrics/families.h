@@ -1,4 +1,4 @@
-// Metric families: what TYPE, UNIT and HELP said of them, and which samples each type has.
+// Metric families: their metadata (TYPE, UNIT, HELP), and the samples that each type allows.
 #pragma once
 
 #include <cstdint>
@@ -25,15 +25,15 @@ enum class FamilyType {
   kSummary,
 };
 
-// What a sample is inside of its family.
+// Role of a sample in its family.
 enum class Part { kPlain, kTotal, kCreated, kBucket, kCount, kSum, kGaugeCount, kGaugeSum, kInfo };
 
 struct Family {
   std::string name;
   FamilyType type = FamilyType::kUnknown;
-  bool typed = false, united = false, helped = false;  // which metadata stood there
+  bool typed = false, united = false, helped = false;  // metadata lines seen
   bool sampled = false;                                // has samples
-  bool closed = false;                                 // another family has begun after it
+  bool closed = false;                                 // another family began after it
 
   bool declared() const { return typed || united || helped; }
 };
@@ -42,24 +42,24 @@ class Families {
  public:
   explicit Families(Dialect dialect) : dialect_(dialect) {}
 
-  // The type of a TYPE line, or nothing when the dialect has none of that name.
+  // Returns the type of a TYPE line, or nullopt if the dialect does not have it.
   std::optional<FamilyType> TypeOf(std::string_view word) const;
-  // The family of that very name, which may be new.
+  // Returns the family with exactly this name; adds it if it is new.
   uint32_t Named(std::string_view name);
-  // The family of a sample, which may be a new one without metadata, and which part of it the
-  // sample is. Nothing with *error set: the type of the family has no such sample.
+  // Returns the family of a sample, which may be new and without metadata, and the role of the
+  // sample. Returns nullopt and sets *error if the type of the family has no such sample.
   std::optional<uint32_t> OfSample(std::string_view sample, Part* part, std::string* error);
-  // The family that a line speaks of. False: its samples stood elsewhere before, and it is one with
-  // metadata.
+  // Enters the family of a line. Returns false if the family has metadata and its lines are
+  // interleaved with those of others.
   bool Enter(uint32_t family);
 
   Family& at(uint32_t family) { return families_[family]; }
   size_t size() const { return families_.size(); }
 
-  // "" or what is wrong with the labels or the value of such a sample.
+  // Returns the error in the labels or the value of such a sample; "": valid.
   std::string CheckLabels(uint32_t family, Part part, std::span<const Label> labels) const;
   std::string CheckValue(uint32_t family, Part part, double value) const;
-  // Labels that hold numbers in the one form that Prometheus gives them.
+  // Rewrites numbers in labels in the form that Prometheus uses.
   void NormalizeNumbers(uint32_t family, std::vector<Label>* labels) const;
 
  private:

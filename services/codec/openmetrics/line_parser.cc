@@ -15,7 +15,7 @@ bool IsBlank(char c) { return c == ' ' || c == '\t'; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsNameStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
-// Less is a time in seconds, of a file that has lost its end.
+// A smaller time is in seconds, from a file whose end is missing.
 constexpr int64_t kLeastMillis = 100'000'000'000;
 
 // Digits of a mantissa that fit uint64.
@@ -108,7 +108,7 @@ bool LineParser::Quoted(std::string* text) {
     }
     if (at_ + 1 == line_.size()) break;
     const char escaped = line_[++at_];
-    // Any other backslash stands for itself.
+    // All other backslashes are literal.
     if (escaped != 'n' && escaped != '"' && escaped != '\\') text->push_back('\\');
     text->push_back(escaped == 'n' ? '\n' : escaped);
   }
@@ -130,14 +130,15 @@ bool LineParser::MetricName(std::string* name) {
 }
 
 bool LineParser::Labels(std::vector<Label>* labels, bool name_allowed) {
-  ++at_;  // the brace
+  ++at_;  // {
   SkipBlanks();
   bool first_item = true;
   while (!Skip("}")) {
     if (!first_item) {
       if (!Skip(",")) return Fail(at_, "a comma or } is missing here");
       SkipBlanks();
-      if (dialect_ == Dialect::kPrometheusText && Skip("}")) break;  // a comma may end the list
+      if (dialect_ == Dialect::kPrometheusText && Skip("}"))
+        break;  // the list may end with a comma
     }
     const size_t start = at_;
     Label label;
@@ -183,7 +184,7 @@ bool LineParser::Series(std::vector<Label>* labels) {
   bool named = false;
   if (!AtEnd() && line_[at_] != '{') {
     Label name{std::string(kMetricName), ""};
-    // In quotes only inside of the braces.
+    // Quoted names are valid only inside the braces.
     if (line_[at_] == '"') return Fail(at_, "a quoted metric name goes inside the braces");
     if (!MetricName(&name.value)) return false;
     labels->push_back(std::move(name));
@@ -239,7 +240,7 @@ std::optional<int64_t> ParseSeconds(std::string_view text) {
   bool negative = false;
   if (!text.empty() && (text[0] == '+' || text[0] == '-')) negative = text[i++] == '-';
   uint64_t mantissa = 0;
-  int digits = 0;  // significant ones
+  int digits = 0;  // significant digits
   int64_t exponent = 9;
   bool any = false;
   bool fraction = false;

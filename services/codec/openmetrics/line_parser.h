@@ -1,5 +1,5 @@
-// One line of OpenMetrics or of Prometheus' text format, token by token. What is wrong is kept with
-// its place: every method that fails returns false, and error() says why.
+// Tokenizer of one line of OpenMetrics or of Prometheus' text format. Methods that fail return
+// false, and error() has the cause and its place.
 #pragma once
 
 #include <cstdint>
@@ -23,25 +23,25 @@ class LineParser {
   bool AtEnd() const { return at_ == line_.size(); }
   std::string_view Rest() const { return line_.substr(at_); }
   void MoveTo(size_t offset) { at_ = offset; }
-  // Moves over `text` if it is here.
+  // Consumes `text` if it is next.
   bool Skip(std::string_view text);
 
-  // The end of `name{labels}` that begins here, found by its braces and quotes alone.
+  // Finds the end of `name{labels}` by braces and quotes alone.
   bool FindSeriesEnd(size_t* end);
-  // name{a="b"}, {"quoted name",a="b"}: all labels, __name__ among them. Nothing occurs twice.
+  // name{a="b"}, {"quoted name",a="b"}: all labels, including __name__, without duplicates.
   bool Series(std::vector<Label>* labels);
-  // {a="b"}, as of an exemplar.
+  // {a="b"}, as in exemplars.
   bool LabelSet(std::vector<Label>* labels);
-  // What separates two tokens: one space, in Prometheus' text any number of blanks.
+  // Separator of two tokens: one space; in Prometheus' text, any number of blanks.
   bool Blank();
-  // A metric's name, in quotes or without.
+  // Metric name, with or without quotes.
   bool MetricName(std::string* name);
-  // A number, as PromQL reads it too; NaN becomes the one NaN that is no marker.
+  // A number in PromQL's syntax. NaN becomes the plain NaN, which is not a marker.
   bool Value(double* value);
   // Event time in nanoseconds: seconds with a fraction in OpenMetrics, exactly, rounded to the
   // nearest nanosecond; whole milliseconds in Prometheus' text, not before 1973.
   bool Timestamp(int64_t* time_ns);
-  // The text up to the next blank or the end.
+  // Text up to the next blank or the end.
   std::string_view Word();
 
   bool Fail(size_t at, std::string what);
@@ -51,7 +51,7 @@ class LineParser {
  private:
   bool Quoted(std::string* text);
   bool Labels(std::vector<Label>* labels, bool name_allowed);
-  void SkipBlanks();  // nothing in OpenMetrics
+  void SkipBlanks();  // no effect in OpenMetrics
 
   std::string_view line_;
   const Dialect dialect_;
@@ -60,8 +60,8 @@ class LineParser {
   std::string error_;
 };
 
-// Decimal seconds as nanoseconds, without the rounding of doubles: 1767225600.123456789,
-// 1.7672256e+09. Nothing when it is not a number, or beyond what a position counts.
+// Converts decimal seconds to nanoseconds without the rounding of doubles: 1767225600.123456789,
+// 1.7672256e+09. Returns nullopt if the text is not a number, or is out of range.
 std::optional<int64_t> ParseSeconds(std::string_view text);
 
 }  // namespace pitwall::openmetrics

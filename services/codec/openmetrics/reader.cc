@@ -22,7 +22,7 @@ size_t ColumnOf(std::string_view line, size_t offset) {
 
 Dialect DialectOf(std::string_view end_of_file) {
   if (EndsWith(end_of_file, "\n")) end_of_file.remove_suffix(1);
-  if (end_of_file.empty()) return Dialect::kOpenMetrics;  // which has at least its # EOF
+  if (end_of_file.empty()) return Dialect::kOpenMetrics;  // has at least # EOF
   if (!EndsWith(end_of_file, kEof)) return Dialect::kPrometheusText;
   end_of_file.remove_suffix(kEof.size());
   return end_of_file.empty() || end_of_file.back() == '\n' ? Dialect::kOpenMetrics
@@ -80,7 +80,7 @@ Status Reader::Finish() {
     rest_.clear();
     if (dialect_ == Dialect::kOpenMetrics && last != kEof) {
       ++line_;
-      return Error(last, last.size(), "the last line has no end: the file is cut short");
+      return Error(last, last.size(), "the last line has no line break: the file is cut short");
     }
     RETURN_IF_ERROR(Take(last));
   }
@@ -141,14 +141,14 @@ Status Reader::Comment(LineParser* line) {
   Family& family = families_.at(index);
   bool& stood = type ? family.typed : help ? family.helped : family.united;
   if (stood) return Error(text, name_at, Cat(name, " has a second ", key, " line"));
-  // Prometheus' text demands no order of HELP.
+  // Prometheus' text format allows HELP in any order.
   if (family.sampled && (open || type))
     return Error(text, name_at, Cat("the ", key, " of ", name, " comes after its samples"));
   stood = true;
   if (!families_.Enter(index))
     return Error(text, name_at,
                  Cat("the lines of ", name, " are interleaved with those of others"));
-  // A help or unit may be empty.
+  // HELP and UNIT may be empty.
   if (help || unit) {
     if (line->AtEnd() && !open) return OkStatus();
     if (!line->Blank()) return failed();
@@ -231,7 +231,7 @@ Status Reader::Sample(LineParser* line) {
     return Error(text, value_at, wrong);
   const bool open = dialect_ == Dialect::kOpenMetrics;
   if (open ? line->AtEnd() || StartsWith(line->Rest(), " # ") : Trim(line->Rest()).empty())
-    return Error(text, line->at(), "this sample has no timestamp: nothing says when it was");
+    return Error(text, line->at(), "this sample has no timestamp");
   int64_t time = 0;
   if (!line->Blank() || !line->Timestamp(&time)) return failed();
   if (open && line->Skip(" # ")) {

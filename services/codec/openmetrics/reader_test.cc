@@ -41,7 +41,7 @@ struct Outcome {
   std::vector<std::string> samples;
 };
 
-// In pieces of that many bytes: it must not matter.
+// Reads in pieces of `piece` bytes, which must not change the result.
 Outcome ReadIn(std::string_view text, size_t piece, Dialect dialect, ReaderLimits limits = {}) {
   Collected sink;
   Reader reader("f", dialect, &sink, limits);
@@ -110,7 +110,7 @@ TEST(OpenMetricsReader, InvalidLines_AreSkippedWithTheirPlace) {
   EXPECT_THAT(lines, ElementsAre(2, 5, 8));
   EXPECT_EQ(skipped.skipped(), 4u);
   EXPECT_EQ(skipped.first()[0], "f:3:6: not UTF-8");
-  // Rejected as a whole: no valid sample, cut short, more behind the end.
+  // Rejected as a whole: no valid sample, cut short, continued after # EOF.
   lenient::SkippedRecords none("line"), cut("line"), more("line");
   EXPECT_THAT(read(Dialect::kPrometheusText, "a 1 1700000000\n", &none).second,
               HasSubstr("is in 1970"));
@@ -147,7 +147,7 @@ TEST(OpenMetricsReader, ReadsQuotedNamesAndEscapes) {
                   Labels({{"__name__", "é€"}}).ToString() + " 2 1000000000"));
 }
 
-TEST(OpenMetricsReader, ReadsNumbersToTheBit) {
+TEST(OpenMetricsReader, ReadsNumbersBitIdentically) {
   Collected sink;
   Reader reader("f", Dialect::kOpenMetrics, &sink);
   ASSERT_TRUE(
@@ -162,7 +162,7 @@ TEST(OpenMetricsReader, ReadsNumbersToTheBit) {
   EXPECT_THAT(sink.lines, ElementsAre(1, 2, 3, 4, 5, 6));
 }
 
-TEST(OpenMetricsReader, SecondsBecomeNanosecondsExactly) {
+TEST(OpenMetricsReader, ConvertsSecondsToNanosecondsExactly) {
   EXPECT_EQ(ParseSeconds("1767225600.123456789"), 1767225600123456789);
   EXPECT_EQ(ParseSeconds("1.7672256001234567e+09"), 1767225600123456700);
   EXPECT_EQ(ParseSeconds("1767225600.1234567894"), 1767225600123456789);
@@ -189,7 +189,7 @@ TEST(OpenMetricsReader, ReadsPrometheusText) {
                           "c{a=\"1\",b=\"2\"} 6 1500000001000000000"));
 }
 
-TEST(OpenMetricsReader, NamesPlaceAndCauseOfWhatIsWrong) {
+TEST(OpenMetricsReader, ErrorsNamePlaceAndCause) {
   const std::pair<std::string_view, std::string_view> cases[] = {
       {"a 1 1\n", "f:1:5: the timestamp 1 is in 1970"},  // a cut file: no # EOF
       {"a 1 1.5\n", "f:1:5: the timestamp \"1.5\" is not a time"},
@@ -238,19 +238,19 @@ TEST(OpenMetricsReader, NamesPlaceAndCauseOfWhatIsWrong) {
       {"# TYPE a gauge\n# TYPE a gauge\n", "f:2:8: a has a second TYPE line (read as Prometheus'"},
   };
   for (const auto& [text, error] : cases) EXPECT_THAT(ErrorOf(text), HasSubstr(error)) << text;
-  // Cut inside of a line: nothing of it counts.
+  // A truncated line yields no sample.
   EXPECT_THAT(ReadIn("a 1 17", 1, Dialect::kOpenMetrics).error,
-              HasSubstr("f:1:7: the last line has no end"));
+              HasSubstr("f:1:7: the last line has no line break"));
 }
 
-TEST(OpenMetricsReader, IsBounded) {
+TEST(OpenMetricsReader, EnforcesLimits) {
   EXPECT_THAT(ReadIn("a 1 1\nb 1 1\n# EOF\n", 4, Dialect::kOpenMetrics, {.series = 1}).error,
               HasSubstr("f:2:1: more than 1 series"));
   EXPECT_THAT(ReadIn(std::string(1000, 'a'), 7, Dialect::kOpenMetrics, {.line_bytes = 100}).error,
               HasSubstr("f:1:1: the line is longer than 100 bytes"));
 }
 
-TEST(OpenMetricsReader, TellsTheDialectsApart) {
+TEST(OpenMetricsReader, DetectsDialect) {
   EXPECT_EQ(DialectOf("a 1 1\n# EOF\n"), Dialect::kOpenMetrics);
   EXPECT_EQ(DialectOf("# EOF"), Dialect::kOpenMetrics);
   EXPECT_EQ(DialectOf(""), Dialect::kOpenMetrics);
