@@ -1,4 +1,4 @@
-// Bytes that may be gzip -> what they unpack to, piece by piece.
+// Streaming decompressor of input that may be gzip.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace pitwall::imports {
 
-// What does not begin as gzip is passed on as it is. Several members one after the other are one
-// text. Not thread-safe.
+// Passes input without a gzip header through unchanged. Concatenated members form one text. Not
+// thread-safe.
 class Gunzip {
  public:
   using Next = std::function<Status(std::string_view piece)>;

@@ -2,18 +2,20 @@
 //
 //   time: {column: timestamp, unit: s}       # s, ms, us, ns, rfc3339, or datetime (default: s)
 //   time: {column: timestamp, unit: datetime, zone: "+09:00"}   # 2026/11/27 06:00:00.123; UTC
-//   time: {start: 2026-01-01T00:00:00Z, every: 1s}    # logs without times: the step, or the row,
-//   times `every` step: {column: step}                     # absent: samples have no step mode:
-//   eval                               # or {column: split}; of rows with a step, "train" where
-//   absent job: {column: run}                       # absent: --job, else the file's name labels:
-//   {rank: {column: rank}, node: a}  # of every series delimiter: ";"                           #
-//   of CSV; "," where absent rows: log_history                        # JSON: the place in the
-//   document of the list of rows metrics:                                 # a column per metric …
+//   # Logs without times: start plus `every` times the step (or the row, without a step).
+//   time: {start: 2026-01-01T00:00:00Z, every: 1s}
+//   step: {column: step}                # absent: samples have no step
+//   mode: eval                          # or {column: split}; default for rows with a step: train
+//   job: {column: run}                  # default: --job, else the name of the file
+//   labels: {rank: {column: rank}, node: a}  # of every series
+//   delimiter: ";"                      # of CSV; default: ","
+//   rows: log_history                   # JSON: path of the list of rows in the document
+//   metrics:                            # a column per metric …
 //   - {column: loss, name: train_loss}
 //   - {column: gpu0, name: hw_gpu_utilization_ratio, factor: 0.01, labels: {gpu: "0"}, step: false}
 //   - {column: eval_loss, name: train_loss, mode: eval}
-//   metrics: {name: {column: key}, value: {column: value}, rename: {loss: train_loss}}    # … or a
-//   row per sample
+//   # … or a row per sample
+//   metrics: {name: {column: key}, value: {column: value}, rename: {loss: train_loss}}
 //
 // Nested JSON keys are joined by dots: {"metrics": {"loss": 1}} has the column metrics.loss.
 #pragma once
@@ -29,7 +31,7 @@
 
 namespace pitwall::imports {
 
-// A column's text, or the same for every row.
+// Text from a column, or constant for all rows.
 struct CellOrText {
   bool column = false;
   std::string text;  // the column's name, or the text
@@ -45,11 +47,11 @@ struct MappedMetric {
   std::optional<double> factor;
   std::vector<std::pair<std::string, CellOrText>> labels;
   std::optional<CellOrText> mode;
-  bool step = true;  // carries the row's step, where it has one
+  bool step = true;  // samples carry the row's step, if it has one
 };
 
 struct Mapping {
-  std::string time_column;  // empty: times are made from start_ns and every_ns
+  std::string time_column;  // empty: times are computed from start_ns and every_ns
   TimeUnit time_unit = TimeUnit::kSeconds;
   int32_t zone_s = 0;  // seconds east of UTC of datetimes without a zone
   int64_t start_ns = 0;
@@ -66,10 +68,10 @@ struct Mapping {
   std::map<std::string, std::string> rename;
 };
 
-// InvalidArgument: every fault, with file:line:col.
+// InvalidArgument: all errors, with file:line:col.
 StatusOr<Mapping> ParseMapping(std::string_view file_name, std::string_view text);
 
-// A cell as event time; nothing when it is malformed, or beyond what a position counts.
+// Returns a cell as event time, or nullopt if it is malformed or out of range.
 std::optional<int64_t> ParseTime(std::string_view text, TimeUnit unit, int32_t zone_s = 0);
 
 }  // namespace pitwall::imports

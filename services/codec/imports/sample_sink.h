@@ -5,8 +5,8 @@
 //   SageMaker Debugger's traces      job_timeline.h  } events of a trace (trace_document.h) become
 //   traces of PyTorch's profiler     chrome_trace.h  } steps and phases (rank_trace.h)
 //
-// Readers take bytes in pieces of any size, are strict, name file, line and cause of what they
-// refuse, and are not thread-safe.
+// Readers accept bytes in pieces of any size and are strict. Errors name file, line, and cause.
+// Readers are not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,11 @@ namespace pitwall::imports {
 class SampleSink {
  public:
   virtual ~SampleSink() = default;
-  // A label set (with __name__) and mode that was not there before; `series` counts up from 0.
-  // `mode`: its samples carry steps of it; empty: they carry none.
+  // Adds a new combination of label set (with __name__) and mode; `series` counts up from 0.
+  // `mode` is that of the steps of its samples; empty: the samples have no step.
   virtual Status NewSeries(uint32_t series, Labels labels, std::string_view mode) = 0;
-  // Event time in Unix nanoseconds; `step` is kNoStep exactly where the series has no mode. `line`
-  // counts from 1. An error stops the reader, which puts file and line before it.
+  // Event time in Unix nanoseconds; `step` is kNoStep exactly if the series has no mode. `line`
+  // counts from 1. An error stops the reader, which prefixes it with file and line.
   virtual Status Sample(uint32_t series, int64_t time_ns, int64_t step, double value,
                         uint32_t line) = 0;
 };

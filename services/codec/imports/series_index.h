@@ -1,4 +1,4 @@
-// Numbers the series of an input in the order in which they are first seen.
+// Index of the series of an input, numbered in order of first appearance.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class SeriesIndex {
   // `sink` is borrowed.
   explicit SeriesIndex(SampleSink* sink) : sink_(sink) {}
 
-  // The number of a label set and mode, told to the sink when it is new. ResourceExhausted: more
+  // Returns the number of a label set and mode; adds a new one to the sink. ResourceExhausted: more
   // than kMaxSeries.
   StatusOr<uint32_t> Find(const Labels& labels, std::string_view mode);
   SampleSink* sink() const { return sink_; }

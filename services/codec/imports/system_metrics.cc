@@ -42,9 +42,9 @@ Status CheckRange(std::string_view type, double value) {
       Cat("Value ", FormatDouble(value), percent ? " is not a percentage" : " is not a rate"));
 }
 
-// Unix seconds, to the microsecond that the traces have.
+// Unix seconds, rounded to the microsecond resolution of the traces.
 StatusOr<int64_t> Time(double seconds) {
-  // Rounding may leave the range, too.
+  // Rounding may also leave the range.
   int64_t nanos = kMaxPosition;
   if (std::fabs(seconds) < static_cast<double>(kMaxPosition) / 1e9) {
     const double whole = std::floor(seconds);
@@ -69,7 +69,7 @@ std::string LowerCase(std::string text) {
   return text;
 }
 
-// The counter of a rate; without a name: none.
+// Counter of a rate; without a name: no counter.
 struct RateName {
   std::string_view metric, direction;
 };

@@ -1,20 +1,18 @@
-// System metrics as Amazon SageMaker Debugger writes them (`*.algo-N.json`, JSON lines) -> samples
-// under our canonical names (rules/metrics.yaml).
+// Importer of the system metrics of Amazon SageMaker Debugger (`*.algo-N.json`, JSON lines), with
+// our canonical names (rules/metrics.yaml).
 //
 //   cpu     CPUUtilization, I/OWaitPercentage  system_cpu_utilization_ratio{node,cpu,mode}: "user"
-//   is
-//                                              all but idle and iowait; "idle" is what both leave
+//                                              is all but idle and iowait; "idle" is the rest
 //   gpu     GPUUtilization                     hw_gpu_utilization_ratio{node,gpu}
-//           GPUMemoryUtilization               hw_gpu_memory_usage_bytes{node,gpu} of a limit of
-//           100:
-//                                              the files have only percent, so bytes are percent
-//                                              here
+//           GPUMemoryUtilization               hw_gpu_memory_usage_bytes{node,gpu} with a limit of
+//                                              100: the files have only percentages
 //   memory  MemoryUsedPercent                  system_memory_utilization_ratio{node}
 //   i/o     IOPS, …BytesPerSecond              system_disk_operations_total,
-//   system_disk_io_bytes_total network …BytesPerSecond
-//   system_network_io_bytes_total{device=algorithm|platform}
+//                                              system_disk_io_bytes_total
+//   network …BytesPerSecond                    system_network_io_bytes_total{device}, device is
+//                                              algorithm or platform
 //
-// Rates become counters: each row's rate holds since the row before it. Other types are left out.
+// Rates become counters: the rate of a row applies since the previous row. Other types are ignored.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +34,7 @@ struct SystemMetricLimits {
   size_t rate_rows = 20'000'000;  // kept until Finish, since rows may come in any order
 };
 
-// Files one after the other, in any order. Invalid and overlong lines are skipped and counted. Not
+// Reads files sequentially, in any order. Skips and counts invalid and overlong lines. Not
 // thread-safe.
 class SystemMetricsReader {
  public:
@@ -49,7 +47,7 @@ class SystemMetricsReader {
   // InvalidArgument: the file has lines, but none is valid, with the first error. The reader has
   // nothing of it, and the next file may begin.
   Status EndFile();
-  // After the last file: takes the rows that waited for rows of other files.
+  // Call after the last file: emits the rows that waited for rows of other files.
   Status Finish();
   // Of the files with a valid line.
   const lenient::SkippedRecords& skipped() const { return skipped_; }

@@ -1,4 +1,4 @@
-// Training logs as tables (CSV, JSON lines, a JSON document) -> samples, by a mapping.
+// Importer of training logs in tables (CSV, JSON lines, a JSON document), by a mapping.
 //
 // A row without a cell for a metric, or with a text for a missing value (IsMissingCell), has no
 // sample of it. Skipped and counted, with file:line and the column: a cell that is not a number
@@ -60,7 +60,7 @@ class TableReader {
   SeriesIndex series_;
   RowReader rows_;
   uint64_t row_ = 0;
-  bool fed_ = false;             // any byte
+  bool fed_ = false;             // received any byte
   StringMap<ColumnUnit> units_;  // by column; of rows with a sample each, by their name
   lenient::SkippedRecords skipped_cells_{"cell"};
   StringMap<bool> columns_;  // that the mapping names: whether some row had them
