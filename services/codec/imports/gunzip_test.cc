@@ -47,7 +47,7 @@ TEST(Gunzip, UnpacksPiecesOfAnySize) {
   }
 }
 
-TEST(Gunzip, PassesOnWhatIsNotPacked) {
+TEST(Gunzip, PassesOtherInputThroughUnchanged) {
   for (const std::string_view text : {"", "x", "[{}]", "\x1f", "\x1fno"}) {
     EXPECT_EQ(Read(text, 1), text);
     EXPECT_EQ(Read(text, 100), text);
@@ -81,7 +81,7 @@ TEST(Gunzip, BytesBehindTheLastMember_AreSkipped) {
     for (const size_t piece : {1, 100}) EXPECT_EQ(Read(packed + tail, piece), "some text");
 }
 
-TEST(Gunzip, NamesDamage) {
+TEST(Gunzip, DamagedInput_ReturnsError) {
   const std::string packed = Gzip("some text that is packed");
   std::string damaged = packed;
   damaged[packed.size() - 6] = static_cast<char>(damaged[packed.size() - 6] ^ 1);  // the checksum

@@ -44,7 +44,7 @@ Outcome Read(const std::vector<std::string>& files, size_t piece = 7,
   return outcome;
 }
 
-TEST(SystemMetricsReader, GivesCanonicalSeries) {
+TEST(SystemMetricsReader, EmitsCanonicalSeries) {
   const std::string file = Row("cpu", "cpu3", "CPUUtilization", 75, 10.25) +
                            Row("cpu", "cpu3", "I/OWaitPercentage", 12.5, 10.25) +
                            Row("gpu", "gpu0", "GPUUtilization", 50, 10.1) +
@@ -67,7 +67,7 @@ TEST(SystemMetricsReader, GivesCanonicalSeries) {
   }
 }
 
-TEST(SystemMetricsReader, IdleIsWhatIsKnownToBeLeft) {
+TEST(SystemMetricsReader, IdleIsRestOfBusyAndIowait) {
   const Outcome read = Read({
       // The waiting share of 1 s is in the file after; 2 s has none; 3 s has nothing else; at
       // 4 s both exceed the whole.
@@ -82,7 +82,7 @@ TEST(SystemMetricsReader, IdleIsWhatIsKnownToBeLeft) {
               ElementsAre(idle + "1000ms 0.25", idle + "2000ms 0.25", idle + "4000ms 0"));
 }
 
-TEST(SystemMetricsReader, RatesAreCountersInTheOrderOfTime) {
+TEST(SystemMetricsReader, RatesBecomeCountersInTimeOrder) {
   const Outcome read = Read({
       Row("network", "ReceiveBytesPerSecond", "Algorithm", 100, 12) +
           Row("network", "ReceiveBytesPerSecond", "Algorithm", 10, 12.5),

@@ -60,7 +60,7 @@ metrics:
 - {column: gpu0, name: hw_gpu_utilization_ratio, factor: 0.01, labels: {gpu: "0"}, step: false}
 )";
 
-TEST(TableReader, PassesOverAColumnThatIsEmptyInAllRows) {
+TEST(TableReader, EmptyColumn_IsIgnored) {
   const std::string_view mapping = R"(
 time: {column: ts}
 metrics:
@@ -135,7 +135,7 @@ metrics:
                                            "2: train_loss{mode=\"eval\"} eval @10000ms #10 NaN"));
 }
 
-TEST(TableReader, NamesWhatIsWrongAndWhere) {
+TEST(TableReader, ErrorsNamePlaceAndCause) {
   constexpr std::string_view kSmall =
       "time: {column: t}\nstep: {column: s}\nmetrics: [{column: x}]\n";
   const auto error = [&](std::string_view text, const RowLimits& limits = {}) {
@@ -306,14 +306,14 @@ TEST(TableReader, HeaderIsRepeated_RowsAfterItFollowIt) {
   EXPECT_THAT(outcome.skipped_rows, ::testing::IsEmpty());
 }
 
-TEST(TableReader, EmptyRow_IsNoHeader) {
+TEST(TableReader, EmptyRow_IsNotAHeader) {
   const Outcome outcome = Read(kLoss, ",t,x\n0,1,1\n,,\n2,3,3\n");
   EXPECT_EQ(outcome.error, "");
   EXPECT_THAT(outcome.samples, ElementsAre("2: x @1000ms 1", "4: x @3000ms 3"));
   EXPECT_EQ(outcome.skipped_rows.size(), 1u);
 }
 
-TEST(TableReader, ColumnsThatNobodyReads_MayBeFaulty) {
+TEST(TableReader, UnusedColumn_IsNotValidated) {
   const Outcome outcome = Read(kLoss, " t ,x, y,y,\n1,1,a,b,\n2,2,c,d,\n");
   EXPECT_EQ(outcome.error, "");
   EXPECT_THAT(outcome.samples, ElementsAre("2: x @1000ms 1", "3: x @2000ms 2"));
@@ -345,7 +345,7 @@ TEST(TableReader, DocumentIsCutShort_WholeRowsAreRead) {
   EXPECT_THAT(outcome.skipped_rows, ElementsAre("log:3:1: the document is cut short"));
 }
 
-TEST(Mapping, NamesWhatIsWrongAndWhere) {
+TEST(Mapping, ErrorsNamePlaceAndCause) {
   EXPECT_EQ(Read("time: {unit: h}\nmetrics: [{name: x}]\nlabels: {a: {}}\ntypo: 1\n", "").error,
             "m.yaml:1:8: \"unit\" must be s, ms, us, ns, rfc3339, or datetime, found \"h\"\n"
             "m.yaml:1:7: \"time\" needs a column, or start and every\n"
@@ -381,7 +381,7 @@ TEST(Mapping, ReadsTimesInEachUnit) {
   }
 }
 
-TEST(TableReader, PassesOverAByteOrderMark) {
+TEST(TableReader, ByteOrderMark_IsSkipped) {
   for (const size_t piece : {1, 2, 3, 100}) {
     const Outcome outcome =
         Read("time: {column: ts}\nmetrics: [{column: loss}]", "\xef\xbb\xbfts,loss\n1,2\n", piece);
@@ -390,7 +390,7 @@ TEST(TableReader, PassesOverAByteOrderMark) {
   }
 }
 
-TEST(TableReader, TakesASecondByteOrderMarkForText) {
+TEST(TableReader, SecondByteOrderMark_IsText) {
   const std::string whole =
       Read("time: {column: ts}\nmetrics: [{column: loss}]", "\xef\xbb\xbf\xef\xbb\xbf[]", 100)
           .error;

@@ -100,7 +100,7 @@ TEST(ChromeTraceReader, ReadsATraceWithoutKineto) {
               ElementsAre(HasSubstr(" #5 1"), HasSubstr(" #6 2")));
 }
 
-TEST(ChromeTraceReader, TellsCommunicationFromComputation) {
+TEST(ChromeTraceReader, SeparatesCommunicationFromComputation) {
   // Old and new names of categories and kernels say the same.
   const auto trace = [](bool old) {
     const std::string_view kernel = old ? "Kernel" : "kernel";
@@ -222,7 +222,7 @@ TEST(ChromeTraceReader, HostWaitsForDevice_StepsLastAsOnHost) {
       ElementsAre(HasSubstr(" #0 0.0002"), HasSubstr(" #1 0.0002"), HasSubstr(" #2 0.0002")));
 }
 
-TEST(ChromeTraceReader, CountsKernelsWithoutALaunchFromMarkToMark) {
+TEST(ChromeTraceReader, KernelsWithoutLaunch_CountBetweenStepMarks) {
   const std::string steps = Cat(X("user_annotation", "ProfilerStep#1", 1000, 990),
                                 X("user_annotation", "ProfilerStep#2", 2000, 1000));
   // By the operator that asked for it, where the trace says no more.
@@ -312,7 +312,7 @@ TEST(ChromeTraceReader, MergesTheFilesOfAJob) {
                           R"(train_step{rank="1"} train @0.03ms #2 2)"));
 }
 
-TEST(ChromeTraceReader, NamesWhatIsWrong) {
+TEST(ChromeTraceReader, ErrorsNamePlaceAndCause) {
   const auto error_of = [](std::string_view text, const TraceLimits& limits = {}) {
     return Read({std::string(text)}, 50, limits).error;
   };
@@ -351,7 +351,7 @@ TEST(ChromeTraceReader, InvalidEvents_AreSkipped) {
   }
 }
 
-TEST(ChromeTraceReader, WrongTimesOfEventsThatAreNotRead_AreIgnored) {
+TEST(ChromeTraceReader, WrongTimesOfUnusedEvents_AreIgnored) {
   const Outcome read = Read({Trace(X("user_annotation", "ProfilerStep#1", 1000, 1000) +
                                    X("python_function", "a.py(1): f", 1100, -5) +
                                    X("Trace", "PyTorch Profiler (0)", 0, -1))});

@@ -18,11 +18,11 @@ struct DeviceWork {
   static constexpr int64_t kUnknown = std::numeric_limits<int64_t>::min();
 
   Interval interval;
-  int64_t launched_ns = kUnknown;  // when the host asked for it
+  int64_t launched_ns = kUnknown;  // when the host launched it
   DeviceWorkKind kind = DeviceWorkKind::kComputation;
 };
 
-// Times in which at least one thing of a kind ran.
+// Times with at least one running kernel or copy of a kind.
 struct DeviceShares {
   int64_t computation_ns = 0;
   int64_t communication_ns = 0;
@@ -37,8 +37,8 @@ struct DeviceShares {
 // each of the steps, which are sorted by start.
 void AddShares(const std::vector<DeviceWork>& works, const std::vector<TracedStep>& steps,
                RankTrace* trace);
-// For people: the shares of a whole trace, "the device computed 40.1 % of 1.23 s, …"; without work,
-// that it did nothing.
+// Describes the shares of a whole trace for logs: "the device computed 40.1 % of 1.23 s, …", or
+// that the device had no work.
 std::string Describe(const std::vector<DeviceWork>& works);
 
 // The step (by its place in `steps`, sorted by start) that asked for the work; -1: none, or

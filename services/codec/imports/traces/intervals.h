@@ -1,4 +1,4 @@
-// Sets of moments as sorted intervals that neither overlap nor touch.
+// Sets of times as sorted intervals that neither overlap nor touch.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ struct Interval {
 
 // Intervals in any order, merged where at most `gap_ns` lies between them; empty ones go.
 std::vector<Interval> Merge(std::vector<Interval> intervals, int64_t gap_ns = 0);
-// Of merged intervals what lies within [start_ns, end_ns).
+// Returns the parts of merged intervals within [start_ns, end_ns).
 std::vector<Interval> Within(const std::vector<Interval>& merged, int64_t start_ns, int64_t end_ns);
-// Time in both of two merged sets.
+// Returns the total time in both of two merged sets.
 int64_t Overlap(const std::vector<Interval>& a, const std::vector<Interval>& b);
 int64_t Length(const std::vector<Interval>& merged);
 

@@ -14,8 +14,9 @@
 //   processes seen in each second, at
 //                                            its end
 //
-// Ranks are the processes that have steps, in the order of node and process: algo-1 is rank 0 where
-// each node has one. What a process without steps says belongs to the first rank of its node.
+// Ranks are the processes that have steps, in the order of node and process: algo-1 is rank 0 if
+// each node has one process. Events of a process without steps belong to the first rank of its
+// node.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +41,7 @@ namespace pitwall::imports {
 // Whether a file has the name of such a trace.
 bool IsJobTimeline(std::string_view file_name);
 
-// Files one after the other, in any order; all is told at Finish. Not thread-safe.
+// Reads files sequentially, in any order. Emits all samples at Finish. Not thread-safe.
 class JobTimelineReader {
  public:
   // `name` of the whole in log lines.

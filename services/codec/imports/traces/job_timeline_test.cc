@@ -75,7 +75,7 @@ Outcome Read(const Files& files, size_t piece = 11, const TraceLimits& limits = 
 
 constexpr std::string_view kFile = "x/1000900000_905-algo-1_pythontimeline.json";
 
-TEST(JobTimelineReader, TellsStepsAndPhases) {
+TEST(JobTimelineReader, EmitsStepsAndPhases) {
   const std::string text =
       Cat(kHead, X(4, 0, 10), Half('B', 2, 10, "outer"), Half('B', 2, 12, "inner"),
           Half('E', 2, 15, ""), Half('E', 2, 30, ""), X(3, 30, 40), Step(5, 0, 100),
@@ -180,7 +180,7 @@ TEST(JobTimelineReader, FindsTheOperationsOfHorovod) {
           R"(train_phase_duration_seconds{phase="collective",rank="0"} train @1000010ms #1 0.004)"));
 }
 
-TEST(JobTimelineReader, GivesALongJobInWhole) {
+TEST(JobTimelineReader, EmitsLongJobCompletely) {
   // More than is told at once.
   std::string text(kHead);
   for (int i = 0; i < 1000; ++i) {
@@ -193,7 +193,7 @@ TEST(JobTimelineReader, GivesALongJobInWhole) {
   EXPECT_EQ(read.samples.Of(R"(train_phase_state{phase="forward",rank="0"})").size(), 2000);
 }
 
-TEST(JobTimelineReader, NamesWhatIsWrong) {
+TEST(JobTimelineReader, ErrorsNamePlaceAndCause) {
   const auto error_of = [](std::string_view text, const TraceLimits& limits = {}) {
     return Read({{std::string(kFile), std::string(text)}}, 50, limits).error;
   };

@@ -32,7 +32,7 @@ namespace pitwall::imports {
 
 // Whether a file has the name of such a profile.
 bool IsTensorflowProfile(std::string_view file_name);
-// Of one in text form the other form's path, which says the same and more; else empty.
+// Returns the path of the binary form for a profile in text form, which has less data; else "".
 std::string XSpacePathFor(std::string_view path);
 
 struct ProfileLimits {
@@ -40,8 +40,8 @@ struct ProfileLimits {
   size_t xspace_bytes = size_t{1} << 30;  // which are read as a whole
 };
 
-// Files one after the other, in any order; all is told at Finish. Bytes are those inside of gzip.
-// Not thread-safe.
+// Reads files sequentially, in any order. Emits all samples at Finish. Expects unpacked bytes (not
+// gzip). Not thread-safe.
 class TensorflowProfileReader {
  public:
   // `name` of the whole in log lines.

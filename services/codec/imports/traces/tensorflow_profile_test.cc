@@ -143,7 +143,7 @@ TEST(TensorflowProfileReader, ReadsProfilesOfTensorflowAndJax) {
   EXPECT_THAT(text.samples.Of("train_step{")[0], HasSubstr("@1795411094000.7"));
 }
 
-TEST(TensorflowProfileReader, MakesHostsRanks) {
+TEST(TensorflowProfileReader, MapsHostsToRanks) {
   const ProfileOutcome read =
       ReadProfiles({{"r/b.xplane.pb", Space()}, {"r/a.xplane.pb", Space()}});
   EXPECT_EQ(read.error, "");
@@ -166,7 +166,7 @@ TEST(TensorflowProfileReader, FileIsUnusable_ItsHostIsNotARank) {
   }
 }
 
-TEST(TensorflowProfileReader, NamesWhatIsWrongInProfiles) {
+TEST(TensorflowProfileReader, ErrorsNamePlaceAndCause) {
   EXPECT_THAT(ReadProfiles({{"trace.txt", ""}}).error,
               HasSubstr("trace.txt: not the name of a profile"));
   EXPECT_THAT(ReadProfiles({{"h.xplane.pb", ""}}).error, HasSubstr("h.xplane.pb: no profile"));
@@ -213,7 +213,7 @@ TEST(TensorflowProfileReader, InvalidEvents_AreSkipped) {
   EXPECT_EQ(read(Bytes(4, Cat(Int(1, 1), Int(2, 0), Int(3, ~uint64_t{0})))), read(""));
 }
 
-TEST(TensorflowProfileReader, WrongTimesOfEventsThatAreNotRead_AreIgnored) {
+TEST(TensorflowProfileReader, WrongTimesOfUnusedEvents_AreIgnored) {
   const std::string_view text = R"({"traceEvents":[
 {"ph":"M","pid":1,"name":"process_name","args":{"name":"/host:CPU"}},
 {"ph":"M","pid":2,"name":"process_name","args":{"name":"/host:metadata"}},

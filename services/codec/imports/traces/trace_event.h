@@ -15,11 +15,11 @@ namespace pitwall::imports {
 // profile or of a machine.
 inline constexpr int64_t kFirstUnixTimeNs = 100'000'000'000'000'000;
 
-// Absent texts are empty; numbers where texts are usual (pid, tid, step_num) are texts, too.
+// Absent texts are empty. Numbers in place of texts (pid, tid, step_num) are texts too.
 struct TraceEvent {
   char phase = 0;  // M, X, B, E
   std::string name, category, pid, tid;
-  int64_t start_ns = 0;     // since whatever the trace counts from; of X, B, and E
+  int64_t start_ns = 0;     // since the start of the trace's clock; of X, B, and E
   int64_t duration_ns = 0;  // of X
   // InvalidArgument: the event has no valid times. Readers check it for the events they use, since
   // writers leave wrong times in others.

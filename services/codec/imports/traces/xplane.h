@@ -1,4 +1,4 @@
-// Profiles of TensorFlow, JAX and XLA as they are stored (`HOST.xplane.pb`, an XSpace of the public
+// Reader of stored profiles of TensorFlow, JAX, and XLA (`HOST.xplane.pb`, an XSpace of the public
 // schema xplane.proto): lines of events on planes, one plane per device and one for the host.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace pitwall::imports {
 
-// Texts are valid during the call.
+// Texts are valid only during the call.
 struct ProfileEvent {
   std::string_view plane;  // "/host:CPU", "/device:GPU:0"
   std::string_view line;   // of a device "Stream #7(…)", "XLA Ops", …; of the host a thread
