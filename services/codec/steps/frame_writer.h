@@ -1,4 +1,4 @@
-// Sparse rows -> dense frames of one stream.
+// Converter of sparse rows to dense frames of one stream.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace pitwall::steps {
 
-// One tick. Of two cells of one column the later one counts.
+// One tick. If a column has two cells, the later one counts.
 struct Row {
   int64_t time_ns = 0;
   int64_t step = kNoStep;
@@ -19,10 +19,10 @@ struct Row {
   std::vector<std::pair<uint32_t, double>> cells;  // column, value
 };
 
-// Owns what the frames of its last Write point into. Not thread-safe.
+// Owns the data that the frames of its last Write point into. Not thread-safe.
 class FrameWriter {
  public:
-  // Of one frame, so that a batch can be cut between frames.
+  // Limits the cells per frame, so that a batch can be divided between frames.
   explicit FrameWriter(size_t cells_per_frame) : cells_per_frame_(cells_per_frame) {}
 
   // Appends the rows to batch->frames, in the order of time, then mode and step; rows of one

@@ -14,18 +14,18 @@ struct PhaseChange {
 };
 inline constexpr int kNoPhase = -1;
 
-// Phases may nest: the one that began last runs. Spans become known when they end, an open phase by
-// SetCurrent; a change at or before what was taken before is part of the past and not told again.
-// Not thread-safe.
+// Phases may nest; the one that began last runs. Spans become known when they end, an open phase by
+// SetCurrent. Changes at or before the last taken time are not emitted again. Not thread-safe.
 class PhaseTimeline {
  public:
   void AddSpan(int phase, int64_t start_ns, int64_t end_ns);
   void SetCurrent(int phase, int64_t since_ns);
 
-  // The changes since the last call, ascending in time, at times after `floor_ns`. Two neighbors
-  // never have the same phase, and the first differs from what ran at the end of the call before.
+  // Returns the changes since the last call, ascending in time and after `floor_ns`. Neighbors
+  // never have the same phase, and the first differs from the phase at the end of the previous
+  // call.
   std::vector<PhaseChange> Take(int64_t floor_ns);
-  // What runs after the last change taken.
+  // Phase after the last change taken.
   int running() const { return running_; }
 
  private:
@@ -42,9 +42,8 @@ class PhaseTimeline {
   int64_t told_until_ns_ = INT64_MIN;
 };
 
-// Takes out changes that hold for less than `min_ns` (the last one stays), and then those that
-// change nothing.
-// `*phase`: what held before; afterwards what holds after them.
+// Removes changes that last less than `min_ns` (except the last one), and then those that change
+// nothing. `*phase` is the phase before the changes, and on return the phase after them.
 void DropShortLived(int64_t min_ns, int* phase, std::vector<PhaseChange>* changes);
 
 }  // namespace pitwall::steps

@@ -20,7 +20,7 @@ TEST(PhaseTimeline, SpansOneAfterTheOther) {
   EXPECT_THAT(timeline.Take(50), IsEmpty());
 }
 
-TEST(PhaseTimeline, TheInnerPhaseRunsThenTheOuterAgain) {
+TEST(PhaseTimeline, OuterPhaseResumesAfterInnerPhase) {
   PhaseTimeline timeline;
   timeline.AddSpan(1, 12, 15);  // ends first, so it comes first
   timeline.AddSpan(2, 10, 13);  // began together with its outer one
@@ -29,7 +29,7 @@ TEST(PhaseTimeline, TheInnerPhaseRunsThenTheOuterAgain) {
               ElementsAre(Change{10, 2}, Change{12, 1}, Change{15, 0}, Change{20, kNoPhase}));
 }
 
-TEST(PhaseTimeline, AnOpenPhaseIsToldOnceAndItsSpanLater) {
+TEST(PhaseTimeline, OpenPhaseIsEmittedOnceBeforeItsSpan) {
   PhaseTimeline timeline;
   timeline.SetCurrent(0, 10);
   EXPECT_THAT(timeline.Take(0), ElementsAre(Change{10, 0}));
@@ -41,14 +41,14 @@ TEST(PhaseTimeline, AnOpenPhaseIsToldOnceAndItsSpanLater) {
   EXPECT_THAT(timeline.Take(30), ElementsAre(Change{31, kNoPhase}));  // its span was lost
 }
 
-TEST(PhaseTimeline, WhatLiesBehindThePromiseIsToldAfterIt) {
+TEST(PhaseTimeline, ChangesBeforePromiseAreEmittedAfterIt) {
   PhaseTimeline timeline;
   timeline.AddSpan(0, 10, 12);
   timeline.SetCurrent(1, 14);
   EXPECT_THAT(timeline.Take(20), ElementsAre(Change{21, 1}));
 }
 
-TEST(PhaseTimeline, EmptySpansAndSameNeighborsSayNothing) {
+TEST(PhaseTimeline, EmptySpansAndEqualNeighborsEmitNothing) {
   PhaseTimeline timeline;
   timeline.AddSpan(0, 10, 10);
   EXPECT_THAT(timeline.Take(0), IsEmpty());

@@ -68,7 +68,7 @@ struct Reader {
   size_t cells = 0;                    // in its frames
 };
 
-TEST(RowStreams, AStepWithoutTensorsDoesNotPayForThem) {
+TEST(RowStreams, StepWithoutTensorsHasNoCellsForThem) {
   Reader reader;
   for (int tensor = 0; tensor < 500; ++tensor) {
     reader.Tensor("train_tensor_mean", tensor, tensor, 0, 5);
@@ -90,7 +90,7 @@ TEST(RowStreams, AStepWithoutTensorsDoesNotPayForThem) {
   EXPECT_EQ(reader.cells, 3u);
 }
 
-TEST(RowStreams, AWideSchemaIsRepeatedWhenItIsUsedNext) {
+TEST(RowStreams, WideSchemaIsRepeatedAtNextUse) {
   Reader reader;
   reader.Tensor("train_tensor_mean", 0, 1, 0, 5);
   reader.Step(0, 0, 10);

@@ -11,8 +11,7 @@
 
 namespace pitwall::steps {
 
-// Series of one stream in the order in which they were first seen; none ever leaves. Not
-// thread-safe.
+// Series of one stream in order of first appearance. Series are never removed. Not thread-safe.
 class SeriesColumns {
  public:
   explicit SeriesColumns(uint32_t stream) { schema_.stream = stream; }
@@ -22,9 +21,9 @@ class SeriesColumns {
   std::optional<uint32_t> Find(const Labels& labels) const;
   size_t size() const { return schema_.series.size(); }
 
-  // The schema as it is now, id included; valid until the next call that is not const.
+  // Current schema with its ID; valid until the next call that is not const.
   const Schema& schema();
-  // Whether it differs from what was announced last; Announced() says that it was.
+  // True if the schema differs from the last announced one. Announced() marks it as announced.
   bool changed() const { return schema_.series.size() != announced_; }
   void Announced() { announced_ = schema_.series.size(); }
 

@@ -5,9 +5,9 @@
 
 namespace pitwall::steps {
 
-// Not empty, at most as long as the codec reads, no control characters.
+// True for names that are not empty, not too long for the codec, and without control characters.
 bool IsName(std::string_view text);
-// A series that only StepSeries may write.
+// True for metrics that only StepSeries may write.
 bool IsReserved(std::string_view metric);
 
 }  // namespace pitwall::steps
