@@ -160,7 +160,7 @@ class TurnoverTest : public ::testing::Test {
     processor.telemetry_partitions = 1;
     processor.telemetry_retention_ms = 2 * 3600 * 1000;
     processor.partition.clock_ticks = false;
-    processor.partition.engine.max_tombstones = kEndedJobs;
+    processor.partition.engine.partition.max_tombstones = kEndedJobs;
     processor_ = std::make_unique<processor::Processor>(&clock_, log_.get(), processor);
     const auto rules = engine::CompiledRules::Accept({.files = {{"soak.yaml", kRules}}});
     ASSERT_TRUE(rules.ok()) << rules.status();
