@@ -289,10 +289,10 @@ TEST(Clock, ChecksRulesOnTheStepClock) {
 
 TEST(Names, ReportsUnknownNames) {
   EXPECT_EQ(
-      CheckExpr("hw_gpu_utilization_ratio > 1"),
-      "p.yaml:7:7: warning: metric \"hw_gpu_utilization_ratio\" is not in the catalogue of known "
+      CheckExpr("hw_gpu_utilizazion_ratio > 1"),
+      "p.yaml:7:7: warning: metric \"hw_gpu_utilizazion_ratio\" is not in the catalogue of known "
       "series (did you "
-      "mean \"hw_gpu_utilization_ratio\"?)\n          hw_gpu_utilization_ratio > 1\n          "
+      "mean \"hw_gpu_utilization_ratio\"?)\n          hw_gpu_utilizazion_ratio > 1\n          "
       "^~~~~~~~~~~~~~~~~~~~~~~~\n");
   EXPECT_NE(CheckExpr("system_nonsense_whatever > 1").find("warning: metric"), std::string::npos);
   EXPECT_EQ(CheckExpr("kafka_consumergroup_lag > 1"), "");

@@ -91,7 +91,7 @@ TEST(OwnFunctions, ReportsInvalidCalls) {
        "when "
        "the rule is loaded"},
       {"histogram_over_time(a[5m], Inf, 1, 10)",
-       "7:34: error: histogram_over_time() wants a finite"},
+       "7:34: error: histogram_over_time() needs a finite"},
       {"histogram_over_time(a[5m], 0, 0, 10)",
        "7:37: error: histogram_over_time() needs a bucket width greater than 0, found 0"},
       {"histogram_over_time(a[5m], 0, 1, 257)",

@@ -186,8 +186,8 @@ TEST(TableReader, ColumnIsNotThere_SimilarNameIsSuggested) {
   EXPECT_EQ(error("time, utilization.gpu [%]"),
             Cat(begin, "\"utilization.gpu\" (did you mean \"utilization.gpu [%]\"?)"));
   EXPECT_EQ(error("Time,utilization.gpu"), Cat(begin, "\"time\" (did you mean \"Time\"?)"));
-  EXPECT_EQ(error("time,utilization.gpu"),
-            Cat(begin, "\"utilization.gpu\" (did you mean \"utilization.gpu\"?)"));
+  EXPECT_EQ(error("time,utilizazion.gpu"),
+            Cat(begin, "\"utilization.gpu\" (did you mean \"utilizazion.gpu\"?)"));
   EXPECT_EQ(error("time,power"), Cat(begin, "\"utilization.gpu\""));
   EXPECT_EQ(Read("time: {column: t}\nmetrics: [{column: loss}]\n", "{\"t\":1,\"Loss\":2}").error,
             Cat(begin, "\"loss\" (did you mean \"Loss\"?)"));
