@@ -34,7 +34,7 @@ function KeyTable({ close }: { close: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
   return (
-    <dialog ref={dialog} onClose={close} aria-labeledby="keys-title">
+    <dialog ref={dialog} onClose={close} aria-labelledby="keys-title">
       <h2 id="keys-title">Keyboard shortcuts</h2>
       <dl class="keys">
         {keyList.map(([key, what]) => (

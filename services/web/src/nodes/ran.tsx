@@ -86,7 +86,7 @@ export function SpanList({ job }: { job: JobDetail }) {
   const spans = loaded.data?.spans;
   const title = cell ? `rank ${cell[1]}, step${Number(cell[3]) - Number(cell[2]) > 1 ? `s ${cell[2]} to ${Number(cell[3]) - 1}` : ` ${cell[2]}`}` : `${time(picked?.from ?? null)} to ${time(picked?.to ?? null)}, ${duration(picked ? (bounds(picked)[1] - bounds(picked)[0]) / 1000 : null)}`;
   return (
-    <section class="ran" aria-labeledby="ran-title">
+    <section class="ran" aria-labelledby="ran-title">
       <header class="tools">
         <h3 id="ran-title">Events: {title}</h3>
         <span class="dim small">{spans && (loaded.data?.next ? `first ${count(spans.name.length)} events` : plural(spans.name.length, "event"))}</span>

@@ -91,7 +91,7 @@ export function Reading({ loaded, what }: { loaded: Loaded<unknown>; what: strin
 
 export function Panel({ title, note, id, children }: { title: string; note?: ComponentChildren; id: string; children: ComponentChildren }) {
   return (
-    <section class="panel" aria-labeledby={id}>
+    <section class="panel" aria-labelledby={id}>
       <header>
         <h2 id={id}>{title}</h2>
         {note && <span class="dim">{note}</span>}
