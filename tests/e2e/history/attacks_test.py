@@ -80,7 +80,7 @@ class Attacks(unittest.TestCase):
                 open(os.path.join(self.data, "insights", name), "w").close()
         self.start()
         self.assertEqual(before - segments(self.data), set())
-        self.assertTrue(self.server.said("the catalogue does not match the segments"), self.server.log())
+        self.assertTrue(self.server.said("the catalog does not match the segments"), self.server.log())
 
     def test_fifo_in_place_of_a_segment_does_not_block(self):
         path = os.path.join(self.data, "insights", "segments", sorted(segments(self.data))[0])
