@@ -11,6 +11,8 @@
 namespace pitwall {
 namespace {
 
+bool IsHelp(std::string_view argument) { return argument == "--help" || argument == "-h"; }
+
 void Append(std::vector<Command> more, std::vector<Command>* all) {
   std::move(more.begin(), more.end(), std::back_inserter(*all));
 }
@@ -44,7 +46,7 @@ int DispatchGroup(const std::vector<Command>& commands, const std::vector<std::s
                                  [&](const Command& c) { return FirstWord(c) == group; });
   if (!known) return PrintUnknown(commands, group);
   const std::string help = GroupHelp(group, commands);
-  if (arguments.size() > 1 && arguments[1] == "--help") {
+  if (arguments.size() > 1 && IsHelp(arguments[1])) {
     Print(help);
     return kFine;
   }
@@ -87,14 +89,13 @@ std::string OverviewHelp(const std::vector<Command>& commands) {
       "version.\n");
 }
 
-int Dispatch(std::vector<std::string> arguments) {
-  std::replace(arguments.begin(), arguments.end(), std::string("-h"), std::string("--help"));
+int Dispatch(const std::vector<std::string>& arguments) {
   const std::vector<Command> commands = AllCommands();
   if (arguments.empty()) {
     PrintError(OverviewHelp(commands));
     return kUsage;
   }
-  if (arguments[0] == "--help" || arguments[0] == "help") {
+  if (IsHelp(arguments[0]) || arguments[0] == "help") {
     Print(OverviewHelp(commands));
     return kFine;
   }

@@ -30,6 +30,6 @@ std::vector<Command> AllCommands();
 std::string OverviewHelp(const std::vector<Command>& commands);
 
 // Runs the command that `arguments` names; `-h` is short for `--help`. Returns the exit code.
-int Dispatch(std::vector<std::string> arguments);
+int Dispatch(const std::vector<std::string>& arguments);
 
 }  // namespace pitwall

@@ -8,7 +8,8 @@
 namespace pitwall {
 namespace {
 
-constexpr FlagSpec kHelpOption = {"help", FlagSpec::Kind::kSwitch, "", "print this help"};
+constexpr FlagSpec kHelpOption = {
+    .name = "help", .kind = FlagSpec::Kind::kSwitch, .help = "print this help", .short_name = "h"};
 
 std::vector<std::string> WordsOf(const Command& command) {
   std::vector<std::string> words;

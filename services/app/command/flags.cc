@@ -69,7 +69,8 @@ StatusOr<Flags> Flags::Parse(const std::vector<FlagSpec>& specs,
       continue;
     }
     size_t taken = 0;
-    while (i + 1 < arguments.size() && !StartsWith(arguments[i + 1], "--")) {
+    while (i + 1 < arguments.size() && !StartsWith(arguments[i + 1], "--") &&
+           !IsOption(specs, arguments[i + 1])) {
       flags.values_.emplace_back(name, arguments[++i]);
       ++taken;
       if (spec->kind == FlagSpec::Kind::kOne) break;
