@@ -290,7 +290,7 @@ TEST(Clock, ChecksRulesOnTheStepClock) {
 TEST(Names, ReportsUnknownNames) {
   EXPECT_EQ(
       CheckExpr("hw_gpu_utilizazion_ratio > 1"),
-      "p.yaml:7:7: warning: metric \"hw_gpu_utilizazion_ratio\" is not in the catalogue of known "
+      "p.yaml:7:7: warning: metric \"hw_gpu_utilizazion_ratio\" is not in the catalog of known "
       "series (did you "
       "mean \"hw_gpu_utilization_ratio\"?)\n          hw_gpu_utilizazion_ratio > 1\n          "
       "^~~~~~~~~~~~~~~~~~~~~~~~\n");

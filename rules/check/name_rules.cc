@@ -45,7 +45,7 @@ void CheckNames(const ExprContext& context, const lang::Expr& root) {
     // A foreign series (from another exporter) is valid but not in the catalog.
     const bool suspicious = !nearest.empty() || IsOurs(name);
     context.Add(suspicious ? lang::Severity::kWarning : lang::Severity::kInfo, expr.span,
-                Cat("metric ", Quote(name), " is not in the catalogue of known series", nearest));
+                Cat("metric ", Quote(name), " is not in the catalog of known series", nearest));
   });
 }
 

@@ -199,7 +199,7 @@ class SetChecker {
     } else if (metric == nullptr) {
       diagnostics_->Add(
           Severity::kWarning, group.file->file, need.position,
-          Cat("metric ", Quote(need.metric), " is not in the catalogue of known series"));
+          Cat("metric ", Quote(need.metric), " is not in the catalog of known series"));
     }
   }
 

@@ -289,7 +289,7 @@ TEST(Warnings, ReportsDuplicateRules) {
 TEST(Warnings, ReportsRecordedNamesWithAnotherMeaning) {
   EXPECT_THAT(OfRecord("avg(hw_power_watts)", "hw_gpu_utilization_ratio"),
               HasSubstr("p.yaml:5:13: warning: \"hw_gpu_utilization_ratio\" is a series of the "
-                        "catalogue"));
+                        "catalog"));
   EXPECT_THAT(OfRecord("a", "ALERTS"), HasSubstr("a series that the engine records for alerts"));
   // Derived from another exporter's series, as intended.
   EXPECT_THAT(OfRecord("DCGM_FI_DEV_GPU_UTIL / 100", "hw_gpu_utilization_ratio"), IsEmpty());

@@ -75,7 +75,7 @@ void CheckRecordedName(const CheckedGroup& group, const lang::RuleText& rule,
     return;
   diagnostics->Add(
       Severity::kWarning, group.file->file, rule.name_position,
-      Cat(Quote(rule.name), " is a series of the catalogue (", metric->help,
+      Cat(Quote(rule.name), " is a series of the catalog (", metric->help,
           "): what the rule records would mix with it; use another name, for example level:",
           metric->name, ":operation, or a label derived_from"));
 }
