@@ -1,4 +1,4 @@
-// The jobs of one partition, with the offsets that say which records and snapshots each needs.
+// The jobs of one partition, and the offsets of the records and snapshots that each needs.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct JobEntry {
   int64_t snapshot_offset = -1;  // of the newest committed one
   int64_t snapshot_log_time = 0;
   int64_t gone_at = -1;          // offset after the record by which it went
-  bool marked = false;           // the committed snapshot says that it is gone
+  bool marked = false;           // the committed snapshot marks the job as gone
   bool tombstone_kept = false;   // … that it has ended
   bool needs_reconcile = false;  // its history was lost since its alerts were reconciled
   bool snapshot_due = false;     // whatever its age

@@ -1,5 +1,5 @@
-// Issues of one job on all its clocks: whatever finds or ends some gives them their incidents and
-// tells the rules of the root causes that changed.
+// Issues of one job on all its clocks: each function assigns incidents to the issues that it finds
+// or ends, and reports changed root causes to the rules.
 #pragma once
 
 #include "services/engine/clocks/clock_domains.h"

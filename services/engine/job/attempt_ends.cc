@@ -89,8 +89,7 @@ void AttemptEnds::OnPlatformReport(const PlatformEnd& end, int64_t at) {
   const std::optional<int64_t>& died_at = ranks_->died_at();
   if (!died_at.has_value()) return;
   ScheduleCheck(std::max(at, failures.seen_by()));
-  if (failures.heard_of_job())
-    ScheduleCheck(std::max(at, *died_at + options_.ends.restart_grace_ns));
+  if (failures.covers_job()) ScheduleCheck(std::max(at, *died_at + options_.ends.restart_grace_ns));
 }
 
 void AttemptEnds::OnCheck(int64_t at, EventSink* out) {
@@ -98,7 +97,7 @@ void AttemptEnds::OnCheck(int64_t at, EventSink* out) {
   if (!died_at.has_value()) return;  // a rank has started since
   const AttemptFailures& failures = ranks_->failures();
   const bool over = at >= *died_at + options_.ends.restart_grace_ns ||
-                    (ranks_->LaunchersGone() && !failures.heard_of_job() && at >= ranks_->OverBy());
+                    (ranks_->LaunchersGone() && !failures.covers_job() && at >= ranks_->OverBy());
   // Of another death, or it waits longer for its platform since.
   if (!over && at < failures.seen_by()) return ScheduleCheck(failures.seen_by());
   ticks_->RunBelow(at + 1, out);
@@ -112,7 +111,7 @@ void AttemptEnds::OnCheck(int64_t at, EventSink* out) {
 
 void AttemptEnds::EndWithoutLauncher(int64_t at, EventSink* out) {
   // It has an `ended` event, or will be started again.
-  if (ranks_->failures().heard_of_job())
+  if (ranks_->failures().covers_job())
     return ScheduleCheck(*ranks_->died_at() + options_.ends.restart_grace_ns);
   if (at < ranks_->OverBy()) return ScheduleCheck(ranks_->OverBy());
   lifecycle_->End(at, ranks_->DetailOfDeath(), /*by_event=*/false, out);
@@ -131,7 +130,7 @@ void AttemptEnds::CountDeath(const Source& source, const JobEvent& event, int64_
                 .signal = event.rank_lost.signal,
                 .exit_code = event.rank_lost.exit_code,
                 .oom_killed = event.rank_lost.oom_killed,
-                .said_failed = ReportedFailure(event),
+                .reported_failure = ReportedFailure(event),
                 .exception = event.rank_lost.exception});
 }
 

@@ -161,8 +161,8 @@ void BatchReader::ReadForeignPromise(const RecordPosition& at, const Batch& batc
 
 void BatchReader::ReadEvents(const RecordPosition& at, const Batch& batch, bool believed,
                              Source* source) {
-  // What a batch says about itself holds from its promise on: everything before it has been sent by
-  // then. A promise from a wrong clock would never come due.
+  // Events of a batch take effect at its promise, because everything before it has been sent by
+  // then. A promise from a wrong clock would never become due.
   const int64_t stamp = !believed               ? at.append_time_ns
                         : batch.promise_ns != 0 ? batch.promise_ns
                                                 : source->newest_sample;

@@ -42,7 +42,7 @@ class BatchReader {
   // False: the promise is refused, since the source's clock runs ahead.
   bool ReadPromise(const RecordPosition& at, const Batch& batch, Source* source);
   void ReadForeignPromise(const RecordPosition& at, const Batch& batch, Source* source);
-  // Reads what a batch says about steps and about the job. `believed`: as of ReadPromise.
+  // Reads the steps and job events of a batch. `believed`: as of ReadPromise.
   void ReadEvents(const RecordPosition& at, const Batch& batch, bool believed, Source* source);
   void ReadSteps(const Batch& batch, int64_t stamp, bool believed, uint32_t* index, Source* source);
   void ReadEvent(const JobEvent& event, const Batch& batch, int64_t position, uint32_t* index,

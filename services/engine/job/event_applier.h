@@ -32,7 +32,7 @@ class EventApplier {
   void ApplySourceEvent(const TimelineEvent& event, int64_t at, Source* source, EventSink* out);
   void OnJobStarted(const JobEvent& event, int64_t at, EventSink* out);
   void OnNotice(const JobEvent& event, int64_t at);
-  // Of what two sources say of a label, the newer counts.
+  // If two sources give a label different values, the newer one counts.
   void MergeLabels(const std::vector<Label>& labels);
 
   const EngineOptions& options_;

@@ -31,7 +31,7 @@ constexpr int64_t kLostPeerNs = 2 * kNanosPerSecond;
 constexpr int64_t kTickNs = 500 * kMs;
 // In saved state.
 constexpr uint8_t kHasFirst = 1, kHasStop = 2, kHasPlatform = 4, kExpectsPlatform = 8,
-                  kHasToldCause = 16, kGone = 32, kHasStoppedBy = 64, kHasException = 128;
+                  kHasWrittenCause = 16, kGone = 32, kHasStoppedBy = 64, kHasException = 128;
 
 // Parts of the errors of gloo, NCCL, and sockets that report the loss of another rank.
 constexpr std::array<std::string_view, 9> kLostPeer = {
@@ -41,7 +41,7 @@ constexpr std::array<std::string_view, 9> kLostPeer = {
 
 // Whether the rank failed because another one was gone.
 bool ReportsLostPeer(const RankDeath& death) {
-  return death.said_failed && std::any_of(kLostPeer.begin(), kLostPeer.end(), [&](auto part) {
+  return death.reported_failure && std::any_of(kLostPeer.begin(), kLostPeer.end(), [&](auto part) {
            return death.exception.find(part) != std::string::npos;
          });
 }
@@ -62,7 +62,7 @@ bool IsEffectOf(const RankDeath& death, const RankDeath& first) {
 
 // Whether the failure of `first`, by its own word, came of a death that was seen a moment later.
 bool FailedOf(const RankDeath& death, const RankDeath& first) {
-  if (!first.said_failed || death.said_failed || IsTerminated(death)) return false;
+  if (!first.reported_failure || death.reported_failure || IsTerminated(death)) return false;
   const int64_t later_ns = death.at - first.at;
   if (death.node != first.node || IsCrash(death)) return later_ns <= kPeersFailNs;
   return SignalOf(death).has_value() && later_ns <= kSeenLateNs;
@@ -80,7 +80,7 @@ void AttemptFailures::Add(RankDeath death) {
   }
   if (IsTerminated(*first_) && IsTerminated(death) && death.at - first_at_ <= kCancelWithinNs)
     ++terminated_;
-  if (told_) return;
+  if (written_) return;
   if (IsEffectOf(death, *first_)) {
     terminated_ = 0;
     first_ = std::move(death);
@@ -91,17 +91,17 @@ void AttemptFailures::Add(RankDeath death) {
 
 int64_t AttemptFailures::JudgedAt() const {
   if (stop_.Covers(first_at_)) return first_->at;
-  if (platform_.heard()) return std::max(first_->at, platform_.at());
+  if (platform_.received()) return std::max(first_->at, platform_.at());
   // A crash is one whatever the platform says.
   if (expects_platform_ && !IsCrash(*first_))
     return first_at_ + (gone_ ? kPlatformOfGoneNs : kPlatformNs);
   if (ReportsLostPeer(*first_)) return first_->at + kLostPeerNs;
-  if (first_->said_failed) return first_->at + kPeersFailNs;
+  if (first_->reported_failure) return first_->at + kPeersFailNs;
   if (IsTerminated(*first_)) return first_->at + (terminated_ < 2 ? kOneSignalNs : kStatusLateNs);
   return first_->at;
 }
 
-int64_t AttemptFailures::told_by() const {
+int64_t AttemptFailures::decided_by() const {
   if (!first_.has_value()) return INT64_MIN;
   const int64_t waits = waits_for_platform() ? kPlatformEndsNs : kOneSignalNs;
   return std::max(first_at_ + waits + kTickNs, seen_by());
@@ -135,15 +135,15 @@ AttemptFailures::Values AttemptFailures::Judge(int64_t now) {
   if (!first_.has_value() || now < JudgedAt()) return values;
   const bool cancelled = this->cancelled();
   std::string cause = Cause();
-  if (!told_ || cancelled != cancelled_ || cause != told_cause_) {
-    if (told_) values.emplace_back(Series(told_cause_, cancelled_), 0);
+  if (!written_ || cancelled != cancelled_ || cause != written_cause_) {
+    if (written_) values.emplace_back(Series(written_cause_, cancelled_), 0);
     cancelled_ = cancelled;
-    told_cause_ = std::move(cause);
-    told_ = true;
-    values.emplace_back(Series(told_cause_, cancelled_), 1);
+    written_cause_ = std::move(cause);
+    written_ = true;
+    values.emplace_back(Series(written_cause_, cancelled_), 1);
   }
-  if (count_ != told_count_) {
-    told_count_ = count_;
+  if (count_ != written_count_) {
+    written_count_ = count_;
     values.emplace_back(Labels({{kMetricName, kCount}}), static_cast<double>(count_));
   }
   return values;
@@ -151,15 +151,15 @@ AttemptFailures::Values AttemptFailures::Judge(int64_t now) {
 
 void AttemptFailures::Save(BinaryWriter& out) const {
   // Without an announcement the bytes are those of a bool, as before there were any.
-  const bool other_cause = told_ && told_cause_ != Cause();
+  const bool other_cause = written_ && written_cause_ != Cause();
   out.U8((first_.has_value() ? kHasFirst : 0) | (stop_.at().has_value() ? kHasStop : 0) |
-         (platform_.heard() ? kHasPlatform : 0) | (expects_platform_ ? kExpectsPlatform : 0) |
-         (other_cause ? kHasToldCause : 0) | (gone_ ? kGone : 0) |
+         (platform_.received() ? kHasPlatform : 0) | (expects_platform_ ? kExpectsPlatform : 0) |
+         (other_cause ? kHasWrittenCause : 0) | (gone_ ? kGone : 0) |
          (stop_.by().empty() ? 0 : kHasStoppedBy) |
          (first_.has_value() && !first_->exception.empty() ? kHasException : 0));
   if (stop_.at().has_value()) out.I64(*stop_.at());
-  if (platform_.heard()) platform_.Save(out);
-  if (other_cause) out.Str(told_cause_);
+  if (platform_.received()) platform_.Save(out);
+  if (other_cause) out.Str(written_cause_);
   if (!stop_.by().empty()) out.Str(stop_.by());
   if (!first_.has_value()) return;
   out.I64(first_->at);
@@ -170,10 +170,10 @@ void AttemptFailures::Save(BinaryWriter& out) const {
     out.I64(number.value_or(0));
   }
   out.Bool(first_->oom_killed);
-  out.Bool(first_->said_failed);
+  out.Bool(first_->reported_failure);
   out.I64(first_at_);
-  for (const uint64_t count : {count_, terminated_, told_count_}) out.U64(count);
-  out.Bool(told_);
+  for (const uint64_t count : {count_, terminated_, written_count_}) out.U64(count);
+  out.Bool(written_);
   out.Bool(cancelled_);
   if (!first_->exception.empty()) out.Str(first_->exception);
 }
@@ -185,7 +185,7 @@ void AttemptFailures::Restore(BinaryReader& in) {
   if ((has & kHasPlatform) != 0) platform_.Restore(in);
   expects_platform_ = (has & kExpectsPlatform) != 0;
   gone_ = (has & kGone) != 0;
-  if ((has & kHasToldCause) != 0) told_cause_ = in.Str();
+  if ((has & kHasWrittenCause) != 0) written_cause_ = in.Str();
   if ((has & kHasStoppedBy) != 0) stop_.NameBy(in.Str());
   if ((has & kHasFirst) == 0 || !in.ok()) return;
   RankDeath& first = first_.emplace();
@@ -198,13 +198,13 @@ void AttemptFailures::Restore(BinaryReader& in) {
     if (known) *number = value;
   }
   first.oom_killed = in.Bool();
-  first.said_failed = in.Bool();
+  first.reported_failure = in.Bool();
   first_at_ = in.I64();
-  for (uint64_t* count : {&count_, &terminated_, &told_count_}) *count = in.U64();
-  told_ = in.Bool();
+  for (uint64_t* count : {&count_, &terminated_, &written_count_}) *count = in.U64();
+  written_ = in.Bool();
   cancelled_ = in.Bool();
   if ((has & kHasException) != 0) first.exception = in.Str();
-  if (told_ && (has & kHasToldCause) == 0) told_cause_ = Cause();
+  if (written_ && (has & kHasWrittenCause) == 0) written_cause_ = Cause();
 }
 
 }  // namespace pitwall::engine

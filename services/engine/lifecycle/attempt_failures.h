@@ -22,18 +22,17 @@ namespace pitwall::engine {
 //                            1 for the first death of the attempt; `exception` only of that cause
 //   pitwall_job_ranks_lost   how many were lost, teardown included
 // Within ExecutorStop::kWithinNs after the executor announced that it ends the job, every death is
-// that end: "cancelled" by cause "stopped by the executor", whatever the process made of the
-// signal. Where the platform of the job says how it ends (platform_report.h), a death that is no
-// crash waits kPlatformNs for that, or kPlatformOfGoneNs where ranks and launchers are all gone, so
-// that the platform has nothing left to wait for; what it says later changes what was told. cause:
-// "out of memory", "signal 9", "exit code 3", "exception", "unknown". verdict: "died", or
-// "cancelled" where somebody ended the ranks on purpose. What follows the first death is teardown
-// and has no series of its own.
+// that end: "cancelled" by cause "stopped by the executor", however the process handled the
+// signal. If the platform reports how the job ends (platform_report.h), a death that is not a crash
+// waits kPlatformNs for the report, or kPlatformOfGoneNs if all ranks and launchers are gone and
+// the platform has nothing left to wait for. A later report changes the verdict. cause: "out of
+// memory", "signal 9", "exit code 3", "exception", "unknown". verdict: "died", or "cancelled" if
+// somebody ended the ranks on purpose. Later deaths are teardown and have no series of their own.
 class AttemptFailures {
  public:
   static constexpr int64_t kPlatformNs = 1'500'000'000;
   static constexpr int64_t kPlatformOfGoneNs = 5'000'000'000;
-  // The end of a job whose launcher is gone waits so long for its platform, after each death.
+  // After each death, the end of a job without launcher waits this long for the platform's report.
   static constexpr int64_t kPlatformEndsNs = 10'000'000'000;
   static constexpr std::string_view kLost = "pitwall_rank_lost";
   static constexpr std::string_view kCount = "pitwall_job_ranks_lost";
@@ -49,22 +48,22 @@ class AttemptFailures {
   void WithdrawStop() {
     if (!first_.has_value() || !stop_.Covers(first_at_)) stop_.Withdraw();
   }
-  // The platform of the job will say how it ended, soon after.
+  // The platform will report how the job ended, soon after a death.
   void ExpectPlatform() { expects_platform_ = true; }
   void OnPlatformReport(int64_t at, const PlatformEnd& end) {
-    platform_.Hear(at, end, count_ <= 1);
+    platform_.Receive(at, end, count_ <= 1);
   }
-  // Whether all ranks and launchers of the job are gone. Changes nothing that was told before.
-  void SetGone(bool gone) { gone_ = gone && !told_; }
-  bool waits_for_platform() const { return expects_platform_ && !platform_.heard(); }
-  // The platform has said of the whole job how it ended, or how its attempt did.
-  bool heard_of_job() const { return platform_.heard_of_job(); }
+  // Sets whether all ranks and launchers of the job are gone. No effect after the first verdict.
+  void SetGone(bool gone) { gone_ = gone && !written_; }
+  bool waits_for_platform() const { return expects_platform_ && !platform_.received(); }
+  // Whether the platform has reported the end of the whole job or attempt.
+  bool covers_job() const { return platform_.covers_job(); }
   // Whether somebody ended the first rank on purpose, by what is known so far.
   bool cancelled() const;
   // What has become known by `now`, to be written at `now`: each change once.
   Values Judge(int64_t now);
   // By then rules have seen the first death: the end of the job waits for it. INT64_MIN: no death.
-  int64_t told_by() const;
+  int64_t decided_by() const;
   // By then rules have seen the first death, as it is known now. INT64_MIN: no death.
   int64_t seen_by() const;
   // Another attempt has begun.
@@ -83,10 +82,10 @@ class AttemptFailures {
   int64_t first_at_ = INT64_MIN;  // of the first death heard of, whichever is named
   uint64_t count_ = 0;
   uint64_t terminated_ = 0;  // by SIGTERM, close enough to the first one
-  uint64_t told_count_ = 0;
-  bool told_ = false;
+  uint64_t written_count_ = 0;
+  bool written_ = false;
   bool cancelled_ = false;  // as told
-  std::string told_cause_;
+  std::string written_cause_;
   bool expects_platform_ = false;
   bool gone_ = false;
   PlatformReport platform_;

@@ -19,7 +19,7 @@ RankDeath Signalled(double at, int64_t rank, int32_t signal) {
   return {.at = DeathAt(at), .rank = rank, .node = "n", .signal = signal, .exit_code = {}};
 }
 RankDeath Failed(double at, int64_t rank) {
-  return {.at = DeathAt(at), .rank = rank, .node = "n", .said_failed = true};
+  return {.at = DeathAt(at), .rank = rank, .node = "n", .reported_failure = true};
 }
 RankDeath Exited(double at, int64_t rank, std::optional<int32_t> code) {
   return {.at = DeathAt(at), .rank = rank, .node = "n", .signal = {}, .exit_code = code};
@@ -46,7 +46,7 @@ TEST(AttemptFailures, AKillIsToldAtOnceAndWhatFollowsIsCountedOnly) {
   deaths.Add(Signalled(10.2, 2, 15));
   EXPECT_THAT(Said(&deaths, 11), ElementsAre("count = 3"));
   EXPECT_THAT(Said(&deaths, 12), IsEmpty());
-  EXPECT_EQ(deaths.told_by(), DeathAt(12));
+  EXPECT_EQ(deaths.decided_by(), DeathAt(12));
 }
 
 // What it said is told with its own cause only, is kept in saved state, and ends with the series.
@@ -290,12 +290,12 @@ TEST(AttemptFailures, TheCauseIsWhatIsKnown) {
   EXPECT_EQ(cause(Exited(1, 0, std::nullopt)), "0 died: unknown = 1");
   // A goodbye without an exception: the exit status names the cause.
   RankDeath said = Exited(1, 0, 3);
-  said.said_failed = true;
+  said.reported_failure = true;
   EXPECT_EQ(cause(said), "0 died: exit code 3 = 1");
   said.exception = "KeyError: 'lr'";
   EXPECT_EQ(cause(said), "0 died: exception = 1");
   RankDeath crashed = Signalled(1, 0, 11);
-  crashed.said_failed = true;
+  crashed.reported_failure = true;
   EXPECT_EQ(cause(crashed), "0 died: signal 11 = 1");
   EXPECT_EQ(cause(Failed(1, 0)), "0 died: exception = 1");
   RankDeath oom = Signalled(1, 0, 9);
@@ -317,7 +317,7 @@ TEST(AttemptFailures, ASnapshotGoesOnWhereItWas) {
     EXPECT_TRUE(in.AtEnd());
     for (AttemptFailures* each : {&deaths, &again}) each->Add(Signalled(14, 0, 15));
     EXPECT_EQ(Said(&deaths, 14), Said(&again, 14));
-    EXPECT_EQ(deaths.told_by(), again.told_by());
+    EXPECT_EQ(deaths.decided_by(), again.decided_by());
   }
 }
 
@@ -379,10 +379,10 @@ TEST(AttemptFailures, AGraceOfHalfAMinuteIsOneCancellation) {
 TEST(AttemptFailures, TheEndOfTheJobWaitsUntilRulesHaveSeenWhatThePlatformSaid) {
   AttemptFailures deaths = OfAPlatform();
   deaths.Add(Signalled(10, 0, 9));
-  EXPECT_EQ(deaths.told_by(), DeathAt(20.5));
+  EXPECT_EQ(deaths.decided_by(), DeathAt(20.5));
   deaths.OnPlatformReport(DeathAt(11.8), OnPurpose("cancelled"));
   EXPECT_EQ(deaths.seen_by(), DeathAt(12.3));
-  EXPECT_EQ(deaths.told_by(), DeathAt(12.3));
+  EXPECT_EQ(deaths.decided_by(), DeathAt(12.3));
 }
 
 // Slurm runs its epilog when nothing of the job is left, and under load that takes seconds.

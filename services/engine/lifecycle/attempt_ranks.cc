@@ -56,7 +56,7 @@ EndDetail AttemptRanks::DetailOfEnd(const JobEvent& event, int64_t at) const {
 }
 
 int64_t AttemptRanks::OverBy() const {
-  int64_t over_by = failures_.told_by();
+  int64_t over_by = failures_.decided_by();
   if (failures_.waits_for_platform() && died_at_.has_value())
     over_by = std::max(over_by, *died_at_ + AttemptFailures::kPlatformEndsNs);
   return std::max(over_by, kMinPosition);

@@ -26,7 +26,7 @@ class JobAttempt {
   uint64_t number() const { return number_; }
   // Some attempt has begun.
   bool started() const { return started_; }
-  // It has begun, and no event has told its end.
+  // Whether it has begun and no event has reported its end.
   bool open() const { return open_; }
   AttemptRanks& ranks() { return ranks_; }
   const AttemptRanks& ranks() const { return ranks_; }
@@ -44,7 +44,7 @@ class JobAttempt {
   Place PlaceBoot(const Source& source);
   // A source of the attempt that was closed is here again. False: nothing changed.
   bool Reopen(const Source& source);
-  // An event tells its end.
+  // Marks its end as reported.
   void Close() { open_ = false; }
   // The job begins again after its end: the next attempt has the next number.
   void Resume();

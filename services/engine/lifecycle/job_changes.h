@@ -1,5 +1,4 @@
-// Events about a job itself (io.pitwall.job.changed): numbered, and the first of them tells that it
-// has started.
+// Numbered events about the job itself (io.pitwall.job.changed). The first one reports its start.
 #pragma once
 
 #include <cstdint>

@@ -13,8 +13,9 @@
 
 namespace pitwall::engine {
 
-// The first owner that a batch names has the job, unless root declares another (architecture.md,
-// section 5): docs/security.md says what each kind of batch may do. A function of the log alone.
+// A job belongs to the first owner that a batch names, unless root declares another
+// (architecture.md, section 5). docs/security.md lists the rights of each kind of batch. A function
+// of the log alone.
 //
 //  * A batch of an unknown owner (an OTLP source, a collector of an earlier version) is taken as
 //    long as the job's owner is not declared.
@@ -30,7 +31,7 @@ class JobOwner {
   };
   // `ended`: the job is over, only its tombstone is left.
   Verdict Judge(const Batch& batch, bool ended) const;
-  // Takes over what a batch of ours says of the owner.
+  // Adopts the owner that an accepted batch names.
   void Adopt(const Batch& batch);
 
   const std::string& text() const { return owner_; }  // "": not known
@@ -38,8 +39,8 @@ class JobOwner {
 
   // Source and node of a batch.
   using Sender = std::pair<std::string, std::string>;
-  // Notes a batch of another owner. True: nobody was told of this sender yet; at most kMaxSenders
-  // are told of at a time.
+  // Counts a batch of another owner. Returns true for a sender that is not reported yet; at most
+  // kMaxSenders are reported at a time.
   bool Refuse(const Batch& batch);
   // So much time has passed. Returns the senders of which nothing came for kForgetNs.
   std::vector<Sender> Tick(int64_t elapsed_ns);

@@ -148,7 +148,7 @@ TEST_F(JobOwnerTest, SendersThatAreToldOfAreBounded) {
   for (int i = 0; i < 1000; ++i)
     told += owner.Refuse(BatchOf({.owner = "uid:1", .source = Cat("s", i)}));
   EXPECT_EQ(told, JobOwner::kMaxSenders);
-  EXPECT_FALSE(owner.Refuse(BatchOf({.owner = "uid:1", .source = "s0"}))) << "told already";
+  EXPECT_FALSE(owner.Refuse(BatchOf({.owner = "uid:1", .source = "s0"}))) << "already reported";
   EXPECT_EQ(owner.Tick(JobOwner::kForgetNs).size(), JobOwner::kMaxSenders);
   EXPECT_TRUE(owner.Refuse(BatchOf({.owner = "uid:1", .source = "s999"})));
 }
@@ -181,7 +181,7 @@ TEST_F(JobOwnerTest, AnUnknownOwnerIsTakenWhileNoneIsDeclared) {
   EXPECT_EQ(refused(), 0U);
   EXPECT_EQ(job()->sources().CountLive(), 2U);
   Log({.owner = "uid:1000", .declared = true}, 2, 1.0);
-  EXPECT_EQ(job()->sources().CountLive(), 2U) << "the same owner, declared now: the job goes on";
+  EXPECT_EQ(job()->sources().CountLive(), 2U) << "the same owner, declared now: the job continues";
   Log({.owner = "", .source = "old", .boot = "o"}, 3, 1.0);
   EXPECT_EQ(refused(), 1U);
 }

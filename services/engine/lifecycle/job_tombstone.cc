@@ -5,7 +5,7 @@ namespace pitwall::engine {
 bool JobTombstone::IsResumedBy(const Batch& batch, const std::optional<int64_t>& died_at) const {
   if (by_event_) return false;
   if (died_at.has_value()) {
-    // Its nodes, and late records of its dead ranks, are no restart.
+    // Telemetry of its nodes and late records of its dead ranks do not restart the job.
     return batch.info.kind == SourceKind::kRank && batch.info.start_ns > *died_at;
   }
   // A rank that is found dead is no sign of life.

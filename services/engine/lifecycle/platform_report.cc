@@ -33,10 +33,10 @@ std::string CauseOf(const RankDeath& death) {
   if (!death.exception.empty()) return std::string(kException);
   if (const auto signal = SignalOf(death)) return Cat("signal ", *signal);
   if (death.exit_code.has_value()) return Cat("exit code ", *death.exit_code);
-  return death.said_failed ? std::string(kException) : "unknown";
+  return death.reported_failure ? std::string(kException) : "unknown";
 }
 
-void PlatformReport::Hear(int64_t at, const PlatformEnd& end, bool alone) {
+void PlatformReport::Receive(int64_t at, const PlatformEnd& end, bool alone) {
   if (end_ == end) return;                                         // said again
   if (end_ && end_->on_purpose && !end.on_purpose) return;         // what followed from it
   if (end_ && !end_->rank && end.rank && !end.on_purpose) return;  // the job's own word holds
@@ -62,7 +62,7 @@ std::string PlatformReport::Cause(const RankDeath& death) const {
   if (end_->on_purpose || (end_->rank && *end_->rank != death.rank)) return seen;
   if (at_ < death.at || at_ - death.at > kExplainedWithinNs) return seen;
   const auto signal = SignalOf(death);
-  const bool open = seen == "unknown" || (!death.said_failed && (signal == kSigkill));
+  const bool open = seen == "unknown" || (!death.reported_failure && (signal == kSigkill));
   if (!open) return seen;
   if (end_->oom_killed) return "out of memory";
   if (!end_->cause.empty()) return end_->cause;

@@ -19,11 +19,11 @@ struct RankDeath {
   std::optional<int32_t> signal;
   std::optional<int32_t> exit_code;
   bool oom_killed = false;
-  bool said_failed = false;  // it said goodbye: an exception, or an exit with a code
-  std::string exception;     // what it said of it; "": nothing
+  bool reported_failure = false;  // it said goodbye: an exception, or an exit with a code
+  std::string exception;          // what it said of it; "": nothing
 };
 
-// The cause of a death that its rank told itself.
+// Cause of a death that the rank reported itself.
 inline constexpr std::string_view kException = "exception";
 
 // The signal that ended it. A shell between reports 9 and 15 as a code.
@@ -48,10 +48,10 @@ class PlatformReport {
 
   // `alone`: at most one rank was lost by then, so that what is said of the whole job is said of
   // it.
-  void Hear(int64_t at, const PlatformEnd& end, bool alone);
-  bool heard() const { return end_.has_value(); }
+  void Receive(int64_t at, const PlatformEnd& end, bool alone);
+  bool received() const { return end_.has_value(); }
   // Of the whole job, not of one rank.
-  bool heard_of_job() const { return end_.has_value() && !end_->rank; }
+  bool covers_job() const { return end_.has_value() && !end_->rank; }
   // Event time of the word.
   int64_t at() const { return at_; }
 
@@ -61,7 +61,7 @@ class PlatformReport {
   // The cause with what the platform adds.
   std::string Cause(const RankDeath& death) const;
 
-  void Save(BinaryWriter& out) const;  // only where heard
+  void Save(BinaryWriter& out) const;  // only where received()
   void Restore(BinaryReader& in);
 
  private:

@@ -1,5 +1,4 @@
-// Every number that bounds the engine or says when time has passed, with its reason. time-model.md
-// gives the rules they serve.
+// All limits and timeouts of the engine, with their reasons. time-model.md describes their rules.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +24,7 @@ struct EngineOptions {
   } partition;
   // Of one source.
   struct Source {
-    size_t max_schemas = 64;          // the least recently used one goes
+    size_t max_schemas = 64;          // evicts the least recently used one
     size_t max_waiting_frames = 256;  // whose schema is not known yet
     size_t max_modes = 64;            // of steps
     size_t max_mode_bytes = 128;      // of a mode's name

@@ -1,4 +1,4 @@
-// Time of the log as one job reads it: what its clock ticks and append times say. In nanoseconds.
+// Time of the log as one job reads it from clock ticks and append times. In nanoseconds.
 #pragma once
 
 #include <algorithm>
