@@ -1,5 +1,6 @@
 # Kinds of training runs with current PyTorch, Lightning, Hugging Face, Accelerate, XGBoost, and a notebook, with all packs: each fault by name and
-# cause, and nothing else. Then the rates of events of healthy jobs with up to 64 ranks. A kind that passed with this binary is not run again. About 30 minutes on two idle cores.
+# cause, and nothing else. Then the rates of events of healthy jobs with up to 64 ranks, and pairs of faults with all packs. A kind that passed with this
+# binary is not run again. About 30 minutes on two idle cores.
 . "$(dirname "$0")/../parts/stage.sh"
 pythons=$(bash tests/stages/parts/torch.sh)
 log=build/test-logs/kinds.txt
@@ -13,4 +14,5 @@ sed -n 's/^FAILED \([^ :]*\).*/FAILED: kind \1/p' "$log"
 sed -n 's/^KNOWN  *\([^ :]*\).*/NOTE: kind \1 is known to be wrong/p' "$log"
 echo "$((${kinds:-0} - bad - known)) $bad" >>"$PITWALL_COUNTS"
 run_unittest tests/trainings/rates/rates_test.py build/release/bin/pitwall --long || rc=1
+run_unittest tests/packs/fault_pairs_test.py build/release/bin/pitwall --long || rc=1
 exit "$rc"
