@@ -1,11 +1,12 @@
-// Rollups, spreads, and extents of a sealed window by metric, and totals of its spans: one read
-// yields those of all series, without opening the segment.
+// Rollups, spreads, and extents of a sealed window's series by metric, and totals of its spans.
+// They
+// are read for all series at a time, without opening the segment.
 //
-// The table "metrics" has one row and one group per page. A page holds several metrics in order, as
-// many as are worth one read. Pages of rollups come first, then spreads, extents by schema, and
-// totals, and last a directory of all. The directory begins with its format. The first format,
-// which begins with the kind of its first page, has only rollups and spreads, and its rollups
-// reference schemas by ID instead of by a number in the directory.
+// The table "metrics" has one row and one group per page. A page contains as many consecutive
+// metrics as are worth one read. Pages of rollups come first, then spreads, extents by schema, and
+// totals, and finally a directory of all pages. The directory starts with its format. The first
+// format starts with the kind of its first page instead. It has only rollups and spreads, and its
+// rollups reference schemas by ID instead of by a number in the directory.
 #pragma once
 
 #include <cstdint>
@@ -39,21 +40,21 @@ struct SeriesExtent {
   bool has_steps = false;
   friend auto operator<=>(const SeriesExtent&, const SeriesExtent&) = default;
 };
-// Consecutive columns of a schema whose samples span the same times.
+// Consecutive columns of a schema with equal extents.
 struct SeriesRun {
   uint32_t first_column = 0;
   uint32_t columns = 0;
   SeriesExtent extent;
 };
 
-// Rows of the series of one metric while they are gathered, column by column.
+// Rows of one metric's series, collected column by column.
 struct MetricRollups {
-  std::vector<uint64_t> schemas;     // by series; identifies it together with `columns`
+  std::vector<uint64_t> schemas;     // by series; with `columns`, identifies the series
   std::vector<uint32_t> columns;     // by series
   std::vector<uint32_t> row_counts;  // by series
   std::vector<int64_t> starts;       // by row, in tier lengths since 1970
   std::vector<int64_t> counts;       // by row
-  std::vector<double> values;        // by row: min, max, last, sum
+  std::vector<double> values;        // by row: min, max, last, and sum
   static constexpr size_t kValues = RollupColumns::kValues;
 
   void Add(uint64_t schema, uint32_t column, const std::vector<RollupRow>& rows);
@@ -65,13 +66,14 @@ struct MetricRollups {
 // Builder of a window's pages.
 class MetricPagesWriter {
  public:
-  // Adds a series, once, in an order that depends only on the window's rows.
+  // Adds a series. Each series must be added once, in an order that depends only on the window's
+  // rows.
   void Add(std::string_view metric, uint64_t schema, uint32_t column, const SeriesExtent& extent,
            const std::vector<RollupRow>& rows) {
     rollups_[std::string(metric)].Add(schema, column, rows);
     series_.push_back({schema, column, extent});
   }
-  // `totals`: of all spans, if they can be totaled.
+  // Writes the pages. `totals` covers all spans, if they can be totaled.
   Status Write(const Spreads& spreads, const std::optional<std::vector<OperatorTotal>>& totals,
                SegmentBuilder* w, SegmentMeta* facts);
 
@@ -81,7 +83,7 @@ class MetricPagesWriter {
     uint32_t column;
     SeriesExtent extent;
   };
-  // Adds finished pages to the segment.
+  // Writer of finished pages to the segment.
   class Pages;
   Status WriteSeries(const std::vector<uint64_t>& schemas, Pages* pages);
 
@@ -89,32 +91,31 @@ class MetricPagesWriter {
   std::vector<Series> series_;
 };
 
-// Reader of the pages. Thread-safe.
+// Reader of metric pages. Thread-safe.
 class MetricPages {
  public:
-  // `cache` may be null. `facts` must have pages, and outlive this object.
+  // `cache` may be null. `facts` must have pages and must outlive this object.
   MetricPages(std::string path, const SegmentMeta& facts, SegmentCache* cache)
       : path_(std::move(path)), facts_(facts), cache_(cache) {}
-  // Visits spreads by (node, metric), in unspecified order.
+  // Visits spreads by (node, metric) in unspecified order.
   Status ForEachSpread(
       const std::vector<std::string_view>& names,
       const std::function<void(const Spreads::key_type&, const Spread&)>& take) const;
-  // Returns whether the pages list series; those of older windows do not.
+  // Returns whether the pages list series. Pages of older windows do not.
   StatusOr<bool> HasSeries() const;
-  // Visits each schema once, with ascending runs of its columns. A series of several schemas is
-  // listed by the first of them.
+  // Visits each schema once, with ascending runs of its columns. A series that occurs in several
+  // schemas is listed under the first of them.
   Status ForEachSeries(
       const std::function<Status(uint64_t schema, std::span<const SeriesRun> runs)>& take) const;
-  // Adds the totals that `wanted` accepts; false: the pages have no totals.
+  // Adds the totals that `wanted` accepts. Returns false if the pages have no totals.
   StatusOr<bool> AddTotals(
       const std::function<bool(int64_t rank, Span::Kind kind, std::string_view name)>& wanted,
       SpanTotals* totals) const;
 
  private:
-  // Persistent numbers: never reuse one.
+  // The numbers are persistent and must not be reused.
   enum Kind : uint8_t { kRollups = 0, kSpreads = 1, kSeries = 2, kTotals = 3 };
-  static constexpr uint8_t kForm =
-      16;  // format marker of a directory, distinct from the kinds of pages
+  static constexpr uint8_t kForm = 16;  // directory's format marker, distinct from all page kinds
   struct Place {
     Kind kind;
     std::string first, last;  // first and last metric
@@ -122,8 +123,8 @@ class MetricPages {
   };
   struct Directory {
     bool first_form = false;
-    bool totals = false;            // the pages have totals
-    std::vector<uint64_t> schemas;  // ids, ascending
+    bool totals = false;            // whether the pages contain totals
+    std::vector<uint64_t> schemas;  // schema IDs, ascending
     std::vector<Place> places;
     size_t bytes() const { return places.size() * sizeof(Place) + schemas.size() * 8; }
   };
@@ -133,7 +134,7 @@ class MetricPages {
   StatusOr<std::shared_ptr<const Directory>> ReadDirectory() const;
   StatusOr<std::shared_ptr<const std::string>> ReadPage(const Directory& directory,
                                                         const Place& place) const;
-  // Visits the metrics of that kind with their content.
+  // Visits the metrics of one page kind with their content.
   Status ForEach(const Directory& directory, Kind kind, const std::vector<std::string_view>& names,
                  const std::function<Status(std::string_view metric, std::string_view content,
                                             const store::Page& page)>& take) const;

@@ -1,4 +1,4 @@
-// Writer of the pages of metrics.
+// Writer of metric pages.
 #include <algorithm>
 #include <numeric>
 #include <span>
@@ -12,8 +12,8 @@
 namespace pitwall::history {
 namespace {
 
-// A small job's window fits into one page; each metric of a large job has its own. A page costs
-// about fifty bytes of the footer and one read.
+// Target page size. The metrics of a small job's window fit into one page, while each metric of a
+// large job has its own. A page costs about fifty bytes in the footer and one read.
 constexpr size_t kPageBytes = size_t{48} << 10;
 
 template <typename T>
@@ -24,12 +24,12 @@ std::vector<T> InOrder(const std::vector<T>& values, std::span<const uint32_t> o
   return out;
 }
 
-// Series per entry, so that no page exceeds the maximum size.
+// Series per entry, limited so that no page exceeds the maximum size.
 constexpr size_t kSeriesOfEntry = 16'384;
-// Totals per page, for the same reason.
+// Totals per page, limited for the same reason.
 constexpr size_t kTotalsOfPage = 65'536;
 
-// Order of series by (schema, column), so that each schema's ID is stored once.
+// Returns the series ordered by (schema, column), so that each schema's ID is stored once.
 std::vector<uint32_t> OrderOf(const MetricRollups& of) {
   std::vector<uint32_t> series(of.row_counts.size());
   std::iota(series.begin(), series.end(), 0);
@@ -39,7 +39,7 @@ std::vector<uint32_t> OrderOf(const MetricRollups& of) {
   return series;
 }
 
-// Stores schemas as ascending numbers, which compress to almost nothing.
+// Writes the schemas as ascending numbers, which compress to almost nothing.
 void SaveColumns(const MetricRollups& of, std::span<const uint32_t> series,
                  const std::vector<uint64_t>& schemas, BinaryWriter& out) {
   std::vector<int64_t> numbers, columns;
@@ -63,7 +63,7 @@ std::string Encode(const MetricRollups& of, const std::vector<uint32_t>& first_r
   out.U32s(InOrder(of.row_counts, series));
   out.I64s(InOrder(of.starts, rows));
   out.I64s(InOrder(of.counts, rows));
-  // Most numbers of rows repeat: they compress best next to each other.
+  // Most values within a row are equal, so they compress best next to each other.
   std::vector<double> values;
   values.reserve(rows.size() * MetricRollups::kValues);
   for (const uint32_t row : rows) {
@@ -74,7 +74,7 @@ std::string Encode(const MetricRollups& of, const std::vector<uint32_t>& first_r
   return out.Take();
 }
 
-// Writer of the pages of one kind: metrics in sequence, each with its content.
+// Encoder of pages of one kind: a sequence of metrics, each with its content.
 class PageMaker {
  public:
   struct Made {
@@ -132,7 +132,7 @@ class MetricPagesWriter::Pages {
       RETURN_IF_ERROR(Add(kind, page.first, page.last, std::move(page.text)));
     return OkStatus();
   }
-  // Returns the location of the directory.
+  // Adds the directory page and returns its location.
   StatusOr<store::Page> AddDirectory() {
     RETURN_IF_ERROR(AddText(directory_.Take()));
     return LastPage();
@@ -154,8 +154,8 @@ class MetricPagesWriter::Pages {
   BinaryWriter directory_;
 };
 
-// Writes runs of columns by schema. Times are relative to those of the previous schema, or of the
-// first run, so that repetitions yield equal bytes.
+// Writes runs of columns by schema. Times are relative to the previous schema, or to the first run,
+// so that repeated extents produce equal bytes.
 Status MetricPagesWriter::WriteSeries(const std::vector<uint64_t>& schemas, Pages* pages) {
   BinaryWriter page;
   SeriesExtent base;
@@ -213,7 +213,7 @@ Status MetricPagesWriter::Write(const Spreads& spreads,
   for (const uint64_t schema : schemas) directory.U64(schema);
   {
     PageMaker rollups;
-    while (!rollups_.empty()) {  // frees encoded data early
+    while (!rollups_.empty()) {  // frees encoded data as early as possible
       const auto metric = rollups_.extract(rollups_.begin());
       const MetricRollups& of = metric.mapped();
       std::vector<uint32_t> first_rows(of.row_counts.size());

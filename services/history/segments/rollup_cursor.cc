@@ -8,9 +8,9 @@
 namespace pitwall::history {
 namespace {
 
-constexpr std::string_view kWhat = "a page of metrics";
+constexpr std::string_view kWhat = "metric page";
 
-// Restores columns of the first format, which stores schema IDs; adds unknown ones to `schemas`.
+// Decodes the columns of the first format, which stores schema IDs. Adds unknown IDs to `schemas`.
 void RestoreFirstColumns(BinaryReader& in, std::vector<uint64_t>* schemas, PagedRollups* out) {
   out->schemas.clear();
   out->columns.clear();
@@ -65,7 +65,7 @@ StatusOr<bool> RollupCursor::Next() {
 Status RollupCursor::Malformed() const { return MalformedPage(pages_.path_, place_, kWhat); }
 
 bool RollupCursor::ReadColumns(BinaryReader& in, PagedRollups* out) {
-  // Reuses the buffers, which are overwritten below.
+  // The buffers are reused here and overwritten below.
   std::vector<int64_t>&schemas = out->rows.starts, &columns = out->rows.counts;
   in.I64s(&schemas);
   in.I64s(&columns);

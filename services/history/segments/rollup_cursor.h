@@ -1,4 +1,4 @@
-// Cursor over the rollups in a window's pages of metrics. Several windows are read side by side,
+// Cursor over the rollups in a window's metric pages. Queries read several windows in parallel,
 // metric by metric.
 #pragma once
 
@@ -14,36 +14,37 @@
 
 namespace pitwall::history {
 
-// Rows of the series of one metric in a window: series in sequence, each in time order.
+// Rows of one metric's series in a window. The series are concatenated, and the rows of each series
+// are in time order.
 struct PagedRollups {
-  std::vector<uint32_t> schemas;     // by series: indexes into the cursor's schemas
+  std::vector<uint32_t> schemas;     // by series: index into the cursor's schemas
   std::vector<uint32_t> columns;     // by series; ascending within a schema
   std::vector<uint32_t> row_counts;  // by series
-  // Values are in the page: valid until the cursor's next page.
+  // The values point into the page, so they are valid until the cursor's next page.
   RollupColumns rows{.tier_ns = kTiers[kPagedTier], .starts = {}, .counts = {}};
 };
 
-// Rollups of one window, metric by metric in the order of names. A metric with very many series is
-// returned in several parts. Not thread-safe.
+// Iterates over the rollups of one window by metric, in name order. A metric with very many series
+// is returned in several parts. Not thread-safe.
 class RollupCursor {
  public:
-  // `names`: selected metrics, which must outlive the cursor; all metrics if empty.
+  // `names` selects metrics (all if empty) and must outlive the cursor.
   RollupCursor(MetricPages pages, const std::vector<std::string_view>* names)
       : pages_(std::move(pages)), names_(*names) {}
-  // Returns false at the end.
+  // Moves to the next part. Returns false at the end.
   StatusOr<bool> Next();
-  // Valid after Next, until the next call.
+  // Valid after Next, until the next call of Next.
   std::string_view metric() const { return metric_; }
   Status Read(PagedRollups* out);
-  // Schema IDs; reading may add some.
+  // Schema IDs. Read may add IDs.
   const std::vector<uint64_t>& schemas() const {
     return directory_->first_form ? own_schemas_ : directory_->schemas;
   }
 
  private:
-  // Opens the next page of rollups that may contain a selected name. False: end.
+  // Opens the next page of rollups that may contain a selected name. Returns false at the end.
   StatusOr<bool> NextPage();
-  // False: malformed.
+  // Returns false if the data is malformed.
   bool ReadColumns(BinaryReader& in, PagedRollups* out);
   bool ReadRows(BinaryReader& in, PagedRollups* out);
   Status Malformed() const;
@@ -56,7 +57,7 @@ class RollupCursor {
   std::shared_ptr<const std::string> page_;
   BinaryReader in_{{}};
   std::string_view metric_, content_;
-  std::vector<uint64_t> own_schemas_;  // for the first format
+  std::vector<uint64_t> own_schemas_;  // used only for the first format
 };
 
 }  // namespace pitwall::history

@@ -11,7 +11,7 @@
 
 namespace pitwall::history {
 
-// A segment being written, with the numbers of its origins and schemas.
+// State of a segment being written, with the numbers assigned to its origins and schemas.
 struct SegmentBuilder {
   store::SegmentWriter* out;
   std::map<OriginKey, size_t> origins;
@@ -37,7 +37,7 @@ std::span<const T> Part(const std::vector<T>& column, size_t from, size_t to) {
   return std::span<const T>(column).subspan(from, to - from);
 }
 
-// Columns are produced by functions of a row range.
+// Writes the rows of a table in groups. `columns` returns the columns for a range of rows.
 inline Status AddInGroups(
     store::SegmentWriter* out, size_t table, size_t rows, size_t group,
     const std::function<std::vector<store::ColumnRows>(size_t, size_t)>& columns,
@@ -50,17 +50,19 @@ inline Status AddInGroups(
   return OkStatus();
 }
 
-// Times of the rows of a written table, which determine the ends of spans.
+// Row times of a written table. Spans often end at these times.
 struct RowTimes {
-  size_t origin;            // number in the segment
-  std::string_view metric;  // metric that identifies the rows; refers to a schema that outlives it
+  size_t origin;  // origin number in the segment
+  // Metric that identifies the rows; points into a schema that outlives this struct.
+  std::string_view metric;
   std::vector<int64_t> times;
 };
-// Identifying metric of a schema: unique among the tables of a source at any time. Empty: none.
+// Returns the identifying metric of a schema, which at any time is unique among the tables of a
+// source. Returns an empty name if the schema has no such metric.
 std::string_view MetricOf(const Schema& schema);
 
-// Writes spans and an index of their groups (window_spans.cc). `rows`: rows of the segment, for
-// origins with spans.
+// Writes spans and an index of their groups (window_spans.cc). `rows` contains the segment's row
+// times for origins with spans.
 Status WriteSpans(const SpanLists& spans, const std::vector<RowTimes>& rows, SegmentBuilder* w);
 
 }  // namespace pitwall::history

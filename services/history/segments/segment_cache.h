@@ -1,5 +1,5 @@
-// Cache of sealed windows: open segments and decoded columns, which a page of charts reads
-// repeatedly. Bounded by total bytes; evicts the least recently used entries.
+// Cache of data from sealed windows: open segments and decoded columns, which a page of charts
+// reads repeatedly. The total size is bounded, and the least recently used entries are evicted.
 #pragma once
 
 #include <array>
@@ -13,12 +13,12 @@
 
 namespace pitwall::history {
 
-// All rows of one column of a table: integers or values.
+// All rows of one column of a table, as integers or values.
 struct DecodedColumn {
   std::vector<int64_t> ints;
   std::vector<double> values;
   size_t bytes() const { return (ints.capacity() + values.capacity()) * 8 + kOverhead; }
-  static constexpr size_t kOverhead = 200;  // of the cache entry
+  static constexpr size_t kOverhead = 200;  // overhead of the cache entry
 };
 using DecodedColumnPtr = std::shared_ptr<const DecodedColumn>;
 
@@ -26,7 +26,7 @@ using DecodedColumnPtr = std::shared_ptr<const DecodedColumn>;
 class SegmentCache {
  public:
   struct Key {
-    uint64_t segment = 0;  // its generation, unique within the store
+    uint64_t segment = 0;  // segment generation, unique within the store
     uint32_t table = 0;
     uint32_t column = 0;
     friend bool operator==(const Key&, const Key&) = default;
@@ -35,26 +35,26 @@ class SegmentCache {
       return H::combine(std::move(h), key.segment, key.table, key.column);
     }
   };
-  // Key of the open segment itself, which holds a file descriptor.
+  // Returns the key of the open segment, which holds a file descriptor.
   static Key OpenKey(uint64_t segment) { return {segment, kNoTable, 0}; }
-  // Key of a page of its step summary.
+  // Returns the key of a page of the segment's step summary.
   static Key StepsKey(uint64_t segment, uint32_t page) { return {segment, kNoTable - 1, page}; }
-  // Key of one of its pages of metrics.
+  // Returns the key of one of the segment's metric pages.
   static Key MetricsKey(uint64_t segment, uint32_t page) { return {segment, kNoTable - 2, page}; }
 
-  // Key of its streams.
+  // Returns the key of the segment's streams.
   static Key StreamsKey(uint64_t segment) { return {segment, kNoTable - 3, 0}; }
-  // Key of the series of a job, by job number.
+  // Returns the key of a job's series, by job number.
   static Key SeriesKey(uint64_t job) { return {job, kNoTable - 4, 0}; }
 
   SegmentCache(size_t most_bytes, size_t most_open)
       : most_bytes_(most_bytes), most_open_(most_open) {}
-  // Null: not cached. T must be the type stored under that key.
+  // Returns null if the key is not cached. T must be the type stored under the key.
   template <typename T>
   std::shared_ptr<const T> Find(const Key& key) {
     return std::static_pointer_cast<const T>(FindAny(key));
   }
-  // Keeps an existing entry with the same key.
+  // Adds an entry. If the key exists, the existing entry is kept.
   void Put(const Key& key, std::shared_ptr<const void> entry, size_t bytes);
   void Erase(const Key& key);
   void Clear();
@@ -66,7 +66,7 @@ class SegmentCache {
     Key key;
     std::shared_ptr<const void> value;
     size_t bytes = 0;
-    uint64_t used = 0;  // sequence number of its last use
+    uint64_t used = 0;  // sequence number of the last use
   };
   using Entries = std::list<Entry>;  // most recently used first
 
@@ -79,7 +79,7 @@ class SegmentCache {
   const size_t most_bytes_;
   const size_t most_open_;
   mutable Mutex mutex_;
-  std::array<Entries, 2> lists_ ABSL_GUARDED_BY(mutex_);  // columns; open segments
+  std::array<Entries, 2> lists_ ABSL_GUARDED_BY(mutex_);  // columns, then open segments
   absl::flat_hash_map<Key, Entries::iterator> index_ ABSL_GUARDED_BY(mutex_);
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t uses_ ABSL_GUARDED_BY(mutex_) = 0;

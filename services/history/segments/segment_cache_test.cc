@@ -18,7 +18,7 @@ DecodedColumnPtr Column(SegmentCache* cache, const SegmentCache::Key& key) {
   return cache->Find<DecodedColumn>(key);
 }
 
-TEST(SegmentCache, FindsEntryByWholeKey) {
+TEST(SegmentCache, FindMatchesAllKeyFields) {
   SegmentCache cache(1 << 20, 4);
   PutColumn(&cache, {1, 2, 3}, 7);
   ASSERT_NE(Column(&cache, {1, 2, 3}), nullptr);
@@ -28,8 +28,8 @@ TEST(SegmentCache, FindsEntryByWholeKey) {
   EXPECT_EQ(Column(&cache, {1, 2, 4}), nullptr);
 }
 
-TEST(SegmentCache, StaysWithinByteLimitAndEvictsLeastRecentlyUsed) {
-  SegmentCache cache(10'000, 4);  // nine columns of 1,000 bytes
+TEST(SegmentCache, ByteLimitEvictsLeastRecentlyUsed) {
+  SegmentCache cache(10'000, 4);  // fits nine columns of 1,000 bytes
   for (uint64_t i = 0; i < 9; ++i) PutColumn(&cache, {i, 0, 0}, 1);
   ASSERT_NE(Column(&cache, {0, 0, 0}), nullptr);
   for (uint64_t i = 9; i < 17; ++i) PutColumn(&cache, {i, 0, 0}, 1);
@@ -44,7 +44,7 @@ TEST(SegmentCache, StaysWithinByteLimitAndEvictsLeastRecentlyUsed) {
   EXPECT_EQ(Column(&cache, {16, 0, 0}), nullptr);
 }
 
-TEST(SegmentCache, OpenSegmentsShareByteLimitAndAreLimitedInNumber) {
+TEST(SegmentCache, OpenSegmentsAreLimitedInBytesAndNumber) {
   SegmentCache cache(10'000, 2);
   const auto open = [&](uint64_t segment) {
     cache.Put(SegmentCache::OpenKey(segment), std::make_shared<const int>(1), 2'000);

@@ -2,7 +2,8 @@
 
 namespace pitwall::history {
 namespace {
-// State of the raw samples of a segment. Older versions do not store when they were dropped.
+// State of a segment's raw samples. Older versions do not store the time at which they were
+// dropped.
 enum Rows : uint8_t { kWithoutRows = 0, kWithRows = 1, kRowsDroppedAt = 2 };
 }  // namespace
 

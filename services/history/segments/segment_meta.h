@@ -1,5 +1,5 @@
-// Catalog entry of a segment: its window, and the locations of the parts that are read without
-// opening it.
+// Catalog entry of a segment: its window and the locations of the parts that are read without
+// opening the segment.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,12 @@ struct SegmentMeta {
   uint64_t bytes = 0;
   uint32_t footer_crc = 0;
   uint64_t samples = 0;
-  int64_t least_start_ns = INT64_MAX;  // of its spans, which may have started before the window
-  bool has_rows = true;                // false: raw samples were dropped
-  int64_t dropped_ns = 0;              // wall time of dropping; 0: unknown
+  int64_t least_start_ns = INT64_MAX;  // earliest span start, which may be before the window
+  bool has_rows = true;                // false if the raw samples were dropped
+  int64_t dropped_ns = 0;              // wall time of the drop; 0 if unknown
   StepIndex steps;
-  store::Page metrics;  // directory of metric_pages.h; zero bytes: an older segment without pages
+  // Directory page (metric_pages.h); zero bytes in older segments without pages.
+  store::Page metrics;
 
   // Saves all fields except `steps` and `metrics`, which are saved separately.
   void Save(BinaryWriter& out) const;

@@ -1,4 +1,4 @@
-// Computation, writing, and reading of a window's step summary.
+// Computes, writes, and reads the step summary of a window.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace pitwall::history {
 
-// Below this number of step runs, reading samples is as fast.
+// Minimum number of step runs for a summary. For fewer runs, reading samples is as fast.
 inline constexpr size_t kMinSummedRuns = 4096;
 
-// Receives the tables of a window in sequence, and keeps only the series needed for steps. Not
-// thread-safe.
+// Builder of step summaries. It receives a window's tables in sequence and keeps only the series
+// needed for steps. Not thread-safe.
 class StepSummaries {
  public:
-  // `modes`: of all tables; must outlive it.
+  // `modes` covers all tables and must outlive this object.
   explicit StepSummaries(const ModeNames* modes) : modes_(*modes) {}
   void Add(const RowTable& rows);
-  // Call after the last table. Fills facts->steps.
+  // Writes the summary and fills facts->steps. Call after the last table.
   Status Write(SegmentBuilder* w, SegmentMeta* facts);
 
  private:
@@ -32,12 +32,13 @@ class StepSummaries {
   };
   const ModeNames& modes_;
   std::map<int64_t, Extent> extents_;  // by mode, over rows with a step
-  std::vector<RowTable> tables_;       // with only the series needed for steps
+  std::vector<RowTable> tables_;       // contain only the series needed for steps
 };
 
-// Reads a page of a segment's file without opening the segment. DataLoss: damaged or missing.
+// Reads a page of a segment file without opening the segment. Returns DataLoss if the file is
+// damaged or missing.
 StatusOr<StepSummaryPtr> ReadStepSummary(const std::string& path, const store::Page& page);
-// Reads blocks of that summary.
+// Reads a page of blocks that belongs to the summary.
 StatusOr<StepBlocksPtr> ReadStepBlocks(const std::string& path, const store::Page& page,
                                        const StepSummary& summary);
 size_t BytesOf(const StepSummary& summary);

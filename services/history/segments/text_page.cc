@@ -54,7 +54,7 @@ store::Page RestorePage(BinaryReader& in) {
 
 Status MalformedPage(const std::string& path, const store::Page& page, std::string_view what) {
   return DataLoss(Cat(path, ": ", what, " at ", page.offset,
-                      " is malformed: restore the file, or delete the job"));
+                      " is malformed; restore the file or delete the job"));
 }
 
 StatusOr<std::string> ReadText(const std::string& path, const store::Page& page,

@@ -1,5 +1,5 @@
-// Pages of text that are read without opening their segment, whose footer takes longer to read than
-// a page.
+// Text pages that are read without opening their segment, because reading the segment's footer
+// takes longer than reading a page.
 #pragma once
 
 #include <string>
@@ -12,19 +12,20 @@
 
 namespace pitwall::history {
 
-// Groups bytes by position: common bytes compress, the rest is copied.
+// Groups the bytes of the values by position. Positions with repetitive bytes compress; the others
+// are copied.
 std::string Planes(const std::vector<double>& values);
-// False: the size is not a multiple of a value's.
+// Reverses Planes. Returns false if the size is not a multiple of the value size.
 bool FromPlanes(std::string_view planes, std::vector<double>* values);
 
-// Location of a page; zero bytes: none.
+// Saves the location of a page. A location with zero bytes stands for an absent page.
 void SavePage(const store::Page& page, BinaryWriter& out);
 store::Page RestorePage(BinaryReader& in);
 
-// `what`: content of the page, e.g. "the summary of steps".
+// `what` is the content of the page, for example "step summary".
 Status MalformedPage(const std::string& path, const store::Page& page, std::string_view what);
-// Returns the single text of a page. DataLoss for a missing file, as for a damaged one: another
-// file may have replaced it.
+// Returns the single text of a page. A missing file is also reported as DataLoss, like a damaged
+// file, because another file may have replaced it.
 StatusOr<std::string> ReadText(const std::string& path, const store::Page& page,
                                std::string_view what);
 

@@ -1,4 +1,4 @@
-// Opening of a sealed window: its description and its tables.
+// Opens a sealed window: reads its description and locates its tables.
 #include <charconv>
 #include <optional>
 #include <utility>
@@ -27,9 +27,9 @@ bool ParseKey(std::string_view key, std::string_view* what, size_t* origin, size
          ParseNumber(key.substr(second + 1), schema);
 }
 
-// Approximate memory of an origin with its names and sequences.
+// Approximate memory of an origin, including its names and sequences.
 constexpr size_t kOriginBytes = 500;
-constexpr int kSchemaPagesVersion = 4;  // first version with separate pages of schemas
+constexpr int kSchemaPagesVersion = 4;  // first version with separate schema pages
 
 }  // namespace
 
@@ -47,7 +47,7 @@ StatusOr<std::shared_ptr<const WindowSegment>> WindowSegment::Open(const std::st
   out->reader_ = *std::move(reader);
   out->reader_->OnDamage(shared.on_damage);
   const bool other = facts != nullptr && out->reader_->footer_crc() != facts->footer_crc;
-  if (other) return out->Damaged("another file than the catalog names");
+  if (other) return out->Damaged("not the segment listed in the catalog");
   RETURN_IF_ERROR(out->ReadHead(facts == nullptr));
   if (facts != nullptr) out->facts_ = *facts;
   out->facts_.footer_crc = out->reader_->footer_crc();
@@ -61,7 +61,7 @@ Status WindowSegment::PlaceTables() {
     std::string_view what;
     Place place{number, 0, 0};
     if (!ParseKey(entries[number].key, &what, &place.origin, &place.schema))
-      return Damaged("a key");
+      return Damaged("malformed table key");
     if (what == "rows") {
       rows_.push_back(place);
       continue;
@@ -91,10 +91,10 @@ StatusOr<store::TablePtr> WindowSegment::TableAt(size_t number) const {
 StatusOr<std::string> WindowSegment::HeadText() const {
   ASSIGN_OR_RETURN(const store::TablePtr head, TableAt(head_));
   if (head == nullptr || head->groups.size() != 1 || head->columns.size() != 2)
-    return Damaged("its description is missing");
+    return Damaged("missing description");
   std::vector<std::string> texts;
   RETURN_IF_ERROR(reader_->ReadTexts(*head, 0, 1, &texts));
-  if (texts.size() != 1) return Damaged("its description is malformed");
+  if (texts.size() != 1) return Damaged("malformed description");
   return std::move(texts[0]);
 }
 
@@ -125,7 +125,7 @@ StatusOr<std::map<OriginKey, SequenceRanges>> WindowSegment::ReadSeen() const {
   facts.Restore(in);
   std::map<OriginKey, SequenceRanges> seen;
   ReadOrigins(in, nullptr, &seen);
-  if (!in.ok()) return Damaged("its description is malformed");
+  if (!in.ok()) return Damaged("malformed description");
   return seen;
 }
 
@@ -145,7 +145,7 @@ Status WindowSegment::ReadHead(bool with_pages) {
   for (const auto* places : {&rows_, &series_}) {
     for (const Place& place : *places) {
       if (place.origin >= origins_.size() || place.schema >= schemas_.size())
-        return Damaged("a table of an unknown origin or schema");
+        return Damaged("table with an unknown origin or schema");
     }
   }
   return OkStatus();
@@ -155,24 +155,25 @@ Status WindowSegment::ReadPageFacts() {
   facts_.metrics = {};
   ASSIGN_OR_RETURN(const store::TablePtr metrics, TableAt(metrics_));
   if (metrics != nullptr) {
-    if (metrics->groups.empty() || metrics->columns.size() != 2) return Damaged("its metrics");
+    if (metrics->groups.empty() || metrics->columns.size() != 2)
+      return Damaged("malformed metric table");
     facts_.metrics = metrics->groups.back().pages[1];
   }
   ASSIGN_OR_RETURN(const store::TablePtr steps, TableAt(steps_));
   if (steps == nullptr) return OkStatus();
-  if (steps->groups.empty() || steps->columns.size() != 2) return Damaged("its steps");
+  if (steps->groups.empty() || steps->columns.size() != 2) return Damaged("malformed step table");
   std::vector<std::string> texts;
   RETURN_IF_ERROR(reader_->ReadTexts(*steps, steps->groups.size() - 1, 1, &texts));
   BinaryReader in(texts[0]);
   facts_.steps.Restore(in);
   RETURN_IF_ERROR(in.Finish(path_));
-  return facts_.steps.PlacePages(*steps) ? OkStatus() : Damaged("its steps");
+  return facts_.steps.PlacePages(*steps) ? OkStatus() : Damaged("malformed step table");
 }
 
-// A page of schemas, which are in the order of the description.
+// A page of schemas, in the order of the segment's description.
 struct WindowSegment::SchemaPage {
   uint64_t number = UINT64_MAX;
-  size_t at = 0;  // offset of the next one
+  size_t at = 0;  // offset of the next schema
   bool read = false;
   std::string text;
 };
@@ -182,24 +183,25 @@ StatusOr<SharedSchema> WindowSegment::ReadSchema(uint64_t id, const SchemaPool::
   if (!page->read) {
     ASSIGN_OR_RETURN(const store::TablePtr pages, TableAt(schema_pages_));
     if (pages == nullptr || page->number >= pages->groups.size() || pages->columns.size() != 2)
-      return Damaged("its schemas");
+      return Damaged("malformed schema table");
     std::vector<std::string> texts;
     RETURN_IF_ERROR(reader_->ReadTexts(*pages, page->number, 1, &texts));
-    if (texts.size() != 1) return Damaged("its schemas");
+    if (texts.size() != 1) return Damaged("malformed schema table");
     page->text = std::move(texts[0]);
     page->read = true;
   }
   if (from > page->text.size() || saved.bytes > page->text.size() - from)
-    return Damaged("its schemas");
+    return Damaged("malformed schema table");
   const std::string_view bytes = std::string_view(page->text).substr(from, saved.bytes);
   BinaryReader in(bytes);
   SharedSchema schema(codec::RestoreSchema(in));
   if (Crc32c(bytes) != saved.crc || !in.Finish(path_).ok() || schema->id != id)
-    return Damaged("its schemas");
+    return Damaged("malformed schema table");
   return schema;
 }
 
-// Usually the pool has them all, except if the catalog is lost or an archive is checked.
+// Reads the segment's schemas. The pool usually contains all of them, unless the catalog is lost or
+// an archive is being checked.
 Status WindowSegment::ReadSchemas(BinaryReader& in) {
   if (reader_->version() < kSchemaPagesVersion) {
     for (size_t left = in.Count(3); left > 0 && in.ok(); --left)

@@ -9,13 +9,13 @@
 namespace pitwall::history {
 namespace {
 
-constexpr size_t kRowColumns = 4;  // time, sequence, step, mode: precede the columns of the schema
+constexpr size_t kRowColumns = 4;  // time, sequence, step, and mode, before the schema's columns
 
 }  // namespace
 
 Status WindowSegment::Damaged(std::string_view what) const {
   return DataLoss(Cat(path_, ": ", what, "; the window from ", facts_.window_ns / kNanosPerSecond,
-                      " s of its job cannot be read: restore the file, or delete the job"));
+                      " s cannot be read; restore the file or delete the job"));
 }
 
 class WindowSegment::OpenTable {
@@ -29,7 +29,7 @@ class WindowSegment::OpenTable {
     if (table_ == nullptr) {
       ASSIGN_OR_RETURN(table_, segment_.reader_->TableAt(number_));
       if (table_->columns.size() != columns_)
-        return segment_.Damaged("a table that is not of its schema");
+        return segment_.Damaged("table that does not match its schema");
     }
     return table_.get();
   }
@@ -42,8 +42,7 @@ class WindowSegment::OpenTable {
 };
 
 StatusOr<const OriginPtr*> WindowSegment::OriginAt(int64_t index) const {
-  if (index < 0 || index >= static_cast<int64_t>(origins_.size()))
-    return Damaged("an unknown origin");
+  if (index < 0 || index >= static_cast<int64_t>(origins_.size())) return Damaged("unknown origin");
   return &origins_[static_cast<size_t>(index)];
 }
 
@@ -76,7 +75,7 @@ StatusOr<DecodedColumnPtr> WindowSegment::ReadRowTimes(const Place& place, bool 
   return ReadColumn(&table, 0, keep);
 }
 
-// Rows are in time order.
+// Relies on rows being in time order.
 StatusOr<RowTable> WindowSegment::ReadTable(const Place& place,
                                             const std::vector<uint32_t>& columns,
                                             const TimeRange& range, bool keep) const {
@@ -210,7 +209,7 @@ Status WindowSegment::AddSequences(RowView* view) const {
 Status WindowSegment::CheckModes(std::span<const int64_t> modes) const {
   for (const int64_t mode : modes) {
     if (mode < 0 || mode >= static_cast<int64_t>(modes_.all().size()))
-      return Damaged("an unknown mode");
+      return Damaged("unknown mode");
   }
   return OkStatus();
 }
@@ -224,7 +223,7 @@ Status WindowSegment::ReadSeries(SeriesSet* set, std::vector<StoredSeries>* out)
     for (size_t g = 0; g < table->groups.size(); ++g) {
       std::vector<int64_t> columns, first, last, steps;
       RETURN_IF_ERROR(reader_->ReadInts(*table, g, 2, &columns));
-      // Most groups have no selected series.
+      // Skips the group early because most groups have no selected series.
       std::vector<std::pair<size_t, uint32_t>> hits;
       for (size_t row = 0; row < columns.size(); ++row) {
         const auto at = std::lower_bound(wanted->columns.begin(), wanted->columns.end(),
@@ -266,7 +265,7 @@ Status WindowSegment::ReadHeartbeats(std::vector<Heartbeat>* out) const {
 }
 
 Status WindowSegment::ReadHeartbeatRuns(std::vector<HeartbeatRun>* out) const {
-  if (beat_runs_ == kNoTable) {  // an older segment without runs
+  if (beat_runs_ == kNoTable) {  // an older segment without heartbeat runs
     std::vector<Heartbeat> beats;
     RETURN_IF_ERROR(ReadHeartbeats(&beats));
     for (HeartbeatRun& run : RunsOf(beats)) out->push_back(std::move(run));

@@ -2,12 +2,12 @@
 // from segments.
 //
 // Tables by key: "window" (sources, schemas, and batches), "schemas" (pages of many schemas each),
-// "rows/<origin>/<schema>", "series/<origin>/<schema>" (first and last time of the series whose
-// first table this is, and finest rollups; only without rows), "metrics" (metric_pages.h: rollups,
+// "rows/<origin>/<schema>", "series/<origin>/<schema>" (first and last times and finest rollups of
+// the series whose first table this is; only without rows), "metrics" (metric_pages.h: rollups,
 // spreads, extents of series, totals of spans), "span-ends", "span-metrics", "span-index", "beats",
-// "beat-runs", "steps" (step_index.h). Older segments have schemas in "window", "series/…" with
-// rows too, "span-totals", "spread", and rollups of 2 minutes in "series/…". Unknown tables are
-// ignored.
+// "beat-runs", "steps" (step_index.h). Older segments have schemas in "window", "series/…" even
+// with
+// rows, "span-totals", "spread", and 2-minute rollups in "series/…". Unknown tables are ignored.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ inline constexpr char kSchemasTable[] = "schemas";
 
 inline constexpr TimeRange kAllTimes = {INT64_MIN, INT64_MAX};
 
-// Selects spans that overlap the range and have steps in [from_step, to_step).
+// Bounds that select spans which overlap the range and have steps in [from_step, to_step).
 struct SpanBounds {
   TimeRange range = {kMinPosition, kMaxPosition};
   int64_t from_step = kNoStep;
@@ -44,22 +44,23 @@ struct StoredSeries {
   int64_t first_ns = 0;
   int64_t last_ns = 0;
   bool has_steps = false;
-  // Has the finest tier only without rows, and the next one only without `metrics`.
+  // The finest tier is present only if the segment has no rows, and the next tier only if it has no
+  // `metrics`.
   TierRows rows;
 };
 
-// State that a segment shares with others of its store, all of which it must not outlive.
+// State that a segment shares with other segments of its store. The state must outlive the segment.
 struct SharedBySegments {
   SegmentCache* cache = nullptr;
   SchemaPool* schemas = nullptr;
   std::function<void(const Status&)>
-      on_damage;  // called for damage found while reading; may be empty
+      on_damage;  // called if damage is found while reading; may be empty
 };
 
 // Reader of one sealed window. Thread-safe.
 class WindowSegment {
  public:
-  // DataLoss: damaged, or not the file of `facts` (if given).
+  // Opens a segment. Returns DataLoss if the file is damaged or does not match `facts` (if given).
   static StatusOr<std::shared_ptr<const WindowSegment>> Open(const std::string& path,
                                                              const SegmentMeta* facts,
                                                              const SharedBySegments& shared = {});
@@ -68,20 +69,20 @@ class WindowSegment {
   const SegmentMeta& facts() const { return facts_; }
   const ModeNames& modes() const { return modes_; }
   const std::vector<OriginPtr>& origins() const { return origins_; }
-  // Reads the sequences of the batches that it contains, by source.
+  // Reads the sequences of the batches in the segment, by source.
   StatusOr<std::map<OriginKey, SequenceRanges>> ReadSeen() const;
   const std::vector<SharedSchema>& schemas() const { return schemas_; }
-  // Memory, without shared state.
+  // Returns the memory used, excluding shared state.
   size_t bytes() const { return bytes_; }
 
-  // Appends tables with the wanted columns and the rows of the range, without their sequences.
+  // Appends tables with the selected columns and the rows in the range, without sequences.
   Status ReadViews(SeriesSet* set, const TimeRange& range, std::vector<RowView>* out) const;
   // Adds the sequences to a view of this segment.
   Status AddSequences(RowView* view) const;
-  // Like ReadViews, but as tables with all fields. `keep`: cache the decoded columns.
+  // Like ReadViews, but returns tables with all fields. `keep` caches the decoded columns.
   Status ReadRows(SeriesSet* set, const TimeRange& range, std::vector<RowTable>* out,
                   bool keep = true) const;
-  // Tables of rows: the series that a source sent over time. Available without reading.
+  // Description of a row table: the series that a source sent over time. Available without reading.
   struct RowsTable {
     OriginPtr origin;
     SharedSchema schema;
@@ -89,26 +90,27 @@ class WindowSegment {
     int64_t last_ns = 0;
   };
   std::vector<RowsTable> RowsTables() const;
-  // Reads the table with that number: with all columns; without values.
+  // Reads a table by number, with all columns (ReadWhole) or without values (ReadTimes).
   StatusOr<RowTable> ReadWhole(size_t table) const;
   StatusOr<RowTable> ReadTimes(size_t table) const {
     return ReadTable(rows_[table], {}, kAllTimes, true);
   }
-  // For a segment whose `metrics` do not list series, or without rows.
+  // For segments without rows or whose `metrics` do not list series.
   Status ReadSeries(SeriesSet* set, std::vector<StoredSeries>* out) const;
-  // Reads at least the spans within the bounds.
+  // Reads all spans within the bounds, and possibly others.
   Status ReadSpans(const SpanBounds& bounds, SpanList* out, bool keep = true) const;
-  // Reads totals of all spans by origin, kind, and name; false: the segment has none.
+  // Reads totals of all spans by origin, kind, and name. Returns false if the segment has no
+  // totals.
   StatusOr<bool> ReadTotals(const std::function<void(const Origin&, OperatorTotal)>& take) const;
   Status ReadHeartbeats(std::vector<Heartbeat>* out) const;
   // Reads the same heartbeats as runs: a few rows instead of thousands.
   Status ReadHeartbeatRuns(std::vector<HeartbeatRun>* out) const;
-  // For a segment without `metrics`.
+  // For segments without `metrics`.
   StatusOr<Spreads> ReadSpreads() const;
   Status CheckAll() const { return reader_->CheckAll(); }
 
  private:
-  // A table of an origin and a schema.
+  // Table of one origin and schema.
   struct Place {
     size_t table;
     size_t origin;
@@ -119,38 +121,39 @@ class WindowSegment {
   static constexpr size_t kNoTable = SIZE_MAX;
 
   WindowSegment() = default;
-  // `with_pages`: also read page locations, which a catalog has as well.
+  // Reads the description. `with_pages` also reads page locations, which the catalog contains as
+  // well.
   Status ReadHead(bool with_pages);
   Status PlaceTables();
   Status ReadPageFacts();
   StatusOr<std::string> HeadText() const;
-  // Reads the origins of the head; sequences go into `seen` unless it is null.
+  // Reads the origins in the description. The sequences are stored in `seen` unless it is null.
   void ReadOrigins(BinaryReader& in, std::vector<OriginPtr>* origins,
                    std::map<OriginKey, SequenceRanges>* seen) const;
   Status ReadSchemas(BinaryReader& in);
   struct SchemaPage;
-  // Reads a schema from that page, which is loaded on first use.
+  // Reads a schema from its page, which is loaded on first use.
   StatusOr<SharedSchema> ReadSchema(uint64_t id, const SchemaPool::Saved& saved, size_t from,
                                     SchemaPage* page) const;
-  // Reads a schema of an older version, from the pool if present.
+  // Reads a schema of an older version. Uses the pool's copy if the pool contains the schema.
   SharedSchema ReadFormerSchema(BinaryReader& in) const;
   Status Damaged(std::string_view what) const;
-  // Returns a table of which there is at most one; null: none.
+  // Returns the table with the number, or null if the number is kNoTable.
   StatusOr<store::TablePtr> TableAt(size_t number) const;
   StatusOr<RowTable> ReadTable(const Place& place, const std::vector<uint32_t>& columns,
                                const TimeRange& range, bool keep) const;
-  // Visits tables with wanted columns that have rows in the range, with their numbers.
+  // Visits the numbers of tables that have selected columns and rows in the range.
   Status ForEachWanted(
       SeriesSet* set, const TimeRange& range,
       const std::function<Status(size_t place, const std::vector<uint32_t>& columns)>& take) const;
   StatusOr<DecodedColumnPtr> ReadColumn(OpenTable* table, size_t column, bool keep) const;
-  // Reads the times of a table of rows.
+  // Reads the times of a row table.
   StatusOr<DecodedColumnPtr> ReadRowTimes(const Place& place, bool keep) const;
   StatusOr<const OriginPtr*> OriginAt(int64_t index) const;
   Status CheckModes(std::span<const int64_t> modes) const;
-  // Times of rows that determine the ends of spans of a kind: private to window_spans.cc.
+  // Row times that determine the ends of spans of a kind. Private to window_spans.cc.
   class SpanEnds;
-  // Returns which groups of spans may contain matches.
+  // Returns, by group, whether the group may contain matching spans.
   StatusOr<std::vector<bool>> GroupsOf(const SpanBounds& bounds, size_t groups) const;
 
   std::string path_;
@@ -162,12 +165,13 @@ class WindowSegment {
   std::vector<OriginPtr> origins_;
   std::vector<SharedSchema> schemas_;
   std::vector<Place> rows_, series_;
-  // Numbers of tables of which there is one.
+  // Numbers of tables that occur at most once.
   size_t head_ = kNoTable, schema_pages_ = kNoTable, metrics_ = kNoTable, steps_ = kNoTable;
   size_t spread_ = kNoTable, beats_ = kNoTable, beat_runs_ = kNoTable;
   size_t spans_ = kNoTable, span_metrics_ = kNoTable, span_index_ = kNoTable;
   size_t span_totals_ = kNoTable;
-  bool usual_lengths_ = false;  // lengths of spans are stored as differences from expected values
+  // Whether span lengths are stored as differences from expected values.
+  bool usual_lengths_ = false;
 };
 
 }  // namespace pitwall::history

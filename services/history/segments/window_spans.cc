@@ -1,17 +1,17 @@
 // Spans of a sealed window.
 //
 // Table "span-ends" is sorted by slice of 10 s, origin, kind, and start. The start of a span is
-// stored as the distance to the end of the previous one of the same slice, origin, and kind: phases
-// follow each other, so it is mostly 0. Its end is mostly the time of a row of its source as well:
-// a change of phase, or a step's metrics. "span-metrics" names the table of these rows, by kind.
-// The length is stored as the distance to the first such time after the start or, without one, to
-// the usual length of earlier spans with that name. "span-index" has a row for each group of spans,
-// by which a query skips most groups. Equal spans are totaled in the pages of metrics
-// (span_totals.h).
+// stored as the distance from the end of the previous span with the same slice, origin, and kind.
+// The distance is mostly 0, because phases follow each other. Most spans end at the time of a row
+// from the same source (a phase change or a step's metrics). "span-metrics" identifies the table of
+// these rows by kind. The length is stored as the distance from the first such time after the
+// start. If no such time exists, it is stored as the distance from the usual length of earlier
+// spans with that name. "span-index" has a row for each group of spans, with which a query skips
+// most groups. Equal spans are totaled in the metric pages (span_totals.h).
 //
-// Version 3 has a table "span-totals" instead, by origin. Version 2 has a table "span-rows" whose
-// lengths are all differences from usual ones; version 1 has a table "spans" with plain lengths,
-// and its oldest form plain starts.
+// Version 3 has a table "span-totals" by origin instead. Version 2 has a table "span-rows" whose
+// lengths are all differences from usual lengths. Version 1 has a table "spans" with plain lengths,
+// and its oldest form has plain starts.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -30,12 +30,12 @@ using store::TableKind;
 using enum store::ColumnType;
 
 constexpr int64_t kSliceNs = 10 * kNanosPerSecond;
-constexpr size_t kOldColumns = 8;  // in segments sorted only by start
+constexpr size_t kOldColumns = 8;  // column count in segments sorted only by start
 
-// Expected lengths of spans by name within a group, over all ranks.
+// Expected span lengths by name within a group, over all ranks.
 class UsualLengths {
  public:
-  // Returns the expected length for the name with that number.
+  // Returns the expected length for the name number.
   int64_t Of(size_t name) {
     if (name >= means_.size()) means_.resize(name + 1, 0);
     return means_[name];
@@ -50,12 +50,12 @@ class UsualLengths {
 };
 
 constexpr size_t kKinds = 3;
-constexpr size_t kTrialSpans = 1 << 15;  // sample size for choosing metrics
+constexpr size_t kTrialSpans = 1 << 15;  // sample size for the choice of metrics
 
-// Times of rows of one origin and metric. Queries arrive roughly in time order.
+// Row times of one origin and metric. Queries arrive roughly in time order.
 class NextTimes {
  public:
-  // Times must outlive it.
+  // Adds times, which must outlive this object.
   void Add(std::span<const int64_t> times) {
     if (times.empty()) return;
     if (times_.empty()) {
@@ -68,7 +68,7 @@ class NextTimes {
     std::inplace_merge(own_.begin(), own_.begin() + middle, own_.end());
     times_ = own_;
   }
-  // Finds the first time after `start`; false: none.
+  // Finds the first time after `start`. Returns false if there is no such time.
   bool After(int64_t start, int64_t* next) {
     if (at_ > 0 && times_[at_ - 1] > start) at_ = 0;
     for (int i = 0; i < 2 && at_ < times_.size() && times_[at_] <= start; ++i) ++at_;
@@ -83,18 +83,18 @@ class NextTimes {
 
  private:
   std::span<const int64_t> times_;  // ascending
-  std::vector<int64_t> own_;        // merged copy, if they come from several tables
+  std::vector<int64_t> own_;        // merged copy if the times come from several tables
   size_t at_ = 0;                   // all earlier times are at or before the last query
 };
 
-// End times of spans, derived from the rows of a window being written.
+// End times of spans, derived from the rows of the window being written.
 class RowEnds {
  public:
-  // Rows must outlive it.
+  // `rows` must outlive this object.
   explicit RowEnds(const std::vector<RowTimes>& rows) {
     for (const RowTimes& table : rows) next_[table.origin][table.metric].Add(table.times);
   }
-  // Call for a sample of spans, to choose a metric for each kind.
+  // Counts matches for one span. Call this for a sample of spans to choose a metric for each kind.
   void Try(size_t origin, const SpanView& span) {
     const auto kind = static_cast<size_t>(span.kind);
     ++tried_[kind];
@@ -131,22 +131,22 @@ class RowEnds {
 
   absl::flat_hash_map<size_t, std::map<std::string_view, NextTimes>> next_;
   std::pair<size_t, Span::Kind> last_key_ = {SIZE_MAX, Span::Kind::kStep};
-  NextTimes* last_ = nullptr;  // of that key
+  NextTimes* last_ = nullptr;  // entry of the last key
   std::array<size_t, kKinds> tried_ = {};
-  std::map<std::pair<size_t, std::string_view>, size_t> right_;  // by kind and metric
+  std::map<std::pair<size_t, std::string_view>, size_t> right_;  // matches by kind and metric
   std::array<std::string, kKinds> chosen_;
 };
 
-// Columns of the spans of one group.
+// Columns of the spans in one group.
 struct SpanColumns {
   std::vector<int64_t> slice, gap, length, origin, kind, step, sequence;
   std::vector<std::string> name, mode;
 };
 
-// Starts come from the source: they may be any number.
+// Starts come from the source and may have any value.
 int64_t SliceOf(int64_t start_ns) { return start_ns < 0 ? 0 : FloorTo(start_ns, kSliceNs); }
 
-// Row of the index: bounds of a group's content.
+// Index of span groups: bounds of each group's content.
 struct GroupIndex {
   std::vector<int64_t> slice, least_start, greatest_end, least_step, greatest_step;
 };
@@ -187,7 +187,7 @@ Status WriteSpans(const SpanLists& spans, const std::vector<RowTimes>& rows, Seg
     int64_t least_step = INT64_MAX, greatest_step = INT64_MIN;
     int64_t end_before = 0;
     UsualLengths usual;
-    absl::flat_hash_map<std::string_view, size_t> names;  // in the order of their first spans
+    absl::flat_hash_map<std::string_view, size_t> names;  // in order of first occurrence in a span
     for (size_t i = from; i < to; ++i) {
       const SpanView s = spans[order[i]];
       if (s.origin.get() != last_origin) {
@@ -196,7 +196,7 @@ Status WriteSpans(const SpanLists& spans, const std::vector<RowTimes>& rows, Seg
       }
       const int64_t slice = SliceOf(s.start_ns);
       const auto kind = static_cast<int64_t>(s.kind);
-      // Each group is decodable on its own.
+      // Each group must be decodable independently.
       const bool follows =
           i > from && c.slice.back() == slice && c.origin.back() == origin && c.kind.back() == kind;
       c.slice.push_back(slice);
@@ -249,10 +249,10 @@ class WindowSegment::SpanEnds {
     ASSIGN_OR_RETURN(const store::TablePtr table, segment_.TableAt(segment_.span_metrics_));
     if (table == nullptr) return OkStatus();
     if (table->groups.size() != 1 || table->columns.size() != 2)
-      return segment_.Damaged("its metrics of spans");
+      return segment_.Damaged("malformed span metric table");
     std::vector<std::string> metrics;
     RETURN_IF_ERROR(segment_.reader_->ReadTexts(*table, 0, 1, &metrics));
-    if (metrics.size() != kKinds) return segment_.Damaged("its metrics of spans");
+    if (metrics.size() != kKinds) return segment_.Damaged("malformed span metric table");
     known_.resize(segment_.origins_.size() * kKinds);
     for (const Place& place : segment_.rows_) {
       const std::string_view metric = MetricOf(*segment_.schemas_[place.schema]);
@@ -263,7 +263,7 @@ class WindowSegment::SpanEnds {
     }
     return OkStatus();
   }
-  // Leaves *next unchanged if nothing is known.
+  // Sets *next to the first row time after `start`. Leaves *next unchanged if no time is known.
   Status After(size_t origin, int64_t kind, int64_t start, int64_t* next) {
     if (known_.empty() || kind < 0 || kind >= static_cast<int64_t>(kKinds)) return OkStatus();
     Known& known = known_[origin * kKinds + static_cast<size_t>(kind)];
@@ -286,7 +286,7 @@ class WindowSegment::SpanEnds {
     NextTimes next;
   };
   const WindowSegment& segment_;
-  const bool keep_;           // in the cache
+  const bool keep_;           // whether to cache the decoded columns
   std::vector<Known> known_;  // by origin and kind
   std::vector<DecodedColumnPtr> times_;
 };
@@ -300,7 +300,7 @@ StatusOr<std::vector<bool>> WindowSegment::GroupsOf(const SpanBounds& bounds, si
     for (size_t c = 0; c < rows.size(); ++c)
       RETURN_IF_ERROR(reader_->ReadInts(*index, g, 1 + c, &rows[c]));
   }
-  if (rows[0].size() != wanted.size()) return Damaged("an index of other spans");
+  if (rows[0].size() != wanted.size()) return Damaged("span index that does not match the spans");
   for (size_t g = 0; g < wanted.size(); ++g) {
     wanted[g] = rows[0][g] < bounds.range.to_ns && rows[1][g] >= bounds.range.from_ns &&
                 rows[2][g] < bounds.to_step && rows[3][g] >= bounds.from_step;
@@ -312,11 +312,11 @@ Status WindowSegment::ReadSpans(const SpanBounds& bounds, SpanList* out, bool ke
   ASSIGN_OR_RETURN(const store::TablePtr spans, TableAt(spans_));
   if (spans == nullptr) return OkStatus();
   const size_t columns = spans->columns.size();
-  if (columns != kOldColumns && columns != kOldColumns + 1) return Damaged("its spans");
+  if (columns != kOldColumns && columns != kOldColumns + 1) return Damaged("malformed span table");
   const size_t texts_at = columns - 2;
   ASSIGN_OR_RETURN(const std::vector<bool> groups, GroupsOf(bounds, spans->groups.size()));
   constexpr uint32_t kUnknown = UINT32_MAX;
-  std::vector<uint32_t> origins(origins_.size(), kUnknown);  // numbers in `out`
+  std::vector<uint32_t> origins(origins_.size(), kUnknown);  // number of each origin in `out`
   SpanEnds ends(*this, keep);
   RETURN_IF_ERROR(ends.Prepare());
   for (size_t g = 0; g < spans->groups.size(); ++g) {
@@ -324,8 +324,8 @@ Status WindowSegment::ReadSpans(const SpanBounds& bounds, SpanList* out, bool ke
     std::array<std::vector<int64_t>, 7> ints;
     std::array<std::vector<std::string>, 2> distinct;
     std::array<std::vector<int64_t>, 2> texts;
-    std::array<std::vector<uint32_t>, 2> numbers;  // in `out`
-    // The oldest layout has starts instead of slices and gaps.
+    std::array<std::vector<uint32_t>, 2> numbers;  // numbers of the texts in `out`
+    // The oldest layout stores starts instead of slices and gaps.
     const size_t skipped = columns == kOldColumns ? 1 : 0;
     for (size_t c = 0; c < texts_at; ++c)
       RETURN_IF_ERROR(reader_->ReadInts(*spans, g, c, &ints[c == 0 ? 0 : c + skipped]));
