@@ -1,4 +1,5 @@
-// Vectors that grow during a window: doubling would leave up to half of their memory unused.
+// Growth policy for vectors that fill during a window. Doubling would leave up to half of their
+// memory unused.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 
 namespace pitwall::history {
 
-// Reserves room for `more` elements. A full vector grows by one `part`th of its size.
+// Reserves space for `more` elements. A full vector grows by 1/`part` of its size.
 template <typename T>
 void ReserveFor(std::vector<T>* list, size_t more, size_t part) {
   const size_t wanted = list->size() + more;

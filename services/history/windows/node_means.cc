@@ -79,7 +79,7 @@ void NodeMeans::Append(std::span<const double> row, std::vector<double>* out) co
       double value = part.one ? 1 : 0;
       for (const uint32_t column : part.plus) value += row[column];
       for (const uint32_t column : part.less) value -= row[column];
-      if (!std::isfinite(value)) continue;  // a missing column is NaN
+      if (!std::isfinite(value)) continue;  // a missing column makes the value NaN
       if (part.one) value = std::clamp(value, 0.0, 1.0);
       least = count == 0 ? value : std::min(least, value);
       greatest = count == 0 ? value : std::max(greatest, value);

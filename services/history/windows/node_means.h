@@ -1,9 +1,9 @@
 // Series derived by the history: minimum, mean, and maximum over a node's cores and GPUs, for each
-// row of samples of a source.
+// row of samples from a source.
 //
 // node_cpu_utilization_{min,mean,max}_ratio (1 - idle - iowait of a core),
-// node_cpu_iowait_{…}_ratio, node_gpu_utilization_{…}_ratio, node_gpu_memory_usage_{…}_bytes; label
-// node.
+// node_cpu_iowait_{…}_ratio, node_gpu_utilization_{…}_ratio, node_gpu_memory_usage_{…}_bytes;
+// label "node".
 #pragma once
 
 #include <cstdint>
@@ -16,22 +16,24 @@
 
 namespace pitwall::history {
 
-// Flag in the stream number of schemas with derived series: no source has that many streams.
+// Flag in the stream number of schemas with derived series. No source uses stream numbers this
+// high.
 inline constexpr uint32_t kMadeStream = 0x4000'0000;
 inline bool IsMade(const Schema& schema) { return (schema.stream & kMadeStream) != 0; }
 
 // Derived series of a schema. Immutable; depends only on the schema.
 class NodeMeans {
  public:
-  // Null: no derived series.
+  // Returns null if the schema has no derived series.
   static std::unique_ptr<const NodeMeans> Of(const Schema& schema);
 
   const SharedSchema& schema() const { return schema_; }
-  // Appends the derived values of one row. A value is missing if no core or GPU has data.
+  // Appends the derived values of one row. A value is missing if no core or GPU has data for it.
   void Append(std::span<const double> row, std::vector<double>* out) const;
 
  private:
-  // A core or GPU; `less`: columns to subtract, `one`: from 1.
+  // Expression for one core or GPU: the sum of `plus` minus the sum of `less`, added to 1 if `one`
+  // is set.
   struct Part {
     bool one = false;
     std::vector<uint32_t> plus;
@@ -42,7 +44,7 @@ class NodeMeans {
            std::vector<Part> parts, Schema* schema);
 
   SharedSchema schema_{Schema()};
-  std::vector<std::vector<Part>> groups_;  // three series each
+  std::vector<std::vector<Part>> groups_;  // each group yields three series
 };
 
 }  // namespace pitwall::history

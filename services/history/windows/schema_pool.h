@@ -1,4 +1,5 @@
-// Schemas of jobs, each in memory once: every segment of a job names the same thousands of series.
+// Pool of job schemas, each stored in memory once. All segments of a job contain the same thousands
+// of series.
 #pragma once
 
 #include <cstddef>
@@ -16,27 +17,28 @@
 
 namespace pitwall::history {
 
-// Columns of a schema by metric, so that a query need not check all labels.
+// Columns of a schema by metric, so that a query does not have to check all labels.
 struct MetricColumns {
   StringMap<std::vector<uint32_t>> of_metric;  // ascending
-  std::vector<uint32_t> unnamed;               // the name is not their first label
+  std::vector<uint32_t> unnamed;               // columns whose first label is not the name
 };
 
-// Holds the schemas of all loaded jobs. Thread-safe.
+// Schemas of all loaded jobs. Thread-safe.
 class SchemaPool {
  public:
-  // `saved`, if not null: the output of codec::SaveSchema.
+  // Size and checksum of the schema as saved by codec::SaveSchema.
   struct Saved {
     size_t bytes = 0;
     uint32_t crc = 0;
     friend bool operator==(const Saved&, const Saved&) = default;
   };
   std::optional<SharedSchema> Find(std::string_view job, uint64_t id, Saved* saved = nullptr) const;
-  // Null: unknown schema.
+  // Returns null if the schema is unknown.
   std::shared_ptr<const MetricColumns> Columns(std::string_view job, uint64_t id) const;
-  // Keeps an existing schema with the same ID.
+  // Adds a schema. If a schema with the same ID exists, the existing schema is kept.
   void Add(std::string_view job, const SharedSchema& schema);
-  // Replaces a schema by an equal object: that of current batches, so that it is in memory once.
+  // Replaces a schema with an equal object from current batches, so that the schema is in memory
+  // only once.
   void Renew(std::string_view job, const SharedSchema& schema);
   void Remove(std::string_view job);
 

@@ -15,7 +15,7 @@ SharedSchema SchemaOf(uint64_t id) {
   return SharedSchema(std::move(schema));
 }
 
-TEST(SchemaPool, KeepsFirstSchemaOfEachIdAndJob) {
+TEST(SchemaPool, KeepsFirstSchemaPerIdAndJob) {
   SchemaPool pool;
   const SharedSchema first = SchemaOf(1);
   pool.Add("job", first);
@@ -30,7 +30,7 @@ TEST(SchemaPool, KeepsFirstSchemaOfEachIdAndJob) {
   EXPECT_TRUE(pool.Find("another", 1).has_value());
 }
 
-TEST(SchemaPool, EqualSchemaReplacesTheFirst) {
+TEST(SchemaPool, RenewReplacesOnlyEqualSchema) {
   SchemaPool pool;
   const SharedSchema renewed = SchemaOf(1);
   pool.Renew("job", renewed);

@@ -1,4 +1,4 @@
-// Set of sequence numbers as ranges: the batches of a source nearly always form one range.
+// Set of sequence numbers, stored as ranges. The batches of a source almost always form one range.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class SequenceRanges {
       return next != ranges_.begin() && std::prev(next)->second >= range.second;
     });
   }
-  // False: it was already present.
+  // Returns false if the sequence was already present.
   bool Add(uint64_t sequence) {
     const auto next = After(sequence);
     if (next != ranges_.begin()) {
@@ -61,7 +61,7 @@ class SequenceRanges {
       to = from + in.U64();
     }
   }
-  // Skips the output of Save.
+  // Skips data written by Save.
   static void Skip(BinaryReader& in) {
     for (size_t left = in.Count(2); left > 0 && in.ok(); --left) {
       in.U64();
@@ -71,8 +71,8 @@ class SequenceRanges {
 
  private:
   using Ranges =
-      std::vector<std::pair<uint64_t, uint64_t>>;  // [first, last], ascending, not adjacent
-  // Returns the first range that begins after the sequence.
+      std::vector<std::pair<uint64_t, uint64_t>>;  // [first, last], ascending, never adjacent
+  // Returns the first range that starts after the sequence.
   Ranges::iterator After(uint64_t sequence) {
     return std::upper_bound(ranges_.begin(), ranges_.end(), sequence,
                             [](uint64_t s, const auto& range) { return s < range.first; });

@@ -1,5 +1,5 @@
-// Series selected by a query: the columns of each schema that match, resolved once per schema
-// instead of once per row.
+// Series selected by a query: the matching columns of each schema, resolved once per schema instead
+// of once per row.
 #pragma once
 
 #include <cstdint>
@@ -20,32 +20,33 @@
 
 namespace pitwall::history {
 
-// Columns of a schema that the query selects, and their series.
+// Columns of a schema that a query selects, and their series.
 struct WantedColumns {
   std::vector<uint32_t> columns;  // ascending
-  std::vector<uint32_t> series;   // same size: indexes into SeriesSet::all()
+  std::vector<uint32_t> series;   // same size; indexes into SeriesSet::all()
 };
 
-// All series of a job, as found by an earlier query without selectors; cached for the next one.
+// All series of a job, found by an earlier query without selectors and cached for the next query.
 struct KnownSeries {
   SeriesTablePtr table;
   absl::flat_hash_map<uint64_t, std::shared_ptr<const WantedColumns>> schemas;  // by schema ID
   size_t bytes() const;
 };
 
-// Not thread-safe.
+// Set of the series that a query selects. Not thread-safe.
 class SeriesSet {
  public:
-  // Without selectors: all series. `limit`: maximum number of series. `pool`, if not null, knows
-  // schemas of the job, and outlives the set. `known`, if not null: of the same job, for a set
-  // without selectors.
+  // Without selectors, the set selects all series. `limit` is the maximum number of series. `pool`
+  // may be null; otherwise it contains schemas of the job and must outlive the set. `known` may be
+  // null; otherwise it belongs to the same job, and the set must have no selectors.
   SeriesSet(std::vector<Selector> selectors, size_t limit, const SchemaPool* pool = nullptr,
             std::string_view job = {}, std::shared_ptr<const KnownSeries> known = nullptr);
-  SeriesSet(const SeriesSet&) = delete;  // its index refers to it
+  SeriesSet(const SeriesSet&) = delete;  // index_ refers to this object
   SeriesSet& operator=(const SeriesSet&) = delete;
-  // ResourceExhausted: too many series.
+  // Returns the selected columns of the schema. Returns ResourceExhausted if there are too many
+  // series.
   StatusOr<const WantedColumns*> Of(const Schema& schema);
-  // The same for a schema that was resolved before, or is known. Null: neither.
+  // Returns the selected columns of a schema that is known or was resolved before; otherwise null.
   const WantedColumns* Known(uint64_t schema) const {
     const auto& schemas = known_ != nullptr ? known_->schemas : schemas_;
     const auto at = schemas.find(schema);
@@ -54,23 +55,24 @@ class SeriesSet {
   const std::vector<SeriesDescriptor>& all() const {
     return known_ != nullptr ? known_->table->series : all_;
   }
-  // Two schemas disagree on the kind of a series; the first one counts.
+  // Returns whether two schemas disagree on the kind of a series. The first kind counts.
   bool two_kinds() const { return two_kinds_; }
-  // Indexes into all(), in the order of labels.
+  // Returns indexes into all() in label order.
   std::vector<uint32_t> InOrder() const;
-  // Returns the known series, or all that were found, which empties the set.
+  // Returns the known series or, if there are none, all series found; the latter empties the set.
   std::shared_ptr<const KnownSeries> Take();
 
  private:
-  // Prepares for a schema that is not among the known ones.
+  // Prepares the set for a schema that is not among the known schemas.
   void Extend();
   bool Wants(const Labels& labels) const;
-  // Columns that may be selected, ascending; all if the schema is not in the pool.
+  // Returns the columns that may be selected, ascending. Returns all columns if the schema is not
+  // in the pool.
   std::vector<uint32_t> Candidates(const Schema& schema) const;
 
   const std::vector<Selector> selectors_;
   std::vector<std::string_view>
-      names_;  // metric name per selector; empty: some selector has no name
+      names_;  // metric name per selector; empty if a selector has no name
   const size_t limit_;
   const SchemaPool* const pool_;
   const std::string job_;
@@ -92,7 +94,8 @@ class SeriesSet {
   // Indexes into all_, hashed by their labels.
   absl::flat_hash_set<uint32_t, ByLabels, ByLabels> index_{0, ByLabels{&all_}, ByLabels{&all_}};
   absl::flat_hash_map<uint64_t, std::shared_ptr<const WantedColumns>> schemas_;  // by schema ID
-  std::shared_ptr<const KnownSeries> known_;  // null: everything is in all_, index_, and schemas_
+  // Null if all series are in all_, index_, and schemas_.
+  std::shared_ptr<const KnownSeries> known_;
   bool two_kinds_ = false;
 };
 

@@ -1,5 +1,5 @@
-// Packed spans of a window: names, modes, and origins are numbers into tables, since a step of a
-// rank has a handful of them and a window millions.
+// Packed spans of a window. Names, modes, and origins are stored as indexes into tables, because a
+// step of a rank uses only a handful of them while a window contains millions of spans.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace pitwall::history {
 
-// One boot of one source. Immutable and shared by all its data.
+// One boot of one source. Immutable and shared by all of its data.
 struct Origin {
   std::string source;
   std::string boot;
@@ -24,9 +24,9 @@ struct Origin {
   SourceKind kind = SourceKind::kNode;
 };
 using OriginPtr = std::shared_ptr<const Origin>;
-using OriginKey = std::pair<std::string, std::string>;  // source, boot
+using OriginKey = std::pair<std::string, std::string>;  // (source, boot)
 
-// One span of a list, valid until the list changes.
+// One span of a list. Valid until the list changes.
 struct SpanView {
   const OriginPtr& origin;
   Span::Kind kind;
@@ -38,17 +38,18 @@ struct SpanView {
   int64_t sequence;
 };
 
-// Not thread-safe. At most 2^32 spans, names or origins.
+// List of spans. Not thread-safe. Holds at most 2^32 spans, names, or origins.
 class SpanList {
  public:
   SpanList() = default;
-  SpanList(const SpanList&) = delete;  // views of names point into it
+  SpanList(const SpanList&) = delete;  // views of names point into this object
   SpanList& operator=(const SpanList&) = delete;
   SpanList(SpanList&&) = default;
   SpanList& operator=(SpanList&&) = default;
 
   void Add(const SpanView& span);
-  // Numbers of strings and origins, for callers that add many spans with the same ones.
+  // Returns the number of a string or origin, for callers that add many spans with the same strings
+  // or origins.
   uint32_t TextOf(std::string_view text);
   uint32_t OriginOf(const OriginPtr& origin);
   struct Row {
@@ -68,42 +69,42 @@ class SpanList {
 
  private:
   friend class SpanLists;
-  // A row whose numbers are all small, as in nearly all rows: 32 bytes instead of 48.
+  // Row in which all numbers are small, as in nearly all rows: 32 bytes instead of 48.
   struct Packed {
     int64_t start_ns;
     uint32_t duration_ns;
     int32_t step;
-    uint32_t sequence;  // wide row: its index
+    uint32_t sequence;  // in a wide row, its index
     uint32_t origin;
     uint16_t name, mode;
     uint8_t kind;
     bool wide;
   };
   static_assert(sizeof(Packed) == 32);
-  // False: a number is too large.
+  // Returns false if a number is too large.
   static bool Pack(const Row& row, Packed* out);
   static Row Unpack(const Packed& packed);
 
   std::vector<Packed> rows_;
   std::vector<Row> wide_;
-  std::deque<std::string> texts_;  // with stable addresses
+  std::deque<std::string> texts_;  // deque for stable addresses
   absl::flat_hash_map<std::string_view, uint32_t> text_index_;
   std::vector<OriginPtr> origins_;
   absl::flat_hash_map<const Origin*, uint32_t> origin_index_;
   size_t texts_bytes_ = 0;
 };
 
-// Spans of several lists as one. The lists must outlive it and must not change.
+// Concatenated spans of several lists, which must outlive this object and must not change.
 class SpanLists {
  public:
   explicit SpanLists(std::vector<const SpanList*> lists) : lists_(std::move(lists)) {}
-  // Index over all lists, one after another.
+  // Returns a span by its index over all lists.
   SpanView operator[](size_t i) const;
   size_t size() const;
-  // Origins of all lists; two lists may share one.
+  // Returns the origins of all lists. An origin that occurs in two lists is returned twice.
   std::vector<OriginPtr> Origins() const;
-  // Indexes of all spans sorted by (source, boot, kind, start, sequence), stable for equal ones,
-  // within slices of start times; `slice_of` maps a start to its slice.
+  // Returns the indexes of all spans, sorted within slices of start times by (source, boot, kind,
+  // start, sequence). Equal spans keep their order. `slice_of` maps a start time to its slice.
   std::vector<uint32_t> Sorted(int64_t (*slice_of)(int64_t start_ns)) const;
 
  private:

@@ -15,7 +15,7 @@ auto Fields(const SpanList::Row& r) {
   return std::tuple(r.start_ns, r.end_ns, r.step, r.sequence, r.origin, r.name, r.mode, r.kind);
 }
 
-TEST(SpanListTest, EveryNumberRoundTrips) {
+TEST(SpanListTest, AllFieldValuesRoundTrip) {
   constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
   constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
   const SpanList::Row usual = {1'000, 2'000, 7, 9, 1, 2, 3, Span::Kind::kPhase};
@@ -49,7 +49,7 @@ TEST(SpanListTest, EveryNumberRoundTrips) {
   for (size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(Fields(list.RowAt(i)), Fields(rows[i])) << i;
 }
 
-TEST(SpanListTest, TypicalSpanTakesAtMostFortyBytes) {
+TEST(SpanListTest, TypicalSpanUsesAtMost40Bytes) {
   const auto origin = std::make_shared<const Origin>(Origin{"rank-0", "boot", "node", 0});
   SpanList list;
   for (int64_t i = 0; i < 100'000; ++i) {

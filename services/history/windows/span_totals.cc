@@ -63,7 +63,7 @@ std::vector<OperatorTotal> SpanTotals::Take() {
 }
 
 std::optional<std::vector<OperatorTotal>> TotalsOf(const SpanLists& spans) {
-  // Names of a list of spans have stable addresses: equal ones share one.
+  // Equal names within a list share one stable address, so the address serves as the key.
   using Place = std::tuple<const Origin*, Span::Kind, const char*>;
   struct Total {
     std::string_view name;
@@ -72,7 +72,7 @@ std::optional<std::vector<OperatorTotal>> TotalsOf(const SpanLists& spans) {
   absl::flat_hash_map<Place, Total> by_place;
   for (size_t i = 0; i < spans.size(); ++i) {
     const SpanView s = spans[i];
-    // A span that ends before it begins may begin after the window.
+    // A span that ends before it starts may start after the window.
     if (s.start_ns < 0 || s.end_ns < s.start_ns) return std::nullopt;
     Total& total = by_place[{s.origin.get(), s.kind, s.name.data()}];
     total.name = s.name;

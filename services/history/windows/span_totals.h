@@ -1,5 +1,5 @@
-// Totals of equal spans of a window, and their pages (metric_pages.h): totals of whole windows are
-// read without opening their segments.
+// Totals of equal spans in a window, and their pages (metric_pages.h). Queries read totals of whole
+// windows without opening their segments.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace pitwall::history {
 
-// Adds a span of that length, or another total.
+// Adds a span with the given length (AddTo) or another total (Merge).
 void AddTo(OperatorTotal* total, int64_t length_ns);
 void Merge(const OperatorTotal& other, OperatorTotal* total);
 
@@ -25,14 +25,14 @@ void Merge(const OperatorTotal& other, OperatorTotal* total);
 class SpanTotals {
  public:
   void Clear();
-  // Returns the same number for the same name.
+  // Returns a number for the name; equal names have equal numbers.
   uint32_t NameOf(std::string_view name);
-  // Returns the total to add to.
+  // Returns the total for the key, which the caller updates.
   OperatorTotal* At(int64_t rank, Span::Kind kind, uint32_t name);
   OperatorTotal* At(int64_t rank, Span::Kind kind, std::string_view name) {
     return At(rank, kind, NameOf(name));
   }
-  // Sorted by rank, kind, and name.
+  // Returns the totals sorted by rank, kind, and name.
   std::vector<OperatorTotal> Take();
 
  private:
@@ -47,20 +47,20 @@ class SpanTotals {
     }
   };
   StringMap<uint32_t> names_;
-  absl::flat_hash_map<Key, OperatorTotal> totals_;  // without rank, kind, and name
+  absl::flat_hash_map<Key, OperatorTotal> totals_;  // the rank, kind, and name fields are unset
 };
 
-// Returns sorted totals. Nothing: a span ends before it begins, so that the window's totals cannot
-// answer for a range of starts; each span must then be read.
+// Returns sorted totals. Returns no value if a span ends before it starts: the window's totals
+// cannot then answer a query for a range of start times, so each span must be read.
 std::optional<std::vector<OperatorTotal>> TotalsOf(const SpanLists& spans);
 
-// Columns of the totals of a page.
+// Columns of a page of totals.
 struct TotalsPage {
   std::vector<std::string> names;
   std::vector<int64_t> ranks, kinds, name_numbers, counts, sums, least, greatest;
 };
 std::string EncodeTotals(std::span<const OperatorTotal> totals);
-// False: malformed.
+// Returns false if the text is malformed.
 bool DecodeTotals(std::string_view text, TotalsPage* page);
 
 }  // namespace pitwall::history

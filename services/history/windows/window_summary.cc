@@ -6,7 +6,7 @@
 
 namespace pitwall::history {
 
-// Same as Rollup computes sample by sample, without its open rows.
+// Computes the rows that Rollup would compute sample by sample and then close.
 TierRows RollUp(const SeriesRows& rows) {
   TierRows out;
   std::vector<RollupRow>& fine = out[0];

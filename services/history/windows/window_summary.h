@@ -1,6 +1,5 @@
-// Summary of a window without its rows: rollups of each series, and the distribution of each
-// metric. It depends only on the window's rows, so that it is bit-identical whenever it is
-// computed.
+// Summary of a window without its rows: rollups of each series and the distribution of each metric.
+// It depends only on the window's rows, so it is bit-identical whenever it is computed.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +16,16 @@
 
 namespace pitwall::history {
 
-// Tiers that fit into a window; the coarsest is computed from them.
+// Number of tiers that fit into a window. The coarsest tier is computed from them.
 inline constexpr size_t kWindowTiers = 2;
 
 using TierRows = std::array<std::vector<RollupRow>, kWindowTiers>;
 TierRows RollUp(const SeriesRows& rows);
-// Returns all rows of the tier over all windows, in order, from those of the finer tier.
+// Returns all rows of the tier over all windows, in order, computed from the rows of the next finer
+// tier.
 std::vector<RollupRow> Coarser(const std::vector<RollupRow>& rows, size_t tier);
 
-// The result depends on the order of additions.
+// Distribution and sum of a metric's values. The result depends on the order of additions.
 struct Spread {
   Sketch sketch;
   double sum = 0;
@@ -33,7 +33,7 @@ struct Spread {
   void Add(const SeriesRows& rows, int64_t from_ns, int64_t to_ns);
   void Merge(const Spread& later);
 };
-// By (node, metric).
+// Spreads by (node, metric).
 using Spreads = std::map<std::pair<std::string, std::string>, Spread>;
 Spread* SpreadOf(Spreads* spreads, const Labels& labels);
 

@@ -1,4 +1,4 @@
-// Batches that own their rows, as sources send them.
+// Test batches that own their rows, in the form in which sources send them.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace pitwall::history {
 
 inline constexpr int64_t kBegin = 1'767'225'600 * kNanosPerSecond;  // a multiple of all tiers
 
-// Frames own the data of their spans.
+// The frames own the data of their spans.
 struct OwnedBatch {
   Batch batch;
   std::vector<std::unique_ptr<std::vector<int64_t>>> numbers;
