@@ -28,7 +28,7 @@ std::string EncodeTime(int64_t time_ns) {
 StatusOr<int64_t> DecodeTime(std::string_view body) {
   BinaryReader in(body);
   const int64_t time_ns = in.I64();
-  RETURN_IF_ERROR(in.Finish("a time of the catalog"));
+  RETURN_IF_ERROR(in.Finish("catalog time"));
   return time_ns;
 }
 
@@ -44,7 +44,7 @@ StatusOr<ReadPosition> DecodePosition(std::string_view body) {
   ReadPosition position;
   position.offset = in.I64();
   position.mark = ParseLogMark(in.StrView());
-  RETURN_IF_ERROR(in.Finish("a position of the catalog"));
+  RETURN_IF_ERROR(in.Finish("catalog position"));
   return position;
 }
 
@@ -98,8 +98,8 @@ StatusOr<SourceMeta> DecodeBoot(std::string_view body) {
   for (std::string* text :
        {&r.platform, &r.cluster, &r.namespace_name, &r.kind, &r.name, &r.uid, &r.queue})
     *text = in.Str();
-  if (!in.AtEnd()) boot.goodbye_ns = in.I64();  // not stored by earlier versions
-  RETURN_IF_ERROR(in.Finish("a boot of the catalog"));
+  if (!in.AtEnd()) boot.goodbye_ns = in.I64();  // earlier versions do not store it
+  RETURN_IF_ERROR(in.Finish("catalog boot"));
   return boot;
 }
 
@@ -114,11 +114,11 @@ StatusOr<Schema> DecodeSchema(const store::DatabaseRow& row) {
   constexpr size_t kMaxBytes = size_t{256} << 20;
   std::string body = row.body;
   if (row.kind == kPackedSchemaRow) {
-    ASSIGN_OR_RETURN(body, blocks::Unpack(row.body, kMaxBytes, "a schema of the catalog"));
+    ASSIGN_OR_RETURN(body, blocks::Unpack(row.body, kMaxBytes, "catalog schema"));
   }
   BinaryReader in(body);
   Schema schema = codec::RestoreSchema(in);
-  RETURN_IF_ERROR(in.Finish("a schema of the catalog"));
+  RETURN_IF_ERROR(in.Finish("catalog schema"));
   return schema;
 }
 
@@ -128,7 +128,7 @@ std::string EncodeRecord(const KeptRecord& record) {
 
 StatusOr<KeptRecord> DecodeRecord(const store::DatabaseRow& row) {
   if (row.body.empty() || row.body[0] < 1 || row.body[0] > 4)
-    return DataLoss("an event of the catalog is malformed");
+    return DataLoss("malformed catalog event");
   return KeptRecord{static_cast<EventTopic>(row.body[0]), NumberOf(row.key), row.body.substr(1)};
 }
 
@@ -143,8 +143,8 @@ StatusOr<Tombstone> DecodeTombstone(std::string_view body) {
   BinaryReader in(body);
   Tombstone t;
   for (int64_t* offset : {&t.telemetry, &t.issues, &t.actions, &t.captures}) *offset = in.I64();
-  if (!in.AtEnd()) t.notifications = in.I64();  // not stored by earlier versions
-  RETURN_IF_ERROR(in.Finish("a tombstone of the catalog"));
+  if (!in.AtEnd()) t.notifications = in.I64();  // earlier versions do not store it
+  RETURN_IF_ERROR(in.Finish("catalog tombstone"));
   return t;
 }
 

@@ -1,4 +1,4 @@
-// Rows of the catalog: their kinds, keys, and bodies.
+// Catalog rows: their kinds, keys, and bodies.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,23 @@
 
 namespace pitwall::history {
 
-// Persistent numbers: never reuse one.
+// The numbers are persistent and must not be reused.
 enum RowKind : uint8_t {
   kPositionRow = 1,      // position of a partition
   kBootRow = 2,          // one boot of one source of a job
   kSchemaRow = 3,        // schema used by a job
   kSegmentRow = 4,       // a sealed window
-  kEventRow = 5,         // a record of an EventTopic, as in the log
-  kTombstoneRow = 6,     // a deleted job, by a hash of its ID
-  kMetaRow = 7,          // kAgeKey: the time last accepted by retention
-  kPackedSchemaRow = 8,  // like kSchemaRow, compressed with zstd: labels repeat
+  kEventRow = 5,         // a record of an EventTopic, as stored in the log
+  kTombstoneRow = 6,     // a deleted job, identified by a hash of its ID
+  kMetaRow = 7,          // kAgeKey: the time that retention last accepted
+  kPackedSchemaRow = 8,  // like kSchemaRow, but compressed with zstd because labels repeat
 };
 
 inline constexpr char kAgeKey[] = "age";
 std::string EncodeTime(int64_t time_ns);
 StatusOr<int64_t> DecodeTime(std::string_view body);
 
-// Sorts like its number.
+// Returns a key that sorts in numeric order.
 std::string NumberKey(uint64_t number);
 uint64_t NumberOf(std::string_view key);
 
@@ -40,19 +40,19 @@ struct ReadPosition {
 std::string EncodePosition(const ReadPosition& position);
 StatusOr<ReadPosition> DecodePosition(std::string_view body);
 
-// Facts about one boot of a source. Each field is a minimum, a maximum, or the value of the highest
-// sequence, so that reading a batch twice changes nothing.
+// Facts about one boot of a source. Each field is a minimum, a maximum, or the value from the batch
+// with the highest sequence, so that ingesting a batch twice changes nothing.
 struct SourceMeta {
   OriginPtr origin;
   int64_t start_ns = 0;
-  int64_t first_ns = INT64_MAX;  // of its samples
+  int64_t first_ns = INT64_MAX;  // time of the first sample
   int64_t last_ns = INT64_MIN;
   int64_t interval_ns = 0;
-  uint64_t sequence = 0;  // the highest
+  uint64_t sequence = 0;  // highest sequence
   bool goodbye = false;
-  int64_t goodbye_ns = 0;             // the source's progress at that point; 0: unknown
-  int64_t first_step_ns = INT64_MAX;  // start of its first step
-  int64_t last_step_ns = INT64_MIN;   // end of its last step
+  int64_t goodbye_ns = 0;             // the source's progress at the goodbye; 0 if unknown
+  int64_t first_step_ns = INT64_MAX;  // start of the first step
+  int64_t last_step_ns = INT64_MIN;   // end of the last step
   std::string owner;
   std::string job_name;
   JobReference reference;
@@ -62,19 +62,19 @@ std::string EncodeBoot(const SourceMeta& boot);
 StatusOr<SourceMeta> DecodeBoot(std::string_view body);
 
 StatusOr<store::DatabaseRow> PackedSchemaRow(const std::string& job, const Schema& schema);
-// Decodes a row of either kind.
+// Decodes a schema row of either kind.
 StatusOr<Schema> DecodeSchema(const store::DatabaseRow& row);
 
 enum class EventTopic : uint8_t { kIssues = 1, kActions = 2, kCaptures = 3, kNotification = 4 };
 struct KeptRecord {
   EventTopic topic = EventTopic::kIssues;
-  uint64_t number = 0;  // in the order of ingestion
+  uint64_t number = 0;  // in order of ingestion
   std::string value;
 };
 std::string EncodeRecord(const KeptRecord& record);
 StatusOr<KeptRecord> DecodeRecord(const store::DatabaseRow& row);
 
-// Marker of a deleted job: records below these offsets are not read again.
+// Marker of a deleted job. Records below these offsets are not ingested again.
 struct Tombstone {
   int64_t telemetry = 0;
   int64_t issues = 0;

@@ -31,7 +31,7 @@ StatusOr<std::unique_ptr<HistoryStore>> HistoryStore::Open(
     ASSIGN_OR_RETURN(out->lock_, files::DirectoryLock::Take(dir));
   }
   if (read_only && !files::Exists(catalogue))
-    return NotFound(Cat(catalogue, ": missing; this is no history"));
+    return NotFound(Cat(catalogue, ": missing; not a history folder"));
   ASSIGN_OR_RETURN(out->database_, store::Database::Open(catalogue, read_only));
   RETURN_IF_ERROR(out->Load());
   if (read_only) return out;
@@ -84,7 +84,7 @@ Status HistoryStore::RestoreSchema(const store::DatabaseRow& row, StoredJob* job
   ASSIGN_OR_RETURN(Schema schema, DecodeSchema(row));
   const SharedSchema shared(std::move(schema));
   schemas_.Add(row.job, shared);
-  // Segments also have derived schemas, which follow from the received ones.
+  // Segments also contain derived schemas, which follow from the received schemas.
   if (const auto made = NodeMeans::Of(*shared); made != nullptr)
     schemas_.Add(row.job, made->schema());
   job->Restore(shared);
@@ -102,12 +102,12 @@ StatusOr<uint64_t> HistoryStore::RestoreSegment(const store::DatabaseRow& row,
     std::string boot = in.Str();
     seen[{std::move(source), std::move(boot)}].Restore(in);
   }
-  if (!in.AtEnd()) {  // not stored by earlier versions
+  if (!in.AtEnd()) {  // earlier versions do not store it
     facts.steps.Restore(in);
     facts.steps.RestorePages(in);
   }
-  if (!in.AtEnd()) facts.metrics = RestorePage(in);  // not stored by earlier versions
-  RETURN_IF_ERROR(in.Finish("a segment of the catalog"));
+  if (!in.AtEnd()) facts.metrics = RestorePage(in);  // earlier versions do not store it
+  RETURN_IF_ERROR(in.Finish("catalog segment"));
   const uint64_t generation = facts.generation;
   job->Restore(std::move(facts), std::move(seen));
   return generation;
@@ -141,7 +141,7 @@ Status HistoryStore::Recover() {
   return OkStatus();
 }
 
-// Head files of processes that ended between creating and unlinking the file.
+// Removes head files of processes that exited between creating and unlinking a file.
 Status HistoryStore::RemoveMemTableFiles() {
   ASSIGN_OR_RETURN(const auto names, files::ListDirectory(dir_));
   for (const std::string& name : names) {
@@ -210,7 +210,7 @@ void HistoryStore::Remove(const std::string& id) {
   std::erase_if(damage_, [&id](const auto& entry) { return entry.first.first == id; });
   ++jobs_version_;
   schemas_.Remove(id);
-  cache_.Clear();  // frees everything
+  cache_.Clear();  // frees all entries
 }
 
 std::string HistoryStore::PathOf(const SegmentMeta& facts) const {
@@ -245,7 +245,7 @@ Status HistoryStore::Damage() const {
   const auto& [place, what] = *damage_.begin();
   return DataLoss(
       Cat("history: ", damage_.size(), damage_.size() == 1 ? " segment is" : " segments are",
-          " missing or damaged (", what, "); restore the file from a backup, or delete the job"));
+          " missing or damaged (", what, "); restore the file from a backup or delete the job"));
 }
 
 void HistoryStore::Discard(const SegmentMeta& facts) {
@@ -255,7 +255,7 @@ void HistoryStore::Discard(const SegmentMeta& facts) {
 }
 
 Status HistoryStore::Settle() {
-  // Takes the list first: partitions and retention call Settle concurrently.
+  // Takes the list first, because partitions and retention call Settle concurrently.
   std::vector<SegmentMeta> gone;
   {
     MutexLock lock(&mutex_);

@@ -1,8 +1,8 @@
-// Folder of the history and its state: catalog, segments, jobs.
+// Folder of the history and its state: catalog, segments, and jobs.
 //
 // <dir>/LOCK
 // <dir>/catalogue.db
-// <dir>/segments/<hash of the job's id>/<window>-<generation>.seg
+// <dir>/segments/<hash of the job ID>/<window>-<generation>.seg
 // <dir>/quarantine/<hash>-<name>: segments that could not be adopted
 #pragma once
 
@@ -30,54 +30,56 @@ struct StoreCounters {
   std::atomic<uint64_t> samples{0}, duplicates{0}, ahead{0}, unread{0}, after_raw{0};
   std::atomic<uint64_t> records{0}, undecodable{0}, events{0}, input_losses{0};
   std::atomic<uint64_t> sealed{0}, dropped_raw{0}, removed_jobs{0}, failed_saves{0};
-  std::atomic<uint64_t> unloaded{0}, reloaded{0};  // numbers of jobs
-  // Results of the last start.
+  std::atomic<uint64_t> unloaded{0}, reloaded{0};  // number of jobs
+  // Results of recovery at the last start.
   std::atomic<uint64_t> adopted{0}, quarantined{0}, missing{0};
 };
 
-// Thread-safe.
+// Store of all jobs. Thread-safe.
 class HistoryStore {
  public:
-  // Checks the catalog and reconciles it with the segments (segment_recovery.h): unlisted segments
-  // are adopted or quarantined. `read_only`: an archive; nothing is created, locked, moved, or
-  // removed.
+  // Opens the store, checks the catalog, and reconciles it with the segments (segment_recovery.h):
+  // unlisted segments are adopted or quarantined. `read_only` is for archives: the call then does
+  // not create, lock, move, or remove anything.
   static StatusOr<std::unique_ptr<HistoryStore>> Open(const std::string& dir, bool read_only,
                                                       uint64_t first_place,
                                                       std::shared_ptr<files::DiskFaults> faults,
                                                       size_t cache_bytes = size_t{64} << 20);
 
-  // Null: no such job. Loads the job, which stays loaded for the lifetime of the pointer.
+  // Returns the job, or null if it does not exist. Loads the job and keeps it loaded for the
+  // lifetime of the pointer.
   StatusOr<StoredJobPtr> Find(std::string_view id) const;
-  // Loads the job until Unload. For the thread of its partition, and for a start.
+  // Loads the job until Unload. Call this from the thread of the job's partition or during a start.
   StatusOr<StoredJobPtr> FindOrAdd(const std::string& id);
-  // Null: no such job. Does not load the job.
+  // Returns null if the job does not exist. Does not load the job.
   JobLifePtr LifeOf(std::string_view id) const;
-  // Some jobs may be unloaded.
+  // Returns all jobs, some of which may be unloaded.
   std::vector<StoredJobPtr> All() const;
-  // Unloads the job if it was not used since the last call; true: it is unloaded now. For the
-  // thread of its partition.
+  // Unloads the job if it was not used since the last call. Returns whether the job is unloaded
+  // now. Call this from the thread of the job's partition.
   bool UnloadUnused(const StoredJobPtr& job);
   void Remove(const std::string& id);
-  // Increases when a job is added or removed.
+  // Returns a number that increases when a job is added or removed.
   uint64_t jobs_version() const { return jobs_version_; }
 
   std::string PathOf(const SegmentMeta& facts) const;
   // Shares the schemas of sealed windows with segments that are opened later.
   void Share(const std::string& job, const SharedSchema& schema) { schemas_.Add(job, schema); }
   void Renew(const std::string& job, const SharedSchema& schema) { schemas_.Renew(job, schema); }
-  // Returns the sealed window, opened once and kept open for a while.
+  // Returns the sealed window. A segment is opened once and stays open for a while.
   StatusOr<std::shared_ptr<const WindowSegment>> Segment(const SegmentMeta& facts) const;
   SegmentCache& cache() const { return cache_; }
   const SchemaPool& schemas() const { return schemas_; }
-  // DataLoss: segments in the catalog are missing or damaged, as far as they were opened.
+  // Returns DataLoss if any segment in the catalog is missing or was found damaged when it was
+  // opened.
   Status Damage() const;
   void NoteDamage(const SegmentMeta& facts, std::string_view what) const;
-  // Marks a file that the catalog no longer names; the next Settle removes it.
+  // Marks a file that the catalog no longer references. The next Settle removes the file.
   void Discard(const SegmentMeta& facts);
-  // Empties the write-ahead file, then removes discarded files.
+  // Checkpoints the write-ahead file and then removes discarded files.
   Status Settle();
   uint64_t NextGeneration() { return ++generation_; }
-  // Marks generations up to this one as used.
+  // Marks generations up to `used` as used.
   void RaiseGeneration(uint64_t used) { generation_ = std::max<uint64_t>(generation_, used); }
   uint64_t NextRecord() { return ++record_; }
 
@@ -105,14 +107,14 @@ class HistoryStore {
         cache_(cache_bytes, kMostOpen) {}
   Status Load();
   Status LoadEvents();
-  // Loads a job from the catalog. After an error, it stays unloaded.
+  // Loads a job from the catalog. If an error occurs, the job stays unloaded.
   Status LoadJob(StoredJob* job) const;
   Status RestoreJob(StoredJob* job) const;
   Status RestoreBoot(const store::DatabaseRow& row, StoredJob* job) const;
   Status RestoreSchema(const store::DatabaseRow& row, StoredJob* job) const;
-  // Returns the generation of the segment.
+  // Restores a segment row and returns the segment's generation.
   StatusOr<uint64_t> RestoreSegment(const store::DatabaseRow& row, StoredJob* job) const;
-  StoredJobPtr Known(std::string_view id) const;  // null: no such job
+  StoredJobPtr Known(std::string_view id) const;  // null if the job does not exist
   StoredJobPtr JobOf(const std::string& id);
   Status Recover();
   Status RemoveMemTableFiles();
@@ -125,7 +127,7 @@ class HistoryStore {
   std::atomic<uint64_t> generation_{0}, record_{0}, jobs_version_{1};
   ChangeFeed feed_;
   mutable StoreCounters counters_;
-  static constexpr size_t kMostOpen = 256;  // each holds a file descriptor
+  static constexpr size_t kMostOpen = 256;  // each open segment holds a file descriptor
   mutable SegmentCache cache_;
   mutable SchemaPool schemas_;
 
@@ -133,7 +135,7 @@ class HistoryStore {
   std::map<std::string, StoredJobPtr, std::less<>> jobs_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Tombstone> tombstones_ ABSL_GUARDED_BY(mutex_);
   std::vector<SegmentMeta> discarded_ ABSL_GUARDED_BY(mutex_);
-  // Damaged segments by job and path, with a description.
+  // Descriptions of damaged segments, by job and path.
   mutable std::map<std::pair<std::string, std::string>, std::string> damage_
       ABSL_GUARDED_BY(mutex_);
 };

@@ -14,8 +14,8 @@
 namespace pitwall::history {
 namespace {
 
-// Partitions and retention call Settle concurrently: no file is removed twice.
-TEST(HistoryStoreTest, SettleOfSeveralThreads_RemovesEachDiscardedFileOnce) {
+// Partitions and retention call Settle concurrently. No file must be removed twice.
+TEST(HistoryStoreTest, ConcurrentSettle_RemovesEachFileOnce) {
   std::string dir = ::testing::TempDir() + "history_store_XXXXXX";
   ASSERT_NE(::mkdtemp(dir.data()), nullptr);
   auto opened = HistoryStore::Open(dir, /*read_only=*/false, /*first_place=*/0, nullptr);
@@ -39,7 +39,7 @@ TEST(HistoryStoreTest, SettleOfSeveralThreads_RemovesEachDiscardedFileOnce) {
   ASSERT_TRUE(files::RemoveTree(dir).ok());
 }
 
-TEST(HistoryStoreTest, LoadOfJobFails_JobStaysUnloadedAndLoadsLater) {
+TEST(HistoryStoreTest, JobLoadFails_JobStaysUnloadedAndCanBeLoadedLater) {
   std::string dir = ::testing::TempDir() + "history_store_XXXXXX";
   ASSERT_NE(::mkdtemp(dir.data()), nullptr);
   auto opened = HistoryStore::Open(dir, /*read_only=*/false, /*first_place=*/0, nullptr);
@@ -51,7 +51,7 @@ TEST(HistoryStoreTest, LoadOfJobFails_JobStaysUnloadedAndLoadsLater) {
   facts.window_ns = kWindowNs;
   store::DatabaseRow damaged = store->SegmentRow(facts, {});
   facts.window_ns = 2 * kWindowNs;
-  damaged.key = store->SegmentRow(facts, {}).key;  // read last
+  damaged.key = store->SegmentRow(facts, {}).key;  // this row is read last
   damaged.body.pop_back();
   facts.window_ns = kWindowNs;
   ASSERT_TRUE(store->database().Apply({.put = {store->SegmentRow(facts, {}), damaged}}).ok());

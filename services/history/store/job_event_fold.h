@@ -1,5 +1,5 @@
-// State of a job derived from its events: attempts, ends, issues. It depends only on the events and
-// their order.
+// State of a job derived from its events: attempts, end, and issues. It depends only on the events
+// and their order.
 #pragma once
 
 #include <map>
@@ -13,16 +13,16 @@ namespace pitwall::history {
 class JobEventFold {
  public:
   void OnEvent(const IssueEvent& event);
-  // Sets the fields that follow from events; leaves the rest unchanged.
+  // Sets the fields that follow from events and leaves the other fields unchanged.
   void Fill(JobOverview* life) const;
   bool ended() const { return life_.ended_ns != 0; }
-  int64_t ended_ns() const { return life_.ended_ns; }  // 0: running
+  int64_t ended_ns() const { return life_.ended_ns; }  // 0 while running
   bool empty() const { return life_.last_ns == 0; }
 
  private:
   struct OpenIssue {
     std::string severity;
-    int64_t stalled_since_ns = 0;  // StallOnset of its first event with one
+    int64_t stalled_since_ns = 0;  // StallOnset of the issue's first event that reports a stall
   };
 
   void OnJobChanged(const IssueEvent& event);
@@ -30,7 +30,7 @@ class JobEventFold {
   AttemptLife* AttemptOf(uint64_t attempt);
 
   JobOverview life_;
-  std::map<std::string, OpenIssue, std::less<>> open_;  // by issue
+  std::map<std::string, OpenIssue, std::less<>> open_;  // by issue ID
 };
 
 }  // namespace pitwall::history

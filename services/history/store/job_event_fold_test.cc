@@ -29,7 +29,7 @@ int64_t StalledSince(const JobEventFold& fold) {
   return life.stalled_since_ns;
 }
 
-TEST(JobEventFold, JobIsStalledSinceFirstOnsetOfOpenHangs) {
+TEST(JobEventFold, StallStartsAtFirstOnsetOfOpenHangs) {
   JobEventFold fold;
   fold.OnEvent(EventOf("a", EventType::kIssueFound, "memory", AtSecond(2)));
   EXPECT_EQ(StalledSince(fold), 0) << "an onset of another category";
@@ -45,8 +45,8 @@ TEST(JobEventFold, JobIsStalledSinceFirstOnsetOfOpenHangs) {
   EXPECT_EQ(StalledSince(fold), 0);
 }
 
-// With a telemetry backlog, the end of a job is read long before its telemetry.
-TEST(StoredJob, WindowOfEndedJobIsOverOnceRead) {
+// If there is a telemetry backlog, the end of a job is read long before its telemetry.
+TEST(StoredJob, EndedJob_WindowIsOverOnceTelemetryIsRead) {
   const auto read_up_to = [](StoredJob* job, int64_t second) {
     SourceMeta boot;
     boot.origin = std::make_shared<const Origin>();
@@ -63,7 +63,8 @@ TEST(StoredJob, WindowOfEndedJobIsOverOnceRead) {
   ended.job_change = JobChange::kEnded;
   ended.time_ns = AtSecond(200);
   job.OnEvent(ended);
-  EXPECT_TRUE(job.IsOver(window, grace, false));  // ranks that died became silent before it
+  // Ranks that died became silent before the job ended.
+  EXPECT_TRUE(job.IsOver(window, grace, false));
   EXPECT_FALSE(job.IsOver(window, grace, true));
   read_up_to(&job, 200);
   EXPECT_TRUE(job.IsOver(window, grace, true));

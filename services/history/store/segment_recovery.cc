@@ -12,9 +12,9 @@
 namespace pitwall::history {
 namespace {
 
-constexpr size_t kMaxReports = 20;  // log lines per start; a summary has the rest
+constexpr size_t kMaxReports = 20;  // maximum log lines per start; a summary covers the rest
 
-// "<start in seconds>-<generation>.seg".
+// Parsed form of "<start in seconds>-<generation>.seg".
 struct SegmentName {
   int64_t start_s = 0;
   uint64_t generation = 0;
@@ -34,7 +34,7 @@ std::optional<SegmentName> ParseSegmentName(std::string_view name) {
   return out;
 }
 
-// Errors of the machine, not of the file.
+// Returns true for errors of the machine, which may be temporary, as opposed to errors of the file.
 bool MayPass(const Status& status) {
   return absl::IsResourceExhausted(status) || absl::IsUnavailable(status) ||
          absl::IsPermissionDenied(status);
@@ -50,7 +50,7 @@ StatusOr<bool> Covers(const WindowSegment& after, const WindowSegment& before) {
   });
 }
 
-// Facts about boots as far as a segment has them; later batches complete them.
+// Returns facts about boots as far as the segment contains them. Later batches complete them.
 std::vector<SourceMeta> BootsOf(const WindowSegment& segment) {
   std::map<OriginKey, SourceMeta> boots;
   for (const WindowSegment::RowsTable& table : segment.RowsTables()) {
@@ -92,14 +92,15 @@ StatusOr<RecoveredSegments> SegmentRecovery::Run() {
     PITWALL_LOG(kWarning, "insights", store_.dir(), ": the catalog does not match the segments (",
                 found_.adopted, " adopted, ", found_.quarantined, " moved to ", kQuarantineFolder,
                 "/, ", found_.missing,
-                " missing); it was lost or replaced by an older copy. Events and deletions that it "
-                "no longer holds are read from the log as far as that reaches");
+                " missing); it was lost or replaced by an older copy. Missing events and "
+                "deletions are read from the log as far as it is retained");
   }
   return found_;
 }
 
-// A deletion renames the folder, commits the tombstone, then removes the folder. Without the
-// tombstone, the commit did not happen or the catalog is older: the segments stay.
+// Completes or reverts interrupted deletions. A deletion renames the folder, commits the tombstone,
+// and then removes the folder. If the tombstone is absent, the commit did not happen or the catalog
+// is an older copy, so the segments are kept.
 Status SegmentRecovery::FinishDeletions() {
   const std::map<std::string, Tombstone> tombstones = store_.Tombstones();
   ASSIGN_OR_RETURN(const auto folders, files::ListDirectory(store_.segments_dir()));
@@ -118,7 +119,7 @@ Status SegmentRecovery::FinishDeletions() {
     for (const std::string& name : names)
       RETURN_IF_ERROR(files::Rename(Cat(from, "/", name), Cat(to, "/", name)));
     RETURN_IF_ERROR(files::RemoveTree(from));
-    Report(Cat(to, ": restored; its deletion is not in the catalog"));
+    Report(Cat(to, ": restored; the catalog does not contain its deletion"));
   }
   return OkStatus();
 }
@@ -148,7 +149,7 @@ Status SegmentRecovery::ScanFolder(const std::string& folder) {
   bool used = false;
   for (const std::string& name : names) {
     std::string path = Cat(folder, "/", name);
-    if (EndsWith(name, ".part")) {  // never had a segment's name
+    if (EndsWith(name, ".part")) {  // a partial file that was never renamed to a segment
       RETURN_IF_ERROR(files::Remove(path));
       continue;
     }
@@ -159,7 +160,7 @@ Status SegmentRecovery::ScanFolder(const std::string& folder) {
     } else if (parsed.has_value()) {
       candidates[parsed->start_s].push_back({std::move(path), parsed->generation});
     } else {
-      RETURN_IF_ERROR(Quarantine(path, "not the name of a segment"));
+      RETURN_IF_ERROR(Quarantine(path, "not a segment file name"));
     }
   }
   for (auto& [start, files] : candidates) RETURN_IF_ERROR(Settle(std::move(files)));
@@ -179,7 +180,7 @@ Status SegmentRecovery::Settle(std::vector<Candidate> candidates) {
     }
     const SegmentMeta& facts = (*opened)->facts();
     if (store_.PathOf(facts) != candidate.path) {
-      RETURN_IF_ERROR(Quarantine(candidate.path, "holds the window of another file name"));
+      RETURN_IF_ERROR(Quarantine(candidate.path, "content does not match the file name"));
       continue;
     }
     ASSIGN_OR_RETURN(const auto named, OpenNamed({facts.job, facts.window_ns}));
@@ -191,7 +192,7 @@ Status SegmentRecovery::Settle(std::vector<Candidate> candidates) {
     ASSIGN_OR_RETURN(const bool covered,
                      is_newer ? Covers(**opened, *named) : Covers(*named, **opened));
     if (!covered) {
-      RETURN_IF_ERROR(Quarantine(candidate.path, "differs from the segment of the catalog"));
+      RETURN_IF_ERROR(Quarantine(candidate.path, "differs from the segment in the catalog"));
     } else if (is_newer) {
       const std::string before = named->path();
       RETURN_IF_ERROR(Adopt(**opened, candidate.path));
@@ -239,7 +240,7 @@ Status SegmentRecovery::Adopt(const WindowSegment& segment, const std::string& p
     job->Restore(schema);
   }
   ++found_.adopted;
-  Report(Cat(path, ": adopted; the catalog did not name it"));
+  Report(Cat(path, ": adopted; the catalog did not list it"));
   named_[{facts.job, facts.window_ns}] = facts;
   missing_.erase({facts.job, facts.window_ns});
   job->Restore(std::move(facts), std::move(seen));
@@ -269,7 +270,8 @@ Status SegmentRecovery::Quarantine(const std::string& path, std::string_view rea
 void SegmentRecovery::Report(std::string_view line) {
   if (reports_ < kMaxReports) PITWALL_LOG(kWarning, "insights", line);
   if (++reports_ == kMaxReports)
-    PITWALL_LOG(kWarning, "insights", "further segments are only counted");
+    PITWALL_LOG(kWarning, "insights",
+                "too many segments to log; further segments are only counted");
 }
 
 }  // namespace pitwall::history

@@ -1,7 +1,8 @@
-// Recovery of segments that the catalog does not name, at the start of a store.
+// Recovery of segments that are missing from the catalog, at the start of a store.
 //
 // The catalog may be empty, an older copy, or without its write-ahead file. Segments describe
-// themselves, so the catalog is only an index: it alone never decides that a segment is garbage.
+// themselves, so the catalog is only an index. The catalog alone is never a reason to delete a
+// segment.
 #pragma once
 
 #include <cstddef>
@@ -17,44 +18,45 @@
 
 namespace pitwall::history {
 
-// Folder beside "segments" for files that cannot be adopted. Nothing reads or removes them.
+// Folder next to "segments" for files that cannot be adopted. The history never reads or removes
+// these files.
 inline constexpr char kQuarantineFolder[] = "quarantine";
 // Suffix of a job's folder while the job is being deleted.
 inline constexpr char kDeletedSuffix[] = ".deleted";
 
-// Result of a start, in files.
+// Results of a recovery, in numbers of files.
 struct RecoveredSegments {
   size_t adopted = 0;      // added to the catalog
   size_t quarantined = 0;  // moved to the quarantine folder
-  size_t superseded = 0;   // removed: a newer segment contains all of their data
-  size_t missing = 0;      // windows whose listed segment is absent or of another size
+  size_t superseded = 0;   // removed because a newer segment contains all of their data
+  size_t missing = 0;      // windows whose listed segment is absent or has a different size
 };
 
-// One pass over the segments folder. Not thread-safe; the store is borrowed.
+// One recovery pass over the segments folder. Not thread-safe. Does not own the store.
 class SegmentRecovery {
  public:
   explicit SegmentRecovery(HistoryStore* store) : store_(*store) {}
 
-  // Adopts, quarantines, or removes each unlisted segment, and reports listed ones that are
-  // missing. An error leaves the remaining files unchanged. ResourceExhausted or Unavailable: a
-  // file could not be opened for a reason unrelated to its content.
+  // Adopts, quarantines, or removes each unlisted segment and reports missing listed segments.
+  // After an error, the remaining files are left unchanged. Returns ResourceExhausted or
+  // Unavailable if a file could not be opened for a reason unrelated to its content.
   StatusOr<RecoveredSegments> Run();
 
  private:
-  using WindowKey = std::pair<std::string, int64_t>;  // job and start
+  using WindowKey = std::pair<std::string, int64_t>;  // (job ID, window start)
   struct Candidate {
     std::string path;
     uint64_t generation = 0;
   };
-  // Windows of one job's folder, by the start in the file name: candidates, newest first.
+  // Candidates for the windows in one job's folder, by the start in the file name, newest first.
   using Candidates = std::map<int64_t, std::vector<Candidate>>;
 
   Status FinishDeletions();
   Status ScanNamed();
   Status ScanFolder(const std::string& folder);
-  // Decides on all unlisted files of one window.
+  // Decides what to do with all unlisted files of one window.
   Status Settle(std::vector<Candidate> candidates);
-  // The listed segment of the window if it can be opened; null: absent or damaged.
+  // Returns the listed segment of the window, or null if it is absent or damaged.
   StatusOr<std::shared_ptr<const WindowSegment>> OpenNamed(const WindowKey& key) const;
   Status Adopt(const WindowSegment& segment, const std::string& path);
   Status Supersede(const std::string& path);
@@ -65,7 +67,7 @@ class SegmentRecovery {
   RecoveredSegments found_;
   std::map<WindowKey, SegmentMeta> named_;
   std::set<std::string> named_paths_;
-  std::map<WindowKey, std::string> missing_;            // listed, but absent or of another size
+  std::map<WindowKey, std::string> missing_;            // listed, but absent or of a different size
   std::set<std::pair<std::string, uint64_t>> schemas_;  // saved in this pass, by job
   size_t reports_ = 0;
 };

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kAheadNs = 60 * kNanosPerSecond;  // same as the engine's clock_ahead_ns
 constexpr size_t kMaxWaitingBytes = size_t{64} << 20;
-// Silence after which a source's series end, as in the engine.
+// Duration of silence after which a source's series end, as in the engine.
 constexpr int64_t kIdleNs = 5 * kNanosPerSecond;
 
 int64_t IdleOf(const SourceInfo& info) {
@@ -22,7 +22,7 @@ int64_t IdleOf(const SourceInfo& info) {
   return std::max(kIdleNs, 3 * info.interval_ns);
 }
 
-// Range of the frame's rows with times in [0, latest]; times ascend.
+// Returns the range of the frame's rows with times in [0, latest]. The times must be ascending.
 std::pair<size_t, size_t> RowsWithin(const Frame& frame, int64_t latest) {
   const auto first = std::lower_bound(frame.times_ns.begin(), frame.times_ns.end(), 0);
   const auto last = std::upper_bound(first, frame.times_ns.end(), latest);
@@ -69,8 +69,9 @@ void StoredJob::NoteSteps(const Schema& schema) {
     step_columns_[schema.id] = static_cast<size_t>(at - schema.series.begin());
 }
 
-// A rank repeats its state with the current step, also during a hang, so a step ends at the row
-// with its duration. For a source without durations, each row with a step ends one.
+// Returns whether the row ends a step. A rank repeats its state with the current step, even during
+// a hang, so a step ends at the row with its duration. If a source has no durations, every row with
+// a step ends one.
 bool StoredJob::EndsStep(const Frame& frame, size_t row) const {
   if (frame.steps[row] == kNoStep) return false;
   if (step_columns_.empty()) return true;
@@ -206,7 +207,7 @@ void StoredJob::AddFrame(const Frame& whole, Reading* reading) {
   boot->first_ns = std::min(boot->first_ns, frame.times_ns.front());
   boot->last_ns = std::max(boot->last_ns, frame.times_ns.back());
   newest_ns_ = std::max(newest_ns_, frame.times_ns.back());
-  // A client without spans also has steps: they are known at their ends.
+  // Steps of a client without spans are recorded as well; only their ends are known.
   for (size_t i = 0; i < frame.steps.size(); ++i) {
     if (frame.steps[i] == kNoStep) continue;
     boot->first_step_ns = std::min(boot->first_step_ns, frame.times_ns[i]);
@@ -280,7 +281,8 @@ void StoredJob::Ingest(const Batch& batch, const RecordPlace& at, IngestCounts* 
   Reading reading{&batch, at, source, boot, counts, {}};
   for (const SharedSchema& schema : batch.schemas) {
     const auto [known, added] = schemas_.try_emplace(schema->id, schema);
-    // The schema restored from the catalog is another object: adopt that of the batches.
+    // The schema restored from the catalog is a different object, so the object from the batches
+    // replaces it.
     if (!added && &*known->second != &*schema && known->second->series == schema->series)
       known->second = schema;
     if (!added) continue;
@@ -308,7 +310,7 @@ void StoredJob::Ingest(const Batch& batch, const RecordPlace& at, IngestCounts* 
     head->AddSpan(boot->origin, span, batch.sequence);
     head_bytes_ += head->bytes() - bytes;
   }
-  // A foreign source promises nothing: its newest sample is its progress.
+  // Third-party sources send no promise, so the newest sample defines their progress.
   int64_t promise = batch.promise_ns;
   if (promise <= 0) {
     for (const Frame& frame : batch.frames) {
@@ -338,7 +340,7 @@ void StoredJob::Collect(store::DatabaseChange* change) const {
       change->put.push_back(*std::move(packed));
       continue;
     }
-    BinaryWriter body;  // no memory for zstd
+    BinaryWriter body;  // zstd is out of memory
     codec::SaveSchema(*schemas_.at(schema), body);
     change->put.push_back({kSchemaRow, id_, NumberKey(schema), body.Take()});
   }
@@ -399,7 +401,7 @@ bool StoredJob::Unload() {
 }
 
 void StoredJob::FreeLoaded() {
-  Free(&sources_);  // before boots_, which it points to
+  Free(&sources_);  // before boots_, which sources_ points into
   Free(&boots_);
   Free(&schemas_);
   Free(&step_columns_);
@@ -452,7 +454,7 @@ JobOverview StoredJob::Life() const {
   story_.Fill(&life);
   for (const auto& [key, boot] : boots_) {
     if (boot.first_step_ns == INT64_MAX) continue;
-    // Of a running first step, only the start is known.
+    // If the first step is still running, only its start is known.
     const int64_t last_step_ns = std::max(boot.first_step_ns, boot.last_step_ns);
     AttemptLife* attempt = nullptr;
     for (AttemptLife& a : life.attempts) {

@@ -1,4 +1,4 @@
-// State of one job: its sources, its windows (sealed, in memory, or both), and records not yet
+// State of one job: its sources, its windows (sealed, in memory, or both), and the records not yet
 // saved to the catalog.
 #pragma once
 
@@ -27,36 +27,37 @@ namespace pitwall::history {
 
 struct WindowEntry {
   std::optional<SegmentMeta> sealed;
-  std::unique_ptr<MemTable> head;            // null: no unsealed rows
+  std::unique_ptr<MemTable> head;            // null if all rows are sealed
   std::map<OriginKey, SequenceRanges> seen;  // batches with content in `head` or `sealed`
-  int64_t first_offset = INT64_MAX;          // of the content of the head
-  int64_t head_since_ns = 0;                 // monotonic
+  int64_t first_offset = INT64_MAX;          // lowest log offset of the head's content
+  int64_t head_since_ns = 0;                 // monotonic time
 };
 
 struct IngestCounts {
   uint64_t samples = 0;
   uint64_t duplicates = 0;  // number of batches
-  uint64_t ahead = 0;       // rows too far ahead of their record
+  uint64_t ahead = 0;       // rows too far ahead of their record's append time
   uint64_t unread = 0;      // frames whose schema was missing or did not match
   uint64_t after_raw = 0;   // batches for windows whose raw samples were dropped
 };
 
-// Location of a record.
+// Location of a record in the log.
 struct RecordPlace {
   int64_t offset = 0;
   int64_t append_time_ns = 0;
-  int64_t now_ns = 0;  // monotonic
+  int64_t now_ns = 0;  // monotonic time
 };
 
-// Only the thread of the job's partition changes it, under the mutex; that thread reads without
-// locking. Others read under the mutex.
+// Only the thread of the job's partition modifies the job, under the mutex; that thread reads
+// without locking. Other threads read under the mutex.
 //
 // An unused job is unloaded: its overview stays in memory, while its sources, schemas, and windows
-// are only in the catalog. HistoryStore loads it again before use, from any thread. An unloaded job
-// has no windows, so only Life, newest_ns, disk_bytes, and ended are valid.
+// are only in the catalog. HistoryStore loads the job again before use, from any thread. An
+// unloaded
+// job has no windows, so only Life, newest_ns, disk_bytes, and ended are valid.
 class StoredJob {
  public:
-  // `number`: unique in the store, also if the job is stored again after its deletion.
+  // `number` is unique in the store, even if the job is stored again after its deletion.
   StoredJob(std::string id, uint64_t number) : id_(std::move(id)), number_(number) {}
   StoredJob(const StoredJob&) = delete;
   StoredJob& operator=(const StoredJob&) = delete;
@@ -65,9 +66,9 @@ class StoredJob {
   uint64_t number() const { return number_; }
   Mutex& mutex() const { return mutex_; }
 
-  // Restores data from the catalog at a start.
+  // Restores data from the catalog when the job is loaded.
   void Restore(SourceMeta boot);
-  // Adds a boot found in a segment, or extends the times of the known one, which it returns.
+  // Adds a boot found in a segment, or extends the times of the known boot. Returns the boot.
   const SourceMeta& RestoreSeen(const SourceMeta& boot);
   void Restore(SharedSchema schema);
   void Restore(SegmentMeta facts, std::map<OriginKey, SequenceRanges> seen);
@@ -82,12 +83,13 @@ class StoredJob {
   // Drops frames whose schema has been missing since `before_ns` (monotonic).
   void GiveUpWaiting(int64_t before_ns, IngestCounts* counts);
 
-  // Collects unsaved changes for a transaction; marks them as saved: `upto` of the records.
+  // Collects the unsaved changes for a transaction. Collected marks them as saved, including the
+  // first `records` records.
   void Collect(store::DatabaseChange* change) const;
   void Collected(size_t records);
-  // Replaces the window's head by this segment.
+  // Replaces the window's head with the segment.
   void Sealed(int64_t window_ns, SegmentMeta facts);
-  // Moves packed rows of the window's head into the file.
+  // Moves the packed rows of the window's head into the file.
   Status MoveHead(int64_t window_ns, const std::shared_ptr<MemTableFile>& file);
   void Unsealed(int64_t window_ns);
 
@@ -96,29 +98,31 @@ class StoredJob {
   bool waiting() const { return !waiting_.empty(); }
   bool dirty() const { return !records_.empty() || !dirty_boots_.empty() || !new_schemas_.empty(); }
   bool ended() const { return story_.ended(); }
-  // Returns whether few more rows are expected in the window. `behind`: much telemetry is unread,
-  // so that the job's progress counts instead of its end, which is read long before.
+  // Returns whether few more rows are expected in the window. `behind` means that much telemetry is
+  // unread. The job's progress then counts instead of its end, which is read long before.
   bool IsOver(int64_t window_ns, int64_t grace_ns, bool behind) const {
     return newest_ns_ - (window_ns + kWindowNs) > grace_ns ||
            (ended() && (!behind || newest_ns_ >= story_.ended_ns()));
   }
   int64_t newest_ns() const { return newest_ns_; }
   size_t head_bytes() const { return head_bytes_; }
-  // Lowest offset of data that is only in memory.
+  // Returns the lowest offset of data that is only in memory.
   int64_t least_offset() const;
-  // Number of sealings and drops: readers of segments check whether it changed.
+  // Returns the number of seals and drops. Readers of segments compare it to detect changes.
   uint64_t version() const { return version_; }
   JobOverview Life() const;
   JobLifePtr SharedLife() const;
-  uint64_t disk_bytes() const;  // of its segments
+  uint64_t disk_bytes() const;  // of the job's segments
 
   // The following members require the mutex, except Unpin.
   bool loaded() const { return summary_ == nullptr; }
-  // False: the job is in use, was used since the last call, or has unsaved data.
+  // Unloads the job. Returns false if the job is in use, was used since the last call, or has
+  // unsaved data.
   bool Unload();
-  // OK: everything in the catalog is restored. Error: the job stays unloaded.
+  // Ends a load. With OK, all data of the catalog is restored; with an error, the job stays
+  // unloaded.
   void EndLoad(const Status& loaded);
-  // A pinned job is not unloaded.
+  // Pins the job, so that it is not unloaded.
   void Pin() { ++pins_; }
   void Unpin() { --pins_; }
 
@@ -129,7 +133,7 @@ class StoredJob {
     JobLifePtr life;
     uint64_t disk_bytes = 0;
   };
-  // A frame with an unknown schema.
+  // A frame that waits for its schema.
   struct Waiting {
     OriginPtr origin;
     uint64_t schema_id = 0;
@@ -138,16 +142,16 @@ class StoredJob {
     std::vector<int64_t> times, steps;
     std::vector<double> values;
     int64_t since_ns = 0;
-    std::vector<int64_t> windows;  // that accepted the batch
+    std::vector<int64_t> windows;  // windows that accepted the batch
   };
-  // Cached locations of one boot's state: each batch needs them, and lookups compare long names
-  // with common prefixes.
+  // Cached pointers to one boot's state. Each batch needs them, and lookups compare long names with
+  // common prefixes.
   struct Source {
     const OriginKey* key = nullptr;
     SourceMeta* boot = nullptr;
     bool dirty = false;
     int64_t window_ns = INT64_MIN;   // window of `seen`
-    SequenceRanges* seen = nullptr;  // null: not looked up yet
+    SequenceRanges* seen = nullptr;  // null if not looked up yet
   };
   struct ByNames {
     using is_transparent = void;
@@ -155,14 +159,15 @@ class StoredJob {
     bool operator()(const Names& a, const Names& b) const { return a == b; }
     size_t operator()(const Names& names) const { return absl::Hash<Names>()(names); }
   };
-  // The batch being read, and the windows that accept it.
+  // The batch being ingested and the windows that accept it.
   struct Reading {
     const Batch* batch;
     RecordPlace at;
     Source* source;
     SourceMeta* boot;
     IngestCounts* counts;
-    std::map<int64_t, MemTable*> admitted;  // null: duplicate, or the window accepts no rows
+    // Null if the batch is a duplicate or the window accepts no rows.
+    std::map<int64_t, MemTable*> admitted;
     bool duplicate = false;
   };
 
@@ -174,7 +179,7 @@ class StoredJob {
   void AddKnown(const SharedSchema& schema, const Frame& frame, const OriginPtr& origin,
                 uint64_t sequence, const std::function<MemTable*(int64_t)>& window,
                 IngestCounts* counts);
-  // Adds the derived series of rows [from, to).
+  // Adds the derived series for the rows [from, to).
   void AddMade(const SharedSchema& schema, const Frame& frame, size_t from, size_t to,
                const OriginPtr& origin, uint64_t sequence, MemTable* head);
   void Release(const SharedSchema& schema, IngestCounts* counts);
@@ -184,12 +189,15 @@ class StoredJob {
   const uint64_t number_;
   mutable Mutex mutex_;
   std::map<OriginKey, SourceMeta> boots_;
-  absl::flat_hash_map<OriginKey, std::unique_ptr<Source>, ByNames, ByNames> sources_;  // of boots_
+  // Caches for boots_.
+  absl::flat_hash_map<OriginKey, std::unique_ptr<Source>, ByNames, ByNames> sources_;
   absl::flat_hash_map<uint64_t, SharedSchema> schemas_;
-  absl::flat_hash_map<uint64_t, size_t> step_columns_;  // for schemas with durations of steps
-  absl::flat_hash_map<uint64_t, std::unique_ptr<const NodeMeans>> made_;  // by schema; null: none
-  std::map<int64_t, WindowEntry> windows_;                                // by start
-  std::vector<double> made_cells_;                                        // scratch buffer
+  // Duration column, for schemas with step durations.
+  absl::flat_hash_map<uint64_t, size_t> step_columns_;
+  // By schema ID; null if none.
+  absl::flat_hash_map<uint64_t, std::unique_ptr<const NodeMeans>> made_;
+  std::map<int64_t, WindowEntry> windows_;  // by window start
+  std::vector<double> made_cells_;          // scratch buffer
   std::deque<Waiting> waiting_;
   size_t waiting_bytes_ = 0;
   JobEventFold story_;
@@ -199,7 +207,7 @@ class StoredJob {
   int64_t newest_ns_ = INT64_MIN;
   size_t head_bytes_ = 0;
   uint64_t version_ = 0;
-  std::unique_ptr<const Summary> summary_;  // not null: unloaded
+  std::unique_ptr<const Summary> summary_;  // set while the job is unloaded
   std::atomic<size_t> pins_{0};
   bool used_ = true;  // since the last call of Unload
 };
