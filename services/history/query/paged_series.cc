@@ -9,8 +9,8 @@
 namespace pitwall::history {
 namespace {
 
-// Position of a column among ascending columns, or their size if absent. Mostly all columns are
-// wanted, and each is at its own index.
+// Returns the index of a column in an ascending list, or the list's size if the column is absent.
+// Usually all columns are selected, and each is at its own index.
 size_t PlaceOf(const std::vector<uint32_t>& columns, uint32_t column) {
   if (column < columns.size() && columns[column] == column) return column;
   const auto at = std::lower_bound(columns.begin(), columns.end(), column);
@@ -38,13 +38,14 @@ StatusOr<const WantedColumns*> PagedSeries::WantedOf(uint64_t schema, const Segm
   if (wanted != nullptr) return wanted;
   if (wanted = set_.Known(schema); wanted != nullptr) return wanted;
   std::optional<SharedSchema> known = store_.schemas().Find(job_, schema);
-  if (!known.has_value()) {  // the segment contains it, and adds it to the pool
+  if (!known.has_value()) {  // the segment contains the schema; opening it adds the schema to the
+                             // pool
     RETURN_IF_ERROR(store_.Segment(facts).status());
     known = store_.schemas().Find(job_, schema);
   }
   if (!known.has_value()) {
-    return DataLoss(Cat(store_.PathOf(facts), ": a series of an unknown schema (", schema,
-                        "): restore the file, or delete the job"));
+    return DataLoss(Cat(store_.PathOf(facts), ": series with an unknown schema (", schema,
+                        "); restore the file or delete the job"));
   }
   ASSIGN_OR_RETURN(wanted, set_.Of(**known));
   return wanted;
@@ -57,7 +58,7 @@ Status PagedSeries::ReadExtents(
       .ForEachSeries([&](uint64_t schema, std::span<const SeriesRun> runs) -> Status {
         ASSIGN_OR_RETURN(const WantedColumns* wanted, WantedOf(schema, facts));
         const std::vector<uint32_t>& columns = wanted->columns;
-        size_t at = 0;  // both ascend
+        size_t at = 0;  // both lists are ascending
         for (const SeriesRun& run : runs) {
           while (at < columns.size() && columns[at] < run.first_column) ++at;
           for (; at < columns.size() && columns[at] - run.first_column < run.columns; ++at)
@@ -71,7 +72,7 @@ struct PagedSeries::Window {
   const SegmentMeta* facts;
   RollupCursor cursor;
   bool more = false;
-  std::vector<const WantedColumns*> wanted{};  // by the cursor's schema numbers
+  std::vector<const WantedColumns*> wanted{};  // indexed by the cursor's schema numbers
 };
 
 Status PagedSeries::ReadMetric(Window* window, const std::function<Status(const Rollups&)>& take) {

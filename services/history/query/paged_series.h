@@ -1,4 +1,4 @@
-// Series of a query, read from pages of metrics.
+// Series of a query, read from metric pages.
 #pragma once
 
 #include <cstdint>
@@ -17,30 +17,30 @@
 
 namespace pitwall::history {
 
-// Names of the selected metrics; empty: any metric may match.
+// Returns the names of the selected metrics, or an empty list if any metric may match.
 std::vector<std::string_view> MetricNamesOf(const std::vector<Selector>& selectors);
 // `facts` must outlive the result.
 MetricPages PagesOf(const HistoryStore& store, const SegmentMeta& facts);
 
-// Resolves the columns of each schema to series once for all windows. Not thread-safe.
+// Resolves the columns of each schema to series, once for all windows. Not thread-safe.
 class PagedSeries {
  public:
-  // The arguments must outlive it.
+  // All arguments must outlive this object.
   PagedSeries(const HistoryStore* store, const SeriesQuery* query, SeriesSet* set)
       : store_(*store), job_(query->job), names_(MetricNamesOf(query->selectors)), set_(*set) {}
-  // Calls back with each wanted series and the time range of its samples.
+  // Calls `take` with each selected series and the time range of its samples.
   Status ReadExtents(const SegmentMeta& facts,
                      const std::function<void(uint32_t series, const SeriesExtent& extent)>& take);
-  // Some series of one window, with their rows in sequence.
+  // Some series of one window and their concatenated rows.
   struct Rollups {
-    std::span<const uint32_t> series;  // indexes into the set; kUnwanted: its rows are skipped
+    std::span<const uint32_t> series;  // indexes into the set; the rows of kUnwanted are skipped
     std::span<const uint32_t> row_counts;
     const RollupColumns& rows;
   };
   static constexpr uint32_t kUnwanted = UINT32_MAX;
-  // Reads metric by metric, and within a metric window by window in the given order, so that the
-  // state of a metric stays in the CPU cache. A series has one metric, so its rows also come in
-  // that order.
+  // Reads metric by metric, and for each metric the windows in the given order, so that the
+  // metric's state stays in the CPU cache. A series belongs to one metric, so its rows also arrive
+  // in that order.
   Status ReadRollups(std::span<const SegmentMeta* const> windows,
                      const std::function<Status(const Rollups&)>& take);
 
@@ -55,7 +55,7 @@ class PagedSeries {
   const std::vector<std::string_view> names_;
   SeriesSet& set_;
   absl::flat_hash_map<uint64_t, const WantedColumns*> wanted_;
-  // Scratch buffer for the current metric.
+  // Scratch buffers for the current metric.
   PagedRollups read_;
   std::vector<uint32_t> series_;
 };

@@ -16,12 +16,13 @@ int64_t CeilTo(int64_t time_ns, int64_t unit) {
   return time_ns >= kMaxPosition - unit ? kMaxPosition : NextAfter(time_ns - 1, unit);
 }
 
-// Range of row starts: rows of the tier that begin in the range, with all of their samples.
+// Returns the range of the tier's rows that start in the range, including all samples of these
+// rows.
 TimeRange WholeRows(const TimeRange& range, size_t tier) {
   return {CeilTo(range.from_ns, kTiers[tier]), CeilTo(range.to_ns, kTiers[tier])};
 }
 
-// Rows that begin in the range; `rows` are in time order.
+// Returns the rows that start in the range. `rows` must be in time order.
 RollupRows Within(const RollupRows& rows, const TimeRange& range) {
   size_t from = 0, to = rows.size();
   while (from < to && rows.start_ns(from) < range.from_ns) ++from;
@@ -29,14 +30,14 @@ RollupRows Within(const RollupRows& rows, const TimeRange& range) {
   return rows.Sub(from, to);
 }
 
-// Passes rows on, series by series of a window, up to a limit.
+// Passes the rows of a window to `visit`, series by series, up to a limit.
 class PartMaker {
  public:
   PartMaker(const SeriesSet* set, const TimeRange& whole, size_t most,
             const std::function<Status(std::span<const RollupPart>)>* visit)
       : set_(*set), whole_(whole), most_(most), visit_(*visit) {}
   void Begin() { rows_ = 0; }
-  // Parts refer to the rows until Visit.
+  // Adds rows of a series. The rows must stay valid until Visit.
   void Add(uint32_t series, const RollupRows& all) {
     const RollupRows rows = Within(all, whole_);
     if (rows.empty()) return;
@@ -115,7 +116,7 @@ Status SegmentQuery::WalkRollups(
       RETURN_IF_ERROR(paged(neighbors));
       neighbors.clear();
       RETURN_IF_ERROR(opened(&view));
-      view = WindowView();  // frees its memory
+      view = WindowView();  // frees the view's memory
     }
     return paged(neighbors);
   });
@@ -124,7 +125,7 @@ Status SegmentQuery::WalkRollups(
 StatusOr<std::vector<RollupColumn>> SegmentQuery::Rollups(const SeriesQuery& query,
                                                           size_t tier) const {
   if (tier >= kTiers.size())
-    return InvalidArgument(Cat("tier ", tier, ": there are ", kTiers.size()));
+    return InvalidArgument(Cat("tier: must be less than ", kTiers.size(), " (got ", tier, ")"));
   SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
   const size_t stored_tier = std::min(tier, kWindowTiers - 1);
   std::vector<RollupColumn> found;
@@ -149,7 +150,7 @@ StatusOr<std::vector<RollupColumn>> SegmentQuery::Rollups(const SeriesQuery& que
 StatusOr<SeriesTablePtr> SegmentQuery::VisitRollups(
     const SeriesQuery& query, size_t tier, const std::function<void()>& begin,
     const std::function<Status(std::span<const RollupPart>)>& visit) const {
-  // Rows of a coarser tier span several windows.
+  // Rows of coarser tiers span several windows.
   if (tier >= kWindowTiers) return History::VisitRollups(query, tier, begin, visit);
   ASSIGN_OR_RETURN(const StoredJobPtr job, Find(query.job));
   const SegmentCache::Key key = SegmentCache::SeriesKey(job->number());
@@ -160,8 +161,8 @@ StatusOr<SeriesTablePtr> SegmentQuery::VisitRollups(
     SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job, known);
     const Status walked =
         WalkRollups(query, WholeRows(query.range, tier), tier, &set, begin, visit);
-    // Series cached by earlier queries must not affect the answer: neither the kind that their
-    // schemas give to a series, nor the number of series.
+    // Series cached by earlier queries must not affect the result. Their schemas could change the
+    // kind of a series, and their number could exceed the limit.
     if (known != nullptr && (set.two_kinds() || absl::IsResourceExhausted(walked))) continue;
     RETURN_IF_ERROR(walked);
     const bool keep = all && !set.two_kinds();

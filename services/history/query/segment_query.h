@@ -1,7 +1,7 @@
-// Answers queries about jobs from sealed windows and from rows in memory.
+// Answers queries about jobs from sealed windows and unsealed rows.
 //
-// The rows needed from memory are copied under the job's lock; segments are read without it. If a
-// window is sealed in between, the query restarts.
+// The required rows in memory are copied under the job's lock; segments are read without the lock.
+// If a window is sealed in the meantime, the query restarts.
 #pragma once
 
 #include <functional>
@@ -49,15 +49,15 @@ class SegmentQuery final : public History {
   StatusOr<StoredJobPtr> Find(std::string_view id) const;
   Status ForEachRecord(std::string_view job, EventTopic topic,
                        const std::function<Status(const std::string&)>& value) const;
-  // Like VisitRollups, for a tier that windows store.
+  // Implements VisitRollups for a tier that windows store.
   Status WalkRollups(const SeriesQuery& query, const TimeRange& whole, size_t tier, SeriesSet* set,
                      const std::function<void()>& begin,
                      const std::function<Status(std::span<const RollupPart>)>& visit) const;
-  // Visits a consistent set of all candidate spans; calls `begin` before each attempt.
+  // Visits a consistent set of all candidate spans. Calls `begin` before each attempt.
   Status WalkSpans(const SpanQuery& query, const std::function<void()>& begin,
                    const std::function<Status(const SpanView&)>& in_memory,
                    const std::function<Status(const SegmentMeta&)>& sealed) const;
-  // `columns`: sorted by labels. `set`: of the query.
+  // `columns` must be sorted by labels. `set` is the query's set.
   Status AddStaleMarkers(const StoredJobPtr& job, const SampleQuery& query, SeriesSet* set,
                          std::vector<SampleColumn>* columns) const;
 

@@ -1,5 +1,5 @@
-// Schemas of the sources of a sealed window over time, and the positions of the sources; both
-// determine the ends of series. Built once per open segment and cached.
+// Schemas of a sealed window's sources over time, and the sources' heartbeats. Both determine where
+// series end. Built once per open segment and cached.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,13 @@
 namespace pitwall::history {
 
 struct SegmentStreams {
-  // Rows of one schema.
+  // Row table of one schema.
   struct Table {
     WindowSegment::RowsTable rows;
-    size_t number = 0;  // in the segment
+    size_t number = 0;  // table number in the segment
   };
   std::vector<Table> tables;  // grouped by origin and stream
-  std::vector<size_t> ends;   // of each stream, as indexes into `tables`
+  std::vector<size_t> ends;   // end of each stream, as an index into `tables`
   std::vector<HeartbeatRun> beats;
 
   std::span<const Table> stream(size_t i) const {
@@ -31,7 +31,7 @@ struct SegmentStreams {
 };
 using SegmentStreamsPtr = std::shared_ptr<const SegmentStreams>;
 
-// DataLoss: the segment is damaged or missing.
+// Returns DataLoss if the segment is damaged or missing.
 StatusOr<SegmentStreamsPtr> StreamsOf(const HistoryStore& store, const SegmentMeta& facts);
 
 }  // namespace pitwall::history

@@ -17,7 +17,8 @@
 namespace pitwall::history {
 namespace {
 
-// True if only metric and node matter, so that data by (node, metric) suffices.
+// Returns whether the selectors match only on metric and node, so that data by (node, metric)
+// suffices.
 bool ByNodeAndMetric(const std::vector<Selector>& selectors) {
   for (const Selector& selector : selectors) {
     for (const Matcher& matcher : selector.matchers) {
@@ -35,8 +36,8 @@ bool Selected(const std::vector<Selector>& selectors, const std::string& node,
                      [&](const Selector& s) { return s.Matches(labels); });
 }
 
-// Number of windows for which memory for samples is reserved at once: few, since not all of them
-// need to have samples.
+// Returns the number of windows for which memory for samples is reserved in advance. The number is
+// small because not all windows may have samples.
 size_t WindowsIn(const StoredJob& job, const TimeRange& range) {
   constexpr size_t kMost = 8;
   const int64_t first = range.from_ns <= kMinPosition ? kMinPosition : WindowOf(range.from_ns);
@@ -65,7 +66,7 @@ StatusOr<std::vector<SeriesInfo>> SegmentQuery::Series(const SeriesQuery& query)
     info.has_steps |= steps;
   };
   PagedSeries pages(store_, &query, &set);
-  // Pages suffice for a window that is queried as a whole, except in former segments.
+  // Metric pages suffice for a window that is queried as a whole, except in older segments.
   const auto from_pages = [&](const WindowView& view) -> StatusOr<bool> {
     if (!view.only_pages() || !view.head.empty() ||
         !(view.Within(query.range) || view.rows_are_gone()))
@@ -127,7 +128,7 @@ StatusOr<std::vector<SampleColumn>> SegmentQuery::Samples(const SampleQuery& que
   SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
   std::vector<SampleColumn> found;
   size_t count = 0;
-  // A range of steps selects few rows.
+  // A range of steps selects few rows, so less memory is reserved.
   const size_t windows = query.mode.empty() ? WindowsIn(*job, query.range) : 1;
   const auto begin = [&] {
     found.clear();
@@ -147,14 +148,14 @@ StatusOr<std::vector<QuantileRow>> SegmentQuery::Quantiles(
     const SeriesQuery& query, std::span<const double> quantiles) const {
   for (const double q : quantiles) {
     if (!(q >= 0 && q <= 1))
-      return InvalidArgument(Cat("quantile ", FormatDouble(q), ": give one from 0 to 1"));
+      return InvalidArgument(Cat("quantile: must be between 0 and 1 (got ", FormatDouble(q), ")"));
   }
   ASSIGN_OR_RETURN(const StoredJobPtr job, Find(query.job));
   SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
   const bool by_metric = ByNodeAndMetric(query.selectors);
   const std::vector<std::string_view> names =
       by_metric ? MetricNamesOf(query.selectors) : std::vector<std::string_view>();
-  std::map<Spreads::key_type, std::optional<Spread>> total;  // nothing: not selected
+  std::map<Spreads::key_type, std::optional<Spread>> total;  // no value if not selected
   const auto merge = [&](const Spreads::key_type& key, const Spread& spread) {
     const auto at = total.find(key);
     if (at != total.end()) {

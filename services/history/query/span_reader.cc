@@ -1,4 +1,4 @@
-// Span queries of SegmentQuery: spans, and totals of equal ones.
+// Span queries of SegmentQuery: spans and totals of equal spans.
 #include <algorithm>
 #include <numeric>
 #include <tuple>
@@ -13,7 +13,7 @@
 namespace pitwall::history {
 namespace {
 
-constexpr size_t kSpansBetweenChecks = 4096;  // checks whether the request was canceled
+constexpr size_t kSpansBetweenChecks = 4096;  // number of spans between checks for cancellation
 
 template <typename T>
 bool OneOf(const std::vector<T>& list, const T& value) {
@@ -35,17 +35,18 @@ SpanBounds BoundsOf(const SpanQuery& query) {
   return {query.range, query.from_step, query.to_step};
 }
 
-// True if totals of whole windows suffice: the query selects only time, rank, kind, and name.
+// Returns whether totals of whole windows suffice, because the query selects only by time, rank,
+// kind, and name.
 bool ByTotals(const SpanQuery& query) {
   return query.mode.empty() && query.from_step == kNoStep && query.to_step == kMaxPosition;
 }
 
 Status TooMany(size_t limit) {
   return ResourceExhausted(
-      Cat("spans: more than ", limit, " match; narrow range, ranks, kinds or steps"));
+      Cat("spans: more than ", limit, " match; narrow the range, ranks, kinds, or steps"));
 }
 
-// Spans of an answer at their place in memory: rows are created only for one page of them.
+// Spans of a result as references to span lists. Rows are created only for the requested page.
 class FoundSpans {
  public:
   explicit FoundSpans(size_t limit) : limit_(limit) { Clear(); }
@@ -67,7 +68,8 @@ class FoundSpans {
       if (wants(read[i])) hits.push_back(static_cast<uint32_t>(i));
     }
     if (hits.size() > limit_ - places_.size()) return TooMany(limit_);
-    if (hits.size() < read.size() / 4) {  // copy few hits, since the full list takes more memory
+    // Copies a few hits, because the full list takes more memory.
+    if (hits.size() < read.size() / 4) {
       for (const uint32_t i : hits) RETURN_IF_ERROR(Add(read[i]));
       return OkStatus();
     }
@@ -117,13 +119,13 @@ class FoundSpans {
   }
 
   const size_t limit_;
-  std::vector<SpanList> lists_;  // those of memory first, then small copies
+  std::vector<SpanList> lists_;  // the first list contains unsealed spans and small copies
   std::vector<Place> places_;
 };
 
 }  // namespace
 
-// Windows hold spans by their ends; long ones started before the window.
+// Windows store spans by their end times, so a long span may start before its window.
 Status SegmentQuery::WalkSpans(const SpanQuery& query, const std::function<void()>& begin,
                                const std::function<Status(const SpanView&)>& in_memory,
                                const std::function<Status(const SegmentMeta&)>& sealed) const {
@@ -192,7 +194,8 @@ StatusOr<std::vector<OperatorTotal>> SegmentQuery::Operators(const SpanQuery& qu
     return OneOf(query.ranks, rank) && OneOf(query.kinds, kind) &&
            (query.name.empty() || name == query.name);
   };
-  // Adds totals of the window from its pages or a former segment; false: each span must be read.
+  // Adds the window's totals from its pages or from an older segment. Returns false if each span
+  // must be read.
   const auto add_totals = [&](const SegmentMeta& facts) -> StatusOr<bool> {
     if (!ByTotals(query) || facts.least_start_ns < query.range.from_ns ||
         facts.window_ns + kWindowNs > query.range.to_ns)

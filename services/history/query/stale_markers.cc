@@ -1,5 +1,6 @@
-// Ends of series: the source sent a goodbye, was silent until the engine ended its series, or
-// dropped them in the next schema of the stream (time-model.md, sections 1.6 and 2.2).
+// Ends of series. A series ends if its source sent a goodbye, was silent for so long that the
+// engine ended its series, or dropped the series in the stream's next schema (time-model.md,
+// sections 1.6 and 2.2).
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -15,27 +16,28 @@
 namespace pitwall::history {
 namespace {
 
-// Consecutive rows of one schema of a stream of a source.
+// Consecutive rows of one schema in a source's stream.
 struct Run {
   int64_t first_ns = 0;
   int64_t last_ns = 0;
   uint64_t schema = 0;
 };
 
-// State that determines where the wanted series of a job end.
+// State that determines where the selected series of a job end.
 class Sources {
  public:
   using Table = WindowSegment::RowsTable;
-  // A source with wanted series in some window, or in memory.
+  // A source with selected series in any window or in memory.
   struct Source {
     std::map<uint32_t, std::vector<Run>> streams;
-    std::set<uint64_t> schemas;  // that contain wanted series
+    std::set<uint64_t> schemas;  // schemas that contain selected series
     std::vector<HeartbeatRun> beats;
   };
 
   explicit Sources(SeriesSet* set) : set_(set) {}
 
-  // Call in the order of windows; heads before all segments.
+  // Adds the unsealed rows of a window. Call this in window order, for all heads before any
+  // segment.
   Status TakeHead(const std::vector<MemTablePart>& parts) {
     absl::flat_hash_map<std::pair<const Origin*, uint32_t>, std::vector<const MemTablePart*>>
         streams;
@@ -56,7 +58,7 @@ class Sources {
     for (size_t s = 0; s < streams->ends.size(); ++s) {
       const std::span<const SegmentStreams::Table> stream = streams->stream(s);
       const Table& first = stream.front().rows;
-      // A schema without wanted series matters only if the source had some before.
+      // A schema without selected series matters only if the source had selected series before.
       bool wanted = false;
       for (const SegmentStreams::Table& table : stream) {
         ASSIGN_OR_RETURN(const WantedColumns* columns, set_->Of(*table.rows.schema));
@@ -75,7 +77,7 @@ class Sources {
     }
     return OkStatus();
   }
-  // Call after all tables.
+  // Adds a run of heartbeats. Call this after all tables were added.
   void TakeHeartbeats(const HeartbeatRun& run) {
     Source* const source = Find(run.last.origin);
     if (source != nullptr && !source->schemas.empty()) source->beats.push_back(run);
@@ -127,7 +129,7 @@ class Sources {
   std::map<uint64_t, SharedSchema> by_id_;
 };
 
-// Inserts a marker at the time, unless the previous sample is a marker already.
+// Inserts a marker at the time unless the previous sample is already a marker.
 void Insert(int64_t time_ns, SampleColumn* column) {
   const auto at = std::lower_bound(column->times_ns.begin(), column->times_ns.end(), time_ns);
   const auto i = at - column->times_ns.begin();
@@ -138,12 +140,12 @@ void Insert(int64_t time_ns, SampleColumn* column) {
   if (!column->steps.empty()) column->steps.insert(column->steps.begin() + i, kNoStep);
 }
 
-// Calls back with each series in `before` that is missing in `after`.
+// Calls `dropped` with each series in `before` that is missing from `after`.
 Status ForEachDropped(const Schema& before, const Schema& after, SeriesSet* set,
                       const std::function<void(uint32_t series)>& dropped) {
   ASSIGN_OR_RETURN(const WantedColumns* had, set->Of(before));
   const std::vector<uint32_t> series =
-      had->series;  // copy: the next call may invalidate the original
+      had->series;  // a copy, because the next call may invalidate the original
   ASSIGN_OR_RETURN(const WantedColumns* has, set->Of(after));
   const std::set<uint32_t> there(has->series.begin(), has->series.end());
   for (const uint32_t one : series) {
@@ -157,7 +159,7 @@ Status ForEachDropped(const Schema& before, const Schema& after, SeriesSet* set,
 Status SegmentQuery::AddStaleMarkers(const StoredJobPtr& job, const SampleQuery& query,
                                      SeriesSet* set, std::vector<SampleColumn>* columns) const {
   if (columns->empty()) return OkStatus();
-  // A silence may begin before the range and end in it.
+  // Silence may start before the range and end within it.
   TimeRange range = query.range;
   if (range.from_ns > kMinPosition + kWindowNs) range.from_ns -= kWindowNs;
   std::optional<Sources> sources;
@@ -165,7 +167,7 @@ Status SegmentQuery::AddStaleMarkers(const StoredJobPtr& job, const SampleQuery&
   const Status read = WhileSealed(*job, [&](uint64_t* version) -> Status {
     sources.emplace(set);
     std::vector<SegmentMeta> facts;
-    std::vector<bool> alone;  // no heartbeats of that window are in memory
+    std::vector<bool> alone;  // whether no heartbeats of that window are in memory
     std::vector<std::vector<MemTablePart>> heads;
     std::vector<Heartbeat> beats;
     {
@@ -194,7 +196,7 @@ Status SegmentQuery::AddStaleMarkers(const StoredJobPtr& job, const SampleQuery&
         RETURN_IF_ERROR(segment->ReadHeartbeats(&beats));
       }
     }
-    // Heartbeats of one window may interleave: each is a run of its own.
+    // Heartbeats of one window may interleave, so each heartbeat becomes a separate run.
     for (const Heartbeat& beat : beats) sources->TakeHeartbeats({beat.promise_ns, beat});
     return OkStatus();
   });
@@ -224,7 +226,7 @@ Status SegmentQuery::AddStaleMarkers(const StoredJobPtr& job, const SampleQuery&
   }
   for (auto& [key, source] : sources->all()) {
     std::vector<HeartbeatRun>& list = source.beats;
-    // Runs of one window are consecutive, and so are windows.
+    // After sorting, the runs of one window are consecutive, and so are the windows.
     std::sort(list.begin(), list.end(), [](const HeartbeatRun& a, const HeartbeatRun& b) {
       return std::tie(a.first_ns, a.last.promise_ns, a.last.sequence) <
              std::tie(b.first_ns, b.last.promise_ns, b.last.sequence);

@@ -11,7 +11,7 @@ class KeptStepWindow final : public StepWindow {
   KeptStepWindow(const HistoryStore* store, const SampleQuery* query, const WindowView* view,
                  SeriesSet* set)
       : store_(*store), query_(*query), view_(*view), set_(set) {
-    // Summaries do not include late rows in memory.
+    // Summaries do not include late rows that are still in memory.
     if (view_.head.empty() && view_.sealed.has_value() && view_.Within(query_.range))
       steps_ = view_.sealed->steps.Find(query_.mode);
     if (steps_ != nullptr && !steps_->summed) steps_ = nullptr;

@@ -8,8 +8,8 @@
 namespace pitwall::history {
 
 Status TooManyRows(size_t limit) {
-  return ResourceExhausted(Cat("rows: the answer has more than ", limit,
-                               "; narrow range or selectors, or ask for rollups"));
+  return ResourceExhausted(Cat("rows: the result has more than ", limit,
+                               "; narrow the range or selectors, or request rollups"));
 }
 
 Status MergedWindow::Prepare(const TimeRange& range) {

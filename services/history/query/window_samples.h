@@ -10,18 +10,18 @@ namespace pitwall::history {
 
 Status TooManyRows(size_t limit);
 
-// Grows `list` with the number of known series.
+// Returns the element for the series. Grows the list if necessary.
 template <typename T>
 T& At(std::vector<T>* by_series, size_t series) {
   if (by_series->size() <= series) by_series->resize(series + 1);
   return (*by_series)[series];
 }
 
-// Merger of all rows of an open window.
+// Merger of all rows in an open window.
 class MergedWindow {
  public:
   MergedWindow(WindowView* view, SeriesSet* set) : view_(view), set_(set) {}
-  // Covers at least the rows of the range.
+  // Prepares the merger for at least the rows in the range.
   Status Prepare(const TimeRange& range);
   const SeriesMerger& merger() const { return *merger_; }
 
@@ -31,15 +31,17 @@ class MergedWindow {
   std::unique_ptr<SeriesMerger> merger_;
 };
 
-// True: the window has none of the queried steps, so its file need not be opened.
+// Returns true if the window contains none of the queried steps, so that its file need not be
+// opened.
 bool HasOtherSteps(const SampleQuery& query, const WindowView& view);
 
-// Adds the samples of an open window to the columns of their series. ResourceExhausted: *count,
-// over all samples, exceeds the query's limit. `windows`: approximate number of windows to be
-// added, including this one.
+// Adds the samples of an open window to the columns of their series. Returns ResourceExhausted if
+// *count, the number of samples over all windows, exceeds the query's limit. `windows` is the
+// approximate number of windows to be added, including this one.
 Status AddSamples(const SampleQuery& query, WindowView* view, SeriesSet* set,
                   std::vector<SampleColumn>* found, size_t* count, size_t windows = 1);
-// Returns columns with samples, sorted by labels; steps only if any sample has one.
+// Returns the columns with samples, sorted by labels. A column has steps only if any of its samples
+// has one.
 std::vector<SampleColumn> InOrder(const SeriesSet& set, std::vector<SampleColumn>* found);
 
 }  // namespace pitwall::history

@@ -30,7 +30,7 @@ Status WindowView::AddRows(SeriesSet* set, const TimeRange& range) {
   if (segment == nullptr) return OkStatus();
   const size_t in_memory = rows.size();
   RETURN_IF_ERROR(segment->ReadViews(set, range, &rows));
-  std::vector<int64_t> numbers;  // mode numbers of the segment in the query's numbering
+  std::vector<int64_t> numbers;  // maps the segment's mode numbers to the query's
   bool same = true;
   for (const std::string& name : segment->modes().all()) {
     numbers.push_back(modes.Of(name));
@@ -74,8 +74,8 @@ Status WhileSealed(const StoredJob& job, const std::function<Status(uint64_t* ve
     status = read(&version);
     if (!absl::IsDataLoss(status)) return status;
     MutexLock lock(&job.mutex());
-    // If the window was sealed again, the file is gone and the read restarts. Otherwise the file is
-    // damaged.
+    // If the window was sealed again, the old file is gone and the read restarts. Otherwise the
+    // file is damaged.
     if (job.version() == version) return status;
   }
   return status;
@@ -91,7 +91,7 @@ Status ForEachClosed(const StoredJob& job, const TimeRange& range, SeriesSet* se
     for (WindowView& view : views) {
       RETURN_IF_ERROR(CheckCanceled());
       RETURN_IF_ERROR(visit(&view));
-      view = WindowView();  // frees its memory
+      view = WindowView();  // frees the view's memory
     }
     return OkStatus();
   });

@@ -1,4 +1,4 @@
-// One window of a job as seen by a query: its sealed part, and a copy of its rows in memory.
+// One window of a job as seen by a query: its sealed part and a copy of its unsealed rows.
 #pragma once
 
 #include <functional>
@@ -14,43 +14,45 @@ namespace pitwall::history {
 struct WindowView {
   int64_t start_ns = 0;
   std::optional<SegmentMeta> sealed;
-  std::shared_ptr<const WindowSegment> segment;  // open, if sealed
+  std::shared_ptr<const WindowSegment> segment;  // open segment, if the window is sealed
   ModeNames modes;
-  std::vector<MemTablePart> head;  // unsealed rows before unpacking
-  std::vector<RowTable> tables;    // unsealed rows with the wanted columns; sorted
-  std::vector<RowView> rows;       // after AddRows: of `tables` and of the segment
+  std::vector<MemTablePart> head;  // unsealed rows, still packed
+  std::vector<RowTable> tables;    // unsealed rows with the selected columns, sorted
+  std::vector<RowView> rows;       // rows of `tables` and of the segment, set by AddRows
 
   bool Within(const TimeRange& range) const {
     return range.from_ns <= start_ns && start_ns + kWindowNs <= range.to_ns;
   }
-  // Rollups and spreads of the segment are complete.
+  // Returns whether the segment's rollups and spreads are complete.
   bool only_sealed() const { return segment != nullptr && tables.empty(); }
-  // Only summaries remain.
+  // Returns whether only summaries remain.
   bool rows_are_gone() const { return sealed.has_value() && !sealed->has_rows; }
-  // Valid before the window is opened: pages of metrics are complete, or are all that is left.
+  // Returns whether the metric pages are complete or are all that remains. Valid before the window
+  // is opened.
   bool only_pages() const {
     return sealed.has_value() && sealed->metrics.bytes > 0 && (head.empty() || rows_are_gone());
   }
-  // Fills `rows` with those of `tables` and of the segment in the range, with mode numbers of
+  // Fills `rows` with the rows of `tables` and the segment in the range. Mode numbers are those of
   // `modes`.
   Status AddRows(SeriesSet* set, const TimeRange& range);
   // Adds sequences for the tables that SeriesMerger::Mixed returned.
   Status AddSequences(const std::vector<size_t>& of_rows);
 };
 
-// Copies a consistent view of the job's windows that overlap the range, in order: unsealed rows,
-// which OpenWindow unpacks, and metadata of sealed windows.
+// Copies a consistent view of the job's windows that overlap the range, in order: the unsealed
+// rows, which OpenWindow unpacks, and the metadata of sealed windows.
 Status CopyWindows(const StoredJob& job, const TimeRange& range, SeriesSet* set,
                    std::vector<WindowView>* out, uint64_t* version);
 Status OpenWindow(const HistoryStore& store, WindowView* view);
-// Calls `read` again as long as a window was sealed meanwhile and its old file was not found.
+// Calls `read`, and calls it again if a window was sealed in the meantime and its old file was not
+// found.
 Status WhileSealed(const StoredJob& job, const std::function<Status(uint64_t* version)>& read);
 
-// Calls `visit` with each window of CopyWindows in order; `begin` before each attempt.
+// Calls `visit` with each window from CopyWindows in order. Calls `begin` before each attempt.
 Status ForEachClosed(const StoredJob& job, const TimeRange& range, SeriesSet* set,
                      const std::function<void()>& begin,
                      const std::function<Status(WindowView*)>& visit);
-// Calls `visit` with these windows, opened one after another, except skipped ones.
+// Calls `visit` with the same windows, opened one after another, except skipped windows.
 Status ForEachWindow(const HistoryStore& store, const StoredJob& job, const TimeRange& range,
                      SeriesSet* set, const std::function<void()>& begin,
                      const std::function<Status(WindowView*)>& visit,
