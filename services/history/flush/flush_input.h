@@ -1,5 +1,5 @@
-// Content of a window to seal: its rows in memory, and those of an earlier segment. Tables are
-// unpacked one at a time, so that a window is never in memory as a whole.
+// Content of a window to seal: the rows in memory and the rows of an earlier segment. Tables are
+// unpacked one at a time, so a whole window is never in memory.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@
 
 namespace pitwall::history {
 
-// Not thread-safe. The caller must own the head exclusively.
+// Input for sealing. Not thread-safe. The caller must own the head exclusively.
 class FlushInput {
  public:
-  // Rows of one origin with one schema.
+  // Rows from one origin with one schema.
   struct Table {
     OriginPtr origin;
     SharedSchema schema{Schema()};
-    size_t sealed = SIZE_MAX;   // table number in the segment; SIZE_MAX: none
+    size_t sealed = SIZE_MAX;   // table number in the segment; SIZE_MAX if absent
     std::vector<size_t> heads;  // table numbers in the head
   };
 
@@ -27,19 +27,20 @@ class FlushInput {
   static StatusOr<std::unique_ptr<const FlushInput>> Of(
       const MemTable* head, std::shared_ptr<const WindowSegment> sealed,
       const std::map<OriginKey, SequenceRanges>* seen);
-  FlushInput(const FlushInput&) = delete;  // span lists refer to it
+  FlushInput(const FlushInput&) = delete;  // span lists refer to this object
   FlushInput& operator=(const FlushInput&) = delete;
 
   // Sorted by (source, boot, stream, schema).
   const std::vector<Table>& tables() const { return tables_; }
-  // Returns all rows of the table, sorted, with all columns and the modes of this window. DataLoss:
-  // the segment is damaged; Unavailable: the head's file cannot be read.
+  // Returns all rows of the table, sorted, with all columns and the modes of this window. Returns
+  // DataLoss if the segment is damaged, and Unavailable if the head's file cannot be read.
   StatusOr<RowTable> Read(const Table& table) const;
   const ModeNames& modes() const { return modes_; }
   const SpanLists& spans() const { return spans_; }
-  // Sorted by (source, boot, promise, sequence). DataLoss: the segment is damaged.
+  // Returns the heartbeats sorted by (source, boot, promise, sequence). Returns DataLoss if the
+  // segment is damaged.
   StatusOr<std::vector<Heartbeat>> ReadHeartbeats() const;
-  // Batches with content in this window.
+  // Returns the batches with content in this window.
   const std::map<OriginKey, SequenceRanges>& seen() const { return seen_; }
 
  private:
@@ -53,7 +54,7 @@ class FlushInput {
   const std::map<OriginKey, SequenceRanges>& seen_;
   std::vector<Table> tables_;
   ModeNames modes_;
-  std::vector<int64_t> modes_of_head_;  // by the head's mode numbers
+  std::vector<int64_t> modes_of_head_;  // indexed by the head's mode numbers
   SpanList sealed_spans_;
   const SpanLists spans_;
 };

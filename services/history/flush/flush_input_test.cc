@@ -1,5 +1,5 @@
-// Sealing of windows whose tables and labels are ordered differently, compared with the same tables
-// held in memory together.
+// Tests sealing of windows whose tables and labels are in different orders. The reference is a
+// computation with all tables in memory.
 #include "services/history/flush/flush_input.h"
 
 #include <gmock/gmock.h>
@@ -32,8 +32,8 @@ OriginPtr OriginAt(int rank, std::string_view boot) {
       Origin{Cat("rank-", rank, "@n"), std::string(boot), "n", rank, SourceKind::kRank});
 }
 
-// "rank-10@" sorts before "rank-1@", and rank "1" before "10". One metric has no rank label, so
-// sources share its series.
+// "rank-10@" sorts before "rank-1@", but rank "1" sorts before "10". One metric has no rank label,
+// so all sources share its series.
 Schema SchemaOfRank(int rank, bool wide) {
   const std::string of = Cat(rank);
   std::vector<Labels> labels = {{{"__name__", "loss"}, {"rank", of}},
@@ -43,7 +43,7 @@ Schema SchemaOfRank(int rank, bool wide) {
   return SchemaOf(1, std::move(labels));
 }
 
-// Rows, spans, and heartbeats of twelve ranks; some restart or change their schema.
+// Rows, spans, and heartbeats of twelve ranks. Some ranks restart or change their schema.
 class Sent {
  public:
   explicit Sent(uint64_t seed, int ranks = 12) : random_(seed) {
@@ -54,7 +54,7 @@ class Sent {
     }
     std::shuffle(sources_.begin(), sources_.end(), random_);
   }
-  // Adds frames of all sources for seconds [from, to). The first frame has all modes.
+  // Adds frames from all sources for the seconds [from, to). The first frame contains all modes.
   void Put(int from, int to, MemTable* head) {
     for (size_t s = 0; s < sources_.size(); ++s) {
       const auto& [origin, schema] = sources_[s];
@@ -128,8 +128,8 @@ class FlushInputTest : public ::testing::Test {
     EXPECT_TRUE(segment.ok()) << segment.status();
     return *segment;
   }
-  // Returns checksums of all pages, table by table. Heartbeat runs may be split where a sealing
-  // ended.
+  // Returns the checksums of all pages by table. Heartbeat runs are excluded because a seal may
+  // split them.
   std::vector<std::string> PagesOf(const std::string& name) const {
     std::vector<std::string> out;
     const auto reader = store::SegmentReader::Open(Cat(dir_, "/", name));
@@ -160,10 +160,10 @@ std::string BytesOf(const std::vector<RollupRow>& rows) {
   return out.Take();
 }
 
-// Content of the pages of metrics, which need no open segment.
+// Content of the metric pages, read without an open segment.
 struct PagedSummaries {
-  std::map<uint32_t, std::vector<RollupRow>> rows;  // by series of the set
-  std::map<uint32_t, SeriesExtent> extents;         // by series of the set
+  std::map<uint32_t, std::vector<RollupRow>> rows;  // by series number in the set
+  std::map<uint32_t, SeriesExtent> extents;         // by series number in the set
   Spreads spreads;
 };
 PagedSummaries ReadPages(const Segment& segment, SeriesSet* set) {
@@ -199,14 +199,14 @@ PagedSummaries ReadPages(const Segment& segment, SeriesSet* set) {
   return out;
 }
 
-// Expects the summaries of the given tables, with series in the order of labels.
+// Checks the segment's summaries against the given tables, with series in label order.
 void ExpectSummariesOf(const std::vector<RowTable>& tables, const Segment& segment) {
   SeriesSet set({}, SIZE_MAX);
   const std::vector<RowView> views(tables.begin(), tables.end());
   SeriesMerger merger(views, &set);
   ASSERT_TRUE(merger.Prepare().ok());
   const PagedSummaries paged = ReadPages(segment, &set);
-  // The finest rollups exist only without rows.
+  // The finest rollups are stored only if the window has no rows.
   std::vector<StoredSeries> stored;
   ASSERT_TRUE(segment->ReadSeries(&set, &stored).ok());
   std::map<uint32_t, const StoredSeries*> by_series;
@@ -245,7 +245,7 @@ std::vector<RowTable> TablesOf(const Segment& segment) {
   return tables;
 }
 
-TEST_F(FlushInputTest, SummariesEqualThoseOfAllTablesTogether) {
+TEST_F(FlushInputTest, SummariesEqualReferenceOverAllTables) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     SCOPED_TRACE(seed);
     Sent sent(seed);
@@ -276,7 +276,7 @@ TEST_F(FlushInputTest, ResealedWindowEqualsWindowSealedOnce) {
   EXPECT_NE(PagesOf("part"), PagesOf("once"));
 }
 
-TEST_F(FlushInputTest, SpansOfAllListsAreSortedWithinSlices) {
+TEST_F(FlushInputTest, MergedSpansAreSortedWithinTimeSlices) {
   Sent sent(9);
   MemTable first, second;
   sent.Put(0, 250, &first);
@@ -296,7 +296,7 @@ TEST_F(FlushInputTest, SpansOfAllListsAreSortedWithinSlices) {
   for (const SpanList* list : lists) {
     for (size_t i = 0; i < list->size(); ++i) expected.push_back(key((*list)[i]));
   }
-  std::sort(expected.begin(), expected.end());  // sequences differ
+  std::sort(expected.begin(), expected.end());  // the sequences are all different
   for (size_t i = 0; i < all.size(); ++i) read.push_back(key(all[i]));
   EXPECT_EQ(read, expected);
 }
@@ -332,7 +332,7 @@ TEST_F(FlushInputTest, FlippedBitIsDetected) {
     const Status status = read.ok() ? (*read)->CheckAll() : read.status();
     EXPECT_TRUE(absl::IsDataLoss(status)) << at << " of " << whole.size() << ": " << status;
     EXPECT_NE(status.message().find(path), std::string::npos) << status;
-    // Pages read without the segment are correct, or damage is reported.
+    // Metric pages read without the segment either are correct or report the damage.
     const std::string content = SpansOf(MetricPages(path, facts, nullptr));
     if (content == totals) continue;
     ++of_pages;
@@ -341,7 +341,7 @@ TEST_F(FlushInputTest, FlippedBitIsDetected) {
   EXPECT_GT(of_pages, 50u);
 }
 
-TEST_F(FlushInputTest, SchemasMissingFromPoolAreRead) {
+TEST_F(FlushInputTest, SchemaMissingFromPoolIsReadFromSegment) {
   Sent sent(4, 3);
   MemTable head;
   sent.Put(0, 20, &head);
@@ -350,7 +350,7 @@ TEST_F(FlushInputTest, SchemasMissingFromPoolAreRead) {
   SchemaPool full, empty, other;
   for (const SharedSchema& schema : segment->schemas()) {
     full.Add(facts.job, schema);
-    Schema changed = *schema;  // with the same ID
+    Schema changed = *schema;  // different content with the same ID
     changed.series[0].kind = SeriesKind::kCounter;
     other.Add(facts.job, changed);
   }
@@ -366,7 +366,7 @@ TEST_F(FlushInputTest, SchemasMissingFromPoolAreRead) {
       EXPECT_EQ(&**pooled == &*(*opened)->schemas()[i], pool != &other);
     }
   }
-  // Their pages are not read if the pool has the schemas.
+  // If the pool has the schemas, their pages are not read.
   const auto reader = *store::SegmentReader::Open(segment->path());
   size_t pages = 0;
   for (size_t number = 0; number < reader->entries().size(); ++number) {
@@ -385,7 +385,7 @@ TEST_F(FlushInputTest, SchemasMissingFromPoolAreRead) {
       absl::IsDataLoss(WindowSegment::Open(segment->path(), &facts, {nullptr, &none}).status()));
 }
 
-// Two tables bring modes in an order other than the one in which the window first saw them.
+// Two tables introduce modes in a different order from the one in which the window received them.
 TEST_F(FlushInputTest, RowsKeepTheirModes) {
   const OriginPtr a = OriginAt(0, "a"), b = OriginAt(1, "a");
   const SharedSchema schema(SchemaOfRank(0, false));
@@ -414,11 +414,11 @@ TEST_F(FlushInputTest, RowsKeepTheirModes) {
   }
   EXPECT_THAT(modes,
               ElementsAre(ElementsAre("train", "test", "eval"), ElementsAre("eval", "train", "")));
-  // In the order of tables and their rows: the mode of b came first.
+  // Modes are numbered by table and then by row, although the mode of b arrived first.
   EXPECT_THAT(segment->modes().all(), ElementsAre("", "train", "eval", "test"));
 }
 
-TEST_F(FlushInputTest, ManyPendingValuesMoveToAFile) {
+TEST_F(FlushInputTest, PendingValuesOverLimitMoveToFile) {
   const auto faults = std::make_shared<files::DiskFaults>();
   for (const bool full : {false, true}) {
     SCOPED_TRACE(full);

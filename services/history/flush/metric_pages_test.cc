@@ -1,4 +1,4 @@
-// Pages of metrics compared with former segments of the same window, and with whole jobs.
+// Tests metric pages against old segments of the same window.
 #include "services/history/segments/metric_pages.h"
 
 #include <gmock/gmock.h>
@@ -46,7 +46,7 @@ class MetricPagesTest : public ::testing::Test {
   }
   ~MetricPagesTest() override { std::filesystem::remove_all(dir_); }
 
-  // Reads the former segment and seals the same window again.
+  // Opens the old segment and seals its window again.
   void SealAgain() {
     former_ = *WindowSegment::Open(kFormer, nullptr);
     ASSERT_EQ(former_->facts().metrics.bytes, 0U);
@@ -70,7 +70,7 @@ class MetricPagesTest : public ::testing::Test {
       visit(cursor.schemas(), of);
     }
   }
-  // Labels of the series, and their rows as bytes.
+  // Returns the rows of each series as bytes, by labels.
   std::map<std::string, std::string> Rows(const std::vector<std::string_view>& names) const {
     std::map<uint64_t, const Schema*> schemas;
     for (const SharedSchema& schema : former_->schemas()) schemas[schema->id] = &*schema;
@@ -96,7 +96,7 @@ class MetricPagesTest : public ::testing::Test {
   SegmentMeta facts_;
 };
 
-TEST_F(MetricPagesTest, EqualTheFormerSegment) {
+TEST_F(MetricPagesTest, PagesMatchOldSegment) {
   SealAgain();
   SeriesSet set({}, SIZE_MAX);
   std::vector<StoredSeries> stored;
@@ -118,14 +118,14 @@ TEST_F(MetricPagesTest, EqualTheFormerSegment) {
       });
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(read, spreads.size());
-  // The open segment also finds them, as after the loss of the catalog.
+  // The pages are also found by opening the segment, as after the loss of the catalog.
   const auto again = *WindowSegment::Open(path_, nullptr);
   EXPECT_EQ(again->facts().metrics.offset, facts_.metrics.offset);
   EXPECT_EQ(again->facts().metrics.crc, facts_.metrics.crc);
 }
 
-// Format of version 3: pages of its own, without series.
-TEST_F(MetricPagesTest, FirstFormatIsRead) {
+// Version 3 has separate pages and no series.
+TEST_F(MetricPagesTest, FirstPageFormatIsReadable) {
   SealAgain();
   const auto expected = Rows({});
   const auto segment = *WindowSegment::Open(kThird, nullptr);
@@ -142,7 +142,7 @@ TEST_F(MetricPagesTest, FirstFormatIsRead) {
   EXPECT_EQ(spreads, former_->ReadSpreads()->size());
 }
 
-TEST_F(MetricPagesTest, SeriesExtentsEqualTheFormerSegment) {
+TEST_F(MetricPagesTest, SeriesExtentsMatchOldSegment) {
   SealAgain();
   ASSERT_TRUE(*Pages().HasSeries());
   SeriesSet set({}, SIZE_MAX);
@@ -193,7 +193,7 @@ TEST_F(MetricPagesTest, DamagedPageIsReported) {
   for (size_t number = 0; number < reader->entries().size(); ++number) {
     const store::TablePtr table = *reader->TableAt(number);
     if (table->key != kMetricsTable) continue;
-    EXPECT_GE(table->groups.size(), 5U);  // rollups, spreads, series, totals, directory
+    EXPECT_GE(table->groups.size(), 5U);  // rollups, spreads, series, totals, and directory
     for (const store::RowGroup& group : table->groups) {
       const auto file = *files::File::Open(path_, files::File::Mode::kWrite);
       const auto at = static_cast<int64_t>(group.pages[1].offset) + 9;

@@ -92,10 +92,11 @@ Status WriteHeartbeats(const std::vector<Heartbeat>& beats, SegmentBuilder* w) {
   });
 }
 
-// Approximate size of a page of schemas: labels repeat, and a page is read as a whole.
+// Approximate size of a page of schemas. Labels repeat across schemas, and a page is read as a
+// whole.
 constexpr size_t kSchemaPageBytes = size_t{1} << 20;
 
-// Location of a schema in the segment, as stored in the description.
+// Location of a schema in the segment, as stored in the segment's description.
 struct SavedSchema {
   SchemaPool::Saved saved;
   size_t page = 0;
@@ -128,7 +129,7 @@ StatusOr<std::vector<SavedSchema>> WriteSchemas(const SegmentMeta& facts, Segmen
   return out;
 }
 
-// The description is written last, when all origins and schemas are known.
+// Writes the description. It comes last, when all origins and schemas are known.
 Status WriteHead(const FlushInput& window, const SegmentMeta& facts, SegmentBuilder* w) {
   for (const auto& [key, ranges] : window.seen()) {
     if (w->origins.contains(key)) continue;

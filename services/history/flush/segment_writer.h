@@ -13,11 +13,12 @@
 
 namespace pitwall::history {
 
-// Column encoding hints carried from window to window, by (source of the origin, schema).
+// Column encoding hints that carry over from window to window, by (origin's source, schema).
 using SegmentHints = std::map<std::pair<std::string, uint64_t>, std::vector<blocks::FormHint>>;
 
-// Writes a window, reading one table after another. `facts` needs job, window, generation, and
-// has_rows; the rest is filled in. Without rows, finer rollups are written instead.
+// Writes a window, reading one table after another. The caller sets job, window, generation, and
+// has_rows in `facts`; the function fills in the rest. If the window has no rows, finer rollups are
+// written instead.
 Status WriteWindow(const std::string& path, const FlushInput& window, SegmentHints* hints,
                    SegmentMeta* facts, const std::shared_ptr<files::DiskFaults>& faults);
 

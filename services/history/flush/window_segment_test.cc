@@ -1,7 +1,7 @@
-// Segments of versions 1 to 3, as the history wrote them before decisions 65, 73, and 83: one rank
-// and its node, 10 minutes of `loadgen` with one job of the shape `small` of insights_performance
-// (seed 1). segment-1.tsv was made from the batches of that load, without the store: one line per
-// series and per span name, with the number of entries and FNV-1a over all of them.
+// Tests segments of versions 1 to 3, written before decisions 65, 73, and 83. They contain one rank
+// and its node: 10 minutes of `loadgen` with one job of the `small` shape of insights_performance
+// (seed 1). segment-1.tsv was made from the batches of that load, without the store. It has one
+// line per series and per span name, with the number of entries and FNV-1a over all of them.
 #include "services/history/segments/window_segment.h"
 
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ std::vector<Total> Sorted(SpanTotals totals) {
   return out;
 }
 
-// Totals from a former segment, or from the pages of a window.
+// Returns the totals from an old segment or from the pages of a window.
 std::vector<Total> StoredTotals(const WindowSegment& segment) {
   SpanTotals totals;
   const auto totals_read =
@@ -142,7 +142,8 @@ class Digest {
   uint64_t hash_ = 14'695'981'039'346'656'037U;
 };
 
-// Lines in the format of segment-1.tsv: the data that sources sent, without derived series.
+// Returns lines in the format of segment-1.tsv. They cover the data that sources sent, without
+// derived series.
 std::vector<std::string> LinesOf(const WindowRows& window) {
   std::map<std::string, std::vector<std::array<int64_t, 4>>> samples;  // by source and series
   for (const RowTable& table : window.tables) {
@@ -195,7 +196,7 @@ std::vector<std::string> SentLines() {
   return lines;
 }
 
-TEST(WindowSegment, OlderVersionsHoldEverySentSampleAndSpan) {
+TEST(WindowSegment, OlderVersionsContainAllSentSamplesAndSpans) {
   const std::vector<std::string> sent = SentLines();
   ASSERT_GT(sent.size(), 150u);
   for (const char* path : {kOld, kSecond, kThird}) {
@@ -210,7 +211,7 @@ TEST(WindowSegment, OlderVersionsHoldEverySentSampleAndSpan) {
   }
 }
 
-TEST(WindowSegment, FourthVersionIsEquivalentToFirstAndSmaller) {
+TEST(WindowSegment, Version4IsSmallerThanVersion1AndEquivalent) {
   const auto old = WindowSegment::Open(kOld, nullptr);
   ASSERT_TRUE(old.ok()) << old.status();
   ASSERT_TRUE((*old)->CheckAll().ok());
@@ -246,7 +247,7 @@ TEST(WindowSegment, FourthVersionIsEquivalentToFirstAndSmaller) {
   for (size_t i = 0; i < rows.spans.size(); ++i)
     ASSERT_EQ(KeyOf(again.spans[i]), KeyOf(rows.spans[i])) << i;
 
-  // A single group of spans is read alone.
+  // A single group of spans can be read separately.
   SpanBounds bounds;
   bounds.range = {facts.window_ns + 300 * kNanosPerSecond, facts.window_ns + 310 * kNanosPerSecond};
   SpanList part;
@@ -260,7 +261,7 @@ TEST(WindowSegment, FourthVersionIsEquivalentToFirstAndSmaller) {
   EXPECT_GT(within, 0u);
   EXPECT_EQ(found, within);
 
-  // Heartbeat runs are computed if the file has none.
+  // Heartbeat runs are computed if the file does not contain them.
   std::vector<HeartbeatRun> of_old, of_made;
   ASSERT_TRUE((*old)->ReadHeartbeatRuns(&of_old).ok());
   ASSERT_TRUE((*made)->ReadHeartbeatRuns(&of_made).ok());
@@ -268,7 +269,7 @@ TEST(WindowSegment, FourthVersionIsEquivalentToFirstAndSmaller) {
   EXPECT_LT(of_old.size() * 10, rows.beats.size());
   for (size_t i = 0; i < of_old.size(); ++i) EXPECT_EQ(KeyOf(of_old[i]), KeyOf(of_made[i]));
 
-  // The second read is served from the cache and is equal.
+  // The second read comes from the cache and returns the same rows.
   for (int i = 0; i < 2; ++i) {
     SeriesSet all({}, SIZE_MAX);
     std::vector<RowTable> read;
@@ -279,7 +280,7 @@ TEST(WindowSegment, FourthVersionIsEquivalentToFirstAndSmaller) {
   std::filesystem::remove(path);
 }
 
-TEST(RunsOfHeartbeats, EndAtSilenceOrGoodbye) {
+TEST(RunsOfHeartbeats, RunEndsAtSilenceOrGoodbye) {
   const auto origin = std::make_shared<const Origin>(Origin{"a", "1", "n", 0, SourceKind::kRank});
   const auto other = std::make_shared<const Origin>(Origin{"b", "1", "n", 1, SourceKind::kRank});
   const auto beat = [](const OriginPtr& of, int64_t at, bool goodbye = false) {

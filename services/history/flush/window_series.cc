@@ -14,11 +14,11 @@ using store::ColumnRows;
 using store::TableKind;
 using enum store::ColumnType;
 
-// Series per group of rows: all of a group is unpacked to read the rollups of one series.
+// Series per row group. Reading the rollups of one series unpacks its whole group.
 constexpr size_t kSeriesOfGroup = 128;
 constexpr size_t kWaitingBytes = size_t{64} << 20;
 
-// Disjoint sets of tables. The lowest table of a set represents it.
+// Disjoint sets of tables. The lowest table number represents its set.
 class Joined {
  public:
   explicit Joined(size_t tables) : parent_(tables) { std::iota(parent_.begin(), parent_.end(), 0); }
@@ -164,7 +164,8 @@ Status WindowSeries::Summarize(uint32_t series, const SeriesRows& rows) {
 
 Status WindowSeries::Add(size_t table, RowTable rows) {
   ASSIGN_OR_RETURN(const WantedColumns* wanted, set_.Of(*rows.schema));
-  const std::vector<uint32_t>& series = wanted->series;  // indexed by column: all are wanted
+  // Indexed by column, because all columns are requested.
+  const std::vector<uint32_t>& series = wanted->series;
   Family& family = families_.at(family_of_[table]);
   std::vector<uint32_t> alone, shared;  // column numbers
   for (uint32_t column = 0; column < series.size(); ++column)
@@ -199,7 +200,7 @@ Status WindowSeries::AddShared(Family* family) {
   const std::vector<RowView> views(family->held.begin(), family->held.end());
   SeriesMerger merger(views, &set);
   RETURN_IF_ERROR(merger.Prepare());
-  std::map<uint32_t, std::pair<uint32_t, uint32_t>> by_place;  // series of this table within `set`
+  std::map<uint32_t, std::pair<uint32_t, uint32_t>> by_place;  // series of this table in `set`
   for (const RowView& view : views) {
     ASSIGN_OR_RETURN(const WantedColumns* here, set_.Of(*view.schema));
     ASSIGN_OR_RETURN(const WantedColumns* there, set.Of(*view.schema));

@@ -1,5 +1,5 @@
-// Rollups of a window's series and spreads of its metrics, computed while its tables are read one
-// after another. Private to this folder.
+// Rollups of a window's series and spreads of its metrics, computed while the window's tables are
+// read one after another. Private to this folder.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@
 
 namespace pitwall::history {
 
-// Values of series whose turn has not come: in memory while few, then in an unnamed file. If the
-// file cannot be written, they stay in memory.
+// Values of series that cannot be added yet. They stay in memory up to a limit; further values go
+// to an unnamed file. If the file cannot be written, the values stay in memory.
 class WaitingValues {
  public:
   WaitingValues(std::string path, std::shared_ptr<files::DiskFaults> faults, size_t most_bytes)
@@ -28,11 +28,11 @@ class WaitingValues {
   bool Has(uint32_t series) const { return waiting_.contains(series); }
   // Removes and returns the values of a pending series.
   StatusOr<std::vector<double>> Take(uint32_t series);
-  size_t bytes() const { return bytes_; }  // in memory
+  size_t bytes() const { return bytes_; }  // bytes in memory
 
  private:
   struct Values {
-    std::vector<double> values;  // empty: none, or in the file
+    std::vector<double> values;  // empty if there are no values or they are in the file
     int64_t at = 0;
     size_t count = 0;
   };
@@ -46,13 +46,13 @@ class WaitingValues {
   std::shared_ptr<MemTableFile> file_;
 };
 
-// Spreads with a deterministic order of additions: each spread adds its series in the order of
-// labels, whatever order they arrive in.
+// Spreads with a deterministic order of additions. Each spread adds its series in label order,
+// regardless of the order of arrival.
 class SpreadsInOrder {
  public:
-  // `order`: all series in the order of labels.
+  // `order` lists all series in label order.
   SpreadsInOrder(const SeriesSet& set, const std::vector<uint32_t>& order, WaitingValues waiting);
-  // Adds all values of a series; call once per series.
+  // Adds all values of a series. Call once per series.
   Status Add(uint32_t series, std::span<const double> values);
   const Spreads& spreads() const { return spreads_; }
 
@@ -60,41 +60,41 @@ class SpreadsInOrder {
   struct Group {
     std::vector<uint32_t> series;
     size_t next = 0;
-    Spread* spread = nullptr;  // null: no values yet
+    Spread* spread = nullptr;  // null until the first value
   };
   void AddNext(Group* group, std::span<const double> values);
 
   const SeriesSet& set_;
   WaitingValues waiting_;
   std::vector<Group> groups_;
-  std::vector<uint32_t> group_of_;  // by series
+  std::vector<uint32_t> group_of_;  // indexed by series
   Spreads spreads_;
 };
 
 class WindowSeries {
  public:
-  // `tables`: in the order in which Add will be called. `fine`: include the finest rollups.
+  // `tables` is in the order in which Add will be called. `fine` includes the finest rollups.
   static StatusOr<std::unique_ptr<WindowSeries>> Of(const std::vector<FlushInput::Table>& tables,
                                                     bool fine, const std::string& path,
                                                     std::shared_ptr<files::DiskFaults> faults);
   // Adds all rows of the table.
   Status Add(size_t table, RowTable rows);
-  // Call after all tables were added. `totals`: of the window's spans.
+  // Writes the summaries. Call after all tables were added. `totals` covers the window's spans.
   Status Write(const std::vector<FlushInput::Table>& tables,
                const std::optional<std::vector<OperatorTotal>>& totals, SegmentBuilder* w,
                SegmentMeta* facts);
 
  private:
-  // Entry of a series in the table of series, if the finest tier is kept.
+  // Entry of a series in the series table, if the finest tier is kept.
   struct Entry {
-    uint32_t place;  // position in the order of labels
+    uint32_t place;  // position in label order
     uint32_t column;
     SeriesExtent extent;
     std::string rollups;
   };
-  // Tables that are connected by shared series.
+  // Tables connected by shared series.
   struct Family {
-    size_t last = 0;             // last table
+    size_t last = 0;             // last table of the family
     std::vector<RowTable> held;  // columns that occur in several tables
   };
 
@@ -106,16 +106,16 @@ class WindowSeries {
 
   SeriesSet set_;
   const bool fine_;
-  std::vector<uint32_t> place_;        // position of each series in the order of labels
-  std::vector<bool> shared_;           // by series: several columns have it
+  std::vector<uint32_t> place_;        // position of each series in label order
+  std::vector<bool> shared_;           // by series: whether several columns contain it
   std::vector<uint32_t> home_table_;   // by series: first table that contains it
   std::vector<uint32_t> home_column_;  // by series: column in that table
-  std::vector<size_t> family_of_;      // by table
+  std::vector<size_t> family_of_;      // indexed by table
   absl::flat_hash_map<size_t, Family> families_;
   std::vector<uint64_t> home_schema_;  // by series: schema ID
   MetricPagesWriter pages_;
   std::unique_ptr<SpreadsInOrder> spreads_;
-  std::vector<std::vector<Entry>> entries_;  // by table
+  std::vector<std::vector<Entry>> entries_;  // indexed by table
   SeriesRows rows_;                          // scratch buffer
 };
 
