@@ -8,8 +8,7 @@ namespace pitwall::history {
 Status WriteArchive(const HistoryStore& store, const StoredJob& job, const std::string& folder) {
   RETURN_IF_ERROR(files::MakeDirectories(folder));
   ASSIGN_OR_RETURN(const auto names, files::ListDirectory(folder));
-  if (!names.empty())
-    return FailedPrecondition(Cat(folder, ": not empty; give a folder that is new or empty"));
+  if (!names.empty()) return FailedPrecondition(Cat(folder, ": folder must be new or empty"));
   store::DatabaseChange change;
   for (const uint8_t kind : {kBootRow, kSchemaRow, kPackedSchemaRow, kSegmentRow, kEventRow}) {
     RETURN_IF_ERROR(store.database().ForEachOf(kind, job.id(), [&](store::DatabaseRow row) {
@@ -24,11 +23,11 @@ Status WriteArchive(const HistoryStore& store, const StoredJob& job, const std::
     const std::string to = folder + from.substr(store.dir().size());
     RETURN_IF_ERROR(files::MakeDirectories(to.substr(0, to.rfind('/'))));
     RETURN_IF_ERROR(files::ReplaceFile(to, bytes, store.faults()));
-    // Data read from the disk may be damaged; the archive must not hide that.
+    // The segment is checked in full, because an archive must not hide damage on the source disk.
     ASSIGN_OR_RETURN(const auto segment, WindowSegment::Open(to, &*window.sealed));
     RETURN_IF_ERROR(segment->CheckAll());
   }
-  // The catalog is written last: without it, the folder is not an archive.
+  // The catalog is written last: a folder without a catalog is not an archive.
   ASSIGN_OR_RETURN(const auto database, store::Database::Open(folder + "/catalogue.db"));
   RETURN_IF_ERROR(database->Apply(change));
   return database->Settle();

@@ -1,5 +1,5 @@
-// Portable copy of a finished job in a folder of its own: its segments, and a catalog that
-// contains only its rows.
+// Portable copy of a finished job in a separate folder: its segments and a catalog with only its
+// rows.
 #pragma once
 
 #include <memory>
@@ -11,13 +11,14 @@
 
 namespace pitwall::history {
 
-// FailedPrecondition: the folder is not empty. The job must not change during the call.
+// Writes the archive. Returns FailedPrecondition if the folder is not empty. The job must not
+// change during the call.
 Status WriteArchive(const HistoryStore& store, const StoredJob& job, const std::string& folder);
 
 // Read-only history of an archived job.
 class Archive {
  public:
-  // NotFound, or DataLoss that names the file.
+  // Opens the archive. Returns NotFound, or DataLoss with the damaged file.
   static StatusOr<std::unique_ptr<Archive>> Open(const std::string& folder);
   ~Archive();
   const History& history() const;

@@ -13,25 +13,27 @@ namespace pitwall::history {
 
 struct HistoryOptions {
   std::string dir;
-  int64_t max_bytes = int64_t{20} << 30;                             // on disk
-  int64_t retention_ns = int64_t{30} * 24 * 3600 * kNanosPerSecond;  // since the job's last data
-  // Limit on unsealed rows, plus a quarter of it for cached data of sealed windows: open segments
-  // and decoded columns.
+  int64_t max_bytes = int64_t{20} << 30;  // limit on disk usage
+  // Age since the job's last data.
+  int64_t retention_ns = int64_t{30} * 24 * 3600 * kNanosPerSecond;
+  // Limit on the memory of unsealed rows. An additional quarter is available for cached data of
+  // sealed windows (open segments and decoded columns).
   size_t memory_bytes = size_t{512} << 20;
   size_t cache_bytes() const { return memory_bytes / 4; }
   size_t head_bytes() const { return memory_bytes - cache_bytes(); }
-  // Delay between the end of a window and its sealing, in the job's time.
+  // Delay between the end of a window and its sealing, in the job's event time.
   int64_t grace_ns = 60 * kNanosPerSecond;
-  // Maximum age of unsealed rows: bounds the part of the log that a start reads again.
+  // Maximum age of unsealed rows. It bounds the part of the log that is read again after a restart.
   int64_t seal_after_ns = 900 * kNanosPerSecond;
   int64_t save_interval_ns = kNanosPerSecond;
-  // Idle time after which a saved and sealed job leaves memory; it may take up to twice as long.
+  // Idle time after which a saved and sealed job is unloaded. Unloading may take up to twice as
+  // long.
   int64_t unload_after_ns = 60 * kNanosPerSecond;
-  // Limit on sealing during a stop. The next start reads the rest from the log.
+  // Time limit for sealing on shutdown. The next start reads the remaining rows from the log.
   int64_t stop_ns = 5 * kNanosPerSecond;
   // Time after which frames with a missing schema are dropped.
   int64_t schema_wait_ns = 60 * kNanosPerSecond;
-  // Partitions whose number modulo share_count is share_index.
+  // This process owns the partitions whose number modulo share_count equals share_index.
   int32_t share_index = 0;
   int32_t share_count = 1;
   std::string telemetry_topic{kTelemetryTopic};
@@ -39,7 +41,7 @@ struct HistoryOptions {
   std::string actions_topic{kActionsTopic};
   std::string captures_topic{kCapturesTopic};
   std::string notifications_topic{kNotificationsTopic};
-  std::shared_ptr<files::DiskFaults> faults;  // tests only
+  std::shared_ptr<files::DiskFaults> faults;  // for tests only
 };
 
 }  // namespace pitwall::history

@@ -16,7 +16,8 @@ HistoryService::~HistoryService() { Stop(); }
 StatusOr<std::unique_ptr<HistoryService>> HistoryService::Open(Clock* clock, Log* log,
                                                                HistoryOptions options) {
   std::unique_ptr<HistoryService> out(new HistoryService(clock, log, std::move(options)));
-  // Positions of an earlier run are lower than those of this one, so they count as dropped.
+  // Positions from an earlier process are lower than this one's first position, so their changes
+  // count as dropped.
   const auto first_place = static_cast<uint64_t>(std::max<int64_t>(clock->WallNs(), 0)) / 1000;
   ASSIGN_OR_RETURN(out->store_,
                    HistoryStore::Open(out->options_.dir, false, first_place, out->options_.faults,
@@ -33,9 +34,10 @@ Status HistoryService::Start() {
         std::make_unique<PartitionIngest>(clock_, log_, store_.get(), &options_, p, partitions));
   }
   if (ingests_.empty()) {
-    return InvalidArgument(Cat("share ", options_.share_index, "/", options_.share_count, ": ",
-                               options_.telemetry_topic, " has ", partitions,
-                               " partitions, so this process has none; run fewer processes"));
+    return InvalidArgument(
+        Cat("share ", options_.share_index, "/", options_.share_count, ": ",
+            options_.telemetry_topic, " has ", partitions,
+            " partitions, so this process owns no partition; run fewer processes"));
   }
   partitions_ = partitions;
   retention_ = std::make_unique<Retention>(
@@ -49,14 +51,14 @@ Status HistoryService::Start() {
 void HistoryService::Stop() {
   // Retention uses the partitions' threads, so it stops first.
   if (retention_ != nullptr) retention_->Stop();
-  // Stop all partitions from reading before any of them seals.
+  // All partitions stop reading before any of them seals.
   for (const auto& ingest : ingests_) ingest->RequestStop();
   for (const auto& ingest : ingests_) ingest->Stop();
   registrations_.clear();
 }
 
 PartitionIngest* HistoryService::IngestOf(const StoredJobPtr& job) const {
-  // Jobs owned by another process also always use the same thread.
+  // A job that another process owns is also always assigned to the same thread.
   const auto partition = static_cast<size_t>(PartitionOf(job->id(), partitions_));
   const size_t index = partition / static_cast<size_t>(options_.share_count);
   return ingests_[index % ingests_.size()].get();
@@ -110,21 +112,21 @@ void HistoryService::RegisterMetrics(self_metrics::Exposition* exposition) {
   counter("pitwall_insights_undecodable_total", "Records that could not be decoded.",
           &c.undecodable);
   counter("pitwall_insights_input_losses_total",
-          "Gaps: parts of the log that were deleted before they were read.", &c.input_losses);
+          "Parts of the log that were deleted before they were read.", &c.input_losses);
   counter("pitwall_insights_sealed_segments_total", "Segments written.", &c.sealed);
   counter("pitwall_insights_dropped_raw_total",
           "Windows whose raw samples were dropped for lack of disk space; their rollups are kept.",
           &c.dropped_raw);
   counter("pitwall_insights_removed_jobs_total", "Jobs deleted, by request or by retention.",
           &c.removed_jobs);
-  counter("pitwall_insights_failed_saves_total", "Catalogue transactions that failed.",
+  counter("pitwall_insights_failed_saves_total", "Catalog transactions that failed.",
           &c.failed_saves);
   const auto at_start = [&](std::string_view name, std::string_view help,
                             const std::atomic<uint64_t>* value) {
     add(name, help, MetricType::kGauge, [value] { return value->load(); });
   };
   at_start("pitwall_insights_adopted_segments",
-           "Segments missing from the catalog that the last start adopted.", &c.adopted);
+           "Segments that the last start added to the catalog.", &c.adopted);
   at_start("pitwall_insights_quarantined_segments",
            "Files that the last start moved to the quarantine folder.", &c.quarantined);
   at_start("pitwall_insights_missing_segments",
@@ -143,8 +145,8 @@ void HistoryService::RegisterMetrics(self_metrics::Exposition* exposition) {
   add("pitwall_insights_jobs", "Jobs stored.", MetricType::kGauge,
       [this] { return store_->All().size(); });
   add("pitwall_insights_jobs_in_memory",
-      "Jobs whose sources, schemas, and windows are in memory; of other jobs, only the overview "
-      "is.",
+      "Jobs whose sources, schemas, and windows are in memory. For other jobs, only the overview "
+      "is in memory.",
       MetricType::kGauge, [this] {
         const std::vector<StoredJobPtr> jobs = store_->All();
         return std::count_if(jobs.begin(), jobs.end(), [](const StoredJobPtr& job) {
@@ -153,7 +155,7 @@ void HistoryService::RegisterMetrics(self_metrics::Exposition* exposition) {
         });
       });
   registrations_.push_back(
-      exposition->Add("pitwall_insights_lag_records", "Telemetry records that are not read yet.",
+      exposition->Add("pitwall_insights_lag_records", "Telemetry records not read yet.",
                       MetricType::kGauge, [this](std::vector<Sample>* out) {
                         for (size_t p = 0; p < ingests_.size(); ++p)
                           out->push_back({Labels({{"partition", Cat(p)}}),

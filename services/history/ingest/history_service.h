@@ -1,4 +1,4 @@
-// The history of all jobs: written from the log, read through History, changed through
+// The history of all jobs. It is written from the log, read through History, and changed through
 // HistoryAdmin.
 #pragma once
 
@@ -20,20 +20,21 @@
 
 namespace pitwall::history {
 
-// Call Open, Start, and Stop from one thread, all else from any. Clock and log are borrowed.
+// Call Open, Start, and Stop from one thread; other methods may be called from any thread. The
+// clock and the log are not owned.
 class HistoryService final : public HistoryAdmin {
  public:
-  // DataLoss: the catalog is damaged; the message names the file and the remedy.
+  // Returns DataLoss with the file and the remedy if the catalog is damaged.
   static StatusOr<std::unique_ptr<HistoryService>> Open(Clock* clock, Log* log,
                                                         HistoryOptions options);
   ~HistoryService() override;
 
-  // Follows the log with one thread per partition. The telemetry topic must exist.
+  // Starts one thread per partition that reads the log. The telemetry topic must exist.
   Status Start();
   void Stop();  // idempotent
-  // Error: the store rejects data, or the disk is full.
+  // Returns an error if the store rejects data or the disk is full.
   Status Health() const;
-  // OK: all records that the log held at the start have been read.
+  // Returns OK once all records that were in the log at the start have been read.
   Status Ready() const;
   void RegisterMetrics(self_metrics::Exposition* exposition);
 
@@ -41,7 +42,7 @@ class HistoryService final : public HistoryAdmin {
   const StoreCounters& counters() const { return store_->counters(); }
   uint64_t disk_bytes() const;
 
-  // Runs one pass of retention by bytes and time, which also runs every 10 s.
+  // Enforces the size and age limits once. A background thread does the same every 10 s.
   Status EnforceBounds();
 
   Status DeleteJob(std::string_view job) override;
@@ -57,8 +58,8 @@ class HistoryService final : public HistoryAdmin {
   const HistoryOptions options_;
   std::unique_ptr<HistoryStore> store_;
   std::unique_ptr<SegmentQuery> reader_;
-  std::vector<std::unique_ptr<PartitionIngest>> ingests_;  // partitions of this share
-  int32_t partitions_ = 0;                                 // over all shares
+  std::vector<std::unique_ptr<PartitionIngest>> ingests_;  // partitions of this process
+  int32_t partitions_ = 0;                                 // across all processes
   std::unique_ptr<Retention> retention_;
   std::vector<self_metrics::Registration> registrations_;
 };

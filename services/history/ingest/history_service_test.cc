@@ -20,7 +20,7 @@ using ::testing::SizeIs;
 
 constexpr int64_t kS = kNanosPerSecond;
 
-TEST_F(HistoryServiceTest, ChangeOfEvent_HasSizeOfItsRecord) {
+TEST_F(HistoryServiceTest, EventChange_ReportsSizeOfItsRecord) {
   Open();
   const uint64_t place = history().newest_place();
   Changed(JobChange::kStarted, kBegin);
@@ -33,8 +33,9 @@ TEST_F(HistoryServiceTest, ChangeOfEvent_HasSizeOfItsRecord) {
   EXPECT_EQ(change.record_bytes, cloudevents::EncodeCloudEvent(*change.event).size());
 }
 
-// 2 ranks, 3 steps: correct in memory, and bit-identical after a restart.
-TEST_F(HistoryServiceTest, SmallestJob_SameAnswersAfterRestart) {
+// A job with 2 ranks and 3 steps. The results are correct in memory and bit-identical after a
+// restart.
+TEST_F(HistoryServiceTest, SmallJob_ResultsAreEqualAfterRestart) {
   Open();
   Changed(JobChange::kStarted, kBegin);
   Changed(JobChange::kAttemptBegan, kBegin);
@@ -99,8 +100,8 @@ TEST_F(HistoryServiceTest, SmallestJob_SameAnswersAfterRestart) {
   }
 }
 
-// A rank repeats its state every 15 s with its current step. During a hang, that does not end the
-// step.
+// A rank repeats its state with the current step every 15 s. During a hang, a repeated state must
+// not end the step.
 TEST_F(HistoryServiceTest, LastStepEndsWhenItsDurationIsReported) {
   Open();
   Changed(JobChange::kStarted, kBegin);
@@ -113,7 +114,7 @@ TEST_F(HistoryServiceTest, LastStepEndsWhenItsDurationIsReported) {
   b.batch.schemas.emplace_back(steps);
   b.batch.schemas.emplace_back(state);
   b.Rows(steps, {kBegin + kS, kBegin + 2 * kS}, {1, 0.5, 1, 0.4}, {0, 1}, "train");
-  // Logged during the step that hangs later.
+  // This value is logged during the step that hangs later.
   b.Rows(steps, {kBegin + 3 * kS}, {MissingValue(), 0.3}, {2}, "train");
   b.Rows(state, {kBegin + 4 * kS, kBegin + 19 * kS}, {1, 1}, {2, 2}, "train");
   Send(b.batch);
@@ -131,9 +132,9 @@ TEST_F(HistoryServiceTest, LastStepEndsWhenItsDurationIsReported) {
   EXPECT_EQ(last_step_ns(), kBegin + 2 * kS) << "also known after a restart";
 }
 
-// Rollups and quantiles compared with sums over all sent data: 35 minutes with duplicate and
-// reordered batches, in memory and sealed.
-TEST_F(HistoryServiceTest, AggregatesEqualThoseOfRawInput) {
+// Compares rollups and quantiles with sums over all sent data. The input covers 35 minutes with
+// duplicate and reordered batches; the check runs in memory and after sealing.
+TEST_F(HistoryServiceTest, AggregatesMatchRawInput) {
   options_.memory_bytes = 50'000;  // seals windows early and repeatedly
   Open();
   const Schema schema = SchemaOf(1, {{{"__name__", "hw_gpu_utilization_ratio"}, {"node", "a"}},
@@ -179,7 +180,7 @@ TEST_F(HistoryServiceTest, AggregatesEqualThoseOfRawInput) {
       const auto rollups = history().Rollups(query, tier);
       ASSERT_TRUE(rollups.ok()) << rollups.status();
       ASSERT_THAT(*rollups, SizeIs(2));
-      // Visiting in parts yields the same rows.
+      // Visiting in parts returns the same rows.
       std::map<Labels, std::vector<RollupRow>> visited;
       ASSERT_TRUE(history()
                       .VisitRollups(
@@ -250,7 +251,7 @@ TEST_F(HistoryServiceTest, AggregatesEqualThoseOfRawInput) {
   }
 }
 
-TEST_F(HistoryServiceTest, ArchivesAndDeletesAFinishedJob) {
+TEST_F(HistoryServiceTest, ArchivesAndDeletesFinishedJob) {
   Open();
   Changed(JobChange::kStarted, kBegin);
   const Schema schema = SchemaOf(1, {{{"__name__", "x"}, {"node", "node-of-job-1"}}});
@@ -276,7 +277,7 @@ TEST_F(HistoryServiceTest, ArchivesAndDeletesAFinishedJob) {
     const std::string bytes{std::istreambuf_iterator<char>(in), {}};
     EXPECT_EQ(bytes.find("job-1"), std::string::npos) << entry.path();
   }
-  // The log still contains the job: a restart does not read it again.
+  // The log still contains the job, but a restart must not ingest it again.
   Close();
   Open();
   AwaitThat([&] { return keep_->Ready().ok(); });
@@ -292,12 +293,12 @@ TEST_F(HistoryServiceTest, ArchivesAndDeletesAFinishedJob) {
   std::filesystem::remove_all(folder);
 }
 
-// A damaged segment costs only its window: the damage is reported, and later data is stored.
+// A damaged segment affects only its own window. The damage is reported, and later data is stored.
 class DamagedSegmentTest : public HistoryServiceTest,
                            public ::testing::WithParamInterface<const char*> {
  protected:
-  // Either truncates the file so that it cannot be opened, or flips a byte of a row, which is
-  // detected when a new segment with those rows is half written.
+  // Truncates the file so that it cannot be opened, or flips a byte of a row. The flipped byte is
+  // detected only while a new segment with those rows is being written.
   static void Damage(const std::filesystem::path& path) {
     if (GetParam() == std::string_view("end")) {
       std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
@@ -314,7 +315,7 @@ class DamagedSegmentTest : public HistoryServiceTest,
 INSTANTIATE_TEST_SUITE_P(HistoryService, DamagedSegmentTest, ::testing::Values("end", "row"),
                          [](const auto& instance) { return std::string(instance.param); });
 
-TEST_P(DamagedSegmentTest, LosesOnlyItsWindow) {
+TEST_P(DamagedSegmentTest, OnlyDamagedWindowIsUnreadable) {
   Open();
   const Schema schema = SchemaOf(1, {{{"__name__", "x"}, {"node", "n"}}});
   const auto send = [&](uint64_t sequence, int64_t time_ns) {
@@ -342,14 +343,14 @@ TEST_P(DamagedSegmentTest, LosesOnlyItsWindow) {
   const auto samples = history().Samples(query);
   ASSERT_TRUE(samples.ok()) << samples.status();
   EXPECT_THAT((*samples)[0].values, SizeIs(2));
-  Close();  // other windows may be half written until then
+  Close();  // other windows may be partially written until then
   for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_))
     EXPECT_NE(entry.path().extension(), ".part") << "partial segment not removed";
 }
 
-// On a full disk, raw samples are dropped before rollups, health reports it, and reading resumes
-// once there is space.
-TEST_F(HistoryServiceTest, FullDisk_IsReportedAndReadingResumesWithSpace) {
+// If the disk is full, raw samples are dropped before rollups. Health reports the full disk, and
+// reading resumes once space is available.
+TEST_F(HistoryServiceTest, FullDisk_IsReportedAndIngestionResumesWithSpace) {
   options_.faults = std::make_shared<files::DiskFaults>();
   options_.memory_bytes = 10'000;
   Open();
@@ -365,8 +366,8 @@ TEST_F(HistoryServiceTest, FullDisk_IsReportedAndReadingResumesWithSpace) {
   }
   AwaitThat([&] { return absl::IsResourceExhausted(keep_->Health()); });
   options_.faults->SetSpace(-1);
-  Await();  // reading had stopped somewhere: a sealed segment does not imply that everything was
-            // read
+  // Ingestion had stopped, so a sealed segment does not imply that all records were read.
+  Await();
   AwaitThat([&] { return keep_->Health().ok() && keep_->counters().sealed > 0; });
   SampleQuery query;
   query.job = "job-1";

@@ -1,4 +1,4 @@
-// Limits of the history: bytes, time, a full disk, one writer per folder.
+// Tests the limits of the history: disk usage, age, a full disk, and one writer per folder.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ class IngestBoundsTest : public HistoryServiceTest {
  protected:
   IngestBoundsTest() { options_.retention_ns = kMaxPosition; }
 
-  // Sends two windows of noise, which does not compress, starting at that time.
+  // Sends two windows of incompressible noise, starting at the given time.
   void SendJob(const std::string& job, int64_t from_ns, bool ends) {
     const Schema schema = SchemaOf(1, {{{"__name__", "x"}, {"node", "n"}}});
     for (int window = 0; window < 2; ++window) {
@@ -49,7 +49,7 @@ class IngestBoundsTest : public HistoryServiceTest {
     event.id = MakeEventId(event);
     Send(event);
   }
-  // Four sealed jobs, of which the oldest is running.
+  // Seals four jobs, the oldest of which is still running.
   void SealJobs() {
     Open();
     SendJob("runs", kBegin, false);
@@ -86,13 +86,13 @@ class IngestBoundsTest : public HistoryServiceTest {
   std::mt19937_64 random_{6};
 };
 
-// Raw samples of the oldest finished job are dropped first, and no more than necessary.
+// Raw samples of the oldest finished job are dropped first, and only as many as necessary.
 TEST_F(IngestBoundsTest, ByteLimit_DropsRawSamplesOfOldestFinishedJobFirst) {
   SealJobs();
   Open();
   const auto bytes = static_cast<int64_t>(keep_->disk_bytes());
   Close();
-  options_.max_bytes = bytes - 20'000;  // less than the raw samples of one window
+  options_.max_bytes = bytes - 20'000;  // frees less than the raw samples of one window
   const int64_t before_ns = clock_.WallNs();
   Open();
   ASSERT_TRUE(keep_->EnforceBounds().ok());
@@ -102,7 +102,7 @@ TEST_F(IngestBoundsTest, ByteLimit_DropsRawSamplesOfOldestFinishedJobFirst) {
   EXPECT_EQ(RollupCount("first"), 8000U);
   EXPECT_EQ((*history().FindJob("first"))->raw_from_ns, kBegin + 3 * kWindow);
   for (const char* whole : {"runs", "second", "third"}) EXPECT_EQ(Samples(whole), 8000U) << whole;
-  // The time of dropping is persisted.
+  // The time of the drop is persisted.
   const int64_t dropped_ns = (*history().FindJob("first"))->raw_dropped_ns;
   EXPECT_GE(dropped_ns, before_ns);
   EXPECT_LE(dropped_ns, clock_.WallNs());
@@ -112,8 +112,8 @@ TEST_F(IngestBoundsTest, ByteLimit_DropsRawSamplesOfOldestFinishedJobFirst) {
   EXPECT_EQ((*history().FindJob("second"))->raw_dropped_ns, 0);
 }
 
-// Without any space, finished jobs are removed, the running one keeps its rollups, and health
-// reports it.
+// If the limit is far too low, finished jobs are removed. The running job keeps its rollups, and
+// health reports the problem.
 TEST_F(IngestBoundsTest, RunningJobIsNeverRemoved) {
   SealJobs();
   options_.max_bytes = 1000;
@@ -126,10 +126,10 @@ TEST_F(IngestBoundsTest, RunningJobIsNeverRemoved) {
   EXPECT_EQ(RollupCount("runs"), 8000U);
 }
 
-// A job's age is the time between its last sample and the newest one of all jobs.
+// The age of a job is the time between its last sample and the newest sample of any job.
 TEST_F(IngestBoundsTest, TimeLimit_RemovesOnlyFinishedJobs) {
   SealJobs();
-  // "third" ends at the eighth window, "second" at the sixth, "first" at the fourth.
+  // "third" ends in the eighth window, "second" in the sixth, and "first" in the fourth.
   options_.retention_ns = 3 * kWindow;
   Open();
   ASSERT_TRUE(keep_->EnforceBounds().ok());
@@ -138,7 +138,7 @@ TEST_F(IngestBoundsTest, TimeLimit_RemovesOnlyFinishedJobs) {
 }
 
 // Issue 26, F1: jobs do not age while no data arrives.
-TEST_F(IngestBoundsTest, WallTimeAlone_AgesNoJob) {
+TEST_F(IngestBoundsTest, WallTimeAlone_DoesNotAgeJobs) {
   SealJobs();
   options_.retention_ns = 5 * kWindow;  // the data is months old
   Open();
@@ -146,7 +146,7 @@ TEST_F(IngestBoundsTest, WallTimeAlone_AgesNoJob) {
   EXPECT_THAT(Jobs(), UnorderedElementsAre("runs", "first", "second", "third"));
 }
 
-// A clock that can jump ahead.
+// Clock that can jump ahead.
 class ShiftedClock final : public Clock {
  public:
   int64_t WallNs() const override { return system_.WallNs() + ahead_ns; }
@@ -158,8 +158,8 @@ class ShiftedClock final : public Clock {
   clock::SystemClock system_;
 };
 
-// Issue 26, F1: a job that ends 45 days after the others because of a wrong clock.
-TEST_F(IngestBoundsTest, WallClockAheadFor25Seconds_RemovesNoJob) {
+// Issue 26, F1: because of a wrong clock, one job ends 45 days after the others.
+TEST_F(IngestBoundsTest, TemporaryWallClockJump_DoesNotRemoveJobs) {
   constexpr int64_t kJumpNs = int64_t{45} * 86'400 * kNanosPerSecond;
   ShiftedClock shifted;
   const absl::Cleanup close_before_clock_ends = [this] { keep_.reset(); };
@@ -182,21 +182,22 @@ TEST_F(IngestBoundsTest, WallClockAheadFor25Seconds_RemovesNoJob) {
   ASSERT_TRUE(keep_->EnforceBounds().ok());
   EXPECT_THAT(Jobs(), UnorderedElementsAre("first", "ahead"));
   Close();
-  open();  // a restart during the jump
+  open();  // restart during the jump
   ASSERT_TRUE(keep_->EnforceBounds().ok());
   shifted.ahead_ns = 0;
   ASSERT_TRUE(keep_->EnforceBounds().ok());
   EXPECT_THAT(Jobs(), UnorderedElementsAre("first", "ahead"));
 }
 
-// Space for rollups but not for raw samples: raw samples are dropped, rollups are kept, and health
-// reports it.
+// The disk has space for rollups but not for raw samples. Raw samples are dropped, rollups are
+// kept, and health reports it.
 TEST_F(IngestBoundsTest, FullDisk_DropsRawSamplesBeforeRollups) {
   options_.faults = std::make_shared<files::DiskFaults>();
   Open();
   SendJob("job", kBegin, false);
   Await();
-  // Only the first segment, with raw samples, fails; the next one, without, has space.
+  // Only the write of the first segment, which has raw samples, fails. The next segment has no raw
+  // samples and fits.
   options_.faults->OnlyBelow(Cat(kBegin / kNanosPerSecond, "-1.seg"));
   options_.faults->SetSpace(0);
   Close();  // seals

@@ -1,5 +1,5 @@
-// Issue 26, F1: starts of a history whose catalog and segments disagree. No start deletes a
-// segment.
+// Issue 26, F1: tests starts with a catalog and segments that do not match. A start must never
+// delete a segment.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -40,7 +40,7 @@ class IngestRecoveryTest : public HistoryServiceTest {
     records_ = events_ = 0;
     Open();
   }
-  // Opens the store without its log.
+  // Opens the store with an empty log.
   void OpenWithoutLog() {
     options_.telemetry_topic = "empty.telemetry";
     options_.issues_topic = "empty.issues";
@@ -69,7 +69,7 @@ class IngestRecoveryTest : public HistoryServiceTest {
   }
 };
 
-TEST_F(IngestRecoveryTest, EmptyCatalogue_AdoptsEverySegment) {
+TEST_F(IngestRecoveryTest, EmptyCatalog_AdoptsEverySegment) {
   Keep3Windows();
   RemoveCatalogue();
   std::ofstream(catalogue()).close();
@@ -84,7 +84,7 @@ TEST_F(IngestRecoveryTest, EmptyCatalogue_AdoptsEverySegment) {
   EXPECT_EQ(*Samples(), 3U);
 }
 
-TEST_F(IngestRecoveryTest, DeletedCatalogue_AdoptsEverySegment) {
+TEST_F(IngestRecoveryTest, DeletedCatalog_AdoptsEverySegment) {
   Keep3Windows();
   RemoveCatalogue();
   OpenWithoutLog();
@@ -92,14 +92,14 @@ TEST_F(IngestRecoveryTest, DeletedCatalogue_AdoptsEverySegment) {
   EXPECT_EQ(*Samples(), 3U);
 }
 
-TEST_F(IngestRecoveryTest, OlderCatalogue_AdoptsNewerSegments) {
+TEST_F(IngestRecoveryTest, OlderCatalog_AdoptsNewerSegments) {
   Keep3Windows();
   const std::string copy = dir_ + "-older.db";
   fs::copy_file(catalogue(), copy, fs::copy_options::overwrite_existing);
   OpenAgain();
   SendWindows(3, 5);
   const Schema schema = SchemaOf(1, {{{"__name__", "x"}, {"node", "n"}}});
-  OwnedBatch late("source", 9);  // seals the first window again as another generation
+  OwnedBatch late("source", 9);  // seals the first window again with a new generation
   late.Rows(schema, {kBegin + kNanosPerSecond}, {1});
   Send(late.batch);
   Await();
@@ -114,7 +114,7 @@ TEST_F(IngestRecoveryTest, OlderCatalogue_AdoptsNewerSegments) {
   EXPECT_EQ(*Samples(), 6U);
 }
 
-// The write-ahead file contains everything since the last checkpoint.
+// The write-ahead file contains all changes since the last checkpoint.
 TEST_F(IngestRecoveryTest, LostOrTruncatedWriteAheadFile_AdoptsEverySegment) {
   const std::string copy = dir_ + "-copy";
   const std::string telemetry = options_.telemetry_topic;
@@ -140,7 +140,7 @@ TEST_F(IngestRecoveryTest, LostOrTruncatedWriteAheadFile_AdoptsEverySegment) {
   }
 }
 
-TEST_F(IngestRecoveryTest, CorruptCatalogue_RefusesAndLeavesSegments) {
+TEST_F(IngestRecoveryTest, CorruptCatalog_FailsAndKeepsSegments) {
   Keep3Windows();
   std::ofstream(catalogue(), std::ios::binary | std::ios::trunc) << std::string(8192, 'x');
   const auto opened = HistoryService::Open(&clock_, &log_, options_);
@@ -160,7 +160,7 @@ TEST_F(IngestRecoveryTest, UnknownDamagedSegment_MovesToQuarantine) {
   EXPECT_EQ(*Samples(), 2U);
 }
 
-TEST_F(IngestRecoveryTest, NamedSegmentMissing_CountsAndKeepsTheRest) {
+TEST_F(IngestRecoveryTest, MissingSegment_IsCountedAndOthersAreKept) {
   Keep3Windows();
   fs::remove(FilesIn("segments")[0]);
   OpenWithoutLog();
@@ -170,8 +170,8 @@ TEST_F(IngestRecoveryTest, NamedSegmentMissing_CountsAndKeepsTheRest) {
   EXPECT_THAT(FilesIn("segments"), SizeIs(2));
 }
 
-// Issue 26, F5.
-TEST_F(IngestRecoveryTest, DamagedPage_IsUnhealthyOnceRead) {
+// Issue 26, F5: damage found by a read makes the history unhealthy.
+TEST_F(IngestRecoveryTest, DamagedPage_ReadMakesHistoryUnhealthy) {
   Keep3Windows();
   {
     std::fstream file(FilesIn("segments")[0], std::ios::in | std::ios::out | std::ios::binary);
@@ -184,8 +184,8 @@ TEST_F(IngestRecoveryTest, DamagedPage_IsUnhealthyOnceRead) {
   EXPECT_TRUE(absl::IsDataLoss(keep_->Health())) << keep_->Health();
 }
 
-// Opening a FIFO blocks until a writer opens it, unless the file is known to be regular.
-TEST_F(IngestRecoveryTest, FifoInPlaceOfASegment_IsDamage) {
+// Opening a FIFO blocks until a writer opens it, so the file type must be checked first.
+TEST_F(IngestRecoveryTest, FifoInPlaceOfSegment_IsReportedAsDamage) {
   Keep3Windows();
   const fs::path path = FilesIn("segments")[0];
   fs::remove(path);
@@ -195,13 +195,13 @@ TEST_F(IngestRecoveryTest, FifoInPlaceOfASegment_IsDamage) {
   EXPECT_TRUE(absl::IsDataLoss(Samples().status())) << Samples().status();
   Close();
   RemoveCatalogue();
-  Open();  // unknown now
+  Open();  // the catalog no longer has the segment
   EXPECT_EQ(keep_->counters().quarantined, 1U);
   EXPECT_EQ(*Samples(), 2U);
 }
 
-// A segment that cannot be opened for lack of file descriptors is not damaged.
-TEST_F(IngestRecoveryTest, FewDescriptors_AdoptsMoreSegmentsThanDescriptors) {
+// A segment that cannot be opened because of the file descriptor limit is not damaged.
+TEST_F(IngestRecoveryTest, FewDescriptors_AllSegmentsAreAdopted) {
   Open();
   SendWindows(0, 40);
   Await();
@@ -220,8 +220,8 @@ TEST_F(IngestRecoveryTest, FewDescriptors_AdoptsMoreSegmentsThanDescriptors) {
   EXPECT_THAT(FilesIn("quarantine"), IsEmpty());
 }
 
-// The folder is renamed before the deletion is committed.
-TEST_F(IngestRecoveryTest, DeletionThatWasNotCommitted_KeepsTheJob) {
+// A deletion renames the folder before it commits to the catalog.
+TEST_F(IngestRecoveryTest, UncommittedDeletion_KeepsJob) {
   Keep3Windows();
   const fs::path folder = FilesIn("segments")[0].parent_path();
   fs::rename(folder, folder.string() + ".deleted");

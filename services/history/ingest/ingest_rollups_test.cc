@@ -1,5 +1,5 @@
-// Rollups in parts equal those of a whole answer, whatever an earlier query cached about the job's
-// series.
+// Tests that rollups read in parts equal rollups read as a whole, regardless of the job's series
+// that earlier queries cached.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,8 +21,8 @@ using RowsBySeries = std::map<Labels, std::vector<Row>>;
 
 class IngestRollupsTest : public HistoryServiceTest {
  protected:
-  // 40 minutes of a rank: series that every rank has, one series with its mode, and one unique
-  // series.
+  // Sends 40 minutes of data from one rank: two series that every rank has, one series with the
+  // mode, and one series unique to the rank.
   void SendRank(int rank) {
     const std::string r = Cat(rank);
     const Schema schema = SchemaOf(1, {{{"__name__", "m_last"}, {"rank", r}},
@@ -44,7 +44,7 @@ class IngestRollupsTest : public HistoryServiceTest {
     }
     Await();
   }
-  void OpenAgain() {  // all is sealed
+  void OpenAgain() {  // after this, all rows are sealed
     Close();
     Open();
     records_ = events_ = 0;
@@ -55,7 +55,8 @@ class IngestRollupsTest : public HistoryServiceTest {
     query.range = {kBegin + 3 * 60 * kNanosPerSecond, kBegin + 37 * 60 * kNanosPerSecond};
     return query;
   }
-  // Queries twice: the cache of the first query must not change the second.
+  // Checks each query twice, because the cache filled by the first query must not change the
+  // second.
   void ExpectPartsAsWhole(size_t ranks) {
     SeriesQuery query = Query();
     for (const bool one_metric : {false, true}) {
@@ -99,12 +100,12 @@ class IngestRollupsTest : public HistoryServiceTest {
   std::map<int, uint64_t> sequences_;
 };
 
-TEST_F(IngestRollupsTest, PartsEqualWholeWhenRanksJoinBetweenQueries) {
+TEST_F(IngestRollupsTest, PartsEqualWholeAfterRanksJoin) {
   Open();
   SendRank(0);
   SendRank(1);
   ExpectPartsAsWhole(2);
-  SendRank(2);  // late rows, of windows that may be sealed
+  SendRank(2);  // late rows for windows that may be sealed
   ExpectPartsAsWhole(3);
   OpenAgain();
   ExpectPartsAsWhole(3);
@@ -114,7 +115,7 @@ TEST_F(IngestRollupsTest, PartsEqualWholeWhenRanksJoinBetweenQueries) {
   ExpectPartsAsWhole(4);
 }
 
-TEST_F(IngestRollupsTest, TooManySeriesAreRejectedWhateverIsCached) {
+TEST_F(IngestRollupsTest, SeriesLimitAppliesWithAndWithoutCache) {
   Open();
   SendRank(0);
   SendRank(1);
@@ -133,7 +134,7 @@ TEST_F(IngestRollupsTest, TooManySeriesAreRejectedWhateverIsCached) {
   }
 }
 
-// The result of a query does not depend on the series that earlier queries read.
+// The series that earlier queries read must not affect the result.
 TEST_F(IngestRollupsTest, SeriesKindComesFromFirstSchemaInRange) {
   Open();
   const auto send = [&](SeriesKind kind, int hour) {
@@ -223,7 +224,7 @@ TEST_F(IngestRollupsTest, TooManyRowsAreRejected) {
   EXPECT_TRUE(visit().ok()) << visit();
 }
 
-TEST_F(IngestRollupsTest, DeletedJob_NothingIsCached) {
+TEST_F(IngestRollupsTest, DeletedJob_CacheIsEmpty) {
   Open();
   SendRank(0);
   ExpectPartsAsWhole(1);

@@ -1,5 +1,5 @@
-// Derived series of the history: means over the cores and GPUs of a node, spans by index, and time
-// jumps.
+// Tests the derived series of the history (means over a node's cores and GPUs), span queries by
+// index, and clock jumps.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,9 +30,9 @@ TEST(NodeMeansTest, SchemaWithoutCoresAndGpus_HasNoMeans) {
             nullptr);
 }
 
-// Two nodes, three cores, and two GPUs with some missing values, compared with the rows, in memory
-// and sealed.
-TEST_F(IngestSeriesTest, MinMeanAndMaxOverCoresAndGpusOfNode) {
+// Compares the series of two nodes, each with three cores and two GPUs and some missing values,
+// with the raw rows. The check runs in memory and after sealing.
+TEST_F(IngestSeriesTest, NodeSeriesAggregateCoresAndGpus) {
   Open();
   std::mt19937_64 random(4);
   std::map<std::string, std::map<int64_t, std::vector<double>>> busy, wait, gpus;
@@ -60,7 +60,7 @@ TEST_F(IngestSeriesTest, MinMeanAndMaxOverCoresAndGpusOfNode) {
         const double idle = static_cast<double>(random() % 50) / 100;
         const double io = random() % 9 == 0 ? MissingValue() : 0.25;
         cells.insert(cells.end(), {0.1, idle, io});
-        if (IsMissing(io)) continue;  // without I/O wait, the utilization of the core is unknown
+        if (IsMissing(io)) continue;  // without I/O wait, the core's utilization is unknown
         busy[node][time].push_back(1 - idle - io);
         wait[node][time].push_back(io);
       }
@@ -119,9 +119,9 @@ TEST_F(IngestSeriesTest, MinMeanAndMaxOverCoresAndGpusOfNode) {
   }
 }
 
-// 20,000 spans over 25 minutes, some long, some empty, some without a step: sealed windows give the
-// same answers as a plain list.
-TEST_F(IngestSeriesTest, SpansAndTotalsEqualThoseOfPlainList) {
+// 20,000 spans over 25 minutes, some long, some empty, some without a step. Sealed windows return
+// the same results as a plain list.
+TEST_F(IngestSeriesTest, SpansAndTotalsMatchPlainList) {
   Open();
   std::mt19937_64 random(8);
   std::vector<std::pair<int64_t, Span>> all;  // rank
@@ -192,7 +192,7 @@ TEST_F(IngestSeriesTest, SpansAndTotalsEqualThoseOfPlainList) {
       return to;
     };
     std::vector<Row> rows = rows_of(*spans);
-    // One page, at several offsets.
+    // Pages at several offsets match the full result.
     for (const size_t first :
          {size_t{0}, size_t{7}, rows.size() / 2, rows.size() - rows.size() / 9, rows.size() + 3}) {
       const auto page = history().SpansPage(query, first, 10);
@@ -220,7 +220,7 @@ TEST_F(IngestSeriesTest, SpansAndTotalsEqualThoseOfPlainList) {
   }
 }
 
-// Three windows of a node with two metrics, and answers about the whole job.
+// Three windows of a node with two metrics, for queries over the whole job.
 class IngestWholeJobsTest : public HistoryServiceTest {
  protected:
   void SendRows(int from_s, int to_s, uint64_t sequence, std::string_view source = "source") {
@@ -241,7 +241,7 @@ class IngestWholeJobsTest : public HistoryServiceTest {
     }
     Send(b.batch);
   }
-  // Rows of two minutes and of half an hour, quantiles, series, and span totals, as text.
+  // Returns two-minute and half-hour rollups, quantiles, series, and span totals as text.
   std::string Answers(const std::vector<Selector>& selectors, TimeRange range = {}) const {
     std::string out;
     SeriesQuery query;
@@ -290,7 +290,7 @@ class IngestWholeJobsTest : public HistoryServiceTest {
             " ", total.total_ns, " ", total.min_ns, " ", total.max_ns, "\n");
     return out;
   }
-  // Damages the footers of all segments, so that none can be opened.
+  // Damages the footers of all segments so that they cannot be opened.
   void DamageFooters() const {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_)) {
       if (entry.path().extension() == ".seg")
@@ -306,7 +306,7 @@ class IngestWholeJobsTest : public HistoryServiceTest {
                               node_ = {{{*Matcher::Make("node", MatchOp::kEqual, "b")}}};
 };
 
-TEST_F(IngestWholeJobsTest, AnswersWithoutOpeningSegments) {
+TEST_F(IngestWholeJobsTest, QueriesDoNotOpenSegments) {
   Open();
   SendRows(0, 1800, 1);
   Await();
@@ -333,15 +333,15 @@ TEST_F(IngestWholeJobsTest, AnswersWithoutOpeningSegments) {
   EXPECT_TRUE(absl::IsDataLoss(history().Samples(samples).status()));
 }
 
-// With a backlog, the stop must not wait for the sealing of segments.
-TEST_F(IngestWholeJobsTest, StopWithoutTimeToSeal_ReadsLogAgain) {
+// A shutdown must not wait until all segments are sealed if there is a backlog.
+TEST_F(IngestWholeJobsTest, StopTimeout_NextStartReadsLogAgain) {
   const auto segments = [&] {
     size_t count = 0;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_))
       count += entry.path().extension() == ".seg" ? 1 : 0;
     return count;
   };
-  options_.grace_ns = options_.seal_after_ns = 3600 * kNanosPerSecond;  // seals only at a stop
+  options_.grace_ns = options_.seal_after_ns = 3600 * kNanosPerSecond;  // seals only on shutdown
   options_.stop_ns = 0;
   Open();
   SendRows(0, 1800, 1);
@@ -357,8 +357,8 @@ TEST_F(IngestWholeJobsTest, StopWithoutTimeToSeal_ReadsLogAgain) {
   EXPECT_GT(segments(), 0U);
 }
 
-// A read in memory, segments, or pages ends at its next step once the client has gone.
-TEST_F(IngestWholeJobsTest, CanceledReads_HaveNoAnswer) {
+// A read from memory, segments, or pages stops at its next step once the client has disconnected.
+TEST_F(IngestWholeJobsTest, CanceledReads_ReturnNoResult) {
   Open();
   SendRows(0, 1800, 1);
   Await();
@@ -385,12 +385,13 @@ TEST_F(IngestWholeJobsTest, CanceledReads_HaveNoAnswer) {
       EXPECT_EQ(history().SpansPage(spans, 0, 1).status(), token.status());
       EXPECT_EQ(history().Operators(spans).status(), token.status());
     }
-    EXPECT_FALSE(Answers(none_).empty());  // no state remains
+    EXPECT_FALSE(Answers(none_).empty());  // the canceled reads leave no state behind
   }
 }
 
-// The catalog has no schemas of derived series: they follow from the received ones.
-TEST_F(IngestWholeJobsTest, AnswersAfterRestartWithoutOpeningSegments) {
+// The catalog does not contain the schemas of derived series, because they follow from the received
+// schemas.
+TEST_F(IngestWholeJobsTest, QueriesAfterRestartDoNotOpenSegments) {
   Open();
   SendRows(0, 1800, 1);
   Await();
@@ -402,7 +403,7 @@ TEST_F(IngestWholeJobsTest, AnswersAfterRestartWithoutOpeningSegments) {
   EXPECT_EQ(Answers(none_), in_memory);
 }
 
-TEST_F(IngestWholeJobsTest, IncludesRowsInMemoryAndPartialWindows) {
+TEST_F(IngestWholeJobsTest, ResultIncludesUnsealedRowsAndPartialWindows) {
   Open();
   SendRows(0, 1200, 1);
   Await();
@@ -422,9 +423,9 @@ TEST_F(IngestWholeJobsTest, IncludesRowsInMemoryAndPartialWindows) {
   EXPECT_EQ(Answers(none_, part), of_part);
 }
 
-// A source's clock goes back 30 s, then an hour ahead: for repeated times, the first value wins;
-// rows too far ahead are dropped and counted; the rest is stored.
-TEST_F(IngestSeriesTest, ClockJumps) {
+// A source's clock moves back 30 s and then an hour ahead. For repeated times, the first value
+// wins. Rows too far ahead are dropped and counted. All other rows are stored.
+TEST_F(IngestSeriesTest, ClockJumps_RowsFarAheadAreDropped) {
   Open();
   const Schema schema = SchemaOf(1, {{{"__name__", "x"}, {"node", "n"}}});
   uint64_t sequence = 0;

@@ -1,4 +1,4 @@
-// Unused jobs leave memory, and are loaded again on use.
+// Tests that unused jobs are unloaded from memory and loaded again on use.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ class UnloadTest : public HistoryServiceTest {
     options_.seal_after_ns = 0;
     Open();
   }
-  // Sends one row, as a batch with one sample, for second `sequence`.
+  // Sends a batch with one row for the second `sequence`.
   void SendRow(uint64_t sequence) {
     OwnedBatch b("rank-0", sequence, 0);
     b.batch.info.node = "node-1";
@@ -48,14 +48,14 @@ class UnloadTest : public HistoryServiceTest {
   const Schema schema_ = SchemaOf(1, {{{"__name__", "train_loss"}, {"rank", "0"}}});
 };
 
-TEST_F(UnloadTest, UnusedJob_LeavesMemoryAndIsReadAgain) {
+TEST_F(UnloadTest, UnusedJob_IsUnloadedAndReloadedOnRead) {
   Changed(JobChange::kStarted, kBegin);
   SendRow(1);
   SendRow(2);
   Changed(JobChange::kEnded, kBegin + 3 * kS, 1, EndDetail::kCompleted);
   Await();
   AwaitUnloaded(1);
-  const auto jobs = history().Jobs();  // does not load a job
+  const auto jobs = history().Jobs();  // does not load jobs
   ASSERT_THAT(jobs, SizeIs(1));
   EXPECT_EQ(jobs[0]->samples, 2U);
   EXPECT_EQ(jobs[0]->end_detail, EndDetail::kCompleted);
@@ -67,13 +67,13 @@ TEST_F(UnloadTest, UnusedJob_LeavesMemoryAndIsReadAgain) {
   EXPECT_THAT(Losses(), ElementsAre(1, 2));
 }
 
-TEST_F(UnloadTest, BatchAfterUnloading_IsKept_DuplicateIsNot) {
+TEST_F(UnloadTest, AfterUnloading_NewBatchIsStoredAndDuplicateIsDropped) {
   SendRow(1);
   SendRow(2);
   Await();
   AwaitUnloaded(1);
   SendRow(2);  // duplicate
-  SendRow(3);  // its schema is only in the catalog
+  SendRow(3);  // the schema is only in the catalog
   Await();
   EXPECT_THAT(Losses(), ElementsAre(1, 2, 3));
   EXPECT_EQ(keep_->counters().duplicates, 1U);
@@ -83,7 +83,7 @@ TEST_F(UnloadTest, BatchAfterUnloading_IsKept_DuplicateIsNot) {
   EXPECT_THAT(Losses(), ElementsAre(1, 2, 3));
 }
 
-TEST_F(UnloadTest, UnloadedJobPassesRetention_IsNotCountedInMemory) {
+TEST_F(UnloadTest, UnloadedJobExpires_IsNotCountedAsLoaded) {
   Close();
   options_.retention_ns = 3600 * kS;
   Open();
@@ -104,7 +104,7 @@ TEST_F(UnloadTest, UnloadedJobPassesRetention_IsNotCountedInMemory) {
   EXPECT_THAT(exposition.Render(), HasSubstr("\npitwall_insights_jobs_in_memory 0\n"));
 }
 
-TEST_F(UnloadTest, JobIsReadWhileItIsUnloaded_ReadersSeeAllRows) {
+TEST_F(UnloadTest, ReadsDuringUnload_ReturnAllRows) {
   constexpr uint64_t kReloads = 10;
   std::vector<double> expected = {1, 2, 3};
   for (uint64_t sequence = 1; sequence <= expected.size(); ++sequence) SendRow(sequence);
@@ -122,7 +122,7 @@ TEST_F(UnloadTest, JobIsReadWhileItIsUnloaded_ReadersSeeAllRows) {
   for (std::thread& reader : readers) reader.join();
 }
 
-TEST_F(UnloadTest, UnloadedJob_IsDeleted) {
+TEST_F(UnloadTest, UnloadedJob_CanBeDeleted) {
   SendRow(1);
   Changed(JobChange::kEnded, kBegin + 2 * kS, 1, EndDetail::kCompleted);
   Await();

@@ -1,4 +1,4 @@
-// Unsealed rows: packed, in files, and ends of series among them.
+// Tests unsealed rows, packed and in files, including the ends of series.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,9 +26,9 @@ class MemTableRestoreTest : public HistoryServiceTest {
   }
 };
 
-// 40 columns over 40 minutes, with batches out of time order: with less memory than they need, with
-// enough memory, and sealed.
-TEST_F(MemTableRestoreTest, RowsInFilesGiveSameAnswersAsRowsInMemory) {
+// 40 columns over 40 minutes, with batches out of time order. The results must be equal with too
+// little memory, with enough memory, and after sealing.
+TEST_F(MemTableRestoreTest, RowsInFilesEqualRowsInMemory) {
   constexpr int kColumns = 40, kRows = 2400, kBatch = 20;
   std::vector<Labels> labels;
   for (int c = 0; c < kColumns; ++c)
@@ -36,7 +36,7 @@ TEST_F(MemTableRestoreTest, RowsInFilesGiveSameAnswersAsRowsInMemory) {
   const Schema schema = SchemaOf(1, labels);
   std::mt19937_64 random(8);
   std::vector<OwnedBatch> batches;
-  std::map<int, std::vector<std::pair<int64_t, uint64_t>>> expected;  // column: time, bits
+  std::map<int, std::vector<std::pair<int64_t, uint64_t>>> expected;  // (time, bits) by column
   for (int first = 0; first < kRows; first += kBatch) {
     OwnedBatch& b = batches.emplace_back("collector-a", static_cast<uint64_t>(first / kBatch + 1));
     if (first == 0) b.batch.schemas.emplace_back(schema);
@@ -57,13 +57,13 @@ TEST_F(MemTableRestoreTest, RowsInFilesGiveSameAnswersAsRowsInMemory) {
   }
   std::shuffle(batches.begin() + 1, batches.end(), random);
   options_.grace_ns = options_.seal_after_ns =
-      24 * 3600 * kSecond;  // however slow the machine is, no window is due
+      24 * 3600 * kSecond;  // no window becomes due, even on a slow machine
   for (const size_t memory : {size_t{100'000}, size_t{64} << 20}) {
     SCOPED_TRACE(memory);
     options_.dir = Cat(dir_, "/", memory);
     options_.memory_bytes = memory;
-    // Set before opening: the number of rows read at a time decides which rows are packed when
-    // memory is short.
+    // All batches are sent before the first open. The number of rows read at a time determines
+    // which rows are packed when memory is short.
     if (records_ == 0) {
       for (const OwnedBatch& b : batches) Send(b.batch);
     }
@@ -76,7 +76,7 @@ TEST_F(MemTableRestoreTest, RowsInFilesGiveSameAnswersAsRowsInMemory) {
         Open();
       } else {
         EXPECT_EQ(keep_->counters().sealed,
-                  0U);  // rows that did not fit into memory went into files
+                  0U);  // rows that exceeded the memory went into files
       }
       SampleQuery query;
       query.job = "job-1";
@@ -90,7 +90,7 @@ TEST_F(MemTableRestoreTest, RowsInFilesGiveSameAnswersAsRowsInMemory) {
           ASSERT_EQ(std::bit_cast<uint64_t>(column.values[i]), of[i].second);
         }
       }
-      // A few columns and part of the time range; the same in parts.
+      // A query of a few columns in part of the time range returns the same rows in parts.
       query.selectors = {Selector{{*Matcher::Make("c", MatchOp::kRegex, "1|17|38")}}};
       query.range = {kBegin + 500 * kSecond, kBegin + 1900 * kSecond + 1};
       const std::vector<SampleColumn> some = Read(query);
@@ -115,12 +115,12 @@ TEST_F(MemTableRestoreTest, RowsInFilesGiveSameAnswersAsRowsInMemory) {
   }
 }
 
-// A few rows of many wide tables, none of which is packed yet: they move to the file, and no window
-// is sealed before its end.
+// Many wide tables have a few unpacked rows each. The rows move to the file, and no window is
+// sealed before its end.
 TEST_F(MemTableRestoreTest, MemoryShort_UnpackedRowsMoveToFile) {
   constexpr int kSources = 20, kColumns = 500, kRows = 10;
   options_.grace_ns = options_.seal_after_ns = 24 * 3600 * kSecond;
-  options_.memory_bytes = 400'000;  // half of the rows' size
+  options_.memory_bytes = 400'000;  // half the size of the rows
   Open();
   for (int source = 0; source < kSources; ++source) {
     std::vector<Labels> labels;
@@ -146,9 +146,9 @@ TEST_F(MemTableRestoreTest, MemoryShort_UnpackedRowsMoveToFile) {
   }
 }
 
-// The decoder creates its own object of a schema that the catalog also has: only one stays in
-// memory.
-TEST(StoredJobTest, SchemaIsInMemoryOnceAfterRestart) {
+// The decoder creates its own copy of a schema that the catalog also has. Only one copy must stay
+// in memory.
+TEST(StoredJobTest, RestoredSchemaIsNotDuplicatedInMemory) {
   const Schema schema = SchemaOf(1, {{{"__name__", "x"}, {"node", "a"}}});
   auto restored = std::make_shared<const Schema>(schema);
   const std::weak_ptr<const Schema> watched = restored;
@@ -179,7 +179,7 @@ TEST_F(MemTableRestoreTest, SeriesMissingFromNextSchemaEnds) {
   send(1, both, {1, 2, 3});
   send(2, one, {4, 5});
   send(3, both, {6, 7});
-  send(4, one, {8});  // beyond the next window
+  send(4, one, {8});  // until after the next window starts
   send(5, both, {601, 602});
   send(6, one, {603, 604});
   Await();
@@ -197,7 +197,7 @@ TEST_F(MemTableRestoreTest, SeriesMissingFromNextSchemaEnds) {
       std::vector<int64_t> out;
       const std::vector<SampleColumn> columns = Read(query);
       EXPECT_THAT(columns, SizeIs(1));
-      // A repeated query is answered from the cache of segments.
+      // A repeated query is served from the segment cache.
       const std::vector<SampleColumn> again = Read(query);
       EXPECT_THAT(again, SizeIs(1));
       EXPECT_EQ(again[0].times_ns, columns[0].times_ns);
@@ -212,13 +212,14 @@ TEST_F(MemTableRestoreTest, SeriesMissingFromNextSchemaEnds) {
     EXPECT_THAT(ends(), ElementsAre(603));
     query.range = {};
     query.selectors = {NameIs("x")};
-    EXPECT_THAT(ends(), ElementsAre(8));  // end due to silence
+    EXPECT_THAT(ends(), ElementsAre(8));  // ends because the source is silent
   }
 }
 
-// A source with several schemas in one stream, of which none, one, or several have the series; one
-// that becomes silent; one that sends a goodbye. Series of other sources never end.
-TEST_F(MemTableRestoreTest, SilentSource_OnlyItsSeriesEnd) {
+// Three sources: one changes among schemas of a stream in which no, one, or several schemas contain
+// the series; one becomes silent; and one sends a goodbye. The end of one source's series must not
+// affect other sources.
+TEST_F(MemTableRestoreTest, SilentSource_EndsOnlyItsOwnSeries) {
   Open();
   const auto series = [](std::string_view name, std::string_view node) {
     return Labels({{"__name__", name}, {"node", node}});
@@ -265,7 +266,7 @@ TEST_F(MemTableRestoreTest, SilentSource_OnlyItsSeriesEnd) {
         ends.emplace_back();
         EXPECT_TRUE(column.steps.empty());
         for (size_t i = 0; i < column.values.size(); ++i) {
-          // One nanosecond after the promise, or at the first row of the next schema.
+          // A series ends one nanosecond after the promise, or at the first row of the next schema.
           if (IsStale(column.values[i]))
             ends.back().push_back((column.times_ns[i] - kBegin) / kSecond);
         }

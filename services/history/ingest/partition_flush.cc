@@ -1,4 +1,4 @@
-// Saving and sealing of the jobs of a partition.
+// Saves and seals the jobs of a partition.
 #include <algorithm>
 
 #include "services/base/log.h"
@@ -11,21 +11,21 @@ namespace pitwall::history {
 namespace {
 
 constexpr int64_t kSettleNs = 60 * kNanosPerSecond;
-// Delay between sealings of a window with late rows, so that it is not sealed for each row.
+// Minimum delay between two seals of a window with late rows, so that the window is not sealed for
+// each row.
 constexpr int64_t kLateNs = 10 * kNanosPerSecond;
-// A head file is freed when all of its windows are sealed: small enough for that, and large enough
-// to keep files few.
+// Size of a head file. The file is freed when all of its windows are sealed, so it must be small
+// enough to be freed soon, but large enough to limit the number of files.
 constexpr int64_t kMemTableFileBytes = int64_t{128} << 20;
-// Moving rows one by one is worth it if movable rows take at least this fraction (1/n) of the
-// memory share.
+// Moving rows is worthwhile if the movable rows use at least 1/kMinMovable of the memory share.
 constexpr size_t kMinMovable = 8;
-// Typical number of unread records of a partition with many jobs.
+// Typical number of unread records in a partition with many jobs.
 constexpr int64_t kFewRecords = 1000;
 
 }  // namespace
 
-// Called several times per round: the list of jobs is recomputed only when a job is added or
-// removed.
+// Returns the jobs of this partition. The function is called several times per round, so the list
+// is rebuilt only when a job is added or removed.
 PartitionIngest::JobList PartitionIngest::Jobs() {
   const uint64_t version = store_->jobs_version();
   if (jobs_ != nullptr && version == jobs_version_) return jobs_;
@@ -46,7 +46,7 @@ void PartitionIngest::PutPositions(const StoredJob* sealed_job, int64_t sealed_w
     ReadPosition position{input.reader->position(), input.mark};
     if (&input == inputs_.data()) {
       for (const StoredJobPtr& job : *jobs) {
-        if (job->head_bytes() == 0) continue;  // everything is sealed
+        if (job->head_bytes() == 0) continue;  // all rows are sealed
         for (const auto& [start, window] : job->windows()) {
           if (job.get() == sealed_job && start == sealed_window) continue;
           position.offset = std::min(position.offset, window.first_offset);
@@ -132,14 +132,14 @@ Status PartitionIngest::Adopt(const StoredJobPtr& job, const FlushInput& content
   change.put.push_back(store_->SegmentRow(facts, content.seen()));
   PutPositions(job.get(), window_ns, &change);
   if (Status saved = Save(std::move(change)); !saved.ok()) {
-    (void)files::Remove(store_->PathOf(
-        facts));  // the catalog does not name it; otherwise the next start removes it
+    // If this fails, the next start removes the file, which the catalog does not reference.
+    (void)files::Remove(store_->PathOf(facts));
     return saved;
   }
   for (const FlushInput::Table& table : content.tables()) store_->Share(job->id(), table.schema);
   {
     MutexLock lock(&job->mutex());
-    job->Sealed(window_ns, facts);  // frees the head of `content`
+    job->Sealed(window_ns, facts);  // frees the head that `content` refers to
   }
   if (before.has_value()) store_->Discard(*before);
   ++store_->counters().sealed;
@@ -158,11 +158,11 @@ Status PartitionIngest::SealWindow(const StoredJobPtr& job, int64_t window_ns) {
   RETURN_IF_ERROR(content.status());
   const Status status = written.ok() ? Adopt(job, **content, facts) : written;
   if (!absl::IsResourceExhausted(status)) return status;
-  // The disk is full: rollups, spans, and events are still written while there is space for them.
+  // The disk is full. Rollups, spans, and events are still written while space for them remains.
   RETURN_IF_ERROR(SealWithoutRows(job, **content, window_ns));
-  PITWALL_LOG(kWarning, "insights", "job ", Quote(job->id()), ": raw samples of the window from ",
-              window_ns / kNanosPerSecond,
-              " s are dropped; their rollups are kept: ", ToStd(status.message()));
+  PITWALL_LOG(kWarning, "insights", "job ", Quote(job->id()),
+              ": dropped the raw samples of the window from ", window_ns / kNanosPerSecond,
+              " s and kept its rollups: ", ToStd(status.message()));
   return OkStatus();
 }
 
@@ -180,7 +180,7 @@ Status PartitionIngest::SealWithoutRows(const StoredJobPtr& job, const FlushInpu
 
 void PartitionIngest::GiveUp(const StoredJobPtr& job, int64_t window_ns, const Status& damage) {
   PITWALL_LOG(kError, "insights", "job ", Quote(job->id()),
-              ": late rows are dropped: ", ToStd(damage.message()));
+              ": dropped late rows: ", ToStd(damage.message()));
   {
     MutexLock lock(&job->mutex());
     job->Sealed(window_ns, SegmentMeta(*job->windows().at(window_ns).sealed));
@@ -196,7 +196,7 @@ Status PartitionIngest::DropRaw(const StoredJobPtr& job, int64_t window_ns) {
 
 std::vector<int64_t> PartitionIngest::Heads(const StoredJob& job) {
   std::vector<int64_t> heads;
-  if (job.head_bytes() == 0) return heads;  // another thread may be loading it
+  if (job.head_bytes() == 0) return heads;  // another thread may be loading the job
   for (const auto& [start, window] : job.windows()) {
     if (window.head != nullptr) heads.push_back(start);
   }
@@ -208,7 +208,8 @@ Status PartitionIngest::SealJob(const StoredJobPtr& job) {
   return OkStatus();
 }
 
-// Limited to stop_ns: with a backlog, much remains in memory, all of which is in the log.
+// Seals for at most stop_ns. After a backlog, much may remain in memory, but all of it is also in
+// the log.
 Status PartitionIngest::SaveAtStop() {
   const int64_t deadline = clock_->MonotonicNs() + options_.stop_ns;
   size_t left = 0;
@@ -223,16 +224,18 @@ Status PartitionIngest::SaveAtStop() {
     }
   }
   if (left > 0) {
-    PITWALL_LOG(kInfo, "insights", "partition ", partition_, ": ", left,
-                left == 1 ? " window was" : " windows were",
-                " not sealed before the stop timeout; the next start reads the log again");
+    PITWALL_LOG(
+        kInfo, "insights", "partition ", partition_, ": ", left,
+        left == 1 ? " window was" : " windows were",
+        " not sealed before the stop timeout; the next start reads their rows from the log");
   }
   RETURN_IF_ERROR(SaveIfDue(true));
   return store_->Settle();
 }
 
-// Events are few, so a job's end is read long before its telemetry during catch-up. Windows sealed
-// because of that end would be sealed again with each of their later rows.
+// Returns whether many telemetry records are unread. Event records are few, so catch-up reads the
+// end of a job long before its telemetry. Windows sealed because of that end would be sealed again
+// for each later row.
 bool PartitionIngest::Behind() const { return !caught_up_ || lag_ > kFewRecords; }
 
 Status PartitionIngest::SealDue() {
@@ -252,7 +255,7 @@ Status PartitionIngest::SealDue() {
       job->GiveUpWaiting(now - options_.schema_wait_ns, &counts_);
     }
     if (job->head_bytes() == 0) continue;
-    // Rows waiting for their schema count as seen: the window must not be sealed without them.
+    // Rows that wait for their schema count as seen, so the window must not be sealed without them.
     if (job->waiting()) continue;
     std::vector<int64_t> due;
     for (const auto& [start, window] : job->windows()) {
@@ -275,14 +278,14 @@ Status PartitionIngest::SealDue() {
   RETURN_IF_ERROR(first_fault);
   NoteMemory();
   if (head_bytes_ <= share || largest.job == nullptr) return OkStatus();
-  // Sealing a window twice writes all of it twice. Rows go into a file first as long as movable
-  // rows fill most of the memory.
+  // Sealing a window twice writes all of its rows twice. Rows therefore move into a file first
+  // while movable rows take up enough of the memory.
   if (movable >= share / kMinMovable && MoveMost(std::move(to_move), share)) return OkStatus();
-  return SealWindow(largest.job, largest.window_ns);  // handles a full disk
+  return SealWindow(largest.job, largest.window_ns);  // also handles a full disk
 }
 
-// Moves several windows at once, to free memory for a while: scanning all windows takes as long as
-// moving a few.
+// Moves several windows at a time, so that memory stays free for a while. Scanning all windows
+// takes as long as moving a few.
 bool PartitionIngest::MoveMost(std::vector<Heavy> windows, size_t share) {
   std::sort(windows.begin(), windows.end(),
             [](const Heavy& a, const Heavy& b) { return a.bytes > b.bytes; });
@@ -327,7 +330,8 @@ Status PartitionIngest::DeleteJob(const StoredJobPtr& job) {
   change.put.push_back({kTombstoneRow, "", hash, EncodeTombstone(tombstone)});
   const std::string folder = Cat(store_->segments_dir(), "/", hash);
   const std::string doomed = Cat(folder, kDeletedSuffix);
-  // A crash leaves a folder with this name; the next start completes or reverts the deletion.
+  // A crash leaves a folder with this name behind; the next start completes or reverts the
+  // deletion.
   RETURN_IF_ERROR(files::RemoveTree(doomed));
   const Status renamed = files::Rename(folder, doomed);
   const bool sealed = !absl::IsNotFound(renamed);

@@ -16,7 +16,7 @@ constexpr size_t kPollRecords = 500;
 constexpr size_t kPollBytes = size_t{8} << 20;
 constexpr int64_t kPollNs = 20 * kNanosPerMilli;
 constexpr int64_t kRetryNs = kNanosPerSecond;
-// Limit on unsaved events, beyond which reading waits.
+// Maximum number of unsaved events. Reading pauses above it.
 constexpr size_t kMaxUnsaved = 10'000;
 
 }  // namespace
@@ -36,7 +36,8 @@ PartitionIngest::PartitionIngest(Clock* clock, Log* log, HistoryStore* store,
   inputs_[1].topic = EventTopic::kIssues;
   inputs_[2].at = {options_.actions_topic, partition};
   inputs_[2].topic = EventTopic::kActions;
-  // One partition has the capture replies of all jobs: each thread takes those of its own jobs.
+  // A single partition contains the capture replies of all jobs. Each thread ingests only the
+  // replies for its own jobs.
   inputs_[3].at = {options_.captures_topic, 0};
   inputs_[3].topic = EventTopic::kCaptures;
   inputs_[4].at = {options_.notifications_topic, 0};
@@ -128,7 +129,7 @@ void PartitionIngest::Loop() {
   if (const Status status = SaveAtStop(); !status.ok()) {
     PITWALL_LOG(kWarning, "insights", "partition ", partition_,
                 ": rows in memory were not sealed (", ToStd(status.message()),
-                "); the next start reads it from the log again");
+                "); the next start reads them from the log");
   }
   {
     MutexLock lock(&mutex_);
@@ -162,8 +163,8 @@ Status PartitionIngest::OpenInput(Input* input) {
   if (position.offset >= 0) {
     const Status same = CheckLogMark(log_, input->at, position.offset, position.mark);
     if (absl::IsFailedPrecondition(same)) {
-      // Data of the old log is kept; sequence numbers identify batches that both logs contain.
-      PITWALL_LOG(kWarning, "insights", ToStd(same.message()), "; reading it from its start");
+      // Data from the old log is kept. Sequence numbers identify batches that are in both logs.
+      PITWALL_LOG(kWarning, "insights", ToStd(same.message()), "; reading the log from the start");
       position = {kFromStart, {}};
     } else {
       RETURN_IF_ERROR(same);
@@ -191,7 +192,8 @@ Status PartitionIngest::Poll(Input* input, int64_t timeout_ns, std::vector<Recor
   }
   if (!absl::IsDataLoss(polled)) return polled;
   ++store_->counters().input_losses;
-  PITWALL_LOG(kWarning, "insights", ToStd(polled.message()), ": the history has a gap there");
+  PITWALL_LOG(kWarning, "insights", ToStd(polled.message()),
+              ": the history has a gap at this point");
   return OkStatus();
 }
 
@@ -213,14 +215,14 @@ Status PartitionIngest::ReadTelemetry(int64_t timeout_ns, bool* idle) {
     input.mark = {record.offset, record.append_time_ns};
     const StatusOr<codec::DecodedRecord> decoded = decoder_.Decode(record.value);
     if (!decoded.ok()) {
-      ++counters.undecodable;  // the processor sends it to the dead-letter topic
+      ++counters.undecodable;  // the processor sends the record to the dead-letter topic
       continue;
     }
     if (decoded->batch == nullptr) continue;
     const Batch& batch = *decoded->batch;
     if (Buried(batch.job, 0, record.offset)) continue;
     const StoredJobPtr job = Loaded(batch.job);
-    if (job == nullptr) return OkStatus();  // stopped
+    if (job == nullptr) return OkStatus();  // the thread is stopping
     {
       MutexLock lock(&job->mutex());
       job->Ingest(batch, {record.offset, record.append_time_ns, clock_->MonotonicNs()}, &counts_);
@@ -234,8 +236,8 @@ Status PartitionIngest::ReadTelemetry(int64_t timeout_ns, bool* idle) {
   counters.unread += counts_.unread;
   counters.after_raw += counts_.after_raw;
   counts_ = {};
-  counters.records +=
-      records.size();  // last, so that an observer of the count sees all of their data
+  // Updated last, so that an observer of the count sees all of the records' data.
+  counters.records += records.size();
   for (const std::string& id : touched_) {
     const StoredJobPtr job = Loaded(id);
     if (job == nullptr) return OkStatus();
@@ -287,7 +289,7 @@ void PartitionIngest::OnRecord(const Input& input, const Record& record) {
       change.event = std::make_shared<const IssueEvent>(*std::move(event));
     }
   } else if (input.topic == EventTopic::kActions) {
-    // The topic also has requests from users, which are not actions.
+    // The topic also contains user requests, which are not actions.
     StatusOr<ActionEvent> action = cloudevents::DecodeActionEvent(record.value);
     status = action.status();
     if (action.ok()) {
@@ -364,14 +366,14 @@ Status PartitionIngest::Step() {
     for (size_t i = 1; i < inputs_.size(); ++i) RETURN_IF_ERROR(ReadEvents(&inputs_[i], &idle));
   }
   NoteMemory();
-  // If sealing does not reduce memory below twice its share, reading stops and the log keeps the
-  // rest.
+  // If sealing does not reduce the memory below twice the share, reading pauses and the remaining
+  // records stay in the log.
   const size_t share = MemoryShare();
   if (head_bytes_ < 2 * share) {
     RETURN_IF_ERROR(ReadTelemetry(idle ? kPollNs : 0, &idle));
   }
   if (inputs_[0].reader == nullptr && idle && !stop_) wakeup_->Wait(kPollNs);
-  // A failure to seal does not prevent events from being saved.
+  // Events are saved even if sealing fails.
   const Status sealed = SealDue();
   RETURN_IF_ERROR(SaveIfDue(false));
   UnloadUnused();

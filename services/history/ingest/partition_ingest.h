@@ -1,5 +1,5 @@
-// Ingestion of one partition: follows telemetry and events of its jobs, and seals their windows.
-// Only this class changes those jobs.
+// Ingestion of one partition: reads the telemetry and events of its jobs and seals their windows.
+// Only this class modifies those jobs.
 #pragma once
 
 #include <array>
@@ -24,7 +24,8 @@
 
 namespace pitwall::history {
 
-// Call Start and Stop from one thread, all else from any. Everything is borrowed.
+// Start and Stop must be called from the same thread; everything else may be called from any
+// thread. Does not own its dependencies.
 class PartitionIngest {
  public:
   PartitionIngest(Clock* clock, Log* log, HistoryStore* store, const HistoryOptions* options,
@@ -32,28 +33,31 @@ class PartitionIngest {
   ~PartitionIngest();
 
   void Start();
-  // Asks the thread to stop reading soon. Stop then waits, and seals the rows in memory if the disk
-  // permits.
+  // Requests that the thread stop reading. Stop then waits for the thread and seals the rows in
+  // memory if the disk permits.
   void RequestStop();
   void Stop();
   Status Health() const;
-  // True: all records that the log held at the start have been read.
+  // Returns whether all records that were in the log at the start have been read.
   bool caught_up() const { return caught_up_; }
   int64_t lag() const { return lag_; }  // unread telemetry records
   size_t head_bytes() const { return head_bytes_; }
 
-  // Runs `work` in the partition's thread and waits for it. Unavailable: the thread is not running.
+  // Runs `work` on the partition's thread and waits for it. Returns Unavailable if the thread is
+  // not running.
   Status Do(std::function<Status()> work);
-  // False: the stored data of the job predates the move of its partition to another process.
+  // Returns false if the stored data of the job predates the move of its partition to another
+  // process.
   bool Owns(const StoredJob& job) const;
-  // For use in the thread: seals all unsealed rows of the job; removes the job.
+  // Seals all unsealed rows of the job. SealJob, DeleteJob, and DropRaw must run on the partition's
+  // thread.
   Status SealJob(const StoredJobPtr& job);
   Status DeleteJob(const StoredJobPtr& job);
-  // Drops the raw samples of a sealed window; its rollups stay.
+  // Drops the raw samples of a sealed window and keeps its rollups.
   Status DropRaw(const StoredJobPtr& job, int64_t window_ns);
 
  private:
-  // A followed topic.
+  // A topic partition that the thread reads.
   struct Input {
     TopicPartition at;
     EventTopic topic = EventTopic::kIssues;  // unused for telemetry
@@ -66,14 +70,15 @@ class PartitionIngest {
   Status Step();
   Status OpenInput(Input* input);
   StatusOr<ReadPosition> PositionOf(const Input& input) const;
-  // Polls; counts and logs a loss of input.
+  // Polls records. Counts and logs gaps in the input.
   Status Poll(Input* input, int64_t timeout_ns, std::vector<Record>* records);
   Status ReadTelemetry(int64_t timeout_ns, bool* idle);
   Status ReadEvents(Input* input, bool* idle);
   void OnRecord(const Input& input, const Record& record);
-  // Waits until the catalog is readable. Null: stopped.
+  // Waits until the catalog is readable and returns the loaded job, or null if the thread is
+  // stopping.
   StoredJobPtr Loaded(const std::string& id);
-  // Unloads the jobs that were not used lately.
+  // Unloads jobs that were not used recently.
   void UnloadUnused();
   bool Buried(std::string_view job, size_t input, int64_t offset) const;
   void RunWork();
@@ -88,29 +93,30 @@ class PartitionIngest {
                     store::DatabaseChange* change);
   Status SealDue();
   Status SaveAtStop();
-  // Starts of the windows with rows in memory.
+  // Returns the starts of the windows with rows in memory.
   static std::vector<int64_t> Heads(const StoredJob& job);
   Status SealWindow(const StoredJobPtr& job, int64_t window_ns);
-  // An unsealed window and its memory.
+  // An unsealed window and its memory usage.
   struct Heavy {
     StoredJobPtr job;
     int64_t window_ns = 0;
     size_t bytes = 0;
   };
-  // False: nothing could be moved.
+  // Returns false if no rows could be moved.
   bool MoveMost(std::vector<Heavy> windows, size_t share);
   // Moves the rows of an unsealed window into a file.
   Status MoveRows(const StoredJobPtr& job, int64_t window_ns);
-  // Drops late rows of a window whose segment is damaged, so that reading continues.
+  // Drops the late rows of a window whose segment is damaged, so that ingestion continues.
   void GiveUp(const StoredJobPtr& job, int64_t window_ns, const Status& damage);
   StatusOr<std::unique_ptr<const FlushInput>> Gather(const StoredJob& job, int64_t window_ns) const;
-  // Writes a segment that is not yet in the catalog. DataLoss: an earlier segment of the window
-  // is damaged.
+  // Writes a segment that is not yet in the catalog. Returns DataLoss if an earlier segment of the
+  // window is damaged.
   Status Write(const StoredJob& job, const FlushInput& content, SegmentMeta* facts);
   // Commits the segment to the catalog and frees the window's rows in memory.
   Status Adopt(const StoredJobPtr& job, const FlushInput& content, const SegmentMeta& facts);
   Status SealWithoutRows(const StoredJobPtr& job, const FlushInput& content, int64_t window_ns);
-  // True: many telemetry records are unread, possibly including those of an ended job.
+  // Returns whether many telemetry records are unread, possibly including records of a job that has
+  // ended.
   bool Behind() const;
   using JobList = std::shared_ptr<const std::vector<StoredJobPtr>>;
   JobList Jobs();
@@ -128,27 +134,26 @@ class PartitionIngest {
   std::atomic<int64_t> lag_{0};
   std::atomic<size_t> head_bytes_{0};
 
-  // The following members belong to the thread.
-  std::array<Input, 5> inputs_;  // telemetry, issues, actions, captures, notifications
+  // The following members are used only by the partition's thread.
+  std::array<Input, 5> inputs_;  // telemetry, issues, actions, captures, and notifications
   codec::BatchDecoder decoder_;
   JobList jobs_;  // jobs of the partition, as of jobs_version_
   uint64_t jobs_version_ = 0;
   std::set<std::string> touched_;  // jobs with samples since the last change notification
-  std::map<std::string, SegmentHints> hints_;  // by job
-  std::shared_ptr<MemTableFile>
-      head_file_;  // target of moved chunks; full files are kept alive by their chunks
+  std::map<std::string, SegmentHints> hints_;  // by job ID
+  std::shared_ptr<MemTableFile> head_file_;  // target of moved chunks; chunks keep full files alive
   IngestCounts counts_;
   int64_t saved_ns_ = 0;
   int64_t sealed_ns_ = 0;
   int64_t settled_ns_ = 0;
   int64_t unloaded_ns_ = 0;
-  int64_t begin_end_ = -1;  // end of the telemetry at the start
+  int64_t begin_end_ = -1;  // end of the telemetry log at the start
   std::map<std::string, Tombstone> tombstones_;
   int64_t saved_telemetry_ = -1;
 
   mutable Mutex mutex_;
   Status health_ ABSL_GUARDED_BY(mutex_);
-  Status damage_ ABSL_GUARDED_BY(mutex_);  // of a segment; cleared by the next start
+  Status damage_ ABSL_GUARDED_BY(mutex_);  // damage of a segment; cleared by a restart
   struct Work {
     std::function<Status()> run;
     Status status;

@@ -10,7 +10,8 @@ namespace pitwall::history {
 namespace {
 
 constexpr int64_t kPassNs = 10 * kNanosPerSecond;
-// Interval of saving the accepted time: a restart within an hour resumes without waiting.
+// Interval at which the accepted time is saved. A restart within an hour then resumes without
+// waiting.
 constexpr int64_t kSaveNs = 600 * kNanosPerSecond;
 
 struct Candidate {
@@ -19,11 +20,11 @@ struct Candidate {
   bool ended = false;
 };
 
-// Sorted by last data, oldest first.
+// Returns the jobs sorted by last data, oldest first.
 std::vector<Candidate> OldestFirst(const HistoryStore& store, const Retention::IngestOf& ingest) {
   std::vector<Candidate> out;
   for (const StoredJobPtr& job : store.All()) {
-    // A job owned by another process receives no more data here.
+    // A job that another process owns receives no more data here.
     const bool left = !ingest(job)->Owns(*job);
     MutexLock lock(&job->mutex());
     const JobOverview life = job->Life();
@@ -101,14 +102,14 @@ StatusOr<std::optional<int64_t>> Retention::AcceptedTime() {
   MutexLock lock(&pass_mutex_);
   const int64_t wall_ns = clock_->WallNs();
   if (!saved_ns_.has_value()) {
-    std::optional<int64_t> saved_ns;  // the lock analysis does not follow lambdas
+    std::optional<int64_t> saved_ns;  // needed because the lock analysis does not follow lambdas
     RETURN_IF_ERROR(store_->database().ForEachOf(kMetaRow, "", [&](store::DatabaseRow row) {
       if (row.key != kAgeKey) return OkStatus();
       ASSIGN_OR_RETURN(saved_ns, DecodeTime(row.body));
       return OkStatus();
     }));
     saved_ns_ = saved_ns;
-    // A store without jobs cannot lose any.
+    // If the store has no jobs, any time is safe to accept.
     if (saved_ns_.has_value() || store_->All().empty())
       age_clock_.Restore(saved_ns_.value_or(wall_ns));
   }
@@ -133,7 +134,7 @@ Status Retention::EnforceTime() {
   ASSIGN_OR_RETURN(const std::optional<int64_t> accepted_ns, AcceptedTime());
   if (!accepted_ns.has_value()) return OkStatus();
   const std::vector<Candidate> all = OldestFirst(*store_, ingest_of_);
-  // The newest job is last.
+  // The job with the newest data is last in the list.
   const int64_t now_ns = all.empty() ? 0 : std::min(*accepted_ns, all.back().last_ns);
   for (const Candidate& c : all) {
     if (!c.ended || c.last_ns == 0 || now_ns - c.last_ns <= options_.retention_ns) continue;
@@ -141,7 +142,7 @@ Status Retention::EnforceTime() {
     RETURN_IF_ERROR(ingest->Do([&] { return ingest->DeleteJob(c.job); }));
     PITWALL_LOG(kInfo, "insights", "job ", Quote(c.job->id()), ": removed; its last sample is ",
                 (now_ns - c.last_ns) / kNanosPerSecond,
-                " s older than the newest one (insights.retention)");
+                " s older than the newest sample of all jobs (insights.retention)");
   }
   return OkStatus();
 }
@@ -175,14 +176,14 @@ Status Retention::EnforceBytes() {
     PartitionIngest* ingest = ingest_of_(c.job);
     RETURN_IF_ERROR(ingest->Do([&] { return ingest->DeleteJob(c.job); }));
     PITWALL_LOG(kInfo, "insights", "job ", Quote(c.job->id()),
-                " is removed: the history exceeds insights.max_bytes");
+                ": removed; the history exceeds insights.max_bytes");
   }
   for (const Candidate& c : all) {
     if (!c.ended) RETURN_IF_ERROR(drop_raw(c));
   }
   if (!over()) return OkStatus();
   return ResourceExhausted(Cat(store_->dir(), ": ", DiskBytes(*store_),
-                               " bytes are stored, and nothing more can be removed; raise "
+                               " bytes are stored and nothing more can be removed; raise "
                                "insights.max_bytes (",
                                options_.max_bytes, ")"));
 }

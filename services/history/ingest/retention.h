@@ -1,6 +1,6 @@
-// Keeps the history within its limits on bytes and time. Raw samples of the oldest finished jobs
-// are dropped first, then those jobs. A running job loses raw samples only if no finished job is
-// left, oldest window first.
+// Keeps the history within its limits on disk usage and age. Raw samples of the oldest finished
+// jobs are dropped first, and then those jobs. A running job loses raw samples only if no finished
+// job is left, oldest window first.
 //
 // The age of a job is the newest time in the store minus the job's last time, so that the clock
 // alone does not age a job. The newest time counts only up to the wall time confirmed by an
@@ -22,27 +22,28 @@
 
 namespace pitwall::history {
 
-// Call Start and Stop from one thread. Everything is borrowed.
+// Enforcer of the limits. Start and Stop must be called from the same thread. Does not own its
+// dependencies.
 class Retention {
  public:
   using IngestOf = std::function<PartitionIngest*(const StoredJobPtr&)>;
   Retention(Clock* clock, HistoryStore* store, const HistoryOptions* options, IngestOf ingest_of);
   ~Retention();
-  // Accepts the time if the store is empty: call it before jobs arrive.
+  // Accepts the current time if the store is empty. Call this before jobs arrive.
   Status Begin() { return AcceptedTime().status(); }
   void Start();
   void Stop();
   Status Health() const;
 
-  // Runs one pass.
+  // Enforces the limits once.
   Status Enforce();
-  // True: the wall clock jumped ahead. No job is removed by its age until the jump has lasted a
-  // day.
+  // Returns whether the wall clock has jumped ahead. While it returns true, no job is removed
+  // because of its age; a jump is accepted after one day.
   bool suspended() const { return suspended_; }
 
  private:
   Status EnforceTime();
-  // Accepted part of the wall time; nothing: not known yet.
+  // Returns the accepted part of the wall time, or no value if it is not known yet.
   StatusOr<std::optional<int64_t>> AcceptedTime();
   Status EnforceBytes();
 
@@ -56,7 +57,8 @@ class Retention {
   std::atomic<bool> suspended_{false};
   Mutex pass_mutex_;
   AgeClock age_clock_ ABSL_GUARDED_BY(pass_mutex_);
-  std::optional<int64_t> saved_ns_ ABSL_GUARDED_BY(pass_mutex_);  // accepted time in the catalog
+  // Accepted time stored in the catalog.
+  std::optional<int64_t> saved_ns_ ABSL_GUARDED_BY(pass_mutex_);
   mutable Mutex mutex_;
   Status health_ ABSL_GUARDED_BY(mutex_);
 };

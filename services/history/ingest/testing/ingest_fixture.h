@@ -1,4 +1,4 @@
-// Fixture: a history over an in-memory log.
+// Test fixture of a history over an in-memory log.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -82,7 +82,7 @@ class HistoryServiceTest : public ::testing::Test {
     Send(event);
   }
 
-  // Waits until all data sent since the last Open is read.
+  // Waits until all data sent since the last Open has been read.
   void Await() {
     AwaitThat([&] {
       return keep_->counters().records >= records_ && keep_->counters().events >= events_;
@@ -91,7 +91,8 @@ class HistoryServiceTest : public ::testing::Test {
   template <typename F>
   void AwaitThat(F condition) {
     const auto pause = clock_.NewWakeup();
-    for (int i = 0; i < 12'000 && !condition(); ++i) pause->Wait(5 * kNanosPerMilli);  // one minute
+    // Up to one minute.
+    for (int i = 0; i < 12'000 && !condition(); ++i) pause->Wait(5 * kNanosPerMilli);
     ASSERT_TRUE(condition()) << keep_->Health();
   }
 
