@@ -28,7 +28,7 @@ AttemptLife AttemptAt(AttemptLife attempt, int64_t at_ns) {
   return attempt;
 }
 
-// First time of the attempt.
+// Returns the earliest time of the attempt.
 int64_t FirstOf(const AttemptLife& attempt) {
   if (attempt.began_ns != 0) return attempt.began_ns;
   return attempt.first_step_ns != 0 ? attempt.first_step_ns : attempt.ended_ns;
@@ -44,8 +44,8 @@ TimeRange HistoryAsOf::Cut(TimeRange range) const {
 
 StatusOr<JobLifePtr> HistoryAsOf::LifeOf(const JobOverview& now) const {
   if (now.first_ns > at_ns_)
-    return NotFound(
-        Cat("at: before the job's first data (", at_ns_, "); it began at ", now.first_ns));
+    return NotFound(Cat("at: must not be before the job's first data (got ", at_ns_,
+                        ", first data at ", now.first_ns, ")"));
   auto life = std::make_shared<JobOverview>(now);
   life->last_ns = std::min(life->last_ns, at_ns_);
   life->started_ns = KnownBy(life->started_ns, at_ns_);
@@ -70,7 +70,7 @@ StatusOr<JobLifePtr> HistoryAsOf::LifeOf(const JobOverview& now) const {
   life->worst_severity.clear();
   life->stalled_since_ns = 0;
   ASSIGN_OR_RETURN(const std::vector<IssueEventPtr> events, Events(now.id));
-  // An attempt may run as another scheduler job, and restarts a job that had ended.
+  // An attempt may run as a different scheduler job, and it restarts a job that had ended.
   const IssueEvent* end = nullptr;
   for (const IssueEventPtr& event : events) {
     if (event->job_change == JobChange::kEnded) end = event.get();
@@ -80,8 +80,8 @@ StatusOr<JobLifePtr> HistoryAsOf::LifeOf(const JobOverview& now) const {
     if (!event->owner.empty()) life->owner = event->owner;
     if (event->reference != JobReference()) life->reference = event->reference;
   }
-  // No rank runs between two attempts: the last data of a source then cannot be later than the end
-  // of the first one, although the source continues now.
+  // No rank runs between two attempts. If a source continues in the next attempt, its last data at
+  // that time cannot be later than the end of the previous attempt.
   const size_t begun = life->attempts.size();
   const int64_t over_ns = begun == 0 ? 0 : life->attempts.back().ended_ns;
   if (over_ns != 0 && begun < now.attempts.size()) {
@@ -105,8 +105,8 @@ StatusOr<JobLifePtr> HistoryAsOf::LifeOf(const JobOverview& now) const {
     if (life->stalled_since_ns == 0 || (stalled_ns != 0 && stalled_ns < life->stalled_since_ns))
       life->stalled_since_ns = stalled_ns;
   }
-  // Later steps are not known yet: if the job was stalled then, its last step is the one at which
-  // it stalled.
+  // Later steps are not known yet. If the job was stalled at that time, its last step is the step
+  // at which it stalled.
   if (life->stalled_since_ns != 0 && begun > 0 && now.attempts[begun - 1].last_step_ns > at_ns_)
     life->attempts.back().last_step_ns = life->stalled_since_ns;
   return JobLifePtr(std::move(life));
@@ -157,7 +157,7 @@ Status HistoryAsOf::VisitStepWindows(const SampleQuery& query,
   return history_.VisitStepWindows(cut, visit);
 }
 
-// Completed rows; of an incomplete row, the aggregate of its samples so far.
+// Returns the completed rows and, for an incomplete row, the aggregate of its samples so far.
 StatusOr<std::vector<RollupColumn>> HistoryAsOf::Rollups(const SeriesQuery& query,
                                                          size_t tier) const {
   const int64_t length = kTiers[tier];

@@ -1,4 +1,4 @@
-// History as of a point in time: the data that the page and the API show with `at`.
+// History as of a point in time: the data that the page and the API show for the parameter `at`.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,11 @@
 
 namespace pitwall::history {
 
-// Answers contain samples, events, actions, and captures at or before `at_ns`, spans that ended by
-// then, and a job's state from its events by then. Event time decides, so late data is included. A
-// job's `samples` and `bytes` are current. For operators running at `at_ns`, count and total are
-// exact, min and max may be later. Borrows `history`; equally thread-safe.
+// Results contain the samples, events, actions, and captures at or before `at_ns`, the spans that
+// ended by then, and the job state derived from events by then. Event time decides, so late data is
+// included. A job's `samples` and `bytes` are current values. For operators running at `at_ns`, the
+// count and the total are exact, but the minimum and maximum may be later values. Does not own
+// `history`, and is thread-safe if `history` is.
 class HistoryAsOf final : public History {
  public:
   HistoryAsOf(const History* history, int64_t at_ns) : history_(*history), at_ns_(at_ns) {}
@@ -36,7 +37,7 @@ class HistoryAsOf final : public History {
   StatusOr<std::vector<ActionEvent>> Actions(std::string_view job) const override;
   StatusOr<std::vector<RankCapture>> Captures(std::string_view job) const override;
   StatusOr<std::vector<NotificationRecord>> Notifications(std::string_view job) const override;
-  // Current changes.
+  // Returns current changes, not changes as of at_ns.
   StatusOr<std::vector<Change>> ChangesAfter(uint64_t place, size_t max) const override;
   uint64_t newest_place() const override;
 

@@ -1,4 +1,4 @@
-// History as of a time, compared with a history that ended then.
+// Compares a history as of a time with a history that ended at that time.
 #include "services/history/views/as_of.h"
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ IssueEventPtr EventAt(std::string rule, EventType type, double second) {
   return event;
 }
 
-// Fills the job as of `now`, deterministically.
+// Fills the job deterministically with the data known at `now`.
 void Fill(VectorHistory::Job* job, double now) {
   const auto known = [&](double second) { return second <= now; };
   JobOverview& life = job->life;
@@ -102,7 +102,8 @@ void Fill(VectorHistory::Job* job, double now) {
     job->events.push_back(event);
   }
   if (known(200)) job->events.push_back(EventAt("p/g/B", EventType::kIssueFound, 200));
-  // Each attempt has its own scheduler job: the newest event names it and its owner.
+  // Each attempt runs as a separate scheduler job. The newest event contains the name and owner of
+  // that job.
   life.reference.name = known(150) ? "17" : "16";
   life.owner = known(150) ? "uid:2" : "uid:1";
   life.name = known(150) ? "second" : "first";
@@ -115,7 +116,7 @@ void Fill(VectorHistory::Job* job, double now) {
     began->job_name = second > 0 ? "second" : "first";
     job->events.push_back(began);
     if (second > 0 || !known(120)) continue;
-    // The job had ended before its second attempt.
+    // The job ended before its second attempt.
     auto ended = std::make_shared<IssueEvent>(*EventAt("", EventType::kJobChanged, 120));
     ended->job_change = JobChange::kEnded;
     ended->end_detail = EndDetail::kDied;
@@ -175,7 +176,7 @@ void ExpectSameLife(const JobOverview& a, const JobOverview& b, double now) {
   EXPECT_EQ(Summarize(a).parts_ns, Summarize(b).parts_ns) << now;
 }
 
-TEST(HistoryAsOf, EqualsHistoryThatEndedThen) {
+TEST(HistoryAsOf, EqualsHistoryThatEndsAtThatTime) {
   VectorHistory whole;
   whole.Edit("j", [](auto* job) { Fill(job, 1000); });
   for (const double now : {0.0, 19.0, 20.0, 33.3, 39.0, 89.0, 104.0, 119.0, 120.0, 149.0, 205.0,
@@ -232,12 +233,13 @@ TEST(HistoryAsOf, EqualsHistoryThatEndedThen) {
   }
 }
 
-TEST(HistoryAsOf, BeforeJobBegan_IsNotFound) {
+TEST(HistoryAsOf, TimeBeforeJobStart_ReturnsNotFound) {
   VectorHistory whole;
   whole.Edit("j", [](auto* job) { Fill(job, 1000); });
   const HistoryAsOf cut(&whole, AtSecond(-1));
   EXPECT_TRUE(absl::IsNotFound(cut.FindJob("j").status()));
-  EXPECT_THAT(std::string(cut.FindJob("j").status().message()), HasSubstr("at: before the job's"));
+  EXPECT_THAT(std::string(cut.FindJob("j").status().message()),
+              HasSubstr("before the job's first data"));
   EXPECT_TRUE(cut.Jobs().empty());
 }
 

@@ -1,4 +1,4 @@
-// Lines of a chart: as many points as its pixels can show, with gaps where there is no data.
+// Chart lines with as many points as the pixels can show, and with gaps where data is missing.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@ struct ChartQuery {
   JobLifePtr job;
   std::vector<Selector> selectors;
   TimeRange range;
-  size_t width = 800;    // pixels, from 1 to kMaxWidth
-  bool by_step = false;  // x is the step instead of the time
-  std::string mode;      // for by_step: mode of the steps
+  size_t width = 800;    // in pixels, from 1 to kMaxWidth
+  bool by_step = false;  // whether x is the step instead of the time
+  std::string mode;      // mode of the steps, for by_step
   int64_t from_step = 0;
   int64_t to_step = kMaxPosition;
   ReadLimits limits;
 };
 
-// NaN in all three: a gap.
+// Point of a line. NaN in all three values marks a gap.
 struct ChartRow {
-  int64_t at = 0;  // time in ns, or step: of the sample, or start of the bucket
+  int64_t at = 0;  // time in ns or step, of the sample or of the bucket's start
   double min = 0;
   double max = 0;
   double last = 0;
@@ -39,15 +39,16 @@ struct ChartColumn {
 
 struct Chart {
   bool by_step = false;
-  int64_t from = 0;  // the range read, [from, to)
+  int64_t from = 0;  // range that was read: [from, to)
   int64_t to = 0;
-  std::optional<size_t> tier;  // index into kTiers; nothing: raw samples
-  int64_t bucket = 0;          // ns or steps; 0: individual samples
+  std::optional<size_t> tier;  // index into kTiers; no value for raw samples
+  int64_t bucket = 0;          // in ns or steps; 0 for individual samples
   std::vector<ChartColumn> columns;
 };
 
-// A gap occurs where samples are missing for more than three times their typical distance, and at
-// the start of an attempt. Returns at most `width` + 1 rows per series, except gaps.
+// Reads the lines of a chart. A line has a gap where samples are missing for more than three times
+// their typical distance, and at the start of an attempt. Returns at most `width` + 1 rows per
+// series, not counting gaps.
 StatusOr<Chart> MakeChart(const History& history, const ChartQuery& query);
 
 }  // namespace pitwall::history

@@ -28,7 +28,7 @@ JobLifePtr JobFrom(double first_s, double last_s) {
   return job;
 }
 
-// One value per second: s % 10 at second s, except 100 at second 37.
+// Returns one value per second: s % 10 at second s, except 100 at second 37.
 VectorHistory::Column Saw(int seconds) {
   std::vector<double> times, values;
   for (int s = 0; s < seconds; ++s) {
@@ -78,26 +78,26 @@ TEST(Chart, FewSamplesAreReturnedUnchanged) {
               ElementsAre(Drawn{1, 1, 1, 1}, Drawn{2, 2, 2, 2}, Drawn{3, 3, 3, 3}));
 }
 
-TEST(Chart, RawSamplesPerPixelKeepTheSpike) {
+TEST(Chart, DownsamplingKeepsSpike) {
   VectorHistory history;
   history.Edit("j", [](auto* job) { job->columns = {Saw(60)}; });
-  // 60 samples on 10 pixels: buckets of 6 s.
+  // 60 samples on 10 pixels give buckets of 6 s.
   const Chart chart = *MakeChart(history, Ask(JobFrom(0, 59), 0, 60, 10));
   EXPECT_EQ(chart.bucket, 6 * kNanosPerSecond);
   EXPECT_FALSE(chart.tier.has_value());
   ASSERT_THAT(chart.columns[0].rows, SizeIs(10));
   const auto drawn = DrawnOf(chart.columns[0]);
   EXPECT_EQ(drawn[0], (Drawn{0, 0, 5, 5}));
-  EXPECT_EQ(drawn[1], (Drawn{6, 0, 9, 1}));     // 6 7 8 9 0 1
-  EXPECT_EQ(drawn[6], (Drawn{36, 0, 100, 1}));  // 6 100 8 9 0 1
+  EXPECT_EQ(drawn[1], (Drawn{6, 0, 9, 1}));     // values 6 7 8 9 0 1
+  EXPECT_EQ(drawn[6], (Drawn{36, 0, 100, 1}));  // values 6 100 8 9 0 1
 }
 
 TEST(Chart, UsesCoarsestTierWithOneRowPerPixel) {
   VectorHistory history;
   history.Edit("j", [](auto* job) { job->columns = {Saw(3600)}; });
   const JobLifePtr job = JobFrom(0, 3599);
-  // 3,600 s: raw on 3,600 pixels; rows of 10 s on 360; 40 s = 4 rows on 100; rows of 2 min on 60 or
-  // fewer.
+  // For a range of 3,600 s, the data depends on the width: raw samples for 3,600 pixels, 10-second
+  // rows for 360, buckets of four such rows for 100, and 2-minute rows for 60 or fewer.
   EXPECT_FALSE(MakeChart(history, Ask(job, 0, 3600, 3600))->tier.has_value());
   EXPECT_EQ(MakeChart(history, Ask(job, 0, 3600, 361))->tier, std::nullopt);
   const Chart ten = *MakeChart(history, Ask(job, 0, 3600, 360));
@@ -108,7 +108,7 @@ TEST(Chart, UsesCoarsestTierWithOneRowPerPixel) {
   EXPECT_EQ(forty.bucket, 40 * kNanosPerSecond);
   EXPECT_EQ(DrawnOf(forty.columns[0])[0], (Drawn{0, 0, 100, 9}));
   EXPECT_EQ(DrawnOf(forty.columns[0])[1], (Drawn{40, 0, 9, 9}));
-  // The 2-minute tier is stored: one row per two pixels suffices.
+  // The 2-minute tier is stored, so one row per two pixels suffices.
   EXPECT_EQ(MakeChart(history, Ask(job, 0, 3600, 61))->tier, 0U);
   EXPECT_EQ(MakeChart(history, Ask(job, 0, 3600, 60))->tier, 1U);
   const Chart two_minutes = *MakeChart(history, Ask(job, 0, 3600, 30));
@@ -116,7 +116,7 @@ TEST(Chart, UsesCoarsestTierWithOneRowPerPixel) {
   EXPECT_THAT(two_minutes.columns[0].rows, SizeIs(30));
 }
 
-TEST(Chart, HasAtMostOneRowMoreThanPixels) {
+TEST(Chart, RowsExceedWidthByAtMostOne) {
   VectorHistory history;
   history.Edit("j", [](auto* job) { job->columns = {Saw(4000)}; });
   for (const size_t width : {1U, 2U, 7U, 100U, 333U, 1000U}) {
@@ -154,10 +154,10 @@ TEST(Chart, DroppedRawSamples_ReadsRollups) {
   EXPECT_EQ(MakeChart(history, Ask(job, 60, 90, 800))->tier, std::nullopt);
 }
 
-// Lines of one value per second: as many numbers as an answer may have, and one line more.
+// Tests the maximum number of values in a response, and one more line than that.
 TEST(Chart, ManyLinesUseTwoMinuteRows) {
   constexpr int kSeconds = 2400;
-  constexpr auto kFew = static_cast<int>(kMaxNumbers / 80);  // lines of 80 buckets
+  constexpr auto kFew = static_cast<int>(kMaxNumbers / 80);  // number of lines with 80 buckets each
   VectorHistory history;
   const auto fill = [&](int lines) {
     history.Edit("j", [&](auto* job) {
@@ -183,7 +183,7 @@ TEST(Chart, ManyLinesUseTwoMinuteRows) {
   EXPECT_EQ(MakeChart(history, Ask(job, 0, kSeconds, 100))->tier, 0U);
   EXPECT_EQ(heat(kSeconds).grid.tier, 0U);
   fill(kFew + 100);
-  // A range below half an hour keeps its resolution.
+  // A range shorter than half an hour keeps its resolution.
   EXPECT_EQ(MakeChart(history, Ask(job, 0, 1200, 100))->tier, 0U);
   EXPECT_EQ(heat(1200).grid.tier, 0U);
   const Chart chart = *MakeChart(history, Ask(job, 0, kSeconds, 100));
@@ -215,10 +215,10 @@ TEST(Chart, ManyLinesUseTwoMinuteRows) {
   }
 }
 
-TEST(Chart, GapsStayGaps) {
+TEST(Chart, MissingSamplesLeaveGap) {
   VectorHistory history;
-  // One sample per second, none from 4 to 10; a distance of three intervals is not a gap (10 to
-  // 13).
+  // There is one sample per second, except between seconds 3 and 10. A distance of three intervals
+  // (10 to 13) is not a gap.
   history.Edit("j", [](auto* job) {
     job->columns = {VectorHistory::ColumnOf({{"__name__", "m"}}, {0, 1, 2, 3, 10, 13, 14, 15},
                                             {1, 1, 1, 1, 2, 2, 2, 2})};
@@ -258,9 +258,9 @@ TEST(Chart, NanIsGapAndInfinityIsNot) {
                                                      Drawn{2, INFINITY, INFINITY, INFINITY}));
 }
 
-TEST(Chart, BySteps) {
+TEST(Chart, ByStep_LaterRunOfRepeatedStepCounts) {
   VectorHistory history;
-  // A second attempt repeats step 2: the later run counts.
+  // A second attempt repeats step 2, so the later run counts.
   history.Edit("j", [](auto* job) {
     job->columns = {VectorHistory::ColumnOf({{"__name__", "loss"}}, {0, 1, 2, 10, 11, 12},
                                             {9, 8, 7, 70, 60, 50}, {0, 1, 2, 2, 3, 4})};
@@ -283,7 +283,7 @@ TEST(Chart, BySteps) {
   EXPECT_THAT(MakeChart(history, query)->columns, SizeIs(0));
 }
 
-TEST(HeatMap, MeansOfCellsAndNaturalOrder) {
+TEST(HeatMap, CellsAreMeansInNaturalLabelOrder) {
   VectorHistory history;
   history.Edit("j", [](auto* job) {
     for (const char* gpu : {"10", "2"}) {
@@ -308,7 +308,7 @@ TEST(HeatMap, MeansOfCellsAndNaturalOrder) {
               ElementsAre(0.75, 0, ::testing::IsNan(), 0.5));
 }
 
-TEST(StepHeatMap, SlowdownAgainstTheMedianOfTheStep) {
+TEST(StepHeatMap, CellIsSlowdownRelativeToMedian) {
   VectorHistory history;
   history.Edit("j", [](auto* job) {
     const auto add = [&](const char* rank, std::vector<double> seconds) {
@@ -339,7 +339,7 @@ TEST(StepHeatMap, SlowdownAgainstTheMedianOfTheStep) {
   EXPECT_THAT(narrow.medians, ElementsAre(1.5, 1));
 }
 
-TEST(StepHeatMap, OwnTimeIdentifiesTheSlowRank) {
+TEST(StepHeatMap, OwnTimeIdentifiesSlowRank) {
   VectorHistory history;
   const auto add = [&](std::string_view metric, const char* rank, std::vector<double> seconds) {
     history.Edit("j", [&](auto* job) {

@@ -82,7 +82,7 @@ StatusOr<Issue> FindIssue(const std::vector<Issue>& issues, std::string_view id)
   if (found.empty()) return NotFound(Cat("id: not found (", Quote(id), "); list the issues"));
   if (found.size() > 1) {
     return InvalidArgument(
-        Cat("id: ", found.size(), " issues match (", Quote(id), "); give more of it"));
+        Cat("id: ", found.size(), " issues match (", Quote(id), "); specify a longer ID"));
   }
   return *found[0];
 }
@@ -129,7 +129,8 @@ std::vector<Incident> IncidentsOf(const std::vector<Issue>& issues) {
 
 namespace {
 
-// Newest data of the ranks of an ended job; kMaxPosition: no rank is known, or the job is running.
+// Returns the time of the newest data from the ranks of an ended job. Returns kMaxPosition if the
+// job is running or no rank is known.
 int64_t DataUntil(const JobOverview& life) {
   if (life.ended_ns == 0) return kMaxPosition;
   int64_t until_ns = kMinPosition;

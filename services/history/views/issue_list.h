@@ -1,4 +1,4 @@
-// Issues of a job from its events: lists, incidents, rule states.
+// Issue lists, incidents, and rule states of a job, derived from its events.
 #pragma once
 
 #include <cstdint>
@@ -17,37 +17,37 @@ namespace pitwall::history {
 
 struct Issue {
   std::string id;
-  std::vector<IssueEventPtr> events;  // by sequence; never empty
+  std::vector<IssueEventPtr> events;  // sorted by sequence; never empty
   const IssueEvent& newest() const { return *events.back(); }
   bool open() const { return newest().type != EventType::kIssueResolved; }
-  // Start of the problem: the onset in its first event with one, otherwise the time when it became
-  // pending.
+  // Returns the start of the problem: the onset in the first event that has one, or else the time
+  // at which the issue became pending.
   int64_t onset_ns() const;
-  int64_t stall_onset_ns() const;  // StallOnset of the first event with one
-  // From the newest event with a threshold; the last event has none if nothing was compared any
-  // more.
+  int64_t stall_onset_ns() const;  // StallOnset of the first event that has one
+  // Returns the threshold of the newest event that has one. The last event has no threshold if the
+  // rule no longer compared values.
   std::optional<double> threshold() const;
   const std::vector<Evidence>& evidence() const;
 };
 
-// Sorted by start, newest first, then by ID. Duplicate events count once.
+// Returns the issues sorted by start, newest first, and then by ID. Duplicate events count once.
 std::vector<Issue> IssuesOf(const std::vector<IssueEventPtr>& events);
 
-// Finds the issue with this ID or ID prefix, or with an event of this ID. NotFound;
-// InvalidArgument: ambiguous.
+// Finds the issue by its ID, an ID prefix, or the ID of one of its events. Returns NotFound if no
+// issue matches and InvalidArgument if several do.
 StatusOr<Issue> FindIssue(const std::vector<Issue>& issues, std::string_view id);
 
 struct Incident {
   std::string id;
-  std::vector<Issue> issues;  // likeliest root first
-  size_t likely_roots = 0;    // number of leading issues that are equally likely
+  std::vector<Issue> issues;  // most likely root cause first
+  size_t likely_roots = 0;    // number of leading issues that are equally likely root causes
   bool open = false;
-  std::string severity;  // the worst of its open issues; of all if none is open
+  std::string severity;  // worst severity of the open issues, or of all issues if none is open
   int64_t started_ns = 0;
-  int64_t ended_ns = 0;  // 0: open
+  int64_t ended_ns = 0;  // 0 while open
 };
 
-// Newest first.
+// Returns the incidents, newest first.
 std::vector<Incident> IncidentsOf(const std::vector<Issue>& issues);
 
 struct RuleState {
@@ -55,14 +55,15 @@ struct RuleState {
   RuleStatus status = RuleStatus::kUnknown;
   std::string reason;
   RuleVerdict verdict;   // see rule_verdict.h
-  int64_t since_ns = 0;  // of the verdict; 0: no status
+  int64_t since_ns = 0;  // time of the verdict; 0 if there was no status
   bool ever_found = false;
-  uint64_t found = 0;  // number of issues that began
+  uint64_t found = 0;  // number of issues started
   uint64_t open = 0;
   int64_t last_found_ns = 0;
 };
 
-// Sorted by rule name. `life` provides the time until which the job's ranks sent data.
+// Returns the rule states sorted by rule name. `life` provides the time until which the job's ranks
+// sent data.
 std::vector<RuleState> RuleStatesOf(const JobOverview& life,
                                     const std::vector<IssueEventPtr>& events);
 

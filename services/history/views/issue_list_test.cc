@@ -40,7 +40,7 @@ IssueEventPtr EventOf(const EventSpec& spec) {
   return event;
 }
 
-TEST(IssueList, IssuesHaveNewestEventAndAreSorted) {
+TEST(IssueList, IssuesAreSortedAndHaveNewestEvent) {
   const std::vector<IssueEventPtr> events = {
       EventOf({.rule = "aa", .second = 2}), EventOf({.rule = "bbb", .second = 3}),
       EventOf({.rule = "aa", .type = EventType::kIssueUpdated, .sequence = 2, .second = 4}),
@@ -52,7 +52,7 @@ TEST(IssueList, IssuesHaveNewestEventAndAreSorted) {
   EXPECT_FALSE(issues[0].open());
   EXPECT_EQ(issues[1].newest().rule, "aa");
   EXPECT_TRUE(issues[1].open());
-  EXPECT_THAT(issues[1].events, SizeIs(2));  // one is a duplicate
+  EXPECT_THAT(issues[1].events, SizeIs(2));  // the third event was a duplicate
   EXPECT_EQ(issues[1].id, IssueId(*events[0]));
 
   EXPECT_EQ(FindIssue(issues, issues[0].id)->newest().rule, "bbb");
@@ -72,16 +72,16 @@ TEST(IssueList, OnsetComesFromFirstEvent) {
   auto updated = std::make_shared<IssueEvent>(*found);
   updated->type = EventType::kIssueUpdated;
   updated->sequence = 2;
-  updated->onset_ns = AtSecond(8);  // for a slightly newer value
+  updated->onset_ns = AtSecond(8);  // onset of a slightly newer value
   updated->id = MakeEventId(*updated);
   EXPECT_EQ(IssuesOf({updated, found})[0].onset_ns(), AtSecond(7));
   EXPECT_EQ(IssuesOf({updated, found})[0].stall_onset_ns(), AtSecond(7));
-  // A rule of another category may report an onset too; its job continues.
+  // A rule of another category may also report an onset, but the job continues.
   found->labels = Labels({{"category", "memory"}});
   EXPECT_EQ(IssuesOf({found})[0].stall_onset_ns(), 0);
 }
 
-TEST(IssueList, IncidentsListRootFirst) {
+TEST(IssueList, IncidentListsRootCauseFirst) {
   const IssueEventPtr root = EventOf({.rule = "aa", .severity = "info", .incident = "i1"});
   const std::vector<IssueEventPtr> events = {
       EventOf(
@@ -108,7 +108,7 @@ TEST(IssueList, IncidentsListRootFirst) {
   EXPECT_EQ(first.ended_ns, 0);
 }
 
-TEST(IssueList, RuleStatesAndTriggerCounts) {
+TEST(IssueList, RuleStatesCountIssues) {
   const auto status = [](std::string rule, RuleStatus to, double second) {
     auto event = std::make_shared<IssueEvent>();
     event->type = EventType::kRuleStatus;
@@ -132,7 +132,7 @@ TEST(IssueList, RuleStatesAndTriggerCounts) {
   EXPECT_EQ(states[0].open, 0U);
   EXPECT_TRUE(states[0].ever_found);
   EXPECT_EQ(states[0].last_found_ns, AtSecond(2));
-  EXPECT_EQ(states[1].rule, "q");  // it never had a status
+  EXPECT_EQ(states[1].rule, "q");  // this rule never reported a status
   EXPECT_EQ(states[1].status, RuleStatus::kUnknown);
   EXPECT_EQ(states[1].open, 1U);
   EXPECT_EQ(states[2].status, RuleStatus::kNoData);
@@ -140,7 +140,7 @@ TEST(IssueList, RuleStatesAndTriggerCounts) {
   EXPECT_EQ(states[2].reason, "because");
 }
 
-TEST(IssueList, VerdictOfEndedJob_IsLastStatusWithData) {
+TEST(IssueList, EndedJob_VerdictIsLastStatusWithData) {
   const auto status = [](double second, std::string rule, RuleStatus from, RuleStatus to,
                          std::string reason) {
     auto event = std::make_shared<IssueEvent>();
@@ -160,13 +160,13 @@ TEST(IssueList, VerdictOfEndedJob_IsLastStatusWithData) {
       status(3, "judged", kInProgress, kNoIssuesFound, ""),
       status(1, "lost", kUnknown, kNoIssuesFound, ""),
       status(4, "lost", kNoIssuesFound, kNoData, "no series of y"),
-      // The last rank sends a goodbye at 5.
+      // The last rank sent a goodbye at second 5, before this status.
       status(9, "judged", kNoIssuesFound, kNoData, "no series of z"),
   };
   JobOverview life;
   life.sources["rank-0"] = {.source = "rank-0", .rank = 0, .last_ns = AtSecond(5)};
   life.sources["collector"] = {.source = "collector", .last_ns = AtSecond(20)};
-  // The status counts as long as the job is running.
+  // The latest status counts while the job is running.
   std::vector<RuleState> states = RuleStatesOf(life, events);
   ASSERT_THAT(states, SizeIs(3));
   EXPECT_EQ(states[0].rule, "judged");
@@ -180,12 +180,13 @@ TEST(IssueList, VerdictOfEndedJob_IsLastStatusWithData) {
   EXPECT_EQ(states[0].reason, "no series of z");
   EXPECT_EQ(states[0].verdict.status, kNoIssuesFound);
   EXPECT_EQ(states[0].verdict.reason, "");
-  EXPECT_EQ(states[1].verdict.status, kNoData);  // lost its series while the job was running
+  EXPECT_EQ(states[1].verdict.status, kNoData);  // its series disappeared while the job was running
   EXPECT_EQ(states[1].verdict.reason, "no series of y");
   EXPECT_EQ(states[2].verdict.status, kNoData);
   EXPECT_EQ(states[2].verdict.reason, "no series of x");
   EXPECT_EQ(states[3].verdict.status, kNoData);
-  EXPECT_EQ(states[4].verdict.status, kNoIssuesFound);  // its own event is missing
+  // From previous_status, as its event is missing.
+  EXPECT_EQ(states[4].verdict.status, kNoIssuesFound);
 }
 
 }  // namespace

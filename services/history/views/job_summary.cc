@@ -5,14 +5,14 @@
 namespace pitwall::history {
 namespace {
 
-// Returns whether the ranks had no time to finalize: the time after their last step belongs to an
-// unfinished step, however long it hung.
+// Returns whether the ranks had no time to finalize. The time after their last step then belongs to
+// an unfinished step, even if the step hung for long.
 bool WasCutOff(EndDetail end) {
   return end == EndDetail::kDied || end == EndDetail::kCancelled || end == EndDetail::kStopped ||
          end == EndDetail::kSilent;
 }
 
-// `next_ns`: latest possible end of the attempt.
+// Summarizes an attempt. `next_ns` is its latest possible end.
 AttemptSummary SummaryOf(const AttemptLife& life, int64_t from_ns, int64_t next_ns, bool runs) {
   AttemptSummary out;
   out.attempt = life.attempt;
@@ -35,16 +35,17 @@ AttemptSummary SummaryOf(const AttemptLife& life, int64_t from_ns, int64_t next_
   return out;
 }
 
-// Reported start of the job, or start of its first step: a client that trains immediately reports a
-// moment later.
+// Returns the reported start of the job or the start of its first step, whichever is earlier. A
+// client that trains immediately reports its start a moment later.
 int64_t BeginOf(const JobOverview& job) {
   const int64_t reported_ns = job.started_ns != 0 ? job.started_ns : job.first_ns;
   if (job.attempts.empty() || job.attempts[0].first_step_ns == 0) return reported_ns;
   return std::min(reported_ns, job.attempts[0].first_step_ns);
 }
 
-// End of a job that its ranks ended, completed or failed: the goodbye of the last rank. Otherwise
-// the end of its last attempt, since the end of the job is reported later, after no rank came back.
+// Returns the end of the job. If the ranks ended the job (completed or failed), the end is the
+// goodbye of the last rank. Otherwise it is the end of the last attempt, because the end of the job
+// is reported only after no rank has come back.
 int64_t EndOf(const JobOverview& job) {
   if (job.end_detail == EndDetail::kNone) return job.ended_ns;
   const int64_t attempt_ns = job.attempts.empty() ? 0 : job.attempts.back().ended_ns;
@@ -53,7 +54,7 @@ int64_t EndOf(const JobOverview& job) {
   if (job.end_detail != EndDetail::kCompleted && !failed) return reported_ns;
   int64_t end_ns = 0;
   for (const auto& [id, source] : job.sources) {
-    // Ranks of earlier attempts or other world sizes do not determine the end.
+    // Ranks of earlier attempts or of other world sizes do not determine the end.
     if (source.rank < 0 || (!job.attempts.empty() && source.last_ns < job.attempts.back().began_ns))
       continue;
     if (!source.goodbye || source.goodbye_ns == 0) return failed ? reported_ns : job.ended_ns;
@@ -73,13 +74,13 @@ JobSummary Summarize(const JobOverview& job) {
   for (size_t i = 0; i < job.attempts.size(); ++i) {
     const AttemptLife& life = job.attempts[i];
     const bool last = i + 1 == job.attempts.size();
-    // An attempt ends at the latest where the next begins.
+    // An attempt ends no later than the start of the next attempt.
     const int64_t next_ns = last || job.attempts[i + 1].began_ns == 0
                                 ? out.end_ns
                                 : std::clamp(job.attempts[i + 1].began_ns, covered_to, out.end_ns);
     const AttemptSummary attempt =
         SummaryOf(life, covered_to, next_ns, last && !ended && life.ended_ns == 0);
-    // The time before the first attempt belongs to the job's initialization.
+    // The time before the first attempt counts as initialization of the job.
     const JobPart before = i == 0 ? JobPart::kInitialization : JobPart::kBetweenAttempts;
     out.parts_ns[static_cast<size_t>(before)] += attempt.begin_ns - covered_to;
     for (size_t part = 0; part < out.parts_ns.size(); ++part)

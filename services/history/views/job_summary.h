@@ -1,4 +1,4 @@
-// Time of a job by part: initialization, training loop, finalization.
+// Time of a job by part: initialization, training loop, and finalization.
 #pragma once
 
 #include <array>
@@ -14,13 +14,13 @@ enum class JobPart { kInitialization, kTrainingLoop, kFinalization, kBetweenAtte
 inline constexpr std::array<std::string_view, 4> kJobPartNames = {
     "initialization", "training_loop", "finalization", "between_attempts"};
 
-// By JobPart. The parts partition [begin, end).
+// Lengths by JobPart. The parts partition [begin, end).
 using PartLengths = std::array<int64_t, kJobPartNames.size()>;
 
 struct AttemptSummary {
   uint64_t attempt = 0;
   int64_t begin_ns = 0;
-  int64_t loop_begin_ns = 0;  // 0: no step yet
+  int64_t loop_begin_ns = 0;  // 0 if there was no step
   int64_t loop_end_ns = 0;
   int64_t end_ns = 0;  // newest data while running
   PartLengths parts_ns{};
@@ -33,11 +33,11 @@ struct JobSummary {
   std::vector<AttemptSummary> attempts;
 };
 
-// Initialization lasts from an attempt's begin to the start of its first step (whichever is
-// earlier), the loop to the end of its last step, finalization to the attempt's end, which for a
-// completed job is the goodbye of the last rank. An attempt without a step consists of
-// initialization only. An attempt that is running or was cut off (died, canceled, stopped, silent)
-// has no finalization.
+// Splits the job's time into parts. Initialization lasts from the attempt's start to the start of
+// its first step (whichever is earlier), the loop until the end of its last step, and finalization
+// until the attempt's end. For a completed job, the attempt ends with the goodbye of the last rank.
+// An attempt without steps consists of initialization only. An attempt that is running or was cut
+// off (died, canceled, stopped, or silent) has no finalization.
 JobSummary Summarize(const JobOverview& job);
 
 }  // namespace pitwall::history

@@ -17,27 +17,28 @@ namespace pitwall::history {
 namespace {
 
 constexpr double kMaxEffect = 1000;
-constexpr double kMinSpread = 0.01;  // fraction of the level
-constexpr int64_t kRowsWanted = 5;   // per interval; 10 minutes have five stored rows
-// Above this size, the median of all replaces the median of the others.
+constexpr double kMinSpread = 0.01;  // fraction of the mean level
+constexpr int64_t kRowsWanted = 5;   // rows per interval; 10 minutes have five stored rows
+// In larger groups, the median of all members replaces the median of the other members.
 constexpr size_t kManyPeers = 256;
 
-// `floor`: minimum scale, in the unit of the series.
+// Returns the effect of a difference. `floor` is the minimum scale, in the unit of the series.
 double EffectOf(double difference, double spread, double level, double floor) {
   if (std::isnan(difference) || std::isnan(level)) return NormalNan();
   if (difference == 0) return 0;
   const double scale = std::max({spread, kMinSpread * std::fabs(level), floor});
-  return std::min(std::fabs(difference) / scale, kMaxEffect);  // a scale of 0: the maximum
+  return std::min(std::fabs(difference) / scale, kMaxEffect);  // a scale of 0 gives the maximum
 }
 
-// Shares of a whole, at most 1: the smallest relevant difference is 0.01.
+// Returns whether the values are shares of a whole (at most 1). The smallest relevant difference of
+// a share is 0.01.
 bool IsShare(std::string_view metric, SeriesKind kind) {
   return EndsWith(metric, "_utilization_ratio") || metric == "train_phase_state" ||
          (kind == SeriesKind::kCounter && EndsWith(metric, "_seconds_total"));
 }
 
-// Flows whose devices and directions form a whole: the smallest relevant difference is 1% of the
-// largest flow.
+// Returns whether the metric is a flow whose devices and directions form a whole. The smallest
+// relevant difference of a flow is 1% of the largest flow.
 bool IsFlow(std::string_view metric) {
   return EndsWith(metric, "_io_bytes_total") || EndsWith(metric, "_operations_total") ||
          EndsWith(metric, "_packets_total");
@@ -45,8 +46,9 @@ bool IsFlow(std::string_view metric) {
 
 double Weight(double effect) { return std::isnan(effect) ? 0 : std::log2(1 + effect); }
 
-// Streaming mean and deviation. Sums are of distances from the first value, to avoid cancellation:
-// that value is no further from the mean than the deviation times the root of the count.
+// Streaming mean and deviation. To avoid cancellation, the sums use distances from the first value.
+// The distance of the first value from the mean is at most the deviation times the square root of
+// the count.
 class Moments {
  public:
   void Add(double value) {
@@ -57,9 +59,9 @@ class Moments {
     count_ += 1;
   }
   bool empty() const { return count_ == 0; }
-  // NaN: no values.
+  // Returns NaN if there are no values.
   double Mean() const { return empty() ? NormalNan() : first_ + sum_ / count_; }
-  // Population standard deviation. NaN: no values.
+  // Returns the population standard deviation, or NaN if there are no values.
   double Deviation() const {
     if (empty()) return NormalNan();
     return std::sqrt(std::max(0.0, squares_ - sum_ * sum_ / count_) / count_);
@@ -72,9 +74,10 @@ class Moments {
   double squares_ = 0;
 };
 
-// Points of a series: means of rows, or samples; for a counter, the rates between neighbors.
+// Points of a series: means of rows, or samples. For a counter, the points are rates between
+// adjacent values.
 struct Points {
-  // Adds a point in time order. `from_ns`: start of the interval.
+  // Adds a point. Points must be added in time order. `from_ns` is the start of the interval.
   void Add(int64_t from_ns, int64_t time_ns, double mean, double last) {
     if (!std::isfinite(last)) return;
     double value = mean;
@@ -117,14 +120,14 @@ Differences FrameOf(const DifferenceQuery& query) {
 
 struct AllPoints {
   SeriesTablePtr table;
-  // By series, in the order of arrival: series of one metric are adjacent.
+  // Points by series, in order of arrival. The series of one metric are adjacent.
   std::vector<Points> points;
 };
 
 StatusOr<AllPoints> ReadRollups(const History& history, const SeriesQuery& read, size_t tier,
                                 int64_t from_ns) {
   AllPoints out;
-  std::vector<uint32_t> places;  // by number of the series: 1 + index into the points
+  std::vector<uint32_t> places;  // by series number: 1 + index into the points
   const auto points_of = [&](const RollupPart& part) -> Points& {
     if (part.series >= places.size()) places.resize(part.series + 1);
     uint32_t& place = places[part.series];
@@ -183,16 +186,17 @@ StatusOr<AllPoints> ReadSamples(const History& history, const SampleQuery& read,
   return out;
 }
 
-// Median of all but the value at `place`. `sorted`: at least two values.
+// Returns the median of all values except the value at `place`. `sorted` must have at least two
+// values.
 double MedianWithout(const std::vector<double>& sorted, size_t place) {
   const auto other = [&](size_t i) { return sorted[i < place ? i : i + 1]; };
   const size_t count = sorted.size() - 1;
   return count % 2 == 1 ? other(count / 2) : (other(count / 2 - 1) + other(count / 2)) / 2;
 }
 
-// Returns, for each member, the median of the others and their median deviation from it. Requires
-// at least two members. Leaving one out yields at most three different medians, each of which sorts
-// the distances once.
+// Returns, for each member, the median of the other members and their median deviation from it.
+// Requires at least two members. Leaving out one member yields at most three different medians, so
+// the distances are sorted at most three times.
 std::vector<std::pair<double, double>> PeersOf(const std::vector<double>& group) {
   if (group.size() > kManyPeers) {
     const double median = MedianOf(group);
@@ -206,7 +210,7 @@ std::vector<std::pair<double, double>> PeersOf(const std::vector<double>& group)
   for (const size_t member : order) sorted.push_back(group[member]);
   std::vector<std::pair<double, double>> out(group.size());
   std::vector<double> distances;
-  std::optional<double> known;  // the median that the distances refer to
+  std::optional<double> known;  // median to which the distances refer
   for (size_t place = 0; place < order.size(); ++place) {
     const double median = MedianWithout(sorted, place);
     if (known != median) {
@@ -223,7 +227,7 @@ std::vector<std::pair<double, double>> PeersOf(const std::vector<double>& group)
   return out;
 }
 
-// Peers that have points in the interval.
+// Peers with points in the interval.
 struct Group {
   std::string_view metric{};
   std::vector<const Points*> members{};
@@ -240,7 +244,7 @@ std::vector<Group> GroupsOf(const AllPoints& all) {
   return out;
 }
 
-// Minimum scale by flow.
+// Returns the minimum scale of each flow.
 absl::flat_hash_map<std::string_view, double> FlowsOf(const std::vector<Group>& groups) {
   absl::flat_hash_map<std::string_view, double> out;
   for (const Group& group : groups) {
@@ -255,11 +259,11 @@ absl::flat_hash_map<std::string_view, double> FlowsOf(const std::vector<Group>& 
   return out;
 }
 
-// The greatest differences so far, up to a limit.
+// The largest differences so far, up to a limit.
 class Greatest {
  public:
   explicit Greatest(size_t most) : most_(most) {}
-  // `difference`: without its labels, which are copied only if it is kept.
+  // `difference` has no labels. The labels are copied only if the difference is kept.
   void Add(const Labels& labels, const Difference& difference) {
     if (heap_.size() == most_) {
       const Difference& last = heap_.front();
@@ -284,10 +288,11 @@ class Greatest {
   }
 
   const size_t most_;
-  std::vector<Difference> heap_;  // smallest one in front
+  std::vector<Difference> heap_;  // smallest difference at the front
 };
 
-// Visits each member's difference, without its labels. `floor`: of a flow.
+// Visits each member's difference, without labels. `floor` is the minimum scale of the group's
+// flow.
 template <typename Take>
 void Compare(const Group& group, double floor, Take take) {
   std::vector<double> means;
@@ -314,7 +319,8 @@ void Compare(const Group& group, double floor, Take take) {
   }
 }
 
-// Without selectors, all are suspects; selectors that name another metric exclude the group.
+// Returns the selectors that may match series of the group. Selectors for a different metric are
+// excluded. If the query has no selectors, all series are suspects.
 std::vector<const Selector*> SuspectsOf(const Group& group,
                                         const std::vector<Selector>& selectors) {
   std::vector<const Selector*> out;

@@ -1,4 +1,4 @@
-// Comparison of an interval: series against the time before it, and against their peers.
+// Comparison of an interval: series against the time before the interval and against their peers.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@ namespace pitwall::history {
 struct DifferenceQuery {
   JobLifePtr job;
   TimeRange range;
-  std::vector<Selector> suspects;  // series to rank; empty: all
+  std::vector<Selector> suspects;  // series to rank; all if empty
   size_t most = 20;
   ReadLimits limits;
 };
 
-// NaN: unknown.
+// Difference of one series. Unknown values are NaN.
 struct Difference {
   Labels labels;
   double effect = 0;
-  double mean = 0;  // in the interval; of counters, the increase per second
+  double mean = 0;  // mean in the interval; for counters, the increase per second
   double before = 0;
   double before_effect = 0;
   double peers = 0;  // median of the peers' means
@@ -31,14 +31,15 @@ struct Difference {
 };
 
 struct Differences {
-  TimeRange range;             // extended to whole rows of the tier
-  int64_t before_from_ns = 0;  // the preceding period is four times as long
+  TimeRange range;             // range extended to whole rows of the tier
+  int64_t before_from_ns = 0;  // start of the preceding period, which is four times as long
   std::optional<size_t> tier;
-  size_t compared = 0;                  // number of series
-  std::vector<Difference> differences;  // sorted by effect, greatest first, then by labels
+  size_t compared = 0;                  // number of compared series
+  std::vector<Difference> differences;  // sorted by effect, largest first, and then by labels
 };
 
-// Peers differ only in rank, node, gpu, or cpu. docs/api.md defines the effects.
+// Finds the series that differ most. Peers differ only in rank, node, gpu, or cpu. docs/api.md
+// defines the effects.
 StatusOr<Differences> FindDifferences(const History& history, const DifferenceQuery& query);
 
 }  // namespace pitwall::history

@@ -1,4 +1,5 @@
-// Period comparison: peers in groups of all sizes by definition, and the order of equal effects.
+// Compares the peers' medians in groups of all sizes with their definition, and tests the order of
+// equal effects.
 #include "services/history/views/period_comparison.h"
 
 #include <gmock/gmock.h>
@@ -28,13 +29,13 @@ Differences Differing(const VectorHistory& history, size_t most) {
   return *FindDifferences(history, query);
 }
 
-TEST(DifferencesOfGroups, PeersAreAllOtherMembersForAnyGroupSize) {
+TEST(DifferencesOfGroups, PeersAreOtherMembersForAllGroupSizes) {
   std::mt19937_64 random(5);
   for (const size_t size : {2, 3, 4, 5, 6, 7, 16, 17, 64, 255, 256, 257, 300}) {
     for (const bool ties : {false, true}) {
       SCOPED_TRACE(Cat(size, ties ? " with ties" : ""));
       VectorHistory history;
-      std::map<int64_t, double> means;  // by rank
+      std::map<int64_t, double> means;  // mean of each rank
       history.Edit("j", [&](auto* job) {
         for (size_t rank = 0; rank < size; ++rank) {
           const auto value =
@@ -52,7 +53,8 @@ TEST(DifferencesOfGroups, PeersAreAllOtherMembersForAnyGroupSize) {
         ASSERT_EQ(one.mean, means[rank]);
         std::vector<double> others;
         for (const auto& [other, mean] : means) {
-          if (other != rank || size > 256) others.push_back(mean);  // in large groups, all count
+          // All members count in large groups.
+          if (other != rank || size > 256) others.push_back(mean);
         }
         const double median = MedianOf(others);
         const double deviation = MedianDeviation(others, median);
@@ -70,7 +72,7 @@ TEST(DifferencesOfGroups, EqualEffectsAreOrderedByLabels) {
   VectorHistory history;
   history.Edit("j", [&](auto* job) {
     for (const int i : {7, 3, 9, 1, 5, 0, 8, 2, 6, 4}) {
-      // No two are peers; one has a larger difference.
+      // No two of these series are peers. One series has a larger difference.
       const double value = i == 8 ? 500 : 20;
       job->columns.push_back(VectorHistory::ColumnOf({{"__name__", Cat("m", i)}}, {10, 20, 30, 45},
                                                      {10, 12, 11, value}));

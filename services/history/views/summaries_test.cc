@@ -1,4 +1,4 @@
-// Job summary, resources, period comparison, natural order.
+// Tests the job summary, the resource table, the period comparison, and the natural order.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ JobOverview EndedJob(double start, double end) {
   return job;
 }
 
-TEST(JobSummary, OneAttempt) {
+TEST(JobSummary, SingleAttempt_IsSplitIntoParts) {
   JobOverview job = EndedJob(0, 100);
   job.attempts = {Attempt(1, 0, 100, 30, 90)};
   const JobSummary summary = Summarize(job);
@@ -73,11 +73,12 @@ TEST(JobSummary, StepBeforeReportedStartBelongsToLoop) {
   EXPECT_EQ(SumOf(summary.parts_ns), 191 * kNanosPerSecond);
 }
 
-TEST(JobSummary, AttemptsAndTimeBetweenThem) {
+TEST(JobSummary, TimeBetweenAttemptsIsSeparatePart) {
   JobOverview job = EndedJob(0, 200);
   job.attempts = {Attempt(1, 10, 60, 20, 50), Attempt(2, 80, 190, -1, -1)};
   const JobSummary summary = Summarize(job);
-  // Before the first attempt 10 + 10; the second is only initialization (110); after it 10.
+  // Initialization lasts 10 s before the first attempt, 10 s in it, and 110 s in the second
+  // attempt, which has no steps. 20 s pass between the attempts.
   EXPECT_THAT(summary.parts_ns, ElementsAre(130 * kNanosPerSecond, 30 * kNanosPerSecond,
                                             20 * kNanosPerSecond, 20 * kNanosPerSecond));
   EXPECT_EQ(SumOf(summary.parts_ns), 200 * kNanosPerSecond);
@@ -96,7 +97,7 @@ TEST(JobSummary, CompletedJobEndsWithLastGoodbye) {
   };
   rank(0, 90, 94);
   rank(1, 90, 95);
-  SourceLife& node = job.sources["node"];  // its collector continues
+  SourceLife& node = job.sources["node"];  // the node's collector continues
   node.last_ns = AtSecond(100);
   EXPECT_THAT(Summarize(job).parts_ns,
               ElementsAre(30 * kNanosPerSecond, 60 * kNanosPerSecond, 5 * kNanosPerSecond, 0));
@@ -104,21 +105,21 @@ TEST(JobSummary, CompletedJobEndsWithLastGoodbye) {
   job.ended_ns = AtSecond(93);  // no part extends past the reported end
   EXPECT_EQ(Summarize(job).end_ns, AtSecond(93));
   job.ended_ns = AtSecond(100);
-  rank(1, 90, 0);  // one rank is silent: its end is unknown
+  rank(1, 90, 0);  // one rank is silent, so its end is unknown
   EXPECT_EQ(Summarize(job).end_ns, AtSecond(100));
   rank(1, 90, 95);
   job.end_detail = EndDetail::kDied;
   EXPECT_EQ(Summarize(job).end_ns, AtSecond(100));
-  // finish("failed") is a goodbye too: the grace period for ranks to come back does not count.
+  // finish("failed") also sends a goodbye, so the grace period for returning ranks does not count.
   job.end_detail = EndDetail::kFailed;
   EXPECT_EQ(Summarize(job).end_ns, AtSecond(95));
-  rank(1, 90, 0);  // one rank died: the attempt has its end
+  rank(1, 90, 0);  // one rank died, so the attempt's end counts
   job.attempts[0].ended_ns = AtSecond(97);
   EXPECT_EQ(Summarize(job).end_ns, AtSecond(97));
 }
 
-TEST(JobSummary, DeadJobEndsWithItsLastAttempt) {
-  // A restart was awaited: nothing ran, and nothing was finalized.
+TEST(JobSummary, DiedJobEndsWithItsLastAttempt) {
+  // The job waited for a restart that did not happen. No rank ran or finalized during that time.
   JobOverview job = EndedJob(0, 160);
   job.end_detail = EndDetail::kDied;
   job.attempts = {Attempt(1, 0, 40, 30, 39)};
@@ -126,11 +127,11 @@ TEST(JobSummary, DeadJobEndsWithItsLastAttempt) {
   EXPECT_EQ(summary.end_ns, AtSecond(40));
   EXPECT_THAT(summary.parts_ns,
               ElementsAre(30 * kNanosPerSecond, 9 * kNanosPerSecond, 1 * kNanosPerSecond, 0));
-  // The time after the last step of an attempt that was cut off belongs to an unfinished step.
+  // If an attempt was cut off, the time after its last step belongs to an unfinished step.
   job.attempts[0].end_detail = EndDetail::kDied;
   EXPECT_THAT(Summarize(job).parts_ns,
               ElementsAre(30 * kNanosPerSecond, 10 * kNanosPerSecond, 0, 0));
-  job.attempts[0].ended_ns = 0;  // the end is unknown
+  job.attempts[0].ended_ns = 0;  // the attempt's end is unknown
   EXPECT_EQ(Summarize(job).end_ns, AtSecond(160));
 }
 
@@ -143,7 +144,7 @@ TEST(JobSummary, RunningJobHasNoFinalization) {
               ElementsAre(20 * kNanosPerSecond, 30 * kNanosPerSecond, 0, 0));
 }
 
-TEST(JobSummary, PartsPartitionTheJobForAnyInput) {
+TEST(JobSummary, PartsPartitionJobForAnyInput) {
   std::mt19937 random(7);
   const auto second = [&] { return static_cast<double>(random() % 200) - 20; };
   for (int i = 0; i < 5000; ++i) {
@@ -160,15 +161,16 @@ TEST(JobSummary, PartsPartitionTheJobForAnyInput) {
   }
 }
 
-// Percentiles cover the derived means of a node if they exist; otherwise the samples.
-TEST(ResourceTable, CpuBySamplesOfTheNode) {
+// Percentiles cover the derived means of a node if they exist, and otherwise the samples of its
+// cores.
+TEST(ResourceTable, CpuPercentilesUseNodeMeans) {
   VectorHistory history;
   JobOverview life;
   history.Edit("j", [&](auto* job) {
     std::vector<double> seconds, busy;
     for (int i = 0; i < 20; ++i) {
       seconds.push_back(1 + i * 0.5);
-      busy.push_back(i == 7 ? 1 : 0.25);  // a peak that means of 10 s hide
+      busy.push_back(i == 7 ? 1 : 0.25);  // a peak that 10-second means would hide
     }
     job->columns.push_back(VectorHistory::ColumnOf(
         {{"__name__", "node_cpu_utilization_mean_ratio"}, {"node", "new"}}, seconds, busy));
@@ -198,7 +200,7 @@ TEST(ResourceTable, CpuBySamplesOfTheNode) {
   EXPECT_THAT(cpu["old"].max, DoubleNear(0.5, 1e-12));
 }
 
-TEST(ResourceTable, CpuNetworkAndGpus) {
+TEST(ResourceTable, ReportsCpuNetworkAndGpuUsage) {
   VectorHistory history;
   JobOverview life;
   history.Edit("j", [&](auto* job) {
@@ -213,7 +215,7 @@ TEST(ResourceTable, CpuNetworkAndGpus) {
     cpu("1", "idle", {0.5, 0.5, 0.75, 0.75});
     cpu("0", "iowait", {0.25, 0.25, 0, 0});
     cpu("1", "iowait", {0, 0, 0, 0});
-    cpu("0", "user", {9, 9, 9, 9});  // not part of the query
+    cpu("0", "user", {9, 9, 9, 9});  // excluded by the query
     const auto net = [&](const char* device, std::vector<double> values) {
       job->columns.push_back(VectorHistory::ColumnOf({{"__name__", "system_network_io_bytes_total"},
                                                       {"node", "n"},
@@ -221,7 +223,7 @@ TEST(ResourceTable, CpuNetworkAndGpus) {
                                                       {"direction", "receive"}},
                                                      {1, 11, 21}, std::move(values)));
     };
-    net("eth0", {100, 1100, 300});  // restarts
+    net("eth0", {100, 1100, 300});  // counter reset
     net("eth1", {0, 100, 200});
     net("lo", {0, 1e9, 2e9});
     for (const char* gpu : {"0", "1"}) {
@@ -237,7 +239,7 @@ TEST(ResourceTable, CpuNetworkAndGpus) {
   std::map<std::string, ResourceRow> by_name;
   for (const ResourceRow& row : rows) by_name[row.resource] = row;
   ASSERT_THAT(by_name, SizeIs(4));
-  // Two rows of 10 s: idle 0.5 and 0.5, I/O wait 0.125 and 0.
+  // Two 10-second rows: idle 0.5 and 0.5, I/O wait 0.125 and 0.
   const ResourceRow& cpu = by_name.at("cpu");
   EXPECT_EQ(cpu.count, 2U);
   EXPECT_THAT(cpu.min, DoubleNear(0.375, 1e-12));
@@ -246,7 +248,8 @@ TEST(ResourceTable, CpuNetworkAndGpus) {
   EXPECT_THAT(cpu.p99, DoubleNear(0.5, 1e-12));
   EXPECT_EQ(cpu.basis, "10s");
   EXPECT_THAT(by_name.at("io_wait").max, DoubleNear(0.125, 1e-12));
-  // (1000 + 100) / 10 and (300 + 100) / 10 bytes per second; the loopback device does not count.
+  // The rates are (1000 + 100) / 10 and (300 + 100) / 10 bytes per second. The loopback device does
+  // not count.
   const ResourceRow& network = by_name.at("network_receive");
   EXPECT_EQ(network.count, 2U);
   EXPECT_THAT(network.max, DoubleNear(110, 1e-9));
@@ -258,7 +261,8 @@ TEST(ResourceTable, CpuNetworkAndGpus) {
   EXPECT_THAT(gpu.mean, DoubleNear(0.25, 1e-12));
 }
 
-// Network usage is based on means of 10 s up to half an hour, and on 2-minute rows beyond.
+// Network usage is based on 10-second means for ranges up to half an hour, and on 2-minute rows for
+// longer ranges.
 TEST(ResourceTable, LongRangesUseTwoMinuteRows) {
   VectorHistory history;
   JobOverview life;
@@ -266,7 +270,7 @@ TEST(ResourceTable, LongRangesUseTwoMinuteRows) {
     std::vector<double> times, values;
     for (int s = 0; s <= 1920; s += 10) {
       times.push_back(s);
-      values.push_back(s * s);  // 2 s bytes per second
+      values.push_back(s * s);  // the rate is 2 s bytes per second
     }
     job->columns.push_back(VectorHistory::ColumnOf({{"__name__", "system_network_io_bytes_total"},
                                                     {"node", "n"},
@@ -289,7 +293,8 @@ TEST(ResourceTable, LongRangesUseTwoMinuteRows) {
   const ResourceRow whole = table(0, 1921);
   EXPECT_EQ(whole.basis, "2m");
   EXPECT_EQ(whole.count, 16U);
-  // From 110 to 230, and from 1910 to 1920, whose 2-minute row has one sample.
+  // The rates cover 110 s to 230 s, and 1910 s to 1920 s; the latter is a 2-minute row with only
+  // one sample.
   EXPECT_THAT(whole.min, DoubleNear((1920.0 * 1920 - 1910.0 * 1910) / 120, 1e-9));
   EXPECT_THAT(whole.max, DoubleNear(1910 + 1790, 1e-9));
 }
@@ -306,10 +311,11 @@ Differences DifferencesBetween(const VectorHistory& history, int from, int to,
   return *FindDifferences(history, query);
 }
 
-TEST(Differences, EffectsByHand) {
+TEST(Differences, EffectsMatchManualComputation) {
   VectorHistory history;
   history.Edit("j", [](auto* job) {
-    // 10 s each: 8 rows inside [40, 50) at 1 s, 40 before; ranks 0 to 3.
+    // Samples are 1 s apart. The interval [40, 50) contains 10 samples and the preceding period 40.
+    // The ranks are 0 to 3.
     for (int rank = 0; rank < 4; ++rank) {
       std::vector<double> times, values;
       for (int s = 0; s < 50; ++s) {
@@ -333,17 +339,17 @@ TEST(Differences, EffectsByHand) {
   EXPECT_THAT(first.before_effect, DoubleNear(10, 1e-9));  // 10 divided by a deviation of 1
   EXPECT_EQ(first.peer_count, 3U);
   EXPECT_THAT(first.peers, DoubleNear(10.01, 1e-9));
-  // The median deviation of 10, 10.01, 10.03 is 0.01: the floor of 1% of 10.01 is greater.
+  // The median deviation of 10, 10.01, and 10.03 is 0.01, so the floor of 1% of 10.01 applies.
   EXPECT_THAT(first.peers_effect, DoubleNear(9.99 / 0.1001, 1e-6));
   EXPECT_THAT(first.effect, DoubleNear(std::log2(11) + std::log2(1 + 9.99 / 0.1001), 1e-6));
-  // Only suspects are ranked, but compared with all series.
+  // Only suspects are ranked, but they are compared with all series.
   const Differences one = DifferencesBetween(history, 40, 50, {SelectorOfMetric("m", {1})});
   ASSERT_THAT(one.differences, SizeIs(1));
   EXPECT_EQ(one.differences[0].labels.Get("rank"), "1");
   EXPECT_EQ(one.compared, 4U);
 }
 
-TEST(Differences, CountersByTheirIncrease) {
+TEST(Differences, CountersAreComparedByRate) {
   VectorHistory history;
   history.Edit("j", [](auto* job) {
     std::vector<double> times, values;
@@ -351,7 +357,7 @@ TEST(Differences, CountersByTheirIncrease) {
     for (int s = 0; s < 50; ++s) {
       times.push_back(s);
       value += s < 40 ? 2 : 6;
-      if (s == 20) value = 2;  // restarts
+      if (s == 20) value = 2;  // counter reset
       values.push_back(value);
     }
     auto column = VectorHistory::ColumnOf({{"__name__", "c"}}, times, values);
@@ -362,13 +368,13 @@ TEST(Differences, CountersByTheirIncrease) {
   ASSERT_THAT(found.differences, SizeIs(1));
   EXPECT_THAT(found.differences[0].mean, DoubleNear(6, 1e-9));
   EXPECT_THAT(found.differences[0].before, DoubleNear(2, 1e-9));
-  // No deviation before: the floor of 1% gives 4 / 0.02.
+  // The deviation before the interval is 0, so the floor of 1% gives 4 / 0.02.
   EXPECT_THAT(found.differences[0].before_effect, DoubleNear(200, 1e-6));
   EXPECT_EQ(found.differences[0].peer_count, 0U);
   EXPECT_TRUE(std::isnan(found.differences[0].peers));
 }
 
-TEST(Differences, FindTenPlantedFaultsAmongManySeries) {
+TEST(Differences, FindsPlantedFaultsAmongManySeries) {
   int in_top_three = 0;
   for (unsigned seed = 0; seed < 10; ++seed) {
     VectorHistory history;
@@ -378,7 +384,7 @@ TEST(Differences, FindTenPlantedFaultsAmongManySeries) {
       for (unsigned i = 0; i < 600; ++i) {
         std::normal_distribution<double> noise(10 + i / 64, 0.5);
         std::vector<double> times, values;
-        // All ranks speed up slightly in the interval: no single one differs by that.
+        // All ranks speed up slightly in the interval, so no single rank stands out because of it.
         for (int s = 0; s < 100; ++s) {
           times.push_back(s);
           values.push_back(noise(random) + (s >= 80 ? 0.3 : 0) + (i == victim && s >= 80 ? 4 : 0));
@@ -397,8 +403,8 @@ TEST(Differences, FindTenPlantedFaultsAmongManySeries) {
   EXPECT_GE(in_top_three, 9);
 }
 
-// A share of time that grows from zero to 0.00025, and a small flow beside the disk's large one,
-// have unbounded effects over a deviation of 0, but are irrelevant.
+// Two differences have unbounded effects over a deviation of 0 but are irrelevant: a share of time
+// that grows from zero to 0.00025, and a small flow beside the disk's large flow.
 TEST(Differences, NegligibleDifferencesRankBelowRelevantOnes) {
   VectorHistory history;
   history.Edit("j", [](auto* job) {
@@ -431,7 +437,7 @@ TEST(Differences, NegligibleDifferencesRankBelowRelevantOnes) {
       add({{"__name__", "train_phase_duration_seconds"}, {"phase", "forward"}, {"rank", cpu}}, 0.2,
           first ? 0.4 : 0.2, true, false);
     }
-    // Metrics that are rare and small by nature are still reported.
+    // Metrics that are inherently rare and small are still reported.
     add({{"__name__", "hw_errors_total"}, {"hw_id", "3"}}, 0, 0.05, false, true);
     add({{"__name__", "train_tensor_nan_ratio"}, {"tensor", "a"}}, 0, 1e-4, false, false);
   });
@@ -448,20 +454,20 @@ TEST(Differences, NegligibleDifferencesRankBelowRelevantOnes) {
   }
 }
 
-TEST(NaturalOrder, NumbersByValue) {
+TEST(NaturalOrder, NumbersAreComparedByValue) {
   EXPECT_TRUE(NaturallyLess("2", "10"));
   EXPECT_FALSE(NaturallyLess("10", "2"));
   EXPECT_TRUE(NaturallyLess("node2-gpu10", "node10-gpu2"));
   EXPECT_TRUE(NaturallyLess("a", "b"));
   EXPECT_TRUE(NaturallyLess("", "a"));
-  EXPECT_TRUE(NaturallyLess("01", "1"));  // equal numbers: by bytes
+  EXPECT_TRUE(NaturallyLess("01", "1"));  // equal numbers are ordered by bytes
   EXPECT_FALSE(NaturallyLess("1", "1"));
   EXPECT_TRUE(NaturallyLess("99999999999999999999998", "99999999999999999999999"));
   EXPECT_TRUE(NaturallyLess(Labels{{"a", "9"}}, Labels{{"a", "10"}}));
   EXPECT_TRUE(NaturallyLess(Labels{{"a", "9"}}, Labels{{"a", "9"}, {"b", "1"}}));
 }
 
-TEST(Statistics, MediansAndQuantiles) {
+TEST(Statistics, MediansAndQuantilesMatchDefinition) {
   EXPECT_EQ(MedianOf({3, 1, 2}), 2);
   EXPECT_EQ(MedianOf({4, 1, 3, 2}), 2.5);
   EXPECT_TRUE(std::isnan(MedianOf({})));

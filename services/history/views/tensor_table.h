@@ -13,11 +13,11 @@ namespace pitwall::history {
 
 struct TensorQuery {
   JobLifePtr job;
-  std::string name;        // "": all
-  std::string collection;  // "": all
-  std::string mode;        // "": all
+  std::string name;        // empty for all
+  std::string collection;  // empty for all
+  std::string mode;        // empty for all
   std::vector<int64_t> ranks;
-  int64_t to_step = kMaxPosition;  // returns the newest step below it
+  int64_t to_step = kMaxPosition;  // the newest step below it is returned
   ReadLimits limits;
 };
 
@@ -28,10 +28,11 @@ struct TensorRow {
   int64_t rank = -1;
   int64_t step = kNoStep;
   int64_t time_ns = 0;
-  std::map<std::string, double> statistics;  // mean, std, … at this step
+  std::map<std::string, double> statistics;  // mean, std, etc. at this step
 };
 
-// Sorted by (tensor, collection, mode, rank). Histograms are excluded.
+// Returns the newest statistics sorted by (tensor, collection, mode, rank). Histograms are
+// excluded.
 StatusOr<std::vector<TensorRow>> MakeTensorTable(const History& history, const TensorQuery& query);
 
 }  // namespace pitwall::history

@@ -11,8 +11,8 @@ namespace {
 
 int64_t CeilDivide(int64_t a, int64_t b) { return a / b + (a % b > 0 ? 1 : 0); }
 
-// Adds rows in time order to the buckets in which they begin. A division per sample would take as
-// long as reading it.
+// Adds rows in time order to the buckets in which they start. The class avoids a division per
+// sample, which would take as long as reading the sample.
 class Buckets {
  public:
   explicit Buckets(int64_t bucket_ns) : bucket_ns_(bucket_ns) {}
@@ -29,12 +29,12 @@ class Buckets {
 
  private:
   const int64_t bucket_ns_;
-  int64_t end_ns_ = 0;  // of the last bucket
+  int64_t end_ns_ = 0;  // end of the last bucket
   std::vector<RollupRow> rows_;
 };
 
-// 10-second rows are computed from all samples, 2-minute rows are stored: a day of 64 GPUs on 1,000
-// pixels takes 720 rows instead of eleven million samples.
+// 2-minute rows are stored, while 10-second rows are computed from all samples. For a day of 64
+// GPUs on 1,000 pixels, 720 stored rows per series replace eleven million samples.
 constexpr size_t kCoarse = 1;
 int64_t TierReach(size_t tier) { return tier == kCoarse ? 2 : 1; }
 
@@ -54,7 +54,7 @@ BucketGrid GridOfTier(const BucketQuery& query, std::optional<size_t> tier) {
   const int64_t unit_ns = tier.has_value() ? kTiers[*tier] : 1;
   BucketGrid grid;
   grid.tier = tier;
-  // Depends only on the length of the range: a moving chart keeps its buckets.
+  // The bucket length depends only on the length of the range, so a moving chart keeps its buckets.
   grid.bucket_ns = CeilDivide(PixelOf(query), unit_ns) * unit_ns;
   grid.range = {FloorTo(asked.from_ns, grid.bucket_ns), NextAfter(asked.to_ns - 1, grid.bucket_ns)};
   return grid;

@@ -1,5 +1,5 @@
-// Samples of a range in equal buckets, read from the finest suitable data; the basis of charts and
-// heat maps.
+// Samples of a range in equal buckets, read from the finest suitable data. Charts and heat maps are
+// based on it.
 #pragma once
 
 #include <cstdint>
@@ -17,47 +17,49 @@ inline constexpr size_t kMaxWidth = 4096;
 
 struct BucketQuery {
   SeriesQuery series;
-  size_t width = 800;       // pixels, from 1 to kMaxWidth
+  size_t width = 800;       // in pixels, from 1 to kMaxWidth
   int64_t raw_from_ns = 0;  // see JobOverview
 };
 
-// Buckets begin at multiples of their length since 1970, so they do not move while a live chart
-// advances: at most one more than the width. The length is a multiple of the tier's.
+// Buckets start at multiples of their length since 1970, so they do not move while a live chart
+// advances. There is at most one bucket more than the width. The length is a multiple of the tier's
+// length.
 struct BucketGrid {
-  TimeRange range;  // extended to whole buckets
+  TimeRange range;  // range extended to whole buckets
   int64_t bucket_ns = 1;
-  std::optional<size_t> tier;  // index into kTiers; nothing: raw samples
+  std::optional<size_t> tier;  // index into kTiers; no value for raw samples
   size_t buckets() const { return static_cast<size_t>((range.to_ns - range.from_ns) / bucket_ns); }
 };
 
-// Answers with more numbers use 2-minute rows: 1,000 lines of 250 pixels.
+// Responses with more values use 2-minute rows. The limit is 1,000 lines of 250 pixels.
 inline constexpr uint64_t kMaxNumbers = 250'000;
-// Maximum number of samples read for an answer if 2-minute rows are available.
+// Maximum number of samples read for a response if 2-minute rows are available.
 inline constexpr uint64_t kMaxSamplesRead = 4'000'000;
-// Shorter ranges are read at the resolution of their pixels, however many lines there are.
+// Shorter ranges are read at the resolution of their pixels, regardless of the number of lines.
 inline constexpr int64_t kMinCoarseNs = int64_t{30} * 60 * kNanosPerSecond;
 
-// Chooses the coarsest tier with at least one row per bucket, where 2-minute rows suffice at one
-// per two pixels; otherwise raw samples, unless they were dropped.
+// Chooses the coarsest tier with at least one row per bucket; for 2-minute rows, one row per two
+// pixels suffices. If no tier is suitable, chooses raw samples unless they were dropped.
 BucketGrid GridOf(const BucketQuery& query);
 
 struct BucketColumn {
   Labels labels;
   SeriesKind kind = SeriesKind::kGauge;
-  std::vector<RollupRow> rows;  // start_ns: of the bucket; empty buckets have no row
+  std::vector<RollupRow> rows;  // start_ns is the bucket's start; empty buckets have no row
 };
 
-// Reads 2-minute rows instead of samples; they are stored and count the samples. Nothing: the
-// samples are few enough, or the range is short. Otherwise *grid is replaced by that of the answer.
+// Reads 2-minute rows instead of samples. The rows are stored, and their counts give the number of
+// samples. Returns no value if the samples are few enough or the range is short. Otherwise *grid is
+// replaced with the grid of the result.
 StatusOr<std::optional<std::vector<BucketColumn>>> ReadCoarse(const History& history,
                                                               const BucketQuery& query,
                                                               BucketGrid* grid);
 
-// Sorted by labels.
+// Returns the buckets sorted by labels.
 StatusOr<std::vector<BucketColumn>> ReadBuckets(const History& history, const BucketQuery& query,
                                                 const BucketGrid& grid);
 
-// Returns buckets of samples already read for the grid's range.
+// Returns the buckets of samples that were already read for the grid's range.
 std::vector<BucketColumn> BucketsOf(const std::vector<SampleColumn>& columns,
                                     const BucketGrid& grid);
 

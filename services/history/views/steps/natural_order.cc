@@ -7,7 +7,7 @@ namespace {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Takes the digits at the start of `text`, without leading zeros.
+// Removes the digits at the start of `text` and returns them without leading zeros.
 std::string_view TakeNumber(std::string_view* text) {
   size_t end = 0;
   while (end < text->size() && IsDigit((*text)[end])) ++end;

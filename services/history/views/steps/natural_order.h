@@ -1,4 +1,4 @@
-// Natural order of labels: gpu 2 before gpu 10.
+// Natural order of labels, in which gpu 2 sorts before gpu 10.
 #pragma once
 
 #include <string_view>
@@ -7,10 +7,10 @@
 
 namespace pitwall::history {
 
-// Compares runs of digits by value, all else by bytes. A strict weak order; texts with equal
-// numbers ("01", "1") differ by bytes.
+// Compares runs of digits by value and all other text by bytes. The order is a strict weak order.
+// Texts with equal numbers ("01", "1") are ordered by bytes.
 bool NaturallyLess(std::string_view a, std::string_view b);
-// Compares pair by pair, name before value; a prefix comes first.
+// Compares label by label, with the name before the value. A prefix sorts first.
 bool NaturallyLess(const Labels& a, const Labels& b);
 
 }  // namespace pitwall::history

@@ -1,4 +1,4 @@
-// Operators ranked by total time, over all ranks.
+// Operators ranked by total time over all ranks.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,14 @@
 namespace pitwall::history {
 
 struct OperatorShare {
-  OperatorTotal total;  // rank -1: over all requested ranks
-  double share = 0;     // of OperatorRanking::total_ns
+  OperatorTotal total;  // the rank is -1: the total covers all requested ranks
+  double share = 0;     // fraction of OperatorRanking::total_ns
 };
 
 struct OperatorRanking {
-  std::vector<OperatorShare> operators;  // sorted by total, longest first, then by kind and name
-  int64_t total_ns = 0;                  // over all operators, including omitted ones
+  // Sorted by total, longest first, and then by kind and name.
+  std::vector<OperatorShare> operators;
+  int64_t total_ns = 0;  // total of all operators, including omitted ones
   size_t left_out = 0;
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kOther = "other";
 
-// Sums by phase number.
+// Sums of seconds by phase number.
 struct Sums {
   std::vector<double> seconds;
   std::vector<bool> reported;
@@ -32,7 +32,7 @@ struct RankSums {
   Sums sums;
 };
 
-// Visits each reported phase, by name.
+// Visits each reported phase in name order.
 template <typename Take>
 void ForEachReported(const Sums& sums, const std::vector<std::string>& names,
                      const std::vector<size_t>& order, Take take) {
@@ -78,7 +78,7 @@ StatusOr<PhaseTimes> MakePhaseTimes(const History& history, const StepQuery& que
       rank.sums.Add(i, row.phases[i]);
       sums.Add(i, row.phases[i]);
     }
-    // A rounding error is not a phase.
+    // A remainder within the rounding error does not count as a phase.
     const double rest = row.duration - accounted;
     if (rest > 1e-9 * row.duration) {
       rank.sums.Add(other, rest);

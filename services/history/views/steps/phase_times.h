@@ -1,4 +1,4 @@
-// Time of the last steps by phase, over all ranks and by rank.
+// Time of the last steps by phase, in total and by rank.
 #pragma once
 
 #include <map>
@@ -13,12 +13,12 @@ namespace pitwall::history {
 struct PhaseTime {
   std::string phase;
   double seconds = 0;
-  double share = 0;  // of the listed total; shares sum to 1
+  double share = 0;  // fraction of the listed total; the shares sum to 1
 };
 
 struct RankPhases {
   int64_t rank = -1;
-  double total = 0;  // seconds of its steps
+  double total = 0;  // seconds of all steps of the rank
   std::map<std::string, double> seconds;
 };
 
@@ -27,11 +27,12 @@ struct PhaseTimes {
   int64_t to_step = 0;
   size_t steps = 0;
   double total = 0;               // seconds of all steps of all ranks
-  std::vector<PhaseTime> phases;  // longest first
+  std::vector<PhaseTime> phases;  // sorted by time, longest first
   std::vector<RankPhases> ranks;
 };
 
-// The part of a step outside all reported phases is "other". All runs of a repeated step count.
+// Sums the time of the last steps by phase. The part of a step outside all reported phases is
+// "other". All runs of a repeated step count.
 StatusOr<PhaseTimes> MakePhaseTimes(const History& history, const StepQuery& query,
                                     size_t last_steps);
 

@@ -10,7 +10,7 @@
 
 namespace pitwall::history {
 
-// Selects series of a metric; only of these ranks, if any are given.
+// Selects the series of a metric. If `ranks` is not empty, selects only the series of these ranks.
 Selector SelectorOfMetric(std::string_view metric, const std::vector<int64_t>& ranks = {});
 // Adds an equality matcher on the label.
 Selector WithLabel(Selector selector, std::string_view label, std::string_view value);

@@ -1,4 +1,4 @@
-// Medians and spreads of a few numbers.
+// Medians and other statistics of small sets of values.
 #pragma once
 
 #include <span>
@@ -6,16 +6,17 @@
 
 namespace pitwall::history {
 
-// Mean of the two middle values if their number is even. NaN: no values.
+// Returns the median, which for an even count is the mean of the two middle values. Returns NaN if
+// there are no values.
 double MedianOf(std::vector<double> values);
-// Median distance from `median`.
+// Returns the median distance of the values from `median`.
 double MedianDeviation(std::span<const double> values, double median);
 
-// NaN: no values.
+// Returns NaN if there are no values.
 double MeanOf(std::span<const double> values);
 
-// Nearest rank: the lowest value such that at least a fraction q is at or below it. `sorted` must
-// not be empty.
+// Returns the quantile by nearest rank: the lowest value such that at least a fraction q of the
+// values is at or below it. `sorted` must not be empty.
 double QuantileOf(std::span<const double> sorted, double q);
 
 }  // namespace pitwall::history

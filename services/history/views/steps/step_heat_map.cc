@@ -1,5 +1,5 @@
-// Heat map of ranks by steps: from summaries of windows if columns consist of whole blocks,
-// otherwise from samples.
+// Heat map of ranks by steps. It is computed from window summaries if columns consist of whole
+// blocks, and otherwise from samples.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -18,10 +18,11 @@
 namespace pitwall::history {
 namespace {
 
-// Columns of at least this many steps use coarse blocks, not only fine ones.
+// Columns of at least this many steps use coarse blocks; shorter columns use only fine blocks.
 constexpr int64_t kCoarseColumn = 4 * kStepBlocks[1];
 
-// Next number of steps per column: arbitrary up to a few, then whole blocks.
+// Returns the next valid number of steps per column: any small number below a block's length, and
+// otherwise a multiple of a block's length.
 int64_t WholeBlocks(int64_t steps) {
   if (steps < kStepBlocks[0]) return steps;
   const int64_t block = steps < kCoarseColumn ? kStepBlocks[0] : kStepBlocks[1];
@@ -35,11 +36,11 @@ int64_t StepsOfColumn(int64_t first, int64_t last, size_t most_columns) {
   return steps;
 }
 
-// One window, read from its summary or, without one, from its samples.
+// One window, read from its summary or, if it has no summary, from its samples.
 struct Source {
   const StepWindow* window = nullptr;
   StepSummaryPtr summary;
-  bool cut = false;                     // the query covers only some of its steps
+  bool cut = false;                     // whether the query covers only some of the window's steps
   size_t first_step = 0, end_step = 0;  // range of covered steps in the summary
   bool Edge(size_t step) const {
     const auto at = static_cast<uint32_t>(step);
@@ -47,14 +48,14 @@ struct Source {
   }
 };
 
-// Blocks of one column.
+// Adjacent blocks of one column.
 struct BlockRun {
   size_t column;
   size_t first, end;
 };
 
-// Maximum of some slowdowns, branch-free, and two at a time because of the latency of one chain;
-// NaN: none reported.
+// Returns the maximum slowdown, or NaN if no step was reported. The loop is branch-free and
+// processes two values at a time, because a single dependency chain would be limited by latency.
 double MostOf(const double* from, const double* to) {
   constexpr double kNothing = -std::numeric_limits<double>::infinity();
   const auto greater = [](double value, double than) { return value > than ? value : than; };
@@ -80,7 +81,8 @@ class StepReading {
     } while (complete_ && Apart());
     return OkStatus();
   }
-  // False: own time was requested, but a run does not report it; the other results are invalid.
+  // Returns false if own time was requested but a run does not report it. The other results are
+  // then invalid.
   bool complete() const { return complete_; }
   StatusOr<StepHeatMap> Map() const;
 
@@ -98,15 +100,16 @@ class StepReading {
   const size_t most_columns_;
   const bool own_;
   std::vector<Source> sources_;
-  StepMatrix matrix_;  // from samples and edges
+  StepMatrix matrix_;  // cells from samples and edges
   bool complete_ = true;
 };
 
-// The query must not cut a block; otherwise samples are read.
+// Returns whether the summary can be used. The query must not cut a block; otherwise samples are
+// read.
 bool StepReading::Usable(const StepSummary& summary, Source* source) const {
   if (!query_.ranks.empty()) return false;
   if (!summary.complete) {
-    // It is unknown which runs lack it.
+    // The summary does not tell which runs have no own time.
     source->cut = query_.from_step > kNoStep + 1 || query_.to_step < kMaxPosition;
     return !source->cut;
   }
@@ -136,7 +139,7 @@ Status StepReading::Summaries(const History::StepWindows& windows) {
     first = std::min(first, source.summary->steps[source.first_step]);
     last = std::max(last, source.summary->steps[source.end_step - 1]);
   }
-  // Columns with fewer steps than a block.
+  // If columns have fewer steps than a block, the summaries cannot be used.
   if (first > last || StepsOfColumn(first, last, most_columns_) < kStepBlocks[0]) {
     for (Source& source : sources_) {
       if (source.summary != nullptr && source.summary->complete) source.summary = nullptr;
@@ -157,7 +160,7 @@ Status StepReading::AddEdges(const Source& source) {
   return OkStatus();
 }
 
-// In window order, so that the later run of a repeated step wins.
+// Windows are added in order, so that the later run of a repeated step wins.
 Status StepReading::Gather() {
   matrix_ = StepMatrix();
   for (const Source& source : sources_) {
@@ -179,10 +182,11 @@ Status StepReading::Gather() {
   return OkStatus();
 }
 
-// Medians of summaries are correct only if no other window has the step; otherwise samples of all
-// of them are read. True: there was such a window.
+// Detects steps that occur in several windows. The medians of a summary are correct only if no
+// other window has the step, so such windows are read from samples. Returns whether any window was
+// affected.
 bool StepReading::Apart() {
-  std::vector<std::pair<int64_t, size_t>> steps;  // non-edge steps, with the number of their window
+  std::vector<std::pair<int64_t, size_t>> steps;  // non-edge steps with their window index
   for (size_t i = 0; i < sources_.size(); ++i) {
     const Source& source = sources_[i];
     if (source.summary == nullptr) continue;
@@ -209,14 +213,14 @@ size_t StepReading::LevelFor(const Source& source, int64_t steps_of_column) cons
   return query_.from_step % coarse == 0 && query_.to_step % coarse == 0 ? 1 : 0;
 }
 
-// Returns all ranks that may have cells, ascending.
+// Returns all ranks that may have cells, in ascending order.
 std::vector<int64_t> StepReading::Ranks() const {
   std::vector<int64_t> out;
   for (const auto& [rank, seconds] : matrix_.ranks()) out.push_back(rank);
   for (const Source& source : sources_) {
     if (source.summary == nullptr) continue;
     const std::vector<int64_t>& more = source.summary->ranks;
-    // Windows mostly have the same ranks.
+    // Most windows have the same ranks.
     if (std::includes(out.begin(), out.end(), more.begin(), more.end())) continue;
     std::vector<int64_t> both;
     std::set_union(out.begin(), out.end(), more.begin(), more.end(), std::back_inserter(both));
@@ -248,7 +252,7 @@ StatusOr<StepHeatMap> StepReading::Map() const {
     return static_cast<size_t>((step - map.from_step) / map.bucket_steps);
   };
   const std::vector<int64_t> ranks = Ranks();
-  std::vector<std::vector<double>> cells(ranks.size());  // empty: the rank reported no step
+  std::vector<std::vector<double>> cells(ranks.size());  // empty if the rank reported no step
   const auto cells_of = [&](size_t rank) {
     if (cells[rank].empty()) cells[rank].assign(columns, NormalNan());
     return cells[rank].data();
@@ -272,7 +276,7 @@ StatusOr<StepHeatMap> StepReading::Map() const {
     std::vector<BlockRun> runs;
     for (size_t b = 0; b < blocks->count; ++b) {
       const int64_t step = (blocks->first + static_cast<int64_t>(b)) * length;
-      // The query cuts the window's steps only between blocks.
+      // The query cuts the window's steps only at block boundaries.
       if (step + length <= query_.from_step || step >= query_.to_step) continue;
       if (step < map.from_step || step >= map.to_step) continue;
       if (runs.empty() || runs.back().column != column_of(step) || runs.back().end != b)
@@ -292,7 +296,7 @@ StatusOr<StepHeatMap> StepReading::Map() const {
       }
     }
   }
-  std::vector<std::pair<const std::vector<double>*, double*>> raised;  // seconds, cells
+  std::vector<std::pair<const std::vector<double>*, double*>> raised;  // (seconds, cells)
   size_t rank_index = 0;
   for (const auto& [rank, seconds] : matrix_.ranks()) {
     if (seconds.empty()) continue;
@@ -300,7 +304,7 @@ StatusOr<StepHeatMap> StepReading::Map() const {
     raised.emplace_back(&seconds, cells_of(rank_index));
   }
   std::vector<double> of_step;
-  std::vector<size_t> rows;  // indexes into `raised`, with those
+  std::vector<size_t> rows;  // indexes into `raised` of ranks that reported the step
   for (const auto& [step, at] : steps) {
     of_step.clear();
     rows.clear();

@@ -10,12 +10,12 @@ namespace pitwall::history {
 
 Status TooManyStepCells() {
   return ResourceExhausted(
-      Cat("cells: more than ", kMaxStepCells, " of steps by ranks; give a range of steps"));
+      Cat("cells: steps times ranks exceed ", kMaxStepCells, "; specify a range of steps"));
 }
 
 Status StepMatrix::Add(const RankSteps& of_rank) {
   std::vector<double>& cells = ranks_[of_rank.rank];
-  size_t row = 0;  // ranks run the same steps in the same order: usually the next row
+  size_t row = 0;  // usually the next row, because ranks run the same steps in order
   for (size_t i = 0; i < of_rank.steps.size(); ++i) {
     const int64_t step = of_rank.steps[i];
     if (step == kNoStep || !std::isfinite(of_rank.seconds[i])) continue;

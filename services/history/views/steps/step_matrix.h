@@ -1,4 +1,4 @@
-// Matrix of steps by ranks from samples, for the heat map.
+// Matrix of steps by ranks, built from samples for the heat map.
 #pragma once
 
 #include <cstdint>
@@ -13,31 +13,31 @@
 
 namespace pitwall::history {
 
-// Maximum number of steps × ranks of an answer in memory, 8 bytes each.
+// Maximum number of steps × ranks that a query keeps in memory, at 8 bytes each.
 inline constexpr size_t kMaxStepCells = size_t{32} << 20;
 
 Status TooManyStepCells();
 
-// Seconds of each step by rank; NaN: unknown. Of a repeated step, the later run counts. Not
-// thread-safe.
+// Seconds of each step by rank. Unknown values are NaN. If a step was repeated, the later run
+// counts. Not thread-safe.
 class StepMatrix {
  public:
-  // Add later runs after earlier ones.
+  // Adds the steps of a rank. Later runs must be added after earlier runs.
   Status Add(const RankSteps& of_rank);
-  // Adds one step of ascending ranks; NaN: unknown.
+  // Adds one step. `ranks` must be ascending; unknown values are NaN.
   Status AddStep(int64_t step, std::span<const int64_t> ranks, std::span<const double> seconds);
-  // Returns whether some rank reported it.
+  // Returns whether any rank reported the step.
   bool Has(int64_t step) const { return rows_.contains(step); }
-  // Steps, ascending, with the row of each.
+  // Returns the steps in ascending order, each with its row.
   std::vector<std::pair<int64_t, size_t>> Steps() const;
-  // Cells by row, up to the rank's last one.
+  // Returns the cells of each rank by row, up to the rank's last cell.
   const std::map<int64_t, std::vector<double>>& ranks() const { return ranks_; }
 
  private:
   size_t RowOf(int64_t step);
   Status Grow(size_t rows, std::vector<double>* cells);
 
-  std::vector<int64_t> steps_;  // in the order of first occurrence
+  std::vector<int64_t> steps_;  // in order of first occurrence
   absl::flat_hash_map<int64_t, size_t> rows_;
   std::map<int64_t, std::vector<double>> ranks_;
   size_t cells_ = 0;

@@ -37,7 +37,7 @@ const std::vector<std::string_view> kAll = {kStepDuration, kPhaseDuration, kColl
 
 auto KeyOf(const StepRow& row) { return std::tuple(row.step, row.rank, row.end_ns); }
 
-// Returns rows sorted by rank, end, step.
+// Returns rows sorted by (rank, end, step).
 std::vector<StepRow> RowsOf(const std::vector<SampleColumn>& columns, const StepQuery& query) {
   std::map<int64_t, std::vector<const SampleColumn*>> ranks;
   size_t count = 0;
@@ -66,7 +66,8 @@ std::vector<StepRow> RowsOf(const std::vector<SampleColumn>& columns, const Step
                         NormalNan()});
       }
     }
-    if (of_rank.size() == 1) continue;  // otherwise its labels changed
+    // A rank has several columns if its labels changed.
+    if (of_rank.size() == 1) continue;
     std::stable_sort(rows.begin() + first, rows.end(), [](const StepRow& a, const StepRow& b) {
       return std::tie(a.end_ns, a.step) < std::tie(b.end_ns, b.step);
     });
@@ -74,7 +75,8 @@ std::vector<StepRow> RowsOf(const std::vector<SampleColumn>& columns, const Step
   return rows;
 }
 
-// Reorders from (rank, end) to (step, rank, end) by counting, since ranks run the same steps.
+// Reorders rows from (rank, end) to (step, rank, end) by counting, which works well because ranks
+// run the same steps.
 void SortBySteps(std::vector<StepRow>* rows) {
   if (rows->empty()) return;
   const auto by_step = [](const StepRow& a, const StepRow& b) { return a.step < b.step; };
@@ -93,8 +95,8 @@ void SortBySteps(std::vector<StepRow>* rows) {
   *rows = std::move(sorted);
 }
 
-// Rows of each rank by end. Columns are also in time order, so that each row is found next to the
-// previous one.
+// Rows of each rank by end time. Columns are also in time order, so each row is found next to the
+// previous row.
 class RowsByRank {
  public:
   explicit RowsByRank(const std::vector<StepRow>& rows) : rows_(rows) {
@@ -103,8 +105,8 @@ class RowsByRank {
       ranks_[rows[i].rank].second = i + 1;
     }
   }
-  // Calls `take` with the row and the index of each finite value that belongs to one; of rows with
-  // the same key, the first.
+  // Calls `take` with the row and the index of each finite value that belongs to a row. If several
+  // rows have the same key, the first row is used.
   template <typename Take>
   void Join(int64_t rank, const SampleColumn& column, Take take) const {
     const auto found = ranks_.find(rank);
@@ -124,19 +126,21 @@ class RowsByRank {
 
  private:
   const std::vector<StepRow>& rows_;
-  absl::flat_hash_map<int64_t, std::pair<size_t, size_t>> ranks_;  // index ranges of their rows
+  // Index range of each rank's rows.
+  absl::flat_hash_map<int64_t, std::pair<size_t, size_t>> ranks_;
 };
 
 void AddUp(double* sum, double value) { *sum = std::isnan(*sum) ? value : *sum + value; }
 
-// Time in collectives by measuring clock.
+// Time in collectives by the clock that measured it.
 class CollectiveTimes {
  public:
   explicit CollectiveTimes(size_t rows) : rows_(rows) {}
   std::vector<double>& Of(std::string_view clock) {
     return clocks_.try_emplace(std::string(clock), rows_, NormalNan()).first->second;
   }
-  // Sets the greater sum of both clocks; leaves the wait of rows without data.
+  // Sets the wait to the larger of the two clocks' sums. Leaves the wait of rows without data
+  // unchanged.
   void Fill(std::vector<StepRow>* rows) const {
     for (size_t i = 0; i < rows->size(); ++i) {
       StepRow& row = (*rows)[i];
@@ -157,7 +161,7 @@ class CollectiveTimes {
   std::map<std::string, std::vector<double>> clocks_;
 };
 
-// Rows sorted by rank, end, step.
+// Returns the rows sorted by (rank, end, step).
 StepTable TableOf(const std::vector<SampleColumn>& columns, const StepQuery& query) {
   StepTable table;
   table.rows = RowsOf(columns, query);
@@ -197,7 +201,7 @@ StepTable TableOf(const std::vector<SampleColumn>& columns, const StepQuery& que
   return table;
 }
 
-// Selects data on the wait, without the other phases.
+// Selects the data needed for the wait, without the other phases.
 SampleQuery QueryOfWaits(const StepQuery& query) {
   SampleQuery read = QueryOf(query, kAll);
   for (Selector& selector : read.selectors) {
@@ -207,7 +211,7 @@ SampleQuery QueryOfWaits(const StepQuery& query) {
   return read;
 }
 
-// Visits the rows of each rank; rows are in the order of ranks.
+// Visits the rows of each rank. `rows` must be in rank order.
 Status ForEachRank(const std::vector<StepRow>& rows, bool own,
                    const std::function<Status(const RankSteps&)>& visit) {
   std::vector<int64_t> steps;
@@ -247,14 +251,14 @@ SampleQuery QueryOfStepTimes(const StepQuery& query, bool own) {
   return own ? QueryOfWaits(query) : QueryOf(query, kDurations);
 }
 
-// Avoids rows if possible: there may be a million of them. All samples of a step run have the same
-// time, so that it is in one stretch.
+// Avoids creating rows if possible, because there may be a million of them. All samples of a step
+// run have the same time, so the run is in one part.
 Status VisitStepTimes(const std::vector<SampleColumn>& columns, const StepQuery& query, bool own,
                       const std::function<Status(const RankSteps&)>& visit) {
   StepTimes times;
   for (const auto& [rank, of_rank] : ColumnsByRank(columns)) {
     if (!Wanted(query, rank)) continue;
-    if (!own && of_rank.size() == 1) {  // it is in time order
+    if (!own && of_rank.size() == 1) {  // the column is in time order
       if (of_rank[0]->steps.empty()) continue;
       RETURN_IF_ERROR(visit({rank, of_rank[0]->steps, of_rank[0]->values}));
       continue;
@@ -273,7 +277,7 @@ Status VisitStepTimes(const std::vector<SampleColumn>& columns, const StepQuery&
 
 namespace {
 
-// Time range from the job's first to its last step, within the query's range.
+// Returns the time range from the job's first to its last step, within the query's range.
 StatusOr<TimeRange> RangeOfSteps(const History& history, const StepQuery& query) {
   SeriesQuery series = {
       query.job->id, {SelectorOfMetric(kStepDuration, query.ranks)}, query.range, query.limits};
@@ -286,7 +290,7 @@ StatusOr<TimeRange> RangeOfSteps(const History& history, const StepQuery& query)
   return range;
 }
 
-// Estimates the same range without reading series: ranks mostly run steps until their last data.
+// Estimates the same range without reading series. Most ranks run steps until their last data.
 TimeRange RangeOfRanks(const StepQuery& query) {
   TimeRange range = {kMaxPosition, 0};
   for (const auto& [id, source] : query.job->sources) {
@@ -302,10 +306,10 @@ StatusOr<std::vector<int64_t>> StepsWithin(const History& history, const StepQue
   ASSIGN_OR_RETURN(const std::vector<SampleColumn> columns,
                    history.Samples(QueryOf(query, kDurations)));
   std::vector<int64_t> out;
-  absl::flat_hash_map<int64_t, size_t> places;  // index in `out`
+  absl::flat_hash_map<int64_t, size_t> places;  // index of each step in `out`
   for (const SampleColumn& column : columns) {
     if (!Wanted(query, RankOf(column.labels))) continue;
-    size_t next = 0;  // ranks run the same steps in the same order: usually the next one
+    size_t next = 0;  // usually the next step, because ranks run the same steps in order
     for (size_t i = 0; i < column.steps.size(); ++i) {
       const int64_t step = column.steps[i];
       if (step == kNoStep || !std::isfinite(column.values[i])) continue;
@@ -338,7 +342,7 @@ StatusOr<StepRange> FindLastSteps(const History& history, const StepQuery& query
     tail.range = {std::max(first_ns, last_ns - reach_ns), last_ns + 1};
     ASSIGN_OR_RETURN(const std::vector<int64_t> steps, StepsWithin(history, tail));
     if (steps.size() <= count && tail.range.from_ns > first_ns) {
-      if (steps.empty() && !exact) {  // the ranks stopped earlier: the series have the exact times
+      if (steps.empty() && !exact) {  // ranks stopped earlier; read exact times
         exact = true;
         ASSIGN_OR_RETURN(all, RangeOfSteps(history, query));
         reach_ns /= 4;

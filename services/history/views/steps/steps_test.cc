@@ -1,4 +1,4 @@
-// Step tables and views derived from them: phases, what-if, operators, tensors.
+// Tests step tables and the views derived from them: phases, what-if, operators, and tensors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ class Steps : public ::testing::Test {
   void Add(VectorHistory::Column column) {
     history_.Edit("j", [&](auto* job) { job->columns.push_back(std::move(column)); });
   }
-  // Steps 0, 1, 2 end at 1, 2, 3 s.
+  // Adds durations of steps 0, 1, and 2, which end at 1, 2, and 3 s.
   void AddDurations(int rank, std::vector<double> seconds) {
     Add(StepColumn(kStepDuration, rank, "x", "", {1, 2, 3}, std::move(seconds), {0, 1, 2}));
   }
@@ -60,7 +60,7 @@ class Steps : public ::testing::Test {
   VectorHistory history_;
 };
 
-// Returns samples in stretches of 7 s, and restarts once halfway.
+// History that returns samples in parts of 7 s and restarts once halfway.
 class HistoryInParts : public VectorHistory {
  public:
   Status VisitSamples(
@@ -80,13 +80,14 @@ class HistoryInParts : public VectorHistory {
   }
 };
 
-// A job of 20 ranks that repeated steps 40 to 69 after a restart on other nodes, with a gap on one
-// rank: each cell by definition, in one part and in several.
-TEST(StepHeatMaps, PartsYieldSameMapAsWhole) {
+// A job with 20 ranks repeats steps 40 to 69 after a restart on other nodes, and one rank has a
+// gap. Each cell is compared with its definition, with the samples in one part and in several
+// parts.
+TEST(StepHeatMaps, SamplesInPartsGiveSameMap) {
   VectorHistory whole;
   HistoryInParts parts;
   constexpr int kRanks = 20;
-  std::map<int64_t, std::map<int64_t, double>> durations;  // step, rank
+  std::map<int64_t, std::map<int64_t, double>> durations;  // by step, then by rank
   for (int rank = 0; rank < kRanks; ++rank) {
     for (const int attempt : {0, 1}) {
       std::vector<double> ends, seconds, waits;
@@ -138,7 +139,7 @@ TEST(StepHeatMaps, PartsYieldSameMapAsWhole) {
   }
 }
 
-TEST_F(Steps, TableHasStartEndPhasesAndWait) {
+TEST_F(Steps, TableContainsStartEndPhasesAndWait) {
   AddDurations(0, {0.5, 0.25, 0.5});
   AddDurations(1, {0.5, 0.5, 1});
   AddPhase(0, "forward", {0.25, 0.125, 0.25});
@@ -162,7 +163,7 @@ TEST_F(Steps, TableHasStartEndPhasesAndWait) {
   EXPECT_THAT(last.wait, IsNan());
 }
 
-TEST_F(Steps, WaitIsGreaterClockSumOverGroups) {
+TEST_F(Steps, WaitIsLargerClockSumOverGroups) {
   AddDurations(0, {1, 1, 1});
   AddPhase(0, "collective", {0.9, 0.9, 0.9});
   for (const auto& [group, clock, seconds] :
@@ -184,7 +185,7 @@ TEST_F(Steps, RepeatedStepHasTwoRows) {
   EXPECT_EQ(table.rows[2].end_ns, AtSecond(12));
 }
 
-TEST_F(Steps, SelectsRanksStepsAndMode) {
+TEST_F(Steps, QueryFiltersByRankStepAndMode) {
   AddDurations(0, {1, 1, 1});
   AddDurations(1, {2, 2, 2});
   AddDurations(11, {3, 3, 3});
@@ -200,7 +201,7 @@ TEST_F(Steps, SelectsRanksStepsAndMode) {
   EXPECT_THAT(MakeStepTable(history_, query)->rows, SizeIs(0));
 }
 
-TEST_F(Steps, PhasesOfTheLastSteps) {
+TEST_F(Steps, PhaseTimesCoverOnlyLastSteps) {
   AddDurations(0, {9, 1, 1});
   AddDurations(1, {9, 1, 2});
   AddPhase(0, "forward", {9, 0.25, 0.5});
@@ -215,7 +216,7 @@ TEST_F(Steps, PhasesOfTheLastSteps) {
   EXPECT_EQ(times.phases[0].phase, "forward");
   EXPECT_EQ(times.phases[0].seconds, 2.75);
   EXPECT_EQ(times.phases[0].share, 2.75 / 5);
-  EXPECT_EQ(times.phases[1].phase, "other");  // 0.25 of rank 0, 1 of rank 1
+  EXPECT_EQ(times.phases[1].phase, "other");  // 0.25 from rank 0 and 1 from rank 1
   EXPECT_EQ(times.phases[1].seconds, 1.25);
   EXPECT_EQ(times.phases[2].phase, "backward");
   double shares = 0;
@@ -230,9 +231,9 @@ TEST_F(Steps, PhaseNamedOtherIncludesUnaccountedTime) {
   AddDurations(0, {9, 1, 2});
   AddPhase(0, "other", {9, 0.25, 0.5});
   AddPhase(0, "z", {9, 0.5, 0.5});
-  AddDurations(1, {9, 1, 1});  // reports no phase
+  AddDurations(1, {9, 1, 1});  // rank 1 reports no phase
   AddDurations(2, {9, 1, 1});
-  AddPhase(2, "z", {9, 1, 1});  // no time is left
+  AddPhase(2, "z", {9, 1, 1});  // rank 2 has no time left for "other"
   const PhaseTimes times = *MakePhaseTimes(history_, Ask(), 2);
   ASSERT_THAT(times.phases, SizeIs(2));
   EXPECT_EQ(times.phases[0].phase, "other");
@@ -242,10 +243,10 @@ TEST_F(Steps, PhaseNamedOtherIncludesUnaccountedTime) {
   EXPECT_EQ(times.ranks[0].seconds.at("other"), 2);
   EXPECT_EQ(times.ranks[1].seconds.at("other"), 2);
   EXPECT_THAT(times.ranks[1].seconds, SizeIs(1));
-  EXPECT_THAT(times.ranks[2].seconds, SizeIs(1));  // not even 0 seconds
+  EXPECT_THAT(times.ranks[2].seconds, SizeIs(1));  // "other" is absent, not 0 seconds
 }
 
-TEST(StepMatrix, AddingStepEqualsAddingEachRank) {
+TEST(StepMatrix, AddStepEqualsAddForEachRank) {
   const double nan = NormalNan();
   const std::vector<int64_t> ranks = {1, 3, 4, 9};
   const std::vector<std::pair<int64_t, std::vector<double>>> steps = {{7, {1, nan, nan, 4}},
@@ -270,11 +271,12 @@ TEST(StepMatrix, AddingStepEqualsAddingEachRank) {
     for (size_t i = 0; i < same.size(); ++i)
       EXPECT_TRUE(same[i] == seconds[i] || (std::isnan(same[i]) && std::isnan(seconds[i])));
   }
-  EXPECT_EQ(by_step.ranks().at(9)[0], 8);  // the later run
+  EXPECT_EQ(by_step.ranks().at(9)[0], 8);  // from the later run
 }
 
-TEST_F(Steps, LastStepsAreFoundFromTheEnd) {
-  // 2,000 steps of 1 s: the first look back of 60 s contains too few of the last 300.
+TEST_F(Steps, LastStepsAreFoundSearchingBackward) {
+  // 2,000 steps of 1 s each. The first search covers 60 s, which is too short for the last 300
+  // steps.
   std::vector<double> ends, seconds;
   std::vector<int64_t> steps;
   for (int i = 0; i < 2000; ++i) {
@@ -290,11 +292,11 @@ TEST_F(Steps, LastStepsAreFoundFromTheEnd) {
   EXPECT_EQ(FindLastSteps(history_, Ask(), 5000)->from_step, 0);
 }
 
-TEST_F(Steps, WhatIfIsMaximumOverOtherRanks) {
+TEST_F(Steps, WhatIfTimeIsMaximumOverOtherRanks) {
   AddDurations(0, {1, 1.5, 1});
   AddDurations(1, {2, 1, 2});
   AddDurations(2, {1.25, 1, 1});
-  // Maxima: 2, 1.5, 2; without rank 1: 1.25, 1.5, 1.
+  // The maxima are 2, 1.5, 2; without rank 1, they are 1.25, 1.5, 1.
   const WhatIf what = *MakeWhatIf(history_, Ask(), 1);
   ASSERT_TRUE(what.computable);
   EXPECT_FALSE(what.own_time);
@@ -307,7 +309,7 @@ TEST_F(Steps, WhatIfIsMaximumOverOtherRanks) {
 }
 
 TEST_F(Steps, WhatIfUsesOwnTimeIfAllWaitsAreKnown) {
-  // In lockstep, all take 2 s; rank 1 computes, rank 0 waits for it.
+  // In lockstep, every step takes 2 s on both ranks: rank 1 computes, and rank 0 waits for rank 1.
   AddDurations(0, {2, 2, 2});
   AddDurations(1, {2, 2, 2});
   AddPhase(0, "collective", {1, 1, 1});
@@ -326,7 +328,7 @@ TEST_F(Steps, WhatIfReportsReasonIfUnavailable) {
   what = *MakeWhatIf(history_, Ask(), 5);
   EXPECT_FALSE(what.computable);
   EXPECT_THAT(what.reason, HasSubstr("no steps of rank 5"));
-  // Only rank 1 reports step 7: no step is reported by both.
+  // Only rank 1 reports step 7, so no step is reported by both ranks.
   Add(StepColumn(kStepDuration, 1, "x", "", {8}, {1}, {7}));
   what = *MakeWhatIf(history_, Ask(), 1);
   EXPECT_FALSE(what.computable);
@@ -334,7 +336,7 @@ TEST_F(Steps, WhatIfReportsReasonIfUnavailable) {
   EXPECT_THAT(what.reason, HasSubstr("no step has data from all 2 ranks"));
 }
 
-TEST(OperatorRanking, SharesAndTotals) {
+TEST(OperatorRanking, ReturnsSharesAndTotals) {
   VectorHistory history;
   history.Edit("j", [](auto* job) {
     const auto add = [&](int64_t rank, std::string name, int64_t from, int64_t ns) {
@@ -364,7 +366,7 @@ TEST(OperatorRanking, SharesAndTotals) {
   EXPECT_EQ(ranking.operators[1].total.name, "copy");
 }
 
-TEST(TensorTable, NewestStatisticsOfEach) {
+TEST(TensorTable, ReturnsNewestStatisticsPerTensor) {
   VectorHistory history;
   history.Edit("j", [](auto* job) {
     const auto add = [&](std::string_view metric, std::string_view tensor,

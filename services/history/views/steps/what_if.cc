@@ -13,7 +13,8 @@ StatusOr<WhatIf> MakeWhatIf(const History& history, const StepQuery& query, int6
   ASSIGN_OR_RETURN(const StepTable table, MakeStepTable(history, query));
   WhatIf out;
   std::set<int64_t> ranks;
-  std::map<int64_t, std::map<int64_t, const StepRow*>> steps;  // step -> rank -> its latest run
+  // Latest run of each step, by step and rank.
+  std::map<int64_t, std::map<int64_t, const StepRow*>> steps;
   for (const StepRow& row : table.rows) {
     ranks.insert(row.rank);
     steps[row.step][row.rank] = &row;

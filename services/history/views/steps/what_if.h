@@ -12,17 +12,17 @@ namespace pitwall::history {
 
 struct WhatIf {
   bool computable = false;
-  std::string reason;  // reason if unavailable
-  size_t steps = 0;    // steps that every rank reported
+  std::string reason;  // reason why the estimate is unavailable
+  size_t steps = 0;    // number of steps that every rank reported
   size_t left_out = 0;
-  bool own_time = false;  // durations without the time in collectives
+  bool own_time = false;  // whether durations exclude the time in collectives
   double with = 0;        // mean over the steps of the maximum over the ranks, in seconds
-  double without = 0;     // the same over the other ranks
+  double without = 0;     // the same, without the rank
 };
 
-// Uses a rank's own time if every rank reports its wait in every counted step: in lockstep
-// training, all durations are equal, since the others wait for the slow rank. Of a repeated step,
-// the later run counts.
+// Estimates the step time without the rank. Uses the ranks' own time if every rank reports its wait
+// in every counted step. In lockstep training, all durations are equal because the other ranks wait
+// for the slow rank. If a step was repeated, the later run counts.
 StatusOr<WhatIf> MakeWhatIf(const History& history, const StepQuery& query, int64_t rank);
 
 }  // namespace pitwall::history
