@@ -8,7 +8,7 @@ namespace pitwall::history {
 
 namespace {
 
-// Estimate: a decoded record counts twice the bytes of its JSON.
+// Estimates the memory of a change; a decoded record counts as twice its JSON size.
 size_t BytesOf(const Change& change) {
   return sizeof(Change) + change.job.size() + 2 * change.record_bytes;
 }
@@ -38,8 +38,8 @@ void ChangeFeed::Break() {
 StatusOr<std::vector<Change>> ChangeFeed::After(uint64_t place, size_t max) const {
   MutexLock lock(&mutex_);
   if (place > newest_ || place + changes_.size() < newest_) {
-    return OutOfRange(Cat("changes after ", place, " are no longer kept (the newest is ", newest_,
-                          "); begin again"));
+    return OutOfRange(Cat("changes after ", place, " are no longer available (the newest is ",
+                          newest_, "); restart from the newest"));
   }
   const size_t skip = changes_.size() - static_cast<size_t>(newest_ - place);
   const size_t end =

@@ -7,7 +7,7 @@
 namespace pitwall::history {
 namespace {
 
-TEST(ChangeFeed, Break_FollowersMustReadAgain) {
+TEST(ChangeFeed, Break_InvalidatesOldPositions) {
   ChangeFeed feed(10);
   feed.Add({});
   feed.Add({});
@@ -21,7 +21,7 @@ TEST(ChangeFeed, Break_FollowersMustReadAgain) {
   EXPECT_TRUE(absl::IsOutOfRange(feed.After(15, 9).status()));
 }
 
-TEST(ChangeFeed, ChangesExceedByteLimit_OldestAreDropped) {
+TEST(ChangeFeed, ByteLimitExceeded_OldestChangesAreDropped) {
   ChangeFeed feed(0);
   for (int i = 0; i < 100; ++i) {
     Change change;

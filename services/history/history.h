@@ -1,10 +1,10 @@
 // Read interface to the history of all jobs, for the page, the API, the command line, and
-// Prometheus queries. services/history/query implements it over segments and a catalog; tests
-// implement it over vectors.
+// Prometheus queries. services/history/query implements it over segments and a catalog; a test
+// implementation keeps vectors.
 //
-// An answer covers all data ingested before it began. It depends only on the records of the log up
-// to there: bit-identical after a crash, whatever was sealed when. Times are event time in ns since
-// 1970; a range is [from_ns, to_ns).
+// A response covers all data ingested before the call. It depends only on the log records up to
+// that point, so it is bit-identical after a crash and regardless of when windows were sealed.
+// Times are event times in ns since 1970; a range is [from_ns, to_ns).
 #pragma once
 
 #include <algorithm>
@@ -39,14 +39,15 @@ struct TimeRange {
   int64_t to_ns = kMaxPosition;
 };
 
-// Limits of one answer. Exceeding one returns ResourceExhausted, which names the limit and the
-// parameter to narrow.
+// Limits of one response. If a limit is exceeded, the call returns ResourceExhausted with the limit
+// and the parameter to narrow.
 struct ReadLimits {
   size_t series = 20'000;
-  size_t rows = 20'000'000;  // samples, rollup rows or spans
+  size_t rows = 20'000'000;  // samples, rollup rows, or spans
 };
 
-// Selects series of one job that match at least one selector; all series if there are none.
+// Selects the series of one job that match at least one selector, or all series if there are no
+// selectors.
 struct SeriesQuery {
   std::string job;  // job ID
   std::vector<Selector> selectors;
@@ -54,12 +55,12 @@ struct SeriesQuery {
   ReadLimits limits;
 };
 
-// A series of a job. Sources that send equal labels share one series: of two samples at the same
-// time, the one with the lower (source, boot ID, sequence) counts, as in the engine.
+// A series of a job. Sources that send equal labels share one series. If two samples have the same
+// time, the sample with the lower (source, boot ID, sequence) counts, as in the engine.
 struct SeriesInfo {
   Labels labels;  // including __name__
   SeriesKind kind = SeriesKind::kGauge;
-  int64_t first_ns = 0;  // of its samples
+  int64_t first_ns = 0;  // time of the first sample
   int64_t last_ns = 0;
   bool has_steps = false;
 };
@@ -69,16 +70,16 @@ struct SampleColumn {
   SeriesKind kind = SeriesKind::kGauge;
   std::vector<int64_t> times_ns;  // strictly ascending
   std::vector<double> values;     // same size as times_ns
-  std::vector<int64_t> steps;     // same size, or empty; kNoStep: the sample has no step
+  std::vector<int64_t> steps;     // same size or empty; kNoStep if the sample has no step
 };
 
 struct SampleQuery : SeriesQuery {
-  // "": any. Otherwise only samples with a step of that mode (train, eval, …).
+  // If set, selects only samples with a step of that mode (train, eval, …).
   std::string mode;
-  int64_t from_step = kNoStep;  // requires a mode: steps in [from_step, to_step)
+  int64_t from_step = kNoStep;  // steps in [from_step, to_step); requires a mode
   int64_t to_step = kMaxPosition;
-  // Adds StaleMarker() where a series ends as the engine sees it: the source's next schema drops
-  // it, or the source sends a goodbye or becomes silent (time-model.md, section 2).
+  // Adds StaleMarker() where the engine ends a series: the source's next schema drops the series,
+  // or the source sends a goodbye or becomes silent (time-model.md, section 2).
   bool stale_markers = false;
 };
 
@@ -88,15 +89,15 @@ struct RollupColumn {
   std::vector<RollupRow> rows;  // ascending; the last rows may be incomplete
 };
 
-// Some rows of a series, at least one.
+// Some rows of a series (at least one).
 struct RollupPart {
-  uint32_t series = 0;  // number in this answer, dense from 0
+  uint32_t series = 0;  // number in this response, dense from 0
   const SeriesDescriptor* of = nullptr;
   RollupRows rows;
 };
 
-// Quantiles of a metric over a job's series of one node: ratios with an error of 0.0005, other
-// values with a relative error of 1%. NaN is ignored.
+// Quantiles of a metric over a job's series on one node. The error is 0.0005 for ratios and 1%
+// (relative) for other values. NaN is ignored.
 struct QuantileRow {
   std::string node;
   std::string metric;
@@ -116,19 +117,19 @@ struct SpanRow {
 
 struct SpanQuery {
   std::string job;
-  TimeRange range;             // selects spans that overlap it
-  std::vector<int64_t> ranks;  // empty: all
+  TimeRange range;             // selects spans that overlap the range
+  std::vector<int64_t> ranks;  // empty: all ranks
   std::vector<Span::Kind> kinds;
-  std::string name;  // "": all
+  std::string name;  // empty: all names
   std::string mode;
-  int64_t from_step = kNoStep;  // [from_step, to_step); kNoStep: any
+  int64_t from_step = kNoStep;  // [from_step, to_step); kNoStep: any step
   int64_t to_step = kMaxPosition;
   ReadLimits limits;
 };
 
 struct SpanPage {
   std::vector<SpanRow> rows;
-  size_t total = 0;  // over all pages
+  size_t total = 0;  // across all pages
 };
 
 struct OperatorTotal {
@@ -141,60 +142,62 @@ struct OperatorTotal {
   int64_t max_ns = 0;
 };
 
-// A change, in the order of ingestion. `place` increases; followers continue right after it.
+// A change, in order of ingestion. `place` increases, and followers resume after the last place
+// they read.
 struct Change {
   enum class Topic { kJob, kSamples, kIssue, kStatus, kAction, kCapture, kNotification };
   uint64_t place = 0;
   Topic topic = Topic::kSamples;
   std::string job;
-  int64_t time_ns = 0;  // kSamples: newest ingested event time
-  IssueEventPtr event;  // kJob, kIssue, kStatus
+  int64_t time_ns = 0;  // newest ingested event time (kSamples)
+  IssueEventPtr event;  // for kJob, kIssue, and kStatus
   std::shared_ptr<const ActionEvent> action;
   std::shared_ptr<const RankCapture> capture;
   std::shared_ptr<const NotificationRecord> notification;
-  // Size of the record from which the event, action, capture, or notification was read.
+  // Size of the log record that contained the event, action, capture, or notification.
   size_t record_bytes = 0;
 };
 
-// Thread-safe. NotFound: no such job. DataLoss names the damaged file and the remedy. Never
-// DeadlineExceeded: callers bound an answer by its limits.
+// Thread-safe. Calls return NotFound if the job does not exist. DataLoss names the damaged file and
+// the remedy. Calls never return DeadlineExceeded: the limits bound the work of a call.
 class History {
  public:
   virtual ~History() = default;
 
   // Sorted by last data, newest first.
   virtual std::vector<JobLifePtr> Jobs() const = 0;
-  // Finds a job by ID, name, or ID prefix. NotFound; InvalidArgument: ambiguous.
+  // Finds a job by ID, name, or ID prefix. Returns NotFound if no job matches and InvalidArgument
+  // if several do.
   virtual StatusOr<JobLifePtr> FindJob(std::string_view job) const = 0;
 
   // Sorted by labels.
   virtual StatusOr<std::vector<SeriesInfo>> Series(const SeriesQuery& query) const = 0;
   virtual StatusOr<std::vector<SampleColumn>> Samples(const SampleQuery& query) const = 0;
-  // Visits the same samples in parts in time order, so that memory is bounded by one part: columns
-  // of a stretch of time, sorted by labels. Each sample is in exactly one part. Calls `begin`
-  // before the first part, and again whenever reading restarts. `limits.rows` bounds a part.
-  // Without stale markers.
+  // Visits the same samples in parts, in time order, so that one part bounds the memory. A part
+  // contains the columns of one stretch of time, sorted by labels. Each sample is in exactly one
+  // part. Calls `begin` before the first part and again whenever reading restarts. `limits.rows`
+  // bounds a part. Stale markers are not included.
   virtual Status VisitSamples(const SampleQuery& query, const std::function<void()>& begin,
                               const std::function<Status(std::vector<SampleColumn>)>& visit) const {
     begin();
     ASSIGN_OR_RETURN(std::vector<SampleColumn> all, Samples(query));
     return visit(std::move(all));
   }
-  // Visits a consistent set of the windows in the query's range; again with a new set if reading
-  // restarts. `limits.rows` bounds a window.
+  // Visits a consistent set of the windows in the query's range. If reading restarts, visits a new
+  // set. `limits.rows` bounds a window.
   using StepWindows = std::vector<const StepWindow*>;
   virtual Status VisitStepWindows(const SampleQuery& query,
                                   const std::function<Status(const StepWindows&)>& visit) const;
-  // `tier`: index into kTiers. Returns rows that begin in the range.
+  // Returns rows that start in the range. `tier` is an index into kTiers.
   virtual StatusOr<std::vector<RollupColumn>> Rollups(const SeriesQuery& query,
                                                       size_t tier) const = 0;
-  // Visits the same rows in parts, as they are read: rows of one series in time order, series in
-  // any order. Parts are valid during the call. `begin` as above. Returns the series by number. For
-  // callers that need little of many rows.
+  // Visits the same rows in parts, in the order in which they are read: rows of one series in time
+  // order, series in any order. Parts are valid only during the call. Calls `begin` as VisitSamples
+  // does. Returns the series by number. Intended for callers that need little data from many rows.
   virtual StatusOr<SeriesTablePtr> VisitRollups(
       const SeriesQuery& query, size_t tier, const std::function<void()>& begin,
       const std::function<Status(std::span<const RollupPart>)>& visit) const;
-  // Sorted by (node, metric). `quantiles`: each in [0, 1].
+  // Sorted by (node, metric). Each quantile must be in [0, 1].
   virtual StatusOr<std::vector<QuantileRow>> Quantiles(const SeriesQuery& query,
                                                        std::span<const double> quantiles) const = 0;
 
@@ -209,31 +212,31 @@ class History {
     page.rows.assign(begin, begin + static_cast<ptrdiff_t>(std::min(most, all.size() - first)));
     return page;
   }
-  // Totals of the spans that begin in the range, sorted by (rank, kind, name).
+  // Returns the totals of spans that start in the range, sorted by (rank, kind, name).
   virtual StatusOr<std::vector<OperatorTotal>> Operators(const SpanQuery& query) const = 0;
 
-  // Returns all events of a job in log order: issues, statuses, changes of the job.
+  // Returns all events of a job (issues, statuses, and job changes) in log order.
   virtual StatusOr<std::vector<IssueEventPtr>> Events(std::string_view job) const = 0;
   virtual StatusOr<std::vector<ActionEvent>> Actions(std::string_view job) const = 0;
   virtual StatusOr<std::vector<RankCapture>> Captures(std::string_view job) const = 0;
-  // Returns each notification once, in the order of ingestion.
+  // Returns each notification once, in order of ingestion.
   virtual StatusOr<std::vector<NotificationRecord>> Notifications(std::string_view job) const = 0;
 
-  // Returns up to `max` changes after `place`, without waiting. OutOfRange: the next changes were
-  // dropped; restart at newest_place().
+  // Returns up to `max` changes after `place` without waiting. Returns OutOfRange if the next
+  // changes were dropped; callers then restart at newest_place().
   virtual StatusOr<std::vector<Change>> ChangesAfter(uint64_t place, size_t max) const = 0;
   virtual uint64_t newest_place() const = 0;
 };
 
-// Changes to the history that the role act allows. Thread-safe.
+// Changes to the history that the role "act" permits. Thread-safe.
 class HistoryAdmin {
  public:
   virtual ~HistoryAdmin() = default;
-  // Deletes all data of the job from disk and catalog before it returns. Its records in the log
-  // are not read again. FailedPrecondition: the job is running.
+  // Deletes all data of the job from the disk and the catalog before returning. The job's log
+  // records are not ingested again. Returns FailedPrecondition if the job is running.
   virtual Status DeleteJob(std::string_view job) = 0;
-  // Writes the finished job to `folder`, which Archive::Open (ingest/archive.h) can read anywhere.
-  // FailedPrecondition: the job is running, or the folder is not empty.
+  // Writes the finished job to `folder`, which Archive::Open (ingest/archive.h) can read on any
+  // machine. Returns FailedPrecondition if the job is running or the folder is not empty.
   virtual Status ArchiveJob(std::string_view job, const std::string& folder) = 0;
 };
 

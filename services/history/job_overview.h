@@ -1,4 +1,4 @@
-// State of one job and its attempts, from io.pitwall.job.changed and the history.
+// State of one job and its attempts, derived from io.pitwall.job.changed events and the history.
 #pragma once
 
 #include <cstdint>
@@ -14,60 +14,59 @@
 
 namespace pitwall::history {
 
-// One run of a job. Times are event time in ns since 1970.
+// One attempt of a job. Times are event times in ns since 1970.
 struct AttemptLife {
   uint64_t attempt = 0;
-  int64_t began_ns = 0;  // 0: unknown
-  int64_t ended_ns = 0;  // 0: running
+  int64_t began_ns = 0;  // 0 if unknown
+  int64_t ended_ns = 0;  // 0 while running
   EndDetail end_detail = EndDetail::kNone;
-  std::string end_text;                            // for people: JobEndText
-  std::vector<std::pair<int64_t, LostRank>> lost;  // time and rank
-  // Initialization ends at the start of the first step; finalization starts at the end of the last
-  // step.
-  int64_t first_step_ns = 0;  // 0: no step yet
+  std::string end_text;                            // human-readable text (JobEndText)
+  std::vector<std::pair<int64_t, LostRank>> lost;  // loss times and ranks
+  // Initialization ends when the first step starts; finalization starts when the last step ends.
+  int64_t first_step_ns = 0;  // 0 if no step has started
   int64_t last_step_ns = 0;
 };
 
-// One source of a job, as described by its batches.
+// One source of a job, as described in its batches.
 struct SourceLife {
   std::string source;
   std::string node;
-  int64_t rank = -1;  // -1: no rank
+  int64_t rank = -1;  // -1 if the source is not a rank
   int64_t first_ns = 0;
   int64_t last_ns = 0;
-  int64_t interval_ns = 0;  // declared; 0: unknown
-  bool goodbye = false;     // ended with a goodbye
-  int64_t goodbye_ns = 0;   // time of the goodbye; 0: unknown
+  int64_t interval_ns = 0;  // declared interval; 0 if unknown
+  bool goodbye = false;     // whether the source ended with a goodbye
+  int64_t goodbye_ns = 0;   // time of the goodbye; 0 if unknown
 };
 
 struct JobOverview {
   std::string id;
   std::string name;
-  std::string owner;  // "uid:1000", "pod:<uid>"; "": not known
+  std::string owner;  // "uid:1000" or "pod:<uid>"; empty if unknown
   JobReference reference;
-  int64_t first_ns = 0;  // of samples and events
+  int64_t first_ns = 0;  // time of the first sample or event
   int64_t last_ns = 0;
-  int64_t started_ns = 0;  // 0: unknown
-  int64_t ended_ns = 0;    // 0: running
+  int64_t started_ns = 0;  // 0 if unknown
+  int64_t ended_ns = 0;    // 0 while running
   EndDetail end_detail = EndDetail::kNone;
-  std::string end_text;               // for people: JobEndText
+  std::string end_text;               // human-readable text (JobEndText)
   std::vector<AttemptLife> attempts;  // ascending
   std::map<std::string, SourceLife> sources;
-  std::map<std::string, uint64_t> found;  // number of started issues by rule
+  std::map<std::string, uint64_t> found;  // number of issues started, by rule
   uint64_t open_issues = 0;
-  std::string worst_severity;  // of open issues; "": no issue is open
-  // Earliest onset of open issues that report stalled steps; 0: none.
+  std::string worst_severity;  // worst severity of open issues; empty if no issue is open
+  // Earliest onset among open issues that report stalled steps; 0 if there are no such issues.
   int64_t stalled_since_ns = 0;
-  // Content of the history.
+  // Amount of stored data.
   uint64_t samples = 0;
   uint64_t bytes = 0;          // on disk
-  int64_t raw_from_ns = 0;     // raw samples before it were dropped; 0: all are present
-  int64_t raw_dropped_ns = 0;  // wall time of the last dropping; 0: unknown
+  int64_t raw_from_ns = 0;     // earlier raw samples were dropped; 0 if all are present
+  int64_t raw_dropped_ns = 0;  // wall time of the last drop; 0 if unknown
   bool archived = false;
 };
 
-// Returns the time since which the job is stalled according to an issue event; 0: the event does
-// not report a stall.
+// Returns the time since which the job has been stalled according to an issue event, or 0 if the
+// event does not report a stall.
 inline int64_t StallOnset(const IssueEvent& event) {
   const std::string_view category = event.labels.Get("category");
   return category == "hang" || category == "progress" ? event.onset_ns : 0;

@@ -9,7 +9,7 @@ namespace {
 
 int64_t StartOf(int64_t time_ns, int64_t length_ns) { return time_ns - time_ns % length_ns; }
 
-// NaN only if both are NaN.
+// The result is NaN only if both values are NaN.
 double Least(double a, double b) { return std::isnan(a) || b < a ? b : a; }
 double Greatest(double a, double b) { return std::isnan(a) || b > a ? b : a; }
 
@@ -65,7 +65,7 @@ std::array<std::optional<RollupRow>, kTiers.size()> Rollup::Open() const {
   auto open = open_;
   for (size_t tier = 0; tier + 1 < kTiers.size(); ++tier) {
     if (!open[tier].has_value()) continue;
-    // Close leaves no coarser row that ends before a finer one begins.
+    // After Close, no coarser row ends before a finer row starts.
     if (open[tier + 1].has_value()) {
       MergeInto(&*open[tier + 1], *open[tier]);
     } else {

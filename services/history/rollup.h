@@ -1,6 +1,6 @@
-// Rollups of one series: aggregates of its samples over equal stretches of time. Each tier is
-// computed from the rows of the finer tier in order, so that sums are bit-identical wherever the
-// stream was split and read again.
+// Rollups of one series: aggregates of its samples over intervals of equal length. Each tier is
+// computed in order from the rows of the next finer tier. Sums are therefore bit-identical wherever
+// the stream was split and read again.
 #pragma once
 
 #include <array>
@@ -12,12 +12,13 @@
 
 namespace pitwall::history {
 
-// Length of a row by tier, in ns; each divides the next.
+// Row length by tier, in ns. Each length divides the next.
 inline constexpr std::array<int64_t, 3> kTiers = {10 * kNanosPerSecond, 120 * kNanosPerSecond,
                                                   1800 * kNanosPerSecond};
 
-// Aggregate of the samples in [start_ns, start_ns + length), at least one. NaN counts, makes `sum`
-// NaN, and is ignored by min and max; if all samples are NaN, all fields but `count` are.
+// Aggregate of the samples in [start_ns, start_ns + length), with at least one sample. A NaN sample
+// counts, makes `sum` NaN, and is ignored by min and max. If all samples are NaN, every value
+// except `count` is NaN.
 struct RollupRow {
   int64_t start_ns = 0;
   double min = 0;
@@ -27,29 +28,30 @@ struct RollupRow {
   uint32_t count = 0;
 };
 
-// Merges `later` into `row`; `later` must not begin earlier.
+// Merges `later` into `row`. `later` must not start before `row`.
 void MergeInto(RollupRow* row, const RollupRow& later);
 
-// All tiers of one series. Not thread-safe. The state is one row per tier.
+// All tiers of one series. Not thread-safe. The state consists of one row per tier.
 class Rollup {
  public:
   // Rows by tier, in time order.
   using Rows = std::array<std::vector<RollupRow>, kTiers.size()>;
 
-  // Adds a sample. Times are ns since 1970, not negative, and strictly increasing; missing values
-  // are ignored. Rows completed by this sample are appended to `done`. Returns false without an
-  // effect if the time is not later.
+  // Adds a sample. Times are in ns since 1970, non-negative, and strictly increasing. Missing
+  // values are ignored. Appends the rows that this sample completes to `done`. Returns false and
+  // does nothing if the time is not later than the previous one.
   bool Add(int64_t time_ns, double value, Rows* done);
-  // Promises that no sample below `time_ns` follows: completes rows that end at or before it.
+  // Completes rows that end at or before `time_ns`. The caller guarantees that no earlier sample
+  // follows.
   void Close(int64_t time_ns, Rows* done);
-  // Incomplete rows, for answers about the present.
+  // Returns the incomplete rows, for queries about the present.
   std::array<std::optional<RollupRow>, kTiers.size()> Open() const;
-  // Earliest time whose sample may be in an incomplete row; INT64_MAX: none. A start reads the
-  // samples from there on again.
+  // Returns the earliest time whose sample may be in an incomplete row, or INT64_MAX if all rows
+  // are complete. After a restart, samples are read again from that time.
   int64_t open_from_ns() const;
 
  private:
-  // Completes the row of the tier and merges it into the next tier.
+  // Completes the tier's open row and merges it into the next tier.
   void Finish(size_t tier, Rows* done);
 
   std::array<std::optional<RollupRow>, kTiers.size()> open_;

@@ -1,4 +1,4 @@
-// View of the rows of one series, without a copy.
+// Zero-copy view of the rows of one series.
 #pragma once
 
 #include <cstddef>
@@ -11,23 +11,23 @@
 
 namespace pitwall::history {
 
-// Rows of many series, column by column, as pages store them.
+// Rows of many series, stored column by column as in pages.
 struct RollupColumns {
   static constexpr size_t kValues = 4;
 
   int64_t tier_ns = 0;
   std::vector<int64_t> starts;  // in tier lengths since 1970
   std::vector<int64_t> counts;
-  const char* values = nullptr;  // min, max, last, sum of each row, unaligned; not owned
+  const char* values = nullptr;  // min, max, last, and sum of each row; unaligned, not owned
 };
 
-// Does not own the rows. Rows are decoded on access, only as far as used.
+// View of rows that it does not own. Rows are decoded on access, and only the fields used.
 class RollupRows {
  public:
   RollupRows() = default;
   RollupRows(std::span<const RollupRow> rows)  // NOLINT(google-explicit-constructor): a view of it
       : rows_(rows.data()), size_(rows.size()) {}
-  // Rows [from, to).
+  // View of the rows [from, to).
   RollupRows(const RollupColumns* columns, size_t from, size_t to)
       : columns_(columns), first_(from), size_(to - from) {}
 
@@ -35,7 +35,7 @@ class RollupRows {
   bool empty() const { return size_ == 0; }
   int64_t start_ns(size_t i) const {
     if (columns_ == nullptr) return rows_[first_ + i].start_ns;
-    // Unsigned: a damaged file may contain any value.
+    // The arithmetic is unsigned because a damaged file may contain any value.
     return static_cast<int64_t>(static_cast<uint64_t>(columns_->starts[first_ + i]) *
                                 static_cast<uint64_t>(columns_->tier_ns));
   }
@@ -58,7 +58,7 @@ class RollupRows {
       : rows_(rows), columns_(columns), first_(first), size_(size) {}
 
   const RollupRow* rows_ = nullptr;
-  const RollupColumns* columns_ = nullptr;  // null: the rows are in rows_
+  const RollupColumns* columns_ = nullptr;  // null if the rows are in rows_
   size_t first_ = 0;
   size_t size_ = 0;
 };

@@ -38,7 +38,7 @@ std::vector<Sample> RandomSamples(uint64_t seed, size_t count) {
   std::vector<Sample> out;
   int64_t time = 1'790'000'000 * kNanosPerSecond + static_cast<int64_t>(rng() % 1'000'000'000);
   for (size_t i = 0; i < count; ++i) {
-    // Mostly half a second; sometimes a gap of up to an hour.
+    // Intervals are about half a second, with occasional gaps of up to an hour.
     time += rng() % 200 == 0 ? static_cast<int64_t>(rng() % 3600) * kNanosPerSecond + 1
                              : kNanosPerSecond / 2 + static_cast<int64_t>(rng() % 1'000'000);
     double value = std::normal_distribution<double>(5, 3)(rng);
@@ -57,7 +57,8 @@ Rollup::Rows RowsOf(const std::vector<Sample>& samples) {
   return rows;
 }
 
-// Computes the finest tier sample by sample, and each other tier from the rows of the finer one.
+// Computes the finest tier sample by sample, and every other tier from the rows of the next finer
+// tier.
 std::vector<RollupRow> Naive(const std::vector<Sample>& samples, size_t tier) {
   std::vector<RollupRow> parts;
   if (tier == 0) {
@@ -88,7 +89,7 @@ std::vector<RollupRow> Naive(const std::vector<Sample>& samples, size_t tier) {
   return out;
 }
 
-TEST(Rollup, EqualsTheRowsOfTheSamples) {
+TEST(Rollup, MatchesNaiveComputation) {
   for (uint64_t seed = 0; seed < 10; ++seed) {
     const auto samples = RandomSamples(seed, 5'000);
     const auto rows = RowsOf(samples);
@@ -98,8 +99,8 @@ TEST(Rollup, EqualsTheRowsOfTheSamples) {
   }
 }
 
-// A start knows the completed rows, and reads the samples from open_from_ns() on again.
-TEST(Rollup, IsIndependentOfSplits) {
+// After a restart, completed rows are known and samples are read again from open_from_ns().
+TEST(Rollup, RestartAtAnySampleGivesSameRows) {
   const auto samples = RandomSamples(20, 4'000);
   const auto whole = RowsOf(samples);
   std::mt19937_64 rng(21);
@@ -162,7 +163,7 @@ TEST(Rollup, BoundarySampleBelongsToNextRow) {
   EXPECT_TRUE(rows[1].empty());
 }
 
-TEST(Rollup, RejectsTimesThatAreNotLater) {
+TEST(Rollup, RejectsNonIncreasingTimes) {
   Rollup rollup;
   Rollup::Rows rows;
   EXPECT_EQ(rollup.open_from_ns(), INT64_MAX);

@@ -1,5 +1,5 @@
-// Step times of a rank, computed from its samples: for the views, and for the stored summary of a
-// window.
+// Step times of a rank, computed from its samples. Used by the views and for the stored summary of
+// a window.
 #pragma once
 
 #include <cstdint>
@@ -15,31 +15,32 @@ namespace pitwall::history {
 inline constexpr std::string_view kStepDuration = "train_step_duration_seconds";
 inline constexpr std::string_view kPhaseDuration = "train_phase_duration_seconds";
 inline constexpr std::string_view kCollectiveTime = "train_collective_time_seconds";
-inline constexpr std::string_view kCollective = "collective";  // name of the phase
+inline constexpr std::string_view kCollective = "collective";  // phase name
 
-// Rank of a series; -1: none.
+// Returns the rank of a series, or -1 if it has no rank.
 int64_t RankOf(const Labels& labels);
 
-// Steps of one rank, in the order of their ends. A repeated step occurs several times.
+// Steps of one rank, ordered by end time. A repeated step occurs several times.
 struct RankSteps {
   int64_t rank = -1;
   std::span<const int64_t> steps;
-  std::span<const double> seconds;  // NaN: unknown
+  std::span<const double> seconds;  // NaN if unknown
 };
 
-// Columns of one rank.
+// Sample columns of one rank.
 using RankColumns = std::vector<const SampleColumn*>;
 std::map<int64_t, RankColumns> ColumnsByRank(const std::vector<SampleColumn>& columns);
 
-// Computes steps from the columns of a rank if exactly one column has durations, which is nearly
-// always so. Not thread-safe.
+// Computes the steps of a rank if exactly one of its columns has durations, which is almost always
+// the case. Not thread-safe.
 class StepTimes {
  public:
-  // `own`: own time without the wait. The wait is the time in collectives over all groups, the
-  // greater sum of two clocks; without it, the phase "collective". False: two series have
-  // durations, so rows must be joined. Without steps: true, and steps() is empty.
+  // Reads the steps of a rank. If `own` is set, the times exclude the wait. The wait is the time in
+  // collectives over all groups: the larger sum of the two clocks, or the phase "collective" if the
+  // clocks have no data. Returns false if two series have durations, so that the caller must join
+  // the rows. If there are no steps, returns true and steps() is empty.
   bool Read(const RankColumns& columns, bool own);
-  // Runs with a known duration, until the next Read.
+  // Returns the step runs with a known duration. Valid until the next Read.
   RankSteps steps(int64_t rank) const { return {rank, steps_, seconds_}; }
 
  private:
@@ -53,7 +54,7 @@ class StepTimes {
   std::vector<ClockSums> clocks_;
 };
 
-// Requires at least one value; reorders them.
+// Returns the median. Requires at least one value; reorders the values.
 double MedianIn(std::vector<double>* values);
 
 }  // namespace pitwall::history

@@ -12,8 +12,9 @@ namespace {
 
 constexpr size_t kPackedRows = 120;
 constexpr size_t kPackedBytes = size_t{256} << 10;
-constexpr size_t kMinRows = 8;  // fewer rows do not pack well
-// Below this size, moving is not worth the chunk that records the location in the file.
+constexpr size_t kMinRows = 8;  // fewer rows do not compress well
+// Minimum size for a move into the file. The chunk that records the location in the file would not
+// pay off for less.
 constexpr size_t kMinBytes = size_t{4} << 10;
 
 bool WorthMoving(const TailRows& rows) {
@@ -58,11 +59,11 @@ void MemTable::AddRows(const OriginPtr& origin, const SharedSchema& schema, cons
 void MemTable::PackRows(Table* table) {
   TailRows& rows = table->rows;
   StatusOr<PackedChunkPtr> chunk = PackedChunk::Pack(rows, table->schema->series.size());
-  if (!chunk.ok()) return;  // out of memory: the next rows try again
+  if (!chunk.ok()) return;  // out of memory; retried with the next rows
   bytes_ += (*chunk)->bytes() - rows.bytes();
   packed_bytes_ += (*chunk)->bytes();
   table->chunks.push_back(*std::move(chunk));
-  rows = {};  // frees the memory too: few of many tables are nearly full at a time
+  rows = {};  // releases the memory too, since few of the many tables are nearly full at a time
 }
 
 void MemTable::AddSpan(const OriginPtr& origin, const Span& span, uint64_t sequence) {

@@ -1,4 +1,4 @@
-// Unsealed part of a window: rows as they arrived, the older ones packed.
+// Unsealed part of a window. Rows are kept as they arrived, with older rows packed.
 #pragma once
 
 #include <memory>
@@ -12,47 +12,48 @@
 
 namespace pitwall::history {
 
-// Snapshot of the rows of one table; packed rows are unpacked without a lock.
+// Snapshot of the rows of one table. Packed rows are unpacked without holding a lock.
 struct MemTablePart {
   std::vector<PackedChunkPtr> chunks;
-  RowTable tail;  // with the wanted columns
+  RowTable tail;  // with the requested columns
   int64_t first_ns = 0;
   int64_t last_ns = 0;
 
-  // Returns all rows, sorted. Unavailable: the file of the chunks cannot be read.
+  // Returns all rows, sorted. Returns Unavailable if the chunk file cannot be read.
   StatusOr<RowTable> Rows() const;
 };
 
 // Not thread-safe.
 class MemTable {
  public:
-  // Adds rows [from, to) of the frame. Its values must match the columns of the schema.
+  // Adds the frame's rows [from, to). The frame's values must match the schema's columns.
   void AddRows(const OriginPtr& origin, const SharedSchema& schema, const Frame& frame, size_t from,
                size_t to, uint64_t sequence);
   void AddSpan(const OriginPtr& origin, const Span& span, uint64_t sequence);
   void AddHeartbeat(const Heartbeat& beat) { beats_.Add(beat); }
 
-  // Appends the tables with the wanted columns, skipping schemas without any.
+  // Appends the tables with the requested columns and skips schemas that have none of them.
   Status Copy(SeriesSet* set, std::vector<MemTablePart>* out) const;
-  // Appends all tables without values: the times at which a source sent each series. Rows are
-  // included only if the source has several tables in the stream.
+  // Appends all tables without values, for the times at which a source sent each series. Includes
+  // rows only if the source has several tables in the stream.
   void CopyTimes(std::vector<MemTablePart>* out) const;
-  // Reads one table for sealing: all rows, sorted, with all columns or none. Tables are numbered in
-  // the order of their first rows. Unavailable: the file of its chunks cannot be read.
+  // Reads one table for sealing: all rows, sorted, with all columns or no columns. Tables are
+  // numbered in the order of their first rows. Returns Unavailable if the chunk file cannot be
+  // read.
   enum class Values { kAll, kNone };
   StatusOr<RowTable> Rows(size_t table, Values values) const;
   size_t tables() const { return tables_.size(); }
   const OriginPtr& origin(size_t table) const { return tables_[table]->origin; }
   const SharedSchema& schema(size_t table) const { return tables_[table]->schema; }
-  // Packs rows where worthwhile, and moves all packed rows into the file. After an error, the rest
-  // stays in memory.
+  // Packs rows where worthwhile and moves all packed rows into the file. If an error occurs, the
+  // remaining rows stay in memory.
   Status MoveTo(const std::shared_ptr<MemTableFile>& file);
   const SpanList& spans() const { return spans_; }
   const MemTableHeartbeats& beats() const { return beats_; }
   const ModeNames& modes() const { return modes_; }
-  size_t bytes() const { return bytes_ + spans_.bytes() + beats_.bytes(); }  // in memory
-  size_t movable_bytes() const;                  // part of bytes() that MoveTo would move
-  uint64_t samples() const { return samples_; }  // received samples, without missing ones
+  size_t bytes() const { return bytes_ + spans_.bytes() + beats_.bytes(); }  // bytes in memory
+  size_t movable_bytes() const;                  // portion of bytes() that MoveTo would move
+  uint64_t samples() const { return samples_; }  // received samples, excluding missing values
   int64_t least_start_ns() const { return least_start_ns_; }
 
  private:
@@ -60,7 +61,7 @@ class MemTable {
     OriginPtr origin;
     SharedSchema schema;
     std::vector<PackedChunkPtr> chunks;
-    TailRows rows;  // after those of the chunks
+    TailRows rows;  // rows after those in the chunks
     int64_t first_ns = INT64_MAX;
     int64_t last_ns = INT64_MIN;
   };

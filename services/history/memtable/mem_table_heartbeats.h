@@ -1,4 +1,5 @@
-// Heartbeats of an unsealed window. A source sends thousands that differ only in two numbers.
+// Heartbeats of an unsealed window. A source sends thousands that differ only in their promise and
+// sequence.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +12,11 @@
 
 namespace pitwall::history {
 
-// Not thread-safe. At most 2^32 distinct kinds of heartbeats.
+// Compact list of heartbeats. Not thread-safe. Holds at most 2^32 distinct kinds.
 class MemTableHeartbeats {
  public:
   void Add(const Heartbeat& beat);
-  // Appends them in the order in which they were added.
+  // Appends the heartbeats in the order in which they were added.
   void AppendTo(std::vector<Heartbeat>* out) const;
   size_t bytes() const { return rows_.capacity() * sizeof(Row) + kinds_.size() * kKindBytes; }
 
@@ -26,7 +27,7 @@ class MemTableHeartbeats {
     uint32_t kind;
   };
   std::vector<Row> rows_;
-  std::vector<Heartbeat> kinds_;  // distinct heartbeats, ignoring those two numbers
+  std::vector<Heartbeat> kinds_;  // distinct heartbeats, ignoring promise and sequence
   absl::flat_hash_map<std::tuple<const Origin*, int64_t, bool>, uint32_t> index_;
 };
 

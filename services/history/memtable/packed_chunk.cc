@@ -12,8 +12,8 @@ namespace pitwall::history {
 namespace {
 
 constexpr size_t kPieceBytes = size_t{32}
-                               << 10;  // unpacked size; one column is read by unpacking one piece
-constexpr int kLevel = 1;              // low level: a chunk is written once and read at least once
+                               << 10;  // unpacked size; reading one column unpacks one piece
+constexpr int kLevel = 1;  // low, because a chunk is written once but may be read only once
 
 }  // namespace
 
@@ -48,7 +48,7 @@ void TailRows::AppendTo(size_t width, RowTable* to) const {
     to->modes.push_back(row.mode);
   }
   const size_t count = rows.size();
-  // Tiles of columns, so that all values of a cache line are used.
+  // The loop processes tiles of columns so that every value in a cache line is used.
   constexpr size_t kTile = 16;
   const size_t before = to->times.size() - count;
   for (std::vector<double>& column : to->values) column.resize(before + count);
@@ -131,7 +131,7 @@ Status PackedChunk::AppendTo(RowTable* to) const {
     RETURN_IF_ERROR(blocks::DecodeColumn(in.StrView(), column));
   const size_t column_bytes = rows_ * sizeof(double);
   std::string body;
-  size_t unpacked = SIZE_MAX;  // number of the piece in `body`
+  size_t unpacked = SIZE_MAX;  // index of the unpacked piece in `body`
   for (size_t i = 0; i < to->columns.size(); ++i) {
     const size_t piece = to->columns[i] / columns_of_piece_;
     if (piece != unpacked) {

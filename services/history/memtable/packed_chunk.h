@@ -1,5 +1,5 @@
-// Packed rows of an unsealed window: up to 120 rows or 256 KiB. Most rows in memory are in chunks;
-// under memory pressure, chunks move into a file.
+// Packed rows of an unsealed window: up to 120 rows or 256 KiB per chunk. Most rows in memory are
+// in chunks. Under memory pressure, chunks move into a file.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@
 
 namespace pitwall::history {
 
-// File of moved chunks. It has no name, so a crash leaves nothing behind: a start reads the log
-// again. Thread-safe.
+// File for moved chunks. It is unnamed, so a crash leaves nothing behind; the next start reads the
+// log again. Thread-safe.
 class MemTableFile {
  public:
-  // ResourceExhausted: the disk is full.
+  // Returns ResourceExhausted if the disk is full.
   static StatusOr<std::shared_ptr<MemTableFile>> Create(
       const std::string& path, const std::shared_ptr<files::DiskFaults>& faults);
-  // Returns the offset of the bytes.
+  // Appends the bytes and returns their offset.
   StatusOr<int64_t> Append(std::string_view bytes);
   StatusOr<std::string> Read(int64_t at, size_t size) const;
   int64_t size() const {
@@ -44,29 +44,29 @@ struct TailRows {
   };
   std::vector<Row> rows;
   std::vector<double> cells;
-  size_t bytes() const {  // their memory
+  size_t bytes() const {  // bytes of memory in use
     return rows.capacity() * sizeof(Row) + cells.capacity() * sizeof(double);
   }
-  // Appends the values of the wanted columns, `width` per row, to `to`.
+  // Appends the values of the requested columns to `to`. A row has `width` values.
   void AppendTo(size_t width, RowTable* to) const;
 };
 
-// Immutable, so that readers need no lock.
+// Packed rows. Immutable, so readers need no lock.
 class PackedChunk {
  public:
   static StatusOr<std::shared_ptr<const PackedChunk>> Pack(const TailRows& rows, size_t width);
-  // Returns the same rows, in the file.
+  // Returns a chunk with the same rows, stored in the file.
   StatusOr<std::shared_ptr<const PackedChunk>> MoveTo(
       const std::shared_ptr<MemTableFile>& file) const;
-  // Appends all rows, with the values of the columns of `to`.
+  // Appends all rows with the values of the columns that `to` has.
   Status AppendTo(RowTable* to) const;
   size_t rows() const { return rows_; }
-  size_t bytes() const { return bytes_; }  // in memory
+  size_t bytes() const { return bytes_; }  // bytes in memory
   bool in_file() const { return file_ != nullptr; }
 
  private:
   struct Piece {
-    std::string bytes;  // empty: in the file
+    std::string bytes;  // empty if the piece is in the file
     int64_t at = 0;
     size_t size = 0;
   };
@@ -77,7 +77,7 @@ class PackedChunk {
   size_t width_ = 0;
   size_t columns_of_piece_ = 1;
   Piece ints_;                 // times, sequences, steps, modes
-  std::vector<Piece> values_;  // column-major, columns_of_piece_ columns each
+  std::vector<Piece> values_;  // column-major, with columns_of_piece_ columns per piece
   std::shared_ptr<MemTableFile> file_;
   size_t bytes_ = 0;
 };

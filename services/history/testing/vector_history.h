@@ -1,5 +1,5 @@
-// Test implementation of History over vectors: the same answers as from a store, computed in a
-// simple way. Quantiles are exact (nearest rank).
+// Simple test implementation of History over vectors. It gives the same results as a store, except
+// that quantiles are exact (nearest rank).
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ inline int64_t AtSecond(double seconds) {
 
 class VectorHistory : public History {
  public:
-  // A series with its samples in time order. `mode`: of all its steps.
+  // A series with its samples in time order. `mode` applies to all its steps.
   struct Column : SampleColumn {
     std::string mode;
   };
@@ -39,7 +39,8 @@ class VectorHistory : public History {
     std::vector<NotificationRecord> notifications;
   };
 
-  // Creates a column with samples at seconds since kTestStart; with `steps`, of the mode train.
+  // Creates a column with samples at the given seconds since kTestStart. Steps, if any, have the
+  // mode "train".
   static Column ColumnOf(Labels labels, const std::vector<double>& seconds,
                          std::vector<double> values, std::vector<int64_t> steps = {}) {
     Column column;
@@ -65,7 +66,7 @@ class VectorHistory : public History {
     const MutexLock lock(&mutex_);
     jobs_.erase(id);
   }
-  // Adds a change at the next position.
+  // Publishes a change at the next position.
   void Publish(Change change) {
     const MutexLock lock(&mutex_);
     change.place = ++newest_place_;
@@ -273,7 +274,7 @@ class VectorHistory : public History {
             (span.step != kNoStep && span.step >= query.from_step && span.step < query.to_step));
   }
 
-  // Returns matching columns, cut to the range, sorted by labels.
+  // Returns the matching columns, trimmed to the range and sorted by labels.
   StatusOr<std::vector<Column>> Select(const SeriesQuery& query) const {
     const MutexLock lock(&mutex_);
     const auto job = jobs_.find(query.job);
