@@ -26,8 +26,9 @@ groups:
   for (int t = 1; t <= 5; ++t) FeedSecond(&shard, "n", schema, t, 100, 1.0);
   EXPECT_THAT(shard.Events(), Not(Contains(HasSubstr("Error"))));
   for (int t = 6; t <= 15; ++t) FeedSecond(&shard, "n", schema, t, 1000, 1.0);
-  EXPECT_THAT(shard.Events(), Contains(HasSubstr("status Error Median more than 4096 samples "
-                                                 "of a series in a window that keeps them")));
+  EXPECT_THAT(shard.Events(),
+              Contains(HasSubstr("status Error Median a series has more than 4096 samples "
+                                 "in a window that keeps all of them")));
   EXPECT_THAT(shard.Events(), Not(Contains(HasSubstr("Error Mean"))));
   EXPECT_GT(shard.shard().counters().rule_errors, 0U);
   // It goes when the window has room again.

@@ -50,35 +50,38 @@ TrackKey TrackKeyOf(const Demand& demand, const FunctionPlan& plan, const Window
 Status SeriesStore::Validate(const Demand& demand) {
   const std::optional<FunctionPlan> plan = PlanOf(demand.kind, demand.function);
   if (!plan.has_value()) {
-    return InvalidArgument("this function does not go with this kind of window");
+    return InvalidArgument("this function does not support this kind of window");
   }
   const bool states = plan->family == Family::kStates;
   if (demand.kind == WindowKind::kAttempt && plan->finish == nullptr && !states &&
       plan->family != Family::kSketch) {
-    return InvalidArgument("this function needs every sample of its window: not [attempt]");
+    return InvalidArgument(
+        "this function needs every sample of its window; it does not support [attempt]");
   }
-  if (demand.offset < 0) return InvalidArgument(Cat("offset ", demand.offset, " is negative"));
+  if (demand.offset < 0)
+    return InvalidArgument(Cat("offset: must not be negative (got ", demand.offset, ")"));
   const bool instant = demand.kind == WindowKind::kInstant;
   if (demand.interval <= 0 && (!instant || demand.offset > 0)) {
-    return InvalidArgument(Cat("interval ", demand.interval, " is not positive"));
+    return InvalidArgument(Cat("interval: must be positive (got ", demand.interval, ")"));
   }
   if ((instant || states || demand.kind == WindowKind::kSamples) && demand.lookback <= 0) {
-    return InvalidArgument(Cat("look-back ", demand.lookback, " is not positive"));
+    return InvalidArgument(Cat("look-back: must be positive (got ", demand.lookback, ")"));
   }
   if (!instant && demand.kind != WindowKind::kAttempt && demand.range <= 0)
-    return InvalidArgument(Cat("range ", demand.range, " is not positive"));
+    return InvalidArgument(Cat("range: must be positive (got ", demand.range, ")"));
   if (demand.kind == WindowKind::kSamples && demand.range > kMaxOrderedSamples) {
-    return ResourceExhausted(
-        Cat("a window of ", demand.range, " samples: the limit is ", kMaxOrderedSamples));
+    return ResourceExhausted(Cat("a window of ", demand.range,
+                                 " samples is too long; the limit is ", kMaxOrderedSamples));
   }
   if (demand.kind == WindowKind::kFirst && demand.range > kMaxFirstSamples) {
-    return ResourceExhausted(
-        Cat("a window of the first ", demand.range, " samples: the limit is ", kMaxFirstSamples));
+    return ResourceExhausted(Cat("a window of the first ", demand.range,
+                                 " samples is too long; the limit is ", kMaxFirstSamples));
   }
-  if (demand.skip < 0) return InvalidArgument(Cat("skip ", demand.skip, " is negative"));
+  if (demand.skip < 0)
+    return InvalidArgument(Cat("skip: must not be negative (got ", demand.skip, ")"));
   if (std::max({demand.range, demand.offset, demand.lookback, demand.interval}) >
       kMaxPosition / 4) {
-    return InvalidArgument("range, offset, look-back or interval is too long");
+    return InvalidArgument("range, offset, look-back, or interval is too long");
   }
   if (instant && demand.offset == 0) return OkStatus();
   if (GoesBySeries(demand, *plan)) return OkStatus();
@@ -86,8 +89,8 @@ Status SeriesStore::Validate(const Demand& demand) {
   const int64_t most = plan->family == Family::kOrdered ? kMaxOrderedSamples : kMaxPanes;
   if (shape.panes + shape.delay > most) {
     return ResourceExhausted(Cat("the window and its offset span ", shape.panes + shape.delay,
-                                 " panes, the limit is ", most,
-                                 ": the interval should be longer, or the window shorter"));
+                                 " panes; the limit is ", most,
+                                 "; use a longer interval or a shorter window"));
   }
   return OkStatus();
 }
@@ -190,12 +193,12 @@ Column DemandTable::Read(uint32_t index, std::span<const double> arguments, cons
     at.by_series->SetColumns(n);
     at.by_series->Read(demand, time.tick, state.age.since, arguments, state.values.data(),
                        state.present.data());
-    state.lacked = at.by_series->lacked();
+    state.incomplete = at.by_series->incomplete();
   } else if (at.sketch != nullptr) {
     at.sketch->SetColumns(n);
     at.sketch->Read(time.tick, arguments.empty() ? NormalNan() : arguments[0], state.values.data(),
                     state.present.data());
-    state.lacked = at.sketch->lacked();
+    state.incomplete = at.sketch->incomplete();
   } else if (at.track != nullptr) {
     at.track->SetColumns(n);
     ReadTrack(state, demand, arguments, time);
@@ -225,7 +228,7 @@ void DemandTable::ReadTrack(State& state, const Demand& demand, std::span<const 
   query.finish = state.plan->finish;
   query.phi = arguments.empty() ? NormalNan() : arguments[0];
   ReadContext& context = query.context;
-  // Ticks are multiples of the demand's interval: the caller's contract.
+  // By contract, the caller reads only at ticks that are multiples of the demand's interval.
   context.range_end = time.tick - demand.offset;
   const bool instant = demand.kind == WindowKind::kInstant;
   context.range_start = context.range_end - (instant ? demand.lookback : demand.range);
@@ -233,7 +236,7 @@ void DemandTable::ReadTrack(State& state, const Demand& demand, std::span<const 
     context.range_start = std::min(time.attempt_at, context.range_end);
   context.range_seconds = static_cast<double>(context.range_end - context.range_start) / 1e9;
   context.tick = time.tick;
-  state.lacked =
+  state.incomplete =
       !state.at.track->Read(state.at.window, query, state.values.data(), state.present.data());
 }
 
@@ -241,21 +244,20 @@ Status DemandTable::StatusOf(uint32_t index) const {
   const State& state = states_[index];
   if (!state.status.ok()) return state.status;
   const WindowRef& at = state.at;
-  if (at.track != nullptr && state.lacked) {
-    return ResourceExhausted(
-        Cat("the oldest samples of a long window are missing: those of all series need more than ",
-            limits_.max_window_bytes,
-            " bytes, the limit (max_window_bytes); a longer interval needs fewer"));
+  if (at.track != nullptr && state.incomplete) {
+    return ResourceExhausted(Cat(
+        "the oldest samples of a long window were dropped: all series together need more than ",
+        limits_.max_window_bytes, " bytes, the limit (max_window_bytes); use a longer interval"));
   }
-  if (at.sketch != nullptr && state.lacked) {
-    return ResourceExhausted(Cat("more than ", SeriesStore::kMaxSketchSamples,
-                                 " samples of a series in the window of a sketch"));
+  if (at.sketch != nullptr && state.incomplete) {
+    return ResourceExhausted(Cat("a series has more than ", SeriesStore::kMaxSketchSamples,
+                                 " samples in the window of a sketch"));
   }
-  if ((at.track != nullptr && at.track->AnyOverflow(at.window)) || state.lacked) {
+  if ((at.track != nullptr && at.track->AnyOverflow(at.window)) || state.incomplete) {
     return ResourceExhausted(
-        Cat("more than ", SeriesStore::kMaxOrderedSamples,
+        Cat("a series has more than ", SeriesStore::kMaxOrderedSamples,
             state.plan->family == Family::kStates ? " changes of state" : " samples",
-            " of a series in a window that keeps them"));
+            " in a window that keeps all of them"));
   }
   return OkStatus();
 }

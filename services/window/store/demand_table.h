@@ -1,4 +1,4 @@
-// The demands of a store: the window of each, its age, and its last result.
+// Table of a store's demands: the window, age, and last result of each.
 #pragma once
 
 #include <cstddef>
@@ -20,72 +20,73 @@
 
 namespace pitwall::window {
 
-// When a demand came.
+// Time at which a demand was added.
 struct DemandAge {
-  uint32_t epoch = 0;            // 0: of the first set; else the Replace that brought it
-  int64_t since = kMinPosition;  // where the store was then; kMinPosition for the first set
+  uint32_t epoch = 0;  // 0 for the first set, otherwise the number of the Replace that added it
+  int64_t since = kMinPosition;  // sealed position at that time; kMinPosition for the first set
 };
 
-// The moment of a read.
+// Position and state of the store at a read.
 struct ReadTime {
   int64_t tick;
-  int64_t attempt_at;  // windows of an attempt are open here
-  uint64_t version;    // of all that a read can see; never 0
+  int64_t attempt_at;  // attempt windows are open on the left here
+  uint64_t version;    // version of everything a read can see; never 0
 };
 
-// Not thread-safe. Demands are known by their index in the set.
+// Not thread-safe. Demands are identified by their index in the set.
 class DemandTable {
  public:
-  // max_window_bytes and long_panes apply.
+  // Uses the limits max_window_bytes and long_panes.
   explicit DemandTable(const Limits& limits) : limits_(limits) {}
 
   const DemandSet& set() const { return *set_; }
   std::shared_ptr<const DemandSet> shared_set() const { return set_; }
-  // Makes a window for each demand of `set`, or finds it. `ages`: of demands that were in the set
-  // before. New ones get the current epoch and `sealed`. `origin`: as in SeriesStore::SetOrigin.
+  // Creates or finds a window for each demand of `set`. `ages` contains the ages of demands that
+  // were already in the set; new demands get the current epoch and `sealed`. `origin` is the origin
+  // of SeriesStore::SetOrigin.
   void Assign(std::shared_ptr<const DemandSet> set,
               const std::vector<std::optional<DemandAge>>& ages, int64_t sealed, int64_t origin,
               WindowSet& windows);
-  // Another set, in a new epoch; the windows that it shares with the one before are kept.
-  // `moved_to`: the new number of each selector that stays, else UINT32_MAX.
+  // Replaces the set in a new epoch and keeps the windows that both sets share. `moved_to` contains
+  // the new number of each selector that is kept, and UINT32_MAX for the others.
   void Replace(std::shared_ptr<const DemandSet> next, const std::vector<uint32_t>& moved_to,
                int64_t sealed, int64_t origin, WindowSet& windows);
 
-  // Valid until the next read of the demand.
+  // Returns the demand's result. Valid until the next read of the demand.
   Column Read(uint32_t demand, std::span<const double> arguments, const ReadTime& time,
               const SelectorColumns& columns, const SeriesTable& series);
-  // As in SeriesStore.
+  // These functions implement the SeriesStore functions of the same purpose.
   Status StatusOf(uint32_t demand) const;
   int64_t FullFrom(uint32_t demand) const;
   std::optional<PrefixProgress> Filling(uint32_t demand, int64_t tick) const;
 
-  // Samples at or before now - horizon are in no read of the selector.
+  // Returns the selector's horizon: no read uses samples at or before now - horizon.
   int64_t HorizonOf(uint32_t selector) const;
-  // All demands count as of the first set: nothing was sealed before them.
+  // Treats all demands as part of the first set, as if nothing was sealed before they were added.
   void Reset();
 
   void SaveAges(BinaryWriter& out) const;
-  // `demands`: their number. Assign next.
+  // Loads the ages of `demands` demands. Call Assign next.
   std::vector<std::optional<DemandAge>> LoadAges(BinaryReader& in, size_t demands);
   size_t MemoryBytes() const;
 
  private:
   struct State {
-    Status status = OkStatus();  // of Validate
+    Status status = OkStatus();  // result of Validate
     DemandAge age;
     std::optional<FunctionPlan> plan;
     WindowRef at;
-    bool lacked = false;  // the last read met a window with missing samples
-    // The last result.
+    bool incomplete = false;  // whether the last read lacked samples of its window
+    // Result of the last read.
     std::vector<double> values;
     std::vector<uint8_t> present;
-    uint64_t read_version = 0;  // ReadTime::version; 0: never
+    uint64_t read_version = 0;  // ReadTime::version; 0 if never read
     std::vector<double> read_arguments;
   };
 
   WindowRef WindowOf(const Demand& demand, const FunctionPlan& plan, const DemandAge& age,
                      int64_t origin, WindowSet& windows) const;
-  // By demand of `next`: that of the set now which it continues, or nullptr.
+  // Returns, for each demand of `next`, the current demand that it continues, or nullptr.
   std::vector<const State*> ContinuedBy(const DemandSet& next,
                                         const std::vector<uint32_t>& moved_to) const;
   static void ReadLast(State& state, const Demand& demand, int64_t tick,

@@ -19,7 +19,7 @@ uint32_t OpenRows::NameId(std::string_view name) {
 
 double* OpenRows::Allocate(size_t cells, OpenRow* row) {
   if (current_ == SIZE_MAX || chunks_[current_].used + cells > chunks_[current_].capacity) {
-    // A chunk whose rows are all gone, or a new one.
+    // Reuses a chunk without live rows, or allocates a new one.
     size_t free_slot = SIZE_MAX;
     current_ = SIZE_MAX;
     for (size_t i = 0; i < chunks_.size(); ++i) {
@@ -30,7 +30,7 @@ double* OpenRows::Allocate(size_t cells, OpenRow* row) {
         current_ = i;
       } else if (chunk.capacity == 0) {
         free_slot = i;
-      } else {  // one spare is enough
+      } else {  // one spare chunk is kept; the others are freed
         chunk = Chunk();
         free_slot = i;
       }

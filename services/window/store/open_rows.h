@@ -1,4 +1,4 @@
-// Rows that wait for the watermark: copied on arrival, taken in RowKey order.
+// Rows that wait for the watermark. They are copied on arrival and taken in RowKey order.
 #pragma once
 
 #include <cstdint>
@@ -20,35 +20,36 @@ struct OpenRow {
   uint64_t sequence;
   uint32_t index;
   uint32_t plan;
-  uint32_t source;  // names of OpenRows
+  uint32_t source;  // index into names_ of OpenRows
   uint32_t boot_id;
-  uint32_t chunk;  // values of OpenRows
+  uint32_t chunk;  // index into chunks_ of OpenRows
   uint32_t offset;
   uint32_t cells;
 };
 
-// Not thread-safe.
+// Buffer of open rows. Not thread-safe.
 class OpenRows {
  public:
   void Add(const RowKey& key, uint32_t plan, std::span<const double> values);
-  // Same, every cell `value`.
+  // Adds a row in which every cell has the same value.
   void AddUniform(const RowKey& key, uint32_t plan, size_t cells, double value);
-  // Moves the rows with position <= upto into *taken, sorted. Their values stay until Release.
+  // Moves the rows with position <= upto into *taken, sorted. Their values stay valid until
+  // Release.
   void Take(int64_t upto, std::vector<OpenRow>* taken);
   const double* Values(const OpenRow& row) const {
     return chunks_[row.chunk].cells.get() + row.offset;
   }
   double* MutableValues(const OpenRow& row) { return chunks_[row.chunk].cells.get() + row.offset; }
   void Release(const OpenRow& row);
-  // After Release: forgets names that no row needs, when they have become many (boot ids come and
-  // go).
+  // Removes unused names once there are many of them (boot IDs change over time). Call this after
+  // Release.
   void Tidy();
   void Clear();
 
   const std::vector<OpenRow>& rows() const { return rows_; }
   std::optional<int64_t> Oldest() const;
   size_t cells() const { return cells_; }
-  // Memory in cells: a row takes more than its values.
+  // Memory of a row beyond its values, expressed in cells.
   static constexpr size_t kCellsOfARow = 10;
   size_t charge() const { return cells_ + kCellsOfARow * rows_.size(); }
   RowKey KeyOf(const OpenRow& row) const;
@@ -59,17 +60,17 @@ class OpenRows {
     std::unique_ptr<double[]> cells;
     size_t capacity = 0;
     size_t used = 0;
-    size_t live = 0;  // rows
+    size_t live = 0;  // number of rows that still use the chunk
   };
 
   double* Allocate(size_t cells, OpenRow* row);
   uint32_t NameId(std::string_view name);
 
   std::vector<OpenRow> rows_;
-  int64_t oldest_ = INT64_MAX;  // of rows_; a lower bound
-  size_t cells_ = 0;            // of rows_
+  int64_t oldest_ = INT64_MAX;  // lower bound of the positions in rows_
+  size_t cells_ = 0;            // number of cells in rows_
   std::vector<Chunk> chunks_;
-  size_t current_ = SIZE_MAX;  // chunk that is being filled
+  size_t current_ = SIZE_MAX;  // chunk being filled
   std::vector<std::string> names_;
   StringMap<uint32_t> name_ids_;
 };

@@ -11,7 +11,7 @@ StatusOr<uint32_t> RowPlans::FindOrAdd(std::vector<SeriesId> ids, const SeriesTa
   for (const SeriesId id : ids) {
     if (id != SeriesStore::kUnwanted && !series.Known(id)) {
       return InvalidArgument(
-          Cat("series id ", id.value(), " is not known: forgotten, or never interned"));
+          Cat("series ID ", id.value(), ": unknown (forgotten or never interned)"));
     }
   }
   uint32_t index;
@@ -59,7 +59,7 @@ void RowPlans::LayOut(uint32_t index, uint64_t version, const SeriesTable& serie
   layout.wanted.clear();
   layout.targets.clear();
   layout.has_dormant = false;
-  absl::flat_hash_map<uint32_t, size_t> target_of;  // by selector
+  absl::flat_hash_map<uint32_t, size_t> target_of;  // index of the target by selector
   for (uint32_t cell = 0; cell < ids.size(); ++cell) {
     const SeriesId id = ids[cell];
     if (id == SeriesStore::kUnwanted) continue;

@@ -1,4 +1,4 @@
-// The layouts of rows: which series a row's cells belong to, and where each cell goes.
+// Row layouts: the series of each cell in a row, and the columns into which the cells go.
 #pragma once
 
 #include <cstddef>
@@ -15,35 +15,36 @@
 
 namespace pitwall::window {
 
-// Where the cells of a row go.
+// Destinations of a row's cells.
 struct RowLayout {
   struct Cell {
     uint32_t cell;
     SeriesId id;
   };
-  // Cells of one selector with windows.
+  // Cells that go into the windows of one selector.
   struct Target {
     uint32_t selector;
     std::vector<uint32_t> cells;
     std::vector<uint32_t> columns;
   };
 
-  uint64_t version = 0;  // of the columns that it was made of; 0: not made
+  uint64_t version = 0;  // version of the columns used; 0 if not computed
   bool has_dormant = false;
   std::vector<Cell> wanted;
   std::vector<Target> targets;  // in order of their first cell
 };
 
-// Not thread-safe. A plan lives as long as a caller holds it or an open row uses it; equal layouts
-// share one. It pins its series: they keep their ids. Plans are known by their index.
+// Plans of rows, identified by index. A plan lives while a caller holds it or an open row uses it,
+// and equal layouts share a plan. A plan pins its series, so that they keep their IDs. Not
+// thread-safe.
 class RowPlans {
  public:
-  // The plan of these series, new or shared. InvalidArgument for an unknown id. Hold it or use it
-  // for a row, or DropIfUnused.
+  // Returns the plan of these series, which may be shared. Returns InvalidArgument if an ID is
+  // unknown. The caller must hold the plan, use it for a row, or call DropIfUnused.
   StatusOr<uint32_t> FindOrAdd(std::vector<SeriesId> ids, const SeriesTable& series);
   bool Has(uint32_t plan) const { return plan < plans_.size() && plans_[plan].live; }
   void Hold(uint32_t plan) { ++plans_[plan].holders; }
-  // An index that nobody holds changes nothing.
+  // Releases a plan. Does nothing if the plan has no holder.
   void Release(uint32_t plan);
   void AddRow(uint32_t plan) { ++plans_[plan].rows; }
   void RemoveRow(uint32_t plan) {
@@ -57,9 +58,10 @@ class RowPlans {
   bool Pins(SeriesId id) const { return id.value() < pins_.size() && pins_[id.value()] > 0; }
 
   const std::vector<SeriesId>& ids(uint32_t plan) const { return plans_[plan].ids; }
-  // The layout as it was last made.
+  // Returns the layout as last computed.
   const RowLayout& layout(uint32_t plan) const { return plans_[plan].layout; }
-  // Makes the layout for the columns as they are, with the cells of selectors that have windows.
+  // Computes the layout for the current columns. It includes only cells of selectors that have
+  // windows.
   void LayOut(uint32_t plan, uint64_t version, const SeriesTable& series,
               const SelectorColumns& selectors, const WindowSet& windows);
   size_t MemoryBytes() const;
@@ -68,7 +70,7 @@ class RowPlans {
   struct Plan {
     bool live = false;
     uint32_t holders = 0;
-    uint32_t rows = 0;  // open ones
+    uint32_t rows = 0;  // number of open rows
     std::vector<SeriesId> ids;
     RowLayout layout;
   };
@@ -77,7 +79,7 @@ class RowPlans {
 
   std::vector<Plan> plans_;
   std::vector<uint32_t> free_;
-  std::vector<uint32_t> pins_;  // by series: cells of live plans
+  std::vector<uint32_t> pins_;  // by series: number of cells in live plans
   absl::flat_hash_map<std::vector<SeriesId>, uint32_t> by_ids_;
 };
 

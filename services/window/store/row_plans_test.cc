@@ -15,7 +15,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// Series a, b and c of one selector.
+// Three series (a, b, and c) of one selector.
 struct ThreeSeries {
   ThreeSeries() : set(SetOf({Window(WindowFunction::kSum, 10)})), columns(*set) {
     for (const char* name : {"a", "b", "c"}) {
@@ -29,7 +29,7 @@ struct ThreeSeries {
   std::vector<SeriesId> ids;
 };
 
-TEST(SeriesTable, GivesAForgottenIdToAnotherSeries) {
+TEST(SeriesTable, ForgottenIdIsReused) {
   SeriesTable table{Limits()};
   const SeriesId a = *table.Add(M("a"), 0);
   EXPECT_EQ(table.Find(M("a")), a);
@@ -42,7 +42,7 @@ TEST(SeriesTable, GivesAForgottenIdToAnotherSeries) {
   EXPECT_EQ(table.LastUse(a), 7);
 }
 
-TEST(SeriesTable, RefusesSeriesBeyondItsLimits) {
+TEST(SeriesTable, RejectsSeriesOverLimits) {
   Limits limits;
   limits.max_series = 1;
   SeriesTable table{limits};
@@ -54,7 +54,7 @@ TEST(SeriesTable, RefusesSeriesBeyondItsLimits) {
   EXPECT_EQ(SeriesTable{limits}.Add(M("a"), 0).status().code(), absl::StatusCode::kOutOfRange);
 }
 
-TEST(SelectorColumns, CompactMovesTheColumnsThatStay) {
+TEST(SelectorColumns, CompactMovesRemainingColumns) {
   ThreeSeries s;
   const uint64_t generation = s.columns.generation(0);
   EXPECT_THAT(s.columns.Compact(0, {true, false, false}), ElementsAre(1u, 2u));
@@ -65,7 +65,7 @@ TEST(SelectorColumns, CompactMovesTheColumnsThatStay) {
   EXPECT_NE(s.columns.generation(0), generation);
 }
 
-TEST(SelectorColumns, ReplaceKeepsTheColumnsOfSelectorsThatStay) {
+TEST(SelectorColumns, ReplaceKeepsColumnsOfKeptSelectors) {
   ThreeSeries s;
   s.columns.Compact(0, {true, false, false});
   s.columns.Leave(s.ids[0]);
@@ -79,7 +79,7 @@ TEST(SelectorColumns, ReplaceKeepsTheColumnsOfSelectorsThatStay) {
   EXPECT_EQ(s.columns.memberships(s.ids[2]).size(), 2u);
 }
 
-TEST(RowPlans, EqualLayoutsShareAPlanThatPinsItsSeries) {
+TEST(RowPlans, EqualLayoutsShareOnePinningPlan) {
   ThreeSeries s;
   RowPlans plans;
   const uint32_t plan = *plans.FindOrAdd({s.ids[0], SeriesStore::kUnwanted}, s.table);
@@ -89,13 +89,13 @@ TEST(RowPlans, EqualLayoutsShareAPlanThatPinsItsSeries) {
   EXPECT_FALSE(plans.Pins(s.ids[1]));
   plans.AddRow(plan);
   plans.Release(plan);
-  EXPECT_TRUE(plans.Has(plan));  // for its row
+  EXPECT_TRUE(plans.Has(plan));  // kept for its row
   plans.RemoveRow(plan);
   EXPECT_FALSE(plans.Has(plan));
   EXPECT_FALSE(plans.Pins(s.ids[0]));
 }
 
-TEST(RowPlans, RefuseUnknownSeries) {
+TEST(RowPlans, UnknownSeriesIsRejected) {
   ThreeSeries s;
   RowPlans plans;
   EXPECT_EQ(plans.FindOrAdd({SeriesId(77)}, s.table).status().code(),

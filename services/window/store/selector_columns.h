@@ -1,5 +1,5 @@
-// The columns of each selector of a store: the series that match it, in the order in which they
-// joined.
+// Columns of each selector in a store. The columns are the matching series in the order in which
+// they joined.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +19,13 @@
 
 namespace pitwall::window {
 
-// A series' place in a selector.
+// Column of a series in one selector.
 struct Membership {
   uint32_t selector;
   uint32_t column;
 };
 
-// Not thread-safe. The labels of the members belong to the table.
+// Not thread-safe. The SeriesTable owns the labels of the members.
 class SelectorColumns {
  public:
   explicit SelectorColumns(const DemandSet& demands);
@@ -37,7 +37,7 @@ class SelectorColumns {
   const std::vector<const Labels*>& labels(uint32_t selector) const {
     return selectors_[selector].labels;
   }
-  // Changes with the members.
+  // Returns a number that changes whenever the members change.
   uint64_t generation(uint32_t selector) const { return selectors_[selector].generation; }
   std::span<const Membership> memberships(SeriesId id) const {
     if (id.value() >= memberships_.size()) return {};
@@ -45,23 +45,24 @@ class SelectorColumns {
   }
 
   bool Matches(const Labels& labels) const;
-  // Gives the series a column in every selector that matches it.
+  // Adds a column for the series to every selector that matches it.
   void Join(SeriesId id, const Labels& labels);
-  // Takes these series, by id, out of one selector. Returns, for each column that stays, the
-  // number that it had; all of them if none goes. Leave next for the series themselves.
+  // Removes the series that are marked in `gone` (indexed by ID) from one selector. Returns the
+  // previous number of each remaining column; if no column was removed, that is every column. Call
+  // Leave afterward for the removed series.
   std::vector<uint32_t> Compact(uint32_t selector, const std::vector<bool>& gone);
   void Leave(SeriesId id) {
     if (id.value() < memberships_.size()) memberships_[id.value()].clear();
   }
 
-  // Other selectors. `moved_to`: the new number of each selector whose members stay, else
-  // UINT32_MAX. Others get all series of the table that match and are not dormant. Generations
-  // become `generation`.
+  // Replaces the selectors. `moved_to` contains the new number of each selector whose members are
+  // kept, and UINT32_MAX for the others. New selectors get all matching series of the table that
+  // are not dormant. All generations are set to `generation`.
   void Replace(const DemandSet& demands, const std::vector<uint32_t>& moved_to,
                const SeriesTable& series, uint64_t generation);
 
   void Save(BinaryWriter& out) const;
-  // Fails the reader for series that the table does not know.
+  // Fails the reader if the data contains series that are not in the table.
   void Load(BinaryReader& in, const SeriesTable& series);
   size_t MemoryBytes() const;
 
@@ -76,10 +77,11 @@ class SelectorColumns {
   std::vector<uint32_t> Matching(const Labels& labels) const;
   void Add(uint32_t selector, SeriesId id, const Labels& labels);
 
-  const std::vector<Selector>* matchers_ = nullptr;  // by selector
+  const std::vector<Selector>* matchers_ = nullptr;  // indexed by selector
   std::vector<Columns> selectors_;
-  std::vector<absl::InlinedVector<Membership, 2>> memberships_;  // by series
-  StringMap<std::vector<uint32_t>> by_name_;  // selectors whose matchers fix the metric name
+  std::vector<absl::InlinedVector<Membership, 2>> memberships_;  // indexed by series
+  // Selectors that require one metric name, by that name.
+  StringMap<std::vector<uint32_t>> by_name_;
   std::vector<uint32_t> nameless_;
 };
 

@@ -1,4 +1,4 @@
-// The windows that the samples of one selector feed.
+// The windows that use the samples of one selector.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,19 @@
 
 namespace pitwall::window {
 
-// One row's samples of a selector.
+// Samples of one row that belong to a selector.
 struct SelectorRow {
   int64_t position;
-  // values[cells[i]] belongs to column columns[i].
+  // The sample values[cells[i]] belongs to the column columns[i].
   std::span<const uint32_t> cells;
   std::span<const uint32_t> columns;
   const double* values;
-  const double* without_stale;  // stale markers missing; null if all samples are
-  bool huge;                    // some value is beyond kHuge
+  const double* without_stale;  // values with stale markers replaced by missing values; null if all
+                                // values are stale markers
+  bool huge;                    // whether any value exceeds kHuge
 };
 
-// Not thread-safe. `size`: the number of the selector's columns now.
+// Windows of one selector. `size` is the selector's current number of columns. Not thread-safe.
 class SelectorWindows {
  public:
   void Add(Track* track) { tracks_.push_back(track); }
@@ -32,7 +33,8 @@ class SelectorWindows {
   bool empty() const { return tracks_.empty() && series_tracks_.empty() && sketches_.empty(); }
 
   void Feed(size_t size, const SelectorRow& row);
-  // Column i of the result was column keep[i]; `size`: before.
+  // Reorders the columns: column i of the result was column keep[i]. `size` is the previous number
+  // of columns.
   void Remap(size_t size, const std::vector<uint32_t>& keep);
   void ClearColumns(size_t size, const std::vector<uint32_t>& columns);
 

@@ -1,14 +1,17 @@
-// All samples of one job on one clock, and the state of every window that the rules want of them.
+// All samples of one job on one clock, and the state of every window that the rules need.
 //
-// What it is: a deterministic state machine. It reads no clock, takes no lock and has no thread;
-// one owner calls it. The result of a read is a function of the sealed samples alone, to the bit:
-// neither the order of arrival nor a Save and Restore in between, nor what other series or rules
-// are loaded, changes a bit (time-model.md, section 2).
+// The store is a deterministic state machine. It reads no clock, takes no lock, and starts no
+// thread;
+// a single owner calls it. The result of a read is a bit-exact function of the sealed samples. It
+// does
+// not depend on the order of arrival, on a Save and Restore in between, or on other loaded series
+// and
+// rules (time-model.md, section 2).
 //
-// How it works: rows wait in open storage until SealTo passes them; then they are applied in RowKey
-// order. Each selector has a column per series; each (selector, pane grid) is a Track, which
-// gathers the samples of one pane as rows [series], and each (track, window, family of functions) a
-// window state over such rows (window_state.h).
+// Rows wait in open storage until SealTo passes them, and are then applied in RowKey order. Each
+// selector has one column per series. Each (selector, pane grid) is a Track, which collects the
+// samples of one pane as rows indexed by series. Each (track, window, function family) is a window
+// state over such rows (window_state.h).
 //
 // Positions are int64: nanoseconds, or steps times kStepUnit (services/model/position.h).
 #pragma once
@@ -35,20 +38,20 @@ using SeriesId = Id<struct SeriesIdTag>;
 using RowPlanId = Id<struct RowPlanIdTag>;
 
 struct Limits {
-  uint32_t max_series = 100'000;               // interned and not yet forgotten
-  size_t max_label_bytes = size_t{256} << 20;  // of their labels (LabelBytes)
-  size_t max_open_samples = 4'000'000;         // cells of rows that wait to be sealed
-  // Windows of more panes than this keep the older ones packed: a quarter more time, a fraction of
-  // the memory (docs/decisions/0008-pack-the-old-panes-of-long-windows.md).
+  uint32_t max_series = 100'000;               // interned series that are not forgotten yet
+  size_t max_label_bytes = size_t{256} << 20;  // total size of their labels (LabelBytes)
+  size_t max_open_samples = 4'000'000;         // cells of rows that are not sealed yet
+  // Windows with more panes than this keep the older panes packed, which takes a quarter more time
+  // and a fraction of the memory (docs/decisions/0008-pack-the-old-panes-of-long-windows.md).
   uint32_t long_panes = 1024;
-  // Packed samples that the windows of more than long_panes panes over one selector and pane grid
-  // share. Beyond it the oldest go, and the windows that lack them have no results (see
-  // DemandStatus).
+  // Limit on packed samples, shared by the windows of more than long_panes panes over one selector
+  // and pane grid. Above the limit, the oldest samples are dropped, and the windows that need them
+  // have no results (see DemandStatus).
   size_t max_window_bytes = size_t{1} << 30;
 };
 
-// Order of rows with one position (time-model.md, 2.6). `index` is the row's index within its
-// batch.
+// Sort key of rows with the same position (time-model.md, 2.6). `index` is the row's index within
+// its batch.
 struct RowKey {
   int64_t position = 0;
   std::string_view source;
@@ -57,142 +60,145 @@ struct RowKey {
   uint32_t index = 0;
 };
 
-// Totals since the store was made (they survive Save and Restore).
+// Totals since the creation of the store. They survive Save and Restore.
 struct StoreCounters {
-  uint64_t cells_appended = 0;    // cells of accepted rows, missing ones and unwanted ones too
-  uint64_t samples_sealed = 0;    // applied, without duplicates
-  uint64_t stale_markers = 0;     // of these
-  uint64_t duplicates = 0;        // second sample of a series at one position, dropped
-  uint64_t unwanted = 0;          // present cells of series that no selector matches, dropped
-  uint64_t recorded = 0;          // by Record
-  uint64_t series_forgotten = 0;  // by Expire
+  uint64_t cells_appended = 0;    // cells of accepted rows, including missing and unwanted cells
+  uint64_t samples_sealed = 0;    // applied samples, excluding duplicates
+  uint64_t stale_markers = 0;     // stale markers among the sealed samples
+  uint64_t duplicates = 0;        // repeated samples of a series at one position; dropped
+  uint64_t unwanted = 0;          // present cells of series that no selector matches; dropped
+  uint64_t recorded = 0;          // samples added by Record
+  uint64_t series_forgotten = 0;  // series forgotten by Expire
 };
 
 class SeriesStore final : public ColumnView {
  public:
-  // An id for series that no selector matches: their samples are dropped for free.
+  // ID of all series that no selector matches. Dropping their samples costs nothing.
   static constexpr SeriesId kUnwanted{UINT32_MAX};
-  // A window of more panes than this is refused: choose a range that is a multiple of the group's
-  // interval.
+  // Maximum number of panes per window. Demands with more panes are rejected; use a range that is a
+  // multiple of the group's interval.
   static constexpr int64_t kMaxPanes = pitwall::kMaxPanes;
-  // Windows that keep each sample (quantile_over_time, [N samples], …) have room for so many; a
-  // series with more has no result (see DemandStatus).
+  // Maximum number of samples per series in windows that keep each sample (quantile_over_time, [N
+  // samples], …). A series with more samples has no result (see DemandStatus).
   static constexpr uint32_t kMaxOrderedSamples = kMaxKeptSamples;
-  // Samples of a kFirst window, which are kept for as long as the attempt lasts.
+  // Maximum number of samples in a kFirst window. They are kept for the whole attempt.
   static constexpr uint32_t kMaxFirstSamples = pitwall::kMaxFirstSamples;
 
-  // A sketch keeps so many samples (a run of like ones in one pane is one) of a series.
+  // Maximum number of samples a sketch keeps per series. Consecutive equal values within a pane
+  // count once.
   static constexpr uint32_t kMaxSketchSamples = pitwall::kMaxSketchSamples;
 
-  // Whether the store can serve this demand: InvalidArgument for a range, interval, offset or
-  // function that cannot be, ResourceExhausted beyond kMaxPanes (functions that keep each sample:
-  // kMaxOrderedSamples panes) and kMaxOrderedSamples.
+  // Checks whether the store can serve the demand. Returns InvalidArgument for an invalid range,
+  // interval, offset, or function, and ResourceExhausted for more than kMaxPanes panes or
+  // kMaxOrderedSamples samples. Functions that keep each sample may use at most kMaxOrderedSamples
+  // panes.
   static Status Validate(const Demand& demand);
 
-  // A demand that Validate refuses stays without state: Read gives a column with nothing present.
+  // Creates a store. A demand that Validate rejects has no state; its Read returns a column without
+  // present values.
   SeriesStore(std::shared_ptr<const DemandSet> demands, Limits limits);
   ~SeriesStore() override;
   SeriesStore(const SeriesStore&) = delete;
   SeriesStore& operator=(const SeriesStore&) = delete;
 
-  // ---- Series. Once per schema, never per sample.
-  // The id of the series, kUnwanted when no selector matches it; ResourceExhausted beyond
-  // max_series, OutOfRange beyond max_label_bytes. Ids stay valid until Expire returns them as
-  // forgotten.
+  // ---- Series. Call Intern once per schema, not per sample. Returns the ID of the series, or
+  // kUnwanted if no selector matches it. Returns ResourceExhausted above max_series and OutOfRange
+  // above max_label_bytes. An ID is valid until Expire returns it as forgotten.
   StatusOr<SeriesId> Intern(const Labels& labels);
-  // Resolves a row's layout once, so that a row costs array stores only. A series of a plan keeps
-  // its id until the plan is released. InvalidArgument for an unknown id. Plans are not saved: plan
-  // again after Restore, and intern and plan again after Replace (what was unwanted may be wanted
-  // now).
+  // Resolves the layout of a row once, so that appending a row costs only array stores. A series in
+  // a plan keeps its ID until the plan is released. Returns InvalidArgument if an ID is unknown.
+  // Plans are not saved: call Plan again after Restore, and Intern and Plan again after Replace,
+  // because unwanted series may be wanted then.
   StatusOr<RowPlanId> Plan(std::vector<SeriesId> ids);
   void ReleasePlan(RowPlanId plan);
 
-  // ---- Samples.
-  // One row: values[i] belongs to ids[i]; MissingValue() cells are skipped, StaleMarker() cells end
-  // a series. Copied. FailedPrecondition when key.position <= sealed() (late: the caller counts
-  // it), ResourceExhausted beyond max_open_samples, InvalidArgument for unknown ids or plans,
-  // unequal lengths, or a position outside (kMinPosition, kMaxPosition).
+  // ---- Samples. Appends a copy of one row in which values[i] belongs to ids[i]. MissingValue()
+  // cells are skipped, and StaleMarker() cells end a series. Returns FailedPrecondition for late
+  // rows (key.position <= sealed()), which the caller counts. Returns ResourceExhausted above
+  // max_open_samples. Returns InvalidArgument for unknown IDs or plans, unequal lengths, or a
+  // position outside (kMinPosition, kMaxPosition).
   Status Append(const RowKey& key, RowPlanId plan, std::span<const double> values);
   Status Append(const RowKey& key, std::span<const SeriesId> ids, std::span<const double> values);
-  // Stale markers for all of `ids`, a row like any other.
+  // Appends a row with stale markers for all of `ids`.
   Status AppendStale(const RowKey& key, std::span<const SeriesId> ids);
-  // Applies all open rows with position <= upto in RowKey order. Of two samples of one series at
-  // one position the first wins. A lower upto than sealed() changes nothing.
+  // Applies all open rows with position <= upto in RowKey order. If a series has two samples at one
+  // position, the first sample wins. Does nothing if `upto` is lower than sealed().
   void SealTo(int64_t upto);
-  // kMinPosition before the first seal and after Reset().
+  // Returns the sealed position, or kMinPosition before the first seal and after Reset().
   int64_t sealed() const;
-  // The least position of an open row.
+  // Returns the lowest position of an open row.
   std::optional<int64_t> OldestOpen() const;
 
-  // Seals what is before `position` and begins the windows of kAttempt and kFirst again: samples
-  // from it on are the new attempt's. Before the first one, an attempt begins with the first
-  // sample.
+  // Seals all rows before `position` and restarts the kAttempt and kFirst windows. Samples from
+  // `position` on belong to the new attempt. Before the first call, an attempt starts with the
+  // first sample.
   void BeginAttempt(int64_t position);
 
-  // ---- Ticks.
-  // Where demands with align_job count from. Before the first seal.
+  // ---- Ticks. Sets the origin from which demands with align_job count. Call this before the first
+  // seal.
   void SetOrigin(int64_t origin);
-  // Reads are as of this tick. Precondition: tick == sealed().
+  // Starts a tick; reads return the state at this tick. Requires tick == sealed().
   void BeginTick(int64_t tick);
-  // A sample that evaluation made (output of a recording rule, ALERTS; StaleMarker() where an
-  // output ended): at once visible to reads at this tick and later. Precondition: position == the
-  // tick begun == sealed(). A series that has a sample at this position keeps the first. Unwanted
-  // and forgotten ids are ignored. Whether the series has this value there now.
+  // Adds a sample produced by evaluation: the output of a recording rule, ALERTS, or StaleMarker()
+  // where an output ended. The sample is immediately visible to reads at this tick and later.
+  // Requires that position equals the current tick and sealed(). If the series already has a sample
+  // at this position, that sample is kept. Unwanted and forgotten IDs are ignored. Returns whether
+  // the series now has this value there.
   bool Record(SeriesId id, int64_t position, double value);
 
-  // ---- ColumnView. Demands are read at ticks that are multiples of their interval (from the
-  // origin, if align_job).
+  // ---- ColumnView. Demands are read at ticks that are multiples of their interval, counted from
+  // the origin if align_job is set.
   uint64_t Generation(uint32_t selector) const override;
   std::span<const Labels* const> Series(uint32_t selector) const override;
   using ColumnView::Read;
   Column Read(uint32_t demand, std::span<const double> arguments) override;
-  // OK, or why columns of this demand lack results: what Validate said, or ResourceExhausted while
-  // some series has more than kMaxOrderedSamples in a quantile's window, or kMaxSketchSamples in a
-  // sketch's, or the window misses some
-  // samples that went for max_window_bytes.
+  // Returns OK or the reason why columns of this demand have no results. The reason is the error of
+  // Validate, or ResourceExhausted in three cases: a series has more than kMaxOrderedSamples
+  // samples in a quantile's window, a series has more than kMaxSketchSamples samples in a sketch's
+  // window, or samples of the window were dropped because of max_window_bytes.
   Status DemandStatus(uint32_t demand) const;
-  // Position from which on the window of this demand is complete: kMinPosition for demands of the
-  // first set (partial windows are evaluated, as in Prometheus), later for demands that Replace
-  // added.
+  // Returns the position from which the demand's window is complete. The position is kMinPosition
+  // for demands of the first set, whose partial windows are evaluated as in Prometheus, and later
+  // for demands that Replace added.
   int64_t FullFrom(uint32_t demand) const;
-  // kFirst, while no series has its window yet: how far the fullest is.
+  // For kFirst, while no series has a full window: returns the progress of the fullest window.
   std::optional<PrefixProgress> Filling(uint32_t demand) const;
 
-  // ---- Life of the state.
-  // New attempt on the step clock, or steps that went back: all samples, open rows and panes go,
-  // sealed() falls back to kMinPosition, and every window counts as one of the first set again.
-  // Ids, plans and origin stay.
+  // ---- Lifetime of the state. Resets the store for a new attempt on the step clock or for steps
+  // that went back. All samples, open rows, and panes are dropped, sealed() returns to
+  // kMinPosition, and every window counts as part of the first set again. IDs, plans, and the
+  // origin are kept.
   void Reset();
-  // The same for some series, sealed and open samples both; sealed() stays.
+  // Drops the sealed and open samples of some series. sealed() is unchanged.
   void Reset(std::span<const SeriesId> ids);
-  // Hot reload. State of demands with equal keys is carried over; the others begin empty at
-  // sealed().
+  // Replaces the demands on a hot reload. Demands with equal keys keep their state; the other
+  // demands start empty at sealed().
   void Replace(std::shared_ptr<const DemandSet> demands);
-  // Forgets series whose last sample is older than every window and look-back, once they are a
-  // sixteenth of all or room is scarce, and returns their ids, which may be given to other series
-  // from now on. Those that a plan holds keep their id, but
-  // no memory in windows, until their next sample. A function of the calls so far; call it rarely
-  // (every minute).
+  // Forgets series whose last sample is older than every window and look-back. To limit the cost,
+  // it waits until they make up a sixteenth of all series or space is scarce. Returns their IDs,
+  // which may be reused for other series. A series in a plan keeps its ID but uses no window memory
+  // until its next sample. The result depends only on the previous calls. Call this rarely, for
+  // example every minute.
   std::vector<SeriesId> Expire();
 
-  // Everything except plans, open rows included. Restore wants the same demands (InvalidArgument
-  // otherwise; DataLoss for damaged bytes); what it makes answers every later call as the saved
-  // store does, to the bit.
+  // Saves everything except plans, including open rows. Restore requires the same demands and
+  // returns InvalidArgument for other demands and DataLoss for damaged bytes. The restored store
+  // returns bit-identical results for all later calls.
   void Save(BinaryWriter& out) const;
   static StatusOr<std::unique_ptr<SeriesStore>> Restore(BinaryReader& in,
                                                         std::shared_ptr<const DemandSet> demands,
                                                         Limits limits);
 
-  // ---- Looking in.
-  bool IsEmpty() const;  // no series and no open rows: the state may be dropped
+  // ---- Inspection.
+  bool IsEmpty() const;  // whether the state may be dropped (no series and no open rows)
   size_t SeriesCount() const;
   size_t OpenSamples() const;
   size_t MemoryBytes() const;
   const StoreCounters& counters() const;
   const DemandSet& demands() const;
-  // nullptr for an id that is not known.
+  // Returns nullptr if the ID is unknown.
   const Labels* LabelsOf(SeriesId id) const;
-  // Position of the newest sealed sample, stale markers included.
+  // Returns the position of the newest sealed sample, including stale markers.
   std::optional<int64_t> LastPosition(SeriesId id) const;
 
  private:

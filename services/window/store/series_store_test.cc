@@ -1,5 +1,5 @@
-// The store's contract, case by case: what is refused, what is dropped, what a window holds at its
-// edges.
+// Tests the store's contract case by case: rejected input, dropped samples, and the edges of
+// windows.
 #include "services/window/store/series_store.h"
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@
 namespace pitwall::window {
 namespace {
 
-TEST(SeriesStore, WindowsAreOpenOnTheLeftAndClosedOnTheRight) {
+TEST(SeriesStore, WindowIncludesRightEdgeOnly) {
   Fixture f({Window(WindowFunction::kCount, 5), Instant(5)});
   ASSERT_TRUE(f.Put(10 * kSecond, 1).ok());
   f.Tick(10);
@@ -29,7 +29,7 @@ TEST(SeriesStore, WindowsAreOpenOnTheLeftAndClosedOnTheRight) {
   EXPECT_EQ(f.Get(1), std::nullopt);
 }
 
-TEST(SeriesStore, StaleMarkerEndsInstantOnlyAndIsNoSample) {
+TEST(SeriesStore, StaleMarkerEndsOnlyInstantSelector) {
   Fixture f({Window(WindowFunction::kCount, 60), Instant(300),
              Window(WindowFunction::kLastOverTime, 60)});
   ASSERT_TRUE(f.Put(10 * kSecond, 7).ok());
@@ -45,7 +45,7 @@ TEST(SeriesStore, StaleMarkerEndsInstantOnlyAndIsNoSample) {
   EXPECT_EQ(f.store.LastPosition(f.a), 11 * kSecond);
 }
 
-TEST(SeriesStore, FirstOfTwoAtOnePositionWinsByRowKey) {
+TEST(SeriesStore, DuplicatePosition_FirstByRowKeyWins) {
   Fixture f({Instant(60), Window(WindowFunction::kSum, 60)});
   const std::vector<SeriesId> ids{f.a};
   const auto put = [&](std::string_view source, std::string_view boot, uint64_t sequence,
@@ -66,7 +66,7 @@ TEST(SeriesStore, FirstOfTwoAtOnePositionWinsByRowKey) {
   EXPECT_EQ(f.store.counters().duplicates, 4u);
 }
 
-TEST(SeriesStore, RefusesWhatCannotBe) {
+TEST(SeriesStore, RejectsInvalidInput) {
   Fixture f({Instant(60)}, {.max_series = 2, .max_open_samples = 22});
   f.Tick(10);
   EXPECT_EQ(f.Put(10 * kSecond, 1).code(), absl::StatusCode::kFailedPrecondition);
@@ -84,7 +84,7 @@ TEST(SeriesStore, RefusesWhatCannotBe) {
   const auto refused = f.store.Intern(M("c"));
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(refused.status().message()), testing::HasSubstr("id=\"c\""));
-  EXPECT_TRUE(f.store.Intern(M("b")).ok());  // known: no new series
+  EXPECT_TRUE(f.store.Intern(M("b")).ok());  // already known
   EXPECT_EQ(f.store.SeriesCount(), 2u);
 
   EXPECT_FALSE(f.store.Plan({SeriesId(77)}).ok());
@@ -97,7 +97,7 @@ TEST(SeriesStore, RefusesWhatCannotBe) {
   EXPECT_FALSE(f.store.Append({20 * kSecond, "s", "b", 1, 0}, plan, std::vector<double>{1}).ok());
 }
 
-TEST(SeriesStore, ValidateNamesTheFault) {
+TEST(SeriesStore, ValidateReportsCause) {
   const auto message = [](const Demand& demand) {
     return std::string(SeriesStore::Validate(demand).message());
   };
@@ -125,11 +125,11 @@ TEST(SeriesStore, ValidateNamesTheFault) {
   EXPECT_EQ(message(Window(WindowFunction::kSum, 65'536)), "");
   EXPECT_EQ(SeriesStore::Validate(Window(WindowFunction::kSum, 65'537)).code(),
             absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(message(Window(WindowFunction::kMad, 4096)), "");  // keeps each sample
+  EXPECT_EQ(message(Window(WindowFunction::kMad, 4096)), "");  // this function keeps each sample
   EXPECT_EQ(SeriesStore::Validate(Window(WindowFunction::kMad, 4097)).code(),
             absl::StatusCode::kResourceExhausted);
 
-  // A refused demand does no harm.
+  // A rejected demand does not affect other demands.
   Fixture f({Window(WindowFunction::kSum, 65'537), Window(WindowFunction::kSum, 60)});
   ASSERT_TRUE(f.Put(kSecond, 1).ok());
   f.Tick(1);
@@ -139,7 +139,7 @@ TEST(SeriesStore, ValidateNamesTheFault) {
   EXPECT_TRUE(f.store.DemandStatus(1).ok());
 }
 
-TEST(SeriesStore, UnwantedSeriesAreFree) {
+TEST(SeriesStore, UnwantedSeriesAreNotStored) {
   Fixture f({Instant(60)});
   const SeriesId other = *f.store.Intern(Labels({{"__name__", "other"}}));
   EXPECT_EQ(other, SeriesStore::kUnwanted);
@@ -156,7 +156,7 @@ TEST(SeriesStore, UnwantedSeriesAreFree) {
   EXPECT_EQ(f.store.SeriesCount(), 1u);
 }
 
-TEST(SeriesStore, ASpikeLeavesNoTrace) {
+TEST(SeriesStore, SpikeDoesNotAffectLaterWindows) {
   constexpr uint64_t kSeed = 42;
   SCOPED_TRACE(kSeed);
   std::mt19937_64 random(kSeed);
@@ -175,7 +175,7 @@ TEST(SeriesStore, ASpikeLeavesNoTrace) {
     without.Tick(t);
     for (uint32_t d = 0; d < demands.size(); ++d) {
       if (t < 1000 || t >= 1600) {
-        ASSERT_EQ(with.Get(d), without.Get(d)) << t;  // to the bit
+        ASSERT_EQ(with.Get(d), without.Get(d)) << t;  // bit-identical
       } else {
         ASSERT_GT(*with.Get(d), *without.Get(d)) << t;
       }
@@ -226,7 +226,7 @@ TEST(SeriesStore, RecordedSeriesAreVisibleAtTheirTick) {
   EXPECT_EQ(f.Get(0), 3);
   EXPECT_EQ(f.Get(1), 3);
   EXPECT_EQ(f.Get(2), 3);
-  f.store.Record(f.a, kSecond, 4);  // the first stays
+  f.store.Record(f.a, kSecond, 4);  // the first value is kept
   EXPECT_EQ(f.Get(1), 3);
   EXPECT_EQ(f.store.counters().duplicates, 1u);
   f.Tick(2);
@@ -235,7 +235,7 @@ TEST(SeriesStore, RecordedSeriesAreVisibleAtTheirTick) {
   EXPECT_EQ(f.Get(1), 3);
 }
 
-TEST(SeriesStore, ExpireForgetsWhatNoWindowReaches) {
+TEST(SeriesStore, ExpireForgetsSeriesOutsideAllWindows) {
   Fixture f({Instant(60), Window(WindowFunction::kSum, 120)});
   const SeriesId b = *f.store.Intern(M("b"));
   const RowPlanId plan = *f.store.Plan({b});
@@ -246,13 +246,13 @@ TEST(SeriesStore, ExpireForgetsWhatNoWindowReaches) {
   EXPECT_EQ(f.Get(1), 1);
   f.Tick(121);
   const uint64_t generation = f.store.Generation(0);
-  EXPECT_THAT(f.store.Expire(), testing::ElementsAre(f.a));  // b is held by a plan
+  EXPECT_THAT(f.store.Expire(), testing::ElementsAre(f.a));  // a plan holds b
   EXPECT_GT(f.store.Generation(0), generation);
   EXPECT_TRUE(f.store.Series(0).empty());
   EXPECT_TRUE(f.store.Read(1, kLeast).values.empty());
   EXPECT_EQ(f.store.LabelsOf(f.a), nullptr);
   EXPECT_EQ(f.store.SeriesCount(), 1u);
-  f.store.Record(f.a, 121 * kSecond, 1);  // ignored
+  f.store.Record(f.a, 121 * kSecond, 1);  // ignored because the ID is forgotten
 
   ASSERT_TRUE(
       f.store.Append({122 * kSecond, "t", "boot", 2, 0}, plan, std::vector<double>{6}).ok());
@@ -266,7 +266,7 @@ TEST(SeriesStore, ExpireForgetsWhatNoWindowReaches) {
   EXPECT_TRUE(f.store.IsEmpty());
 }
 
-TEST(SeriesStore, ResetStartsAnew) {
+TEST(SeriesStore, ResetDropsSamplesAndKeepsIds) {
   Fixture f(
       {Instant(60), Window(WindowFunction::kSum, 120), Window(WindowFunction::kQuantile, 120)});
   ASSERT_TRUE(f.Put(50 * kSecond, 1).ok());
@@ -275,13 +275,13 @@ TEST(SeriesStore, ResetStartsAnew) {
   f.store.Reset();
   EXPECT_EQ(f.store.sealed(), kMinPosition);
   EXPECT_EQ(f.store.OpenSamples(), 0u);
-  ASSERT_TRUE(f.Put(10 * kSecond, 4).ok());  // positions go back
+  ASSERT_TRUE(f.Put(10 * kSecond, 4).ok());  // positions may go back
   f.Tick(10);
   for (uint32_t d = 0; d < 3; ++d) EXPECT_EQ(f.Get(d), 4);
   EXPECT_EQ(*f.store.Intern(M("a")), f.a);
 }
 
-TEST(SeriesStore, ResetOfSomeLeavesTheOthers) {
+TEST(SeriesStore, PartialResetKeepsOtherSeries) {
   Fixture f(
       {Instant(60), Window(WindowFunction::kSum, 120), Window(WindowFunction::kQuantile, 120)});
   const SeriesId b = *f.store.Intern(M("b"));
@@ -296,7 +296,7 @@ TEST(SeriesStore, ResetOfSomeLeavesTheOthers) {
   EXPECT_EQ(f.Get(2), std::nullopt);
   EXPECT_EQ(f.store.Read(1, kLeast).values[1], 38);
   f.Tick(20);
-  EXPECT_EQ(f.Get(1), std::nullopt);  // its open samples went too
+  EXPECT_EQ(f.Get(1), std::nullopt);  // its open samples were dropped too
   EXPECT_EQ(f.store.Read(1, kLeast).values[1], 40);
   ASSERT_TRUE(f.Put(21 * kSecond, 9).ok());
   f.Tick(21);
@@ -304,7 +304,7 @@ TEST(SeriesStore, ResetOfSomeLeavesTheOthers) {
   EXPECT_EQ(f.store.Read(1, kLeast).values[1], 40);
 }
 
-TEST(SeriesStore, AlignedToTheJob) {
+TEST(SeriesStore, AlignedDemandCountsFromOrigin) {
   Demand demand = Window(WindowFunction::kCount, 10, 10);
   demand.align_job = true;
   Fixture f({demand});
@@ -318,7 +318,7 @@ TEST(SeriesStore, AlignedToTheJob) {
   EXPECT_EQ(f.Get(), std::nullopt);
 }
 
-TEST(SeriesStore, ReplaceBeginsNewWindowsEmpty) {
+TEST(SeriesStore, ReplaceStartsNewWindowsEmpty) {
   Fixture f({Window(WindowFunction::kSum, 60), Instant(60)});
   ASSERT_TRUE(f.Put(10 * kSecond, 1).ok());
   f.Tick(10);
@@ -336,7 +336,7 @@ TEST(SeriesStore, ReplaceBeginsNewWindowsEmpty) {
   EXPECT_EQ(f.Get(2), 5);
 }
 
-TEST(SeriesStore, RestoreRefusesOtherDemandsAndDamage) {
+TEST(SeriesStore, RestoreRejectsOtherDemandsAndDamage) {
   Fixture f({Window(WindowFunction::kSum, 60), Window(WindowFunction::kQuantile, 20),
              Window(WindowFunction::kRate, 60)});
   for (int64_t t = 1; t <= 50; ++t)
@@ -355,7 +355,7 @@ TEST(SeriesStore, RestoreRefusesOtherDemandsAndDamage) {
     BinaryReader in(std::string_view(out.data()).substr(0, size));
     ASSERT_FALSE(SeriesStore::Restore(in, set, {}).ok()) << size;
   }
-  // Any byte may be wrong: an error or some state, never a crash.
+  // For any changed byte, Restore returns an error or some state but never crashes.
   for (size_t at = 0; at < out.data().size(); ++at) {
     for (const char flip : {char(1), char(0x80), char(0xff)}) {
       std::string bytes = out.data();
@@ -370,7 +370,7 @@ TEST(SeriesStore, RestoreRefusesOtherDemandsAndDamage) {
   }
 }
 
-TEST(SeriesStore, ManySeriesStayCheap) {
+TEST(SeriesStore, MemoryPerSeriesStaysLow) {
   std::vector<Demand> demands = {Window(WindowFunction::kAvg, 60),
                                  Window(WindowFunction::kMax, 60),
                                  Window(WindowFunction::kStddev, 60),
@@ -398,9 +398,10 @@ TEST(SeriesStore, ManySeriesStayCheap) {
   EXPECT_LT(bytes, 8192u);
 }
 
-// [attempt]: everything since it began, whatever comes and goes; another attempt begins again, in
-// the middle of a pane too. A restored store goes on as the one that was saved.
-TEST(SeriesStore, WindowsOfAnAttempt) {
+// An [attempt] window contains everything since the start of the attempt, even if series come and
+// go. A new attempt restarts the window, even within a pane. A restored store continues like the
+// saved store.
+TEST(SeriesStore, AttemptWindowRestartsWithEachAttempt) {
   Demand sum = Window(WindowFunction::kSum, 0);
   sum.kind = WindowKind::kAttempt;
   Demand rate = sum;
@@ -419,8 +420,8 @@ TEST(SeriesStore, WindowsOfAnAttempt) {
   f.store.BeginAttempt(103 * kSecond + 1);
   f.Tick(105);
   EXPECT_EQ(f.Get(0), 3 + 4 + 4 + 5);
-  // 2 in 1.5 s, which reach half a second beyond both ends: as far as the attempt does, to the
-  // left.
+  // The increase is 2 in 1.5 s, extrapolated by half a second at both ends, but on the left only to
+  // the start of the attempt.
   ASSERT_TRUE(f.Get(1).has_value());
   EXPECT_NEAR(*f.Get(1), 2.0 / 1.5 * (1.5 + 0.5 + 0.0) / 2, 0.4);
 
@@ -441,8 +442,8 @@ TEST(SeriesStore, WindowsOfAnAttempt) {
   }
 }
 
-// [N samples]: the last ones, however old, while the series is there.
-TEST(SeriesStore, WindowsOfANumberOfSamples) {
+// An [N samples] window contains the last N samples of any age, while the series exists.
+TEST(SeriesStore, SamplesWindowContainsLastSamples) {
   Demand three = Window(WindowFunction::kSum, 0);
   three.kind = WindowKind::kSamples;
   three.range = 3;
@@ -469,8 +470,9 @@ TEST(SeriesStore, WindowsOfANumberOfSamples) {
   EXPECT_FALSE(f.Get(0).has_value()) << "stale";
 }
 
-// A few vanished series of many wait: taking out their columns would move all others.
-TEST(SeriesStore, ForgetsWhenItIsWorthIt) {
+// A few vanished series are not removed yet, because removing their columns moves all other
+// columns.
+TEST(SeriesStore, ExpireWaitsForEnoughSeries) {
   for (const uint32_t limit : {1000U, 100U}) {
     SeriesStore store(SetOf({Window(WindowFunction::kSum, 10)}), Limits{.max_series = limit});
     std::vector<SeriesId> ids;
@@ -482,7 +484,7 @@ TEST(SeriesStore, ForgetsWhenItIsWorthIt) {
         store.Append({20 * kSecond, "s", "b", 2, 0}, all.first(95), std::span(ones).first(95))
             .ok());
     store.SealTo(20 * kSecond);
-    // 5 of 100 are too few, unless their places are needed.
+    // 5 of 100 series are too few unless their places are needed.
     EXPECT_EQ(store.Expire().size(), limit == 100 ? 5U : 0U);
     if (limit == 100) continue;
     ASSERT_TRUE(

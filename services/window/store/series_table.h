@@ -1,4 +1,4 @@
-// The series of a store: their labels, by id, and the newest sealed sample of each.
+// Table of a store's series: labels by ID, and the newest sealed sample of each series.
 #pragma once
 
 #include <cstddef>
@@ -16,51 +16,54 @@
 
 namespace pitwall::window {
 
-// The newest sealed sample of a series, stale markers included. position == kMinPosition: none.
+// Newest sealed sample of a series, including stale markers. The position is kMinPosition if there
+// is no sample.
 struct LastSample {
   int64_t position = kMinPosition;
   double value = 0;
 };
 
-// Not thread-safe. Ids are indices; those of forgotten series are given to new ones.
+// Not thread-safe. IDs are indexes, and the IDs of forgotten series are reused.
 class SeriesTable {
  public:
-  // max_series and max_label_bytes apply.
+  // Uses the limits max_series and max_label_bytes.
   explicit SeriesTable(const Limits& limits)
       : max_series_(limits.max_series), max_label_bytes_(limits.max_label_bytes) {}
 
-  // Known series.
+  // Returns the number of known series.
   size_t count() const { return known_; }
-  // Ids are less than this.
+  // Returns a number above all IDs.
   uint32_t size() const { return static_cast<uint32_t>(series_.size()); }
-  // Whether room for labels or series is scarce: less than one part in `share` is left.
+  // Returns whether less than 1/`share` of the space for labels or series is left.
   bool IsCrowded(size_t share) const;
 
   std::optional<SeriesId> Find(const Labels& labels) const;
-  // Adds a series that is not known. `sealed`: where the store is. ResourceExhausted beyond
-  // max_series, OutOfRange beyond max_label_bytes.
+  // Adds a new series. `sealed` is the store's sealed position. Returns ResourceExhausted above
+  // max_series and OutOfRange above max_label_bytes.
   StatusOr<SeriesId> Add(const Labels& labels, int64_t sealed);
   void Forget(SeriesId id);
   bool Known(SeriesId id) const { return id.value() < series_.size() && series_[id.value()].known; }
-  // Of a known series. The address is stable until Forget.
+  // Returns the labels of a known series. Their address is stable until Forget.
   const Labels& labels(SeriesId id) const { return series_[id.value()].labels; }
 
-  // A dormant series expired, but a plan pins its id: it has no column until its next sample.
+  // Returns whether the series is dormant: it expired, but a plan pins its ID. A dormant series has
+  // no column until its next sample.
   bool dormant(SeriesId id) const { return series_[id.value()].dormant; }
   void SetDormant(SeriesId id, bool dormant) { series_[id.value()].dormant = dormant; }
 
   const LastSample& last(SeriesId id) const { return last_[id.value()]; }
-  // Makes a sample the last one. False, without a change, unless it is newer.
+  // Sets the last sample if it is newer. Otherwise returns false and changes nothing.
   bool Push(SeriesId id, int64_t position, double value) {
     LastSample& newest = last_[id.value()];
     if (newest.position >= position) return false;
     newest = {position, value};
     return true;
   }
-  // Position of the last sample, or where the store was when the series was added, if later.
+  // Returns the position of the last sample or the sealed position at the time the series was
+  // added, whichever is later.
   int64_t LastUse(SeriesId id) const;
   void DropLast(SeriesId id) { last_[id.value()] = LastSample(); }
-  // Drops all last samples, as if all series were added before the first one.
+  // Drops every series' last sample, as if all series had been added before the first sample.
   void DropSamples();
 
   void Save(BinaryWriter& out) const;
@@ -70,11 +73,11 @@ class SeriesTable {
  private:
   struct Series {
     Labels labels;
-    bool known = false;  // false: the id is free
+    bool known = false;  // false if the ID is free
     bool dormant = false;
-    int64_t added_at = kMinPosition;  // sealed() then
+    int64_t added_at = kMinPosition;  // value of sealed() when the series was added
   };
-  // By their labels, which are in Series only.
+  // Hash by labels, which are stored only in Series.
   struct LabelsHash {
     using is_transparent = void;
     size_t operator()(const Labels& labels) const { return absl::Hash<Labels>{}(labels); }
@@ -89,11 +92,11 @@ class SeriesTable {
 
   const size_t max_series_;
   const size_t max_label_bytes_;
-  std::deque<Series> series_;     // by id; addresses are stable
-  std::vector<LastSample> last_;  // by id
+  std::deque<Series> series_;     // indexed by ID; addresses are stable
+  std::vector<LastSample> last_;  // indexed by ID
   std::vector<uint32_t> free_ids_;
   size_t known_ = 0;
-  size_t label_bytes_ = 0;  // of the known series (LabelBytes)
+  size_t label_bytes_ = 0;  // total of the known series (LabelBytes)
   absl::flat_hash_map<const Labels*, uint32_t, LabelsHash, LabelsEq> ids_;
 };
 

@@ -1,4 +1,4 @@
-// The way of a sample: accepted, sealed, applied.
+// Accepts, seals, and applies samples.
 #include <algorithm>
 #include <bit>
 
@@ -15,14 +15,14 @@ Status SeriesStore::State::CheckRow(const RowKey& key, size_t cells) const {
         Cat("row of ", key.source, ": position ", key.position, " is out of range"));
   }
   if (key.position <= sealed) {
-    return FailedPrecondition(Cat("row of ", key.source, ": late, position ", key.position,
-                                  " is not after ", sealed, ", up to which samples are sealed"));
+    return FailedPrecondition(Cat("row of ", key.source, ": late; position ", key.position,
+                                  " is not after the sealed position ", sealed));
   }
-  // A row counts with what is beside its values: rows of one sample are mostly that.
+  // The charge includes a row's overhead, which dominates for rows with a single sample.
   if (open.charge() + cells + OpenRows::kCellsOfARow > max_open_samples) {
     return ResourceExhausted(Cat("row of ", key.source, ": ", open.cells(), " samples in ",
                                  open.rows().size(),
-                                 " rows wait to be sealed already, the limit (max_open_samples)"));
+                                 " rows already wait to be sealed, the limit (max_open_samples)"));
   }
   return OkStatus();
 }
@@ -41,7 +41,7 @@ void SeriesStore::State::ApplyRow(const OpenRow& row) {
     LayOut(row.plan);
   }
   const RowLayout& row_layout = plans.layout(row.plan);
-  // First, what concerns the series alone; duplicates become missing.
+  // The first loop updates the state of each series and replaces duplicates with missing values.
   const int64_t position = row.position;
   if (attempt_at == kMinPosition) attempt_at = position - 1;
   uint64_t stale = 0, sealed_samples = 0, duplicates = 0;
@@ -70,7 +70,7 @@ void SeriesStore::State::ApplyRow(const OpenRow& row) {
     }
     numbers = without_stale.data();
   }
-  // Then the windows.
+  // The second loop updates the windows.
   for (const RowLayout::Target& target : row_layout.targets) {
     windows.of(target.selector)
         .Feed(columns.members(target.selector).size(),
@@ -78,12 +78,12 @@ void SeriesStore::State::ApplyRow(const OpenRow& row) {
   }
 }
 
-// ---- The public side.
+// ---- Public functions.
 
 Status SeriesStore::Append(const RowKey& key, RowPlanId plan, std::span<const double> values) {
   State& s = *state_;
   if (!s.plans.Has(plan.value())) {
-    return InvalidArgument(Cat("row of ", key.source, ": plan ", plan.value(), " is not known"));
+    return InvalidArgument(Cat("row of ", key.source, ": unknown plan ", plan.value()));
   }
   const std::vector<SeriesId>& ids = s.plans.ids(plan.value());
   if (ids.size() != values.size()) {

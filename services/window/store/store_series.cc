@@ -1,4 +1,4 @@
-// Series and row plans of the store: which series there are, and where their cells go.
+// Manages the store's series and row plans: which series exist and where their cells go.
 #include <algorithm>
 #include <utility>
 
@@ -8,7 +8,7 @@
 namespace pitwall::window {
 namespace {
 
-// Expire waits until this part of the series can go.
+// Expire waits until at least 1/kExpireShare of the series can be removed.
 constexpr size_t kExpireShare = 16;
 
 }  // namespace
@@ -21,7 +21,7 @@ void SeriesStore::State::Join(SeriesId id) {
 void SeriesStore::State::Wake(SeriesId id) {
   series.SetDormant(id, false);
   Join(id);
-  ++layout;  // plans that hold it must find its new columns
+  ++layout;  // plans that contain the series must find its new columns
 }
 
 void SeriesStore::State::LayOut(uint32_t plan) {
@@ -58,7 +58,7 @@ void SeriesStore::State::DropColumns(const std::vector<bool>& gone) {
   }
 }
 
-// ---- The public side.
+// ---- Public functions.
 
 StatusOr<SeriesId> SeriesStore::Intern(const Labels& labels) {
   State& s = *state_;
@@ -80,8 +80,8 @@ void SeriesStore::ReleasePlan(RowPlanId plan) { state_->plans.Release(plan.value
 std::vector<SeriesId> SeriesStore::Expire() {
   State& s = *state_;
   if (s.sealed == kMinPosition) return {};
-  // The removal of a column moves all others, however few go: it waits until it is worth it, or
-  // until room is scarce.
+  // Removing even a few columns moves all others, so the removal waits until it is worthwhile or
+  // space is scarce.
   size_t candidates = 0;
   const std::vector<SeriesId> expired = s.Expired(&candidates);
   if (candidates * kExpireShare < s.series.count() && !s.series.IsCrowded(kExpireShare)) return {};

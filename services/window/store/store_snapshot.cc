@@ -1,4 +1,4 @@
-// Save and Restore of the store as a whole.
+// Saves and restores the whole store.
 #include "absl/container/flat_hash_map.h"
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
@@ -27,7 +27,7 @@ std::vector<uint64_t*> Totals(StoreCounters& c) {
 }  // namespace
 
 void SeriesStore::State::SaveRows(BinaryWriter& out) const {
-  // With the layouts that they use.
+  // Rows are saved together with the layouts that they use.
   absl::flat_hash_map<uint32_t, uint64_t> plan_numbers;
   std::vector<uint32_t> used;
   for (const OpenRow& row : open.rows()) {
@@ -96,7 +96,7 @@ void SeriesStore::State::LoadRows(BinaryReader& in) {
 Status SeriesStore::State::Load(BinaryReader& in) {
   if (in.U8() != kFormat) return DataLoss("window state: unknown format");
   if (in.U64() != HashOf(demands.set())) {
-    return in.ok() ? InvalidArgument("window state was saved with other demands")
+    return in.ok() ? InvalidArgument("window state: saved with different demands")
                    : in.Finish("window state");
   }
   const std::vector<std::optional<DemandAge>> ages =
@@ -123,7 +123,7 @@ Status SeriesStore::State::Load(BinaryReader& in) {
   return OkStatus();
 }
 
-// ---- The public side.
+// ---- Public functions.
 
 void SeriesStore::Save(BinaryWriter& out) const {
   const State& s = *state_;

@@ -1,4 +1,4 @@
-// Snapshots of a store between two ticks.
+// Tests snapshots of a store between two ticks.
 #include <gtest/gtest.h>
 
 #include "services/base/text/strings.h"
@@ -7,8 +7,9 @@
 namespace pitwall::window {
 namespace {
 
-// New series may have come since the last seal, as when a source has just sent its first frame.
-TEST(StoreSnapshotTest, IsRestoredWithSeriesThatNoSealHasSeen) {
+// Series may have been added since the last seal, for example if a source has just sent its first
+// frame.
+TEST(StoreSnapshotTest, SeriesAddedAfterLastSeal_AreRestored) {
   const std::vector<Demand> demands = {Window(WindowFunction::kSum, 60),
                                        Window(WindowFunction::kQuantile, 20), Instant(30)};
   Fixture f(demands);
@@ -35,7 +36,7 @@ TEST(StoreSnapshotTest, IsRestoredWithSeriesThatNoSealHasSeen) {
   EXPECT_EQ((*restored)->Read(2).present.size(), 4u);
 }
 
-TEST(StoreSnapshotTest, LabelsBeyondLimit_AreRefusedAfterRestoreToo) {
+TEST(StoreSnapshotTest, LabelLimitAppliesAfterRestore) {
   const Limits limits{.max_label_bytes = 10'000};
   const auto intern = [](SeriesStore* store, std::string_view id, size_t bytes) {
     return store->Intern(M(Cat(id, std::string(bytes, 'v')))).status().code();
@@ -44,7 +45,7 @@ TEST(StoreSnapshotTest, LabelsBeyondLimit_AreRefusedAfterRestoreToo) {
   EXPECT_EQ(intern(&f.store, "1", 4'000), absl::StatusCode::kOk);
   EXPECT_EQ(intern(&f.store, "2", 4'000), absl::StatusCode::kOk);
   EXPECT_EQ(intern(&f.store, "3", 4'000), absl::StatusCode::kOutOfRange);
-  EXPECT_EQ(intern(&f.store, "1", 4'000), absl::StatusCode::kOk);  // is known
+  EXPECT_EQ(intern(&f.store, "1", 4'000), absl::StatusCode::kOk);  // this series is known
   BinaryWriter out;
   f.store.Save(out);
   BinaryReader in(out.data());

@@ -1,4 +1,4 @@
-// State of a SeriesStore. Private to the store's own files.
+// State of a SeriesStore. Private to the files of this folder.
 #pragma once
 
 #include <cstdint>
@@ -33,24 +33,25 @@ struct SeriesStore::State {
   RowPlans plans;
   OpenRows open;
 
-  uint64_t layout = 1;   // changes when columns move or memberships change
-  uint64_t version = 1;  // grows with every change that a read can see
+  uint64_t layout = 1;   // changes if columns move or memberships change
+  uint64_t version = 1;  // increases with every change that a read can see
   int64_t sealed = kMinPosition;
   int64_t tick = kMinPosition;
   int64_t origin = 0;
-  // Windows of an attempt are open here; kMinPosition: no row yet.
+  // Left edge of attempt windows; kMinPosition before the first row.
   int64_t attempt_at = kMinPosition;
   bool started = false;
-  // Scratch of SealTo: the rows, and the values of one with stale markers taken out.
+  // Scratch buffers of SealTo: the rows, and one row's values without stale markers.
   std::vector<OpenRow> taken;
   std::vector<double> without_stale;
 
   // store_series.cc
   void Join(SeriesId id);
-  // A dormant series has a sample again.
+  // Reactivates a dormant series that has a new sample.
   void Wake(SeriesId id);
   void LayOut(uint32_t plan);
-  // Series that no read can see any more, and how many of them would free something.
+  // Returns the series that no read can see anymore. `candidates` is the number of them whose
+  // removal frees memory.
   std::vector<SeriesId> Expired(size_t* candidates) const;
   void DropColumns(const std::vector<bool>& gone);
 

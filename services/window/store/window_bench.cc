@@ -1,10 +1,11 @@
-// Cost of one sample from Append to the columns that rules read, on one core.
+// Cost of one sample, from Append to the columns that rules read, on one core.
 //
-// Every second each series has one sample, told by 8 sources; then the tick is sealed and every
-// demand is read once. items/s are samples; `reads` are series results per second; `B/series` is
-// memory once the windows are full.
-//   dense: all sources at the same time, nothing missing.  mixed: each source at its own phase, 2 %
-//   missing.
+// In every second, each series has one sample, reported by one of 8 sources. Then the tick is
+// sealed
+// and every demand is read once. items/s are samples; `reads` are series results per second;
+// `B/series` is the memory once the windows are full.
+//   dense: all sources report at the same time, nothing is missing.  mixed: each source has its own
+//   phase, and 2% of the samples are missing.
 #include <benchmark/benchmark.h>
 
 #include <memory>
@@ -20,7 +21,7 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
 constexpr size_t kSources = 8;
-constexpr double kPhi[] = {0.95};  // read by quantiles only
+constexpr double kPhi[] = {0.95};  // only quantiles use it
 
 Demand Over(WindowFunction function, int64_t seconds) {
   Demand demand;
@@ -39,8 +40,8 @@ Demand Instant() {
 }
 
 std::vector<Demand> TenRules() {
-  // Ten rules, as tests/bench has them: instant threshold, avg by, straggler join and avg by of avg
-  // read these columns.
+  // Demands of the ten rules in tests/bench: the instant threshold, avg by, straggler join, and avg
+  // by of avg read these columns.
   return {Over(WindowFunction::kAvg, 60),
           Over(WindowFunction::kMax, 60),
           Over(WindowFunction::kStddev, 60),

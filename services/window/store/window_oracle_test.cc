@@ -1,6 +1,7 @@
-// Random life of a job, held against the textbook (oracle.h) at every tick, and several stores
-// against each other to the bit: one that gets everything in order, one that gets it shuffled,
-// sealed in odd bites and expired now and then, and one that is saved and restored again and again.
+// Compares stores over random job lifetimes with the reference implementation (oracle.h) at every
+// tick, and several stores with each other bit by bit. One store gets all rows in order. One gets
+// them shuffled, seals in uneven intervals, and expires series now and then. The others are also
+// saved and restored repeatedly.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +25,7 @@ struct Row {
   std::vector<double> values;
 };
 
-// One store and how it is driven.
+// A store under test and the way it is driven.
 struct Subject {
   std::unique_ptr<SeriesStore> store;
   Limits limits;
@@ -76,7 +77,7 @@ struct Subject {
     store->Save(again);
     ASSERT_EQ(out.data().size(), again.data().size());
   }
-  // Present values by series, as bits; of a histogram's buckets all but the first have a number.
+  // Returns the name of a value. In a histogram, all buckets except the first have a number.
   static std::string NameOf(const std::string& series, size_t bucket) {
     return bucket == 0 ? series : Cat(series, "#", bucket);
   }
@@ -117,7 +118,7 @@ class Scenario {
         Pick(random_, 0, 40) * kSecond + 1'000'000 * kSecond + Pick(random_, 0, 3) * 700 * kMilli;
     start_ = origin_;
     for (int i = 0; i < 4; ++i) {
-      if (i >= 2) subjects_[i].limits.long_panes = 20;  // most windows packed
+      if (i >= 2) subjects_[i].limits.long_panes = 20;  // so that most windows are packed
       subjects_[i].store = std::make_unique<SeriesStore>(set_, subjects_[i].limits);
       subjects_[i].store->SetOrigin(origin_);
       subjects_[i].use_plans = i == 1 || i == 3;
@@ -126,9 +127,9 @@ class Scenario {
     int64_t tick = (start_ / kSecond) * kSecond;
     for (int k = 0; k < ticks && !testing::Test::HasFatalFailure(); ++k) {
       tick += kSecond;
-      if (Chance(random_, 0.01)) tick += Pick(random_, 1, 200) * kSecond;  // all quiet
+      if (Chance(random_, 0.01)) tick += Pick(random_, 1, 200) * kSecond;  // silence of all sources
       Generate(tick);
-      for (int64_t half = 0; half < 2; ++half) {  // align_job ticks lie between
+      for (int64_t half = 0; half < 2; ++half) {  // align_job ticks are in between
         const int64_t at = half == 0 ? AlignedTick(tick) : tick;
         if (at > sealed_) Tick(at);
       }
@@ -137,7 +138,7 @@ class Scenario {
   }
 
  private:
-  // The last multiple of a second from the origin before `tick`.
+  // Returns the last aligned tick before `tick`: a multiple of a second, counted from the origin.
   int64_t AlignedTick(int64_t tick) const { return FloorTo(tick - 1, kSecond, origin_); }
 
   void AddSource(int s) {
@@ -153,7 +154,7 @@ class Scenario {
       source.series.push_back(Labels({{"__name__", "counter"}, {"gpu", gpu}, {"node", node}}));
       source.series.push_back(Labels({{"__name__", "unwanted"}, {"gpu", gpu}, {"node", node}}));
     }
-    // Also told by another source: duplicates at one position when their times agree.
+    // Another source also reports this series, so duplicates occur at equal times.
     source.series.push_back(Labels({{"__name__", "gauge"}, {"gpu", "shared"}}));
     sources_.push_back(std::move(source));
   }
@@ -175,12 +176,12 @@ class Scenario {
     return (labels.Get("gpu") == "0" ? 1e9 : 0.5) + std::normal_distribution<double>(0, 1)(random_);
   }
 
-  // Rows of all sources with times up to about 3 s after `tick`.
+  // Generates rows of all sources with times up to about 3 s after `tick`.
   void Generate(int64_t tick) {
     for (Source& source : sources_) {
       if (source.next < tick - 5 * kSecond) source.next += (tick - source.next) / kSecond * kSecond;
       if (Chance(random_, 0.004))
-        source.next += Pick(random_, 5, 150) * kSecond;  // gone for a while
+        source.next += Pick(random_, 5, 150) * kSecond;  // absent for a while
       while (source.next <= tick + 3 * kSecond) {
         const int64_t at = source.next + (source.jitter > 0 ? Pick(random_, 0, source.jitter) : 0);
         source.next += source.interval;
@@ -195,7 +196,7 @@ class Scenario {
         rows_.push_back(std::move(row));
       }
     }
-    // The first subject gets rows as they come, the others in another order.
+    // The first subject gets the rows in order, the others in random order.
     for (const Row& row : rows_) subjects_[0].Append(row);
     for (int i = 1; i < 4; ++i) {
       std::shuffle(rows_.begin(), rows_.end(), random_);
@@ -204,7 +205,8 @@ class Scenario {
     rows_.clear();
   }
 
-  // What the oracle knows up to `tick`: rows in RowKey order, first sample at a position wins.
+  // Adds the rows up to `tick` to the oracle's samples, in RowKey order. The first sample at a
+  // position wins.
   void Learn(int64_t tick) {
     std::sort(pending_.begin(), pending_.end(), [](const Row& a, const Row& b) {
       return std::tie(a.key.position, a.key.source, a.key.sequence) <
@@ -214,11 +216,11 @@ class Scenario {
     for (; used < pending_.size() && pending_[used].key.position <= tick; ++used) {
       const Row& row = pending_[used];
       for (size_t i = 0; i < row.series.size(); ++i)
-        Tell(row.series[i], row.key.position, row.values[i]);
+        AddSample(row.series[i], row.key.position, row.values[i]);
     }
     pending_.erase(pending_.begin(), pending_.begin() + static_cast<ptrdiff_t>(used));
   }
-  void Tell(const Labels& labels, int64_t position, double value) {
+  void AddSample(const Labels& labels, int64_t position, double value) {
     if (IsMissing(value)) return;
     auto& [known, samples] = truth_[labels.ToString()];
     known = labels;
@@ -229,7 +231,7 @@ class Scenario {
   void Tick(int64_t tick) {
     Learn(tick);
     for (int i = 0; i < 4; ++i) {
-      if (i == 1 && sealed_ > kMinPosition) {  // in bites
+      if (i == 1 && sealed_ > kMinPosition) {  // seal in uneven intervals
         for (int64_t at = sealed_ + Pick(random_, 1, 400) * kMilli; at < tick;
              at += Pick(random_, 1, 900) * kMilli) {
           subjects_[i].store->SealTo(at);
@@ -246,7 +248,7 @@ class Scenario {
       const double value =
           Chance(random_, 0.1) ? StaleMarker() : static_cast<double>(Pick(random_, 0, 9));
       for (Subject& subject : subjects_) subject.store->Record(subject.IdOf(labels), tick, value);
-      Tell(labels, tick, value);
+      AddSample(labels, tick, value);
       if (Chance(random_, 0.2)) ReadAll(tick, 0.3);
     }
     ReadAll(tick, 1);
@@ -322,7 +324,7 @@ class Scenario {
     }
   }
 
-  // What a store must survive without anyone seeing it.
+  // Performs random operations that must not change any result.
   void Upset() {
     if (Chance(random_, 0.05)) subjects_[2].SaveAndRestore();
     if (Chance(random_, 0.05)) subjects_[3].SaveAndRestore();
@@ -335,7 +337,7 @@ class Scenario {
     }
   }
 
-  // Some demands go, some come; the rest must not notice.
+  // Replaces some demands; the results of the others must not change.
   void Replace() {
     auto next = std::make_shared<DemandSet>();
     next->selectors = set_->selectors;
@@ -385,12 +387,13 @@ class Scenario {
 
 class OracleTest : public testing::TestWithParam<uint64_t> {};
 
-TEST_P(OracleTest, RandomLife) {
+TEST_P(OracleTest, RandomJobMatchesOracle) {
   SCOPED_TRACE("seed " + std::to_string(GetParam()));
   Scenario scenario(GetParam());
   scenario.Run(300);
 }
-// There is one thread: what could race is reported after any life. The other builds live them all.
+// The test is single-threaded, so a few lifetimes suffice under the thread sanitizer. Other builds
+// run all of them.
 #ifdef __SANITIZE_THREAD__
 constexpr uint64_t kLives = 2;
 #else

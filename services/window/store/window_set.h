@@ -1,4 +1,4 @@
-// All windows of a store. Demands that agree in selector, grid and age share one.
+// All windows of a store. Demands with the same selector, grid, and age share a window.
 #pragma once
 
 #include <compare>
@@ -18,38 +18,39 @@
 
 namespace pitwall::window {
 
-// Demands that agree in this share a track.
+// Key of a track. Demands with equal keys share the track.
 struct TrackKey {
   uint32_t selector;
   int64_t length;
   int64_t cut;
-  int64_t phase_offset;  // -offset mod length: the phase but for the origin
+  int64_t phase_offset;  // -offset mod length: the phase without the origin
   bool align_job;
   bool with_stale;
-  bool packed;   // of a long window
-  bool attempt;  // starts again with each attempt
+  bool packed;   // whether the window is long
+  bool attempt;  // whether each attempt restarts the window
   uint32_t epoch;
   friend auto operator<=>(const TrackKey&, const TrackKey&) = default;
 };
 
 enum class SeriesTrackKind : uint8_t { kSamples, kStates, kFirst };
 
-// Demands that agree in this share a track by series.
+// Key of a series track. Demands with equal keys share the track.
 struct SeriesTrackKey {
   uint32_t selector;
   SeriesTrackKind kind;
-  int64_t length;  // kStates: how long a sample holds; kFirst: samples; else 0
-  int64_t skip;    // kFirst
-  bool attempt;    // starts again with each attempt
+  int64_t length;  // kStates: maximum duration of a sample's state; kFirst: number of samples;
+                   // otherwise 0
+  int64_t skip;    // for kFirst
+  bool attempt;    // whether each attempt restarts the window
   uint32_t epoch;
   friend auto operator<=>(const SeriesTrackKey&, const SeriesTrackKey&) = default;
 };
 
-// The window of one demand: at most one of the three. None: the demand is answered from the last
-// samples, or refused.
+// Window of one demand. At most one of the three pointers is set. If none is set, the demand is
+// served from the last samples or was rejected.
 struct WindowRef {
   Track* track = nullptr;
-  size_t window = 0;  // of the track
+  size_t window = 0;  // index in the track
   SeriesTrack* by_series = nullptr;
   SketchWindow* sketch = nullptr;
 };
@@ -57,34 +58,36 @@ struct WindowRef {
 // Not thread-safe.
 class WindowSet {
  public:
-  // max_window_bytes applies.
+  // Uses the limit max_window_bytes.
   explicit WindowSet(const Limits& limits) : max_window_bytes_(limits.max_window_bytes) {}
 
-  // The state of this key, new or shared. `since`: samples at or before it are not the window's.
-  // Bind once all are there.
+  // Returns the state for the key, new or shared. Samples at or before `since` do not belong to the
+  // window. Call Bind after all states were created.
   Track* TrackFor(const TrackKey& key, int64_t origin);
   SketchWindow* SketchFor(const TrackKey& key, const WindowShape& shape);
   SeriesTrack* SeriesTrackFor(const SeriesTrackKey& key, int64_t since);
-  // Finds the windows of each selector; `selectors`: their number.
+  // Assigns the windows to their selectors. `selectors` is the number of selectors.
   void Bind(uint32_t selectors);
-  // Keeps what these demands read, in their order. `moved_to`: new numbers of the selectors.
+  // Keeps only the windows that `used` references, in that order. `moved_to` contains the new
+  // numbers of the selectors.
   void Retain(const std::vector<WindowRef>& used, const std::vector<uint32_t>& moved_to);
   void Clear();
 
   SelectorWindows& of(uint32_t selector) { return by_selector_[selector]; }
   bool HasAny(uint32_t selector) const { return !by_selector_[selector].empty(); }
 
-  // Before the first sample.
+  // Sets the origin. Call this before the first sample.
   void SetOrigin(int64_t origin);
-  // Every sample up to this position was fed.
+  // Completes the panes up to `upto`. Every sample up to this position must have been fed.
   void Advance(int64_t upto, const SelectorColumns& columns);
-  // Begins the windows of attempts again: samples after `after` are the new attempt's.
+  // Restarts the attempt windows. Samples after `after` belong to the new attempt.
   void BeginAttempt(int64_t after);
-  // As new.
+  // Resets the windows to their initial state.
   void Reset();
 
   void Save(BinaryWriter& out) const;
-  // Into windows as new, of the same keys. `sealed`: where the store is.
+  // Loads the state into newly created windows with the same keys. `sealed` is the store's sealed
+  // position.
   void Load(BinaryReader& in, const SelectorColumns& columns, int64_t sealed);
   size_t MemoryBytes() const;
 
@@ -97,7 +100,7 @@ class WindowSet {
     SeriesTrackKey key;
     std::unique_ptr<SeriesTrack> track;
   };
-  // All demands for quantiles of one sketched window, of one age.
+  // Sketch shared by all quantile demands with the same window and age.
   struct SketchState {
     TrackKey key;
     int64_t panes;
@@ -111,7 +114,7 @@ class WindowSet {
   void LoadSketches(BinaryReader& in, const SelectorColumns& columns);
 
   const size_t max_window_bytes_;
-  std::vector<TrackState> tracks_;  // in the order of the first demand of each
+  std::vector<TrackState> tracks_;  // in order of each track's first demand
   std::vector<SeriesTrackState> series_tracks_;
   std::vector<SketchState> sketches_;
   std::vector<SelectorWindows> by_selector_;

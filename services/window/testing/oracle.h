@@ -1,5 +1,5 @@
-// Every window function by the textbook, over all samples of one series: what Prometheus 3 computes
-// when it scans the window at each evaluation. For tests only.
+// Reference implementation of every window function over all samples of one series. It computes the
+// result of Prometheus 3, which scans the window at each evaluation. For tests only.
 #pragma once
 
 #include <algorithm>
@@ -31,8 +31,9 @@ inline std::optional<double> OracleSmoothing(const std::vector<OracleSample>& w,
   return now;
 }
 
-// Of the time in (start, end] of which a sample tells the state (its own position to the next
-// sample's, `hold` at the most; NaN and stale markers tell nothing), the part that was not zero.
+// Returns the fraction of the known time in (start, end] in which the state was not zero. A sample
+// determines the state from its position to the next sample, for at most `hold`. NaN and stale
+// markers do not determine a state.
 inline std::optional<double> OracleShare(const std::vector<OracleSample>& all, int64_t since,
                                          int64_t start, int64_t end, int64_t hold) {
   int64_t known = 0, on = 0;
@@ -51,8 +52,8 @@ inline std::optional<double> OracleShare(const std::vector<OracleSample>& all, i
   return static_cast<double>(on) / static_cast<double>(known);
 }
 
-// Of the samples that are numbers. *error becomes how many lie so near the bound that rounding
-// decides.
+// Counts outliers among the samples that are numbers. *error is set to the number of samples so
+// close to the limit that rounding decides.
 inline std::optional<double> OracleOutliers(const std::vector<OracleSample>& w, double deviations,
                                             double* error) {
   std::vector<long double> v;
@@ -74,7 +75,7 @@ inline std::optional<double> OracleOutliers(const std::vector<OracleSample>& w, 
   return count;
 }
 
-// Of at most so many samples, evenly thinned.
+// Computes the slope from at most `most` samples, which are picked at equal distances.
 inline std::optional<double> OracleTheilSen(const std::vector<OracleSample>& all, size_t most) {
   std::vector<OracleSample> numbers, w;
   std::vector<double> slopes;
@@ -111,7 +112,8 @@ inline std::optional<double> OracleKendall(const std::vector<OracleSample>& w) {
   return (rises - falls) / pairs;
 }
 
-// Of a histogram with these bounds, the count of one bucket; that after the last is everything.
+// Returns the count of one bucket in a histogram with the given bounds. The bucket after the last
+// bound counts all samples.
 inline double OracleBucket(const std::vector<OracleSample>& w, const std::vector<double>& bounds,
                            size_t bucket) {
   if (bucket == bounds.size()) return static_cast<double>(w.size());
@@ -120,7 +122,7 @@ inline double OracleBucket(const std::vector<OracleSample>& w, const std::vector
   return count;
 }
 
-// blocks, φ, rank[, samples of a block]: see docs/functions.md.
+// The arguments are blocks, φ, rank, and optionally the samples per block (docs/functions.md).
 inline std::optional<double> OracleBlocks(const std::vector<OracleSample>& all,
                                           const std::vector<double>& arguments) {
   std::vector<OracleSample> numbers;
@@ -134,7 +136,7 @@ inline std::optional<double> OracleBlocks(const std::vector<OracleSample>& all,
   if (arguments.size() == 3 && size < 5) return std::nullopt;
   if (rank > blocks || blocks * size > static_cast<double>(numbers.size())) return std::nullopt;
   std::vector<double> quantiles;
-  for (double k = 0; k < blocks; ++k) {  // the newest block first
+  for (double k = 0; k < blocks; ++k) {  // newest block first
     std::vector<double> block;
     for (double i = 0; i < size; ++i) {
       block.push_back(numbers.back().value);
@@ -152,7 +154,7 @@ inline std::optional<double> OracleBlocks(const std::vector<OracleSample>& all,
   return quantiles[static_cast<size_t>(rank) - 1];
 }
 
-// In tests a demand's arguments are numbers, separated by commas.
+// Parses a demand's arguments, which are comma-separated numbers in tests.
 inline std::vector<double> OracleArguments(const Demand& demand) {
   std::vector<double> out;
   std::string text = demand.arguments;
@@ -164,9 +166,9 @@ inline std::vector<double> OracleArguments(const Demand& demand) {
   return out;
 }
 
-// The demand's value at `tick` for a series with these samples (ascending, stale markers among
-// them), of which the demand knows those after `since`. *error becomes what a sketch may be off by.
-// `bucket`: which of the values, where there are several.
+// Returns the demand's value at `tick` for a series with the given samples, in ascending order and
+// including stale markers. The demand knows only samples after `since`. *error is set to the
+// permitted error of a sketch. `bucket` selects one of several values.
 inline std::optional<double> OracleRead(const Demand& demand, int64_t tick, int64_t since,
                                         const std::vector<OracleSample>& all, double* error,
                                         size_t bucket = 0) {
@@ -219,7 +221,7 @@ inline std::optional<double> OracleRead(const Demand& demand, int64_t tick, int6
         newest.position <= since)
       return std::nullopt;
     w.clear();
-    for (size_t i = samples.size(); i-- > 0;) {  // until the series was away
+    for (size_t i = samples.size(); i-- > 0;) {  // back to the point where the series was absent
       const bool gap = i + 1 < samples.size() &&
                        samples[i].position <= samples[i + 1].position - demand.lookback;
       if (gap || IsStale(samples[i].value) || samples[i].position <= since) break;

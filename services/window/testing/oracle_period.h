@@ -1,4 +1,4 @@
-// The period of outliers by its definition, for oracle.h. For tests only.
+// Reference implementation of outlier and event periods, for oracle.h. For tests only.
 #pragma once
 
 #include <algorithm>
@@ -13,11 +13,11 @@
 
 namespace pitwall::window {
 
-// The period of events at the times t, by its definition (period_detector.h), each part with what
-// is simplest. d: distance of two samples, n: how many there were.
+// Returns the period of events at the times t by its definition (period_detector.h). Each part uses
+// the simplest computation. d is the distance between two samples, and n is the number of samples.
 inline std::optional<double> OraclePeriod(const std::vector<double>& t, double d, double n) {
   const auto m = static_cast<double>(t.size());
-  std::map<double, int> seen;  // distance in samples -> how often
+  std::map<double, int> seen;  // distance in samples -> count
   for (size_t i = 1; i < t.size(); ++i) {
     ++seen[std::round((t[i] - t[i - 1]) / d)];
     if (i > 1) ++seen[std::round((t[i] - t[i - 2]) / d)];
@@ -32,7 +32,7 @@ inline std::optional<double> OraclePeriod(const std::vector<double>& t, double d
   double most = 0;
   for (const auto& [count, guess] : guesses) {
     for (size_t start = 0; start < 4 && start + 1 < t.size(); ++start) {
-      std::vector<std::pair<double, double>> kept = {{0, t[start]}};  // number on the grid, time
+      std::vector<std::pair<double, double>> kept = {{0, t[start]}};  // (number on the grid, time)
       for (size_t i = start + 1; i < t.size(); ++i) {
         const double turns = std::round((t[i] - kept.back().second) / guess);
         const double off = std::fabs(t[i] - kept.back().second - turns * guess);
@@ -76,7 +76,7 @@ inline std::optional<double> OraclePeriod(const std::vector<double>& t, double d
   return best;
 }
 
-// By its definition (outlier_period.h).
+// Implements the definition in outlier_period.h.
 inline std::optional<double> OracleOutlierPeriod(const std::vector<OracleSample>& all,
                                                  double limit) {
   std::vector<OracleSample> w;
@@ -101,7 +101,7 @@ inline std::optional<double> OracleOutlierPeriod(const std::vector<OracleSample>
   return OraclePeriod(t, d, static_cast<double>(w.size()));
 }
 
-// Of the last hundred times.
+// Considers only the last hundred times.
 inline std::optional<double> OracleEventPeriod(const std::vector<OracleSample>& all,
                                                double resolution) {
   std::vector<double> t;

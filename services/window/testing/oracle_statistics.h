@@ -1,4 +1,4 @@
-// Statistics of samples by the textbook, for oracle.h. For tests only.
+// Reference implementations of sample statistics, for oracle.h. For tests only.
 #pragma once
 
 #include <algorithm>
@@ -58,7 +58,7 @@ inline double OracleExtreme(const std::vector<OracleSample>& w, bool max) {
   return best;
 }
 
-// `size`, where it is given, becomes what the result is made of, without signs.
+// If `size` is not null, it is set to the quantile's interpolation over absolute values.
 inline double OracleQuantile(const std::vector<OracleSample>& w, double phi,
                              double* size = nullptr) {
   if (std::isnan(phi)) return NormalNan();
@@ -104,7 +104,8 @@ inline std::optional<double> OracleRate(const std::vector<OracleSample>& w, int6
   return result * factor;
 }
 
-// Prometheus' linearRegression, in long doubles, positions counted from the first sample.
+// Computes the linearRegression of Prometheus in long double precision, with positions relative to
+// the first sample.
 inline double OracleLine(const std::vector<OracleSample>& w, int64_t at, bool slope_only) {
   const bool equal =
       std::all_of(w.begin(), w.end(), [&](const OracleSample& s) { return s.value == w[0].value; });

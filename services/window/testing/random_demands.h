@@ -1,4 +1,4 @@
-// Random demands over the series of random lives of jobs (window_oracle_test.cc). For tests only.
+// Random demands over the series of random jobs (window_oracle_test.cc). For tests only.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ inline Selector MakeSelector(
   return selector;
 }
 
-// Selectors that the scenarios use; 0..2 match every series that there is.
+// Returns the selectors of the scenarios. Selectors 0 to 2 match every series.
 inline std::vector<Selector> Selectors() {
   return {MakeSelector({{"__name__", MatchOp::kEqual, "gauge"}}),
           MakeSelector({{"__name__", MatchOp::kEqual, "counter"}}),
@@ -82,7 +82,7 @@ inline Demand RandomDemand(Random& random) {
     static const char* const kPhis[] = {"0", "0.25", "0.5", "0.95", "1", "-1", "2"};
     demand.arguments = kPhis[Pick(random, 0, 6)];
   }
-  // The oracle looks at all pairs.
+  // The oracle compares all pairs, so the window is short.
   if (demand.function == WindowFunction::kRobustDeriv ||
       demand.function == WindowFunction::kKendallTau) {
     demand.range = std::min(demand.range, 13 * kSecond);
@@ -126,7 +126,7 @@ inline Demand RandomDemand(Random& random) {
 inline std::shared_ptr<DemandSet> RandomDemands(Random& random, size_t count) {
   auto set = std::make_shared<DemandSet>();
   set->selectors = Selectors();
-  for (uint32_t s = 0; s < 3; ++s) {  // so that every series is wanted at all times
+  for (uint32_t s = 0; s < 3; ++s) {  // so that every series is always wanted
     Demand demand;
     demand.selector = s;
     demand.interval = kSecond;

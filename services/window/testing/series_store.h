@@ -1,4 +1,4 @@
-// A store over series m with a few demands, filled by hand: what its tests share.
+// Test fixture: a store with a few demands over series of the metric m, filled by hand.
 #pragma once
 
 #include <limits>
@@ -23,7 +23,7 @@ inline Demand Window(WindowFunction function, int64_t range_s, int64_t interval_
   demand.interval = interval_s * kSecond;
   return demand;
 }
-// The φ that every quantile of these tests is read with.
+// The φ used by every quantile in these tests.
 inline constexpr double kLeast[] = {0};
 
 inline Demand Instant(int64_t lookback_s) {
@@ -54,7 +54,7 @@ struct Fixture {
     store.SealTo(at_s * kSecond);
     store.BeginTick(at_s * kSecond);
   }
-  // Value of series a; nothing when it is absent.
+  // Returns the value of series a, or no value if it is absent.
   std::optional<double> Get(uint32_t demand = 0) {
     const Column column = store.Read(demand, kLeast);
     if (column.values.empty() || !column.present[0]) return std::nullopt;

@@ -8,7 +8,7 @@
 namespace pitwall::window {
 namespace {
 
-// Compensated sum of one column, all terms times kHugeScale.
+// Compensated sum of one column with all terms scaled by kHugeScale.
 struct ScaledSum {
   size_t column;
   double sum = 0, comp = 0, count = 0;
@@ -25,7 +25,7 @@ struct ScaledSum {
     Add(x * kHugeScale);
     count += 1;
   }
-  // `sums`: a row of the family kSums, whose terms are to be multiplied by `scale`.
+  // Adds the partials of a kSums row, with each term multiplied by `scale`.
   void AddPartial(const Row& sums, size_t capacity, double scale) {
     const double* cells = sums.cells() + column;
     Add(cells[0] * scale);

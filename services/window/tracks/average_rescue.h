@@ -1,4 +1,4 @@
-// Averages of windows whose sum overflowed.
+// Recomputation of averages whose sum overflowed.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,9 @@
 
 namespace pitwall::window {
 
-// Computes averages that are present but not finite again, from scaled sums of the panes of
-// `window`. `sums_index`: of the partials of kSums. A window without a begin keeps its results: its
-// panes are gone.
+// Recomputes averages that are present but not finite from scaled sums of the panes in `window`.
+// `sums_index` is the index of the partials of kSums. A window without a start keeps its results,
+// because its panes were dropped.
 void RescueAverages(const SlidingWindow& window, size_t sums_index, PaneSource& source,
                     double* values, const uint8_t* present);
 

@@ -1,4 +1,4 @@
-// Windows of tens of thousands of panes: what they cost, and that what they cost is bounded.
+// Tests results and memory bounds of windows with tens of thousands of panes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,13 +14,13 @@ namespace pitwall::window {
 namespace {
 
 constexpr int64_t kMinute = 60 * kSecond;
-constexpr int64_t kMonth = 43'200;  // minutes
+constexpr int64_t kMonth = 43'200;  // in minutes
 
 Demand Minutes(WindowFunction function, int64_t range) { return Window(function, 60 * range, 60); }
 
-// Forty days of minutes against a plain loop, through a restore and a column that goes, at the last
-// day of each.
-TEST(LongWindow, ThirtyDaysOfMinutes) {
+// Compares forty days of one sample per minute with a plain loop. Halfway through, the store is
+// restored and one column expires.
+TEST(LongWindow, ThirtyDayWindowMatchesPlainLoop) {
   const std::vector<Demand> demands = {Minutes(WindowFunction::kSum, kMonth),
                                        Minutes(WindowFunction::kMax, kMonth),
                                        Minutes(WindowFunction::kIncrease, kMonth)};
@@ -29,7 +29,7 @@ TEST(LongWindow, ThirtyDaysOfMinutes) {
   std::vector<SeriesId> ids = {*store->Intern(M("a")), *store->Intern(M("b"))};
   std::mt19937_64 random(11);
   SCOPED_TRACE("seed 11");
-  std::deque<double> truth;  // of b, whole numbers: sums are exact
+  std::deque<double> truth;  // samples of b; whole numbers, so sums are exact
   double counter = 0;
   for (int64_t minute = 1; minute <= kMonth + 10'000; ++minute) {
     counter += static_cast<double>(random() % 1000);
@@ -60,7 +60,7 @@ TEST(LongWindow, ThirtyDaysOfMinutes) {
     }
     ASSERT_EQ(store->Read(0, {}).values[b], sum) << minute;
     ASSERT_EQ(store->Read(1, {}).values[b], max) << minute;
-    const double got = store->Read(2, {}).values[b];  // a minute is extrapolated
+    const double got = store->Read(2, {}).values[b];  // extrapolated by up to a minute
     ASSERT_NEAR(got, increase, increase * 0.02 + 2000) << minute;
     for (uint32_t d = 0; d < 3; ++d) EXPECT_TRUE(store->DemandStatus(d).ok());
   }
@@ -83,19 +83,20 @@ size_t BytesOfMonth(size_t columns, size_t old_columns, bool noise) {
   return store.MemoryBytes();
 }
 
-TEST(LongWindow, MemoryIsThatOfTheSamples) {
+TEST(LongWindow, MemoryIsProportionalToSamples) {
   const size_t none = BytesOfMonth(20, 0, true), old = BytesOfMonth(20, 20, true),
                constant = BytesOfMonth(20, 20, false);
   std::printf(
       "memory: 20 series of minutes, window of 30 days: %zu bytes, noise %zu, constant %zu\n", none,
       old, constant);
-  EXPECT_LT(none, size_t{20} * 40'000);                // half an hour old
-  EXPECT_LT(old, size_t{20} * (kMonth * 9 + 40'000));  // noise does not pack
+  EXPECT_LT(none, size_t{20} * 40'000);                // series that are half an hour old
+  EXPECT_LT(old, size_t{20} * (kMonth * 9 + 40'000));  // noise does not compress
   EXPECT_LT(constant, size_t{20} * (kMonth + 40'000));
 }
 
-// Beyond the limit a window says so, its shorter sister goes on, and it recovers.
-TEST(LongWindow, BeyondItsMemoryItHasNoResult) {
+// A window over its memory limit reports an error and later recovers. A shorter window is not
+// affected.
+TEST(LongWindow, WindowOverMemoryLimitHasNoResult) {
   Limits limits;
   limits.max_window_bytes = 40'000;
   Fixture f({Minutes(WindowFunction::kSum, 10'000), Minutes(WindowFunction::kSum, 2'000)}, limits);
@@ -128,7 +129,7 @@ TEST(LongWindow, BeyondItsMemoryItHasNoResult) {
   EXPECT_EQ((*restored)->Read(0, {}).present[0], 0);
   EXPECT_EQ((*restored)->Read(1, {}).present[0], 1);
 
-  fill(9'000, 20'000, false);  // packs to nearly nothing
+  fill(9'000, 20'000, false);  // compresses to almost nothing
   EXPECT_EQ(f.Get(0), 10'000.0);
   EXPECT_TRUE(f.store.DemandStatus(0).ok());
 }

@@ -1,11 +1,11 @@
-// Fill level of a window of the first samples of the attempt.
+// Fill level of a window over the first samples of an attempt.
 #pragma once
 
 #include <cstdint>
 
 namespace pitwall::window {
 
-// Samples that it has and waits for, counting those that it skips.
+// Number of samples received and number required, both including skipped samples.
 struct PrefixProgress {
   int64_t has = 0;
   int64_t wants = 0;

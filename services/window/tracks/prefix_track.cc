@@ -45,7 +45,7 @@ PrefixTrack::Answer& PrefixTrack::AnswerOf(const Demand& demand,
   const auto found = std::find_if(answers_.begin(), answers_.end(), [&](const Answer& answer) {
     return answer.function == demand.function && answer.text == demand.arguments;
   });
-  PITWALL_CHECK(found != answers_.end());  // AddDemand was told
+  PITWALL_CHECK(found != answers_.end());  // AddDemand must have been called
   const auto same = [](double a, double b) {
     return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
   };
@@ -62,7 +62,7 @@ void PrefixTrack::Read(const Demand& demand, int64_t tick, int64_t /*after*/,
                        std::span<const double> arguments, double* values, uint8_t* present) {
   const int64_t end = tick - demand.offset;
   Answer& answer = AnswerOf(demand, arguments);
-  // What a line says of the tick goes on changing.
+  // An intercept depends on the tick, so it keeps changing even for a full window.
   const bool frozen = demand.function != WindowFunction::kIntercept;
   const size_t width = answer.width;
   for (size_t c = 0; c < columns_.size(); ++c) {

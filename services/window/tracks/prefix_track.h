@@ -1,5 +1,5 @@
-// The first samples of each series of one selector in an attempt: windows that freeze once they are
-// full. A frozen window's values are computed once and kept.
+// The first samples of each series of one selector in an attempt. The windows freeze once they are
+// full, and a frozen window's values are computed only once.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ namespace pitwall::window {
 
 class PrefixTrack final : public SeriesTrack {
  public:
-  // The window: `count` samples after `skip` others. NaN and stale markers are not counted.
+  // The window contains `count` samples after `skip` skipped samples. NaN and stale markers do not
+  // count.
   PrefixTrack(uint32_t count, int64_t skip, int64_t after)
       : count_(count), skip_(skip), after_(after) {}
 
@@ -26,10 +27,10 @@ class PrefixTrack final : public SeriesTrack {
   void SetColumns(size_t columns) override;
   void Scatter(int64_t position, std::span<const uint32_t> cells, std::span<const uint32_t> columns,
                const double* values) override;
-  // Columns have no result before they are full.
+  // Columns that are not full have no result.
   void Read(const Demand& demand, int64_t tick, int64_t after, std::span<const double> arguments,
             double* values, uint8_t* present) override;
-  bool lacked() const override { return false; }
+  bool incomplete() const override { return false; }
   std::optional<PrefixProgress> Filling(const Demand& demand, int64_t tick) const override;
 
   void Remap(const std::vector<uint32_t>& keep) override;
@@ -47,13 +48,14 @@ class PrefixTrack final : public SeriesTrack {
     std::vector<double> values;
   };
   enum class Known : uint8_t { kNot, kValue, kNone };
-  // What one function gives of the full columns. A function of them: not saved.
+  // Cached results of one function over the full columns. They can be recomputed, so they are not
+  // saved.
   struct Answer {
     WindowFunction function;
     std::string text;               // Demand::arguments
-    std::vector<double> arguments;  // their values
-    std::vector<double> values;     // `width` by column
-    std::vector<Known> known;       // by column
+    std::vector<double> arguments;  // parsed values of the arguments
+    std::vector<double> values;     // `width` values per column
+    std::vector<Known> known;       // one per column
     size_t width = 1;
 
     void Resize(size_t columns) {

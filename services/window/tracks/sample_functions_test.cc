@@ -1,5 +1,6 @@
-// Functions of all samples of a window: the count of outliers, slopes and trends by rank,
-// histograms. By hand; window_oracle_test.cc holds them against naive twins.
+// Tests functions over all samples of a window (outlier counts, rank-based slopes and trends,
+// histograms) with results computed by hand. window_oracle_test.cc compares them with reference
+// implementations.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -28,25 +29,25 @@ std::optional<double> Outliers(const Values& values, double deviations) {
   return CountOutliers(values, deviations, &count) ? std::optional(count) : std::nullopt;
 }
 
-TEST(CountOutliers, AboveTheMeanOfAll) {
-  // Nine of 1 and one of 11: mean 2, deviation 3.
+TEST(CountOutliers, CountsOnlyValuesAboveLimit) {
+  // Nine values of 1 and one of 11 have mean 2 and standard deviation 3.
   Values values(9, 1);
   values.push_back(11);
   EXPECT_EQ(Outliers(values, 2.9), 1);
-  EXPECT_EQ(Outliers(values, 3), 0);  // strictly
+  EXPECT_EQ(Outliers(values, 3), 0);  // the limit is exclusive
   EXPECT_EQ(Outliers(values, 0), 1);
-  values[9] = -9;  // to one side only
+  values[9] = -9;  // only values above the mean count
   EXPECT_EQ(Outliers(values, 1), 0);
   EXPECT_EQ(Outliers({1, 1, 1, 1, 1, 1, 1, 1, 9, 9}, 1.5), 2);
 }
 
-TEST(CountOutliers, EqualValuesHaveNone) {
+TEST(CountOutliers, EqualValuesHaveNoOutliers) {
   for (const double value : {0.1, 1e-300, -7.3e17, 1.7e308})
     EXPECT_EQ(Outliers(Values(1000, value), 0), 0) << value;
   EXPECT_EQ(Outliers({5}, 0), 0);
 }
 
-TEST(CountOutliers, OddWindows) {
+TEST(CountOutliers, EmptyWindowsAndSpecialValues) {
   EXPECT_EQ(Outliers({}, 1), std::nullopt);
   EXPECT_EQ(Outliers({kNan, kNan}, 1), std::nullopt);
   EXPECT_EQ(Outliers({kNan, 1, 1, 1, kNan, 1, 5}, 1), 1);
@@ -57,7 +58,7 @@ TEST(CountOutliers, OddWindows) {
   EXPECT_EQ(Outliers({1, 2, 9}, kInf), std::nullopt);
 }
 
-// One sample a second.
+// Returns the slope of values at one sample per second.
 std::optional<double> Slope(const Values& values) {
   std::vector<int64_t> positions;
   for (size_t i = 0; i < values.size(); ++i)
@@ -72,8 +73,8 @@ std::optional<double> Blocks(const std::vector<double>& values,
   return BlockQuantile(values, arguments, &result) ? std::optional(result) : std::nullopt;
 }
 
-// Four blocks of five: medians 2, 1, 9, 4.
-TEST(BlockQuantile, RanksTheBlocks) {
+// Four blocks of five samples have the medians 2, 1, 9, and 4.
+TEST(BlockQuantile, ReturnsQuantileOfRankedBlock) {
   const std::vector<double> values = {2, 2, 2, 50, 0, 1, 1, 7, 1, 0, 9, 9, 9, 9, 9, 4, 3, 5, 4, 4};
   EXPECT_EQ(Blocks(values, {4, 0.5, 1, 5}), 1);
   EXPECT_EQ(Blocks(values, {4, 0.5, 2, 5}), 2);
@@ -85,13 +86,13 @@ TEST(BlockQuantile, RanksTheBlocks) {
   EXPECT_EQ(Blocks(values, {20, 0.5, 20, 1}), 50);
 }
 
-TEST(BlockQuantile, TooFewSamplesSayNothing) {
+TEST(BlockQuantile, TooFewSamplesHaveNoResult) {
   const std::vector<double> twenty(20, 3.0);
   EXPECT_EQ(Blocks(twenty, {4, 0.5, 1, 5}), 3);
   EXPECT_EQ(Blocks(twenty, {4, 0.5, 1, 6}), std::nullopt);
   EXPECT_EQ(Blocks(twenty, {5, 0.5, 1}), std::nullopt) << "four a block";
   EXPECT_EQ(Blocks({}, {1, 0.5, 1, 1}), std::nullopt);
-  // NaN is no sample.
+  // NaN does not count as a sample.
   std::vector<double> some = twenty;
   some[7] = kNan;
   EXPECT_EQ(Blocks(some, {4, 0.5, 1, 5}), std::nullopt);
@@ -99,7 +100,7 @@ TEST(BlockQuantile, TooFewSamplesSayNothing) {
   EXPECT_EQ(Blocks(some, {4, 0.5, 1, 5}), 3);
 }
 
-TEST(BlockQuantile, InfinitiesAndWrongArguments) {
+TEST(BlockQuantile, InfinitiesAndInvalidArguments) {
   EXPECT_EQ(Blocks({1, 1, kInf}, {1, 0.5, 1, 3}), 1) << "nothing of what lies beside the median";
   EXPECT_EQ(Blocks({1, kInf, kInf}, {1, 0.5, 1, 3}), kInf);
   EXPECT_EQ(Blocks({-kInf, kInf}, {1, 0.5, 1, 2}), std::nullopt);
@@ -119,15 +120,15 @@ TEST(BlockQuantile, InfinitiesAndWrongArguments) {
   }
 }
 
-TEST(TheilSen, OutliersDoNotBendIt) {
+TEST(TheilSen, OutliersDoNotChangeSlope) {
   EXPECT_EQ(Slope({1, 3, 5, 7, 9}), 2);
   EXPECT_EQ(Slope({1, 3, 1000, 7, 9, 11, -500, 15}), 2);
   EXPECT_EQ(Slope({5, 5, 5}), 0);
-  EXPECT_EQ(Slope({0, 1, 3}), 1.5);     // of 1, 1.5 and 2
-  EXPECT_EQ(Slope({0, 1, 3, 9}), 2.5);  // of 1, 1.5, 2, 3, 4 and 6: the mean of the middle two
+  EXPECT_EQ(Slope({0, 1, 3}), 1.5);     // median of 1, 1.5, and 2
+  EXPECT_EQ(Slope({0, 1, 3, 9}), 2.5);  // slopes 1, 1.5, 2, 3, 4, 6: mean of the middle two
 }
 
-TEST(TheilSen, ByTimeNotByNumber) {
+TEST(TheilSen, SlopeUsesSampleTimes) {
   const std::vector<int64_t> positions{0, 500'000'000, 10'000'000'000};
   const Values values{0, 1, 20};
   double slope = 0;
@@ -135,19 +136,20 @@ TEST(TheilSen, ByTimeNotByNumber) {
   EXPECT_EQ(slope, 2);
 }
 
-TEST(TheilSen, OddWindows) {
+TEST(TheilSen, ShortWindowsAndSpecialValues) {
   EXPECT_EQ(Slope({}), std::nullopt);
   EXPECT_EQ(Slope({1}), std::nullopt);
   EXPECT_EQ(Slope({kNan, 1, kNan}), std::nullopt);
   EXPECT_EQ(Slope({1, kNan, 5}), 2);
   EXPECT_EQ(Slope({kInf, kInf}), std::nullopt);
-  EXPECT_EQ(Slope({1, kInf, 3, 4, 5}), 1);  // slopes to it are infinite, to either side
+  EXPECT_EQ(Slope({1, kInf, 3, 4, 5}), 1);  // slopes to infinity are infinite in both directions
   EXPECT_EQ(Slope({1, kInf}), kInf);
   EXPECT_EQ(Slope({kInf, kInf, 1}), -kInf);
 }
 
-// More samples than it looks at: of a straight line with a tenth of outliers.
-TEST(TheilSen, LongWindowsAreThinned) {
+// The window has more samples than the function uses: a straight line with one outlier in ten
+// samples.
+TEST(TheilSen, LongWindowsAreSampled) {
   for (const size_t n : {kMaxSlopeSamples, kMaxSlopeSamples + 1, 1000UL, 4096UL}) {
     Values values;
     std::vector<OracleSample> samples;
@@ -165,17 +167,17 @@ std::optional<double> Tau(const Values& values) {
   return KendallTau(values, &tau) ? std::optional(tau) : std::nullopt;
 }
 
-TEST(Kendall, SharesOfPairs) {
+TEST(Kendall, TauIsDifferenceOfPairShares) {
   EXPECT_EQ(Tau({1, 2, 3, 4}), 1);
   EXPECT_EQ(Tau({4, 3, 2, 1}), -1);
-  EXPECT_EQ(Tau({1, 1000, 1001, 1e9}), 1);  // ranks only
+  EXPECT_EQ(Tau({1, 1000, 1001, 1e9}), 1);  // only ranks count
   EXPECT_EQ(Tau({1, 3, 2}), 1 / 3.0);
-  EXPECT_EQ(Tau({5, 5, 5, 5}), 0);  // ties do neither
+  EXPECT_EQ(Tau({5, 5, 5, 5}), 0);  // ties count neither way
   EXPECT_EQ(Tau({1, 1, 2}), 2 / 3.0);
   EXPECT_EQ(Tau({0.0, -0.0}), 0);
 }
 
-TEST(Kendall, OddWindows) {
+TEST(Kendall, ShortWindowsAndSpecialValues) {
   EXPECT_EQ(Tau({}), std::nullopt);
   EXPECT_EQ(Tau({1}), std::nullopt);
   EXPECT_EQ(Tau({kNan, 1, kNan}), std::nullopt);
@@ -183,7 +185,7 @@ TEST(Kendall, OddWindows) {
   EXPECT_EQ(Tau({-kInf, 0, kInf, kInf}), 5 / 6.0);
 }
 
-TEST(Kendall, EqualsAllPairs) {
+TEST(Kendall, MatchesComparisonOfAllPairs) {
   const char* const fixed = std::getenv("PITWALL_TEST_SEED");
   const uint64_t seed =
       fixed != nullptr ? std::strtoull(fixed, nullptr, 10) : std::random_device{}();
@@ -201,7 +203,7 @@ TEST(Kendall, EqualsAllPairs) {
   }
 }
 
-TEST(Buckets, CountUpToTheirBounds) {
+TEST(Buckets, CountValuesUpToBound) {
   const Values bounds{-1, 0, 2.5};
   Values counts(4, 99);
   CountBuckets(Values{-3, -1, 0, 0.1, 2.5, 2.6, 7}, bounds, counts.data());

@@ -17,10 +17,10 @@
 namespace pitwall::window {
 namespace {
 
-// double_exponential_smoothing of Prometheus, after Holt.
+// Implements double_exponential_smoothing of Prometheus (Holt's method).
 bool Smooth(std::span<const double> values, double smoothing, double trend, double* out) {
   if (!(smoothing > 0 && smoothing < 1 && trend > 0 && trend < 1)) {
-    *out = NormalNan();  // whoever asks says that it is an error
+    *out = NormalNan();  // the caller reports the error
     return true;
   }
   if (values.size() < 2) return false;
@@ -35,7 +35,7 @@ bool Smooth(std::span<const double> values, double smoothing, double trend, doub
   return true;
 }
 
-// Through the family's own kernels, one column wide.
+// Computes the result with the family's kernels on a single column.
 bool ByPartials(const FunctionPlan& plan, std::span<const int64_t> positions,
                 std::span<const double> values, const ReadContext& context, double* out) {
   const FamilyOps& ops = OpsOf(plan.family);
@@ -63,7 +63,7 @@ bool ValueOfSamples(WindowFunction function, std::span<const int64_t> positions,
     case WindowFunction::kSmoothing:
       return Smooth(values, first, arguments.size() > 1 ? arguments[1] : 0, value);
     case WindowFunction::kQuantile:
-    case WindowFunction::kSketchQuantile:  // the samples are at hand
+    case WindowFunction::kSketchQuantile:  // computed exactly, because all samples are available
       *value = QuantileOf(values, first);
       return true;
     case WindowFunction::kMad:
@@ -87,7 +87,7 @@ bool ValueOfSamples(WindowFunction function, std::span<const int64_t> positions,
     case WindowFunction::kLast:
     case WindowFunction::kTimestamp:
     case WindowFunction::kShare:
-      return false;  // no windows of samples
+      return false;  // these functions have no sample windows
 #define PITWALL_WINDOW_OF_PARTIALS(id, ...) case WindowFunction::id:
 #include "services/model/windows/functions.inc"
       {
@@ -128,20 +128,20 @@ void SampleTrack::Scatter(int64_t position, std::span<const uint32_t> cells,
   }
 }
 
-// Lets go of what no window that ends at or after `position` less its offset holds. Called when a
-// list has doubled, so that a sample costs the same however far back the windows look.
+// Drops samples that no window ending at or after `position` minus its offset contains. Called when
+// a list has doubled, so that the cost per sample does not depend on how far the windows look back.
 void SampleTrack::Shrink(Samples* samples, int64_t position) const {
   std::vector<Sample>& list = samples->list;
   size_t first = list.size();
-  uint32_t counted = 0;  // in the reach of every window of a number of samples
+  uint32_t counted = 0;  // samples within reach of every [N samples] window
   while (first > 0) {
     const Sample& sample = list[first - 1];
     if (sample.position <= position - keep_time_ && counted >= keep_samples_) break;
     if (!IsStale(sample.value) && sample.position <= position - keep_offset_) ++counted;
     --first;
   }
-  // A window with max_samples_ samples is always whole; a quarter more, so that a list that is full
-  // is not moved with each sample.
+  // A window with max_samples_ samples is always complete. The list may be a quarter longer, so
+  // that a full list is not moved with every sample.
   const size_t most = max_samples_ + max_samples_ / 4;
   if (list.size() - first >= most) {
     first = list.size() - max_samples_;
@@ -153,12 +153,12 @@ void SampleTrack::Shrink(Samples* samples, int64_t position) const {
 
 void SampleTrack::Read(const Demand& demand, int64_t tick, int64_t after,
                        std::span<const double> arguments, double* values, uint8_t* present) {
-  lacked_ = false;
+  incomplete_ = false;
   const int64_t end = tick - demand.offset;
   const bool counted = demand.kind == WindowKind::kSamples;
   const auto wanted = static_cast<size_t>(demand.range);
   const size_t width = ValuesPerSeries(demand.function, arguments.size());
-  // How many of the newest numbers of a window are enough; 0: all of them.
+  // Number of newest values that suffice for the window; 0 means all values.
   const size_t newest_numbers =
       demand.function == WindowFunction::kBlockQuantile ? BlockDemand(arguments).newest() : 0;
   std::vector<int64_t>& positions = positions_;
@@ -180,7 +180,8 @@ void SampleTrack::Read(const Demand& demand, int64_t tick, int64_t after,
     window.clear();
     size_t numbers = 0;
     for (size_t i = to; i-- > 0 && all[i].position > start;) {
-      // What was before the series went is not its last samples any more, and need not be held.
+      // Samples before the series disappeared are not part of the window and may already be
+      // dropped.
       if (counted && (IsStale(all[i].value) ||
                       (i + 1 < to && all[i].position <= all[i + 1].position - demand.lookback))) {
         break;
@@ -195,14 +196,13 @@ void SampleTrack::Read(const Demand& demand, int64_t tick, int64_t after,
     const bool whole =
         (counted && window.size() == wanted) || (newest_numbers > 0 && numbers == newest_numbers);
     if (window.size() > max_samples_ || (columns_[c].lost > start && !whole)) {
-      lacked_ = true;
+      incomplete_ = true;
       continue;
     }
     if (window.empty()) continue;
     std::reverse(positions.begin(), positions.end());
     std::reverse(window.begin(), window.end());
-    // A window of a number of samples reaches from its first sample to its last: there is nothing
-    // to extrapolate to.
+    // An [N samples] window extends from its first sample to its last, so nothing is extrapolated.
     const int64_t range_start = counted ? positions.front() : end - demand.range;
     const int64_t range_end = counted ? positions.back() : end;
     double* const value = values + c * width;
@@ -221,7 +221,7 @@ void SampleTrack::ClearColumns(const std::vector<uint32_t>& columns) {
   for (const uint32_t column : columns) columns_[column] = Samples();
 }
 
-// Reads are told which samples count (`after`).
+// `after` is ignored because reads pass the position after which samples count.
 void SampleTrack::Restart(int64_t /*after*/) {
   for (Samples& samples : columns_) samples = Samples();
 }
@@ -250,7 +250,7 @@ void SampleTrack::Load(BinaryReader& in, size_t columns) {
     columns_[c].lost = in.I64();
     const uint64_t limit = in.U64();
     const size_t samples = in.Count(9);
-    // As Shrink leaves them: a list beyond its limit would never be shrunk again.
+    // Shrink keeps these bounds. A list that exceeds its limit would never shrink again.
     if (limit < 1 || limit > std::max<uint64_t>(64, max_samples_ + max_samples_ / 4) ||
         samples > limit)
       in.Fail();

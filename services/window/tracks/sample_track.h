@@ -1,6 +1,7 @@
-// Every sample of one selector's series, in order of position, as far back as its demands look: for
-// functions that partials cannot give (double_exponential_smoothing), and for windows of a number
-// of samples, whose ends depend on each series. Reads walk the window: cost class "rescan".
+// Every sample of one selector's series in order of position, as far back as the demands look. It
+// serves functions that partials cannot compute (double_exponential_smoothing) and windows of a
+// number of samples, whose ends depend on each series. Reads scan the window, so the cost class is
+// "rescan".
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@ namespace pitwall::window {
 
 class SampleTrack final : public SeriesTrack {
  public:
-  // A column keeps at most `max_samples`; a window with missing samples has no result.
+  // A column keeps at most `max_samples`. A window with missing samples has no result.
   explicit SampleTrack(uint32_t max_samples) : max_samples_(max_samples) {}
 
   void ForgetDemands() override;
@@ -26,7 +27,7 @@ class SampleTrack final : public SeriesTrack {
                const double* values) override;
   void Read(const Demand& demand, int64_t tick, int64_t after, std::span<const double> arguments,
             double* values, uint8_t* present) override;
-  bool lacked() const override { return lacked_; }
+  bool incomplete() const override { return incomplete_; }
 
   void Remap(const std::vector<uint32_t>& keep) override;
   void ClearColumns(const std::vector<uint32_t>& columns) override;
@@ -43,26 +44,26 @@ class SampleTrack final : public SeriesTrack {
   };
   struct Samples {
     std::vector<Sample> list;
-    uint32_t limit = 64;          // length at which it is shrunk next
-    int64_t lost = kMinPosition;  // position of the newest one that was dropped for max_samples_
+    uint32_t limit = 64;          // list length at which Shrink runs next
+    int64_t lost = kMinPosition;  // newest position dropped because of max_samples_
   };
 
   void Shrink(Samples* samples, int64_t position) const;
 
   const uint32_t max_samples_;
-  int64_t keep_time_ = 0;      // positions that some demand looks back
-  uint32_t keep_samples_ = 0;  // and samples, before `keep_offset_`
+  int64_t keep_time_ = 0;      // how far back in positions the demands look
+  uint32_t keep_samples_ = 0;  // number of samples required before `keep_offset_`
   int64_t keep_offset_ = 0;
-  bool lacked_ = false;
+  bool incomplete_ = false;
   std::vector<Samples> columns_;
-  // Scratch of Read.
+  // Scratch buffers of Read.
   std::vector<int64_t> positions_;
   std::vector<double> window_;
 };
 
-// The function of one window of samples without stale markers, in order of position, not empty;
-// nothing when it has no result. Exact as the row kernels of families are. `value` has room for
-// ValuesPerSeries.
+// Computes the function over one non-empty window of samples without stale markers, in order of
+// position. Returns false if there is no result. The result is as exact as that of the families'
+// row kernels. `value` must have room for ValuesPerSeries values.
 bool ValueOfSamples(WindowFunction function, std::span<const int64_t> positions,
                     std::span<const double> values, int64_t range_start, int64_t range_end,
                     int64_t tick, std::span<const double> arguments, double* value);

@@ -1,5 +1,6 @@
-// Windows that go by series: the share of time in a state, the first samples of an attempt, the
-// period of outliers. What random data hits seldom (window_oracle_test.cc has the rest).
+// Tests windows kept by series: the share of time in a state, the first samples of an attempt, and
+// the period of outliers. They cover cases that random data rarely reaches; window_oracle_test.cc
+// covers the rest.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +36,7 @@ Demand OfAttempt(Demand demand) {
   return demand;
 }
 
-// The store after Save and Restore.
+// Returns a copy of the store, made with Save and Restore.
 std::unique_ptr<SeriesStore> Copy(const SeriesStore& store) {
   BinaryWriter out;
   store.Save(out);
@@ -46,25 +47,25 @@ std::unique_ptr<SeriesStore> Copy(const SeriesStore& store) {
   return *std::move(restored);
 }
 
-TEST(Share, TheStateAtAnyTimeIsWhatASelectorFinds) {
+TEST(Share, StateHoldsUntilNextSample) {
   Fixture f({Share(10)});
   f.Tick(1);
   EXPECT_EQ(f.Get(), std::nullopt);
   ASSERT_TRUE(f.Put(2 * kSecond, 1).ok());
   f.Tick(2);
-  EXPECT_EQ(f.Get(), 1);  // no time yet: what it is now
+  EXPECT_EQ(f.Get(), 1);  // no time has passed, so the current state counts
   ASSERT_TRUE(f.Put(6 * kSecond, 0).ok());
   f.Tick(6);
   EXPECT_EQ(f.Get(), 1);
   f.Tick(10);
-  EXPECT_EQ(f.Get(), 0.5);  // 2..6 on, 6..10 off
+  EXPECT_EQ(f.Get(), 0.5);  // on in 2..6, off in 6..10
   f.Tick(14);
-  EXPECT_EQ(f.Get(), 0.2);  // from 4 on: what was before goes on into the window
+  EXPECT_EQ(f.Get(), 0.2);  // on in 4..6: the state before the window counts
   f.Tick(16);
   EXPECT_EQ(f.Get(), 0);
 }
 
-TEST(Share, HoldsNoLongerThanLookbackAndNotBeyondMarkers) {
+TEST(Share, StateEndsAtLookbackNanOrMarker) {
   Fixture f({Share(100, 5), Share(100, 1000)});
   ASSERT_TRUE(f.Put(10 * kSecond, 2).ok());
   ASSERT_TRUE(f.Put(30 * kSecond, 0).ok());
@@ -72,15 +73,15 @@ TEST(Share, HoldsNoLongerThanLookbackAndNotBeyondMarkers) {
   ASSERT_TRUE(f.Put(40 * kSecond, -1).ok());
   ASSERT_TRUE(f.Put(50 * kSecond, StaleMarker()).ok());
   f.Tick(60);
-  EXPECT_EQ(f.Get(0), 10.0 / 15);  // 10..15, 40..45 of 10..15, 30..35, 40..45
+  EXPECT_EQ(f.Get(0), 10.0 / 15);  // on in 10..15 and 40..45, off in 30..35
   EXPECT_EQ(f.Get(1), (20.0 + 10.0) / (20 + 5 + 10));
   f.Tick(149);
-  EXPECT_EQ(f.Get(1), 1);  // 49..50
+  EXPECT_EQ(f.Get(1), 1);  // only 49..50 is in the window
   f.Tick(150);
   EXPECT_EQ(f.Get(1), std::nullopt);
 }
 
-TEST(Share, OfAnAttemptIsOfAllOfIt) {
+TEST(Share, AttemptWindowCoversWholeAttempt) {
   Fixture f({OfAttempt(Share(0)), Share(20)});
   for (int64_t t = 0; t < 1000; ++t) {
     ASSERT_TRUE(f.Put((t + 1) * kSecond, t % 4 == 0 ? 1 : 0).ok());
@@ -91,15 +92,15 @@ TEST(Share, OfAnAttemptIsOfAllOfIt) {
   EXPECT_EQ(f.Get(1), 0.25);
   f.store.BeginAttempt(1001 * kSecond + 1);
   f.Tick(1002);
-  EXPECT_EQ(f.Get(0), std::nullopt);  // the new one has said nothing yet
-  EXPECT_EQ(f.Get(1), 0.2);           // 982 + 4k .. + 1; from 1000 on held at 0
+  EXPECT_EQ(f.Get(0), std::nullopt);  // the new attempt has no samples yet
+  EXPECT_EQ(f.Get(1), 0.2);           // on for 1 of every 4 s up to 1000, then held at 0
   ASSERT_TRUE(f.Put(1003 * kSecond, 1).ok());
   f.Tick(1004);
   EXPECT_EQ(f.Get(0), 1);
   EXPECT_EQ(Copy(f.store)->Read(0).values[0], 1);
 }
 
-TEST(Share, TooManyChangesAreToldAndForgotten) {
+TEST(Share, TooManyChanges_ErrorClearsOnceTheyExpire) {
   Fixture f({Share(20'000)});
   int64_t t = 1;
   for (; t <= 6000; ++t) ASSERT_TRUE(f.Put(t * kSecond, t % 2 == 0 ? 1 : 0).ok());
@@ -112,7 +113,7 @@ TEST(Share, TooManyChangesAreToldAndForgotten) {
   EXPECT_TRUE(f.store.DemandStatus(0).ok());
 }
 
-TEST(Share, KeepsChangesAndNotSamples) {
+TEST(Share, MemoryGrowsWithChangesOnly) {
   Fixture f({Share(4000)});
   size_t early = 0;
   for (int64_t t = 1; t <= 4000; ++t) {
@@ -124,7 +125,7 @@ TEST(Share, KeepsChangesAndNotSamples) {
   EXPECT_EQ(f.store.MemoryBytes(), early);
 }
 
-TEST(FirstSamples, FreezeWhenFull) {
+TEST(FirstSamples, WindowFreezesWhenFull) {
   Fixture f({First(WindowFunction::kQuantile, 3, 2), First(WindowFunction::kSum, 3, 2),
              First(WindowFunction::kCount, 1)});
   const double half[] = {0.5};
@@ -145,7 +146,7 @@ TEST(FirstSamples, FreezeWhenFull) {
   for (; t < 50; ++t) ASSERT_TRUE(f.Put((t + 1) * kSecond, 1000).ok());
   f.Tick(t);
   EXPECT_EQ(median(), 2);
-  // Other arguments are another answer of the same samples.
+  // With other arguments, the same samples give another result.
   EXPECT_EQ(f.store.Read(0, std::vector<double>{1.0}).values[0], 9);
   EXPECT_EQ(median(), 2);
   EXPECT_EQ(Copy(f.store)->Read(0, half).values[0], 2);
@@ -169,8 +170,8 @@ TEST(FirstSamples, FreezeWhenFull) {
   }
 }
 
-// A demand of a new rule set does not know what came up to then, nor what is recorded at that tick.
-TEST(SeriesTracks, ANewDemandBeginsBehindTheReload) {
+// A demand added by a reload ignores earlier samples and samples recorded at that tick.
+TEST(SeriesTracks, NewDemandIgnoresSamplesBeforeReload) {
   Fixture f({Instant(60)});
   ASSERT_TRUE(f.Put(9 * kSecond, 1).ok());
   f.Tick(10);
@@ -189,7 +190,7 @@ TEST(SeriesTracks, ANewDemandBeginsBehindTheReload) {
   EXPECT_FALSE(f.store.Filling(1).has_value());
 }
 
-TEST(FirstSamples, SayHowFullTheFullestIs) {
+TEST(FirstSamples, FillingReportsFullestSeries) {
   Fixture f({First(WindowFunction::kSum, 2, 3)});
   ASSERT_TRUE(f.store.Filling(0).has_value());
   EXPECT_EQ(f.store.Filling(0)->wants, 5);
@@ -201,7 +202,7 @@ TEST(FirstSamples, SayHowFullTheFullestIs) {
   EXPECT_FALSE(f.store.Filling(0).has_value());
 }
 
-TEST(FirstSamples, AnOffsetReadsThemLater) {
+TEST(FirstSamples, OffsetDelaysResult) {
   Demand demand = First(WindowFunction::kSum, 2);
   demand.offset = 10 * kSecond;
   Fixture f({demand});
@@ -213,7 +214,7 @@ TEST(FirstSamples, AnOffsetReadsThemLater) {
   EXPECT_EQ(f.Get(), 3);
 }
 
-TEST(FirstSamples, SurviveExpiryAndGoWithTheSeries) {
+TEST(FirstSamples, SamplesSurviveExpiryButNotReset) {
   Fixture f({First(WindowFunction::kSum, 2), Instant(60)});
   ASSERT_TRUE(f.Put(1 * kSecond, 1).ok());
   ASSERT_TRUE(f.Put(2 * kSecond, 2).ok());
@@ -228,13 +229,13 @@ TEST(FirstSamples, SurviveExpiryAndGoWithTheSeries) {
   EXPECT_EQ(f.Get(), 11);
 }
 
-TEST(SeriesTracks, ValidateNamesTheFault) {
+TEST(SeriesTracks, ValidateReportsCause) {
   const auto message = [](const Demand& demand) {
     return std::string(SeriesStore::Validate(demand).message());
   };
   EXPECT_EQ(message(Share(60)), "");
   EXPECT_EQ(message(OfAttempt(Share(0))), "");
-  EXPECT_EQ(message(Share(1'000'000)), "");  // no panes
+  EXPECT_EQ(message(Share(1'000'000)), "");  // the window has no panes
   EXPECT_THAT(message(Share(60, 0)), testing::HasSubstr("look-back"));
   Demand demand = Share(60);
   demand.kind = WindowKind::kSamples;
@@ -249,8 +250,8 @@ TEST(SeriesTracks, ValidateNamesTheFault) {
               testing::HasSubstr("every sample"));
 }
 
-// Whatever bytes come: refused or read, never a crash or a column out of order.
-TEST(SeriesTracks, DamagedStateIsRefused) {
+// For any changed byte, Load fails or succeeds but never crashes or leaves a column out of order.
+TEST(SeriesTracks, DamagedStateIsRejected) {
   StateTrack states(60 * kSecond, kMinPosition, 100);
   PrefixTrack first(3, 1, kMinPosition);
   const uint32_t zero = 0;
@@ -289,12 +290,12 @@ TEST(SeriesTracks, DamagedStateIsRefused) {
   }
 }
 
-TEST(SeriesTracks, ListsThatWouldGrowForEverAreRefused) {
+TEST(SeriesTracks, InvalidShrinkLimitIsRejected) {
   const auto loads = [](uint64_t limit, bool states) {
     BinaryWriter out;
-    if (states) out.I64(kMinPosition);  // after which samples count
+    if (states) out.I64(kMinPosition);  // position after which samples count
     out.U64(1);
-    out.I64(kMinPosition);  // lost
+    out.I64(kMinPosition);  // position of the last dropped sample
     out.U64(limit);
     out.U64(0);
     BinaryReader in(out.data());
@@ -310,8 +311,8 @@ TEST(SeriesTracks, ListsThatWouldGrowForEverAreRefused) {
   }
 }
 
-// A series may be known, and its rows wait, when a snapshot is taken.
-TEST(SeriesTracks, RestoreWithSeriesThatJoinedSinceTheLastSeal) {
+// When a snapshot is taken, a series may already be known while its rows are not sealed yet.
+TEST(SeriesTracks, SeriesAddedAfterLastSeal_AreRestored) {
   Demand samples = Window(WindowFunction::kSum, 10);
   samples.kind = WindowKind::kSamples;
   samples.range = 10;

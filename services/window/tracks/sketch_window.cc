@@ -13,19 +13,20 @@
 namespace pitwall::window {
 namespace {
 
-// Exponent and the first bits of the mantissa.
+// A bucket consists of the exponent and the first bits of the mantissa.
 constexpr int kMantissaBits = 6;
 constexpr int kShift = 52 - kMantissaBits;
 constexpr int32_t kPerOctave = 1 << kMantissaBits;
 constexpr int32_t kInfinity = 2047 * kPerOctave;
 constexpr int32_t kNan = -kInfinity - 1;
 
-// Entries.
+// Layout of a log entry.
 constexpr uint32_t kBucketBits = 18, kEqualBits = 6;
 constexpr uint32_t kBucketMask = (1U << kBucketBits) - 1, kMostEquals = 1U << kEqualBits;
 constexpr uint32_t kMostPanes = 255;
 constexpr int32_t kBucketBase = 1 << (kBucketBits - 1);
-constexpr uint32_t kOnlyPanes = 0;  // a bucket that no value has: panes go by
+// Bucket of no value, used in entries that only advance the pane.
+constexpr uint32_t kOnlyPanes = 0;
 
 uint32_t EntryOf(uint32_t panes, uint32_t bucket) {
   return panes << (kBucketBits + kEqualBits) | bucket;
@@ -49,7 +50,7 @@ double SketchValueOf(int32_t bucket) {
   if (bucket == 0) return 0;
   const int32_t magnitude = std::abs(bucket);
   double value = std::bit_cast<double>(static_cast<uint64_t>(magnitude) << kShift);
-  // Of all that a bucket could stand for, the harmonic mean of its ends is off least.
+  // The harmonic mean of the bucket's ends minimizes the maximum relative error.
   const double part = magnitude % kPerOctave;
   if (magnitude < kInfinity)
     value *= (2 * kPerOctave + 2 + 2 * part) / (2 * kPerOctave + 1 + 2 * part);
@@ -144,7 +145,7 @@ void SketchWindow::Enter(Column* column, int64_t pane, double value) const {
 void SketchWindow::Push(Column* column, int64_t pane, double value) const {
   MoveTo(column, pane - delay_);
   const int32_t bucket = SketchBucketOf(value);
-  // What is counted as 0 is 0.
+  // Values in bucket 0 count as exactly 0.
   const double counted = bucket == 0 ? 0.0 : value;
   if (delay_ == 0) {
     Enter(column, pane, counted);
@@ -195,9 +196,9 @@ double SketchWindow::Quantile(const Column& column, double phi) {
   const double floor = std::floor(rank);
   const auto below = static_cast<uint64_t>(floor);
   const double weight = rank - floor;
-  // From the nearer end.
+  // The search starts at the nearer end.
   size_t at = 0;
-  uint64_t before = 0;  // samples up to bucket `at`
+  uint64_t before = 0;  // number of samples up to bucket `at`
   if (below < column.total / 2) {
     before = column.counts[0];
     while (before <= below) before += column.counts[++at];
@@ -214,14 +215,14 @@ double SketchWindow::Quantile(const Column& column, double phi) {
 }
 
 void SketchWindow::Read(int64_t tick, double phi, double* values, uint8_t* present) {
-  lacked_ = false;
+  incomplete_ = false;
   const int64_t last = grid_.IndexOf(tick) - delay_;
   for (size_t i = 0; i < columns_.size(); ++i) {
     Column& column = columns_[i];
     MoveTo(&column, last);
     const bool short_of_samples =
         column.lost_pane != INT64_MIN && (panes_ == 0 || column.lost_pane > last - panes_);
-    lacked_ |= short_of_samples;
+    incomplete_ |= short_of_samples;
     present[i] = column.total > 0 && !short_of_samples ? 1 : 0;
     values[i] = present[i] != 0 ? Quantile(column, phi) : 0;
   }
@@ -251,7 +252,7 @@ void SketchWindow::Save(BinaryWriter& out) const {
       out.I64(pane);
       out.Double(value);
     }
-    if (panes_ > 0) continue;  // else counts follow from the entries
+    if (panes_ > 0) continue;  // otherwise, the counts follow from the entries
     out.U32s(column.counts);
     for (const int32_t bucket : column.buckets) out.I64(bucket);
   }

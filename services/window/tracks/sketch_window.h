@@ -1,14 +1,19 @@
-// Quantiles of long windows to a relative error, in memory that depends on how much the values vary
-// and not on their number: DDSketch (C. Masson, J. E. Rim, H. K. Lee: "DDSketch: a fast and
-// fully-mergeable quantile sketch with relative-error guarantees", VLDB 2019).
+// Quantiles of long windows with a bounded relative error. The memory depends on how much the
+// values
+// vary, not on their number. The algorithm is DDSketch (C. Masson, J. E. Rim, H. K. Lee: "DDSketch:
+// a
+// fast and fully-mergeable quantile sketch with relative-error guarantees", VLDB 2019).
 //
-// A value is counted in a bucket by its logarithm, taken linearly between powers of two (the
-// paper's fast variant): 64 buckets from each power of two to the next, found by shifting bits, so
-// that every machine finds the same. What a bucket stands for is off by at most 1/129 < 1 % for any
-// value in it. Counts are integers: a sample that leaves is subtracted, and leaves no trace. So
-// that it can, the buckets of the samples in the window are kept in order, 4 bytes each and one for
-// a run of equals; windows since the beginning (panes == 0) keep counts only. A result never lies
-// beyond the least and greatest sample of the window (approx_min_max.h).
+// A value is counted in a bucket determined by its logarithm, interpolated linearly between powers
+// of
+// two (the paper's fast variant). There are 64 buckets per power of two. They are found by shifting
+// bits, so that all machines give the same result. The value of a bucket differs by at most 1/129
+// (< 1%) from any value in it. Counts are integers, so subtracting a sample that leaves the window
+// is
+// exact. For this purpose, the buckets of the samples in the window are kept in order, with 4 bytes
+// per run of equal buckets. Windows since the start (panes == 0) keep only counts. A result is
+// always
+// between the minimum and maximum sample of the window (approx_min_max.h).
 #pragma once
 
 #include <cstdint>
@@ -22,36 +27,37 @@
 
 namespace pitwall::window {
 
-// Relative error of what a bucket stands for. Exact: 0, the infinities, NaN. Numbers nearer to 0
-// than 2^-1022 count as 0.
+// Maximum relative error of a bucket's value. 0, the infinities, and NaN are exact. Numbers closer
+// to 0 than 2^-1022 count as 0.
 inline constexpr double kSketchError = 1.0 / 129;
 
-// Buckets in the order of their values, NaN before all, as PromQL sorts; 0 for zero.
+// Maps values to buckets and back. Buckets sort like their values, with NaN first, as in PromQL.
+// Bucket 0 contains zero.
 int32_t SketchBucketOf(double value);
 double SketchValueOf(int32_t bucket);
 
-// Not thread-safe. Columns are those of the selector; the owner tells their number.
+// Not thread-safe. Columns are those of the selector; the owner sets their number.
 class SketchWindow {
  public:
-  // panes and delay as in WindowShape. A column keeps at most `max_entries`; a window that misses
-  // some of its samples has no result.
+  // `panes` and `delay` are those of WindowShape. A column keeps at most `max_entries`. A window
+  // with dropped samples has no result.
   SketchWindow(PaneGrid grid, int64_t panes, int64_t delay, uint32_t max_entries);
 
-  // Before the first sample.
+  // Sets the phase. Call this before the first sample.
   void set_phase(int64_t phase) { grid_.phase = phase; }
 
   void SetColumns(size_t columns);
-  // values[cells[i]] at `position` belongs to column columns[i]; MissingValue() is skipped. No
-  // column has had a sample at or after this position.
+  // Adds samples at `position`: values[cells[i]] belongs to column columns[i], and MissingValue()
+  // is skipped. The columns must not have samples at or after this position.
   void Scatter(int64_t position, std::span<const uint32_t> cells, std::span<const uint32_t> columns,
                const double* values);
-  // As quantile_over_time of values that are each off by kSketchError at most. Every sample is at
-  // or before `tick`.
+  // Computes quantile_over_time of values that each have a relative error of at most kSketchError.
+  // Every sample must be at or before `tick`.
   void Read(int64_t tick, double phi, double* values, uint8_t* present);
-  // Whether the last Read met a window with missing samples.
-  bool lacked() const { return lacked_; }
+  // Returns whether the last Read found a window with dropped samples.
+  bool incomplete() const { return incomplete_; }
 
-  // Column i of the result was column keep[i].
+  // Reorders the columns: column i of the result was column keep[i].
   void Remap(const std::vector<uint32_t>& keep);
   void ClearColumns(const std::vector<uint32_t>& columns);
   void Reset();
@@ -61,7 +67,8 @@ class SketchWindow {
   size_t MemoryBytes() const;
 
  private:
-  // Entries: panes since the one before, how many equals less one, bucket.
+  // Ring of log entries. An entry contains the number of panes since the previous entry, the number
+  // of equal samples minus one, and the bucket.
   class Ring {
    public:
     uint32_t size() const { return size_; }
@@ -83,16 +90,16 @@ class SketchWindow {
   };
   struct Column {
     Ring log;
-    uint32_t entered = 0;  // entries, from the front, that are counted
-    // Panes of the entries before the front, before the first that has not entered, and of the
-    // last.
+    uint32_t entered = 0;  // number of counted entries, from the front
+    // Pane of the entry before the front, of the last counted entry, and of the last entry.
     int64_t front_pane = 0, entered_pane = 0, last_pane = 0;
-    int64_t lost_pane = INT64_MIN;  // the newest one of which samples were dropped
-    uint64_t total = 0;             // samples counted
+    int64_t lost_pane = INT64_MIN;  // newest pane with dropped samples
+    uint64_t total = 0;             // number of counted samples
     std::vector<int32_t> buckets;   // sorted
-    std::vector<uint32_t> counts;   // by bucket, none 0
-    ApproxMinMax extremes;          // of the samples counted
-    std::deque<std::pair<int64_t, double>> arriving;  // (pane, value) not yet counted: delay only
+    std::vector<uint32_t> counts;   // one per bucket, never 0
+    ApproxMinMax extremes;          // extremes of the counted samples
+    // (pane, value) not counted yet; only used with a delay.
+    std::deque<std::pair<int64_t, double>> arriving;
   };
 
   static void Count(Column* column, int32_t bucket, uint32_t samples);
@@ -100,7 +107,8 @@ class SketchWindow {
   static double Quantile(const Column& column, double phi);
   static double ValueOf(const Column& column, size_t bucket);
   void PopFront(Column* column) const;
-  // Brings in what is in panes up to `last`, lets go of what is before the window that ends there.
+  // Counts the samples of panes up to `last` and removes the samples before the window that ends
+  // there.
   void MoveTo(Column* column, int64_t last) const;
   void Push(Column* column, int64_t pane, double value) const;
   void Enter(Column* column, int64_t pane, double value) const;
@@ -109,7 +117,7 @@ class SketchWindow {
   const int64_t panes_;
   const int64_t delay_;
   const uint32_t max_entries_;
-  bool lacked_ = false;
+  bool incomplete_ = false;
   std::vector<Column> columns_;
 };
 

@@ -15,7 +15,7 @@
 namespace pitwall::window {
 namespace {
 
-TEST(SketchBuckets, StandForTheirValues) {
+TEST(SketchBuckets, RelativeErrorIsBounded) {
   std::mt19937_64 random(21);
   SCOPED_TRACE("seed 21");
   double worst = 0;
@@ -27,16 +27,16 @@ TEST(SketchBuckets, StandForTheirValues) {
     worst = std::max(worst, std::fabs(middle - x) / std::fabs(x));
   }
   EXPECT_LE(worst, kSketchError * (1 + 1e-12));
-  EXPECT_GT(worst, kSketchError * 0.99);  // the bound is no idle one
+  EXPECT_GT(worst, kSketchError * 0.99);  // the bound is tight
 }
 
-TEST(SketchBuckets, EdgesAreExact) {
+TEST(SketchBuckets, SpecialValuesAreExact) {
   const double max = std::numeric_limits<double>::max();
   const double least = std::numeric_limits<double>::min();
   for (const double x : {0.0, kInf, -kInf}) EXPECT_EQ(SketchValueOf(SketchBucketOf(x)), x);
   EXPECT_TRUE(std::isnan(SketchValueOf(SketchBucketOf(NormalNan()))));
   EXPECT_TRUE(std::isnan(SketchValueOf(SketchBucketOf(-NormalNan()))));
-  EXPECT_EQ(SketchBucketOf(least / 2), 0);  // a subnormal
+  EXPECT_EQ(SketchBucketOf(least / 2), 0);  // subnormal
   EXPECT_EQ(SketchBucketOf(-0.0), 0);
   const std::vector<double> sorted = {NormalNan(), -kInf, -max, -1.02, -1,  -least,
                                       0,           least, 1,    1.02,  max, kInf};
@@ -44,9 +44,9 @@ TEST(SketchBuckets, EdgesAreExact) {
     EXPECT_LT(SketchBucketOf(sorted[i - 1]), SketchBucketOf(sorted[i])) << sorted[i];
 }
 
-// Quiet hours, bursts in one pane, values that come again: against the samples themselves, with
-// restores and columns that move.
-TEST(SketchWindow, AgainstTheSamples) {
+// Compares the sketch with the samples themselves, for long silences, bursts within one pane, and
+// repeated values, with restores and moved columns.
+TEST(SketchWindow, QuantilesMatchSamplesWithinError) {
   std::mt19937_64 random(22);
   SCOPED_TRACE("seed 22");
   for (const auto& [panes, delay] :
@@ -102,7 +102,7 @@ TEST(SketchWindow, AgainstTheSamples) {
       window.Read(tick, phi, values, present);
       ASSERT_EQ(present[column] != 0, !in_window.empty()) << round;
       ASSERT_EQ(present[(column + 1) % 3], 0);
-      ASSERT_FALSE(window.lacked());
+      ASSERT_FALSE(window.incomplete());
       if (in_window.empty()) continue;
       const double want = QuantileOf(in_window, phi);
       std::vector<double> sizes = in_window;
@@ -125,9 +125,9 @@ TEST(SketchWindow, AgainstTheSamples) {
   }
 }
 
-// A quantile of a constant is the constant, and no quantile lies beyond the window's samples, also
-// when values fall or rise slowly: that fills the queue of candidates most.
-TEST(SketchWindow, NeverBeyondTheSamples) {
+// A quantile of a constant is that constant, and no quantile is outside the range of the window's
+// samples. Slowly falling or rising values fill the queue of candidates the most.
+TEST(SketchWindow, QuantilesStayWithinSampleRange) {
   for (const int64_t delay : {0, 2}) {
     for (const double factor : {1.0, 0.9995, 1.0005, 0.97, -1.0}) {
       SketchWindow window({.length = 10}, 200, delay, 1 << 20);
@@ -161,7 +161,7 @@ TEST(SketchWindow, NeverBeyondTheSamples) {
   }
 }
 
-TEST(SketchWindow, TooManySamplesAreNoResult) {
+TEST(SketchWindow, TooManySamplesHaveNoResult) {
   SketchWindow window({.length = 10}, 100, 0, 50);
   window.SetColumns(1);
   const uint32_t zero = 0;
@@ -172,16 +172,17 @@ TEST(SketchWindow, TooManySamplesAreNoResult) {
     window.Scatter(at, {&zero, 1}, {&zero, 1}, &value);
     if (at % 10 != 0) continue;
     window.Read(at, 0.5, &result, &present);
-    EXPECT_EQ(window.lacked(), at > 50) << at;
+    EXPECT_EQ(window.incomplete(), at > 50) << at;
     EXPECT_EQ(present, at > 50 ? 0 : 1);
   }
-  window.Read(1010, 0.5, &result, &present);  // pane 0 is gone, of which samples were dropped
-  EXPECT_FALSE(window.lacked());
+  // Pane 0, which had dropped samples, has left the window.
+  window.Read(1010, 0.5, &result, &present);
+  EXPECT_FALSE(window.incomplete());
   EXPECT_EQ(present, 1);
   EXPECT_NEAR(result, 35.5, 0.5);
 }
 
-TEST(SketchWindow, ThroughTheStore) {
+TEST(SketchWindow, StoreServesSketchQuantiles) {
   Demand attempt = Window(WindowFunction::kSketchQuantile, 0);
   attempt.kind = WindowKind::kAttempt;
   Fixture f({Window(WindowFunction::kSketchQuantile, 30 * 86'400, 60), attempt});
@@ -205,7 +206,7 @@ TEST(SketchWindow, ThroughTheStore) {
   f.Tick(2'001 * 60);
   EXPECT_NEAR(get(1, 0.5), -8, 8 * kSketchError * (1 + 1e-9));
   EXPECT_TRUE(f.store.DemandStatus(0).ok());
-  // 2,000 entries and about 300 buckets, beside a chunk of rows that wait.
+  // The bound covers 2,000 entries, about 300 buckets, and one chunk of open rows.
   EXPECT_LT(f.store.MemoryBytes(), size_t{(1 << 18) + 20'000});
 }
 

@@ -11,7 +11,7 @@ SlidingWindow::SlidingWindow(Family family, size_t family_index, int64_t panes)
     : family_(family), family_index_(family_index), ops_(OpsOf(family)), panes_(panes) {
   const int64_t closed = panes - 1;
   if (closed < 1) return;
-  // Short windows need no second level.
+  // Short windows do not need the second level.
   constexpr int64_t kOneLevel = 12;
   block_ = closed <= kOneLevel
                ? closed
@@ -81,7 +81,7 @@ void SlidingWindow::Skip(int64_t cursor) {
 }
 
 void SlidingWindow::Advance(PaneSource& source) {
-  if (panes_ == 1) {  // nothing but the pane at the cursor
+  if (panes_ == 1) {  // the window is only the pane at the cursor
     next_.reset();
     next_valid_ = false;
     ++cursor_;
@@ -116,7 +116,7 @@ void SlidingWindow::EnterBlock(PaneSource& source, int64_t block) {
   Row middle;
   if (blocks_ > 0) {
     const int64_t base = block + 1;
-    if (FloorMod(base, blocks_) == 0) {  // flip: the M blocks behind become the front
+    if (FloorMod(base, blocks_) == 0) {  // flip: the next M blocks become the front
       Row suffix;
       for (int64_t b = base + blocks_ - 1; b >= base; --b) {
         suffix = Merge(source, BlockSlot(b), suffix);
@@ -155,7 +155,7 @@ SlidingWindow::Halves SlidingWindow::Read(PaneSource& source) {
   return {tail != nullptr && *tail ? tail : nullptr, next_ ? &next_ : nullptr};
 }
 
-// Repeats what Advance would have done with the panes that are still in the window, merge by merge.
+// Repeats, merge by merge, the work that Advance would have done for the panes still in the window.
 void SlidingWindow::Rebuild(PaneSource& source, int64_t cursor) {
   Skip(cursor);
   if (panes_ < 2) return;
@@ -166,7 +166,7 @@ void SlidingWindow::Rebuild(PaneSource& source, int64_t cursor) {
   };
   const int64_t left = cursor - panes_ + 1;
   const int64_t first_block = FloorDiv(left, block_);   // L
-  const int64_t run_block = first_block + blocks_ + 1;  // run begins with it
+  const int64_t run_block = first_block + blocks_ + 1;  // first block of the run
   const int64_t cursor_block = FloorDiv(cursor, block_);
   run_ = fold(run_block * block_, cursor);
   if (!head_is_run_) head_ = fold(cursor_block * block_, cursor);
@@ -175,7 +175,7 @@ void SlidingWindow::Rebuild(PaneSource& source, int64_t cursor) {
     for (int64_t b = first_block + 1; b < cursor_block; ++b) {
       BlockSlot(b) = fold(b * block_, (b + 1) * block_);
     }
-    const int64_t base = FloorDiv(first_block + 1, blocks_) * blocks_;  // of the front
+    const int64_t base = FloorDiv(first_block + 1, blocks_) * blocks_;  // first block of the front
     for (int64_t b = base + blocks_; b <= first_block + blocks_; ++b) {
       back_ = Merge(source, back_, BlockSlot(b));
     }

@@ -38,8 +38,9 @@ void StateTrack::Add(Column& column, int64_t position, double value) const {
   if (list.size() >= column.limit) Shrink(column, position);
 }
 
-// Lets go of what no window that ends at or after `position` less its offset holds. Called when a
-// list has doubled, so that a sample costs the same however far back the windows look.
+// Drops stretches that no window ending at or after `position` minus its offset contains. Called
+// when a list has doubled, so that the cost per sample does not depend on how far the windows look
+// back.
 void StateTrack::Shrink(Column& column, int64_t position) const {
   std::vector<Stretch>& list = column.list;
   size_t first = 0;
@@ -62,10 +63,11 @@ void StateTrack::Scatter(int64_t position, std::span<const uint32_t> cells,
   }
 }
 
-// Of the stretches in (start, end]; kMinPosition: of all that there ever were.
+// Computes the share over (start, end]. A start of kMinPosition includes all stretches, even
+// dropped ones.
 bool StateTrack::ShareOf(const Column& column, int64_t start, int64_t end, double* share) const {
   const std::vector<Stretch>& list = column.list;
-  // The last one that begins at or before the position.
+  // Returns the last stretch that starts at or before the position.
   const auto at = [&](int64_t position) -> const Stretch* {
     const auto next = std::upper_bound(list.begin(), list.end(), position,
                                        [](int64_t p, const Stretch& s) { return p < s.begin; });
@@ -73,7 +75,7 @@ bool StateTrack::ShareOf(const Column& column, int64_t start, int64_t end, doubl
   };
   if (list.empty()) return false;
   const auto totals = [&](const Stretch* stretch, int64_t position) {
-    // What was before the first one is summed up there, though it is not held any more.
+    // The totals before the first stretch include dropped stretches.
     return stretch != nullptr ? stretch->TotalsAt(position) : list.front().before;
   };
   const Stretch* const last = at(end);
@@ -83,7 +85,7 @@ bool StateTrack::ShareOf(const Column& column, int64_t start, int64_t end, doubl
     *share = static_cast<double>(to.on - from.on) / static_cast<double>(to.known - from.known);
     return true;
   }
-  // Nothing but a sample right at the end.
+  // The window contains only a sample exactly at its end.
   if (last == nullptr || last->begin != end) return false;
   *share = last->on ? 1 : 0;
   return true;
@@ -91,15 +93,15 @@ bool StateTrack::ShareOf(const Column& column, int64_t start, int64_t end, doubl
 
 void StateTrack::Read(const Demand& demand, int64_t tick, int64_t /*after*/,
                       std::span<const double> /*arguments*/, double* values, uint8_t* present) {
-  lacked_ = false;
+  incomplete_ = false;
   const int64_t end = tick - demand.offset;
   const bool attempt = demand.kind == WindowKind::kAttempt;
   for (size_t c = 0; c < columns_.size(); ++c) {
     const Column& column = columns_[c];
-    // What was shrunk away is in the totals: an attempt needs no more of it than its end.
+    // Dropped stretches are included in the totals, so an attempt only needs stretches at its end.
     const int64_t start = attempt ? kMinPosition : end - demand.range;
     const bool gone = column.lost > (attempt ? end : start);
-    lacked_ |= gone;
+    incomplete_ |= gone;
     present[c] = !gone && ShareOf(column, start, end, &values[c]) ? 1 : 0;
   }
 }
@@ -123,7 +125,7 @@ void StateTrack::Save(BinaryWriter& out) const {
     out.U64(column.limit);
     out.U64(column.list.size());
     if (column.list.empty()) continue;
-    // The totals of the others follow from those of the first.
+    // The totals of the other stretches follow from those of the first.
     out.I64(column.list.front().before.known);
     out.I64(column.list.front().before.on);
     for (const Stretch& stretch : column.list) {
@@ -147,7 +149,7 @@ void StateTrack::Load(BinaryReader& in, size_t columns) {
     column.lost = in.I64();
     const uint64_t limit = in.U64();
     const size_t stretches = in.Count(3);
-    // As Shrink leaves them: a list beyond its limit would never be shrunk again.
+    // Shrink keeps these bounds. A list that exceeds its limit would never shrink again.
     if (limit < 1 || limit > std::max<uint64_t>(16, max_stretches_ + max_stretches_ / 4) ||
         stretches > limit)
       in.Fail();

@@ -1,7 +1,7 @@
-// Track of the times at which each series was in a state (its value not zero), out of it, or
-// unknown: stretches of time with their lengths summed up, so that the share of any window is two
-// searches. All windows over one selector share them. Sums are of whole nanoseconds: nothing
-// drifts, whatever comes and goes.
+// Track of the times at which each series was in a state (its value was not zero), out of it, or
+// unknown. It stores stretches of time with cumulative lengths, so that the share of any window
+// takes two searches. All windows over one selector share the stretches. The sums are whole
+// nanoseconds, so they do not drift.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ namespace pitwall::window {
 
 class StateTrack final : public SeriesTrack {
  public:
-  // A sample tells the state from its position until the next sample, for `hold` at the most; a NaN
-  // or a stale marker tells that it is unknown. A column keeps at most `max_stretches`, over which
-  // windows that reach further back have no result.
+  // A sample determines the state from its position until the next sample, for at most `hold`.
+  // After a NaN or a stale marker, the state is unknown. A column keeps at most `max_stretches`;
+  // windows that extend beyond them have no result.
   StateTrack(int64_t hold, int64_t after, uint32_t max_stretches)
       : hold_(hold), after_(after), max_stretches_(max_stretches) {}
 
@@ -29,10 +29,10 @@ class StateTrack final : public SeriesTrack {
   void SetColumns(size_t columns) override;
   void Scatter(int64_t position, std::span<const uint32_t> cells, std::span<const uint32_t> columns,
                const double* values) override;
-  // kShare over kTime and, for a track that is restarted with each attempt, kAttempt.
+  // Computes kShare for kTime and, if each attempt restarts the track, for kAttempt.
   void Read(const Demand& demand, int64_t tick, int64_t after, std::span<const double> arguments,
             double* values, uint8_t* present) override;
-  bool lacked() const override { return lacked_; }
+  bool incomplete() const override { return incomplete_; }
 
   void Remap(const std::vector<uint32_t>& keep) override;
   void ClearColumns(const std::vector<uint32_t>& columns) override;
@@ -43,22 +43,22 @@ class StateTrack final : public SeriesTrack {
   size_t MemoryBytes() const override;
 
  private:
-  // Lengths of time.
+  // Cumulative lengths of time.
   struct Totals {
     int64_t known = 0;
     int64_t on = 0;
   };
   struct Stretch {
     int64_t begin;
-    int64_t end;  // of the last one: as if no sample came any more
+    int64_t end;  // for the last stretch, the end if no sample follows
     bool on;
-    Totals before;  // of all stretches before this one
+    Totals before;  // totals of all earlier stretches
     Totals TotalsAt(int64_t position) const;
   };
   struct Column {
-    std::vector<Stretch> list;    // ascending, without overlaps
-    uint32_t limit = 16;          // length at which it is shrunk next
-    int64_t lost = kMinPosition;  // end of the newest one that was dropped for max_stretches_
+    std::vector<Stretch> list;    // ascending, not overlapping
+    uint32_t limit = 16;          // list length at which Shrink runs next
+    int64_t lost = kMinPosition;  // end of the newest stretch dropped because of max_stretches_
   };
 
   void Add(Column& column, int64_t position, double value) const;
@@ -68,8 +68,8 @@ class StateTrack final : public SeriesTrack {
   const int64_t hold_;
   int64_t after_;
   const uint32_t max_stretches_;
-  int64_t keep_ = 0;  // positions that some demand looks back
-  bool lacked_ = false;
+  int64_t keep_ = 0;  // how far back in positions the demands look
+  bool incomplete_ = false;
   std::vector<Column> columns_;
 };
 

@@ -48,7 +48,7 @@ void Track::AdvanceTo(int64_t position) {
     windows_.Start(index);
   }
   while (panes_.open_index() < index) {
-    if (panes_.empty()) {  // the panes between need not be walked
+    if (panes_.empty()) {  // the empty panes in between need not be visited
       windows_.Skip(panes_.open_index(), index);
       panes_.SkipTo(index);
       return;
@@ -84,8 +84,8 @@ void Track::Remap(const std::vector<uint32_t>& keep) {
 }
 
 void Track::ClearColumns(const std::vector<uint32_t>& columns) {
-  // Through Remap, which is the one place that knows every row: the columns are taken out, then
-  // join again.
+  // Uses Remap, the only function that visits every row: the columns are removed and then added
+  // again.
   std::vector<uint32_t> keep(panes_.columns());
   for (size_t i = 0; i < keep.size(); ++i) keep[i] = static_cast<uint32_t>(i);
   for (const uint32_t i : columns) keep[i] = UINT32_MAX;
@@ -108,8 +108,8 @@ void Track::Save(BinaryWriter& out) const {
 
 void Track::Load(BinaryReader& in, size_t columns) {
   if (!in.Bool()) return;
-  // A row costs at least 8 bytes a column, so that no count read here can exceed what the bytes can
-  // hold. Series that joined since the last seal have no columns yet.
+  // A row takes at least 8 bytes per column, so no count read here can exceed the size of the data.
+  // Series that joined since the last seal have no columns yet.
   const uint64_t saved = in.U64();
   if (saved > columns) {
     in.Fail();

@@ -1,8 +1,9 @@
-// The samples of one selector on one pane grid, and the windows over them. All demands that agree
-// in selector, grid and age share a track: a sample is stored once for all of them.
+// The samples of one selector on one pane grid, and the windows over them. All demands with the
+// same
+// selector, grid, and age share a track, so a sample is stored once for all of them.
 //
-// Samples come in order of position per column. The pane that holds the newest position is open
-// (OpenPane); the panes before it are closed and kept as long as a window needs them (ClosedPanes).
+// Samples arrive in order of position per column. The pane with the newest position is open
+// (OpenPane). The panes before it are closed and kept while a window needs them (ClosedPanes).
 #pragma once
 
 #include <cstddef>
@@ -18,63 +19,62 @@
 
 namespace pitwall::window {
 
-// Not thread-safe. Columns are those of the selector; the owner gives their number.
+// Not thread-safe. Columns are those of the selector; the owner sets their number.
 class Track {
  public:
-  // with_stale: stale markers are samples here (instant selectors with an offset); elsewhere they
-  // never arrive.
-  // packed_limit: 0, or the track is one of windows of many panes: older ones are packed, into at
-  // most so many bytes, beyond which the oldest are dropped. Not for kOrdered.
+  // If `with_stale` is set, stale markers are samples (instant selectors with an offset); otherwise
+  // they never arrive. If `packed_limit` is not 0, the track serves long windows: older panes are
+  // packed into at most that many bytes, and the oldest are dropped above it. Not supported for
+  // kOrdered.
   Track(PaneGrid grid, bool with_stale, size_t packed_limit);
 
   bool with_stale() const { return with_stale_; }
 
-  // ---- Windows.
-  // The window's index. Equal windows are one; others only before the first sample. `panes` and
-  // `delay` as in WindowShape. All ordered windows have the same max_ordered.
+  // ---- Windows. Adds a window and returns its index. Equal windows share an index; new windows
+  // may be added only before the first sample. `panes` and `delay` are those of WindowShape. All
+  // ordered windows must have the same max_ordered.
   size_t AddWindow(Family family, int64_t panes, int64_t delay, uint32_t max_ordered);
-  // Before the first sample.
+  // Sets the phase. Call this before the first sample.
   void set_phase(int64_t phase) { grid_.phase = phase; }
-  // Drops windows whose index is not in `used`; windows keep their order. Any time.
+  // Drops windows whose index is not in `used`; the other windows keep their order. May be called
+  // at any time.
   void RetainWindows(const std::vector<bool>& used);
 
-  // ---- Samples.
-  // The number of columns never falls, except by Remap.
+  // ---- Samples. Sets the number of columns, which only Remap can reduce.
   void SetColumns(size_t columns) {
     if (columns > panes_.columns()) AddColumns(columns);
   }
-  // Closes every pane that ends before `position`. Never goes back.
+  // Closes every pane that ends before `position`. Positions never go back.
   void Advance(int64_t position) {
-    // Without a division, once a row.
+    // This check avoids a division per row.
     if (!started_ || position > grid_.EndOf(panes_.open_index())) AdvanceTo(position);
   }
-  // values[cells[i]] at `position` belongs to column columns[i]; MissingValue() is skipped.
-  // Advance(position) first. No column has had a sample at this position. `huge`: some value is
-  // beyond kHuge.
+  // Adds samples at `position`: values[cells[i]] belongs to column columns[i], and MissingValue()
+  // is skipped. Call Advance(position) first. The columns must not have a sample at this position.
+  // `huge` is set if any value exceeds kHuge.
   void Scatter(int64_t position, std::span<const uint32_t> cells, std::span<const uint32_t> columns,
                const double* values, bool huge) {
     panes_.Scatter(position, cells, columns, values, huge);
   }
 
-  // ---- Reads, as of the last Advance, whose position must have been the end of a pane plus the
-  // windows' offset.
-  // False, with nothing present, if samples of the window were dropped for packed_limit.
+  // ---- Reads return the state of the last Advance, whose position must have been the end of a
+  // pane plus the window's offset. Returns false, with no value present, if samples of the window
+  // were dropped because of packed_limit.
   bool Read(size_t window, const WindowQuery& query, double* values, uint8_t* present);
   bool AnyOverflow(size_t window) const { return windows_.AnyOverflow(window); }
-  // Whether the open pane is that of `position`, or no sample came yet.
+  // Returns whether the open pane contains `position` or no sample has arrived yet.
   bool IsAt(int64_t position) const {
     return !started_ || panes_.open_index() == grid_.IndexOf(position);
   }
 
-  // ---- Columns.
-  // Column i of the result was column keep[i].
+  // ---- Columns. Reorders the columns: column i of the result was column keep[i].
   void Remap(const std::vector<uint32_t>& keep);
   void ClearColumns(const std::vector<uint32_t>& columns);
-  // As new, with the same windows and columns.
+  // Resets the track but keeps its windows and columns.
   void Reset();
 
   void Save(BinaryWriter& out) const;
-  // Restores at most `columns` columns into a track as new, with the same windows.
+  // Restores at most `columns` columns into a new track with the same windows.
   void Load(BinaryReader& in, size_t columns);
   size_t MemoryBytes() const;
 
@@ -86,7 +86,7 @@ class Track {
   bool with_stale_;
   bool started_ = false;
   uint32_t max_ordered_ = 0;
-  TrackPanes panes_;  // outlives the rows of the windows: declared before them
+  TrackPanes panes_;  // must outlive the windows' rows, so it is declared first
   TrackWindows windows_;
 };
 

@@ -100,7 +100,7 @@ void TrackWindows::RebuildOrdered(PaneSource& source, int64_t open) {
 }
 
 void TrackWindows::Remap(RowMapper& mapper, const std::vector<uint32_t>& keep) {
-  // Columns do not depend on each other, so the rows hold for those that stay.
+  // Columns are independent of each other, so the rows remain valid for the remaining columns.
   for (Window& w : windows_) {
     if (w.sliding) w.sliding->MapRows(mapper);
     if (w.ordered) w.ordered->Remap(keep);
@@ -148,7 +148,7 @@ void TrackWindows::Save(BinaryWriter& out, const PaneCodec& codec) const {
 }
 
 void TrackWindows::Load(BinaryReader& in, const PaneCodec& codec) {
-  // A reload may have left the windows in another order than a fresh start gives.
+  // After a reload, the windows may be in a different order than after a fresh start.
   for (size_t k = 0; k < windows_.size() && in.ok(); ++k) {
     const auto family = static_cast<Family>(in.U8());
     const int64_t panes = in.I64(), delay = in.I64();

@@ -1,4 +1,4 @@
-// The windows over the panes of one track: which there are, and their state.
+// The windows over the panes of one track, and their state.
 #pragma once
 
 #include <cstddef>
@@ -19,53 +19,55 @@
 
 namespace pitwall::window {
 
-// A function of one window.
+// Query of one function over one window.
 struct WindowQuery {
   WindowFunction function = WindowFunction::kSum;
-  FinishKernel finish = nullptr;  // families with partials
-  double phi = 0;                 // quantiles of ordered windows
+  FinishKernel finish = nullptr;  // for families with partials
+  double phi = 0;                 // for quantiles of ordered windows
   ReadContext context;
 };
 
-// Not thread-safe. Windows are known by their index. They hold rows of the source's pool.
+// Not thread-safe. Windows are identified by index. They own rows of the source's pool.
 class TrackWindows {
  public:
   size_t size() const { return windows_.size(); }
   std::optional<size_t> Find(Family family, int64_t panes, int64_t delay) const;
-  // Adds a window that is not there yet. `panes` and `delay` as in WindowShape; an ordered window
-  // keeps at most `max_samples` by column.
+  // Adds a new window. `panes` and `delay` are those of WindowShape. An ordered window keeps at
+  // most `max_samples` per column.
   void Add(Family family, int64_t panes, int64_t delay, uint32_t max_samples);
-  // Drops windows whose index is not in `used`; the others keep their order. The partials of the
-  // panes may be in another order now: Rebuild next.
+  // Drops windows whose index is not in `used`; the other windows keep their order. The order of
+  // the panes' partials may change, so Rebuild must be called next.
   void Retain(const std::vector<bool>& used);
 
-  // What the panes must hold for all windows.
+  // Returns the content that the panes must provide for all windows.
   PanePlan Plan() const;
-  // In panes.
+  // Returns lengths in panes.
   std::vector<int64_t> OrderedLengths() const;
   int64_t delay(size_t window) const { return windows_[window].delay; }
   bool AnyOverflow(size_t window) const;
 
-  // The first pane is `open`.
+  // Starts at the first pane, `open`.
   void Start(int64_t open);
-  // The pane before the open one was closed.
+  // Advances after the pane before the open pane was closed.
   void Advance(PaneSource& source);
-  // From pane `from` on the source holds nothing; `open` is open now.
+  // Skips panes. From pane `from` on, the source is empty, and `open` is the open pane.
   void Skip(int64_t from, int64_t open);
-  // State from the panes. Which columns overflowed is kept, and what windows without a begin hold.
+  // Restores the state from the panes. Keeps the set of overflowed columns and the contents of
+  // windows that have no start.
   void Rebuild(PaneSource& source, int64_t open);
   void RebuildOrdered(PaneSource& source, int64_t open);
-  // Column i of the result was column keep[i]. RebuildOrdered next.
+  // Reorders the columns: column i of the result was column keep[i]. RebuildOrdered must be called
+  // next.
   void Remap(RowMapper& mapper, const std::vector<uint32_t>& keep);
-  // As new. No window holds a row.
+  // Resets all windows to their initial state, without rows.
   void Reset();
 
-  // `huge`: some sample was beyond kHuge, so averages may need scaled sums.
+  // `huge` means that some sample exceeded kHuge, so averages may need scaled sums.
   void Read(size_t window, const WindowQuery& query, bool huge, PaneSource& source, double* values,
             uint8_t* present);
 
-  // Windows are functions of the panes but for what those without a begin hold and which columns
-  // overflowed. Rebuild after Load.
+  // Saves the state that does not follow from the panes: the contents of windows without a start,
+  // and the overflowed columns. Call Rebuild after Load.
   void Save(BinaryWriter& out, const PaneCodec& codec) const;
   void Load(BinaryReader& in, const PaneCodec& codec);
   size_t MemoryBytes() const;
@@ -76,7 +78,7 @@ class TrackWindows {
     int64_t panes;
     int64_t delay;
     uint32_t max_samples;
-    // One of the two.
+    // Exactly one of the two is set.
     std::unique_ptr<SlidingWindow> sliding;
     std::unique_ptr<OrderedWindow> ordered;
   };
