@@ -8,12 +8,12 @@
 namespace pitwall::window {
 namespace {
 
-// The first byte.
-constexpr uint8_t kHasBlanks = 1;  // a mask of the others follows
-constexpr uint8_t kRaw = 2;        // as they are, 8 bytes each: where that is shorter
-// Else words: of a zero and those like it that follow, or the bytes between leading and trailing
-// zeros, behind a byte that counts these.
-constexpr uint8_t kZeros = 64;  // and up: how many, less one
+// Flags in the first byte of a code.
+constexpr uint8_t kHasBlanks = 1;  // followed by a mask of the cells that are not blank
+constexpr uint8_t kRaw = 2;        // cells are stored as 8 bytes each, if that is shorter
+// Otherwise, the cells are stored as words. A word is either a run of zeros, or the bytes between
+// leading and trailing zero bytes, preceded by a byte with their counts.
+constexpr uint8_t kZeros = 64;  // codes from here up: length of a run of zeros, minus one
 
 void PutWord(uint64_t word, std::vector<uint8_t>* out) {
   const int leading = std::countl_zero(word) / 8, trailing = std::countr_zero(word) / 8;
@@ -23,7 +23,8 @@ void PutWord(uint64_t word, std::vector<uint8_t>* out) {
     out->push_back(static_cast<uint8_t>(word));
 }
 
-// From cells to words and back: each is the difference to what the ones before let expect.
+// Converts cells to words and back. A word is the difference between the cell and the value
+// predicted from the previous cells.
 class Difference {
  public:
   explicit Difference(CellKind kind) : position_(kind == CellKind::kPosition) {}
@@ -32,7 +33,8 @@ class Difference {
     const uint64_t step = cell - last_;
     const uint64_t change = step - step_;
     Take(cell, step);
-    return change << 1 ^ (0 - (change >> 63));  // small where it is near zero, of either sign
+    // Zigzag code: small for changes near zero of either sign.
+    return change << 1 ^ (0 - (change >> 63));
   }
   uint64_t ToCell(uint64_t word) {
     if (!position_) return last_ ^= word;
@@ -44,7 +46,7 @@ class Difference {
 
  private:
   void Take(uint64_t cell, uint64_t step) {
-    step_ = first_ ? 0 : step;  // the first is not a step
+    step_ = first_ ? 0 : step;  // the first cell does not define a step
     first_ = false;
     last_ = cell;
   }

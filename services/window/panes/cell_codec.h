@@ -1,10 +1,12 @@
-// Cells of one column over some panes, packed without loss: what long windows keep of the panes
-// that they will not look at for a while.
+// Lossless packing of one column's cells over some panes. Long windows use it for panes that they
+// do
+// not read for a while.
 //
-// A value is kept as its difference (XOR) to the one before, as in Gorilla (T. Pelkonen et al.,
-// "Gorilla: a fast, scalable, in-memory time series database", VLDB 2015), but in whole bytes; a
-// position as the difference of differences. Equal values cost a byte for all of them, noise eight
-// bytes each and one for all.
+// A value is stored as its difference (XOR) from the previous value, as in Gorilla (T. Pelkonen et
+// al., "Gorilla: a fast, scalable, in-memory time series database", VLDB 2015), but in whole bytes.
+// A
+// position is stored as a difference of differences. A run of equal values takes one byte in total.
+// Noise takes eight bytes per value and one more byte in total.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +19,12 @@ inline constexpr size_t kMaxCodedCells = 64;
 
 enum class CellKind : uint8_t { kValue, kPosition };
 
-// Appends the code of at most kMaxCodedCells cells. Cells that are all `blank` have none.
+// Appends the code of at most kMaxCodedCells cells. If all cells are `blank`, the code is empty.
 void EncodeCells(std::span<const uint64_t> cells, uint64_t blank, CellKind kind,
                  std::vector<uint8_t>* out);
 
-// The cells that this code was made of. False, with anything in the cells, for bytes that are not
-// the code of as many cells; nothing beyond either span is touched.
+// Decodes the cells. Returns false, with unspecified cells, if the bytes are not the code of that
+// many cells. Never accesses memory beyond either span.
 bool DecodeCells(std::span<const uint8_t> code, uint64_t blank, CellKind kind,
                  std::span<uint64_t> cells);
 

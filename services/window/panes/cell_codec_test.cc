@@ -19,7 +19,7 @@ std::vector<uint8_t> Encode(const std::vector<uint64_t>& cells, CellKind kind) {
   return code;
 }
 
-TEST(CellCodec, ComesBackWhateverTheCellsAre) {
+TEST(CellCodec, AnyCellsRoundTrip) {
   std::mt19937_64 random(7);
   SCOPED_TRACE("seed 7");
   for (int round = 0; round < 20'000; ++round) {
@@ -44,7 +44,7 @@ TEST(CellCodec, ComesBackWhateverTheCellsAre) {
   }
 }
 
-TEST(CellCodec, SmallForWhatRepeats) {
+TEST(CellCodec, RepeatedCellsHaveShortCode) {
   EXPECT_TRUE(Encode(std::vector<uint64_t>(64, kBlank), CellKind::kValue).empty());
   EXPECT_LE(
       Encode(std::vector<uint64_t>(64, std::bit_cast<uint64_t>(0.1)), CellKind::kValue).size(),
@@ -55,8 +55,9 @@ TEST(CellCodec, SmallForWhatRepeats) {
   EXPECT_LE(Encode(regular, CellKind::kPosition).size(), 18U);
 }
 
-// Bytes of a damaged snapshot: refused, or read as other cells, but never read beyond.
-TEST(CellCodec, DamagedBytesAreHarmless) {
+// Bytes of a damaged snapshot are rejected or decoded as other cells, but decoding never reads
+// beyond the span.
+TEST(CellCodec, DamagedBytesAreNotReadBeyondSpan) {
   std::mt19937_64 random(8);
   SCOPED_TRACE("seed 8");
   size_t refused = 0;

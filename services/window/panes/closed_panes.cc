@@ -33,7 +33,7 @@ void ClosedPanes::Trim(const PanePlan& plan) {
       panes_.pop_front();
     }
   }
-  // Each Push moves one pane beyond the reach of each kind.
+  // Each Push moves one pane out of each kind's range, so only that pane has to be trimmed.
   const auto behind = [&](int64_t keep) -> Pane* {
     const int64_t at = static_cast<int64_t>(panes_.size()) - keep - 1;
     return at >= 0 ? &panes_[static_cast<size_t>(at)] : nullptr;
@@ -125,7 +125,7 @@ void ClosedPanes::LoadPanes(BinaryReader& in, const PaneCodec& codec, size_t pan
   const PanePlan& plan = codec.shape().plan;
   for (size_t k = 0; k < panes && in.ok(); ++k) {
     const Pane& pane = panes_.emplace_back(codec.LoadPane(in));
-    const auto age = static_cast<int64_t>(panes - k);  // panes before the open one
+    const auto age = static_cast<int64_t>(panes - k);  // distance from the open pane
     if (pane.form == PaneForm::kSingle && plan.timed() && !pane.times && age <= plan.keep_times())
       in.Fail();
     for (size_t f = 0; pane.deep && f < plan.families().size(); ++f) {

@@ -1,6 +1,6 @@
-// The panes of a track before the open one, as far back as its windows reach. A track of long
-// windows packs the older ones into at most a given number of bytes, beyond which it drops the
-// oldest.
+// The panes of a track before the open pane, as far back as its windows need them. For long
+// windows, older panes are packed into at most a given number of bytes. Above it, the oldest panes
+// are dropped.
 #pragma once
 
 #include <cstddef>
@@ -22,32 +22,32 @@ namespace pitwall::window {
 // Not thread-safe.
 class ClosedPanes {
  public:
-  // packed_limit: bytes of packed panes; 0: no pane is packed.
+  // `packed_limit` is the maximum size of packed panes in bytes; 0 disables packing.
   explicit ClosedPanes(size_t packed_limit) : packed_limit_(packed_limit) {}
 
   bool packed() const { return packed_limit_ > 0; }
-  // Whether no pane has a sample.
+  // Returns whether no pane has a sample.
   bool empty() const { return nonempty_ == 0 && archive_.nonempty() == 0; }
-  // The index after that of the newest pane.
+  // Returns the index after the newest pane.
   int64_t end() const { return end_; }
-  // Pane `index` < end(); nullptr where nothing is held. Valid until the next call.
+  // Returns the pane at `index` < end(), or nullptr if it is not stored. Valid until the next call.
   const Pane* At(int64_t index, const PaneShape& shape);
 
-  // The next pane has this index; those before it are empty. Precondition: empty().
+  // Sets the index of the next pane; all panes before it are empty. Requires empty().
   void SkipTo(int64_t index);
   void Push(Pane pane);
-  // Drops what the plan does not keep. Once for each Push.
+  // Drops panes and parts that the plan does not need. Call this once after each Push.
   void Trim(const PanePlan& plan);
-  // Packs the oldest block of panes once it is far enough behind. `readers`: places that windows
-  // read side by side.
+  // Packs the oldest block of panes once it is old enough. `readers` is the number of places that
+  // windows read in parallel.
   void Pack(const PaneShape& shape, const PaneGrid& grid, size_t readers);
-  // Whether samples after `position` were dropped for the limit.
+  // Returns whether samples after `position` were dropped because of the limit.
   bool DroppedAfter(int64_t position) const { return dropped_until_ > position; }
   void CountSamples(SampleLimits& limits, size_t columns) const {
     limits.Count(panes_, end_, columns);
   }
 
-  // Drops all that the plan lacks.
+  // Drops everything that the new plan does not need.
   void Adapt(const PanePlan& plan, const PanePlan& before);
   void Remap(RowMapper& mapper, const std::vector<uint32_t>& keep);
   void Reset();
@@ -62,10 +62,10 @@ class ClosedPanes {
 
   size_t packed_limit_;
   int64_t end_ = 0;
-  std::deque<Pane> panes_;                // those before end_
-  size_t nonempty_ = 0;                   // of panes_
-  PaneArchive archive_;                   // packed(): the panes before panes_
-  int64_t dropped_until_ = kMinPosition;  // end of the newest pane with samples that was dropped
+  std::deque<Pane> panes_;                // the panes before end_
+  size_t nonempty_ = 0;                   // number of panes_ with samples
+  PaneArchive archive_;                   // if packed(): the panes before panes_
+  int64_t dropped_until_ = kMinPosition;  // end of the newest dropped pane with samples
 };
 
 }  // namespace pitwall::window

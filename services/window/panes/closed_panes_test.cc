@@ -11,14 +11,14 @@
 namespace pitwall::window {
 namespace {
 
-// Panes of one column, one second long.
+// Closed panes of one column, each one second long.
 struct OneColumn {
   explicit OneColumn(int64_t keep, size_t packed_limit = 0) : panes(packed_limit) {
     plan.Add(Family::kCounter, keep);
     panes.SkipTo(0);
   }
   PaneShape shape() { return {pool, 1, plan}; }
-  // NaN: an empty pane.
+  // Pushes a pane with one value; NaN pushes an empty pane.
   void Push(double value) {
     Pane pane;
     if (!std::isnan(value)) {
@@ -44,7 +44,7 @@ struct OneColumn {
   ClosedPanes panes;
 };
 
-TEST(ClosedPanes, KeepsAsManyAsThePlanNeeds) {
+TEST(ClosedPanes, TrimKeepsPanesThatPlanNeeds) {
   OneColumn column(3);
   for (int k = 0; k < 10; ++k) column.Push(k);
   EXPECT_EQ(column.panes.end(), 10);
@@ -52,7 +52,7 @@ TEST(ClosedPanes, KeepsAsManyAsThePlanNeeds) {
   EXPECT_EQ(column.panes.At(6, column.shape()), nullptr);
 }
 
-TEST(ClosedPanes, IsEmptyOnceThePanesWithSamplesAreTrimmed) {
+TEST(ClosedPanes, TrimmingAllSamples_MakesItEmpty) {
   OneColumn column(3);
   column.Push(1);
   EXPECT_FALSE(column.panes.empty());
@@ -60,7 +60,7 @@ TEST(ClosedPanes, IsEmptyOnceThePanesWithSamplesAreTrimmed) {
   EXPECT_TRUE(column.panes.empty());
 }
 
-TEST(ClosedPanes, ReadsPackedPanesAsTheyWere) {
+TEST(ClosedPanes, PackedPanesReadBackUnchanged) {
   OneColumn column(1'000, 1 << 20);
   for (int k = 0; k < 1'000; ++k) column.Push(k % 7 == 0 ? NormalNan() : k);
   for (int k = 0; k < 1'000; ++k) {
@@ -72,7 +72,7 @@ TEST(ClosedPanes, ReadsPackedPanesAsTheyWere) {
   EXPECT_FALSE(column.panes.DroppedAfter(0));
 }
 
-TEST(ClosedPanes, DropsTheOldestBeyondTheLimitOfPackedBytes) {
+TEST(ClosedPanes, PackedLimitDropsOldestPanes) {
   OneColumn column(1'000, 1'000);
   for (int k = 0; k < 1'000; ++k) column.Push(0.1 * k);
   EXPECT_TRUE(column.panes.DroppedAfter(0));
@@ -96,7 +96,7 @@ TEST(ClosedPanes, LoadRestoresPackedAndUnpackedPanes) {
   EXPECT_EQ(again.data(), out.data());
 }
 
-TEST(PanePlan, AdaptKeepsThePartialsOfItsFamilies) {
+TEST(PanePlan, AdaptKeepsPartialsOfRemainingFamilies) {
   RowPool pool(8);
   PanePlan before, after;
   for (const Family family : {Family::kSums, Family::kMax, Family::kMin}) before.Add(family, 1);
@@ -115,9 +115,9 @@ TEST(PanePlan, AdaptKeepsThePartialsOfItsFamilies) {
   EXPECT_TRUE(pane.deep->extras.empty());
 }
 
-// The index of a pane of one second today is near two thousand million: a walk over all blocks that
-// an archive might have would not end in time.
-TEST(PaneArchive, TrimOfAnEmptyArchiveTakesNoTime) {
+// The current index of a one-second pane is near two billion. Visiting every block before it would
+// take too long.
+TEST(PaneArchive, TrimOfEmptyArchiveIsFast) {
   PaneArchive archive;
   PanePlan plan;
   plan.Add(Family::kSums, 0);

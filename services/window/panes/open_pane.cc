@@ -32,7 +32,7 @@ void OpenPane::Scatter(int64_t position, std::span<const uint32_t> cells,
 void OpenPane::MakePane(const PaneShape& shape, SampleLimits& limits) {
   settled_ = true;
   pane_.version = version_;
-  if (layers_.used() == 0) return;  // empty, or all folded
+  if (layers_.used() == 0) return;  // the pane is empty or fully folded
   if (layers_.used() == 1 && !folded_) {
     pane_.form = PaneForm::kSingle;
     pane_.present = layers_.count(0);
@@ -47,7 +47,8 @@ Pane OpenPane::Close(const PaneShape& shape, SampleLimits& limits) {
   Settle(shape, limits);
   Pane closed = std::move(pane_);
   pane_ = Pane();
-  if (closed.form == PaneForm::kSingle) layers_.Clear(shape.columns);  // the pane has its row
+  // The closed pane owns the row now.
+  if (closed.form == PaneForm::kSingle) layers_.Clear(shape.columns);
   folded_ = false;
   settled_ = false;
   ++version_;
@@ -62,7 +63,7 @@ void OpenPane::FoldLayers(const PaneShape& shape, SampleLimits& limits) {
   const std::vector<Family>& families = shape.plan.families();
   pane_.deep->partials.resize(families.size());
   for (size_t f = 0; f < families.size(); ++f) {
-    // The scaled sums first: they begin with the sums before these layers.
+    // The scaled sums come first, because they start with the sums before these layers.
     if (families[f] == Family::kSums && huge_) FoldScaled(f, shape);
     FoldPartial(f, shape);
   }
@@ -112,7 +113,7 @@ void OpenPane::FoldScaled(size_t sums_index, const PaneShape& shape) {
 }
 
 void OpenPane::Remap(RowMapper& mapper, size_t capacity) {
-  // The rows of a single pane are those of its layer.
+  // The rows of a single pane belong to its layer.
   pane_.values.reset();
   pane_.times.reset();
   mapper.MapPane(pane_);

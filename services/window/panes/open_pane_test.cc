@@ -9,7 +9,7 @@
 namespace pitwall::window {
 namespace {
 
-// An open pane of three columns.
+// Open pane with three columns.
 struct ThreeColumns {
   explicit ThreeColumns(Family family, uint32_t max_samples = 100) {
     plan.Add(family, 10);
@@ -29,7 +29,7 @@ struct ThreeColumns {
   int64_t position = 0;
 };
 
-TEST(OpenPane, KeepsOneSampleByColumnAsItIs) {
+TEST(OpenPane, SingleSamplePerColumnIsNotFolded) {
   ThreeColumns columns(Family::kSums);
   EXPECT_TRUE(columns.pane.empty());
   columns.Put(0, 1);
@@ -41,16 +41,16 @@ TEST(OpenPane, KeepsOneSampleByColumnAsItIs) {
   EXPECT_FALSE(columns.pane.empty());
 }
 
-TEST(OpenPane, FoldsTheSecondSampleOfAColumn) {
+TEST(OpenPane, SecondSampleOfColumnIsFolded) {
   ThreeColumns columns(Family::kSums);
-  for (int k = 0; k < 40; ++k) columns.Put(1, 2);  // more than there are layers
+  for (int k = 0; k < 40; ++k) columns.Put(1, 2);  // more samples than layers
   const Pane& pane = columns.Settle();
   ASSERT_EQ(pane.form, PaneForm::kDeep);
   EXPECT_EQ(pane.deep->partials[0].cells()[1], 80);
   EXPECT_EQ(pane.deep->partials[0].cells()[0], 0);
 }
 
-TEST(OpenPane, HasANewVersionAfterEachChange) {
+TEST(OpenPane, EachChangeCreatesNewVersion) {
   ThreeColumns columns(Family::kSums);
   columns.Put(0, 1);
   const uint64_t before = columns.Settle().version;
@@ -68,19 +68,19 @@ TEST(OpenPane, IsEmptyAfterClose) {
   EXPECT_EQ(columns.Settle().form, PaneForm::kEmpty);
 }
 
-TEST(OpenPane, DropsSamplesBeyondTheLimitsOfAllWindows) {
+TEST(OpenPane, SamplesOverAllLimitsAreDropped) {
   ThreeColumns columns(Family::kOrdered, 5);
   for (int k = 0; k < 100; ++k) columns.Put(1, k);
   columns.Put(0, 7);
   const Pane& pane = columns.Settle();
   ASSERT_EQ(pane.form, PaneForm::kDeep);
   EXPECT_EQ(pane.deep->dropped, std::vector<uint32_t>{1});
-  // One sample more than the limit is enough to exceed it. A row with one of three columns is not
-  // kept whole.
+  // Keeping one sample more than the limit is enough to exceed it. A row in which only one of three
+  // columns has a sample is not kept as a row.
   EXPECT_EQ(pane.deep->extras.size(), 6u + 1u);
 }
 
-TEST(OpenPane, KeepsScaledSumsOnceAValueWasHuge) {
+TEST(OpenPane, HugeValueAddsScaledSums) {
   ThreeColumns columns(Family::kSums);
   columns.Put(0, 1);
   columns.Put(0, 1);

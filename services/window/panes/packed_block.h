@@ -1,4 +1,4 @@
-// 64 neighboring panes of a track, packed.
+// A packed block of 64 adjacent panes of a track.
 #pragma once
 
 #include <array>
@@ -16,42 +16,45 @@
 
 namespace pitwall::window {
 
-// Holds neither samples that ordered windows keep nor columns beyond those that it was packed with.
+// Packed panes. A block does not contain the samples that ordered windows keep, nor columns that
+// were added after packing.
 class PackedBlock {
  public:
   static constexpr size_t kPanes = kMaxCodedCells;
   using Panes = std::array<Pane, kPanes>;
 
   PackedBlock() = default;
-  // The last panes of the block; those before them are empty.
+  // Packs the last panes of the block. The panes before them are empty.
   PackedBlock(std::span<Pane> panes, const PaneShape& shape);
 
   bool HasPane(size_t pane) const { return ((single_ | deep_) >> pane & 1) != 0; }
-  // Panes with samples. Columns that went since are still counted.
+  // Returns the number of panes with samples. Removed columns still count.
   size_t nonempty() const;
-  // Bytes of packed samples: a function of the samples, whatever the allocator does.
+  // Returns the size of the packed samples in bytes. It depends only on the samples, not on the
+  // allocator.
   size_t Size() const;
   size_t MemoryBytes() const;
 
-  // `panes`: all empty.
+  // Unpacks the block into `panes`, all of which must be empty.
   void Unpack(const PaneShape& shape, Panes& panes) const;
-  // Drops the strips of this kind. Whether there were any.
+  // Drops the strips of this kind. Returns whether there were any.
   bool Drop(PanePart part, Family family);
-  // Drops all that the plan lacks.
+  // Drops everything that the plan does not need.
   void Retain(const PanePlan& plan);
-  // Column i of the result was column keep[i]. The first `same` stay where they are.
+  // Reorders the columns: column i of the result was column keep[i]. The first `same` columns do
+  // not move.
   void Remap(const std::vector<uint32_t>& keep, size_t same);
 
   void Save(BinaryWriter& out) const;
-  // Fails the reader for damaged bytes, those of another shape, and those that lack positions of a
-  // pane after the first `untimed`.
+  // Fails the reader if the bytes are damaged, have a different shape, or lack the positions of
+  // panes after the first `untimed` panes.
   void Load(BinaryReader& in, const PaneShape& shape, int64_t untimed);
 
  private:
   void Pack(PanePart part, Family family, size_t family_index, std::span<Pane> panes,
             const PaneShape& shape);
 
-  uint64_t single_ = 0, deep_ = 0;  // panes of this form
+  uint64_t single_ = 0, deep_ = 0;  // bit masks of the panes with this form
   std::vector<PackedStrip> strips_;
 };
 

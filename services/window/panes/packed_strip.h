@@ -1,5 +1,6 @@
-// One field of one kind of row over the panes of a block, packed column by column (cell_codec.h). A
-// column costs what its samples cost, so one that came late costs nothing in the blocks before it.
+// One field of one kind of row over the panes of a block, packed column by column (cell_codec.h).
+// The size of a column depends on its samples, so a column that was added late takes no space in
+// earlier blocks.
 #pragma once
 
 #include <cstddef>
@@ -16,16 +17,16 @@
 
 namespace pitwall::window {
 
-// A kind of row of a pane. The numbers are in snapshots.
+// A kind of row in a pane. The numbers are stored in snapshots.
 enum class PanePart : uint8_t { kValues = 0, kTimes = 1, kScaled = 2, kPartial = 3 };
 
-// Whether the part is one of deep panes; the others are of single panes.
+// Returns whether the part belongs to deep panes; the other parts belong to single panes.
 bool IsOfDeepPane(PanePart part);
-// `family` and its index in the plan: of kPartial.
+// `family` and its index in the plan are used only for kPartial.
 uint32_t FieldsOf(PanePart part, Family family);
 Row& RowOf(Pane& pane, PanePart part, size_t family_index);
 
-// Field `field` of the rows of this part. `family` is kSums but for kPartial.
+// Field `field` of the rows of this part. `family` is kSums except for kPartial.
 struct StripKind {
   PanePart part = PanePart::kValues;
   Family family = Family::kSums;
@@ -35,23 +36,25 @@ struct StripKind {
 class PackedStrip {
  public:
   PackedStrip() = default;
-  // `panes`: bits of the panes of the block that have these rows, in order.
+  // `panes` is the bit mask of the block's panes that have these rows, in order.
   PackedStrip(const StripKind& kind, uint64_t panes, std::span<Row*> rows, const PaneShape& shape);
 
   PanePart part() const { return kind_.part; }
   Family family() const { return kind_.family; }
   uint64_t panes() const { return panes_; }
-  // Bytes: a function of the samples, whatever the allocator does.
+  // Returns the size in bytes. It depends only on the samples, not on the allocator.
   size_t Size() const { return bytes_.size() + ends_.size() * sizeof(uint32_t); }
   size_t MemoryBytes() const { return bytes_.capacity() + ends_.capacity() * sizeof(uint32_t); }
 
-  // Writes the field into rows of its panes, making those that are null. `block`: by pane.
+  // Writes the field into the rows of its panes and creates the rows that are null. `block` is
+  // indexed by pane.
   void Unpack(std::span<Pane> block, const PaneShape& shape) const;
-  // Column i of the result was column keep[i]. The first `same` stay where they are.
+  // Reorders the columns: column i of the result was column keep[i]. The first `same` columns do
+  // not move.
   void Remap(const std::vector<uint32_t>& keep, size_t same);
 
   void Save(BinaryWriter& out) const;
-  // False, with the reader failed, for damaged bytes and those of another shape.
+  // Returns false and fails the reader if the bytes are damaged or have a different shape.
   bool Load(BinaryReader& in, const PaneShape& shape);
 
  private:
@@ -61,7 +64,7 @@ class PackedStrip {
 
   StripKind kind_;
   uint64_t panes_ = 0;
-  std::vector<uint32_t> ends_;  // by column: of its code in bytes_
+  std::vector<uint32_t> ends_;  // by column: end of its code in bytes_
   std::vector<uint8_t> bytes_;
 };
 

@@ -40,7 +40,7 @@ void PaneArchive::PopFront() {
 }
 
 void PaneArchive::DropBefore(int64_t pane, PanePart part, Family family) {
-  // One block at a time leaves the reach of each kind; those before it have nothing left.
+  // Blocks leave the range of each kind one at a time, so earlier blocks have nothing left to drop.
   const int64_t end = first_ + static_cast<int64_t>(blocks_.size());
   for (int64_t number = std::min(FloorDiv(pane, kBlock), end) - 1; number >= first_; --number) {
     PackedBlock& block = blocks_[static_cast<size_t>(number - first_)];
@@ -84,7 +84,7 @@ void PaneArchive::Clear() {
 void PaneArchive::Remap(const std::vector<uint32_t>& keep) {
   unpacked_.Clear();
   packed_bytes_ = 0;
-  size_t same = 0;  // the first columns that stay where they are
+  size_t same = 0;  // number of leading columns that do not move
   while (same < keep.size() && keep[same] == same) ++same;
   for (PackedBlock& block : blocks_) {
     block.Remap(keep, same);

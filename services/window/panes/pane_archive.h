@@ -1,5 +1,5 @@
-// The older panes of a track of long windows, packed in blocks. A block is unpacked when a window's
-// end passes through it, and dropped again.
+// The older panes of a track with long windows, packed in blocks. A block is unpacked while a
+// window's end passes through it, and dropped afterward.
 #pragma once
 
 #include <cstddef>
@@ -16,55 +16,57 @@
 
 namespace pitwall::window {
 
-// Not thread-safe. Blocks are cut at multiples of kBlock.
+// Archive of packed panes. Not thread-safe. Blocks are cut at multiples of kBlock.
 class PaneArchive {
  public:
   static constexpr auto kBlock = static_cast<int64_t>(PackedBlock::kPanes);
 
   bool empty() const { return blocks_.empty(); }
-  // Pane index before which everything is archived, or was and is dropped. Without meaning when
-  // empty.
+  // Returns the pane index before which every pane is archived or was dropped. Meaningless if the
+  // archive is empty.
   int64_t end() const { return (first_ + static_cast<int64_t>(blocks_.size())) * kBlock; }
-  // Packs panes `first`.. to the end of their block, which must be end() unless this is empty.
+  // Packs the panes from `first` to the end of their block. `first` must be end() unless the
+  // archive is empty.
   void Push(int64_t first, std::span<Pane> panes, const PaneShape& shape);
-  // Pane `index`, nullptr where nothing is held. Valid until two others were asked for or anything
-  // else was called.
+  // Returns the pane at `index`, or nullptr if it is not stored. Valid until two other panes are
+  // requested or any other function is called.
   const Pane* At(int64_t index, const PaneShape& shape);
-  // `readers`: how many places of the archive are read side by side. Drops what was unpacked and
-  // not read since the call before.
+  // Drops unpacked blocks that were not read since the previous call. `readers` is the number of
+  // places in the archive that are read in parallel.
   void Forget(size_t readers) { unpacked_.Forget(readers); }
 
-  // Drops the blocks, and their positions and partials, that the plan does not keep behind the open
-  // pane `open`.
+  // Drops the blocks, positions, and partials that the plan does not need, given the open pane
+  // `open`.
   void Trim(int64_t open, const PanePlan& plan);
-  // Drops all that the plan lacks.
+  // Drops everything that the plan does not need.
   void Retain(const PanePlan& plan);
-  // Drops the oldest block. The index of its last pane.
+  // Drops the oldest block and returns the index of its last pane.
   int64_t DropOldest();
   void Clear();
-  // Column i of the result was column keep[i].
+  // Reorders the columns: column i of the result was column keep[i].
   void Remap(const std::vector<uint32_t>& keep);
 
-  // Panes with samples. Columns that went since are still counted.
+  // Returns the number of panes with samples. Removed columns still count.
   size_t nonempty() const { return nonempty_; }
-  // Bytes of packed samples: a function of the samples, whatever the allocator does.
+  // Returns the size of the packed samples in bytes. It depends only on the samples, not on the
+  // allocator.
   size_t PackedBytes() const { return packed_bytes_; }
   size_t MemoryBytes() const;
 
   void Save(BinaryWriter& out) const;
-  // Fails the reader for damaged bytes, those of another shape, and those that lack positions of
+  // Fails the reader if the bytes are damaged, have a different shape, or lack the positions of
   // panes from `times` on.
   void Load(BinaryReader& in, const PaneShape& shape, int64_t times);
 
  private:
   void PopFront();
-  // Drops a kind of row from the blocks that lie wholly before this pane index.
+  // Drops a kind of row from the blocks that are entirely before this pane index.
   void DropBefore(int64_t pane, PanePart part, Family family);
 
   std::deque<PackedBlock> blocks_;
   int64_t first_ = 0;        // block number of blocks_.front()
-  size_t nonempty_ = 0;      // sum of the blocks'
-  size_t packed_bytes_ = 0;  // sum of the blocks' Size
+  size_t nonempty_ = 0;      // sum over all blocks
+  size_t packed_bytes_ = 0;  // sum of Size over all blocks
   UnpackedBlocks unpacked_;
 };
 

@@ -1,4 +1,4 @@
-// Codec of the rows and panes of one track in its snapshot.
+// Codec for the rows and panes of one track in its snapshot.
 #pragma once
 
 #include <cstddef>
@@ -12,21 +12,21 @@
 
 namespace pitwall::window {
 
-// Lives no longer than the parts of its shape. Damaged bytes fail the reader.
+// Must not outlive the parts of its shape. Damaged bytes fail the reader.
 class PaneCodec {
  public:
   explicit PaneCodec(const PaneShape& shape) : shape_(shape) {}
 
   const PaneShape& shape() const { return shape_; }
 
-  // The order of the partials in the panes that follow. A reload may have left the families in
-  // another order than a fresh start gives.
+  // Saves the order of the partials in the following panes. After a reload, the order of the
+  // families may differ from that of a fresh start.
   void SaveFamilies(BinaryWriter& out) const;
   void LoadFamilies(BinaryReader& in);
 
   void SaveRow(BinaryWriter& out, const Row& row) const;
   Row LoadRow(BinaryReader& in, uint32_t fields) const;
-  // Positions of the present samples of `values`.
+  // Saves the positions of the present samples in `values`.
   void SaveTimes(BinaryWriter& out, const Row& times, const Row& values) const;
   Row LoadTimes(BinaryReader& in, const Row& values) const;
   void SavePane(BinaryWriter& out, const Pane& pane) const;
@@ -37,7 +37,7 @@ class PaneCodec {
   void LoadDeepPane(BinaryReader& in, DeepPane& deep) const;
 
   PaneShape shape_;
-  std::vector<size_t> order_;  // index in the plan of each saved partial
+  std::vector<size_t> order_;  // by saved partial: index in the plan
 };
 
 }  // namespace pitwall::window

@@ -1,5 +1,5 @@
-// Contents of the panes of one track, and the number of panes for which it keeps each part. Both
-// follow from the windows of the track.
+// Content of the panes of one track, and the number of panes for which each part is kept. Both
+// follow from the track's windows.
 #pragma once
 
 #include <cstddef>
@@ -14,23 +14,24 @@ namespace pitwall::window {
 
 class PanePlan {
  public:
-  // Adds the needs of a window of this family that reaches `keep` panes behind the open one.
+  // Adds the needs of a window of this family that extends `keep` panes behind the open pane.
   void Add(Family family, int64_t keep);
 
-  // Families that have partials, in order of first use: the order of DeepPane::partials.
+  // Returns the families that have partials, in order of first use. DeepPane::partials has the same
+  // order.
   const std::vector<Family>& families() const { return families_; }
-  // families().size() for a family that the plan lacks.
+  // Returns the family's index, or families().size() if the plan does not contain it.
   size_t IndexOf(Family family) const;
-  // Panes that are kept behind the open one: all, those with positions, those with the partials of
-  // families()[index].
+  // Return the number of panes kept behind the open pane: in total, with positions, and with the
+  // partials of families()[index].
   int64_t keep() const { return keep_; }
   int64_t keep_times() const { return keep_times_; }
   int64_t keep_partials(size_t index) const { return keep_partials_[index]; }
-  // Whether some family needs positions, and whether some window needs every sample.
+  // Return whether any family needs positions, and whether any window needs every sample.
   bool timed() const { return timed_; }
   bool ordered() const { return ordered_; }
 
-  // Drops from a pane of the plan `before` all that this plan lacks.
+  // Drops the parts of a pane with the plan `before` that this plan does not need.
   void Adapt(Pane& pane, const PanePlan& before) const;
 
  private:
@@ -42,7 +43,7 @@ class PanePlan {
   bool ordered_ = false;
 };
 
-// Dimensions of the rows of one track at one moment.
+// Dimensions of a track's rows at one moment.
 struct PaneShape {
   RowPool& pool;
   size_t columns;

@@ -11,18 +11,19 @@
 
 namespace pitwall::window {
 
-// Column i of a mapped row is column keep[i] of the row, or has no sample if keep[i] >= columns.
-// Handles of one row become handles of one mapped row. The pools and `keep` outlive the mapper.
+// Mapper of rows. Column i of a mapped row is column keep[i] of the row, or has no sample if
+// keep[i] >= columns. All handles of a row become handles of the same mapped row. The pools and
+// `keep` must outlive the mapper.
 class RowMapper {
  public:
   RowMapper(const std::vector<uint32_t>& keep, size_t columns, const RowPool& from, RowPool& to);
 
   size_t columns() const { return keep_.size(); }
-  // Null for a null row.
+  // Returns null for a null row.
   Row operator()(const Row& row);
   void MapPane(Pane& pane);
-  // values[i] becomes values[keep[i]], or zero for a column without one; columns() values
-  // afterwards.
+  // Replaces values[i] with values[keep[i]], or with zero for a new column. Afterward, `values` has
+  // columns() elements.
   template <typename Value>
   void MapValues(std::vector<Value>& values) const {
     std::vector<Value> mapped(keep_.size(), Value());
@@ -36,7 +37,7 @@ class RowMapper {
   Row Copy(const Row& row) const;
 
   const std::vector<uint32_t>& keep_;
-  std::vector<uint32_t> target_;  // by old column: the new one, UINT32_MAX for one that goes
+  std::vector<uint32_t> target_;  // by old column: new column, or UINT32_MAX if removed
   const RowPool& from_;
   RowPool& to_;
   absl::flat_hash_map<const void*, Row> mapped_;

@@ -16,7 +16,7 @@ Row MakeRow(RowPool& pool, std::vector<double> cells) {
   return row;
 }
 
-TEST(RowMapper, MovesCellsToTheirNewColumns) {
+TEST(RowMapper, CellsMoveToNewColumns) {
   RowPool from(8), to(8);
   const std::vector<uint32_t> keep = {2, UINT32_MAX, 0};
   RowMapper mapper(keep, 3, from, to);
@@ -26,7 +26,7 @@ TEST(RowMapper, MovesCellsToTheirNewColumns) {
   EXPECT_EQ(mapped.cells()[2], 10);
 }
 
-TEST(RowMapper, MapsOneRowOnceAndNullToNull) {
+TEST(RowMapper, EachRowIsMappedOnceAndNullStaysNull) {
   RowPool from(8), to(8);
   const std::vector<uint32_t> keep = {0};
   RowMapper mapper(keep, 1, from, to);
@@ -35,7 +35,7 @@ TEST(RowMapper, MapsOneRowOnceAndNullToNull) {
   EXPECT_FALSE(mapper(Row()));
 }
 
-TEST(RowMapper, DropsExtrasOfColumnsThatGo) {
+TEST(RowMapper, ExtrasOfRemovedColumnsAreDropped) {
   RowPool from(8), to(8);
   const std::vector<uint32_t> keep = {2, 0};
   RowMapper mapper(keep, 3, from, to);
@@ -51,11 +51,11 @@ TEST(RowMapper, DropsExtrasOfColumnsThatGo) {
   EXPECT_THAT(pane.deep->dropped, ElementsAre(0u));
 }
 
-TEST(RowMapper, MapsValuesByColumn) {
+TEST(RowMapper, ValuesAreMappedByColumn) {
   RowPool from(8), to(8);
   const std::vector<uint32_t> keep = {1, UINT32_MAX, 0, 2};
   const RowMapper mapper(keep, 3, from, to);
-  std::vector<uint32_t> values = {4, 5};  // of the first two columns
+  std::vector<uint32_t> values = {4, 5};  // values of the first two columns only
   mapper.MapValues(values);
   EXPECT_THAT(values, ElementsAre(5u, 0u, 4u, 0u));
 }

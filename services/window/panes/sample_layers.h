@@ -1,4 +1,4 @@
-// Samples of the open pane of a track, before they are folded into partials: layer j holds the j-th
+// Samples of a track's open pane before they are folded into partials. Layer j contains the j-th
 // sample of each column.
 #pragma once
 
@@ -15,21 +15,21 @@
 
 namespace pitwall::window {
 
-// Not thread-safe. Positions are kept where the plan of the shape is timed.
+// Not thread-safe. Positions are kept only if the shape's plan is timed.
 class SampleLayers {
  public:
   static constexpr uint32_t kMax = 16;
 
-  // `capacity`: that of the pool.
+  // `capacity` is the pool's capacity.
   explicit SampleLayers(size_t capacity) : depth_(capacity, 0) {}
 
-  // Layers with samples.
+  // Returns the number of layers with samples.
   uint32_t used() const { return used_; }
-  // Samples of the column: kMax at most.
+  // Returns the column's number of samples, at most kMax.
   uint32_t depth(uint32_t column) const { return depth_[column]; }
   // Prepares layer used() for Put.
   void Open(uint32_t layer, const PaneShape& shape);
-  // Precondition: layer == depth(column) < used().
+  // Adds a sample. Requires layer == depth(column) < used().
   void Put(uint32_t layer, uint32_t column, int64_t position, double value, bool timed) {
     cells_[layer][column] = value;
     if (timed) time_cells_[layer][column] = position;
@@ -37,16 +37,16 @@ class SampleLayers {
     ++counts_[layer];
   }
 
-  // Of a used layer. `times` is null where the plan is not timed.
+  // Return the rows of a used layer. `times` is null if the plan is not timed.
   const Row& values(uint32_t layer) const { return values_[layer]; }
   const Row& times(uint32_t layer) const { return times_[layer]; }
   const double* cells(uint32_t layer) const { return cells_[layer]; }
   const int64_t* time_cells(uint32_t layer) const { return time_cells_[layer]; }
   uint32_t count(uint32_t layer) const { return counts_[layer]; }
 
-  // Releases the rows. Handles that others hold keep them.
+  // Releases the rows. Other handles keep them alive.
   void Clear(size_t columns);
-  // `capacity`: that of the pool of the mapped rows.
+  // `capacity` is the capacity of the mapped rows' pool.
   void Remap(RowMapper& mapper, size_t capacity);
   void Save(BinaryWriter& out, const PaneCodec& codec) const;
   void Load(BinaryReader& in, const PaneCodec& codec);
@@ -57,8 +57,8 @@ class SampleLayers {
   std::array<Row, kMax> values_, times_;
   std::array<double*, kMax> cells_{};
   std::array<int64_t*, kMax> time_cells_{};
-  std::array<uint32_t, kMax> counts_{};  // samples by layer
-  std::vector<uint8_t> depth_;           // by column
+  std::array<uint32_t, kMax> counts_{};  // number of samples in each layer
+  std::vector<uint8_t> depth_;           // number of samples in each column
 };
 
 }  // namespace pitwall::window

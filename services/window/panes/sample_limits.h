@@ -1,6 +1,6 @@
-// Limits to the samples that the panes of one track keep for its ordered windows. A window of more
-// samples than its limit has no result until the next multiple of its length, so samples that would
-// only exceed the limits of all windows are dropped.
+// Limits on the samples that a track's panes keep for its ordered windows. A window with more
+// samples than its limit has no result until the next multiple of its length. Samples that would
+// only exceed the limits of all windows are therefore dropped.
 #pragma once
 
 #include <cstddef>
@@ -15,41 +15,42 @@
 
 namespace pitwall::window {
 
-// Not thread-safe. Counts the samples of each column in the open pane, and in the deep panes since
-// the last multiple of each window's length.
+// Counts the samples of each column in the open pane, and in the deep panes since the last multiple
+// of each window's length. Not thread-safe.
 class SampleLimits {
  public:
-  // The lengths of the ordered windows in panes; each has a limit of `max_samples` by column.
+  // Sets the lengths of the ordered windows in panes. Each window has a limit of `max_samples` per
+  // column.
   void SetWindows(const std::vector<int64_t>& lengths, uint32_t max_samples);
 
-  // Moves the samples of the layers to the open pane: whole rows where most columns can use them,
-  // else one by one.
+  // Moves the samples of the layers to the open pane. Rows are moved as a whole if most columns can
+  // use them; otherwise, samples are moved individually.
   void Keep(const SampleLayers& layers, size_t columns, DeepPane& deep);
-  // The open pane, whose index is `index`, closes.
+  // Closes the open pane, which has the index `index`.
   void ClosePane(int64_t index, bool deep, size_t columns);
-  // Empty panes follow, at least to the end of every block.
+  // Skips empty panes, at least to the end of every block.
   void SkipPanes();
-  // Counts the samples of the closed panes again; the last of them is pane open - 1.
+  // Recounts the samples of the closed panes, the last of which is pane open - 1.
   void Count(const std::deque<Pane>& closed, int64_t open, size_t columns);
 
   void Remap(const RowMapper& mapper);
   void Reset();
   void Save(BinaryWriter& out) const { out.U32s(kept_); }
-  // `open`: the open pane if it is deep, else null.
+  // `open` is the open pane if it is deep, otherwise null.
   void Load(BinaryReader& in, size_t columns, const DeepPane* open);
   size_t MemoryBytes() const;
 
  private:
   struct Window {
     int64_t length;
-    std::vector<uint32_t> samples;  // by column; may be shorter than the columns
+    std::vector<uint32_t> samples;  // by column; may be shorter than the number of columns
   };
 
   bool IsOver(size_t column) const;
 
   uint32_t max_samples_ = 0;
   std::vector<Window> windows_;
-  // By column, of the open pane: samples kept, and whether some were dropped.
+  // Samples kept in the open pane and whether some were dropped, by column.
   std::vector<uint32_t> kept_;
   std::vector<uint8_t> dropped_;
 };

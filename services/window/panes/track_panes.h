@@ -1,4 +1,4 @@
-// The panes of one track: those that are closed, and the open one, which receives the samples.
+// The panes of one track: the closed panes, and the open pane, which receives the samples.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +20,10 @@
 
 namespace pitwall::window {
 
-// Not thread-safe. Outlives all rows that come from its pool.
+// Not thread-safe. Must outlive all rows from its pool.
 class TrackPanes final : public PaneSource {
  public:
-  // packed_limit: as in ClosedPanes.
+  // `packed_limit` is that of ClosedPanes.
   explicit TrackPanes(size_t packed_limit);
 
   const Pane& At(int64_t index) override;
@@ -32,48 +32,48 @@ class TrackPanes final : public PaneSource {
 
   PaneShape shape() const { return {*pool_, columns_, plan_}; }
   int64_t open_index() const { return closed_.end(); }
-  // Whether no pane has a sample.
+  // Returns whether no pane has a sample.
   bool empty() const { return open_.empty() && closed_.empty(); }
-  // Whether some sample was beyond kHuge.
+  // Returns whether any sample exceeded kHuge.
   bool huge() const { return open_.huge(); }
   bool DroppedAfter(int64_t position) const { return closed_.DroppedAfter(position); }
 
-  // Drops all that the windows of the new plan do not need. `ordered`: lengths of the ordered
-  // windows, each with at most `max_samples` by column; a track that packs panes has none of them.
-  // CountSamples next if some pane has samples.
+  // Drops everything that the windows of the new plan do not need. `ordered` contains the lengths
+  // of the ordered windows, each limited to `max_samples` per column. A track that packs panes has
+  // no ordered windows. If any pane has samples, call CountSamples next.
   void Replan(PanePlan plan, const std::vector<int64_t>& ordered, uint32_t max_samples);
-  // Counts the samples that the ordered windows keep.
+  // Counts the samples kept for the ordered windows.
   void CountSamples() { closed_.CountSamples(limits_, columns_); }
 
-  // Adds columns if the pool has room for them; otherwise Remap.
+  // Adds columns if the pool has space for them. If it returns false, call Remap.
   bool AddColumns(size_t columns);
-  // As Track::Scatter.
+  // Like Track::Scatter.
   void Scatter(int64_t position, std::span<const uint32_t> cells, std::span<const uint32_t> columns,
                const double* values, bool huge) {
     if (huge) open_.MarkHuge();
     open_.Scatter(position, cells, columns, values, shape(), limits_);
   }
-  // Opens pane `index`. Precondition: empty().
+  // Opens pane `index`. Requires empty().
   void SkipTo(int64_t index);
-  // Closes the open pane and opens the next. Trim once the windows have moved on.
+  // Closes the open pane and opens the next. Call Trim after the windows have advanced.
   void Close();
-  // Drops and packs what is behind the reach of the windows, which read `readers` places.
+  // Drops and packs panes that the windows no longer need. The windows read `readers` places.
   void Trim(const PaneGrid& grid, size_t readers) {
     closed_.Trim(plan_);
     closed_.Pack(shape(), grid, readers);
   }
 
-  // Moves all rows to `pool`; `mapper` maps to it by `keep`.
+  // Moves all rows to `pool`. `mapper` maps rows to it according to `keep`.
   void Remap(RowMapper& mapper, const std::vector<uint32_t>& keep, std::unique_ptr<RowPool> pool);
   void Reset();
-  // All but the number of columns.
+  // Saves everything except the number of columns.
   void Save(BinaryWriter& out) const;
-  // Precondition: without samples, with the plan and the columns that were saved.
+  // Requires that there are no samples and that the plan and columns equal the saved ones.
   void Load(BinaryReader& in);
   size_t MemoryBytes() const;
 
  private:
-  std::unique_ptr<RowPool> pool_;  // before all that has rows
+  std::unique_ptr<RowPool> pool_;  // declared before all members with rows
   size_t columns_ = 0;
   PanePlan plan_;
   SampleLimits limits_;

@@ -1,4 +1,4 @@
-// The blocks of an archive that are unpacked now, since some window reads them: a few.
+// The few blocks of an archive that are currently unpacked because windows read them.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,15 @@
 
 namespace pitwall::window {
 
-// Not thread-safe. Blocks are known by their number.
+// Not thread-safe. Blocks are identified by number.
 class UnpackedBlocks {
  public:
-  // nullptr if it is not unpacked. Valid until two other blocks were added.
+  // Returns nullptr if the block is not unpacked. Valid until two other blocks were added.
   const PackedBlock::Panes* Find(int64_t number);
-  // Empty panes to unpack the block into. May drop the block that was not read for longest.
+  // Returns empty panes to unpack the block into. May drop the least recently read block.
   PackedBlock::Panes& Add(int64_t number);
-  // Drops the blocks that nobody read since the call before. `readers`: blocks that are read side
-  // by side.
+  // Drops the blocks that were not read since the previous call. `readers` is the number of blocks
+  // that are read in parallel.
   void Forget(size_t readers);
   void Remove(int64_t number);
   void Clear() { blocks_.clear(); }
