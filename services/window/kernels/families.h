@@ -1,9 +1,9 @@
-// The partials themselves: one struct a family, for kernels.inc only. Everything is written without
-// branches and without 64-bit integer comparisons (SSE2 has none), so that loops over columns
-// vectorize: conditions are masks of all ones or zero.
+// Partials of the families: one struct per family, for kernels.inc only. The code has no branches
+// and no 64-bit integer comparisons (SSE2 lacks them), so that loops over columns vectorize.
+// Conditions are masks of all ones or zero.
 //
-// Compiled once per instruction set, each time into another namespace, so that the linker cannot
-// mix them.
+// The file is compiled once per instruction set, each time in a different namespace, so that the
+// linker cannot mix the versions.
 #pragma once
 
 #include <bit>
@@ -19,7 +19,7 @@
 
 namespace pitwall::window::PITWALL_KERNELS {
 
-// The loops over columns have no dependency between iterations: rows never overlap.
+// Loops over columns have no dependency between iterations, because rows never overlap.
 #if defined(__clang__)
 #define PITWALL_COLUMNS _Pragma("clang loop vectorize(assume_safety)")
 #else
@@ -27,12 +27,12 @@ namespace pitwall::window::PITWALL_KERNELS {
 #endif
 
 using Mask = int64_t;
-// Through a double: GCC vectorizes a choice between doubles by a comparison of doubles on every
-// target.
+// Selects through a double: on every target, GCC vectorizes a choice between doubles that depends
+// on a comparison of doubles.
 inline Mask MaskIf(bool condition) {
   return std::bit_cast<Mask>(condition ? std::bit_cast<double>(Mask{-1}) : 0.0);
 }
-// All ones unless x is MissingValue(): d | -d has its top bit set for every d but 0.
+// All ones unless x is MissingValue(). The top bit of d | -d is set for every d except 0.
 inline Mask PresentMask(double x) {
   const uint64_t d = std::bit_cast<uint64_t>(x) ^ kMissingBits;
   return -static_cast<Mask>((d | (0 - d)) >> 63);
@@ -46,13 +46,13 @@ inline double Select(Mask mask, double yes, double no) {
   return std::bit_cast<double>(
       Select(mask, std::bit_cast<int64_t>(yes), std::bit_cast<int64_t>(no)));
 }
-// value where the mask is set, else 0.
+// Returns the value if the mask is set, otherwise 0.
 inline double Keep(Mask mask, double value) {
   return std::bit_cast<double>(std::bit_cast<int64_t>(value) & mask);
 }
 
-// static_cast<double>(d) for d >= 0, without the instruction that only AVX-512 has for vectors:
-// both halves are exact, so their sum rounds once.
+// Equals static_cast<double>(d) for d >= 0, but without the conversion instruction, which only
+// AVX-512 has for vectors. Both halves are exact, so their sum is rounded once.
 inline double ToDouble(int64_t d) {
   constexpr double kTwo52 = 0x1p52;
   constexpr auto kTwo52Bits = std::bit_cast<uint64_t>(kTwo52);
@@ -65,9 +65,9 @@ inline double ToDouble(int64_t d) {
 inline int64_t AsTime(double cell) { return std::bit_cast<int64_t>(cell); }
 inline double AsCell(int64_t time) { return std::bit_cast<double>(time); }
 
-// sum + comp is the sum of the samples to twice the precision: Neumaier's summation, with the
-// rounding error taken by Knuth's TwoSum (the same number, without his branch). An infinite sum has
-// no compensation, as in Prometheus.
+// sum + comp is the sum of the samples in twice the precision. This is Neumaier's summation with
+// the rounding error computed by Knuth's TwoSum, which gives the same number without a branch. As
+// in Prometheus, an infinite sum has no compensation.
 struct Sums {
   static constexpr uint32_t kFields = 3;
   static constexpr bool kTimed = false;
@@ -87,14 +87,14 @@ struct Sums {
     const double bb = t - a.sum;
     const double error = (a.sum - (t - bb)) + (b.sum - bb);
     const double c = (a.comp + b.comp) + error;
-    // When t is infinite or NaN, so is the error.
+    // If t is infinite or NaN, so is the error.
     const Mask finite = MaskIf(std::fabs(c) <= std::numeric_limits<double>::max());
     return {t, Keep(finite, c), a.count + b.count};
   }
 };
 
-// Chan's formula; a single sample x has mean x and m2 x - x, which is NaN for infinities, as
-// Prometheus has it.
+// Merges moments with Chan's formula. A single sample x has mean x and m2 x - x, which is NaN for
+// infinities, as in Prometheus.
 struct Moments {
   static constexpr uint32_t kFields = 3;
   static constexpr bool kTimed = false;
@@ -115,12 +115,14 @@ struct Moments {
     const double n = a.count + b.count;
     const double share = b.count / (n > 1.0 ? n : 1.0);
     const double delta = b.mean - a.mean;
-    // delta * (delta * w), not delta² * w: with w = 0 the square must not overflow into 0 * Inf.
+    // The order is delta * (delta * w) instead of delta² * w, because for w = 0 the square could
+    // overflow and give 0 * Inf.
     return {n, a.mean + delta * share, (a.m2 + b.m2) + delta * (delta * (a.count * share))};
   }
 };
 
-// Prometheus: any number beats NaN; NaN only when there is nothing else. Of equals the first stays.
+// As in Prometheus, any number is preferred to NaN, and the result is NaN only if there are no
+// numbers. Of equal values, the first is kept.
 template <bool kIsMax>
 struct Extreme {
   static constexpr uint32_t kFields = 1;
@@ -163,9 +165,9 @@ struct Last {
   }
 };
 
-// correction: a quarter of the sum of the values before resets. It may be infinite where the
-// increase, from which the first value is taken, is not; a quarter (which is exact) overflows
-// later.
+// The correction is a quarter of the sum of the values before resets. The correction may become
+// infinite although the increase, from which the first value is subtracted, would not. A quarter
+// (which is exact) overflows later.
 struct Counter {
   static constexpr uint32_t kFields = 6;
   static constexpr bool kTimed = true;
@@ -271,7 +273,8 @@ struct Latest {
   }
 };
 
-// As Prometheus' ts_of_max_over_time: any number beats NaN, the later one of equals stays.
+// As in ts_of_max_over_time of Prometheus, any number is preferred to NaN, and of equal values the
+// later is kept.
 template <bool kIsMax>
 struct ExtremeAt {
   static constexpr uint32_t kFields = 2;
@@ -292,16 +295,16 @@ struct ExtremeAt {
   }
 };
 
-// Least squares over (position, value): means and co-moments merge by Chan's formula. Positions
-// count from the first sample's, so that none of their digits are lost.
+// Least squares over (position, value). Means and co-moments are merged with Chan's formula.
+// Positions are relative to the first sample, so that no digits are lost.
 struct Regression {
   static constexpr uint32_t kFields = 8;
   static constexpr bool kTimed = true;
   double count = 0, first = 0;
   int64_t first_time = 0;
   double mean_t = 0, mean_y = 0;  // seconds since first_time
-  double co_tt = 0, co_ty = 0;    // sums of products of deviations
-  double varies = 0;              // 1: not all values are equal
+  double co_tt = 0, co_ty = 0;    // sums of the products of deviations
+  double varies = 0;              // 1 if the values are not all equal
 
   static Regression Load(const double* f, size_t c, size_t i) {
     return {f[i],         f[c + i],     AsTime(f[2 * c + i]), f[3 * c + i],
@@ -318,7 +321,7 @@ struct Regression {
     f[7 * c + i] = varies;
   }
   static Regression Single(double x, int64_t t, Mask present) {
-    // x - x: no line goes through an infinity.
+    // x - x is NaN for an infinity, through which no line can be fitted.
     return {Keep(present, 1.0),   Keep(present, x),
             t & present,          0.0,
             Keep(present, x),     0.0,

@@ -44,7 +44,7 @@ std::optional<FunctionPlan> PlanOf(WindowKind kind, WindowFunction function) {
 CountKernel CountBelow() { return baseline::CountBelow(); }
 #endif
 
-// Not in the kernels: what is compiled with AVX2 must not be shared with other files.
+// Not part of the kernels, because code compiled with AVX2 must not be shared with other files.
 Family FamilyOfSamples(WindowFunction function) {
   const StateFamily state = RowOf(function).state;
   if (state == StateFamily::kSketch) return Family::kSketch;

@@ -1,10 +1,10 @@
-// Families: the monoids that window functions share. A partial is what a family keeps of a stretch
-// of one series' samples; partials of neighboring stretches merge, earlier first. All functions of
-// one family over one window read the same state.
+// Families: the monoids that window functions share. A partial is the state that a family keeps for
+// a stretch of one series' samples. Partials of adjacent stretches are merged, earlier first. All
+// functions of one family over one window read the same state.
 //
-// Merging is exact about who came first and has the empty partial as its neutral element to the
-// bit, so a result depends on where the stretches are cut (at absolute multiples, see
-// sliding_window.h), and on nothing else.
+// Merging preserves the order of samples exactly, and the empty partial is a bit-exact neutral
+// element. A result therefore depends only on the samples and on where the stretches are cut (at
+// absolute multiples, see sliding_window.h).
 #pragma once
 
 #include <cstddef>
@@ -22,36 +22,37 @@ enum class Family : uint8_t {
   kMax,
   kFirst,    // first sample
   kLast,     // last sample
-  kCounter,  // first and last with their positions, count, sum of the values before resets
-  kSteps,    // first and last, count, resets, changes
-  kPair,     // the last two samples with their positions, count
-  kLatest,   // last sample with its position, stale markers too: instant selectors with an offset
-  kMinAt,    // least and greatest with their positions, the later one of equals
+  kCounter,  // first and last with positions, count, sum of the values before resets
+  kSteps,    // first and last, count, resets, and changes
+  kPair,     // the last two samples with positions, count
+  kLatest,   // last sample or stale marker with position; for instant selectors with offset
+  kMinAt,    // minimum or maximum with position; of equal values, the later
   kMaxAt,
-  kRegression,  // count, means and co-moments of position and value, first sample, whether all
-                // equal
-  kOrdered,     // every sample, sorted (ordered_window.h): no partials
-  kSamples,     // every sample, in order of position (sample_track.h): no partials
-  kStates,      // stretches of time (state_track.h): no partials
-  kSketch,      // counts of buckets (sketch_window.h): no partials
+  // Count, means and co-moments of position and value, first sample, and whether all values are
+  // equal.
+  kRegression,
+  kOrdered,  // every sample, sorted (ordered_window.h): no partials
+  kSamples,  // every sample, in order of position (sample_track.h): no partials
+  kStates,   // stretches of time (state_track.h): no partials
+  kSketch,   // counts of buckets (sketch_window.h): no partials
 };
 inline constexpr size_t kPartialFamilies = static_cast<size_t>(Family::kOrdered);
 
-// What the functions need to know of the window besides its partial. Positions.
+// Window properties that the functions need in addition to the partial. All values are positions.
 struct ReadContext {
-  int64_t range_start = 0;  // open end; for kLatest where look-back begins
+  int64_t range_start = 0;  // exclusive start; for kLatest, start of the look-back
   int64_t range_end = 0;
   double range_seconds = 0;
   int64_t tick = 0;
 };
 
-// Row kernels of a family. Rows are `fields` arrays of `capacity` cells (row.h); they work on the
-// first n cells. `values` and `times` are one sample per column, MissingValue() where there is
-// none; `dense` says that none is missing. Outputs may not overlap inputs. No pointer may be
-// null, except `times` where the family is not timed.
+// Row kernels of a family. Rows consist of `fields` arrays of `capacity` cells (row.h). The kernels
+// process the first n cells. `values` and `times` contain one sample per column, or MissingValue().
+// `dense` means that no sample is missing. Outputs must not overlap inputs. Pointers must not be
+// null, except `times` if the family is not timed.
 struct FamilyOps {
   uint32_t fields;
-  bool timed;  // needs positions
+  bool timed;  // whether positions are required
   // out = a + one sample; out = one sample + b; out = a + b
   void (*append)(double* out, const double* a, const double* values, const int64_t* times,
                  size_t capacity, size_t n, bool dense);
@@ -59,24 +60,24 @@ struct FamilyOps {
                   size_t capacity, size_t n, bool dense);
   void (*merge)(double* out, const double* a, const double* b, size_t capacity, size_t n);
 };
-const FamilyOps& OpsOf(Family family);  // one with partials
+const FamilyOps& OpsOf(Family family);  // must be a family with partials
 
-// The function's value of the window a + b, per column.
+// Computes the function's value for the window a + b, per column.
 using FinishKernel = void (*)(const double* a, const double* b, size_t capacity, size_t n,
                               const ReadContext& context, double* values, uint8_t* present);
 
-// Which family and kernel serve a function; nothing for functions that this kind of window does not
-// have.
+// Family and kernel that implement a function. There is no plan for functions that the kind of
+// window does not support.
 struct FunctionPlan {
   Family family;
   FinishKernel finish;  // nullptr for families without partials
 };
 std::optional<FunctionPlan> PlanOf(WindowKind kind, WindowFunction function);
-// Of a function that partials do not serve.
+// Returns the family of a function that partials cannot implement.
 Family FamilyOfSamples(WindowFunction function);
 
-// How many of n keys are below a, and below b: for sorted arrays that are short enough to be
-// counted through.
+// Counts how many of n keys are below a and below b, for sorted arrays that are short enough to
+// scan.
 using CountKernel = void (*)(const int64_t* keys, size_t n, int64_t a, int64_t b, size_t* below_a,
                              size_t* below_b);
 CountKernel CountBelow();

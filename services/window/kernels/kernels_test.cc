@@ -1,4 +1,5 @@
-// The kernels for each instruction set give the same bits, and the empty partial changes none.
+// Tests that the kernels give the same bits with each instruction set, and that merging the empty
+// partial changes no bits.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -24,7 +25,7 @@ constexpr size_t kCapacity = 48, kColumns = 37;
 constexpr uint64_t kSeed = 11;
 constexpr WindowFunction kLastFunction = WindowFunction::kEventPeriod;
 
-// Same bits, or both NaN (whose payload nothing reads).
+// Compares bits. Two NaNs are equal, because their payload is never read.
 void ExpectSame(const std::vector<double>& a, const std::vector<double>& b, size_t fields) {
   for (size_t f = 0; f < fields; ++f) {
     for (size_t i = 0; i < kColumns; ++i) {
@@ -70,7 +71,7 @@ Samples RandomSamples(std::mt19937_64& random, bool dense, int64_t time) {
 
 class FamilyTest : public testing::TestWithParam<int> {};
 
-TEST_P(FamilyTest, SameBitsEverywhere) {
+TEST_P(FamilyTest, InstructionSetsGiveSameBits) {
   SCOPED_TRACE(kSeed);
   std::mt19937_64 random(kSeed);
   const auto family = static_cast<Family>(GetParam());
@@ -96,8 +97,8 @@ TEST_P(FamilyTest, SameBitsEverywhere) {
     ours.merge(out.data(), a.data(), b.data(), kCapacity, kColumns);
     plain.merge(other.data(), a.data(), b.data(), kCapacity, kColumns);
     ExpectSame(out, other, ours.fields);
-    // An infinite sum has no compensation: the one thing that merging with nothing may clear is
-    // already clear.
+    // An infinite sum has no compensation, so the only value that merging with the empty partial
+    // could clear is already clear.
     ours.merge(out.data(), a.data(), empty.data(), kCapacity, kColumns);
     ExpectSame(out, a, 1);
     ours.merge(out.data(), empty.data(), a.data(), kCapacity, kColumns);
@@ -108,7 +109,7 @@ TEST_P(FamilyTest, SameBitsEverywhere) {
 INSTANTIATE_TEST_SUITE_P(Families, FamilyTest,
                          testing::Range(0, static_cast<int>(kPartialFamilies)));
 
-TEST(Kernels, SameResultsEverywhere) {
+TEST(Kernels, InstructionSetsGiveSameResults) {
   SCOPED_TRACE(kSeed);
   std::mt19937_64 random(kSeed);
   const ReadContext context{0, 20'000, 20e-6};
@@ -144,8 +145,8 @@ TEST(Kernels, SameResultsEverywhere) {
   }
 }
 
-// What the planner says of costs is what is kept.
-TEST(Families, SizesAreThoseOfTheModel) {
+// The planner's cost model must match the actual sizes.
+TEST(Families, SizesMatchCostModel) {
   for (int f = 0; f <= static_cast<int>(kLastFunction); ++f) {
     const auto function = static_cast<WindowFunction>(f);
     const bool instant =

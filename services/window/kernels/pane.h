@@ -13,38 +13,39 @@
 
 namespace pitwall::window {
 
-// A pane in which no column has two samples is kept as these samples: one row, shared by all
-// families. Otherwise each family of the track keeps its partial of the pane. Both give the same
-// bits: adding a sample is merging the partial of that one sample.
+// Form of a pane. If no column has more than one sample, the pane keeps the samples in one row that
+// all families share (kSingle). Otherwise, each family of the track keeps its partial of the pane
+// (kDeep). Both forms give the same bits, because adding a sample equals merging the partial of
+// that sample.
 enum class PaneForm : uint8_t { kEmpty, kSingle, kDeep };
 
-// A sample beside the rows that ordered windows keep.
+// A sample that ordered windows keep in addition to the rows.
 struct Extra {
   uint32_t column;
   double value;
 };
 
-// What a pane in which some column has several samples keeps.
+// Content of a pane in which some column has several samples.
 struct DeepPane {
-  std::vector<Row> partials;  // in the order of PanePlan::families(); null once out of reach
-  Row scaled;                 // tracks with huge values: Sums of the values times kHugeScale
-  // Tracks with an ordered window: every sample, in no particular order.
+  std::vector<Row> partials;  // in the order of PanePlan::families(); null if no longer needed
+  Row scaled;                 // for tracks with huge values: kSums of the values times kHugeScale
+  // For tracks with an ordered window: every sample, in unspecified order.
   std::vector<Row> samples;
   std::vector<Extra> extras;
-  // Columns with samples that were not kept, since they are over the limit of every ordered window.
+  // Columns with samples that were dropped because they exceed the limit of every ordered window.
   std::vector<uint32_t> dropped;
 };
 
 struct Pane {
   PaneForm form = PaneForm::kEmpty;
-  uint32_t present = 0;            // kSingle: columns with a sample
-  uint64_t version = 0;            // differs after every change: only the newest pane still changes
-  Row values;                      // kSingle
-  Row times;                       // kSingle, if the track is timed
-  std::unique_ptr<DeepPane> deep;  // kDeep
+  uint32_t present = 0;            // for kSingle: number of columns with a sample
+  uint64_t version = 0;            // differs after every change; only the newest pane changes
+  Row values;                      // for kSingle
+  Row times;                       // for kSingle, if the track is timed
+  std::unique_ptr<DeepPane> deep;  // for kDeep
 
-  // Counts the samples again after a change of the first `columns` cells: a pane without any is
-  // empty.
+  // Recounts the samples after a change of the first `columns` cells. A pane without samples
+  // becomes empty.
   void CountPresent(size_t columns) {
     if (form != PaneForm::kSingle) return;
     present = 0;
@@ -56,18 +57,20 @@ struct Pane {
   }
 };
 
-// Sums of values beyond kHuge may overflow where their mean does not. Once a track has met one, its
-// deep panes keep scaled sums too (scaling by a power of two is exact).
+// Limit above which sums of values may overflow although their mean does not. Once a track has
+// received such a value, its deep panes also keep scaled sums. Scaling by a power of two is exact.
 inline constexpr double kHuge = 0x1p960;
 inline constexpr double kHugeScale = 0x1p-64;
-// An infinity is no overflow: what has one in it is infinite or NaN in earnest.
+// An infinity does not count as an overflow, because results that include it are really infinite or
+// NaN.
 inline bool IsHuge(double value) { return std::fabs(value) > kHuge && std::isfinite(value); }
 
-// Where windows find panes: the track.
+// Source from which windows read panes: the track.
 class PaneSource {
  public:
   virtual ~PaneSource() = default;
-  // Pane `index` as of now; an empty one where nothing is held. Valid until the track changes.
+  // Returns the current pane at `index`, or an empty pane if it is not stored. Valid until the
+  // track changes.
   virtual const Pane& At(int64_t index) = 0;
   virtual RowPool& pool() = 0;
   virtual size_t columns() const = 0;

@@ -1,12 +1,13 @@
-// Rows of state: structure of arrays over the series of one selector.
+// Rows of state: a structure of arrays over the series of one selector.
 //
-// A row has `fields` arrays of `capacity` 8-byte cells, field after field; cell i of each belongs
-// to column i. Rows are shared by reference count and never written once they are shared, except
-// the open pane's. A null row stands for "no samples at all" wherever a partial is expected.
+// A row consists of `fields` arrays of `capacity` 8-byte cells, field after field. Cell i of each
+// field belongs to column i. Rows are shared by reference count. A shared row is never modified,
+// except in the open pane. Where a partial is expected, a null row means "no samples".
 //
-// Cells at or beyond the number of columns in use always hold the identity of the row's kind (no
-// sample), so a column that joins needs no work. The kind is known by the number of fields: up to
-// two, MissingValue(); more, zero.
+// Cells at or beyond the number of columns in use always contain the identity of the row's kind (no
+// sample), so adding a column requires no work. The number of fields determines the kind: rows of
+// up
+// to two fields use MissingValue(), rows of more fields use zero.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,7 @@ namespace pitwall::window {
 
 class RowPool;
 
-// A handle. Not thread-safe; dies before its pool.
+// Handle of a row. Not thread-safe; must not outlive its pool.
 class Row {
  public:
   Row() = default;
@@ -45,7 +46,7 @@ class Row {
   double* cells() { return reinterpret_cast<double*>(block_ + 1); }
   const double* cells() const { return reinterpret_cast<const double*>(block_ + 1); }
   uint32_t fields() const { return block_->fields; }
-  // Equal for handles of one row, and for null ones.
+  // Returns an ID that is equal for all handles of one row, and for all null handles.
   const void* id() const { return block_; }
 
  private:
@@ -61,9 +62,8 @@ class Row {
   Block* block_ = nullptr;
 };
 
-// Where the rows of one capacity come from and go back to. Keeps what was freed for the next row of
-// that size: the number of rows in use swings with the flips of the windows, and is bounded by
-// their lengths.
+// Allocator of rows with one capacity. Freed rows are kept for the next row of the same size,
+// because the number of rows in use varies as windows flip. The window lengths bound it.
 class RowPool {
  public:
   static constexpr uint32_t kMaxFields = 8;
@@ -73,15 +73,16 @@ class RowPool {
   RowPool(const RowPool&) = delete;
   RowPool& operator=(const RowPool&) = delete;
 
-  // Room for `columns` and some that join later.
+  // Returns a capacity for `columns` and some columns that may be added later.
   static size_t CapacityFor(size_t columns);
   size_t capacity() const { return capacity_; }
-  // Cells hold anything within the columns in use, the identity beyond them.
+  // Creates a row. Cells of columns in use are uninitialized; the cells beyond them contain the
+  // identity.
   Row New(uint32_t fields);
-  // All cells the identity. 1 <= fields <= kMaxFields.
+  // Creates a row in which all cells contain the identity. Requires 1 <= fields <= kMaxFields.
   Row NewIdentity(uint32_t fields);
-  // A shared row of identity cells, to read where a null row would need a branch. Never write to
-  // it.
+  // Returns a shared row of identity cells, which avoids a branch where a row may be null. The row
+  // must not be modified.
   const Row& Identity(uint32_t fields);
   size_t MemoryBytes() const { return bytes_; }
 
@@ -92,7 +93,7 @@ class RowPool {
 
   size_t capacity_;
   size_t bytes_ = 0;
-  std::vector<std::vector<Row::Block*>> free_;  // by number of fields
+  std::vector<std::vector<Row::Block*>> free_;  // indexed by number of fields
   Row identity_[kMaxFields + 1];
 };
 

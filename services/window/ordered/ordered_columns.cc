@@ -8,7 +8,7 @@ namespace pitwall::window {
 namespace {
 
 constexpr size_t kMaxTrackers = 8;
-// Panes without a read after which a tracker is dropped.
+// Number of panes without a read after which a tracker is dropped.
 constexpr int64_t kUnread = 256;
 
 }  // namespace

@@ -1,8 +1,8 @@
-// The samples of one ordered window, by column: their number, and their order as far as reads need
+// The samples of one ordered window by column: their number, and their order as far as reads need
 // it.
 //
-// Each quantile is tracked by itself (rank_tracker.h). After BeginSorting all samples of each
-// column are kept in order instead (SortedColumns). Both give the same bits.
+// Each quantile is tracked separately (rank_tracker.h). After BeginSorting, all samples of each
+// column are kept sorted instead (SortedColumns). Both give the same bits.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@
 
 namespace pitwall::window {
 
-// Not thread-safe. A column with more than `max_samples` overflows: it has no samples until
+// Not thread-safe. A column with more than `max_samples` samples overflows: it has no samples until
 // ForgetOverflows.
 class OrderedColumns {
  public:
@@ -28,59 +28,61 @@ class OrderedColumns {
   size_t size() const { return counts_.size(); }
   uint32_t count(size_t column) const { return counts_[column]; }
   const OverflowedColumns& overflowed() const { return overflowed_; }
-  // Never makes them fewer.
+  // Adds columns. Never reduces their number.
   void Resize(size_t columns);
-  // Removes all samples; overflows stay.
+  // Removes all samples but keeps the overflows.
   void Clear(int64_t cursor);
 
   void Insert(size_t column, double value);
   void Remove(size_t column, double value);
-  // One sample leaves and one comes; either may be missing. For a pass over neighboring columns:
-  // loads the samples of one that is soon to come.
+  // Removes one sample and adds another; either may be missing. Intended for a pass over adjacent
+  // columns: prefetches the samples of a later column.
   void Exchange(size_t column, double leaving, double entering);
   void Overflow(size_t column);
-  // Adds a sample behind the back of the order: Sort next, and trackers that know the column must
-  // be clear.
+  // Adds a sample without updating the order. Call Sort next. Trackers that know the column must
+  // have been cleared.
   void Append(size_t column, double value);
   void Sort(size_t column) {
     if (sorting_) sorted_.Sort(column);
   }
-  // Returns them, as one flag a column.
+  // Clears the overflows and returns them as one flag per column.
   std::vector<uint8_t> ForgetOverflows() { return overflowed_.Clear(); }
-  // Column i of the result was column keep[i]. Samples go, overflows stay.
+  // Reorders the columns: column i of the result was column keep[i]. Removes the samples and keeps
+  // the overflows.
   void Remap(const std::vector<uint32_t>& keep);
 
-  // From here on samples are sorted. Append them all again.
+  // Starts keeping the samples sorted. All samples must be appended again.
   void BeginSorting();
   bool sorting() const { return sorting_; }
-  // Sorted samples of a column; only when sorting.
+  // Returns the sorted samples of a column. Only valid while sorting.
   std::span<const int64_t> keys(size_t column) const { return sorted_.keys(column); }
-  // The tracker of a quantile; only when not sorting. `cursor`: when it is read. May take the place
-  // of one that was not read for longest.
+  // Returns the tracker of a quantile. Only valid while not sorting. `cursor` is the window's
+  // cursor at the read. May replace the least recently read tracker.
   RankTracker& TrackerOf(double phi, int64_t cursor);
-  // Drops trackers that were not read for long.
+  // Drops trackers that were not read for a long time.
   void ForgetUnread(int64_t cursor);
 
-  // Removes the samples. Fails the reader for overflows of columns beyond `columns`.
+  // Loads the overflows and removes the samples. Fails the reader for overflows of columns beyond
+  // `columns`.
   void Load(BinaryReader& in, size_t columns);
   size_t MemoryBytes() const;
 
  private:
-  // Columns between the one that Exchange works on and the one whose samples it loads.
+  // Distance between the column that Exchange updates and the column it prefetches.
   static constexpr size_t kAhead = 6;
 
   const uint32_t max_samples_;
-  std::vector<uint32_t> counts_;  // samples in the window; 0 for an overflow
+  std::vector<uint32_t> counts_;  // number of samples in the window; 0 after an overflow
   OverflowedColumns overflowed_;
   bool sorting_ = false;
   SortedColumns sorted_;               // empty unless sorting_
-  std::vector<RankTracker> trackers_;  // none while sorting_
+  std::vector<RankTracker> trackers_;  // empty while sorting_
 };
 
 inline void OrderedColumns::Exchange(size_t column, double leaving, double entering) {
   if (sorting_ && column + kAhead < counts_.size()) sorted_.Prefetch(column + kAhead);
   const bool goes = !IsMissing(leaving), comes = !IsMissing(entering);
-  if (goes && comes && counts_[column] > 0) {  // as many as before
+  if (goes && comes && counts_[column] > 0) {  // the number of samples does not change
     const int64_t old_key = KeyOf(leaving), new_key = KeyOf(entering);
     for (RankTracker& tracker : trackers_) {
       tracker.Remove(column, old_key);

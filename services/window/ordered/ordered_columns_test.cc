@@ -17,7 +17,7 @@ double Median(OrderedColumns& columns, size_t column, bool* known) {
   return value;
 }
 
-TEST(OrderedColumns, AColumnBeyondItsLimitHasNoSamples) {
+TEST(OrderedColumns, ColumnOverLimitHasNoSamples) {
   OrderedColumns columns(2);
   columns.Resize(2);
   for (int k = 0; k < 3; ++k) columns.Insert(0, k);
@@ -33,7 +33,7 @@ TEST(OrderedColumns, AColumnBeyondItsLimitHasNoSamples) {
   EXPECT_FALSE(columns.overflowed().Any());
 }
 
-TEST(OrderedColumns, ExchangeIsARemoveAndAnInsert) {
+TEST(OrderedColumns, ExchangeEqualsRemoveAndInsert) {
   OrderedColumns exchanged(100), renewed(100);
   for (OrderedColumns* columns : {&exchanged, &renewed}) {
     columns->Resize(1);
@@ -56,7 +56,7 @@ TEST(OrderedColumns, ExchangeIsARemoveAndAnInsert) {
   }
 }
 
-TEST(OrderedColumns, ATrackerFollowsSamplesThatComeOneByOne) {
+TEST(OrderedColumns, TrackerFollowsSingleSamples) {
   OrderedColumns columns(100);
   columns.Resize(1);
   columns.TrackerOf(0.5, 0);
@@ -68,7 +68,7 @@ TEST(OrderedColumns, ATrackerFollowsSamplesThatComeOneByOne) {
   EXPECT_EQ(Median(columns, 0, &known), 2);
 }
 
-TEST(OrderedColumns, ATrackerThatWasNotReadForLongIsDropped) {
+TEST(OrderedColumns, UnreadTrackerIsDropped) {
   OrderedColumns columns(100);
   columns.Resize(1);
   columns.TrackerOf(0.5, 0);
@@ -79,7 +79,7 @@ TEST(OrderedColumns, ATrackerThatWasNotReadForLongIsDropped) {
   EXPECT_LT(columns.MemoryBytes(), with_tracker);
 }
 
-TEST(OverflowedColumns, LoadRestoresThemAndRefusesOthers) {
+TEST(OverflowedColumns, LoadRejectsColumnsOutOfRange) {
   OverflowedColumns saved, restored;
   saved.Resize(5);
   EXPECT_TRUE(saved.Add(3));
@@ -95,7 +95,7 @@ TEST(OverflowedColumns, LoadRestoresThemAndRefusesOthers) {
   EXPECT_FALSE(fewer.ok());
 }
 
-TEST(OverflowedColumns, RemapKeepsThemByColumn) {
+TEST(OverflowedColumns, RemapMovesFlagsWithColumns) {
   OverflowedColumns columns;
   columns.Resize(3);
   columns.Add(0);

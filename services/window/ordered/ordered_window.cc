@@ -62,7 +62,8 @@ bool OrderedWindow::Sync(PaneSource& source, const Answer* answer) {
     leaving_ = false;
     entered_ = true;
     version_ = pane.version;
-  } else if (version_ != pane.version) {  // recorded after a read of the same tick: rare
+  } else if (version_ != pane.version) {
+    // A sample was recorded after a read at the same tick, which is rare.
     Rebuild(source, cursor_);
     Exchange(nullptr, pane, nullptr);
     entered_ = true;
@@ -70,7 +71,7 @@ bool OrderedWindow::Sync(PaneSource& source, const Answer* answer) {
   }
   if (AnyOverflow() && retried_ != cursor_ && FloorMod(cursor_, panes_) == 0) {
     RetryOverflows(source);
-    answered = false;  // some may have a result again
+    answered = false;  // some columns may have a result again
   }
   return answered;
 }
@@ -140,7 +141,7 @@ void OrderedWindow::Read(PaneSource& source, double phi, double* values, uint8_t
     return;
   }
   const Answer answer{&columns_.TrackerOf(phi, cursor_), values, present};
-  // The pass that brings the new samples in gives the answers too, while each is in the cache.
+  // The pass that adds new samples also computes the results, while each column is in the cache.
   if (!Sync(source, &answer)) {
     scan_.Clear();
     for (size_t i = 0; i < columns_.size(); ++i) Give(i, answer);

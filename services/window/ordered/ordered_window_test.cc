@@ -1,4 +1,4 @@
-// Windows that keep every sample: their limit, and what comes after it.
+// Tests windows that keep every sample, in particular their limit and the recovery after it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace pitwall::window {
 namespace {
 
-TEST(OrderedWindow, QuantileBeyondItsLimitIsAnErrorUntilItIsNot) {
+TEST(OrderedWindow, QuantileOverLimit_IsErrorUntilWithinLimit) {
   Fixture f({Window(WindowFunction::kQuantile, 10), Window(WindowFunction::kSum, 10)});
   const SeriesId b = *f.store.Intern(M("b"));
   const auto put_b = [&](int64_t at) {
@@ -38,12 +38,12 @@ TEST(OrderedWindow, QuantileBeyondItsLimitIsAnErrorUntilItIsNot) {
     f.Tick(t);
   }
   EXPECT_TRUE(f.store.DemandStatus(0).ok());
-  EXPECT_EQ(f.Get(0), 31);  // φ = 0: the least of 31..40
+  EXPECT_EQ(f.Get(0), 31);  // φ = 0: minimum of 31..40
 }
 
-// Several samples a pane all along: what was dropped while the window was too full must not keep it
-// full.
-TEST(OrderedWindow, QuantileRecoversFromAFloodAsARestoredStoreDoes) {
+// There are always several samples per pane. Samples that were dropped while the window was over
+// its limit must not prevent its recovery.
+TEST(OrderedWindow, RecoveryFromOverflowEqualsRestoredStore) {
   const std::vector<Demand> demands{Window(WindowFunction::kQuantile, 10),
                                     Window(WindowFunction::kQuantile, 7)};
   Fixture f(demands);
@@ -68,18 +68,18 @@ TEST(OrderedWindow, QuantileRecoversFromAFloodAsARestoredStoreDoes) {
       ASSERT_EQ(f.store.DemandStatus(d), (*restored)->DemandStatus(d));
       if (!live) continue;
       ASSERT_EQ(*live, again.values[0]);
-      // φ = 0: the least, which is the oldest.
+      // φ = 0 gives the minimum, which is the oldest value.
       ASSERT_EQ(*live, static_cast<double>(std::max<int64_t>(1, t - (d == 0 ? 9 : 6))));
     }
     full.push_back(f.store.DemandStatus(0).ok());
   }
   EXPECT_FALSE(full[20]);
-  EXPECT_TRUE(full[39]);  // tried again at each multiple of ten panes
+  EXPECT_TRUE(full[39]);  // retried at each multiple of ten panes
 }
 
-// More quantiles than are tracked at once, over data that wanders, climbs, jumps and repeats, to
-// the bit; from tick `mad_from` on beside a median absolute deviation, for which the samples are
-// sorted.
+// Reads more quantiles than are tracked at the same time and compares their bits. The data drifts,
+// rises, jumps, or repeats. From tick `mad_from` on, a median absolute deviation is read as well,
+// which requires sorted samples.
 void ExpectQuantilesOf(int data, int mad_from) {
   constexpr int64_t kRange = 50;
   Fixture f({Window(WindowFunction::kQuantile, kRange), Window(WindowFunction::kMad, kRange)});
@@ -120,15 +120,15 @@ void ExpectQuantilesOf(int data, int mad_from) {
   }
 }
 
-TEST(OrderedWindow, EveryQuantileIsThatOfTheSamples) {
+TEST(OrderedWindow, QuantilesMatchSamplesExactly) {
   for (int data = 0; data < 4; ++data) {
     ExpectQuantilesOf(data, 1000);
     ExpectQuantilesOf(data, 300);
   }
 }
 
-// Where the rank stays put, the samples are not looked through again.
-TEST(RankTracker, HoldsTheRankOfNoise) {
+// While the rank stays in place, the samples are not read again.
+TEST(RankTracker, NoiseRarelyRequiresFill) {
   RankTracker tracker(0.95);
   tracker.Resize(1);
   std::mt19937_64 random(32);

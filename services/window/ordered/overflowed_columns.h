@@ -1,4 +1,4 @@
-// The columns of an ordered window that have no result, since they had more samples than it keeps.
+// The columns of an ordered window that have no result because they had too many samples.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,12 @@ class OverflowedColumns {
  public:
   bool Has(size_t column) const { return set_[column] != 0; }
   bool Any() const { return count_ > 0; }
-  // Whether it was not there yet.
+  // Returns whether the column was not in the set yet.
   bool Add(size_t column);
   void Resize(size_t columns) { set_.resize(columns); }
-  // Removes all columns and returns them, as one flag a column.
+  // Removes all columns and returns them as one flag per column.
   std::vector<uint8_t> Clear();
-  // Column i of the result was column keep[i].
+  // Reorders the columns: column i of the result was column keep[i].
   void Remap(const std::vector<uint32_t>& keep);
 
   void Save(BinaryWriter& out) const;
@@ -26,7 +26,7 @@ class OverflowedColumns {
   void Load(BinaryReader& in, size_t columns);
 
  private:
-  std::vector<uint8_t> set_;  // by column
+  std::vector<uint8_t> set_;  // indexed by column
   uint32_t count_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// The samples of each column of an ordered window as sorted keys (order_statistics.h). A sample
-// that takes the place of another costs one move of the keys between them.
+// The samples of each column of an ordered window as sorted keys (order_statistics.h). Replacing
+// one sample with another costs one move of the keys between them.
 #pragma once
 
 #include <algorithm>
@@ -23,15 +23,15 @@ class SortedColumns {
   void ClearColumn(size_t column) { columns_[column] = {}; }
 
   void Insert(size_t column, int64_t key);
-  // A key that the column lacks changes nothing, here and in Replace.
+  // Does nothing if the column does not contain the key; the same applies to Replace.
   void Remove(size_t column, int64_t key);
   void Replace(size_t column, int64_t leaving, int64_t entering);
-  // Adds a key at the end: Sort before all other calls.
+  // Adds a key at the end. Call Sort before any other function.
   void Append(size_t column, int64_t key) { columns_[column].push_back(key); }
   void Sort(size_t column) { std::sort(columns_[column].begin(), columns_[column].end()); }
 
-  // Loads the keys of a column that is used soon. The arrays of many columns do not fit into the
-  // caches near the core, and a search waits for each miss in turn.
+  // Prefetches the keys of a column that is used soon. The arrays of many columns do not fit into
+  // the caches near the core, and a search would wait for each miss in turn.
   void Prefetch(size_t column) const {
     constexpr size_t kLine = 64 / sizeof(int64_t), kMost = 16 * kLine;
     const std::vector<int64_t>& keys = columns_[column];
