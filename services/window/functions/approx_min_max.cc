@@ -13,7 +13,7 @@ void NearGreatest::Push(int64_t pane, double value) {
   while (!candidates_.empty() && candidates_.back().value <= value) candidates_.pop_back();
   if (!candidates_.empty()) {
     const Candidate& last = candidates_.back();
-    // Infinities are near to nothing: the difference is infinite, or NaN.
+    // An infinity is never close to another value, because the difference is infinite or NaN.
     if (last.greatest - value <=
             kExtremeSlack * std::min(std::fabs(value), std::fabs(last.greatest)) &&
         std::signbit(value) == std::signbit(last.greatest)) {

@@ -1,5 +1,6 @@
-// Least and greatest value of a sliding window, to within kExtremeSlack of the truth and never
-// beyond it: what an approximate result of the window may be clamped to. Private to sketch_window.
+// Minimum and maximum of a sliding window with a relative error of at most kExtremeSlack. The
+// result is never outside the true range, so approximate results of the window can be clamped to
+// it. Private to sketch_window.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +10,21 @@
 
 namespace pitwall::window {
 
-// |greatest() − true greatest| ≤ kExtremeSlack · |greatest()|, and the same of the least. Below
-// kSketchError, so that a clamped result keeps the sketch's error.
+// |greatest() − true maximum| ≤ kExtremeSlack · |greatest()|, and likewise for the minimum. Lower
+// than kSketchError, so that a clamped result keeps the sketch's error.
 inline constexpr double kExtremeSlack = 1.0 / 256;
 
-// Candidates for the greatest value, newest last, as a monotonic queue: a value that is not less
-// than older ones replaces them. Values within kExtremeSlack of each other share a candidate, the
-// newest and smallest of them, so a window holds some 180 of them for each doubling of its values
-// at most, however many samples it has.
+// Candidates for the maximum as a monotonic queue, newest last. A new value replaces older values
+// that are not greater. Values within kExtremeSlack of each other share a candidate, which is the
+// newest and smallest of them. A window therefore has at most about 180 candidates per doubling of
+// its values, for any number of samples.
 class NearGreatest {
  public:
-  // In order of panes. NaN is not a value.
+  // Adds a value. Values must be added in pane order; NaN is ignored.
   void Push(int64_t pane, double value);
-  // Forgets what lies before the pane.
+  // Removes values before the pane.
   void DropBefore(int64_t pane);
-  // Keeps the greatest alone: for windows that nothing leaves.
+  // Keeps only the maximum, for windows from which no value is removed.
   void KeepGreatest();
   bool empty() const { return candidates_.empty(); }
   double value() const { return candidates_.front().value; }
@@ -36,12 +37,12 @@ class NearGreatest {
   struct Candidate {
     int64_t pane = 0;
     double value = 0;
-    double greatest = 0;  // of those that it represents
+    double greatest = 0;  // maximum of the values it represents
   };
-  std::deque<Candidate> candidates_;  // values fall from front to back
+  std::deque<Candidate> candidates_;  // values decrease from front to back
 };
 
-// Both ends of a window.
+// Approximate minimum and maximum of a window.
 class ApproxMinMax {
  public:
   void Push(int64_t pane, double value) {
@@ -56,8 +57,8 @@ class ApproxMinMax {
     greatest_.KeepGreatest();
     negated_.KeepGreatest();
   }
-  // `value` if it lies between the ends, else the nearer end. NaN, and any value of an empty
-  // window, stays.
+  // Returns `value` clamped to the range of the window. NaN and any value for an empty window are
+  // returned unchanged.
   double Clamp(double value) const;
 
   void Save(BinaryWriter& out) const {

@@ -1,4 +1,4 @@
-// The quantiles of the newest blocks of a window's samples.
+// Quantiles of the newest blocks of a window's samples.
 #pragma once
 
 #include <cstddef>
@@ -6,24 +6,25 @@
 
 namespace pitwall::window {
 
-// Samples of a block that no argument gives: a median of fewer says little.
+// Minimum samples per block if no argument sets it. A median of fewer samples is not meaningful.
 inline constexpr size_t kLeastBlockSamples = 5;
 
-// What block_quantile_over_time is asked for.
+// Parsed arguments of block_quantile_over_time.
 struct BlockDemand {
-  // blocks, φ, rank[, samples of a block], as the rule gives them.
+  // The arguments are blocks, φ, rank, and optionally the samples per block, as in the rule.
   explicit BlockDemand(std::span<const double> arguments);
-  bool valid = false;  // whole numbers within their limits, φ in 0 to 1
+  bool valid = false;  // whole numbers within their limits, and φ from 0 to 1
   size_t blocks = 0, rank = 0;
-  size_t size = 0;  // samples of a block; 0: as many as the window has for each
+  size_t size = 0;  // samples per block; 0 divides the window's samples equally
   double phi = 0;
-  // How many of the newest numbers of a window it looks at; 0: at all of them.
+  // Returns how many of the window's newest samples are used; 0 means all.
   size_t newest() const { return valid ? blocks * size : 0; }
 };
 
-// The rank-th smallest of the φ-quantiles of the blocks: equal numbers of samples, the newest block
-// ending with the newest sample. NaNs are passed over, and no samples. False without a result: too
-// few samples for full blocks, arguments that are not valid, a quantile between infinities.
+// Returns the rank-th smallest of the blocks' φ-quantiles. The blocks have equal numbers of
+// samples, and the newest block ends with the newest sample. NaN values are skipped and do not
+// count as samples. Returns false if there are too few samples for full blocks, the arguments are
+// invalid, or a quantile lies between infinities.
 bool BlockQuantile(std::span<const double> values, std::span<const double> arguments,
                    double* result);
 

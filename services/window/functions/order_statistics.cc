@@ -10,7 +10,7 @@
 namespace pitwall::window {
 namespace {
 
-// quantile() of 0.5 over numbers in any order, NaN before everything.
+// Returns the 0.5 quantile of numbers in any order, with NaN sorted first.
 double MedianOf(std::vector<double>* values) {
   std::sort(values->begin(), values->end(),
             [](double a, double b) { return std::isnan(a) ? !std::isnan(b) : a < b; });
@@ -79,19 +79,21 @@ double MadOf(std::span<const double> values) {
   return MadOfSorted(SortedKeys(values), &scratch);
 }
 
-// The deviations grow from the median to both sides, so they come in order by stepping outwards to
-// the nearer side.
+// Deviations grow from the median to both sides, so stepping outward to the nearer side visits them
+// in order.
 double MadOfSorted(std::span<const int64_t> keys, std::vector<double>* scratch) {
   const size_t n = keys.size();
   if (std::isnan(ValueOf(keys[0]))) return NormalNan();
   const Rank rank(0.5, n);
   const double median = rank.Between(keys[rank.below], keys[rank.above]);
-  if (std::isinf(ValueOf(keys[0])) || std::isinf(ValueOf(keys[n - 1]))) {  // inf - inf is NaN
+  // Infinities need a separate computation, because inf - inf is NaN.
+  if (std::isinf(ValueOf(keys[0])) || std::isinf(ValueOf(keys[n - 1]))) {
     scratch->clear();
     for (const int64_t key : keys) scratch->push_back(std::fabs(ValueOf(key) - median));
     return MedianOf(scratch);
   }
-  size_t right = LowerBound(keys, KeyOf(median)), left = right;  // [0, left) and [right, n) to come
+  // [0, left) and [right, n) are not visited yet.
+  size_t right = LowerBound(keys, KeyOf(median)), left = right;
   double last = 0, before = 0;
   for (size_t taken = 0; taken <= std::min(n - 1, rank.below + 1); ++taken) {
     const double to_left =

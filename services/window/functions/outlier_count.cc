@@ -16,7 +16,7 @@ bool CountOutliers(std::span<const double> values, double deviations, double* co
     sum += value - origin;
     n += 1;
   }
-  const double mean = sum / n;  // from the origin
+  const double mean = sum / n;  // relative to the origin
   double squares = 0;
   for (const double value : values) {
     if (std::isnan(value)) continue;

@@ -1,4 +1,4 @@
-// Number of samples of a window that are far above its mean.
+// Number of samples in a window that are far above its mean.
 #pragma once
 
 #include <cstddef>
@@ -6,11 +6,12 @@
 
 namespace pitwall::window {
 
-// How many of the values lie strictly above mean + `deviations` standard deviations of all of them
-// (of the population, the outliers included). NaNs are passed over. False, and no count: without
-// any number, where mean or deviation are not finite, and for `deviations` below 0 or NaN.
+// Counts the values strictly above mean + `deviations` population standard deviations. Mean and
+// deviation include the outliers. NaN values are skipped. Returns false if there are no numbers,
+// the
+// mean or deviation is not finite, or `deviations` is negative or NaN.
 //
-// Both are computed around the first value, so that equal values have exactly their mean and a
+// Both are computed relative to the first value, so that equal values have exactly their mean and a
 // deviation of 0.
 bool CountOutliers(std::span<const double> values, double deviations, double* count);
 

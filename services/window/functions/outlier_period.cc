@@ -19,13 +19,14 @@ bool EventsOf(std::span<const int64_t> positions, std::span<const double> values
   for (const double value : values) {
     if (!std::isnan(value)) numbers.push_back(value);
   }
-  if (numbers.size() < 2 * kLeastEvents - 1) return false;  // events and what is between them
+  // The events and the samples between them.
+  if (numbers.size() < 2 * kLeastEvents - 1) return false;
   const double median = QuantileOf(numbers, 0.5);
   const double mad = MadOf(numbers);
   if (!std::isfinite(median) || !std::isfinite(mad)) return false;
   std::vector<double> distances;
   int64_t first = 0, sample = 0;
-  bool inside = false;  // of a run of outliers
+  bool inside = false;  // whether the previous sample was an outlier
   for (size_t i = 0; i < values.size(); ++i) {
     if (std::isnan(values[i])) continue;
     if (events->samples == 0) {

@@ -1,5 +1,5 @@
-// The period of outliers in a window: whether stalls come more regularly than chance makes them,
-// and how far apart.
+// Period of outliers in a window: the interval of stalls that are more regular than chance would
+// explain.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 
 namespace pitwall::window {
 
-// Outliers are more than `limit` robust standard deviations (robust_score.h) from the median of the
-// window. Those with no other sample between them are one event, at the first of them. The result
-// is the period of these events in seconds, if they have one that chance does not make
-// (period_detector.h, with n the samples of the window). Samples in order of position; NaNs are
-// passed over. Cost: sorting, and O(events) at most 8 * 4 times.
+// Outliers are more than `limit` robust standard deviations (robust_score.h) from the window's
+// median. Adjacent outliers form one event, at the first of them. The result is the period of these
+// events in seconds, if it is statistically significant (period_detector.h, where n is the window's
+// number of samples). Samples must be in order of position; NaN values are skipped. The cost is a
+// sort plus at most 8 * 4 passes of O(events).
 bool OutlierPeriod(std::span<const int64_t> positions, std::span<const double> values, double limit,
                    double* period);
 

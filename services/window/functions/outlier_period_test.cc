@@ -1,4 +1,4 @@
-// The period of outliers: what is regular, what chance does, and both against the definition.
+// Tests the period of outliers with regular events, with random events, and against its definition.
 #include "services/window/functions/outlier_period.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
-using Samples = std::vector<std::pair<double, double>>;  // seconds, value
+using Samples = std::vector<std::pair<double, double>>;  // (seconds, value)
 
 std::optional<double> Period(const Samples& samples, double limit) {
   std::vector<int64_t> positions;
@@ -31,7 +31,7 @@ std::optional<double> Period(const Samples& samples, double limit) {
   return OutlierPeriod(positions, values, limit, &period) ? std::optional(period) : std::nullopt;
 }
 
-// One sample a second around 1, with 9 at the given times.
+// Returns one sample per second with values around 1, and 9 at the given times.
 Samples Steps(int n, const std::vector<int>& outliers) {
   Samples out;
   for (int i = 1; i <= n; ++i) out.emplace_back(i, 1 + 0.01 * (i % 3));
@@ -45,9 +45,9 @@ std::vector<int> Every(int period, int count, int first = 7) {
   return out;
 }
 
-// Events that a window of 500 needs if all are on the grid: 10, 12, 9, 7 of periods 5, 10, 20, 50;
-// of 100 in 700, six.
-TEST(OutlierPeriod, TellsWhatChanceDoesNot) {
+// Numbers of events required in a window of 500 samples if all events are on the grid: 10, 12, 9,
+// and 7 for the periods 5, 10, 20, and 50. For the period 100 in a window of 700, six are required.
+TEST(OutlierPeriod, RegularEventsHavePeriod) {
   struct {
     int n, period, events;
   } const cases[] = {{500, 5, 10}, {500, 10, 12}, {500, 20, 9}, {500, 50, 7}, {700, 100, 6}};
@@ -57,7 +57,7 @@ TEST(OutlierPeriod, TellsWhatChanceDoesNot) {
   }
 }
 
-TEST(OutlierPeriod, BearsWhatIsMissingForeignOrOffByOne) {
+TEST(OutlierPeriod, ToleratesMissingUnrelatedAndShiftedEvents) {
   std::vector<int> events = Every(20, 20);
   events[3] += 1;
   events[11] -= 1;
@@ -66,9 +66,10 @@ TEST(OutlierPeriod, BearsWhatIsMissingForeignOrOffByOne) {
   events.erase(events.begin() + 15);
   EXPECT_EQ(Period(Steps(500, events), 3), 20);
   events.insert(events.begin() + 1, events[0] + 7);
-  events.insert(events.begin(), 2);  // the first is foreign
+  events.insert(events.begin(), 2);  // the first event is unrelated
   EXPECT_EQ(Period(Steps(500, events), 3), 20);
-  // Every third point of the grid is empty, so another is meant; a third of the events is foreign.
+  // Every third grid point is empty, so this is not the period. In the next case, a third of the
+  // events are unrelated.
   std::vector<int> sparse;
   for (int i = 0; i < 24; ++i) {
     if (i % 5 > 1) sparse.push_back(10 + i * 20);
@@ -79,7 +80,7 @@ TEST(OutlierPeriod, BearsWhatIsMissingForeignOrOffByOne) {
   EXPECT_EQ(Period(Steps(500, events), 3), std::nullopt);
 }
 
-TEST(OutlierPeriod, AStallOfSeveralSamplesIsOneEvent) {
+TEST(OutlierPeriod, AdjacentOutliersAreOneEvent) {
   std::vector<int> events;
   for (const int at : Every(30, 9)) {
     for (int i = 0; i < 3; ++i) events.push_back(at + i);
@@ -87,7 +88,7 @@ TEST(OutlierPeriod, AStallOfSeveralSamplesIsOneEvent) {
   EXPECT_EQ(Period(Steps(300, events), 3), 30);
 }
 
-TEST(OutlierPeriod, APeriodThatIsNoWholeNumberOfSamples) {
+TEST(OutlierPeriod, FractionalPeriodIsDetected) {
   std::vector<int> events;
   for (int i = 0; i < 20; ++i) events.push_back(static_cast<int>(std::lround(5 + i * 20.3)));
   const std::optional<double> period = Period(Steps(500, events), 3);
@@ -95,36 +96,36 @@ TEST(OutlierPeriod, APeriodThatIsNoWholeNumberOfSamples) {
   EXPECT_NEAR(*period, 20.3, 0.05);
 }
 
-TEST(OutlierPeriod, OddWindows) {
+TEST(OutlierPeriod, ShortWindowsAndSpecialValues) {
   EXPECT_EQ(Period({}, 3), std::nullopt);
   EXPECT_EQ(Period({{1, 5}}, 3), std::nullopt);
   const Samples good = Steps(300, Every(20, 14));
   EXPECT_EQ(Period(good, 3), 20);
   EXPECT_EQ(Period(good, 0), std::nullopt);
   EXPECT_EQ(Period(good, kNan), std::nullopt);
-  EXPECT_EQ(Period(good, 2000), std::nullopt);  // none is that far
+  EXPECT_EQ(Period(good, 2000), std::nullopt);  // no value is that far from the median
   Samples samples = good;
-  for (const size_t at : {4u, 26u, 60u}) samples[at].second = kNan;  // the outlier at 27 too
+  for (const size_t at : {4u, 26u, 60u}) samples[at].second = kNan;  // including the outlier at 27
   EXPECT_EQ(Period(samples, 3), 20);
   samples[46].second = kInf;
-  samples[66].second = -kInf;  // either side
+  samples[66].second = -kInf;  // outliers may be on either side
   EXPECT_EQ(Period(samples, 3), 20);
   for (auto& [at, value] : samples) value = kInf;
   EXPECT_EQ(Period(samples, 3), std::nullopt);
-  // All alike but for the outliers: within 1 % of the median nothing is one.
+  // All other values are equal. A value within 1% of the median is not an outlier.
   for (auto& [at, value] : samples) value = std::fmod(at, 20) == 0 ? 100.5 : 100;
   EXPECT_EQ(Period(samples, 3), std::nullopt);
   for (auto& [at, value] : samples) value = std::fmod(at, 20) == 0 ? 104 : 100;
   EXPECT_EQ(Period(samples, 3), 20);
-  for (auto& [at, value] : samples) at = 5;  // one time
+  for (auto& [at, value] : samples) at = 5;  // all samples have the same time
   EXPECT_EQ(Period(samples, 3), std::nullopt);
 }
 
-// Random events have no period: 12,000 windows, each count of events up to 20, scattered and in
-// clusters.
-TEST(OutlierPeriod, ChanceIsNotTold) {
+// Random events have no period. There are 12,000 windows with 1 to 20 events each, scattered or
+// clustered.
+TEST(OutlierPeriod, RandomEventsHaveNoPeriod) {
   std::mt19937 random(7);
-  int told = 0;
+  int detected = 0;
   for (int round = 0; round < 300; ++round) {
     for (int count = 1; count <= 20; ++count) {
       for (const bool clustered : {false, true}) {
@@ -134,16 +135,16 @@ TEST(OutlierPeriod, ChanceIsNotTold) {
           events.push_back(at);
           if (clustered) events.push_back(std::min(500, at + 2 + static_cast<int>(random() % 6)));
         }
-        told += Period(Steps(500, events), 3).has_value() ? 1 : 0;
+        detected += Period(Steps(500, events), 3).has_value() ? 1 : 0;
       }
     }
   }
-  EXPECT_LE(told, 2);
+  EXPECT_LE(detected, 2);
 }
 
-TEST(OutlierPeriod, EqualsItsDefinition) {
+TEST(OutlierPeriod, MatchesDefinition) {
   std::mt19937 random(11);
-  int told = 0;
+  int detected = 0;
   for (int round = 0; round < 3000; ++round) {
     const int n = 20 + static_cast<int>(random() % 700);
     const double period = 2 + static_cast<double>(random() % 1200) / 10;
@@ -168,23 +169,23 @@ TEST(OutlierPeriod, EqualsItsDefinition) {
     const auto want = OracleOutlierPeriod(all, 4), have = Period(samples, 4);
     ASSERT_EQ(want.has_value(), have.has_value()) << round;
     if (!want) continue;
-    ++told;
-    // At the very bound of what is told as a whole number rounding decides.
+    ++detected;
+    // At the limit for rounding to a whole number, the rounding error decides.
     const double fraction = std::fabs(std::min(*want, *have) - std::round(*have));
     const bool at_bound = std::fabs(fraction - std::min(0.1, 0.02 * *have)) < 1e-9;
     ASSERT_NEAR(*want, *have, at_bound ? 0.1 + 1e-9 : 1e-9 * *want) << round;
   }
-  EXPECT_GT(told, 800);
+  EXPECT_GT(detected, 800);
 }
 
-// Of events by their times: of seconds at which stalls came.
+// The following tests use the times of events, such as the seconds at which stalls occurred.
 
 std::optional<double> PeriodOfTimes(const std::vector<double>& times, double resolution) {
   double period = 0;
   return EventPeriod(times, resolution, &period) ? std::optional(period) : std::nullopt;
 }
 
-// Steps of 0.1 s on average; each stall is told at the end of its step.
+// Steps take 0.1 s on average, and each stall is reported at the end of its step.
 std::vector<double> Timer(double period, int count, std::mt19937* random) {
   std::vector<double> out;
   for (int i = 0; i < count; ++i)
@@ -192,7 +193,7 @@ std::vector<double> Timer(double period, int count, std::mt19937* random) {
   return out;
 }
 
-TEST(EventPeriod, ATimerIsTold) {
+TEST(EventPeriod, TimerIsDetected) {
   std::mt19937 random(3);
   for (const double period : {1.0, 7.3, 30.0, 300.0}) {
     std::vector<double> times = Timer(period, 20, &random);
@@ -201,7 +202,7 @@ TEST(EventPeriod, ATimerIsTold) {
     EXPECT_NEAR(*whole, period, 0.02) << period;
     times.erase(times.begin() + 7);
     times.erase(times.begin() + 11);
-    times.push_back(1000 + 4.4 * period);  // a foreign one, and not in order
+    times.push_back(1000 + 4.4 * period);  // an unrelated event, out of order
     times.push_back(kNan);
     times.push_back(kInf);
     const auto holed = PeriodOfTimes(times, 0.1);
@@ -209,10 +210,10 @@ TEST(EventPeriod, ATimerIsTold) {
     EXPECT_NEAR(*holed, period, 0.02) << period;
   }
   EXPECT_EQ(PeriodOfTimes(Timer(30, 8, &random), 0.1), 30);
-  EXPECT_EQ(PeriodOfTimes(Timer(30, 4, &random), 0.1), std::nullopt);  // chance may
+  EXPECT_EQ(PeriodOfTimes(Timer(30, 4, &random), 0.1), std::nullopt);  // chance could explain this
 }
 
-TEST(EventPeriod, OddTimes) {
+TEST(EventPeriod, InvalidTimesAndResolutions) {
   EXPECT_EQ(PeriodOfTimes({}, 1), std::nullopt);
   EXPECT_EQ(PeriodOfTimes({1, 2}, 1), std::nullopt);
   EXPECT_EQ(PeriodOfTimes(std::vector<double>(50, 7), 1), std::nullopt);
@@ -223,30 +224,30 @@ TEST(EventPeriod, OddTimes) {
     EXPECT_EQ(PeriodOfTimes(good, resolution), std::nullopt);
   EXPECT_EQ(PeriodOfTimes(good, 1e-300), std::nullopt);
   EXPECT_EQ(PeriodOfTimes(good, 1e6), std::nullopt);
-  // Only the last hundred count.
+  // Only the last hundred times count.
   std::vector<double> times;
   for (int i = 0; i < 3000; ++i) times.push_back(static_cast<double>(random() % 100000) / 100);
   for (int i = 0; i < 100; ++i) times.push_back(2000 + 30.0 * i);
   EXPECT_EQ(PeriodOfTimes(times, 0.1), 30);
 }
 
-TEST(EventPeriod, ChanceIsNotTold) {
+TEST(EventPeriod, RandomTimesHaveNoPeriod) {
   std::mt19937 random(17);
-  int told = 0;
+  int detected = 0;
   for (int round = 0; round < 300; ++round) {
     for (int count = 3; count <= 40; ++count) {
       std::vector<double> times;
       for (int i = 0; i < count; ++i)
         times.push_back(static_cast<double>(random() % 100000) / 1000);
-      told += PeriodOfTimes(times, 0.2).has_value() ? 1 : 0;
+      detected += PeriodOfTimes(times, 0.2).has_value() ? 1 : 0;
     }
   }
-  EXPECT_LE(told, 2);
+  EXPECT_LE(detected, 2);
 }
 
-TEST(EventPeriod, EqualsItsDefinition) {
+TEST(EventPeriod, MatchesDefinition) {
   std::mt19937 random(23);
-  int told = 0;
+  int detected = 0;
   for (int round = 0; round < 2000; ++round) {
     const double period = 0.5 + static_cast<double>(random() % 1000) / 20;
     const double resolution = 0.05 + static_cast<double>(random() % 100) / 100;
@@ -261,12 +262,12 @@ TEST(EventPeriod, EqualsItsDefinition) {
     const auto want = OracleEventPeriod(all, resolution), have = PeriodOfTimes(times, resolution);
     ASSERT_EQ(want.has_value(), have.has_value()) << round;
     if (!want) continue;
-    ++told;
+    ++detected;
     const double fraction = std::fabs(std::min(*want, *have) - std::round(*have));
     const bool at_bound = std::fabs(fraction - std::min(0.1, 0.02 * *have)) < 1e-9;
     ASSERT_NEAR(*want, *have, at_bound ? 0.1 + 1e-9 : 1e-9 * *want) << round;
   }
-  EXPECT_GT(told, 500);
+  EXPECT_GT(detected, 500);
 }
 
 }  // namespace

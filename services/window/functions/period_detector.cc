@@ -11,19 +11,19 @@ constexpr double kShareOnGrid = 0.8;
 constexpr double kShareOfGrid = 0.7;
 constexpr double kChance = 0.001;
 constexpr size_t kMostCandidates = 8;
-constexpr size_t kMostStarts = 4;  // any of them may be an event that does not belong
-constexpr double kLong = 8;        // samples: from here on an event may be off by one
+constexpr size_t kMostStarts = 4;  // more than one, because the first events may be unrelated
+constexpr double kLong = 8;        // in samples; for longer periods, events may be off by one
 
 struct Grid {
   double period = 0;
   double phase = 0;
-  double on = 0;      // events that lie on it
-  double points = 0;  // between the first and the last event
-  double hit = 0;     // points with an event
+  double on = 0;      // number of events on the grid
+  double points = 0;  // number of grid points from the first to the last event
+  double hit = 0;     // number of grid points with an event
 };
 
-// Distances of neighbors and of every second event that occur most, to the sample; longer ones
-// last among equals.
+// Returns the most frequent distances, in samples, between adjacent events and between every second
+// event. Among equally frequent distances, longer ones come last.
 std::vector<double> Candidates(const Events& events) {
   std::vector<double> distances;
   for (size_t i = 0; i + 1 < events.at.size(); ++i) {
@@ -55,8 +55,8 @@ double Tolerance(const Events& events, double period) {
   return period >= kLong * events.distance ? 1.25 * events.distance : 0.5 * events.distance;
 }
 
-// Follows a period from one event on, event by event, and fits the line through those that keep it
-// (least squares).
+// Follows a period from one event to the next and fits a line through the events that match (least
+// squares).
 bool Fit(const Events& events, double guess, size_t start, Grid* grid) {
   const double tolerance = Tolerance(events, guess);
   double count = 0, sum_k = 0, sum_t = 0, sum_kk = 0, sum_kt = 0;
@@ -96,7 +96,7 @@ void Count(const Events& events, Grid* grid) {
   grid->points = point(events.at.back()) - point(events.at.front()) + 1;
 }
 
-// P(Binomial(trials, q) >= least), by its terms from `least` on.
+// Returns P(Binomial(trials, q) >= least), summing the terms from `least` upward.
 double Upper(double trials, double q, double least) {
   if (least <= 0) return 1;
   double term = 1;
@@ -118,9 +118,9 @@ bool BeatsChance(const Events& events, const Grid& grid) {
   return Upper(m - 2, q, grid.on - 2) * events.samples / 4 <= kChance;
 }
 
-// A fit is off by what single events are: a whole number of seconds or steps is meant where it is
-// that near.
-double Told(double period) {
+// Rounds the period to a whole number of seconds or steps if it is close to one, because the fit is
+// as inexact as the times of events.
+double Rounded(double period) {
   const double whole = std::round(period);
   return std::fabs(period - whole) <= std::min(0.1, 0.02 * period) ? whole : period;
 }
@@ -139,7 +139,7 @@ bool PeriodOf(const Events& events, double* period) {
     }
   }
   if (best.on == 0) return false;
-  *period = Told(best.period);
+  *period = Rounded(best.period);
   return true;
 }
 

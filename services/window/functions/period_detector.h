@@ -1,5 +1,5 @@
-// Period of events that are more regular than by chance: the grid of one
-// period that most of them lie on. Used of stalls, in steps and in seconds.
+// Detector of periods in events, such as stalls, that are more regular than by chance. It finds the
+// grid that contains most of the events. Works in steps and in seconds.
 #pragma once
 
 #include <cstddef>
@@ -10,27 +10,30 @@ namespace pitwall::window {
 
 inline constexpr size_t kLeastEvents = 3;
 
-// Events in order, in seconds (on the step clock: steps) after some beginning.
+// Events in order, in seconds (or steps on the step clock) relative to some origin.
 struct Events {
   std::vector<double> at;
-  double samples = 0;   // at which there could have been one
-  double distance = 0;  // of two samples, median
+  double samples = 0;   // number of samples at which an event could have occurred
+  double distance = 0;  // median distance between samples
 };
 
-// The distance of a grid that at least four in five of the events lie on, of whose points at least
-// 70 % have an event, and that chance explains at no more than 1 in 1000:
+// Finds the spacing of a grid that contains at least four in five of the events, of whose points at
+// least 70% have an event, and for which the probability of chance is at most 1 in 1000:
 //
 //   P(Binomial(m - 2, q) >= h - 2) * n / 4 <= 0.001
 //
-// with m events, h of them on the grid, n samples, and q the part of the grid's period that is near
-// a point of it. Phase and period are fitted to the events (- 2), and n / 4 periods could have
-// been. An event is on the grid within one sample (5/4, for the fit) if a period has at least
-// eight, else exactly. Cost: O(events) at most 8 * 4 times.
+// with m events, h of them on the grid, n samples, and q the fraction of the period that is near a
+// grid point. Phase and period are fitted to the events (hence - 2), and n / 4 periods are
+// possible.
+// An event is on the grid if it is within one sample of a point (5/4 because of the fit) for a
+// period of at least eight samples, and otherwise only if it is exact. The cost is at most 8 * 4
+// passes of O(events).
 bool PeriodOf(const Events& events, double* period);
 
-// The same of events whose times are `values`, in any order: of the last 100 of them, as no more
-// are needed. Times that are not finite are passed over. `resolution`: the distance of two samples,
-// in the unit of the times. n is what fits between the first and the last event.
+// Does the same for events whose times are `values`, in any order. Uses only the last 100 of them,
+// because no more are needed. Non-finite times are skipped. `resolution` is the distance between
+// samples, in the unit of the times. n is the number of samples that fit between the first and the
+// last event.
 bool EventPeriod(std::span<const double> values, double resolution, double* period);
 
 }  // namespace pitwall::window

@@ -1,8 +1,8 @@
-// One quantile of a sliding window, exactly, over all columns, in a cache line or two each: of the
-// sorted samples it holds only the few around the quantile's rank. A sample that comes or goes
-// beside them moves their place among all samples by one; between them, it joins or leaves. When
-// the rank has drifted out of what is held, the samples are looked through again, which is rare: it
-// drifts by one at most with each sample, and mostly to and fro.
+// Exact tracking of one quantile in a sliding window for all columns, in one or two cache lines per
+// column. A tracker keeps only the few sorted samples around the quantile's rank. A sample added or
+// removed outside them shifts their ranks by one; a sample within them is inserted or removed. If
+// the rank moves outside the tracked samples, all samples must be read again. That is rare, because
+// each sample moves the rank by at most one, and mostly back and forth.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@
 
 namespace pitwall::window {
 
-// Not thread-safe. The owner knows how many samples each column has, and what they are.
+// Not thread-safe. The owner knows the number and the values of each column's samples.
 class RankTracker {
  public:
   explicit RankTracker(double phi) : phi_(phi) {}
 
   double phi() const { return phi_; }
-  // The cursor of the window when it was last read.
+  // Window cursor at the last read.
   int64_t read_at = 0;
 
   void Resize(size_t columns) { cells_.resize(columns); }
-  // Another quantile of the same columns.
+  // Starts tracking another quantile of the same columns.
   void Restart(double phi) {
     phi_ = phi;
     rank_ = Rank(phi, rank_of_);
@@ -34,11 +34,11 @@ class RankTracker {
   }
   void ClearColumn(size_t column) { cells_[column].size = 0; }
 
-  // n: samples of the column afterwards.
+  // Adds or removes a sample. `n` is the column's number of samples afterward.
   void Insert(size_t column, int64_t key, size_t n);
   void Remove(size_t column, int64_t key);
 
-  // The quantile of n samples; false where the samples must be looked through (Fill).
+  // Gets the quantile of n samples. Returns false if the samples must be read again (Fill).
   bool Get(size_t column, size_t n, double* value) {
     if (n != rank_of_) {
       rank_ = Rank(phi_, n);
@@ -50,14 +50,14 @@ class RankTracker {
     *value = rank_.Between(cell.keys[below], cell.keys[above]);
     return true;
   }
-  // `keys`: all n >= 1 samples of the column, in any order; their order changes.
+  // Initializes a column. `keys` contains all n >= 1 samples in any order and is reordered.
   void Fill(size_t column, std::span<int64_t> keys);
 
   size_t MemoryBytes() const { return cells_.capacity() * sizeof(Cell); }
 
  private:
   static constexpr uint32_t kKeys = 15;
-  // Sorted samples base .. base + size - 1. size == 0: nothing is known.
+  // Sorted samples base .. base + size - 1. A size of 0 means that nothing is known.
   struct alignas(64) Cell {
     int64_t keys[kKeys];
     uint32_t base = 0;
@@ -67,7 +67,7 @@ class RankTracker {
   double phi_;
   std::vector<Cell> cells_;
   size_t rank_of_ = 1;
-  Rank rank_{phi_, rank_of_};  // of so many samples: most columns have as many
+  Rank rank_{phi_, rank_of_};  // rank for rank_of_ samples, the count of most columns
 };
 
 inline void RankTracker::Insert(size_t column, int64_t key, size_t n) {
@@ -90,7 +90,7 @@ inline void RankTracker::Insert(size_t column, int64_t key, size_t n) {
     ++cell.size;
     return;
   }
-  // One must go: at the side where the rank is farther from the end.
+  // One key must be removed, on the side where the rank is farther from the end.
   const auto middle = static_cast<double>(cell.base) + static_cast<double>(kKeys) / 2;
   if (phi_ * static_cast<double>(n - 1) > middle) {
     for (uint32_t k = 1; k < at; ++k) cell.keys[k - 1] = cell.keys[k];
@@ -111,7 +111,7 @@ inline void RankTracker::Remove(size_t column, int64_t key) {
   }
   uint32_t at = 0;
   for (uint32_t k = 0; k < cell.size; ++k) at += cell.keys[k] < key ? 1 : 0;
-  if (cell.keys[at] != key) {  // cannot be; to look again is right whatever happened
+  if (cell.keys[at] != key) {  // impossible; reading the samples again is always correct
     cell.size = 0;
     return;
   }

@@ -9,7 +9,7 @@ namespace {
 
 double Seconds(int64_t distance) { return static_cast<double>(distance) / 1e9; }
 
-// Reorders.
+// Returns the median. Reorders the numbers.
 double MedianOf(std::vector<double>* numbers) {
   const auto middle = numbers->begin() + static_cast<ptrdiff_t>(numbers->size() / 2);
   std::nth_element(numbers->begin(), middle, numbers->end());
@@ -17,7 +17,7 @@ double MedianOf(std::vector<double>* numbers) {
   return *std::max_element(numbers->begin(), middle) * 0.5 + *middle * 0.5;
 }
 
-// Sorts `numbers`, and tells how many pairs stood in falling order.
+// Sorts the numbers and returns how many pairs were in falling order.
 uint64_t SortAndCountFalls(std::vector<double>* numbers) {
   const size_t n = numbers->size();
   std::vector<double> merged(n);
@@ -27,7 +27,7 @@ uint64_t SortAndCountFalls(std::vector<double>* numbers) {
       const size_t middle = std::min(n, begin + width), end = std::min(n, begin + 2 * width);
       size_t left = begin, right = middle;
       for (size_t to = begin; to < end; ++to) {
-        // Of equals the left one first: they do not fall.
+        // Among equal values, the left one goes first, because equal values do not fall.
         if (left < middle && (right == end || (*numbers)[left] <= (*numbers)[right])) {
           merged[to] = (*numbers)[left++];
         } else {
