@@ -40,7 +40,7 @@ class UsualLengths {
     if (name >= means_.size()) means_.resize(name + 1, 0);
     return means_[name];
   }
-  void Tell(size_t name, int64_t length) {
+  void Update(size_t name, int64_t length) {
     const int64_t mean = means_[name];
     means_[name] = Plus(mean, mean == 0 ? length : Minus(length, mean) / 4);
   }
@@ -206,7 +206,7 @@ Status WriteSpans(const SpanLists& spans, const std::vector<RowTimes>& rows, Seg
       int64_t end = Plus(s.start_ns, usual.Of(name));
       ends.After(static_cast<size_t>(origin), s.kind, s.start_ns, &end);
       c.length.push_back(Minus(s.end_ns, end));
-      usual.Tell(name, length);
+      usual.Update(name, length);
       c.origin.push_back(origin);
       c.kind.push_back(kind);
       c.step.push_back(s.step);
@@ -348,7 +348,7 @@ Status WindowSegment::ReadSpans(const SpanBounds& bounds, SpanList* out, bool ke
         RETURN_IF_ERROR(ends.After(static_cast<size_t>(origin[row]), kind[row], start, &expected));
       }
       end = Plus(expected, length[row]);
-      if (usual_lengths_) usual.Tell(name, Minus(end, start));
+      if (usual_lengths_) usual.Update(name, Minus(end, start));
       uint32_t& number = origins[static_cast<size_t>(origin[row])];
       if (number == kUnknown) number = out->OriginOf(*of);
       out->AddRow({start, end, step[row], sequence[row], number, numbers[0][name],
