@@ -1,6 +1,6 @@
 // Read interface to the history of all jobs, for the page, the API, the command line, and
 // Prometheus queries. services/history/query implements it over segments and a catalog; a test
-// implementation keeps vectors.
+// implementation over vectors is in services/history/testing.
 //
 // A response covers all data ingested before the call. It depends only on the log records up to
 // that point, so it is bit-identical after a crash and regardless of when windows were sealed.
@@ -164,13 +164,13 @@ class History {
  public:
   virtual ~History() = default;
 
-  // Sorted by last data, newest first.
+  // Returns all jobs, sorted by last data, newest first.
   virtual std::vector<JobLifePtr> Jobs() const = 0;
   // Finds a job by ID, name, or ID prefix. Returns NotFound if no job matches and InvalidArgument
   // if several do.
   virtual StatusOr<JobLifePtr> FindJob(std::string_view job) const = 0;
 
-  // Sorted by labels.
+  // Returns the series sorted by labels.
   virtual StatusOr<std::vector<SeriesInfo>> Series(const SeriesQuery& query) const = 0;
   virtual StatusOr<std::vector<SampleColumn>> Samples(const SampleQuery& query) const = 0;
   // Visits the same samples in parts, in time order, so that one part bounds the memory. A part
@@ -201,7 +201,7 @@ class History {
   virtual StatusOr<std::vector<QuantileRow>> Quantiles(const SeriesQuery& query,
                                                        std::span<const double> quantiles) const = 0;
 
-  // Sorted by (start, rank, kind, name).
+  // Returns the spans sorted by (start, rank, kind, name).
   virtual StatusOr<std::vector<SpanRow>> Spans(const SpanQuery& query) const = 0;
   // Returns rows [first, first + most) of the same result.
   virtual StatusOr<SpanPage> SpansPage(const SpanQuery& query, size_t first, size_t most) const {

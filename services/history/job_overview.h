@@ -59,7 +59,7 @@ struct JobOverview {
   int64_t stalled_since_ns = 0;
   // Amount of stored data.
   uint64_t samples = 0;
-  uint64_t bytes = 0;          // on disk
+  uint64_t bytes = 0;          // size on disk
   int64_t raw_from_ns = 0;     // earlier raw samples were dropped; 0 if all are present
   int64_t raw_dropped_ns = 0;  // wall time of the last drop; 0 if unknown
   bool archived = false;

@@ -30,7 +30,7 @@ class FlushInput {
   FlushInput(const FlushInput&) = delete;  // span lists refer to this object
   FlushInput& operator=(const FlushInput&) = delete;
 
-  // Sorted by (source, boot, stream, schema).
+  // Returns the tables sorted by (source, boot, stream, schema).
   const std::vector<Table>& tables() const { return tables_; }
   // Returns all rows of the table, sorted, with all columns and the modes of this window. Returns
   // DataLoss if the segment is damaged, and Unavailable if the head's file cannot be read.

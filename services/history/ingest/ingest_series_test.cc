@@ -124,7 +124,7 @@ TEST_F(IngestSeriesTest, NodeSeriesAggregateCoresAndGpus) {
 TEST_F(IngestSeriesTest, SpansAndTotalsMatchPlainList) {
   Open();
   std::mt19937_64 random(8);
-  std::vector<std::pair<int64_t, Span>> all;  // rank
+  std::vector<std::pair<int64_t, Span>> all;  // (rank, span)
   uint64_t sequence = 0;
   for (int b = 0; b < 100; ++b) {
     OwnedBatch batch(Cat("rank-", b % 4), ++sequence, b % 4);
@@ -439,7 +439,7 @@ TEST_F(IngestSeriesTest, ClockJumps_RowsFarAheadAreDropped) {
   };
   send(kBegin, 1);
   send(kBegin + 60 * kSecond, 2);
-  send(kBegin + 90 * kSecond, 3);  // 30 s back
+  send(kBegin + 90 * kSecond, 3);  // 30 s in the past
   send(clock_.WallNs() + 3600 * kSecond, 4);
   send(kBegin + 150 * kSecond, 5);
   Await();

@@ -72,7 +72,7 @@ TEST_F(UnloadTest, AfterUnloading_NewBatchIsStoredAndDuplicateIsDropped) {
   SendRow(2);
   Await();
   AwaitUnloaded(1);
-  SendRow(2);  // duplicate
+  SendRow(2);  // duplicate of the second batch
   SendRow(3);  // the schema is only in the catalog
   Await();
   EXPECT_THAT(Losses(), ElementsAre(1, 2, 3));

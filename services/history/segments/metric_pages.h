@@ -1,6 +1,5 @@
 // Rollups, spreads, and extents of a sealed window's series by metric, and totals of its spans.
-// They
-// are read for all series at a time, without opening the segment.
+// They are read for all series at a time, without opening the segment.
 //
 // The table "metrics" has one row and one group per page. A page contains as many consecutive
 // metrics as are worth one read. Pages of rollups come first, then spreads, extents by schema, and
@@ -50,10 +49,10 @@ struct SeriesRun {
 // Rows of one metric's series, collected column by column.
 struct MetricRollups {
   std::vector<uint64_t> schemas;     // by series; with `columns`, identifies the series
-  std::vector<uint32_t> columns;     // by series
-  std::vector<uint32_t> row_counts;  // by series
+  std::vector<uint32_t> columns;     // indexed by series
+  std::vector<uint32_t> row_counts;  // indexed by series
   std::vector<int64_t> starts;       // by row, in tier lengths since 1970
-  std::vector<int64_t> counts;       // by row
+  std::vector<int64_t> counts;       // indexed by row
   std::vector<double> values;        // by row: min, max, last, and sum
   static constexpr size_t kValues = RollupColumns::kValues;
 

@@ -19,7 +19,7 @@ namespace pitwall::history {
 struct PagedRollups {
   std::vector<uint32_t> schemas;     // by series: index into the cursor's schemas
   std::vector<uint32_t> columns;     // by series; ascending within a schema
-  std::vector<uint32_t> row_counts;  // by series
+  std::vector<uint32_t> row_counts;  // indexed by series
   // The values point into the page, so they are valid until the cursor's next page.
   RollupColumns rows{.tier_ns = kTiers[kPagedTier], .starts = {}, .counts = {}};
 };

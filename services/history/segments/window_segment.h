@@ -6,8 +6,8 @@
 // the series whose first table this is; only without rows), "metrics" (metric_pages.h: rollups,
 // spreads, extents of series, totals of spans), "span-ends", "span-metrics", "span-index", "beats",
 // "beat-runs", "steps" (step_index.h). Older segments have schemas in "window", "series/…" even
-// with
-// rows, "span-totals", "spread", and 2-minute rollups in "series/…". Unknown tables are ignored.
+// with rows, "span-totals", "spread", and 2-minute rollups in "series/…". Unknown tables are
+// ignored.
 #pragma once
 
 #include <cstdint>

@@ -53,8 +53,7 @@ struct RecordPlace {
 //
 // An unused job is unloaded: its overview stays in memory, while its sources, schemas, and windows
 // are only in the catalog. HistoryStore loads the job again before use, from any thread. An
-// unloaded
-// job has no windows, so only Life, newest_ns, disk_bytes, and ended are valid.
+// unloaded job has no windows, so only Life, newest_ns, disk_bytes, and ended are valid.
 class StoredJob {
  public:
   // `number` is unique in the store, even if the job is stored again after its deletion.

@@ -118,7 +118,7 @@ TEST(JobSummary, CompletedJobEndsWithLastGoodbye) {
   EXPECT_EQ(Summarize(job).end_ns, AtSecond(97));
 }
 
-TEST(JobSummary, DiedJobEndsWithItsLastAttempt) {
+TEST(JobSummary, JobWithDeadRanks_EndsWithLastAttempt) {
   // The job waited for a restart that did not happen. No rank ran or finalized during that time.
   JobOverview job = EndedJob(0, 160);
   job.end_detail = EndDetail::kDied;

@@ -109,7 +109,7 @@ class StepReading {
 bool StepReading::Usable(const StepSummary& summary, Source* source) const {
   if (!query_.ranks.empty()) return false;
   if (!summary.complete) {
-    // The summary does not tell which runs have no own time.
+    // The summary does not identify the runs without own time.
     source->cut = query_.from_step > kNoStep + 1 || query_.to_step < kMaxPosition;
     return !source->cut;
   }
