@@ -8,8 +8,7 @@ namespace pitwall::window {
 
 // Counts the values strictly above mean + `deviations` population standard deviations. Mean and
 // deviation include the outliers. NaN values are skipped. Returns false if there are no numbers,
-// the
-// mean or deviation is not finite, or `deviations` is negative or NaN.
+// the mean or deviation is not finite, or `deviations` is negative or NaN.
 //
 // Both are computed relative to the first value, so that equal values have exactly their mean and a
 // deviation of 0.

@@ -96,7 +96,7 @@ TEST(OutlierPeriod, FractionalPeriodIsDetected) {
   EXPECT_NEAR(*period, 20.3, 0.05);
 }
 
-TEST(OutlierPeriod, ShortWindowsAndSpecialValues) {
+TEST(OutlierPeriod, HandlesShortWindowsAndSpecialValues) {
   EXPECT_EQ(Period({}, 3), std::nullopt);
   EXPECT_EQ(Period({{1, 5}}, 3), std::nullopt);
   const Samples good = Steps(300, Every(20, 14));
@@ -213,7 +213,7 @@ TEST(EventPeriod, TimerIsDetected) {
   EXPECT_EQ(PeriodOfTimes(Timer(30, 4, &random), 0.1), std::nullopt);  // chance could explain this
 }
 
-TEST(EventPeriod, InvalidTimesAndResolutions) {
+TEST(EventPeriod, HandlesInvalidTimesAndResolutions) {
   EXPECT_EQ(PeriodOfTimes({}, 1), std::nullopt);
   EXPECT_EQ(PeriodOfTimes({1, 2}, 1), std::nullopt);
   EXPECT_EQ(PeriodOfTimes(std::vector<double>(50, 7), 1), std::nullopt);

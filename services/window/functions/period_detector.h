@@ -17,17 +17,16 @@ struct Events {
   double distance = 0;  // median distance between samples
 };
 
-// Finds the spacing of a grid that contains at least four in five of the events, of whose points at
-// least 70% have an event, and for which the probability of chance is at most 1 in 1000:
+// Finds the period of a grid. At least four in five of the events must be on the grid, and at least
+// 70% of the grid points must have an event. The probability of chance must be at most 1 in 1000:
 //
 //   P(Binomial(m - 2, q) >= h - 2) * n / 4 <= 0.001
 //
 // with m events, h of them on the grid, n samples, and q the fraction of the period that is near a
 // grid point. Phase and period are fitted to the events (hence - 2), and n / 4 periods are
-// possible.
-// An event is on the grid if it is within one sample of a point (5/4 because of the fit) for a
-// period of at least eight samples, and otherwise only if it is exact. The cost is at most 8 * 4
-// passes of O(events).
+// possible. If the period is at least eight samples, an event is on the grid if it is within one
+// sample of a point (5/4 because of the fit). For shorter periods, it must be exact. The cost is at
+// most 8 * 4 passes of O(events).
 bool PeriodOf(const Events& events, double* period);
 
 // Does the same for events whose times are `values`, in any order. Uses only the last 100 of them,

@@ -6,8 +6,7 @@
 //
 // Cells at or beyond the number of columns in use always contain the identity of the row's kind (no
 // sample), so adding a column requires no work. The number of fields determines the kind: rows of
-// up
-// to two fields use MissingValue(), rows of more fields use zero.
+// up to two fields use MissingValue(), rows of more fields use zero.
 #pragma once
 
 #include <cstddef>

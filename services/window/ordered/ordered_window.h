@@ -2,8 +2,7 @@
 //
 // Quantiles are tracked, and the samples are read again only if a tracker does not know the result.
 // The median absolute deviation requires sorted samples, so they are kept sorted from its first
-// read
-// on (OrderedColumns).
+// read on (OrderedColumns).
 #pragma once
 
 #include <cstdint>

@@ -1,12 +1,10 @@
 // Lossless packing of one column's cells over some panes. Long windows use it for panes that they
-// do
-// not read for a while.
+// do not read for a while.
 //
 // A value is stored as its difference (XOR) from the previous value, as in Gorilla (T. Pelkonen et
 // al., "Gorilla: a fast, scalable, in-memory time series database", VLDB 2015), but in whole bytes.
-// A
-// position is stored as a difference of differences. A run of equal values takes one byte in total.
-// Noise takes eight bytes per value and one more byte in total.
+// A position is stored as a difference of differences. A run of equal values takes one byte in
+// total. Noise takes eight bytes per value and one more byte in total.
 #pragma once
 
 #include <cstdint>

@@ -1,12 +1,9 @@
 // All samples of one job on one clock, and the state of every window that the rules need.
 //
 // The store is a deterministic state machine. It reads no clock, takes no lock, and starts no
-// thread;
-// a single owner calls it. The result of a read is a bit-exact function of the sealed samples. It
-// does
-// not depend on the order of arrival, on a Save and Restore in between, or on other loaded series
-// and
-// rules (time-model.md, section 2).
+// thread; a single owner calls it. The result of a read is a bit-exact function of the sealed
+// samples. It does not depend on the order of arrival, on a Save and Restore in between, or on
+// other loaded series and rules (time-model.md, section 2).
 //
 // Rows wait in open storage until SealTo passes them, and are then applied in RowKey order. Each
 // selector has one column per series. Each (selector, pane grid) is a Track, which collects the

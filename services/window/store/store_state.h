@@ -45,7 +45,7 @@ struct SeriesStore::State {
   std::vector<OpenRow> taken;
   std::vector<double> without_stale;
 
-  // store_series.cc
+  // Implemented in store_series.cc.
   void Join(SeriesId id);
   // Reactivates a dormant series that has a new sample.
   void Wake(SeriesId id);
@@ -55,12 +55,12 @@ struct SeriesStore::State {
   std::vector<SeriesId> Expired(size_t* candidates) const;
   void DropColumns(const std::vector<bool>& gone);
 
-  // store_samples.cc
+  // Implemented in store_samples.cc.
   Status CheckRow(const RowKey& key, size_t cells) const;
   void ApplyRow(const OpenRow& row);
   void WakeSeries(const RowLayout& row_layout, const double* values);
 
-  // store_snapshot.cc
+  // Implemented in store_snapshot.cc.
   void SaveRows(BinaryWriter& out) const;
   void LoadRows(BinaryReader& in);
   std::vector<uint32_t> LoadPlans(BinaryReader& in);

@@ -1,11 +1,10 @@
 // Cost of one sample, from Append to the columns that rules read, on one core.
 //
 // In every second, each series has one sample, reported by one of 8 sources. Then the tick is
-// sealed
-// and every demand is read once. items/s are samples; `reads` are series results per second;
+// sealed and every demand is read once. items/s are samples; `reads` are series results per second;
 // `B/series` is the memory once the windows are full.
-//   dense: all sources report at the same time, nothing is missing.  mixed: each source has its own
-//   phase, and 2% of the samples are missing.
+//   dense: all sources report at the same time, and no samples are missing.
+//   mixed: each source has its own phase, and 2% of the samples are missing.
 #include <benchmark/benchmark.h>
 
 #include <memory>

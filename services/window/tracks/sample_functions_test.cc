@@ -47,7 +47,7 @@ TEST(CountOutliers, EqualValuesHaveNoOutliers) {
   EXPECT_EQ(Outliers({5}, 0), 0);
 }
 
-TEST(CountOutliers, EmptyWindowsAndSpecialValues) {
+TEST(CountOutliers, HandlesEmptyWindowsAndSpecialValues) {
   EXPECT_EQ(Outliers({}, 1), std::nullopt);
   EXPECT_EQ(Outliers({kNan, kNan}, 1), std::nullopt);
   EXPECT_EQ(Outliers({kNan, 1, 1, 1, kNan, 1, 5}, 1), 1);
@@ -100,7 +100,7 @@ TEST(BlockQuantile, TooFewSamplesHaveNoResult) {
   EXPECT_EQ(Blocks(some, {4, 0.5, 1, 5}), 3);
 }
 
-TEST(BlockQuantile, InfinitiesAndInvalidArguments) {
+TEST(BlockQuantile, HandlesInfinitiesAndInvalidArguments) {
   EXPECT_EQ(Blocks({1, 1, kInf}, {1, 0.5, 1, 3}), 1) << "nothing of what lies beside the median";
   EXPECT_EQ(Blocks({1, kInf, kInf}, {1, 0.5, 1, 3}), kInf);
   EXPECT_EQ(Blocks({-kInf, kInf}, {1, 0.5, 1, 2}), std::nullopt);
@@ -136,7 +136,7 @@ TEST(TheilSen, SlopeUsesSampleTimes) {
   EXPECT_EQ(slope, 2);
 }
 
-TEST(TheilSen, ShortWindowsAndSpecialValues) {
+TEST(TheilSen, HandlesShortWindowsAndSpecialValues) {
   EXPECT_EQ(Slope({}), std::nullopt);
   EXPECT_EQ(Slope({1}), std::nullopt);
   EXPECT_EQ(Slope({kNan, 1, kNan}), std::nullopt);
@@ -177,7 +177,7 @@ TEST(Kendall, TauIsDifferenceOfPairShares) {
   EXPECT_EQ(Tau({0.0, -0.0}), 0);
 }
 
-TEST(Kendall, ShortWindowsAndSpecialValues) {
+TEST(Kendall, HandlesShortWindowsAndSpecialValues) {
   EXPECT_EQ(Tau({}), std::nullopt);
   EXPECT_EQ(Tau({1}), std::nullopt);
   EXPECT_EQ(Tau({kNan, 1, kNan}), std::nullopt);

@@ -1,19 +1,16 @@
 // Quantiles of long windows with a bounded relative error. The memory depends on how much the
-// values
-// vary, not on their number. The algorithm is DDSketch (C. Masson, J. E. Rim, H. K. Lee: "DDSketch:
-// a
-// fast and fully-mergeable quantile sketch with relative-error guarantees", VLDB 2019).
+// values vary, not on their number. The algorithm is DDSketch (C. Masson, J. E. Rim, H. K. Lee:
+// "DDSketch: a fast and fully-mergeable quantile sketch with relative-error guarantees", VLDB
+// 2019).
 //
 // A value is counted in a bucket determined by its logarithm, interpolated linearly between powers
-// of
-// two (the paper's fast variant). There are 64 buckets per power of two. They are found by shifting
-// bits, so that all machines give the same result. The value of a bucket differs by at most 1/129
-// (< 1%) from any value in it. Counts are integers, so subtracting a sample that leaves the window
-// is
-// exact. For this purpose, the buckets of the samples in the window are kept in order, with 4 bytes
-// per run of equal buckets. Windows since the start (panes == 0) keep only counts. A result is
-// always
-// between the minimum and maximum sample of the window (approx_min_max.h).
+// of two (the paper's fast variant). There are 64 buckets per power of two. They are found by
+// shifting bits, so that all machines give the same result. The value of a bucket differs by at
+// most 1/129 (< 1%) from any value in it. Counts are integers, so subtracting a sample that leaves
+// the window is exact. For this purpose, the buckets of the samples in the window are kept in
+// order, with 4 bytes per run of equal buckets. Windows since the start (panes == 0) keep only
+// counts. A result is always between the minimum and maximum sample of the window
+// (approx_min_max.h).
 #pragma once
 
 #include <cstdint>

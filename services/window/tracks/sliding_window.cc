@@ -165,7 +165,7 @@ void SlidingWindow::Rebuild(PaneSource& source, int64_t cursor) {
     return sum;
   };
   const int64_t left = cursor - panes_ + 1;
-  const int64_t first_block = FloorDiv(left, block_);   // L
+  const int64_t first_block = FloorDiv(left, block_);   // block L
   const int64_t run_block = first_block + blocks_ + 1;  // first block of the run
   const int64_t cursor_block = FloorDiv(cursor, block_);
   run_ = fold(run_block * block_, cursor);

@@ -1,18 +1,15 @@
 // State of one family over one sliding window, for all columns of a track at the same time. The
 // algorithm is Two-Stacks in two levels.
 //
-// A window of N panes with the cursor at pane c (the newest pane, which may still grow) is
-// [c - N + 1, c]. Panes before c are closed. The sequence of panes is cut into blocks of B ≈
-// sqrt(N)
-// panes, at absolute multiples. Let L be the block that contains the window's left end, and M the
-// number of whole blocks after it that fit into the window when the left end enters L. At that
-// moment,
+// A window of N panes is [c - N + 1, c], where the cursor c is the newest pane, which may still
+// grow. Panes before c are closed. The sequence of panes is cut into blocks of B ≈ sqrt(N) panes,
+// at absolute multiples. Let L be the block that contains the window's left end, and M the number
+// of whole blocks after it that fit into the window when the left end enters L. At that moment,
 //     tail[j] = panes j.. of block L + blocks L+1..L+M      for each j, from right to left
 // is computed. After that, only panes to the right of these are added, to
 //     run     = the panes from block L+M+1 on, from left to right,
 // and the window is tail[left end] + run + pane c. The M blocks are themselves a sliding window
-// over
-// blocks and are kept in the same way: as front suffixes, computed when the left end is at a
+// over blocks and are kept in the same way: as front suffixes, computed when the left end is at a
 // multiple of M blocks, and a back prefix. Therefore:
 //  - A pane costs about three row operations and a read one more, for any N.
 //  - A window keeps about 2 sqrt(N) rows in addition to the panes, which all windows of the track
@@ -86,8 +83,8 @@ class SlidingWindow {
   size_t family_index_;
   const FamilyOps& ops_;
   int64_t panes_;
-  int64_t block_ = 1;   // B
-  int64_t blocks_ = 0;  // M
+  int64_t block_ = 1;   // panes per block (B)
+  int64_t blocks_ = 0;  // whole blocks after the first block (M)
   int64_t cursor_ = 0;
 
   std::vector<Row> tail_;  // [B]: suffixes of block L; entries before the left end are released

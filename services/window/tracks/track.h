@@ -1,6 +1,5 @@
 // The samples of one selector on one pane grid, and the windows over them. All demands with the
-// same
-// selector, grid, and age share a track, so a sample is stored once for all of them.
+// same selector, grid, and age share a track, so a sample is stored once for all of them.
 //
 // Samples arrive in order of position per column. The pane with the newest position is open
 // (OpenPane). The panes before it are closed and kept while a window needs them (ClosedPanes).
