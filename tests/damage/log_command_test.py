@@ -59,7 +59,7 @@ class LogCommand(unittest.TestCase):
                 path = os.path.join(folder, name)
                 self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o600, path)
         self.assertEqual(stat.S_IMODE(os.stat(self.whole).st_mode) & 0o066, 0)
-        self.assertIn("open to other users", self.first_log)
+        self.assertIn("accessible to other users", self.first_log)
 
     def test_check_of_undamaged_directory_finds_nothing(self):
         checked = run("log", "check", self.whole)
@@ -100,7 +100,7 @@ class LogCommand(unittest.TestCase):
         self.assertEqual(run("log", "check", data).returncode, 1)
         repaired = run("log", "repair", data)
         self.assertEqual(repaired.returncode, 0, repaired.stderr)
-        self.assertIn("are lost; readers of them are told", repaired.stdout)
+        self.assertIn("are lost; readers will receive an error", repaired.stdout)
         self.assertEqual(run("log", "check", data).returncode, 0)
         pitwall = Pitwall(BINARY, os.path.join(self.root, "repaired.log"), "--data-dir", data)
         try:
@@ -135,7 +135,7 @@ class LogCommand(unittest.TestCase):
             self.assertIn('pitwall_log_damage_total{healed="true",kind="topic_file",topic="pitwall.telemetry"} 1',
                           fetch(pitwall.http + "/metrics")[1])
             self.assertTrue(os.path.exists(path))
-            self.assertIn("written again from the commit journal", pitwall.log())
+            self.assertIn("rewritten from the commit journal", pitwall.log())
             fetch(pitwall.http + "/healthz")
         finally:
             pitwall.kill()

@@ -152,7 +152,7 @@ class Kept(unittest.TestCase):
 
     def test_segments_of_another_format_are_refused(self):
         said = self.refusal("log/topics/pitwall.telemetry/*/*.seg", (b"PWSEG001", b"PWSEG002"), (b"PWB1", b"PWB2"))
-        self.assertRegex(said, r"pitwall\.telemetry/\d/0+\.seg at byte 16: no batch header here.*pitwall log check")
+        self.assertRegex(said, r"pitwall\.telemetry/\d/0+\.seg at byte 16: no batch header at this position.*pitwall log check")
 
     def test_later_spool_is_refused(self):
         said = self.refusal("spool/*/*.spool", (b"PWSPOOL2", b"PWSPOOL3"))

@@ -1,4 +1,4 @@
-// Append times under a wall clock that jumps.
+// Tests of append times when the wall clock jumps.
 #include <gtest/gtest.h>
 
 #include "services/adapters/embedded_log/format/append_clock.h"
@@ -21,7 +21,8 @@ class AppendTime : public EmbeddedLogTest {
     Topic("t", partitions);
   }
   void StepWall(int64_t by_ns) { clock_.SetWall(clock_.WallNs() + by_ns); }
-  // A boot that began with this wall time and counts monotonic time since.
+  // Event time of a source that started at the initial wall time and has since used its monotonic
+  // clock.
   int64_t SourceTime() const { return begin_ + clock_.MonotonicNs(); }
 
   const int64_t begin_ = clock_.WallNs();
@@ -29,14 +30,14 @@ class AppendTime : public EmbeddedLogTest {
   static constexpr int64_t kHour = 3600 * kSecond;
 };
 
-TEST_F(AppendTime, AWallClockThatGoesBackIsNotFollowed) {
+TEST_F(AppendTime, WallClockSetBack_IsNotFollowed) {
   Start();
   clock_.Advance(5 * kSecond);
   EXPECT_EQ(Stamp(), SourceTime());
   StepWall(-600 * kSecond);
   for (int second = 0; second < 120; ++second) {
     clock_.Advance(kSecond);
-    // Standing still, it would be 60 s behind a live source after a minute.
+    // If append times stood still, this record would be 60 s behind a live source after a minute.
     ASSERT_EQ(Stamp(), SourceTime()) << "after " << second << " s";
   }
   EXPECT_EQ(log_->Stats().clock_ahead_ns, 600 * kSecond);
@@ -44,7 +45,7 @@ TEST_F(AppendTime, AWallClockThatGoesBackIsNotFollowed) {
   EXPECT_EQ(log_->Stats().clock_ahead_ns, 0);
 }
 
-TEST_F(AppendTime, AWallClockThatGoesForwardIsFollowed) {
+TEST_F(AppendTime, WallClockSetForward_IsFollowed) {
   Start();
   EXPECT_EQ(Stamp(), clock_.WallNs());
   StepWall(600 * kSecond);
@@ -53,7 +54,7 @@ TEST_F(AppendTime, AWallClockThatGoesForwardIsFollowed) {
   EXPECT_EQ(log_->Stats().clock_ahead_ns, 0);
 }
 
-TEST_F(AppendTime, GoesOnBehindTheLastRecordAfterARestart) {
+TEST_F(AppendTime, Restart_ContinuesAfterLastRecord) {
   Start(2);
   StepWall(kHour - 10 * kSecond);
   const int64_t last = Stamp(0);
@@ -61,12 +62,12 @@ TEST_F(AppendTime, GoesOnBehindTheLastRecordAfterARestart) {
   MustOpen();
   EXPECT_EQ(Stamp(0), last);
   clock_.Advance(90 * kSecond);
-  // A source that lived on with the old wall time is not refused.
+  // The log does not reject a source that kept running with the old wall time.
   EXPECT_EQ(Stamp(0), last + 90 * kSecond);
   EXPECT_EQ(Stamp(1), last + 90 * kSecond) << "one clock for all partitions";
 }
 
-TEST_F(AppendTime, AClockThatWasFarAheadIsNotCarriedOn) {
+TEST_F(AppendTime, LastRecordFarAhead_OtherPartitionsUseWallTime) {
   Start(2);
   StepWall(5 * kHour);
   Stamp(0);
@@ -82,7 +83,7 @@ TEST_F(AppendTime, AClockThatWasFarAheadIsNotCarriedOn) {
   EXPECT_EQ(Stamp(0), clock_.WallNs()) << "wall time has caught up";
 }
 
-// Issue 26, F1.
+// Regression test for issue 26, F1.
 TEST_F(AppendTime, WallClock45DaysAheadFor25Seconds_IsNotFollowed) {
   Start();
   Stamp();
@@ -96,7 +97,7 @@ TEST_F(AppendTime, WallClock45DaysAheadFor25Seconds_IsNotFollowed) {
   EXPECT_EQ(Stamp(), clock_.WallNs());
 }
 
-TEST_F(AppendTime, TheClockItself) {
+TEST_F(AppendTime, RandomWallClockSteps_TimeNeverGoesBack) {
   AppendClock clock(&clock_);
   int64_t last = clock.Now();
   SCOPED_TRACE("steps of many sizes");

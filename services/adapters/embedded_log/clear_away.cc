@@ -1,4 +1,4 @@
-// Cleanup and checks before a writer continues.
+// Cleanup and flushes before a writer starts on an existing log.
 #include <algorithm>
 
 #include "services/adapters/embedded_log/format/segment_reader.h"
@@ -29,8 +29,8 @@ Status ClearAway(const EmbeddedLogOptions& options, const Recovered& recovered,
     RETURN_IF_ERROR(ClearAway(files, content->second));
   }
   for (const std::string& path : recovered.older_journals) RETURN_IF_ERROR(files::Remove(path));
-  // The last life wrote these and did not flush them. This one will say "all up to here is
-  // flushed", so it must be true.
+  // The previous process wrote these files without flushing them. The new journal mark will claim
+  // that everything before it is flushed, so the files must be flushed first.
   for (const std::string& path : recovered.unflushed) {
     auto file = files::File::Open(path, files::File::Mode::kWrite);
     if (file.status().code() == absl::StatusCode::kNotFound) continue;  // compacted since

@@ -24,11 +24,11 @@ SegmentPolicy PolicyOf(const EmbeddedLogOptions& options) {
 
 }  // namespace
 
-// What the requests of one turn of the writer do together.
+// Combined effects of the requests that are committed together.
 struct CommitWriter::Group {
-  std::map<PartitionWriter*, PartitionWriter::Mark> marks;  // where each partition stood
+  std::map<PartitionWriter*, PartitionWriter::Mark> marks;  // state before the group
   std::vector<PartitionWriter*> touched;                    // in order of first touch
-  std::map<std::string, uint64_t> epochs;                   // given in this turn
+  std::map<std::string, uint64_t> epochs;                   // assigned in this group
   std::vector<GroupPosition> positions;
   std::string frames;
   uint64_t sequence = 0;
@@ -57,7 +57,7 @@ Status CommitWriter::Submit(CommitRequest* request) {
     queue_.push_back(&pending);
   }
   MutexLock lock(&writer_mutex_);
-  if (pending.done) return pending.status;  // whoever had the lock before did it
+  if (pending.done) return pending.status;  // the previous lock holder processed it
   std::vector<Pending*> group;
   {
     MutexLock queue_lock(&queue_mutex_);
@@ -75,12 +75,12 @@ void CommitWriter::Process(const std::vector<Pending*>& pendings) {
     pending->done = true;
     if (usable.ok()) left.push_back(pending);
   }
-  // Each turn takes at least one away.
+  // Each iteration completes at least one request.
   bool rolled = false;
   while (!left.empty()) rolled = TryGroup(&left) || rolled;
   if (!usable.ok()) return;
-  // The background thread does it when it is due; the bound holds even when that is slow, or not
-  // there.
+  // The background thread writes the checkpoint when it is due. The larger bound is enforced here
+  // even if that thread is slow or disabled.
   const int64_t bound = background_ ? 4 * checkpoint_bytes_ : checkpoint_bytes_;
   if (journal_->CheckpointDue(bound)) {
     const Status status = CheckpointLocked();
@@ -90,8 +90,8 @@ void CommitWriter::Process(const std::vector<Pending*>& pendings) {
   }
 }
 
-// Commits all that is left. A partition that cannot be flushed takes its own requests down; the
-// others are left for another turn. True when it closed a segment.
+// Commits all remaining requests. If a partition cannot be flushed, its requests fail and the
+// others remain in `left` for the next iteration. Returns true if a segment was closed.
 bool CommitWriter::TryGroup(std::vector<Pending*>* left) {
   Group group;
   group.sequence = sequence_;
@@ -106,7 +106,7 @@ bool CommitWriter::TryGroup(std::vector<Pending*>* left) {
   const Status status = Persist(group.frames, &culprits);
   if (status.ok()) return PublishGroup(&group, staged.size());
   for (auto& [writer, mark] : group.marks) writer->Rollback(mark);
-  // Everything before this turn was flushed, and what this turn wrote is taken back.
+  // Everything before this group was flushed, and the writes of this group were rolled back.
   if (fsync_ == FsyncPolicy::kAlways) dirty_files_.clear();
   for (Pending* pending : staged) {
     const auto& records = pending->request->records;
@@ -156,13 +156,13 @@ PartitionWriter* CommitWriter::WriterOf(CommittedState::Partition* partition) {
   if (writer == nullptr) {
     writer = std::make_unique<PartitionWriter>(
         &segment_policy_, partition, CommittedState::Dir(partition), state_->Content(partition));
-    append_clock_.GoOnAfter(writer->mark().last_time_ns);
+    append_clock_.ContinueAfter(writer->mark().last_time_ns);
   }
   return writer.get();
 }
 
 Status CommitWriter::StageRecords(const CommitRequest& request, Frame* frame, Group* group) {
-  // In the order given per partition; the partitions in order of their first record.
+  // Records keep their order within a partition. Partitions are ordered by their first record.
   std::vector<PartitionWriter*> order;
   std::map<PartitionWriter*, std::vector<const OutgoingRecord*>> per_partition;
   for (const RoutedRecord& record : request.records) {
@@ -211,7 +211,7 @@ Status CommitWriter::Stage(CommitRequest* request, Group* group) {
       frame.epochs.push_back({committer, epoch});
     } else if (epoch != request->epoch) {
       return Aborted(Cat("committer ", committer, " of epoch ", request->epoch,
-                         " is fenced: epoch ", epoch, " was opened"));
+                         " is fenced: epoch ", epoch, " has been opened"));
     }
   }
   if (request->position.has_value()) frame.positions.push_back(*request->position);
@@ -224,8 +224,8 @@ Status CommitWriter::Stage(CommitRequest* request, Group* group) {
   return OkStatus();
 }
 
-// Pages that a failed flush left may never reach the disk by themselves: written once more, they
-// are dirty again, and the next flush tries again.
+// Rewrites pages that a failed flush may have marked clean without writing them. The rewrite makes
+// them dirty again, so the next flush retries them.
 static Status WriteAgain(const DirtyFiles::Entry& entry) {
   ASSIGN_OR_RETURN(const int64_t size, entry.file->Size());
   std::string block;
@@ -265,7 +265,7 @@ CommitWriter::FlushResult CommitWriter::FlushFiles(const DirtyFiles& dirty) {
   return result;
 }
 
-// Suspends the partitions that could not be flushed, and lets those go on that could be.
+// Suspends the partitions whose flush failed and resumes those whose flush succeeded.
 Status CommitWriter::Settle(const DirtyFiles& flushed, const FlushResult& result) {
   stats_.flushes += result.flushes;
   stats_.failed_flushes += static_cast<int64_t>(result.failed.size());
@@ -274,29 +274,29 @@ Status CommitWriter::Settle(const DirtyFiles& flushed, const FlushResult& result
     if (!again.ok()) PITWALL_LOG(kError, "log", entry.file->path(), ": ", ToStd(again.message()));
   }
   dirty_files_.Add(result.left);
-  if (fsync_ == FsyncPolicy::kAlways) return result.first;  // the commit fails; no other waits
+  if (fsync_ == FsyncPolicy::kAlways) return result.first;  // the commit itself fails
   for (const auto& [partition, status] : result.failed) {
     PartitionWriter* const writer = WriterOf(partition);
     if (writer->suspended().ok()) {
       PITWALL_LOG(kError, "log", ToStd(status.message()),
-                  "; it takes no records until a flush works, which is tried again");
+                  "; it rejects records until a flush succeeds (retrying)");
     }
-    writer->Suspend(Unavailable(Cat("records that were appended before cannot be flushed (",
-                                    ToStd(status.message()), "); it is tried again")));
+    writer->Suspend(Unavailable(Cat("records appended earlier cannot be flushed (",
+                                    ToStd(status.message()), "); retrying")));
   }
   for (const auto& [key, entry] : flushed.files) {
     const auto writer = writers_.find(entry.partition);
     if (writer == writers_.end() || writer->second->suspended().ok()) continue;
     if (result.failed.contains(entry.partition)) continue;
     PITWALL_LOG(kInfo, "log", "partition ", CommittedState::Name(entry.partition),
-                ": takes records again");
+                ": accepts records again");
     writer->second->Suspend(OkStatus());
   }
   return result.first;
 }
 
 Status CommitWriter::FlushDirty(Partitions* culprits) {
-  // What Sync took is not on the disk before it says so.
+  // Files that a concurrent Sync is flushing may not be on the disk yet.
   dirty_files_.Add(in_flight_);
   const DirtyFiles dirty = std::exchange(dirty_files_, {});
   const FlushResult result = FlushFiles(dirty);
@@ -311,17 +311,17 @@ Status CommitWriter::SyncJournal() {
   return synced;
 }
 
-// After a failed flush the journal's file is not trusted: all that it says is in memory, so a new
-// one takes its place.
+// Replaces the journal file after a failed flush. Its content may not be on the disk, but the state
+// in memory is complete, so a checkpoint writes a new file.
 Status CommitWriter::TrustJournal() {
   if (journal_->distrusted().ok()) return OkStatus();
   const Status cause = journal_->distrusted();
   if (const Status made = CheckpointLocked(); !made.ok()) {
-    return Unavailable(Cat("the commit journal could not be flushed (", ToStd(cause.message()),
-                           ") nor written again (", ToStd(made.message()), "); it is tried again"));
+    return Unavailable(Cat("the commit journal cannot be flushed (", ToStd(cause.message()),
+                           ") or rewritten (", ToStd(made.message()), "); retrying"));
   }
-  PITWALL_LOG(kInfo, "log", "the commit journal was written again after a flush that failed: ",
-              ToStd(cause.message()));
+  PITWALL_LOG(kInfo, "log",
+              "rewrote the commit journal after a failed flush: ", ToStd(cause.message()));
   return OkStatus();
 }
 
@@ -395,7 +395,7 @@ Status CommitWriter::Sync(bool durable_mark) {
     sequence = commit_sequence_;
     journal = journal_->file();
   }
-  // Appends go on meanwhile.
+  // Appends continue during the flush.
   const FlushResult result = FlushFiles(taken);
   const Status synced = journal->Sync();
   MutexLock lock(&writer_mutex_);
@@ -404,13 +404,13 @@ Status CommitWriter::Sync(bool durable_mark) {
   Status settled = Settle(taken, result);
   if (!synced.ok()) {
     ++stats_.failed_flushes;
-    // A checkpoint may have replaced the file meanwhile.
+    // A checkpoint may have replaced the file during the flush.
     if (journal_->file() == journal) journal_->Distrust(synced);
     const Status trusted = TrustJournal();
     if (settled.ok()) settled = trusted;
   }
-  // Where a partition could not be flushed the others are none the less; its own records are looked
-  // at by the next start whatever the mark says.
+  // The mark is valid even if one partition could not be flushed: the next start verifies the
+  // unflushed records of that partition regardless of the mark.
   const Status marked = journal_->distrusted().ok() ? MarkSynced(sequence, durable_mark) : synced;
   if (!settled.ok()) {
     dirty_.store(true);
@@ -434,7 +434,7 @@ bool CommitWriter::CheckpointDue() {
 }
 
 Status CommitWriter::CheckpointLocked() {
-  // A partition that cannot be flushed is suspended; the journal of all does not wait for it.
+  // A failed flush suspends its partition but must not block the journal.
   Partitions culprits;
   (void)FlushDirty(&culprits);
   ++stats_.flushes;
@@ -457,7 +457,7 @@ StatusOr<bool> CommitWriter::DropExpiredActive(CommittedState::Partition* partit
   if (closed_) return FailedPrecondition("the log is closed");
   const PartitionContent content = state_->Content(partition);
   if (content.segments.size() != 1 || content.last_time_ns >= cutoff_ns) return false;
-  // Recovery must not look for the file in order to verify commits that were flushed long ago.
+  // After this flush, recovery does not need the deleted file to verify commits.
   RETURN_IF_ERROR(SyncLocked());
   Frame facts;
   facts.starts.push_back({CommittedState::Key(partition), content.end_offset});
@@ -473,7 +473,8 @@ Status CommitWriter::Close() {
   MutexLock sync_lock(&sync_mutex_);
   MutexLock lock(&writer_mutex_);
   if (closed_) return OkStatus();
-  // What is noted beside commits counts too: the next start takes no end of the journal before it.
+  // Frames that are not commits must be marked too. Otherwise, the next start would accept a
+  // journal that ends before them.
   const Status status = sequence_ > journal_->marked() ? SyncLocked() : OkStatus();
   closed_ = true;
   writers_.clear();

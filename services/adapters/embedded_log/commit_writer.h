@@ -1,5 +1,5 @@
-// The one way into the log: turns requests into committed records, several waiting requests with
-// one flush.
+// Single writer of the log: turns requests into committed records and commits several waiting
+// requests with one flush.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@
 
 namespace pitwall::log {
 
-// A record with its place found. The record is borrowed for the length of the call.
+// A record with its resolved partition. The record is borrowed for the duration of the call.
 struct RoutedRecord {
   CommittedState::Partition* partition = nullptr;
   const OutgoingRecord* record = nullptr;
@@ -34,46 +34,48 @@ struct RoutedRecord {
 struct CommitRequest {
   std::vector<RoutedRecord> records;
   std::optional<GroupPosition> position;
-  std::string committer;        // empty: not fenced
-  uint64_t epoch = 0;           // Aborted when the committer's is another
-  bool open_committer = false;  // gives `committer` the next epoch, in `epoch`
+  std::string committer;        // empty: without fencing
+  uint64_t epoch = 0;           // a different current epoch results in Aborted
+  bool open_committer = false;  // assigns the next epoch of `committer` to `epoch`
 };
 
 // Thread-safe.
 class CommitWriter {
  public:
   struct Wake {
-    std::function<void()> flusher;  // there is something to flush, since just now
-    std::function<void()> keeper;   // a segment was closed, or the journal is long
+    std::function<void()> flusher;  // called when the first unflushed write appears
+    std::function<void()> keeper;   // called when a segment was closed or the journal is long
   };
-  struct Start {  // what recovery found
+  struct Start {  // result of recovery
     std::unique_ptr<CommitJournal> journal;
     uint64_t sequence = 0;
   };
   CommitWriter(const EmbeddedLogOptions& options, Clock* clock, CommittedState* state, Start start,
                Wake wake);
 
-  // Visible, and as durable as the policy says, when it returns OK; else nothing of it is there.
+  // Commits the request. If the result is OK, the records are visible and as durable as the fsync
+  // policy guarantees. Otherwise, nothing of the request is visible.
   Status Submit(CommitRequest* request);
 
-  // Flushes what was written so far. `durable_mark`: also the journal's note of it (before old
-  // segments are deleted).
+  // Flushes everything written so far. If `durable_mark` is set, it also flushes the journal's note
+  // about this flush, which is required before old segments are deleted.
   Status Sync(bool durable_mark);
   bool dirty() const { return dirty_.load(); }
   bool CheckpointDue();
   Status Checkpoint();
-  // Whether a segment was closed since the last call.
+  // Returns true if a segment was closed since the last call.
   bool TakeRolled() { return rolled_.exchange(false); }
-  // Takes away a partition's only segment when all of it is older than the cut-off. True when it
-  // did.
+  // Deletes a partition's only segment if all its records are older than the cut-off. Returns true
+  // if it did.
   StatusOr<bool> DropExpiredActive(CommittedState::Partition* partition, int64_t cutoff_ns);
-  // Writes a frame of `facts` (its kind and sequences are set here), flushes it, and then calls
-  // `apply`, with no commit and no checkpoint in between. For who changes closed segments: what is
-  // deleted after it is not looked for again.
+  // Appends a frame with `facts` (this function sets its kind and sequences), flushes it, and calls
+  // `apply`. No commit or checkpoint happens in between. Used for changes of closed segments:
+  // recovery no longer expects files that are deleted afterwards.
   Status Rearrange(Frame facts, const std::function<void()>& apply);
-  // A topic was made or changed. Not flushed: its folder says so as well.
+  // Records a new or changed topic. The frame is not flushed because the topic's directory holds
+  // the same data.
   Status NoteTopic(const TopicFact& topic);
-  // Later requests fail with FailedPrecondition. Flushes.
+  // Flushes and closes the writer. Later requests fail with FailedPrecondition.
   Status Close();
   void AddTo(EmbeddedLogStats* stats);
 
@@ -85,7 +87,7 @@ class CommitWriter {
   };
   struct Group;
   using Partitions = std::set<CommittedState::Partition*>;
-  // What a round of flushes could not flush.
+  // Result of flushing a set of files.
   struct FlushResult {
     Status first;
     std::map<CommittedState::Partition*, Status> failed;
@@ -123,28 +125,28 @@ class CommitWriter {
   CommittedState* const state_;
   const Wake wake_;
 
-  // Requests queue up here while the writer is busy; whoever gets the writer's lock next takes them
-  // all. Never longer than there are threads that call.
+  // Requests that wait for the writer. The next thread that acquires the writer lock processes all
+  // of them. The queue is never longer than the number of calling threads.
   Mutex queue_mutex_;
   std::vector<Pending*> queue_ ABSL_GUARDED_BY(queue_mutex_);
 
-  Mutex sync_mutex_ ABSL_ACQUIRED_BEFORE(writer_mutex_);  // one flush at a time
+  Mutex sync_mutex_ ABSL_ACQUIRED_BEFORE(writer_mutex_);  // serializes flushes
   Mutex writer_mutex_;
   std::unique_ptr<CommitJournal> journal_ ABSL_GUARDED_BY(writer_mutex_);
-  uint64_t sequence_ ABSL_GUARDED_BY(writer_mutex_);         // of the newest frame
-  uint64_t commit_sequence_ ABSL_GUARDED_BY(writer_mutex_);  // of the newest frame that is a commit
+  uint64_t sequence_ ABSL_GUARDED_BY(writer_mutex_);         // sequence of the newest frame
+  uint64_t commit_sequence_ ABSL_GUARDED_BY(writer_mutex_);  // sequence of the newest commit frame
   uint64_t synced_sequence_ ABSL_GUARDED_BY(writer_mutex_) =
       0;  // newest frame known to be on the disk
   std::map<CommittedState::Partition*, std::unique_ptr<PartitionWriter>> writers_
       ABSL_GUARDED_BY(writer_mutex_);
   DirtyFiles dirty_files_ ABSL_GUARDED_BY(writer_mutex_);
-  DirtyFiles in_flight_ ABSL_GUARDED_BY(writer_mutex_);  // those that Sync flushes at the moment
+  DirtyFiles in_flight_ ABSL_GUARDED_BY(writer_mutex_);  // files that Sync is flushing right now
   AppendClock append_clock_ ABSL_GUARDED_BY(writer_mutex_);
   BatchBuilder builder_ ABSL_GUARDED_BY(writer_mutex_);
   bool closed_ ABSL_GUARDED_BY(writer_mutex_) = false;
   EmbeddedLogStats stats_ ABSL_GUARDED_BY(writer_mutex_);
 
-  std::atomic<bool> dirty_{false};  // commits since the last flush
+  std::atomic<bool> dirty_{false};  // there are commits since the last flush
   std::atomic<bool> rolled_{false};
 };
 

@@ -15,7 +15,7 @@ namespace pitwall::log {
 namespace {
 
 constexpr size_t kFlushBytes = size_t{1} << 20;
-constexpr size_t kMapEntryBytes = 64;  // beside the key itself
+constexpr size_t kMapEntryBytes = 64;  // overhead per key
 
 using NewestOffsets = StringMap<int64_t>;
 using Visit = std::function<Status(const RecordView&, uint64_t sequence)>;
@@ -41,7 +41,7 @@ Status ForEachRecord(const SegmentInfo& info, DamageLog* damage, const Visit& vi
         if (bad.ok()) RETURN_IF_ERROR(visit(record, reader.header().sequence));
       }
     }
-    // What cannot be read is lost with or without this pass; here somebody hears of it.
+    // The records are lost with or without compaction, but the damage is reported here.
     if (!bad.ok()) {
       damage->Report({.kind = DamageKind::kRecords,
                       .place = Cat(info.segment->path(), " at byte ", at),
@@ -51,7 +51,7 @@ Status ForEachRecord(const SegmentInfo& info, DamageLog* damage, const Visit& vi
   }
 }
 
-// One output file, in the making until Finish gives it its name.
+// Output file of a compaction. It has a temporary name until Finish renames it.
 class Output {
  public:
   Output(const CompactionPolicy& policy, const std::string& dir, int64_t base_offset)
@@ -71,8 +71,8 @@ class Output {
     return OkStatus();
   }
   Status Add(const RecordView& record, uint64_t sequence) {
-    // Records of two commits never share a batch: a job writes its two snapshots in two, and one
-    // damaged batch must not take both.
+    // Records of two commits never share a batch. A job writes its two snapshots in two commits,
+    // and one damaged batch must not destroy both.
     if (!builder_.empty() && sequence != sequence_) RETURN_IF_ERROR(EndBatch());
     const size_t size = record.key.size() + record.value.size() + record.headers.size();
     if (builder_.WouldOverflow(size, record.offset)) RETURN_IF_ERROR(EndBatch());
@@ -115,7 +115,7 @@ class Output {
   bool finished_ = false;
 };
 
-// The closed segments of a partition and where each ends.
+// Closed segments of a partition and their end offsets.
 struct Closed {
   std::vector<SegmentInfo> segments;
   std::vector<int64_t> ends;
@@ -137,8 +137,8 @@ Closed ClosedSegments(const PartitionContent& content) {
   return closed;
 }
 
-// Newest offset of each key in the dirty segments, as far as the memory goes. *covered: the
-// segments that were seen whole (clean ones between them count as seen).
+// Collects the newest offset of each key in the dirty segments, within the memory limit. *covered:
+// number of segments that were read completely (including clean ones between them).
 Status MapKeys(const CompactionPolicy& policy, const Closed& closed, DamageLog* damage,
                NewestOffsets* newest, size_t* covered) {
   size_t bytes = 0;
@@ -146,7 +146,7 @@ Status MapKeys(const CompactionPolicy& policy, const Closed& closed, DamageLog* 
   for (*covered = 0; *covered < closed.segments.size(); ++*covered) {
     const SegmentInfo& info = closed.segments[*covered];
     if (info.segment->name().compacted()) continue;
-    // A compressed segment unpacks to more, but its keys are counted when they come.
+    // A compressed segment expands to more bytes, but the limit counts only its distinct keys.
     if (any && bytes >= policy.map_bytes) return OkStatus();
     any = true;
     RETURN_IF_ERROR(ForEachRecord(info, damage, [&](const RecordView& record, uint64_t) {
@@ -170,16 +170,18 @@ StatusOr<int64_t> CompactPartition(const CompactionPolicy& policy, CommittedStat
                                      policy.dirty_share * static_cast<double>(closed.bytes)) {
     return 0;
   }
-  // What is written here is on the disk at once. A journal that ends before it would have new
-  // appends begin inside it, and the next recovery take them for left-overs.
+  // The compacted files are flushed immediately. If the journal ended before their end offset after
+  // a power loss, new appends would start inside their range, and the next recovery would delete
+  // those appends as leftovers.
   RETURN_IF_ERROR(writer->Sync(/*durable_mark=*/true));
-  // As long as tombstones are kept, readers hear of what a repair gave up.
-  const std::vector<LostRange> told = state->ExpiredLost(partition, policy.tombstone_cutoff_ns);
-  if (!told.empty()) {
+  // Readers are notified of offsets lost in a repair for as long as tombstones are kept.
+  const std::vector<LostRange> expired_ranges =
+      state->ExpiredLost(partition, policy.tombstone_cutoff_ns);
+  if (!expired_ranges.empty()) {
     Frame facts;
-    facts.forgotten = told;
+    facts.forgotten = expired_ranges;
     RETURN_IF_ERROR(
-        writer->Rearrange(std::move(facts), [&] { state->ForgetLost(partition, told); }));
+        writer->Rearrange(std::move(facts), [&] { state->ForgetLost(partition, expired_ranges); }));
   }
   NewestOffsets newest;
   size_t covered = 0;
@@ -197,13 +199,14 @@ StatusOr<int64_t> CompactPartition(const CompactionPolicy& policy, CommittedStat
     const auto keep = [&](const RecordView& record, uint64_t sequence) -> Status {
       const auto found = newest.find(record.key);
       const bool overwritten = found != newest.end() && found->second > record.offset;
-      // Everything older of its key was in the segments that this pass (or an earlier one) rewrote.
+      // All older records of this key were in segments that this or an earlier compaction rewrote.
       const bool expired = record.tombstone && record.append_time_ns < policy.tombstone_cutoff_ns;
       if (!overwritten && !expired) return output.Add(record, sequence);
       ++dropped;
       return OkStatus();
     };
-    // As appended segments are closed: by the input with which it has reached the size.
+    // Like an appended segment, an output file is closed after the input segment with which it
+    // reaches the size limit.
     size_t behind = first;
     do {
       RETURN_IF_ERROR(ForEachRecord(closed.segments[behind++], damage, keep));
@@ -222,7 +225,7 @@ StatusOr<int64_t> CompactPartition(const CompactionPolicy& policy, CommittedStat
       merged.segment = std::move(segment);
       merged.bytes = output.bytes();
       merged.last_time_ns = output.last_time_ns();
-      // The journal first: the next start must not look for the files that it replaces.
+      // The journal is written first so that the next start does not expect the replaced files.
       Frame facts;
       facts.segments.push_back({CommittedState::Key(partition), name.base_offset, name.end_offset,
                                 name.run, merged.bytes});

@@ -1,5 +1,5 @@
-// Compaction: of each key of a compacted topic the newest record stays, in its place in the order,
-// with its offset.
+// Compaction of a topic: keeps the newest record of each key, in the original order and with its
+// offset.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,21 @@
 namespace pitwall::log {
 
 struct CompactionPolicy {
-  int64_t segment_bytes = 0;  // outputs are merged up to this
-  double dirty_share = 0.5;   // a pass runs when this share of the closed bytes was never compacted
-  size_t map_bytes =
-      0;  // about how much memory the keys of one pass may take (one segment always may)
+  int64_t segment_bytes = 0;  // target size of merged output files
+  // Minimum share of dirty bytes in closed segments that triggers a compaction.
+  double dirty_share = 0.5;
+  size_t map_bytes = 0;  // approximate memory limit for the keys of one compaction (one segment is
+                         // always processed)
   int64_t tombstone_cutoff_ns =
-      0;  // tombstones older than this go, once nothing older of their key is left
+      0;  // older tombstones are dropped once no older record of their key is left
   bool compress = true;
   std::shared_ptr<files::DiskFaults> faults;
 };
 
-// One pass over the closed segments of a partition; the last one is never touched. Returns how many
-// segments it wrote, 0 when there was nothing to do. The caller holds the maintenance lock: nobody
-// else changes closed segments meanwhile. Readers and appends go on. A crash at any point leaves
-// the old files or the new ones in force.
+// Compacts the closed segments of a partition once; the last segment is never touched. Returns the
+// number of segments written, or 0 if there was nothing to do. The caller must hold the maintenance
+// lock so that no other thread changes closed segments. Reads and appends continue. After a crash
+// at any point, either the old files or the new files are valid.
 StatusOr<int64_t> CompactPartition(const CompactionPolicy& policy, CommittedState* state,
                                    CommittedState::Partition* partition, CommitWriter* writer,
                                    DamageLog* damage);

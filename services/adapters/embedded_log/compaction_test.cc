@@ -25,8 +25,8 @@ class CompactionTest : public EmbeddedLogTest {
     std::string value;
     bool tombstone;
   };
-  // What must be readable: of each key the newest, in order of offsets. Records that compaction has
-  // not reached yet may be there as well, but only as they were written.
+  // Checks that the newest record of each key is readable, in offset order. Older records that
+  // compaction has not reached yet may also appear, but must be unchanged.
   void ExpectNewest(const std::vector<Written>& all, bool tombstones_gone) {
     std::map<std::string, int64_t> newest;
     for (const Written& written : all) newest[written.key] = written.offset;
@@ -48,7 +48,7 @@ class CompactionTest : public EmbeddedLogTest {
   }
 };
 
-TEST_F(CompactionTest, KeepsTheNewestOfEachKeyWithOffsetAndOrder) {
+TEST_F(CompactionTest, KeepsNewestRecordOfEachKey) {
   MustOpen();
   Topic("t", 1, true);
   std::vector<Written> all;
@@ -66,7 +66,7 @@ TEST_F(CompactionTest, KeepsTheNewestOfEachKeyWithOffsetAndOrder) {
   ExpectNewest(all, false);
   EXPECT_LT(ReadAll("t").records.size(), 40U);
   EXPECT_EQ(ReadAll("t").records.back().headers[0].second, "199");
-  // Any old offset can still be sought.
+  // Readers can still seek to any old offset.
   for (int64_t from = 0; from <= 200; from += 7) {
     const Readout readout = ReadAll("t", 0, from);
     EXPECT_TRUE(readout.losses.empty());
@@ -78,7 +78,7 @@ TEST_F(CompactionTest, KeepsTheNewestOfEachKeyWithOffsetAndOrder) {
   EXPECT_EQ(log_->Stats().compactions, 0) << "nothing new, nothing to do";
 }
 
-TEST_F(CompactionTest, TombstonesGoWhenTheyAreOld) {
+TEST_F(CompactionTest, DropsExpiredTombstones) {
   MustOpen();
   Topic("t", 1, true);
   const auto fill = [&](int count) {
@@ -103,9 +103,9 @@ TEST_F(CompactionTest, TombstonesGoWhenTheyAreOld) {
   EXPECT_EQ(count(), 0);
 }
 
-// Issue 10, A2: the two snapshots of a job, written in two commits, stay in two batches, so that
-// one flipped bit cannot take both.
-TEST_F(CompactionTest, RecordsOfTwoCommitsNeverShareABatch) {
+// Regression test for issue 10, A2: the two snapshots of a job, written in two commits, stay in two
+// batches, so one flipped bit cannot damage both.
+TEST_F(CompactionTest, RecordsOfTwoCommitsNeverShareBatch) {
   const std::string older(200, 'a');
   const std::string newer(200, 'b');
   MustOpen();
@@ -133,7 +133,7 @@ TEST_F(CompactionTest, RecordsOfTwoCommitsNeverShareABatch) {
   EXPECT_EQ(readout.records.front().value, older);
 }
 
-TEST_F(CompactionTest, OtherTopicsAreLeftAlone) {
+TEST_F(CompactionTest, UncompactedTopicsAreUnchanged) {
   MustOpen();
   Topic("t");
   for (int i = 0; i < 100; ++i) Append({Out("t", std::string(50, 'x'), "same key")});
@@ -141,7 +141,7 @@ TEST_F(CompactionTest, OtherTopicsAreLeftAlone) {
   EXPECT_EQ(Values("t").size(), 100U);
 }
 
-TEST_F(CompactionTest, ReadersGoOnWhileItRuns) {
+TEST_F(CompactionTest, ReadersContinueDuringCompaction) {
   MustOpen();
   Topic("t", 1, true);
   std::vector<Written> all;
@@ -163,7 +163,7 @@ TEST_F(CompactionTest, ReadersGoOnWhileItRuns) {
   EXPECT_EQ((*early)->position(), 100);
 }
 
-TEST_F(CompactionTest, WhatAReadOnlyLogSawStaysReadable) {
+TEST_F(CompactionTest, ReadOnlyLogKeepsReadingReplacedFiles) {
   MustOpen();
   Topic("t", 1, true);
   for (int i = 0; i < 100; ++i) Append({Out("t", Cat(i, std::string(60, 'x')), Cat("k", i % 3))});
@@ -171,18 +171,19 @@ TEST_F(CompactionTest, WhatAReadOnlyLogSawStaysReadable) {
   reading.read_only = true;
   const auto reader = OpenEmbeddedLog(reading, &clock_);
   ASSERT_TRUE(reader.ok()) << reader.status();
-  ASSERT_TRUE(log_->Maintain().ok());  // the writer's files are others now
+  ASSERT_TRUE(log_->Maintain().ok());  // replaces the writer's files
   const Readout readout = ReadAll(reader->get(), {"t", 0});
   EXPECT_TRUE(readout.losses.empty());
   EXPECT_EQ(readout.records.size(), 100U);
   EXPECT_LT(ReadAll("t").records.size(), 50U);
 }
 
-TEST_F(CompactionTest, RandomWritesPassesAndRestarts) {
+TEST_F(CompactionTest, RandomWritesCompactionsAndRestarts_KeepNewestRecords) {
   const uint32_t seed = std::random_device()();
   SCOPED_TRACE(Cat("seed ", seed));
   std::mt19937 random(seed);
-  options_.compaction_map_bytes = 600;  // a few keys: passes of parts
+  // Holds few keys, so each compaction covers only some segments.
+  options_.compaction_map_bytes = 600;
   options_.compress = true;
   MustOpen();
   Topic("t", 1, true);
@@ -213,7 +214,7 @@ TEST_F(CompactionTest, RandomWritesPassesAndRestarts) {
   EXPECT_LT(Segments("t").size(), 12U);
 }
 
-TEST_F(CompactionTest, ADiskThatFillsUpLeavesTheOldFiles) {
+TEST_F(CompactionTest, FullDisk_KeepsOldFiles) {
   MustOpen();
   Topic("t", 1, true);
   std::vector<Written> all;
@@ -233,7 +234,7 @@ TEST_F(CompactionTest, ADiskThatFillsUpLeavesTheOldFiles) {
   ADD_FAILURE() << "never had space enough";
 }
 
-TEST_F(CompactionTest, AStoppedPassIsFinishedByRecovery) {
+TEST_F(CompactionTest, RecoveryFinishesInterruptedCompaction) {
   MustOpen();
   Topic("t", 1, true);
   std::vector<Written> all;
@@ -245,7 +246,7 @@ TEST_F(CompactionTest, AStoppedPassIsFinishedByRecovery) {
   ASSERT_TRUE(log_->Maintain().ok());
   CopyDir(options_.dir, Dir("after"));
   log_.reset();
-  // Killed after the new files were there, before the old ones went.
+  // Simulates a kill after the new files were created and before the old files were deleted.
   const std::string partition = "/topics/t/0/";
   auto old_names = files::ListDirectory(Cat(Dir("before"), partition));
   for (const std::string& name : *old_names) {
@@ -259,9 +260,10 @@ TEST_F(CompactionTest, AStoppedPassIsFinishedByRecovery) {
   EXPECT_EQ(ReadAll("t").records.back().offset, 200);
 }
 
-// What a compaction writes is on the disk at once. So must be the journal that says where its
-// records end: else new appends begin inside it, and are taken for left-overs.
-TEST_F(CompactionTest, APowerCutTakesNoCommitBeforeTheCompactedEnd) {
+// Compacted files are flushed immediately, so the journal frame with their end offset must be
+// flushed too. Otherwise, new appends would start inside the compacted range and be deleted as
+// leftovers.
+TEST_F(CompactionTest, PowerLoss_KeepsCommitsAfterCompactedRange) {
   MustOpen();
   Topic("t", 1, true);
   int64_t n = 0;
@@ -278,7 +280,7 @@ TEST_F(CompactionTest, APowerCutTakesNoCommitBeforeTheCompactedEnd) {
   CopyDir(options_.dir, Dir("cut"));
   log_.reset();
   options_.dir = Dir("cut");
-  // Of the journal no more is sure than what it says was flushed.
+  // Only the flushed part of the journal is sure to survive.
   const std::string journal = Slurp(Journal());
   const JournalScan scan = ScanJournal(journal);
   size_t sure = 0;
@@ -296,7 +298,7 @@ TEST_F(CompactionTest, APowerCutTakesNoCommitBeforeTheCompactedEnd) {
   EXPECT_EQ(readout.records.back().offset, n);
 }
 
-TEST_F(CompactionTest, RunsByItselfWhenSegmentsClose) {
+TEST_F(CompactionTest, RunsInBackgroundWhenSegmentsClose) {
   options_.background = true;
   MustOpen();
   Topic("t", 1, true);

@@ -1,4 +1,4 @@
-// Kill -9, torn tails, power cuts: a commit is there whole or not at all.
+// Tests of kill -9, torn tails, and power loss: a commit survives completely or not at all.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -14,7 +14,7 @@ namespace {
 
 class CrashTest : public EmbeddedLogTest {
  protected:
-  // Commit number n: record n in both topics, and the position n + 1.
+  // Returns commit n, which writes record n to both topics and the position n + 1.
   static Commit Numbered(int64_t n) {
     Commit commit;
     commit.group = "g";
@@ -25,7 +25,7 @@ class CrashTest : public EmbeddedLogTest {
                       Out("b", Cat(n), "key", static_cast<int32_t>(n % 2))};
     return commit;
   }
-  // How many commits there are; fails the test when one is there in part.
+  // Returns the number of commits. Fails the test if a commit is only partly visible.
   int64_t CheckCommits() {
     const auto position = log_->Committed("g", {"a", 0});
     EXPECT_TRUE(position.ok());
@@ -56,9 +56,9 @@ class CrashTest : public EmbeddedLogTest {
   }
 };
 
-// The last commit's writes in their order: segments, then the journal. A crash may come after any
-// byte of them.
-TEST_F(CrashTest, TornAtEveryByteOfTheLastCommit) {
+// Truncates the writes of the last commit at every byte, in the order in which they were made:
+// segments first, then the journal.
+TEST_F(CrashTest, LastCommitTornAtAnyByte_IsDropped) {
   MustOpen();
   MakeTopics();
   for (int64_t n = 0; n < 4; ++n) Apply(n);
@@ -69,7 +69,7 @@ TEST_F(CrashTest, TornAtEveryByteOfTheLastCommit) {
   log_.reset();
 
   struct Growth {
-    std::string path;  // below the data directory
+    std::string path;  // relative to the data directory
     std::string before;
     std::string after;
   };
@@ -95,15 +95,15 @@ TEST_F(CrashTest, TornAtEveryByteOfTheLastCommit) {
       ASSERT_EQ(CheckCommits(), whole ? 5 : 4) << file.path << " cut to " << size;
       EXPECT_TRUE(log_->Damage().empty())
           << "a torn tail is no damage: " << log_->Damage()[0].message;
-      // The log goes on from there.
+      // The log accepts new commits after recovery.
       Apply(whole ? 5 : 4);
       ASSERT_EQ(CheckCommits(), whole ? 6 : 5);
     }
   }
 }
 
-// After a power cut the journal may be on the disk and the records not, or zeros in their place.
-TEST_F(CrashTest, RecordsThatDidNotReachTheDiskUndoTheirCommit) {
+// After a power loss, the journal may be on the disk while the records are missing or zeroed.
+TEST_F(CrashTest, CommitWithMissingRecordsIsDropped) {
   MustOpen();
   MakeTopics();
   for (int64_t n = 0; n < 3; ++n) Apply(n);
@@ -121,8 +121,8 @@ TEST_F(CrashTest, RecordsThatDidNotReachTheDiskUndoTheirCommit) {
     for (const bool zeros : {false, true}) {
       std::string content = after.substr(0, size);
       if (zeros) content.resize(after.size(), '\0');
-      // So few zeros may as well be damage; only where a sector begins with them are they taken for
-      // one that never arrived.
+      // Fewer than 8 zero bytes could also be damage. They count as a missing page only at the
+      // start of a sector.
       if (zeros && after.size() - size < 8) continue;
       log_.reset();
       CopyDir(Dir("after"), options_.dir);
@@ -138,8 +138,9 @@ TEST_F(CrashTest, RecordsThatDidNotReachTheDiskUndoTheirCommit) {
   EXPECT_EQ(last, 5);
 }
 
-// The journal's pages may reach the disk in any order: a hole with valid frames behind it.
-TEST_F(CrashTest, AHoleInTheUnflushedJournalIsATornTail) {
+// The journal's pages may reach the disk in any order, which leaves a hole followed by valid
+// frames.
+TEST_F(CrashTest, HoleInUnflushedJournalIsTornTail) {
   MustOpen();
   MakeTopics();
   for (int64_t n = 0; n < 3; ++n) Apply(n);
@@ -162,7 +163,7 @@ TEST_F(CrashTest, AHoleInTheUnflushedJournalIsATornTail) {
   EXPECT_EQ(CheckCommits(), 4);
 }
 
-TEST_F(CrashTest, WhatAnEarlierLifeDidNotFlushIsFlushedAtOpen) {
+TEST_F(CrashTest, OpenFlushesUnflushedFilesOfPreviousProcess) {
   MustOpen();
   MakeTopics();
   for (int64_t n = 0; n < 3; ++n) Apply(n);
@@ -171,8 +172,8 @@ TEST_F(CrashTest, WhatAnEarlierLifeDidNotFlushIsFlushedAtOpen) {
   options_.dir = Dir("killed");
   MustOpen();
   EXPECT_EQ(CheckCommits(), 3);
-  // This life flushes only its own file; the mark it writes must still be true of all frames
-  // before.
+  // This process writes only to its own file, but the mark it writes must be true for all earlier
+  // frames as well.
   Append({Out("b", "x", "k", 1)});
   ASSERT_TRUE(log_->Sync().ok());
   const auto position = log_->Committed("g", {"a", 0});
@@ -188,7 +189,7 @@ struct KillCase {
 
 class KillTest : public CrashTest, public ::testing::WithParamInterface<KillCase> {
  protected:
-  // Commits until it is killed; tells each acknowledged number through the pipe.
+  // Commits until the process is killed and writes each acknowledged number to the pipe.
   [[noreturn]] void Child(int acknowledge) {
     clock::SystemClock clock;
     auto opened = OpenEmbeddedLog(options_, &clock);
@@ -203,7 +204,7 @@ class KillTest : public CrashTest, public ::testing::WithParamInterface<KillCase
   }
 };
 
-TEST_P(KillTest, CommitsSurviveAKillWhole) {
+TEST_P(KillTest, KillNeverLeavesPartialCommit) {
   const uint32_t seed = std::random_device()();
   SCOPED_TRACE(Cat("seed ", seed));
   std::mt19937 random(seed);
@@ -233,7 +234,7 @@ TEST_P(KillTest, CommitsSurviveAKillWhole) {
       ASSERT_EQ(n, acknowledged + 1);
       acknowledged = n;
     }
-    // A busy wait of random length: the kill hits any place inside a commit.
+    // The busy wait has a random length, so the kill can hit any point of a commit.
     volatile unsigned spin = random() % 300'000;
     while (spin > 0) spin = spin - 1;
     ::kill(child, SIGKILL);

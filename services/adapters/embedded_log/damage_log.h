@@ -1,4 +1,4 @@
-// Record of damage: kept for the owner, counted, and logged once.
+// Collects damage reports: keeps them for the owner, counts them, and logs each one once.
 #pragma once
 
 #include <map>
@@ -28,7 +28,7 @@ class DamageLog {
     }
     ++counts_[{report.kind, report.topic, report.healed}];
     if (silent_) {
-      // Somebody else tells of it.
+      // The caller reports the damage.
     } else if (report.healed) {
       PITWALL_LOG(kWarning, "log", report.place, ": ", report.message);
     } else {

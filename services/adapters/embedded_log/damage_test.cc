@@ -1,4 +1,5 @@
-// Bits that flip on the disk: what they hit is named and skipped, the rest is read.
+// Tests of bit flips on the disk: damaged records are reported and skipped, and all other records
+// stay readable.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -21,8 +22,8 @@ class DamageTest : public EmbeddedLogTest {
     ASSERT_TRUE(log_->StorePosition("g", {"t", 0}, {7, "seven"}).ok());
     log_.reset();
   }
-  // Start is refused, with the place and the way out; repair makes it startable, and finds nothing
-  // the second time.
+  // Expects that opening the log fails with the location and the repair command. Repairs the log
+  // and expects a second repair to find nothing.
   void MustRepair(std::string_view place) {
     const Status opened = Open();
     ASSERT_EQ(opened.code(), absl::StatusCode::kDataLoss) << opened;
@@ -46,7 +47,7 @@ class DamageTest : public EmbeddedLogTest {
   }
 };
 
-TEST_F(DamageTest, AFlippedBitInASegmentCostsItsBatchOnly) {
+TEST_F(DamageTest, FlippedBitInSegmentLosesOnlyItsBatch) {
   Fill();
   const std::string path = Segments("t")[0];
   const std::string whole = Slurp(path);
@@ -57,7 +58,7 @@ TEST_F(DamageTest, AFlippedBitInASegmentCostsItsBatchOnly) {
     log_.reset();
     CopyDir(Dir("whole"), options_.dir);
     Spill(path, content);
-    if (byte < 16) {  // the file's own header tells nothing that its name does not
+    if (byte < 16) {  // the file header repeats the file name, so nothing is lost
       MustOpen();
       EXPECT_EQ(ReadAll("t").values(), Expected());
       EXPECT_EQ(log_->Damage().size(), 1U);
@@ -82,7 +83,7 @@ TEST_F(DamageTest, AFlippedBitInASegmentCostsItsBatchOnly) {
     EXPECT_NE(message.find("given up"), std::string::npos) << message;
     EXPECT_NE(message.find("offsets"), std::string::npos) << message;
     EXPECT_TRUE(log_->Damage().empty()) << "it is known";
-    // Appending goes on behind it, and any offset can be sought.
+    // The log accepts appends after the damage, and readers can seek to any offset.
     Append({Out("t", "new")});
     EXPECT_EQ(ReadAll("t", 0, kRecords).values(), (std::vector<std::string>{"new"}));
     for (int64_t from = 0; from < kRecords; ++from) {
@@ -92,14 +93,14 @@ TEST_F(DamageTest, AFlippedBitInASegmentCostsItsBatchOnly) {
   }
 }
 
-TEST_F(DamageTest, ASegmentCutShortOrGoneIsALoss) {
+TEST_F(DamageTest, TruncatedOrMissingSegmentIsReportedAsLoss) {
   options_.segment_bytes = 200;
   options_.compress = false;
   Fill();
   const std::vector<std::string> segments = Segments("t");
   ASSERT_GE(segments.size(), 4U);
   CopyDir(options_.dir, Dir("whole"));
-  // One in the middle is gone.
+  // A segment in the middle is missing.
   ASSERT_TRUE(files::Remove(segments[1]).ok());
   MustRepair(segments[1]);
   MustOpen();
@@ -107,7 +108,7 @@ TEST_F(DamageTest, ASegmentCutShortOrGoneIsALoss) {
   EXPECT_EQ(readout.losses.size(), 1U);
   EXPECT_LT(readout.records.size(), size_t{kRecords});
   EXPECT_EQ(readout.records.back().value, Expected().back());
-  // One in the middle is cut.
+  // A segment in the middle is truncated.
   log_.reset();
   CopyDir(Dir("whole"), options_.dir);
   Spill(segments[1], Slurp(segments[1]).substr(0, 120));
@@ -116,7 +117,8 @@ TEST_F(DamageTest, ASegmentCutShortOrGoneIsALoss) {
   readout = ReadAll("t");
   EXPECT_EQ(readout.losses.size(), 1U);
   EXPECT_EQ(readout.records.back().value, Expected().back());
-  // The first is gone: no reader from the start takes the second for it.
+  // The first segment is missing. A reader from the start must not mistake the second segment for
+  // the first.
   log_.reset();
   CopyDir(Dir("whole"), options_.dir);
   ASSERT_TRUE(files::Remove(segments[0]).ok());
@@ -125,7 +127,8 @@ TEST_F(DamageTest, ASegmentCutShortOrGoneIsALoss) {
   readout = ReadAll("t");
   EXPECT_EQ(readout.losses.size(), 1U);
   EXPECT_EQ(readout.records.back().value, Expected().back());
-  // The last one is cut: its flushed records are gone, offsets go on behind them.
+  // The last segment is truncated. Its flushed records are lost, and new offsets continue after
+  // them.
   log_.reset();
   CopyDir(Dir("whole"), options_.dir);
   Spill(segments.back(), Slurp(segments.back()).substr(0, 60));
@@ -142,7 +145,7 @@ TEST_F(DamageTest, ASegmentCutShortOrGoneIsALoss) {
   EXPECT_EQ(readout.records.back().value, "new");
 }
 
-TEST_F(DamageTest, AFlippedBitInTheJournalIsRefusedOrHarmless) {
+TEST_F(DamageTest, FlippedBitInJournalIsRejectedOrHarmless) {
   Fill();
   const std::string path = Journal();
   const std::string whole = Slurp(path);
@@ -164,19 +167,19 @@ TEST_F(DamageTest, AFlippedBitInTheJournalIsRefusedOrHarmless) {
     ++refused;
     ASSERT_EQ(opened.code(), absl::StatusCode::kDataLoss) << opened;
     EXPECT_NE(std::string(opened.message()).find(path), std::string::npos) << opened;
-    // Repair goes on without the lost frame: records are found by their own marks.
+    // The repair works without the lost frame because each batch holds its commit sequence.
     MustRepair(path);
     MustOpen();
     EXPECT_EQ(Values("t"), Expected()) << "byte " << byte;
     EXPECT_TRUE(log_->Damage().empty());
     Append({Out("t", "new")});
-    MustOpen();  // and from then on it is whole again
+    MustOpen();  // the log stays intact after the repair
     EXPECT_EQ(ReadAll("t", 0, kRecords).values(), (std::vector<std::string>{"new"}));
   }
   EXPECT_GT(refused, static_cast<int>(whole.size()) / 2);
 }
 
-TEST_F(DamageTest, AJournalTakenAwayIsNotAFreshStart) {
+TEST_F(DamageTest, MissingJournalIsNotTreatedAsEmptyLog) {
   Fill();
   ASSERT_TRUE(files::Remove(Journal()).ok());
   EXPECT_EQ(Open().code(), absl::StatusCode::kDataLoss);
@@ -186,8 +189,8 @@ TEST_F(DamageTest, AJournalTakenAwayIsNotAFreshStart) {
   EXPECT_EQ(Values("t"), Expected());
 }
 
-// A cut at the border of two frames leaves a journal that reads well.
-TEST_F(DamageTest, AJournalThatWasCutOrIsAnOlderCopyIsRefused) {
+// A journal that is cut between two frames is still well-formed.
+TEST_F(DamageTest, TruncatedOrOutdatedJournalIsRejected) {
   Fill();
   const std::string path = Journal();
   const std::string whole = Slurp(path);
@@ -203,7 +206,7 @@ TEST_F(DamageTest, AJournalThatWasCutOrIsAnOlderCopyIsRefused) {
   }
 }
 
-TEST_F(DamageTest, LostRecordsOfACompactedTopicAreTold) {
+TEST_F(DamageTest, LostRecordsOfCompactedTopicAreReported) {
   options_.segment_bytes = 400;
   options_.compress = false;
   MustOpen();
@@ -228,7 +231,7 @@ TEST_F(DamageTest, LostRecordsOfACompactedTopicAreTold) {
       MustOpen();
       EXPECT_EQ(ReadAll("t").losses.size(), 1U) << "kind " << kind;
     }
-    // As long as tombstones are kept.
+    // Losses are reported for as long as tombstones are kept.
     clock_.Advance((options_.tombstone_retention_ms + 1) * kNanosPerMilli);
     for (int i = 0; i < 40; ++i) Append({Out("t", Cat(i, std::string(30, 'x')), Cat("k", i % 10))});
     ASSERT_TRUE(log_->Maintain().ok());
@@ -237,13 +240,13 @@ TEST_F(DamageTest, LostRecordsOfACompactedTopicAreTold) {
   }
 }
 
-TEST_F(DamageTest, RepairRefusesWhileTheLogIsOpenAndDryRunChangesNothing) {
+TEST_F(DamageTest, RepairRequiresClosedLogAndDryRunChangesNothing) {
   Fill();
   const std::string path = Segments("t")[0];
   MustOpen();
   EXPECT_EQ(RepairLog(options_.dir, false, &clock_).status().code(),
             absl::StatusCode::kFailedPrecondition);
-  // Also where the file of the lock is gone.
+  // The lock is also effective if the lock file was deleted.
   ASSERT_TRUE(files::Remove(Cat(options_.dir, "/LOCK")).ok());
   EXPECT_EQ(RepairLog(options_.dir, false, &clock_).status().code(),
             absl::StatusCode::kFailedPrecondition);
@@ -261,7 +264,7 @@ TEST_F(DamageTest, RepairRefusesWhileTheLogIsOpenAndDryRunChangesNothing) {
   EXPECT_EQ(RepairLog(Dir("nothing"), false, &clock_).status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(DamageTest, RandomDamageNeverInventsRecords) {
+TEST_F(DamageTest, RandomDamageNeverProducesFalseRecords) {
   const uint32_t seed = std::random_device()();
   SCOPED_TRACE(Cat("seed ", seed));
   std::mt19937 random(seed);
@@ -280,7 +283,7 @@ TEST_F(DamageTest, RandomDamageNeverInventsRecords) {
   log_.reset();
   const std::vector<std::string> segments = Segments("t");
   CopyDir(options_.dir, Dir("whole"));
-  options_.salvage = true;  // readers meet it
+  options_.salvage = true;  // readers encounter the damage
   for (int round = 0; round < 60; ++round) {
     log_.reset();
     CopyDir(Dir("whole"), options_.dir);
@@ -296,7 +299,7 @@ TEST_F(DamageTest, RandomDamageNeverInventsRecords) {
         case 1:
           content[at] = static_cast<char>(random());
           break;
-        default:  // a stretch repeated in another place
+        default:  // a copy of another part of the file
           content.replace(at, std::min<size_t>(300, content.size() - at),
                           content.substr(random() % content.size(), 300));
       }

@@ -1,5 +1,5 @@
-// A full disk, a disk that fails to flush: nothing half-visible, and appends work again when there
-// is space.
+// Tests of a full disk and of failing flushes: no commit is partly visible, and appends succeed
+// once the disk recovers.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -42,7 +42,7 @@ class DiskFullTest : public EmbeddedLogTest {
   }
 };
 
-TEST_F(DiskFullTest, AtEveryByteOfACommit) {
+TEST_F(DiskFullTest, FullAtAnyByte_CommitIsNotVisible) {
   for (const int64_t segment_bytes : {int64_t{64} << 20, int64_t{1}}) {
     options_.dir = Dir(Cat("sweep", segment_bytes));
     options_.segment_bytes = segment_bytes;
@@ -63,7 +63,7 @@ TEST_F(DiskFullTest, AtEveryByteOfACommit) {
         ASSERT_EQ(applied.code(), absl::StatusCode::kResourceExhausted) << applied;
       }
       ExpectCommits(there);
-      // With space it works at once, also after a restart.
+      // As soon as there is space, commits succeed again, also after a restart.
       if (space % 7 == 0) {
         const Status again = (*committer)->Apply(Numbered(++n));
         ASSERT_TRUE(again.ok()) << again;
@@ -81,7 +81,7 @@ TEST_F(DiskFullTest, AtEveryByteOfACommit) {
   }
 }
 
-TEST_F(DiskFullTest, ATailThatCannotBeCutIsNeverSeen) {
+TEST_F(DiskFullTest, FailedTruncate_TailStaysInvisible) {
   MustOpen();
   MakeTopics();
   auto committer = log_->OpenCommitter("c");
@@ -111,7 +111,7 @@ TEST_F(DiskFullTest, ATailThatCannotBeCutIsNeverSeen) {
   }
 }
 
-TEST_F(DiskFullTest, OthersInTheSameFlushAreNotDraggedDown) {
+TEST_F(DiskFullTest, FailedLargeAppendDoesNotAffectSmallAppend) {
   options_.compress = false;
   MustOpen();
   MakeTopics();
@@ -119,12 +119,12 @@ TEST_F(DiskFullTest, OthersInTheSameFlushAreNotDraggedDown) {
   options_.faults->SetSpace(5000);
   EXPECT_EQ(TryAppend({Out("a", std::string(100'000, 'x'))}).code(),
             absl::StatusCode::kResourceExhausted);
-  options_.faults->SetSpace(5000);  // what the large one took is back
+  options_.faults->SetSpace(5000);  // the rollback of the large record freed its space
   Append({Out("a", "small too")});
   EXPECT_EQ(Values("a"), (std::vector<std::string>{"small", "small too"}));
 }
 
-TEST_F(DiskFullTest, MakingATopicWithoutSpaceLeavesNone) {
+TEST_F(DiskFullTest, FailedTopicCreationLeavesNoTopic) {
   MustOpen();
   options_.faults->SetSpace(10);
   EXPECT_EQ(log_->EnsureTopic("t", {}).code(), absl::StatusCode::kResourceExhausted);
@@ -135,7 +135,7 @@ TEST_F(DiskFullTest, MakingATopicWithoutSpaceLeavesNone) {
   EXPECT_EQ(*log_->Partitions("t"), 2);
 }
 
-TEST_F(DiskFullTest, ACheckpointWithoutSpaceKeepsTheOldJournal) {
+TEST_F(DiskFullTest, FailedCheckpointKeepsOldJournal) {
   options_.checkpoint_bytes = 1500;
   MustOpen();
   MakeTopics();
@@ -143,7 +143,7 @@ TEST_F(DiskFullTest, ACheckpointWithoutSpaceKeepsTheOldJournal) {
   std::vector<int64_t> there;
   int64_t failed = 0;
   for (int64_t n = 0; n < 200; ++n) {
-    // Enough for the commit, never for the checkpoint behind it.
+    // The space is enough for the commit but not for the checkpoint after it.
     options_.faults->SetSpace(700);
     const Status applied = (*committer)->Apply(Numbered(n));
     if (applied.ok()) there.push_back(n);
@@ -156,7 +156,7 @@ TEST_F(DiskFullTest, ACheckpointWithoutSpaceKeepsTheOldJournal) {
   ExpectCommits(there);
 }
 
-TEST_F(DiskFullTest, RetentionGivesSpaceBackThoughNothingCanBeWritten) {
+TEST_F(DiskFullTest, RetentionFreesSpaceOnFullDisk) {
   options_.background = true;
   options_.segment_bytes = 1;
   options_.compress = false;
@@ -167,20 +167,21 @@ TEST_F(DiskFullTest, RetentionGivesSpaceBackThoughNothingCanBeWritten) {
   options_.faults->SetSpace(5000);
   EXPECT_EQ(TryAppend({Out("a", std::string(10'000, 'x'))}).code(),
             absl::StatusCode::kResourceExhausted);
-  options_.faults->SetSpace(100);  // what the journal's last block has left, for one mark
+  // Remaining space in the journal's last block, enough for one mark.
+  options_.faults->SetSpace(100);
   clock_.Advance(11 * kNanosPerSecond);
   EXPECT_EQ(Segments("a").size(), 5U);
   clock_.Advance(50 * kNanosPerSecond);
   clock_.AwaitWaiters(1);
   EXPECT_EQ(Segments("a").size(), 0U);
-  options_.faults->SetSpace(-1);  // so there is space
+  options_.faults->SetSpace(-1);  // retention has freed space
   Append({Out("a", "again")});
   EXPECT_EQ(Values("a"), std::vector<std::string>{"again"});
 }
 
-// A flush that fails may have dropped pages: what it was for is taken back, and written once more
-// where it was acknowledged. So the log goes on when it passes.
-TEST_F(DiskFullTest, AFailedFlushPasses) {
+// A failed flush may have dropped dirty pages. Unacknowledged writes are rolled back and
+// acknowledged ones are written again, so the log resumes once flushes succeed.
+TEST_F(DiskFullTest, CommitsSucceedAfterFailedFlush) {
   options_.fsync = FsyncPolicy::kAlways;
   MustOpen();
   MakeTopics();
@@ -196,7 +197,7 @@ TEST_F(DiskFullTest, AFailedFlushPasses) {
   options_.faults->FailSyncs(false);
   ASSERT_TRUE((*committer)->Apply(Numbered(4)).ok());
   ExpectCommits({0, 4});
-  // Only the journal.
+  // Only the journal fails to flush.
   options_.faults->OnlyBelow("/commits/");
   options_.faults->FailSyncs(true);
   EXPECT_EQ((*committer)->Apply(Numbered(5)).code(), absl::StatusCode::kUnavailable);
@@ -211,8 +212,9 @@ TEST_F(DiskFullTest, AFailedFlushPasses) {
   ExpectCommits({0, 4, 7, 8});
 }
 
-// The disk under one partition fails: the others go on, and the error names it.
-TEST_F(DiskFullTest, OnePartitionThatCannotBeWrittenLeavesTheOthersAlone) {
+// When the disk under one partition fails, the other partitions keep working and the error names
+// the failed one.
+TEST_F(DiskFullTest, FailedPartitionDoesNotAffectOthers) {
   for (const FsyncPolicy policy : {FsyncPolicy::kAlways, FsyncPolicy::kInterval}) {
     options_.dir = Dir(Cat("one", static_cast<int>(policy)));
     options_.fsync = policy;
@@ -224,7 +226,7 @@ TEST_F(DiskFullTest, OnePartitionThatCannotBeWrittenLeavesTheOthersAlone) {
     };
     ASSERT_TRUE(both("0").ok());
     ASSERT_TRUE(log_->Sync().ok());
-    // Full.
+    // The disk is full.
     options_.faults->SetSpace(0);
     const Status full = both("lost");
     EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted) << full;
@@ -232,7 +234,7 @@ TEST_F(DiskFullTest, OnePartitionThatCannotBeWrittenLeavesTheOthersAlone) {
     Append({Out("b", "1", "k", 0)});
     options_.faults->SetSpace(-1);
     ASSERT_TRUE(both("2").ok());
-    // It cannot be flushed.
+    // Flushes fail.
     options_.faults->FailSyncs(true);
     const Status first = both("3");
     const Status flushed = log_->Sync();
@@ -265,8 +267,9 @@ TEST_F(DiskFullTest, OnePartitionThatCannotBeWrittenLeavesTheOthersAlone) {
   }
 }
 
-// No descriptor left, for a while: whatever the log does then fails and works later.
-TEST_F(DiskFullTest, DescriptorsGoneAndBack) {
+// The process temporarily runs out of file descriptors. All operations of the log fail meanwhile
+// and succeed later.
+TEST_F(DiskFullTest, RecoversAfterDescriptorsRunOut) {
   for (const FsyncPolicy policy : {FsyncPolicy::kAlways, FsyncPolicy::kInterval}) {
     options_.dir = Dir(Cat("descriptors", static_cast<int>(policy)));
     options_.fsync = policy;
@@ -278,7 +281,8 @@ TEST_F(DiskFullTest, DescriptorsGoneAndBack) {
     std::vector<int64_t> there{0};
     rlimit before{};
     ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
-    // From none left to enough of them, one by one: each place that opens a file is hit.
+    // The loop allows one more descriptor per iteration, so every call that opens a file fails
+    // once.
     for (rlim_t spare = 0; spare < 16; ++spare) {
       const int next = ::dup(0);
       ASSERT_GE(next, 0);
@@ -310,8 +314,8 @@ TEST_F(DiskFullTest, DescriptorsGoneAndBack) {
   }
 }
 
-// The same with the kernel's own limit, in a child.
-TEST_F(DiskFullTest, TheLimitOfTheProcess) {
+// The kernel's file size limit has the same effect. It is set in a child process.
+TEST_F(DiskFullTest, ProcessFileSizeLimitIsReported) {
   MustOpen();
   MakeTopics();
   log_.reset();
@@ -330,7 +334,7 @@ TEST_F(DiskFullTest, TheLimitOfTheProcess) {
     limit.rlim_cur = RLIM_INFINITY;
     if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(5);
     if (!(*committer)->Apply(Numbered(n)).ok()) _exit(6);
-    if (ReadAll("a").records.size() != static_cast<size_t>(n)) _exit(7);  // all but the failed one
+    if (ReadAll("a").records.size() != static_cast<size_t>(n)) _exit(7);  // all except the last
     _exit(0);
   }
   int status = 0;

@@ -37,7 +37,8 @@ class LogCommitter final : public Committer {
           request.position,
           core_->MakePosition(commit.group, commit.input, {commit.next_offset, commit.metadata}));
     } else if (commit.next_offset != -1) {
-      return InvalidArgument(Cat("commit of next offset ", commit.next_offset));
+      return InvalidArgument(
+          Cat("commit: next offset must be -1 or greater (got ", commit.next_offset, ")"));
     }
     request.committer = id_;
     request.epoch = epoch_;
@@ -79,8 +80,8 @@ class EmbeddedLogImpl final : public EmbeddedLog {
 
   StatusOr<std::unique_ptr<Committer>> OpenCommitter(std::string_view transactional_id) override {
     if (transactional_id.empty() || transactional_id.size() > kMaxNameBytes) {
-      return InvalidArgument(
-          Cat("transactional id of ", transactional_id.size(), " bytes, not 1 to ", kMaxNameBytes));
+      return InvalidArgument(Cat("transactional ID: must have 1 to ", kMaxNameBytes, " bytes (got ",
+                                 transactional_id.size(), ")"));
     }
     CommitRequest request;
     request.committer = std::string(transactional_id);

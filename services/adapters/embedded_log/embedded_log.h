@@ -1,14 +1,14 @@
-// The log (services/io/io.h) on local disk: Pitwall without a broker.
+// Implementation of the log (services/io/io.h) on local disk, for Pitwall without a broker.
 //
-// <dir>/LOCK                                     flock of the one writer
+// <dir>/LOCK                                     flock of the single writer
 // <dir>/topics/<topic>/topic.conf                partitions, compaction, retention: text
 // <dir>/topics/<topic>/<partition>/<base>.seg    batches of records, each with CRC32C
-// <dir>/commits/<number>.journal                 one frame per commit: what is visible, and who
-// read how far
+// <dir>/commits/<number>.journal                 one frame per commit: the visible records and
+// the group positions
 //
-// A commit writes its records to the segments and then one frame to the journal; the frame is the
-// commit. Readers see what a frame covers, and nothing else. After a crash whatever no frame covers
-// is cut off.
+// A commit writes its records to the segments and then one frame to the journal; the commit takes
+// effect with the frame. Readers see only records that a frame covers. Recovery after a crash
+// removes all other records.
 #pragma once
 
 #include <cstddef>
@@ -23,75 +23,75 @@
 #include "services/io/io.h"
 
 namespace pitwall::files {
-class DiskFaults;  // tests make writes fail with it
+class DiskFaults;  // injects write failures in tests
 }  // namespace pitwall::files
 
 namespace pitwall::log {
 
 enum class FsyncPolicy {
-  kAlways,    // a commit returns when it is on the disk; commits that wait together share the flush
-  kInterval,  // flushed every fsync_interval_ms by a thread of the log; a power cut loses at most
-              // that, whole commits
-  kNever,     // flushed when the system likes (and on close): survives kill -9, not a power cut
+  kAlways,    // a commit returns once it is on the disk; waiting commits share a flush
+  kInterval,  // a background thread flushes every fsync_interval_ms; a power loss destroys at most
+              // the commits of one interval, each of them completely
+  kNever,  // the OS decides when to flush (and Close flushes): survives kill -9, not a power loss
 };
 
 struct EmbeddedLogOptions {
-  std::string dir;         // made when it is not there (never when read_only)
-  bool read_only = false;  // what is committed at open; takes no lock, writes nothing
-  // Go on with damage: readers hear of the records that are lost. Without it Open fails then;
-  // `pitwall log repair` is the way out (log_repair.h).
+  std::string dir;         // created if it does not exist (never if read_only)
+  bool read_only = false;  // reads the state committed at open; acquires no lock, writes nothing
+  // Opens the log despite damage; readers receive errors for the lost records. Without this option,
+  // Open fails and `pitwall log repair` is required (log_repair.h).
   bool salvage = false;
   FsyncPolicy fsync = FsyncPolicy::kInterval;
   int64_t fsync_interval_ms = 200;
-  int64_t segment_bytes =
-      64 << 20;  // a segment is closed at the first commit after it reached this
-  int64_t segment_ms =
-      6 * 3'600'000;  // … or whose records would be this much younger than its first
+  // A segment is closed at the first commit after it reached this size or its first record reached
+  // this age.
+  int64_t segment_bytes = 64 << 20;
+  int64_t segment_ms = 6 * 3'600'000;
   size_t max_record_bytes = 16 << 20;  // key + value + headers; at most 16 MiB
   bool compress = true;                // zstd for batches that shrink
-  int64_t checkpoint_bytes =
-      4 << 20;  // the journal is rewritten when it has grown by this (and by its own size)
-  double compaction_dirty_share =
-      0.5;  // a compacted topic is rewritten when this share of its closed bytes is new
-  size_t compaction_map_bytes = 64
-                                << 20;  // memory for keys in one pass; the rest waits for the next
+  // Growth after which the journal is rewritten (at least its own size).
+  int64_t checkpoint_bytes = 4 << 20;
+  // Minimum share of uncompacted closed bytes that triggers a compaction.
+  double compaction_dirty_share = 0.5;
+  // Memory for keys in one compaction. The rest is left to the next one.
+  size_t compaction_map_bytes = 64 << 20;
   int64_t tombstone_retention_ms = 24 * 3'600'000;
-  // Segments are read and checked at open, the newest first, up to this; the rest by the thread of
-  // the log after it. -1: all at open.
+  // Limit of the bytes that Open reads and verifies, newest segments first. A background thread
+  // verifies the rest. -1: Open verifies all segments.
   int64_t verify_bytes = 256 << 20;
-  // A thread of the log does interval flushes, retention and compaction. Without it the owner calls
-  // Sync() and Maintain().
+  // Runs interval flushes, retention, and compaction on background threads. If false, the owner
+  // must call Sync() and Maintain().
   bool background = true;
-  std::shared_ptr<files::DiskFaults> faults;  // tests only
+  std::shared_ptr<files::DiskFaults> faults;  // for tests only
 };
 
-// What kind of damage: the label of the metric.
+// Kind of damage, used as a label of the metric.
 enum class DamageKind {
-  kSegmentMissing,  // the file is gone
-  kSegmentCut,      // it is shorter than what was committed
-  kSegmentHeader,   // its first bytes, which say nothing that its name does not
-  kRecords,         // records in it cannot be read
-  kOffsets,         // offsets that no file holds
+  kSegmentMissing,  // a segment file is missing
+  kSegmentCut,      // a segment file is shorter than its committed size
+  kSegmentHeader,   // damaged file header, which only repeats the file name
+  kRecords,         // unreadable records
+  kOffsets,         // offsets that no file contains
   kJournal,         // the commit journal does not parse
-  kJournalCut,      // it ends before what was flushed
-  kJournalMissing,  // it is gone
-  kSyncedMark,      // the note of how far it was flushed
-  kTopicFile,       // topic.conf does not parse, or is gone
-  kTopicMissing,    // the topic's folder is gone
-  kUnflushed,       // commits that a power cut kept from the disk
+  kJournalCut,      // the journal ends before flushed frames
+  kJournalMissing,  // the journal is missing
+  kSyncedMark,      // damaged note of the flushed sequence
+  kTopicFile,       // topic.conf is missing or does not parse
+  kTopicMissing,    // the topic's directory is missing
+  kUnflushed,       // commits that did not reach the disk before a power loss
 };
 std::string_view DamageKindName(DamageKind kind);
 
 struct DamageReport {
   DamageKind kind = DamageKind::kRecords;
   std::string place;    // file and byte position
-  std::string message;  // what is wrong, which offsets are gone
-  std::string topic;    // "": of no topic
+  std::string message;  // cause and lost offsets
+  std::string topic;    // "": not related to a topic
   int32_t partition = -1;
-  int64_t from_offset = -1;  // offsets that are lost; -1: none, or not known
-  int64_t to_offset = -1;    // the first that is not
-  bool healed = false;       // made good at open, without any loss
-  std::string path;          // of the file
+  int64_t from_offset = -1;  // first lost offset; -1: none or unknown
+  int64_t to_offset = -1;    // first offset after the lost range
+  bool healed = false;       // repaired at open without any loss
+  std::string path;          // path of the file
 };
 
 struct DamageCount {
@@ -107,48 +107,53 @@ struct EmbeddedLogStats {
   int64_t bytes = 0;    // written to segments since open
   int64_t flushes = 0;  // fsync calls on segments and journal
   int64_t failed_flushes = 0;
-  int64_t suspended_partitions = 0;  // now: what was appended to them cannot be flushed
-  int64_t journal_bytes = 0;         // size of the journal file now
+  int64_t suspended_partitions = 0;  // currently suspended because their records cannot be flushed
+  int64_t journal_bytes = 0;         // current size of the journal file
   int64_t checkpoints = 0;
-  int64_t segments = 0;          // files of all partitions now
+  int64_t segments = 0;          // current number of files of all partitions
   int64_t segment_bytes = 0;     // their committed bytes
-  int64_t segments_deleted = 0;  // by retention
+  int64_t segments_deleted = 0;  // deleted by retention
   int64_t compactions = 0;
-  int64_t clock_ahead_ns = 0;        // append times against the wall clock, now
-  bool retention_suspended = false;  // the wall clock jumped ahead: nothing is deleted by age
+  int64_t clock_ahead_ns = 0;        // current append time minus wall time
+  bool retention_suspended = false;  // the wall clock jumped ahead, so retention by age is paused
 };
 
-// Thread-safe, as io.h says. Readers, appenders and committers may outlive it: appends then fail
-// with FailedPrecondition, readers read on what was committed. `Committed` and `StorePosition` name
-// topics of this log.
+// Thread-safe, as io.h requires. Readers, appenders, and committers may outlive the log: appends
+// then
+// fail with FailedPrecondition, and readers keep reading committed records. `Committed` and
+// `StorePosition` accept only topics of this log.
 //
-// Errors beyond io.h: ResourceExhausted when the disk is full or the process has no descriptor
-// left, Unavailable when the disk fails (the commit is undone; later ones work once it has passed);
-// FailedPrecondition when opened read-only. What concerns one partition names it and leaves the
-// others alone: records of it that cannot be flushed stop it until a flush works.
+// Errors in addition to io.h: ResourceExhausted if the disk is full or the process has no file
+// descriptor left; Unavailable if the disk fails (the commit is undone, and later commits succeed
+// once
+// the disk recovers); FailedPrecondition if opened read-only. An error of one partition names the
+// partition and does not affect the others: if its records cannot be flushed, it is suspended until
+// a
+// flush succeeds.
 class EmbeddedLog : public Log {
  public:
-  // Names in alphabetical order.
+  // Returns the topic names in alphabetical order.
   virtual std::vector<std::string> Topics() = 0;
   virtual StatusOr<TopicConfig> Config(std::string_view topic) = 0;
-  // Deletes the segments whose records are all older than their topic's retention. Runs by itself
-  // at open, when a segment is closed, and every minute, if `background`.
+  // Deletes the segments whose records are all older than their topic's retention. If `background`
+  // is set, this also runs at open, whenever a segment is closed, and every minute.
   virtual Status ApplyRetention() = 0;
-  // Retention, then compaction where the dirty share asks for it. May take long; appends go on
-  // meanwhile.
+  // Applies retention, then compacts partitions whose dirty share requires it. May take long;
+  // appends continue meanwhile.
   virtual Status Maintain() = 0;
-  // Everything committed so far is on the disk when it returns.
+  // Flushes everything committed so far to the disk.
   virtual Status Sync() = 0;
-  // What recovery and readers found broken since open (at most 1000 reports).
+  // Returns the damage that recovery and readers found since open (at most 1000 reports).
   virtual std::vector<DamageReport> Damage() = 0;
-  // All of it counted, by kind and topic.
+  // Returns the counts of all damage by kind and topic.
   virtual std::vector<DamageCount> DamageCounts() = 0;
   virtual EmbeddedLogStats Stats() = 0;
 };
 
-// `clock` is borrowed and must outlive the log and all that came from it.
-// FailedPrecondition: another process (or this one) writes in the directory. InvalidArgument: an
-// option. DataLoss: something is damaged (see salvage). NotFound: read-only and nothing there.
+// Opens a log. `clock` is borrowed and must outlive the log and all objects created from it.
+// Errors: FailedPrecondition if this or another process writes to the directory, InvalidArgument
+// for an invalid option, DataLoss for damage (see salvage), NotFound if read_only is set and no log
+// exists.
 StatusOr<std::unique_ptr<EmbeddedLog>> OpenEmbeddedLog(const EmbeddedLogOptions& options,
                                                        Clock* clock);
 

@@ -1,5 +1,5 @@
-// Behavior that the contract (tests/contract) leaves open: limits, folders, flushes, checkpoints,
-// retention, reading at rest.
+// Tests of behavior that the contract (tests/contract) leaves open: limits, directories, flushes,
+// checkpoints, retention, and read-only logs.
 #include "services/adapters/embedded_log/embedded_log.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 using EmbeddedLogBasics = EmbeddedLogTest;
 
-TEST_F(EmbeddedLogBasics, OptionsAreChecked) {
+TEST_F(EmbeddedLogBasics, InvalidOptionsAreRejected) {
   const EmbeddedLogOptions good = options_;
   const auto refused = [&](const std::function<void(EmbeddedLogOptions*)>& change) {
     options_ = good;
@@ -29,7 +29,7 @@ TEST_F(EmbeddedLogBasics, OptionsAreChecked) {
   refused([](EmbeddedLogOptions* o) { o->compaction_dirty_share = 0; });
 }
 
-TEST_F(EmbeddedLogBasics, TopicNamesAndConfigsAreChecked) {
+TEST_F(EmbeddedLogBasics, InvalidTopicNamesAndConfigsAreRejected) {
   MustOpen();
   for (const char* bad : {"", ".", "..", "a/b", "a b", "\xc3\xa4"}) {
     EXPECT_EQ(log_->EnsureTopic(bad, {}).code(), absl::StatusCode::kInvalidArgument) << bad;
@@ -46,7 +46,7 @@ TEST_F(EmbeddedLogBasics, TopicNamesAndConfigsAreChecked) {
   EXPECT_FALSE(log_->EnsureTopic("t", config).ok());
 }
 
-TEST_F(EmbeddedLogBasics, RetentionMayChangeTheRestMayNot) {
+TEST_F(EmbeddedLogBasics, OnlyRetentionOfTopicMayChange) {
   MustOpen();
   Topic("t", 2, false, 1000);
   Topic("t", 2, false, 2000);
@@ -60,7 +60,7 @@ TEST_F(EmbeddedLogBasics, RetentionMayChangeTheRestMayNot) {
   EXPECT_EQ(log_->Topics(), (std::vector<std::string>{"t"}));
 }
 
-TEST_F(EmbeddedLogBasics, ADamagedTopicFileNamesItsLine) {
+TEST_F(EmbeddedLogBasics, DamagedTopicFileIsReportedWithLine) {
   MustOpen();
   Topic("t", 3);
   log_.reset();
@@ -68,7 +68,7 @@ TEST_F(EmbeddedLogBasics, ADamagedTopicFileNamesItsLine) {
   std::string text = Slurp(path);
   text.replace(text.find("partitions: 3"), 13, "partitions: 7");
   Spill(path, text);
-  // The journal says the same: nothing is lost, and somebody hears of it.
+  // The journal holds the same configuration, so nothing is lost, but the damage is reported.
   MustOpen();
   EXPECT_EQ(*log_->Partitions("t"), 3);
   ASSERT_EQ(log_->Damage().size(), 1U);
@@ -77,13 +77,13 @@ TEST_F(EmbeddedLogBasics, ADamagedTopicFileNamesItsLine) {
   MustOpen();
   EXPECT_TRUE(log_->Damage().empty());
   log_.reset();
-  // Without the checksum a person may edit it.
+  // Without the checksum line, an operator may edit the file.
   Spill(path, text.substr(0, text.find("crc32c")));
   MustOpen();
   EXPECT_EQ(*log_->Partitions("t"), 7);
 }
 
-TEST_F(EmbeddedLogBasics, RecordsUpToTheLimitAndNotBeyond) {
+TEST_F(EmbeddedLogBasics, RecordsAboveSizeLimitAreRejected) {
   MustOpen();
   Topic("t");
   OutgoingRecord largest = Out("t", std::string((16 << 20) - 3, 'v'), "kk");
@@ -101,7 +101,7 @@ TEST_F(EmbeddedLogBasics, RecordsUpToTheLimitAndNotBeyond) {
   EXPECT_EQ(got.records[3].value, "after");
 }
 
-TEST_F(EmbeddedLogBasics, OneWriterPerDirectory) {
+TEST_F(EmbeddedLogBasics, DirectoryHasSingleWriter) {
   MustOpen();
   const auto second = OpenEmbeddedLog(options_, &clock_);
   EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
@@ -110,7 +110,7 @@ TEST_F(EmbeddedLogBasics, OneWriterPerDirectory) {
   EXPECT_TRUE(OpenEmbeddedLog(options_, &clock_).ok());
 }
 
-TEST_F(EmbeddedLogBasics, ReadOnlySeesWhatWasCommittedAtOpen) {
+TEST_F(EmbeddedLogBasics, ReadOnlyLogSeesStateCommittedAtOpen) {
   EmbeddedLogOptions reading = options_;
   reading.read_only = true;
   EXPECT_EQ(OpenEmbeddedLog(reading, &clock_).status().code(), absl::StatusCode::kNotFound);
@@ -119,7 +119,7 @@ TEST_F(EmbeddedLogBasics, ReadOnlySeesWhatWasCommittedAtOpen) {
   Topic("t");
   Append({Out("t", "a")});
   ASSERT_TRUE(log_->StorePosition("g", {"t", 0}, {1, "m"}).ok());
-  // Beside the living writer.
+  // The reader opens the log while the writer is running.
   const auto reader = OpenEmbeddedLog(reading, &clock_);
   ASSERT_TRUE(reader.ok()) << reader.status();
   Append({Out("t", "b")});
@@ -152,7 +152,7 @@ TEST_F(EmbeddedLogBasics, AppendTimesNeverGoBack) {
   EXPECT_EQ(times, (std::vector<int64_t>{wall, wall, wall, wall + 1}));
 }
 
-TEST_F(EmbeddedLogBasics, PollWaitsOnTheClockAndOnCommits) {
+TEST_F(EmbeddedLogBasics, PollWaitsForTimeoutOrCommit) {
   MustOpen();
   Topic("t");
   auto reader = log_->OpenReader({"t", 0}, kFromStart);
@@ -164,12 +164,12 @@ TEST_F(EmbeddedLogBasics, PollWaitsOnTheClockAndOnCommits) {
   EXPECT_TRUE(got.empty());
   poller = std::thread([&] { EXPECT_TRUE((*reader)->Poll(1, 1, 5, &got).ok()); });
   clock_.AwaitWaiters(1);
-  Append({Out("t", "x")});  // time stands still: only the commit can end the wait
+  Append({Out("t", "x")});  // time stands still, so only the commit can end the wait
   poller.join();
   EXPECT_EQ(got.size(), 1U);
 }
 
-TEST_F(EmbeddedLogBasics, WhatCameFromALogMayOutliveIt) {
+TEST_F(EmbeddedLogBasics, ReadersAndAppendersMayOutliveLog) {
   MustOpen();
   Topic("t");
   Append({Out("t", "a")});
@@ -182,7 +182,7 @@ TEST_F(EmbeddedLogBasics, WhatCameFromALogMayOutliveIt) {
   std::vector<Record> got;
   EXPECT_TRUE((*reader)->Poll(10, 100, 0, &got).ok());
   EXPECT_EQ(got.size(), 1U);
-  MustOpen();  // the lock is free all the same
+  MustOpen();  // the lock was released anyway
   EXPECT_EQ(Values("t"), (std::vector<std::string>{"a"}));
 }
 
@@ -223,7 +223,7 @@ TEST_F(EmbeddedLogBasics, SegmentsRollBySizeAndByAge) {
   EXPECT_EQ(Segments("t").size(), 8U);
 }
 
-TEST_F(EmbeddedLogBasics, RetentionTakesWholeExpiredSegments) {
+TEST_F(EmbeddedLogBasics, RetentionDeletesWholeExpiredSegments) {
   options_.segment_bytes = 1;
   MustOpen();
   Topic("t", 2, false, 10'000);
@@ -233,26 +233,27 @@ TEST_F(EmbeddedLogBasics, RetentionTakesWholeExpiredSegments) {
     clock_.Advance(4 * kNanosPerSecond);
   }
   auto reader = log_->OpenReader({"t", 0}, kFromStart);
-  ASSERT_TRUE(log_->ApplyRetention().ok());  // now is 20 s: what was appended before 10 s goes
+  // Now is 20 s, so records appended before 10 s are deleted.
+  ASSERT_TRUE(log_->ApplyRetention().ok());
   EXPECT_EQ(Values("t"), (std::vector<std::string>{"3", "4"}));
   EXPECT_EQ(Values("kept").size(), 5U);
   EXPECT_EQ(Segments("t").size(), 2U);
   EXPECT_EQ(log_->Stats().segments_deleted, 3);
-  // A reader that was there hears what it missed, and goes on.
+  // An open reader receives an error for the missed records and continues.
   std::vector<Record> got;
   const Status lost = (*reader)->Poll(10, 100, 0, &got);
   EXPECT_EQ(lost.code(), absl::StatusCode::kDataLoss);
-  EXPECT_NE(lost.message().find("t/0: records at offsets 0 to 2 are gone"), absl::string_view::npos)
+  EXPECT_NE(lost.message().find("t/0: records at offsets 0 to 2 are lost"), absl::string_view::npos)
       << lost;
   ASSERT_TRUE((*reader)->Poll(10, 100, 0, &got).ok());
   EXPECT_EQ(got.size(), 2U);
   EXPECT_EQ(got[0].offset, 3);
-  // Also after a restart, when the ages are not known yet.
+  // Retention also works after a restart, when append times have to be read from the files.
   MustOpen();
   clock_.Advance(3 * kNanosPerSecond);
   ASSERT_TRUE(log_->ApplyRetention().ok());
   EXPECT_EQ(Values("t"), (std::vector<std::string>{"4"}));
-  // A silent topic loses its last records too; offsets go on.
+  // An idle topic loses its last records too. Its offsets continue.
   clock_.Advance(60 * kNanosPerSecond);
   ASSERT_TRUE(log_->ApplyRetention().ok());
   EXPECT_EQ(Segments("t").size(), 0U);
@@ -265,7 +266,7 @@ TEST_F(EmbeddedLogBasics, RetentionTakesWholeExpiredSegments) {
   EXPECT_TRUE(log_->Damage().empty());
 }
 
-TEST_F(EmbeddedLogBasics, RetentionRunsAtStartAndInAQuietLog) {
+TEST_F(EmbeddedLogBasics, RetentionRunsAtStartAndInIdleLog) {
   options_.segment_bytes = 1;
   MustOpen();
   Topic("t", 1, false, 10'000);
@@ -273,7 +274,7 @@ TEST_F(EmbeddedLogBasics, RetentionRunsAtStartAndInAQuietLog) {
   clock_.Advance(11 * kNanosPerSecond);
   options_.background = true;
   MustOpen();
-  clock_.AwaitWaiters(1);  // the keeper has done what it does at start
+  clock_.AwaitWaiters(1);  // the keeper has finished its startup work
   EXPECT_EQ(Segments("t").size(), 0U);
   Append({Out("t", "later")});
   clock_.AwaitWaiters(1);
@@ -283,7 +284,7 @@ TEST_F(EmbeddedLogBasics, RetentionRunsAtStartAndInAQuietLog) {
   EXPECT_EQ(Segments("t").size(), 0U);
 }
 
-TEST_F(EmbeddedLogBasics, TheJournalStaysBounded) {
+TEST_F(EmbeddedLogBasics, JournalSizeStaysBounded) {
   options_.checkpoint_bytes = 2000;
   MustOpen();
   Topic("t", 3);
@@ -302,7 +303,7 @@ TEST_F(EmbeddedLogBasics, TheJournalStaysBounded) {
   EXPECT_TRUE(log_->Damage().empty());
 }
 
-TEST_F(EmbeddedLogBasics, FlushPolicies) {
+TEST_F(EmbeddedLogBasics, FlushesFollowFsyncPolicy) {
   options_.fsync = FsyncPolicy::kNever;
   MustOpen();
   Topic("t");
@@ -337,7 +338,7 @@ TEST_F(EmbeddedLogBasics, FlushPolicies) {
   EXPECT_LE(log_->Stats().flushes - interval, 2) << "one flush for ten commits";
 }
 
-TEST_F(EmbeddedLogBasics, WaitingCommitsShareAFlush) {
+TEST_F(EmbeddedLogBasics, WaitingCommitsShareFlush) {
   options_.fsync = FsyncPolicy::kAlways;
   MustOpen();
   Topic("t");
@@ -356,7 +357,7 @@ TEST_F(EmbeddedLogBasics, WaitingCommitsShareAFlush) {
   EXPECT_EQ(Values("t").size(), size_t{kThreads * kEach});
 }
 
-TEST_F(EmbeddedLogBasics, ATopicTakenAwayByHandIsRefused) {
+TEST_F(EmbeddedLogBasics, MissingTopicDirectoryIsRejected) {
   MustOpen();
   Topic("empty");
   Topic("old");
@@ -377,7 +378,7 @@ TEST_F(EmbeddedLogBasics, ATopicTakenAwayByHandIsRefused) {
   EXPECT_EQ(Values("t"), (std::vector<std::string>{"y"}));
 }
 
-TEST_F(EmbeddedLogBasics, ReadersFollowAWriterAcrossSegments) {
+TEST_F(EmbeddedLogBasics, ReadersFollowWriterAcrossSegments) {
   options_.segment_bytes = 3000;
   options_.background = true;
   MustOpen();
@@ -401,7 +402,8 @@ TEST_F(EmbeddedLogBasics, ReadersFollowAWriterAcrossSegments) {
       for (int i = 0; i < kRecords; ++i) ASSERT_EQ(got[static_cast<size_t>(i)].value, Cat(i));
     });
   }
-  // Whoever has seen n records of the one partition finds n of the other: commits appear whole.
+  // Commits become visible atomically: if the first partition has n records, the second one has at
+  // least n.
   auto first = log_->OpenReader({"t", 0}, kFromStart);
   auto second = log_->OpenReader({"t", 1}, kFromStart);
   while (*(*first)->EndOffset() < kRecords) {

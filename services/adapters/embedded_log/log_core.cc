@@ -15,22 +15,23 @@ namespace pitwall::log {
 namespace {
 
 constexpr int64_t kRetainEveryNs = 60 * kNanosPerSecond;
-// The time that retention accepted last, in nanoseconds as text: a restart resumes from it.
+// File with the last wall time accepted for retention, in nanoseconds as text. A restart resumes
+// from it.
 constexpr std::string_view kAgeFile = "retention-time";
 constexpr size_t kMaxAgeBytes = 64;
 constexpr int64_t kSaveAgeNs = 600 * kNanosPerSecond;
 
 Status CheckOptions(const EmbeddedLogOptions& o) {
-  if (o.dir.empty()) return InvalidArgument("embedded log: no directory given");
+  if (o.dir.empty()) return InvalidArgument("embedded log: dir must be set");
   if (o.max_record_bytes == 0 || o.max_record_bytes > kLargestRecordBytes) {
-    return InvalidArgument(Cat("embedded log: max_record_bytes ", o.max_record_bytes, ", not 1 to ",
-                               kLargestRecordBytes));
+    return InvalidArgument(Cat("embedded log: max_record_bytes must be 1 to ", kLargestRecordBytes,
+                               " (got ", o.max_record_bytes, ")"));
   }
   if (o.segment_bytes < 1 || o.segment_ms < 1 || o.checkpoint_bytes < 1 ||
       o.fsync_interval_ms < 1 || o.tombstone_retention_ms < 0) {
     return InvalidArgument(
-        "embedded log: segment_bytes, segment_ms, checkpoint_bytes and fsync_interval_ms must be "
-        "at least 1, tombstone_retention_ms at least 0");
+        "embedded log: segment_bytes, segment_ms, checkpoint_bytes, and fsync_interval_ms must be "
+        "at least 1, and tombstone_retention_ms must be at least 0");
   }
   if (!(o.compaction_dirty_share > 0 && o.compaction_dirty_share <= 1)) {
     return InvalidArgument("embedded log: compaction_dirty_share must be in (0, 1]");
@@ -65,8 +66,9 @@ Status LogCore::Start() {
     ASSIGN_OR_RETURN(lock_, files::DirectoryLock::Take(options_.dir));
     ASSIGN_OR_RETURN(const int64_t tightened, files::TightenModes(options_.dir));
     if (tightened > 0) {
-      PITWALL_LOG(kWarning, "log", options_.dir, ": ", tightened,
-                  " files and folders were open to other users; only their owner reads them now");
+      PITWALL_LOG(
+          kWarning, "log", options_.dir, ": ", tightened,
+          " files and directories were accessible to other users; restricted them to their owner");
     }
   }
   ASSIGN_OR_RETURN(Recovered recovered, Recover(options_, damage_.get()));
@@ -132,7 +134,7 @@ void LogCore::AddTopic(const Topic& topic, Recovered* recovered) {
     PartitionContent content;
     if (recovered != nullptr) content = std::move(recovered->partitions[key]);
     if (options_.read_only && topic.config.compacted) {
-      // A writer beside us may compact: what we have seen must stay readable.
+      // A concurrent writer may compact the topic, so the files are kept open to stay readable.
       for (const SegmentInfo& info : content.segments) {
         const Status pinned = info.segment->Pin();
         if (!pinned.ok()) PITWALL_LOG(kWarning, "log", ToStd(pinned.message()));
@@ -147,7 +149,7 @@ void LogCore::AddTopic(const Topic& topic, Recovered* recovered) {
 
 Status LogCore::RequireWritable() const {
   if (writer_ != nullptr) return OkStatus();
-  return FailedPrecondition(Cat("data directory ", options_.dir, " was opened read-only"));
+  return FailedPrecondition(Cat("data directory ", options_.dir, " is open read-only"));
 }
 
 Status LogCore::EnsureTopic(std::string_view name, const TopicConfig& config) {
@@ -162,21 +164,22 @@ Status LogCore::EnsureTopic(std::string_view name, const TopicConfig& config) {
       if (closed_) return FailedPrecondition("the log is closed");
     }
     if (topics_.size() >= kMaxTopics) {
-      return ResourceExhausted(Cat("topic ", name, ": there are ", kMaxTopics, " topics already"));
+      return ResourceExhausted(
+          Cat("topic ", name, ": the log already has the maximum of ", kMaxTopics, " topics"));
     }
     ASSIGN_OR_RETURN(const Topic made,
                      CreateTopic(options_.dir, name, next_topic_, config, options_.faults));
     ++next_topic_;
     AddTopic(made, nullptr);
-    // Where the journal has no space for it now the next checkpoint has it.
+    // If the journal has no space for the frame now, the next checkpoint includes the topic.
     Warn(writer_->NoteTopic({made.number, made.name, made.config}));
     return OkStatus();
   }
   const TopicConfig& old = found->second->topic.config;
   if (old.partitions != config.partitions || old.compacted != config.compacted) {
-    return FailedPrecondition(Cat("topic ", name, " has ", old.partitions, " partitions",
-                                  old.compacted ? ", compacted" : "", "; asked for ",
-                                  config.partitions, config.compacted ? ", compacted" : ""));
+    return FailedPrecondition(Cat(
+        "topic ", name, " has ", old.partitions, " partitions", old.compacted ? ", compacted" : "",
+        "; requested: ", config.partitions, config.compacted ? ", compacted" : ""));
   }
   if (old.retention_ms == config.retention_ms || writer_ == nullptr) return OkStatus();
   auto changed = std::make_shared<LiveTopic>(*found->second);
@@ -200,7 +203,7 @@ StatusOr<CommittedState::Partition*> LogCore::FindPartition(const TopicPartition
   ASSIGN_OR_RETURN(const std::shared_ptr<const LiveTopic> topic, Find(at.topic));
   if (at.partition < 0 || at.partition >= topic->topic.config.partitions) {
     return InvalidArgument(Cat("topic ", at.topic, " has no partition ", at.partition,
-                               ", only 0 to ", topic->topic.config.partitions - 1));
+                               "; partitions are 0 to ", topic->topic.config.partitions - 1));
   }
   return topic->partitions[static_cast<size_t>(at.partition)];
 }
@@ -234,16 +237,17 @@ StatusOr<std::vector<RoutedRecord>> LogCore::Route(const std::vector<OutgoingRec
     const int32_t p =
         record.partition == kByKey ? PartitionOf(record.key, count) : record.partition;
     if (p < 0 || p >= count) {
-      return InvalidArgument(
-          Cat("topic ", record.topic, " has no partition ", p, ", only 0 to ", count - 1));
+      return InvalidArgument(Cat("topic ", record.topic, " has no partition ", p,
+                                 "; partitions are 0 to ", count - 1));
     }
     if (RecordBytes(record) > options_.max_record_bytes) {
-      return InvalidArgument(Cat("record of ", RecordBytes(record), " bytes for topic ",
-                                 record.topic, ": at most ", options_.max_record_bytes));
+      return InvalidArgument(Cat("record of topic ", record.topic, " must have at most ",
+                                 options_.max_record_bytes, " bytes (got ", RecordBytes(record),
+                                 ")"));
     }
     if (record.headers.size() > kMaxHeaders) {
-      return InvalidArgument(Cat("record with ", record.headers.size(), " headers for topic ",
-                                 record.topic, ": at most ", kMaxHeaders));
+      return InvalidArgument(Cat("record of topic ", record.topic, " must have at most ",
+                                 kMaxHeaders, " headers (got ", record.headers.size(), ")"));
     }
     routed.push_back({topic->partitions[static_cast<size_t>(p)], &record});
   }
@@ -253,12 +257,15 @@ StatusOr<std::vector<RoutedRecord>> LogCore::Route(const std::vector<OutgoingRec
 StatusOr<GroupPosition> LogCore::MakePosition(std::string_view group, const TopicPartition& at,
                                               const CommittedOffset& to) {
   if (group.empty() || group.size() > kMaxNameBytes) {
-    return InvalidArgument(Cat("group name of ", group.size(), " bytes, not 1 to ", kMaxNameBytes));
+    return InvalidArgument(
+        Cat("group name must have 1 to ", kMaxNameBytes, " bytes (got ", group.size(), ")"));
   }
-  if (to.offset < 0) return InvalidArgument(Cat("position ", to.offset, " of group ", group));
+  if (to.offset < 0)
+    return InvalidArgument(
+        Cat("position of group ", group, ": must be at least 0 (got ", to.offset, ")"));
   if (to.metadata.size() > kMaxMetadataBytes) {
-    return InvalidArgument(Cat("metadata of ", to.metadata.size(), " bytes for group ", group,
-                               ": at most ", kMaxMetadataBytes));
+    return InvalidArgument(Cat("metadata of group ", group, " must have at most ",
+                               kMaxMetadataBytes, " bytes (got ", to.metadata.size(), ")"));
   }
   ASSIGN_OR_RETURN(CommittedState::Partition* const partition, FindPartition(at));
   return GroupPosition{std::string(group), CommittedState::Key(partition), to};
@@ -280,9 +287,9 @@ Status LogCore::LoadAge(bool has_records) {
   if (!text.ok() && !absl::IsNotFound(text.status())) return text.status();
   const std::optional<int64_t> accepted = text.ok() ? ParseInt(Trim(*text)) : std::nullopt;
   if (text.ok() && !accepted.has_value())
-    PITWALL_LOG(kWarning, "log", path, ": not a time; retention begins in a day");
+    PITWALL_LOG(kWarning, "log", path, ": not a time in nanoseconds; retention starts in a day");
   saved_age_ns_ = accepted;
-  // A log without records has nothing to lose.
+  // A log without records has nothing to lose, so the current wall time is accepted.
   if (accepted.has_value() || !has_records) age_clock_.Restore(accepted.value_or(clock_->WallNs()));
   AcceptedTime();  // monotonic time counts from here on
   return OkStatus();
@@ -294,14 +301,15 @@ std::optional<int64_t> LogCore::AcceptedTime() {
   if (const bool now = age_clock_.suspended(); now != retention_suspended_.exchange(now)) {
     PITWALL_LOG(kWarning, "log",
                 now ? "retention is suspended: the wall clock is more than an hour ahead of the "
-                      "time that has passed; it counts once that has lasted for a day"
-                    : "retention is resumed");
+                      "elapsed time; the new time is accepted if the difference lasts for a day"
+                    : "retention has resumed");
   }
   if (!accepted.has_value()) return accepted;
   if (saved_age_ns_.has_value() && *accepted >= *saved_age_ns_ &&
       *accepted - *saved_age_ns_ < kSaveAgeNs)
     return accepted;
-  // A disk without space keeps the older time: a later start then waits longer than it must.
+  // If the disk is full, the file keeps the older time, and a later start waits longer than
+  // necessary.
   const Status saved =
       files::ReplaceFile(Cat(options_.dir, "/", kAgeFile), Cat(*accepted, "\n"), nullptr);
   if (saved.ok()) saved_age_ns_ = accepted;
@@ -344,7 +352,8 @@ Status LogCore::CompactLocked() {
   for (const auto& topic : AllTopics()) {
     if (!topic->topic.config.compacted) continue;
     for (CommittedState::Partition* partition : topic->partitions) {
-      // A pass takes as many segments as its memory allows; each makes at least one of them clean.
+      // Each pass processes as many segments as its memory allows and makes at least one of them
+      // clean.
       for (bool more = true; more;) {
         const auto written =
             CompactPartition(policy, state_.get(), partition, writer_.get(), damage_.get());
@@ -378,7 +387,8 @@ void LogCore::Flush() {
   while (!stop_.load()) {
     wake_flusher_->Wait(-1);
     if (stop_.load()) return;
-    // The first commit after a flush starts the interval; what comes in it goes along.
+    // The first commit after a flush starts the interval. Later commits within the interval share
+    // the flush.
     wake_flusher_->Wait(options_.fsync_interval_ms * kNanosPerMilli);
     if (writer_->dirty()) Warn(writer_->Sync(/*durable_mark=*/false));
   }
@@ -387,13 +397,14 @@ void LogCore::Flush() {
 void LogCore::VerifyRest() {
   for (; !to_verify_.empty() && !stop_.load(); to_verify_.pop_back()) {
     const Status verified = to_verify_.back()();
-    // Retention or compaction took it.
+    // NotFound means that retention or compaction deleted the segment.
     if (verified.code() != absl::StatusCode::kNotFound) Warn(verified);
   }
 }
 
 void LogCore::Keep() {
-  // Retention also runs by time: in a quiet log, and on a full disk, no segment is ever closed.
+  // Retention also runs periodically because no segment is ever closed in an idle log or on a full
+  // disk.
   int64_t retain_at_ns = clock_->MonotonicNs();
   while (!stop_.load()) {
     const int64_t left_ns = retain_at_ns - clock_->MonotonicNs();

@@ -1,4 +1,4 @@
-// Everything that an embedded log and what came from it share.
+// State shared by an embedded log and the readers, appenders, and committers created from it.
 #pragma once
 
 #include <atomic>
@@ -26,24 +26,25 @@
 
 namespace pitwall::log {
 
-// A topic as the log runs it; never changes but for its retention.
+// Open topic. Immutable except for its retention.
 struct LiveTopic {
   Topic topic;
   std::vector<CommittedState::Partition*> partitions;
 };
 
-// Thread-safe. Shared by the log, its appenders and its committers; the log closes it.
+// Thread-safe. Shared by the log, its appenders, and its committers; the log closes it.
 class LogCore {
  public:
   static StatusOr<std::shared_ptr<LogCore>> Open(const EmbeddedLogOptions& options, Clock* clock);
   ~LogCore();
 
   Status EnsureTopic(std::string_view name, const TopicConfig& config);
-  StatusOr<std::shared_ptr<const LiveTopic>> Find(std::string_view name);  // NotFound
+  StatusOr<std::shared_ptr<const LiveTopic>> Find(std::string_view name);  // fails with NotFound
   StatusOr<CommittedState::Partition*> FindPartition(const TopicPartition& at);
   std::vector<std::string> TopicNames();
 
-  // Finds each record's place; InvalidArgument (too large, too many headers), NotFound.
+  // Resolves the partition of each record. Fails with InvalidArgument (too large or too many
+  // headers) or NotFound.
   StatusOr<std::vector<RoutedRecord>> Route(const std::vector<OutgoingRecord>& records);
   StatusOr<GroupPosition> MakePosition(std::string_view group, const TopicPartition& at,
                                        const CommittedOffset& to);
@@ -52,7 +53,7 @@ class LogCore {
   Status Sync();
   Status ApplyRetention();
   Status Maintain();
-  void Close();  // stops the thread, flushes, gives the lock back
+  void Close();  // stops the threads, flushes, and releases the directory lock
 
   const std::shared_ptr<CommittedState>& state() const { return state_; }
   const std::shared_ptr<DamageLog>& damage() const { return damage_; }
@@ -65,32 +66,32 @@ class LogCore {
   void AddTopic(const Topic& topic, Recovered* recovered)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(topics_mutex_);
   std::vector<std::shared_ptr<const LiveTopic>> AllTopics();
-  // Reads the time that retention accepted last (`age`).
+  // Reads the last wall time accepted for retention.
   Status LoadAge(bool has_records) ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_mutex_);
-  // Wall time as far as it is accepted for deletions; nothing: nothing may be deleted by age.
+  // Returns the wall time accepted for deletions, or nothing if no data may be deleted by age.
   std::optional<int64_t> AcceptedTime() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_mutex_);
   Status RetainLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_mutex_);
   Status CompactLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_mutex_);
   Status RequireWritable() const;
-  void Flush();  // the thread for interval flushes
+  void Flush();  // thread for interval flushes
   void VerifyRest();
-  void Keep();  // the thread for retention, compaction and checkpoints
+  void Keep();  // thread for retention, compaction, and checkpoints
 
   const EmbeddedLogOptions options_;
   Clock* const clock_;
   const std::shared_ptr<CommittedState> state_;
   const std::shared_ptr<DamageLog> damage_;
-  std::unique_ptr<CommitWriter> writer_;  // nullptr: read-only; set once, in Start
+  std::unique_ptr<CommitWriter> writer_;  // nullptr if read-only; set once in Start
 
   Mutex topics_mutex_;
   StringMap<std::shared_ptr<const LiveTopic>> topics_ ABSL_GUARDED_BY(topics_mutex_);
   uint32_t next_topic_ ABSL_GUARDED_BY(topics_mutex_) = 1;
 
-  // Segments that no start has read yet; the keeper's own.
+  // Checks of segments that were not verified at open. Used only by the keeper thread.
   std::vector<std::function<Status()>> to_verify_;
-  Mutex maintenance_mutex_;  // whoever deletes or rewrites closed segments
+  Mutex maintenance_mutex_;  // guards deletion and rewriting of closed segments
   AgeClock age_clock_ ABSL_GUARDED_BY(maintenance_mutex_);
-  std::optional<int64_t> saved_age_ns_ ABSL_GUARDED_BY(maintenance_mutex_);  // as in the file
+  std::optional<int64_t> saved_age_ns_ ABSL_GUARDED_BY(maintenance_mutex_);  // value in the file
   std::atomic<bool> retention_suspended_{false};
   std::atomic<int64_t> segments_deleted_{0};
   std::atomic<int64_t> compactions_{0};

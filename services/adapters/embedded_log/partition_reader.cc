@@ -6,7 +6,7 @@
 
 namespace pitwall::log {
 namespace {
-constexpr std::string_view kGivenUp = "lost to damage, given up by `pitwall log repair`";
+constexpr std::string_view kGivenUp = "lost to damage and given up by `pitwall log repair`";
 }  // namespace
 
 SegmentPartitionReader::SegmentPartitionReader(std::shared_ptr<CommittedState> state,
@@ -26,18 +26,18 @@ SegmentPartitionReader::~SegmentPartitionReader() {
 
 Status SegmentPartitionReader::Poll(size_t max_records, size_t max_bytes, int64_t timeout_ns,
                                     std::vector<Record>* out) {
-  if (max_records == 0) return InvalidArgument("Poll for no records");
+  if (max_records == 0) return InvalidArgument("max_records must be at least 1");
   if (!pending_.ok()) {
     position_ = pending_position_;
     return std::exchange(pending_, OkStatus());
   }
-  // At least one record, however large.
+  // Poll returns at least one record, however large.
   Take take{max_records, max_bytes == 0 ? 1 : max_bytes, out};
   const int64_t begin_ns = timeout_ns > 0 ? clock_->MonotonicNs() : 0;
   for (;;) {
     const Status status = ReadNow(&take);
     if (!status.ok() && take.records > 0) {
-      // The position must not pass over what the caller has not been told of.
+      // The position must not pass a loss that has not been reported to the caller.
       pending_ = status;
       pending_position_ = position_;
       position_ = out->back().offset + 1;
@@ -73,12 +73,12 @@ void SegmentPartitionReader::TakeBatch(Take* take, Status* bad) {
     Headers headers;
     Status status = decoder_.Next(&view);
     if (status.ok() && !DecodeHeaders(view.headers, &headers)) {
-      status = DataLoss("record with headers that do not parse");
+      status = DataLoss("record headers do not parse");
     }
     if (!status.ok()) {
       decoder_.Close();
-      // Only a forged batch passes its checksum and fails here; it may have given all its offsets
-      // before.
+      // Only a forged batch passes its checksum but fails to parse. It may already have used all
+      // its offsets, so no loss remains.
       if (position_ < batch_end_) {
         *bad = Lose(batch_end_, Cat(Place(batch_at_), ": ", ToStd(status.message())), true);
       }
@@ -121,7 +121,7 @@ StatusOr<bool> SegmentPartitionReader::OpenBatch() {
     const BatchHeader& header = reader_->header();
     const std::string broken = std::exchange(broken_, std::string());
     if (header.last_offset() < position_) continue;
-    // Where records were appended offsets have no holes; only compaction makes them.
+    // Appended segments have no holes in their offsets. Only compaction creates holes.
     const bool given_up = header.base_offset > position_ &&
                           state_->LostUntil(partition_, position_, header.base_offset) > position_;
     if (header.base_offset > position_ &&
@@ -131,7 +131,7 @@ StatusOr<bool> SegmentPartitionReader::OpenBatch() {
                                   ? Cat(Place(reader_->at()), ": offsets are missing before this")
                                   : broken;
       const Status lost = Lose(header.base_offset, why, !given_up);
-      // The batch is read by the next call.
+      // The next call reads this batch.
       ASSIGN_OR_RETURN(const std::string_view again, reader_->Payload());
       batch_end_ = header.last_offset() + 1;
       batch_at_ = reader_->at();
@@ -156,7 +156,7 @@ StatusOr<bool> SegmentPartitionReader::EnterSegment() {
     if (view_.kind == ReadView::Kind::kGone) {
       const bool given_up = state_->LostUntil(partition_, position_, view_.resume) > position_;
       return Lose(view_.resume,
-                  given_up ? kGivenUp : "not there any more (retention, or files taken away)",
+                  given_up ? kGivenUp : "no longer in the log (deleted by retention or manually)",
                   false);
     }
     auto file = view_.segment->Open();
@@ -166,9 +166,10 @@ StatusOr<bool> SegmentPartitionReader::EnterSegment() {
       return true;
     }
     if (file.status().code() != absl::StatusCode::kNotFound) return file.status();
-    // Compaction or retention may have taken the file since View: then there is another view now.
+    // Compaction or retention may have deleted the file since View was called. In that case, the
+    // next view differs.
     if (std::exchange(tried, view_.segment) == view_.segment) {
-      return Lose(view_.segment_end, Cat(view_.segment->path(), ": the file is gone"), true);
+      return Lose(view_.segment_end, Cat(view_.segment->path(), ": the file is missing"), true);
     }
   }
 }
@@ -181,7 +182,7 @@ StatusOr<bool> SegmentPartitionReader::LeaveSegment() {
     reader_->set_limit(now.limit, now.segment_end);
     return true;
   }
-  // view_, not the new one: its limit and its end were taken at one moment.
+  // This uses view_ and not the new view because its limit and its end belong together.
   const int64_t end = view_.segment_end;
   if (position_ < end) {
     const bool hole = view_.segment->name().compacted() && broken_.empty();
@@ -189,14 +190,15 @@ StatusOr<bool> SegmentPartitionReader::LeaveSegment() {
     if (!hole || given_up) {
       std::string why = std::exchange(broken_, std::string());
       if (given_up) why = std::string(kGivenUp);
-      if (why.empty()) why = Cat(view_.segment->path(), ": file ends before its records do");
+      if (why.empty())
+        why = Cat(view_.segment->path(), ": file ends before its last committed record");
       if (!view_.last) reader_.reset();
       return Lose(end, why, !given_up);
     }
     position_ = end;
   }
   broken_.clear();
-  // The last segment may grow: its reader stays where it is.
+  // The last segment may grow, so its reader keeps its position.
   if (now.kind == ReadView::Kind::kEnd && view_.last) return false;
   const ReadView after = state_->View(partition_, position_);
   if (after.kind == ReadView::Kind::kSegment && after.segment == view_.segment) {
@@ -212,7 +214,7 @@ StatusOr<bool> SegmentPartitionReader::LeaveSegment() {
 Status SegmentPartitionReader::Lose(int64_t to, std::string_view why, bool damage) {
   const std::string& name = CommittedState::Name(partition_);
   const std::string message =
-      Cat(name, ": records at offsets ", position_, " to ", to - 1, " are gone: ", why);
+      Cat(name, ": records at offsets ", position_, " to ", to - 1, " are lost: ", why);
   if (damage) {
     damage_->Report({.kind = DamageKind::kRecords,
                      .place = name,
@@ -246,7 +248,7 @@ Status SegmentPartitionReader::Seek(int64_t offset) {
     return InvalidArgument(Cat(CommittedState::Name(partition_), ": offset ", offset));
   } else if (offset > end) {
     return OutOfRange(
-        Cat(CommittedState::Name(partition_), ": offset ", offset, " lies behind the end ", end));
+        Cat(CommittedState::Name(partition_), ": offset ", offset, " is after the end ", end));
   }
   LeaveBatch();
   pending_ = OkStatus();

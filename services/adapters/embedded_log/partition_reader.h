@@ -19,7 +19,8 @@
 
 namespace pitwall::log {
 
-// As io.h says. Keeps what it reads alive, so it may outlive the log.
+// Implements the contract in io.h. Shares ownership of the state it reads, so it may outlive the
+// log.
 class SegmentPartitionReader final : public PartitionReader {
  public:
   SegmentPartitionReader(std::shared_ptr<CommittedState> state, std::shared_ptr<DamageLog> damage,
@@ -35,7 +36,7 @@ class SegmentPartitionReader final : public PartitionReader {
   void Interrupt() override;
 
  private:
-  // One Poll's bounds and what it has so far.
+  // Limits and current result of one Poll.
   struct Take {
     size_t max_records;
     size_t max_bytes;
@@ -45,14 +46,16 @@ class SegmentPartitionReader final : public PartitionReader {
     bool full() const { return records >= max_records || bytes >= max_bytes; }
   };
 
-  // Reads what is there now, without waiting.
+  // Reads the available records without waiting.
   Status ReadNow(Take* take);
-  // Makes batches available: true when one is open, false at the end of what is committed.
+  // Opens the next batch if necessary. Returns true if a batch is open and false at the committed
+  // end.
   StatusOr<bool> OpenBatch();
-  StatusOr<bool> EnterSegment();  // false: at the end
-  StatusOr<bool> LeaveSegment();  // at the reader's limit; false: at the end
+  StatusOr<bool> EnterSegment();  // returns false at the committed end
+  // Called at the reader's limit; returns false at the committed end.
+  StatusOr<bool> LeaveSegment();
   void TakeBatch(Take* take, Status* bad);
-  // Moves on to `to`; what lies between is gone.
+  // Advances to `to` and returns the error for the lost records in between.
   Status Lose(int64_t to, std::string_view why, bool damage);
   std::string Place(int64_t at) const;
   void LeaveBatch();
@@ -65,13 +68,13 @@ class SegmentPartitionReader final : public PartitionReader {
   std::atomic<bool> interrupted_{false};
 
   int64_t position_ = 0;
-  int64_t pending_position_ = 0;  // where the reader goes on behind the pending loss
-  Status pending_;                // a loss found behind records that a Poll had already taken
+  int64_t pending_position_ = 0;  // position after the pending loss
+  Status pending_;                // loss found after records that Poll had already collected
   ReadView view_;
-  std::optional<SegmentReader> reader_;  // of view_.segment
-  std::string broken_;                   // why the stretch before the next batch cannot be read
+  std::optional<SegmentReader> reader_;  // reads view_.segment
+  std::string broken_;                   // reason why the part before the next batch is unreadable
   BatchDecoder decoder_;
-  int64_t batch_end_ = 0;  // first offset behind the open batch
+  int64_t batch_end_ = 0;  // first offset after the open batch
   int64_t batch_at_ = 0;
 };
 

@@ -32,7 +32,8 @@ PartitionWriter::Mark PartitionWriter::mark() const {
 
 void PartitionWriter::Rollback(const Mark& mark) {
   for (size_t i = mark.new_segments; i < new_segments_.size(); ++i) {
-    // Left-overs are cleared away by the next recovery, or by the next roll to the same name.
+    // If the removal fails, the next recovery or the next segment with the same name removes the
+    // file.
     const Status removed = files::Remove(new_segments_[i].segment->path());
     if (!removed.ok()) PITWALL_LOG(kWarning, "log", ToStd(removed.message()));
   }
@@ -40,7 +41,7 @@ void PartitionWriter::Rollback(const Mark& mark) {
   appends_.resize(mark.appends);
   if (segment_ != mark.segment) {
     file_ = nullptr;
-    dirty_tail_ = false;  // was cut before the roll
+    dirty_tail_ = false;  // the tail was truncated before the roll
   }
   segment_ = mark.segment;
   bytes_ = mark.bytes;
@@ -49,7 +50,7 @@ void PartitionWriter::Rollback(const Mark& mark) {
   last_time_ns_ = mark.last_time_ns;
   buffer_.clear();
   if (file_ == nullptr) return;
-  // Readers stop at the committed end whatever lies behind it; cutting gives the space back.
+  // Readers ignore bytes after the committed end. Truncation only frees the space.
   dirty_tail_ = !file_->Truncate(bytes_).ok();
 }
 
@@ -68,7 +69,8 @@ Status PartitionWriter::OpenForWriting() {
 Status PartitionWriter::Roll(DirtyFiles* dirty, Frame* frame) {
   ASSIGN_OR_RETURN(std::shared_ptr<files::Directory> directory, files::Directory::Open(dir_));
   if (segment_ != nullptr) {
-    // A closed segment ends where its records do: recovery and readers take the file's size for it.
+    // A closed segment must end with its last record because recovery and readers rely on the file
+    // size.
     if (dirty_tail_) {
       RETURN_IF_ERROR(file_->Truncate(bytes_));
       dirty_tail_ = false;
@@ -126,8 +128,7 @@ Status PartitionWriter::Write(const std::vector<const OutgoingRecord*>& records,
   const bool old = first_time_ns_ >= 0 && time_ns - first_time_ns_ >= policy_->segment_ns;
   if (segment_ == nullptr || bytes_ >= policy_->segment_bytes || old)
     RETURN_IF_ERROR(Roll(dirty, frame));
-  // A tail that could not be cut is overwritten; only what is longer than the new bytes stays,
-  // behind the end.
+  // A tail that could not be truncated is overwritten. Only bytes beyond the new end remain.
   const bool old_tail = dirty_tail_;
   if (first_time_ns_ < 0) first_time_ns_ = time_ns;
   dirty->Add(file_, partition_, bytes_);

@@ -1,5 +1,4 @@
-// Writes the records of one partition: encodes, rolls segments, and takes back what a failed commit
-// left.
+// Writer of one partition: encodes records, rolls segments, and rolls back failed commits.
 #pragma once
 
 #include <algorithm>
@@ -19,15 +18,15 @@
 
 namespace pitwall::log {
 
-// What must be flushed before the commits that were written are on the disk.
+// Files and directories that must be flushed before the written commits are on the disk.
 struct DirtyFiles {
   struct Entry {
     std::shared_ptr<files::File> file;
     CommittedState::Partition* partition = nullptr;
-    int64_t from = 0;  // what is before it was flushed before
+    int64_t from = 0;  // earlier bytes are already flushed
   };
   std::map<const files::File*, Entry> files;
-  // Folders, open: a flush must not need a descriptor.
+  // Open directories, so that a flush does not need a file descriptor.
   std::map<CommittedState::Partition*, std::shared_ptr<files::Directory>> directories;
   bool empty() const { return files.empty() && directories.empty(); }
   void clear() {
@@ -54,14 +53,14 @@ struct SegmentPolicy {
   std::shared_ptr<files::DiskFaults> faults;
 };
 
-// Not thread-safe: the writer's lock guards it.
+// Not thread-safe: guarded by the writer lock.
 class PartitionWriter {
  public:
-  // Goes on behind `content`, what is committed.
+  // Continues after the committed `content`.
   PartitionWriter(const SegmentPolicy* policy, CommittedState::Partition* partition,
                   std::string dir, const PartitionContent& content);
 
-  // A place to come back to.
+  // State to roll back to.
   struct Mark {
     std::shared_ptr<Segment> segment;
     int64_t bytes = 0;
@@ -75,15 +74,16 @@ class PartitionWriter {
   // Undoes everything since `mark`.
   void Rollback(const Mark& mark);
 
-  // Writes the records behind what is there. Adds to `frame` where they end, and the segment that
-  // was closed. On error the caller rolls back.
+  // Appends the records. Adds their end and a closed segment, if any, to `frame`. On error, the
+  // caller must roll back.
   Status Write(const std::vector<const OutgoingRecord*>& records, int64_t now_ns,
                BatchBuilder* builder, DirtyFiles* dirty, Frame* frame);
-  // While records of it cannot be flushed nothing is written; OK: goes on.
+  // Rejects writes with `status` while earlier records cannot be flushed. OK resumes writing.
   void Suspend(const Status& status) { suspended_ = status; }
   const Status& suspended() const { return suspended_; }
 
-  // What was written since the last Publish: for readers, once the journal covers it.
+  // Returns the changes since the last Publish. The caller makes them visible to readers once the
+  // journal covers them.
   CommittedState::PartitionUpdate Publish();
 
   CommittedState::Partition* partition() const { return partition_; }
@@ -105,18 +105,18 @@ class PartitionWriter {
   CommittedState::Partition* const partition_;
   const std::string dir_;
 
-  std::shared_ptr<Segment> segment_;   // nullptr: the next write makes one
-  std::shared_ptr<files::File> file_;  // open for writing when needed
-  int64_t bytes_ = 0;                  // end of what is written and not taken back
-  int64_t first_time_ns_ = -1;         // of the segment's first record
+  std::shared_ptr<Segment> segment_;   // nullptr: the next write creates one
+  std::shared_ptr<files::File> file_;  // opened for writing on demand
+  int64_t bytes_ = 0;                  // end of the bytes written and not rolled back
+  int64_t first_time_ns_ = -1;         // append time of the segment's first record
   int64_t next_offset_ = 0;
   int64_t last_time_ns_ = 0;
   Status suspended_;
-  bool dirty_tail_ = false;  // bytes of a failed commit may lie behind bytes_
+  bool dirty_tail_ = false;  // bytes of a failed commit may follow bytes_
 
   std::vector<SegmentInfo> new_segments_;  // since the last Publish
   std::vector<Append> appends_;            // since the last Publish
-  int64_t sealed_bytes_ = 0;               // of the published last segment, when new ones follow
+  int64_t sealed_bytes_ = 0;  // final size of the last published segment if new ones follow
   int64_t sealed_time_ns_ = -1;
   std::string buffer_;
   int64_t bytes_written_ = 0;

@@ -14,13 +14,13 @@
 namespace pitwall::log {
 namespace {
 
-constexpr int64_t kVerifyBytes = int64_t{64} << 20;  // unflushed records read again, at most
+constexpr int64_t kVerifyBytes = int64_t{64} << 20;  // limit for reading unflushed records
 constexpr int kAttempts = 10;
 constexpr size_t kMaxMarkBytes = 4096;
 
 std::string CommitsDir(const EmbeddedLogOptions& options) { return Cat(options.dir, "/commits"); }
 
-// One reading of the directory. What it finds wrong goes to `damage`.
+// One reading of the directory. Problems are reported to `damage`.
 class Recovery {
  public:
   Recovery(const EmbeddedLogOptions& options, DamageLog* damage)
@@ -79,17 +79,17 @@ class Recovery {
     } else {
       Report(DamageKind::kSyncedMark, path,
              Cat("damaged (", ToStd(mark.status().message()),
-                 "); it is written again, the journal says the same"),
+                 "); it is rewritten from the journal, which holds the same data"),
              path, /*healed=*/true);
     }
     return OkStatus();
   }
 
-  // No journal, but records: somebody took it away.
+  // Checks that a log without a journal has no records either. Otherwise, the journal was removed.
   Status CheckNothingCommitted(const std::vector<TopicFolder>& folders) {
     const std::string dir = CommitsDir(options_);
     if (options_.read_only && folders.empty() && !mark_there_) {
-      return NotFound(Cat(dir, ": no commit journal: not a data directory"));
+      return NotFound(Cat(dir, ": no commit journal; not a data directory"));
     }
     std::string where = mark_there_ ? Cat(dir, "/", kSyncedMarkName) : "";
     for (const TopicFolder& folder : folders) {
@@ -104,10 +104,10 @@ class Recovery {
     }
     if (where.empty()) {
       if (!options_.read_only) return OkStatus();
-      return NotFound(Cat(dir, ": no commit journal: not a data directory"));
+      return NotFound(Cat(dir, ": no commit journal; not a data directory"));
     }
     Report(DamageKind::kJournalMissing, dir,
-           Cat("the commit journal is missing, but ", where, " shows that there was one"), dir);
+           Cat("the commit journal is missing, although ", where, " shows that it existed"), dir);
     out_.journal_damaged = true;
     extend_to_ = UINT64_MAX;
     out_.rewrite_journal = true;
@@ -128,14 +128,14 @@ class Recovery {
     const bool clean = scan.damage_from < 0 && whole_checkpoint;
     if (scan.format > 2 && !clean) {
       return FailedPrecondition(
-          Cat(journal.path, ": commit journal of format ", scan.format,
+          Cat(journal.path, ": commit journal has format ", scan.format,
               " (this version of Pitwall reads 1 and 2); use the version that wrote it"));
     }
     complete_ = scan.format == 2;
-    if (scan.format == 1) out_.rewrite_journal = true;  // from here on it knows its segments
+    if (scan.format == 1) out_.rewrite_journal = true;  // the rewritten journal lists its segments
     if (clean && (scan.format == 0 || scan.format > 2)) {
       Report(DamageKind::kJournal, journal.path,
-             "the header is damaged, all frames are whole; it is written again", journal.path,
+             "the header is damaged, but all frames are intact; it is rewritten", journal.path,
              /*healed=*/true);
       out_.rewrite_journal = true;
       for (const ScannedFrame& scanned : scan.frames) {
@@ -148,12 +148,11 @@ class Recovery {
     }
     if (!clean) {
       const int64_t at = std::max<int64_t>(scan.damage_from, 0);
-      const std::string reason =
-          scan.damage_reason.empty() ? "it has no checkpoint" : scan.damage_reason;
+      const std::string reason = scan.damage_reason.empty() ? "no checkpoint" : scan.damage_reason;
       uint64_t last_good = 0;
       for (size_t i = 0; i < scan.first_behind; ++i) last_good = scan.frames[i].frame.sequence;
-      // Frames that were on the disk, as frames behind the damage or the mark say: no crash takes
-      // them.
+      // Later frames or the mark may prove that the damaged frames were on the disk. A crash cannot
+      // destroy those.
       bool proven = !whole_checkpoint || mark_.sequence > last_good || !scan.looks_torn;
       for (size_t i = scan.first_behind; i < scan.frames.size(); ++i) {
         proven = proven || scan.frames[i].frame.synced_sequence > last_good;
@@ -163,15 +162,16 @@ class Recovery {
       if (proven) {
         Report(DamageKind::kJournal, place,
                Cat(reason, ", in the commit journal (", behind,
-                   " readable frames follow); positions of groups and ends of partitions may be "
-                   "older than they were"),
+                   " readable frames follow); group positions and partition ends may be "
+                   "outdated"),
                journal.path);
         Salvage(newest);
       } else {
-        PITWALL_LOG(kInfo, "log", place, ": ", reason, ": cut here, what an unclean stop left");
+        PITWALL_LOG(kInfo, "log", place, ": ", reason,
+                    ": truncated here after an unclean shutdown");
         if (behind > 0) {
           Report(DamageKind::kUnflushed, place,
-                 Cat(reason, ": ", behind, " commits behind it were never flushed and are dropped"),
+                 Cat(reason, ": ", behind, " later commits were never flushed and are dropped"),
                  journal.path, /*healed=*/true);
         }
         DropFrom(scan.first_behind, at, &scan.frames);
@@ -180,7 +180,7 @@ class Recovery {
     } else if (mark_.sequence > newest) {
       Report(DamageKind::kJournalCut, journal.path,
              Cat("the commit journal ends at commit ", newest, ", but commit ", mark_.sequence,
-                 " was flushed: it was cut, or is an older copy"),
+                 " was flushed; it was truncated or is an older copy"),
              journal.path);
       Salvage(newest);
     }
@@ -188,8 +188,8 @@ class Recovery {
     return OkStatus();
   }
 
-  // The journal does not say all: records of commits that are known to have been are taken from the
-  // segments.
+  // Prepares to recover from segments: the journal is incomplete, so records of commits that are
+  // known to have happened are read from the segments.
   void Salvage(uint64_t newest) {
     out_.journal_damaged = true;
     out_.rewrite_journal = true;
@@ -197,7 +197,7 @@ class Recovery {
     extend_to_ = std::max(newest, mark_.sequence);
   }
 
-  // What was noted beside commits was flushed when it was written; it stays true.
+  // Frames that are not commits were flushed when they were written, so their facts stay valid.
   void DropFrom(size_t first, int64_t at, std::vector<ScannedFrame>* frames) {
     for (size_t i = first; i < frames->size(); ++i) {
       const Frame& frame = (*frames)[i].frame;
@@ -228,7 +228,7 @@ class Recovery {
           continue;
         }
         Report(DamageKind::kTopicFile, path,
-               Cat(message, "; it is written again from the commit journal"), path, true,
+               Cat(message, "; it is rewritten from the commit journal"), path, true,
                folder.topic.name);
         folder.topic.number = fact->second.number;
         folder.topic.config = fact->second.config;
@@ -246,8 +246,8 @@ class Recovery {
       topic.dir = Cat(options_.dir, "/topics/", fact.name);
       const bool used = used_topics_.contains(number);
       Report(DamageKind::kTopicMissing, topic.dir,
-             used ? "the folder of the topic is missing"
-                  : "the folder of the topic is missing; it held no records and is made again",
+             used ? "the topic's directory is missing"
+                  : "the topic's directory is missing; it had no records and is recreated",
              topic.dir, !used, topic.name);
       out_.topics_to_write.push_back(topic.name);
       out_.topics.push_back(std::move(topic));
@@ -261,10 +261,10 @@ class Recovery {
     for (const Topic& topic : out_.topics) {
       if (topic.number == number) return &topic;
     }
-    return nullptr;  // an older format: its folder was taken away by hand
+    return nullptr;  // older format whose topic directory was removed manually
   }
 
-  // All segment files of the partition, in force or not.
+  // Returns all segment files of the partition, valid or not.
   StatusOr<const PartitionFiles*> Listed(const PartitionKey& key) {
     const auto found = listed_.find(key);
     if (found != listed_.end()) return &found->second;
@@ -275,7 +275,7 @@ class Recovery {
     return &listed_.emplace(key, std::move(files)).first->second;
   }
 
-  // Drops the frames from the first on that covers records which did not reach the disk.
+  // Drops the frames starting with the first one whose records did not reach the disk.
   Status CutUnflushed(const std::string& path) {
     uint64_t synced = mark_.sequence;
     int64_t bytes_left = 0;
@@ -284,7 +284,7 @@ class Recovery {
     }
     size_t first = frames_.size();
     while (first > 0 && frames_[first - 1].frame.sequence > synced) --first;
-    // A mark at the end, which is nothing to flush, is what a clean stop leaves.
+    // A clean shutdown leaves a mark at the end, which does not require a flush.
     for (size_t i = first; i < frames_.size(); ++i) {
       if (frames_[i].frame.kind == FrameKind::kCommit) out_.flush_journal = true;
     }
@@ -300,7 +300,7 @@ class Recovery {
         bool torn = false;
         const Status verified = VerifyCommit(*files, end, bytes_left <= kVerifyBytes, &torn);
         bytes_left -= end.to_bytes - end.from_bytes;
-        // What no power cut does is left for the reading of the segments to report.
+        // Damage that a power loss cannot cause is reported when the segments are read.
         if (verified.ok() || !torn) {
           unflushed_.insert(Cat(files->dir, "/", SegmentName{end.segment_base}.FileName()));
           unflushed_dirs_.insert(files->dir);
@@ -308,7 +308,7 @@ class Recovery {
         }
         Report(DamageKind::kUnflushed, Cat(path, " at byte ", frames_[i].from),
                Cat(ToStd(verified.message()), ": this commit and ", frames_.size() - i - 1,
-                   " later ones did not reach the disk before the stop; they are dropped"),
+                   " later ones did not reach the disk and are dropped"),
                path, /*healed=*/true);
         DropFrom(i, frames_[i].from, &frames_);
         return OkStatus();
@@ -392,12 +392,12 @@ class Recovery {
     return OkStatus();
   }
 
-  // The newest of each partition first, as far as the bytes go.
+  // Verifies segments up to the byte limit, the newest of each partition first.
   Status VerifySegments() {
     struct Candidate {
       PartitionKey key;
       size_t index;
-      int64_t from_end;  // bytes of the partition behind it
+      int64_t from_end;  // bytes of the partition after this segment
     };
     std::vector<Candidate> candidates;
     for (const auto& [key, content] : out_.partitions) {
@@ -421,7 +421,8 @@ class Recovery {
       const Status verified =
           VerifySegment(out_.facts[candidate.key], out_.files[candidate.key].dir, content,
                         candidate.index, damage_);
-      // Read-only beside a writer, whose retention took it: another reading tells.
+      // In a read-only log, the retention of the writer may have deleted the segment. The next
+      // attempt finds out.
       if (verified.code() == absl::StatusCode::kNotFound) continue;
       RETURN_IF_ERROR(verified);
     }
@@ -433,10 +434,10 @@ class Recovery {
   Recovered out_;
   SyncedMark mark_;
   bool mark_there_ = false;
-  bool complete_ = false;  // the journal knows all segments
+  bool complete_ = false;  // the journal lists all segments
   std::vector<ScannedFrame> frames_;
-  std::vector<Frame> facts_behind_;  // of frames that were dropped
-  uint64_t extend_to_ = 0;           // salvage: records of commits up to this sequence count
+  std::vector<Frame> facts_behind_;  // facts of dropped frames
+  uint64_t extend_to_ = 0;           // salvage: records of commits up to this sequence are valid
   std::map<uint32_t, TopicFact> topic_facts_;
   std::set<uint32_t> used_topics_;
   std::map<PartitionKey, PartitionFiles> listed_;
@@ -461,8 +462,8 @@ Status Refusal(const EmbeddedLogOptions& options, const std::vector<DamageReport
   return DataLoss(Cat(first->place, ": ", first->message,
                       others > 0 ? Cat(" (and ", others, " more)") : std::string(),
                       "; `pitwall log check ", options.dir,
-                      "` shows all damage, `pitwall log repair ", options.dir,
-                      "` makes the log startable and notes what is lost"));
+                      "` lists all damage, `pitwall log repair ", options.dir,
+                      "` makes the log startable and notes lost records"));
 }
 
 }  // namespace
@@ -472,7 +473,7 @@ StatusOr<Recovered> Recover(const EmbeddedLogOptions& options, DamageLog* damage
     DamageLog found(/*silent=*/true);
     auto recovered = Recovery(options, &found).Run();
     const Status refusal = Refusal(options, found.reports());
-    // Read-only beside a writer: what it removed since the journal was read is no damage.
+    // In a read-only log, files that the writer removed after the journal was read are not damage.
     const bool again = options.read_only && (!refusal.ok() || !recovered.ok()) &&
                        recovered.status().code() != absl::StatusCode::kNotFound;
     if (again && attempt < kAttempts) continue;

@@ -1,4 +1,4 @@
-// Opening a data directory: from the files to what is committed.
+// Recovery: determines the committed state of a data directory from its files.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace pitwall::log {
 
-// A segment that was not read at open, for who does it later.
+// Segment that was not verified at open and is verified later.
 struct Unverified {
   PartitionKey key;
   size_t index = 0;
@@ -25,43 +25,49 @@ struct Unverified {
 
 struct Recovered {
   std::vector<Topic> topics;
-  std::map<PartitionKey, PartitionContent> partitions;  // of all topics
+  std::map<PartitionKey, PartitionContent> partitions;  // partitions of all topics
   std::map<PartitionKey, PartitionFacts> facts;
   std::map<PartitionKey, PartitionFiles> files;
   std::vector<Unverified> unverified;
-  std::vector<std::string> topics_to_write;  // whose folder or topic.conf is missing or damaged
+  // Topics whose directory or topic.conf is missing or damaged.
+  std::vector<std::string> topics_to_write;
   std::vector<GroupPosition> positions;
-  // The commit that each position is of; in a checkpoint, the newest one before it.
+  // Sequence of the commit that stored each position. For a checkpoint, the newest commit before
+  // it.
   std::map<std::pair<std::string, PartitionKey>, uint64_t> position_commits;
   std::vector<CommitterEpoch> epochs;
-  uint64_t sequence = 0;         // of the newest frame
-  uint32_t max_topic = 0;        // greatest number of a topic, also of those whose folder is gone
-  uint64_t journal_number = 0;   // 0: there is none yet
-  int64_t journal_bytes = 0;     // the part of it that counts
-  int64_t checkpoint_bytes = 0;  // of it, the checkpoint at its head
-  bool flush_journal = false;    // it was cut, or not all of it was flushed
-  std::vector<std::string> older_journals;  // paths that a checkpoint left
-  std::vector<std::string> unflushed;       // paths of segments that the last life did not flush
+  uint64_t sequence = 0;        // sequence of the newest frame
+  uint32_t max_topic = 0;       // highest topic number, including topics whose directory is missing
+  uint64_t journal_number = 0;  // 0: no journal yet
+  int64_t journal_bytes = 0;    // size of the valid part
+  int64_t checkpoint_bytes = 0;             // size of the checkpoint at its start
+  bool flush_journal = false;               // the journal was truncated or is not fully flushed
+  std::vector<std::string> older_journals;  // paths of older files that a checkpoint left behind
+  std::vector<std::string> unflushed;  // paths of segments that the previous process did not flush
   std::vector<std::string> unflushed_dirs;
-  // Salvaged, or of an older format: a checkpoint must replace it before it goes on.
+  // The journal was salvaged or has an older format and must be replaced by a checkpoint before the
+  // next append.
   bool rewrite_journal = false;
-  std::string journal_path;  // "": there is none
+  std::string journal_path;  // "": no journal
   bool journal_damaged = false;
 };
 
-// Reads journal and folders; changes nothing. What is damaged is reported; DataLoss names the first
-// of it and the way out, unless options.salvage is set or all of it was made good.
+// Reads the journal and the directories without changing anything. Reports all damage. Unless
+// options.salvage
+// is set or all damage can be repaired automatically, returns DataLoss with the first problem and
+// the repair command.
 //
-// What a crash leaves: frames and records that were never flushed may be torn or missing after a
-// power cut, in any order. So the frames behind the last one known to be flushed are checked
-// against the records that they cover, and the first that does not hold ends the log: it and all
-// after it never happened. Only what looks like pages that never arrived (the file's end, zeros)
-// counts as that; anything else is damage.
+// After a power loss, frames and records that were never flushed may be torn or missing in any
+// order. Therefore, the frames after the last one known to be flushed are checked against the
+// records that they cover. The log ends before the first frame that fails this check: that frame
+// and
+// all later ones are dropped. This applies only to bytes that look like pages that never reached
+// the
+// disk (the end of the file or zeros); everything else is damage.
 StatusOr<Recovered> Recover(const EmbeddedLogOptions& options, DamageLog* damage);
 
-// For a writer, before it goes on: removes the journal's predecessors, records behind the committed
-// ends and files of unfinished work, makes what was not flushed sure, and rewrites what was made
-// good.
+// Prepares the directory for a writer. Removes older journals, records after the committed ends,
+// and files of unfinished work. Flushes unflushed files and writes automatic repairs to the disk.
 Status ClearAway(const EmbeddedLogOptions& options, const Recovered& recovered,
                  const std::vector<DamageReport>& found);
 

@@ -10,7 +10,7 @@ StatusOr<int64_t> DeleteExpired(CommittedState* state, CommittedState::Partition
                                 CommitWriter* writer, int64_t cutoff_ns) {
   const PartitionContent content = state->Content(partition);
   size_t expired = 0;
-  // The last one may still be written to.
+  // The last segment may still receive records.
   for (; expired + 1 < content.segments.size(); ++expired) {
     const SegmentInfo& info = content.segments[expired];
     int64_t newest = info.last_time_ns;
@@ -21,11 +21,11 @@ StatusOr<int64_t> DeleteExpired(CommittedState* state, CommittedState::Partition
     if (newest >= cutoff_ns) break;
   }
   if (expired > 0) {
-    // A recovery must not look for these files in order to verify commits that were never noted as
-    // flushed.
+    // After this flush, recovery does not open the deleted files to verify commits that were never
+    // marked as flushed.
     RETURN_IF_ERROR(writer->Sync(/*durable_mark=*/true));
-    // The journal first: files that go without it are damage. On a disk without space for that note
-    // the first file goes before it.
+    // The journal is written first because files that are missing without a note count as damage.
+    // If the disk has no space for the note, the first file is deleted before it.
     Frame facts;
     facts.starts.push_back(
         {CommittedState::Key(partition), content.segments[expired].segment->name().base_offset});

@@ -1,4 +1,4 @@
-// Retention by age: whole segments go, oldest first.
+// Retention by age: deletes whole segments, oldest first.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace pitwall::log {
 
-// Deletes the partition's leading segments whose records were all appended before `cutoff_ns`; the
-// last one too when it is the only one left. Returns how many. The caller holds the maintenance
-// lock.
+// Deletes the partition's leading segments whose records were all appended before `cutoff_ns`,
+// including the last segment if it is the only one left. Returns the number of deleted segments.
+// The caller must hold the maintenance lock.
 StatusOr<int64_t> DeleteExpired(CommittedState* state, CommittedState::Partition* partition,
                                 CommitWriter* writer, int64_t cutoff_ns);
 

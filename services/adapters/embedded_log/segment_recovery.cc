@@ -20,7 +20,7 @@ std::string PathOf(const PartitionFiles& files, const SegmentName& name) {
 
 namespace {
 
-// Whether the journal names this file.
+// Returns true if the journal lists this file.
 bool Known(const PartitionFacts& facts, const SegmentName& name) {
   const auto found = facts.segments.find(name.base_offset);
   if (found != facts.segments.end()) {
@@ -51,8 +51,8 @@ StatusOr<PartitionFiles> ListPartition(const std::string& dir, const PartitionFa
       found.push_back(*segment);
     }
   }
-  // Outputs of the newest compaction first among equal bases: a newer one begins where an older
-  // one did, or before.
+  // For equal base offsets, the output of the newest compaction comes first. A newer output never
+  // starts after an older one that it replaces.
   std::sort(found.begin(), found.end(), [](const SegmentName& a, const SegmentName& b) {
     if (a.base_offset != b.base_offset) return a.base_offset < b.base_offset;
     return a.run > b.run;
@@ -78,7 +78,7 @@ Status VerifyCommit(const PartitionFiles& files, const PartitionEnd& end, bool c
   *torn = true;
   const SegmentName* segment = nullptr;
   for (const SegmentName& name : files.segments) {
-    // A compaction flushes what it writes.
+    // Compaction flushes its output files.
     if (name.compacted() && name.base_offset <= end.from_offset &&
         end.from_offset < name.end_offset) {
       return OkStatus();
@@ -86,20 +86,21 @@ Status VerifyCommit(const PartitionFiles& files, const PartitionEnd& end, bool c
     if (!name.compacted() && name.base_offset == end.segment_base) segment = &name;
   }
   if (segment == nullptr) {
-    return DataLoss(Cat(files.dir, ": no segment with base offset ", end.segment_base));
+    return DataLoss(Cat(files.dir, ": missing segment with base offset ", end.segment_base));
   }
   const std::string path = PathOf(files, *segment);
   ASSIGN_OR_RETURN(const std::shared_ptr<files::File> file,
                    files::File::Open(path, files::File::Mode::kRead));
   ASSIGN_OR_RETURN(const int64_t size, file->Size());
   if (size < end.to_bytes) {
-    return DataLoss(Cat(path, ": ", size, " bytes, but a commit goes to ", end.to_bytes));
+    return DataLoss(Cat(path, ": ", size, " bytes, but a commit ends at byte ", end.to_bytes));
   }
   if (!checksums) return OkStatus();
   SegmentReader reader(file, end.from_bytes, end.to_bytes);
   BatchDecoder decoder;
   int64_t next = end.from_offset;
-  // A little more: zeros that go on behind the commit never arrived either.
+  // Reads a few bytes after the commit: if zeros continue there, that part did not reach the disk
+  // either.
   constexpr int64_t kBehind = 16;
   std::string bytes(static_cast<size_t>(end.to_bytes - end.from_bytes + kBehind), '\0');
   ASSIGN_OR_RETURN(const size_t got, file->ReadAt(end.from_bytes, bytes.data(), bytes.size()));
@@ -109,14 +110,16 @@ Status VerifyCommit(const PartitionFiles& files, const PartitionEnd& end, bool c
     ASSIGN_OR_RETURN(const SegmentReader::Step step, reader.Next());
     if (step == SegmentReader::Step::kEnd) break;
     if (step == SegmentReader::Step::kDamage || reader.header().base_offset != next) {
-      return DataLoss(Cat(path, " at byte ", reader.position(), ": not the batch committed here"));
+      return DataLoss(
+          Cat(path, " at byte ", reader.position(), ": does not match the batch committed here"));
     }
     ASSIGN_OR_RETURN(const std::string_view payload, reader.Payload());
     RETURN_IF_ERROR(
         Annotate(decoder.Open(reader.header(), payload), Cat(path, " at byte ", reader.at())));
     next = reader.header().last_offset() + 1;
   }
-  if (next != end.to_offset) return DataLoss(Cat(path, ": a commit's records are cut short"));
+  if (next != end.to_offset)
+    return DataLoss(Cat(path, ": records of a commit are missing at the end"));
   return OkStatus();
 }
 
@@ -125,7 +128,7 @@ Status ExtendBySequence(const PartitionFiles& files, uint64_t sequence, Partitio
   BatchDecoder decoder;
   for (const SegmentName& name : files.segments) {
     if (name.compacted()) {
-      // Compaction writes what was committed and flushed.
+      // Compaction writes only records that were committed and flushed.
       if (name.end_offset > end->to_offset) {
         end->to_offset = end->segment_base = name.end_offset;
         end->to_bytes = 0;
@@ -167,13 +170,14 @@ int64_t EndOfSegment(const PartitionContent& content, size_t index) {
 
 namespace {
 
-// Collects what is wrong with one partition's files.
+// Collects the damage of one partition's files.
 class Examination {
  public:
   Examination(const PartitionFiles& files, const PartitionFacts& facts, DamageLog* damage)
       : files_(files), facts_(facts), damage_(damage) {}
 
-  // `bytes`: what the journal says; -1: it says nothing, the file's size counts.
+  // Opens and checks a segment file. `bytes`: committed size in the journal; -1: unknown, the file
+  // size applies.
   StatusOr<std::optional<SegmentInfo>> Take(const SegmentName& name, int64_t bytes, int64_t end) {
     const std::string path = PathOf(files_, name);
     auto file = files::File::Open(path, files::File::Mode::kRead);
@@ -186,10 +190,10 @@ class Examination {
     info.segment = std::make_shared<Segment>(files_.dir, name);
     ASSIGN_OR_RETURN(info.bytes, (*file)->Size());
     if (bytes >= 0 && info.bytes < bytes) {
-      // Which offsets that costs is known once it is read.
+      // The lost offsets are determined when the file is read.
       Report(DamageKind::kSegmentCut, path,
-             Cat("the file has ", info.bytes, " bytes, but commits go to ", bytes, " (offset ", end,
-                 ")"),
+             Cat("the file has ", info.bytes, " bytes, but commits end at byte ", bytes,
+                 " (offset ", end, ")"),
              -1, -1);
     } else if (bytes >= 0) {
       info.bytes = bytes;
@@ -265,7 +269,7 @@ StatusOr<PartitionContent> RecoverPartition(const PartitionFiles& files,
   } else {
     for (size_t i = 0; i < files.segments.size(); ++i) {
       const SegmentName& name = files.segments[i];
-      if (name.base_offset >= content.end_offset) break;  // of a commit that never was
+      if (name.base_offset >= content.end_offset) break;  // belongs to a commit that was dropped
       const bool last = !name.compacted() && name.base_offset == end.segment_base;
       const int64_t behind = name.compacted() ? name.end_offset
                              : i + 1 < files.segments.size()
@@ -273,13 +277,13 @@ StatusOr<PartitionContent> RecoverPartition(const PartitionFiles& files,
                                  : end.to_offset;
       wanted.push_back({name, last ? end.to_bytes : -1, behind, last});
     }
-    // What the journal said of it may be lost: what is there counts.
+    // The journal's start offset may be lost, so the existing files determine the start.
     content.start_offset = wanted.empty() ? end.to_offset : wanted.front().name.base_offset;
   }
   int64_t next = content.start_offset;
   for (const Wanted& segment : wanted) {
     if (segment.name.base_offset > next) {
-      examine.Report(DamageKind::kOffsets, files.dir, "no segment holds them", next,
+      examine.Report(DamageKind::kOffsets, files.dir, "no segment contains them", next,
                      segment.name.base_offset);
     }
     next = std::max(next, segment.end);
@@ -292,7 +296,7 @@ StatusOr<PartitionContent> RecoverPartition(const PartitionFiles& files,
     content.segments.push_back(*std::move(info));
   }
   if (next < content.end_offset) {
-    examine.Report(DamageKind::kOffsets, files.dir, "no segment holds them", next,
+    examine.Report(DamageKind::kOffsets, files.dir, "no segment contains them", next,
                    content.end_offset);
   }
   return content;
@@ -316,24 +320,26 @@ Status VerifySegment(const PartitionFacts& facts, const std::string& dir,
                      const PartitionContent& content, size_t index, DamageLog* damage) {
   const SegmentInfo& info = content.segments[index];
   const std::string& path = info.segment->path();
-  // Not up to the next file: what lies between is another one's, which may be missing.
+  // The next file is not used as the end because a segment in between may be missing.
   const auto fact = facts.segments.find(info.segment->name().base_offset);
   const int64_t end = facts.complete && fact != facts.segments.end() ? fact->second.end
                                                                      : EndOfSegment(content, index);
-  // A file that was cut between two batches reads well: what is missing behind them is damage too.
+  // A file truncated between two batches reads without errors, so its committed size is checked
+  // too.
   const int64_t bytes = facts.complete && fact != facts.segments.end()
                             ? std::max(info.bytes, fact->second.bytes)
                             : info.bytes;
   ASSIGN_OR_RETURN(const SegmentCheck check,
                    CheckSegment(dir, info.segment->name(), bytes, end, facts.lost));
   if (check.header_damaged) {
-    damage->Report({.kind = DamageKind::kSegmentHeader,
-                    .place = path,
-                    .message = "the first 16 bytes are damaged; the file's name says the same",
-                    .topic = facts.topic,
-                    .partition = facts.partition,
-                    .healed = true,
-                    .path = path});
+    damage->Report(
+        {.kind = DamageKind::kSegmentHeader,
+         .place = path,
+         .message = "the first 16 bytes are damaged; they are rewritten from the file name",
+         .topic = facts.topic,
+         .partition = facts.partition,
+         .healed = true,
+         .path = path});
   }
   for (const UnreadableStretch& stretch : check.unreadable) {
     damage->Report({.kind = DamageKind::kRecords,

@@ -1,4 +1,4 @@
-// Recovery of one partition's folder.
+// Recovery of a partition's directory.
 #pragma once
 
 #include <map>
@@ -16,48 +16,51 @@ namespace pitwall::log {
 
 struct PartitionFiles {
   std::string dir;
-  std::vector<SegmentName> segments;   // in force, in order of their bases
-  std::vector<std::string> leftovers;  // paths: unfinished, or replaced by a compaction
+  std::vector<SegmentName> segments;  // valid segments, ordered by base offset
+  // Paths of unfinished files and files replaced by a compaction.
+  std::vector<std::string> leftovers;
 };
 
-// What the journal says of a partition.
+// State of a partition according to the journal.
 struct PartitionFacts {
   std::string topic;
   int32_t partition = 0;
-  std::optional<PartitionEnd> end;  // nothing: never committed to
-  bool complete = false;            // `segments` are all that there must be but the last one
-  std::map<int64_t, SegmentFact> segments;  // by base
-  int64_t start = 0;                        // retention took what was before
+  std::optional<PartitionEnd> end;          // nothing: no commit yet
+  bool complete = false;                    // `segments` lists all segments except the last one
+  std::map<int64_t, SegmentFact> segments;  // by base offset
+  int64_t start = 0;                        // retention deleted earlier offsets
   std::vector<Lost> lost;
 };
 
-// An absent folder is an empty one. Files with other names are nobody's business. `facts`: only the
-// files that the journal knows are in force, where it is complete.
+// Lists the segments in a directory. A missing directory counts as empty, and unrelated files are
+// ignored. If `facts` is complete, only the files it lists are valid.
 StatusOr<PartitionFiles> ListPartition(const std::string& dir, const PartitionFacts* facts);
 
-// Whether the records that a commit covers are there: size, and with `checksums` every batch of it.
-// DataLoss says what is not; *torn: it may be what a power cut kept from the disk.
+// Checks that the records covered by a commit exist: file size and, with `checksums`, every batch.
+// DataLoss describes the missing part. *torn: the part may not have reached the disk before a power
+// loss.
 Status VerifyCommit(const PartitionFiles& files, const PartitionEnd& end, bool checksums,
                     bool* torn);
 
-// Moves `end` on over the batches of commits up to `sequence`, whatever is damaged between them:
-// for a journal whose frames are lost. *newest: the greatest sequence of a commit seen.
+// Advances `end` over the batches of commits up to `sequence` and skips damage between them. Used
+// when journal frames are lost. *newest: highest commit sequence found.
 Status ExtendBySequence(const PartitionFiles& files, uint64_t sequence, PartitionEnd* end,
                         uint64_t* newest);
 
-// What is committed. Files that the journal knows and that are missing or too short are reported;
-// what is there is in force.
+// Returns the committed content. Reports files that the journal lists but that are missing or too
+// short; all other files are valid.
 StatusOr<PartitionContent> RecoverPartition(const PartitionFiles& files,
                                             const PartitionFacts& facts, DamageLog* damage);
 
-// Cuts off what lies behind the committed end, and removes left-overs: for a writer.
+// Prepares the directory for a writer: truncates records after the committed end and removes
+// leftovers.
 Status ClearAway(const PartitionFiles& files, const PartitionContent& content);
 
-// Reads segment `index` of the content and reports what is unreadable in it. NotFound: it is gone.
+// Reads segment `index` and reports its unreadable records. NotFound: the file no longer exists.
 Status VerifySegment(const PartitionFacts& facts, const std::string& dir,
                      const PartitionContent& content, size_t index, DamageLog* damage);
 
-// The first offset behind segment `index`.
+// Returns the first offset after segment `index`.
 int64_t EndOfSegment(const PartitionContent& content, size_t index);
 
 }  // namespace pitwall::log

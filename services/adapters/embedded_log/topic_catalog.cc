@@ -19,7 +19,7 @@ std::string ConfText(const Topic& topic) {
   std::string text = Cat("number: ", topic.number, "\npartitions: ", topic.config.partitions,
                          "\ncompacted: ", topic.config.compacted ? "true" : "false",
                          "\nretention_ms: ", topic.config.retention_ms, "\n");
-  // Guards against a flipped bit. Who edits the file by hand takes this line away.
+  // The checksum detects flipped bits. Operators who edit the file manually must remove this line.
   text += absl::StrFormat("crc32c: %08x\n", Crc32c(text));
   return text;
 }
@@ -39,19 +39,21 @@ Status ParseConf(std::string_view text, const std::string& path, Topic* topic) {
     const std::string_view line = Trim(text.substr(at, end - at));
     const size_t colon = line.find(':');
     if (!line.empty()) {
-      if (colon == std::string_view::npos) return bad(Cat("not \"name: value\": ", Quote(line)));
+      if (colon == std::string_view::npos)
+        return bad(Cat("must be \"name: value\" (got ", Quote(line), ")"));
       const std::string_view name = Trim(line.substr(0, colon));
       const std::string_view value = Trim(line.substr(colon + 1));
       const std::optional<int64_t> integer = ParseInt(value);
       if (name == "crc32c") {
         if (value != absl::StrFormat("%08x", Crc32c(text.substr(0, at)))) {
-          return bad("checksum does not fit; after an edit by hand remove this line");
+          return bad("checksum does not match; remove this line after a manual edit");
         }
       } else if (name == "compacted") {
-        if (value != "true" && value != "false") return bad(Cat("not true or false: ", value));
+        if (value != "true" && value != "false")
+          return bad(Cat("must be true or false (got ", value, ")"));
         compacted = value == "true";
       } else if (!integer.has_value()) {
-        return bad(Cat("not a number: ", Quote(value)));
+        return bad(Cat(name, " must be a number (got ", Quote(value), ")"));
       } else if (name == "number") {
         number = integer;
       } else if (name == "partitions") {
@@ -66,10 +68,10 @@ Status ParseConf(std::string_view text, const std::string& path, Topic* topic) {
   }
   if (!number.has_value() || !partitions.has_value() || !retention.has_value() ||
       !compacted.has_value()) {
-    return bad("file ends before number, partitions, compacted and retention_ms are all given");
+    return bad("number, partitions, compacted, and retention_ms must all be set");
   }
   if (*number < 1 || *number > UINT32_MAX || *partitions < 1 || *partitions > kMaxPartitions) {
-    return bad("number or partitions out of range");
+    return bad("number or partitions is out of range");
   }
   topic->number = static_cast<uint32_t>(*number);
   topic->config.partitions = static_cast<int32_t>(*partitions);
@@ -90,18 +92,19 @@ Status CheckTopicName(std::string_view name) {
   if (name.empty() || name.size() > 249 || name == "." || name == ".." ||
       !std::all_of(name.begin(), name.end(), allowed)) {
     return InvalidArgument(
-        Cat("topic name ", Quote(name), ": 1 to 249 of letters, digits, '.', '_' and '-'"));
+        Cat("topic name ", Quote(name), ": must be 1 to 249 letters, digits, '.', '_', and '-'"));
   }
   return OkStatus();
 }
 
 Status CheckTopicConfig(std::string_view name, const TopicConfig& config) {
   if (config.partitions < 1 || config.partitions > kMaxPartitions) {
-    return InvalidArgument(
-        Cat("topic ", name, ": ", config.partitions, " partitions, not 1 to ", kMaxPartitions));
+    return InvalidArgument(Cat("topic ", name, ": partitions must be 1 to ", kMaxPartitions,
+                               " (got ", config.partitions, ")"));
   }
   if (config.retention_ms < -1) {
-    return InvalidArgument(Cat("topic ", name, ": retention of ", config.retention_ms, " ms"));
+    return InvalidArgument(Cat("topic ", name, ": retention_ms must be -1 or greater (got ",
+                               config.retention_ms, ")"));
   }
   return OkStatus();
 }
@@ -113,7 +116,7 @@ StatusOr<std::vector<TopicFolder>> LoadTopics(const std::string& data_dir) {
   RETURN_IF_ERROR(names.status());
   std::vector<TopicFolder> folders;
   for (const std::string& name : *names) {
-    if (!CheckTopicName(name).ok()) continue;  // lost+found and the like
+    if (!CheckTopicName(name).ok()) continue;  // for example, lost+found
     TopicFolder folder;
     folder.topic.name = name;
     folder.topic.dir = Cat(topics_dir, "/", name);
@@ -131,7 +134,7 @@ StatusOr<std::vector<TopicFolder>> LoadTopics(const std::string& data_dir) {
       if (!folder.parsed.ok() || !other.parsed.ok()) continue;
       if (other.topic.number == folder.topic.number) {
         folder.parsed = DataLoss(Cat(path, ": number ", folder.topic.number,
-                                     " is also that of topic ", other.topic.name));
+                                     " is already used by topic ", other.topic.name));
       }
     }
     folders.push_back(std::move(folder));
@@ -160,7 +163,7 @@ StatusOr<Topic> CreateTopic(const std::string& data_dir, std::string_view name, 
   };
   if (const Status made = make(); !made.ok()) {
     (void)files::RemoveTree(topic.dir);
-    return Annotate(made, Cat("making topic ", name));
+    return Annotate(made, Cat("create topic ", name));
   }
   topic.dir = final_dir;
   return topic;

@@ -1,5 +1,5 @@
-// The topics of a data directory: <dir>/topics/<name>/topic.conf, a text file that a person can
-// read and repair.
+// Topics of a data directory. Each has a text file <dir>/topics/<name>/topic.conf that an operator
+// can read and repair.
 #pragma once
 
 #include <cstdint>
@@ -19,28 +19,31 @@ inline constexpr size_t kMaxTopics = 1024;
 
 struct Topic {
   std::string name;
-  uint32_t number = 0;  // unique for ever in this directory; the journal names topics by it
+  // Unique in this directory and never reused; identifies the topic in the journal.
+  uint32_t number = 0;
   TopicConfig config;
   std::string dir;  // <dir>/topics/<name>
 
   std::string PartitionDir(int32_t partition) const;
 };
 
-// Kafka's rule: 1 to 249 of [a-zA-Z0-9._-], not "." or "..". So a name is a valid folder name.
+// Checks Kafka's naming rule: 1 to 249 of [a-zA-Z0-9._-], not "." or "..". Every valid name is also
+// a valid directory name.
 Status CheckTopicName(std::string_view name);
 Status CheckTopicConfig(std::string_view name, const TopicConfig& config);
 
-// The topics' folders, by name; those whose topic.conf does not parse say why.
+// Topic directory. If topic.conf does not parse, `parsed` contains the error.
 struct TopicFolder {
   Topic topic;
-  Status parsed;  // DataLoss names file and line
+  Status parsed;  // DataLoss with file and line
 };
 StatusOr<std::vector<TopicFolder>> LoadTopics(const std::string& data_dir);
-// Makes the folders and the file; all or nothing.
+// Creates the directories and the file, or nothing at all.
 StatusOr<Topic> CreateTopic(const std::string& data_dir, std::string_view name, uint32_t number,
                             const TopicConfig& config,
                             const std::shared_ptr<files::DiskFaults>& faults);
-// Writes the file again (another retention; or it was damaged), and its folder where that is gone.
+// Rewrites the file (after a change of retention or if it was damaged) and recreates its directory
+// if it is missing.
 Status RewriteTopic(const Topic& topic, const std::shared_ptr<files::DiskFaults>& faults);
 
 }  // namespace pitwall::log

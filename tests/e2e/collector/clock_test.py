@@ -158,11 +158,11 @@ class Clocks(unittest.TestCase):
         self.jump(-600)
         self.log_ahead(600)
         self.applied(2000)
-        self.says(r"wall clock: it is \S+ behind the append times")
+        self.says(r"wall clock is \S+ behind the log's append times")
         self.jump(0)  # forward by 10 min: the clock has caught up
         self.log_ahead(0)
         self.applied(2000)
-        self.says("it has caught up")
+        self.says("wall clock has caught up")
 
         self.jump(600)  # now ahead of all earlier times: every process follows
         self.applied(2000)

@@ -1,4 +1,4 @@
-// The time that appended records get (LogAppendTime).
+// Source of the append time of records (LogAppendTime).
 #pragma once
 
 #include <algorithm>
@@ -9,15 +9,17 @@
 
 namespace pitwall::log {
 
-// Wall time once, then monotonic time, as its sources' own (time-model.md 1.1): a wall clock that
-// is set back is not followed, or every sample of a source that goes on would be refused as ahead
-// of its record. One that goes forward is followed, for the same reason: at once by up to an hour,
-// else once it has lasted for a minute (ClockStep). Not thread-safe; borrows the clock.
+// Starts with wall time and advances with monotonic time, like the clocks of the log's sources
+// (time-model.md 1.1). A wall clock that is set back is not followed because every sample of a
+// running source would be rejected as ahead of its record. For the same reason, a forward step is
+// followed: immediately if it is at most an hour, otherwise once it has lasted for a minute
+// (ClockStep). Not thread-safe; borrows the clock.
 class AppendClock {
  public:
-  // A log whose last record is further ahead of wall time than this was written with a wrong clock:
-  // that is not carried on. Its records then stand still until wall time has passed the last one.
-  static constexpr int64_t kMostCarriedNs = 3600 * kNanosPerSecond;
+  // If the last record of a log is ahead of wall time by more than this, the clock was wrong when
+  // the record was written. The offset is not continued, and append times stay constant until wall
+  // time catches up.
+  static constexpr int64_t kMaxLeadNs = 3600 * kNanosPerSecond;
 
   explicit AppendClock(const Clock* clock)
       : clock_(clock), offset_(clock->WallNs() - clock->MonotonicNs()) {}
@@ -30,24 +32,25 @@ class AppendClock {
     return monotonic_ns + offset_;
   }
 
-  // The log has a record of that time, of an earlier process: goes on behind it.
-  void GoOnAfter(int64_t last_ns) {
-    if (last_ns - clock_->WallNs() > kMostCarriedNs) return;
+  // Continues after a record of an earlier process with this append time.
+  void ContinueAfter(int64_t last_ns) {
+    if (last_ns - clock_->WallNs() > kMaxLeadNs) return;
     offset_ = std::max(offset_, last_ns - clock_->MonotonicNs());
   }
 
-  // Now, for a record; says so when it parts from wall time, and when they meet.
+  // Returns the append time for a record. Logs when append time starts to differ from wall time and
+  // when both agree again.
   int64_t Stamp();
 
-  // How far it is ahead of wall time: above 0 after a wall clock was set back, below 0 while a
-  // large step forward is waited for, else 0.
+  // Returns append time minus wall time: positive after the wall clock was set back, negative while
+  // a large forward step is not followed yet, otherwise 0.
   int64_t AheadNs() { return Now() - clock_->WallNs(); }
 
  private:
   const Clock* const clock_;
   int64_t offset_;
   ClockStep step_;
-  bool told_ahead_ = false;
+  bool reported_ahead_ = false;
 };
 
 }  // namespace pitwall::log

@@ -156,7 +156,7 @@ void BatchBuilder::Finish(uint64_t sequence, bool compress, std::string* out) {
     compressed_.resize(ZSTD_compressBound(raw_.size()));
     const size_t size = ZSTD_compressCCtx(zstd_.get(), compressed_.data(), compressed_.size(),
                                           raw_.data(), raw_.size(), kZstdLevel);
-    // Below an eighth saved the reader's time is worth more than the space.
+    // Compression must save at least an eighth: less space is not worth the reader's time.
     if (ZSTD_isError(size) == 0 && size < raw_.size() - raw_.size() / 8) {
       stored = std::string_view(compressed_).substr(0, size);
       compressed = true;
@@ -177,7 +177,7 @@ void BatchBuilder::Finish(uint64_t sequence, bool compress, std::string* out) {
   Store<uint32_t>(Crc32c(std::string_view(header + 8, kBatchHeaderBytes - 8)), 4, header);
   out->append(header, kBatchHeaderBytes);
   out->append(stored);
-  // One huge record must not keep its memory for ever.
+  // Releases the memory after a huge record.
   if (raw_.capacity() > 4 * kBatchTargetBytes) raw_ = std::string();
   if (compressed_.capacity() > 4 * kBatchTargetBytes) compressed_ = std::string();
   Clear();
@@ -194,7 +194,7 @@ void BatchDecoder::FreeContext::operator()(ZSTD_DCtx_s* context) const { ZSTD_fr
 
 Status BatchDecoder::Open(const BatchHeader& header, std::string_view stored) {
   left_ = 0;
-  if (stored.size() != header.stored_bytes) return DataLoss("batch is cut short");
+  if (stored.size() != header.stored_bytes) return DataLoss("batch is truncated");
   if (Crc32c(stored) != header.payload_crc) return DataLoss("batch has a wrong checksum");
   payload_ = stored;
   if (header.compressed) {
@@ -208,7 +208,7 @@ Status BatchDecoder::Open(const BatchHeader& header, std::string_view stored) {
     if (ZSTD_isError(size) != 0) {
       return DataLoss(Cat("batch does not decompress: ", ZSTD_getErrorName(size)));
     }
-    if (size != header.raw_bytes) return DataLoss("batch decompresses to a wrong size");
+    if (size != header.raw_bytes) return DataLoss("batch decompresses to the wrong size");
     payload_ = scratch_;
   }
   header_ = header;
@@ -228,24 +228,24 @@ Status BatchDecoder::Next(RecordView* record) {
   };
   if (!GetVarint(payload_, &at_, &delta) || !GetVarint(payload_, &at_, &time) ||
       at_ >= payload_.size()) {
-    return bad("cut short");
+    return bad("truncated");
   }
   const uint8_t flags = static_cast<uint8_t>(payload_[at_++]);
   if (delta > header_.last_delta) return bad("offset outside the batch");
   record->offset = header_.base_offset + static_cast<int64_t>(delta);
-  if (record->offset <= previous_offset_) return bad("offset goes back");
-  // Unsigned: a forged difference must not overflow.
+  if (record->offset <= previous_offset_) return bad("offset decreases");
+  // Unsigned arithmetic, so a forged delta cannot overflow.
   record->append_time_ns = static_cast<int64_t>(static_cast<uint64_t>(header_.first_time_ns) +
                                                 static_cast<uint64_t>(Unzigzag(time)));
   record->tombstone = (flags & kTombstone) != 0;
   record->headers = std::string_view();
   if (!GetString(payload_, &at_, &record->key) || !GetString(payload_, &at_, &record->value) ||
       ((flags & kHasHeaders) != 0 && !GetString(payload_, &at_, &record->headers))) {
-    return bad("cut short");
+    return bad("truncated");
   }
   previous_offset_ = record->offset;
   --left_;
-  if (left_ == 0 && at_ != payload_.size()) return bad("bytes left over behind the last record");
+  if (left_ == 0 && at_ != payload_.size()) return bad("unexpected bytes after the last record");
   return OkStatus();
 }
 

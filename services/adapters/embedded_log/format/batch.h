@@ -1,13 +1,15 @@
-// Format of records in a segment: batches of a 64-byte header and a payload, both with CRC32C, the
-// payload zstd or plain.
+// Format of records in a segment: batches with a 64-byte header and a payload. Both have a CRC32C;
+// the
+// payload is compressed with zstd or plain.
 //
-//   0 magic "PWB1"   4 crc of 8..63   8 base offset   16 commit sequence   24 time of first   32
-//   time of last
-//  40 last offset - base   44 records   48 stored bytes   52 raw bytes   56 crc of the stored
+//   0 magic "PWB1"   4 crc of 8..63   8 base offset   16 commit sequence   24 first append time
+//   32
+//   last append time
+//  40 last offset - base   44 record count   48 stored bytes   52 raw bytes   56 crc of the stored
 //  payload   60 flags
 //
-// All little-endian. A record: varint offset - base, zigzag time - time of first, flags, key,
-// value, [headers].
+// All integers are little-endian. Each record has: varint offset - base, zigzag time - first time,
+// flags, key, value, [headers].
 #pragma once
 
 #include <cstddef>
@@ -26,12 +28,11 @@ struct ZSTD_DCtx_s;
 namespace pitwall::log {
 
 inline constexpr size_t kBatchHeaderBytes = 64;
-inline constexpr size_t kBatchTargetBytes = size_t{256}
-                                            << 10;  // a batch is closed when it holds this much
+inline constexpr size_t kBatchTargetBytes = size_t{256} << 10;   // size at which a batch is closed
 inline constexpr size_t kLargestRecordBytes = size_t{16} << 20;  // key + value + headers
 inline constexpr size_t kMaxHeaders = 1024;
-// One largest record and what frames it; also the bound of what a reader allocates for a header's
-// word.
+// Maximum size of a batch: one maximum-size record and its framing. Also limits the memory that a
+// reader allocates based on an untrusted header.
 inline constexpr size_t kMaxBatchBytes =
     kLargestRecordBytes + kBatchTargetBytes + (size_t{64} << 10);
 
@@ -50,24 +51,24 @@ struct BatchHeader {
   int64_t last_offset() const { return base_offset + last_delta; }
 };
 
-// What a header says, if it is one: magic, CRC and bounds hold.
+// Parses a batch header. Returns nothing if the magic, the CRC, or a bound is wrong.
 std::optional<BatchHeader> ParseBatchHeader(std::string_view bytes);
 inline constexpr std::string_view kBatchMagic = "PWB1";
 
-// A record inside a batch's payload; valid while the payload is.
+// View of a record in a batch payload; valid while the payload is.
 struct RecordView {
   int64_t offset = 0;
   int64_t append_time_ns = 0;
   std::string_view key;
   std::string_view value;
-  std::string_view headers;  // as encoded
+  std::string_view headers;  // encoded
   bool tombstone = false;
 };
 
-// key + value + headers: what the limit counts.
+// Returns key + value + headers in bytes, the size to which the record limit applies.
 size_t RecordBytes(const OutgoingRecord& record);
 
-// Collects records of growing offsets and makes batches of them. Not thread-safe.
+// Collects records with increasing offsets into a batch. Not thread-safe.
 class BatchBuilder {
  public:
   BatchBuilder();
@@ -79,13 +80,13 @@ class BatchBuilder {
   void Add(const RecordView& record);
   bool empty() const { return count_ == 0; }
   bool full() const { return raw_.size() >= kBatchTargetBytes; }
-  // True when a record of that size and offset cannot join the batch.
+  // Returns true if a record with this size and offset does not fit into the batch.
   bool WouldOverflow(size_t record_bytes, int64_t offset) const {
     return !empty() && (raw_.size() + record_bytes > kMaxBatchBytes - (size_t{64} << 10) ||
                         offset - base_offset_ > INT32_MAX);
   }
-  void Clear();  // forgets what was added
-  // Appends the batch to `out` and begins a new one. Not when empty.
+  void Clear();  // discards the added records
+  // Appends the batch to `out` and starts a new one. The batch must not be empty.
   void Finish(uint64_t sequence, bool compress, std::string* out);
 
  private:
@@ -104,7 +105,7 @@ class BatchBuilder {
   uint32_t count_ = 0;
 };
 
-// Walks through one batch. Not thread-safe; reuses its memory from batch to batch.
+// Decodes the records of one batch at a time. Not thread-safe; reuses its memory across batches.
 class BatchDecoder {
  public:
   BatchDecoder();
@@ -112,11 +113,13 @@ class BatchDecoder {
   BatchDecoder(const BatchDecoder&) = delete;
   BatchDecoder& operator=(const BatchDecoder&) = delete;
 
-  // `stored` must stay until the batch is done. DataLoss: CRC, decompression.
+  // Starts a batch. `stored` must stay valid until the batch is decoded. Fails with DataLoss if the
+  // CRC or the decompression fails.
   Status Open(const BatchHeader& header, std::string_view stored);
   bool more() const { return left_ > 0; }
   void Close() { left_ = 0; }
-  // DataLoss: the payload does not parse; the rest of the batch is unreadable.
+  // Returns the next record. DataLoss: the payload does not parse, and the rest of the batch is
+  // unreadable.
   Status Next(RecordView* record);
 
  private:
@@ -132,7 +135,7 @@ class BatchDecoder {
   int64_t previous_offset_ = 0;
 };
 
-// The encoded headers of a view as the interface has them. False when they do not parse.
+// Decodes the headers of a record view. Returns false if they do not parse.
 bool DecodeHeaders(std::string_view encoded, Headers* headers);
 
 }  // namespace pitwall::log

@@ -28,7 +28,7 @@ std::string Encode(bool compress, int count, int64_t base) {
   return out;
 }
 
-TEST(Batch, RoundTrip) {
+TEST(Batch, RoundTripPreservesRecords) {
   for (const bool compress : {false, true}) {
     const std::string bytes = Encode(compress, 100, 7000);
     const auto header = ParseBatchHeader(bytes);
@@ -80,7 +80,7 @@ TEST(Batch, IncompressibleStaysPlain) {
   EXPECT_FALSE(ParseBatchHeader(out)->compressed);
 }
 
-TEST(Batch, EveryFlippedBitIsNoticed) {
+TEST(Batch, EveryFlippedBitIsDetected) {
   for (const bool compress : {false, true}) {
     const std::string whole = Encode(compress, 20, 0);
     for (size_t bit = 0; bit < whole.size() * 8; ++bit) {
@@ -95,7 +95,7 @@ TEST(Batch, EveryFlippedBitIsNoticed) {
   }
 }
 
-TEST(Batch, ShortInputIsNoHeader) {
+TEST(Batch, ShortInputIsNotAHeader) {
   const std::string whole = Encode(false, 3, 0);
   for (size_t size = 0; size < kBatchHeaderBytes; ++size) {
     EXPECT_FALSE(ParseBatchHeader(std::string_view(whole).substr(0, size)).has_value());

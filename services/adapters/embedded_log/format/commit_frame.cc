@@ -128,7 +128,7 @@ Status ReadPayload(std::string_view payload, Frame* frame) {
   const uint8_t kind = r.U8();
   if (kind < static_cast<uint8_t>(FrameKind::kState) ||
       kind > static_cast<uint8_t>(FrameKind::kSynced)) {
-    return DataLoss(Cat("journal frame of unknown kind ", static_cast<int>(kind)));
+    return DataLoss(Cat("journal frame has unknown kind ", static_cast<int>(kind)));
   }
   frame->kind = static_cast<FrameKind>(kind);
   frame->sequence = r.U64();
@@ -202,7 +202,8 @@ Status EncodeFrame(const Frame& frame, std::string* out) {
   const std::string& payload = w.data();
   if (payload.size() > kMaxFrameBytes) {
     return ResourceExhausted(Cat("a commit over ", frame.ends.size(), " partitions needs ",
-                                 payload.size(), " bytes of journal, more than ", kMaxFrameBytes));
+                                 payload.size(), " bytes in the journal; the limit is ",
+                                 kMaxFrameBytes));
   }
   std::string length;
   StoreU32(static_cast<uint32_t>(payload.size()), &length);
@@ -215,7 +216,7 @@ Status EncodeFrame(const Frame& frame, std::string* out) {
 
 StatusOr<Frame> DecodeFrame(std::string_view bytes, size_t* size) {
   if (bytes.size() < kFrameHeaderBytes) return DataLoss("journal ends inside a frame");
-  if (bytes.substr(0, 4) != kFrameMagic) return DataLoss("no journal frame here");
+  if (bytes.substr(0, 4) != kFrameMagic) return DataLoss("no journal frame at this position");
   const size_t length = LoadU32(bytes, 4);
   if (length > kMaxFrameBytes || length > bytes.size() - kFrameHeaderBytes) {
     return DataLoss("journal ends inside a frame");
@@ -246,7 +247,7 @@ int JournalFormat(std::string_view content) {
 }
 
 bool LooksTorn(std::string_view bytes, int64_t position) {
-  constexpr size_t kRun = 16;  // no header of ours has so many zeros in a row
+  constexpr size_t kRun = 16;  // longer than any run of zeros in a valid header
   constexpr int64_t kSector = 512;
   size_t run = 0;
   for (const char c : bytes) {
@@ -254,7 +255,7 @@ bool LooksTorn(std::string_view bytes, int64_t position) {
     if (run == kRun) return true;
   }
   if (run >= kRun / 2) return true;
-  // Few bytes may lie in the last sector.
+  // The last sector may contain only a few bytes.
   const int64_t end = position + static_cast<int64_t>(bytes.size());
   const int64_t sector = end / kSector * kSector;
   return sector > position && sector < end && static_cast<int64_t>(run) >= end - sector;
@@ -289,7 +290,7 @@ JournalScan ScanJournal(std::string_view content) {
     const size_t next = content.find(kFrameMagic, at + 1);
     const bool first = scan.damage_from == static_cast<int64_t>(at);
     if (first) {
-      // A whole frame with a wrong checksum reached the disk; one that is cut short may not have.
+      // A complete frame with a wrong checksum reached the disk. A truncated frame may not have.
       const bool cut =
           at + kFrameHeaderBytes > content.size() ||
           (content.substr(at, 4) == kFrameMagic && LoadU32(content, at + 4) <= kMaxFrameBytes &&

@@ -27,7 +27,7 @@ Frame Sample(uint64_t sequence) {
   return frame;
 }
 
-TEST(CommitFrame, RoundTrip) {
+TEST(CommitFrame, RoundTripPreservesFields) {
   std::string bytes;
   ASSERT_TRUE(EncodeFrame(Sample(12), &bytes).ok());
   size_t size = 0;
@@ -51,7 +51,7 @@ TEST(CommitFrame, RoundTrip) {
   EXPECT_EQ(frame->epochs[0].epoch, 9U);
 }
 
-TEST(CommitFrame, EveryFlippedBitIsNoticed) {
+TEST(CommitFrame, EveryFlippedBitIsDetected) {
   std::string whole;
   ASSERT_TRUE(EncodeFrame(Sample(12), &whole).ok());
   for (size_t bit = 0; bit < whole.size() * 8; ++bit) {
@@ -62,7 +62,7 @@ TEST(CommitFrame, EveryFlippedBitIsNoticed) {
   }
 }
 
-TEST(CommitFrame, EveryCutIsNoticed) {
+TEST(CommitFrame, EveryTruncationIsDetected) {
   std::string whole;
   ASSERT_TRUE(EncodeFrame(Sample(12), &whole).ok());
   for (size_t bytes = 0; bytes < whole.size(); ++bytes) {
@@ -71,7 +71,7 @@ TEST(CommitFrame, EveryCutIsNoticed) {
   }
 }
 
-TEST(JournalScan, FindsTheFramesBehindDamage) {
+TEST(JournalScan, FindsFramesAfterDamage) {
   std::string journal = JournalHeader(1);
   std::vector<size_t> starts;
   for (uint64_t i = 1; i <= 5; ++i) {
@@ -88,7 +88,7 @@ TEST(JournalScan, FindsTheFramesBehindDamage) {
   ASSERT_EQ(scan.frames.size(), 4U);
   EXPECT_EQ(scan.frames[2].frame.sequence, 4U);
   EXPECT_EQ(scan.frames[2].from, static_cast<int64_t>(starts[3]));
-  // A frame that repeats an old sequence is no frame of this journal.
+  // A frame that repeats an old sequence does not belong to the journal.
   std::string repeated = JournalHeader(1);
   ASSERT_TRUE(EncodeFrame(Sample(2), &repeated).ok());
   ASSERT_TRUE(EncodeFrame(Sample(2), &repeated).ok());

@@ -50,7 +50,8 @@ StatusOr<std::unique_ptr<CommitJournal>> CommitJournal::Open(
   journal->bytes_ = journal->undo_bytes_ = bytes;
   journal->checkpoint_bytes_ = checkpoint_bytes;
   RETURN_IF_ERROR(journal->CutTail());
-  // The last life did not flush it, and this one will say "all up to here is flushed".
+  // The previous process did not flush the file, but the next mark will claim that everything so
+  // far is flushed.
   if (flush) RETURN_IF_ERROR(journal->file_->Sync());
   return journal;
 }
@@ -81,7 +82,7 @@ Status CommitJournal::CutTail() {
 Status CommitJournal::Append(std::string_view frames) {
   RETURN_IF_ERROR(distrusted_);
   if (folder_dirty_) RETURN_IF_ERROR(SyncFolder());
-  // A frame of a failed commit must never be found by a recovery.
+  // The rest of a failed commit must be removed so that recovery never finds its frame.
   if (dirty_tail_) RETURN_IF_ERROR(CutTail());
   if (Status written = file_->WriteAt(bytes_, frames); !written.ok()) {
     (void)CutTail();
@@ -115,7 +116,7 @@ Status CommitJournal::SyncFolder() {
 }
 
 void CommitJournal::Mark(uint64_t sequence) {
-  // An older mark is true as well, so a failure is only worth a line.
+  // An older mark is still true, so a failure is only logged.
   const Status written = mark_->WriteAt(0, EncodeMark({number_, sequence}));
   if (!written.ok()) PITWALL_LOG(kWarning, "log", ToStd(written.message()));
   if (written.ok()) marked_ = sequence;
@@ -139,8 +140,7 @@ Status CommitJournal::Checkpoint(const std::vector<Frame>& frames) {
     (void)files::Remove(temporary);
     return Annotate(written, "checkpoint of the commit journal");
   }
-  // From here on the new file is what a recovery takes, once the folder is flushed; the old one is
-  // kept until then.
+  // Once the directory is flushed, recovery uses the new file. The old file is kept until then.
   if (file_ != nullptr) replaced_ = Cat(dir_, "/", JournalFileName(number_));
   ++number_;
   file_ = std::move(file);
@@ -165,12 +165,12 @@ StatusOr<LoadedJournal> LoadJournal(const std::string& dir) {
       const uint64_t number = ParseJournalFileName(name);
       if (number == 0) continue;
       if (journal.number > 0) journal.older.push_back(journal.path);
-      journal.number = number;  // names sort as numbers do
+      journal.number = number;  // names sort in numeric order
       journal.path = path;
     }
     if (journal.number == 0) return journal;
     auto content = files::ReadWhole(journal.path, kMaxJournalBytes);
-    // Read-only beside a writer: its checkpoint may have replaced the file in this moment.
+    // In a read-only log, a checkpoint of the writer may have replaced the file just now.
     if (content.status().code() == absl::StatusCode::kNotFound && attempt < kAttempts) continue;
     RETURN_IF_ERROR(content.status());
     journal.content = *std::move(content);
@@ -188,9 +188,9 @@ std::string EncodeMark(const SyncedMark& mark) {
 
 StatusOr<SyncedMark> DecodeMark(std::string_view bytes) {
   constexpr size_t kBytes = 32;
-  if (bytes.size() != kBytes) return DataLoss(Cat(bytes.size(), " bytes, not ", kBytes));
-  if (bytes.substr(0, kMarkMagic.size()) != kMarkMagic)
-    return DataLoss("not a mark of this format");
+  if (bytes.size() != kBytes)
+    return DataLoss(Cat("must have ", kBytes, " bytes (got ", bytes.size(), ")"));
+  if (bytes.substr(0, kMarkMagic.size()) != kMarkMagic) return DataLoss("unknown format");
   if (LoadU64(bytes, kBytes - 8) != Crc32c(bytes.substr(0, kBytes - 8))) {
     return DataLoss("wrong checksum");
   }

@@ -1,4 +1,5 @@
-// The journal file that is written now: frames are appended; a checkpoint begins the next file.
+// Current file of the commit journal. Frames are appended to it, and a checkpoint starts the next
+// file.
 #pragma once
 
 #include <algorithm>
@@ -14,66 +15,68 @@
 
 namespace pitwall::log {
 
-// <dir>/commits/<number>.journal; what is no such name: 0.
+// Conversion between a number and the file name <dir>/commits/<number>.journal. Other names parse
+// as 0.
 std::string JournalFileName(uint64_t number);
 uint64_t ParseJournalFileName(std::string_view name);
 
-// The newest journal file of a folder, whole.
+// Complete content of the newest journal file in a directory.
 struct LoadedJournal {
   uint64_t number = 0;
   std::string path;
   std::string content;
-  std::vector<std::string> older;  // paths that a checkpoint left
+  std::vector<std::string> older;  // paths of older files that a checkpoint left behind
 };
 StatusOr<LoadedJournal> LoadJournal(const std::string& dir);
 
-// What is known to be on the disk, beside the journal: <dir>/commits/synced, written in place. A
-// journal that ends before `sequence` was cut, or is an older copy.
+// Newest sequence known to be on the disk, stored outside the journal in <dir>/commits/synced and
+// written in place. If the journal ends before `sequence`, it was truncated or is an older copy.
 struct SyncedMark {
-  uint64_t journal = 0;   // the file's number
-  uint64_t sequence = 0;  // of a frame that is on the disk
+  uint64_t journal = 0;   // number of the journal file
+  uint64_t sequence = 0;  // sequence of a frame on the disk
 };
 inline constexpr std::string_view kSyncedMarkName = "synced";
 std::string EncodeMark(const SyncedMark& mark);
-StatusOr<SyncedMark> DecodeMark(std::string_view bytes);  // DataLoss
+StatusOr<SyncedMark> DecodeMark(std::string_view bytes);  // fails with DataLoss
 
-// Not thread-safe: the writer's lock guards it.
+// Not thread-safe: guarded by the writer lock.
 class CommitJournal {
  public:
-  // Continues the file `number` behind its first `bytes` (what comes after them is cut off), or,
-  // with number 0, makes the first one. `flush`: what is there may not be on the disk yet.
+  // Continues file `number` after its first `bytes` and truncates the rest. If number is 0, creates
+  // the first file. `flush`: the existing content may not be on the disk yet.
   static StatusOr<std::unique_ptr<CommitJournal>> Open(const std::string& dir, uint64_t number,
                                                        int64_t bytes, int64_t checkpoint_bytes,
                                                        bool flush,
                                                        std::shared_ptr<files::DiskFaults> faults);
 
-  // For a repair: nothing is read or continued; Checkpoint begins the file after `number`.
+  // Returns a journal for a repair. It reads and continues no file; Checkpoint creates the file
+  // after `number`.
   static std::unique_ptr<CommitJournal> ForRepair(const std::string& dir, uint64_t number);
   Status OpenFolder();
 
-  // All of `frames` is there afterwards, or nothing. While what a failed append left cannot be cut
-  // off, appends fail.
+  // Appends all of `frames` or nothing. Fails while the rest of an earlier failed append cannot be
+  // truncated.
   Status Append(std::string_view frames);
-  // Takes the frames of the last Append back. When that fails later appends do.
+  // Removes the frames of the last Append. If the removal fails, later appends fail.
   void Undo();
-  // A new file with `frames`, on the disk before it takes the place of the old one. On failure the
-  // old one goes on; where only the folder could not be flushed the new one does, and nothing is
-  // appended before that has worked.
+  // Writes `frames` to a new file and flushes the file before it replaces the old one. On failure,
+  // the old file stays current. If only the flush of the directory fails, the new file is current,
+  // but appends fail until that flush succeeds.
   Status Checkpoint(const std::vector<Frame>& frames);
-  // Flushes the file. After a failure the file is not trusted any more: nothing is appended before
-  // a checkpoint has made a new one.
+  // Flushes the file. After a failure, the file is no longer trusted: appends fail until a
+  // checkpoint has created a new file.
   Status Sync();
-  // Whatever was flushed outside (file()) failed.
+  // Reports that a flush of file() by the caller failed.
   void Distrust(const Status& status) { distrusted_ = status; }
   const Status& distrusted() const { return distrusted_; }
-  // Notes that the frames up to `sequence` are on the disk. In place: needs no space.
+  // Records that the frames up to `sequence` are on the disk. Writes in place and needs no space.
   void Mark(uint64_t sequence);
   uint64_t marked() const { return marked_; }
 
   std::shared_ptr<files::File> file() const { return file_; }
   int64_t bytes() const { return bytes_; }
-  // Grown since the last checkpoint by more than `least` and by more than the checkpoint's own
-  // size.
+  // Returns true if the file has grown since the last checkpoint by more than `least` and by more
+  // than the checkpoint's own size.
   bool CheckpointDue(int64_t least) const {
     return bytes_ - checkpoint_bytes_ > std::max(least, checkpoint_bytes_);
   }
@@ -92,12 +95,13 @@ class CommitJournal {
   int64_t undo_bytes_ = 0;
   int64_t checkpoint_bytes_ = 0;
   bool dirty_tail_ = false;
-  std::shared_ptr<files::Directory> folder_;  // kept open: a flush must not need a descriptor
+  // Kept open so that a flush does not need a file descriptor.
+  std::shared_ptr<files::Directory> folder_;
   bool folder_dirty_ = false;
-  std::string replaced_;  // path of the file before, until the folder is flushed
+  std::string replaced_;  // path of the previous file until the directory is flushed
   Status distrusted_;
   std::shared_ptr<files::File> mark_;
-  uint64_t marked_ = 0;  // by this object
+  uint64_t marked_ = 0;  // last mark written by this object
 };
 
 }  // namespace pitwall::log

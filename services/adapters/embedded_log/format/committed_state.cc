@@ -18,7 +18,7 @@ class CommittedState::Partition {
   const PartitionKey key;
   const std::string name;
   const std::string dir;
-  // Guarded by CommittedState::mutex_.
+  // The following fields are guarded by CommittedState::mutex_.
   PartitionContent content;
   std::vector<Wakeup*> waiters;
 
@@ -180,10 +180,10 @@ Status CommittedState::CheckRoom(const GroupPosition* position, std::string_view
   MutexLock lock(&mutex_);
   if (position != nullptr && positions_.size() >= kMaxGroupPositions &&
       !positions_.contains({position->group, position->key})) {
-    return ResourceExhausted(Cat("more than ", kMaxGroupPositions, " positions of groups"));
+    return ResourceExhausted(Cat("more than ", kMaxGroupPositions, " group positions"));
   }
   if (!committer.empty() && epochs_.size() >= kMaxCommitters && !epochs_.contains(committer)) {
-    return ResourceExhausted(Cat("more than ", kMaxCommitters, " transactional ids"));
+    return ResourceExhausted(Cat("more than ", kMaxCommitters, " transactional IDs"));
   }
   return OkStatus();
 }
@@ -267,7 +267,8 @@ std::vector<Frame> CommittedState::Snapshot(uint64_t sequence) const {
       end.segment_base = content.segments.back().segment->name().base_offset;
       end.from_bytes = end.to_bytes = content.segments.back().bytes;
     } else {
-      end.segment_base = content.end_offset;  // there is no such file: the next commit makes it
+      // The file does not exist yet; the next commit creates it.
+      end.segment_base = content.end_offset;
     }
     open().ends.push_back(end);
   }

@@ -1,5 +1,5 @@
-// Committed state, in memory, for all readers. One lock over all partitions,
-// so that a commit over several of them appears at once.
+// In-memory committed state, shared by all readers. A single lock covers all partitions so that a
+// commit over several partitions becomes visible atomically.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +28,12 @@ inline constexpr size_t kMaxCommitters = 1 << 17;
 struct SegmentInfo {
   std::shared_ptr<Segment> segment;
   int64_t bytes = 0;          // committed size of the file
-  int64_t last_time_ns = -1;  // newest append time; -1: not known yet
-  bool writable = false;  // appended, whole: the next commit may go on in it when it is the last
+  int64_t last_time_ns = -1;  // newest append time; -1: unknown
+  // Appended and intact: the next commit may continue it if it is the last segment.
+  bool writable = false;
 };
 
-// Offsets that a repair gave up.
+// Offsets given up by a repair.
 struct Lost {
   int64_t from = 0;
   int64_t to = 0;
@@ -40,29 +41,29 @@ struct Lost {
 };
 
 struct PartitionContent {
-  std::vector<SegmentInfo> segments;  // in order of their bases
-  int64_t start_offset = 0;           // retention took what was before
-  std::vector<Lost> lost;             // in order, apart
+  std::vector<SegmentInfo> segments;  // ordered by base offset
+  int64_t start_offset = 0;           // retention deleted earlier offsets
+  std::vector<Lost> lost;             // ordered and disjoint
   int64_t end_offset = 0;
   int64_t last_time_ns = 0;
 };
 
-// Where a reader at some offset finds its next record.
+// Location of the next record for a reader at a given offset.
 struct ReadView {
   enum class Kind {
     kSegment,
-    kEnd,   // nothing at or behind the offset
-    kGone,  // not there any more; `resume` is the next offset that is
+    kEnd,   // no record at or after the offset
+    kGone,  // the offset no longer exists; `resume` is the next one that does
   };
   Kind kind = Kind::kEnd;
   std::shared_ptr<Segment> segment;
   int64_t limit = 0;        // committed bytes of the file
-  int64_t segment_end = 0;  // first offset behind the segment, at this moment
-  bool last = false;        // more may come to this segment
+  int64_t segment_end = 0;  // first offset after the segment at the time of the view
+  bool last = false;        // the segment may still grow
   int64_t resume = 0;
 };
 
-// Thread-safe. Partitions are never taken away, so handles stay good as long as the state.
+// Thread-safe. Partitions are never removed, so handles stay valid for the lifetime of the state.
 class CommittedState {
  public:
   class Partition;  // opaque handle
@@ -71,9 +72,9 @@ class CommittedState {
     Partition* partition = nullptr;
     int64_t end_offset = 0;
     int64_t last_time_ns = 0;
-    int64_t last_segment_bytes = 0;         // of the segment that is last afterwards
-    std::vector<SegmentInfo> new_segments;  // behind those that are there
-    int64_t sealed_bytes = 0;  // of the one that was last before, when there are new ones
+    int64_t last_segment_bytes = 0;         // size of the segment that is last after the update
+    std::vector<SegmentInfo> new_segments;  // follow the existing segments
+    int64_t sealed_bytes = 0;  // final size of the previous last segment if there are new ones
     int64_t sealed_time_ns = -1;
   };
   struct Publication {
@@ -87,14 +88,14 @@ class CommittedState {
 
   Partition* Add(const PartitionKey& key, std::string name, std::string dir,
                  PartitionContent content);
-  // All of it becomes visible at one moment, and whoever waits for one of the partitions is woken.
+  // Makes the whole publication visible atomically and wakes the waiters of its partitions.
   void Publish(const Publication& publication);
 
-  // Readers.
+  // For readers.
   ReadView View(const Partition* partition, int64_t offset) const;
   int64_t StartOffset(const Partition* partition) const;
   int64_t EndOffset(const Partition* partition) const;
-  // The end of the last lost offset in [from, to); `from` when none is lost there.
+  // Returns the end of the last lost range in [from, to), or `from` if none is lost.
   int64_t LostUntil(const Partition* partition, int64_t from, int64_t to) const;
   void AddWaiter(Partition* partition, Wakeup* wakeup);
   void RemoveWaiter(Partition* partition, Wakeup* wakeup);
@@ -102,28 +103,27 @@ class CommittedState {
   static const std::string& Dir(const Partition* partition);
   static const PartitionKey& Key(const Partition* partition);
 
-  // Groups and committers.
+  // For groups and committers.
   std::optional<CommittedOffset> Position(std::string_view group, const PartitionKey& key) const;
   uint64_t Epoch(std::string_view id) const;  // 0: never opened
-  // ResourceExhausted when one more group position or committer is beyond the limits.
+  // Returns ResourceExhausted if another group position or committer would exceed the limits.
   Status CheckRoom(const GroupPosition* position, std::string_view committer) const;
 
-  // Whoever changes segments (one thread at a time: the writer's or the maintenance's lock).
+  // For threads that change segments. They must hold the writer lock or the maintenance lock.
   PartitionContent Content(const Partition* partition) const;
-  // Takes away the first segments up to and with `last`.
+  // Removes the first segments up to and including `last`.
   void RemoveThrough(Partition* partition, const Segment* last);
-  // Puts `merged` in the place of the segments from `first` to `last`.
+  // Replaces the segments from `first` to `last` with `merged`.
   void Replace(Partition* partition, const Segment* first, const Segment* last, SegmentInfo merged);
-  // Lost offsets that were noted before the cut-off are forgotten; what that takes from the
-  // journal.
+  // ExpiredLost returns the lost ranges noted before the cut-off, and ForgetLost removes them.
   std::vector<LostRange> ExpiredLost(const Partition* partition, int64_t cutoff_ns) const;
   void ForgetLost(Partition* partition, const std::vector<LostRange>& ranges);
   void NoteTopic(const TopicFact& topic);
   void SetLastTime(Partition* partition, const Segment* segment, int64_t last_time_ns);
 
-  // All as frames of a checkpoint.
+  // Returns the complete state as checkpoint frames.
   std::vector<Frame> Snapshot(uint64_t sequence) const;
-  // Files and committed bytes of all partitions.
+  // Returns the number of files and of committed bytes of all partitions.
   std::pair<int64_t, int64_t> Totals() const;
 
  private:
@@ -132,8 +132,8 @@ class CommittedState {
   void PublishPartition(const PartitionUpdate& update) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;
-  // What the handles point to is guarded by mutex_ as well (but name, folder and key, which never
-  // change).
+  // Also guards the partitions that the handles point to, except their name, directory, and key,
+  // which never change.
   std::map<PartitionKey, std::unique_ptr<Partition>> partitions_ ABSL_GUARDED_BY(mutex_);
   std::map<uint32_t, TopicFact> topics_ ABSL_GUARDED_BY(mutex_);
   std::map<PositionKey, CommittedOffset> positions_ ABSL_GUARDED_BY(mutex_);

@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kIndexStride = int64_t{64} << 10;
 constexpr std::string_view kSuffix = ".seg";
 
-// Digits only: ParseInt would take a sign.
+// Accepts only digits, unlike ParseInt, which accepts a sign.
 std::optional<int64_t> ParseDigits(std::string_view text) {
   if (text.empty() || text.size() > 20) return std::nullopt;
   for (const char c : text) {
@@ -92,7 +92,7 @@ Status Segment::ScanTo(int64_t offset, int64_t limit) {
   while (indexed_offset_ <= offset) {
     ASSIGN_OR_RETURN(const SegmentReader::Step step, reader.Next());
     if (step == SegmentReader::Step::kEnd) break;
-    // Damage is reported by whoever reads the records; here it is a stretch without batches.
+    // Damage is reported when the records are read. For the index it is a part without batches.
     if (step == SegmentReader::Step::kDamage) continue;
     NoteBatch(reader.at(), reader.position(), reader.header().base_offset,
               reader.header().last_time_ns);
@@ -107,7 +107,7 @@ StatusOr<int64_t> Segment::FindPosition(int64_t offset, int64_t limit) {
   const auto above = std::upper_bound(
       index_.begin(), index_.end(), offset,
       [](int64_t wanted, const IndexEntry& entry) { return wanted < entry.offset; });
-  // A damaged stretch before the first entry is the reader's to report.
+  // The reader reports damage before the first entry.
   if (above == index_.begin()) return kSegmentHeaderBytes;
   return std::prev(above)->position;
 }

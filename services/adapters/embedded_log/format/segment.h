@@ -1,4 +1,4 @@
-// One segment file: its name, its open file, its sparse index.
+// Segment file: its name, open file, and sparse index.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@
 
 namespace pitwall::log {
 
-// What a file's name says. Appended segments are <base>.seg. The output of a compaction is
-// <base>-<end>.<run>.seg and stands for everything in [base, end): files of an older run and
-// appended ones in that range are left-overs.
+// Parsed file name. Appended segments are named <base>.seg. The output of a compaction is named
+// <base>-<end>.<run>.seg and replaces everything in [base, end): files of an older run and appended
+// files in that range are leftovers.
 struct SegmentName {
   int64_t base_offset = 0;
   int64_t end_offset = -1;  // compacted only
@@ -35,20 +35,20 @@ class Segment {
   const SegmentName& name() const { return name_; }
   const std::string& path() const { return path_; }
 
-  // The file for reading; readers of one segment share it, and it closes with the last. NotFound
-  // when it is gone.
+  // Returns the file for reading. Readers of a segment share the open file, which closes with the
+  // last reader. NotFound: the file no longer exists.
   StatusOr<std::shared_ptr<const files::File>> Open();
-  // Keeps the file open as long as the segment is known: what a read-only log sees must not vanish
-  // under a writer.
+  // Keeps the file open while the segment exists, so that a read-only log can still read it after a
+  // writer deletes it.
   Status Pin();
 
-  // Position of the last known batch that begins at or before `offset` (or of the first batch of
-  // all): scans the headers up to there when it has not been there yet. `limit`: the committed
+  // Returns the position of the last known batch that starts at or before `offset`, or of the first
+  // batch. Scans the headers up to that offset if they are not indexed yet. `limit`: committed
   // size.
   StatusOr<int64_t> FindPosition(int64_t offset, int64_t limit);
-  // The newest append time up to `limit`; -1 when there is no readable batch.
+  // Returns the newest append time up to `limit`, or -1 if no batch is readable.
   StatusOr<int64_t> LastTime(int64_t limit);
-  // A batch was appended at [from, to). Keeps the index whole where it already reaches `from`.
+  // Records an appended batch at [from, to). Extends the index if it already reaches `from`.
   void NoteAppend(int64_t from, int64_t to, int64_t base_offset, int64_t last_time_ns);
 
  private:
@@ -67,8 +67,8 @@ class Segment {
   std::weak_ptr<const files::File> file_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const files::File> pinned_ ABSL_GUARDED_BY(mutex_);
   std::vector<IndexEntry> index_ ABSL_GUARDED_BY(mutex_);  // one entry per kIndexStride bytes
-  int64_t indexed_to_ ABSL_GUARDED_BY(mutex_);             // position of the first batch not seen
-  int64_t indexed_offset_ ABSL_GUARDED_BY(mutex_) = -1;    // base of the last batch seen
+  int64_t indexed_to_ ABSL_GUARDED_BY(mutex_);           // position of the first batch not indexed
+  int64_t indexed_offset_ ABSL_GUARDED_BY(mutex_) = -1;  // base offset of the last indexed batch
   int64_t last_time_ns_ ABSL_GUARDED_BY(mutex_) = -1;
 };
 

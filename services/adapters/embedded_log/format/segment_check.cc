@@ -13,7 +13,7 @@ namespace pitwall::log {
 
 std::vector<Lost> Uncovered(int64_t from, int64_t to, const std::vector<Lost>& lost) {
   std::vector<Lost> parts;
-  for (const Lost& range : lost) {  // in order, apart
+  for (const Lost& range : lost) {  // ordered and disjoint
     if (range.to <= from) continue;
     if (range.from >= to) break;
     if (range.from > from) parts.push_back({from, range.from, 0});
@@ -25,7 +25,7 @@ std::vector<Lost> Uncovered(int64_t from, int64_t to, const std::vector<Lost>& l
 
 namespace {
 
-// A payload that its header's checksum fits.
+// Returns true if the payload matches the checksum in its header.
 StatusOr<bool> Whole(SegmentReader* reader) {
   ASSIGN_OR_RETURN(const std::string_view payload, reader->Payload());
   const BatchHeader& header = reader->header();
@@ -49,11 +49,13 @@ StatusOr<SegmentCheck> CheckSegment(const std::string& dir, const SegmentName& n
   int64_t bad_at = -1;
   std::string reason;
   const auto missing = [&](int64_t to, int64_t at) {
-    // Compaction leaves holes; damage in such a file costs what lies between its neighbors.
+    // Compacted files have holes. Damage in such a file counts as losing all offsets between the
+    // neighboring batches.
     if (name.compacted() && bad_at < 0) return;
     for (const Lost& part : Uncovered(next, to, lost)) {
-      check.unreadable.push_back({bad_at < 0 ? at : bad_at, part.from, part.to,
-                                  bad_at < 0 ? "offsets are missing before this" : reason});
+      check.unreadable.push_back(
+          {bad_at < 0 ? at : bad_at, part.from, part.to,
+           bad_at < 0 ? "offsets are missing before this position" : reason});
     }
   };
   for (;;) {

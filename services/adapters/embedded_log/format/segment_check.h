@@ -1,4 +1,4 @@
-// Check that a segment file holds the records that were committed to it.
+// Check that a segment file contains the records committed to it.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace pitwall::log {
 
-// Offsets of a segment that cannot be read.
+// Unreadable offsets of a segment.
 struct UnreadableStretch {
   int64_t at = 0;  // byte position
   int64_t from_offset = 0;
@@ -20,20 +20,22 @@ struct UnreadableStretch {
 };
 
 struct SegmentCheck {
-  std::vector<UnreadableStretch> unreadable;  // what `lost` has already is not told again
-  bool header_damaged = false;                // the 16 bytes before the batches
+  std::vector<UnreadableStretch> unreadable;  // excludes the offsets in `lost`
+  bool header_damaged = false;                // damage in the 16 bytes before the batches
 };
 
-// Reads the first `bytes` of the file: header, every batch with its checksum, and that no offset is
-// missing up to `end_offset` (where records were appended; compaction makes holes).
+// Reads the first `bytes` of the file and checks the header and the checksum of every batch. In
+// appended segments, also checks that no offset up to `end_offset` is missing; compacted segments
+// have holes.
 StatusOr<SegmentCheck> CheckSegment(const std::string& dir, const SegmentName& name, int64_t bytes,
                                     int64_t end_offset, const std::vector<Lost>& lost);
 
-// The readable batches of the file's first `bytes`, as a segment file of the same name has them.
+// Returns the readable batches in the first `bytes` of the file as the content of a segment file
+// with the same name.
 StatusOr<std::string> ReadableBatches(const std::string& path, const SegmentName& name,
                                       int64_t bytes, int64_t end_offset);
 
-// The parts of [from, to) that `lost` does not cover.
+// Returns the parts of [from, to) that `lost` does not cover.
 std::vector<Lost> Uncovered(int64_t from, int64_t to, const std::vector<Lost>& lost);
 
 }  // namespace pitwall::log

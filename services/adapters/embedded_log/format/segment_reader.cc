@@ -8,8 +8,8 @@
 
 namespace pitwall::log {
 namespace {
-// Blocks grow while a reader goes on: one that follows the end of a quiet partition keeps little
-// memory.
+// Block sizes. Blocks grow as a reader continues, so a reader that follows the end of an idle
+// partition uses little memory.
 constexpr size_t kFirstBlock = size_t{16} << 10;
 constexpr size_t kLargestBlock = size_t{256} << 10;
 }  // namespace
@@ -43,7 +43,7 @@ StatusOr<std::string_view> SegmentReader::Bytes(int64_t position, size_t size) {
       buffer_.erase(0, static_cast<size_t>(position - buffer_at_));
       kept = buffer_.size();
     } else if (buffer_.capacity() > 4 * kLargestBlock && length <= kLargestBlock) {
-      buffer_ = std::string();  // one huge batch must not keep its memory for ever
+      buffer_ = std::string();  // release the memory of a huge batch
     }
     buffer_.resize(std::max(length, kept));
     buffer_at_ = position;
@@ -69,9 +69,9 @@ StatusOr<SegmentReader::Step> SegmentReader::Next() {
   const std::optional<BatchHeader> header = ParseBatchHeader(bytes);
   if (!header.has_value()) {
     return Resynchronize(bytes.size() < kBatchHeaderBytes ? "file ends inside a batch"
-                                                          : "no batch header here");
+                                                          : "no batch header at this position");
   }
-  if (!Plausible(*header, next_)) return Resynchronize("batch header that cannot be");
+  if (!Plausible(*header, next_)) return Resynchronize("implausible batch header");
   header_ = *header;
   at_ = next_;
   next_ = at_ + static_cast<int64_t>(kBatchHeaderBytes) + header_.stored_bytes;
@@ -97,7 +97,7 @@ StatusOr<SegmentReader::Step> SegmentReader::Resynchronize(std::string reason) {
         break;
       }
     }
-    // A header may lie across the border of two blocks.
+    // A header may span two blocks.
     block_at += static_cast<int64_t>(block.size() - (kBatchHeaderBytes - 1));
   }
   next_ = damage_.to;

@@ -1,4 +1,4 @@
-// Reads the batches of one segment file in blocks, and finds its way again after damage.
+// Reader of the batches in one segment file. Reads in blocks and resynchronizes after damage.
 #pragma once
 
 #include <cstddef>
@@ -14,38 +14,38 @@
 namespace pitwall::log {
 
 inline constexpr std::string_view kSegmentMagic = "PWSEG001";
-inline constexpr int64_t kSegmentHeaderBytes = 16;  // magic, base offset
+inline constexpr int64_t kSegmentHeaderBytes = 16;  // magic and base offset
 std::string SegmentHeader(int64_t base_offset);
 
-// A part of the file that holds no readable batch.
+// Part of the file without a readable batch.
 struct DamagedPart {
   int64_t from = 0;
   int64_t to = 0;
   std::string reason;
 };
 
-// Not thread-safe; one per reader. Bytes below the limit never change, so what it has buffered
-// stays right.
+// Not thread-safe; each reader has its own. Bytes below the limit never change, so buffered data
+// stays valid.
 class SegmentReader {
  public:
   enum class Step { kBatch, kEnd, kDamage };
 
-  // `from`: position of a batch, or kSegmentHeaderBytes. `limit`: the committed size of the file.
-  // `end_offset`: the first offset that its batches cannot have, where that is known.
+  // `from`: position of a batch, or kSegmentHeaderBytes. `limit`: committed size of the file.
+  // `end_offset`: exclusive upper bound of the batches' offsets, if known.
   SegmentReader(std::shared_ptr<const files::File> file, int64_t from, int64_t limit,
                 int64_t end_offset = INT64_MAX);
 
-  // Moves to the next batch: kBatch, then header() and at() are its; kEnd at the limit; kDamage,
-  // then damage() says what cannot be read, and the next call goes on behind it. An error is the
-  // disk's.
+  // Advances to the next batch. kBatch: header() and at() describe the batch. kEnd: the limit is
+  // reached. kDamage: damage() describes the unreadable part, and the next call continues after it.
+  // An error is a disk error.
   StatusOr<Step> Next();
   const BatchHeader& header() const { return header_; }
-  int64_t at() const { return at_; }          // where the batch begins
-  int64_t position() const { return next_; }  // where the next one begins
+  int64_t at() const { return at_; }          // start of the current batch
+  int64_t position() const { return next_; }  // start of the next batch
   const DamagedPart& damage() const { return damage_; }
 
-  // The stored payload of the batch; valid until the next call of any method. Shorter than it
-  // should be only when the file is shorter than its limit.
+  // Returns the batch's stored payload, valid until the next call of any method. It is shorter than
+  // stored_bytes only if the file is shorter than its limit.
   StatusOr<std::string_view> Payload();
 
   int64_t limit() const { return limit_; }
@@ -55,7 +55,7 @@ class SegmentReader {
   }
 
  private:
-  // At least `size` bytes at `position` in the buffer if the file and the limit have them.
+  // Returns at least `size` bytes at `position` if the file and the limit allow it.
   StatusOr<std::string_view> Bytes(int64_t position, size_t size);
   bool Plausible(const BatchHeader& header, int64_t at) const;
   StatusOr<Step> Resynchronize(std::string reason);
@@ -65,7 +65,7 @@ class SegmentReader {
   int64_t end_offset_;
   int64_t next_;
   int64_t at_ = 0;
-  int64_t least_offset_ = 0;  // offsets only grow
+  int64_t least_offset_ = 0;  // offsets only increase
   BatchHeader header_;
   DamagedPart damage_;
   std::string buffer_;  // bytes of the file from buffer_at_ on

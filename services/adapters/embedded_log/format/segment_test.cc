@@ -9,7 +9,7 @@
 namespace pitwall::log {
 namespace {
 
-TEST(SegmentName, ReadsBackWhatItWrites) {
+TEST(SegmentName, RoundTripPreservesName) {
   SegmentName plain;
   plain.base_offset = 123;
   EXPECT_EQ(plain.FileName(), "00000000000000000123.seg");
@@ -45,7 +45,7 @@ class SegmentTest : public EmbeddedLogTest {
   }
 };
 
-TEST_F(SegmentTest, CompactedFilesStandForWhatTheyCover) {
+TEST_F(SegmentTest, CompactedFileReplacesFilesInItsRange) {
   const std::string run1 = "00000000000000000000-00000000000000000020.000001.seg";
   const std::string run2 = "00000000000000000000-00000000000000000040.000002.seg";
   const std::string tail = "00000000000000000040.seg";
@@ -60,9 +60,9 @@ TEST_F(SegmentTest, CompactedFilesStandForWhatTheyCover) {
   EXPECT_EQ(ListPartition(Dir("p"), nullptr)->leftovers.size(), 5U);
 }
 
-TEST_F(SegmentTest, AnUnfinishedPassLeavesOldAndNewSideBySide) {
-  // The second run has rewritten the first two files only; the first run's other output still
-  // counts.
+TEST_F(SegmentTest, UnfinishedCompaction_OldAndNewFilesAreBothValid) {
+  // The second run rewrote only the first two files, so the other output of the first run is still
+  // valid.
   Touch("00000000000000000000-00000000000000000020.000002.seg");
   Touch("00000000000000000000-00000000000000000010.000001.seg");
   Touch("00000000000000000010-00000000000000000020.000001.seg");
@@ -74,8 +74,7 @@ TEST_F(SegmentTest, AnUnfinishedPassLeavesOldAndNewSideBySide) {
                                       "00000000000000000030.seg"}));
 }
 
-// Many batches: the reader crosses its blocks, the index finds any offset, and damage costs only
-// what it hits.
+// Segment with many batches, which span several blocks and index entries.
 class LongSegmentTest : public SegmentTest {
  protected:
   static constexpr int kBatches = 3000;
@@ -101,7 +100,7 @@ class LongSegmentTest : public SegmentTest {
   std::vector<int64_t> starts_;
 };
 
-TEST_F(LongSegmentTest, ReaderWalksThroughAll) {
+TEST_F(LongSegmentTest, ReaderReturnsAllBatches) {
   auto segment = std::make_shared<Segment>(Dir("p"), SegmentName{});
   SegmentReader reader(*segment->Open(), kSegmentHeaderBytes,
                        static_cast<int64_t>(content_.size()));
@@ -129,8 +128,8 @@ TEST_F(LongSegmentTest, IndexFindsAnyOffset) {
   }
 }
 
-TEST_F(LongSegmentTest, DamageCostsOnlyWhatItHits) {
-  // Headers of three batches, one of them at a block's border, and a stretch over several.
+TEST_F(LongSegmentTest, DamageLosesOnlyAffectedBatches) {
+  // The headers of three batches are damaged, one of them at a block boundary.
   for (const size_t batch : {size_t{5}, size_t{1000}}) {
     content_[static_cast<size_t>(starts_[batch]) + 9] ^= 0x10;
   }
@@ -161,8 +160,8 @@ TEST_F(LongSegmentTest, DamageCostsOnlyWhatItHits) {
   EXPECT_EQ(last, 2 * kBatches - 1);
 }
 
-TEST_F(LongSegmentTest, ABatchCopiedIntoAPayloadIsNotTaken) {
-  // Offsets only grow: behind damage an old batch inside somebody's value does not count.
+TEST_F(LongSegmentTest, BatchInsideRecordValueIsIgnored) {
+  // Offsets only increase, so an old batch inside a record's value is ignored after damage.
   OutgoingRecord record;
   record.value = content_.substr(static_cast<size_t>(starts_[3]), 300);
   BatchBuilder builder;

@@ -52,14 +52,14 @@ LogCheck Summarize(const Recovered& recovered, std::vector<DamageReport> reports
   return check;
 }
 
-// Adds [from, to) to the ranges, in order and apart.
+// Adds [from, to) to the ranges and keeps them ordered and disjoint.
 void AddLost(std::vector<Lost>* lost, int64_t from, int64_t to, int64_t now_ns) {
   for (const Lost& part : Uncovered(from, to, *lost)) lost->push_back({part.from, part.to, now_ns});
   std::sort(lost->begin(), lost->end(),
             [](const Lost& a, const Lost& b) { return a.from < b.from; });
 }
 
-// One repair of one directory.
+// A single repair of a data directory.
 class Repair {
  public:
   Repair(const std::string& dir, bool dry_run, Clock* clock, Recovered recovered, LogRepair* out)
@@ -89,7 +89,7 @@ class Repair {
  private:
   void Done(std::string line) { out_->done.push_back(std::move(line)); }
 
-  // First of all: the other steps see the cut partitions.
+  // Cuts derived outputs. Runs first because the other steps depend on the cut partitions.
   Status Cut(const DerivedOutputs& outputs) {
     ASSIGN_OR_RETURN(const OutputCut cut, CutOutputs(outputs, out_->before.reports, &recovered_));
     for (const std::string& line : cut.done) Done(line);
@@ -114,7 +114,8 @@ class Repair {
     return files::ReplaceFile(to, content, nullptr);
   }
 
-  // What no commit covers any more is not thrown away where the journal is in doubt.
+  // Sets files aside that no known commit covers. If the journal is damaged, they might still be
+  // needed.
   Status SetLeftoversAside(const PartitionKey& key, const PartitionContent& content) {
     if (!recovered_.journal_damaged) return OkStatus();
     const PartitionFiles& files = recovered_.files[key];
@@ -126,7 +127,7 @@ class Repair {
       }
     }
     for (const std::string& path : paths) {
-      Done(Cat(path, ": set aside, no commit that is known covers it"));
+      Done(Cat(path, ": set aside because no known commit covers it"));
       RETURN_IF_ERROR(SetAside(path, /*copy=*/false));
     }
     return OkStatus();
@@ -143,14 +144,14 @@ class Repair {
       if (to <= report.from_offset) continue;
       for (const Lost& part : Uncovered(report.from_offset, to, content->lost)) {
         Done(Cat(facts.topic, "/", facts.partition, ": offsets ", part.from, " to ", part.to - 1,
-                 " are lost; readers of them are told"));
+                 " are lost; readers will receive an error"));
       }
       AddLost(&content->lost, report.from_offset, to, now_ns_);
     }
     return OkStatus();
   }
 
-  // A file with damage is written again with what can be read of it.
+  // Rewrites damaged files with their readable batches.
   Status RewriteSegments(const PartitionKey& key, PartitionContent* content) {
     const std::string& dir = recovered_.files[key].dir;
     std::set<std::string> damaged;
@@ -164,14 +165,15 @@ class Repair {
       ASSIGN_OR_RETURN(
           const std::string kept,
           ReadableBatches(path, info.segment->name(), info.bytes, EndOfSegment(*content, i)));
-      Done(Cat(path, ": written again with what can be read, ", kept.size(), " of ", info.bytes,
+      Done(Cat(path, ": rewritten with its readable batches, ", kept.size(), " of ", info.bytes,
                " bytes"));
       RETURN_IF_ERROR(SetAside(path, /*copy=*/true));
       info.bytes = static_cast<int64_t>(kept.size());
       info.writable = false;
       if (!dry_run_) RETURN_IF_ERROR(files::ReplaceFile(path, kept, nullptr));
     }
-    // A last segment that ends before the partition does is closed: the next commit begins another.
+    // A last segment that does not contain the end of the partition is closed, and the next commit
+    // starts a new one.
     if (!content->segments.empty()) {
       const SegmentInfo& last = content->segments.back();
       const auto& end = recovered_.facts[key].end;
@@ -190,8 +192,8 @@ class Repair {
     });
   }
 
-  // Where a file of a compacted topic is missing an empty one takes its range: what is lost is
-  // forgotten one day, and no start must miss the file then.
+  // Replaces missing files of a compacted topic with empty ones. The lost ranges are forgotten
+  // eventually, and a later start must not report the files as missing.
   Status FillGaps(const PartitionKey& key, PartitionContent* content) {
     const PartitionFacts& facts = recovered_.facts[key];
     const std::string& dir = recovered_.files[key].dir;
@@ -228,10 +230,10 @@ class Repair {
     return OkStatus();
   }
 
-  // Nothing knows how many partitions it had, or its number: its files are kept aside as a whole.
+  // The number of partitions and the topic number are unknown, so the whole directory is set aside.
   Status SetTopicAside(const std::string& topic) {
     const std::string path = Cat(dir_, "/topics/", topic);
-    Done(Cat(path, ": set aside as a whole; without topic.conf nothing says what it is"));
+    Done(Cat(path, ": set aside because the topic is unknown without topic.conf"));
     return SetAside(path, /*copy=*/false);
   }
 
@@ -249,7 +251,7 @@ class Repair {
     if (recovered_.journal_damaged && !recovered_.journal_path.empty()) {
       RETURN_IF_ERROR(SetAside(recovered_.journal_path, /*copy=*/true));
     }
-    Done(Cat(dir_, "/commits: a new commit journal is written with what is known now"));
+    Done(Cat(dir_, "/commits: a new commit journal is written from the remaining data"));
     if (dry_run_) return OkStatus();
     CommittedState state;
     for (const Topic& topic : recovered_.topics) {
@@ -267,7 +269,7 @@ class Repair {
     RETURN_IF_ERROR(files::MakeDirectories(Cat(dir_, "/topics")));
     const std::string commits = Cat(dir_, "/commits");
     RETURN_IF_ERROR(files::MakeDirectories(commits));
-    // A number above all that may be there under another name.
+    // The new journal gets a higher number than any existing one.
     const std::unique_ptr<CommitJournal> journal =
         CommitJournal::ForRepair(commits, recovered_.journal_number);
     RETURN_IF_ERROR(journal->OpenFolder());
@@ -280,7 +282,7 @@ class Repair {
   const bool dry_run_;
   const int64_t now_ns_;
   Recovered recovered_;
-  std::set<std::string> cut_;  // paths of files that the cut took or wrote
+  std::set<std::string> cut_;  // paths of files removed or rewritten by the cut
   LogRepair* const out_;
 };
 
@@ -295,28 +297,27 @@ StatusOr<LogCheck> CheckLog(const std::string& dir) {
 }
 
 std::string RemedyOf(const DamageReport& report) {
-  if (report.healed) return "the next start makes it good by itself";
+  if (report.healed) return "the next start repairs it";
   switch (report.kind) {
     case DamageKind::kSegmentMissing:
     case DamageKind::kOffsets:
       return "repair notes the offsets as lost";
     case DamageKind::kSegmentCut:
     case DamageKind::kRecords:
-      return "repair writes the file again with what can be read and notes the rest as lost";
+      return "repair rewrites the file with its readable records and notes the others as lost";
     case DamageKind::kJournal:
     case DamageKind::kJournalCut:
     case DamageKind::kJournalMissing:
-      return "repair writes a new journal from the frames and segments that can be read; groups "
-             "may "
-             "read again what they had read";
+      return "repair writes a new journal from the readable frames and segments; groups may read "
+             "some records again";
     case DamageKind::kTopicFile:
-      return "repair sets the topic's folder aside; or write the file by hand";
+      return "repair sets the topic's directory aside; alternatively, write the file manually";
     case DamageKind::kTopicMissing:
-      return "repair makes the topic again and notes its offsets as lost";
+      return "repair recreates the topic and notes its offsets as lost";
     case DamageKind::kSegmentHeader:
     case DamageKind::kSyncedMark:
     case DamageKind::kUnflushed:
-      return "the next start makes it good by itself";
+      return "the next start repairs it";
   }
   return "";
 }
@@ -324,7 +325,7 @@ std::string RemedyOf(const DamageReport& report) {
 StatusOr<LogRepair> RepairLog(const std::string& dir, bool dry_run, Clock* clock,
                               const std::vector<DerivedOutputs>& derived) {
   if (!files::Exists(Cat(dir, "/commits")) && !files::Exists(Cat(dir, "/topics"))) {
-    return NotFound(Cat(dir, ": neither commits nor topics in it: not a log"));
+    return NotFound(Cat(dir, ": not a log; it has neither commits nor topics"));
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<files::DirectoryLock> lock,
                    files::DirectoryLock::Take(dir));

@@ -1,4 +1,5 @@
-// `pitwall log check|repair`: what is damaged in a data directory, and how it starts again.
+// Implementation of `pitwall log check|repair`: finds damage in a data directory and makes the log
+// startable again.
 #pragma once
 
 #include <cstdint>
@@ -13,32 +14,35 @@
 namespace pitwall::log {
 
 struct LogCheck {
-  std::vector<DamageReport> reports;  // healed ones too: those a start makes good by itself
-  int64_t files = 0;                  // read
+  std::vector<DamageReport> reports;  // includes damage that a start repairs automatically
+  int64_t files = 0;                  // number of files read
   int64_t bytes = 0;
-  // Whether a start goes on by itself.
+  // Returns true if the log starts without a repair.
   bool startable() const;
 };
 
-// Reads every byte of the log, and changes nothing. NotFound: no data directory.
-// FailedPrecondition: of a newer version.
+// Reads the whole log without changing anything. Errors: NotFound if there is no data directory,
+// FailedPrecondition if a newer version wrote it.
 StatusOr<LogCheck> CheckLog(const std::string& dir);
 
-// What repair does about a report, as a sentence's second half.
+// Returns the effect of a repair on the reported damage, as a clause to append to the report.
 std::string RemedyOf(const DamageReport& report);
 
 struct LogRepair {
   LogCheck before;
-  std::vector<std::string> done;        // one line each; with dry_run, what would be done
+  std::vector<std::string> done;        // one line per action; planned actions in a dry run
   std::vector<std::string> quarantine;  // files that were set aside
 };
 
-// Makes the log startable. What can be read stays; files that are rewritten or dropped are copied
-// to <dir>/quarantine first; offsets that are lost are noted in the journal, and readers of them
-// get DataLoss. Without damage nothing changes. FailedPrecondition: somebody has the log open.
+// Makes the log startable. Readable data is kept. Files that are rewritten or dropped are first
+// copied
+// to <dir>/quarantine. Lost offsets are noted in the journal, and their readers receive DataLoss.
+// Without damage, nothing changes. FailedPrecondition: a process has the log open.
 //
-// Where the journal is damaged, groups go on at older positions: what the makers of `derived` wrote
-// since is cut where they make it again, so that nothing is there twice (output_cut.h).
+// If the journal is damaged, groups resume at older positions. Outputs in `derived` that were
+// written
+// after those positions are cut if they will be produced again, so no record appears twice
+// (output_cut.h).
 StatusOr<LogRepair> RepairLog(const std::string& dir, bool dry_run, Clock* clock,
                               const std::vector<DerivedOutputs>& derived = {});
 

@@ -18,7 +18,7 @@ struct CutAt {
   int64_t offset = 0;
 };
 
-// The first batch of a commit behind `sequence`.
+// Returns the first batch of a commit after `sequence`.
 StatusOr<std::optional<CutAt>> FindCut(const PartitionContent& content, uint64_t sequence) {
   for (size_t i = 0; i < content.segments.size(); ++i) {
     const SegmentInfo& info = content.segments[i];
@@ -67,7 +67,7 @@ class Cutting {
     const auto position = std::find_if(
         recovered_->positions.begin(), recovered_->positions.end(),
         [&](const GroupPosition& p) { return p.group == derived_.group && p.key == input; });
-    // Where no position is left the group itself says what to do.
+    // If the position is lost, the group decides where to resume.
     if (position == recovered_->positions.end()) return OkStatus();
     const auto commit = recovered_->position_commits.find({derived_.group, input});
     if (commit == recovered_->position_commits.end()) return OkStatus();
@@ -87,42 +87,42 @@ class Cutting {
       const int64_t end = recovered_->partitions[cut.key].end_offset;
       if (!why.empty()) {
         out_.done.push_back(Cat(place, ": offsets ", cut.at.offset, " to ", end - 1,
-                                " are kept, but ", derived_.group, " goes on at offset ",
+                                " are kept, but ", derived_.group, " resumes at offset ",
                                 position->at.offset, " of ", derived_.input, "/", input.partition,
-                                " and writes them again, some with other content: ", why));
+                                " and writes them again, possibly with different content: ", why));
         continue;
       }
       out_.done.push_back(Cat(place, ": cut at offset ", cut.at.offset, " of ", end, "; ",
-                              derived_.group, " makes them again from offset ", position->at.offset,
-                              " of ", derived_.input, "/", input.partition));
+                              derived_.group, " produces them again from offset ",
+                              position->at.offset, " of ", derived_.input, "/", input.partition));
       RETURN_IF_ERROR(CutAway(cut));
     }
     return OkStatus();
   }
 
-  // Why the outputs cannot be made again as they were; "": they can.
+  // Returns the reason why the outputs cannot be reproduced identically, or "" if they can.
   std::string Cannot(const PartitionKey& input, const CommittedOffset& at) {
     const PartitionContent& content = recovered_->partitions[input];
     const StatusOr<int64_t> needed = derived_.needs_from(at);
     if (!needed.ok()) return std::string(needed.status().message());
     int64_t from = *needed;
-    // A compaction that the journal does not know may have taken state for newer state that is cut:
-    // then all is made from the beginning.
+    // A compaction that the journal does not list may have replaced older state with newer state
+    // that is now cut. The outputs must then be reproduced from the beginning.
     if (CompactedSince(input.partition)) from = 0;
     if (content.start_offset > from) {
-      return Cat("records from offset ", from, " on are needed, but it begins at offset ",
+      return Cat("records from offset ", from, " are needed, but the input starts at offset ",
                  content.start_offset);
     }
     if (content.end_offset < at.offset) {
-      return Cat("it ends at offset ", content.end_offset);
+      return Cat("the input ends at offset ", content.end_offset);
     }
     for (const Lost& lost : content.lost) {
-      if (lost.to > from) return Cat("its offsets ", lost.from, " to ", lost.to - 1, " are lost");
+      if (lost.to > from) return Cat("input offsets ", lost.from, " to ", lost.to - 1, " are lost");
     }
     for (const DamageReport& report : reports_) {
       if (!report.healed && report.topic == derived_.input && report.partition == input.partition &&
           report.to_offset > from) {
-        return Cat("its offsets ", report.from_offset, " to ", report.to_offset - 1, " are lost");
+        return Cat("input offsets ", report.from_offset, " to ", report.to_offset - 1, " are lost");
       }
     }
     return "";

@@ -1,4 +1,4 @@
-// Committed outputs that a damaged journal no longer proves: the first step of a repair.
+// Cut of committed outputs that a damaged journal no longer proves: the first step of a repair.
 #pragma once
 
 #include <string>
@@ -10,24 +10,26 @@
 
 namespace pitwall::log {
 
-// A file of a partition that is written again up to the cut, or goes as a whole.
+// Segment file that is rewritten up to the cut or removed.
 struct CutSegment {
-  std::string path;      // as it is now
-  std::string replaced;  // the path of what is kept; "": nothing is
-  std::string content;   // of what is kept
+  std::string path;      // current path
+  std::string replaced;  // path of the rewritten file; "": the file is removed
+  std::string content;   // content of the rewritten file
 };
 
 struct OutputCut {
   std::vector<CutSegment> segments;
-  std::vector<std::string> done;  // lines for the operator
+  std::vector<std::string> done;  // messages for the operator
 };
 
-// Cuts what was written behind the newest position of the group that the journal still shows, in
-// `recovered` only. The caller writes the files.
+// Cuts outputs that were written after the newest position of the group in the journal. Changes
+// only
+// `recovered`; the caller writes the files.
 //
-// Segments keep the commit of each batch, also through compaction. So the cut is exact: a batch of
-// a later commit than the position's is made again from the input. Where the input does not reach
-// back far enough nothing is cut.
+// Each batch in a segment records its commit, even after compaction, so the cut is exact: batches
+// of
+// later commits than the position's are cut because they will be produced again from the input. If
+// the input does not reach back far enough, nothing is cut.
 StatusOr<OutputCut> CutOutputs(const DerivedOutputs& derived,
                                const std::vector<DamageReport>& reports, Recovered* recovered);
 

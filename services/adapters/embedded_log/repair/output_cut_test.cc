@@ -1,5 +1,5 @@
-// A journal that lost its end: what was derived behind the position that is left is cut, and
-// nothing else.
+// Tests of a repair after the journal lost its end: only outputs after the remaining position are
+// cut.
 #include <gtest/gtest.h>
 
 #include "services/adapters/embedded_log/format/commit_frame.h"
@@ -12,10 +12,10 @@ namespace {
 class OutputCutTest : public EmbeddedLogTest {
  protected:
   static constexpr int kCommits = 12;
-  static constexpr int kLeft = 5;  // commits of the maker that the cut journal shows
+  static constexpr int kLeft = 5;  // maker commits that remain in the cut journal
 
-  // An input of kCommits records. The maker writes two outputs for each, and a judge writes what it
-  // decided about the events.
+  // Writes an input of kCommits records. The maker writes two outputs for each record, and a judge
+  // writes one decision for each event.
   void Fill(bool compact = false) {
     options_.segment_bytes = 400;
     options_.compress = false;
@@ -68,7 +68,7 @@ class OutputCutTest : public EmbeddedLogTest {
     for (int i = 0; i < count; ++i) values.push_back(Cat(what, " ", i));
     return values;
   }
-  static bool Says(const LogRepair& repair, std::string_view part) {
+  static bool ReportContains(const LogRepair& repair, std::string_view part) {
     for (const std::string& line : repair.done) {
       if (line.find(part) != std::string::npos) return true;
     }
@@ -78,15 +78,15 @@ class OutputCutTest : public EmbeddedLogTest {
   size_t cut_at_ = 0;
 };
 
-TEST_F(OutputCutTest, OutputsBehindThePositionGoAndNothingElse) {
+TEST_F(OutputCutTest, CutsOnlyOutputsAfterPosition) {
   Fill();
   CutJournal();
   const std::string before = Slurp(Segments("events").back());
   const LogRepair dry = MustRepair(0, /*dry_run=*/true);
-  EXPECT_TRUE(Says(dry, "events/0: cut at offset 5 of 12"));
+  EXPECT_TRUE(ReportContains(dry, "events/0: cut at offset 5 of 12"));
   EXPECT_EQ(Slurp(Segments("events").back()), before);
   const LogRepair repair = MustRepair(0);
-  EXPECT_TRUE(Says(repair, "events/0: cut at offset 5 of 12"));
+  EXPECT_TRUE(ReportContains(repair, "events/0: cut at offset 5 of 12"));
   EXPECT_EQ(repair.done, dry.done);
   for (const std::string& path : repair.quarantine) EXPECT_TRUE(files::Exists(path)) << path;
   EXPECT_TRUE(MustRepair(0).done.empty()) << "nothing is left to do";
@@ -98,15 +98,15 @@ TEST_F(OutputCutTest, OutputsBehindThePositionGoAndNothingElse) {
     EXPECT_EQ(ReadAll("state").records.size(), size_t{kLeft});
     EXPECT_EQ(Values("decisions"), Numbered("decision", kCommits)) << "no decision is forgotten";
   }
-  // The offsets go on where the cut is.
+  // New offsets continue at the cut.
   Append({Out("events", "event 5")});
   EXPECT_EQ(Values("events"), Numbered("event", kLeft + 1));
   MustOpen();
   EXPECT_EQ(Values("events"), Numbered("event", kLeft + 1));
 }
 
-// A second loss of the journal: the records that were cut do not come back.
-TEST_F(OutputCutTest, WhatWasCutStaysCut) {
+// The journal is lost a second time. The cut records must not reappear.
+TEST_F(OutputCutTest, CutRecordsStayCutAfterSecondRepair) {
   Fill();
   CutJournal();
   (void)MustRepair(0);
@@ -116,19 +116,19 @@ TEST_F(OutputCutTest, WhatWasCutStaysCut) {
   EXPECT_EQ(Values("events"), Numbered("event", kLeft));
 }
 
-TEST_F(OutputCutTest, WhereTheInputIsGoneAllIsKept) {
+TEST_F(OutputCutTest, MissingInput_KeepsOutputs) {
   Fill();
   CutJournal();
   ASSERT_TRUE(files::Remove(Segments("input")[0]).ok());
   const LogRepair repair = MustRepair(0);
-  EXPECT_TRUE(Says(repair, "events/0: offsets 5 to 11 are kept"));
+  EXPECT_TRUE(ReportContains(repair, "events/0: offsets 5 to 11 are kept"));
   MustOpen();
   EXPECT_EQ(Values("events"), Numbered("event", kCommits));
 }
 
-// Newer state took the place of older state: only an input that is there from its beginning makes
-// up for it.
-TEST_F(OutputCutTest, StateThatWasCompactedSinceNeedsTheWholeInput) {
+// Newer state replaced older state in a compaction, so the state can be reproduced only if the
+// input is complete.
+TEST_F(OutputCutTest, CompactedState_CutRequiresCompleteInput) {
   for (const bool whole : {true, false}) {
     log_.reset();
     EXPECT_TRUE(files::RemoveTree(options_.dir).ok());
@@ -151,7 +151,7 @@ TEST_F(OutputCutTest, StateThatWasCompactedSinceNeedsTheWholeInput) {
     } else {
       EXPECT_EQ(state.records.back().offset, kCommits - 1);
     }
-    EXPECT_TRUE(Says(repair, whole ? "state/0: cut at" : "state/0: offsets")) << whole;
+    EXPECT_TRUE(ReportContains(repair, whole ? "state/0: cut at" : "state/0: offsets")) << whole;
   }
 }
 

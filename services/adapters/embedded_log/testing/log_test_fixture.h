@@ -1,5 +1,5 @@
-// Fixture of the embedded log's tests: a folder of their own, a clock that they move, and short
-// functions to write and read.
+// Fixture for tests of the embedded log: a temporary directory, a fake clock, and helpers to write
+// and read.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,14 +22,14 @@ namespace pitwall::log {
 
 class EmbeddedLogTest : public ::testing::Test {
  protected:
-  // In memory where there is such a place: the tests open logs thousands of times, and a flush
-  // costs milliseconds.
+  // Uses a directory in memory if possible: the tests open logs thousands of times, and each flush
+  // on a disk costs milliseconds.
   EmbeddedLogTest()
       : root_(Cat(::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : ::testing::TempDir(),
                   "/pitwall_log_XXXXXX")) {
     EXPECT_NE(::mkdtemp(root_.data()), nullptr) << root_;
-    // These tests break things thousands of times, and check what is said of it: no level is high
-    // enough for stderr.
+    // The tests cause thousands of errors and check the reported messages, so logging to stderr is
+    // disabled.
     SetLogLevel(static_cast<LogLevel>(static_cast<int>(LogLevel::kError) + 1));
     options_.dir = Dir("data");
     options_.background = false;
@@ -80,7 +80,7 @@ class EmbeddedLogTest : public ::testing::Test {
     ASSERT_TRUE(appended.ok()) << appended;
   }
 
-  // All that can be read now; losses are collected and stepped over.
+  // Result of reading all available records. Losses are collected and skipped.
   struct Readout {
     std::vector<Record> records;
     std::vector<Status> losses;
@@ -126,7 +126,7 @@ class EmbeddedLogTest : public ::testing::Test {
     return readout.values();
   }
 
-  // The folder as a kill -9 would leave it: what is written, flushed or not.
+  // Copies the directory in the state that a kill -9 would leave: all writes, flushed or not.
   void CopyDir(const std::string& from, const std::string& to) {
     std::error_code error;
     std::filesystem::remove_all(to, error);
@@ -144,7 +144,7 @@ class EmbeddedLogTest : public ::testing::Test {
     ASSERT_TRUE(file.ok()) << file.status();
     EXPECT_TRUE((*file)->WriteAt(0, content).ok());
   }
-  // Paths of the files in a folder of the data directory, by suffix.
+  // Returns the paths of the files in a directory that end with the suffix.
   static std::vector<std::string> FilesIn(const std::string& dir, std::string_view suffix) {
     std::vector<std::string> paths;
     const auto names = files::ListDirectory(dir);
