@@ -8,8 +8,8 @@
 
 namespace pitwall::clock {
 
-// CLOCK_REALTIME and CLOCK_MONOTONIC, in nanoseconds. Thread-safe and stateless; its wake-ups do
-// not refer to it and may outlive it. Never fails.
+// Clock based on CLOCK_REALTIME and CLOCK_MONOTONIC, in nanoseconds. Thread-safe and stateless; its
+// wake-ups do not refer to it and may outlive it. Never fails.
 class SystemClock final : public Clock {
  public:
   int64_t WallNs() const override;
@@ -17,7 +17,7 @@ class SystemClock final : public Clock {
   std::unique_ptr<Wakeup> NewWakeup() override;
 };
 
-// CPU time of the calling thread in nanoseconds, by which tests measure work.
+// Returns the CPU time of the calling thread in nanoseconds. Tests use it to measure work.
 int64_t ThreadCpuNs();
 
 }  // namespace pitwall::clock

@@ -50,8 +50,8 @@ TEST(SystemClock, HugeTimeoutDoesNotOverflow) {
   waker.join();
 }
 
-// Each handover is a data race unless Wake happens-before the end of Wait; the TSan build checks
-// that.
+// Each handover is a data race unless Wake happens before the end of Wait. The TSan build checks
+// this.
 TEST(SystemClock, WakeOrdersMemoryBetweenThreads) {
   SystemClock clock;
   const auto ping = clock.NewWakeup();

@@ -19,7 +19,7 @@ namespace {
 
 Status DiskStatus(int error_number, std::string_view what, std::string_view path) {
   const std::string context = Cat(what, " ", path);
-  // EFBIG: the file-size limit of the process. The caller handles it like a full disk.
+  // EFBIG means the process's file-size limit. The caller handles it like a full disk.
   if (error_number == EFBIG) return ResourceExhausted(Cat(context, ": file size limit reached"));
   if (error_number == EIO || error_number == ENFILE || error_number == ENOMEM) {
     return Unavailable(Cat(context, ": ", std::strerror(error_number)));
@@ -160,13 +160,13 @@ StatusOr<std::unique_ptr<DirectoryLock>> DirectoryLock::Take(const std::string& 
     ::close(fd);
     ::close(folder);
     if (error_number != EWOULDBLOCK) return DiskStatus(error_number, "flock", path);
-    // The content may be damaged, so only a number is repeated.
+    // The content may be damaged, so only a number from it is repeated.
     const auto who = ParseInt(Trim(std::string_view(holder, n > 0 ? static_cast<size_t>(n) : 0)));
     return FailedPrecondition(Cat("data directory ", dir, " is in use by another writer",
                                   who.has_value() ? Cat(" (process ", *who, ")") : std::string(),
-                                  "; one process at a time may write it"));
+                                  "; only one process may write to it at a time"));
   }
-  // Only for the message above: the lock is the flock, not the content.
+  // Used only for the message above: the flock is the lock, not the file content.
   const int length = std::snprintf(holder, sizeof(holder), "%d\n", static_cast<int>(::getpid()));
   if (::ftruncate(fd, 0) == 0) {
     [[maybe_unused]] const ssize_t n = ::pwrite(fd, holder, static_cast<size_t>(length), 0);
@@ -287,7 +287,7 @@ StatusOr<std::string> ReadWhole(const std::string& path, size_t limit) {
   ASSIGN_OR_RETURN(const std::shared_ptr<File> file, File::Open(path, File::Mode::kRead));
   ASSIGN_OR_RETURN(const int64_t size, file->Size());
   if (size > static_cast<int64_t>(limit)) {
-    return ResourceExhausted(Cat(path, ": ", size, " bytes, more than the ", limit, " allowed"));
+    return ResourceExhausted(Cat(path, ": size is ", size, " bytes, the limit is ", limit));
   }
   std::string content(static_cast<size_t>(size), '\0');
   ASSIGN_OR_RETURN(const size_t got, file->ReadAt(0, content.data(), content.size()));

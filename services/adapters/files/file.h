@@ -1,5 +1,5 @@
-// Files and directories of logs and stores: a thin layer whose Status names the path, with fault
-// injection for tests.
+// Files and directories of logs and stores: a thin layer that adds the path to errors and injects
+// faults in tests.
 #pragma once
 
 #include <atomic>
@@ -18,12 +18,12 @@ namespace pitwall::files {
 // Disk faults for tests. Thread-safe. One object serves all files of a log or a store.
 class DiskFaults {
  public:
-  // After this many more written bytes, every write fails with ENOSPC (the last one is partial, as
-  // on a real disk). Negative: never.
+  // Every write fails with ENOSPC after this many more bytes (the last one is partial, as on a real
+  // disk). Negative: unlimited.
   void SetSpace(int64_t bytes) { space_.store(bytes); }
   void FailSyncs(bool fail) { fail_syncs_.store(fail); }
   void FailTruncates(bool fail) { fail_truncates_.store(fail); }
-  // Limits the faults set here to paths that contain `part` ("": all).
+  // Limits the faults to paths that contain `part` ("": all paths).
   void OnlyBelow(std::string part) {
     MutexLock lock(&mutex_);
     part_ = std::move(part);
@@ -33,7 +33,7 @@ class DiskFaults {
     return path.find(part_) != std::string_view::npos;
   }
 
-  // Number of `bytes` that may be written now.
+  // Returns the part of `bytes` that may be written now.
   size_t Take(size_t bytes);
   bool SyncFails() const { return fail_syncs_.load(); }
   bool TruncateFails() const { return fail_truncates_.load(); }
@@ -46,7 +46,7 @@ class DiskFaults {
   std::string part_ ABSL_GUARDED_BY(mutex_);
 };
 
-// An open file. Reads and positioned writes are thread-safe as far as the kernel's are.
+// Open file. Reads and positioned writes are as thread-safe as in the kernel.
 class File {
  public:
   enum class Mode {
@@ -54,18 +54,18 @@ class File {
     kWrite,   // must exist; also reads
     kCreate,  // must not exist; created empty; also reads
   };
-  // DataLoss: not a regular file. Never blocks, for example on a FIFO.
+  // Opens a file. DataLoss: not a regular file. Never blocks, for example on a FIFO.
   static StatusOr<std::shared_ptr<File>> Open(const std::string& path, Mode mode,
                                               std::shared_ptr<DiskFaults> faults = nullptr);
   ~File();
   File(const File&) = delete;
   File& operator=(const File&) = delete;
 
-  // Up to `size` bytes from `at`; fewer only at the end of the file.
+  // Reads up to `size` bytes from position `at`; returns fewer only at the end of the file.
   StatusOr<size_t> ReadAt(int64_t at, char* into, size_t size) const;
-  // Writes all bytes or returns an error, after a possible partial write. ENOSPC, EDQUOT, EFBIG,
-  // and EMFILE become ResourceExhausted, and EIO, ENFILE, and ENOMEM become Unavailable: all of
-  // them may be temporary.
+  // Writes all bytes, or returns an error after a possible partial write. ENOSPC, EDQUOT, EFBIG,
+  // and EMFILE become ResourceExhausted. EIO, ENFILE, and ENOMEM become Unavailable. All of them
+  // may be temporary.
   Status WriteAt(int64_t at, std::string_view bytes);
   Status Truncate(int64_t size);
   Status Sync();  // fdatasync
@@ -81,7 +81,7 @@ class File {
   const std::shared_ptr<DiskFaults> faults_;
 };
 
-// An open directory, for flushing created and renamed entries without a new descriptor.
+// Open directory, used to flush created and renamed entries without a new descriptor.
 class Directory {
  public:
   static StatusOr<std::shared_ptr<Directory>> Open(const std::string& path);
@@ -96,12 +96,13 @@ class Directory {
   const std::string path_;
 };
 
-// An exclusive flock for the life of the object: on the directory itself, so that deleting LOCK
-// does not release it, and on LOCK, which older versions check and which names the holder.
+// Exclusive lock of a directory for the lifetime of the object. It locks the directory itself, so
+// deleting LOCK does not release it, and LOCK, which older versions check and which contains the
+// owner's process ID.
 class DirectoryLock {
  public:
-  // FailedPrecondition if the lock is held; the message names the directory and the holder's
-  // process ID.
+  // Acquires the lock. FailedPrecondition: another process holds the lock; the message names the
+  // directory and the owner's process ID.
   static StatusOr<std::unique_ptr<DirectoryLock>> Take(const std::string& dir);
   ~DirectoryLock();
   DirectoryLock(const DirectoryLock&) = delete;
@@ -114,23 +115,23 @@ class DirectoryLock {
 };
 
 Status MakeDirectories(
-    const std::string& path);  // like mkdir -p; new directories are accessible to the owner only
-// Removes the permissions of group and others from `path` and its content, for directories that an
-// earlier version created. Returns the number of changed entries.
+    const std::string& path);  // like mkdir -p; only the owner can access new directories
+// Removes the permissions of group and others from `path` and its content, for directories created
+// by an earlier version. Returns the number of changed entries.
 StatusOr<int64_t> TightenModes(const std::string& path);
 Status SyncDirectory(const std::string& path);  // makes renames and new files durable
 StatusOr<std::vector<std::string>> ListDirectory(
-    const std::string& path);  // names, sorted, without . and ..
+    const std::string& path);  // sorted names without . and ..
 Status Rename(const std::string& from, const std::string& to);
 Status Remove(const std::string& path);      // succeeds if the path does not exist
 Status RemoveTree(const std::string& path);  // succeeds if the path does not exist
 bool Exists(const std::string& path);
 bool IsDirectory(const std::string& path);
-// Size of a regular file; -1: absent, or not a regular file.
+// Returns the size of a regular file, or -1 if it does not exist or is not a regular file.
 StatusOr<int64_t> RegularFileBytes(const std::string& path);
 StatusOr<std::string> ReadWhole(const std::string& path,
-                                size_t limit);  // ResourceExhausted beyond the limit
-// Writes a temporary file, flushes it, and renames it: the path has either the old or the new
+                                size_t limit);  // ResourceExhausted above the limit
+// Writes a temporary file, flushes it, and renames it. The path has either the old or the new
 // content, never a part.
 Status ReplaceFile(const std::string& path, std::string_view content,
                    const std::shared_ptr<DiskFaults>& faults);

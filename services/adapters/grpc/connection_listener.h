@@ -15,14 +15,14 @@
 namespace pitwall::grpc_adapter {
 
 // Accepts connections in its own thread. While the process is out of descriptors or memory, it
-// closes each waiting connection, so that clients see an error at once, and resumes automatically.
-// Call Create, Start, and Stop from one thread.
+// closes each waiting connection so that clients get an error immediately, and resumes
+// automatically. Create, Start, and Stop must be called from one thread.
 class ConnectionListener {
  public:
   using Acceptor = ::grpc::experimental::ExternalConnectionAcceptor;
 
   // Binds and listens. `listen`: as in ParseListenAddress. Unavailable: the address is in use.
-  // ResourceExhausted: no descriptor is free.
+  // ResourceExhausted: no file descriptor is available.
   static StatusOr<std::unique_ptr<ConnectionListener>> Open(const std::string& listen);
   ~ConnectionListener();
   ConnectionListener(const ConnectionListener&) = delete;

@@ -1,4 +1,4 @@
-// Tests of a listener whose accept fails for lack of descriptors (issue 26, F3).
+// Tests of a listener whose accept fails because no file descriptors are available (issue 26, F3).
 #include "services/adapters/grpc/connection_listener.h"
 
 #include <arpa/inet.h>
@@ -71,14 +71,14 @@ TEST_F(ConnectionListenerTest, DescriptorsRunOut_AcceptsAgainAfterwards) {
     const fakes::NoDescriptors none;
     Connect(refused);
     char byte = 0;
-    EXPECT_LE(recv(refused, &byte, 1, 0), 0);  // closed at once, by the spare descriptor
+    EXPECT_LE(recv(refused, &byte, 1, 0), 0);  // closed immediately, using the spare descriptor
   }
   Connect(after);
   accepted_.Await(2);
   for (const int fd : {before, refused, after}) close(fd);
 }
 
-TEST_F(ConnectionListenerTest, TakenPort_IsUnavailable) {
+TEST_F(ConnectionListenerTest, PortInUse_IsUnavailable) {
   const std::string listen = Cat("127.0.0.1:", listener_->port());
   const Status second = ConnectionListener::Open(listen).status();
   EXPECT_TRUE(absl::IsUnavailable(second)) << second;
@@ -86,7 +86,7 @@ TEST_F(ConnectionListenerTest, TakenPort_IsUnavailable) {
   EXPECT_TRUE(ConnectionListener::Open(listen).ok());
 }
 
-TEST_F(ConnectionListenerTest, StartWithoutDescriptors_IsAnError) {
+TEST_F(ConnectionListenerTest, StartWithoutDescriptors_ReturnsError) {
   const fakes::NoDescriptors none;
   EXPECT_TRUE(absl::IsResourceExhausted(ConnectionListener::Open("127.0.0.1:0").status()));
 }

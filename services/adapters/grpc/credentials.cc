@@ -22,7 +22,8 @@ StatusOr<std::string> ReadFile(const std::string& path) {
   return text.str();
 }
 
-// Only forward secrecy and authenticated encryption. gRPC reads this once, from its environment.
+// Allow only forward secrecy and authenticated encryption. gRPC reads this environment variable
+// once.
 constexpr char kCiphers[] =
     "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:"
     "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:"
@@ -79,12 +80,14 @@ StatusOr<std::shared_ptr<::grpc::ChannelCredentials>> MakeChannelCredentials(
   if (role >= needed) return ::grpc::Status::OK;
   if (needed == Role::kView && tokens.view.empty()) return ::grpc::Status::OK;
   if (needed == Role::kAct && tokens.act.empty()) {
-    return {::grpc::StatusCode::PERMISSION_DENIED,
-            "acting needs a token of the role act: none is configured; set grpc.act_token_file"};
+    return {
+        ::grpc::StatusCode::PERMISSION_DENIED,
+        "a token with the role act is required, but none is configured; set grpc.act_token_file"};
   }
   if (role != Role::kNone)
-    return {::grpc::StatusCode::PERMISSION_DENIED, "acting needs the token of the role act"};
-  return {::grpc::StatusCode::UNAUTHENTICATED, "a token is needed: authorization: Bearer <token>"};
+    return {::grpc::StatusCode::PERMISSION_DENIED, "a token with the role act is required"};
+  return {::grpc::StatusCode::UNAUTHENTICATED,
+          "a token is required; send authorization: Bearer <token>"};
 }
 
 ::grpc::Status CheckRole(const ::grpc::ServerContextBase& context, const AccessTokens& tokens,

@@ -17,9 +17,9 @@ StatusOr<std::shared_ptr<::grpc::ServerCredentials>> MakeServerCredentials(const
 StatusOr<std::shared_ptr<::grpc::ChannelCredentials>> MakeChannelCredentials(
     const IssueClientOptions& options);
 
-// OK if the call has the role; UNAUTHENTICATED without a valid token, PERMISSION_DENIED with the
-// token of a lesser role. Without a view token every client may view (the server then listens on
-// loopback), and without an act token no client may act.
+// Returns OK if the call has the role, UNAUTHENTICATED without a valid token, or PERMISSION_DENIED
+// if the token's role is too low. Without a view token, every client may view (the server then
+// listens on loopback). Without an act token, no client may act.
 ::grpc::Status CheckRole(std::string_view authorization, const AccessTokens& tokens, Role needed);
 ::grpc::Status CheckRole(const ::grpc::ServerContextBase& context, const AccessTokens& tokens,
                          Role needed);

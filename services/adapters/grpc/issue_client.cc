@@ -102,7 +102,7 @@ class GrpcIssueClient final : public IssueClient {
   }
 
  private:
-  // A context that Cancel can reach.
+  // Registers a context so that Cancel can reach it.
   struct Call {
     Call(GrpcIssueClient* c, bool with_deadline) : client(c) {
       if (with_deadline)
@@ -141,7 +141,8 @@ class GrpcIssueClient final : public IssueClient {
 }  // namespace
 
 StatusOr<std::unique_ptr<IssueClient>> IssueClient::Make(IssueClientOptions options) {
-  if (options.target.empty()) return InvalidArgument("no address of an issue service");
+  if (options.target.empty())
+    return InvalidArgument("target must be set to the address of an issue service");
   ASSIGN_OR_RETURN(const auto credentials, MakeChannelCredentials(options));
   ::grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);

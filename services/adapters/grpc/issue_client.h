@@ -21,10 +21,10 @@ struct IssueClientOptions {
   std::string ca_file;           // with tls; empty: the system's certificates
   std::string certificate_file;  // client certificate, with key_file
   std::string key_file;
-  int64_t timeout_ns = 10'000'000'000;  // of List and Get
+  int64_t timeout_ns = 10'000'000'000;  // for List and Get
 };
 
-// Thread-safe. Errors have the code and the message of the server.
+// Thread-safe. Errors have the code and message from the server.
 class IssueClient {
  public:
   static StatusOr<std::unique_ptr<IssueClient>> Make(IssueClientOptions options);
@@ -36,7 +36,7 @@ class IssueClient {
   virtual StatusOr<std::string> AskCapture(const std::string& job,
                                            const std::vector<int64_t>& ranks,
                                            int64_t timeout_ns) = 0;
-  // Captures of a request or of an issue; the other argument is "".
+  // Returns the captures of a request or of an issue; the other argument is "".
   virtual StatusOr<std::vector<RankCapture>> Captures(std::string_view request,
                                                       std::string_view issue) = 0;
   // Calls on_batch for each message (including bookmarks) until it returns false (OK) or the stream

@@ -81,7 +81,7 @@ TEST(IssueProto, AbsentFieldsStayAbsent) {
   EXPECT_EQ(back.ended_at_ns, 0);
 }
 
-// The conversion is a cast: names and numbers must agree.
+// The conversion is a cast, so names and numbers must agree.
 TEST(IssueProto, EnumsHaveEqualNumbers) {
   const auto same = [](std::string_view prefix, const std::string& proto_name,
                        std::string_view name) {

@@ -34,7 +34,7 @@ constexpr size_t kMaxCaptureResponse = size_t{32} << 20;
 
 using ::grpc::CallbackServerContext;
 
-// "ipv4:192.0.2.1:4242" -> "ipv4:192.0.2.1".
+// Converts "ipv4:192.0.2.1:4242" to "ipv4:192.0.2.1".
 std::string AddressOf(const std::string& peer) { return peer.substr(0, peer.rfind(':')); }
 
 class IssueServiceImpl final : public issues_v1::IssueService::CallbackService {
@@ -76,13 +76,14 @@ class IssueServiceImpl final : public issues_v1::IssueService::CallbackService {
     return Answer(
         context,
         [&]() -> Status {
-          if (options_.captures == nullptr) return absl::UnimplementedError("no captures here");
+          if (options_.captures == nullptr)
+            return absl::UnimplementedError("captures are disabled on this server");
           if (request->job().empty() || request->job().size() > 1024)
-            return InvalidArgument("job: from 1 to 1024 bytes are needed");
+            return InvalidArgument("job: must have 1 to 1024 bytes");
           if (request->ranks_size() > static_cast<int>(kMaxCaptureRanks))
-            return InvalidArgument(Cat("ranks: more than ", kMaxCaptureRanks));
+            return InvalidArgument(Cat("ranks: must have at most ", kMaxCaptureRanks));
           if (request->timeout_ns() < 0 || request->timeout_ns() > kLongestAskNs)
-            return InvalidArgument("timeout: from 0 to 60 s");
+            return InvalidArgument("timeout: must be 0 to 60 s");
           CaptureRequest ask;
           ask.job = request->job();
           ask.ranks.assign(request->ranks().begin(), request->ranks().end());
@@ -99,15 +100,16 @@ class IssueServiceImpl final : public issues_v1::IssueService::CallbackService {
                                            const issues_v1::ListCapturesRequest* request,
                                            issues_v1::ListCapturesResponse* response) override {
     return Answer(context, [&]() -> Status {
-      if (options_.captures == nullptr) return absl::UnimplementedError("no captures here");
+      if (options_.captures == nullptr)
+        return absl::UnimplementedError("captures are disabled on this server");
       if (request->request().empty() && request->issue().empty())
-        return InvalidArgument("a request or an issue is needed");
+        return InvalidArgument("request or issue must be set");
       ASSIGN_OR_RETURN(const std::vector<RankCapture> found,
                        options_.captures->Find(
                            {.request = request->request(), .issue = request->issue(), .job = ""}));
       size_t bytes = 0, first = found.size();
       std::vector<std::string> texts(found.size());
-      while (first > 0) {  // the newest events that fit
+      while (first > 0) {  // the newest events within the limit
         texts[first - 1] = cloudevents::EncodeRankCapture(found[first - 1]);
         bytes += texts[first - 1].size();
         if (bytes > kMaxCaptureResponse) break;
@@ -131,11 +133,11 @@ class IssueServiceImpl final : public issues_v1::IssueService::CallbackService {
     query.until_now = request->until_now();
     MutexLock lock(&mutex_);
     if (stopping_) return new Refusal({::grpc::StatusCode::UNAVAILABLE, "the server is stopping"});
-    // Finished threads only need to be joined.
+    // Finished threads only have to be joined.
     watches_.remove_if([](const Watch& watch) { return watch.call->over(); });
     if (watches_.size() >= options_.max_watches) {
       return new Refusal({::grpc::StatusCode::RESOURCE_EXHAUSTED,
-                          Cat("there are ", options_.max_watches, " watchers already")});
+                          Cat("the limit of ", options_.max_watches, " watchers is reached")});
     }
     std::string address = AddressOf(context->peer());
     const auto of_address = static_cast<size_t>(
@@ -143,7 +145,7 @@ class IssueServiceImpl final : public issues_v1::IssueService::CallbackService {
                       [&](const Watch& watch) { return watch.address == address; }));
     if (of_address >= options_.max_watches_per_address) {
       return new Refusal({::grpc::StatusCode::RESOURCE_EXHAUSTED,
-                          Cat("there are ", of_address, " watchers of ", address, " already")});
+                          Cat(address, " already has the maximum of ", of_address, " watchers")});
     }
     watches_.push_back(
         {std::move(address),
@@ -173,7 +175,7 @@ class IssueServiceImpl final : public issues_v1::IssueService::CallbackService {
     void OnDone() override { delete this; }
   };
 
-  // Lists and gets read memory under a short lock, so they may run in gRPC's thread.
+  // List and Get read memory under a short lock, so they may run on gRPC's threads.
   template <typename F>
   ::grpc::ServerUnaryReactor* Answer(CallbackServerContext* context, F f, Role role = Role::kView) {
     ::grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
@@ -252,7 +254,7 @@ class GrpcIssueServer final : public IssueServer {
     served_->service.Stop();
     const std::shared_ptr<Wakeup> ended = clock_->NewWakeup();
     std::thread stopping([served = std::move(served_), ended]() mutable {
-      // gRPC reads its own clock, so pass a duration instead of a deadline.
+      // gRPC reads its own clock, so a duration is passed instead of a deadline.
       served->server->Shutdown(gpr_time_from_millis(kShutdownMs, GPR_TIMESPAN));
       served->server->Wait();
       served.reset();
@@ -269,7 +271,7 @@ class GrpcIssueServer final : public IssueServer {
   }
 
  private:
-  // Used by gRPC's threads. An abandoned stop keeps it alive.
+  // State used by gRPC's threads. Keeps itself alive if Stop gives up waiting.
   struct Served {
     Served(Clock* clock, IssueSource* source, const IssueServerOptions& options)
         : service(clock, source, options) {}
@@ -289,13 +291,13 @@ StatusOr<std::unique_ptr<IssueServer>> IssueServer::Start(Clock* clock, IssueSou
                                                           IssueServerOptions options) {
   ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(options.listen));
   if (!address.loopback && options.tokens.empty()) {
-    return InvalidArgument(Cat("serving gRPC on ", options.listen, " needs a token"));
+    return InvalidArgument(Cat("serving gRPC on ", options.listen, " requires a token"));
   }
   if (options.max_events_per_message == 0 || options.bookmark_interval_ns <= 0 ||
       options.stall_limit_ns <= 0 || options.idle_timeout_ns <= 0 ||
       options.handshake_timeout_ns <= 0 || options.stop_limit_ns <= 0 ||
       options.max_watches_per_address == 0) {
-    return InvalidArgument("a gRPC limit is not positive");
+    return InvalidArgument("gRPC limits must be positive");
   }
   auto server = std::make_unique<GrpcIssueServer>(clock, source, options);
   RETURN_IF_ERROR(server->Listen(options));

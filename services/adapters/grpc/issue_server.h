@@ -20,7 +20,7 @@ namespace pitwall::grpc_adapter {
 struct GrpcTls {
   std::string certificate_file;  // PEM chain; reloaded when it changes
   std::string key_file;
-  std::string client_ca_file;  // not empty: clients must present a certificate that it signed
+  std::string client_ca_file;  // if not empty, clients must present a certificate signed by it
   bool empty() const { return certificate_file.empty(); }
 };
 
@@ -29,9 +29,9 @@ struct IssueServerOptions {
   AccessTokens tokens;  // required beyond loopback: metadata "authorization: Bearer <token>"
   GrpcTls tls;
   bool reflection = true;
-  size_t max_watches = 64;  // each has a thread
+  size_t max_watches = 64;  // each watch has a thread
   size_t max_watches_per_address = 16;
-  // Closes a connection after this time without a call.
+  // Closes a connection that has had no call for this time.
   int64_t idle_timeout_ns = 300 * kNanosPerSecond;
   // Limit for the TLS handshake and the first bytes of HTTP/2.
   int64_t handshake_timeout_ns = 10 * kNanosPerSecond;
@@ -39,7 +39,7 @@ struct IssueServerOptions {
   int64_t bookmark_interval_ns = 10 * kNanosPerSecond;
   // Serves AskCapture and ListCaptures; null: they return UNIMPLEMENTED. Borrowed.
   CaptureSource* captures = nullptr;
-  // Cuts off a client that accepts no message for this time.
+  // Disconnects a client that accepts no message for this time.
   int64_t stall_limit_ns = 30 * kNanosPerSecond;
   // Maximum wait of Stop for gRPC's own threads.
   int64_t stop_limit_ns = 10 * kNanosPerSecond;
@@ -51,12 +51,13 @@ class IssueServer {
   // Unavailable: the address is in use.
   static StatusOr<std::unique_ptr<IssueServer>> Start(Clock* clock, IssueSource* source,
                                                       IssueServerOptions options);
-  virtual ~IssueServer() = default;  // stops
+  virtual ~IssueServer() = default;  // stops the server
   virtual int port() const = 0;
   virtual void SetServing(bool serving) = 0;  // result of health checks; false until the first call
-  // Ends watches with UNAVAILABLE, then the server. Returns after stop_limit_ns even if a call or a
-  // thread of gRPC has not ended: gRPC 1.51 sleeps until an absolute wall time, so it sleeps longer
-  // if the clock is set back. A call that is still running then uses the source. Idempotent.
+  // Ends watches with UNAVAILABLE and then stops the server. Returns after stop_limit_ns even if a
+  // call or a thread of gRPC has not ended: gRPC 1.51 sleeps until an absolute wall time, so it
+  // sleeps longer if the clock is set back. A call that is still running may keep using the source.
+  // Idempotent.
   virtual void Stop() = 0;
 };
 

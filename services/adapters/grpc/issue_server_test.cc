@@ -50,7 +50,7 @@ class IssueServerTest : public ::testing::Test {
   std::unique_ptr<IssueServer> server_;
 };
 
-TEST_F(IssueServerTest, ListsAndGets) {
+TEST_F(IssueServerTest, ListAndGetReturnEvents) {
   Run();
   const auto client = Client();
   IssueQuery query;
@@ -78,7 +78,7 @@ TEST_F(IssueServerTest, ListsAndGets) {
   EXPECT_THAT(status.ToString(), HasSubstr("history is being read"));
 }
 
-TEST_F(IssueServerTest, WatchesUntilTheClientStops) {
+TEST_F(IssueServerTest, WatchRunsUntilClientStops) {
   Run();
   source_.Push(WatchBatch{{Event("a"), Event("b")}, "t1"});
   source_.Push(WatchBatch{{}, "t2"});
@@ -98,10 +98,10 @@ TEST_F(IssueServerTest, WatchesUntilTheClientStops) {
   EXPECT_EQ(source_.last_watch.resume_token, "resume");
   EXPECT_EQ(source_.last_watch.filter.job, "j");
   EXPECT_TRUE(source_.last_watch.from_start);
-  source_.AwaitClosed(1);  // a client that leaves frees its resources
+  source_.AwaitClosed(1);  // a disconnected client frees its resources
 }
 
-TEST_F(IssueServerTest, SourceErrorsReachTheClient) {
+TEST_F(IssueServerTest, SourceErrorsReachClient) {
   Run();
   const auto client = Client();
   const auto watch = [&](std::string token) {
@@ -115,7 +115,7 @@ TEST_F(IssueServerTest, SourceErrorsReachTheClient) {
   EXPECT_EQ(watch(""), absl::StatusCode::kResourceExhausted);
 }
 
-TEST_F(IssueServerTest, SlowClientIsCutOff) {
+TEST_F(IssueServerTest, SlowClientIsDisconnected) {
   IssueServerOptions options;
   options.stall_limit_ns = 200 * kNanosPerMilli;
   Run(options);
@@ -132,7 +132,7 @@ TEST_F(IssueServerTest, SlowClientIsCutOff) {
   EXPECT_LT(source_.Served(), 200) << "the buffer between is bounded";
 }
 
-TEST_F(IssueServerTest, StalledClientIsCutOff) {
+TEST_F(IssueServerTest, StalledClientIsDisconnected) {
   IssueServerOptions options;
   options.stall_limit_ns = 100 * kNanosPerMilli;
   Run(options);
@@ -146,7 +146,7 @@ TEST_F(IssueServerTest, StalledClientIsCutOff) {
   EXPECT_FALSE(status.ok());
 }
 
-TEST(CheckRole, ActNeedsItsOwnToken) {
+TEST(CheckRole, ActRequiresItsOwnToken) {
   using ::grpc::StatusCode;
   const AccessTokens tokens{.view = "look", .act = "touch"};
   const auto code = [](const char* token, const AccessTokens& of, Role needed) {
@@ -162,7 +162,7 @@ TEST(CheckRole, ActNeedsItsOwnToken) {
   EXPECT_EQ(code("", {}, Role::kAct), StatusCode::PERMISSION_DENIED);
 }
 
-TEST_F(IssueServerTest, BoundsWatchesPerAddress) {
+TEST_F(IssueServerTest, LimitsWatchesPerAddress) {
   IssueServerOptions options;
   options.max_watches_per_address = 1;
   Run(options);
@@ -179,7 +179,8 @@ TEST_F(IssueServerTest, BoundsWatchesPerAddress) {
   while (!connected) wakeup->Wait(kNanosPerSecond);
   const Status refused = Client()->Watch({}, [](const WatchBatch&) { return true; });
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(refused.ToString(), HasSubstr("1 watchers of ipv4:127.0.0.1 already"));
+  EXPECT_THAT(refused.ToString(),
+              HasSubstr("ipv4:127.0.0.1 already has the maximum of 1 watchers"));
   first->Cancel();
   watcher.join();
   source_.AwaitClosed(1);
@@ -199,12 +200,12 @@ TEST_F(IssueServerTest, IdleConnectionIsClosed) {
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   char buffer[256];
   ssize_t n = 1;
-  while (n > 0) n = recv(fd, buffer, sizeof buffer, 0);  // the server's settings, then the end
+  while (n > 0) n = recv(fd, buffer, sizeof buffer, 0);  // the settings frame, then the end
   EXPECT_TRUE(n == 0 || errno == ECONNRESET) << errno;
   close(fd);
 }
 
-TEST_F(IssueServerTest, BoundsWatches) {
+TEST_F(IssueServerTest, LimitsWatches) {
   IssueServerOptions options;
   options.max_watches = 1;
   Run(options);
@@ -273,7 +274,7 @@ TEST_F(IssueServerTest, CallDoesNotEnd_StopReturns) {
   EXPECT_FALSE(status.ok());
 }
 
-TEST_F(IssueServerTest, RequiresItsToken) {
+TEST_F(IssueServerTest, RequiresToken) {
   IssueServerOptions options;
   options.listen = "0.0.0.0:0";
   EXPECT_EQ(IssueServer::Start(&clock_, &source_, options).status().code(),
@@ -287,7 +288,7 @@ TEST_F(IssueServerTest, RequiresItsToken) {
   EXPECT_TRUE(Client("t0ken")->List({}).ok());
 }
 
-TEST_F(IssueServerTest, PortInUse_ErrorNamesIt) {
+TEST_F(IssueServerTest, PortInUse_ErrorNamesPort) {
   Run();
   IssueServerOptions options;
   options.listen = Cat("127.0.0.1:", server_->port());
@@ -329,7 +330,7 @@ std::string Health(int port, const std::string& service, ::grpc::Status* status)
   return BytesOf(response);
 }
 
-TEST_F(IssueServerTest, AnswersHealthChecks) {
+TEST_F(IssueServerTest, RespondsToHealthChecks) {
   Run();
   ::grpc::Status status;
   EXPECT_EQ(Health(server_->port(), "", &status), "\x08\x02");
@@ -397,7 +398,8 @@ TEST_F(IssueServerTest, ServesTls) {
   client.timeout_ns = 10 * kNanosPerSecond;
   const StatusOr<IssuePage> page = (*IssueClient::Make(client))->List({});
   EXPECT_TRUE(page.ok()) << page.status();
-  // Only forward secrecy with authenticated encryption: CBC and RSA key exchange are rejected.
+  // Only forward secrecy with authenticated encryption is allowed: CBC and RSA key exchange are
+  // rejected.
   const auto handshake = [&](std::string_view options_of_client) {
     return std::system(Cat("openssl s_client -connect 127.0.0.1:", server_->port(), " -cert ", dir,
                            "/cert.pem -key ", dir, "/key.pem -alpn h2 ", options_of_client,

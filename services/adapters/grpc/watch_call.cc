@@ -9,16 +9,16 @@
 
 namespace pitwall::grpc_adapter {
 
-// Maximum wait of a stopping server for a message in flight.
+// Maximum time that a stopping server waits for a message in flight.
 constexpr int64_t kStopGraceNs = kNanosPerSecond;
 
-// State that callbacks share with the thread. Outlives both.
+// State shared by the callbacks and the thread. Outlives both.
 struct WatchCall::Shared {
   explicit Shared(Clock* clock) : wakeup(clock->NewWakeup()) {}
 
   const std::unique_ptr<Wakeup> wakeup;
-  std::atomic<bool> cancelled{false};  // by the client
-  std::atomic<bool> stopping{false};   // by the server
+  std::atomic<bool> cancelled{false};  // canceled by the client
+  std::atomic<bool> stopping{false};   // canceled by the server
   Mutex mutex;
   bool write_done ABSL_GUARDED_BY(mutex) = false;
   bool write_ok ABSL_GUARDED_BY(mutex) = false;
@@ -73,7 +73,7 @@ WatchCall::WriteReactor* WatchCall::Begin() {
   try {
     thread_ = std::thread([this] { Run(); });
   } catch (const std::system_error&) {
-    // Thread creation failed: reject this watcher but keep the process running.
+    // Thread creation failed: reject this watch but keep the process running.
     reactor->Finish({::grpc::StatusCode::RESOURCE_EXHAUSTED,
                      "the server cannot start a thread for this watch; try again later"});
     over_ = true;
@@ -90,7 +90,7 @@ void WatchCall::Stop() {
 
 void WatchCall::Run() {
   const ::grpc::Status verdict = Serve();
-  // The last use of the reactor and the context.
+  // The reactor and the context must not be used after this call.
   reactor_->Finish(verdict);
   over_ = true;
 }
@@ -100,14 +100,14 @@ void WatchCall::Run() {
   if (!watch.ok()) return ToGrpc(watch.status());
   shared_->SetWatch(watch->get());
   ::grpc::Status verdict;
-  // The first message is sent at once, so that the client knows that it is connected, and its start
-  // position.
+  // The first message is sent immediately so that the client learns that it is connected and where
+  // it starts.
   for (int64_t wait_ns = 0; verdict.ok(); wait_ns = options_.bookmark_interval_ns) {
     const StatusOr<WatchBatch> batch = (*watch)->Next(options_.max_events_per_message, wait_ns);
     if (shared_->stopping) {
       verdict = {::grpc::StatusCode::UNAVAILABLE, "the server is stopping"};
     } else if (shared_->cancelled) {
-      verdict = {::grpc::StatusCode::CANCELLED, "cancelled by the client"};
+      verdict = {::grpc::StatusCode::CANCELLED, "canceled by the client"};
     } else {
       verdict = batch.ok() ? Write(*batch) : ToGrpc(batch.status());
       if (verdict.ok() && batch->last) break;
@@ -136,7 +136,7 @@ void WatchCall::Run() {
       MutexLock lock(&shared_->mutex);
       if (shared_->write_done) {
         if (!verdict.ok() || shared_->write_ok) return verdict;
-        return {::grpc::StatusCode::CANCELLED, "the stream broke"};
+        return {::grpc::StatusCode::CANCELLED, "the stream was closed"};
       }
     }
     const int64_t now = clock_->MonotonicNs();
@@ -146,9 +146,9 @@ void WatchCall::Run() {
     }
     if (!killed && now >= limit) {
       if (verdict.ok()) {
-        // A client that resumes reading within another limit receives the reason.
+        // A client that resumes reading within another limit still receives the reason.
         verdict = {::grpc::StatusCode::RESOURCE_EXHAUSTED,
-                   "the client takes no messages; it may resume with its last token"};
+                   "the client does not read messages; it may resume with its last token"};
         limit = now + options_.stall_limit_ns;
       } else {
         killed = true;

@@ -14,9 +14,9 @@
 
 namespace pitwall::grpc_adapter {
 
-// Only the thread starts writes and finishes the call; gRPC's callbacks only set flags and wake it.
-// The reactor (deleted by OnDone, after Finish) therefore exists whenever the thread uses it. Owned
-// by the server.
+// Only the thread starts writes and finishes the call; gRPC's callbacks only set flags and wake the
+// thread. Therefore, the reactor (deleted by OnDone, after Finish) exists whenever the thread uses
+// it. Owned by the server.
 class WatchCall {
  public:
   using Response = ::pitwall::issues::v1::WatchIssuesResponse;

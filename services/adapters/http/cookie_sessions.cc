@@ -35,7 +35,8 @@ std::string CookieSessions::SystemRandom() {
 StatusOr<CookieSessions::Opened> CookieSessions::Open(Role role) {
   const std::string random = random_();
   if (random.size() < kRandomBytes)
-    return Internal("session: no random bytes; use the token in the header Authorization");
+    return Internal(
+        "session: no random bytes available; use the token in the Authorization header");
   Opened out;
   out.cookie = Hex(random);
   out.session = {role, clock_->WallNs() + limits_.lifetime_ns};

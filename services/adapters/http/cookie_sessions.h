@@ -1,5 +1,5 @@
-// Sessions of browsers: a random cookie in place of the token, for what sends no header
-// Authorization.
+// Browser sessions: a random cookie replaces the token for requests that cannot send an
+// Authorization header.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,15 @@ inline constexpr std::string_view kSessionCookie = "pitwall_session";
 
 struct CookieSessionLimits {
   int64_t lifetime_ns = int64_t{12} * 3600 * kNanosPerSecond;  // monotonic
-  size_t most = 1024;  // one more displaces the one that ends first
+  size_t most = 1024;  // above the limit, the session that expires first is evicted
 };
 
-// Held in memory: a restart ends them all. What is kept of a cookie is its hash. Thread-safe.
+// In-memory session store; a restart ends all sessions. Stores only hashes of the cookies.
+// Thread-safe.
 class CookieSessions {
  public:
-  // `random`: 32 unpredictable bytes a call, or fewer when there are none; tests give their own.
+  // `random` returns 32 unpredictable bytes per call, or fewer if none are available. Tests replace
+  // it.
   explicit CookieSessions(const Clock* clock, CookieSessionLimits limits = {},
                           std::function<std::string()> random = SystemRandom);
 
@@ -38,7 +40,7 @@ class CookieSessions {
     std::string cookie;  // 64 hex digits
     Session session;
   };
-  // Internal: no random bytes.
+  // Opens a session. Internal: no random bytes available.
   StatusOr<Opened> Open(Role role);
   std::optional<Session> Find(std::string_view cookie) const;
   void Close(std::string_view cookie);
@@ -60,7 +62,7 @@ class CookieSessions {
   std::map<std::string, Kept> sessions_ ABSL_GUARDED_BY(mutex_);  // by hash of the cookie
 };
 
-// The value of the session cookie in a header Cookie; "" when it has none.
+// Returns the session cookie's value from a Cookie header, or "" if it has none.
 std::string_view SessionCookieOf(std::string_view cookie_header);
 
 }  // namespace pitwall::http

@@ -7,12 +7,12 @@
 namespace pitwall::http {
 namespace {
 
-// 32 bytes that count up: one call after the other.
+// Returns a source of 32-byte strings that differ in the last byte.
 std::function<std::string()> Counting() {
   return [n = char{0}]() mutable { return std::string(31, 'r') + ++n; };
 }
 
-TEST(CookieSessions, OpensFindsAndCloses) {
+TEST(CookieSessions, SessionCanBeOpenedFoundAndClosed) {
   fakes::FakeClock clock;
   CookieSessions sessions(&clock);
   const auto a = *sessions.Open(Role::kView);
@@ -28,12 +28,12 @@ TEST(CookieSessions, OpensFindsAndCloses) {
   EXPECT_TRUE(sessions.Find(b.cookie));
 }
 
-TEST(CookieSessions, EndByMonotonicTime) {
+TEST(CookieSessions, SessionsExpireByMonotonicTime) {
   fakes::FakeClock clock;
   CookieSessions sessions(&clock, {.lifetime_ns = 10 * kNanosPerSecond, .most = 4});
   const auto opened = *sessions.Open(Role::kView);
   EXPECT_EQ(opened.session.expires_wall_ns, clock.WallNs() + 10 * kNanosPerSecond);
-  // A jump of the wall clock neither ends nor lengthens it.
+  // A jump of the wall clock neither ends nor extends a session.
   clock.SetWall(clock.WallNs() + 3600 * kNanosPerSecond);
   EXPECT_TRUE(sessions.Find(opened.cookie));
   clock.Advance(10 * kNanosPerSecond - 1);
@@ -42,10 +42,10 @@ TEST(CookieSessions, EndByMonotonicTime) {
   EXPECT_FALSE(sessions.Find(opened.cookie));
   EXPECT_EQ(sessions.size(), 1U);
   ASSERT_TRUE(sessions.Open(Role::kView).ok());
-  EXPECT_EQ(sessions.size(), 1U);  // what has ended is dropped
+  EXPECT_EQ(sessions.size(), 1U);  // the expired session is dropped
 }
 
-TEST(CookieSessions, AreBounded) {
+TEST(CookieSessions, LimitEvictsFirstExpiringSession) {
   fakes::FakeClock clock;
   CookieSessions sessions(&clock, {.most = 2}, Counting());
   const auto first = *sessions.Open(Role::kView);
@@ -59,13 +59,13 @@ TEST(CookieSessions, AreBounded) {
   EXPECT_TRUE(sessions.Find(third.cookie));
 }
 
-TEST(CookieSessions, NeedRandomBytes) {
+TEST(CookieSessions, MissingRandomBytesAreAnError) {
   fakes::FakeClock clock;
   CookieSessions sessions(&clock, {}, [] { return std::string("few"); });
   EXPECT_EQ(sessions.Open(Role::kView).status().code(), absl::StatusCode::kInternal);
 }
 
-TEST(SessionCookieOf, FindsItAmongOthers) {
+TEST(SessionCookieOf, FindsCookieAmongOthers) {
   EXPECT_EQ(SessionCookieOf("a=b; pitwall_session=xyz; c=d"), "xyz");
   EXPECT_EQ(SessionCookieOf("pitwall_session=xyz"), "xyz");
   EXPECT_EQ(SessionCookieOf("pitwall_sessions=xyz; xpitwall_session=1"), "");

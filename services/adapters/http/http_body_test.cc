@@ -1,4 +1,4 @@
-// Bodies that do not end, and bodies that end too early.
+// Tests of request bodies that never end or end too early.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -31,7 +31,7 @@ class HttpBodyTest : public testing::Test {
     EXPECT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
   }
-  // Sends the request in parts of `size` bytes, and returns the answer.
+  // Sends the request in parts of `size` bytes and returns the response.
   std::string Ask(std::string_view request, size_t size) const {
     const RawSocket socket = RawSocket::Connect(server_->port());
     while (!request.empty() && socket.Send(request.substr(0, size)))
@@ -45,21 +45,21 @@ class HttpBodyTest : public testing::Test {
   std::unique_ptr<HttpServer> server_;
 };
 
-TEST_F(HttpBodyTest, ChunkWithoutEnd_IsRefused) {
+TEST_F(HttpBodyTest, ChunkWithoutEnd_IsRejected) {
   const std::string endless(200'000, 'a');
   const std::string_view kWhole =
       "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n"
       "Connection: close\r\n\r\nok";
   for (const std::string& body : {Cat("5;x=", endless), Cat("0\r\nX: ", endless)}) {
     for (const size_t part : {size_t{1} << 20, size_t{4000}}) {
-      Ask(Cat(kChunked, body), part);  // reset while it sends, or 431 before
+      Ask(Cat(kChunked, body), part);  // the server resets the connection or responds with 431
       EXPECT_THAT(Ask(kWhole, part), StartsWith("HTTP/1.1 200 OK"));
     }
   }
   EXPECT_EQ(Refused(Refusal::kTooLarge), 4U);
 }
 
-TEST_F(HttpBodyTest, LargeChunkedBody_IsReadWhole) {
+TEST_F(HttpBodyTest, LargeChunkedBody_IsReadCompletely) {
   std::string body;
   for (int i = 0; i < 500; ++i) body += Cat("1f4\r\n", std::string(500, 'b'), "\r\n");
   const std::string request =
@@ -73,7 +73,7 @@ TEST_F(HttpBodyTest, LargeChunkedBody_IsReadWhole) {
   }
 }
 
-TEST_F(HttpBodyTest, ClientEndsWithinBody_GetsBadRequest) {
+TEST_F(HttpBodyTest, ClientClosesWithinBody_GetsBadRequest) {
   const RawSocket socket = RawSocket::Connect(server_->port());
   ASSERT_TRUE(
       socket.Send("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nabc"));

@@ -1,4 +1,5 @@
-// Health checks and actions while queries take all they can, and requests whose client has gone.
+// Tests of health checks and actions while queries use all resources, and of requests whose client
+// has disconnected.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +19,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kMs = 1'000'000;
 
-// A server with a query that runs until it is canceled.
+// Server with a query that runs until it is canceled.
 class HttpLanes : public ::testing::Test {
  protected:
   void Serve(HttpServerOptions options = {}) {
@@ -78,7 +79,7 @@ class HttpLanes : public ::testing::Test {
   std::unique_ptr<HttpServer> server_;
 };
 
-TEST_F(HttpLanes, QueriesTakeAllThreads_HealthAndActionsAnswer) {
+TEST_F(HttpLanes, QueriesUseAllThreads_HealthAndActionsRespond) {
   Serve();
   const std::vector<RawSocket> queries = Queries(8);
   for (int i = 0; i < 20; ++i) {
@@ -88,7 +89,7 @@ TEST_F(HttpLanes, QueriesTakeAllThreads_HealthAndActionsAnswer) {
   EXPECT_EQ(ended_, 0);
 }
 
-TEST_F(HttpLanes, QueriesFillQueue_HealthAndActionsAnswer) {
+TEST_F(HttpLanes, QueriesFillQueue_HealthAndActionsRespond) {
   Serve({.max_waiting_requests = 4});
   const std::vector<RawSocket> queries = Queries(8);
   EXPECT_THAT(Ask("GET", "/page"), HasSubstr("503 "));
@@ -96,7 +97,7 @@ TEST_F(HttpLanes, QueriesFillQueue_HealthAndActionsAnswer) {
   EXPECT_THAT(Ask("POST", "/act"), HasSubstr("200 OK"));
 }
 
-TEST_F(HttpLanes, QueriesTakeAllConnections_ReservedOnesServeHealthAndActions) {
+TEST_F(HttpLanes, QueriesUseAllConnections_ReservedOnesServeHealthAndActions) {
   for (const bool per_address : {true, false}) {
     HttpServerOptions options;
     (per_address ? options.max_connections_per_address : options.max_connections) = 8;
@@ -109,7 +110,7 @@ TEST_F(HttpLanes, QueriesTakeAllConnections_ReservedOnesServeHealthAndActions) {
   }
 }
 
-TEST_F(HttpLanes, IdleReservedConnection_IsClosedSoon) {
+TEST_F(HttpLanes, IdleReservedConnection_IsClosedEarly) {
   Serve({.max_connections = 1, .reserved_connections = 1, .reserved_timeout_ns = 50 * kMs});
   const RawSocket first = RawSocket::Connect(server_->port());
   const RawSocket idle = RawSocket::Connect(server_->port());
@@ -126,27 +127,27 @@ TEST_F(HttpLanes, ManyRequestsAborted_FreeThreadsAndConnections) {
   std::string page;
   while (page.find("200 OK") == std::string::npos) page = Ask("GET", "/page");
   EXPECT_EQ(ended_, started_);
-  EXPECT_LT(started_, 64);  // those that waited did not start
+  EXPECT_LT(started_, 64);  // waiting requests did not start
 }
 
-TEST_F(HttpLanes, ClientThatOnlyStopsSending_GetsItsAnswer) {
+TEST_F(HttpLanes, ClientHalfClosesConnection_GetsResponse) {
   Serve();
   const RawSocket socket = Send("GET", "/query");
   ASSERT_EQ(shutdown(socket.fd(), SHUT_WR), 0);
   EXPECT_THAT(socket.ReadAll(), HasSubstr("the client closed the connection"));
 }
 
-TEST_F(HttpLanes, ActionThatTakesLong_IsNotCutShort) {
+TEST_F(HttpLanes, LongAction_IsNotCanceled) {
   Serve({.handler_timeout_ns = 10 * kMs});
   const RawSocket socket = Send("POST", "/slow");
   ASSERT_EQ(shutdown(socket.fd(), SHUT_WR), 0);
   while (started_ == 0) std::this_thread::yield();
-  socket.WaitReadable(50);  // some looks at the client
+  socket.WaitReadable(50);  // several checks of the client
   over_ = true;
   EXPECT_THAT(socket.ReadAll(), HasSubstr("acted: \n"));
 }
 
-TEST_F(HttpLanes, RequestThatTakesTooLong_IsCanceled) {
+TEST_F(HttpLanes, LongRequest_IsCanceled) {
   Serve({.handler_timeout_ns = 50 * kMs});
   EXPECT_THAT(Ask("GET", "/query"), HasSubstr("not complete within the time limit"));
 }

@@ -23,7 +23,7 @@ namespace pitwall::http {
 namespace {
 
 constexpr size_t kMostTurnedAway = 16;
-constexpr int kClientClosedRequest = 499;  // as nginx has it
+constexpr int kClientClosedRequest = 499;  // nginx uses the same status
 
 class BeastServer final : public HttpServer, private SessionOwner {
  public:
@@ -106,7 +106,7 @@ class BeastServer final : public HttpServer, private SessionOwner {
     }
   }
 
-  // The timer is all that holds run() once the last session is gone.
+  // After the last session has ended, only the timer keeps run() active.
   void StopIfIdle() {
     if (stopping_ && live_ == 0) stop_timer_.cancel();
   }
@@ -115,7 +115,7 @@ class BeastServer final : public HttpServer, private SessionOwner {
     acceptor_.async_accept([this](beast::error_code error, asio::ip::tcp::socket socket) {
       if (stopping_) return;
       if (error) {
-        // Out of descriptors, most likely: try again in a moment instead of at once.
+        // The process has probably run out of file descriptors, so the next attempt is delayed.
         accept_pause_.emplace(io_);
         accept_pause_->expires_after(std::chrono::milliseconds(50));
         accept_pause_->async_wait([this](beast::error_code cancelled) {
@@ -144,7 +144,7 @@ class BeastServer final : public HttpServer, private SessionOwner {
     std::erase_if(sessions_, [](const auto& weak) { return weak.expired(); });
     ++live_;
     ++(reserved ? reserved_ : live_of_[peer]);
-    // The deleter runs on the I/O thread: every session ends with its last operation.
+    // The deleter runs on the I/O thread because each session is released by its last operation.
     const auto track = [this, peer, reserved](Session* session) {
       delete session;
       --live_;
@@ -155,9 +155,9 @@ class BeastServer final : public HttpServer, private SessionOwner {
     Register(std::shared_ptr<Session>(new Session(this, std::move(stream), peer, reserved), track));
   }
 
-  // Says why, where that costs nothing: a write that never waits, and then a few sockets at a time
-  // that stay open for a moment, so that the answer is read before what the peer has sent resets
-  // the connection. Beyond them, and where TLS would have to be spoken first, it is closed.
+  // Sends 503 to a rejected connection if that is cheap: the write never blocks, and only a few
+  // sockets stay open briefly so that the client can read the response before a reset. With TLS, or
+  // if too many such sockets are open, the connection is closed without a response.
   void TurnAway(asio::ip::tcp::socket socket) {
     std::erase_if(turned_away_, [](const auto& weak) { return weak.expired(); });
     if (tls_ || turned_away_.size() >= kMostTurnedAway) return;
@@ -201,7 +201,7 @@ class BeastServer final : public HttpServer, private SessionOwner {
     }
     const Router::Match match = router_.Find(request.method, request.path);
     if (match.route == nullptr) {
-      // Whoever may not come in learns nothing about paths.
+      // Unauthorized clients must not learn which paths exist.
       static const HttpRoute kNone;
       if (auto turned = gate_.Check(request, kNone)) return Refuse(std::move(*turned), done);
       if (match.allow.empty()) return done(HttpResponse::Text(404, "not found\n"));
@@ -219,10 +219,10 @@ class BeastServer final : public HttpServer, private SessionOwner {
     if (waiting_[lane].load() >= options_.max_waiting_requests) {
       counters_.overloaded.Add();
       Count(Refusal::kOverloaded);
-      return done(Busy("too many requests wait\n"));
+      return done(Busy("too many waiting requests\n"));
     }
     ++waiting_[lane];
-    // The work guard keeps run() going until the answer is posted back.
+    // The work guard keeps run() active until the response is posted back.
     asio::post(
         *pools_[lane], [this, lane, route = match.route, arrival = std::move(arrival),
                         done = std::move(done), guard = asio::make_work_guard(io_)]() mutable {
@@ -234,12 +234,12 @@ class BeastServer final : public HttpServer, private SessionOwner {
         });
   }
 
-  // Runs the handler. A request that changes nothing does not start once it is canceled; an action
-  // that has started is never cut short.
+  // Runs the handler. A canceled read-only request does not start. An action that has started is
+  // never canceled.
   static HttpResponse Answer(const HttpRoute& route, const Arrival& arrival) {
     const HttpRequest& request = arrival.request;
     if (arrival.cancel->canceled() && (request.method == "GET" || request.method == "HEAD"))
-      return HttpResponse::Text(kClientClosedRequest, "the request is canceled\n");
+      return HttpResponse::Text(kClientClosedRequest, "the request was canceled\n");
     const CancelScope scope(route.lane == Lane::kActions ? nullptr : arrival.cancel.get());
     try {
       return route.handler(request);
@@ -298,12 +298,13 @@ class BeastServer final : public HttpServer, private SessionOwner {
   uint16_t port_ = 0;
   std::string address_;
   std::array<std::atomic<size_t>, kLanes> waiting_{};  // by Lane
-  // Only on the I/O thread:
+  // The following fields are used only on the I/O thread.
   std::vector<std::weak_ptr<Session>> sessions_;
   size_t live_ = 0;
-  size_t reserved_ = 0;                                 // of them, on reserved connections
-  std::vector<std::weak_ptr<ByteStream>> turned_away_;  // that still take their answer
-  std::map<std::string, size_t> live_of_;  // by address; as many as connections at most
+  size_t reserved_ = 0;  // open reserved connections
+  // Rejected connections that are still reading their response.
+  std::vector<std::weak_ptr<ByteStream>> turned_away_;
+  std::map<std::string, size_t> live_of_;  // by address, at most max_connections entries
   size_t streams_ = 0;
   std::map<std::string, size_t> streams_of_;  // by address
   bool stopping_ = false;
@@ -334,8 +335,8 @@ StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(HttpServerOptions option
   if (!address.loopback && options.tokens.empty()) {
     for (const HttpRoute& route : routes) {
       if (route.open) continue;
-      return InvalidArgument(Cat("listening on ", options.listen, " needs a token: ", route.path,
-                                 " is not open to everyone"));
+      return InvalidArgument(Cat("listening on ", options.listen, " requires a token: route ",
+                                 route.path, " is not open"));
     }
   }
   ASSIGN_OR_RETURN(Router router, Router::Make(std::move(routes)));

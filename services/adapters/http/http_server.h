@@ -1,18 +1,18 @@
-// An HTTP/1.1 server for what a service shows: metrics, health, the JSON API, the page. Over
-// Boost.Beast.
+// HTTP/1.1 server for metrics, health checks, the JSON API, and the web page, based on Boost.Beast.
 //
-// One thread does all I/O; a few threads of each lane run handlers. Everything is bounded: header
-// and body size, times for header and body to arrive, idle time, connections in all and of one
-// address, requests of a lane that wait for a thread (503 beyond). Queries can take neither the
-// threads of health checks and actions nor the reserved connections, so both answer while queries
-// do not.
+// One thread does all I/O, and each lane has a few threads that run handlers. All resources are
+// limited: header and body size, the time in which header and body must arrive, idle time,
+// connections in total and per address, and waiting requests per lane (503 above the limit).
+// Queries
+// cannot use the threads of health checks and actions or the reserved connections, so health checks
+// and actions respond even if queries do not.
 //
-// A request whose client closes the connection, or whose time is up, is canceled: it does not start
-// if it only reads, and its handler sees it (services/base/cancellation.h). Actions are not cut
-// short. Loopback by default. On
-// another address a token is required (Authorization: Bearer) except on open routes. On a loopback
-// listener without a token the Host header must name loopback, so that a page in a browser cannot
-// reach it by DNS rebinding.
+// A request is canceled if its client closes the connection or its time limit expires: a read-only
+// request does not start, and a running handler can observe the cancellation
+// (services/base/cancellation.h). Actions are never canceled. The default address is loopback. On
+// other addresses a token is required (Authorization: Bearer) except on open routes. On a loopback
+// listener without a token, the Host header must name loopback, so that a web page in a browser
+// cannot reach the server by DNS rebinding.
 #pragma once
 
 #include <array>
@@ -39,23 +39,24 @@ struct HttpRequest {
   std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
   std::string body;
   std::string peer;         // address of the client
-  Role role = Role::kNone;  // what it may do
+  Role role = Role::kNone;  // role granted to the request
 
-  std::string_view Query(std::string_view name) const;   // first value, "" when absent
+  std::string_view Query(std::string_view name) const;   // first value, "" if absent
   std::string_view Header(std::string_view name) const;  // name in lower case
 };
 
-// A body that goes on as things happen: server-sent events. One request's; used by the I/O thread
-// alone, which asks again and again for as long as the client takes what it gets. Nothing is held
-// for a client but the bytes of one Pull.
+// Response body that is produced over time, for example server-sent events. Belongs to one request.
+// Only the I/O thread uses it and calls Pull repeatedly while the client accepts data. The server
+// buffers the bytes of at most one Pull per client.
 class ResponseStream {
  public:
   virtual ~ResponseStream() = default;
-  // The next bytes, "" when there is nothing yet. Must not block: all connections wait for it.
+  // Returns the next bytes, or "" if none are available yet. Must not block because all connections
+  // share the thread.
   virtual std::string Pull() = 0;
-  // After the bytes of the last Pull the body is over.
+  // Returns true if the body ends after the bytes of the last Pull.
   virtual bool over() const = 0;
-  // Last bytes before the server stops.
+  // Returns the last bytes to send when the server stops.
   virtual std::string Farewell() { return {}; }
 };
 
@@ -63,83 +64,90 @@ struct HttpResponse {
   int status = 200;
   std::string content_type = "text/plain; charset=utf-8";
   std::string body;
-  std::shared_ptr<ResponseStream> stream;  // not null: in place of `body`
+  std::shared_ptr<ResponseStream> stream;  // if not null, replaces `body`
   std::vector<std::pair<std::string, std::string>> headers;
 
   static HttpResponse Text(int status, std::string_view body);
   static HttpResponse Json(std::string body);
 };
 
-// Called on a handler thread; several at a time. Must return; an exception out of it becomes a 500.
+// Handler of a route. Called on several handler threads concurrently. Must return; an exception
+// results in status 500.
 using HttpHandler = std::function<HttpResponse(const HttpRequest&)>;
 
-// Requests of one lane never wait for those of another.
+// Group of routes with its own threads and queue. Requests of one lane never wait for those of
+// another.
 enum class Lane { kQueries, kActions, kHealth };
 inline constexpr size_t kLanes = 3;
 
 struct HttpRoute {
-  std::string method;  // GET serves HEAD too
-  std::string path;    // exact, or a prefix when it ends with "/*"; the longest match wins
+  std::string method;  // GET also serves HEAD
+  std::string path;    // exact, or a prefix if it ends with "/*"; the longest match wins
   HttpHandler handler;
-  bool open = false;        // needs no token: /metrics, /healthz, /readyz
-  Role role = Role::kView;  // what other routes need; who may act may view too
+  bool open = false;        // requires no token: /metrics, /healthz, /readyz
+  Role role = Role::kView;  // required on routes that are not open; kAct includes kView
   Lane lane = Lane::kQueries;
 };
 
 struct TlsFiles {
   std::string certificate_file;  // PEM chain
   std::string key_file;
-  std::string client_ca_file;  // not empty: clients must show a certificate of it
+  std::string client_ca_file;  // if not empty, clients must present a certificate signed by it
   bool empty() const { return certificate_file.empty(); }
 };
 
 struct HttpServerOptions {
-  std::string listen = "127.0.0.1:0";  // address:port or [v6]:port; port 0: any free one
-  // One is required beyond loopback. A route that acts needs the token of that role everywhere.
+  std::string listen = "127.0.0.1:0";  // address:port or [v6]:port; port 0: any free port
+  // A token is required beyond loopback. Routes with role kAct require the act token on every
+  // address.
   AccessTokens tokens;
-  TlsFiles tls;  // read again when they change, for connections made after that
-  std::vector<std::string> allowed_hosts;  // beyond loopback names, for listeners without a token
-  // Origins ("https://pitwall.example") beside the request's own Host, for what changes something.
+  TlsFiles tls;  // reloaded for new connections when the files change
+  // In addition to loopback names, for listeners without a token.
+  std::vector<std::string> allowed_hosts;
+  // Origins ("https://pitwall.example") allowed to send changes, in addition to the request's own
+  // Host.
   std::vector<std::string> allowed_origins;
-  std::shared_ptr<const CookieSessions> sessions;  // null: no cookie lets anybody in
+  std::shared_ptr<const CookieSessions> sessions;  // null: cookies grant no access
   size_t max_header_bytes = 16 * 1024;
   size_t max_body_bytes = 1 << 20;
   size_t max_connections = 256;
   size_t max_connections_per_address = 64;
-  // Connections beyond both limits, for one short request each: health, metrics, or an action.
+  // Additional connections beyond both limits. Each serves one short request: health, metrics, or
+  // an action.
   size_t reserved_connections = 16;
-  int64_t reserved_timeout_ns = 2'000'000'000;  // for the whole request on one of them
-  size_t max_waiting_requests = 64;             // of one lane
+  int64_t reserved_timeout_ns = 2'000'000'000;  // total time of a request on a reserved connection
+  size_t max_waiting_requests = 64;             // per lane
   size_t max_streams = 128;
   size_t max_streams_per_address = 16;
-  int handler_threads = 2;  // of queries
+  int handler_threads = 2;  // for queries
   int action_threads = 2;
   int health_threads = 2;
-  int64_t handler_timeout_ns = 120'000'000'000;  // then a request is canceled
-  int64_t watch_interval_ns = 100'000'000;       // between looks at the client of a running request
-  int64_t header_timeout_ns = 10'000'000'000;    // first byte to end of the header; TLS handshake
-  int64_t body_timeout_ns = 10'000'000'000;      // end of the header to end of the body
-  int64_t idle_timeout_ns = 60'000'000'000;      // between requests
+  int64_t handler_timeout_ns = 120'000'000'000;  // time after which a request is canceled
+  // Interval for checking that the client of a request is connected.
+  int64_t watch_interval_ns = 100'000'000;
+  int64_t header_timeout_ns = 10'000'000'000;  // first byte to end of the header; TLS handshake
+  int64_t body_timeout_ns = 10'000'000'000;    // end of the header to end of the body
+  int64_t idle_timeout_ns = 60'000'000'000;    // between requests
   int64_t write_timeout_ns = 30'000'000'000;
-  int64_t stream_pause_ns = 100'000'000;  // between pulls of a stream that had nothing
-  int64_t linger_ns =
-      1'000'000'000;  // for the peer to take the last answer before the socket closes
+  int64_t stream_pause_ns = 100'000'000;  // delay after an empty Pull of a stream
+  // Time for the peer to read the last response before the socket closes.
+  int64_t linger_ns = 1'000'000'000;
 };
 
-// Why connections and requests are turned away.
+// Reason for rejecting a connection or request.
 enum class Refusal {
-  kConnections,         // too many
-  kAddressConnections,  // too many of one address
+  kConnections,         // too many in total
+  kAddressConnections,  // too many from one address
   kSlowHeader,
   kSlowBody,
   kMalformed,
   kTooLarge,
-  kNoToken,    // or a wrong one
-  kWrongRole,  // view where act is needed
+  kNoToken,    // missing or wrong token
+  kWrongRole,  // act is required, but the token only grants view
   kWrongHost,
   kOverloaded,
   kStreams,      // too many
-  kWrongOrigin,  // another site's page asks for a change
+  kWrongOrigin,  // a page from another site requests a change
 };
 inline constexpr std::array<std::string_view, 12> kRefusalNames = {
     "connections", "address_connections", "slow_header", "slow_body",  "malformed", "too_large",
@@ -151,21 +159,21 @@ struct HttpServerCounters {
   self_metrics::Counter connections_refused;                        // over the limit
   self_metrics::Counter requests;
   self_metrics::Counter bad_requests;  // malformed, too large, too slow
-  self_metrics::Counter overloaded;    // answered 503
-  self_metrics::Counter streams;       // begun
+  self_metrics::Counter overloaded;    // rejected with 503
+  self_metrics::Counter streams;       // started
 };
 
 class HttpServer {
  public:
-  // Listens when it returns. InvalidArgument: bad address, two equal routes, no token beyond
-  // loopback; Unavailable: the address is taken.
+  // Starts listening and serving. InvalidArgument: invalid address, duplicate route, or no token
+  // beyond loopback. Unavailable: the address is in use.
   static StatusOr<std::unique_ptr<HttpServer>> Start(HttpServerOptions options,
                                                      std::vector<HttpRoute> routes);
-  virtual ~HttpServer() = default;  // stops
+  virtual ~HttpServer() = default;  // stops the server
   virtual uint16_t port() const = 0;
   virtual std::string address() const = 0;  // "127.0.0.1:9870"
-  // Takes no new connection, lets requests that have begun finish for up to grace_ns, then closes.
-  // Idempotent.
+  // Closes the listener, waits up to grace_ns for running requests, and then closes all
+  // connections. Idempotent.
   virtual void Stop(int64_t grace_ns = 2'000'000'000) = 0;
   virtual const HttpServerCounters& counters() const = 0;
 };

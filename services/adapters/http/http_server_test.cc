@@ -23,7 +23,7 @@ using ::testing::StartsWith;
 
 constexpr int64_t kMs = 1'000'000;
 
-// Lets handlers wait until the test opens it.
+// Blocks handlers until the test releases them.
 class Gatekeeper {
  public:
   void Wait() {
@@ -76,7 +76,7 @@ std::string Ask(const HttpServer& server, std::string_view request) {
   return socket.ReadAll();
 }
 
-TEST(HttpServer, Answers) {
+TEST(HttpServer, RespondsToRequests) {
   const auto server = Serve();
   const std::string answer = Ask(
       *server, "GET /hello?name=a%20b HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
@@ -88,7 +88,7 @@ TEST(HttpServer, Answers) {
   EXPECT_THAT(server->address(), HasSubstr(Cat("127.0.0.1:", server->port())));
 }
 
-TEST(HttpServer, KeepsAliveAndTakesPipelinedRequests) {
+TEST(HttpServer, KeepsAliveAndServesPipelinedRequests) {
   const auto server = Serve();
   const std::string answer =
       Ask(*server,
@@ -105,7 +105,7 @@ TEST(HttpServer, KeepsAliveAndTakesPipelinedRequests) {
   EXPECT_EQ(server->counters().requests.value(), 5U);
 }
 
-TEST(HttpServer, RefusesMalformedRequests) {
+TEST(HttpServer, RejectsMalformedRequests) {
   const auto server = Serve();
   for (const char* bad :
        {"GARBAGE\r\n\r\n", "GET /hello HTTP/9.9\r\n\r\n", "GET /hello\r\n\r\n",
@@ -122,7 +122,7 @@ TEST(HttpServer, RefusesMalformedRequests) {
       StartsWith("HTTP/1.1 421"));
   EXPECT_THAT(Ask(*server, "GET /throws HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"),
               StartsWith("HTTP/1.1 500"));
-  // And it still serves.
+  // The server still accepts requests.
   EXPECT_THAT(Ask(*server, "GET /healthz HTTP/1.0\r\n\r\n"), HasSubstr("200 OK"));
 }
 
@@ -130,7 +130,7 @@ uint64_t Refused(const HttpServer& server, Refusal reason) {
   return server.counters().refused[static_cast<size_t>(reason)].value();
 }
 
-TEST(HttpServer, IsStrictAboutHeaders) {
+TEST(HttpServer, RejectsNonconformingHeaders) {
   const auto server = Serve();
   const std::pair<const char*, const char*> cases[] = {
       {"GET /hello HTTP/1.1\r\n\r\n", "no Host header"},
@@ -142,7 +142,7 @@ TEST(HttpServer, IsStrictAboutHeaders) {
       {"GET /hello HTTP/1.1\r\n Host: localhost\r\n\r\n", "folded header line"},
       {"GET /hello HTTP/1.1\r\nHost : localhost\r\n\r\n", "malformed header line"},
       {"GET /hello HTTP/1.1\r\nHost: localhost\r\nX: a\x01\r\n\r\n", "control character"},
-      {"GET /hello HTTP/1.1\nHost: localhost\n\n", "without CR"},
+      {"GET /hello HTTP/1.1\nHost: localhost\n\n", "does not end with CRLF"},
       {"POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\n",
        "unknown transfer coding"},
       {"POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
@@ -179,16 +179,17 @@ TEST(HttpServer, IsStrictAboutHeaders) {
               ::testing::EndsWith("abc"));
 }
 
-TEST(HttpServer, ASlowBodyIsCutAtItsDeadline) {
+TEST(HttpServer, SlowBodyIsClosedAtDeadline) {
   const auto server = Serve({.body_timeout_ns = 200 * kMs});
   const RawSocket slow = RawSocket::Connect(server->port());
   ASSERT_TRUE(slow.Send("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nabc"));
   EXPECT_TRUE(slow.AtEnd());
-  Ask(*server, "GET /healthz HTTP/1.0\r\n\r\n");  // the thread that closed it has counted by then
+  // By now, the I/O thread has counted the closed connection.
+  Ask(*server, "GET /healthz HTTP/1.0\r\n\r\n");
   EXPECT_EQ(Refused(*server, Refusal::kSlowBody), 1U);
 }
 
-TEST(HttpServer, BoundsConnectionsOfOneAddress) {
+TEST(HttpServer, LimitsConnectionsPerAddress) {
   const auto server = Serve({.max_connections_per_address = 1, .reserved_connections = 0});
   RawSocket first = RawSocket::Connect(server->port());
   ASSERT_TRUE(first.Send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"));
@@ -200,7 +201,7 @@ TEST(HttpServer, BoundsConnectionsOfOneAddress) {
   EXPECT_THAT(refusal, HasSubstr("\r\nRetry-After: 1\r\n"));
   EXPECT_THAT(refusal, HasSubstr("\r\n\r\ntoo many connections\n"));
   EXPECT_EQ(Refused(*server, Refusal::kAddressConnections), 1U);
-  // Its place is free again once it is closed.
+  // Closing the connection frees its slot.
   first.Close();
   std::string answer;
   for (int i = 0; i < 1000 && answer.find("200 OK") == std::string::npos; ++i)
@@ -208,7 +209,7 @@ TEST(HttpServer, BoundsConnectionsOfOneAddress) {
   EXPECT_THAT(answer, HasSubstr("200 OK"));
 }
 
-TEST(HttpServer, ViewAndActAreTwoTokens) {
+TEST(HttpServer, ViewAndActRequireSeparateTokens) {
   std::vector<HttpRoute> routes = Routes();
   routes.push_back({.method = "POST",
                     .path = "/stop",
@@ -231,12 +232,12 @@ TEST(HttpServer, ViewAndActAreTwoTokens) {
   EXPECT_EQ(ask(*server, "POST /stop", kLook), "403");
   EXPECT_EQ(ask(*server, "POST /stop", ""), "401");
   EXPECT_EQ(ask(*server, "POST /stop", "Authorization: Bearer toucH\r\n"), "401");
-  // What another page makes a browser send never acts.
+  // A request that another page triggers in the browser never acts.
   EXPECT_EQ(ask(*server, "POST /stop", "Cookie: pitwall_token=touch\r\n"), "403");
   EXPECT_EQ(ask(*server, "GET /hello", "Cookie: pitwall_token=touch\r\n"), "200");
   EXPECT_EQ(Refused(*server, Refusal::kWrongRole), 2U);
   EXPECT_EQ(Refused(*server, Refusal::kNoToken), 2U);
-  // Loopback asks for no token to view, and for one to act.
+  // On loopback, viewing requires no token, but acting does.
   const auto open = Serve({}, routes);
   EXPECT_EQ(ask(*open, "GET /hello", ""), "200");
   EXPECT_EQ(ask(*open, "POST /stop", ""), "403");
@@ -248,7 +249,7 @@ TEST(HttpServer, ViewAndActAreTwoTokens) {
   EXPECT_EQ(ask(*act, "POST /stop", kTouch), "200");
 }
 
-TEST(HttpServer, BoundsHeaderAndBody) {
+TEST(HttpServer, LimitsHeaderAndBodySize) {
   HttpServerOptions options;
   options.max_header_bytes = 1024;
   options.max_body_bytes = 100;
@@ -267,14 +268,15 @@ TEST(HttpServer, BoundsHeaderAndBody) {
   EXPECT_EQ(server->counters().bad_requests.value(), 3U);
 }
 
-TEST(HttpServer, ASlowRequestIsCutAtItsDeadlineHoweverItTrickles) {
+TEST(HttpServer, TricklingRequestIsClosedAtDeadline) {
   HttpServerOptions options;
   options.header_timeout_ns = 300 * kMs;
   const auto server = Serve(options);
   const RawSocket silent = RawSocket::Connect(server->port());
   const RawSocket slow = RawSocket::Connect(server->port());
   ASSERT_TRUE(slow.Send("GET /hello HTTP/1.1\r\nX: "));
-  // A byte whenever the socket takes one: each is progress, yet the whole request has one deadline.
+  // The client sends single bytes. Although each byte is progress, one deadline applies to the
+  // whole request.
   std::atomic<bool> stop{false};
   std::thread trickle([&] {
     while (!stop && slow.Send("x")) slow.WaitReadable(20);
@@ -285,7 +287,7 @@ TEST(HttpServer, ASlowRequestIsCutAtItsDeadlineHoweverItTrickles) {
   trickle.join();
 }
 
-TEST(HttpServer, AnIdleConnectionIsClosed) {
+TEST(HttpServer, IdleConnectionIsClosed) {
   HttpServerOptions options;
   options.idle_timeout_ns = 200 * kMs;
   const auto server = Serve(options);
@@ -295,11 +297,11 @@ TEST(HttpServer, AnIdleConnectionIsClosed) {
   EXPECT_TRUE(socket.AtEnd());
 }
 
-TEST(HttpServer, BoundsConnections) {
+TEST(HttpServer, LimitsConnections) {
   const auto server = Serve({.max_connections = 2, .reserved_connections = 0});
   const RawSocket a = RawSocket::Connect(server->port());
   const RawSocket b = RawSocket::Connect(server->port());
-  // Both are accepted before the third: they answer.
+  // The first two connections are served before the third one is opened.
   for (const RawSocket* socket : {&a, &b}) {
     ASSERT_TRUE(socket->Send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"));
     EXPECT_THAT(socket->ReadUntil("ok"), HasSubstr("200"));
@@ -314,7 +316,7 @@ TEST(HttpServer, BoundsConnections) {
   EXPECT_EQ(server->counters().connections_refused.value(), 101U);
 }
 
-TEST(HttpServer, BoundsWaitingRequests) {
+TEST(HttpServer, LimitsWaitingRequests) {
   Gatekeeper gate;
   HttpServerOptions options;
   options.handler_threads = 1;
@@ -332,7 +334,7 @@ TEST(HttpServer, BoundsWaitingRequests) {
   gate.AwaitInside(1);
   const RawSocket second = RawSocket::Connect(server->port());
   ASSERT_TRUE(second.Send(kRequest));
-  // The second waits for the thread. Whichever comes in after it finds the queue full.
+  // The second request waits for the thread, so the third one finds the queue full.
   std::string third;
   while (server->counters().requests.value() < 2) second.WaitReadable(1);
   third = Ask(*server, kRequest);
@@ -343,7 +345,7 @@ TEST(HttpServer, BoundsWaitingRequests) {
   EXPECT_THAT(second.ReadAll(), HasSubstr("done"));
 }
 
-TEST(HttpServer, StopLetsARunningRequestFinish) {
+TEST(HttpServer, StopWaitsForRunningRequest) {
   Gatekeeper gate;
   const auto server = Serve({}, {{"GET", "/wait",
                                   [&](const HttpRequest&) {
@@ -366,7 +368,7 @@ TEST(HttpServer, StopLetsARunningRequestFinish) {
   server->Stop();
 }
 
-TEST(HttpServer, StopDoesNotWaitForASlowReader) {
+TEST(HttpServer, StopDoesNotWaitForSlowReader) {
   HttpServerOptions options;
   const auto server = Serve(
       options,
@@ -376,10 +378,10 @@ TEST(HttpServer, StopDoesNotWaitForASlowReader) {
   const RawSocket socket = RawSocket::Connect(server->port());
   ASSERT_TRUE(socket.Send("GET /big HTTP/1.1\r\nHost: localhost\r\n\r\n"));
   EXPECT_THAT(socket.ReadUntil("\r\n\r\n"), HasSubstr("200 OK"));
-  server->Stop(100 * kMs);  // returns although the client takes nothing
+  server->Stop(100 * kMs);  // returns even though the client reads nothing
 }
 
-TEST(HttpServer, NeedsATokenBeyondLoopback) {
+TEST(HttpServer, RequiresTokenBeyondLoopback) {
   HttpServerOptions options;
   options.listen = "0.0.0.0:0";
   EXPECT_EQ(HttpServer::Start(options, Routes()).status().code(),
@@ -398,7 +400,7 @@ TEST(HttpServer, NeedsATokenBeyondLoopback) {
               StartsWith("HTTP/1.1 200"));
 }
 
-TEST(HttpServer, SaysWhyItCannotStart) {
+TEST(HttpServer, StartErrorNamesCause) {
   const auto server = Serve();
   HttpServerOptions options;
   options.listen = Cat("127.0.0.1:", server->port());
@@ -412,7 +414,7 @@ TEST(HttpServer, SaysWhyItCannotStart) {
   EXPECT_THAT(HttpServer::Start(options, {}).status().ToString(), HasSubstr("/nonexistent.pem"));
 }
 
-// Makes a certificate for 127.0.0.1 with the openssl program.
+// Creates a certificate for 127.0.0.1 with the openssl command.
 bool MakeCertificate(const std::string& dir, const std::string& name) {
   return std::system(Cat("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes "
                          "-days 2 -subj /CN=",
@@ -421,7 +423,7 @@ bool MakeCertificate(const std::string& dir, const std::string& name) {
                          .c_str()) == 0;
 }
 
-TEST(HttpServer, ServesTlsAndTakesNewCertificates) {
+TEST(HttpServer, ServesTlsAndReloadsCertificates) {
   const std::string dir = testing::TempDir() + Cat("/pitwall-tls-", getpid());
   ASSERT_EQ(std::system(Cat("mkdir -p ", dir).c_str()), 0);
   if (!MakeCertificate(dir, "one")) GTEST_SKIP() << "no openssl program here";
@@ -441,9 +443,10 @@ TEST(HttpServer, ServesTlsAndTakesNewCertificates) {
   StatusOr<HttpReply> reply = fetch();
   ASSERT_TRUE(reply.ok()) << reply.status();
   EXPECT_EQ(reply->body, "hi tls");
-  // A plain client gets nothing, and no harm is done.
+  // A plain-text client gets no content and does not disturb the server.
   EXPECT_THAT(Ask(*server, "GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n"), Not(HasSubstr("hi")));
-  // Only forward secrecy with authenticated encryption: CBC and RSA key exchange are refused.
+  // Only forward secrecy and authenticated encryption are accepted, so CBC and RSA key exchange are
+  // rejected.
   const auto handshake = [&](std::string_view options_of_client) {
     return std::system(Cat("openssl s_client -connect 127.0.0.1:", server->port(), " ",
                            options_of_client, " </dev/null >/dev/null 2>&1")
@@ -455,7 +458,8 @@ TEST(HttpServer, ServesTlsAndTakesNewCertificates) {
   EXPECT_FALSE(handshake("-tls1_2 -cipher ECDHE-ECDSA-AES128-SHA"));
   EXPECT_FALSE(handshake("-tls1_2 -cipher ECDHE-ECDSA-AES256-SHA384"));
   EXPECT_FALSE(handshake("-tls1_1 -cipher DEFAULT@SECLEVEL=0"));
-  // A new certificate on disk is the one that the next connection sees; a broken one leaves it.
+  // New connections use a certificate that was replaced on disk. An invalid certificate leaves the
+  // previous one active.
   ASSERT_TRUE(MakeCertificate(dir, "two"));
   reply = fetch();
   EXPECT_TRUE(reply.ok()) << reply.status();
@@ -472,7 +476,7 @@ TEST(HttpServer, ServesTlsAndTakesNewCertificates) {
   std::system(Cat("rm -r ", dir).c_str());
 }
 
-TEST(HttpServer, ManyClientsAtOnce) {
+TEST(HttpServer, ServesManyConcurrentClients) {
   const auto server = Serve();
   std::atomic<int> right{0};
   std::vector<std::thread> clients;

@@ -1,4 +1,5 @@
-// Streams over raw sockets: order, limits, slow and vanished clients, the end of the server.
+// Tests of response streams over raw sockets: order, limits, slow and disconnected clients, and
+// server shutdown.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,13 +18,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// What the tests give their streams, and how many streams live.
+// Test data for the streams, and the number of live streams.
 struct Source {
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<std::string> pieces;
   bool over = false;
-  bool endless = false;  // gives 64 KiB at each pull
+  bool endless = false;  // every pull returns 64 KiB
   int live = 0;
   uint64_t pulls = 0;
 
@@ -35,7 +36,7 @@ struct Source {
     const std::lock_guard<std::mutex> lock(mutex);
     over = true;
   }
-  // Ends by the time limit of the test at the latest.
+  // Waits for this number of live streams; the test timeout limits the wait.
   void AwaitLive(int count) {
     std::unique_lock<std::mutex> lock(mutex);
     changed.wait(lock, [&] { return live == count; });
@@ -100,7 +101,7 @@ class HttpStream : public ::testing::Test {
   std::unique_ptr<HttpServer> server_;
 };
 
-TEST_F(HttpStream, GivesPiecesAsTheyComeInChunks) {
+TEST_F(HttpStream, SendsPiecesImmediatelyInChunks) {
   Serve();
   const RawSocket socket = Get();
   const std::string header = socket.ReadUntil("\r\n\r\n");
@@ -118,7 +119,7 @@ TEST_F(HttpStream, GivesPiecesAsTheyComeInChunks) {
   EXPECT_EQ(server_->counters().streams.value(), 1U);
 }
 
-TEST_F(HttpStream, WithoutChunksForHttp10) {
+TEST_F(HttpStream, Http10Client_GetsUnchunkedBody) {
   Serve();
   const RawSocket socket = Get("/stream", "1.0");
   const std::string header = socket.ReadUntil("\r\n\r\n");
@@ -129,7 +130,7 @@ TEST_F(HttpStream, WithoutChunksForHttp10) {
   EXPECT_EQ(socket.ReadAll(), "onetwo");
 }
 
-TEST_F(HttpStream, HoldsNoHandlerThread) {
+TEST_F(HttpStream, StreamDoesNotOccupyHandlerThread) {
   Serve();
   std::vector<RawSocket> streams;
   for (int i = 0; i < 8; ++i) streams.push_back(Get());
@@ -139,7 +140,7 @@ TEST_F(HttpStream, HoldsNoHandlerThread) {
   EXPECT_THAT(plain.ReadUntil("plain"), HasSubstr("HTTP/1.1 200"));
 }
 
-TEST_F(HttpStream, IsLimitedInAllAndPerAddress) {
+TEST_F(HttpStream, StreamsAreLimitedInTotalAndPerAddress) {
   for (const bool per_address : {false, true}) {
     HttpServerOptions options;
     (per_address ? options.max_streams_per_address : options.max_streams) = 2;
@@ -153,7 +154,7 @@ TEST_F(HttpStream, IsLimitedInAllAndPerAddress) {
       EXPECT_THAT(third.ReadUntil("open\n"), HasSubstr("503"));
       EXPECT_EQ(server_->counters().refused[static_cast<size_t>(Refusal::kStreams)].value(), 1U);
     }
-    // One that went away makes room, although it was sent nothing.
+    // A disconnected client frees its slot even if it was never sent any data.
     source_.AwaitLive(1);
     const RawSocket fourth = Get();
     EXPECT_THAT(fourth.ReadUntil("\r\n\r\n"), HasSubstr("200"));
@@ -161,19 +162,20 @@ TEST_F(HttpStream, IsLimitedInAllAndPerAddress) {
   }
 }
 
-TEST_F(HttpStream, AClientThatDoesNotReadIsHeldNoMoreAndThenClosed) {
+TEST_F(HttpStream, ClientThatDoesNotReadIsClosed) {
   HttpServerOptions options;
   options.write_timeout_ns = 300'000'000;
   Serve(options);
   source_.endless = true;
   const RawSocket socket = Get();
-  // The kernel's buffers take some pulls; then nothing is asked of the stream, and it ends.
+  // The kernel buffers accept a few pulls. After that, the stream is no longer pulled and is
+  // closed.
   source_.AwaitLive(1);
   source_.AwaitLive(0);
-  EXPECT_LT(source_.Pulls(), 2000U);  // 125 MiB: far more than any socket buffer
+  EXPECT_LT(source_.Pulls(), 2000U);  // 125 MiB, far more than any socket buffer
 }
 
-TEST_F(HttpStream, SaysGoodbyeWhenTheServerStops) {
+TEST_F(HttpStream, SendsFarewellWhenServerStops) {
   Serve();
   const RawSocket socket = Get();
   socket.ReadUntil("\r\n\r\n");
@@ -182,7 +184,7 @@ TEST_F(HttpStream, SaysGoodbyeWhenTheServerStops) {
   source_.AwaitLive(0);
 }
 
-TEST_F(HttpStream, HeadGivesTheHeaderAlone) {
+TEST_F(HttpStream, HeadRequestGetsOnlyHeader) {
   Serve();
   const RawSocket socket = RawSocket::Connect(server_->port());
   ASSERT_TRUE(socket.Send("HEAD /stream HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"));
@@ -190,7 +192,7 @@ TEST_F(HttpStream, HeadGivesTheHeaderAlone) {
   EXPECT_EQ(server_->counters().streams.value(), 0U);
 }
 
-TEST_F(HttpStream, WhatTheClientSendsMeanwhileIsDropped) {
+TEST_F(HttpStream, ClientDataDuringStreamIsDiscarded) {
   Serve();
   const RawSocket socket = Get();
   socket.ReadUntil("\r\n\r\n");

@@ -16,7 +16,7 @@ int HexDigit(char c) {
   return -1;
 }
 
-// The host of "host", "host:port", "[v6]" or "[v6]:port".
+// Returns the host of "host", "host:port", "[v6]", or "[v6]:port".
 std::string_view HostOnly(std::string_view host) {
   if (StartsWith(host, "[")) {
     const size_t end = host.find(']');
@@ -25,7 +25,7 @@ std::string_view HostOnly(std::string_view host) {
   return host.substr(0, host.find(':'));
 }
 
-// Changes nothing.
+// Returns true if the method does not change anything.
 bool IsSafe(const HttpRequest& request) {
   return request.method == "GET" || request.method == "HEAD";
 }
@@ -106,16 +106,17 @@ HttpResponse HttpResponse::Json(std::string body) {
 StatusOr<Router> Router::Make(std::vector<HttpRoute> routes) {
   for (const HttpRoute& route : routes) {
     if (!StartsWith(route.path, "/")) {
-      return InvalidArgument(Cat("route ", Quote(route.path), ": a path begins with /"));
+      return InvalidArgument(Cat("route ", Quote(route.path), ": path must start with /"));
     }
     const bool upper =
         !route.method.empty() && std::all_of(route.method.begin(), route.method.end(),
                                              [](char c) { return c >= 'A' && c <= 'Z'; });
     if (!upper)
-      return InvalidArgument(Cat("route ", route.path, ": bad method ", Quote(route.method)));
+      return InvalidArgument(Cat("route ", route.path, ": invalid method ", Quote(route.method)));
     if (!route.handler) return InvalidArgument(Cat("route ", route.path, ": no handler"));
   }
-  // Longest first, exact before prefix: the first that fits is the right one.
+  // Routes are sorted so that the first match is the right one: exact paths before prefixes, and
+  // longer paths first.
   std::stable_sort(routes.begin(), routes.end(), [](const HttpRoute& a, const HttpRoute& b) {
     const bool prefix_a = EndsWith(a.path, "/*"), prefix_b = EndsWith(b.path, "/*");
     if (prefix_a != prefix_b) return prefix_b;
@@ -159,12 +160,13 @@ Role Gate::ShownRole(const HttpRequest& request) const {
   const std::string_view cookies = request.Header("cookie");
   for (std::string_view cookie : Split(cookies, ';')) {
     cookie = Trim(cookie);
-    // A browser sends cookies with requests that other pages make: they only ever view.
+    // Browsers also send cookies with requests triggered by other sites, so a token cookie only
+    // grants view.
     if (StartsWith(cookie, "pitwall_token=") &&
         RoleOfToken(tokens_, cookie.substr(14)) != Role::kNone)
       role = std::max(role, Role::kView);
   }
-  // A session acts where a browser says which page asks for it.
+  // A session may act only if the browser sends the Origin header.
   if (sessions_ != nullptr && (IsSafe(request) || !request.Header("origin").empty())) {
     if (const auto session = sessions_->Find(SessionCookieOf(cookies)))
       role = std::max(role, session->role);
@@ -174,7 +176,7 @@ Role Gate::ShownRole(const HttpRequest& request) const {
 
 Role Gate::RoleOf(const HttpRequest& request) const {
   const Role role = ShownRole(request);
-  // Without any token nothing but open routes is served beyond loopback: the server saw to it.
+  // Beyond loopback, the server does not start without a token unless all routes are open.
   return role == Role::kNone && tokens_.view.empty() && loopback_ ? Role::kView : role;
 }
 
@@ -206,24 +208,24 @@ std::optional<Gate::Turned> Gate::Check(const HttpRequest& request, const HttpRo
   const Role shown = ShownRole(request);
   if (tokens_.view.empty() && loopback_ && shown == Role::kNone && !NamesLoopback(request)) {
     return Turned{Refusal::kWrongHost,
-                  HttpResponse::Text(421, "this listener serves loopback names only\n")};
+                  HttpResponse::Text(421, "this listener accepts only loopback host names\n")};
   }
   if (!IsSafe(request) && !IsOwnOrigin(request)) {
     return Turned{Refusal::kWrongOrigin,
-                  HttpResponse::Text(403, "the Origin of the request is not this server\n")};
+                  HttpResponse::Text(403, "the Origin header does not match this server\n")};
   }
   if (route.open) return std::nullopt;
   const Role role = RoleOf(request);
   if (role >= route.role && role != Role::kNone) return std::nullopt;
   if (route.role == Role::kAct && (shown == Role::kView || tokens_.act.empty())) {
-    return Turned{
-        Refusal::kWrongRole,
-        HttpResponse::Text(403, tokens_.act.empty() ? "acting needs a token of the role act: none "
-                                                      "is configured; set http.act_token_file\n"
-                                                    : "acting needs the token of the role act\n")};
+    return Turned{Refusal::kWrongRole,
+                  HttpResponse::Text(403, tokens_.act.empty()
+                                              ? "a token with the role act is required, but none "
+                                                "is configured; set http.act_token_file\n"
+                                              : "a token with the role act is required\n")};
   }
   HttpResponse response =
-      HttpResponse::Text(401, "a token is needed: Authorization: Bearer <token>\n");
+      HttpResponse::Text(401, "a token is required; send Authorization: Bearer <token>\n");
   response.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"pitwall\"");
   return Turned{Refusal::kNoToken, std::move(response)};
 }

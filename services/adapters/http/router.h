@@ -1,5 +1,4 @@
-// Selection of the handler of a request, and its authorization: everything about a request that
-// needs no socket.
+// Routing and authorization of requests. Independent of sockets.
 #pragma once
 
 #include <memory>
@@ -14,23 +13,25 @@
 
 namespace pitwall::http {
 
-// %XX (and '+' as space when `plus_is_space`); nothing when an escape is broken or the result holds
-// a NUL.
+// Decodes %XX (and '+' as a space if `plus_is_space`). Returns nothing if an escape is malformed or
+// the result contains a NUL.
 std::optional<std::string> PercentDecode(std::string_view text, bool plus_is_space);
 
-// Fills path and query of `request` from a request target ("/a%20b?x=1&y"). False: not an absolute
-// path, a broken escape, a "." or ".." segment, or more than 100 parameters.
+// Sets the path and query of `request` from a request target ("/a%20b?x=1&y"). Returns false for a
+// path that is not absolute, a malformed escape, a "." or ".." segment, or more than 100
+// parameters.
 bool ParseTarget(std::string_view target, HttpRequest* request);
 
-// Immutable once made; thread-safe.
+// Immutable and thread-safe.
 class Router {
  public:
-  // InvalidArgument: two equal routes, a path without '/', an unknown method.
+  // InvalidArgument: duplicate route, path without a leading '/', invalid method, or missing
+  // handler.
   static StatusOr<Router> Make(std::vector<HttpRoute> routes);
 
   struct Match {
-    const HttpRoute* route = nullptr;  // null: none for this path and method
-    std::string allow;                 // methods that the path has, when only the method is wrong
+    const HttpRoute* route = nullptr;  // null: no route for this path and method
+    std::string allow;                 // allowed methods if only the method does not match
   };
   Match Find(std::string_view method, std::string_view path) const;
 
@@ -38,7 +39,7 @@ class Router {
   std::vector<HttpRoute> routes_;
 };
 
-// Who may come in.
+// Authorization of requests.
 class Gate {
  public:
   Gate(AccessTokens tokens, bool loopback, std::vector<std::string> allowed_hosts,
@@ -54,18 +55,18 @@ class Gate {
     Refusal reason = Refusal::kNoToken;
     HttpResponse response;
   };
-  // The answer that ends the request, or nothing when it may pass.
+  // Returns the response that rejects the request, or nothing if the request is allowed.
   std::optional<Turned> Check(const HttpRequest& request, const HttpRoute& route) const;
-  // What the request may do, whatever the route.
+  // Returns the role granted to the request, independent of the route.
   Role RoleOf(const HttpRequest& request) const;
 
  private:
-  // By token or cookie.
+  // Returns the role of the request's token or cookie.
   Role ShownRole(const HttpRequest& request) const;
-  // Whether the page that sends the request is ours; so is one that tells no Origin, as programs
-  // do.
+  // Returns true if the Origin header matches this server or is missing, as in requests of
+  // programs.
   bool IsOwnOrigin(const HttpRequest& request) const;
-  // Whether the Host header names this machine by a loopback name.
+  // Returns true if the Host header is a loopback or allowed name.
   bool NamesLoopback(const HttpRequest& request) const;
 
   AccessTokens tokens_;

@@ -35,14 +35,14 @@ TEST(Router, LongestMatchWins) {
   EXPECT_EQ(path("GET", "/only"), "none, allow POST");
 }
 
-TEST(Router, RefusesBadRoutes) {
+TEST(Router, RejectsInvalidRoutes) {
   EXPECT_FALSE(Router::Make({Route("GET", "/a"), Route("GET", "/a")}).ok());
   EXPECT_FALSE(Router::Make({Route("GET", "a")}).ok());
   EXPECT_FALSE(Router::Make({Route("get", "/a")}).ok());
   EXPECT_FALSE(Router::Make({{"GET", "/a", nullptr, false}}).ok());
 }
 
-TEST(ParseTarget, DecodesAndRefuses) {
+TEST(ParseTarget, DecodesValidTargetsOnly) {
   HttpRequest request;
   ASSERT_TRUE(ParseTarget("/a%20b?x=1+2&y=%26&&z", &request));
   EXPECT_EQ(request.path, "/a b");
@@ -65,7 +65,7 @@ int Verdict(const Gate& gate, HttpRequest request, bool open = false) {
   return turned ? turned->response.status : 200;
 }
 
-TEST(Gate, Token) {
+TEST(Gate, TokenGrantsRole) {
   const Gate gate({.view = "s3cret", .act = ""}, false, {});
   const auto with = [](std::string name, std::string value) {
     HttpRequest request;
@@ -82,7 +82,7 @@ TEST(Gate, Token) {
   EXPECT_EQ(Verdict(gate, with("cookie", "pitwall_token=x")), 401);
 }
 
-TEST(Gate, LoopbackRefusesForeignNames) {
+TEST(Gate, LoopbackRejectsForeignHostNames) {
   const Gate gate({}, true, {"ui.example"});
   const auto host = [](std::string value) {
     HttpRequest request;
@@ -99,7 +99,7 @@ TEST(Gate, LoopbackRefusesForeignNames) {
   }
 }
 
-TEST(ListenAddress, ParsesAndRefuses) {
+TEST(ListenAddress, ParsesValidAddressesOnly) {
   EXPECT_TRUE(ParseListenAddress("127.0.0.1:0")->loopback);
   EXPECT_TRUE(ParseListenAddress("localhost:1")->loopback);
   EXPECT_TRUE(ParseListenAddress("[::1]:1")->loopback);
@@ -111,7 +111,7 @@ TEST(ListenAddress, ParsesAndRefuses) {
   }
 }
 
-TEST(Gate, SessionCookie) {
+TEST(Gate, SessionCookieGrantsRole) {
   fakes::FakeClock clock;
   const auto sessions = std::make_shared<CookieSessions>(&clock);
   const std::string view = sessions->Open(Role::kView)->cookie;
@@ -134,7 +134,7 @@ TEST(Gate, SessionCookie) {
   EXPECT_EQ(ask("POST", act, "http://srv:9870", Role::kAct), 200);
   EXPECT_EQ(ask("POST", act, "http://SRV:9870", Role::kAct), 200);
   EXPECT_EQ(ask("DELETE", act, "https://ui.example", Role::kAct), 200);
-  // Another page, another port, an opaque origin, no origin at all.
+  // Origins: another site, another port, a foreign suffix, an opaque origin, and none.
   EXPECT_EQ(ask("POST", act, "http://evil.example", Role::kAct), 403);
   EXPECT_EQ(ask("POST", act, "http://srv:80", Role::kAct), 403);
   EXPECT_EQ(ask("POST", act, "http://srv:9870.evil.example", Role::kAct), 403);
@@ -144,7 +144,7 @@ TEST(Gate, SessionCookie) {
   EXPECT_EQ(ask("GET", view, "", Role::kView), 401);
 }
 
-TEST(Gate, ForeignOriginChangesNothing) {
+TEST(Gate, ForeignOriginCannotChangeAnything) {
   const Gate gate({.view = "v", .act = "a"}, false, {});
   const auto ask = [&](std::string_view method, std::string_view origin, bool open) {
     HttpRequest request;
@@ -155,9 +155,10 @@ TEST(Gate, ForeignOriginChangesNothing) {
     return turned ? turned->response.status : 200;
   };
   EXPECT_EQ(ask("POST", "http://evil.example", false), 403);
-  EXPECT_EQ(ask("POST", "http://evil.example", true), 403);  // open to everyone, but to no page
+  EXPECT_EQ(ask("POST", "http://evil.example", true),
+            403);  // an open route still rejects foreign pages
   EXPECT_EQ(ask("POST", "http://srv:9870", false), 200);
-  EXPECT_EQ(ask("POST", "", false), 200);  // a program
+  EXPECT_EQ(ask("POST", "", false), 200);  // request of a program
   EXPECT_EQ(ask("GET", "http://evil.example", false), 200);
 }
 

@@ -72,7 +72,7 @@ void Session::AwaitRequest() {
   parser_->header_limit(static_cast<uint32_t>(owner_->options().max_header_bytes));
   parser_->body_limit(owner_->options().max_body_bytes);
   idle_ = buffer_.size() == 0;
-  // A new connection has no reason to wait; one that is kept alive has.
+  // A new connection must send its header soon. Only a kept-alive connection may be idle.
   Deadline(first_ || !idle_ ? ArrivalTimeout(owner_->options().header_timeout_ns)
                             : owner_->options().idle_timeout_ns);
   kept_idle_ = !first_ && idle_;
@@ -80,17 +80,17 @@ void Session::AwaitRequest() {
   ReadHeader();
 }
 
-// The whole header first, within one deadline from its first byte on: a byte now and then does not
-// keep a request open. It is judged before Beast's parser sees it.
+// Reads the whole header within one deadline from its first byte, so single bytes do not keep a
+// request open. The header is checked before Beast parses it.
 void Session::ReadHeader() {
   std::string_view text(static_cast<const char*>(buffer_.data().data()), buffer_.size());
   if (text.substr(0, 2) == "\r\n") {  // an empty line before the request line is allowed
     buffer_.consume(2);
     text.remove_prefix(2);
   }
-  // TLS on a plain port, most likely: it would send no more before an answer.
+  // The client probably uses TLS on a plain port and would wait for a response before sending more.
   if (!text.empty() && text[0] != '\r' && (text[0] < 'A' || text[0] > 'Z'))
-    return Refuse(400, Refusal::kMalformed, "malformed request: a method is expected\n");
+    return Refuse(400, Refusal::kMalformed, "malformed request: it must start with a method\n");
   const size_t end = text.find("\r\n\r\n");
   if (end != std::string_view::npos && end <= owner_->options().max_header_bytes) {
     const std::string_view fault = HeaderFault(text.substr(0, end + 4));
@@ -102,10 +102,10 @@ void Session::ReadHeader() {
   }
   if (text.size() > owner_->options().max_header_bytes)
     return Refuse(431, Refusal::kTooLarge, "the header is too large\n");
-  // Lines that end without CR would never end the header.
+  // A header whose lines end without CR would never be complete.
   const size_t line = text.find('\n');
   if (line != std::string_view::npos && (line == 0 || text[line - 1] != '\r'))
-    return Refuse(400, Refusal::kMalformed, "malformed request: a line ends without CR\n");
+    return Refuse(400, Refusal::kMalformed, "malformed request: a line does not end with CRLF\n");
   stream_->ReadSome(buffer_.prepare(4096),
                     [self = shared_from_this()](beast::error_code error, size_t bytes) {
                       self->OnHeaderBytes(error, bytes);
@@ -114,24 +114,24 @@ void Session::ReadHeader() {
 
 void Session::OnHeaderBytes(beast::error_code error, size_t bytes) {
   if (error == beast::error::timeout) {
-    // An idle connection that is closed has done nothing wrong.
+    // Closing an idle connection is not counted as a bad request.
     if (!kept_idle_) owner_->CountBadRequest(Refusal::kSlowHeader);
-    return;  // the stream is closed already
+    return;  // the stream is already closed
   }
   if (error == asio::error::eof || error == asio::ssl::error::stream_truncated) {
     if (buffer_.size() == 0) return Finish();
     return Refuse(400, Refusal::kMalformed, "malformed request: the header has no end\n");
   }
-  if (error) return;  // the peer went away
+  if (error) return;  // the peer has disconnected
   if (kept_idle_) Deadline(owner_->options().header_timeout_ns);
   kept_idle_ = idle_ = false;
   buffer_.commit(bytes);
   ReadHeader();
 }
 
-// Passes buffered bytes to the parser and reads until the request is complete. What the parser
-// cannot use yet, as a chunk extension or trailers without an end, stays in the buffer, which is
-// bounded.
+// Passes buffered bytes to the parser and reads until the request is complete. Bytes that the
+// parser cannot use yet, such as an unfinished chunk extension or trailer, stay in the buffer,
+// whose size is limited.
 void Session::ReadRest() {
   beast::error_code error;
   while (!parser_->is_done() && buffer_.size() > 0) {
@@ -160,12 +160,12 @@ void Session::OnRequest(beast::error_code error) {
     return Refuse(413, Refusal::kTooLarge, "the body is too large\n");
   if (error == beast::error::timeout) {
     owner_->CountBadRequest(Refusal::kSlowBody);
-    return;  // the stream is closed already
+    return;  // the stream is already closed
   }
   if (error && error.category() == make_error_code(http::error::bad_method).category()) {
     return Refuse(400, Refusal::kMalformed, "malformed request\n");
   }
-  if (error) return;  // the peer went away
+  if (error) return;  // the peer has disconnected
   owner_->CountRequest();
 
   auto message = parser_->release();
@@ -182,7 +182,7 @@ void Session::OnRequest(beast::error_code error) {
   }
   std::string target(message.target());
   request.body = std::move(message.body());
-  // The request is in: while the handler works, no deadline of ours runs.
+  // The request is complete, so no socket deadline applies while the handler runs.
   stream_->tcp().expires_never();
   cancel_ = std::make_shared<CancelToken>();
   watched_ns_ = 0;
@@ -195,8 +195,8 @@ void Session::OnRequest(beast::error_code error) {
                  });
 }
 
-// Looks from time to time whether the client is still there. Nothing is read meanwhile, so what it
-// sends after the request stays for the next one.
+// Checks periodically that the client is still connected. It reads no data, so further bytes stay
+// available for the next request.
 void Session::WatchClient(std::shared_ptr<CancelToken> token) {
   const int64_t pause = owner_->options().watch_interval_ns;
   watch_.expires_after(std::chrono::nanoseconds(pause));
@@ -269,8 +269,8 @@ void Session::OnReplied(beast::error_code error) {
   AwaitRequest();
 }
 
-// The header now, then what the stream gives, in chunks. What the client sends meanwhile is
-// dropped; that it goes away is seen.
+// Writes the header, then the stream's data in chunks. Data from the client is discarded, and a
+// disconnect is detected.
 void Session::BeginStream(HttpResponse response) {
   body_ = std::move(response.stream);
   keep_alive_ = false;
@@ -290,7 +290,7 @@ void Session::OnStreamBegun(beast::error_code error) {
 }
 
 void Session::WatchPeer() {
-  // For reading alone while a write is under way.
+  // The deadline is disabled for the concurrent read; each write sets its own.
   stream_->tcp().expires_never();
   stream_->ReadSome(asio::buffer(drained_),
                     [self = shared_from_this()](beast::error_code error, size_t) {
@@ -333,9 +333,9 @@ void Session::EndStream() {
 
 void Session::OnStreamEnded(beast::error_code) { Close(); }
 
-// An orderly end: the peer reads what was written. What it still sends is read and dropped for a
-// moment, since closing with unread input makes the kernel reset the connection and the peer lose
-// the answer.
+// Closes the connection in an orderly way so that the peer can read the response. Pending input is
+// read and discarded for a short time: closing a socket with unread input resets the connection,
+// and the peer would lose the response.
 void Session::Finish() {
   Deadline(owner_->options().linger_ns);
   if (stream_->encrypted()) {

@@ -1,4 +1,4 @@
-// One connection of the HTTP server. Private to this folder.
+// Connection of the HTTP server. Private to this folder.
 #pragma once
 
 #include <array>
@@ -20,39 +20,40 @@
 
 namespace pitwall::http {
 
-// A request and where it comes from.
+// Request with its origin and cancellation token.
 struct Arrival {
   HttpRequest request;
   std::string target;
-  bool reserved = false;  // on a reserved connection
+  bool reserved = false;  // arrived on a reserved connection
   std::shared_ptr<CancelToken> cancel;
 };
 
-// What a session needs of its server. All calls on the I/O thread.
+// Interface from a session to its server. All calls happen on the I/O thread.
 class SessionOwner {
  public:
   virtual ~SessionOwner() = default;
   virtual const HttpServerOptions& options() const = 0;
-  // Runs the request and calls `done` on the I/O thread, once.
+  // Runs the request and calls `done` exactly once on the I/O thread.
   virtual void Handle(Arrival arrival, std::function<void(HttpResponse)> done) = 0;
   virtual void CountRequest() = 0;
   virtual void CountBadRequest(Refusal reason) = 0;
   virtual bool stopping() const = 0;
-  // False: there are too many streams. Else the session closes it once.
+  // Registers a stream. Returns false if there are too many; otherwise, the session must call
+  // CloseStream once.
   virtual bool OpenStream(const std::string& peer) = 0;
   virtual void CloseStream(const std::string& peer) = 0;
 };
 
-// Lives as long as an operation of it is pending; the server holds weak pointers. All on the I/O
-// thread.
+// Lives as long as one of its operations is pending; the server holds weak pointers. Used only on
+// the I/O thread.
 class Session final : public std::enable_shared_from_this<Session> {
  public:
   Session(SessionOwner* owner, std::unique_ptr<ByteStream> stream, std::string peer, bool reserved);
   ~Session();
 
   void Run();
-  void BeginStop();  // close as soon as no request is under way
-  void Close();      // close now
+  void BeginStop();  // closes once no request is active
+  void Close();      // closes immediately
 
  private:
   using Parser = beast::http::request_parser<beast::http::string_body>;
@@ -82,7 +83,7 @@ class Session final : public std::enable_shared_from_this<Session> {
   void OnStreamEnded(beast::error_code error);
   void Finish();
   void Drain();
-  // Writes `head_text_` and `body_text_` before the write timeout.
+  // Writes `head_text_` and `body_text_` within the write timeout.
   void Write(Written written);
 
   SessionOwner* const owner_;
@@ -92,16 +93,16 @@ class Session final : public std::enable_shared_from_this<Session> {
   const std::string peer_;
   std::optional<Parser> parser_;
   std::string head_text_, body_text_;     // bytes of the pending write
-  std::shared_ptr<CancelToken> cancel_;   // not null: a request is being handled
-  asio::steady_timer watch_;              // between two looks at the client
+  std::shared_ptr<CancelToken> cancel_;   // not null while a request is being handled
+  asio::steady_timer watch_;              // between two checks of the client
   int64_t watched_ns_ = 0;                // since the request was complete
   asio::steady_timer pause_;              // between two pulls
-  std::shared_ptr<ResponseStream> body_;  // not null: the connection is a stream to its end
+  std::shared_ptr<ResponseStream> body_;  // not null: the connection serves a stream until it ends
   std::array<char, 4096> drained_{};
   int drain_left_ = 256;
   unsigned version_ = 11;
   bool first_ = true;
-  bool idle_ = true;        // no byte of a request has come
+  bool idle_ = true;        // no byte of a request has arrived
   bool kept_idle_ = false;  // idle after a request
   bool keep_alive_ = false;
   bool head_only_ = false;  // the method is HEAD

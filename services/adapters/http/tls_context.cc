@@ -10,7 +10,7 @@ namespace pitwall::http {
 namespace ssl = boost::asio::ssl;
 
 namespace {
-// TLS 1.3 has nothing else.
+// Ciphers for TLS 1.2. All ciphers of TLS 1.3 meet the requirement.
 constexpr char kTls12Ciphers[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
 }  // namespace
 
@@ -39,9 +39,9 @@ StatusOr<std::shared_ptr<ssl::context>> TlsContextSource::Load() const {
                            ssl::context::no_sslv3 | ssl::context::no_tlsv1 |
                            ssl::context::no_tlsv1_1,
                        error);
-  // Forward secrecy and authenticated encryption only: no key exchange with RSA, no CBC.
+  // Allow only forward secrecy and authenticated encryption: no RSA key exchange, no CBC.
   if (SSL_CTX_set_cipher_list(context->native_handle(), kTls12Ciphers) != 1)
-    return Internal("OpenSSL knows none of the ciphers");
+    return Internal("OpenSSL supports none of the required ciphers");
   SSL_CTX_set_options(context->native_handle(), SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
                                                     SSL_OP_CIPHER_SERVER_PREFERENCE);
   context->use_certificate_chain_file(files_.certificate_file, error);
@@ -72,7 +72,8 @@ std::shared_ptr<ssl::context> TlsContextSource::Current() {
     if (fresh.ok()) {
       context_ = *std::move(fresh);
     } else {
-      PITWALL_LOG(kWarning, "http", "the old certificate stays: ", ToStd(fresh.status().message()));
+      PITWALL_LOG(kWarning, "http", "cannot load the new certificate, keeping the old one: ",
+                  ToStd(fresh.status().message()));
     }
   }
   return context_;

@@ -1,4 +1,4 @@
-// The server's TLS context, read again when its files change.
+// TLS context of the server, reloaded when its files change.
 #pragma once
 
 #include <boost/asio/ssl/context.hpp>
@@ -12,13 +12,13 @@
 
 namespace pitwall::http {
 
-// Not thread-safe: for the I/O thread.
+// Not thread-safe: used only on the I/O thread.
 class TlsContextSource {
  public:
-  // InvalidArgument when the files are missing or no certificate and key that fit.
+  // InvalidArgument: a file is missing, or the certificate and key are invalid or do not match.
   static StatusOr<TlsContextSource> Make(TlsFiles files);
-  // The context for a new connection. When the files changed and cannot be read, the old one stays
-  // and a warning is logged once per change.
+  // Returns the context for a new connection. If changed files cannot be loaded, keeps the old
+  // context and logs one warning per change.
   std::shared_ptr<boost::asio::ssl::context> Current();
 
  private:

@@ -94,7 +94,7 @@ PolledProducer::~PolledProducer() {
   stop_ = true;
   rd_kafka_queue_yield(main_queue_.get());
   thread_.join();
-  // The caller no longer waits; the reports of the abandoned records free their calls.
+  // The caller no longer waits, so delivery reports of the abandoned records release their calls.
   rd_kafka_purge(client_->get(), RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
   rd_kafka_flush(client_->get(), kLastReportsMs);
 }
@@ -109,7 +109,8 @@ StatusOr<std::unique_ptr<KafkaAppender>> KafkaAppender::Open(const KafkaLogOptio
 StatusOr<std::shared_ptr<PolledProducer>> KafkaAppender::Producer() {
   MutexLock lock(&mutex_);
   if (producer_ == nullptr || producer_->fatal()) {
-    PITWALL_LOG(kWarning, "kafka", "the appender's producer cannot go on; making a new one");
+    PITWALL_LOG(kWarning, "kafka",
+                "the appender's producer has failed permanently; creating a new one");
     producer_ = nullptr;
     ASSIGN_OR_RETURN(producer_, PolledProducer::Open(options_));
   }
@@ -129,7 +130,8 @@ Status KafkaAppender::Append(std::vector<OutgoingRecord> records) {
   auto* call = new Call(clock_->NewWakeup());
   for (const OutgoingRecord& record : records) {
     call->AddRecord();
-    // Blocks while the queue is full: its records leave it within append_timeout, delivered or not.
+    // Blocks while the queue is full. Records leave the queue within append_timeout, delivered or
+    // not.
     const rd_kafka_resp_err_t error = Produce(producer->get(), record, call, /*block=*/true);
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {  // no report follows
       call->Settle(error, record.topic.c_str());
@@ -141,7 +143,7 @@ Status KafkaAppender::Append(std::vector<OutgoingRecord> records) {
   Status status;
   if (!call->Wait(options_.append_timeout_ns + kReportGraceNs)) {
     status =
-        Unavailable(Cat("append: no answer from the broker in ",
+        Unavailable(Cat("append: no response from the broker within ",
                         (options_.append_timeout_ns + kReportGraceNs) / kNanosPerSecond, " s"));
   } else if (const auto [error, topic] = call->error(); error != RD_KAFKA_RESP_ERR_NO_ERROR) {
     status = ErrorStatus(error, Cat("append to ", topic));

@@ -43,7 +43,7 @@ class KafkaAppender final : public Appender {
                 std::shared_ptr<PolledProducer> producer)
       : options_(options), clock_(clock), topics_(topics), producer_(std::move(producer)) {}
 
-  // The producer, recreated after a fatal error of the last one.
+  // Returns the producer, which is recreated after a fatal error.
   StatusOr<std::shared_ptr<PolledProducer>> Producer();
 
   const KafkaLogOptions& options_;

@@ -18,7 +18,7 @@ constexpr size_t kErrorText = 512;
 constexpr size_t kMaxMetTopics = 1024;
 constexpr size_t kMaxMetadata = 4096;  // the broker's offset.metadata.max.bytes
 
-// Settings that kafka_log.h relies on, or that its own options set.
+// Settings that the guarantees in kafka_log.h require or that other options set.
 constexpr std::string_view kReserved[] = {
     "acks",
     "allow.auto.create.topics",
@@ -53,10 +53,10 @@ constexpr std::string_view kReserved[] = {
 
 void OnLog(const rd_kafka_t* client, int level, const char* facility, const char* text) {
   const auto line = [&] { return Cat(rd_kafka_name(client), " ", facility, ": ", text); };
-  // The same settings are passed to consumers and producers: settings for the other kind are not
-  // errors.
+  // Consumers and producers receive the same settings, so a setting for the other kind is not an
+  // error.
   if (std::string_view(facility) == "CONFWARN") level = 7;
-  // Each client of an unavailable broker logs it for every request.
+  // Each client would log an unavailable broker for every request.
   if (std::string_view(facility) == "REQTMOUT") level = std::max(level, 6);
   // syslog levels. Errors of single connections (3) are retried, and the caller receives relevant
   // errors as a Status.
@@ -141,7 +141,7 @@ ClientConfig& ClientConfig::Set(std::string_view key, std::string_view value) {
     status_ = InvalidArgument(
         Cat("kafka setting '", key, "': ",
             unknown ? "librdkafka has no such setting"
-                    : "librdkafka refuses the value (or was built without this feature)"));
+                    : "librdkafka rejected the value (or was built without this feature)"));
   }
   return *this;
 }
@@ -158,19 +158,19 @@ StatusOr<std::unique_ptr<Client>> ClientConfig::Build(rd_kafka_type_t type,
   char error[kErrorText];
   rd_kafka_t* handle = rd_kafka_new(type, conf_.get(), error, sizeof(error));
   if (handle == nullptr) return InvalidArgument(Cat("kafka client: ", error));
-  (void)conf_.release();  // the client owns it now
+  (void)conf_.release();  // the client owns the configuration now
   return std::make_unique<Client>(handle, std::move(state));
 }
 
 Status CheckOptions(const KafkaLogOptions& options) {
   if (options.brokers.empty())
-    return InvalidArgument("kafka: no brokers are given (host:port,host:port)");
-  if (options.client_id.empty()) return InvalidArgument("kafka: the client id is empty");
+    return InvalidArgument("kafka: brokers must be set (host:port,host:port)");
+  if (options.client_id.empty()) return InvalidArgument("kafka: client_id must not be empty");
   for (const auto& [key, value] : options.rdkafka) {
     if (std::find(std::begin(kReserved), std::end(kReserved), key) != std::end(kReserved)) {
       return InvalidArgument(
           Cat("kafka setting '", key,
-              "' is not free: what the log promises rests on it, or another option sets it"));
+              "' is reserved: the log's guarantees depend on it, or another option sets it"));
     }
   }
   const std::pair<std::string_view, int64_t> times[] = {
@@ -180,18 +180,18 @@ Status CheckOptions(const KafkaLogOptions& options) {
       {"transaction_timeout", options.transaction_timeout_ns}};
   for (const auto& [name, ns] : times) {
     if (ns < kNanosPerSecond || ns > 900 * kNanosPerSecond) {
-      return InvalidArgument(Cat("kafka: ", name, " must be 1 s to 15 min, not ", ns, " ns"));
+      return InvalidArgument(Cat("kafka: ", name, " must be 1 s to 15 min (got ", ns, " ns)"));
     }
   }
   if (options.commit_timeout_ns > options.transaction_timeout_ns) {
     return InvalidArgument("kafka: commit_timeout must not be longer than transaction_timeout");
   }
   if (options.linger_ns < 0 || options.linger_ns > kNanosPerSecond) {
-    return InvalidArgument(Cat("kafka: linger must be 0 to 1 s, not ", options.linger_ns, " ns"));
+    return InvalidArgument(Cat("kafka: linger must be 0 to 1 s (got ", options.linger_ns, " ns)"));
   }
   if (options.max_record_bytes < 1000 || options.max_record_bytes > 100'000'000) {
-    return InvalidArgument(
-        Cat("kafka: max_record_bytes must be 1000 to 100000000, not ", options.max_record_bytes));
+    return InvalidArgument(Cat("kafka: max_record_bytes must be 1000 to 100000000 (got ",
+                               options.max_record_bytes, ")"));
   }
   constexpr int64_t kMaxQueue = int64_t{2} << 30;
   if (options.append_queue_bytes < options.max_record_bytes + 1024 ||
@@ -201,8 +201,8 @@ Status CheckOptions(const KafkaLogOptions& options) {
             options.append_queue_bytes));
   }
   if (options.read_ahead_bytes < (64 << 10) || options.read_ahead_bytes > kMaxQueue) {
-    return InvalidArgument(
-        Cat("kafka: read_ahead_bytes must be 64 KiB to 2 GiB, not ", options.read_ahead_bytes));
+    return InvalidArgument(Cat("kafka: read_ahead_bytes must be 64 KiB to 2 GiB (got ",
+                               options.read_ahead_bytes, ")"));
   }
   if (options.replication_factor != -1 &&
       (options.replication_factor < 1 || options.replication_factor > 1000)) {
@@ -306,7 +306,7 @@ ListPtr OffsetList(const TopicPartition& at, int64_t offset, std::string_view me
       rd_kafka_topic_partition_list_add(list.get(), at.topic.c_str(), at.partition);
   entry->offset = offset;
   if (!metadata.empty()) {
-    entry->metadata = std::malloc(metadata.size());  // the list frees it
+    entry->metadata = std::malloc(metadata.size());  // the list frees the metadata
     PITWALL_CHECK(entry->metadata != nullptr);
     std::memcpy(entry->metadata, metadata.data(), metadata.size());
     entry->metadata_size = metadata.size();
@@ -316,8 +316,8 @@ ListPtr OffsetList(const TopicPartition& at, int64_t offset, std::string_view me
 
 Status CheckMetadata(std::string_view metadata, std::string_view context) {
   if (metadata.size() <= kMaxMetadata) return OkStatus();
-  return InvalidArgument(
-      Cat(context, ": ", metadata.size(), " bytes of metadata; at most ", kMaxMetadata, " fit"));
+  return InvalidArgument(Cat(context, ": metadata must have at most ", kMaxMetadata, " bytes (got ",
+                             metadata.size(), ")"));
 }
 
 rd_kafka_resp_err_t Produce(rd_kafka_t* producer, const OutgoingRecord& record, void* opaque,
@@ -334,8 +334,8 @@ rd_kafka_resp_err_t Produce(rd_kafka_t* producer, const OutgoingRecord& record, 
   field.vtype = RD_KAFKA_VTYPE_MSGFLAGS;
   field.u.i = RD_KAFKA_MSG_F_COPY | (block ? RD_KAFKA_MSG_F_BLOCK : 0);
   fields.push_back(field);
-  // An empty key is a key of length 0 and has a partition like any other; data() of an empty string
-  // is not null, which would mean a missing key.
+  // An empty key is a key of length 0 and is partitioned like any other. data() of an empty string
+  // is not null; a null pointer would mean a missing key.
   field.vtype = RD_KAFKA_VTYPE_KEY;
   field.u.mem.ptr = const_cast<char*>(record.key.data());
   field.u.mem.size = record.key.size();
@@ -369,7 +369,7 @@ Status CheckSize(const OutgoingRecord& record, int64_t max_record_bytes) {
   if (size <= max_record_bytes) return OkStatus();
   return InvalidArgument(Cat("record for ", record.topic, " with key ",
                              Quote(std::string_view(record.key).substr(0, 100)), " has ", size,
-                             " bytes; at most ", max_record_bytes, " fit (max_record_bytes)"));
+                             " bytes; the limit is ", max_record_bytes, " (max_record_bytes)"));
 }
 
 }  // namespace pitwall::kafka

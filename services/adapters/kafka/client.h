@@ -38,12 +38,12 @@ using ListPtr = std::unique_ptr<rd_kafka_topic_partition_list_t,
 struct ClientState {
   std::atomic<bool> all_brokers_down{false};
   std::atomic<bool> fatal{false};  // an idempotent producer that cannot continue
-  // Receives delivery reports in the thread that polls the client. Set before the client is
-  // created.
+  // Sets the receiver of delivery reports, which runs in the thread that polls the client. Must be
+  // set before the client is created.
   std::function<void(const rd_kafka_message_t&)> on_delivery;
 };
 
-// A client and the state of its callbacks. Thread-safe, like librdkafka.
+// librdkafka client and the state of its callbacks. Thread-safe, like librdkafka.
 class Client {
  public:
   Client(rd_kafka_t* handle, std::unique_ptr<ClientState> state)
@@ -60,8 +60,8 @@ class Client {
   rd_kafka_t* handle_;
 };
 
-// Makes topics known to a producer before it sends to them: librdkafka discovers a new topic on a
-// timer, up to a second later. Thread-safe; must be destroyed before the client.
+// Registers topics with a producer before it sends to them. Otherwise, librdkafka would discover a
+// new topic on a timer, up to a second later. Thread-safe; must be destroyed before the client.
 class MetTopics {
  public:
   explicit MetTopics(rd_kafka_t* producer) : producer_(producer) {}
@@ -74,13 +74,14 @@ class MetTopics {
   StringMap<TopicPtr> met_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The settings of one client: common ones (brokers, security, timeouts), then the caller's.
+// Settings of one client: the common ones (brokers, security, timeouts), then the caller's.
 class ClientConfig {
  public:
   explicit ClientConfig(const KafkaLogOptions& options);
   ClientConfig& Set(std::string_view key, std::string_view value);
   ClientConfig& Set(std::string_view key, int64_t value);
-  // Creates the client. Use once. Returns the error of the first setting that librdkafka rejected.
+  // Creates the client. May be called only once. Returns the error of the first setting that
+  // librdkafka rejected.
   StatusOr<std::unique_ptr<Client>> Build(rd_kafka_type_t type, std::unique_ptr<ClientState> state);
 
  private:
@@ -91,17 +92,18 @@ class ClientConfig {
 // Validates the options before any client is created.
 Status CheckOptions(const KafkaLogOptions& options);
 
-// The error as a Status: "context: ", then librdkafka's message and `detail`, if it is longer.
+// Returns the error as a Status: "context: ", then librdkafka's message and `detail` if that is
+// longer.
 Status ErrorStatus(rd_kafka_resp_err_t error, std::string_view context,
                    std::string_view detail = "");
 
-// librdkafka measures timeouts in milliseconds: rounded up, never negative.
+// Converts a timeout to milliseconds, librdkafka's unit: rounded up and never negative.
 int TimeoutMs(int64_t ns);
 
 std::string Name(const TopicPartition& at);  // "topic [3]"
 std::string Name(std::string_view topic, int32_t partition);
 
-// One partition with an offset and its metadata.
+// Partition with an offset and its metadata.
 ListPtr OffsetList(const TopicPartition& at, int64_t offset, std::string_view metadata = "");
 // InvalidArgument if the metadata exceeds the broker's limit.
 Status CheckMetadata(std::string_view metadata, std::string_view context);

@@ -1,4 +1,4 @@
-// Tests without a broker; tests/kafka has those against a real one.
+// Tests without a broker. tests/kafka contains the tests with a real broker.
 #include "services/adapters/kafka/client.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ using ::testing::Not;
 
 KafkaLogOptions Valid() {
   KafkaLogOptions options;
-  options.brokers = "127.0.0.1:1";  // no listener
+  options.brokers = "127.0.0.1:1";  // a port without a listener
   return options;
 }
 
@@ -30,15 +30,15 @@ Status Open(const KafkaLogOptions& options) {
   return OpenKafkaLog(options, &system_clock).status();
 }
 
-TEST(KafkaOptions, OpeningNeedsNoBroker) {
+TEST(KafkaOptions, OpenDoesNotRequireBroker) {
   const Status opened = Open(Valid());
   EXPECT_TRUE(opened.ok()) << opened;
 }
 
 TEST(KafkaOptions, ErrorNamesEachInvalidOption) {
   const std::vector<std::pair<std::string, std::function<void(KafkaLogOptions&)>>> cases = {
-      {"no brokers", [](auto& o) { o.brokers.clear(); }},
-      {"client id", [](auto& o) { o.client_id.clear(); }},
+      {"brokers must be set", [](auto& o) { o.brokers.clear(); }},
+      {"client_id", [](auto& o) { o.client_id.clear(); }},
       {"request_timeout", [](auto& o) { o.request_timeout_ns = 5; }},
       {"append_timeout", [](auto& o) { o.append_timeout_ns = -1; }},
       {"commit_timeout", [](auto& o) { o.commit_timeout_ns = 3600 * kNanosPerSecond; }},
@@ -50,13 +50,13 @@ TEST(KafkaOptions, ErrorNamesEachInvalidOption) {
       {"append_queue_bytes", [](auto& o) { o.append_queue_bytes = 1000; }},
       {"read_ahead_bytes", [](auto& o) { o.read_ahead_bytes = 1; }},
       {"replication_factor", [](auto& o) { o.replication_factor = 0; }},
-      {"'isolation.level' is not free",
+      {"'isolation.level' is reserved",
        [](auto& o) { o.rdkafka["isolation.level"] = "read_uncommitted"; }},
-      {"'enable.idempotence' is not free",
+      {"'enable.idempotence' is reserved",
        [](auto& o) { o.rdkafka["enable.idempotence"] = "false"; }},
       {"'no.such.key': librdkafka has no such setting",
        [](auto& o) { o.rdkafka["no.such.key"] = "1"; }},
-      {"'socket.timeout.ms': librdkafka refuses",
+      {"'socket.timeout.ms': librdkafka rejected",
        [](auto& o) { o.rdkafka["socket.timeout.ms"] = "soon"; }},
   };
   for (const auto& [words, spoil] : cases) {
@@ -85,7 +85,7 @@ TEST(KafkaOptions, SecuritySettingsPassThrough) {
   EXPECT_TRUE(Open(options).ok());
 }
 
-TEST(KafkaLog, MissingBrokerIsUnavailableInBoundedTime) {
+TEST(KafkaLog, MissingBroker_ReturnsUnavailableInTime) {
   clock::SystemClock system_clock;
   KafkaLogOptions options = Valid();
   options.request_timeout_ns = kNanosPerSecond;
@@ -151,7 +151,7 @@ TEST(KafkaErrors, RoundsTimeoutsUp) {
   EXPECT_EQ(TimeoutMs(INT64_MAX), INT_MAX);
 }
 
-TEST(KafkaErrors, SizesCountKeyValueAndHeaders) {
+TEST(KafkaErrors, RecordSizeIncludesKeyValueAndHeaders) {
   OutgoingRecord record;
   record.topic = "t";
   record.key = "1234";
@@ -161,7 +161,7 @@ TEST(KafkaErrors, SizesCountKeyValueAndHeaders) {
   EXPECT_TRUE(CheckSize(record, 15).ok());
   const Status refused = CheckSize(record, 14);
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(refused.ToString(), HasSubstr("has 15 bytes; at most 14 fit"));
+  EXPECT_THAT(refused.ToString(), HasSubstr("has 15 bytes; the limit is 14"));
   record.tombstone = true;
   EXPECT_EQ(SizeOf(record), 9);
 }

@@ -18,7 +18,7 @@ constexpr int64_t kAbortNs = 5 * kNanosPerSecond;
 StatusOr<std::unique_ptr<KafkaCommitter>> KafkaCommitter::Open(const KafkaLogOptions& options,
                                                                Clock* clock, Topics* topics,
                                                                std::string_view transactional_id) {
-  if (transactional_id.empty()) return InvalidArgument("a committer needs a transactional id");
+  if (transactional_id.empty()) return InvalidArgument("transactional ID must not be empty");
   std::unique_ptr<KafkaCommitter> committer(
       new KafkaCommitter(options, clock, topics, transactional_id));
   ClientConfig config(options);
@@ -35,10 +35,10 @@ StatusOr<std::unique_ptr<KafkaCommitter>> KafkaCommitter::Open(const KafkaLogOpt
       .Set("message.timeout.ms", TimeoutMs(options.commit_timeout_ns))
       .Set("queue.buffering.max.kbytes", options.append_queue_bytes >> 10);
   auto state = std::make_unique<ClientState>();
-  // Runs inside the calls below, in their thread.
+  // Called by the functions below, in their thread.
   state->on_delivery = [self = committer.get()](const rd_kafka_message_t& message) {
     if (message.err == RD_KAFKA_RESP_ERR_NO_ERROR || !self->rejected_.ok()) return;
-    // Records that an abort purges are not the cause.
+    // Records purged by an abort are not the cause of the error.
     if (message.err == RD_KAFKA_RESP_ERR__PURGE_QUEUE ||
         message.err == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT)
       return;
@@ -54,7 +54,7 @@ StatusOr<std::unique_ptr<KafkaCommitter>> KafkaCommitter::Open(const KafkaLogOpt
                                                     TimeoutMs(committer->Left(deadline))));
     if (error == nullptr) return committer;
     const auto code = rd_kafka_error_code(error.get());
-    const std::string context = Cat("opening committer ", transactional_id);
+    const std::string context = Cat("open committer ", transactional_id);
     if (!rd_kafka_error_is_retriable(error.get())) {
       return ErrorStatus(code, context, rd_kafka_error_string(error.get()));
     }
@@ -69,7 +69,7 @@ int64_t KafkaCommitter::Left(int64_t deadline) const {
 }
 
 Status KafkaCommitter::End(std::string_view why) {
-  ended_ = Aborted(Cat("committer ", id_, " has ended: ", why));
+  ended_ = Aborted(Cat("committer ", id_, " has stopped: ", why));
   PITWALL_LOG(kWarning, "kafka", ToStd(ended_.message()));
   return ended_;
 }
@@ -81,8 +81,7 @@ Status KafkaCommitter::Judge(const rd_kafka_error_t* error, std::string_view ste
   if (rd_kafka_error_is_fatal(error) || absl::IsAborted(status))
     return End(ToStd(status.message()));
   if (!rejected_.ok()) return rejected_;
-  // The transaction must be aborted and can then be retried; the caller does both.
-  // caller's to do.
+  // The caller must abort the transaction and may then retry it.
   if (rd_kafka_error_txn_requires_abort(error) && status.code() == absl::StatusCode::kInternal) {
     return Unavailable(ToStd(status.message()));
   }
@@ -96,7 +95,7 @@ Status KafkaCommitter::Check(const Commit& commit) {
   }
   if (commit.next_offset < 0) return OkStatus();
   if (commit.group.empty())
-    return InvalidArgument(Cat("commit by ", id_, ": an offset without a group"));
+    return InvalidArgument(Cat("commit by ", id_, ": an offset requires a group"));
   RETURN_IF_ERROR(CheckMetadata(commit.metadata, Cat("commit by ", id_)));
   ASSIGN_OR_RETURN(const int32_t partitions, topics_->KnownPartitions(commit.input.topic));
   if (commit.input.partition < 0 || commit.input.partition >= partitions) {
@@ -140,21 +139,22 @@ Status KafkaCommitter::Send(const Commit& commit, int64_t deadline) {
         const Status status =
             ErrorStatus(error, Cat("commit by ", id_, ": record for ", record.topic));
         if (!rejected_.ok()) return rejected_;
-        // _STATE: an earlier record has already failed.
+        // _STATE means that an earlier record has already failed.
         return absl::IsFailedPrecondition(status) ? Unavailable(ToStd(status.message())) : status;
       }
       const int64_t left = Left(deadline);
       if (left <= 0)
-        return Unavailable(Cat("commit by ", id_, ": the queue to the broker stays full"));
+        return Unavailable(Cat("commit by ", id_, ": the queue to the broker is still full"));
       rd_kafka_poll(client_->get(), TimeoutMs(std::min(left, kQueueWaitNs)));
     }
   }
-  // Flush here and not in the commit call, so that an unavailable broker is detected while the
-  // transaction can still be aborted: after the commit request its outcome may be unknown.
+  // The flush happens here and not in the commit call so that an unavailable broker is detected
+  // while the transaction can still be aborted. After the commit request, the outcome may be
+  // unknown.
   if (!commit.outputs.empty() &&
       rd_kafka_flush(client_->get(), TimeoutMs(Left(deadline))) != RD_KAFKA_RESP_ERR_NO_ERROR) {
     return Unavailable(Cat("commit by ", id_, ": ", rd_kafka_outq_len(client_->get()),
-                           " records not acknowledged within the time-out"));
+                           " records were not acknowledged within the timeout"));
   }
   return rejected_;
 }
@@ -185,7 +185,7 @@ Status KafkaCommitter::Finish(int64_t deadline) {
     if (!ended_.ok() || rd_kafka_error_txn_requires_abort(error.get())) return status;
     if (!rd_kafka_error_is_retriable(error.get()) || Left(deadline) <= 0) {
       return End(Cat("the outcome of its last commit is unknown (", ToStd(status.message()),
-                     "); open a new one and start from what is committed"));
+                     "); open a new one and start from the committed offset"));
     }
   }
 }

@@ -1,4 +1,4 @@
-// Committer over Kafka: a transactional producer. Private to this module.
+// Committer over Kafka, based on a transactional producer. Private to this module.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@ namespace pitwall::kafka {
 
 class KafkaCommitter final : public Committer {
  public:
-  // Fences older committers with this ID and resolves their open transactions. Borrows `options`,
-  // `clock`, and `topics`.
+  // Fences older committers with this ID and completes or aborts their open transactions. Borrows
+  // `options`, `clock`, and `topics`.
   static StatusOr<std::unique_ptr<KafkaCommitter>> Open(const KafkaLogOptions& options,
                                                         Clock* clock, Topics* topics,
                                                         std::string_view transactional_id);
@@ -29,7 +29,7 @@ class KafkaCommitter final : public Committer {
   Status Finish(int64_t deadline);
   // Aborts the open transaction. If that fails, the next Apply retries it first.
   Status Abort(int64_t deadline);
-  // The error of a failed transactional call; a fatal one ends this committer.
+  // Returns the error of a failed transactional call. A fatal error ends this committer.
   Status Judge(const rd_kafka_error_t* error, std::string_view step);
   Status End(std::string_view why);
   int64_t Left(int64_t deadline) const;
@@ -41,8 +41,8 @@ class KafkaCommitter final : public Committer {
   std::unique_ptr<Client> client_;
   std::unique_ptr<MetTopics> met_;
   bool must_abort_ = false;
-  Status ended_;     // permanent error: fenced or in doubt
-  Status rejected_;  // error of the first record of this transaction that the broker rejected
+  Status ended_;     // permanent error: the committer was fenced, or its outcome is unknown
+  Status rejected_;  // first rejection of a record in this transaction
 };
 
 }  // namespace pitwall::kafka

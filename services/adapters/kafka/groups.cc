@@ -11,7 +11,7 @@ constexpr int64_t kRetryNs = 50 * kNanosPerMilli;
 }  // namespace
 
 StatusOr<std::shared_ptr<Client>> Groups::ClientOf(std::string_view group) {
-  if (group.empty()) return InvalidArgument("a consumer group needs a name");
+  if (group.empty()) return InvalidArgument("consumer group must not be empty");
   MutexLock lock(&mutex_);
   if (const auto it = clients_.find(group); it != clients_.end()) return it->second;
   ClientConfig config(options_);
@@ -55,7 +55,7 @@ StatusOr<std::optional<CommittedOffset>> Groups::Committed(std::string_view grou
 }
 
 Status Groups::Store(std::string_view group, const TopicPartition& at, const CommittedOffset& to) {
-  const std::string context = Cat("storing the position of group ", group, " in ", Name(at));
+  const std::string context = Cat("store the position of group ", group, " in ", Name(at));
   if (to.offset < 0) return InvalidArgument(Cat(context, ": offset ", to.offset));
   RETURN_IF_ERROR(CheckMetadata(to.metadata, context));
   ASSIGN_OR_RETURN(const std::shared_ptr<Client> client, ClientOf(group));
@@ -83,20 +83,20 @@ StatusOr<std::optional<CommittedOffset>> Groups::Ask(rd_kafka_t* client, const T
 Status Groups::Tell(rd_kafka_t* client, const TopicPartition& at, const CommittedOffset& to,
                     int64_t timeout_ns, std::string_view context) {
   const ListPtr list = OffsetList(at, to.offset, to.metadata);
-  // Uses its own queue instead of the blocking call, which has no timeout.
+  // Uses a separate queue instead of the blocking call, which has no timeout.
   const QueuePtr queue(rd_kafka_queue_new(client));
   if (const auto error = rd_kafka_commit_queue(client, list.get(), queue.get(), nullptr, nullptr);
       error != RD_KAFKA_RESP_ERR_NO_ERROR) {
     return ErrorStatus(error, context);
   }
   const EventPtr event(rd_kafka_queue_poll(queue.get(), TimeoutMs(timeout_ns)));
-  if (event == nullptr) return Unavailable(Cat(context, ": no answer from the broker"));
+  if (event == nullptr) return Unavailable(Cat(context, ": no response from the broker"));
   if (const auto error = rd_kafka_event_error(event.get()); error != RD_KAFKA_RESP_ERR_NO_ERROR) {
     return ErrorStatus(error, context, rd_kafka_event_error_string(event.get()));
   }
   const rd_kafka_topic_partition_list_t* answer = rd_kafka_event_topic_partition_list(event.get());
   if (answer == nullptr || answer->cnt != 1)
-    return Internal(Cat(context, ": an answer without the partition"));
+    return Internal(Cat(context, ": the response does not contain the partition"));
   return ErrorStatus(answer->elems[0].err, context);
 }
 

@@ -24,16 +24,17 @@ class Groups {
   Status Store(std::string_view group, const TopicPartition& at, const CommittedOffset& to);
 
  private:
-  // librdkafka binds a client to one group; a process uses a few.
+  // librdkafka binds a client to one group. A process uses only a few groups.
   StatusOr<std::shared_ptr<Client>> ClientOf(std::string_view group);
 
-  // One attempt, within timeout_ns.
+  // Makes one attempt within timeout_ns.
   StatusOr<std::optional<CommittedOffset>> Ask(rd_kafka_t* client, const TopicPartition& at,
                                                int64_t timeout_ns, std::string_view context);
   Status Tell(rd_kafka_t* client, const TopicPartition& at, const CommittedOffset& to,
               int64_t timeout_ns, std::string_view context);
-  // Retries until the answer is not Unavailable or request_timeout has passed: a group's
-  // coordinator moves and loads, and librdkafka finds it again only for the next request.
+  // Retries until the result is not Unavailable or request_timeout has expired. A group's
+  // coordinator may move or load its state, and librdkafka looks for it again only with the next
+  // request.
   Status Persist(const std::function<Status(int64_t timeout_ns)>& attempt);
 
   const KafkaLogOptions& options_;

@@ -1,26 +1,28 @@
 // Log (services/io/io.h) over Apache Kafka, for deployments on several machines.
 //
 // Implementation of the guarantees of io.h:
-// * Readers are assigned one partition manually, read only committed records, and keep their own
-// positions; they never join a consumer group. Transaction markers and aborted records are holes;
-// position() skips them, so that position() == EndOffset() when everything was read. Poll may
-// therefore return early without records when it moved the position.
+// * Each reader is manually assigned one partition, reads only committed records, and keeps its own
+// position. Readers never join a consumer group. Transaction markers and aborted records are holes;
+// position() skips them, so position() == EndOffset() once everything was read. Therefore, Poll may
+// return early without records if it moved the position.
 // * EndOffset() is the last stable offset: records after an open transaction are excluded.
-// * Records of a Committer are visible a few milliseconds after Apply returned: the broker writes
-// the markers asynchronously.
-// * An Appender is an idempotent producer with acks=all and zstd. The records of a failed Append
-// may still have arrived, in whole or in part.
-// * A Committer is a transactional producer. Its outcome may be unknown if the broker fails during
-// a commit; it then returns Aborted, as if fenced: open a new one (which resolves the old
-// transaction) and start from Committed().
-// * append_time_ns is the LogAppendTime: topics are created with it, and opening a Pitwall topic
-// without it is an error.
+// * Records of a Committer become visible a few milliseconds after Apply returns because the broker
+// writes the transaction markers asynchronously.
+// * An Appender is an idempotent producer with acks=all and zstd. All or some of the records of a
+// failed Append may still have been written.
+// * A Committer is a transactional producer. If the broker fails during a commit, the outcome may
+//   be
+// unknown. The committer then returns Aborted, as if fenced: open a new one, which resolves the old
+// transaction, and start from Committed().
+// * append_time_ns is the LogAppendTime. Topics are created with that setting, and opening a
+//   Pitwall
+// topic without it is an error.
 //
 // Threads: as in io.h. Each reader, appender, and committer owns one librdkafka client (a few
 // threads and connections). Errors: Unavailable = the broker is unreachable or busy, retry;
 // NotFound = no such topic or partition; InvalidArgument = a record that is always rejected (too
-// large, malformed), or an option that librdkafka rejects; ResourceExhausted = queue full;
-// PermissionDenied = a missing ACL.
+// large or malformed), or an option that librdkafka rejects; ResourceExhausted = queue full;
+// PermissionDenied = missing ACL.
 #pragma once
 
 #include <cstdint>
@@ -38,34 +40,35 @@ namespace pitwall::kafka {
 struct KafkaLogOptions {
   std::string brokers;  // "host:port,host:port"
   std::string client_id =
-      "pitwall";  // also the group id under which readers (which never join it) present themselves
-  // Passed to librdkafka unchanged: security.protocol, sasl.*, ssl.*, socket.*, ... Keys that the
-  // guarantees above depend on (isolation.level, enable.idempotence, ...) are rejected. May contain
-  // secrets: never logged.
+      "pitwall";  // also the group ID that readers report, although they never join the group
+  // Settings passed to librdkafka unchanged: security.protocol, sasl.*, ssl.*, socket.*, ... Keys
+  // that the guarantees above depend on (isolation.level, enable.idempotence, ...) are rejected.
+  // May contain secrets: never logged.
   std::map<std::string, std::string> rdkafka;
 
   int64_t request_timeout_ns =
       15 * kNanosPerSecond;  // metadata, admin calls, Committed, StorePosition, EndOffset
-  int64_t append_timeout_ns =
-      30 * kNanosPerSecond;  // Append returns Unavailable if the records are not durable by then
+  int64_t append_timeout_ns = 30 * kNanosPerSecond;  // Append returns Unavailable if the records
+                                                     // are not durable within this time
   int64_t commit_timeout_ns = 30 * kNanosPerSecond;  // also for OpenCommitter
-  int64_t transaction_timeout_ns =
-      60 * kNanosPerSecond;  // the broker then aborts the open transaction of a dead committer
+  int64_t transaction_timeout_ns = 60 * kNanosPerSecond;  // after this time, the broker aborts the
+                                                          // open transaction of a dead committer
 
   int64_t max_record_bytes =
       1'000'000;  // key and value; the broker's message.max.bytes must allow it
-  int64_t append_queue_bytes = 64 << 20;  // Append blocks while an appender has this much in flight
-  int64_t read_ahead_bytes = 16 << 20;    // fetched but not yet polled, per reader
+  // Append blocks while an appender has this many bytes in flight.
+  int64_t append_queue_bytes = 64 << 20;
+  int64_t read_ahead_bytes = 16 << 20;  // per reader: fetched but not yet polled
   int64_t linger_ns =
       5 * kNanosPerMilli;           // maximum wait of Append for records that share its request
   int32_t replication_factor = -1;  // for topics that EnsureTopic creates; -1: the broker's default
-  // Topics of other owners: their configuration is not checked, and append_time_ns is their
-  // producer's timestamp if they do not use LogAppendTime.
+  // Topics of other owners. Their configuration is not checked, and append_time_ns is their
+  // producer's timestamp unless they use LogAppendTime.
   std::vector<std::string> foreign_topics = {"otlp_metrics"};
 };
 
-// Validates the options and creates the clients; does not wait for a broker. `clock` is borrowed
-// and must outlive the log and everything opened from it; the log must outlive its readers,
+// Validates the options and creates the clients without waiting for a broker. `clock` is borrowed
+// and must outlive the log and everything opened from it. The log must outlive its readers,
 // appenders, and committers.
 StatusOr<std::unique_ptr<Log>> OpenKafkaLog(const KafkaLogOptions& options, Clock* clock);
 

@@ -9,12 +9,12 @@
 namespace pitwall::kafka {
 namespace {
 
-// Maximum time of a Poll without records while the broker was seen as unavailable.
+// Maximum time of a Poll without records while the broker appears to be unavailable.
 constexpr int64_t kProbeNs = kNanosPerSecond;
 constexpr int64_t kFetchBytes = 4 << 20;
 // When its queue is full, librdkafka stops fetching and checks again a second later, regardless of
-// how fast the queue was emptied. Since 2.2 that second is a setting. Earlier, the broker's thread
-// checks whenever it wakes up: see Poke.
+// how fast the queue was emptied. Since version 2.2, a setting controls that delay. In earlier
+// versions, the broker thread checks whenever it wakes up; see Poke.
 constexpr int kBackoffIsASetting = 0x02020000;
 constexpr int kQueueBackoffMs = 5;
 
@@ -87,7 +87,7 @@ Status Reader::Start(int64_t offset) {
   const ListPtr list = OffsetList(at_, offset);
   if (const auto error = rd_kafka_assign(client->get(), list.get());
       error != RD_KAFKA_RESP_ERR_NO_ERROR) {
-    return ErrorStatus(error, Cat(Name(at_), ": reading from offset ", offset));
+    return ErrorStatus(error, Cat(Name(at_), ": read from offset ", offset));
   }
   {
     MutexLock lock(&mutex_);
@@ -130,20 +130,22 @@ Status Reader::LeaveGap() {
   if (lost_at < first) {
     RETURN_IF_ERROR(Start(first));
     return DataLoss(Cat(Name(at_), ": offsets ", lost_at, " to ", first - 1,
-                        " are gone (retention or deletion); reading goes on at ", first));
+                        " are lost (retention or deletion); reading resumes at ", first));
   }
   if (lost_at > end) {
     RETURN_IF_ERROR(Start(end));
-    return DataLoss(Cat(Name(at_), ": offset ", lost_at, " lies behind the end of the log, ", end,
-                        " (was the log cut, or the topic recreated?); reading goes on at ", end));
+    return DataLoss(Cat(Name(at_), ": offset ", lost_at, " is after the end of the log, ", end,
+                        " (the log was truncated or the topic was recreated); reading resumes at ",
+                        end));
   }
-  return Start(lost_at);  // the offset exists after all
+  return Start(lost_at);  // the offset is valid after all
 }
 
 void Reader::Meet(const rd_kafka_message_t& event) {
   switch (event.err) {
     case RD_KAFKA_RESP_ERR__PARTITION_EOF:
-      // Its offset is after transaction markers and aborted records, which no record reveals.
+      // The offset is after transaction markers and aborted records, which are never returned as
+      // records.
       position_ = std::max(position_, event.offset);
       return;
     case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
@@ -154,7 +156,7 @@ void Reader::Meet(const rd_kafka_message_t& event) {
     case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
     case RD_KAFKA_RESP_ERR__RESOLVE:
       client_->state().all_brokers_down =
-          true;  // AfterSilence checks whether it is still unavailable
+          true;  // AfterSilence checks whether the broker is still unavailable
       return;
     default:
       pending_ = ErrorStatus(event.err, Cat(Name(at_), " at offset ", position_),
@@ -168,7 +170,7 @@ void Reader::Poke(size_t consumed) {
       consumed_ < static_cast<size_t>(options_.read_ahead_bytes) / 2)
     return;
   consumed_ = 0;
-  // Any request to the partition's leader wakes its thread. The answer is ignored.
+  // Any request to the partition's leader wakes that broker thread. The response is ignored.
   const ListPtr list = OffsetList(at_, RD_KAFKA_OFFSET_END);
   (void)rd_kafka_offsets_for_times(client_->get(), list.get(), 0);
 }
@@ -199,14 +201,15 @@ Status Reader::Poll(size_t max_records, size_t max_bytes, int64_t timeout_ns,
     }
     const bool have_something = records > 0 || position_ != before;
     if (!have_something && interrupted_.exchange(false)) return OkStatus();
-    // One at a time: librdkafka's batch call waits for a full batch, and lost offsets before 2.1.
+    // Reads one record at a time: librdkafka's batch call waits for a full batch, and before
+    // version 2.1 it lost offsets.
     const MessagePtr message(
         rd_kafka_consume_queue(queue_.get(), have_something ? 0 : TimeoutMs(wait_ns)));
     if (message == nullptr) {
       if (have_something || interrupted_.exchange(false)) return OkStatus();
       wait_ns = std::max<int64_t>(deadline - clock_->MonotonicNs(), 0);
-      // Woken by an Interrupt whose flag an earlier Poll has already seen: at most once, since the
-      // queue's own wake-up is consumed now.
+      // An Interrupt whose flag an earlier Poll has already seen may wake this wait. That happens
+      // at most once because the queue's wake-up is consumed here.
       if (wait_ns > 0 && !woken_late) {
         woken_late = true;
         continue;
@@ -219,8 +222,8 @@ Status Reader::Poll(size_t max_records, size_t max_bytes, int64_t timeout_ns,
       continue;
     }
     if (message->offset < position_) {
-      PITWALL_LOG(kWarning, "kafka", Name(at_), ": offset ", message->offset, " came again behind ",
-                  position_);
+      PITWALL_LOG(kWarning, "kafka", Name(at_), ": offset ", message->offset,
+                  " was received again after ", position_);
       continue;
     }
     out->push_back(ToRecord(*message));

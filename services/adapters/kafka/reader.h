@@ -1,5 +1,5 @@
-// PartitionReader over Kafka: one consumer, one partition assigned by hand, read_committed. Private
-// to this module.
+// PartitionReader over Kafka, based on a consumer with one manually assigned partition and
+// read_committed. Private to this module.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace pitwall::kafka {
 
 class Reader final : public PartitionReader {
  public:
-  // The partition must exist. Borrows `options`, `clock`, and `topics`.
+  // Opens a reader. The partition must exist. Borrows `options`, `clock`, and `topics`.
   static StatusOr<std::unique_ptr<Reader>> Open(const KafkaLogOptions& options, Clock* clock,
                                                 Topics* topics, const TopicPartition& at,
                                                 int64_t from);
@@ -32,8 +32,8 @@ class Reader final : public PartitionReader {
   Reader(const KafkaLogOptions& options, Clock* clock, Topics* topics, const TopicPartition& at)
       : options_(options), clock_(clock), topics_(topics), at_(at) {}
 
-  // Fetches from `offset` with a new client, which discards earlier fetches, does not wait for the
-  // fetch in flight, and takes a few milliseconds. (Repeated assignment fails an assertion in
+  // Starts fetching at `offset` with a new client. This discards earlier fetches, does not wait for
+  // the fetch in flight, and takes a few milliseconds. (Repeated assignment fails an assertion in
   // librdkafka 2.0.)
   Status Start(int64_t offset);
   // Handles a position that the broker rejected: moves to a readable offset and reports the lost
@@ -43,22 +43,23 @@ class Reader final : public PartitionReader {
   // out_of_range_.
   void Meet(const rd_kafka_message_t& event);
   Status AfterSilence();
-  // Wakes an old librdkafka after the queue has space again (see reader.cc).
+  // Wakes an old librdkafka version after the queue has space again (see reader.cc).
   void Poke(size_t consumed);
 
   const KafkaLogOptions& options_;
   Clock* const clock_;
   Topics* const topics_;
   const TopicPartition at_;
-  // Only the reading thread replaces these, so it reads them without the lock; Interrupt needs it.
+  // Replaced only by the reading thread, which may therefore read them without the lock. Interrupt
+  // requires the lock.
   Mutex mutex_;
   std::unique_ptr<Client> client_;
-  QueuePtr queue_;  // of the client; destroyed before it
+  QueuePtr queue_;  // queue of the client; destroyed before it
   std::atomic<bool> interrupted_{false};
   int64_t position_ = 0;
   size_t consumed_ = 0;  // bytes since the last poke
   bool out_of_range_ = false;
-  Status pending_;  // error after the records of the last Poll
+  Status pending_;  // error that follows the records of the last Poll
 };
 
 }  // namespace pitwall::kafka

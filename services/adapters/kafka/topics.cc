@@ -6,7 +6,8 @@
 namespace pitwall::kafka {
 namespace {
 
-// A deployment has few topics; a caller with invented names must not grow the map without limit.
+// Limits the cache: a deployment has few topics, and unknown names from a caller must not grow the
+// map indefinitely.
 constexpr size_t kMaxKnown = 1024;
 constexpr int64_t kLeaderPollNs = 20 * kNanosPerMilli;
 
@@ -17,8 +18,8 @@ Status CheckName(std::string_view topic) {
                               (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
                      });
   if (legal) return OkStatus();
-  return InvalidArgument(
-      Cat("topic ", Quote(topic.substr(0, 300)), ": Kafka takes 1 to 249 of [a-zA-Z0-9._-]"));
+  return InvalidArgument(Cat("topic ", Quote(topic.substr(0, 300)),
+                             ": must be 1 to 249 characters of [a-zA-Z0-9._-]"));
 }
 
 std::string CleanupPolicy(const TopicConfig& config) {
@@ -29,10 +30,10 @@ std::string CleanupPolicy(const TopicConfig& config) {
 }  // namespace
 
 StatusOr<std::unique_ptr<Topics>> Topics::Open(const KafkaLogOptions& options, Clock* clock) {
-  // A consumer, since only consumers can disable automatic topic creation.
+  // Uses a consumer because only consumers can disable automatic topic creation.
   ClientConfig config(options);
   config.Set("allow.auto.create.topics", "false");
-  // With it, the broker reports the last stable offset as the end of a partition.
+  // With this setting, the broker reports the last stable offset as the end of a partition.
   config.Set("isolation.level", "read_committed");
   ASSIGN_OR_RETURN(auto client, config.Build(RD_KAFKA_CONSUMER, std::make_unique<ClientState>()));
   return std::unique_ptr<Topics>(new Topics(options, clock, std::move(client)));
@@ -56,7 +57,7 @@ StatusOr<Topics::Layout> Topics::Ask(std::string_view topic, int64_t timeout_ns)
   for (int i = 0; i < metadata->topic_cnt; ++i) {
     const rd_kafka_metadata_topic_t& found = metadata->topics[i];
     if (found.topic != topic) continue;
-    // A new topic has no leaders yet, but already the partition count.
+    // A new topic has no leaders yet but already has its partition count.
     if (found.err != RD_KAFKA_RESP_ERR_NO_ERROR &&
         (found.err != RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE || found.partition_cnt == 0)) {
       return ErrorStatus(found.err, Cat("topic ", topic));
@@ -67,7 +68,7 @@ StatusOr<Topics::Layout> Topics::Ask(std::string_view topic, int64_t timeout_ns)
     }
     return layout;
   }
-  return NotFound(Cat("topic ", topic, ": the broker does not know it"));
+  return NotFound(Cat("topic ", topic, ": it does not exist on the broker"));
 }
 
 StatusOr<int32_t> Topics::Partitions(std::string_view topic) {
@@ -92,10 +93,10 @@ void Topics::Forget(std::string_view topic) {
 }
 
 StatusOr<int64_t> Topics::Offset(const TopicPartition& at, Edge edge, int64_t timeout_ns) {
-  // rd_kafka_query_watermark_offsets would suffice, but before librdkafka 2.3 it blocks forever
-  // while the broker is unavailable.
+  // rd_kafka_query_watermark_offsets would suffice, but before librdkafka 2.3 it blocks forever if
+  // the broker is unavailable.
   const std::string context =
-      Cat(Name(at), ": asking for its ", edge == Edge::kStart ? "start" : "end");
+      Cat(Name(at), ": request its ", edge == Edge::kStart ? "start" : "end");
   const ListPtr list =
       OffsetList(at, edge == Edge::kStart ? RD_KAFKA_OFFSET_BEGINNING : RD_KAFKA_OFFSET_END);
   if (const auto error =
@@ -105,7 +106,7 @@ StatusOr<int64_t> Topics::Offset(const TopicPartition& at, Edge edge, int64_t ti
   }
   const rd_kafka_topic_partition_t& found = list->elems[0];
   if (found.err != RD_KAFKA_RESP_ERR_NO_ERROR) return ErrorStatus(found.err, context);
-  if (found.offset < 0) return Unavailable(Cat(context, ": no answer"));
+  if (found.offset < 0) return Unavailable(Cat(context, ": no response"));
   return found.offset;
 }
 
@@ -143,7 +144,7 @@ Status Topics::Ensure(std::string_view topic, const TopicConfig& config) {
     RETURN_IF_ERROR(Create(topic, config));
     layout = Layout{};
   }
-  // New partitions get leaders after a moment, and only then accept reads and writes.
+  // New partitions get leaders after a short delay and only then accept reads and writes.
   const std::unique_ptr<Wakeup> pause = clock_->NewWakeup();
   for (;;) {
     if (layout.ok() && layout->ready) break;
@@ -179,7 +180,7 @@ StatusOr<EventPtr> Topics::Request(
   }
   send(admin.get(), queue.get());
   EventPtr event(rd_kafka_queue_poll(queue.get(), timeout_ms + 1000));
-  if (event == nullptr) return Unavailable(Cat(what, ": no answer from the broker"));
+  if (event == nullptr) return Unavailable(Cat(what, ": no response from the broker"));
   if (const auto bad = rd_kafka_event_error(event.get()); bad != RD_KAFKA_RESP_ERR_NO_ERROR) {
     return ErrorStatus(bad, what, rd_kafka_event_error_string(event.get()));
   }
@@ -187,7 +188,7 @@ StatusOr<EventPtr> Topics::Request(
 }
 
 Status Topics::Create(std::string_view topic, const TopicConfig& config) {
-  const std::string what = Cat("making topic ", topic);
+  const std::string what = Cat("create topic ", topic);
   char error[256];
   const std::unique_ptr<rd_kafka_NewTopic_t, Deleter<rd_kafka_NewTopic_destroy>> made(
       rd_kafka_NewTopic_new(std::string(topic).c_str(), config.partitions,
@@ -210,16 +211,17 @@ Status Topics::Create(std::string_view topic, const TopicConfig& config) {
   size_t count = 0;
   const auto* result = rd_kafka_event_CreateTopics_result(event.get());
   const auto** results = rd_kafka_CreateTopics_result_topics(result, &count);
-  if (count != 1) return Internal(Cat(what, ": the broker answered for ", count, " topics"));
+  if (count != 1)
+    return Internal(Cat(what, ": the broker's response contains ", count, " topics instead of 1"));
   const auto bad = rd_kafka_topic_result_error(results[0]);
   if (bad == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS)
-    return OkStatus();  // another client created it: it is checked like any other
+    return OkStatus();  // another client created the topic, so it is checked like an existing one
   const char* detail = rd_kafka_topic_result_error_string(results[0]);
   return ErrorStatus(bad, what, detail == nullptr ? "" : detail);
 }
 
 StatusOr<StringMap<std::string>> Topics::Config(std::string_view topic) {
-  const std::string what = Cat("reading the configuration of topic ", topic);
+  const std::string what = Cat("read the configuration of topic ", topic);
   const std::unique_ptr<rd_kafka_ConfigResource_t, Deleter<rd_kafka_ConfigResource_destroy>>
       resource(rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, std::string(topic).c_str()));
   rd_kafka_ConfigResource_t* resources[] = {resource.get()};
@@ -230,7 +232,8 @@ StatusOr<StringMap<std::string>> Topics::Config(std::string_view topic) {
   size_t count = 0;
   const auto* result = rd_kafka_event_DescribeConfigs_result(event.get());
   const auto** results = rd_kafka_DescribeConfigs_result_resources(result, &count);
-  if (count != 1) return Internal(Cat(what, ": the broker answered for ", count, " topics"));
+  if (count != 1)
+    return Internal(Cat(what, ": the broker's response contains ", count, " topics instead of 1"));
   if (const auto bad = rd_kafka_ConfigResource_error(results[0]);
       bad != RD_KAFKA_RESP_ERR_NO_ERROR) {
     const char* detail = rd_kafka_ConfigResource_error_string(results[0]);
@@ -249,7 +252,7 @@ StatusOr<StringMap<std::string>> Topics::Config(std::string_view topic) {
 Status Topics::CheckConfig(std::string_view topic, const TopicConfig* wanted) {
   StatusOr<StringMap<std::string>> config = Config(topic);
   if (absl::IsPermissionDenied(config.status())) {
-    return Annotate(config.status(), "the ACL DescribeConfigs on the topic is needed");
+    return Annotate(config.status(), "the ACL DescribeConfigs is required on the topic");
   }
   RETURN_IF_ERROR(config.status());
   const auto refuse = [&](std::string_view key, std::string_view value, std::string_view why) {
@@ -260,14 +263,14 @@ Status Topics::CheckConfig(std::string_view topic, const TopicConfig* wanted) {
   };
   if ((*config)["message.timestamp.type"] != "LogAppendTime") {
     return refuse("message.timestamp.type", "LogAppendTime",
-                  "Pitwall judges clocks by the broker's time of arrival");
+                  "Pitwall checks clocks against the broker's append time");
   }
   if (wanted != nullptr) {
     const bool compacts = (*config)["cleanup.policy"].find("compact") != std::string::npos;
     if (compacts != wanted->compacted) {
       return refuse("cleanup.policy", CleanupPolicy(*wanted),
-                    wanted->compacted ? "the newest record of each key would be lost with its age"
-                                      : "older records of a key would be lost");
+                    wanted->compacted ? "retention would delete the newest record of each key"
+                                      : "compaction would delete older records of a key");
     }
   }
   MutexLock lock(&mutex_);

@@ -23,27 +23,29 @@ class Topics {
   // Borrows `options` and `clock`.
   static StatusOr<std::unique_ptr<Topics>> Open(const KafkaLogOptions& options, Clock* clock);
 
-  // As Log::EnsureTopic. On success every partition has a leader.
+  // Implements Log::EnsureTopic. On success, every partition has a leader.
   Status Ensure(std::string_view topic, const TopicConfig& config);
-  // Asks the broker; NotFound if the topic does not exist. Never creates a topic.
+  // Requests the partition count from the broker. NotFound: the topic does not exist. Never creates
+  // a topic.
   StatusOr<int32_t> Partitions(std::string_view topic);
-  // The cached count; asks the broker if there is none.
+  // Returns the cached partition count, or requests it from the broker.
   StatusOr<int32_t> KnownPartitions(std::string_view topic);
   // Discards the cached count after a producer received an unknown-topic error.
   void Forget(std::string_view topic);
-  // The start or the end (last stable offset) of the partition. Uses a separate client: a broker
-  // answers the requests of a connection in order, and a reader's fetch may wait for records.
+  // Returns the start or end (last stable offset) of the partition. Uses a separate client because
+  // a broker answers the requests of a connection in order, and a reader's fetch may wait for
+  // records.
   StatusOr<int64_t> Offset(const TopicPartition& at, Edge edge, int64_t timeout_ns);
-  // Whether the record's topic and partition exist.
+  // Checks that the record's topic and partition exist.
   Status CheckTarget(const OutgoingRecord& record);
-  // FailedPrecondition if the broker does not stamp a Pitwall topic (LogAppendTime). Asks once per
-  // topic.
+  // Returns FailedPrecondition if the broker does not timestamp a Pitwall topic (LogAppendTime).
+  // Requests the configuration once per topic.
   Status CheckTimestamps(std::string_view topic);
 
  private:
   struct Layout {
     int32_t partitions = 0;
-    bool ready = false;  // whether every partition has a leader
+    bool ready = false;  // every partition has a leader
   };
 
   Topics(const KafkaLogOptions& options, Clock* clock, std::unique_ptr<Client> client)

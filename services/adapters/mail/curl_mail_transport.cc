@@ -15,15 +15,15 @@ namespace {
 
 constexpr size_t kMaxReplyText = 512;
 
-// State of the callbacks of one message.
+// State shared with the callbacks for one message.
 struct Exchange {
   const MailCall* call = nullptr;
   const http::AddressPolicy* policy = nullptr;
   bool loopback_allowed = false;
   size_t sent = 0;
   std::string refused;
-  std::string last_line;  // last line of the server's answers
-  std::string recipient;  // recipient of the next answer; "" for other commands
+  std::string last_line;  // last line of the server's replies
+  std::string recipient;  // recipient of the next reply; "" for other commands
   std::vector<std::string> refused_recipients;
 };
 
@@ -42,15 +42,15 @@ size_t OnRead(char* buffer, size_t size, size_t count, void* user) {
   return bytes;
 }
 
-// libcurl passes each line of the server's answers as a header.
+// libcurl passes each line of the server's replies as a header.
 size_t OnLine(char* data, size_t size, size_t count, void* user) {
   static_cast<Exchange*>(user)->last_line =
       std::string(Trim(std::string_view(data, size * count).substr(0, kMaxReplyText)));
   return size * count;
 }
 
-// libcurl does not report which of several recipients the server rejected. The rest of the
-// conversation is ignored, since it contains the password.
+// libcurl does not report which of several recipients the server rejected, so the replies are
+// parsed here. The rest of the conversation is ignored because it contains the password.
 int OnDebug(CURL*, curl_infotype type, char* data, size_t size, void* user) {
   auto* const exchange = static_cast<Exchange*>(user);
   const std::string_view line = Trim(std::string_view(data, size).substr(0, kMaxReplyText));
@@ -94,13 +94,13 @@ class CurlMailTransport final : public MailTransport {
 
   Status CheckServer(const MailServer& server) const override {
     if (!IsHost(server.host))
-      return InvalidArgument(Cat("server ", Quote(server.host), ": not the name of a host"));
+      return InvalidArgument(Cat("server ", Quote(server.host), ": must be a host name"));
     if (server.port < 1 || server.port > 65'535)
-      return InvalidArgument(Cat("port ", server.port, ": from 1 to 65535"));
+      return InvalidArgument(Cat("port must be 1 to 65535 (got ", server.port, ")"));
     if (server.security == MailSecurity::kNone && !options_.allow_insecure &&
         !http::IsLoopbackName(server.host)) {
       return InvalidArgument(
-          "plain SMTP to another machine: starttls or tls is wanted (or allow_insecure)");
+          "plain SMTP is allowed only to loopback; use starttls or tls, or set allow_insecure");
     }
     return OkStatus();
   }
@@ -109,14 +109,15 @@ class CurlMailTransport final : public MailTransport {
     RETURN_IF_ERROR(CheckServer(call.server));
     if (Breaks(call.from) || call.to.empty() ||
         std::any_of(call.to.begin(), call.to.end(), [](const auto& to) { return Breaks(to); })) {
-      return InvalidArgument("a mail address is empty, or has a blank, a control or < > in it");
+      return InvalidArgument(
+          "mail address must not be empty or contain spaces, control characters, <, or >");
     }
     Exchange exchange;
     exchange.call = &call;
     exchange.policy = &policy_;
     exchange.loopback_allowed = http::IsLoopbackName(call.server.host);
     CURL* const handle = curl_easy_init();
-    if (handle == nullptr) return ResourceExhausted("no memory for a mail");
+    if (handle == nullptr) return ResourceExhausted("out of memory for a mail");
     curl_slist* to = nullptr;
     const Status set = SetUp(handle, call, &exchange, &to);
     StatusOr<MailReply> reply = set.ok() ? Run(handle, &exchange) : StatusOr<MailReply>(set);
@@ -138,7 +139,7 @@ class CurlMailTransport final : public MailTransport {
                          .c_str());
     for (const std::string& address : call.to) {
       curl_slist* const more = curl_slist_append(*to, Cat("<", address, ">").c_str());
-      if (more == nullptr) return ResourceExhausted("no memory for addresses");
+      if (more == nullptr) return ResourceExhausted("out of memory for addresses");
       *to = more;
     }
     set(CURLOPT_MAIL_FROM, Cat("<", call.from, ">").c_str());
@@ -177,13 +178,13 @@ class CurlMailTransport final : public MailTransport {
     set(CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(call.message.size()));
     set(CURLOPT_HEADERFUNCTION, &OnLine);
     set(CURLOPT_HEADERDATA, exchange);
-    set(CURLOPT_VERBOSE, 1L);  // enables the debug function below, which prints nothing
+    set(CURLOPT_VERBOSE, 1L);  // enables the debug callback, which prints nothing
     set(CURLOPT_DEBUGFUNCTION, &OnDebug);
     set(CURLOPT_DEBUGDATA, exchange);
     set(CURLOPT_NOPROGRESS, 0L);
     set(CURLOPT_XFERINFOFUNCTION, &OnProgress);
     set(CURLOPT_XFERINFODATA, exchange);
-    if (!ok) return Internal("libcurl refused an option; is it built with SMTP?");
+    if (!ok) return Internal("libcurl rejected an option; check that it is built with SMTP");
     return OkStatus();
   }
 
@@ -203,11 +204,11 @@ class CurlMailTransport final : public MailTransport {
     const std::string why = detail[0] != '\0' ? detail : curl_easy_strerror(code);
     if (!exchange->refused.empty())
       return FailedPrecondition(Cat("not allowed: ", exchange->refused));
-    if (code == CURLE_ABORTED_BY_CALLBACK) return Cancelled("the call was cancelled");
-    // 4xx: a temporary failure.
+    if (code == CURLE_ABORTED_BY_CALLBACK) return Cancelled("the call was canceled");
+    // A 4xx code is a temporary failure.
     if (code == CURLE_LOGIN_DENIED && (answer < 400 || answer >= 500)) {
       return absl::UnauthenticatedError(
-          Cat("the server takes neither user nor password (", answer, ")"));
+          Cat("the server rejected the user or password (", answer, ")"));
     }
     if (code == CURLE_OPERATION_TIMEDOUT) return DeadlineExceeded(why);
     // The server rejected the sender, the recipients, or the message.

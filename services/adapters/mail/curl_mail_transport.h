@@ -1,9 +1,10 @@
 // MailTransport over libcurl: SMTP with STARTTLS or TLS, AUTH PLAIN and LOGIN.
 //
-// Encrypted, and the certificate must match the server's name; plain SMTP only to loopback, or with
-// allow_insecure. Resolved addresses are checked as for webhooks
-// (services/adapters/http/client/curl_transport.h). One connection per message. libcurl performs
-// dot-stuffing.
+// Connections are encrypted, and the certificate must match the server's name. Plain SMTP is
+// allowed
+// only to loopback or with allow_insecure. Resolved addresses are checked as for webhooks
+// (services/adapters/http/client/curl_transport.h). Each message uses its own connection. libcurl
+// performs dot-stuffing.
 #pragma once
 
 #include <memory>
@@ -17,12 +18,13 @@ namespace pitwall::mail {
 
 struct CurlMailTransportOptions {
   bool allow_insecure = false;             // plain SMTP to any allowed address
-  std::vector<std::string> allowed_cidrs;  // allowed although not public
-  std::string ca_file;  // default if a server has none; replaces the system's certificates
+  std::vector<std::string> allowed_cidrs;  // non-public ranges to allow
+  std::string ca_file;  // default for servers without their own; replaces the system's certificates
   int64_t connect_timeout_ns = 10'000'000'000;
 };
 
-// InvalidArgument: a malformed CIDR. Thread-safe; calls run in the caller's thread.
+// Returns a thread-safe transport; calls run in the caller's thread. InvalidArgument: a CIDR is
+// malformed.
 StatusOr<std::unique_ptr<MailTransport>> MakeCurlMailTransport(CurlMailTransportOptions options);
 
 }  // namespace pitwall::mail

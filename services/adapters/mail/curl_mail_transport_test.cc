@@ -21,7 +21,7 @@ MailCall Call(std::string host = "127.0.0.1", int port = 1) {
   return call;
 }
 
-TEST(CurlMailTransport, ServersAreCheckedBeforeConnecting) {
+TEST(CurlMailTransport, InvalidServersAreRejectedBeforeConnecting) {
   const auto transport = *MakeCurlMailTransport({});
   EXPECT_TRUE(transport->CheckServer({.host = "smtp.example.org"}).ok());
   EXPECT_TRUE(transport->CheckServer({.host = "::1", .security = MailSecurity::kNone}).ok());
@@ -36,7 +36,7 @@ TEST(CurlMailTransport, ServersAreCheckedBeforeConnecting) {
   EXPECT_FALSE(MakeCurlMailTransport({.allowed_cidrs = {"10.0.0.0/33"}}).ok());
 }
 
-TEST(CurlMailTransport, AddressesCannotEndACommand) {
+TEST(CurlMailTransport, AddressesCannotInjectCommands) {
   const auto transport = *MakeCurlMailTransport({});
   MailCall call = Call();
   call.to = {"b@example.org>\r\nRCPT TO:<c@example.org"};

@@ -31,13 +31,14 @@ std::string_view ColumnBytes(sqlite3_stmt* statement, int column) {
   return data == nullptr ? std::string_view() : std::string_view(data, static_cast<size_t>(size));
 }
 
-// Uses a non-null pointer, so that empty bytes are not NULL.
+// Binds a non-null pointer because SQLite would store a null pointer as NULL instead of empty
+// bytes.
 void Bind(sqlite3_stmt* statement, int index, std::string_view bytes) {
   sqlite3_bind_blob(statement, index, bytes.empty() ? "" : bytes.data(),
                     static_cast<int>(bytes.size()), SQLITE_STATIC);
 }
 
-// A statement, finalized at the end of its scope.
+// Statement that is finalized at the end of its scope.
 using Statement = std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)>;
 
 }  // namespace
@@ -46,14 +47,15 @@ Status Database::Fail(int code, std::string_view what) const {
   const std::string message = Cat(path_, ": ", what, ": ", sqlite3_errmsg(db_));
   switch (code & 0xff) {
     case SQLITE_FULL:
-      return ResourceExhausted(Cat(message, "; make room on this disk"));
+      return ResourceExhausted(Cat(message, "; free up space on this disk"));
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-    case SQLITE_ERROR:  // the statements are constant, so the file has another schema
+    case SQLITE_ERROR:  // the statements are constant, so the file must have a different schema
     case SQLITE_MISMATCH:
-      return DataLoss(Cat(message,
-                          "; move the file and those with its name at their beginning away, then a "
-                          "start rebuilds it from segments and log"));
+      return DataLoss(
+          Cat(message,
+              "; move the file and all files that start with its name away, and the next "
+              "start rebuilds it from segments and log"));
     default:
       return Unavailable(message);
   }
@@ -73,8 +75,8 @@ Status Database::Execute(const char* sql) const {
 
 StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& path, bool read_only) {
   sqlite3* db = nullptr;
-  // Accessible to the owner only, since the catalog has the jobs of all users. SQLite's own files
-  // take these modes.
+  // Only the owner may access the file because the catalog contains the jobs of all users. SQLite's
+  // own files use the same mode.
   const mode_t old_mask = ::umask(077);
   const int flags =
       (read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) |
@@ -110,7 +112,7 @@ Status Database::Check() {
     if (code != SQLITE_ROW) return Fail(code, "integrity_check");
     if (const std::string_view found = ColumnBytes(raw, 0); found != "ok")
       return DataLoss(Cat(path_, ": damaged (", found,
-                          "); move it away, then a start rebuilds it from segments and log"));
+                          "); move it away, and the next start rebuilds it from segments and log"));
   }
   std::vector<int64_t> counts(kKinds, 0);
   std::vector<int64_t> found(kKinds, 0);
@@ -129,8 +131,9 @@ Status Database::Check() {
   }));
   for (size_t kind = 1; kind < kKinds; ++kind) {
     if (found[kind] != counts[kind]) {
-      return DataLoss(Cat(path_, ": ", found[kind], " rows of kind ", kind, ", not ", counts[kind],
-                          "; move it away, then a start rebuilds it from segments and log"));
+      return DataLoss(Cat(path_, ": ", found[kind], " rows of kind ", kind, " instead of ",
+                          counts[kind],
+                          "; move it away, and the next start rebuilds it from segments and log"));
     }
   }
   counts_ = std::move(counts);
@@ -153,9 +156,9 @@ Status Database::Walk(sqlite3_stmt* statement,
     out.kind = static_cast<uint8_t>(kind);
     if (kind < 0 || kind >= static_cast<int64_t>(kKinds) ||
         crc != static_cast<int64_t>(CrcOf(out.kind, out.job, out.key, out.body))) {
-      return DataLoss(Cat(
-          path_, ": a row of kind ", kind,
-          " is damaged (CRC); move the file away, then a start rebuilds it from segments and log"));
+      return DataLoss(Cat(path_, ": a row of kind ", kind,
+                          " is damaged (CRC); move the file away, and the next start rebuilds it "
+                          "from segments and log"));
     }
     RETURN_IF_ERROR(row(std::move(out)));
   }
@@ -234,7 +237,8 @@ Status Database::ApplyInside(const DatabaseChange& change) {
     const int code = sqlite3_step(raw);
     return code == SQLITE_DONE ? OkStatus() : Fail(code, "write");
   };
-  // In order: if a row occurs twice, the later one is stored, and it counts once.
+  // Rows are applied in order: if a row occurs twice, the later one is stored and the row counts
+  // once.
   for (const DatabaseRow& row : change.put) {
     RETURN_IF_ERROR(remove_row(row));
     RETURN_IF_ERROR(put_row(row.kind, row.job, row.key, row.body));
@@ -259,7 +263,7 @@ Status Database::Apply(const DatabaseChange& change) {
   RETURN_IF_ERROR(Execute("BEGIN IMMEDIATE"));
   Status status = ApplyInside(change);
   if (!status.ok()) (void)sqlite3_exec(db_, "ROLLBACK", nullptr, nullptr, nullptr);
-  // The write-ahead file must not exceed a few megabytes.
+  // The write-ahead file must not grow beyond a few megabytes.
   struct stat info {};
   if (status.ok() && ::stat((path_ + "-wal").c_str(), &info) == 0 && info.st_size > (8 << 20))
     (void)Execute("PRAGMA wal_checkpoint(TRUNCATE)");

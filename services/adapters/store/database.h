@@ -1,8 +1,9 @@
-// SQLite database with the catalog of a store: rows of bytes by (kind, job, key), each with a
-// CRC-32C. No other module uses the library.
+// SQLite database for the catalog of a store: byte rows keyed by (kind, job, key), each with a
+// CRC-32C. No other module uses SQLite.
 //
-// Row counts per kind are rows, so that a missing row is detected like a changed one. A committed
-// transaction survives kill -9 and a power loss.
+// The database stores the number of rows per kind, so a missing row is detected like a changed one.
+// A
+// committed transaction survives kill -9 and power loss.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,7 @@ struct DatabaseRow {
   std::string body;
 };
 
-// Changes of one transaction, applied in this order.
+// Changes of one transaction, applied in the order of the fields.
 struct DatabaseChange {
   std::vector<DatabaseRow> removed;       // bodies are ignored; missing rows are allowed
   std::vector<std::string> removed_jobs;  // removes all rows of these jobs
@@ -39,19 +40,19 @@ struct DatabaseChange {
 // transaction was rolled back.
 class Database {
  public:
-  // Creates the file if it does not exist, and checks all of it: structure, CRCs, counts.
-  // `read_only`: creates and changes nothing.
+  // Opens the file, or creates it if it does not exist, and checks its structure, CRCs, and row
+  // counts. `read_only`: creates and changes nothing.
   static StatusOr<std::unique_ptr<Database>> Open(const std::string& path, bool read_only = false);
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
   Status Apply(const DatabaseChange& change);
-  // In (job, key) order. An error of `row` ends the walk and is returned.
+  // Visits rows in (job, key) order. An error of `row` ends the iteration and is returned.
   Status ForEach(uint8_t kind, const std::function<Status(DatabaseRow)>& row) const;
   Status ForEachOf(uint8_t kind, std::string_view job,
                    const std::function<Status(DatabaseRow)>& row) const;
-  // Checkpoints the write-ahead file and truncates it: removed data is then in neither file.
+  // Checkpoints the write-ahead file and truncates it, so removed data is in neither file.
   Status Settle();
   const std::string& path() const { return path_; }
 

@@ -11,7 +11,7 @@ namespace pitwall::store {
 namespace {
 
 constexpr size_t kCrcBytes = 4;
-constexpr size_t kLeastGroupBytes = 10;  // of one page
+constexpr size_t kLeastGroupBytes = 10;  // size of the CRC of one page
 
 void Append(uint32_t crc, std::string* out) {
   for (size_t i = 0; i < kCrcBytes; ++i) out->push_back(static_cast<char>(crc >> (8 * i)));
@@ -69,32 +69,33 @@ std::string EncodeBody(const Table& table, const Times& times) {
 
 Status CheckRows(uint64_t rows) {
   if (rows > 0 && rows <= kMaxGroupRows) return OkStatus();
-  return DataLoss(Cat("segment: a group of ", rows, " rows; at most ", kMaxGroupRows));
+  return DataLoss(Cat("segment: a group has ", rows, " rows, the limit is ", kMaxGroupRows));
 }
 
 Status CheckPage(uint64_t offset, uint64_t bytes, uint64_t end) {
   if (bytes <= kMaxPageBytes && offset >= kHeadBytes && offset <= end && bytes <= end - offset)
     return OkStatus();
-  return DataLoss(Cat("segment: a page of ", bytes, " bytes at ", offset, ", beyond ", end));
+  return DataLoss(
+      Cat("segment: a page of ", bytes, " bytes at ", offset, " exceeds the end ", end));
 }
 
 Status ReadKind(BinaryReader* in, TableKind* kind) {
   const uint8_t read = in->U8();
-  if (read < 1 || read > 4) return DataLoss(Cat("segment: unknown kind of table ", int{read}));
+  if (read < 1 || read > 4) return DataLoss(Cat("segment: unknown table kind ", int{read}));
   *kind = static_cast<TableKind>(read);
   return OkStatus();
 }
 
 Status ReadType(BinaryReader* in, ColumnType* type) {
   const uint8_t read = in->U8();
-  if (read < 1 || read > 3) return DataLoss(Cat("segment: unknown type of column ", int{read}));
+  if (read < 1 || read > 3) return DataLoss(Cat("segment: unknown column type ", int{read}));
   *type = static_cast<ColumnType>(read);
   return OkStatus();
 }
 
 Status CheckColumns(const Table& table) {
   if (!table.columns.empty() && table.columns[0] == ColumnType::kInt) return OkStatus();
-  return DataLoss("segment: a table without a column of times");
+  return DataLoss("segment: a table has no time column");
 }
 
 Status DecodeColumns(BinaryReader* in, Table* table) {
@@ -103,7 +104,7 @@ Status DecodeColumns(BinaryReader* in, Table* table) {
     RETURN_IF_ERROR(ReadType(in, &type));
     const uint64_t count = in->U64();
     if (count > kMaxColumns - table->columns.size())
-      return DataLoss(Cat("segment: a table of more than ", kMaxColumns, " columns"));
+      return DataLoss(Cat("segment: a table has more than ", kMaxColumns, " columns"));
     table->columns.resize(table->columns.size() + count, type);
   }
   return CheckColumns(*table);
@@ -127,12 +128,12 @@ Status DecodeGroup(BinaryReader* in, const TableEntry& entry, size_t columns, ui
   }
   const std::string_view crcs = in->StrView();
   if (crcs.size() != columns * kCrcBytes)
-    return DataLoss(Cat("segment: ", crcs.size(), " bytes of checksums of ", columns, " pages"));
+    return DataLoss(Cat("segment: ", crcs.size(), " bytes of checksums for ", columns, " pages"));
   for (size_t i = 0; i < columns; ++i) group->pages[i].crc = CrcAt(crcs, i);
   return OkStatus();
 }
 
-// Of versions 1 to 3.
+// Decodes a group of versions 1 to 3.
 Status DecodeFormerGroup(BinaryReader* in, const std::vector<ColumnType>& columns, uint64_t end,
                          uint64_t* at, RowGroup* group) {
   const uint64_t rows = in->U64();
@@ -153,7 +154,7 @@ Status DecodeFormerGroup(BinaryReader* in, const std::vector<ColumnType>& column
     if (type != ColumnType::kValue) continue;
     const uint64_t count = in->U64();
     if (count > rows) return DataLoss(Cat("segment: ", count, " values in ", rows, " rows"));
-    if (count > 0) in->Raw(4 * sizeof(double));  // least, greatest, sum, last
+    if (count > 0) in->Raw(4 * sizeof(double));  // minimum, maximum, sum, last
   }
   return OkStatus();
 }
@@ -213,8 +214,8 @@ StatusOr<TablePtr> Footer::Decode(size_t number) const {
   BinaryReader in(entry.body);
   RETURN_IF_ERROR(DecodeColumns(&in, table.get()));
   uint64_t at = entry.groups > 0 ? in.U64() : 0;
-  // At most as many groups as fit the body: a decoded group is much larger than its minimum
-  // encoding.
+  // The number of groups is limited by the size of the body because a decoded group is much larger
+  // than its minimum encoding.
   table->groups.reserve(std::min(entry.groups, entry.body.size() / kLeastGroupBytes));
   for (size_t g = 0; g < entry.groups && in.ok(); ++g) {
     RETURN_IF_ERROR(

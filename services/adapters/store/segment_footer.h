@@ -1,21 +1,21 @@
-// Directory of a segment of the history: tables of columns, and the place of each page.
+// Directory of a history segment: tables, columns, and the location of each page.
 //
 //   "PWHS" u32 version | pages | footer, zstd | u64 offset of the footer | u32 bytes | u32 CRC-32C
 //   | "PWHE"
 //
-// Numbers are little-endian. A page is one column of one group of rows; those of a group lie one
-// behind another. The footer has the CRC-32C of each page, and the trailer that of the footer: a
-// flipped bit anywhere is found when it is read.
+// All numbers are little-endian. A page is one column of one row group; the pages of a group are
+// contiguous. The footer contains the CRC-32C of each page, and the trailer contains the CRC-32C of
+// the footer, so any flipped bit is detected when it is read.
 //
-// The footer of version 4, in the numbers of services/base/binary.h:
-//   U64 tables, then for each: U8 kind | Str key | U64 groups | with groups: I64 least time, less
-//   that of the table before, I64 greatest time, less the least | Str body
+// Footer of version 4, with the number encodings of services/base/binary.h:
+//   U64 tables, then for each: U8 kind | Str key | U64 groups | with groups: I64 minimum time minus
+//   that of the previous table, I64 maximum time minus the minimum | Str body
 //   body: U64 runs of columns, each U8 type, U64 columns | with groups: U64 offset of the first
-//   page, then for each group: U64 rows | I64 least and I64 greatest time, less those of the table
-//   | I64 offset, less the end of the group before | U64 bytes of each page | Str CRCs, 4 bytes a
-//   page
-// A body is read when its table is asked for. Versions 1 to 3 have no bodies and, for each page of
-// values, a summary that nobody read; they are decoded as a whole.
+//   page, then for each group: U64 rows | I64 minimum and I64 maximum time minus those of the table
+//   | I64 offset minus the end of the previous group | U64 bytes of each page | Str CRCs, 4 bytes
+//   per page
+// The body of a table is decoded on first access. Versions 1 to 3 have no bodies but an unused
+// summary for each page of values; they are decoded completely.
 #pragma once
 
 #include <cstddef>
@@ -29,20 +29,20 @@
 
 namespace pitwall::store {
 
-// Each version has forms of blocks, columns or footers that the one before has not; all are read.
+// Each version adds forms of blocks, columns, or footers. All versions are readable.
 inline constexpr int kSegmentVersion = 4;
 inline constexpr std::string_view kSegmentMagic = "PWHS";
 inline constexpr std::string_view kSegmentHead("PWHS\x04\0\0\0", 8);
 inline constexpr std::string_view kSegmentEnd = "PWHE";
 inline constexpr size_t kHeadBytes = 8;
 inline constexpr size_t kTrailerBytes = 20;
-// Bounds of what a reader takes.
+// Limits for reading untrusted files.
 inline constexpr size_t kMaxFooterBytes = size_t{256} << 20;
 inline constexpr size_t kMaxPageBytes = size_t{64} << 20;
-inline constexpr size_t kMaxGroupRows = 4096;  // as many as a block has values
+inline constexpr size_t kMaxGroupRows = 4096;  // equal to the maximum number of values in a block
 inline constexpr size_t kMaxColumns = size_t{4} << 20;
 
-// Numbers are in files: never reuse one.
+// The values are stored in files and must never be reused.
 enum class TableKind : uint8_t { kSamples = 1, kRollup = 2, kSpans = 3, kEvents = 4 };
 enum class ColumnType : uint8_t { kInt = 1, kValue = 2, kText = 3 };
 
@@ -52,48 +52,49 @@ struct Page {
   uint32_t crc = 0;
 };
 
-// Rows that were added together. The first column of a table is its time, in ns.
+// Rows that were added together. The first column of a table is the time in ns.
 struct RowGroup {
   uint32_t rows = 0;
-  int64_t first_ns = 0;     // least time
-  int64_t last_ns = 0;      // greatest time
-  std::vector<Page> pages;  // one for each column
+  int64_t first_ns = 0;     // minimum time
+  int64_t last_ns = 0;      // maximum time
+  std::vector<Page> pages;  // one per column
 };
 
 struct Table {
   TableKind kind = TableKind::kSamples;
-  std::string key;  // what the rows are of; its layout belongs to whoever writes it
+  std::string key;  // identifies the rows; the writer defines its layout
   std::vector<ColumnType> columns;
   std::vector<RowGroup> groups;
 };
 using TablePtr = std::shared_ptr<const Table>;
 
-// What is known of a table before it is decoded.
+// Metadata of a table that is available without decoding it.
 struct TableEntry {
   TableKind kind = TableKind::kSamples;
   std::string_view key;
   size_t groups = 0;
-  int64_t first_ns = INT64_MAX;  // least time of its rows
-  int64_t last_ns = INT64_MIN;   // greatest time
+  int64_t first_ns = INT64_MAX;  // minimum time of its rows
+  int64_t last_ns = INT64_MIN;   // maximum time
   std::string_view body;
 };
 
-// Uncompressed. Pages of a group must lie one behind another.
+// Returns the uncompressed footer. The pages of a group must be contiguous.
 std::string EncodeFooter(const std::vector<Table>& tables);
 
-// The tables of one segment. Immutable, and so thread-safe.
+// Tables of one segment. Immutable and therefore thread-safe.
 class Footer {
  public:
-  // Uncompressed bytes of a footer of that version, which begins at `end`. DataLoss: malformed.
+  // Decodes the uncompressed footer of a given version; the footer starts at `end` in the file.
+  // DataLoss: malformed.
   static StatusOr<std::unique_ptr<const Footer>> Read(std::string bytes, int version, uint64_t end);
-  Footer(const Footer&) = delete;  // entries refer to its bytes
+  Footer(const Footer&) = delete;  // entries refer to these bytes
   Footer& operator=(const Footer&) = delete;
 
   const std::vector<TableEntry>& entries() const { return entries_; }
-  // The table of that number, made at each call; of former versions a reference, valid as long as
-  // this. DataLoss: malformed, or a page beyond the footer's offset.
+  // Returns the table with this index. Version 4 decodes it on each call; for earlier versions, the
+  // result refers to this object. DataLoss: malformed, or a page beyond the start of the footer.
   StatusOr<TablePtr> Decode(size_t number) const;
-  // About what it takes.
+  // Approximate memory use in bytes.
   size_t memory_bytes() const;
 
  private:
@@ -101,10 +102,10 @@ class Footer {
   Status ReadIndex();
   Status DecodeFormer();
 
-  std::string bytes_;  // of version 4
+  std::string bytes_;  // version 4
   const uint64_t end_;
   std::vector<TableEntry> entries_;
-  std::vector<Table> former_;  // of versions 1 to 3: all
+  std::vector<Table> former_;  // versions 1 to 3: all tables
 };
 
 }  // namespace pitwall::store

@@ -28,17 +28,16 @@ StatusOr<std::unique_ptr<SegmentReader>> SegmentReader::Open(const std::string& 
   const auto read = [&](uint64_t at, size_t bytes) -> StatusOr<std::string> {
     std::string out(bytes, '\0');
     ASSIGN_OR_RETURN(const size_t got, file->ReadAt(static_cast<int64_t>(at), out.data(), bytes));
-    if (got != bytes)
-      return DataLoss(Cat(path, ": ends at ", at + got, ", inside of what it holds"));
+    if (got != bytes) return DataLoss(Cat(path, ": ends unexpectedly at byte ", at + got));
     return out;
   };
   if (size < static_cast<int64_t>(kHeadBytes + kTrailerBytes)) {
-    return DataLoss(Cat(path, ": has ", size, " bytes, fewer than an empty segment"));
+    return DataLoss(Cat(path, ": truncated to ", size, " bytes, less than an empty segment"));
   }
   ASSIGN_OR_RETURN(const std::string head, read(0, kHeadBytes));
   const uint64_t version = Little(head.data() + kSegmentMagic.size(), 4);
   if (!StartsWith(head, kSegmentMagic) || version < 1 || version > kSegmentVersion)
-    return DataLoss(Cat(path, ": is no segment of this version"));
+    return DataLoss(Cat(path, ": not a segment of a supported version"));
   const uint64_t trailer_at = static_cast<uint64_t>(size) - kTrailerBytes;
   ASSIGN_OR_RETURN(const std::string trailer, read(trailer_at, kTrailerBytes));
   const uint64_t at = Little(trailer.data(), 8);
@@ -46,10 +45,10 @@ StatusOr<std::unique_ptr<SegmentReader>> SegmentReader::Open(const std::string& 
   const auto crc = static_cast<uint32_t>(Little(trailer.data() + 12, 4));
   if (trailer.substr(16) != kSegmentEnd || at < kHeadBytes || at > trailer_at ||
       bytes != trailer_at - at) {
-    return DataLoss(Cat(path, ": its trailer is damaged"));
+    return DataLoss(Cat(path, ": the trailer is damaged"));
   }
   ASSIGN_OR_RETURN(const std::string packed, read(at, bytes));
-  if (Crc32c(packed) != crc) return DataLoss(Cat(path, ": its footer is damaged (CRC)"));
+  if (Crc32c(packed) != crc) return DataLoss(Cat(path, ": the footer is damaged (CRC)"));
   ASSIGN_OR_RETURN(std::string footer, blocks::Unpack(packed, kMaxFooterBytes, path + ": footer"));
   auto read_footer = Footer::Read(std::move(footer), static_cast<int>(version), at);
   if (!read_footer.ok()) return Annotate(read_footer.status(), path);
@@ -75,7 +74,7 @@ StatusOr<std::string> PageOf(const files::File& file, const Page& page) {
   return out;
 }
 
-// Reads distinct texts and appends the index of each row's text.
+// Reads the distinct texts and appends the index of each row's text.
 Status DecodeTexts(const std::string& page, const std::string& path,
                    std::vector<std::string>* distinct, std::vector<int64_t>* indexes) {
   ASSIGN_OR_RETURN(const std::string body, blocks::Unpack(page, kMaxPageBytes, path + ": texts"));
@@ -89,12 +88,13 @@ Status DecodeTexts(const std::string& page, const std::string& path,
   for (size_t i = before; i < indexes->size(); ++i) {
     const int64_t index = (*indexes)[i];
     if (index < 0 || index >= static_cast<int64_t>(distinct->size()))
-      return DataLoss(Cat(path, ": index ", index, " of ", distinct->size(), " texts"));
+      return DataLoss(
+          Cat(path, ": text index ", index, " is out of range (", distinct->size(), " texts)"));
   }
   return OkStatus();
 }
 
-// One text per row. Texts with one row are moved, since they may be long.
+// Returns one text per row. Texts used by a single row are moved because they may be long.
 void TakeTexts(std::vector<std::string> distinct, const std::vector<int64_t>& indexes,
                std::vector<std::string>* out) {
   out->reserve(out->size() + indexes.size());
@@ -130,7 +130,7 @@ StatusOr<std::vector<std::string>> SegmentReader::ReadTextPage(const std::string
 Status SegmentReader::Rows(size_t got, const RowGroup& group, size_t column) const {
   if (got == group.rows) return OkStatus();
   return DataLoss(Cat(file_->path(), ": the page at ", group.pages[column].offset, " has ", got,
-                      " rows, not ", group.rows));
+                      " rows instead of ", group.rows));
 }
 
 Status SegmentReader::ReadInts(const Table& table, size_t group, size_t column,

@@ -21,29 +21,30 @@ class SegmentReader {
   static StatusOr<std::unique_ptr<SegmentReader>> Open(const std::string& path);
 
   int version() const { return version_; }
-  // Metadata of the tables, without decoding them.
+  // Returns the metadata of the tables without decoding them.
   const std::vector<TableEntry>& entries() const { return footer_->entries(); }
-  // The table with this index, valid for the life of the reader. DataLoss: its description is
-  // malformed.
+  // Returns the table with this index, which is valid for the lifetime of the reader. DataLoss: its
+  // description is malformed.
   StatusOr<TablePtr> TableAt(size_t number) const;
   uint32_t footer_crc() const { return footer_crc_; }
-  // Approximate memory use.
+  // Approximate memory use in bytes.
   size_t memory_bytes() const { return sizeof(*this) + footer_->memory_bytes(); }
 
-  // Append all rows of one column of one group. DataLoss: its page is damaged. The table must be
-  // from TableAt, and the column must have that type.
+  // These functions append all rows of one column of one group. DataLoss: its page is damaged. The
+  // table must come from TableAt, and the column must have the function's type.
   Status ReadInts(const Table& table, size_t group, size_t column, std::vector<int64_t>* out) const;
   Status ReadValues(const Table& table, size_t group, size_t column, blocks::BlockDecoder* decoder,
                     std::vector<double>* out) const;
   Status ReadTexts(const Table& table, size_t group, size_t column,
                    std::vector<std::string>* out) const;
-  // Reads distinct texts and appends the index of each row's text.
+  // Reads the distinct texts and appends the index of each row's text.
   Status ReadTexts(const Table& table, size_t group, size_t column,
                    std::vector<std::string>* distinct, std::vector<int64_t>* indexes) const;
-  // The rows of a page of texts at a known position, without the file's footer. NotFound: no such
-  // file. DataLoss: the page is damaged.
+  // Returns the rows of a text page at a known position without reading the footer. NotFound: no
+  // such file. DataLoss: the page is damaged.
   static StatusOr<std::vector<std::string>> ReadTextPage(const std::string& path, const Page& page);
-  // Called in the reading thread for each damaged page. Must be set before other threads read.
+  // Sets a callback for damaged pages, which runs in the reading thread. Must be set before other
+  // threads read.
   void OnDamage(std::function<void(const Status&)> call) { on_damage_ = std::move(call); }
   // Reads every page. Returns OK or the error of the first damaged page.
   Status CheckAll() const;

@@ -58,7 +58,7 @@ class SegmentTest : public ::testing::Test {
     if (!rows.texts.empty()) out.emplace_back(std::span<const std::string>(rows.texts));
     return out;
   }
-  // Two tables with several groups each.
+  // Writes two tables with several groups each.
   std::vector<std::vector<Rows>> WriteSegment(const std::string& path, uint64_t seed) {
     Rng rng(seed);
     auto writer = SegmentWriter::Create(path);
@@ -81,7 +81,7 @@ class SegmentTest : public ::testing::Test {
     EXPECT_TRUE(file.ok()) << file.status();
     return all;
   }
-  // All content, or the error.
+  // Returns all content, or the error.
   static StatusOr<std::vector<std::vector<Rows>>> ReadSegment(const std::string& path) {
     ASSIGN_OR_RETURN(const auto reader, SegmentReader::Open(path));
     blocks::BlockDecoder decoder;
@@ -137,7 +137,7 @@ class SegmentTest : public ::testing::Test {
   const std::string dir_;
 };
 
-TEST_F(SegmentTest, RoundTripsWrittenRows) {
+TEST_F(SegmentTest, RoundTripPreservesRows) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     const std::string path = Cat(dir_, "/", seed, ".seg");
     const auto written = WriteSegment(path, seed);
@@ -147,12 +147,12 @@ TEST_F(SegmentTest, RoundTripsWrittenRows) {
   }
 }
 
-TEST_F(SegmentTest, TimesOfATableAreKnownBeforeDecoding) {
+TEST_F(SegmentTest, TableTimesAreAvailableBeforeDecoding) {
   const std::string path = dir_ + "/t.seg";
   WriteSegment(path, 3);
   auto writer = SegmentWriter::Create(dir_ + "/wide.seg");
   ASSERT_TRUE(writer.ok());
-  // The full time range, in any group order; a table without rows.
+  // The test covers the full time range, groups in any order, and a table without rows.
   ASSERT_TRUE((*writer)->AddTable(TableKind::kEvents, "none", {ColumnType::kInt}).ok());
   ASSERT_TRUE((*writer)->AddTable(TableKind::kEvents, "all", {ColumnType::kInt}).ok());
   for (const std::vector<int64_t>& times :
@@ -213,7 +213,7 @@ TEST_F(SegmentTest, DetectsEveryFlippedBit) {
   EXPECT_EQ(refused, 400);
 }
 
-TEST_F(SegmentTest, DetectsFlippedBitsInTheTrailer) {
+TEST_F(SegmentTest, DetectsFlippedBitsInTrailer) {
   const std::string path = dir_ + "/whole.seg";
   WriteSegment(path, 8);
   const std::string whole = files::ReadWhole(path, 1 << 24).value();
@@ -232,7 +232,7 @@ TEST_F(SegmentTest, DetectsFlippedBitsInTheTrailer) {
   for (size_t at = 0; at < kHeadBytes; ++at) flip(at);
 }
 
-// A malformed footer with a valid checksum is reported and does not allocate memory.
+// A malformed footer with a valid checksum must be reported without allocating excessive memory.
 TEST_F(SegmentTest, MalformedFooterIsReported) {
   const std::string path = dir_ + "/whole.seg";
   WriteSegment(path, 9);
@@ -250,7 +250,8 @@ TEST_F(SegmentTest, MalformedFooterIsReported) {
     return OkStatus();
   };
   ASSERT_TRUE(decode(whole, kSegmentVersion, end).ok());
-  EXPECT_TRUE(absl::IsDataLoss(decode(whole, kSegmentVersion, 100)));  // pages after the footer
+  // The pages end after the footer.
+  EXPECT_TRUE(absl::IsDataLoss(decode(whole, kSegmentVersion, 100)));
   size_t told = 0;
   for (size_t at = 0; at < whole.size(); ++at) {
     for (int bit = 0; bit < 8; ++bit) {
@@ -294,7 +295,7 @@ TEST_F(SegmentTest, ReadsEarlierVersionsAndRejectsUnknownOnes) {
         footer.U64(page.bytes);
         footer.U64(page.crc);
         if (table->columns[c] != ColumnType::kValue) continue;
-        footer.U64(c % 2);  // values of a summary
+        footer.U64(c % 2);  // summary values
         for (int i = 0; c % 2 == 1 && i < 4; ++i) footer.Double(i);
       }
     }
@@ -347,7 +348,7 @@ TEST_F(SegmentTest, UnfinishedSegmentDoesNotExist) {
   EXPECT_FALSE(files::Exists(path));
 }
 
-TEST_F(SegmentTest, FullDiskIsAnErrorAndLeavesNoFile) {
+TEST_F(SegmentTest, FullDisk_ReturnsErrorAndLeavesNoFile) {
   const auto faults = std::make_shared<files::DiskFaults>();
   auto writer = SegmentWriter::Create(dir_ + "/full.seg", faults);
   ASSERT_TRUE(writer.ok());
@@ -361,7 +362,7 @@ TEST_F(SegmentTest, FullDiskIsAnErrorAndLeavesNoFile) {
   EXPECT_TRUE(files::ListDirectory(dir_).value().empty());
 }
 
-TEST_F(SegmentTest, RejectsRowsThatDoNotFitTheTable) {
+TEST_F(SegmentTest, RejectsRowsThatDoNotMatchTable) {
   auto writer = SegmentWriter::Create(dir_ + "/r.seg");
   ASSERT_TRUE(writer.ok());
   EXPECT_FALSE((*writer)->AddTable(TableKind::kSamples, "", {ColumnType::kValue}).ok());

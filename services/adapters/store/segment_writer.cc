@@ -22,7 +22,7 @@ size_t RowsOf(const ColumnRows& rows) {
   return std::visit([](const auto& column) { return column.size(); }, rows);
 }
 
-// Distinct texts, then one index per row.
+// Writes the distinct texts, then one index per row.
 Status EncodeTexts(std::span<const std::string> texts, std::string* out) {
   BinaryWriter table;
   std::unordered_map<std::string_view, int64_t> places;
@@ -60,11 +60,11 @@ StatusOr<std::unique_ptr<SegmentWriter>> SegmentWriter::Create(
 StatusOr<size_t> SegmentWriter::AddTable(TableKind kind, std::string key,
                                          std::vector<ColumnType> columns) {
   if (columns.empty() || columns[0] != ColumnType::kInt) {
-    return InvalidArgument(Cat(path_, ": table ", tables_.size(), " has no column of times"));
+    return InvalidArgument(Cat(path_, ": table ", tables_.size(), " has no time column"));
   }
   if (columns.size() > kMaxColumns) {
     return InvalidArgument(
-        Cat(path_, ": ", columns.size(), " columns of a table; at most ", kMaxColumns));
+        Cat(path_, ": ", columns.size(), " columns in a table, the limit is ", kMaxColumns));
   }
   tables_.push_back({kind, std::move(key), std::move(columns), {}});
   return tables_.size() - 1;
@@ -80,7 +80,7 @@ Status SegmentWriter::Flush() {
 Status SegmentWriter::Put(const std::string& page, Page* place) {
   if (page.size() > kMaxPageBytes) {
     return InvalidArgument(
-        Cat(path_, ": a page of ", page.size(), " bytes; at most ", kMaxPageBytes));
+        Cat(path_, ": a page has ", page.size(), " bytes, the limit is ", kMaxPageBytes));
   }
   *place = {bytes(), static_cast<uint32_t>(page.size()), Crc32c(page)};
   buffer_ += page;
@@ -105,17 +105,18 @@ Status SegmentWriter::AddRows(size_t table, std::span<const ColumnRows> columns,
   Table& to = tables_[table];
   if (columns.size() != to.columns.size()) {
     return InvalidArgument(
-        Cat(path_, ": ", columns.size(), " columns for a table of ", to.columns.size()));
+        Cat(path_, ": ", columns.size(), " columns for a table with ", to.columns.size()));
   }
   const size_t rows = RowsOf(columns[0]);
   for (size_t i = 0; i < columns.size(); ++i) {
     if (columns[i].index() + 1 != static_cast<size_t>(to.columns[i]) ||
         RowsOf(columns[i]) != rows) {
-      return InvalidArgument(Cat(path_, ": column ", i, " has another type or length"));
+      return InvalidArgument(Cat(path_, ": column ", i, " has a different type or length"));
     }
   }
   if (rows == 0 || rows > kMaxGroupRows) {
-    return InvalidArgument(Cat(path_, ": ", rows, " rows; give 1 to ", kMaxGroupRows));
+    return InvalidArgument(
+        Cat(path_, ": ", rows, " rows in a group, must be 1 to ", kMaxGroupRows));
   }
   RowGroup group;
   group.rows = static_cast<uint32_t>(rows);
@@ -136,7 +137,7 @@ StatusOr<SegmentFile> SegmentWriter::Finish() {
   const std::string footer = EncodeFooter(tables_);
   if (footer.size() > kMaxFooterBytes) {
     return ResourceExhausted(
-        Cat(path_, ": a footer of ", footer.size(), " bytes; at most ", kMaxFooterBytes));
+        Cat(path_, ": the footer has ", footer.size(), " bytes, the limit is ", kMaxFooterBytes));
   }
   ASSIGN_OR_RETURN(const std::string packed, blocks::Pack(footer));
   SegmentFile out;
@@ -154,7 +155,7 @@ StatusOr<SegmentFile> SegmentWriter::Finish() {
   RETURN_IF_ERROR(file_->Sync());
   out.bytes = at_;
   RETURN_IF_ERROR(files::Rename(PartPath(path_), path_));
-  file_ = nullptr;  // finished: there is nothing to abandon
+  file_ = nullptr;  // already finished, so there is nothing to discard
   RETURN_IF_ERROR(files::SyncDirectory(path_.substr(0, path_.rfind('/'))));
   return out;
 }
@@ -162,8 +163,7 @@ StatusOr<SegmentFile> SegmentWriter::Finish() {
 void SegmentWriter::Abandon() {
   if (file_ == nullptr) return;
   file_ = nullptr;
-  (void)files::Remove(
-      PartPath(path_));  // a remaining part is replaced or removed at the next start
+  (void)files::Remove(PartPath(path_));  // the next start replaces or removes a leftover part
 }
 
 }  // namespace pitwall::store

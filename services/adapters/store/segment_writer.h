@@ -1,4 +1,4 @@
-// Writer of one segment of the history. The segment appears under its name completely or not at
+// Writer of one history segment. The segment appears under its name either completely or not at
 // all.
 #pragma once
 
@@ -27,7 +27,7 @@ struct SegmentFile {
   uint32_t footer_crc = 0;
 };
 
-// Not thread-safe. After an error only Abandon may be called; the destructor also abandons.
+// Not thread-safe. After an error, only Abandon may be called; the destructor also calls it.
 class SegmentWriter {
  public:
   // Writes to `path` + ".part" until Finish. Replaces an old part.
@@ -37,19 +37,19 @@ class SegmentWriter {
   SegmentWriter(const SegmentWriter&) = delete;
   SegmentWriter& operator=(const SegmentWriter&) = delete;
 
-  // Index of a new table without rows. InvalidArgument: its first column is not kInt (times in ns),
-  // or it has more than kMaxColumns columns.
+  // Adds an empty table and returns its index. InvalidArgument: its first column is not kInt (times
+  // in ns), or it has more than kMaxColumns columns.
   StatusOr<size_t> AddTable(TableKind kind, std::string key, std::vector<ColumnType> columns);
   // Adds 1 to kMaxGroupRows rows of each column of the table. InvalidArgument: the columns do not
   // match the table or differ in length. `hints`: one per column, or null.
   Status AddRows(size_t table, std::span<const ColumnRows> columns, blocks::FormHint* hints);
-  // Includes the groups added so far.
+  // Returns the size including the groups added so far.
   const Table& table(size_t index) const { return tables_[index]; }
   uint64_t bytes() const { return at_ + buffer_.size(); }
 
-  // Writes the footer, flushes, renames, and flushes the directory.
+  // Writes the footer, flushes the file, renames it, and flushes the directory.
   StatusOr<SegmentFile> Finish();
-  // Removes the part. Does nothing after Finish.
+  // Removes the partial file. Has no effect after Finish.
   void Abandon();
 
  private:
@@ -61,7 +61,7 @@ class SegmentWriter {
   const std::string path_;
   std::shared_ptr<files::File> file_;
   std::string buffer_;
-  uint64_t at_ = 0;  // bytes in the file
+  uint64_t at_ = 0;  // bytes written to the file
   std::vector<Table> tables_;
   blocks::BlockEncoder encoder_;
   std::string page_;

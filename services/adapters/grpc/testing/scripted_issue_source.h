@@ -1,4 +1,4 @@
-// Source of issues whose batches a test gives, one at a time or without end.
+// Issue source for tests that returns scripted batches, one at a time or endlessly.
 #pragma once
 
 #include <condition_variable>
@@ -24,7 +24,7 @@ inline IssueEventPtr Event(std::string_view id, size_t padding = 0) {
   return event;
 }
 
-// Thread-safe, except the public members, which a test sets before it serves.
+// Thread-safe, except for the public members, which a test sets before serving.
 class ScriptedSource final : public IssueSource {
  public:
   StatusOr<IssuePage> ListIssues(const IssueQuery& query) override {
@@ -77,7 +77,7 @@ class ScriptedSource final : public IssueSource {
   IssueQuery last_query;
   WatchQuery last_watch;
   Status list_error;
-  size_t endless_bytes = 0;  // if not 0, batches of one event of this size never end
+  size_t endless_bytes = 0;  // if not 0, returns batches with one event of this size endlessly
   int opened = 0, closed = 0, served = 0;
   int stuck = 0;  // calls of GetIssue("stuck"), which return after Release
   bool released = false;

@@ -15,7 +15,8 @@ struct Special {
   std::string_view kind;
 };
 
-// IANA's special-purpose registries (RFC 6890 and successors), whatever is not globally reachable.
+// Address ranges that are not globally reachable according to IANA's special-purpose registries
+// (RFC 6890 and successors).
 constexpr Special kSpecial[] = {
     {"0.0.0.0/8", "unspecified"},
     {"10.0.0.0/8", "private"},
@@ -60,8 +61,8 @@ const std::vector<std::pair<Cidr, std::string_view>>& SpecialRanges() {
   return *ranges;
 }
 
-// The IPv4 address that an IPv6 one carries, as a mapped address; the address itself when it
-// carries none.
+// Returns the IPv4 address embedded in an IPv6 address, in mapped form, or the address itself if it
+// embeds none.
 IpAddress Unwrapped(const IpAddress& a) {
   const auto v4_at = [&](size_t i) {
     const uint8_t v4[4] = {a.bytes[i], a.bytes[i + 1], a.bytes[i + 2], a.bytes[i + 3]};
@@ -116,7 +117,7 @@ StatusOr<Cidr> Cidr::Parse(std::string_view text) {
   if (slash != std::string_view::npos) {
     const std::optional<int64_t> given = ParseInt(text.substr(slash + 1));
     if (!given || *given < 0 || *given > bits) {
-      return InvalidArgument(Cat(Quote(text), ": a prefix length is from 0 to ", bits));
+      return InvalidArgument(Cat(Quote(text), ": prefix length must be 0 to ", bits));
     }
     bits = *given;
   }

@@ -1,4 +1,4 @@
-// Policy of the network addresses that an outgoing call may reach.
+// Policy for the network addresses that outgoing calls may reach.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace pitwall::http {
 
-// IPv6, with IPv4 as ::ffff:a.b.c.d, in network order.
+// IPv6 address in network byte order. IPv4 addresses are stored as ::ffff:a.b.c.d.
 struct IpAddress {
   std::array<uint8_t, 16> bytes{};
   static std::optional<IpAddress> Parse(std::string_view text);
@@ -23,7 +23,7 @@ struct IpAddress {
 
 struct Cidr {
   IpAddress address;
-  int bits = 0;                                        // of 128
+  int bits = 0;                                        // prefix length, 0 to 128
   static StatusOr<Cidr> Parse(std::string_view text);  // "10.0.0.0/8", "fd00::/8", "192.0.2.7"
   bool Contains(const IpAddress& address) const;
 };
@@ -33,8 +33,8 @@ class AddressPolicy {
  public:
   explicit AddressPolicy(std::vector<Cidr> allowed) : allowed_(std::move(allowed)) {}
 
-  // Empty when the address may be reached; else what kind of address it is. An IPv4 address inside
-  // an IPv6 one (mapped, NAT64, 6to4) is judged as itself.
+  // Returns "" if the address may be reached, otherwise the kind of the address. An IPv4 address
+  // embedded in an IPv6 address (mapped, NAT64, 6to4) is checked as an IPv4 address.
   std::string Refusal(const IpAddress& address, bool loopback_allowed) const;
 
  private:

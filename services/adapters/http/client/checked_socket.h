@@ -1,4 +1,4 @@
-// Sockets to addresses that a policy allows: for the callbacks of libcurl.
+// Sockets restricted to addresses that a policy allows, for the callbacks of libcurl.
 #pragma once
 
 #include <sys/socket.h>
@@ -10,11 +10,13 @@
 
 namespace pitwall::http {
 
-// Whether a host is written as loopback: localhost, 127.0.0.0/8, ::1 (in brackets or not).
+// Returns true if a host is written as loopback: localhost, 127.0.0.0/8, or ::1 (with or without
+// brackets).
 bool IsLoopbackName(std::string_view host);
 
-// A socket for a connection to `address`, or -1 when the policy refuses it; *refused says why. The
-// check is on the address that is used, so a name that changes its mind gains nothing.
+// Returns a socket for a connection to `address`, or -1 if the policy rejects the address; *refused
+// contains the reason. The check applies to the resolved address, so a changed DNS record cannot
+// bypass it.
 int OpenCheckedSocket(const AddressPolicy& policy, bool loopback_allowed, int family, int type,
                       int protocol, const sockaddr* address, std::string* refused);
 

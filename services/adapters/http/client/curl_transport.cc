@@ -25,9 +25,9 @@ struct Url {
 StatusOr<Url> ParseUrl(std::string_view text) {
   const std::string copy(text);
   CURLU* const url = curl_url();
-  if (url == nullptr) return ResourceExhausted("no memory for a URL");
+  if (url == nullptr) return ResourceExhausted("out of memory for a URL");
   StatusOr<Url> out = [&]() -> StatusOr<Url> {
-    // Never the URL itself in a message: it may hold a secret in its query.
+    // Messages never contain the URL because its query may hold a secret.
     if (copy.find('\0') != std::string::npos ||
         curl_url_set(url, CURLUPART_URL, copy.c_str(), 0) != CURLUE_OK) {
       return InvalidArgument("not a URL");
@@ -40,7 +40,7 @@ StatusOr<Url> ParseUrl(std::string_view text) {
       return result;
     };
     if (!part(CURLUPART_USER).empty() || !part(CURLUPART_PASSWORD).empty()) {
-      return InvalidArgument("a URL with user or password: use a header");
+      return InvalidArgument("URL must not contain a user or password; use a header");
     }
     return Url{part(CURLUPART_SCHEME), part(CURLUPART_HOST)};
   }();
@@ -48,15 +48,15 @@ StatusOr<Url> ParseUrl(std::string_view text) {
   return out;
 }
 
-// What the callbacks of one call see.
+// State shared with the callbacks of one call.
 struct Exchange {
   const HttpCall* call = nullptr;
   const AddressPolicy* policy = nullptr;
   bool loopback_allowed = false;
   HttpReply reply;
   size_t header_bytes = 0;
-  bool final_answer = false;   // the status line is not that of a 100
-  bool headers_whole = false;  // of a final answer
+  bool final_answer = false;   // status line of a response other than 100
+  bool headers_whole = false;  // headers of a final response
   bool too_long = false;
   std::string refused;
 };
@@ -88,7 +88,7 @@ size_t OnHeader(char* data, size_t size, size_t count, void* user) {
   }
   const std::string_view line = Trim(std::string_view(data, bytes));
   if (StartsWith(line, "HTTP/")) {
-    exchange->reply.headers.clear();  // of a 100 before
+    exchange->reply.headers.clear();  // header of a 100 response
     const size_t status = line.find(' ');
     exchange->final_answer = status != std::string_view::npos && line.substr(status + 1, 1) != "1";
     return bytes;
@@ -128,12 +128,12 @@ class CurlTransport final : public HttpTransport {
     exchange.policy = &policy_;
     exchange.loopback_allowed = IsLoopbackName(url.host);
     CURL* const handle = Take();
-    if (handle == nullptr) return ResourceExhausted("no memory for an HTTP call");
+    if (handle == nullptr) return ResourceExhausted("out of memory for an HTTP call");
     curl_slist* headers = nullptr;
     const Status set = SetUp(handle, call, &exchange, &headers);
     StatusOr<HttpReply> reply = set.ok() ? Run(handle, &exchange) : StatusOr<HttpReply>(set);
     curl_slist_free_all(headers);
-    // After a failure nothing of the connection is kept.
+    // A failed connection is not reused.
     if (reply.ok()) {
       Give(handle);
     } else {
@@ -144,12 +144,12 @@ class CurlTransport final : public HttpTransport {
 
  private:
   Status CheckUrl(const Url& url) const {
-    if (url.host.empty()) return InvalidArgument("a URL without host");
+    if (url.host.empty()) return InvalidArgument("URL has no host");
     if (url.scheme == "https") return OkStatus();
     if (url.scheme != "http")
-      return InvalidArgument(Cat("scheme ", Quote(url.scheme), ": https is wanted"));
+      return InvalidArgument(Cat("scheme ", Quote(url.scheme), ": must be https"));
     if (IsLoopbackName(url.host) || options_.allow_insecure) return OkStatus();
-    return InvalidArgument("http to another machine: https is wanted (or allow_insecure)");
+    return InvalidArgument("http is allowed only to loopback; use https or set allow_insecure");
   }
 
   CURL* Take() {
@@ -165,7 +165,7 @@ class CurlTransport final : public HttpTransport {
   }
 
   void Give(CURL* handle) {
-    curl_easy_reset(handle);  // connections stay
+    curl_easy_reset(handle);  // keeps the connections
     {
       MutexLock lock(&mutex_);
       if (idle_.size() < kMaxIdleHandles) {
@@ -184,17 +184,17 @@ class CurlTransport final : public HttpTransport {
     for (const auto& [name, value] : call.headers) {
       if (name.find_first_of("\r\n:") != std::string::npos ||
           value.find_first_of("\r\n") != std::string::npos) {
-        return InvalidArgument(Cat("header ", Quote(name), " holds a line break"));
+        return InvalidArgument(Cat("header ", Quote(name), " contains a line break"));
       }
-      // "Name;" is how libcurl is told to send an empty value.
+      // libcurl sends a header with an empty value if it is written as "Name;".
       curl_slist* const more = curl_slist_append(
           *headers, (value.empty() ? Cat(name, ";") : Cat(name, ": ", value)).c_str());
-      if (more == nullptr) return ResourceExhausted("no memory for headers");
+      if (more == nullptr) return ResourceExhausted("out of memory for headers");
       *headers = more;
     }
     curl_slist* const expect =
-        curl_slist_append(*headers, "Expect:");  // no 100-continue round trip
-    if (expect == nullptr) return ResourceExhausted("no memory for headers");
+        curl_slist_append(*headers, "Expect:");  // avoids a 100-continue round trip
+    if (expect == nullptr) return ResourceExhausted("out of memory for headers");
     *headers = expect;
     set(CURLOPT_HTTPHEADER, *headers);
     set(CURLOPT_URL, call.url.c_str());
@@ -220,7 +220,7 @@ class CurlTransport final : public HttpTransport {
     if (!options_.ca_file.empty()) {
       set(CURLOPT_CAINFO, options_.ca_file.c_str());
 #if LIBCURL_VERSION_NUM >= 0x075700
-      set(CURLOPT_CA_CACHE_TIMEOUT, 0L);  // the file may be exchanged
+      set(CURLOPT_CA_CACHE_TIMEOUT, 0L);  // the file may be replaced
 #endif
     }
     set(CURLOPT_USERAGENT, options_.user_agent.c_str());
@@ -238,7 +238,7 @@ class CurlTransport final : public HttpTransport {
     set(CURLOPT_NOPROGRESS, 0L);
     set(CURLOPT_XFERINFOFUNCTION, &OnProgress);
     set(CURLOPT_XFERINFODATA, exchange);
-    if (!ok) return Internal("libcurl refused an option");
+    if (!ok) return Internal("libcurl rejected an option");
     return OkStatus();
   }
 
@@ -258,12 +258,12 @@ class CurlTransport final : public HttpTransport {
     const std::string why = detail[0] != '\0' ? detail : curl_easy_strerror(code);
     if (exchange->too_long || code == CURLE_FILESIZE_EXCEEDED) {
       return ResourceExhausted(
-          Cat("the answer is longer than ", exchange->call->max_response_bytes, " bytes"));
+          Cat("the response is longer than ", exchange->call->max_response_bytes, " bytes"));
     }
     if (!exchange->refused.empty()) {
       return FailedPrecondition(Cat("not allowed: ", exchange->refused));
     }
-    if (code == CURLE_ABORTED_BY_CALLBACK) return Cancelled("the call was cancelled");
+    if (code == CURLE_ABORTED_BY_CALLBACK) return Cancelled("the call was canceled");
     if (code == CURLE_OPERATION_TIMEDOUT) return DeadlineExceeded(why);
     if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL)
       return InvalidArgument(why);

@@ -30,7 +30,7 @@ HttpCall Get(std::string url) {
   return call;
 }
 
-// Answers one connection with `answer`, whatever is asked; gives the request.
+// Server that sends `answer` on one connection regardless of the request, and stores the request.
 class OneAnswer {
  public:
   explicit OneAnswer(std::string answer)
@@ -56,7 +56,7 @@ class OneAnswer {
   std::thread thread_;
 };
 
-TEST(CurlTransport, PostsAndReads) {
+TEST(CurlTransport, SendsRequestAndReadsResponse) {
   HttpRequest seen;
   const auto server = HttpServer::Start({}, {{"POST", "/hook",
                                               [&](const HttpRequest& request) {
@@ -86,7 +86,7 @@ TEST(CurlTransport, PostsAndReads) {
   EXPECT_EQ((*server)->counters().connections.value(), 1U) << "kept alive";
 }
 
-TEST(CurlTransport, RefusesUrls) {
+TEST(CurlTransport, RejectsInvalidUrls) {
   const auto transport = Transport();
   for (const char* bad : {"", "nonsense", "ftp://example.com/", "file:///etc/passwd",
                           "http://example.com/", "http://10.0.0.1/", "https://user:pw@example.com/",
@@ -106,7 +106,7 @@ TEST(CurlTransport, RefusesUrls) {
   EXPECT_TRUE(Transport(options)->CheckUrl("http://example.com/").ok());
 }
 
-TEST(CurlTransport, RefusesAddressesWhenItConnects) {
+TEST(CurlTransport, RejectsDisallowedAddressesOnConnect) {
   CurlTransportOptions options;
   options.allow_insecure = true;
   const auto transport = Transport(options);
@@ -123,9 +123,9 @@ TEST(CurlTransport, RefusesAddressesWhenItConnects) {
   }
 }
 
-TEST(CurlTransport, AllowListOpensAnAddress) {
-  // 127/8 by a name that does not say loopback: decimal notation, which libcurl turns into
-  // 127.0.0.1.
+TEST(CurlTransport, AllowListPermitsAddress) {
+  // The host is 127.0.0.1 in decimal notation, which libcurl resolves but which is not written as
+  // loopback.
   OneAnswer server("HTTP/1.1 204 No Content\r\n\r\n");
   const std::string url = server.Url();
   const std::string port = url.substr(url.rfind(':'));
@@ -148,7 +148,7 @@ TEST(CurlTransport, DoesNotFollowRedirects) {
   EXPECT_EQ(reply->status, 302);
 }
 
-TEST(CurlTransport, IgnoresProxiesOfTheEnvironment) {
+TEST(CurlTransport, IgnoresProxyEnvironmentVariables) {
   setenv("http_proxy", "http://127.0.0.1:1", 1);
   setenv("ALL_PROXY", "http://127.0.0.1:1", 1);
   OneAnswer server("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
@@ -159,7 +159,7 @@ TEST(CurlTransport, IgnoresProxiesOfTheEnvironment) {
   EXPECT_EQ(reply->body, "ok");
 }
 
-TEST(CurlTransport, BoundsTheAnswer) {
+TEST(CurlTransport, LimitsResponseSize) {
   for (const std::string& length : {std::string("Content-Length: 70000\r\n"), std::string()}) {
     OneAnswer server(Cat("HTTP/1.1 200 OK\r\n", length, "\r\n", std::string(70'000, 'x')));
     EXPECT_EQ(Transport()->Perform(Get(server.Url())).status().code(),
@@ -172,8 +172,9 @@ TEST(CurlTransport, BoundsTheAnswer) {
             absl::StatusCode::kResourceExhausted);
 }
 
-// A receiver that has taken the request must not be sent it again for the rest of its answer.
-TEST(CurlTransport, OnlyStatusMatters_FaultyBodyIsNoFailure) {
+// A receiver that has accepted a request must not receive it again because the rest of its response
+// is faulty.
+TEST(CurlTransport, StatusSuffices_FaultyBodyIsIgnored) {
   const auto status = [](std::string_view answer, bool suffices = true) {
     OneAnswer server{std::string(answer)};
     HttpCall call = Get(server.Url());
@@ -191,22 +192,23 @@ TEST(CurlTransport, OnlyStatusMatters_FaultyBodyIsNoFailure) {
                     "Transfer-Encoding: chunked\r\n\r\n5\r\nab")})
     EXPECT_EQ(status(answer) / 100, 2) << answer.substr(0, 60);
   EXPECT_EQ(status("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\ncut", false), -1);
-  // A 100 alone is not an answer.
+  // A status of 100 alone is not a response.
   EXPECT_EQ(status("HTTP/1.1 100 Continue\r\n\r\n"), -1);
 }
 
-TEST(CurlTransport, BoundsTime) {
-  OneAnswer server("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc");  // and then silence:
-                                                                         // closed, so a short body
+TEST(CurlTransport, LimitsCallDuration) {
+  OneAnswer server("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc");  // the connection is closed
+                                                                         // before the end of the
+                                                                         // body
   EXPECT_EQ(Transport()->Perform(Get(server.Url())).status().code(),
             absl::StatusCode::kUnavailable);
-  RawListener silent;  // takes the connection, says nothing
+  RawListener silent;  // accepts the connection but never responds
   HttpCall call = Get(Cat("http://127.0.0.1:", silent.port(), "/"));
   call.timeout_ns = 200'000'000;
   EXPECT_EQ(Transport()->Perform(call).status().code(), absl::StatusCode::kDeadlineExceeded);
 }
 
-TEST(CurlTransport, CanBeCancelled) {
+TEST(CurlTransport, CallCanBeCanceled) {
   RawListener silent;
   std::atomic<bool> cancel{false};
   HttpCall call = Get(Cat("http://127.0.0.1:", silent.port(), "/"));
@@ -221,7 +223,7 @@ TEST(CurlTransport, CanBeCancelled) {
   canceller.join();
 }
 
-TEST(CurlTransport, UnreachableIsUnavailable) {
+TEST(CurlTransport, UnreachableServerIsUnavailable) {
   uint16_t port = 0;
   {
     RawListener gone;
@@ -231,7 +233,7 @@ TEST(CurlTransport, UnreachableIsUnavailable) {
             absl::StatusCode::kUnavailable);
 }
 
-TEST(CurlTransport, HeadersCannotBeSplit) {
+TEST(CurlTransport, HeaderInjectionIsRejected) {
   HttpCall call = Get("http://127.0.0.1:1/");
   call.headers = {{"X", "a\r\nEvil: 1"}};
   EXPECT_EQ(Transport()->Perform(call).status().code(), absl::StatusCode::kInvalidArgument);

@@ -40,18 +40,18 @@ class StandardWebhooksSigner final : public WebhookSigner {
 
 StatusOr<std::unique_ptr<WebhookSigner>> MakeStandardWebhooksSigner(
     const std::vector<std::string>& secrets) {
-  if (secrets.empty()) return InvalidArgument("no webhook secret");
+  if (secrets.empty()) return InvalidArgument("at least one webhook secret must be set");
   std::vector<std::string> keys;
   for (size_t i = 0; i < secrets.size(); ++i) {
     constexpr std::string_view kPrefix = "whsec_";
     std::string key;
     if (!StartsWith(secrets[i], kPrefix) ||
         !absl::Base64Unescape(secrets[i].substr(kPrefix.size()), &key)) {
-      return InvalidArgument(Cat("webhook secret ", i + 1, ": wanted whsec_<base64>"));
+      return InvalidArgument(Cat("webhook secret ", i + 1, ": must be whsec_<base64>"));
     }
     if (key.size() < 24 || key.size() > 64) {
       return InvalidArgument(
-          Cat("webhook secret ", i + 1, ": ", key.size(), " bytes, wanted 24 to 64"));
+          Cat("webhook secret ", i + 1, " must have 24 to 64 bytes (got ", key.size(), ")"));
     }
     keys.push_back(std::move(key));
   }
@@ -69,17 +69,18 @@ StatusOr<std::string> ReadSecret(std::string_view where) {
   if (StartsWith(where, "file:")) {
     const std::string path(where.substr(5));
     std::ifstream in(path, std::ios::binary);
-    if (!in) return NotFound(Cat("cannot read the secret in ", path));
+    if (!in) return NotFound(Cat("cannot read the secret from ", path));
     std::array<char, 4097> text{};
     in.read(text.data(), text.size());
     const std::string_view secret =
         Trim(std::string_view(text.data(), static_cast<size_t>(in.gcount())));
-    if (in.gcount() > 4096) return InvalidArgument(Cat(path, ": too long for a secret"));
+    if (in.gcount() > 4096)
+      return InvalidArgument(Cat(path, ": secret must have at most 4096 bytes"));
     if (secret.empty()) return InvalidArgument(Cat(path, " is empty"));
     return std::string(secret);
   }
-  // `where` may be the secret itself: not repeated.
-  return InvalidArgument("a secret is named by file:<path> or env:<NAME>, never given itself");
+  // `where` may contain the secret itself, so the message does not include it.
+  return InvalidArgument("secret must be file:<path> or env:<NAME>, not the secret itself");
 }
 
 }  // namespace pitwall::http

@@ -1,5 +1,5 @@
-// Signatures of Standard Webhooks 1.0.0: HMAC-SHA256 over "<id>.<timestamp>.<body>", header
-// "v1,<base64>".
+// Signatures according to Standard Webhooks 1.0.0: HMAC-SHA256 over "<id>.<timestamp>.<body>",
+// header "v1,<base64>".
 #pragma once
 
 #include <memory>
@@ -12,13 +12,13 @@
 
 namespace pitwall::http {
 
-// `secrets`: "whsec_<base64 of 24 to 64 bytes>", at least one; several during a rotation, each
-// signs. InvalidArgument never repeats a secret.
+// Returns a signer. `secrets`: at least one "whsec_<base64 of 24 to 64 bytes>"; during a rotation
+// several, and each of them signs. InvalidArgument never contains a secret.
 StatusOr<std::unique_ptr<WebhookSigner>> MakeStandardWebhooksSigner(
     const std::vector<std::string>& secrets);
 
-// A secret from where it is kept: "file:<path>" (surrounding white space dropped) or "env:<NAME>".
-// Never from the command line or the configuration itself.
+// Reads a secret from "file:<path>" (ignoring surrounding whitespace) or "env:<NAME>". Secrets on
+// the command line or in the configuration are not supported.
 StatusOr<std::string> ReadSecret(std::string_view where);
 
 }  // namespace pitwall::http

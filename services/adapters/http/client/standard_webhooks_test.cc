@@ -13,7 +13,7 @@
 namespace pitwall::http {
 namespace {
 
-// A second opinion: SHA-256 from FIPS 180-4 and HMAC from RFC 2104, written down here.
+// Independent implementation for comparison: SHA-256 from FIPS 180-4 and HMAC from RFC 2104.
 std::string Sha256(std::string message) {
   constexpr uint32_t k[64] = {
       0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4,
@@ -67,22 +67,22 @@ std::string Sha256(std::string message) {
 }
 
 std::string Hmac(std::string key, std::string_view text) {
-  key.resize(64, '\0');  // keys here are at most one block
+  key.resize(64, '\0');  // keys in this test have at most one block
   std::string inner = key, outer = key;
   for (char& c : inner) c = static_cast<char>(c ^ 0x36);
   for (char& c : outer) c = static_cast<char>(c ^ 0x5c);
   return Sha256(outer + Sha256(inner + std::string(text)));
 }
 
-TEST(StandardWebhooks, SecondOpinionIsRight) {
-  // FIPS 180-4's example and RFC 4231, test case 2.
+TEST(StandardWebhooks, ReferenceImplementationIsCorrect) {
+  // Test vectors: the example of FIPS 180-4 and test case 2 of RFC 4231.
   EXPECT_EQ(Hex(Sha256("abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   EXPECT_EQ(Hex(Hmac("Jefe", "what do ya want for nothing?")),
             "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
 }
 
-TEST(StandardWebhooks, KnownVector) {
-  // The example of the specification's libraries.
+TEST(StandardWebhooks, MatchesSpecificationExample) {
+  // Example from the libraries of the specification.
   const auto signer = MakeStandardWebhooksSigner({"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"});
   ASSERT_TRUE(signer.ok()) << signer.status();
   EXPECT_EQ((*signer)->Sign("msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, R"({"test": 2432232314})"),
@@ -100,7 +100,7 @@ TEST(StandardWebhooks, EachSecretSigns) {
                                                  " v1," + absl::Base64Escape(Hmac(key_b, text)));
 }
 
-TEST(StandardWebhooks, BadSecretsAreNotRepeated) {
+TEST(StandardWebhooks, ErrorsDoNotContainInvalidSecrets) {
   for (const std::string& bad : {std::string("TOPSECRET"), std::string("whsec_TOPSECRET!"),
                                  "whsec_" + absl::Base64Escape("TOPSECRET"),
                                  "whsec_" + absl::Base64Escape(std::string(65, 'x'))}) {
@@ -111,7 +111,7 @@ TEST(StandardWebhooks, BadSecretsAreNotRepeated) {
   EXPECT_FALSE(MakeStandardWebhooksSigner({}).ok());
 }
 
-TEST(ReadSecret, FromFileAndEnvironmentOnly) {
+TEST(ReadSecret, ReadsFileAndEnvironmentOnly) {
   setenv("PITWALL_TEST_SECRET", " abc\n", 1);
   EXPECT_EQ(*ReadSecret("env:PITWALL_TEST_SECRET"), "abc");
   unsetenv("PITWALL_TEST_SECRET");

@@ -1,4 +1,4 @@
-// Plain TCP for tests: what a well-behaved client would never send or do.
+// Plain TCP socket for tests of clients that behave badly.
 #pragma once
 
 #include <arpa/inet.h>
@@ -24,7 +24,7 @@ class RawSocket {
   explicit RawSocket(int fd) : fd_(fd) {}
   static RawSocket Connect(uint16_t port) {
     RawSocket out(socket(AF_INET, SOCK_STREAM, 0));
-    timeval timeout{10, 0};  // a test that hangs fails instead
+    timeval timeout{10, 0};  // a hanging test fails instead
     setsockopt(out.fd_, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -45,7 +45,7 @@ class RawSocket {
   bool Send(std::string_view text) const {
     return send(fd_, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
   }
-  // Until the peer closes (or 10 s without a byte).
+  // Reads until the peer closes the connection or sends nothing for 10 s.
   std::string ReadAll() const {
     std::string out;
     char buffer[4096];
@@ -53,20 +53,20 @@ class RawSocket {
       out.append(buffer, static_cast<size_t>(n));
     return out;
   }
-  // Until `end` has been seen.
+  // Reads until the data contains `end`.
   std::string ReadUntil(std::string_view end) const {
     std::string out;
     char c;
     while (out.find(end) == std::string::npos && recv(fd_, &c, 1, 0) == 1) out.push_back(c);
     return out;
   }
-  // True when the peer has closed (or reset) the connection.
+  // Returns true if the peer has closed or reset the connection.
   bool AtEnd() const {
     char c;
     const ssize_t n = recv(fd_, &c, 1, 0);
     return n == 0 || (n < 0 && errno == ECONNRESET);
   }
-  // Until there is something to read or `ms` have passed.
+  // Waits until data is readable or `ms` milliseconds have passed.
   void WaitReadable(int ms) const {
     pollfd wanted{fd_, POLLIN, 0};
     poll(&wanted, 1, ms);
@@ -81,7 +81,7 @@ class RawSocket {
   int fd_ = -1;
 };
 
-// A listening socket on loopback.
+// Listening socket on loopback.
 class RawListener {
  public:
   RawListener() : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
@@ -101,7 +101,7 @@ class RawListener {
     setsockopt(out.fd(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
     return out;
   }
-  // Ends an Accept that waits.
+  // Unblocks a waiting Accept.
   void Shutdown() const { shutdown(socket_.fd(), SHUT_RDWR); }
 
  private:
