@@ -1,5 +1,5 @@
 // Source of captures: requests and replies. services/notifier implements it over pitwall.control
-// and pitwall.captures; services/adapters/grpc serves it.
+// and pitwall.captures; services/adapters/grpc exposes it.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace pitwall {
 
-// Each empty field matches everything.
+// Filter for captures. An empty field matches everything.
 struct CaptureQuery {
   std::string request;
   std::string issue;
@@ -29,10 +29,10 @@ struct CaptureQuery {
 class CaptureSource {
  public:
   virtual ~CaptureSource() = default;
-  // Sends a request to all collectors, without checking that the job exists. Creates an ID if it is
-  // empty, and returns it at once. ResourceExhausted: too many pending requests.
+  // Sends a request to all collectors without checking that the job exists. Generates an ID if the
+  // request has none, and returns the ID immediately. ResourceExhausted: too many pending requests.
   virtual StatusOr<std::string> Ask(CaptureRequest request) = 0;
-  // Returns the stored replies in the order of the log. Unavailable: the log cannot be read.
+  // Returns the stored replies in log order. Unavailable: the log cannot be read.
   virtual StatusOr<std::vector<RankCapture>> Find(const CaptureQuery& query) = 0;
 };
 

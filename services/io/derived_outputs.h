@@ -1,5 +1,5 @@
-// Outputs that are a function of one topic: they can be dropped, since their producer recreates
-// them bit-identically.
+// Outputs that are a pure function of one input topic. They can be dropped because their producer
+// recreates them bit-identically.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 
 namespace pitwall {
 
-// Partition p of each output topic has only records that `group` wrote together with its position
-// in partition p of the input topic. (This excludes the executor's decisions, which do not depend
-// on its input alone.)
+// Partition p of each output topic contains only records that `group` wrote together with its
+// position in partition p of the input topic. (This excludes the executor's decisions, which do not
+// depend only on its input.)
 struct DerivedOutputs {
   std::string group;
   std::string input;

@@ -1,5 +1,5 @@
 // Interface for HTTP calls of webhooks and other clients. services/adapters/http implements it over
-// libcurl; tests use a script.
+// libcurl; tests use a scripted implementation.
 #pragma once
 
 #include <atomic>
@@ -18,12 +18,13 @@ struct HttpCall {
   std::string url;
   std::vector<std::pair<std::string, std::string>> headers;
   std::string body;
-  int64_t timeout_ns = 15'000'000'000;    // of the whole exchange
-  size_t max_response_bytes = 64 * 1024;  // of the body; a longer one fails the call
-  // True: only status and headers matter. A body that is too long, late, or truncated is cut off,
-  // and the call succeeds, so that a receiver that accepted the request does not get it again.
+  int64_t timeout_ns = 15'000'000'000;    // for the whole exchange
+  size_t max_response_bytes = 64 * 1024;  // maximum body size; a larger body fails the call
+  // If true, only status and headers matter. A body that is too large, late, or incomplete is
+  // ignored, and the call succeeds. Otherwise, a receiver that accepted the request would get it
+  // again.
   bool status_suffices = false;
-  // If it becomes true, the call soon ends with Cancelled. Borrowed for the call; may be null.
+  // If this becomes true, the call soon ends with Cancelled. Borrowed for the call; may be null.
   const std::atomic<bool>* cancel = nullptr;
 };
 
@@ -31,7 +32,7 @@ struct HttpReply {
   int status = 0;
   std::vector<std::pair<std::string, std::string>> headers;  // names in lower case, in order
   std::string body;
-  // Returns the value of the first header with that (lower-case) name, or "".
+  // Returns the value of the first header with that name (in lower case), or "".
   std::string_view Header(std::string_view name) const {
     for (const auto& [key, value] : headers) {
       if (key == name) return value;
@@ -40,19 +41,19 @@ struct HttpReply {
   }
 };
 
-// Thread-safe. Any reply is a result, whatever its status; a Status is the reason for no reply:
-// InvalidArgument (URL not allowed), FailedPrecondition (address refused by policy),
-// DeadlineExceeded, Cancelled, ResourceExhausted (reply too long), Unavailable (everything else).
-// Redirects are not followed: they are replies.
+// Thread-safe. Any response is a result, regardless of its status. An error Status means that there
+// is no response: InvalidArgument (URL not allowed), FailedPrecondition (address rejected by the
+// policy), DeadlineExceeded, Cancelled, ResourceExhausted (response too large), or Unavailable
+// (everything else). Redirects are returned as responses and not followed.
 class HttpTransport {
  public:
   virtual ~HttpTransport() = default;
   virtual StatusOr<HttpReply> Perform(const HttpCall& call) = 0;
-  // Returns an error if Perform would reject the URL before any connection; for checks at startup.
+  // Returns an error if Perform would reject the URL before connecting. Used for checks at startup.
   virtual Status CheckUrl(std::string_view url) const = 0;
 };
 
-// Signs messages for the header webhook-signature (Standard Webhooks 1.0.0). Thread-safe.
+// Signer for the header webhook-signature (Standard Webhooks 1.0.0). Thread-safe.
 class WebhookSigner {
  public:
   virtual ~WebhookSigner() = default;

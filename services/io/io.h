@@ -1,15 +1,16 @@
-// Interface of the log for everything above the adapters, in one file for readability.
+// Interface of the log, used by everything above the adapters. It is in one file for readability.
 //
-// Two implementations: services/adapters/kafka (Apache Kafka) and services/adapters/embedded_log
-// (segment files on local disk). The same contract tests (tests/contract) run over both. Guarantees
-// of both:
-//  * Records of one partition are read in the order of their offsets, which increase and may have
-//    gaps.
-//  * A transaction's records become visible together, with its input offset, or never. Readers see
-//    committed records only.
-//  * append_time_ns is set by the log when the record is appended and never decreases within a
-//    partition by more than the machine's clock does; it survives export and import.
-//  * Keyed records go to partition PartitionOf(key) (stable_hash.h) if the partition is kByKey.
+// Two implementations exist: services/adapters/kafka (Apache Kafka) and
+// services/adapters/embedded_log
+// (segment files on local disk). The same contract tests (tests/contract) cover both. Both
+// guarantee:
+//  * Records of a partition are read in offset order. Offsets increase and may have gaps.
+//  * All records of a transaction become visible together with its input offset, or never. Readers
+//    see only committed records.
+//  * append_time_ns is set by the log when the record is appended. Within a partition, it never
+//    decreases by more than the machine's clock does. It survives export and import.
+//  * Keyed records are routed to partition PartitionOf(key) (stable_hash.h) if their partition is
+//    kByKey.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +42,7 @@ struct Record {
   int64_t append_time_ns = 0;  // Kafka has millisecond resolution
   std::string key;
   std::string value;
-  bool tombstone = false;  // a null value: deletes the key in a compacted topic
+  bool tombstone = false;  // no value: deletes the key in a compacted topic
   Headers headers;
 };
 
@@ -62,63 +63,63 @@ struct TopicConfig {
 
 struct CommittedOffset {
   int64_t offset = 0;    // the next record to read
-  std::string metadata;  // metadata of the committer, opaque to the log
+  std::string metadata;  // the committer's metadata, opaque to the log
 };
 
-// Outputs and input offset that one commit makes visible and durable together.
+// Outputs and an input offset that become visible and durable together.
 struct Commit {
   std::string group;
   TopicPartition input;
-  int64_t next_offset = -1;  // first unprocessed input record; -1: commit outputs only
+  int64_t next_offset = -1;  // first unprocessed input record; -1: commits outputs only
   std::string metadata;      // at most 4 KiB
   std::vector<OutgoingRecord> outputs;
 };
 
-// Reads one partition in order. Not thread-safe; one reader per thread.
+// Reader of one partition, in offset order. Not thread-safe; each thread uses its own reader.
 class PartitionReader {
  public:
   virtual ~PartitionReader() = default;
-  // Appends committed records to `out` (at most max_records, approximately max_bytes, and at least
-  // one if there is one), waiting up to timeout_ns for the first. OK without records means that
-  // none arrived in that time. DataLoss: records between the position and the next readable one
-  // were deleted (retention, damage); the message contains the offsets, and the next call continues
-  // after them.
+  // Appends committed records to `out`, waiting up to timeout_ns for the first one: at most
+  // max_records and approximately max_bytes, but at least one record if available. OK without
+  // records means that none arrived in time. DataLoss: records between the position and the next
+  // readable one were lost (retention or damage). The message contains the offsets, and the next
+  // call continues after them.
   virtual Status Poll(size_t max_records, size_t max_bytes, int64_t timeout_ns,
                       std::vector<Record>* out) = 0;
   // Returns the offset that Poll reads next.
   virtual int64_t position() const = 0;
   virtual Status Seek(int64_t offset) = 0;  // also kFromStart and kFromEnd
-  // Returns the first offset after the current last committed record.
+  // Returns the offset after the last committed record.
   virtual StatusOr<int64_t> EndOffset() = 0;
   virtual StatusOr<int64_t> StartOffset() = 0;
-  // Ends a waiting Poll. Called from any thread.
+  // Unblocks a waiting Poll. May be called from any thread.
   virtual void Interrupt() = 0;
 };
 
-// Appends records without reading: collectors, rule publishing. Thread-safe.
+// Appender without input, for collectors and rule publishing. Thread-safe.
 class Appender {
  public:
   virtual ~Appender() = default;
-  // Returns when every record is durable according to the log's configuration, in the given order
-  // per partition; after an error, some may be (retries are at-least-once). InvalidArgument: the
-  // log permanently rejects at least one of the records (too large, malformed); the caller appends
-  // them one by one to find it. ResourceExhausted: disk or queue full; the same records may be
-  // accepted later.
+  // Appends the records in the given order per partition and returns when all of them are durable
+  // according to the log's configuration. After an error, some may be durable (retries are
+  // at-least-once). InvalidArgument: the log permanently rejects at least one record (too large or
+  // malformed); to find it, the caller appends the records one by one. ResourceExhausted: the disk
+  // or queue is full; the same records may be accepted later.
   virtual Status Append(std::vector<OutgoingRecord> records) = 0;
 };
 
-// Commits outputs and input offset in one transaction. One per input partition; creating a second
-// one with the same ID fences the first (its calls then fail with Aborted) and aborts its open
-// transaction. Not thread-safe.
+// Commits outputs and an input offset in one transaction. Each input partition has one committer.
+// Creating another committer with the same ID fences the first (its calls then fail with Aborted)
+// and aborts its open transaction. Not thread-safe.
 class Committer {
  public:
   virtual ~Committer() = default;
-  // On success everything in it is visible, in the given order per partition. On failure nothing
-  // is, and the caller may retry. InvalidArgument: the log permanently rejects this commit, since
-  // one of its records is too large or malformed. Aborted: fenced by another owner, or (Kafka, if
-  // the broker failed during the commit) the result is unknown: this committer is unusable. Create
-  // a new one and check Committed() before continuing. The transaction begins and ends within the
-  // call.
+  // Begins and ends a transaction. On success, everything in the commit is visible, in the given
+  // order per partition. On failure, nothing is visible and the caller may retry. InvalidArgument:
+  // the log permanently rejects this commit because a record is too large or malformed. Aborted:
+  // another owner fenced this committer, or (with Kafka, if the broker failed during the commit)
+  // the outcome is unknown. This committer is then unusable: create a new one and check Committed()
+  // before continuing.
   virtual Status Apply(const Commit& commit) = 0;
 };
 
@@ -126,20 +127,20 @@ class Committer {
 class Log {
  public:
   virtual ~Log() = default;
-  // Creates the topic if it does not exist. An existing one keeps its partitions
-  // (FailedPrecondition if they differ).
+  // Creates the topic if it does not exist. An existing topic must have the same number of
+  // partitions; otherwise, the call fails with FailedPrecondition.
   virtual Status EnsureTopic(std::string_view topic, const TopicConfig& config) = 0;
-  virtual StatusOr<int32_t> Partitions(std::string_view topic) = 0;  // NotFound
-  // `from`: an offset, kFromStart, or kFromEnd.
+  virtual StatusOr<int32_t> Partitions(std::string_view topic) = 0;  // fails with NotFound
+  // Opens a reader. `from`: an offset, kFromStart, or kFromEnd.
   virtual StatusOr<std::unique_ptr<PartitionReader>> OpenReader(const TopicPartition& at,
                                                                 int64_t from) = 0;
   virtual StatusOr<std::unique_ptr<Appender>> OpenAppender() = 0;
   virtual StatusOr<std::unique_ptr<Committer>> OpenCommitter(std::string_view transactional_id) = 0;
-  // Returns the last commit of the group for that partition, or nothing.
+  // Returns the group's last committed position in the partition, or nothing.
   virtual StatusOr<std::optional<CommittedOffset>> Committed(std::string_view group,
                                                              const TopicPartition& at) = 0;
-  // Stores a group's position alone, for readers whose outputs are not in the log (notifier,
-  // insights).
+  // Stores a group's position without outputs, for readers whose outputs are not in the log
+  // (notifier, insights).
   virtual Status StorePosition(std::string_view group, const TopicPartition& at,
                                const CommittedOffset& to) = 0;
 };

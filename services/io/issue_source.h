@@ -1,5 +1,5 @@
-// Source of issues for readers: list, get, watch. services/notifier implements it over
-// pitwall.issues; services/adapters/grpc serves it.
+// Source of issues for readers: list, get, and watch. services/notifier implements it over
+// pitwall.issues; services/adapters/grpc exposes it.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace pitwall {
 
 using IssueEventPtr = std::shared_ptr<const IssueEvent>;
 
-// Each empty field matches everything. Rule status events and job changes match only if requested;
-// rule, severity, and incident do not apply to the latter.
+// Filter for events. An empty field matches everything. Rule status events and job changes match
+// only if they are requested; rule, severity, and incident do not apply to job changes.
 struct IssueFilter {
   std::string job;
   std::string rule;  // or a suffix of its name (RuleMatches)
@@ -38,52 +38,53 @@ struct IssueFilter {
 struct IssueQuery {
   IssueFilter filter;
   bool include_ended = false;
-  int32_t page_size = 0;   // 0: 100; at most 1000
-  std::string page_token;  // of an earlier page with the same filter
+  int32_t page_size = 0;   // 0: 100; maximum 1000
+  std::string page_token;  // from an earlier page with the same filter
 };
 
 struct IssuePage {
-  std::vector<IssueEventPtr> issues;  // the last event of each, newest issue first
+  std::vector<IssueEventPtr> issues;  // the last event of each issue, newest issue first
   std::string next_page_token;        // empty: last page
-  std::string resume_token;  // a watch from here gets every event that the list does not include
-  std::vector<SilencedIssue> silenced;  // of `issues`
+  // A watch with this token receives every event that the list does not include.
+  std::string resume_token;
+  std::vector<SilencedIssue> silenced;  // in `issues`
 };
 
 struct WatchQuery {
   IssueFilter filter;
-  std::string resume_token;  // continue directly after it; empty: from now on
-  bool from_start = false;   // without a token: first all events of the topic
-  bool until_now = false;    // ends at the end of the topic at the start of the watch
+  std::string resume_token;  // continue directly after this token; empty: from now on
+  bool from_start = false;   // without a token: start with all events of the topic
+  bool until_now = false;    // ends at the position that was the topic's end when the watch started
 };
 
 struct WatchBatch {
   std::vector<IssueEventPtr> events;  // empty in a bookmark
   std::string resume_token;
-  bool last = false;  // with until_now: the watch is complete
+  bool last = false;  // with until_now: no more events follow
 };
 
-// Position of one watcher in the stream. Next is called by one thread; Cancel by any.
+// Position of one watcher in the stream. Next is called from one thread, Cancel from any thread.
 class IssueWatch {
  public:
   virtual ~IssueWatch() = default;
-  // Returns the next matching events, at most `max_events`, waiting up to timeout_ns for the first;
-  // a bookmark if there was none. OutOfRange: the next events were deleted from the topic.
-  // ResourceExhausted: a live watcher has fallen behind the events in memory; it may resume with
-  // its last token. Cancelled: by Cancel().
+  // Returns the next matching events, at most `max_events`, and waits up to timeout_ns for the
+  // first one. Returns a bookmark if there was none. OutOfRange: the next events were deleted from
+  // the topic. ResourceExhausted: a live watcher has fallen behind the events in memory; it may
+  // resume with its last token. Cancelled: Cancel() was called.
   virtual StatusOr<WatchBatch> Next(size_t max_events, int64_t timeout_ns) = 0;
   virtual void Cancel() = 0;
 };
 
 // Thread-safe. InvalidArgument: malformed token. OutOfRange: the token is older than the topic.
-// Unavailable: not ready yet (the history is still being read), or stopping.
+// Unavailable: the source is still reading the history or is stopping.
 class IssueSource {
  public:
   virtual ~IssueSource() = default;
   virtual StatusOr<IssuePage> ListIssues(const IssueQuery& query) = 0;
-  // Returns all stored events of an issue, oldest first, by the ID of one of its events or a prefix
-  // of the issue ID. NotFound; InvalidArgument: the prefix is ambiguous.
+  // Returns all stored events of an issue, oldest first. The issue is identified by an event ID or
+  // a prefix of the issue ID. Errors: NotFound, or InvalidArgument for an ambiguous prefix.
   virtual StatusOr<std::vector<IssueEventPtr>> GetIssue(std::string_view id) = 0;
-  // The watch must not outlive the source. ResourceExhausted: too many watchers.
+  // Starts a watch, which must not outlive the source. ResourceExhausted: too many watchers.
   virtual StatusOr<std::unique_ptr<IssueWatch>> WatchIssues(const WatchQuery& query) = 0;
 };
 

@@ -39,7 +39,7 @@ Status CheckLogMark(Log* log, const TopicPartition& at, int64_t position,
   const std::string place = Cat("log_truncated: ", at.topic, "/", at.partition);
   if (end < position) {
     return FailedPrecondition(Cat(place, ": the log ends at offset ", end,
-                                  ", below the stored position ", position,
+                                  ", before the stored position ", position,
                                   " (topic deleted, recreated, or truncated)"));
   }
   if (mark.offset < start || mark.offset >= end || mark.append_time_ns == 0) return OkStatus();
@@ -51,9 +51,10 @@ Status CheckLogMark(Log* log, const TopicPartition& at, int64_t position,
   if (records.empty() || records[0].offset != mark.offset ||
       records[0].append_time_ns == mark.append_time_ns)
     return OkStatus();
-  return FailedPrecondition(Cat(
-      place, ": the record at offset ", mark.offset, " is not the one that was read (append time ",
-      records[0].append_time_ns, " instead of ", mark.append_time_ns, "; topic replaced)"));
+  return FailedPrecondition(Cat(place, ": the record at offset ", mark.offset,
+                                " differs from the one that was read (append time ",
+                                records[0].append_time_ns, " instead of ", mark.append_time_ns,
+                                "; topic replaced)"));
 }
 
 StatusOr<int64_t> FirstAfter(Log* log, const TopicPartition& at, const LogFingerprint& mark) {

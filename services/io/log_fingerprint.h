@@ -1,4 +1,4 @@
-// Mark stored next to a reader's position, to detect after a restart whether the log was replaced
+// Mark stored with a reader's position, used after a restart to detect that the log was replaced
 // (docs/decisions/0022-store-a-log-mark-with-each-position.md).
 #pragma once
 
@@ -11,24 +11,25 @@
 
 namespace pitwall {
 
-// Newest record before a position: a different record at its offset means another log.
+// Newest record before a position. If the log has a different record at that offset, it is a
+// different log.
 struct LogFingerprint {
-  int64_t offset = -1;         // -1: of a lost log
+  int64_t offset = -1;         // -1: the log was lost
   int64_t append_time_ns = 0;  // 0: unknown
 };
 
 // Returns "mark=<offset>@<append time>", a field of a position's metadata.
 std::string EncodeLogMark(const LogFingerprint& mark);
-// Parses metadata of fields separated by ';'. Returns an empty mark without the field.
+// Parses metadata with fields separated by ';'. Returns an empty mark if the field is missing.
 LogFingerprint ParseLogMark(std::string_view metadata);
 
-// FailedPrecondition, beginning with "log_truncated": `position` and `mark` belong to another log,
-// since this one ends before the position or has another record at the mark.
+// Returns FailedPrecondition, starting with "log_truncated", if `position` and `mark` belong to a
+// different log: this log ends before the position, or it has a different record at the mark.
 Status CheckLogMark(Log* log, const TopicPartition& at, int64_t position,
                     const LogFingerprint& mark);
 
-// Returns the offset of the first record appended after the mark's: the start of the log if the
-// mark has no time, the end if no record is newer.
+// Returns the offset of the first record appended after the mark. Returns the start of the log if
+// the mark has no time, and the end if no record is newer.
 StatusOr<int64_t> FirstAfter(Log* log, const TopicPartition& at, const LogFingerprint& mark);
 
 }  // namespace pitwall

@@ -1,4 +1,4 @@
-// Notice for a limited time that a log was found to be replaced.
+// Notice that the log was found to be replaced, shown for a limited time.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace pitwall {
 
 class LogResetNotice {
  public:
-  // Within this time, every open issue is repeated.
+  // Period within which every open issue is published again.
   static constexpr int64_t kShownNs = 300 * kNanosPerSecond;
 
   void Set(std::string text, int64_t now_ns) {

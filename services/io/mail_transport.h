@@ -1,5 +1,5 @@
 // Interface for SMTP servers. services/adapters/mail implements it over libcurl; tests use a
-// script.
+// scripted implementation.
 #pragma once
 
 #include <atomic>
@@ -12,9 +12,9 @@
 namespace pitwall {
 
 enum class MailSecurity {
-  kStartTls,  // plain first, then encrypted; fails without encryption
+  kStartTls,  // starts unencrypted, then upgrades; fails if the server does not support it
   kTls,       // encrypted from the first byte
-  kNone,      // never encrypted: for loopback, or if insecure servers are allowed
+  kNone,      // never encrypted: only for loopback or allowed insecure servers
 };
 
 struct MailServer {
@@ -22,36 +22,37 @@ struct MailServer {
   int port = 587;
   MailSecurity security = MailSecurity::kStartTls;
   std::string user;      // "": no authentication
-  std::string password;  // secret: never in messages
-  std::string auth;      // "PLAIN", "LOGIN"; "": the strongest that the server offers
+  std::string password;  // secret: never included in messages
+  std::string auth;      // "PLAIN", "LOGIN"; "": the strongest method that the server offers
   std::string ca_file;   // PEM; "": system default
 };
 
 struct MailCall {
   MailServer server;
-  std::string from;             // addresses only
+  std::string from;             // addresses without display names
   std::vector<std::string> to;  // at least one
-  std::string message;          // RFC 5322, lines end with CRLF; the transport applies dot stuffing
+  std::string message;          // RFC 5322 with CRLF line ends; the transport applies dot stuffing
   int64_t timeout_ns = 30'000'000'000;
   const std::atomic<bool>* cancel = nullptr;  // see HttpCall
 };
 
 struct MailReply {
-  int code = 0;  // of the last command with a reply
+  int code = 0;  // code of the last command with a reply
   std::string text;
-  // Recipients of an accepted message that the server rejects: "a@b.c (550 no such user)".
+  // Recipients that the server rejected although it accepted the message: "a@b.c (550 no such
+  // user)".
   std::vector<std::string> refused;
 };
 
-// Thread-safe. A reply has the server's result for the message; a Status is the reason for no
-// result: InvalidArgument (address or server not allowed), FailedPrecondition (network address
-// refused by policy), Unauthenticated (wrong user or password), DeadlineExceeded, Cancelled,
-// Unavailable (everything else, including TLS).
+// Thread-safe. A reply contains the server's result for the message. An error Status means that
+// there is no result: InvalidArgument (address or server not allowed), FailedPrecondition (network
+// address rejected by the policy), Unauthenticated (wrong user or password), DeadlineExceeded,
+// Cancelled, or Unavailable (everything else, including TLS).
 class MailTransport {
  public:
   virtual ~MailTransport() = default;
   virtual StatusOr<MailReply> Send(const MailCall& call) = 0;
-  // Returns an error if Send would reject the server before any connection; for checks at startup.
+  // Returns an error if Send would reject the server before connecting. Used for checks at startup.
   virtual Status CheckServer(const MailServer& server) const = 0;
 };
 

@@ -9,15 +9,15 @@
 
 namespace pitwall {
 
-// Parses an HTTP date in each of its three forms (RFC 9110, 5.6.7) as Unix nanoseconds.
+// Parses an HTTP date in any of its three forms (RFC 9110, 5.6.7). Returns Unix nanoseconds.
 std::optional<int64_t> ParseHttpDate(std::string_view text);
 
-// Parses seconds or a date as nanoseconds from `wall_ns`, at most an hour; 0 if it is invalid or in
-// the past.
+// Parses a number of seconds or a date. Returns the delay from `wall_ns` in nanoseconds, at most
+// one hour, or 0 if the value is invalid or in the past.
 int64_t ParseRetryAfter(std::string_view value, int64_t wall_ns);
 
-// Returns the Retry-After of a reply in nanoseconds; dates are relative to the reply's Date, so
-// that the clocks of client and server may differ. 0 without one.
+// Returns the Retry-After delay of a response in nanoseconds, or 0 if the header is missing. Dates
+// are relative to the response's Date header, so the client's and server's clocks may differ.
 int64_t RetryAfterOf(const HttpReply& reply);
 
 // Returns true if the same request may succeed later: 408, 425, 429, and 5xx except 501 and 505.

@@ -1,4 +1,4 @@
-// Verdict of a rule on a job, from its status events: the last status while the job had data.
+// Verdict of a rule on a job: the rule's last status while the job had data.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,10 @@ struct RuleVerdict {
   int64_t since_ns = 0;  // event time of the status; 0: never evaluated
 };
 
-// `events`: status events of one rule, oldest first; the newest are enough. `data_until_ns`: when
-// the ranks of an ended job last sent data; kMaxPosition: the job runs, or unknown. NoData after
-// that time, or just before the rule was removed, is ignored if an earlier status exists.
+// Returns the verdict. `events`: status events of one rule, oldest first; the newest ones suffice.
+// `data_until_ns`: time at which the ranks of an ended job last sent data; kMaxPosition if the job
+// is running or the time is unknown. A NoData status after that time, or just before the rule was
+// removed, is ignored if there is an earlier status.
 RuleVerdict VerdictOf(std::span<const IssueEventPtr> events, int64_t data_until_ns);
 
 }  // namespace pitwall
