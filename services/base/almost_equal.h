@@ -1,4 +1,4 @@
-// Equality of doubles up to rounding.
+// Comparison of doubles up to rounding errors.
 #pragma once
 
 #include <algorithm>
@@ -7,9 +7,9 @@
 
 namespace pitwall {
 
-// Returns true if |a - b| / (|a| + |b|) < tolerance, as util/almost in Prometheus: NaN equals NaN,
-// infinities equal only themselves, and next to 0 or a subnormal number the difference must be
-// below tolerance * the smallest normal number.
+// Returns true if |a - b| / (|a| + |b|) < tolerance, like util/almost in Prometheus. NaN equals
+// NaN, and infinities equal only themselves. If either value is 0 or the sum is subnormal, the
+// difference must be below tolerance * the smallest normal number.
 inline bool AlmostEqual(double a, double b, double tolerance) {
   constexpr double kMinNormal = std::numeric_limits<double>::min();
   if (std::isnan(a) && std::isnan(b)) return true;

@@ -21,7 +21,7 @@ TEST(Strings, CatMixesViewsAndNumbers) {
   EXPECT_EQ(Cat("a", view, std::string("c"), 4, absl::string_view("e")), "abc4e");
 }
 
-TEST(Strings, FormatBytesHasThreeDigits) {
+TEST(Strings, FormatBytesUsesThreeDigits) {
   EXPECT_EQ(FormatBytes(0), "0 B");
   EXPECT_EQ(FormatBytes(1536), "1.5 KiB");
   EXPECT_EQ(FormatBytes(999), "999 B");
@@ -66,8 +66,8 @@ TEST(StableHash, BothCrcImplementationsAgree) {
   EXPECT_EQ(Crc32c("56789", Crc32c("1234")), Crc32c("123456789"));
 }
 
-TEST(StableHash, KnownValues) {
-  // Published check values: CRC-32C of "123456789", and Kafka's own Utils.murmur2 test vectors.
+TEST(StableHash, MatchesPublishedValues) {
+  // Published check values: the CRC-32C of "123456789" and Kafka's test vectors for Utils.murmur2.
   EXPECT_EQ(Crc32c("123456789"), 0xe3069283U);
   EXPECT_EQ(static_cast<int32_t>(Murmur2("21")), -973932308);
   EXPECT_EQ(static_cast<int32_t>(Murmur2("foobar")), -790332482);
@@ -123,7 +123,7 @@ TEST(Binary, NumbersOfAllLengthsRoundTrip) {
   w.U32s(small);
   for (const uint32_t v : small) w.U64(v);
   BinaryReader r(w.data());
-  std::vector<int64_t> read(1000, -1);  // reused
+  std::vector<int64_t> read(1000, -1);  // the vector's memory is reused
   r.I64s(&read);
   EXPECT_EQ(read, numbers);
   EXPECT_EQ(r.U32s(), small);
@@ -143,12 +143,12 @@ StatusOr<int> Chain() {
   RETURN_IF_ERROR(Fails());
   return 1;
 }
-TEST(Status, MacrosReturnError) {
+TEST(Status, MacrosReturnErrorToCaller) {
   EXPECT_EQ(Chain().status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(Annotate(Fails(), "here").message(), "here: x");
 }
 
-TEST(Glob, Matches) {
+TEST(Glob, MatchesPatterns) {
   EXPECT_TRUE(GlobMatches("*", ""));
   EXPECT_TRUE(GlobMatches("*", "a/b/c"));
   EXPECT_TRUE(GlobMatches("crash/*", "crash/gpu/X"));
@@ -163,7 +163,7 @@ TEST(Glob, Matches) {
   EXPECT_FALSE(GlobMatches("a?", "a"));
   EXPECT_FALSE(GlobMatches("*/NaN", "stability/loss/NaN2"));
   EXPECT_FALSE(GlobMatches("crash/*", "xcrash/gpu"));
-  // Not exponential.
+  // Matching must not take exponential time.
   EXPECT_FALSE(GlobMatches("*a*a*a*a*a*a*a*a*a*a*b", std::string(10'000, 'a')));
   EXPECT_FALSE(GlobMatches(std::string(64, '*') + "b", std::string(10'000, 'a')));
 }
@@ -174,7 +174,7 @@ TEST(Files, FileIsReplacedCompletely) {
   ASSERT_TRUE(WriteFile(path, "two\n").ok());
   EXPECT_EQ(*ReadFile(path), "two\n");
   EXPECT_TRUE(absl::IsNotFound(ReadFile(path + ".new").status()));
-  // A full disk: the old file remains.
+  // On a full disk, the old file remains.
   ASSERT_EQ(::symlink("/dev/full", (path + ".new").c_str()), 0);
   const Status full = WriteFile(path, "three");
   EXPECT_THAT(std::string(full.message()), testing::HasSubstr(path));

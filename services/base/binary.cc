@@ -33,8 +33,8 @@ void BinaryWriter::I64s(std::span<const int64_t> v) {
   U64(v.size());
   uint64_t last = 0;
   for (const int64_t x : v) {
-    // Unsigned arithmetic wraps instead of overflowing on a jump from one end of the range to the
-    // other.
+    // Unsigned arithmetic wraps around instead of overflowing if values jump between the ends of
+    // the range.
     I64(static_cast<int64_t>(static_cast<uint64_t>(x) - last));
     last = static_cast<uint64_t>(x);
   }
@@ -105,7 +105,7 @@ std::vector<double> BinaryReader::Doubles() {
 }
 template <typename Take>
 void BinaryReader::ForEachU64(size_t count, Take take) {
-  // Most numbers have one byte; the position is kept in a register.
+  // Most numbers have one byte, and the position stays in a register.
   const char* at = data_.data() + at_;
   const char* const end = data_.data() + data_.size();
   for (size_t i = 0; i < count; ++i) {

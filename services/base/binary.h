@@ -1,6 +1,6 @@
-// Binary encoding of snapshots: little-endian, varints, length-prefixed strings. A reader never
-// reads past its end: the first error makes it fail permanently, and ok() or status() reports it at
-// the end.
+// Binary encoding of snapshots: little-endian numbers, varints, and length-prefixed strings. A
+// reader never reads past its end. After the first error, all reads fail, and ok() or Finish()
+// reports the error.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class BinaryWriter {
   void Bool(bool v) { U8(v ? 1 : 0); }
   void U64(uint64_t v);                     // varint
   void I64(int64_t v);                      // zigzag varint
-  void Double(double v);                    // 8 bytes, the exact bits (NaN payloads survive)
+  void Double(double v);                    // 8 bytes, exact bits (preserves NaN payloads)
   void Str(std::string_view v);             // length + bytes
   void Doubles(std::span<const double> v);  // length + raw bits
   void I64s(std::span<const int64_t> v);    // length + zigzag deltas
@@ -39,7 +39,7 @@ class BinaryReader {
   uint8_t U8();
   bool Bool() { return U8() != 0; }
   uint64_t U64() {
-    // Most are below 128.
+    // Fast path: most numbers are below 128.
     if (ok_ && at_ < data_.size() && static_cast<uint8_t>(data_[at_]) < 0x80)
       return static_cast<uint8_t>(data_[at_++]);
     return LongU64();
@@ -50,9 +50,9 @@ class BinaryReader {
   }
   double Double();
   std::string Str();
-  std::string_view StrView();  // valid as long as the data
+  std::string_view StrView();  // valid as long as the underlying data
   std::string_view Raw(
-      size_t bytes);  // `bytes` bytes without a length prefix; valid as long as the data
+      size_t bytes);  // `bytes` bytes without a length prefix; valid as long as the underlying data
   std::vector<double> Doubles();
   std::vector<int64_t> I64s();
   void I64s(std::vector<int64_t>* out);  // overwrites *out and reuses its memory
@@ -64,9 +64,9 @@ class BinaryReader {
   size_t Count(size_t min_bytes = 1);
   bool ok() const { return ok_; }
   bool AtEnd() const { return at_ == data_.size(); }
-  // Returns OK if everything was read without errors, and otherwise DataLoss with the position.
+  // Returns OK if all data was read without errors. Otherwise, returns DataLoss with the position.
   Status Finish(std::string_view what) const;
-  // Marks the input as invalid: for a caller that read an impossible value.
+  // Marks the input as invalid. Called if a decoded value is impossible.
   void Fail() { ok_ = false; }
 
  private:

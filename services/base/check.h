@@ -1,4 +1,4 @@
-// Checks of internal invariants. Never for input: invalid input gets a Status.
+// Checks of internal invariants. Not for input: invalid input results in an error Status.
 #pragma once
 
 #include <cstdio>

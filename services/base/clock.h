@@ -1,5 +1,5 @@
-// Interface to time for the outer layers (never the engine). Only services/adapters/clock
-// implements it for production; tests use tests/fakes/fake_clock.h. The lint rejects other code
+// Interface to time for the outer layers (never the engine). services/adapters/clock is the only
+// production implementation; tests use tests/fakes/fake_clock.h. A lint check rejects other code
 // that reads a clock or sleeps.
 #pragma once
 
@@ -11,14 +11,14 @@ namespace pitwall {
 inline constexpr int64_t kNanosPerSecond = 1'000'000'000;
 inline constexpr int64_t kNanosPerMilli = 1'000'000;
 
-// Level-triggered wake-up of one waiting thread. Wake() may be called by any thread, before or
-// during the wait; it ends exactly one Wait. Destroy it only when no thread uses it.
+// Level-triggered wake-up of one waiting thread. Wake() may be called from any thread, before or
+// during the wait, and ends exactly one Wait. Must not be destroyed while a thread uses it.
 class Wakeup {
  public:
   virtual ~Wakeup() = default;
   virtual void Wake() = 0;
-  // Waits until Wake() or until `timeout_ns` have passed. Returns true after Wake(). Negative
-  // timeout: no limit.
+  // Waits until Wake() is called or `timeout_ns` have passed. Returns true after Wake(). A negative
+  // timeout means no limit.
   virtual bool Wait(int64_t timeout_ns) = 0;
 };
 
@@ -26,9 +26,10 @@ class Wakeup {
 class Clock {
  public:
   virtual ~Clock() = default;
-  // Nanoseconds since 1970-01-01 UTC; may jump.
+  // Returns nanoseconds since 1970-01-01 UTC. May jump.
   virtual int64_t WallNs() const = 0;
-  // Nanoseconds from an arbitrary origin; never decreases, not even after suspend or NTP.
+  // Returns nanoseconds since an arbitrary origin. Never decreases, not even after suspend or NTP
+  // corrections.
   virtual int64_t MonotonicNs() const = 0;
   virtual std::unique_ptr<Wakeup> NewWakeup() = 0;
 };

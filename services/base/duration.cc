@@ -13,7 +13,7 @@ constexpr int64_t kHour = 3600 * 1000 * kMilli;
 struct Unit {
   std::string_view name;
   int64_t nanos;
-  bool exact;  // printed only without a remainder: 8d is 8d, not 1w1d
+  bool exact;  // used only without a remainder: 8d stays 8d and does not become 1w1d
 };
 
 constexpr Unit kUnits[] = {

@@ -10,12 +10,13 @@
 
 namespace pitwall {
 
-// Returns nanoseconds. "0" needs no unit. InvalidArgument has the error without a position.
+// Parses a duration and returns nanoseconds. "0" needs no unit. InvalidArgument contains the error
+// without a position.
 StatusOr<int64_t> ParseDuration(std::string_view text);
 
-// Returns the shortest text of whole units that ParseDuration reads back. Fractions of a
-// millisecond are lost: callers that need them call IsWholeMillis first. Negative durations get a
-// leading '-'.
+// Returns the shortest text of whole units that ParseDuration parses to the same value. Fractions
+// of a millisecond are lost, so callers that need them must call IsWholeMillis first. Negative
+// durations start with '-'.
 std::string FormatDuration(int64_t nanos);
 
 inline bool IsWholeMillis(int64_t nanos) { return nanos % 1'000'000 == 0; }

@@ -10,7 +10,7 @@ namespace {
 constexpr int64_t kMilli = 1'000'000;
 constexpr int64_t kSecond = 1000 * kMilli;
 
-TEST(Duration, ParsesSyntaxOfPrometheus) {
+TEST(Duration, ParsesPrometheusSyntax) {
   const std::pair<std::string_view, int64_t> kCases[] = {
       {"0", 0},
       {"0s", 0},

@@ -20,9 +20,9 @@ std::optional<std::string> DateTakenForSeconds(std::string_view text) {
   if (!Within(text.substr(0, 4), 1970, 2100)) return std::nullopt;
   if (day && (!Within(text.substr(4, 2), 1, 12) || !Within(text.substr(6, 2), 1, 31)))
     return std::nullopt;
-  return Cat("a ", day ? "day" : "year", ", or a second of 1970? Write ", text.substr(0, 4), "-",
-             day ? text.substr(4, 2) : "01", "-", day ? text.substr(6, 2) : "01", "T00:00:00Z, or ",
-             text, ".0 for the second");
+  return Cat("ambiguous: ", day ? "day" : "year", " or seconds since 1970? Use ", text.substr(0, 4),
+             "-", day ? text.substr(4, 2) : "01", "-", day ? text.substr(6, 2) : "01",
+             "T00:00:00Z or ", text, ".0 for seconds");
 }
 
 }  // namespace pitwall

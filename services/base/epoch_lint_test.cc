@@ -6,10 +6,12 @@ namespace pitwall {
 namespace {
 
 TEST(DateTakenForSeconds, DetectsYearsAndDays) {
-  EXPECT_EQ(DateTakenForSeconds("2023"),
-            "a year, or a second of 1970? Write 2023-01-01T00:00:00Z, or 2023.0 for the second");
-  EXPECT_EQ(DateTakenForSeconds("20231114"),
-            "a day, or a second of 1970? Write 2023-11-14T00:00:00Z, or 20231114.0 for the second");
+  EXPECT_EQ(
+      DateTakenForSeconds("2023"),
+      "ambiguous: year or seconds since 1970? Use 2023-01-01T00:00:00Z or 2023.0 for seconds");
+  EXPECT_EQ(
+      DateTakenForSeconds("20231114"),
+      "ambiguous: day or seconds since 1970? Use 2023-11-14T00:00:00Z or 20231114.0 for seconds");
 }
 
 TEST(DateTakenForSeconds, IgnoresSeconds) {

@@ -1,4 +1,4 @@
-// Strong IDs: named number types with explicit conversion only.
+// Strongly typed numeric IDs with explicit conversion only.
 #pragma once
 
 #include <compare>

@@ -13,15 +13,15 @@ StatusOr<ListenAddress> ParseListenAddress(std::string_view text) {
     return InvalidArgument(Cat("listen address ", Quote(text), ": ", why));
   };
   const size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos) return bad("wanted address:port");
+  if (colon == std::string_view::npos) return bad("must be address:port");
   std::string_view host = text.substr(0, colon);
   if (StartsWith(host, "[") && EndsWith(host, "]")) {
     host = host.substr(1, host.size() - 2);
   } else if (host.find(':') != std::string_view::npos) {
-    return bad("an IPv6 address goes in brackets");
+    return bad("IPv6 addresses must be in brackets");
   }
   const std::optional<int64_t> port = ParseInt(text.substr(colon + 1));
-  if (!port || *port < 0 || *port > 65535) return bad("a port is a number from 0 to 65535");
+  if (!port || *port < 0 || *port > 65535) return bad("port must be 0 to 65535");
 
   ListenAddress out;
   out.port = static_cast<uint16_t>(*port);
@@ -33,7 +33,7 @@ StatusOr<ListenAddress> ParseListenAddress(std::string_view text) {
     out.loopback = true;
     for (size_t i = 0; i < 16; ++i) out.loopback = out.loopback && bytes[i] == (i == 15 ? 1 : 0);
   } else {
-    return bad("not an IP address (or localhost)");
+    return bad("host must be an IP address or localhost");
   }
   return out;
 }

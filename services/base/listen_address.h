@@ -10,12 +10,12 @@
 namespace pitwall {
 
 struct ListenAddress {
-  std::string host;  // an IP address; "localhost" becomes 127.0.0.1, "" becomes 0.0.0.0
+  std::string host;  // IP address; "localhost" becomes 127.0.0.1, and "" becomes 0.0.0.0
   uint16_t port = 0;
   bool loopback = false;
 };
-// Parses "127.0.0.1:9870", "[::1]:9870", "localhost:0", or ":9870". InvalidArgument otherwise;
-// names are not resolved.
+// Parses "127.0.0.1:9870", "[::1]:9870", "localhost:0", or ":9870". Other texts are
+// InvalidArgument; host names are not resolved.
 StatusOr<ListenAddress> ParseListenAddress(std::string_view text);
 
 }  // namespace pitwall

@@ -1,5 +1,5 @@
 // Log lines on stderr: "2026-11-21T14:00:00.123Z W processor: message key=value". Thread-safe. The
-// library has no clock: main sets one with SetLogClock; earlier lines have no time.
+// library has no clock: main sets one with SetLogClock, and earlier lines have no time.
 #pragma once
 
 #include <string_view>
@@ -11,7 +11,8 @@ namespace pitwall {
 class Clock;
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
-// `clock` is borrowed and must outlive every later log line; nullptr removes it.
+// Sets the clock for log lines. `clock` is borrowed and must outlive all later log lines; nullptr
+// removes it.
 void SetLogClock(const Clock* clock);
 void SetLogLevel(LogLevel least);
 bool LogEnabled(LogLevel level);

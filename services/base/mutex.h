@@ -1,4 +1,4 @@
-// Mutex that both clang's -Wthread-safety and ThreadSanitizer understand. absl::Mutex from a Debian
+// Mutex that both clang's -Wthread-safety and ThreadSanitizer support. absl::Mutex from a Debian
 // package is not instrumented, so TSan reports false races; std::mutex is intercepted. It has no
 // timed wait: timeouts use Clock (clock.h).
 #pragma once
@@ -15,7 +15,7 @@ class ABSL_LOCKABLE Mutex {
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
   void Unlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
   bool TryLock() ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true) { return mutex_.try_lock(); }
-  // For std::condition_variable in the clock adapter and its fake.
+  // Access for std::condition_variable in the clock adapter and its fake.
   std::mutex& native() { return mutex_; }
 
  private:

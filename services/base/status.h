@@ -1,4 +1,4 @@
-// Status of functions: absl::Status under project names, and the two macros that abseil does not
+// Status of functions: absl::Status under project names, and two macros that abseil does not
 // export.
 #pragma once
 
@@ -15,8 +15,9 @@ using absl::Status;
 using absl::StatusOr;
 inline Status OkStatus() { return absl::OkStatus(); }
 
-// Constructors of errors from std::string_view: Debian's abseil has its own string_view, to which
-// std's does not convert. Messages have place and cause: "FILE:LINE: the error, with the value".
+// Error constructors from std::string_view. Debian's abseil has its own string_view, to which
+// std::string_view does not convert. Messages contain location and cause: "FILE:LINE: the error,
+// with the value".
 Status InvalidArgument(std::string_view message);
 Status NotFound(std::string_view message);
 Status DataLoss(std::string_view message);
@@ -30,10 +31,11 @@ Status Aborted(std::string_view message);
 Status DeadlineExceeded(std::string_view message);
 Status Cancelled(std::string_view message);
 
-// Returns `status` with "context: " before its message and the same code. An OK status stays OK.
+// Returns `status` with "context: " prepended to its message. The code is unchanged, and an OK
+// status stays OK.
 Status Annotate(const Status& status, std::string_view context);
 
-// Converts errno: ENOSPC to ResourceExhausted, ENOENT to NotFound, others to Internal. Message:
+// Converts errno: ENOSPC to ResourceExhausted, ENOENT to NotFound, and others to Internal. Message:
 // "context: strerror".
 Status ErrnoStatus(int error_number, std::string_view context);
 
@@ -47,7 +49,8 @@ Status ErrnoStatus(int error_number, std::string_view context);
     if (::absl::Status status_macro_ = (expression); !status_macro_.ok()) return status_macro_; \
   } while (false)
 
-// ASSIGN_OR_RETURN(auto x, Compute()): assigns the value to x, or returns the error.
+// ASSIGN_OR_RETURN(auto x, Compute()): assigns the value to x or returns the error from the calling
+// function.
 #define ASSIGN_OR_RETURN(lhs, expression) \
   ASSIGN_OR_RETURN_IMPL(PITWALL_CONCAT(status_or_, __LINE__), lhs, expression)
 #define ASSIGN_OR_RETURN_IMPL(holder, lhs, expression) \

@@ -1,5 +1,6 @@
-// Output of untrusted text to a terminal, and the only writer to stdout and stderr: a label, a
-// path, or a message cannot move the cursor, change the window, or reverse the text.
+// Output of untrusted text to a terminal, and the only writer to stdout and stderr. A label, path,
+// or
+// message cannot move the cursor, change the window, or reverse the text.
 //
 // Escapes C0 and C1 controls, DEL, bidirectional controls, and invalid UTF-8.
 #pragma once
@@ -9,19 +10,19 @@
 
 namespace pitwall {
 
-// Returns true if the text needs escapes. Names and IDs with such characters are rejected.
+// Returns true if the text requires escapes. Names and IDs with such characters are rejected.
 bool HasControl(std::string_view text);
-// Returns one line, with line breaks as \n: "an \x1b[31m alarm", "file\u202egnp".
+// Returns the text as one line, with line breaks as \n: "an \x1b[31m alarm", "file\u202egnp".
 std::string TerminalLine(std::string_view text);
-// Returns the same text, but keeps line breaks and expands tabs to spaces.
+// Returns the escaped text, but keeps line breaks and expands tabs to spaces.
 std::string TerminalText(std::string_view text);
 // Returns equivalent JSON with \u escapes.
 std::string TerminalJson(std::string_view json);
 
-// Each call is one write, so that lines of different threads do not interleave.
-void Print(std::string_view text);       // TerminalText on stdout
-void PrintJson(std::string_view json);   // TerminalJson on stdout
-void PrintError(std::string_view text);  // TerminalText on stderr
-void FlushOutput();                      // of stdout
+// Each call uses a single write so that lines of different threads do not interleave.
+void Print(std::string_view text);       // writes TerminalText to stdout
+void PrintJson(std::string_view json);   // writes TerminalJson to stdout
+void PrintError(std::string_view text);  // writes TerminalText to stderr
+void FlushOutput();                      // flushes stdout
 
 }  // namespace pitwall

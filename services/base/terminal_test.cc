@@ -9,7 +9,7 @@
 namespace pitwall {
 namespace {
 
-// Checks a text independently of the code under test: valid UTF-8 without code points that a
+// Checks a text independently of the tested code: it must be valid UTF-8 without code points that a
 // terminal interprets.
 std::string Fault(std::string_view text, bool line_breaks) {
   for (size_t i = 0; i < text.size();) {
@@ -54,7 +54,7 @@ TEST(Terminal, EscapesControlSequences) {
             "{\"a\":\"\\u0085\\u202e\\u007f\\ufffd\"}\n");
 }
 
-TEST(Terminal, EscapesEveryControl) {
+TEST(Terminal, EscapesEveryControlCharacter) {
   for (uint32_t code = 0; code < 0x3000; ++code) {
     const std::string text = Utf8(code);
     const bool harmless = Fault(text, false).empty();

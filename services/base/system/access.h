@@ -1,4 +1,4 @@
-// Role of a token: view reads, act also changes things. Each role has its own token.
+// Roles of tokens: view reads data, act also makes changes. Each role has its own token.
 #pragma once
 
 #include <string>
@@ -14,11 +14,11 @@ struct AccessTokens {
   bool empty() const { return view.empty() && act.empty(); }
 };
 
-// Compares in a time that depends only on the length of the secret.
+// Compares two texts. The time depends only on the length of the secret.
 bool SameSecret(std::string_view given, std::string_view secret);
-// Returns the role of a bare token.
+// Returns the role of a token.
 Role RoleOfToken(const AccessTokens& tokens, std::string_view token);
-// Returns the role of an Authorization header, "Bearer <token>".
+// Returns the role of an Authorization header of the form "Bearer <token>".
 Role RoleOfAuthorization(const AccessTokens& tokens, std::string_view authorization);
 
 }  // namespace pitwall

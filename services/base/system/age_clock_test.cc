@@ -15,7 +15,7 @@ constexpr int64_t kStart = 20'000 * kDay;
 class AgeClockTest : public ::testing::Test {
  protected:
   AgeClockTest() { clock_.Restore(kStart); }
-  // Reads a wall clock that is `ahead_ns` ahead of the true time, and returns the error of the
+  // Advances with a wall clock that is `ahead_ns` ahead of the true time. Returns the error of the
   // accepted time.
   int64_t Pass(int64_t ahead_ns, int64_t after_ns = 10 * kSecond) {
     monotonic_ns_ += after_ns;
@@ -30,7 +30,7 @@ class AgeClockTest : public ::testing::Test {
 
 TEST_F(AgeClockTest, SteadyClock_IsFollowed) {
   EXPECT_EQ(Pass(0), 0);
-  EXPECT_EQ(Pass(0, 40 * kDay), 0);  // a suspended process
+  EXPECT_EQ(Pass(0, 40 * kDay), 0);  // the process was suspended
   EXPECT_FALSE(clock_.suspended());
 }
 
@@ -44,7 +44,7 @@ TEST_F(AgeClockTest, JumpOf45DaysFor25Seconds_IsNotFollowed) {
   EXPECT_FALSE(clock_.suspended());
 }
 
-TEST_F(AgeClockTest, StepThatLastsADay_IsFollowed) {
+TEST_F(AgeClockTest, StepLastingADay_IsFollowed) {
   Pass(0);
   for (int hour = 0; hour < 24; ++hour) EXPECT_EQ(Pass(45 * kDay, kHour), 0);
   EXPECT_EQ(Pass(45 * kDay, kHour), 45 * kDay);
@@ -57,24 +57,24 @@ TEST_F(AgeClockTest, FurtherStep_RestartsTheWait) {
   for (int hour = 0; hour < 20; ++hour) EXPECT_EQ(Pass(90 * kDay, kHour), 0);
 }
 
-TEST_F(AgeClockTest, StepBack_IsFollowedAtOnce) {
+TEST_F(AgeClockTest, StepBack_IsFollowedImmediately) {
   Pass(0);
   EXPECT_EQ(Pass(-45 * kDay), -45 * kDay);
 }
 
-TEST_F(AgeClockTest, StepOfLessThanAnHour_IsFollowedAtOnce) {
+TEST_F(AgeClockTest, StepBelowAnHour_IsFollowedImmediately) {
   Pass(0);
   EXPECT_EQ(Pass(kHour - kSecond), kHour - kSecond);
 }
 
-TEST_F(AgeClockTest, WithoutEarlierTime_NoTimeForADay) {
+TEST_F(AgeClockTest, NoEarlierTime_ReturnsNothingForADay) {
   AgeClock clock;
   EXPECT_FALSE(clock.Advance(kStart, 0).has_value());
   EXPECT_FALSE(clock.Advance(kStart + 23 * kHour, 23 * kHour).has_value());
   EXPECT_EQ(clock.Advance(kStart + kDay, kDay), kStart + kDay);
 }
 
-TEST(ClockStepTest, StepOfAnHour_IsAcceptedAtOnce) {
+TEST(ClockStepTest, StepOfAnHour_IsAcceptedImmediately) {
   ClockStep step;
   EXPECT_TRUE(step.Believe(kHour, 0));
   EXPECT_TRUE(step.Believe(-kHour, 0));

@@ -1,4 +1,4 @@
-// Filter of wall clock steps, for clocks that count monotonic time and follow the wall clock.
+// Filter for wall clock steps, used by clocks that count monotonic time and follow the wall clock.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace pitwall {
 
-// Accepts a step of at most an hour at once, and a larger one, which is usually an error, after it
-// has lasted for a minute. Not thread-safe.
+// Accepts a step of at most an hour immediately. A larger step is usually an error and is accepted
+// after it has lasted for a minute. Not thread-safe.
 class ClockStep {
  public:
   static constexpr int64_t kLargeNs = 3600 * kNanosPerSecond;
   static constexpr int64_t kHoldNs = 60 * kNanosPerSecond;
 
-  // `step_ns`: current wall time minus the filtered time. Call it at every reading: if the step
-  // ends or changes, the wait restarts.
+  // Returns true if the step is accepted. `step_ns`: current wall time minus the filtered time.
+  // Must be called at every reading: if the step ends or changes, the wait restarts.
   bool Believe(int64_t step_ns, int64_t monotonic_ns) {
     if (step_ns <= kLargeNs && step_ns >= -kLargeNs) {
       since_ns_.reset();
@@ -34,7 +34,7 @@ class ClockStep {
   bool held() const { return since_ns_.has_value(); }
 
  private:
-  std::optional<int64_t> since_ns_;  // monotonic
+  std::optional<int64_t> since_ns_;  // monotonic time
   int64_t step_ns_ = 0;
 };
 

@@ -29,7 +29,8 @@ Status WriteFile(const std::string& path, std::string_view text) {
   std::FILE* const file = std::fopen(fresh.c_str(), "wb");
   if (file == nullptr) return ErrnoStatus(errno, path);
   int error = std::fwrite(text.data(), 1, text.size(), file) == text.size() ? 0 : errno;
-  if (std::fclose(file) != 0 && error == 0) error = errno;  // a full disk may be reported only here
+  if (std::fclose(file) != 0 && error == 0)
+    error = errno;  // some file systems report a full disk only here
   if (error == 0 && std::rename(fresh.c_str(), path.c_str()) != 0) error = errno;
   if (error == 0) return OkStatus();
   std::remove(fresh.c_str());

@@ -1,4 +1,4 @@
-// Small files that are read and written completely.
+// Functions for small files that are read and written completely.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace pitwall {
 
-// Errors contain the path and the cause: NotFound, "Is a directory", … ResourceExhausted if longer
-// than `limit` bytes.
+// Reads a whole file. Errors contain the path and the cause: NotFound, "Is a directory", …
+// ResourceExhausted: the file is larger than `limit` bytes.
 StatusOr<std::string> ReadFile(const std::string& path, size_t limit = 64 << 20);
-// Replaces the file atomically: writes ".new" and renames it. An error leaves the old file
+// Replaces the file atomically by writing ".new" and renaming it. After an error, the old file is
 // unchanged.
 Status WriteFile(const std::string& path, std::string_view text);
-// Returns the part after the last slash.
+// Returns the part of the path after the last slash.
 std::string BaseName(const std::string& path);
 
 }  // namespace pitwall

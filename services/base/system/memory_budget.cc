@@ -72,8 +72,8 @@ std::string MemoryBudget::Account::WhyPaused() const {
   MutexLock lock(&budget_->mutex_);
   const LargestPart& largest = entry_->largest;
   return Cat("memory: ", Mebibytes(budget_->total_), " of the budget of ",
-             Mebibytes(budget_->limit_), " are held, so nothing more is read until it is less; ",
-             entry_->name, " holds ", Mebibytes(entry_->bytes), ", most of it ", largest.name, " (",
+             Mebibytes(budget_->limit_), " is in use, so reading is paused until usage drops; ",
+             entry_->name, " holds ", Mebibytes(entry_->bytes), ", mostly ", largest.name, " (",
              Mebibytes(largest.bytes), largest.detail.empty() ? "" : ", ", largest.detail,
              "); raise memory.budget or give that job fewer series or rules");
 }

@@ -1,8 +1,8 @@
 // Memory budget of the process: tracks the memory of each holder and selects holders that must
 // pause reading.
 //
-// It never drops data: a paused holder reads its input later, so its output is late but correct.
-// Only the limit of a job drops data, as a function of the log
+// The budget never drops data: a paused holder reads its input later, so its output is late but
+// correct. Only the memory limit of a job drops data, as a function of the log
 // (docs/decisions/0023-limit-memory-per-job-and-process.md).
 #pragma once
 
@@ -38,18 +38,18 @@ class MemoryBudget {
   MemoryBudget(const MemoryBudget&) = delete;
   MemoryBudget& operator=(const MemoryBudget&) = delete;
 
-  // The budget must outlive the account. Names are unique.
+  // Opens the account of a holder. Names must be unique, and the budget must outlive the account.
   std::unique_ptr<Account> Open(std::string name);
 
   size_t limit() const { return limit_; }
   size_t total() const;
-  // Number of pauses so far.
+  // Returns the number of pauses so far.
   uint64_t pauses() const;
   std::vector<Entry> Entries() const;
 
  private:
-  // In percent of the limit: above the first, the largest holder pauses (all pause at the limit);
-  // below the second, they resume.
+  // Thresholds in percent of the limit. Above the first, the largest holder pauses (at the limit,
+  // all holders do). Below the second, holders resume.
   static constexpr size_t kPauseAt = 90;
   static constexpr size_t kGoOnBelow = 85;
 
@@ -63,7 +63,7 @@ class MemoryBudget {
   uint64_t pauses_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// Memory of one holder, released on destruction.
+// Memory account of one holder. Destruction releases its memory.
 class MemoryBudget::Account {
  public:
   Account(MemoryBudget* budget, Entry* entry) : budget_(budget), entry_(entry) {}
@@ -72,9 +72,9 @@ class MemoryBudget::Account {
   Account& operator=(const Account&) = delete;
 
   void Set(size_t bytes, LargestPart largest);
-  // Returns true if the holder must not read for now. Called before each read.
+  // Returns true if the holder must not read for now. Holders call this before each read.
   bool MustPause() { return budget_->MustPause(entry_); }
-  // Returns the reason for the pause, for operators.
+  // Returns the reason for the pause, as text for operators.
   std::string WhyPaused() const;
 
  private:

@@ -7,7 +7,7 @@ namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
 
-TEST(MemoryBudget, LargestHolderPausesFirstAndAllAtLimit) {
+TEST(MemoryBudget, LargestHolderPausesFirst_AllPauseAtLimit) {
   MemoryBudget budget(100 * kMiB);
   const auto small = budget.Open("partition 0");
   const auto large = budget.Open("partition 1");
@@ -26,7 +26,7 @@ TEST(MemoryBudget, LargestHolderPausesFirstAndAllAtLimit) {
   EXPECT_TRUE(small->MustPause());
   EXPECT_TRUE(large->MustPause());
   EXPECT_EQ(budget.pauses(), 2U);
-  // With hysteresis: a holder that fluctuates around one mark must not pause at each read.
+  // Hysteresis: a holder whose memory fluctuates around one threshold must not pause at each read.
   large->Set(68 * kMiB, {});
   small->Set(20 * kMiB, {});
   EXPECT_FALSE(small->MustPause());

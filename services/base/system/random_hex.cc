@@ -15,7 +15,7 @@ StatusOr<std::string> RandomHex(size_t bytes) {
   char buffer[64];
   bytes = std::min(bytes, sizeof(buffer));
   if (random == nullptr || std::fread(buffer, 1, bytes, random.get()) != bytes)
-    return Internal("/dev/urandom: cannot be read");
+    return Internal("/dev/urandom: not readable");
   return Hex(std::string_view(buffer, bytes));
 }
 

@@ -8,8 +8,8 @@
 
 namespace pitwall {
 
-// Returns two hex digits for each of `bytes` (at most 64) bytes of /dev/urandom. Internal: it is
-// unreadable. Thread-safe.
+// Returns `bytes` (at most 64) random bytes from /dev/urandom as hex, two digits per byte.
+// Internal: /dev/urandom is not readable. Thread-safe.
 StatusOr<std::string> RandomHex(size_t bytes);
 
 }  // namespace pitwall

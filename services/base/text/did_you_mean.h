@@ -7,12 +7,12 @@
 
 namespace pitwall {
 
-// Returns the edits (insert, delete, replace, swap of neighbors) between two texts, or limit + 1 if
-// there are more than `limit`.
+// Returns the number of edits (insert, delete, replace, or swap of neighbors) between two texts, or
+// limit + 1 if there are more than `limit`.
 int EditDistance(std::string_view a, std::string_view b, int limit);
 
-// Returns the candidate with the fewest edits from `name`, and among equals the one with the
-// longest common prefix; "" if none is close enough (a quarter of the name's length, at least one
+// Returns the candidate with the fewest edits from `name`; ties are resolved by the longest common
+// prefix. Returns "" if no candidate is close enough (a quarter of the name's length, at least one
 // edit).
 std::string_view NearestName(std::string_view name, std::span<const std::string_view> candidates);
 

@@ -5,7 +5,8 @@ namespace pitwall {
 bool GlobMatches(std::string_view glob, std::string_view text) {
   size_t g = 0;
   size_t t = 0;
-  size_t star = std::string_view::npos;  // the last * seen, and the next end of its text
+  // Last * seen, and the next end of the text that it matches.
+  size_t star = std::string_view::npos;
   size_t retry = 0;
   while (t < text.size()) {
     if (g < glob.size() && glob[g] == '*') {

@@ -5,8 +5,9 @@
 
 namespace pitwall {
 
-//  * matches any text, ? matches one byte, and other characters match themselves. Never
-//    exponential.
+//  Returns true if the pattern matches. * matches any text, ? matches one byte, and other
+//  characters
+//    match themselves. Never takes exponential time.
 bool GlobMatches(std::string_view glob, std::string_view text);
 
 }  // namespace pitwall

@@ -1,4 +1,4 @@
-// Entities of the special characters in HTML and XML.
+// Entities for the special characters of HTML and XML.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace pitwall {
 
-// Returns the entity of & < > " or ', and "" for other characters.
+// Returns the entity for & < > " or ', and "" for other characters.
 constexpr std::string_view MarkupEntity(char c) {
   switch (c) {
     case '&':

@@ -1,4 +1,4 @@
-// Percent-encoding of RFC 3986.
+// Percent-encoding according to RFC 3986.
 #pragma once
 
 #include <string>
@@ -6,10 +6,10 @@
 
 namespace pitwall {
 
-// Unreserved characters of section 2.3, except letters and digits.
+// Unreserved characters of section 2.3 other than letters and digits.
 inline constexpr std::string_view kUnreservedMarks = "-._~";
 
-// Encodes each byte as %XX except ASCII letters, digits, and those of `plain`.
+// Encodes each byte as %XX, except ASCII letters, digits, and the characters in `plain`.
 std::string PercentEncoded(std::string_view text, std::string_view plain = kUnreservedMarks);
 
 }  // namespace pitwall

@@ -1,5 +1,5 @@
-// Schubfach, by Raffaello Giulietti ("The Schubfach way to render doubles", 2021): of the decimals
-// that parse to the double, the shortest, and of several, the nearest.
+// Implementation of Schubfach by Raffaello Giulietti ("The Schubfach way to render doubles", 2021):
+// selects the shortest decimal that parses to the double, or the nearest one if there are several.
 #include "services/base/text/shortest_decimal.h"
 
 #include <algorithm>
@@ -15,24 +15,24 @@
 namespace pitwall {
 namespace {
 
-// This algorithm writes values in [kLeast, kBeyond).
+// Range handled by this algorithm: [kLeast, kBeyond).
 constexpr double kLeast = 1e-4;
 constexpr double kBeyond = 1e15;
 
 constexpr int kSignificandBits = 52;
-constexpr int kExponentBias = 1075;  // of the significand as an integer
+constexpr int kExponentBias = 1075;  // for the significand as an integer
 constexpr uint64_t kHiddenBit = uint64_t{1} << kSignificandBits;
-// Exponents of the required powers of ten, and a few more.
+// Range of the required exponents of ten, with some reserve.
 constexpr int kLeastPower = -20;
 constexpr int kMostPower = 40;
 
-// The most significant 128 bits of a power of ten, rounded up.
+// Most significant 128 bits of a power of ten, rounded up.
 struct Power {
   uint64_t high = 0;
   uint64_t low = 0;
 };
 
-using Limbs = std::vector<uint32_t>;  // least significant first
+using Limbs = std::vector<uint32_t>;  // least significant limb first
 
 void Multiply(uint32_t by, Limbs* limbs) {
   uint64_t carry = 0;
@@ -44,7 +44,7 @@ void Multiply(uint32_t by, Limbs* limbs) {
   if (carry != 0) limbs->push_back(static_cast<uint32_t>(carry));
 }
 
-// Drops the remainder: floors of floors equal the floor of the whole quotient.
+// Divides and drops the remainder. Repeated floors equal the floor of the whole quotient.
 void Divide(uint32_t by, Limbs* limbs) {
   uint64_t rest = 0;
   for (auto limb = limbs->rbegin(); limb != limbs->rend(); ++limb) {
@@ -65,7 +65,7 @@ Power PowerOfTen(int exponent) {
   if (exponent >= 0) {
     for (int i = 0; i < exponent; ++i) Multiply(10, &limbs);
   } else {
-    limbs.assign(16, 0);  // 2^480 / 10^-exponent
+    limbs.assign(16, 0);  // 2^480, to be divided by 10^-exponent
     limbs.back() = 1;
     for (int i = 0; i < -exponent; ++i) Divide(10, &limbs);
     exact = false;
@@ -94,7 +94,7 @@ const std::array<Power, kMostPower - kLeastPower + 1>& PowersOfTen() {
 
 __extension__ typedef unsigned __int128 Uint128;
 
-// Upper 64 bits of the product, made odd if lower bits are set.
+// Returns the upper 64 bits of the product, made odd if lower bits are set.
 uint64_t RoundToOdd(const Power& power, uint64_t factor) {
   const Uint128 low = Uint128{power.low} * factor;
   const Uint128 sum = Uint128{power.high} * factor + static_cast<uint64_t>(low >> 64);
@@ -107,7 +107,7 @@ struct Decimal {
   int exponent = 0;
 };
 
-// `value`: positive, within the limits above.
+// Returns the shortest decimal. `value`: positive and within the range above.
 Decimal ShortestOf(double value) {
   const auto bits = std::bit_cast<uint64_t>(value);
   const uint64_t fraction = bits & (kHiddenBit - 1);
@@ -117,7 +117,7 @@ Decimal ShortestOf(double value) {
     return {c >> -q, 0};  // an integer
   const bool even = c % 2 == 0;
   const bool lower_is_closer = fraction == 0;
-  // floor(log10(2^q)), or of 3/4 of it.
+  // floor(log10(2^q)), or floor(log10(3/4 * 2^q)) if the lower neighbor is closer.
   const int k = (q * 1262611 - (lower_is_closer ? 524031 : 0)) >> 22;
   const int h = q + ((-k * 1741647) >> 19) + 1;
   const Power& power = PowersOfTen()[static_cast<size_t>(-k - kLeastPower)];
@@ -149,7 +149,7 @@ constexpr auto kPairs = [] {
   return out;
 }();
 
-// Writes eight digits before `end`, with independent divisions.
+// Writes eight digits that end before `end`, with independent divisions.
 void WriteEight(uint32_t digits, char* end) {
   const uint32_t high = digits / 10'000, low = digits % 10'000;
   std::memcpy(end - 8, &kPairs[2 * (high / 100)], 2);
@@ -158,7 +158,7 @@ void WriteEight(uint32_t digits, char* end) {
   std::memcpy(end - 2, &kPairs[2 * (low % 100)], 2);
 }
 
-// Writes the digits before `end`.
+// Writes the digits so that they end before `end`.
 void WriteDigits(uint64_t digits, char* end) {
   while (digits >= 100'000'000) {
     WriteEight(static_cast<uint32_t>(digits % 100'000'000), end);
@@ -184,9 +184,9 @@ constexpr auto kTens = [] {
   return out;
 }();
 
-// `number`: greater than 0.
+// Returns the number of decimal digits. `number`: greater than 0.
 int CountDigits(uint64_t number) {
-  const int about = (std::bit_width(number) * 1233) >> 12;  // by the logarithm of 2
+  const int about = (std::bit_width(number) * 1233) >> 12;  // estimated from the binary logarithm
   return about + (number >= kTens[static_cast<size_t>(about)] ? 1 : 0);
 }
 
@@ -205,7 +205,7 @@ char* WriteDouble(double value, char* to) {
     ++decimal.exponent;
   }
   if (value < 0) *to++ = '-';
-  // At most 17 digits, the last at 1e-21 or above.
+  // The decimal has at most 17 digits, and the last one is at 1e-21 or above.
   const int count = CountDigits(decimal.digits);
   if (decimal.exponent >= 0) {
     WriteDigits(decimal.digits, to + count);
@@ -219,9 +219,9 @@ char* WriteDouble(double value, char* to) {
     WriteDigits(decimal.digits, to + count);
     return to + count;
   }
-  // Moves the integral part to the left by one, for the point.
+  // Moves the integral part left by one character to make room for the point.
   WriteDigits(decimal.digits, to + 1 + count);
-  for (int i = 0; i < integral; ++i) to[i] = to[i + 1];  // usually one digit
+  for (int i = 0; i < integral; ++i) to[i] = to[i + 1];  // usually a single digit
   to[integral] = '.';
   return to + 1 + count;
 }

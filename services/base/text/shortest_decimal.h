@@ -1,4 +1,4 @@
-// Fast conversion of many doubles to text, for replies with hundreds of thousands of numbers.
+// Fast conversion of doubles to text, for responses with hundreds of thousands of numbers.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@ namespace pitwall {
 
 // Maximum length of a double as text.
 inline constexpr size_t kMostDoubleChars = 32;
-// Writes the same text as FormatDouble, several times faster for values from 1e-4 to 1e15, to a
-// buffer of at least kMostDoubleChars bytes; returns its end.
+// Writes the same text as FormatDouble and returns its end. Several times faster for values from
+// 1e-4 to 1e15. The buffer must have at least kMostDoubleChars bytes.
 char* WriteDouble(double value, char* to);
 void AppendDouble(double value, std::string* out);
 

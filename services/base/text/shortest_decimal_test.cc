@@ -20,7 +20,7 @@ void ExpectAsFormatted(double value) {
   }
 }
 
-TEST(AppendDouble, EdgeCases) {
+TEST(AppendDouble, EdgeCasesMatchFormatDouble) {
   for (const double value : {0.0,
                              1.0,
                              0.1,
@@ -43,7 +43,8 @@ TEST(AppendDouble, EdgeCases) {
                              9007199254740993.0,
                              0.30000000000000004})
     ExpectAsFormatted(value);
-  // Powers of two, where the lower neighbor is nearer, and the neighbors of powers of two and ten.
+  // Test values: powers of two, whose lower neighbor is nearer, and the neighbors of powers of two
+  // and ten.
   for (int exponent = -20; exponent < 60; ++exponent) {
     for (const double value : {std::ldexp(1, exponent), std::pow(10, exponent / 2)}) {
       ExpectAsFormatted(value);
@@ -53,10 +54,10 @@ TEST(AppendDouble, EdgeCases) {
   }
 }
 
-TEST(AppendDouble, RandomBits) {
+TEST(AppendDouble, RandomValuesMatchFormatDouble) {
   std::mt19937_64 random(7);
   for (int i = 0; i < 300'000; ++i) {
-    // Exponents from 2^-16 to 2^52, most of which take the fast path.
+    // The exponents range from 2^-16 to 2^52, so most values take the fast path.
     const uint64_t exponent = 1023 - 16 + random() % 69;
     const uint64_t bits = exponent << 52 | random() >> 12;
     double value;

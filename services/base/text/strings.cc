@@ -12,7 +12,7 @@ std::string FormatDouble(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
   char buffer[32];
-  // Go's 'g' with shortest precision uses the exponent form below 1e-4 and from 1e21.
+  // Like Go's 'g' format with shortest precision, uses the exponent form below 1e-4 and from 1e21.
   const double magnitude = std::fabs(value);
   const bool exponent = magnitude != 0 && (magnitude < 1e-4 || magnitude >= 1e21);
   const auto result =
@@ -24,7 +24,7 @@ std::string FormatDouble(double value) {
 
 std::string FormatScaled(double value, double factor, std::span<const std::string_view> units) {
   size_t at = 0;
-  // Three digits cannot show 1000: 1000 KiB become 0.977 MiB.
+  // Three digits cannot represent 1000, so 1000 KiB become 0.977 MiB.
   while (value >= 999.5 && at + 1 < units.size()) {
     value /= factor;
     ++at;
@@ -48,11 +48,12 @@ std::optional<double> ParseDouble(std::string_view text) {
   }
   if (digits.empty() || digits.front() == '+' || digits.front() == '-') return std::nullopt;
   double value = 0;
-  // from_chars also parses "inf", "infinity", and "nan" in any case, like Go.
+  // Like Go, from_chars also accepts "inf", "infinity", and "nan" in any case.
   const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (result.ptr != digits.data() + digits.size()) return std::nullopt;
   if (result.ec == std::errc::result_out_of_range) {
-    // Out of range: from_chars leaves the value unchanged, but strtod saturates.
+    // If the number is out of range, from_chars leaves the value unchanged, whereas strtod
+    // saturates.
     value = std::strtod(std::string(digits).c_str(), nullptr);
   } else if (result.ec != std::errc()) {
     return std::nullopt;

@@ -1,6 +1,6 @@
-// Text functions, with the only conversions between std::string_view and Debian's absl::string_view
-// (different types there; with a newer abseil they are the same type). All signatures of the
-// project use std::string_view.
+// Text functions, including the only conversions between std::string_view and Debian's
+// absl::string_view. (These types differ there; with a newer abseil, they are identical.) All
+// signatures of the project use std::string_view.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +39,8 @@ auto CatArgument(const T& value) {
 }
 }  // namespace internal
 
-// absl::StrCat for any mix of strings, string views of either type, and numbers. Doubles print with
-// six digits: use FormatDouble to keep the value.
+// Like absl::StrCat, for any mix of strings, string views of either type, and numbers. Doubles are
+// printed with six digits; use FormatDouble to keep the exact value.
 template <typename... T>
 std::string Cat(const T&... parts) {
   std::string out;
@@ -52,16 +52,16 @@ void CatTo(std::string& out, const T&... parts) {
   (absl::StrAppend(&out, internal::CatArgument(parts)), ...);
 }
 
-// Returns the shortest text that parses to the same double, as in Prometheus: 1, 0.1, 1e+21, NaN,
-// +Inf, -Inf.
+// Returns the shortest text that parses to the same double, in the format of Prometheus: 1, 0.1,
+// 1e+21, NaN, +Inf, -Inf.
 std::string FormatDouble(double value);
-// Returns three digits and the appropriate unit, where units are `factor` apart: "1.5 KiB", "3.4
-// us".
+// Formats a value with three digits and the appropriate unit. Each unit is `factor` times the
+// previous one: "1.5 KiB", "3.4 us".
 std::string FormatScaled(double value, double factor, std::span<const std::string_view> units);
 std::string FormatBytes(double bytes);
 
 // Parses the whole text as a number, or returns nothing. Accepts the syntax of Go's ParseFloat
-// except hex: decimal, exponent, Inf, +Inf, -Inf, NaN in any case.
+// except hex: decimals, exponents, and Inf, +Inf, -Inf, or NaN in any case.
 std::optional<double> ParseDouble(std::string_view text);
 std::optional<int64_t> ParseInt(std::string_view text);
 
@@ -70,13 +70,13 @@ std::string_view Trim(std::string_view text);
 std::string Join(const std::vector<std::string>& parts, std::string_view separator);
 bool StartsWith(std::string_view text, std::string_view prefix);
 bool EndsWith(std::string_view text, std::string_view suffix);
-// Returns lower-case hex, two digits per byte.
+// Returns lowercase hex, two digits per byte.
 std::string Hex(std::string_view bytes);
-// Returns the text in double quotes with \n \t \" \\ and \xNN escapes, for error messages with
-// input.
+// Returns the text in double quotes with \n \t \" \\ and \xNN escapes, for error messages that
+// contain input.
 std::string Quote(std::string_view text);
 
-// Hash and equality for lookups in a std::string-keyed absl map with a std::string_view, without a
+// Hash and equality for std::string_view lookups in an absl map with std::string keys, without a
 // copy.
 struct StringHash {
   using is_transparent = void;

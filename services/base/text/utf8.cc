@@ -25,7 +25,7 @@ size_t Utf8Length(std::string_view s) {
 
 std::string_view Utf8Prefix(std::string_view s, size_t bytes) {
   if (s.size() <= bytes) return s;
-  // A sequence that begins within the last three bytes may extend beyond them.
+  // A sequence that starts within the last three bytes may extend beyond the limit.
   for (size_t back = 1; back <= 3 && back <= bytes; ++back) {
     const size_t length = Utf8Length(s.substr(bytes - back));
     if (length > back) return s.substr(0, bytes - back);

@@ -1,4 +1,4 @@
-// Well-formed UTF-8 text.
+// Functions for well-formed UTF-8 text.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace pitwall {
 // table 3-7), or 0.
 size_t Utf8Length(std::string_view s);
 
-// Returns the longest prefix of at most `bytes` that does not cut a well-formed sequence.
+// Returns the longest prefix of at most `bytes` bytes that does not split a well-formed sequence.
 std::string_view Utf8Prefix(std::string_view s, size_t bytes);
 
 }  // namespace pitwall

@@ -9,14 +9,14 @@
 
 namespace pitwall::yaml {
 
-// Position for messages: line and column count from 1, columns in characters (not bytes).
+// Position for messages: line and column start at 1, and columns count characters (not bytes).
 struct Position {
   int line = 1;
   int column = 1;
   friend bool operator==(const Position&, const Position&) = default;
 };
 
-// Immutable, shared by every node and source of the file. Thread-safe.
+// Immutable and thread-safe. Shared by all nodes and sources of the file.
 class FileText {
  public:
   FileText(std::string name, std::string text);
@@ -24,7 +24,7 @@ class FileText {
   const std::string& name() const { return name_; }
   const std::string& text() const { return text_; }
   Position Locate(size_t offset) const;
-  // Returns the line without its line break, or "" outside of the file. `line` counts from 1.
+  // Returns the line without its line break, or "" if it does not exist. `line` starts at 1.
   std::string_view Line(int line) const;
   // Returns the offset of the first byte of a line.
   size_t LineStart(int line) const;

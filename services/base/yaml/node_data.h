@@ -12,15 +12,15 @@ struct Node::Data {
   Kind kind = Kind::kNull;
   bool quoted = false;
   uint32_t offset =
-      0;              // of the node's first byte in the file, including properties (&anchor, !!tag)
-  size_t weight = 1;  // number of nodes in the subtree, with aliases expanded
+      0;  // offset of the node's first byte in the file, including properties (&anchor, !!tag)
+  size_t weight = 1;  // number of nodes in the subtree after alias expansion
   std::string scalar;
   std::vector<Node> items;
   std::vector<Entry> entries;
   FileTextPtr file;
 };
 
-// See Node::ScalarOffsets. `offset`: start of the node in `text`; `value`: its parsed value.
+// Implements Node::ScalarOffsets. `offset`: start of the node in `text`; `value`: its parsed value.
 std::vector<uint32_t> MapScalar(std::string_view text, size_t offset, std::string_view value);
 
 }  // namespace pitwall::yaml

@@ -1,4 +1,4 @@
-// Parser on top of yaml-cpp, whose only user is this file: its events build the tree, and its
+// Parser based on yaml-cpp, used only in this file. The parser's events build the tree, and its
 // exceptions become a Status.
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
@@ -16,7 +16,7 @@
 namespace pitwall::yaml {
 namespace {
 
-// Rejection by this file, thrown from callbacks of yaml-cpp.
+// Rejection of input by this file, thrown from callbacks of yaml-cpp.
 struct Refusal {
   size_t offset;
   std::string what;
@@ -43,7 +43,8 @@ class Builder final : public YAML::EventHandler {
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
-    if (found == anchors_.end()) throw Refusal{Offset(mark), "an alias is inside its own anchor"};
+    if (found == anchors_.end())
+      throw Refusal{Offset(mark), "an alias must not refer to its own anchor"};
     Count(mark, found->second->weight);
     Attach(found->second, Offset(mark));
   }
@@ -144,7 +145,8 @@ class Builder final : public YAML::EventHandler {
     Attach(std::move(frame.data), offset);
   }
 
-  // `offset`: position of the use, which for an alias differs from its anchor.
+  // `offset`: position at which the node is used. For an alias, it differs from the anchor's
+  // position.
   void Attach(std::shared_ptr<const Node::Data> data, size_t offset) {
     if (stack_.empty()) {
       root_ = std::move(data);
@@ -175,7 +177,7 @@ class Builder final : public YAML::EventHandler {
     }
   }
 
-  // Adds the keys of the map that << names, except those that the map already has.
+  // Adds the keys of the map referenced by <<, except keys that the map already has.
   void Merge(Node::Data& map) {
     const auto found = merges_.find(&map);
     if (found == merges_.end()) return;
@@ -183,7 +185,7 @@ class Builder final : public YAML::EventHandler {
     merges_.erase(found);
     const auto add = [&](const Node& from) {
       if (!from.IsMap())
-        throw Refusal{map.offset, Cat("<< must name a map, found ", from.KindName())};
+        throw Refusal{map.offset, Cat("<< must refer to a map, found ", from.KindName())};
       for (const Node::Entry& entry : from.entries()) {
         if (stack_.back().keys.insert(entry.key).second) map.entries.push_back(entry);
       }
@@ -241,7 +243,7 @@ StatusOr<Node> ParseYaml(std::string_view file_name, std::string_view text) {
   } catch (const Refusal& refusal) {
     return ErrorAt(*file, refusal.offset, refusal.what);
   } catch (const YAML::Exception& error) {
-    // A mark past the end (unclosed quote or bracket) is moved to the last byte.
+    // A position past the end (unclosed quote or bracket) is moved to the last byte.
     const size_t offset = error.mark.pos < 0 ? 0 : static_cast<size_t>(error.mark.pos);
     return ErrorAt(*file, std::min(offset, text.size()), error.msg);
   } catch (const std::exception& error) {

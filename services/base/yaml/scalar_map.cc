@@ -1,6 +1,6 @@
 // Mapping from each byte of a scalar's value to its byte in the file. yaml-cpp provides only the
-// start, so this walks text and value in parallel: in every style, non-white-space bytes have the
-// same order in both; styles differ in white space, quotes, and escapes.
+// start, so this code walks text and value in parallel. In every style, the non-whitespace bytes
+// have the same order in both; styles differ in whitespace, quotes, and escapes.
 #include "services/base/yaml/node_data.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace {
 
 bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-// Skips "&anchor" and "!tag", in any order.
+// Skips "&anchor" and "!tag" in any order.
 size_t SkipProperties(std::string_view text, size_t at) {
   while (at < text.size()) {
     if (text[at] == '&' || text[at] == '!') {
@@ -34,7 +34,7 @@ size_t Utf8Length(char lead) {
   return 4;
 }
 
-// Returns the length in the file of the escape sequence of a double-quoted scalar at `at`.
+// Returns the length of the escape sequence at `at` in a double-quoted scalar.
 size_t EscapeLength(std::string_view text, size_t at) {
   if (at + 1 >= text.size()) return 1;
   switch (text[at + 1]) {
@@ -55,7 +55,7 @@ std::vector<uint32_t> MapScalar(std::string_view text, size_t offset, std::strin
   size_t at = SkipProperties(text, offset);
   char style = at < text.size() ? text[at] : ' ';
   if (style == '|' || style == '>') {
-    while (at < text.size() && text[at] != '\n') ++at;  // the header: indicators and a comment
+    while (at < text.size() && text[at] != '\n') ++at;  // block header: indicators and a comment
     style = '|';
   } else if (style == '"' || style == '\'') {
     ++at;
@@ -70,7 +70,7 @@ std::vector<uint32_t> MapScalar(std::string_view text, size_t offset, std::strin
   };
   size_t i = 0;
   while (i < value.size()) {
-    // An escaped line break has no value.
+    // An escaped line break produces no value byte.
     while (style == '"' && at + 1 < text.size() && text[at] == '\\' &&
            (text[at + 1] == '\n' || text[at + 1] == '\r')) {
       at += 2;
@@ -85,9 +85,8 @@ std::vector<uint32_t> MapScalar(std::string_view text, size_t offset, std::strin
     if (IsSpace(value[i])) {
       push(at);
       if (at < text.size() && IsSpace(text[at])) {
-        // The line break of a block is followed by the next line's indentation, which is skipped
-        // before its first non-white-space byte; leading spaces of a value then share that
-        // position.
+        // The indentation of the next line follows a block's line break and is skipped before the
+        // first non-whitespace byte. Leading spaces of the value then share that position.
         ++at;
       }
       ++i;

@@ -31,7 +31,7 @@ void StrictMap::Add(Position position, std::string_view what) {
 }
 
 void StrictMap::AddStatus(const Node& node, std::string_view key, const Status& status) {
-  // The typed accessors prefix "file:line:col: "; a Problem has a separate position.
+  // The typed accessors prepend "file:line:col: ", but a Problem stores its position separately.
   const Position at = node.position();
   const std::string prefix = Cat(node.file()->name(), ":", at.line, ":", at.column, ": ");
   std::string_view message = ToStd(status.message());

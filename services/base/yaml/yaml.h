@@ -1,9 +1,11 @@
-// YAML as an immutable tree in which every node and every key has its position. The only interface
-// to yaml-cpp, without its exceptions.
+// YAML as an immutable tree in which every node and key has its position. This is the only
+// interface
+// to yaml-cpp, and it does not throw yaml-cpp's exceptions.
 //
 // Stricter than YAML, like go-yaml in Prometheus: one document, scalar keys, no duplicate keys.
-// Merge keys (<<) are applied. Size, depth, nodes, and alias expansion are limited, so that the
-// tree is proportional to its text.
+// Merge keys (<<) are applied. Size, depth, number of nodes, and alias expansion are limited, so
+// the
+// tree size is proportional to the text.
 #pragma once
 
 #include <cstdint>
@@ -24,14 +26,14 @@ inline constexpr size_t kMaxNodes = 200'000;  // after alias expansion
 
 class Builder;
 
-// Cheap to copy: a reference into the shared tree, which lives as long as any of its nodes.
-// Thread-safe.
+// Node of the tree. Cheap to copy: it references the shared tree, which lives as long as any of its
+// nodes. Thread-safe.
 class Node {
  public:
   enum class Kind { kNull, kScalar, kSequence, kMap };
   struct Entry;
 
-  Node();  // a null without a file
+  Node();  // creates a null node without a file
 
   Kind kind() const;
   bool IsNull() const { return kind() == Kind::kNull; }
@@ -41,29 +43,29 @@ class Node {
   // Returns "a string", "a list", "a map", or "nothing", for messages.
   std::string_view KindName() const;
 
-  // Returns the text of a scalar after unquoting and folding, and "" for other nodes.
+  // Returns the text of a scalar after unquoting and folding, or "" for other nodes.
   const std::string& scalar() const;
-  // Returns true for quotes and blocks, which are never numbers or bools.
+  // Returns true for quoted and block scalars, which are never numbers or booleans.
   bool quoted() const;
-  const std::vector<Node>& items() const;     // empty unless it is a sequence
-  const std::vector<Entry>& entries() const;  // in the order of the file; empty unless it is a map
+  const std::vector<Node>& items() const;        // empty unless it is a sequence
+  const std::vector<Entry>& entries() const;     // in file order; empty unless it is a map
   const Node* Find(std::string_view key) const;  // nullptr if absent
 
   Position position() const;
   const FileTextPtr& file() const;
-  // Returns, for each byte of scalar() and one past its end, its offset in the file, considering
-  // quotes, escapes, folding, and the indentation of blocks. Computed at each call.
+  // Returns the offset in the file for each byte of scalar() and for one past its end. Accounts for
+  // quotes, escapes, folding, and block indentation. Computed on each call.
   std::vector<uint32_t> ScalarOffsets() const;
 
   // Returns InvalidArgument "file:line:col: what".
   Status Error(std::string_view what) const;
 
-  // Typed accessors; the error contains the kind or value found.
+  // Typed accessors. Errors contain the kind or value that was found.
   StatusOr<std::string> AsString() const;  // any scalar
   StatusOr<int64_t> AsInt() const;
   StatusOr<double> AsNumber() const;
-  StatusOr<bool> AsBool() const;                         // true or false
-  StatusOr<int64_t> AsDuration() const;                  // nanoseconds, 30s; never negative
+  StatusOr<bool> AsBool() const;         // true or false
+  StatusOr<int64_t> AsDuration() const;  // nanoseconds of a duration like 30s; never negative
   StatusOr<std::vector<std::string>> AsStrings() const;  // a list of scalars
 
  private:
@@ -79,27 +81,27 @@ struct Node::Entry {
   Node value;
 };
 
-// `file_name` is for messages only. An empty text is a null node.
+// Parses a YAML text. `file_name` is used only in messages. An empty text is a null node.
 StatusOr<Node> ParseYaml(std::string_view file_name, std::string_view text);
 
-// Problem at a position.
+// Problem found at a position.
 struct Problem {
   Position position;
   std::string what;
 };
 Status ToStatus(
     const Node& node,
-    const std::vector<Problem>& problems);  // the first ones, joined; OK if there are none
+    const std::vector<Problem>& problems);  // the first problems, joined; OK if there are none
 
-// Reader of a map with known keys: each getter declares one key, and Finish reports the others with
-// the nearest known name. Problems are collected, never thrown; a getter with a problem returns
-// nothing.
+// Reader of a map with known keys. Each getter declares one key, and Finish reports unknown keys
+// with the nearest known name. Problems are collected, never thrown; a getter with a problem
+// returns nothing.
 class StrictMap {
  public:
-  // `what`: the map's name in messages, e.g. "a rule". A null node counts as an empty map.
+  // `what`: name of the map in messages, e.g. "a rule". A null node counts as an empty map.
   StrictMap(const Node& node, std::string_view what, std::vector<Problem>* problems);
 
-  // Null values count as absent.
+  // Returns true if the key has a value. Null values count as absent.
   const Node* Get(std::string_view key);
   // Returns the position of a key, or of the map if it is absent.
   Position KeyPosition(std::string_view key) const;
@@ -110,7 +112,7 @@ class StrictMap {
   std::optional<bool> Bool(std::string_view key);
   std::optional<int64_t> Duration(std::string_view key);
   std::optional<std::vector<std::string>> Strings(std::string_view key);
-  // Returns a map of scalars, in the order of the file.
+  // Returns a map of scalars in file order.
   std::vector<std::pair<std::string, const Node*>> Scalars(std::string_view key);
 
   void Add(Position position, std::string_view what);

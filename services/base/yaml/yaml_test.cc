@@ -60,7 +60,7 @@ TEST(Yaml, RejectsUnsupportedYaml) {
   EXPECT_EQ(Failure("a: \"ä → 東京 𝄞\""), "(no error)");
   EXPECT_EQ(Failure("a: \xff"), "f.yaml:1:4: not valid UTF-8");
   EXPECT_EQ(Failure("a: *missing"), "f.yaml:1:4: the referenced anchor is not defined");
-  EXPECT_EQ(Failure("a: &x [1, *x]"), "f.yaml:1:11: an alias is inside its own anchor");
+  EXPECT_EQ(Failure("a: &x [1, *x]"), "f.yaml:1:11: an alias must not refer to its own anchor");
   EXPECT_THAT(Failure(std::string(kMaxFileBytes + 1, '#')),
               HasSubstr("at most 1048576 are allowed"));
   EXPECT_THAT(Failure(std::string(100, '[') + std::string(100, ']')),
@@ -92,7 +92,7 @@ TEST(Yaml, AppliesMergeKeys) {
   EXPECT_EQ(root.Find("many")->Find("y")->scalar(), "2");
   EXPECT_EQ(root.Find("many")->Find("z")->scalar(), "3");
   EXPECT_NE(root.Find("quoted")->Find("<<"), nullptr);
-  EXPECT_EQ(Failure("a: {<<: 5}"), "f.yaml:1:4: << must name a map, found a string");
+  EXPECT_EQ(Failure("a: {<<: 5}"), "f.yaml:1:4: << must refer to a map, found a string");
 }
 
 TEST(Yaml, TypedAccessorsReportPosition) {
@@ -135,14 +135,14 @@ TEST(Yaml, StrictMapCollectsProblems) {
   EXPECT_EQ(list_problems[0].what, "a group must be a map, found a list");
 }
 
-// Expected position in the file of a marked byte of a scalar.
+// Expected file position of a marked byte in a scalar.
 struct Place {
   std::string_view text;
   char byte;
   Position position;
 };
 
-TEST(Yaml, ScalarOffsetsForEveryStyle) {
+TEST(Yaml, ScalarOffsetsCoverEveryStyle) {
   const Place kPlaces[] = {
       {"k: a + Z", 'Z', {1, 8}},
       {"k: &anchor a + Z", 'Z', {1, 16}},
@@ -188,7 +188,7 @@ TEST(FileText, FindsInvalidUtf8) {
   EXPECT_EQ(FindInvalidUtf8("aé€😀"), std::string_view::npos);
   EXPECT_EQ(FindInvalidUtf8("a\xc0\x80"), 1U);       // overlong
   EXPECT_EQ(FindInvalidUtf8("ab\xed\xa0\x80"), 2U);  // surrogate
-  EXPECT_EQ(FindInvalidUtf8("\xe2\x82"), 0U);        // cut off
+  EXPECT_EQ(FindInvalidUtf8("\xe2\x82"), 0U);        // truncated
 }
 
 }  // namespace

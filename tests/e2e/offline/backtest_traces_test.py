@@ -234,8 +234,8 @@ groups:
         # Years are not seconds.
         done = run("--start", "2023")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("--start 2023: a year, or a second of 1970? Write 2023-01-01T00:00:00Z, or 2023.0", done.stderr)
-        self.assertIn("--start 20231114: a day, or a second of 1970? Write 2023-11-14T00:00:00Z, or 20231114.0", run("--start", "20231114").stderr)
+        self.assertIn("--start 2023: ambiguous: year or seconds since 1970? Use 2023-01-01T00:00:00Z or 2023.0", done.stderr)
+        self.assertIn("--start 20231114: ambiguous: day or seconds since 1970? Use 2023-11-14T00:00:00Z or 20231114.0", run("--start", "20231114").stderr)
         done = run("--start", "2023.0", "--duplicates", "last")
         self.assertEqual(done.returncode, 0, done.stderr)
         done = run("--end", "2022-01-01T00:00:00Z")
