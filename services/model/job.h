@@ -6,15 +6,15 @@
 
 namespace pitwall {
 
-// Reference by which actions find a job on its platform. Empty fields are unknown.
+// Reference that actions use to find a job on its platform. Empty fields are unknown.
 struct JobReference {
   std::string platform;  // kubernetes, slurm, process
   std::string cluster;
   std::string namespace_name;
   std::string kind;  // Job, PyTorchJob, …; for platform "process": "pid"
   std::string name;
-  // For platform "process": <pid>@<node>/<process start time>, then +<pid>/<start time> for each
-  // further process of the job on that node.
+  // For platform "process": <pid>@<node>/<process start time>, followed by +<pid>/<start time> for
+  // each further process of the job on that node.
   std::string uid;
   std::string queue;
   friend bool operator==(const JobReference&, const JobReference&) = default;

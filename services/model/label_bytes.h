@@ -1,4 +1,4 @@
-// Size of label sets, as used by limits.
+// Size of label sets, used to enforce limits.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,9 @@
 
 namespace pitwall {
 
-// Returns the bytes of names and values plus a constant per label. Independent of the machine.
+// Returns the total size of names and values plus a constant per label. Independent of the machine.
 inline size_t LabelBytes(const Labels& labels) {
-  constexpr size_t kOverhead = 64;  // two strings
+  constexpr size_t kOverhead = 64;  // overhead of two strings
   size_t bytes = 0;
   for (const Label& label : labels) bytes += label.name.size() + label.value.size() + kOverhead;
   return bytes;

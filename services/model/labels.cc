@@ -46,7 +46,8 @@ std::strong_ordering Labels::Compare(const Labels& a, const Labels& b) {
 }
 
 std::string_view Labels::Get(std::string_view name) const {
-  // Label sets are small: comparing mostly different lengths is faster than a binary search.
+  // Label sets are small. Most names differ in length, so a linear scan is faster than a binary
+  // search.
   for (const Label& label : *this) {
     if (label.name == name) return label.value;
   }
@@ -118,7 +119,7 @@ std::string Labels::ToString() const {
 uint64_t Labels::StableHash() const {
   std::string bytes;
   for (const Label& label : *this) {
-    // 0xff does not occur in UTF-8 text, so no two label sets share these bytes.
+    // 0xff does not occur in UTF-8 text, so different label sets never have the same bytes.
     bytes += label.name;
     bytes += '\xff';
     bytes += label.value;

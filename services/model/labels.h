@@ -1,4 +1,4 @@
-// Label sets as in Prometheus: sorted by name, without empty values, compared pair by pair.
+// Label sets as in Prometheus: sorted by name, without empty values, and compared pair by pair.
 #pragma once
 
 #include <compare>
@@ -21,8 +21,8 @@ struct Label {
   friend auto operator<=>(const Label&, const Label&) = default;
 };
 
-// Immutable once built, except through the assignment operators. Copies share their labels, so that
-// a copy only increments a count, and cache the hash. The metric name is the label __name__.
+// Immutable once built, except through assignment. Copies share the labels and cache the hash, so a
+// copy only increments a reference count. The metric name is the label __name__.
 class Labels {
  public:
   Labels() = default;
@@ -36,11 +36,11 @@ class Labels {
     return *this;
   }
   ~Labels() = default;
-  // Sorts by name; drops labels with empty values, which PromQL treats as absent; of equal names,
-  // keeps the last.
+  // Sorts labels by name. Drops labels with empty values, which PromQL treats as absent. If a name
+  // occurs several times, the last one is kept.
   static Labels FromPairs(std::vector<Label> pairs);
 
-  // Returns the value, or "" if absent.
+  // Returns the value, or "" if the label is absent.
   std::string_view Get(std::string_view name) const;
   bool Has(std::string_view name) const { return !Get(name).empty(); }
   std::string_view Name() const { return Get(kMetricName); }
@@ -50,8 +50,8 @@ class Labels {
   const Label* begin() const { return pairs_.get(); }
   const Label* end() const { return begin() + size_; }
 
-  // Return copies with one label set (an empty value removes it), with only `names`, without
-  // `names`, or without __name__.
+  // These functions return copies with one label set (an empty value removes it), with only
+  // `names`, without `names`, or without __name__.
   Labels With(std::string_view name, std::string_view value) const;
   Labels Keep(std::span<const std::string> names) const;
   Labels Drop(std::span<const std::string> names) const;
@@ -59,10 +59,10 @@ class Labels {
 
   // Returns name{a="b",c="d"}, or {} if empty, with values escaped as in PromQL.
   std::string ToString() const;
-  // Stable across machines and versions (stable_hash.h).
+  // Returns a hash that is stable across machines and versions (stable_hash.h).
   uint64_t StableHash() const;
 
-  // Order of labels.Compare in Prometheus: pair by pair, name before value, a prefix first.
+  // Orders like labels.Compare in Prometheus: pair by pair, name before value, prefixes first.
   friend std::strong_ordering operator<=>(const Labels& a, const Labels& b) {
     return a.pairs_ == b.pairs_ ? std::strong_ordering::equal : Compare(a, b);
   }
@@ -75,7 +75,7 @@ class Labels {
   }
 
  private:
-  // Expects sorted pairs without empty values or duplicate names.
+  // Requires sorted pairs without empty values or duplicate names.
   static Labels Own(std::vector<Label> pairs);
   void Swap(Labels& other) noexcept {
     pairs_.swap(other.pairs_);
@@ -86,9 +86,9 @@ class Labels {
   Labels Where(Wanted wanted) const;
   static std::strong_ordering Compare(const Labels& a, const Labels& b);
 
-  std::shared_ptr<const Label[]> pairs_;  // null: empty
+  std::shared_ptr<const Label[]> pairs_;  // null: no labels
   uint32_t size_ = 0;
-  uint32_t hash_ = 0;  // process-local hash
+  uint32_t hash_ = 0;  // local to the process
 };
 
 }  // namespace pitwall

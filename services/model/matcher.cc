@@ -16,7 +16,7 @@ StatusOr<Matcher> Matcher::Make(std::string_view label, MatchOp op, std::string_
   if (op == MatchOp::kRegex || op == MatchOp::kNotRegex) {
     RE2::Options options;
     options.set_log_errors(false);
-    options.set_dot_nl(true);  // Prometheus compiles "^(?s:...)$"
+    options.set_dot_nl(true);  // like Prometheus, which compiles "^(?s:...)$"
     options.set_max_mem(1 << 20);
     auto pattern = std::make_shared<RE2>(m.value_, options);
     if (!pattern->ok()) {

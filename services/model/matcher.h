@@ -1,5 +1,5 @@
-// Label matchers of a selector: =, !=, =~, !~. Regular expressions are RE2, anchored at both ends
-// as in PromQL.
+// Label matchers of a selector: =, !=, =~, !~. Regular expressions use RE2 and are anchored at both
+// ends as in PromQL.
 #pragma once
 
 #include <memory>
@@ -20,31 +20,30 @@ enum class MatchOp { kEqual, kNotEqual, kRegex, kNotRegex };
 
 class Matcher {
  public:
-  // InvalidArgument, with the message of RE2, if the pattern is malformed.
+  // Creates a matcher. InvalidArgument, with RE2's message, if the pattern is malformed.
   static StatusOr<Matcher> Make(std::string_view label, MatchOp op, std::string_view value);
   bool Matches(std::string_view value) const;
   const std::string& label() const { return label_; }
   MatchOp op() const { return op_; }
   const std::string& value() const { return value_; }
-  std::string ToString() const;  // a="b"
+  std::string ToString() const;  // formats as a="b"
 
  private:
   std::string label_;
   MatchOp op_ = MatchOp::kEqual;
   std::string value_;
-  std::shared_ptr<const re2::RE2>
-      pattern_;  // shared because matchers are copied, and RE2 cannot be
+  std::shared_ptr<const re2::RE2> pattern_;  // shared because matchers are copyable and RE2 is not
 };
 
-// Vector selector without window, offset, or clock: a conjunction of matchers, including one for
-// the metric name.
+// Vector selector without range, offset, or clock: a conjunction of matchers, including one for the
+// metric name.
 struct Selector {
   std::vector<Matcher> matchers;
 
   bool Matches(const Labels& labels) const;
-  // Returns the metric name if a matcher fixes it by '=', or "".
+  // Returns the metric name if a matcher fixes it with '=', or "".
   std::string_view MetricName() const;
-  // Returns the canonical text with sorted matchers: equal selectors have equal keys.
+  // Returns the canonical text with sorted matchers. Equal selectors have equal keys.
   std::string Key() const;
 };
 

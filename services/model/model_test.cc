@@ -16,7 +16,7 @@
 namespace pitwall {
 namespace {
 
-TEST(Labels, SortsDropsEmptyAndComparesPairwise) {
+TEST(Labels, AreSortedWithoutEmptyValues) {
   const Labels labels({{"b", "2"}, {"__name__", "m"}, {"a", "1"}, {"c", ""}});
   EXPECT_EQ(labels.ToString(), "m{a=\"1\",b=\"2\"}");
   EXPECT_EQ(labels.Get("c"), "");
@@ -59,10 +59,10 @@ TEST(Labels, CopiesAndEqualSetsHashEqually) {
   EXPECT_EQ(absl::HashOf(from), absl::HashOf(Labels()));
   from = std::move(to);
   EXPECT_EQ(from, labels);
-  EXPECT_EQ(from.DropName().begin(), labels.begin());  // no name to drop
+  EXPECT_EQ(from.DropName().begin(), labels.begin());  // there is no name to drop
 }
 
-TEST(Matcher, RegularExpressionsAreAnchoredAndAbsentIsEmpty) {
+TEST(Matcher, RegexIsAnchoredAndAbsentLabelIsEmpty) {
   EXPECT_FALSE(Matcher::Make("a", MatchOp::kRegex, "b")->Matches("abc"));
   EXPECT_TRUE(Matcher::Make("a", MatchOp::kRegex, "b|")->Matches(""));
   EXPECT_TRUE(Matcher::Make("a", MatchOp::kNotRegex, "b.*")->Matches("ab"));
@@ -82,7 +82,7 @@ TEST(Position, FloorAndNextWorkForNegativePositions) {
   EXPECT_EQ(FloorTo(7, 5, 3), 3);
 }
 
-TEST(Value, MarkedNansDifferByBits) {
+TEST(Value, SpecialNansDifferByBits) {
   EXPECT_TRUE(IsStale(StaleMarker()));
   EXPECT_FALSE(IsStale(NormalNan()));
   EXPECT_FALSE(IsStale(MissingValue()));
@@ -99,7 +99,8 @@ TEST(SchemaId, DependsOnStreamOrderAndKind) {
   EXPECT_EQ(SchemaId(0, ab), SchemaId(0, ab));
 }
 
-// Windows begin and end at pane cuts, regardless of their lengths; there are no other cuts.
+// Windows start and end at pane boundaries, regardless of their lengths, and there are no other
+// boundaries.
 TEST(PaneGrid, EveryWindowConsistsOfWholePanes) {
   for (const int64_t interval : {1, 7, 10}) {
     for (const int64_t range : {1, 3, 7, 10, 14, 25, 100}) {

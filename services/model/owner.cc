@@ -20,7 +20,7 @@ bool IsPodChar(char c) {
 bool IsUid(std::string_view text) {
   if (text.empty() || text.size() > 10 || !std::all_of(text.begin(), text.end(), IsDigit))
     return false;
-  if (text.size() > 1 && text[0] == '0') return false;  // one text per user
+  if (text.size() > 1 && text[0] == '0') return false;  // one canonical text per user
   const std::optional<int64_t> number = ParseInt(text);
   return number.has_value() && *number <= int64_t{UINT32_MAX} - 1;
 }
@@ -43,7 +43,7 @@ std::string PodOfGroup(std::string_view name) {
   if (!StartsWith(name, "pod")) return "";
   std::string pod(name.substr(3));
   std::replace(pod.begin(), pod.end(), '_', '-');
-  // A UUID, or the hash of a static pod: other groups of the kubelet have other names.
+  // Matches a UUID or the hash of a static pod. Other cgroups of the kubelet have different names.
   return pod.size() >= 32 && IsPod(pod) ? pod : "";
 }
 
@@ -58,16 +58,16 @@ Status CheckOwner(std::string_view owner) {
   if (StartsWith(owner, kUid) && IsUid(owner.substr(kUid.size()))) return OkStatus();
   if (StartsWith(owner, kPod) && IsPod(owner.substr(kPod.size()))) return OkStatus();
   return InvalidArgument(
-      Cat("owner ", Quote(owner.substr(0, 200)), ": neither uid:<number> nor pod:<uid of a pod>"));
+      Cat("owner ", Quote(owner.substr(0, 200)), ": must be uid:<number> or pod:<uid>"));
 }
 
 std::string PodOfCgroup(std::string_view text) {
   for (std::string_view line : Split(text, '\n')) {
-    // <number>:<controllers>:<path>
+    // Line format: <number>:<controllers>:<path>
     const size_t first = line.find(':');
     const size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
     if (second == std::string_view::npos) continue;
-    bool outside = false;  // the path leads out of the reader's own group
+    bool outside = false;  // the path leaves the reader's own cgroup
     bool kubelet = false;
     for (std::string_view name : Split(line.substr(second + 1), '/')) {
       if (name.empty()) continue;
@@ -78,7 +78,7 @@ std::string PodOfCgroup(std::string_view text) {
       if (!kubelet) {
         const bool pods = name == "kubepods" || name == "kubepods.slice" || name == "kubelet" ||
                           name == "kubelet.slice";
-        // A reader in a pod sees other groups relative to its own.
+        // Inside a pod, the paths of other cgroups are relative to the reader's own cgroup.
         if (!pods && !(outside && (StartsWith(name, "kubepods-") || StartsWith(name, "pod"))))
           break;
         kubelet = true;

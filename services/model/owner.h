@@ -1,4 +1,4 @@
-// Owners of jobs as text: "uid:1000" or "pod:<uid of a Kubernetes pod>"; "" is unknown.
+// Owners of jobs as text: "uid:1000" or "pod:<UID of a Kubernetes pod>"; "" is unknown.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,21 @@
 
 namespace pitwall {
 
-// Returns the owner of a process: its pod if it runs in one, otherwise its effective user. Equal on
-// all nodes for the same user. "" if both are unknown (uid -1, no pod).
+// Returns the owner of a process: its pod if it runs in one, otherwise its effective user. The text
+// is the same on all nodes for the same user. Returns "" if both are unknown (uid -1, no pod).
 std::string OwnerOf(int64_t uid, std::string_view pod);
 
-// InvalidArgument: neither uid:<number> nor pod:<uid>.
+// Validates an owner. InvalidArgument: neither uid:<number> nor pod:<uid>.
 Status CheckOwner(std::string_view owner);
 
-// Returns the pod of a process, by the text of its /proc/<pid>/cgroup, or "". Considers only groups
-// below those of the kubelet, since users can create groups with arbitrary names.
+// Returns the pod of a process from the text of its /proc/<pid>/cgroup, or "". Considers only
+// cgroups below those of the kubelet because users can create cgroups with arbitrary names.
 std::string PodOfCgroup(std::string_view text);
 
 // Returns a short name for metrics: root, user, pod, or unknown.
 std::string_view OwnerClass(std::string_view owner);
 
-// Returns the ID prefix of the owner's undeclared jobs: "u1000:", "pod-<uid>:".
+// Returns the ID prefix of the owner's undeclared jobs: "u1000:" or "pod-<uid>:".
 std::string OwnerIdPrefix(std::string_view owner);
 // Returns the owner for whom job IDs of this form are reserved, or "".
 std::string OwnerOfJobId(std::string_view job_id);

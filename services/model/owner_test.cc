@@ -7,7 +7,7 @@ namespace {
 
 constexpr char kPodUid[] = "0f7c2b1e-9a3d-4f55-8e21-6d5c4b3a2f10";
 
-TEST(Owner, IsPodOrUser) {
+TEST(Owner, OwnerIsPodOrUser) {
   EXPECT_EQ(OwnerOf(1000, ""), "uid:1000");
   EXPECT_EQ(OwnerOf(0, "abc"), "pod:abc");
   EXPECT_EQ(OwnerOf(-1, ""), "");
@@ -17,7 +17,7 @@ TEST(Owner, IsPodOrUser) {
   EXPECT_EQ(OwnerClass(""), "unknown");
 }
 
-TEST(Owner, HasOneTextPerOwner) {
+TEST(Owner, EachOwnerHasOneText) {
   for (const char* good : {"uid:0", "uid:1000", "uid:4294967294", "pod:0f7c-2b"})
     EXPECT_TRUE(CheckOwner(good).ok()) << good;
   for (const char* bad : {"", "1000", "uid:", "uid:-1", "uid:+1", "uid:007", "uid:4294967295",
@@ -25,7 +25,7 @@ TEST(Owner, HasOneTextPerOwner) {
     EXPECT_FALSE(CheckOwner(bad).ok()) << bad;
 }
 
-TEST(Owner, ReservesJobIds) {
+TEST(Owner, JobIdPrefixesAreReserved) {
   EXPECT_EQ(OwnerIdPrefix("uid:1000"), "u1000:");
   EXPECT_EQ(OwnerIdPrefix("pod:ab-c"), "pod-ab-c:");
   EXPECT_EQ(OwnerOfJobId("u1000:train:77000"), "uid:1000");
@@ -35,7 +35,7 @@ TEST(Owner, ReservesJobIds) {
     EXPECT_EQ(OwnerOfJobId(free), "") << free;
 }
 
-TEST(Owner, ReadsPodFromKubeletGroupsOnly) {
+TEST(Owner, PodIsReadOnlyFromKubeletGroups) {
   const std::string pod = kPodUid;
   const std::string systemd_pod = "0f7c2b1e_9a3d_4f55_8e21_6d5c4b3a2f10";
   EXPECT_EQ(PodOfCgroup("0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" +
@@ -49,7 +49,7 @@ TEST(Owner, ReadsPodFromKubeletGroupsOnly) {
   EXPECT_EQ(PodOfCgroup("0::/../../kubepods-besteffort-pod" + systemd_pod + ".slice/y.scope\n"),
             pod);
   EXPECT_EQ(PodOfCgroup("0::/../../pod" + pod + "/77\n"), pod);
-  // A group that a user may create.
+  // A user may create a cgroup with this name.
   EXPECT_EQ(
       PodOfCgroup("0::/user.slice/user-1001.slice/user@1001.service/kubepods/pod" + pod + "\n"),
       "");
@@ -57,7 +57,7 @@ TEST(Owner, ReadsPodFromKubeletGroupsOnly) {
             "");
   EXPECT_EQ(PodOfCgroup("0::/../../user.slice/kubepods/pod" + pod + "\n"), "");
   EXPECT_EQ(PodOfCgroup("0::/system.slice/pod" + pod + "\n"), "");
-  // A nested group inside a pod does not change the pod.
+  // A nested cgroup inside a pod still belongs to the pod.
   EXPECT_EQ(PodOfCgroup("0::/kubepods/pod" + pod + "/77/pod11111111-2222-3333-4444-555555555555\n"),
             pod);
   for (const char* none :

@@ -1,9 +1,9 @@
 // Position of a sample on its clock.
 //
-// The engine works on int64 positions. On the time clock a position is event time in Unix
-// nanoseconds. On the step clock step s is at s * kStepUnit, as if one step took one second:
-// durations written as plain numbers, rate per step, look-back of 1000 steps and time() == step
-// then need no code of their own.
+// The engine works on int64 positions. On the time clock, a position is event time in Unix
+// nanoseconds. On the step clock, step s is at s * kStepUnit, as if one step took one second.
+// Durations written as plain numbers, rates per step, a look-back of 1000 steps, and time() == step
+// then need no separate code.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@ namespace pitwall {
 inline constexpr int64_t kStepUnit = 1'000'000'000;
 inline constexpr int64_t kNoStep = -1;
 inline constexpr int64_t kMinPosition =
-    INT64_MIN / 4;  // room to subtract a window without overflow
+    INT64_MIN / 4;  // leaves room to subtract a window without overflow
 inline constexpr int64_t kMaxPosition = INT64_MAX / 4;
 
-// Greater steps have no position. (Clients that count tokens as steps must count in thousands.)
+// Maximum step with a position. (Clients that count tokens as steps must count in thousands.)
 inline constexpr int64_t kMaxStep = kMaxPosition / kStepUnit - 1;
 
 inline constexpr int64_t StepPosition(int64_t step) { return step * kStepUnit; }
 
-// Returns the greatest multiple of `unit`, counted from `origin`, that is <= position. unit > 0.
+// Returns the largest multiple of `unit`, counted from `origin`, that is <= position. unit > 0.
 inline constexpr int64_t FloorTo(int64_t position, int64_t unit, int64_t origin = 0) {
   const int64_t d = position - origin;
   int64_t q = d / unit;

@@ -6,7 +6,7 @@
 namespace pitwall {
 
 std::string RuleSetHash(const RuleSet& rules) {
-  // Lengths precede texts, so that different rule sets have different bytes.
+  // Lengths precede texts so that different rule sets have different bytes.
   BinaryWriter bytes;
   bytes.I64(rules.evaluation_interval_ns);
   bytes.U64(rules.files.size());
@@ -19,7 +19,7 @@ std::string RuleSetHash(const RuleSet& rules) {
     bytes.Str(rules.overrides->name);
     bytes.Str(rules.overrides->text);
   }
-  // Omitted if empty, so that sets without baselines keep their hash.
+  // Empty baselines are omitted so that sets without baselines keep their hash.
   if (!rules.baselines.empty()) bytes.U64(rules.baselines.size());
   for (const RuleSetFile& file : rules.baselines) {
     bytes.Str(file.name);

@@ -1,5 +1,5 @@
-// Source of a rule set, as passed from files to the log and to the compiler (rules/plan/compile.h),
-// with its hash.
+// Source of a rule set with its hash, as passed from files to the log and to the compiler
+// (rules/plan/compile.h).
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,16 @@
 
 namespace pitwall {
 
-// The bytes are opaque here. The name is for messages; the stem of a rule file's name is its pack,
-// which must be unique in the set.
+// Rule file. The content is opaque here, and the name is used in messages. The stem of the name is
+// the pack, which must be unique in the set.
 struct RuleSetFile {
   std::string name;
   std::string text;
   friend bool operator==(const RuleSetFile&, const RuleSetFile&) = default;
 };
 
-// Rule parameter that a person set for one job: the second layer of overrides, which takes
-// precedence over the file's.
+// Rule parameter set by a user for one job. This second layer of overrides takes precedence over
+// the file's overrides.
 struct JobParameter {
   std::string job;   // complete job ID
   std::string rule;  // pack/group/alert, plus #n
@@ -32,16 +32,16 @@ struct RuleSet {
   std::vector<RuleSetFile> files;
   std::optional<RuleSetFile> overrides = {};
   std::vector<RuleSetFile> baselines = {};          // summaries of finished jobs
-  int64_t evaluation_interval_ns = 60'000'000'000;  // for groups without an interval of their own
+  int64_t evaluation_interval_ns = 60'000'000'000;  // for groups without their own interval
   std::vector<JobParameter> job_parameters = {};    // sorted by job, rule, name; unique
   friend bool operator==(const RuleSet&, const RuleSet&) = default;
 };
 
-// Returns 32 hex digits over names, texts, overrides, summaries, and interval; with parameters of
-// jobs, over these and the hash without them. It is the set's key on pitwall.rules, so its inputs
-// never change.
+// Returns 32 hex digits: a hash of names, texts, overrides, summaries, and interval. If the set has
+// parameters of jobs, they are hashed together with the hash of the rest. This is the set's key on
+// pitwall.rules, so the inputs of the hash must never change.
 std::string RuleSetHash(const RuleSet& rules);
-// Adds the parameters to a hash without them. Returns `base` if there are none.
+// Combines the parameters with a hash of the rest. Returns `base` if there are no parameters.
 std::string RuleSetHash(const std::string& base, const std::vector<JobParameter>& parameters);
 
 }  // namespace pitwall

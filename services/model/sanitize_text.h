@@ -1,6 +1,6 @@
-// Normalization of external text and labels: control characters are escaped, so that texts that
-// differ only in their escapes are equal. Line breaks and tabs are kept: they are text, and
-// OpenMetrics has an escape for them.
+// Normalization of external text and labels. Control characters are escaped, so texts that differ
+// only in their escapes become equal. Line breaks and tabs are kept because they are ordinary text
+// and OpenMetrics can escape them.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Sample values: doubles, with two special NaNs that are distinguished by their bits, never by ==.
+// Sample values: doubles with two special NaNs, which are distinguished by their bits, never by ==.
 #pragma once
 
 #include <bit>
@@ -7,9 +7,9 @@
 
 namespace pitwall {
 
-// Stale marker of Prometheus: the series ended here. value/value.go, 0x7ff0000000000002.
+// Stale marker of Prometheus, which ends a series (value/value.go, 0x7ff0000000000002).
 inline constexpr uint64_t kStaleBits = 0x7ff0000000000002ULL;
-// No value in this cell of a frame. Occurs only in frames; never stored in a window.
+// Missing value in a cell of a frame. Occurs only in frames and is never stored in a window.
 inline constexpr uint64_t kMissingBits = 0x7ff0000000000003ULL;
 inline constexpr uint64_t kNormalNanBits = 0x7ff8000000000001ULL;
 

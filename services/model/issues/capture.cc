@@ -13,7 +13,8 @@ bool Has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// Returns the state by the main thread's stack, since a script need not declare its phases.
+// Returns the state derived from the main thread's stack, because scripts need not declare their
+// phases.
 std::optional<CaptureState> PlaceOfStack(const CaptureLook& look) {
   if (!look.python || look.threads.empty()) return std::nullopt;
   for (const std::string& frame : look.threads.front().frames) {
@@ -42,7 +43,7 @@ bool SameStacks(const CaptureLook& a, const CaptureLook& b) {
                     });
 }
 
-// The state stored by the system is older than the client's.
+// The state stored by the system is older than the client's state.
 bool WentOn(const CaptureLook& a, const CaptureLook& b) {
   if (a.python != b.python) return false;
   const uint64_t before = a.collective.has_value() ? a.collective->sequence : 0;
@@ -79,8 +80,8 @@ CaptureChange ChangeBetween(const CaptureLook& first, const CaptureLook& second,
 CaptureState StateOf(const CaptureLook& first, const CaptureLook& second,
                      const CaptureChange& change) {
   const std::optional<CaptureState> before = PlaceOf(first), now = PlaceOf(second);
-  if (now == CaptureState::kStopped) return *now;  // regardless of its state before
-  // Evaluations and checkpoints last over several steps.
+  if (now == CaptureState::kStopped) return *now;  // regardless of the previous state
+  // Evaluations and checkpoints may span several steps.
   const bool keeps = now == CaptureState::kEvaluation || now == CaptureState::kCheckpoint;
   if (now.has_value() && before == now && (keeps || !change.went_on)) return *now;
   const bool moved = change.went_on || change.same_stacks == false ||

@@ -59,7 +59,7 @@ void ExpandGroups(std::string_view replacement, const RE2& re,
       ++end;
     }
     if (end == start || (braces && (end == replacement.size() || replacement[end] != '}'))) {
-      *out += '$';  // not a name: literal $
+      *out += '$';  // not a group name, so $ is literal
       continue;
     }
     const std::string name(replacement.substr(start, end - start));

@@ -1,4 +1,4 @@
-// Regular expressions with replacement texts, as in Go: for label_replace() and the template
+// Regular expressions with replacement texts as in Go, for label_replace() and the template
 // function reReplaceAll.
 #pragma once
 
@@ -18,14 +18,13 @@ class StringPiece;
 
 namespace pitwall {
 
-// RE2, anchored at both ends; the dot matches line breaks. Immutable, cheap to copy.
+// RE2 pattern, anchored at both ends; the dot matches line breaks. Immutable and cheap to copy.
 class CapturePattern {
  public:
-  // InvalidArgument, with the message of RE2, if the pattern is malformed.
+  // Compiles a pattern. InvalidArgument, with RE2's message, if it is malformed.
   static StatusOr<CapturePattern> Make(std::string_view pattern);
-  // Returns `replacement` with $1, $name, ${name}, and $$ replaced, or nothing if the pattern does
-  // not match. The expansion stops once it is longer than `max_bytes`, so a longer result is
-  // incomplete.
+  // Returns `replacement` with $1, $name, ${name}, and $$ expanded, or nothing if the pattern does
+  // not match. The expansion stops once it exceeds `max_bytes`, so a longer result is incomplete.
   std::optional<std::string> Expand(std::string_view value, std::string_view replacement,
                                     size_t max_bytes) const;
 
@@ -33,9 +32,9 @@ class CapturePattern {
   std::shared_ptr<const re2::RE2> pattern_;
 };
 
-// Appends `replacement` with $1, $name, and ${name} replaced by the groups of a match; $$ is $. The
-// longest name wins, so $1x is the group "1x". Unknown groups are empty. Stops once `out` is longer
-// than `max_bytes`, and never appends more than one byte beyond.
+// Appends `replacement` with $1, $name, and ${name} replaced by the groups of a match; $$ becomes
+// $. The longest name applies, so $1x refers to the group "1x". Unknown groups are empty. Stops
+// once `out` exceeds `max_bytes` and never appends more than one byte beyond the limit.
 void ExpandGroups(std::string_view replacement, const re2::RE2& pattern,
                   std::span<const re2::StringPiece> groups, size_t max_bytes, std::string* out);
 

@@ -28,7 +28,7 @@ TEST(CaptureState, NamesRoundTrip) {
   EXPECT_EQ(ParseCaptureState("asleep"), std::nullopt);
 }
 
-TEST(CaptureState, PhaseAtBothLooksDecides) {
+TEST(CaptureState, PhaseInBothLooksDetermines) {
   EXPECT_EQ(Judge(LookIn("collective"), LookIn("collective")), CaptureState::kCollective);
   EXPECT_EQ(Judge(LookIn("dataloader"), LookIn("dataloader")), CaptureState::kLoader);
   EXPECT_EQ(Judge(LookIn("checkpoint"), LookIn("checkpoint")), CaptureState::kCheckpoint);
@@ -41,7 +41,7 @@ TEST(CaptureState, PhaseAtBothLooksDecides) {
   EXPECT_EQ(Judge(open, open), CaptureState::kCollective);
 }
 
-TEST(CaptureState, PhaseChangeIsWork) {
+TEST(CaptureState, PhaseChangeCountsAsWork) {
   EXPECT_EQ(Judge(LookIn("collective"), LookIn("forward")), CaptureState::kBusy);
   EXPECT_EQ(Judge(LookIn("forward"), LookIn("collective")), CaptureState::kBusy);
   EXPECT_EQ(Judge(LookIn("dataloader"), LookIn("checkpoint")), CaptureState::kBusy);
@@ -50,7 +50,7 @@ TEST(CaptureState, PhaseChangeIsWork) {
 TEST(CaptureState, RankWithProgressIsNotStuck) {
   CaptureLook after = LookIn("forward");
   after.step_plus_one = 8;
-  EXPECT_EQ(Judge(LookIn("forward"), after), CaptureState::kBusy);  // in the same line again
+  EXPECT_EQ(Judge(LookIn("forward"), after), CaptureState::kBusy);  // back in the same line
   after.phase = "collective";
   EXPECT_EQ(Judge(LookIn("collective"), after), CaptureState::kBusy);
   after.phase = "dataloader";
@@ -65,7 +65,7 @@ TEST(CaptureState, RankWithProgressIsNotStuck) {
   EXPECT_EQ(Judge(one, next), CaptureState::kBusy);
   next.collective->sequence = 0;  // unknown
   EXPECT_EQ(Judge(one, next), CaptureState::kCollective);
-  // The system's copy of the last update is older than the client's state.
+  // The state that the system copied at the last update is older than the client's state.
   CaptureLook old = LookIn("forward");
   old.python = false;
   after = LookIn("forward");
@@ -103,7 +103,7 @@ TEST(CaptureState, StackCpuAndBytesDistinguishBusyFromBlocked) {
   EXPECT_EQ(Judge(before, after), CaptureState::kBusy);
 }
 
-TEST(CaptureState, StoppedHasPriority) {
+TEST(CaptureState, StoppedTakesPrecedence) {
   CaptureLook stopped = LookIn("collective");
   stopped.stopped = true;
   EXPECT_EQ(Judge(stopped, stopped), CaptureState::kStopped);

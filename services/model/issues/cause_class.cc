@@ -12,7 +12,7 @@ struct CategoryDomain {
   std::string_view category;
   CauseDomain domain;
 };
-// Categories of the shipped packs. Network, storage, and memory are resources of a machine: their
+// Categories of the shipped packs. Network, storage, and memory are machine resources, and their
 // faults explain deaths and hangs.
 constexpr CategoryDomain kDomains[] = {
     {"hardware", CauseDomain::kMachine},

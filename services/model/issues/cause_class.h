@@ -1,7 +1,7 @@
-// Rank of an issue as a cause, used to select the root of an incident: a death or a hardware fault
-// before a hang, and a rank or node before a problem of the whole job
-// (docs/decisions/0028-relate-issues-by-typed-causes.md). Depends on an issue's labels only, so
-// that engine, notifier, and command line agree.
+// Rank of an issue as a possible cause, used to select the root of an incident. Deaths and hardware
+// faults come before hangs, and issues of a rank or node come before issues of the whole job
+// (docs/decisions/0028-relate-issues-by-typed-causes.md). The rank depends only on an issue's
+// labels, so the engine, the notifier, and the command line agree.
 #pragma once
 
 #include <cstdint>
@@ -15,39 +15,40 @@ namespace pitwall {
 
 // Smaller values are stronger causes.
 enum class CauseClass : uint8_t {
-  kHardEvent,  // death, hardware fault, NaN: critical issues of these categories
-  kHang,       // category hang
-  kNamed,      // any other issue of a rank or a node
+  kHardEvent,  // death, hardware fault, or NaN: critical issues of these categories
+  kHang,       // issue of category hang
+  kNamed,      // any other issue of a rank or node
   kJobWide,    // an issue of the whole job
 };
 
 CauseClass CauseClassOf(const Labels& labels);
 
-// Domain of an alert's `category`, which excludes some relations: see MayExplain. kOther: a
-// user-defined category, or none.
+// Domain of an alert's `category`. It rules out some relations between issues; see MayExplain.
+// kOther: a user-defined category or none.
 enum class CauseDomain : uint8_t { kMachine, kProcess, kNumerics, kPerformance, kOther };
 
 CauseDomain CauseDomainOf(std::string_view category);
 
-// Returns true if an issue of category `cause` can explain one of category `symptom`: performance
-// does not explain hardware, deaths, or numerics; numerics do not explain hardware or deaths; a
-// death or a hang does not explain numerics or a hardware fault.
+// Returns true if an issue of category `cause` can explain one of category `symptom`. Performance
+// issues do not explain hardware faults, deaths, or numerical problems. Numerical problems do not
+// explain hardware faults or deaths. Deaths and hangs do not explain numerical problems or hardware
+// faults.
 bool MayExplain(std::string_view cause, std::string_view symptom);
 
 // Order of root causes, strongest first: class, severity, onset (Unix ns), rule, labels.
 struct RootOrder {
   CauseClass cause_class = CauseClass::kJobWide;
-  int severity = 0;  // 0 critical, 1 warning, 2 info, 3 any other
+  int severity = 0;  // 0: critical, 1: warning, 2: info, 3: other
   int64_t onset_ns = 0;
 
   friend auto operator<=>(const RootOrder&, const RootOrder&) = default;
 };
 RootOrder RootOrderOf(const Labels& labels, int64_t onset_ns);
-// Returns the order of an issue by its event.
+// Returns the order of an issue based on its event.
 RootOrder RootOrderOf(const IssueEvent& event);
 
-// Returns true if the two are equally likely roots: class and severity are equal, and the onsets
-// differ by at most `apart_ns`. Texts then name "A or B".
+// Returns true if the two issues are equally likely roots: class and severity are equal, and the
+// onsets differ by at most `apart_ns`. Texts then list both, as "A or B".
 bool AreRivals(const RootOrder& a, const RootOrder& b, int64_t apart_ns);
 
 }  // namespace pitwall

@@ -9,7 +9,7 @@ Labels With(std::string_view category, std::string_view severity, std::string_vi
   return Labels({{"category", category}, {"severity", severity}, {"rank", rank}});
 }
 
-TEST(CauseClass, DependsOnLabelsOfIssue) {
+TEST(CauseClass, DependsOnIssueLabels) {
   EXPECT_EQ(CauseClassOf(With("death", "warning")), CauseClass::kHardEvent);
   EXPECT_EQ(CauseClassOf(With("hardware", "critical")), CauseClass::kHardEvent);
   EXPECT_EQ(CauseClassOf(With("hardware", "warning", "3")), CauseClass::kNamed);

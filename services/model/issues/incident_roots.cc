@@ -9,7 +9,7 @@
 namespace pitwall {
 namespace {
 
-// Maximum distance of onsets whose order is uncertain.
+// Maximum difference between onsets whose order is uncertain.
 constexpr int64_t kRivalsApartNs = 120'000'000'000;
 
 bool IsOpen(const IssueEvent& event) { return event.type != EventType::kIssueResolved; }

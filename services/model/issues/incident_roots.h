@@ -1,4 +1,4 @@
-// Roots of an incident for notifications and lists.
+// Roots of an incident, for notifications and lists.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace pitwall {
 
-// An issue as of its newest event. Borrowed.
+// Issue with its newest event. Borrowed.
 struct IncidentIssue {
   std::string_view id;
   const IssueEvent* event = nullptr;
@@ -19,16 +19,16 @@ struct IncidentIssue {
 // Returns 0 for critical, 1 for warning, 2 for info, and 3 for any other severity.
 int SeverityRank(std::string_view severity);
 
-// Compares two issues as roots: an issue without a cause comes first, then an open one, then
-// RootOrder, then `notified_root`, then the order of IDs. The number of explained issues has no
-// influence.
+// Returns true if the first issue is a likelier root. An issue without a cause comes first, then an
+// open issue, then RootOrder, then `notified_root`, then the order of IDs. The number of explained
+// issues has no influence.
 bool IsLikelierRoot(const IncidentIssue& a, const IncidentIssue& b, std::string_view notified_root);
 
-// Sorts the likeliest root first.
+// Sorts the issues, likeliest root first.
 void SortByRoot(std::vector<IncidentIssue>* issues, std::string_view notified_root = {});
 
-// Returns the number of equally likely roots at the beginning of sorted issues ("A or B"). At least
-// 1, unless `sorted` is empty.
+// Returns the number of equally likely roots at the start of sorted issues ("A or B"). At least 1
+// unless `sorted` is empty.
 size_t LikelyRoots(std::span<const IncidentIssue> sorted);
 
 }  // namespace pitwall

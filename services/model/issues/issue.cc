@@ -78,7 +78,7 @@ std::string IssueId(const IssueEvent& event) {
 }
 
 std::string MakeEventId(const IssueEvent& event) {
-  // Separators that do not occur in UTF-8 text delimit the fields.
+  // Fields are delimited by separators that do not occur in UTF-8 text.
   const std::string_view of = event.type == EventType::kRuleStatus   ? "status"
                               : event.type == EventType::kJobChanged ? "job"
                                                                      : "issue";

@@ -1,5 +1,5 @@
-// Event on pitwall.issues, in webhooks, and in gRPC (architecture.md, section 5). Has no wall time:
-// every field is a function of the log.
+// Event on pitwall.issues, in webhooks, and in gRPC (architecture.md, section 5). It contains no
+// wall time: every field is a function of the log.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace pitwall {
 
 enum class EventType { kIssueFound, kIssueUpdated, kIssueResolved, kRuleStatus, kJobChanged };
 enum class EndReason { kNone, kCleared, kNoData, kAttemptEnded, kJobEnded, kRuleRemoved };
-// End of a rank, an attempt, or a job (time-model.md, section 4). kNone: unknown, or still running.
+// End of a rank, attempt, or job (time-model.md, section 4). kNone: unknown or still running.
 enum class EndDetail { kNone, kCompleted, kFailed, kDied, kCancelled, kStopped, kSilent };
 enum class JobChange { kNone, kStarted, kAttemptBegan, kRankLost, kAttemptEnded, kEnded };
 enum class RuleStatus {
@@ -40,17 +40,17 @@ std::optional<EndDetail> ParseEndDetail(std::string_view name);
 std::optional<JobChange> ParseJobChange(std::string_view name);
 std::optional<RuleStatus> ParseRuleStatus(std::string_view name);
 
-// A rank whose process ended without a goodbye.
+// Rank whose process ended without a goodbye.
 struct LostRank {
   int64_t rank = -1;
   std::string node;
-  std::optional<int32_t> signal;     // that terminated it; nothing: unknown
+  std::optional<int32_t> signal;     // signal that terminated the process; nothing: unknown
   std::optional<int32_t> exit_code;  // nothing: unknown
   bool oom_killed = false;
   friend bool operator==(const LostRank&, const LostRank&) = default;
 };
 
-// An input value of the rule when it fired.
+// Input value of the rule at the time it fired.
 struct Evidence {
   std::string name;  // expression text of the operand, or the metric
   Labels labels;
@@ -58,58 +58,59 @@ struct Evidence {
   friend bool operator==(const Evidence&, const Evidence&) = default;
 };
 
-// Event time fields are Unix nanoseconds. On the step clock they are the event times of the steps,
-// and the steps are in separate fields.
+// All event times are Unix nanoseconds. On the step clock, they are the event times of the steps,
+// and separate fields contain the steps.
 struct IssueEvent {
   EventType type = EventType::kIssueFound;
   std::string
       id;  // 32 hex digits; a function of (job, attempt, rule, labels, active_since, sequence)
   std::string job;
   std::string job_name;
-  std::string owner;  // of the job: "uid:1000", "pod:<uid>"; "": unknown
+  std::string owner;  // owner of the job: "uid:1000", "pod:<uid>"; "": unknown
   JobReference reference;
-  uint64_t attempt = 0;  // in which the issue began
+  uint64_t attempt = 0;  // attempt in which the issue started
   std::string rule;      // pack/group/alert, plus #n for repeats
   std::string alert;
   Labels labels;         // after rule labels, with alertname
-  std::string severity;  // the label of that name
-  int64_t time_ns = 0;   // the tick
+  std::string severity;  // value of the label severity
+  int64_t time_ns = 0;   // event time of the tick
   int64_t active_since_ns = 0;
-  int64_t onset_ns = 0;  // onset of the problem by the rule's annotation; 0: unknown
+  int64_t onset_ns = 0;  // onset of the problem according to the rule's annotation; 0: unknown
   int64_t started_at_ns = 0;
   int64_t last_seen_at_ns = 0;
-  int64_t ended_at_ns = 0;  // 0 while open
+  int64_t ended_at_ns = 0;  // 0 while the issue is open
   EndReason end_reason = EndReason::kNone;
-  uint64_t sequence = 0;  // 1 for found, then counts the issue's events
+  uint64_t sequence = 0;  // 1 for found, incremented with each event of the issue
   double value = 0;
-  std::vector<std::pair<std::string, double>> parameters;  // as evaluated
-  std::optional<double> threshold;  // of the outermost comparison, if it is a scalar
+  std::vector<std::pair<std::string, double>> parameters;  // values used in the evaluation
+  std::optional<double> threshold;  // threshold of the outermost comparison, if it is a scalar
   int64_t step = kNoStep;
   std::vector<Evidence> evidence;
   std::string summary, description, suggestion;
   std::string capture;     // kIssueFound only: capture requested by the rule ("stacks"), or ""
-  std::string incident;    // ID of its first issue; never changes
+  std::string incident;    // ID of the incident's first issue; never changes
   std::string root_cause;  // ID of the issue that explains this one; may change
   // For kRuleStatus only.
   RuleStatus status = RuleStatus::kUnknown;
   RuleStatus previous_status = RuleStatus::kUnknown;
   std::string status_reason;  // missing series, error, or the condition the rule waits for
   bool ever_found = false;
-  // End of an issue with end_reason attempt_ended or job_ended, and of kJobChanged.
+  // Details of the end. Set for kJobChanged and for issues with end_reason attempt_ended or
+  // job_ended.
   EndDetail end_detail = EndDetail::kNone;
-  // For kJobChanged only; `rule` is empty there.
+  // For kJobChanged only; `rule` is empty in that case.
   JobChange job_change = JobChange::kNone;
   std::optional<LostRank> lost_rank;  // kRankLost only
 };
 
-// Returns the ID, a hash of some fields of `event`.
+// Returns the event ID, a hash of some fields of `event`.
 std::string MakeEventId(const IssueEvent& event);
-// Returns the ID of the issue, which is the same for all of its events.
+// Returns the issue ID, which is the same for all events of the issue.
 std::string IssueId(const IssueEvent& event);
-// Returns true if `wanted` matches the rule: pack/group/alert, or a suffix of it (alert,
+// Returns true if `wanted` matches the rule: pack/group/alert or a suffix of it (alert,
 // group/alert), with or without the #n of repeats. "" matches every rule.
 bool RuleMatches(std::string_view wanted, std::string_view rule);
-// Returns the key of an issue within its job, from rule and labels.
+// Returns the key of an issue within its job, derived from rule and labels.
 std::string IssueKey(const IssueEvent& event);
 
 }  // namespace pitwall

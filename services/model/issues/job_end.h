@@ -1,4 +1,4 @@
-// End of a job as text, with the person or rule that stopped it.
+// End of a job as text, including the user or rule that stopped it.
 #pragma once
 
 #include <string>
@@ -9,17 +9,18 @@
 
 namespace pitwall {
 
-// Label of the executor's notice kStopping and of the following kEnded: "rule <name>", or the
-// person who requested the stop.
+// Label of the executor's kStopping notice and of the following kEnded event: "rule <name>", or the
+// user who requested the stop.
 inline constexpr std::string_view kStoppedBy = "stopped_by";
-// Returns "" if the event does not have it.
+// Returns the value of the label, or "" if the event does not have it.
 std::string StoppedByOf(const JobEvent& event);
 
-// Reason of the executor's notice after kStopping: the stop was refused, and the job continues.
+// Reason of the executor's notice that follows kStopping if the stop was refused and the job
+// continues.
 inline constexpr std::string_view kStopRefused = "stop_refused";
 
-// Returns the end of a job or an attempt as text: "died", "cancelled (time limit)", "stopped by
-// rule pack/group/Alert", or "" if it is unknown. `summary`: of the end event.
+// Returns the end of a job or attempt as text: "died", "cancelled (time limit)", "stopped by rule
+// pack/group/Alert", or "" if it is unknown. `summary`: the summary of the end event.
 std::string JobEndText(EndDetail detail, std::string_view summary);
 
 }  // namespace pitwall

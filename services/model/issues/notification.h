@@ -1,4 +1,5 @@
-// Record of a delivered or failed notification, one per notification, receiver, and job.
+// Record of a delivered or failed notification. Each notification has one record per receiver and
+// job.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +10,17 @@
 namespace pitwall {
 
 inline constexpr size_t kMaxNotificationIssues = 50;
-inline constexpr size_t kMaxNotificationError = 512;  // of `error`, in bytes
+inline constexpr size_t kMaxNotificationError = 512;  // maximum length of `error` in bytes
 
 struct NotificationRecord {
-  std::string id;  // the same if it is sent twice
+  std::string id;  // equal if a notification is sent twice
   std::string job;
   std::vector<std::string> issues;  // at most kMaxNotificationIssues
-  std::string receiver;             // its name in the configuration
+  std::string receiver;             // configured name of the receiver
   std::string kind;                 // webhook, email, slack, …
   std::string what;                 // found, updated, ended, acted on, not acted on
-  bool taken = true;                // accepted by the receiver; false: given up
-  std::string error;                // without secrets; "" if taken
+  bool taken = true;                // accepted by the receiver; false: delivery was abandoned
+  std::string error;                // contains no secrets; "" if taken
   int64_t time_ns = 0;              // wall time of the response
 };
 

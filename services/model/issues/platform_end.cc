@@ -5,11 +5,11 @@
 namespace pitwall {
 namespace {
 
-constexpr std::string_view kKnown = "platform";  // marker, always present
+constexpr std::string_view kKnown = "platform";  // marker label, always present
 constexpr int32_t kShellOffset = 128;
-constexpr int32_t kLastSignal = 31;  // greater ones are real-time signals
+constexpr int32_t kLastSignal = 31;  // higher numbers are real-time signals
 constexpr int64_t kMostStatus = 255;
-constexpr size_t kMaxCause = 100;  // it becomes the label of a series
+constexpr size_t kMaxCause = 100;  // becomes the label of a series
 
 }  // namespace
 

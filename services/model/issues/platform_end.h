@@ -1,4 +1,4 @@
-// End of a job or a rank as reported by its platform: Slurm's epilog, the status of a pod.
+// End of a job or rank as reported by its platform, such as Slurm's epilog or the status of a pod.
 #pragma once
 
 #include <cstdint>
@@ -10,27 +10,28 @@
 
 namespace pitwall {
 
-// May arrive after the end and amends what the collector observed of the processes.
+// End reported by a platform. It may arrive after the job has ended and amends the collector's
+// observations of the processes.
 struct PlatformEnd {
-  std::optional<int32_t> signal;     // that terminated it; nothing: unknown
+  std::optional<int32_t> signal;     // signal that terminated it; nothing: unknown
   std::optional<int32_t> exit_code;  // nothing: unknown
-  bool oom_killed = false;           // the kernel killed one of its processes
-  bool on_purpose = false;           // by a person, a time limit, or preemption: not a failure
-  std::string cause;                 // text of the platform: "time limit", "Evicted"; may be empty
-  std::optional<int64_t> rank;       // nothing: all ranks that ended
+  bool oom_killed = false;           // the kernel killed a process for lack of memory
+  bool on_purpose = false;           // ended by a user, a time limit, or preemption: not a failure
+  std::string cause;            // text from the platform: "time limit", "Evicted"; may be empty
+  std::optional<int64_t> rank;  // nothing: all ranks that ended
   friend bool operator==(const PlatformEnd&, const PlatformEnd&) = default;
 };
 
-// Reason of the kNotice with a platform end while the job continues.
+// Reason of a kNotice that reports a platform end while the job continues.
 inline constexpr std::string_view kPlatformEnd = "platform_end";
 
 // Adds the labels signal, exit_code, oom_killed, on_purpose, cause, and rank to an event (kEnded,
-// or kNotice with the reason kPlatformEnd). Readers of earlier versions ignore them.
+// or kNotice with the reason kPlatformEnd). Earlier versions ignore these labels.
 void AddPlatformEnd(const PlatformEnd& end, JobEvent* event);
-// Returns nothing if the event has no valid platform end.
+// Returns the platform end of an event, or nothing if it has no valid one.
 std::optional<PlatformEnd> PlatformEndOf(const JobEvent& event);
-// Returns the platform's text, or one of the numbers: "time limit", "out of memory", "signal 9",
-// "exit code 3"; "" if there is none. A code of 128 + n is signal n.
+// Returns the platform's text, or a text for the numbers: "time limit", "out of memory", "signal
+// 9", "exit code 3". Returns "" if there is none. A code of 128 + n means signal n.
 std::string TextOf(const PlatformEnd& end);
 
 }  // namespace pitwall

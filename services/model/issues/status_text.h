@@ -1,4 +1,4 @@
-// Phrases in the reason of a status that programs parse: writers and readers share these names.
+// Phrases in status reasons that programs parse. Writers and readers share these constants.
 #pragma once
 
 #include <string_view>

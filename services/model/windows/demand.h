@@ -1,8 +1,9 @@
-// Demand of a compiled program on the stored samples, and the view through which evaluation reads
-// it.
+// Demand of a compiled program for stored samples, and the view through which evaluation reads
+// them.
 //
-// The plan states demands; services/window incrementally keeps exactly the state they need;
-// rules/eval reads one column per demand and tick. One virtual call per column, none per sample.
+// The plan defines the demands. services/window incrementally maintains exactly the required state.
+// rules/eval reads one column per demand and tick, with one virtual call per column and none per
+// sample.
 #pragma once
 
 #include <cstddef>
@@ -20,29 +21,29 @@
 namespace pitwall {
 
 enum class WindowKind {
-  kInstant,  // the newest sample at or before the tick, within look-back and not stale
+  kInstant,  // the newest sample at or before the tick, if within look-back and not stale
   kTime,     // all samples in (tick - offset - range, tick - offset]
-  kSamples,  // the last N samples of the series since it came: a stale marker or a gap of the
-             // look-back ends it
-  kAttempt,  // since the beginning of the attempt
-  kFirst,  // the first N samples of the attempt that are not NaN, after `skip` others; empty until
-           // there are N
+  kSamples,  // the last N samples since the series appeared; a stale marker or a gap of the
+             // look-back ends the series
+  kAttempt,  // all samples since the start of the attempt
+  kFirst,    // the first N samples of the attempt that are not NaN, after skipping `skip`; empty
+             // until there are N samples
 };
 
-// A requested column. Equal keys mean equal state: sharing and hot reload use the key.
+// Requested column. Equal keys mean equal state, so sharing and hot reload use the key.
 struct Demand {
   uint32_t selector = 0;  // index into DemandSet::selectors
   WindowKind kind = WindowKind::kInstant;
   WindowFunction function = WindowFunction::kLast;
-  int64_t range = 0;   // position units; kSamples, kFirst: number of samples; 0 for kInstant
-  int64_t skip = 0;    // kFirst
-  int64_t offset = 0;  // >= 0
-  int64_t interval =
-      0;  // of the group: ticks are multiples of it, so panes are gcd(interval, range, offset) long
-  int64_t lookback = 0;    // kInstant and kSamples; kShare
-  bool align_job = false;  // ticks and panes count from the job's origin instead of the epoch
-  // Canonical text of the function's scalar arguments, which are passed to each read, or "":
-  // columns with different arguments are different columns over the same window.
+  int64_t range = 0;       // in position units; kSamples, kFirst: number of samples; 0 for kInstant
+  int64_t skip = 0;        // kFirst only
+  int64_t offset = 0;      // >= 0
+  int64_t interval = 0;    // interval of the group: ticks are multiples of it, so panes are
+                           // gcd(interval, range, offset) long
+  int64_t lookback = 0;    // kInstant, kSamples, and kShare only
+  bool align_job = false;  // ticks and panes are aligned to the job's origin instead of the epoch
+  // Canonical text of the function's scalar arguments, or "". The arguments are passed to each
+  // read. Columns with different arguments are different columns over the same window.
   std::string arguments;
 
   // Returns the key without the function: demands with equal window keys can share panes.
@@ -50,8 +51,8 @@ struct Demand {
   std::string Key(const Selector& s) const;
 };
 
-// Samples of one clock. Time: every sample, at its time. Step: those with a step of `mode`, at
-// their step.
+// Clock of the samples. Time clock: every sample, at its time. Step clock: samples with a step of
+// `mode`, at their step.
 struct ClockSpec {
   bool step = false;
   std::string mode;  // step clock only
@@ -59,36 +60,37 @@ struct ClockSpec {
   std::string ToString() const { return step ? "step:" + mode : "time"; }
 };
 
-// All demands on one clock. Immutable after it was passed to the window.
+// All demands on one clock. Immutable once passed to the window.
 struct DemandSet {
   ClockSpec clock;
   std::vector<Selector> selectors;
   std::vector<Demand> demands;
 };
 
-// Number of values that a read with this number of arguments returns per series.
+// Returns the number of values per series that a read with this number of arguments returns.
 inline size_t ValuesPerSeries(WindowFunction function, size_t arguments) {
   return function == WindowFunction::kHistogram ? arguments + 1 : 1;
 }
 
-// One value per series of the demand's selector, in that selector's series order; or
-// ValuesPerSeries consecutive values each. If present[i] is 0, the values of the i-th series are
-// undefined. Valid until the next call that changes the store.
+// One value per series of the demand's selector, in the selector's series order, or ValuesPerSeries
+// consecutive values each. If present[i] is 0, the values of series i are undefined. Valid until
+// the next call that changes the store.
 struct Column {
   std::span<const double> values;
   std::span<const uint8_t> present;
 };
 
-// Samples of one job on one clock, as of one tick.
+// View of a job's samples on one clock at one tick.
 class ColumnView {
  public:
   virtual ~ColumnView() = default;
-  // Increases with every change of Series(selector): bindings of another generation are invalid.
+  // Returns a number that increases with every change of Series(selector). Bindings of another
+  // generation are invalid.
   virtual uint64_t Generation(uint32_t selector) const = 0;
-  // Returns all series in the store that match the selector, present or not, in unspecified order
-  // (evaluation sorts them when it binds).
+  // Returns all series in the store that match the selector, present or not, in unspecified order.
+  // (Evaluation sorts them when it binds.)
   virtual std::span<const Labels* const> Series(uint32_t selector) const = 0;
-  // `arguments`: as defined by the demand's function.
+  // Reads a column. `arguments`: as defined by the demand's function.
   virtual Column Read(uint32_t demand, std::span<const double> arguments) = 0;
   Column Read(uint32_t demand) { return Read(demand, {}); }
 };

@@ -1,11 +1,11 @@
-// Functions of expressions as enumerators, from the table functions.inc.
+// Function enumerators, generated from the table functions.inc.
 #pragma once
 
 #include <cstdint>
 
 namespace pitwall {
 
-// Functions of the samples of a window.
+// Functions over the samples of a window.
 enum class WindowFunction {
 #define PITWALL_WINDOW_OF_PARTIALS(id, ...) id,
 #define PITWALL_WINDOW_OF_SAMPLES(id, ...) id,
@@ -13,7 +13,7 @@ enum class WindowFunction {
 #include "services/model/windows/functions.inc"
 };
 
-// Functions of whole instant vectors or scalars (functions over windows are demands).
+// Functions of whole instant vectors or scalars. (Functions over windows are demands.)
 enum class FunctionId : uint32_t {
 #define PITWALL_FUNCTION_OF_EACH(id, ...) id,
 #define PITWALL_FUNCTION_OF_ALL(id, ...) id,

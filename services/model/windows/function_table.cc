@@ -8,7 +8,7 @@
 namespace pitwall {
 namespace {
 
-// Names used in the table's columns.
+// Short names used in the columns of the table.
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kPi = std::numbers::pi;
 constexpr ExprType kScalar = ExprType::kScalar;
@@ -38,7 +38,7 @@ constexpr ResultRange LargerArgument() { return {Rule::kLarger}; }
 constexpr ResultRange SmallerArgument() { return {Rule::kSmaller}; }
 constexpr ResultRange BetweenArguments() { return {Rule::kBetween}; }
 
-// In the order of the enumerators.
+// Rows in the order of the enumerators.
 constexpr FunctionRow kWindows[] = {
 #define PITWALL_WINDOW_ROW(id, text, ...) \
   FunctionRow{.name = text, .window = WindowFunction::id, __VA_ARGS__},
@@ -100,7 +100,7 @@ static_assert(All([](const FunctionRow& row) {
               }),
               "a window function without .arguments");
 
-// The macro that lists a window function determines which switches require a kernel for it.
+// The macro that lists a window function determines which switches must have a kernel for it.
 constexpr bool ListedAsItsState() {
   constexpr auto of_partials = [](StateFamily state) { return HasPartials(state); };
   constexpr auto of_samples = [](StateFamily state) {

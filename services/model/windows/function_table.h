@@ -1,4 +1,4 @@
-// Table of functions (functions.inc), by name and by number.
+// Table of functions (functions.inc), indexed by name and by number.
 #pragma once
 
 #include <array>
@@ -24,20 +24,20 @@ struct ArgumentBound {
   double high = std::numeric_limits<double>::infinity();
   bool low_open = false;
   bool whole = false;
-  int not_above = -1;              // index of the argument that limits it
+  int not_above = -1;              // index of the argument that is its upper limit
   bool Holds(double value) const;  // false for NaN
 };
 
 struct ArgumentRow {
   constexpr ArgumentRow() = default;
-  // Implicit: a type alone is an argument without bounds.
+  // Implicit because a type alone is an argument without bounds.
   constexpr ArgumentRow(ExprType t, std::string_view w = "", ArgumentBound b = {})  // NOLINT
       : type(t), what(w), bound(b) {}
 
   ExprType type = ExprType::kScalar;
-  std::string_view what;  // name in error messages: "a number of standard deviations"
+  std::string_view what;  // name in error messages, such as "a number of standard deviations"
   ArgumentBound bound;
-  bool label = false;  // the argument is a string with a label name
+  bool label = false;  // the argument is a string that contains a label name
 };
 
 class ArgumentList {
@@ -57,20 +57,20 @@ class ArgumentList {
   size_t size_ = 0;
 };
 
-// Range of a result, independent of the samples.
+// Range of a function's results, independent of the samples.
 struct ResultRange {
   enum class Rule : uint8_t {
     kUnset,     // not set: the build fails
     kAny,       // any number
     kFixed,     // low to high
-    kArgument,  // one of the first argument's values, or between them
-    kSum,       // sum of at least one of the first argument's values
-    kQuantile,  // one of the second argument's values, if the first is in 0 to 1
+    kArgument,  // one of the first argument's values, or a value between them
+    kSum,       // sum of one or more of the first argument's values
+    kQuantile,  // one of the second argument's values if the first is between 0 and 1
     kAbs,
     kCeil,
     kFloor,
-    kLarger,   // of the first two arguments
-    kSmaller,  // of the first two arguments
+    kLarger,   // the larger of the first two arguments
+    kSmaller,  // the smaller of the first two arguments
     kBetween,  // between the second and the third argument
   };
   Rule rule = Rule::kUnset;
@@ -79,49 +79,50 @@ struct ResultRange {
 
 enum class Support : uint8_t { kYes, kNotYet, kNativeHistograms };
 
-// Effect on the label `le` of classic buckets.
+// Effect of the function on the label `le` of classic buckets.
 enum class Buckets : uint8_t { kKeeps, kMakes, kTakes };
 
-// Nanoseconds, from docs/performance.md; -1: no cost of its own.
+// Costs in nanoseconds, from docs/performance.md; -1: no cost of its own.
 struct CostRow {
-  double element = -1;    // of FunctionId: per element
-  double walk = -1;       // of the family "samples": per sample of the window and read
-  double pair = 0;        // per pair of samples, of at most 256 samples
-  double comparison = 0;  // per comparison of a sort of the window
+  double element = -1;    // FunctionId only: per element
+  double walk = -1;       // family "samples" only: per sample of the window and read
+  double pair = 0;        // per pair of samples, for at most 256 samples
+  double comparison = 0;  // per comparison when sorting the window
 };
 
 struct FunctionRow {
   std::string_view name;
   std::optional<WindowFunction> window = std::nullopt;
   std::optional<FunctionId> element = std::nullopt;
-  bool unlisted = false;  // not a function of the language: the name is used in texts only
+  bool unlisted = false;  // not a function of the language: the name is used only in texts
   ArgumentList arguments = {};
-  int variadic = 0;  // 0: exactly these; n: the last one may be left out or come n times; -1: any
-                     // number of times
+  int variadic = 0;  // 0: exactly these arguments; n: the last may be omitted or repeated up to n
+                     // times; -1: any number of repetitions
   ExprType result = ExprType::kVector;
   Support support = Support::kYes;
-  StateFamily state = StateFamily::kNone;  // what a window keeps of each series
+  StateFamily state = StateFamily::kNone;  // state that a window keeps per series
   ResultRange range = {};
   int least = 0;            // minimum number of samples in the window
   bool keeps_name = false;  // the result is a sample and keeps the metric name
   Buckets buckets = Buckets::kKeeps;
   bool together = false;  // elements that differ only in `le` are combined
   CostRow cost = {};
-  // Extensions to PromQL: the line of docs/functions.md and its cost class. Empty for PromQL's.
+  // Texts for extensions to PromQL: the line in docs/functions.md and its cost class. Empty for
+  // PromQL functions.
   std::string_view summary = "";
   std::string_view cost_class = "";
 };
 
-// Returns true if the function needs every sample of its window, not only partials.
+// Returns true if the function needs every sample of its window, not only partial results.
 constexpr bool NeedsEverySample(const FunctionRow& row) {
   return row.state == StateFamily::kRanked || row.state == StateFamily::kSorted ||
          row.state == StateFamily::kSamples;
 }
 
-// Sorted by name, without the unlisted ones: all functions of Prometheus 3, including experimental
-// ones, and those of docs/functions.md.
+// Returns the functions sorted by name, without the unlisted ones: all functions of Prometheus 3,
+// including experimental ones, and those in docs/functions.md.
 std::span<const FunctionRow* const> Functions();
-const FunctionRow* FindFunction(std::string_view name);  // nullptr if unknown
+const FunctionRow* FindFunction(std::string_view name);  // nullptr if the name is unknown
 const FunctionRow& RowOf(WindowFunction function);
 const FunctionRow& RowOf(FunctionId function);
 

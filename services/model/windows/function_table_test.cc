@@ -1,4 +1,4 @@
-// Function table: properties that static_assert cannot check, and its documentation.
+// Tests of the function table: properties that static_assert cannot check, and its documentation.
 #include "services/model/windows/function_table.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ std::string TextOfFile(const std::string& path) {
   return text.str();
 }
 
-// Snapshots and rule sets contain these numbers: a new row goes to the end of its kind.
+// Snapshots and rule sets contain these numbers, so a new row must be added at the end of its kind.
 TEST(FunctionTable, NumbersAreStable) {
   EXPECT_EQ(static_cast<int>(WindowFunction::kLast), 0);
   EXPECT_EQ(static_cast<int>(WindowFunction::kSum), 2);
@@ -80,9 +80,9 @@ TEST(FunctionTable, ChecksArgumentBounds) {
   EXPECT_FALSE(whole.Holds(2.5) || whole.Holds(4) || whole.Holds(0));
 }
 
-// docs/functions.md has one line in its first table and one section for each extension, and
-// docs/promql.md has one line; both texts of the line are those of the table.
-TEST(FunctionTable, DocumentsMatchTable) {
+// docs/functions.md must have one section and one line in its first table for each extension, and
+// docs/promql.md must have one line. Both texts of the line must match the table.
+TEST(FunctionTable, DocumentationMatchesTable) {
   const std::string functions = TextOfFile("docs/functions.md");
   const std::string promql = TextOfFile("docs/promql.md");
   size_t own = 0;
@@ -97,20 +97,20 @@ TEST(FunctionTable, DocumentsMatchTable) {
   EXPECT_GE(own, 10U);
 }
 
-// Every line of that table is about an existing function.
-TEST(FunctionTable, DocumentsHaveNoOtherFunctions) {
+// Every line of the documentation table must describe an existing function.
+TEST(FunctionTable, DocumentationHasNoUnknownFunctions) {
   std::istringstream lines(TextOfFile("docs/functions.md"));
   std::string line;
   while (std::getline(lines, line)) {
     if (!StartsWith(line, "| [`")) continue;
     const std::string name = line.substr(4, line.find('`', 4) - 4);
-    if (name.find(' ') != std::string::npos) continue;  // a window
+    if (name.find(' ') != std::string::npos) continue;  // a window function
     const FunctionRow* row = FindFunction(name);
     EXPECT_TRUE(row != nullptr && !row->summary.empty()) << line;
   }
 }
 
-// Each function that reads its whole window has a measured line.
+// Each function that reads its whole window must have a measured cost.
 TEST(FunctionTable, CostsAreMeasured) {
   const std::string performance = TextOfFile("docs/performance.md");
   for (const FunctionRow* row : Functions()) {

@@ -1,10 +1,13 @@
-// Grid of the panes of a demand: no window of the demand begins or ends between two neighboring
-// cuts, so all samples in between form one unit.
+// Grid of a demand's panes. No window of the demand starts or ends between two neighboring cuts, so
+// all samples in between form one unit.
 //
-// Windows end at the ticks minus the offset, one interval apart, and begin one range before. If the
-// interval divides the range, both are at the same cuts. Otherwise each interval has two panes (S.
-// Krishnamurthy et al., "On-the-fly sharing for streamed aggregation", 2006), regardless of the
-// window's length. All cuts are at absolute multiples.
+// Windows end at the ticks minus the offset, one interval apart, and start one range earlier. If
+// the
+// interval divides the range, starts and ends fall on the same cuts. Otherwise, each interval has
+// two
+// panes (S. Krishnamurthy et al., "On-the-fly sharing for streamed aggregation", 2006), regardless
+// of
+// the window's length. All cuts are absolute multiples.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +22,8 @@ inline constexpr int64_t FloorDiv(int64_t a, int64_t b) {
 }
 inline constexpr int64_t FloorMod(int64_t a, int64_t b) { return a - FloorDiv(a, b) * b; }
 
-// Panes end at phase + k * length and, with a cut, at phase + k * length + cut. Each holds the
-// samples after the end of the previous one.
+// Panes end at phase + k * length and, if there is a cut, also at phase + k * length + cut. Each
+// pane contains the samples after the end of the previous pane.
 struct PaneGrid {
   int64_t length = 1;
   int64_t phase = 0;  // in [0, length)
@@ -41,11 +44,13 @@ struct PaneGrid {
 
 struct WindowShape {
   PaneGrid grid;
-  int64_t panes = 0;  // of the window; 0: from the beginning (kAttempt, kInstant with an offset)
-  int64_t delay = 0;  // number of panes between the current one and the window's last
+  // Number of panes in the window; 0: from the start (kAttempt, or kInstant with an offset).
+  int64_t panes = 0;
+  int64_t delay = 0;  // number of panes between the current pane and the window's last pane
 };
 
-// demand.interval > 0. `origin`: reference of demands with align_job.
+// Returns the shape of a demand's window. demand.interval > 0. `origin`: reference for demands with
+// align_job.
 inline WindowShape ShapeOf(const Demand& demand, int64_t origin) {
   const bool ranged = demand.kind == WindowKind::kTime;
   const int64_t tick = demand.align_job ? origin : 0;  // a reference tick

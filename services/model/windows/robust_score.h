@@ -1,9 +1,13 @@
-// Distance of a value from a population, in robust standard deviations: from the median, measured
-// by the median absolute deviation (MAD). 1.4826 · MAD estimates the standard deviation of a normal
-// distribution (B. Iglewicz, D. Hoaglin, "How to Detect and Handle Outliers", 1993, section 3.3).
+// Distance of a value from a population in robust standard deviations: its distance from the
+// median,
+// divided by the scaled median absolute deviation (MAD). 1.4826 · MAD estimates the standard
+// deviation
+// of a normal distribution (B. Iglewicz, D. Hoaglin, "How to Detect and Handle Outliers", 1993,
+// section 3.3).
 //
-// The scale is at least 1% of the median's magnitude: in a population with little variation, such
-// as the step times of ranks in lockstep, an irrelevant difference would be many deviations.
+// The scale is at least 1% of the median's magnitude. Otherwise, in a population with little
+// variation, such as the step times of ranks in lockstep, an irrelevant difference would be many
+// deviations.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +19,8 @@ inline double RobustScale(double median, double mad) {
   return std::max(1.4826 * mad, 0.01 * std::fabs(median));
 }
 
-// Returns exactly 0 for the median itself, and infinity for other values if the scale is 0. Returns
-// NaN for NaN, and if median or MAD is NaN.
+// Returns the score. It is exactly 0 for the median itself and infinite for other values if the
+// scale is 0. It is NaN if the value, the median, or the MAD is NaN.
 inline double RobustScore(double value, double median, double mad) {
   const double distance = value - median;
   const double scale = RobustScale(median, mad);

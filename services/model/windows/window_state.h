@@ -1,5 +1,5 @@
-// State of a window per series, by kind and function: the basis of memory estimates. A test in
-// services/window compares these numbers with its allocations.
+// State of a window per series, by kind and function. Memory estimates are based on it. A test in
+// services/window compares these numbers with actual allocations.
 #pragma once
 
 #include <algorithm>
@@ -15,50 +15,51 @@
 
 namespace pitwall {
 
-// Storage of the samples of a window.
+// Storage of a window's samples.
 enum class WindowStorage {
   kNewest,    // the newest sample only
-  kPartials,  // a summary per pane, and about 2 sqrt(panes) merged ones
-  kRanked,    // every sample in its pane, and those around a quantile's rank
-  kSorted,    // every sample, in its pane and in a sorted array
+  kPartials,  // a summary per pane, and about 2 sqrt(panes) merged summaries
+  kRanked,    // every sample in its pane, and the samples around a quantile's rank
+  kSorted,    // every sample in its pane and in a sorted array
   kSamples,   // every sample with its position, in order
-  kFrozen,    // the first samples of the attempt, with positions, in order
-  kStates,    // the changes between zero and other values
-  kSketch,    // counts of buckets, and the bucket of each sample
+  kFrozen,    // the first samples of the attempt with positions, in order
+  kStates,    // changes between zero and other values
+  kSketch,    // bucket counts and the bucket of each sample
 };
 
-// State families: functions of one family share their state over one window.
+// State families: functions of the same family share their state over one window.
 enum class StateFamily : uint8_t {
   kNone,
   kNewest,
-  kSums,     // count, compensated sum
-  kMoments,  // count, mean, M2 (Welford; partials merged by Chan's formula)
+  kSums,     // count and compensated sum
+  kMoments,  // count, mean, and M2 (Welford; partials are merged by Chan's formula)
   kExtremes,
   kEnds,     // first and last sample
-  kCounter,  // ends with their positions, correction of resets
+  kCounter,  // first and last samples with positions, and the correction for resets
   kLastTwo,
   kSteps,       // number of changes and resets
   kExtremesAt,  // extremes with their positions
-  kRegression,  // least squares, merged by Chan's formula
-  kRanked,      // every sample, around one rank
-  kSorted,      // every sample, sorted
+  kRegression,  // least squares; partials are merged by Chan's formula
+  kRanked,      // every sample, maintained around one rank
+  kSorted,      // every sample, kept sorted
   kSketch,      // counts of logarithmic buckets
-  kStates,      // periods in which the value was zero, non-zero, or unknown
+  kStates,      // periods in which the value was zero, nonzero, or unknown
   kSamples,     // every sample in order
 };
 
 struct WindowState {
   std::string_view family;
   WindowStorage storage = WindowStorage::kNewest;
-  int64_t fields = 0;  // 8-byte cells of one partial
-  bool timed = false;  // partials need positions
-  // Nanoseconds of one series, from the table "Each function" of docs/performance.md: the maximum
-  // of 60 and 600 samples. `sample`: insertion into the window; `read`: a result; `walk`: per
-  // sample of the window and read (of the family "samples": the function's own, CostRow).
+  int64_t fields = 0;  // 8-byte cells per partial
+  bool timed = false;  // partials contain positions
+  // Costs in nanoseconds for one series, from the table "Each function" of docs/performance.md: the
+  // maximum of 60 and 600 samples. `sample`: inserting into the window. `read`: computing a result.
+  // `walk`: per sample of the window and read (for the family "samples", the function's own cost in
+  // CostRow applies).
   double sample_ns = 0, read_ns = 0, walk_ns = 0;
 };
 
-// In the order of the enumerators; storage: in panes.
+// Families in the order of the enumerators. The storage applies to windows with panes.
 inline constexpr WindowState kStateFamilies[] = {
     {},
     {"newest sample", WindowStorage::kNewest, 2, true, 2.3, 1.0},
@@ -84,12 +85,12 @@ constexpr bool HasPartials(StateFamily family) {
   return kStateFamilies[static_cast<size_t>(family)].storage == WindowStorage::kPartials;
 }
 
-// Returns the state that a window of this kind keeps for functions of a family.
+// Returns the state that a window of this kind keeps for the functions of a family.
 inline WindowState WindowStateOf(WindowKind kind, StateFamily family) {
   WindowState state = kStateFamilies[static_cast<size_t>(family)];
   if (state.storage == WindowStorage::kNewest || state.storage == WindowStorage::kStates)
     return state;
-  // The samples are available: sketches and quantiles are exact.
+  // The window stores the samples, so sketches and quantiles are exact.
   if (kind == WindowKind::kSamples) state.storage = WindowStorage::kSamples;
   if (kind == WindowKind::kFirst) state.storage = WindowStorage::kFrozen;
   return state;
@@ -101,17 +102,18 @@ inline bool KeepsSamples(const WindowState& state) {
          state.storage == WindowStorage::kSamples || state.storage == WindowStorage::kFrozen;
 }
 
-// Returns the bytes of one series. `panes`: of the window and its offset (WindowShape); `samples`:
-// in the window and its offset. Excludes the state shared by all windows of a series (its labels
-// and indexes: about 300 bytes). Rows have little spare capacity, lists of samples up to twice
-// their size; older panes of long windows are packed, to a fraction if values repeat.
+// Returns the estimated bytes for one series. `panes`: panes of the window and its offset
+// (WindowShape). `samples`: samples in the window and its offset. Excludes the state shared by all
+// windows of a series (its labels and indexes, about 300 bytes). Rows have little spare capacity;
+// lists of samples may use up to twice their size. Older panes of long windows are packed, to a
+// fraction of their size if values repeat.
 inline double WindowStateBytes(const WindowState& state, double panes, double samples) {
-  // Maximum of a window; a series with more has no result.
+  // A series with more samples than this maximum has no result.
   if (KeepsSamples(state)) samples = std::min(samples, static_cast<double>(kMaxKeptSamples));
   if (state.storage == WindowStorage::kSketch)
     samples = std::min(samples, static_cast<double>(kMaxSketchSamples));
   constexpr double kCell = 8;
-  constexpr double kColumn = 9;  // the result: a double and a byte
+  constexpr double kColumn = 9;  // result: a double and a byte
   const auto capacity = [](double length) {
     const double most = std::clamp(length, 1.0, 0x1p52);
     return static_cast<double>(std::bit_ceil(static_cast<uint64_t>(std::ceil(most))));
@@ -120,7 +122,7 @@ inline double WindowStateBytes(const WindowState& state, double panes, double sa
   switch (state.storage) {
     case WindowStorage::kNewest: {
       const double newest = 2 * kCell + kColumn;
-      // With an offset: a separate window.
+      // A window with an offset has its own samples.
       return panes > 0 ? newest + panes * 2 * kCell : newest;
     }
     case WindowStorage::kPartials: {
@@ -136,10 +138,10 @@ inline double WindowStateBytes(const WindowState& state, double panes, double sa
     case WindowStorage::kSorted:
       return kColumn + 4 * kCell + kCell * samples + kCell * capacity(samples);
     case WindowStorage::kSketch: {
-      constexpr double kEntry = 4, kBucket = 8, kBuckets = 704;  // of eleven powers of two
+      constexpr double kEntry = 4, kBucket = 8, kBuckets = 704;  // buckets of eleven powers of two
       return kColumn + 12 * kCell + kEntry * 1.25 * samples + kBucket * std::min(samples, kBuckets);
     }
-    case WindowStorage::kStates:  // at worst, every sample is another state
+    case WindowStorage::kStates:  // in the worst case, every sample is a different state
       return kColumn + 7 * kCell +
              5 * kCell * std::min(samples, 1.25 * static_cast<double>(kMaxKeptSamples));
     case WindowStorage::kFrozen:
