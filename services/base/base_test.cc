@@ -96,7 +96,7 @@ TEST(Binary, RoundTripKeepsEveryBit) {
   EXPECT_TRUE(r.Finish("test").ok());
 }
 
-TEST(Binary, DamageReturnsStatus) {
+TEST(Binary, DamagedInputReturnsDataLoss) {
   BinaryWriter w;
   w.Doubles(std::vector<double>{1, 2, 3});
   for (size_t cut = 0; cut < w.data().size(); ++cut) {

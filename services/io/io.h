@@ -1,9 +1,8 @@
 // Interface of the log, used by everything above the adapters. It is in one file for readability.
 //
 // Two implementations exist: services/adapters/kafka (Apache Kafka) and
-// services/adapters/embedded_log
-// (segment files on local disk). The same contract tests (tests/contract) cover both. Both
-// guarantee:
+// services/adapters/embedded_log (segment files on local disk). The same contract tests
+// (tests/contract) cover both. Both guarantee:
 //  * Records of a partition are read in offset order. Offsets increase and may have gaps.
 //  * All records of a transaction become visible together with its input offset, or never. Readers
 //    see only committed records.

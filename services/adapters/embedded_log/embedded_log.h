@@ -119,17 +119,14 @@ struct EmbeddedLogStats {
 };
 
 // Thread-safe, as io.h requires. Readers, appenders, and committers may outlive the log: appends
-// then
-// fail with FailedPrecondition, and readers keep reading committed records. `Committed` and
+// then fail with FailedPrecondition, and readers keep reading committed records. `Committed` and
 // `StorePosition` accept only topics of this log.
 //
 // Errors in addition to io.h: ResourceExhausted if the disk is full or the process has no file
 // descriptor left; Unavailable if the disk fails (the commit is undone, and later commits succeed
-// once
-// the disk recovers); FailedPrecondition if opened read-only. An error of one partition names the
-// partition and does not affect the others: if its records cannot be flushed, it is suspended until
-// a
-// flush succeeds.
+// once the disk recovers); FailedPrecondition if opened read-only. An error of one partition names
+// the partition and does not affect the others: if its records cannot be flushed, it is suspended
+// until a flush succeeds.
 class EmbeddedLog : public Log {
  public:
   // Returns the topic names in alphabetical order.

@@ -53,17 +53,14 @@ struct Recovered {
 };
 
 // Reads the journal and the directories without changing anything. Reports all damage. Unless
-// options.salvage
-// is set or all damage can be repaired automatically, returns DataLoss with the first problem and
-// the repair command.
+// options.salvage is set or all damage can be repaired automatically, returns DataLoss with the
+// first problem and the repair command.
 //
 // After a power loss, frames and records that were never flushed may be torn or missing in any
 // order. Therefore, the frames after the last one known to be flushed are checked against the
 // records that they cover. The log ends before the first frame that fails this check: that frame
-// and
-// all later ones are dropped. This applies only to bytes that look like pages that never reached
-// the
-// disk (the end of the file or zeros); everything else is damage.
+// and all later ones are dropped. This applies only to bytes that look like pages that never
+// reached the disk (the end of the file or zeros); everything else is damage.
 StatusOr<Recovered> Recover(const EmbeddedLogOptions& options, DamageLog* damage);
 
 // Prepares the directory for a writer. Removes older journals, records after the committed ends,

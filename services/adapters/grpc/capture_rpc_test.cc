@@ -60,7 +60,7 @@ class CaptureRpcTest : public ::testing::Test {
   std::unique_ptr<IssueServer> server_;
 };
 
-TEST_F(CaptureRpcTest, ActRoleRequestsAndViewRoleReads) {
+TEST_F(CaptureRpcTest, ActRoleMayRequest_ViewRoleMayRead) {
   Run({.tokens = {.view = "see", .act = "do"}, .captures = &captures_});
   EXPECT_TRUE(absl::IsUnauthenticated(Client()->AskCapture("j", {}, 0).status()));
   EXPECT_TRUE(absl::IsPermissionDenied(Client("see")->AskCapture("j", {}, 0).status()));
@@ -82,7 +82,7 @@ TEST_F(CaptureRpcTest, ActRoleRequestsAndViewRoleReads) {
   EXPECT_TRUE(absl::IsUnauthenticated(Client()->Captures("r1", "").status()));
 }
 
-TEST_F(CaptureRpcTest, WithoutActTokenRequestsAreDenied) {
+TEST_F(CaptureRpcTest, MissingActToken_RequestIsDenied) {
   Run({.captures = &captures_});
   EXPECT_TRUE(absl::IsPermissionDenied(Client()->AskCapture("j", {}, 0).status()));
   EXPECT_TRUE(captures_.asked.empty());

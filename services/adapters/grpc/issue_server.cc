@@ -81,7 +81,7 @@ class IssueServiceImpl final : public issues_v1::IssueService::CallbackService {
           if (request->job().empty() || request->job().size() > 1024)
             return InvalidArgument("job: must have 1 to 1024 bytes");
           if (request->ranks_size() > static_cast<int>(kMaxCaptureRanks))
-            return InvalidArgument(Cat("ranks: must have at most ", kMaxCaptureRanks));
+            return InvalidArgument(Cat("ranks: must list at most ", kMaxCaptureRanks, " ranks"));
           if (request->timeout_ns() < 0 || request->timeout_ns() > kLongestAskNs)
             return InvalidArgument("timeout: must be 0 to 60 s");
           CaptureRequest ask;

@@ -3,9 +3,8 @@
 // One thread does all I/O, and each lane has a few threads that run handlers. All resources are
 // limited: header and body size, the time in which header and body must arrive, idle time,
 // connections in total and per address, and waiting requests per lane (503 above the limit).
-// Queries
-// cannot use the threads of health checks and actions or the reserved connections, so health checks
-// and actions respond even if queries do not.
+// Queries cannot use the threads of health checks and actions or the reserved connections, so
+// health checks and actions respond even if queries do not.
 //
 // A request is canceled if its client closes the connection or its time limit expires: a read-only
 // request does not start, and a running handler can observe the cancellation

@@ -197,8 +197,8 @@ Status CheckOptions(const KafkaLogOptions& options) {
   if (options.append_queue_bytes < options.max_record_bytes + 1024 ||
       options.append_queue_bytes > kMaxQueue) {
     return InvalidArgument(
-        Cat("kafka: append_queue_bytes must hold one record and be at most 2 GiB, not ",
-            options.append_queue_bytes));
+        Cat("kafka: append_queue_bytes must hold one record and be at most 2 GiB (got ",
+            options.append_queue_bytes, ")"));
   }
   if (options.read_ahead_bytes < (64 << 10) || options.read_ahead_bytes > kMaxQueue) {
     return InvalidArgument(Cat("kafka: read_ahead_bytes must be 64 KiB to 2 GiB (got ",
@@ -207,8 +207,8 @@ Status CheckOptions(const KafkaLogOptions& options) {
   if (options.replication_factor != -1 &&
       (options.replication_factor < 1 || options.replication_factor > 1000)) {
     return InvalidArgument(
-        Cat("kafka: replication_factor must be -1 (the broker's default) or 1 to 1000, not ",
-            options.replication_factor));
+        Cat("kafka: replication_factor must be -1 (the broker's default) or 1 to 1000 (got ",
+            options.replication_factor, ")"));
   }
   return OkStatus();
 }

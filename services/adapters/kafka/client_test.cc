@@ -76,7 +76,7 @@ TEST(KafkaOptions, ErrorsHideSecrets) {
   EXPECT_THAT(refused.ToString(), Not(HasSubstr("hunter2")));
 }
 
-TEST(KafkaOptions, SecuritySettingsPassThrough) {
+TEST(KafkaOptions, SecuritySettingsArePassedThrough) {
   KafkaLogOptions options = Valid();
   options.rdkafka = {{"security.protocol", "SASL_PLAINTEXT"},
                      {"sasl.mechanisms", "SCRAM-SHA-512"},

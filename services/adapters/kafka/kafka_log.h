@@ -1,22 +1,20 @@
 // Log (services/io/io.h) over Apache Kafka, for deployments on several machines.
 //
 // Implementation of the guarantees of io.h:
-// * Each reader is manually assigned one partition, reads only committed records, and keeps its own
-// position. Readers never join a consumer group. Transaction markers and aborted records are holes;
-// position() skips them, so position() == EndOffset() once everything was read. Therefore, Poll may
-// return early without records if it moved the position.
-// * EndOffset() is the last stable offset: records after an open transaction are excluded.
-// * Records of a Committer become visible a few milliseconds after Apply returns because the broker
-// writes the transaction markers asynchronously.
-// * An Appender is an idempotent producer with acks=all and zstd. All or some of the records of a
-// failed Append may still have been written.
-// * A Committer is a transactional producer. If the broker fails during a commit, the outcome may
-//   be
-// unknown. The committer then returns Aborted, as if fenced: open a new one, which resolves the old
-// transaction, and start from Committed().
-// * append_time_ns is the LogAppendTime. Topics are created with that setting, and opening a
-//   Pitwall
-// topic without it is an error.
+//  * Each reader is manually assigned one partition, reads only committed records, and keeps its
+//    own position. Readers never join a consumer group. Transaction markers and aborted records are
+//    holes; position() skips them, so position() == EndOffset() once everything was read.
+//    Therefore, Poll may return early without records if it moved the position.
+//  * EndOffset() is the last stable offset: records after an open transaction are excluded.
+//  * Records of a Committer become visible a few milliseconds after Apply returns because the
+//    broker writes the transaction markers asynchronously.
+//  * An Appender is an idempotent producer with acks=all and zstd. All or some of the records of a
+//    failed Append may still have been written.
+//  * A Committer is a transactional producer. If the broker fails during a commit, the outcome may
+//    be unknown. The committer then returns Aborted, as if fenced: open a new one, which resolves
+//    the old transaction, and start from Committed().
+//  * append_time_ns is the LogAppendTime. Topics are created with that setting, and opening a
+//    Pitwall topic without it is an error.
 //
 // Threads: as in io.h. Each reader, appender, and committer owns one librdkafka client (a few
 // threads and connections). Errors: Unavailable = the broker is unreachable or busy, retry;

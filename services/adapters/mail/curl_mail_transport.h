@@ -1,8 +1,7 @@
 // MailTransport over libcurl: SMTP with STARTTLS or TLS, AUTH PLAIN and LOGIN.
 //
 // Connections are encrypted, and the certificate must match the server's name. Plain SMTP is
-// allowed
-// only to loopback or with allow_insecure. Resolved addresses are checked as for webhooks
+// allowed only to loopback or with allow_insecure. Resolved addresses are checked as for webhooks
 // (services/adapters/http/client/curl_transport.h). Each message uses its own connection. libcurl
 // performs dot-stuffing.
 #pragma once

@@ -2,8 +2,7 @@
 // CRC-32C. No other module uses SQLite.
 //
 // The database stores the number of rows per kind, so a missing row is detected like a changed one.
-// A
-// committed transaction survives kill -9 and power loss.
+// A committed transaction survives kill -9 and power loss.
 #pragma once
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 namespace pitwall {
 namespace {
 
-TEST(Access, EachTokenHasItsRole) {
+TEST(Access, EachTokenGrantsItsRole) {
   const AccessTokens tokens{.view = "look", .act = "touch"};
   EXPECT_EQ(RoleOfAuthorization(tokens, "Bearer look"), Role::kView);
   EXPECT_EQ(RoleOfAuthorization(tokens, "Bearer touch"), Role::kAct);

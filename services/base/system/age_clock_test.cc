@@ -51,7 +51,7 @@ TEST_F(AgeClockTest, StepLastingADay_IsFollowed) {
   EXPECT_FALSE(clock_.suspended());
 }
 
-TEST_F(AgeClockTest, FurtherStep_RestartsTheWait) {
+TEST_F(AgeClockTest, FurtherStep_RestartsWait) {
   Pass(0);
   for (int hour = 0; hour < 20; ++hour) Pass(45 * kDay, kHour);
   for (int hour = 0; hour < 20; ++hour) EXPECT_EQ(Pass(90 * kDay, kHour), 0);
@@ -91,7 +91,7 @@ TEST(ClockStepTest, LargerStep_IsAcceptedAfterAMinute) {
   }
 }
 
-TEST(ClockStepTest, StepThatEndsOrChanges_RestartsTheWait) {
+TEST(ClockStepTest, StepEndsOrChanges_WaitRestarts) {
   ClockStep step;
   EXPECT_FALSE(step.Believe(45 * kDay, 0));
   EXPECT_TRUE(step.Believe(0, 25 * kSecond));

@@ -1,11 +1,9 @@
 // YAML as an immutable tree in which every node and key has its position. This is the only
-// interface
-// to yaml-cpp, and it does not throw yaml-cpp's exceptions.
+// interface to yaml-cpp, and it does not throw yaml-cpp's exceptions.
 //
 // Stricter than YAML, like go-yaml in Prometheus: one document, scalar keys, no duplicate keys.
 // Merge keys (<<) are applied. Size, depth, number of nodes, and alias expansion are limited, so
-// the
-// tree size is proportional to the text.
+// the tree size is proportional to the text.
 #pragma once
 
 #include <cstdint>

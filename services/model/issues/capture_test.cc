@@ -28,7 +28,7 @@ TEST(CaptureState, NamesRoundTrip) {
   EXPECT_EQ(ParseCaptureState("asleep"), std::nullopt);
 }
 
-TEST(CaptureState, PhaseInBothLooksDetermines) {
+TEST(CaptureState, PhaseInBothLooksDeterminesState) {
   EXPECT_EQ(Judge(LookIn("collective"), LookIn("collective")), CaptureState::kCollective);
   EXPECT_EQ(Judge(LookIn("dataloader"), LookIn("dataloader")), CaptureState::kLoader);
   EXPECT_EQ(Judge(LookIn("checkpoint"), LookIn("checkpoint")), CaptureState::kCheckpoint);

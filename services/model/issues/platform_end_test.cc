@@ -5,7 +5,7 @@
 namespace pitwall {
 namespace {
 
-TEST(PlatformEnd, RoundTripInEvent) {
+TEST(PlatformEnd, RoundTripsThroughEvent) {
   const PlatformEnd ends[] = {
       {},
       {.signal = 15, .exit_code = {}, .on_purpose = true, .cause = "time limit"},

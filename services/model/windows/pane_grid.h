@@ -2,12 +2,9 @@
 // all samples in between form one unit.
 //
 // Windows end at the ticks minus the offset, one interval apart, and start one range earlier. If
-// the
-// interval divides the range, starts and ends fall on the same cuts. Otherwise, each interval has
-// two
-// panes (S. Krishnamurthy et al., "On-the-fly sharing for streamed aggregation", 2006), regardless
-// of
-// the window's length. All cuts are absolute multiples.
+// the interval divides the range, starts and ends fall on the same cuts. Otherwise, each interval
+// has two panes (S. Krishnamurthy et al., "On-the-fly sharing for streamed aggregation", 2006),
+// regardless of the window's length. All cuts are absolute multiples.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,7 @@
 // Distance of a value from a population in robust standard deviations: its distance from the
-// median,
-// divided by the scaled median absolute deviation (MAD). 1.4826 · MAD estimates the standard
-// deviation
-// of a normal distribution (B. Iglewicz, D. Hoaglin, "How to Detect and Handle Outliers", 1993,
-// section 3.3).
+// median, divided by the scaled median absolute deviation (MAD). 1.4826 · MAD estimates the
+// standard deviation of a normal distribution (B. Iglewicz, D. Hoaglin, "How to Detect and Handle
+// Outliers", 1993, section 3.3).
 //
 // The scale is at least 1% of the median's magnitude. Otherwise, in a population with little
 // variation, such as the step times of ranks in lockstep, an irrelevant difference would be many

@@ -1,12 +1,9 @@
 // Format of records in a segment: batches with a 64-byte header and a payload. Both have a CRC32C;
-// the
-// payload is compressed with zstd or plain.
+// the payload is compressed with zstd or plain.
 //
 //   0 magic "PWB1"   4 crc of 8..63   8 base offset   16 commit sequence   24 first append time
-//   32
-//   last append time
-//  40 last offset - base   44 record count   48 stored bytes   52 raw bytes   56 crc of the stored
-//  payload   60 flags
+//  32 last append time   40 last offset - base   44 record count   48 stored bytes   52 raw bytes
+//  56 crc of the stored payload   60 flags
 //
 // All integers are little-endian. Each record has: varint offset - base, zigzag time - first time,
 // flags, key, value, [headers].

@@ -35,13 +35,11 @@ struct LogRepair {
 };
 
 // Makes the log startable. Readable data is kept. Files that are rewritten or dropped are first
-// copied
-// to <dir>/quarantine. Lost offsets are noted in the journal, and their readers receive DataLoss.
-// Without damage, nothing changes. FailedPrecondition: a process has the log open.
+// copied to <dir>/quarantine. Lost offsets are noted in the journal, and their readers receive
+// DataLoss. Without damage, nothing changes. FailedPrecondition: a process has the log open.
 //
 // If the journal is damaged, groups resume at older positions. Outputs in `derived` that were
-// written
-// after those positions are cut if they will be produced again, so no record appears twice
+// written after those positions are cut if they will be produced again, so no record appears twice
 // (output_cut.h).
 StatusOr<LogRepair> RepairLog(const std::string& dir, bool dry_run, Clock* clock,
                               const std::vector<DerivedOutputs>& derived = {});

@@ -23,13 +23,11 @@ struct OutputCut {
 };
 
 // Cuts outputs that were written after the newest position of the group in the journal. Changes
-// only
-// `recovered`; the caller writes the files.
+// only `recovered`; the caller writes the files.
 //
 // Each batch in a segment records its commit, even after compaction, so the cut is exact: batches
-// of
-// later commits than the position's are cut because they will be produced again from the input. If
-// the input does not reach back far enough, nothing is cut.
+// of later commits than the position's are cut because they will be produced again from the input.
+// If the input does not reach back far enough, nothing is cut.
 StatusOr<OutputCut> CutOutputs(const DerivedOutputs& derived,
                                const std::vector<DamageReport>& reports, Recovered* recovered);
 

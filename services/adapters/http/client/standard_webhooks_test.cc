@@ -89,7 +89,7 @@ TEST(StandardWebhooks, MatchesSpecificationExample) {
             "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
 }
 
-TEST(StandardWebhooks, EachSecretSigns) {
+TEST(StandardWebhooks, EachSecretProducesSignature) {
   const std::string key_a(24, 'a'), key_b(64, '\xfe');
   const auto signer = MakeStandardWebhooksSigner(
       {"whsec_" + absl::Base64Escape(key_a), "whsec_" + absl::Base64Escape(key_b)});
