@@ -12,8 +12,8 @@ namespace pitwall {
 
 inline constexpr int64_t kStepUnit = 1'000'000'000;
 inline constexpr int64_t kNoStep = -1;
-inline constexpr int64_t kMinPosition =
-    INT64_MIN / 4;  // leaves room to subtract a window without overflow
+// Minimum position, which leaves room to subtract a window without overflow.
+inline constexpr int64_t kMinPosition = INT64_MIN / 4;
 inline constexpr int64_t kMaxPosition = INT64_MAX / 4;
 
 // Maximum step with a position. (Clients that count tokens as steps must count in thousands.)

@@ -132,8 +132,8 @@ struct Batch {
   // If not 0, counting restarted at this sequence, so missing earlier batches are not a gap.
   uint64_t first_sequence = 0;
   SourceInfo info;
-  int64_t promise_ns =
-      0;  // this source sends no more data at or before this time; 0 for foreign sources
+  // The source sends no more data at or before this time; 0 for foreign sources.
+  int64_t promise_ns = 0;
   std::vector<SharedSchema> schemas;
   std::vector<Frame> frames;
   std::vector<Span> spans;
@@ -150,8 +150,8 @@ struct Batch {
 struct ControlRecord {
   enum class Kind { kClockTick, kRuleSetChange };
   Kind kind = Kind::kClockTick;
-  int64_t elapsed_ns =
-      0;  // kClockTick: monotonic time since this owner's last tick; 0 for its first
+  // kClockTick only: monotonic time since this owner's last tick; 0 for its first.
+  int64_t elapsed_ns = 0;
   std::string rule_set_hash;  // kRuleSetChange
 };
 

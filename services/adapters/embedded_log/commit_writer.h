@@ -135,8 +135,8 @@ class CommitWriter {
   std::unique_ptr<CommitJournal> journal_ ABSL_GUARDED_BY(writer_mutex_);
   uint64_t sequence_ ABSL_GUARDED_BY(writer_mutex_);         // sequence of the newest frame
   uint64_t commit_sequence_ ABSL_GUARDED_BY(writer_mutex_);  // sequence of the newest commit frame
-  uint64_t synced_sequence_ ABSL_GUARDED_BY(writer_mutex_) =
-      0;  // newest frame known to be on the disk
+  // Newest frame known to be on the disk.
+  uint64_t synced_sequence_ ABSL_GUARDED_BY(writer_mutex_) = 0;
   std::map<CommittedState::Partition*, std::unique_ptr<PartitionWriter>> writers_
       ABSL_GUARDED_BY(writer_mutex_);
   DirtyFiles dirty_files_ ABSL_GUARDED_BY(writer_mutex_);

@@ -17,10 +17,10 @@ struct CompactionPolicy {
   int64_t segment_bytes = 0;  // target size of merged output files
   // Minimum share of dirty bytes in closed segments that triggers a compaction.
   double dirty_share = 0.5;
-  size_t map_bytes = 0;  // approximate memory limit for the keys of one compaction (one segment is
-                         // always processed)
-  int64_t tombstone_cutoff_ns =
-      0;  // older tombstones are dropped once no older record of their key is left
+  // Approximate memory limit for the keys of one compaction (one segment is always processed).
+  size_t map_bytes = 0;
+  // Older tombstones are dropped once no older record of their key is left.
+  int64_t tombstone_cutoff_ns = 0;
   bool compress = true;
   std::shared_ptr<files::DiskFaults> faults;
 };

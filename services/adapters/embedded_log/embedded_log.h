@@ -29,9 +29,10 @@ class DiskFaults;  // injects write failures in tests
 namespace pitwall::log {
 
 enum class FsyncPolicy {
-  kAlways,    // a commit returns once it is on the disk; waiting commits share a flush
-  kInterval,  // a background thread flushes every fsync_interval_ms; a power loss destroys at most
-              // the commits of one interval, each of them completely
+  kAlways,  // a commit returns once it is on the disk; waiting commits share a flush
+  // A background thread flushes every fsync_interval_ms; a power loss destroys at most the commits
+  // of one interval, each of them completely.
+  kInterval,
   kNever,  // the OS decides when to flush (and Close flushes): survives kill -9, not a power loss
 };
 

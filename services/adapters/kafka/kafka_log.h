@@ -37,28 +37,28 @@ namespace pitwall::kafka {
 
 struct KafkaLogOptions {
   std::string brokers;  // "host:port,host:port"
-  std::string client_id =
-      "pitwall";  // also the group ID that readers report, although they never join the group
+  // Client ID, and the group ID that readers report although they never join the group.
+  std::string client_id = "pitwall";
   // Settings passed to librdkafka unchanged: security.protocol, sasl.*, ssl.*, socket.*, ... Keys
   // that the guarantees above depend on (isolation.level, enable.idempotence, ...) are rejected.
   // May contain secrets: never logged.
   std::map<std::string, std::string> rdkafka;
 
-  int64_t request_timeout_ns =
-      15 * kNanosPerSecond;  // metadata, admin calls, Committed, StorePosition, EndOffset
-  int64_t append_timeout_ns = 30 * kNanosPerSecond;  // Append returns Unavailable if the records
-                                                     // are not durable within this time
+  // Timeout of metadata and admin calls, Committed, StorePosition, and EndOffset.
+  int64_t request_timeout_ns = 15 * kNanosPerSecond;
+  // Append returns Unavailable if the records are not durable within this time.
+  int64_t append_timeout_ns = 30 * kNanosPerSecond;
   int64_t commit_timeout_ns = 30 * kNanosPerSecond;  // also for OpenCommitter
-  int64_t transaction_timeout_ns = 60 * kNanosPerSecond;  // after this time, the broker aborts the
-                                                          // open transaction of a dead committer
+  // Time after which the broker aborts the open transaction of a dead committer.
+  int64_t transaction_timeout_ns = 60 * kNanosPerSecond;
 
-  int64_t max_record_bytes =
-      1'000'000;  // key and value; the broker's message.max.bytes must allow it
+  // Maximum size of key and value. The broker's message.max.bytes must allow it.
+  int64_t max_record_bytes = 1'000'000;
   // Append blocks while an appender has this many bytes in flight.
   int64_t append_queue_bytes = 64 << 20;
   int64_t read_ahead_bytes = 16 << 20;  // per reader: fetched but not yet polled
-  int64_t linger_ns =
-      5 * kNanosPerMilli;           // maximum wait of Append for records that share its request
+  // Maximum time that Append waits for more records to share its request.
+  int64_t linger_ns = 5 * kNanosPerMilli;
   int32_t replication_factor = -1;  // for topics that EnsureTopic creates; -1: the broker's default
   // Topics of other owners. Their configuration is not checked, and append_time_ns is their
   // producer's timestamp unless they use LogAppendTime.

@@ -155,8 +155,8 @@ void Reader::Meet(const rd_kafka_message_t& event) {
     case RD_KAFKA_RESP_ERR__TRANSPORT:
     case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
     case RD_KAFKA_RESP_ERR__RESOLVE:
-      client_->state().all_brokers_down =
-          true;  // AfterSilence checks whether the broker is still unavailable
+      // AfterSilence checks whether the broker is still unavailable.
+      client_->state().all_brokers_down = true;
       return;
     default:
       pending_ = ErrorStatus(event.err, Cat(Name(at_), " at offset ", position_),

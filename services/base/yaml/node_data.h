@@ -11,8 +11,8 @@ namespace pitwall::yaml {
 struct Node::Data {
   Kind kind = Kind::kNull;
   bool quoted = false;
-  uint32_t offset =
-      0;  // offset of the node's first byte in the file, including properties (&anchor, !!tag)
+  // Offset of the node's first byte in the file, including properties (&anchor, !!tag).
+  uint32_t offset = 0;
   size_t weight = 1;  // number of nodes in the subtree after alias expansion
   std::string scalar;
   std::vector<Node> items;

@@ -30,8 +30,8 @@ std::optional<ActionMode> ParseActionMode(std::string_view name);
 
 // Rule name under which policies evaluate stop requests from users.
 inline constexpr std::string_view kStopRequestRule = "request/stop";
-inline constexpr std::string_view kIntervalRequestRule =
-    "request/interval";  // not evaluated by policies
+// Rule name of interval requests, which policies do not evaluate.
+inline constexpr std::string_view kIntervalRequestRule = "request/interval";
 inline constexpr std::string_view kParameterRequestRule = "request/parameter";
 
 // New value of a rule parameter for one job.

@@ -92,9 +92,9 @@ TEST(CaptureState, StackCpuAndBytesDistinguishBusyFromBlocked) {
   EXPECT_EQ(Judge(before, before), CaptureState::kBlocked);
   EXPECT_EQ(Judge(before, LookIn("forward", {"g (a.py:9)"})), CaptureState::kBusy);
   CaptureLook after = before;
-  after.cpu_seconds = 10.09;  // 4.5 % of a core
+  after.cpu_seconds = 10.09;  // 4.5% of a core
   EXPECT_EQ(Judge(before, after), CaptureState::kBlocked);
-  after.cpu_seconds = 10.11;  // 5.5 %
+  after.cpu_seconds = 10.11;  // 5.5%
   EXPECT_EQ(Judge(before, after), CaptureState::kBusy);
   after = before;
   *after.io_bytes += kBlockedIoBytes - 1;

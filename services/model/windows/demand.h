@@ -23,11 +23,13 @@ namespace pitwall {
 enum class WindowKind {
   kInstant,  // the newest sample at or before the tick, if within look-back and not stale
   kTime,     // all samples in (tick - offset - range, tick - offset]
-  kSamples,  // the last N samples since the series appeared; a stale marker or a gap of the
-             // look-back ends the series
+  // The last N samples since the series appeared; a stale marker or a gap of the look-back ends the
+  // series.
+  kSamples,
   kAttempt,  // all samples since the start of the attempt
-  kFirst,    // the first N samples of the attempt that are not NaN, after skipping `skip`; empty
-             // until there are N samples
+  // The first N samples of the attempt that are not NaN, after skipping `skip`; empty until there
+  // are N samples.
+  kFirst,
 };
 
 // Requested column. Equal keys mean equal state, so sharing and hot reload use the key.
@@ -35,11 +37,12 @@ struct Demand {
   uint32_t selector = 0;  // index into DemandSet::selectors
   WindowKind kind = WindowKind::kInstant;
   WindowFunction function = WindowFunction::kLast;
-  int64_t range = 0;       // in position units; kSamples, kFirst: number of samples; 0 for kInstant
-  int64_t skip = 0;        // kFirst only
-  int64_t offset = 0;      // >= 0
-  int64_t interval = 0;    // interval of the group: ticks are multiples of it, so panes are
-                           // gcd(interval, range, offset) long
+  int64_t range = 0;   // in position units; kSamples, kFirst: number of samples; 0 for kInstant
+  int64_t skip = 0;    // kFirst only
+  int64_t offset = 0;  // >= 0
+  // Interval of the group: ticks are multiples of it, so panes are gcd(interval, range, offset)
+  // long.
+  int64_t interval = 0;
   int64_t lookback = 0;    // kInstant, kSamples, and kShare only
   bool align_job = false;  // ticks and panes are aligned to the job's origin instead of the epoch
   // Canonical text of the function's scalar arguments, or "". The arguments are passed to each

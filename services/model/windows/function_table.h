@@ -96,8 +96,9 @@ struct FunctionRow {
   std::optional<FunctionId> element = std::nullopt;
   bool unlisted = false;  // not a function of the language: the name is used only in texts
   ArgumentList arguments = {};
-  int variadic = 0;  // 0: exactly these arguments; n: the last may be omitted or repeated up to n
-                     // times; -1: any number of repetitions
+  // 0: exactly these arguments; n: the last may be omitted or repeated up to n times; -1: any
+  // number of repetitions.
+  int variadic = 0;
   ExprType result = ExprType::kVector;
   Support support = Support::kYes;
   StateFamily state = StateFamily::kNone;  // state that a window keeps per series

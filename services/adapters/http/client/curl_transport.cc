@@ -192,8 +192,8 @@ class CurlTransport final : public HttpTransport {
       if (more == nullptr) return ResourceExhausted("out of memory for headers");
       *headers = more;
     }
-    curl_slist* const expect =
-        curl_slist_append(*headers, "Expect:");  // avoids a 100-continue round trip
+    // Avoids a 100-continue round trip.
+    curl_slist* const expect = curl_slist_append(*headers, "Expect:");
     if (expect == nullptr) return ResourceExhausted("out of memory for headers");
     *headers = expect;
     set(CURLOPT_HTTPHEADER, *headers);

@@ -197,9 +197,8 @@ TEST(CurlTransport, StatusSuffices_FaultyBodyIsIgnored) {
 }
 
 TEST(CurlTransport, LimitsCallDuration) {
-  OneAnswer server("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc");  // the connection is closed
-                                                                         // before the end of the
-                                                                         // body
+  // The connection is closed before the end of the body.
+  OneAnswer server("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc");
   EXPECT_EQ(Transport()->Perform(Get(server.Url())).status().code(),
             absl::StatusCode::kUnavailable);
   RawListener silent;  // accepts the connection but never responds
