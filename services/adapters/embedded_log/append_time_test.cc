@@ -64,7 +64,7 @@ TEST_F(AppendTime, Restart_ContinuesAfterLastRecord) {
   clock_.Advance(90 * kSecond);
   // The log does not reject a source that kept running with the old wall time.
   EXPECT_EQ(Stamp(0), last + 90 * kSecond);
-  EXPECT_EQ(Stamp(1), last + 90 * kSecond) << "one clock for all partitions";
+  EXPECT_EQ(Stamp(1), last + 90 * kSecond) << "all partitions share one clock";
 }
 
 TEST_F(AppendTime, LastRecordFarAhead_OtherPartitionsUseWallTime) {
@@ -77,7 +77,7 @@ TEST_F(AppendTime, LastRecordFarAhead_OtherPartitionsUseWallTime) {
   StepWall(-5 * kHour);
   MustOpen();
   clock_.Advance(90 * kSecond);
-  EXPECT_EQ(Stamp(0), wrong) << "never back within a partition";
+  EXPECT_EQ(Stamp(0), wrong) << "append time must not decrease within a partition";
   EXPECT_EQ(Stamp(1), clock_.WallNs()) << "the other partition is not affected";
   clock_.Advance(5 * kHour);
   EXPECT_EQ(Stamp(0), clock_.WallNs()) << "wall time has caught up";

@@ -75,7 +75,7 @@ TEST_F(CompactionTest, KeepsNewestRecordOfEachKey) {
   MustOpen();
   ExpectNewest(all, false);
   ASSERT_TRUE(log_->Maintain().ok());
-  EXPECT_EQ(log_->Stats().compactions, 0) << "nothing new, nothing to do";
+  EXPECT_EQ(log_->Stats().compactions, 0) << "a second compaction has nothing to do";
 }
 
 TEST_F(CompactionTest, DropsExpiredTombstones) {
@@ -96,7 +96,7 @@ TEST_F(CompactionTest, DropsExpiredTombstones) {
     return found;
   };
   ASSERT_TRUE(log_->Maintain().ok());
-  EXPECT_EQ(count(), 1) << "the value went, its tombstone tells late readers";
+  EXPECT_EQ(count(), 1) << "the value is deleted, but its tombstone remains for late readers";
   clock_.Advance(5 * kNanosPerSecond);
   fill(60);
   ASSERT_TRUE(log_->Maintain().ok());
@@ -231,7 +231,7 @@ TEST_F(CompactionTest, FullDisk_KeepsOldFiles) {
     EXPECT_EQ(maintained.code(), absl::StatusCode::kResourceExhausted) << maintained;
     EXPECT_TRUE(FilesIn(Cat(options_.dir, "/topics/t/0"), ".tmp").empty());
   }
-  ADD_FAILURE() << "never had space enough";
+  ADD_FAILURE() << "compaction never had enough space";
 }
 
 TEST_F(CompactionTest, RecoveryFinishesInterruptedCompaction) {

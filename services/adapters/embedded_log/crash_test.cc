@@ -94,7 +94,7 @@ TEST_F(CrashTest, LastCommitTornAtAnyByte_IsDropped) {
       const bool whole = torn + 1 == growths.size() && size == file.after.size();
       ASSERT_EQ(CheckCommits(), whole ? 5 : 4) << file.path << " cut to " << size;
       EXPECT_TRUE(log_->Damage().empty())
-          << "a torn tail is no damage: " << log_->Damage()[0].message;
+          << "a torn tail must not count as damage: " << log_->Damage()[0].message;
       // The log accepts new commits after recovery.
       Apply(whole ? 5 : 4);
       ASSERT_EQ(CheckCommits(), whole ? 6 : 5);
@@ -129,9 +129,9 @@ TEST_F(CrashTest, CommitWithMissingRecordsIsDropped) {
       Spill(Cat(options_.dir, "/", path), content);
       MustOpen();
       const int64_t count = CheckCommits();
-      ASSERT_GE(count, last) << "more bytes, fewer commits";
+      ASSERT_GE(count, last) << "more bytes must not result in fewer commits";
       ASSERT_LT(count, 6);
-      EXPECT_FALSE(log_->Damage().empty()) << "acknowledged commits went: somebody must hear of it";
+      EXPECT_FALSE(log_->Damage().empty()) << "the loss of acknowledged commits must be reported";
       if (zeros) last = count;
     }
   }
@@ -230,7 +230,8 @@ TEST_P(KillTest, KillNeverLeavesPartialCommit) {
     const unsigned wanted = 1 + random() % 60;
     for (unsigned i = 0; i < wanted; ++i) {
       int64_t n = 0;
-      ASSERT_EQ(::read(ends[0], &n, sizeof(n)), static_cast<ssize_t>(sizeof(n))) << "child ended";
+      ASSERT_EQ(::read(ends[0], &n, sizeof(n)), static_cast<ssize_t>(sizeof(n)))
+          << "child exited early";
       ASSERT_EQ(n, acknowledged + 1);
       acknowledged = n;
     }
@@ -247,8 +248,8 @@ TEST_P(KillTest, KillNeverLeavesPartialCommit) {
     options_.background = false;
     MustOpen();
     const int64_t count = CheckCommits();
-    EXPECT_GE(count, acknowledged + 1) << "an acknowledged commit is gone";
-    EXPECT_LE(count, acknowledged + 2) << "only the one in flight may be there as well";
+    EXPECT_GE(count, acknowledged + 1) << "an acknowledged commit is lost";
+    EXPECT_LE(count, acknowledged + 2) << "at most one unacknowledged commit may survive";
     EXPECT_TRUE(log_->Damage().empty());
     before = count;
     if (HasFailure()) return;

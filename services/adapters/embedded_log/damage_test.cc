@@ -82,7 +82,7 @@ TEST_F(DamageTest, FlippedBitInSegmentLosesOnlyItsBatch) {
     const std::string message(readout.losses[0].message());
     EXPECT_NE(message.find("given up"), std::string::npos) << message;
     EXPECT_NE(message.find("offsets"), std::string::npos) << message;
-    EXPECT_TRUE(log_->Damage().empty()) << "it is known";
+    EXPECT_TRUE(log_->Damage().empty()) << "repaired damage must not be reported again";
     // The log accepts appends after the damage, and readers can seek to any offset.
     Append({Out("t", "new")});
     EXPECT_EQ(ReadAll("t", 0, kRecords).values(), (std::vector<std::string>{"new"}));
@@ -183,7 +183,7 @@ TEST_F(DamageTest, MissingJournalIsNotTreatedAsEmptyLog) {
   Fill();
   ASSERT_TRUE(files::Remove(Journal()).ok());
   EXPECT_EQ(Open().code(), absl::StatusCode::kDataLoss);
-  EXPECT_EQ(Segments("t").size(), 1U) << "nothing is thrown away";
+  EXPECT_EQ(Segments("t").size(), 1U) << "no segment may be deleted";
   MustRepair("commits");
   MustOpen();
   EXPECT_EQ(Values("t"), Expected());

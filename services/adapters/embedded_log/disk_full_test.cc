@@ -308,7 +308,7 @@ TEST_F(DiskFullTest, RecoversAfterDescriptorsRunOut) {
       ASSERT_TRUE(log_->Sync().ok());
       ExpectCommits(there);
     }
-    EXPECT_LT(there.size(), 33U) << "none of them ever failed";
+    EXPECT_LT(there.size(), 33U) << "no operation ever failed";
     MustOpen();
     ExpectCommits(there);
   }

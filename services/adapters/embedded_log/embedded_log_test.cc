@@ -114,7 +114,7 @@ TEST_F(EmbeddedLogBasics, ReadOnlyLogSeesStateCommittedAtOpen) {
   EmbeddedLogOptions reading = options_;
   reading.read_only = true;
   EXPECT_EQ(OpenEmbeddedLog(reading, &clock_).status().code(), absl::StatusCode::kNotFound);
-  EXPECT_FALSE(files::Exists(options_.dir)) << "read-only makes nothing";
+  EXPECT_FALSE(files::Exists(options_.dir)) << "a read-only log must not create the directory";
   MustOpen();
   Topic("t");
   Append({Out("t", "a")});
@@ -132,7 +132,7 @@ TEST_F(EmbeddedLogBasics, ReadOnlyLogSeesStateCommittedAtOpen) {
         (*reader)->Sync(), (*reader)->OpenCommitter("x").status()}) {
     EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
   }
-  EXPECT_TRUE((*reader)->EnsureTopic("t", {}).ok()) << "it is there, as asked";
+  EXPECT_TRUE((*reader)->EnsureTopic("t", {}).ok()) << "the topic exists with this configuration";
   EXPECT_EQ(Values("t"), (std::vector<std::string>{"a", "b"}));
 }
 
@@ -296,7 +296,8 @@ TEST_F(EmbeddedLogBasics, JournalSizeStaysBounded) {
     ASSERT_LT(log_->Stats().journal_bytes, 8000);
   }
   EXPECT_GT(log_->Stats().checkpoints, 10);
-  EXPECT_EQ(FilesIn(Cat(options_.dir, "/commits"), "").size(), 2U) << "journal and mark";
+  EXPECT_EQ(FilesIn(Cat(options_.dir, "/commits"), "").size(), 2U)
+      << "expected only the journal and the mark";
   MustOpen();
   EXPECT_EQ(Values("t", 1).size(), 667U);
   EXPECT_EQ((*log_->Committed("g5", {"t", 0}))->metadata, "1930");
@@ -314,13 +315,15 @@ TEST_F(EmbeddedLogBasics, FlushesFollowFsyncPolicy) {
   EXPECT_GT(log_->Stats().flushes, before);
   const int64_t journal = log_->Stats().journal_bytes;
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(log_->Sync().ok());
-  EXPECT_EQ(log_->Stats().journal_bytes, journal) << "a flush of nothing notes nothing";
+  EXPECT_EQ(log_->Stats().journal_bytes, journal)
+      << "flushing without changes must not grow the journal";
 
   options_.fsync = FsyncPolicy::kAlways;
   MustOpen();
   const int64_t always = log_->Stats().flushes;
   for (int i = 0; i < 10; ++i) Append({Out("t", "x")});
-  EXPECT_EQ(log_->Stats().flushes - always, 20) << "the segment, then the journal";
+  EXPECT_EQ(log_->Stats().flushes - always, 20)
+      << "each commit flushes the segment and the journal";
 
   options_.fsync = FsyncPolicy::kInterval;
   options_.background = true;
@@ -335,7 +338,7 @@ TEST_F(EmbeddedLogBasics, FlushesFollowFsyncPolicy) {
   clock_.Advance(options_.fsync_interval_ms * kNanosPerMilli);
   while (log_->Stats().flushes == interval) std::this_thread::yield();
   clock_.AwaitWaiters(2);
-  EXPECT_LE(log_->Stats().flushes - interval, 2) << "one flush for ten commits";
+  EXPECT_LE(log_->Stats().flushes - interval, 2) << "ten commits must share a flush";
 }
 
 TEST_F(EmbeddedLogBasics, WaitingCommitsShareFlush) {
@@ -372,7 +375,8 @@ TEST_F(EmbeddedLogBasics, MissingTopicDirectoryIsRejected) {
   ASSERT_TRUE(RepairLog(options_.dir, false, &clock_).ok());
   MustOpen();
   EXPECT_EQ(log_->Topics(), (std::vector<std::string>{"empty", "old", "t"}));
-  EXPECT_EQ(ReadAll("old").losses.size(), 1U) << "its reader hears what is gone";
+  EXPECT_EQ(ReadAll("old").losses.size(), 1U)
+      << "the reader must receive an error for the lost records";
   Append({Out("old", "new")});
   EXPECT_EQ(ReadAll("old").records[0].offset, 1);
   EXPECT_EQ(Values("t"), (std::vector<std::string>{"y"}));

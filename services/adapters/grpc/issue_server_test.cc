@@ -129,7 +129,7 @@ TEST_F(IssueServerTest, SlowClientIsDisconnected) {
   });
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
   source_.AwaitClosed(1);
-  EXPECT_LT(source_.Served(), 200) << "the buffer between is bounded";
+  EXPECT_LT(source_.Served(), 200) << "the server must buffer only a limited number of events";
 }
 
 TEST_F(IssueServerTest, StalledClientIsDisconnected) {
@@ -158,7 +158,7 @@ TEST(CheckRole, ActRequiresItsOwnToken) {
   EXPECT_EQ(code("look", tokens, Role::kAct), StatusCode::PERMISSION_DENIED);
   EXPECT_EQ(code("none", tokens, Role::kAct), StatusCode::UNAUTHENTICATED);
   EXPECT_EQ(code("none", tokens, Role::kView), StatusCode::UNAUTHENTICATED);
-  EXPECT_EQ(code("", {}, Role::kView), StatusCode::OK) << "on loopback";
+  EXPECT_EQ(code("", {}, Role::kView), StatusCode::OK) << "viewing requires no token on loopback";
   EXPECT_EQ(code("", {}, Role::kAct), StatusCode::PERMISSION_DENIED);
 }
 
@@ -382,7 +382,7 @@ TEST_F(IssueServerTest, ServesTls) {
           " && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj ",
           "/CN=x -addext subjectAltName=IP:127.0.0.1 -keyout ", dir, "/key.pem -out ", dir,
           "/cert.pem >/dev/null 2>&1");
-  if (std::system(make.c_str()) != 0) GTEST_SKIP() << "no openssl program here";
+  if (std::system(make.c_str()) != 0) GTEST_SKIP() << "the openssl command is not available";
   IssueServerOptions options;
   options.tls = {dir + "/cert.pem", dir + "/key.pem",
                  dir + "/cert.pem"};  // and client certificates
@@ -392,7 +392,8 @@ TEST_F(IssueServerTest, ServesTls) {
   client.tls = true;
   client.ca_file = dir + "/cert.pem";
   client.timeout_ns = 2 * kNanosPerSecond;
-  EXPECT_FALSE((*IssueClient::Make(client))->List({}).ok()) << "without a client certificate";
+  EXPECT_FALSE((*IssueClient::Make(client))->List({}).ok())
+      << "a client without a certificate must be rejected";
   client.certificate_file = dir + "/cert.pem";
   client.key_file = dir + "/key.pem";
   client.timeout_ns = 10 * kNanosPerSecond;

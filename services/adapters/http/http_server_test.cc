@@ -426,7 +426,7 @@ bool MakeCertificate(const std::string& dir, const std::string& name) {
 TEST(HttpServer, ServesTlsAndReloadsCertificates) {
   const std::string dir = testing::TempDir() + Cat("/pitwall-tls-", getpid());
   ASSERT_EQ(std::system(Cat("mkdir -p ", dir).c_str()), 0);
-  if (!MakeCertificate(dir, "one")) GTEST_SKIP() << "no openssl program here";
+  if (!MakeCertificate(dir, "one")) GTEST_SKIP() << "the openssl command is not available";
   HttpServerOptions options;
   options.tls.certificate_file = dir + "/cert.pem";
   options.tls.key_file = dir + "/key.pem";

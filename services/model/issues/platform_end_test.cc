@@ -25,11 +25,11 @@ TEST(PlatformEnd, RoundTripsThroughEvent) {
     AddPlatformEnd(end, &event);
     EXPECT_EQ(PlatformEndOf(event), end);
     event.kind = JobEvent::Kind::kNotice;
-    EXPECT_EQ(PlatformEndOf(event), std::nullopt) << "another reason";
+    EXPECT_EQ(PlatformEndOf(event), std::nullopt) << "the reason does not match";
     event.reason = kPlatformEnd;
     EXPECT_EQ(PlatformEndOf(event), end);
     event.labels.push_back({"signal", "256"});
-    EXPECT_EQ(PlatformEndOf(event), std::nullopt) << "no signal";
+    EXPECT_EQ(PlatformEndOf(event), std::nullopt) << "the signal is invalid";
   }
 }
 

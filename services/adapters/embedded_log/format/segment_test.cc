@@ -122,7 +122,7 @@ TEST_F(LongSegmentTest, IndexFindsAnyOffset) {
       const int64_t at = *segment.FindPosition(offset, limit);
       const int64_t exact = starts_[static_cast<size_t>(offset / 2)];
       EXPECT_LE(at, exact);
-      EXPECT_GT(at, exact - (70 << 10)) << "sparse, but not that sparse";
+      EXPECT_GT(at, exact - (70 << 10)) << "the index is too sparse";
     }
     EXPECT_EQ(*segment.LastTime(limit), kBatches - 1);
   }

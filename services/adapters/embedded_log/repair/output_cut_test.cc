@@ -89,14 +89,14 @@ TEST_F(OutputCutTest, CutsOnlyOutputsAfterPosition) {
   EXPECT_TRUE(ReportContains(repair, "events/0: cut at offset 5 of 12"));
   EXPECT_EQ(repair.done, dry.done);
   for (const std::string& path : repair.quarantine) EXPECT_TRUE(files::Exists(path)) << path;
-  EXPECT_TRUE(MustRepair(0).done.empty()) << "nothing is left to do";
+  EXPECT_TRUE(MustRepair(0).done.empty()) << "a second repair has nothing to do";
   for (int life = 0; life < 2; ++life) {
     MustOpen();
     EXPECT_EQ((*log_->Committed("maker", {"input", 0}))->offset, kLeft);
     EXPECT_EQ(Values("input"), Numbered("input", kCommits));
     EXPECT_EQ(Values("events"), Numbered("event", kLeft));
     EXPECT_EQ(ReadAll("state").records.size(), size_t{kLeft});
-    EXPECT_EQ(Values("decisions"), Numbered("decision", kCommits)) << "no decision is forgotten";
+    EXPECT_EQ(Values("decisions"), Numbered("decision", kCommits)) << "all decisions must be kept";
   }
   // New offsets continue at the cut.
   Append({Out("events", "event 5")});

@@ -102,7 +102,7 @@ class EmbeddedLogTest : public ::testing::Test {
       if (!polled.ok()) {
         EXPECT_EQ(polled.code(), absl::StatusCode::kDataLoss) << polled;
         EXPECT_EQ(readout.records.size(), before);
-        EXPECT_GT((*reader)->position(), position) << "a loss must move the reader on: " << polled;
+        EXPECT_GT((*reader)->position(), position) << "a loss must advance the reader: " << polled;
         readout.losses.push_back(polled);
         continue;
       }

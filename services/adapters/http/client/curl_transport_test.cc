@@ -83,7 +83,7 @@ TEST(CurlTransport, SendsRequestAndReadsResponse) {
   EXPECT_EQ(seen.body, std::string("a\0b", 3));
   EXPECT_EQ(seen.Header("content-type"), "application/cloudevents+json");
   EXPECT_EQ(seen.Header("user-agent"), "pitwall");
-  EXPECT_EQ((*server)->counters().connections.value(), 1U) << "kept alive";
+  EXPECT_EQ((*server)->counters().connections.value(), 1U) << "the connection must be kept alive";
 }
 
 TEST(CurlTransport, RejectsInvalidUrls) {
