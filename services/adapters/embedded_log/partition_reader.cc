@@ -245,7 +245,7 @@ Status SegmentPartitionReader::Seek(int64_t offset) {
   } else if (offset == kFromEnd) {
     offset = end;
   } else if (offset < 0) {
-    return InvalidArgument(Cat(CommittedState::Name(partition_), ": offset ", offset));
+    return InvalidArgument(Cat(CommittedState::Name(partition_), ": invalid offset ", offset));
   } else if (offset > end) {
     return OutOfRange(
         Cat(CommittedState::Name(partition_), ": offset ", offset, " is after the end ", end));

@@ -113,7 +113,7 @@ StatusOr<Router> Router::Make(std::vector<HttpRoute> routes) {
                                              [](char c) { return c >= 'A' && c <= 'Z'; });
     if (!upper)
       return InvalidArgument(Cat("route ", route.path, ": invalid method ", Quote(route.method)));
-    if (!route.handler) return InvalidArgument(Cat("route ", route.path, ": no handler"));
+    if (!route.handler) return InvalidArgument(Cat("route ", route.path, ": handler must be set"));
   }
   // Routes are sorted so that the first match is the right one: exact paths before prefixes, and
   // longer paths first.
@@ -125,7 +125,7 @@ StatusOr<Router> Router::Make(std::vector<HttpRoute> routes) {
   });
   for (size_t i = 1; i < routes.size(); ++i) {
     if (routes[i].path == routes[i - 1].path && routes[i].method == routes[i - 1].method) {
-      return InvalidArgument(Cat("two routes for ", routes[i].method, " ", routes[i].path));
+      return InvalidArgument(Cat("duplicate route ", routes[i].method, " ", routes[i].path));
     }
   }
   Router router;

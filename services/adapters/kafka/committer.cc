@@ -99,8 +99,8 @@ Status KafkaCommitter::Check(const Commit& commit) {
   RETURN_IF_ERROR(CheckMetadata(commit.metadata, Cat("commit by ", id_)));
   ASSIGN_OR_RETURN(const int32_t partitions, topics_->KnownPartitions(commit.input.topic));
   if (commit.input.partition < 0 || commit.input.partition >= partitions) {
-    return NotFound(Cat("commit by ", id_, ": input ", Name(commit.input), ": the topic has ",
-                        partitions, " partitions"));
+    return NotFound(Cat("commit by ", id_, ": input ", Name(commit.input),
+                        ": no such partition; the topic has ", partitions, " partitions"));
   }
   return OkStatus();
 }

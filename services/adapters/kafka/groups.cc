@@ -56,7 +56,8 @@ StatusOr<std::optional<CommittedOffset>> Groups::Committed(std::string_view grou
 
 Status Groups::Store(std::string_view group, const TopicPartition& at, const CommittedOffset& to) {
   const std::string context = Cat("store the position of group ", group, " in ", Name(at));
-  if (to.offset < 0) return InvalidArgument(Cat(context, ": offset ", to.offset));
+  if (to.offset < 0)
+    return InvalidArgument(Cat(context, ": offset must be at least 0 (got ", to.offset, ")"));
   RETURN_IF_ERROR(CheckMetadata(to.metadata, context));
   ASSIGN_OR_RETURN(const std::shared_ptr<Client> client, ClientOf(group));
   return Persist(

@@ -71,7 +71,8 @@ class KafkaLog final : public Log {
       ASSIGN_OR_RETURN(partitions, topics_->Partitions(at.topic));
     }
     if (at.partition >= 0 && at.partition < partitions) return OkStatus();
-    return NotFound(Cat(Name(at), ": the topic has ", partitions, " partitions"));
+    return NotFound(
+        Cat(Name(at), ": no such partition; the topic has ", partitions, " partitions"));
   }
 
   const KafkaLogOptions options_;

@@ -110,7 +110,7 @@ StatusOr<int64_t> Reader::StartOffset() {
 }
 
 Status Reader::Seek(int64_t offset) {
-  if (offset < kFromStart) return InvalidArgument(Cat(Name(at_), ": seek to offset ", offset));
+  if (offset < kFromStart) return InvalidArgument(Cat(Name(at_), ": invalid seek offset ", offset));
   if (offset < 0) {
     ASSIGN_OR_RETURN(offset, offset == kFromStart ? StartOffset() : EndOffset());
   }

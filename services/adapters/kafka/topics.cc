@@ -112,15 +112,16 @@ StatusOr<int64_t> Topics::Offset(const TopicPartition& at, Edge edge, int64_t ti
 
 Status Topics::CheckTarget(const OutgoingRecord& record) {
   if (record.partition < kByKey) {
-    return InvalidArgument(Cat("record for ", record.topic, ": partition ", record.partition));
+    return InvalidArgument(
+        Cat("record for ", record.topic, ": invalid partition ", record.partition));
   }
   ASSIGN_OR_RETURN(int32_t partitions, KnownPartitions(record.topic));
   if (record.partition >= partitions) {  // the topic may have grown since
     ASSIGN_OR_RETURN(partitions, Partitions(record.topic));
   }
   if (record.partition >= partitions) {
-    return NotFound(
-        Cat(Name(record.topic, record.partition), ": the topic has ", partitions, " partitions"));
+    return NotFound(Cat(Name(record.topic, record.partition), ": no such partition; the topic has ",
+                        partitions, " partitions"));
   }
   return OkStatus();
 }
@@ -137,7 +138,8 @@ Status Topics::CheckTimestamps(std::string_view topic) {
 Status Topics::Ensure(std::string_view topic, const TopicConfig& config) {
   RETURN_IF_ERROR(CheckName(topic));
   if (config.partitions < 1)
-    return InvalidArgument(Cat("topic ", topic, ": ", config.partitions, " partitions"));
+    return InvalidArgument(
+        Cat("topic ", topic, ": partitions must be at least 1 (got ", config.partitions, ")"));
   const int64_t deadline = clock_->MonotonicNs() + options_.request_timeout_ns;
   StatusOr<Layout> layout = Ask(topic, options_.request_timeout_ns);
   if (absl::IsNotFound(layout.status())) {
@@ -155,8 +157,8 @@ Status Topics::Ensure(std::string_view topic, const TopicConfig& config) {
     layout = Ask(topic, options_.request_timeout_ns);
   }
   if (layout->partitions != config.partitions) {
-    return FailedPrecondition(
-        Cat("topic ", topic, " has ", layout->partitions, " partitions, not ", config.partitions));
+    return FailedPrecondition(Cat("topic ", topic, " has ", layout->partitions,
+                                  " partitions, expected ", config.partitions));
   }
   if (!Foreign(topic)) RETURN_IF_ERROR(CheckConfig(topic, &config));
   MutexLock lock(&mutex_);
