@@ -26,7 +26,7 @@ class LogResetNotice {
 
  private:
   std::string text_;
-  int64_t at_ns_ = 0;  // monotonic
+  int64_t at_ns_ = 0;  // monotonic time
 };
 
 }  // namespace pitwall

@@ -88,7 +88,7 @@ class Labels {
 
   std::shared_ptr<const Label[]> pairs_;  // null: no labels
   uint32_t size_ = 0;
-  uint32_t hash_ = 0;  // local to the process
+  uint32_t hash_ = 0;  // cached hash, valid only within the process
 };
 
 }  // namespace pitwall

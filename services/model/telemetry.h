@@ -152,7 +152,7 @@ struct ControlRecord {
   Kind kind = Kind::kClockTick;
   // kClockTick only: monotonic time since this owner's last tick; 0 for its first.
   int64_t elapsed_ns = 0;
-  std::string rule_set_hash;  // kRuleSetChange
+  std::string rule_set_hash;  // kRuleSetChange only
 };
 
 }  // namespace pitwall

@@ -182,7 +182,7 @@ StatusOr<bool> SegmentPartitionReader::LeaveSegment() {
     reader_->set_limit(now.limit, now.segment_end);
     return true;
   }
-  // This uses view_ and not the new view because its limit and its end belong together.
+  // The old view_ is used because the limit and the end of a view belong together.
   const int64_t end = view_.segment_end;
   if (position_ < end) {
     const bool hole = view_.segment->name().compacted() && broken_.empty();

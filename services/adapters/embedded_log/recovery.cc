@@ -20,7 +20,7 @@ constexpr size_t kMaxMarkBytes = 4096;
 
 std::string CommitsDir(const EmbeddedLogOptions& options) { return Cat(options.dir, "/commits"); }
 
-// One reading of the directory. Problems are reported to `damage`.
+// Single pass over the directory. Reports problems to `damage`.
 class Recovery {
  public:
   Recovery(const EmbeddedLogOptions& options, DamageLog* damage)

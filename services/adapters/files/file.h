@@ -68,7 +68,7 @@ class File {
   // may be temporary.
   Status WriteAt(int64_t at, std::string_view bytes);
   Status Truncate(int64_t size);
-  Status Sync();  // fdatasync
+  Status Sync();  // calls fdatasync
   StatusOr<int64_t> Size() const;
   const std::string& path() const { return path_; }
 

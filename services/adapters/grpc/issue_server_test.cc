@@ -385,7 +385,7 @@ TEST_F(IssueServerTest, ServesTls) {
   if (std::system(make.c_str()) != 0) GTEST_SKIP() << "the openssl command is not available";
   IssueServerOptions options;
   options.tls = {dir + "/cert.pem", dir + "/key.pem",
-                 dir + "/cert.pem"};  // and client certificates
+                 dir + "/cert.pem"};  // also requires client certificates
   Run(options);
   IssueClientOptions client;
   client.target = Cat("127.0.0.1:", server_->port());

@@ -19,7 +19,7 @@ namespace pitwall::http {
 inline constexpr std::string_view kSessionCookie = "pitwall_session";
 
 struct CookieSessionLimits {
-  int64_t lifetime_ns = int64_t{12} * 3600 * kNanosPerSecond;  // monotonic
+  int64_t lifetime_ns = int64_t{12} * 3600 * kNanosPerSecond;  // monotonic time
   size_t most = 1024;  // above the limit, the session that expires first is evicted
 };
 
@@ -51,7 +51,7 @@ class CookieSessions {
  private:
   struct Kept {
     Role role = Role::kNone;
-    int64_t expires_ns = 0;  // monotonic
+    int64_t expires_ns = 0;  // monotonic time
   };
   void DropExpired() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

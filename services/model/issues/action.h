@@ -21,9 +21,9 @@ enum class ActionEventType { kDecided, kDone, kRefused, kRequested };
 enum class ActionKind { kStop, kInterval, kParameter };
 enum class ActionMode { kDryRun, kLive };
 
-std::string_view ActionEventTypeName(ActionEventType type);  // io.pitwall.action.decided, …
-std::string_view ActionKindName(ActionKind kind);            // stop, interval
-std::string_view ActionModeName(ActionMode mode);            // dry_run, live
+std::string_view ActionEventTypeName(ActionEventType type);  // e.g. "io.pitwall.action.decided"
+std::string_view ActionKindName(ActionKind kind);            // e.g. "stop"
+std::string_view ActionModeName(ActionMode mode);            // e.g. "dry_run"
 std::optional<ActionEventType> ParseActionEventType(std::string_view name);
 std::optional<ActionKind> ParseActionKind(std::string_view name);
 std::optional<ActionMode> ParseActionMode(std::string_view name);

@@ -37,7 +37,7 @@ enum class CaptureState {
   kBlocked,
   kStopped
 };
-std::string_view CaptureStateName(CaptureState state);  // collective, loader, …
+std::string_view CaptureStateName(CaptureState state);  // e.g. "collective"
 std::optional<CaptureState> ParseCaptureState(std::string_view name);
 
 // Collective that a rank has started but not completed.

@@ -50,7 +50,8 @@ TEST(CaptureState, PhaseChangeCountsAsWork) {
 TEST(CaptureState, RankWithProgressIsNotStuck) {
   CaptureLook after = LookIn("forward");
   after.step_plus_one = 8;
-  EXPECT_EQ(Judge(LookIn("forward"), after), CaptureState::kBusy);  // back in the same line
+  EXPECT_EQ(Judge(LookIn("forward"), after),
+            CaptureState::kBusy);  // the stack is back in the same line
   after.phase = "collective";
   EXPECT_EQ(Judge(LookIn("collective"), after), CaptureState::kBusy);
   after.phase = "dataloader";

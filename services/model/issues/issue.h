@@ -29,11 +29,11 @@ enum class RuleStatus {
   kStopped
 };
 
-std::string_view EventTypeName(EventType type);      // io.pitwall.issue.found, …
-std::string_view EndReasonName(EndReason reason);    // cleared, no_data, …; "" for kNone
-std::string_view EndDetailName(EndDetail detail);    // completed, failed, …; "" for kNone
-std::string_view JobChangeName(JobChange change);    // started, attempt_began, …; "" for kNone
-std::string_view RuleStatusName(RuleStatus status);  // NoData, InProgress, …
+std::string_view EventTypeName(EventType type);      // e.g. "io.pitwall.issue.found"
+std::string_view EndReasonName(EndReason reason);    // e.g. "cleared"; "" for kNone
+std::string_view EndDetailName(EndDetail detail);    // e.g. "completed"; "" for kNone
+std::string_view JobChangeName(JobChange change);    // e.g. "started"; "" for kNone
+std::string_view RuleStatusName(RuleStatus status);  // e.g. "InProgress"
 std::optional<EventType> ParseEventType(std::string_view name);
 std::optional<EndReason> ParseEndReason(std::string_view name);
 std::optional<EndDetail> ParseEndDetail(std::string_view name);

@@ -19,8 +19,8 @@ namespace pitwall::log {
 // files in that range are leftovers.
 struct SegmentName {
   int64_t base_offset = 0;
-  int64_t end_offset = -1;  // compacted only
-  uint64_t run = 0;         // compacted only
+  int64_t end_offset = -1;  // only for compacted segments
+  uint64_t run = 0;         // only for compacted segments
 
   bool compacted() const { return end_offset >= 0; }
   std::string FileName() const;
