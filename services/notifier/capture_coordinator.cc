@@ -51,8 +51,8 @@ void CaptureCoordinator::Stop() {
 StatusOr<std::string> CaptureCoordinator::Ask(CaptureRequest request) {
   MutexLock lock(&mutex_);
   if (requests_.size() >= options_.max_requests) {
-    return ResourceExhausted(Cat("captures: the maximum of ", requests_.size(),
-                                 " requests waits for the log; retry later"));
+    return ResourceExhausted(Cat("captures: ", requests_.size(),
+                                 " requests already wait for the log (maximum); retry later"));
   }
   if (request.id.empty()) {
     request.id = StableHashHex(Cat("office\xff", ::getpid(), "\xff", clock_->WallNs(), "\xff",
@@ -80,7 +80,8 @@ void CaptureCoordinator::AppendRequests() {
       request = std::move(requests_.front());
       requests_.pop_front();
     }
-    if (request.expires_ns <= clock_->WallNs()) continue;  // expired while the log was unavailable
+    if (request.expires_ns <= clock_->WallNs())
+      continue;  // the request expired while the log was unavailable
     const Status appended =
         appender_->Append({{.topic = std::string(kControlTopic),
                             .key = request.job,
@@ -91,7 +92,7 @@ void CaptureCoordinator::AppendRequests() {
     }
     ++failed_;
     PITWALL_LOG(kWarning, "capture", "job ", Quote(request.job),
-                ": the capture request was not appended to ", kControlTopic, ": ",
+                ": failed to append the capture request to ", kControlTopic, ": ",
                 ToStd(appended.message()));
   }
 }
@@ -173,7 +174,7 @@ void CaptureCoordinator::OnEvent(const IssueEvent& event) {
     requested_at_[event.job] = now;
   }
   CaptureRequest request;
-  // The requests of two notifiers have the same ID, so the second changes nothing.
+  // Two notifiers derive the same request ID, so the second request has no effect.
   request.id = StableHashHex(Cat("issue\xff", event.id));
   request.job = event.job;
   request.issue = IssueId(event);
@@ -206,7 +207,7 @@ void CaptureCoordinator::FollowIssues(IssueSource* issues) {
     watch_ = nullptr;
     if (!status.ok() && !stopping_)
       PITWALL_LOG(kWarning, "capture", "issues: ", ToStd(status.message()),
-                  "; followed from now on");
+                  "; continuing with new issues");
   }
 }
 
@@ -219,13 +220,12 @@ void CaptureCoordinator::RegisterMetrics(self_metrics::Exposition* exposition) {
                           out->push_back({{}, static_cast<double>(number->load())});
                         }));
   };
-  add("pitwall_capture_requests_total", "Requests for captures that were appended to the log.",
-      &appended_);
+  add("pitwall_capture_requests_total", "Capture requests appended to the log.", &appended_);
   add("pitwall_capture_requests_skipped_total",
-      "Captures requested by rules and skipped, within a minute of another of the job or over a "
-      "limit.",
+      "Rule-requested captures that were skipped: less than a minute after another capture of the "
+      "job, or over a limit.",
       &skipped_);
-  add("pitwall_capture_requests_failed_total", "Requests for captures that the log did not accept.",
+  add("pitwall_capture_requests_failed_total", "Capture requests that the log did not accept.",
       &failed_);
 }
 

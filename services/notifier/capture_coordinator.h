@@ -1,4 +1,4 @@
-// Coordinator of capture requests from people and rules, and of the replies of the collectors.
+// Coordinator of capture requests from users and rules, and of the collectors' replies.
 #pragma once
 
 #include <atomic>
@@ -22,24 +22,25 @@
 namespace pitwall::notifier {
 
 struct CaptureCoordinatorOptions {
-  size_t max_captures = 4096;                 // the newest are kept
-  size_t max_bytes = size_t{64} << 20;        // of their text
-  size_t max_requests = 64;                   // waiting for the log
-  int64_t every_ns = 60 * kNanosPerSecond;    // minimum interval between a job's captures by rules
-  int64_t expires_ns = 30 * kNanosPerSecond;  // expiry of a request by a rule
-  size_t max_jobs = 10'000;                   // jobs with a remembered time of their last capture
+  size_t max_captures = 4096;           // the oldest captures are dropped first
+  size_t max_bytes = size_t{64} << 20;  // total text size of the captures
+  size_t max_requests = 64;             // requests that wait for the log
+  int64_t every_ns =
+      60 * kNanosPerSecond;  // minimum interval between rule-requested captures of one job
+  int64_t expires_ns = 30 * kNanosPerSecond;  // lifetime of a rule's request
+  size_t max_jobs = 10'000;                   // jobs whose last capture time is kept
 };
 
-// One thread follows pitwall.captures and appends requests. Another follows the issues: the first
-// event of an issue requests a capture by its field `capture`, which the rule's annotation sets.
-// Each event requests at most one capture, and events before the start none: an old capture would
-// show another moment. Thread-safe; clock, log, and issues are borrowed.
+// One thread follows pitwall.captures and appends requests. Another thread follows the issues: an
+// issue's first event requests a capture if it has the field `capture`, which the rule's annotation
+// sets. Each event requests at most one capture. Events from before the start request no capture,
+// because it would show a different moment. Thread-safe. Clock, log, and issues are borrowed.
 class CaptureCoordinator final : public CaptureSource {
  public:
   CaptureCoordinator(Clock* clock, Log* log, CaptureCoordinatorOptions options = {});
   ~CaptureCoordinator() override;
 
-  // `issues` may be null: then rules request no captures.
+  // If `issues` is null, rules do not request captures.
   Status Start(IssueSource* issues);
   void Stop();  // idempotent
   void RegisterMetrics(self_metrics::Exposition* exposition);
@@ -47,7 +48,7 @@ class CaptureCoordinator final : public CaptureSource {
   StatusOr<std::string> Ask(CaptureRequest request) override;
   StatusOr<std::vector<RankCapture>> Find(const CaptureQuery& query) override;
 
-  // Appends the capture request of an issue's event. Called by the second thread, and by tests.
+  // Appends the capture request of an issue event. Called by the issue thread and by tests.
   void OnEvent(const IssueEvent& event);
 
  private:
@@ -69,11 +70,12 @@ class CaptureCoordinator final : public CaptureSource {
   Mutex mutex_;
   uint64_t made_ ABSL_GUARDED_BY(mutex_) = 0;
   std::deque<CaptureRequest> requests_ ABSL_GUARDED_BY(mutex_);
-  std::deque<std::pair<RankCapture, size_t>> captures_ ABSL_GUARDED_BY(mutex_);  // with their sizes
+  std::deque<std::pair<RankCapture, size_t>> captures_
+      ABSL_GUARDED_BY(mutex_);  // each with its size in bytes
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<std::string, int64_t, std::less<>> requested_at_
-      ABSL_GUARDED_BY(mutex_);                                 // by rules, by job
-  PartitionReader* polled_ ABSL_GUARDED_BY(mutex_) = nullptr;  // waiting for records
+      ABSL_GUARDED_BY(mutex_);  // time of the last rule request, by job
+  PartitionReader* polled_ ABSL_GUARDED_BY(mutex_) = nullptr;  // reader that waits for records
   IssueWatch* watch_ ABSL_GUARDED_BY(mutex_) = nullptr;
 };
 

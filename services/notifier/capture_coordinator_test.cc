@@ -60,7 +60,7 @@ class CaptureCoordinatorTest : public ::testing::Test {
   std::unique_ptr<CaptureCoordinator> coordinator_;
 };
 
-TEST_F(CaptureCoordinatorTest, AppendsRequestsAndFindsReplies) {
+TEST_F(CaptureCoordinatorTest, AppendsRequestsAndReturnsReplies) {
   Start();
   const auto id = coordinator_->Ask(
       {.job = "j", .principal = "act", .expires_ns = clock_.WallNs() + 10 * kNanosPerSecond});
@@ -78,7 +78,7 @@ TEST_F(CaptureCoordinatorTest, AppendsRequestsAndFindsReplies) {
   EXPECT_TRUE(coordinator_->Find({.request = "none"})->empty());
 }
 
-TEST_F(CaptureCoordinatorTest, RuleRequestsAtMostOneCapturePerJobAndMinute) {
+TEST_F(CaptureCoordinatorTest, RulesRequestOneCapturePerJobPerMinute) {
   Start();
   IssueEvent plain = MakeEvent("j", "p/g/B", 1);
   coordinator_->OnEvent(plain);
@@ -88,7 +88,7 @@ TEST_F(CaptureCoordinatorTest, RuleRequestsAtMostOneCapturePerJobAndMinute) {
   Turn();
   EXPECT_TRUE(Requests().empty());
   coordinator_->OnEvent(Found("j"));
-  coordinator_->OnEvent(Found("j", "p/g/C"));  // within the minute
+  coordinator_->OnEvent(Found("j", "p/g/C"));  // less than a minute after the previous request
   coordinator_->OnEvent(Found("k"));
   Turn();
   ASSERT_EQ(Requests().size(), 2u);
@@ -100,7 +100,7 @@ TEST_F(CaptureCoordinatorTest, RuleRequestsAtMostOneCapturePerJobAndMinute) {
   coordinator_->OnEvent(Found("j", "p/g/C"));
   Turn();
   EXPECT_EQ(Requests().size(), 3u);
-  // The request of another notifier for the same event has the same ID.
+  // Another notifier's request for the same event has the same ID.
   CaptureCoordinator twin(&clock_, &log_);
   twin.OnEvent(Found("j"));
   ASSERT_TRUE(twin.Start(nullptr).ok());
@@ -112,9 +112,10 @@ TEST_F(CaptureCoordinatorTest, RuleRequestsAtMostOneCapturePerJobAndMinute) {
   EXPECT_EQ(Requests()[3].id, Requests()[0].id);
 }
 
-TEST_F(CaptureCoordinatorTest, IssuesOfNotifierRequestCaptures) {
+TEST_F(CaptureCoordinatorTest, NotifierIssuesRequestCaptures) {
   ASSERT_TRUE(log_.EnsureTopic(kIssuesTopic, {1, false, -1}).ok());
-  Publish(&log_, Found("before"), 0);  // its capture would show another moment
+  Publish(&log_, Found("before"),
+          0);  // published before the start, so a capture would show a different moment
   auto notifier = *Notifier::Make(&clock_, &log_, {}, {});
   ASSERT_TRUE(notifier->Start().ok());
   clock_.AwaitWaiters(1);

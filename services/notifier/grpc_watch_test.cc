@@ -1,5 +1,5 @@
-// Watches over gRPC on loopback: log -> notifier -> gRPC -> client, with streams that are cut and
-// resumed while the topic grows.
+// End-to-end tests of gRPC watches on loopback (log -> notifier -> gRPC -> client). Streams are cut
+// and resumed while the topic grows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@
 namespace pitwall::notifier {
 namespace {
 
-// Runs with the fake log and with the embedded log on disk.
+// Runs with the fake log and with the embedded on-disk log.
 class GrpcWatchTest : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -71,9 +71,9 @@ class GrpcWatchTest : public ::testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Logs, GrpcWatchTest, ::testing::Values("Memory", "Embedded"),
                          [](const auto& which) { return which.param; });
 
-TEST_P(GrpcWatchTest, RandomlyCutAndResumedWatchMissesNothing) {
+TEST_P(GrpcWatchTest, RandomlyCutAndResumedWatchMissesNoEvent) {
   NotifierOptions options;
-  options.window_events = 16;  // small: resumed watchers need the log
+  options.window_events = 16;  // small, so that resumed watchers must read the log
   Run(options);
   const uint32_t seed = 4711;
   SCOPED_TRACE(seed);
@@ -104,7 +104,8 @@ TEST_P(GrpcWatchTest, RandomlyCutAndResumedWatchMissesNothing) {
       token = batch.resume_token;
       return --left > 0 && seen.size() < published.size();
     });
-    // Canceled by the client, or by the server because the client was slow: both are resumed.
+    // The client canceled the stream, or the server closed it because the client was slow. Both are
+    // resumed.
     ASSERT_TRUE(status.ok() || status.code() == absl::StatusCode::kResourceExhausted) << status;
     ++cuts;
   }
@@ -115,7 +116,7 @@ TEST_P(GrpcWatchTest, RandomlyCutAndResumedWatchMissesNothing) {
   EXPECT_GT(cuts, 10);
 }
 
-TEST_P(GrpcWatchTest, ListThenWatchMissesNothing) {
+TEST_P(GrpcWatchTest, ListThenWatchMissesNoEvent) {
   Run({});
   const IssueEvent before = MakeEvent("a", "r", 1);
   Publish(log_, before, 0);
@@ -161,7 +162,7 @@ TEST_P(GrpcWatchTest, WatchUntilNowEndsAfterExistingEvents) {
   }
   std::vector<std::string> seen;
   const WatchQuery query{.from_start = true, .until_now = true};
-  // The stream ends without a cancellation by the client.
+  // The stream ends without a client cancellation.
   EXPECT_TRUE(client_
                   ->Watch(query,
                           [&](const WatchBatch& batch) {

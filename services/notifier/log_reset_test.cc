@@ -1,4 +1,4 @@
-// Recreated or truncated topics, with positions stored before.
+// Recreated or truncated topics for which positions were already stored.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ class LogResetTest : public ::testing::Test {
       clock_.Advance(kNanosPerSecond / 2);
     }
   }
-  // Advances the clock by `seconds`.
+  // Advances the clock by `seconds` in half-second steps.
   void PassTime(int seconds) {
     for (int i = 0; i < 2 * seconds; ++i) {
       clock_.AwaitWaiters(2);
@@ -82,7 +82,7 @@ class LogResetTest : public ::testing::Test {
   std::unique_ptr<self_metrics::Exposition> exposition_;
 };
 
-TEST_F(LogResetTest, TopicRecreatedWhileRunning_IsFollowedFromItsStart) {
+TEST_F(LogResetTest, TopicRecreatedWhileRunning_IsReadFromStart) {
   Run();
   PublishJobs("old", 0, 5);
   Pass([&] { return Stored() == 5; });
@@ -102,7 +102,7 @@ TEST_F(LogResetTest, TopicRecreatedWhileRunning_IsFollowedFromItsStart) {
   EXPECT_TRUE(notifier_->Health().ok()) << notifier_->Health();
 }
 
-TEST_F(LogResetTest, TopicRecreatedWhileStopped_IsFollowedFromItsStart) {
+TEST_F(LogResetTest, TopicRecreatedWhileStopped_IsReadFromStart) {
   Run();
   PublishJobs("old", 0, 5);
   Pass([&] { return Stored() == 5; });
@@ -115,7 +115,7 @@ TEST_F(LogResetTest, TopicRecreatedWhileStopped_IsFollowedFromItsStart) {
   EXPECT_THAT(std::string(notifier_->Health().message()), HasSubstr("log_truncated"));
 }
 
-TEST_F(LogResetTest, RecreatedTopicLongerThanOldPosition_IsDetectedByRecords) {
+TEST_F(LogResetTest, RecreatedTopicBeyondOldPosition_IsDetectedByRecords) {
   Run();
   PublishJobs("old", 0, 5);
   Pass([&] { return Stored() == 5; });
@@ -127,7 +127,7 @@ TEST_F(LogResetTest, RecreatedTopicLongerThanOldPosition_IsDetectedByRecords) {
   for (int i = 0; i < 8; ++i) EXPECT_EQ(Sent(Cat("new", i)), 1U) << i;
 }
 
-TEST_F(LogResetTest, RestOfTruncatedTopic_IsNotSentAgain) {
+TEST_F(LogResetTest, RemainderOfTruncatedTopic_IsNotResent) {
   Run();
   PublishJobs("old", 0, 5);
   Pass([&] { return Stored() == 5; });
@@ -153,7 +153,7 @@ TEST_F(LogResetTest, EventsReadBeforeReset_AreStillDelivered) {
   Pass([&] { return Stored() == 1; });
 }
 
-TEST_F(LogResetTest, WatcherGetsErrorToListAgain) {
+TEST_F(LogResetTest, WatcherOfReplacedLogMustListAgain) {
   Run();
   PublishJobs("old", 0, 5);
   PassTime(2);

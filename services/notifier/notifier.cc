@@ -84,7 +84,7 @@ class TopicNotifier final : public Notifier {
       tails_.push_back(std::move(tail));
     }
     if (!deliveries_.empty()) RETURN_IF_ERROR(acted_.ReadAll());
-    // Without silences, more is sent, not less.
+    // Without silences, the notifier sends more notifications, not fewer.
     if (const Status opened = silences_.Open(); !opened.ok())
       PITWALL_LOG(kError, "notifier", "silences are disabled: ", options_.silences_topic, ": ",
                   ToStd(opened.message()));
@@ -132,13 +132,14 @@ class TopicNotifier final : public Notifier {
     RETURN_IF_ERROR(CheckReady());
     if (query.page_size < 0 || query.page_size > kMaxPageSize) {
       return InvalidArgument(
-          Cat("page_size ", query.page_size, ": must be from 0 to ", kMaxPageSize));
+          Cat("page_size ", query.page_size, ": must be between 0 and ", kMaxPageSize));
     }
     PageCursor cursor;
     if (!query.page_token.empty()) {
       ASSIGN_OR_RETURN(cursor, DecodePageToken(query.page_token));
     } else {
-      // Before the index is read: the token covers every event that the list does not show.
+      // The token is taken before the index is read, so it covers every event that the list does
+      // not show.
       cursor.resume_token = EncodeResumeToken(options_.topic, window_.Next());
     }
     const int32_t size = query.page_size == 0 ? kDefaultPageSize : query.page_size;
@@ -184,8 +185,7 @@ class TopicNotifier final : public Notifier {
     }
     if (++*watchers_ > options_.max_watchers) {
       --*watchers_;
-      return ResourceExhausted(
-          Cat("the maximum of ", options_.max_watchers, " watchers is reached"));
+      return ResourceExhausted(Cat("too many watchers (limit ", options_.max_watchers, ")"));
     }
     return std::make_unique<LogWatch>(clock_, log_, &window_, options_.topic, query.filter,
                                       std::move(positions), std::move(until), watchers_);
@@ -201,13 +201,12 @@ class TopicNotifier final : public Notifier {
     out.push_back(exposition->Add("pitwall_notifier_events_total", "Events read from the topic.",
                                   {}, &events_));
     out.push_back(exposition->Add("pitwall_notifier_undecodable_total",
-                                  "Records of the topic that cannot be decoded.", {},
-                                  &undecodable_));
+                                  "Topic records that could not be decoded.", {}, &undecodable_));
     out.push_back(exposition->Add("pitwall_notifier_gaps_total",
-                                  "Times that records were deleted before they were read.", {},
+                                  "Number of times records were deleted before they were read.", {},
                                   &gaps_));
     out.push_back(exposition->Add("pitwall_notifier_log_resets_total",
-                                  "Times that the log of a partition was replaced.", {},
+                                  "Number of times a partition's log was replaced.", {},
                                   &log_resets_));
     out.push_back(exposition->Add(
         "pitwall_notifier_issues_forgotten_total",
@@ -249,16 +248,17 @@ class TopicNotifier final : public Notifier {
     mutable Mutex mutex;
     Status error ABSL_GUARDED_BY(mutex);
     LogResetNotice notice ABSL_GUARDED_BY(mutex);
-    int64_t append_time_ns = 0;  // of the newest record read; used by the thread only
+    int64_t append_time_ns =
+        0;  // append time of the newest record read; used only by the tail's thread
   };
 
   Status CheckReady() const {
     if (stop_) return Unavailable("the notifier is stopping");
-    if (!Ready()) return Unavailable("the history of issues is still being read");
+    if (!Ready()) return Unavailable("the issue history is still being loaded");
     return OkStatus();
   }
 
-  // Opens readers only for positions outside the window.
+  // A log reader is opened only for positions outside the window.
   Status CheckPositions(const Positions& positions) {
     const Positions next = window_.Next();
     for (size_t i = 0; i < positions.size(); ++i) {
@@ -268,12 +268,12 @@ class TopicNotifier final : public Notifier {
       ASSIGN_OR_RETURN(const int64_t start, reader->StartOffset());
       ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
       if (positions[i] < start) {
-        return OutOfRange(Cat("resume_token: older than the topic, which begins at offset ", start,
-                              " of partition ", p, "; list, then watch again"));
+        return OutOfRange(Cat("resume_token: is older than the topic, which begins at offset ",
+                              start, " of partition ", p, "; list, then watch again"));
       }
       if (positions[i] > std::max(end, next[i])) {
         return InvalidArgument(
-            Cat("resume_token: ahead of partition ", p, ", so it belongs to another log"));
+            Cat("resume_token: is ahead of partition ", p, ", so it belongs to another log"));
       }
     }
     return OkStatus();
@@ -304,7 +304,7 @@ class TopicNotifier final : public Notifier {
                          record.append_time_ns});
         index_.Apply(items.back().event);
       }
-      // After the index, so that the index has every event before the window's position.
+      // The index is updated first, so that it contains every event before the window's position.
       window_.Add(tail->partition, std::move(items), tail->reader->position());
       if (tail->reader->position() >= tail->caught_up_at) tail->ready = true;
       {
@@ -319,7 +319,7 @@ class TopicNotifier final : public Notifier {
         if (!stop_) tail->wakeup->Wait(kNanosPerSecond);
       }
       StorePosition(tail, false);
-      // The thread of partition 0 also reads the actions.
+      // The thread of partition 0 also reads actions and silences.
       if (tail->partition == 0) {
         if (const Status read = silences_.ReadNew(); !read.ok())
           PITWALL_LOG(kWarning, "notifier", options_.silences_topic, ": ", ToStd(read.message()));
@@ -332,9 +332,9 @@ class TopicNotifier final : public Notifier {
     StorePosition(tail, true);
   }
 
-  // A position beyond the end means that the log was replaced: its topic was deleted and recreated,
-  // or truncated. Every follower is notified; the index keeps its issues and gets the open ones
-  // again.
+  // A position beyond the end means that the log was replaced, because its topic was deleted and
+  // recreated, or truncated. Every follower is notified. The index keeps its issues and receives
+  // the open ones again.
   Status FollowReplaced(Tail* tail, int64_t before) {
     const TopicPartition at{options_.topic, tail->partition};
     ASSIGN_OR_RETURN(const int64_t end, tail->reader->EndOffset());
@@ -346,7 +346,7 @@ class TopicNotifier final : public Notifier {
     log_resets_.Add();
     std::string text =
         Cat("log_truncated: ", at.topic, "/", at.partition, ": the log ends at offset ", end,
-            ", below what was read, ", before,
+            ", below the read position ", before,
             " (topic deleted, recreated, or truncated); continuing at offset ", from);
     PITWALL_LOG(kError, "notifier", text);
     MutexLock lock(&tail->mutex);
@@ -354,7 +354,7 @@ class TopicNotifier final : public Notifier {
     return OkStatus();
   }
 
-  // Stored for lag monitoring only: the index is rebuilt at each start.
+  // Stores the position for lag monitoring only. The index is rebuilt at each start.
   void StorePosition(Tail* tail, bool now) {
     const int64_t position = tail->reader->position();
     const int64_t time = clock_->MonotonicNs();
@@ -385,7 +385,7 @@ class TopicNotifier final : public Notifier {
   std::vector<self_metrics::Registration> registrations_;
 };
 
-// Renders a call for an arbitrary event, to check whether the transports accept it.
+// Renders a call for a sample event and checks that the transports accept it.
 Status CheckWay(const Receiver& receiver, const Transports& transports) {
   IssueEvent event;
   event.id = "0";

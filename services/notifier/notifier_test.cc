@@ -1,4 +1,4 @@
-// Lists and watches of issues.
+// Tests of listing and watching issues.
 #include "services/notifier/notifier.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr int64_t kLong = 3600 * kNanosPerSecond;  // fake time: effectively forever
+constexpr int64_t kLong = 3600 * kNanosPerSecond;  // effectively forever, because the clock is fake
 
 class NotifierTest : public ::testing::Test {
  protected:
@@ -29,7 +29,7 @@ class NotifierTest : public ::testing::Test {
     EXPECT_TRUE(notifier.ok()) << notifier.status();
     const Status started = (*notifier)->Start();
     EXPECT_TRUE(started.ok()) << started;
-    clock_.AwaitWaiters(2);  // both partitions are read to their ends
+    clock_.AwaitWaiters(2);  // both partitions have been read to their ends
     EXPECT_TRUE((*notifier)->Ready());
     return *std::move(notifier);
   }
@@ -67,7 +67,7 @@ TEST_F(NotifierTest, ListsExistingAndNewIssues) {
               ElementsAre(MakeEvent("b", "r", 1, EventType::kIssueFound, "warning", 2000).id,
                           MakeEvent("a", "r", 1).id));
   EXPECT_EQ(page->next_page_token, "");
-  // The token of the list continues at the first event after it.
+  // The list's token resumes at the first event after the list.
   const IssueEvent ended = MakeEvent("a", "r", 2, EventType::kIssueResolved);
   Publish(&log_, ended, 0);
   auto watch = notifier->WatchIssues(
@@ -118,13 +118,13 @@ TEST_F(NotifierTest, WatcherGetsCommittedEventsAndBookmarks) {
   std::string token;
   const IssueEvent a = MakeEvent("a", "r", 1), b = MakeEvent("b", "r", 1);
   std::thread later([&] {
-    clock_.AwaitWaiters(3);  // the watcher waits
+    clock_.AwaitWaiters(3);  // the watcher is now waiting
     Publish(&log_, a, 0);
     Publish(&log_, b, 1);
   });
   EXPECT_THAT(Take(watch->get(), 2, &token), ::testing::UnorderedElementsAre(a.id, b.id));
   later.join();
-  // A token is directly behind its event.
+  // A token points directly after its event.
   const IssueEvent c = MakeEvent("c", "r", 1), d = MakeEvent("d", "r", 1);
   Publish(&log_, c, 0);
   Publish(&log_, d, 0);
@@ -136,7 +136,7 @@ TEST_F(NotifierTest, WatcherGetsCommittedEventsAndBookmarks) {
   EXPECT_THAT(Take(resumed->get(), 1, &token), ElementsAre(d.id));
 }
 
-TEST_F(NotifierTest, IdleWatcherGetsBookmarkInTime) {
+TEST_F(NotifierTest, IdleWatcherGetsPeriodicBookmark) {
   const auto notifier = Run();
   auto watch = notifier->WatchIssues({});
   std::thread later([&] {
@@ -149,7 +149,7 @@ TEST_F(NotifierTest, IdleWatcherGetsBookmarkInTime) {
   EXPECT_THAT(bookmark->events, IsEmpty());
 }
 
-TEST_F(NotifierTest, FiltersOnTheServer) {
+TEST_F(NotifierTest, FiltersEventsOnServer) {
   const auto notifier = Run();
   auto watch = notifier->WatchIssues(
       {.filter = {.job = "b", .rule = "", .severity = "", .include_status = true},
@@ -166,7 +166,7 @@ TEST_F(NotifierTest, FiltersOnTheServer) {
   EXPECT_THAT(Take(plain->get(), 2, &token), ElementsAre(MakeEvent("a", "r", 1).id, found.id));
 }
 
-TEST_F(NotifierTest, ResumesFromTheLogWithoutGaps) {
+TEST_F(NotifierTest, ResumesFromLogWithoutGaps) {
   NotifierOptions options;
   options.window_events = 4;
   const auto notifier = Run(options);
@@ -190,7 +190,7 @@ TEST_F(NotifierTest, ResumesFromTheLogWithoutGaps) {
     for (const std::string& id : Ids(batch->events)) seen.push_back(id);
   }
   EXPECT_THAT(seen, ::testing::UnorderedElementsAreArray(published));
-  // A watch from the start returns the same events and then continues live.
+  // A watch from the start returns the same events and then switches to live events.
   auto whole = notifier->WatchIssues({.filter = {}, .resume_token = "", .from_start = true});
   EXPECT_THAT(Take(whole->get(), published.size(), &last),
               ::testing::UnorderedElementsAreArray(published));
@@ -214,9 +214,9 @@ TEST_F(NotifierTest, SlowWatcherIsCanceledAndResumes) {
   EXPECT_EQ(Take(resumed->get(), 20, &last).size(), 20U);
 }
 
-TEST_F(NotifierTest, WindowIsLimitedInBytes) {
+TEST_F(NotifierTest, WindowSizeIsLimitedInBytes) {
   NotifierOptions options;
-  options.window_bytes = 2'000;  // a few events
+  options.window_bytes = 2'000;  // room for a few events
   const auto notifier = Run(options);
   auto watch = notifier->WatchIssues({});
   (void)(*watch)->Next(1, 0);
@@ -246,7 +246,7 @@ TEST_F(NotifierTest, RejectsOldFutureAndForeignTokens) {
   EXPECT_EQ(code(token), absl::StatusCode::kOutOfRange);
   EXPECT_EQ(code("garbage"), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(code(ahead), absl::StatusCode::kOk);
-  // For an empty log, the same token is ahead.
+  // The same token is ahead of an empty log.
   fakes::MemoryLog other(&clock_);
   ASSERT_TRUE(other.EnsureTopic("pitwall.issues", {2, false, -1}).ok());
   const auto second = Notifier::Make(&clock_, &other, {}, {});
@@ -257,7 +257,7 @@ TEST_F(NotifierTest, RejectsOldFutureAndForeignTokens) {
                 .status()
                 .code(),
             absl::StatusCode::kInvalidArgument);
-  // Records deleted during a watch are reported too.
+  // A running watch also reports that records were deleted.
   auto history = notifier->WatchIssues({.filter = {}, .resume_token = "", .from_start = true});
   log_.Drop("pitwall.issues", 0, 7);
   EXPECT_EQ((*history)->Next(100, kLong).status().code(), absl::StatusCode::kOutOfRange);
@@ -274,7 +274,7 @@ TEST_F(NotifierTest, LimitsWatchers) {
   EXPECT_TRUE(notifier->WatchIssues({}).ok());
 }
 
-TEST_F(NotifierTest, CancelAndStopEndAWatch) {
+TEST_F(NotifierTest, CancelAndStopEndWatch) {
   const auto notifier = Run();
   auto watch = notifier->WatchIssues({});
   auto other = notifier->WatchIssues({});
@@ -320,7 +320,7 @@ TEST_F(NotifierTest, FailingLogIsReportedAndRetried) {
   const auto notifier = Run();
   log_.FailPolls(1, Unavailable("broker away"));
   Publish(&log_, MakeEvent("a", "r", 1), 0);
-  // The poll of one partition fails, waits a second, and continues.
+  // The poll of one partition fails, and the thread retries after one second.
   clock_.AwaitWaiters(2);
   EXPECT_EQ(notifier->Health().code(), absl::StatusCode::kUnavailable);
   while (!notifier->Health().ok()) {
@@ -330,7 +330,7 @@ TEST_F(NotifierTest, FailingLogIsReportedAndRetried) {
   EXPECT_EQ(notifier->ListIssues({})->issues.size(), 1U);
 }
 
-TEST_F(NotifierTest, ReadsOnlyLimitedEndOfLongTopic) {
+TEST_F(NotifierTest, ReadsOnlyTailOfLongTopic) {
   for (int i = 0; i < 30; ++i) Publish(&log_, MakeEvent(Cat("j", i), "r", 1), 0);
   NotifierOptions options;
   options.history_records = 10;

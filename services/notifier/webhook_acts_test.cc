@@ -1,4 +1,4 @@
-// Webhook messages about decisions of the executor and their results.
+// Webhook messages about executor decisions and their results.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ class WebhookActsTest : public WebhookTest {
     const auto at = log_.Committed(Cat("pitwall-webhook-", name), {"pitwall.actions", 0});
     return at.ok() && *at ? (*at)->offset : -1;
   }
-  // Returns type and subject of each message to a webhook, from call `from` on.
+  // Returns the type and subject of each message sent to a webhook, starting with call `from`.
   std::vector<std::string> Sent(std::string_view name, size_t from = 0) const {
     std::vector<std::string> out;
     const auto calls = transport_.calls();
@@ -84,7 +84,7 @@ TEST_F(WebhookActsTest, IssueActedOn_IsAlwaysSent) {
   Pass([&] { return Stored("w") == 3 && Stored("critical") == 3; });
   EXPECT_THAT(sent_to("w"), ElementsAre("cause#1"));
   EXPECT_THAT(sent_to("critical"), ElementsAre());
-  // The receiver fails at first; the event is sent again after a restart.
+  // The receiver fails at first, so the event is resent after a restart.
   transport_.SetScript([](const HttpCall&, size_t) { return Reply(503); });
   const size_t before = transport_.answered();
   Act(stopper, ActionMode::kLive, ActionEventType::kDecided);
@@ -107,7 +107,7 @@ TEST_F(WebhookActsTest, IssueActedOn_IsAlwaysSent) {
   };
   EXPECT_THAT(fresh("w"), ElementsAre("stopper"));
   EXPECT_THAT(fresh("critical"), ElementsAre("stopper"));
-  // The receivers that got the issue get its end, also after another restart; other issues stay
+  // Receivers that got the issue also get its end, even after another restart. Other issues stay
   // withheld.
   notifier_.reset();
   Run({Webhook(), critical});
@@ -118,7 +118,7 @@ TEST_F(WebhookActsTest, IssueActedOn_IsAlwaysSent) {
   EXPECT_THAT(fresh("critical"), ElementsAre("stopper", "stopper"));
 }
 
-TEST_F(WebhookActsTest, DecisionAndEffectFollowIncidentOnceUnderItsKey) {
+TEST_F(WebhookActsTest, DecisionAndEffectAreSentOnceUnderIncident) {
   WebhookOptions incidents = Webhook();
   incidents.notify = NotifyMode::kIncidents;
   WebhookOptions events = Webhook("events");
@@ -130,8 +130,8 @@ TEST_F(WebhookActsTest, DecisionAndEffectFollowIncidentOnceUnderItsKey) {
   Publish(&log_, stopper);
   Pass([&] { return Stored("w") == 2 && Stored("events") == 2; });
   Act(stopper, ActionMode::kLive, ActionEventType::kDecided);
-  Act(stopper, ActionMode::kLive, ActionEventType::kDecided);  // a commit that was repeated
-  // The first attempt fails; the next has the same ID.
+  Act(stopper, ActionMode::kLive, ActionEventType::kDecided);  // a repeated commit
+  // The first attempt fails; the retry has the same ID.
   transport_.SetScript([tries = std::make_shared<std::atomic<int>>(0)](const HttpCall&, size_t) {
     return Reply((*tries)++ == 0 ? 503 : 200);
   });
@@ -140,11 +140,11 @@ TEST_F(WebhookActsTest, DecisionAndEffectFollowIncidentOnceUnderItsKey) {
   const std::vector<std::string> ids = transport_.Ids();
   const std::string decided = ActOn(stopper, ActionMode::kLive, ActionEventType::kDecided).id;
   const std::string done = ActOn(stopper, ActionMode::kLive, ActionEventType::kDone).id;
-  // Once for each webhook, plus the failed attempt.
+  // Each webhook receives the message once, plus the failed attempt.
   EXPECT_LE(std::count(ids.begin(), ids.end(), decided) + std::count(ids.begin(), ids.end(), done),
             5);
   std::vector<std::string> sent = Sent("w");
-  // An update of the incident may come in between, depending on the clock.
+  // Depending on the clock, an incident update may arrive in between.
   std::erase(sent, Cat("incident.updated ", cause.id));
   sent.erase(std::unique(sent.begin(), sent.end()), sent.end());
   EXPECT_THAT(sent, ElementsAre(Cat("incident.found ", cause.id), Cat("issue.found ", stopper.rule),
@@ -154,7 +154,7 @@ TEST_F(WebhookActsTest, DecisionAndEffectFollowIncidentOnceUnderItsKey) {
   EXPECT_THAT(sent,
               ElementsAre(HasSubstr("issue.found"), HasSubstr("issue.found"),
                           Cat("action.decided ", stopper.id), Cat("action.done ", stopper.id)));
-  // A restart sends none of it again.
+  // A restart does not resend any of these messages.
   notifier_.reset();
   const size_t before = transport_.calls().size();
   Run({incidents, events});
@@ -164,7 +164,7 @@ TEST_F(WebhookActsTest, DecisionAndEffectFollowIncidentOnceUnderItsKey) {
   EXPECT_THAT(Sent("w", before), ElementsAre(Cat("incident.found ", other.id)));
 }
 
-TEST_F(WebhookActsTest, FiltersApplyToRefusalsAndOptionToDryRuns) {
+TEST_F(WebhookActsTest, RefusalsAreFilteredAndDryRunsAreOptional) {
   WebhookOptions critical = Webhook("critical");
   critical.severities = {"critical"};
   WebhookOptions all = Webhook("all");
@@ -174,7 +174,7 @@ TEST_F(WebhookActsTest, FiltersApplyToRefusalsAndOptionToDryRuns) {
   Run({Webhook(), critical, all, none});
   const IssueEvent issue = MakeEvent("a", "r", 1);
   Publish(&log_, issue);
-  // The issue first: topics have no order among each other.
+  // Wait for the issue first, because there is no ordering between topics.
   Pass([&] {
     return Stored("w") == 1 && Stored("critical") == 1 && Stored("all") == 1 && Stored("none") == 1;
   });
@@ -192,7 +192,7 @@ TEST_F(WebhookActsTest, FiltersApplyToRefusalsAndOptionToDryRuns) {
   EXPECT_THAT(Sent("none"), ElementsAre(found));
 }
 
-TEST_F(WebhookActsTest, RequestIsSentWithReplyUnderItsOwnKey) {
+TEST_F(WebhookActsTest, RequestAndReplyUseRequestIdAsSubject) {
   WebhookOptions incidents = Webhook();
   incidents.notify = NotifyMode::kIncidents;
   Run({incidents});

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
-// Server that replies by the number of the request.
+// Server whose replies depend on the request number.
 class Receiver {
  public:
   using Script = std::function<http::HttpResponse(size_t)>;
@@ -55,7 +55,8 @@ class Receiver {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<http::HttpRequest> requests_;
-  std::unique_ptr<http::HttpServer> server_;  // last member: stops before the others are destroyed
+  std::unique_ptr<http::HttpServer>
+      server_;  // last member, so that it stops before the others are destroyed
 };
 
 class WebhookHttpTest : public ::testing::Test {
@@ -134,7 +135,7 @@ TEST_F(WebhookHttpTest, SurvivesErrorsTimeoutsAndThrottling) {
   notifier_->Stop();
 }
 
-TEST_F(WebhookHttpTest, OneGoneOneUnreachableOneHealthy) {
+TEST_F(WebhookHttpTest, HealthyReceiverIsUnaffectedByGoneAndUnreachableOnes) {
   Receiver gone([](size_t) { return http::HttpResponse::Text(410, ""); });
   Receiver well([](size_t) { return http::HttpResponse::Text(200, "ok"); });
   Run({gone.Url(), "http://127.0.0.1:1/nobody", well.Url()});
@@ -155,7 +156,7 @@ TEST_F(WebhookHttpTest, OneGoneOneUnreachableOneHealthy) {
   notifier_->Stop();
 }
 
-TEST_F(WebhookHttpTest, RefusesAddressesThatAreNotAllowed) {
+TEST_F(WebhookHttpTest, RejectsDisallowedAddresses) {
   http::CurlTransportOptions options;
   options.allow_insecure = true;
   transport_ = *http::MakeCurlTransport(options);

@@ -1,4 +1,4 @@
-// Links to an issue in messages to receivers.
+// Issue links in messages to receivers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ class LengthSigner final : public WebhookSigner {
   }
 };
 
-TEST(WebhookLink, PointsToServerThatShowsTheIssue) {
+TEST(WebhookLink, PointsToServerThatShowsIssue) {
   fakes::FakeClock clock;
   fakes::MemoryLog log{&clock};
   ScriptedTransport transport([](const HttpCall&, size_t) { return Reply(200); });
@@ -41,7 +41,7 @@ TEST(WebhookLink, PointsToServerThatShowsTheIssue) {
   const HttpCall call = transport.calls()[0];
   EXPECT_THAT(call.body, ::testing::HasSubstr(Cat("\"link\":\"https://pitwall.example/jobs/",
                                                   event.job, "?issue=", IssueId(event), "\"")));
-  // The signature covers the sent body, which decodes to the same event.
+  // The signature covers the sent body, and the body decodes to the same event.
   EXPECT_EQ(ScriptedTransport::HeaderOf(call, "webhook-signature"), Cat(call.body.size()));
   const auto read = cloudevents::DecodeCloudEvent(call.body);
   ASSERT_TRUE(read.ok()) << read.status();

@@ -1,4 +1,4 @@
-// Webhooks end to end: a log in memory, a scripted transport, and a fake clock.
+// End-to-end webhook tests with an in-memory log, a scripted transport, and a fake clock.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ TEST_F(WebhookTest, PostsEventWithHeaders) {
   WebhookOptions webhook = Webhook();
   webhook.signer = std::make_shared<FixedSigner>();
   webhook.headers = {{"Authorization", "Bearer x"}};
-  Publish(&log_, MakeEvent("before", "r", 1));  // before the start, so it is not sent
+  Publish(&log_, MakeEvent("before", "r", 1));  // published before the start, so it is not sent
   Run({webhook});
   const IssueEvent event = MakeEvent("a", "r", 1);
   Publish(&log_, event);
@@ -106,12 +106,12 @@ TEST_F(WebhookTest, DeadEndpointDoesNotBlockOthers) {
   EXPECT_EQ(StatusOf(0).pending, 4U) << "the other events stay in the log";
   EXPECT_EQ(StatusOf(0).last_error, "connection refused");
   EXPECT_EQ(Stored("dead"), 0);
-  // With an open breaker, there is one attempt per pause.
+  // While the breaker is open, there is one attempt per pause.
   const uint64_t before = StatusOf(0).attempts_failed;
   const int64_t from = clock_.MonotonicNs();
   Pass([&] { return clock_.MonotonicNs() - from >= 600 * kNanosPerSecond; }, 5 * kNanosPerSecond);
   EXPECT_LE(StatusOf(0).attempts_failed - before, 21U);
-  // After recovery it gets every event once.
+  // After recovery, the webhook gets every event once.
   transport_.SetScript([](const HttpCall&, size_t) { return Reply(200); });
   Pass([&] { return Stored("dead") == 50; });
   EXPECT_EQ(StatusOf(0).delivered, 50U);
@@ -129,7 +129,7 @@ TEST_F(WebhookTest, UndeliveredEventsAreSentAfterRestart) {
   Pass([&] { return Stored("w") == 2 && transport_.answered() >= 6; });
   notifier_.reset();
   EXPECT_EQ(Stored("w"), 2);
-  // Two more events arrive while it is stopped.
+  // Two more events arrive while the notifier is stopped.
   for (int i = 5; i < 7; ++i) {
     ids.push_back(MakeEvent(Cat("j", i), "r", 1).id);
     Publish(&log_, MakeEvent(Cat("j", i), "r", 1));
@@ -157,7 +157,7 @@ TEST_F(WebhookTest, GoneEndpointIsDisabledPermanently) {
   EXPECT_TRUE(StatusOf().disabled);
   EXPECT_EQ(transport_.calls().size(), 1U);
   notifier_.reset();
-  // A new generation enables it again without loss.
+  // A new generation enables the webhook again without loss.
   transport_.SetScript([](const HttpCall&, size_t) { return Reply(200); });
   WebhookOptions again = Webhook();
   again.generation = 1;
@@ -173,7 +173,7 @@ TEST_F(WebhookTest, RejectedEventMovesToDeadLetters) {
   Run({Webhook()});
   Publish(&log_, MakeEvent("poison", "r", 1));
   Publish(&log_, MakeEvent("fine", "r", 1));
-  // The dead-letter topic is not writable at first: the event is kept.
+  // The dead-letter topic is not writable at first, so the event stays in the queue.
   Fail("append", 2, "disk away");
   Pass([&] { return Stored("w") == 2; });
   const std::vector<Record> dead = log_.Records("pitwall.dlq");
@@ -191,7 +191,7 @@ TEST_F(WebhookTest, RejectedEventMovesToDeadLetters) {
   EXPECT_EQ(StatusOf().delivered, 1U);
 }
 
-TEST_F(WebhookTest, DeadLetterTooLargeForLog_LaneContinues) {
+TEST_F(WebhookTest, DeadLetterTooLargeForLog_DeliveryContinues) {
   transport_.SetScript([](const HttpCall& call, size_t) {
     return call.body.find("poison") != std::string::npos ? Reply(422) : Reply(200);
   });
@@ -231,7 +231,7 @@ TEST_F(WebhookTest, FromStart_SendsExistingEvents) {
   EXPECT_EQ(transport_.Ids()[0], MakeEvent("a", "r", 1).id);
 }
 
-TEST_F(WebhookTest, FailedStoreOfPositionIsRetried) {
+TEST_F(WebhookTest, FailedPositionStoreIsRetried) {
   Run({Webhook()});
   Fail("store_position", 3, "away");
   Publish(&log_, MakeEvent("a", "r", 1));
@@ -256,7 +256,7 @@ TEST_F(WebhookTest, LostHistoryIsCountedAndSkipped) {
   notifier_.reset();
 }
 
-TEST_F(WebhookTest, SymptomWaitsForEndOfCauseAcrossRestart) {
+TEST_F(WebhookTest, SymptomWaitsForCauseToEndAcrossRestart) {
   WebhookOptions all = Webhook("all");
   all.notify_symptoms = true;
   const auto sent_to = [&](std::string_view name) {
@@ -298,9 +298,9 @@ TEST_F(WebhookTest, SymptomWaitsForEndOfCauseAcrossRestart) {
   EXPECT_THAT(sent_to("w"), ElementsAre("cause#1", "cause#3", "symptom#1", "symptom#4"));
 }
 
-// One notice when the incident is found and one when it has ended, despite failures of the receiver
-// in between and restarts at any point.
-TEST_F(WebhookTest, IncidentIsFoundOnceAndEndsOnceAcrossRestarts) {
+// The webhook gets one notice when the incident is found and one when it has ended, despite
+// failures in between and restarts at any point.
+TEST_F(WebhookTest, IncidentIsFoundAndEndedOnceAcrossRestarts) {
   WebhookOptions webhook = Webhook();
   webhook.notify = NotifyMode::kIncidents;
   transport_.SetScript([](const HttpCall&, size_t) { return Reply(503); });
@@ -359,7 +359,7 @@ TEST_F(WebhookTest, ReceiverWithoutFoundEvents_GetsSymptoms) {
   EXPECT_EQ(transport_.calls().size(), 1U);
 }
 
-TEST_F(WebhookTest, StopEndsCallInFlight) {
+TEST_F(WebhookTest, StopCancelsCallInFlight) {
   std::atomic<bool> inside{false};
   transport_.SetScript([&](const HttpCall& call, size_t) -> StatusOr<HttpReply> {
     inside = true;

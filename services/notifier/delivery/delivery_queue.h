@@ -1,5 +1,5 @@
-// Queue of the notices that one receiver has not accepted yet, with the time of each next attempt.
-// Has no threads, clock, or network.
+// Queue of the notices that a receiver has not accepted yet, each with its next attempt time. Uses
+// no threads, clock, or network.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace pitwall::notifier {
 
-// Times are monotonic nanoseconds given by the caller. Delivers the events of one job in their
-// order: while one waits for its retry, later events of its job wait behind it, and other jobs
+// The caller passes all times as monotonic nanoseconds. Delivers the events of each job in order:
+// while an event waits for its retry, later events of the same job wait behind it, and other jobs
 // continue. Not thread-safe.
 class DeliveryQueue {
  public:
@@ -31,45 +31,47 @@ class DeliveryQueue {
 
   enum class Outcome {
     kDelivered,
-    kDisabled,  // the receiver is gone: no further attempts; the entry stays
+    kDisabled,  // the receiver is gone: no further attempts, but the entry stays in the queue
     kRetry,     // retry at NextAttemptNs
-    kGiveUp,    // too many attempts or too old: dead-letter it, then call Drop
+    kGiveUp,    // too many attempts or too old: write it to the dead-letter topic, then call Drop
   };
 
-  // `start`: first undelivered offset of each partition.
+  // `start` is the first undelivered offset of each partition.
   DeliveryQueue(const DeliveryOptions& options, Positions start, uint64_t seed);
 
   size_t size() const { return entries_.size(); }
   size_t room() const {
     return options_.max_pending - std::min(options_.max_pending, entries_.size());
   }
-  // Adds an item. Several items may have one offset, which counts as delivered with the last of
-  // them.
+  // Adds an item. Several items may share an offset, which counts as delivered once all of them are
+  // delivered.
   void Add(FeedItem item, int64_t now_ns);
-  // Declares that all events before these offsets were added or skipped.
+  // Records that all events before these offsets have been added or skipped.
   void SetRead(const Positions& positions) { read_ = positions; }
-  // Assigns the pending items of partition `p`, whose log was replaced, to `offset`, at which
-  // reading of the new log begins.
+  // Moves the pending items of partition `p` to `offset`, the first offset to read from the log
+  // that replaced the partition's old one.
   void Rebase(int32_t p, int64_t offset);
-  // Returns the first undelivered offset of each partition, to be stored.
+  // Returns the first undelivered offset of each partition; the caller stores these offsets.
   Positions Delivered() const;
 
-  // Returns the entry to send now, or null. It remains until Delivered or Drop.
+  // Returns the entry to send now, or null. The entry stays in the queue until it is delivered or
+  // dropped.
   Entry* Due(int64_t now_ns);
   // Returns the time of the next attempt, or nothing if the queue is empty.
   std::optional<int64_t> NextAttemptNs() const;
 
-  // `retry_after_ns`: 0 if the reply has no Retry-After.
+  // `retry_after_ns` is 0 if the reply has no Retry-After.
   Outcome OnResult(Entry* entry, Verdict::Kind verdict, int64_t retry_after_ns, int64_t now_ns);
   void Drop(Entry* entry);
-  // Retries an entry later because the dead-letter topic did not accept it.
+  // Schedules a retry of an entry that the dead-letter topic did not accept.
   void Postpone(Entry* entry, int64_t now_ns);
 
   bool breaker_open() const { return failures_ >= options_.breaker_failures; }
 
-  // Maximum number of rejections of one event by a receiver that is alive.
+  // Maximum number of times that a working receiver may reject one event.
   static constexpr int kMaxRejections = 5;
-  // Servers lock out a client that repeats a wrong password.
+  // Pause after an authentication failure. Servers lock out clients that keep sending a wrong
+  // password.
   static constexpr int64_t kDeniedPauseNs = int64_t{15} * 60 * kNanosPerSecond;
 
  private:
@@ -78,11 +80,11 @@ class DeliveryQueue {
 
   const DeliveryOptions options_;
   std::mt19937_64 random_;
-  std::list<Entry> entries_;                     // in the order of arrival
-  std::vector<std::multiset<int64_t>> pending_;  // offsets per partition
+  std::list<Entry> entries_;                     // in arrival order
+  std::vector<std::multiset<int64_t>> pending_;  // offsets by partition
   Positions read_;
-  int failures_ = 0;              // consecutive failures of the receiver
-  int64_t blocked_until_ns_ = 0;  // by the circuit breaker or Retry-After
+  int failures_ = 0;              // consecutive failed attempts
+  int64_t blocked_until_ns_ = 0;  // set by the circuit breaker or Retry-After
 };
 
 }  // namespace pitwall::notifier

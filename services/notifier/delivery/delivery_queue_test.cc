@@ -33,7 +33,7 @@ FeedItem Item(std::string_view job, int64_t offset, int32_t partition = 0) {
       100};
 }
 
-TEST(DeliveryQueue, KeepsOrderWithinJobOnly) {
+TEST(DeliveryQueue, KeepsOrderWithinEachJob) {
   DeliveryQueue queue(Options(), {0}, 1);
   queue.Add(Item("a", 0), 0);
   queue.Add(Item("a", 1), 0);
@@ -42,7 +42,7 @@ TEST(DeliveryQueue, KeepsOrderWithinJobOnly) {
   DeliveryQueue::Entry* const first = queue.Due(0);
   EXPECT_EQ(first->item.offset, 0);
   EXPECT_EQ(queue.OnResult(first, VerdictOf(500), 0, 0), Outcome::kRetry);
-  // Offset 1 belongs to the same job and waits.
+  // Offset 1 belongs to the same job, so it has to wait.
   DeliveryQueue::Entry* const second = queue.Due(0);
   if (second->item.offset != 0) {
     EXPECT_EQ(second->item.offset, 2);
@@ -82,7 +82,7 @@ TEST(DeliveryQueue, BackoffGrowsWithFullJitterUpToLimit) {
   EXPECT_LT(shortest, options.max_backoff_ns / 10);
 }
 
-TEST(DeliveryQueue, RetryAfterPausesTheReceiver) {
+TEST(DeliveryQueue, RetryAfterPausesReceiver) {
   DeliveryQueue queue(Options(), {0}, 1);
   queue.Add(Item("a", 0), 0);
   queue.Add(Item("b", 1), 0);
@@ -110,7 +110,7 @@ TEST(DeliveryQueue, OpenBreaker_TriesOneEventPerPause) {
   EXPECT_NE(queue.Due(now), nullptr);
 }
 
-TEST(DeliveryQueue, DeniedReceiver_IsRetriedRarelyAndKeepsEvents) {
+TEST(DeliveryQueue, DeniedReceiver_RetriesRarelyAndKeepsEvents) {
   DeliveryQueue queue(Options(), {0}, 1);
   queue.Add(Item("a", 0), 0);
   DeliveryQueue::Entry* const entry = queue.Due(0);
@@ -158,7 +158,7 @@ TEST(DeliveryQueue, TracksPositionsPerPartition) {
   EXPECT_EQ(queue.Delivered(), (Positions{9, 103}));
 }
 
-TEST(CheckReceiver, NamesInvalidOption) {
+TEST(CheckReceiver, InvalidOption_IsNamedInError) {
   EXPECT_TRUE(Check(Options()).ok());
   DeliveryOptions o = Options();
   o.name = "a b";

@@ -1,6 +1,6 @@
-// Part of ReceiverWorker: positions and log marks
-// (docs/decisions/0022-store-a-log-mark-with-each-position.md), and the records that it leaves in
-// the log.
+// Part of ReceiverWorker: stored positions, log marks
+// (docs/decisions/0022-store-a-log-mark-with-each-position.md), and the notification records
+// appended to the log.
 #include <utility>
 
 #include "services/base/log.h"
@@ -62,7 +62,7 @@ Status ReceiverWorker::Health() const {
 void ReceiverWorker::NoteMark(const FeedItem& item) {
   std::deque<LogFingerprint>& marks = marks_[static_cast<size_t>(item.partition)];
   if (!marks.empty() && item.offset <= marks.back().offset) return;
-  // The newest mark is not required: with an older one, slightly more is sent again.
+  // The newest mark may be omitted: falling back to an older one only resends slightly more.
   if (marks.size() >= kMaxMarks) marks.pop_back();
   marks.push_back({item.offset, item.append_time_ns});
 }
@@ -84,7 +84,7 @@ void ReceiverWorker::FlushNotifications(int64_t now_ns) {
   const Status flushed = notification_writer_.Flush();
   if (flushed.ok()) return;
   notification_retry_ns_ = clock_->MonotonicNs() + kNanosPerSecond;
-  Note(Cat("notifications are not recorded in the log: ", ToStd(flushed.message())));
+  Note(Cat("failed to record notifications in the log: ", ToStd(flushed.message())));
 }
 
 void ReceiverWorker::StoreActs() {
@@ -98,7 +98,7 @@ void ReceiverWorker::StoreActs() {
       acts_stored_[p] = acts_[p];
     } else {
       store_failures_.Add();
-      Note(Cat("position not stored: ", ToStd(stored.message())));
+      Note(Cat("failed to store the position: ", ToStd(stored.message())));
     }
   }
 }

@@ -1,4 +1,4 @@
-// Part of ReceiverWorker: its status and its metrics.
+// Part of ReceiverWorker: status and metrics.
 #include "services/base/text/strings.h"
 #include "services/notifier/delivery/receiver_worker.h"
 
@@ -28,22 +28,22 @@ std::vector<self_metrics::Registration> ReceiverWorker::RegisterMetrics(
       out.push_back(exposition->Add(Cat(prefix, name), help, labels, value));
     };
     counter("deliveries_total", "Events that a receiver accepted.", &delivered_);
-    counter("failed_attempts_total", "Attempts that failed and are retried.", &failed_);
+    counter("failed_attempts_total", "Failed attempts, which are retried.", &failed_);
     counter("given_up_total", "Events moved to the dead-letter topic.", &given_up_);
-    counter("gaps_total", "Times that events were deleted from the topic before they were sent.",
-            &lost_);
+    counter("gaps_total",
+            "Number of times events were deleted from the topic before they were sent.", &lost_);
     counter("log_resets_total",
-            "Times that the topic was found to be another log, and was followed from what is new "
-            "in it.",
+            "Number of times the topic's log was replaced and delivery resumed at its first new "
+            "record.",
             &resets_);
     counter("store_failures_total", "Failed attempts to store a position.", &store_failures_);
-    counter("request_duration_seconds", "Duration of one attempt.", &seconds_);
+    counter("request_duration_seconds", "Duration of a delivery attempt.", &seconds_);
     counter("suppressed_total",
             "Events withheld because the issue's root cause is open. The first and the newest are "
             "sent if the cause ends first.",
             &suppressed_);
     counter("notifications_unrecorded_total",
-            "Records of notifications that were dropped because the log did not accept them.",
+            "Notification records dropped because the log did not accept them.",
             &notifications_unrecorded_);
     const auto gauge = [&](std::string_view name, std::string_view help, auto read) {
       out.push_back(exposition->Add(Cat(prefix, name), help, self_metrics::MetricType::kGauge,
@@ -52,7 +52,7 @@ std::vector<self_metrics::Registration> ReceiverWorker::RegisterMetrics(
                                     }));
     };
     gauge("pending", "Events read and not yet delivered.", [this] { return pending_.load(); });
-    gauge("withheld_issues", "Open issues withheld because only their root cause was sent.",
+    gauge("withheld_issues", "Open issues withheld from the receiver.",
           [this] { return withheld_.load(); });
     gauge("disabled", "1 after the receiver replied that it is gone.",
           [this] { return disabled_.load() ? 1 : 0; });
@@ -60,7 +60,7 @@ std::vector<self_metrics::Registration> ReceiverWorker::RegisterMetrics(
           [this] { return breaker_open_.load() ? 1 : 0; });
   };
   add("pitwall_receiver_", {{"kind", receiver_->kind()}, {"receiver", options_.name}});
-  // Metric names from before other kinds of receivers existed.
+  // Metric names from the time when webhooks were the only kind of receiver.
   if (receiver_->kind() == "webhook") add("pitwall_webhook_", {{"webhook", options_.name}});
   return out;
 }

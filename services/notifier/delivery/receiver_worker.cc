@@ -25,11 +25,11 @@ constexpr int kSmtpDenied = 535;
 
 uint64_t Seed(const DeliveryOptions& options, const Clock& clock) {
   if (options.jitter_seed != 0) return options.jitter_seed;
-  // Spreads the retries of many notifiers whose receivers fail together.
+  // Each notifier has another seed, so that notifiers that fail together do not retry in step.
   return StableHash64(Cat(options.name, " ", clock.WallNs(), " ", clock.MonotonicNs()));
 }
 
-// Webhooks keep the group name from before other kinds of receivers existed.
+// Webhooks keep the group name from the time when they were the only kind of receiver.
 std::string GroupOf(const Receiver& receiver, std::string_view name) {
   return Cat(receiver.kind() == "webhook" ? "pitwall-webhook-" : "pitwall-receiver-", name);
 }
@@ -56,7 +56,7 @@ ReceiverWorker::ReceiverWorker(Clock* clock, Log* log, RecentEvents* window, Tra
       wakeup_(clock->NewWakeup()),
       notification_writer_(log, &notifications_unrecorded_),
       seconds_(self_metrics::kLatencyBounds) {
-  // A receiver without found events would wait for causes that are never sent to it.
+  // A receiver without found events would wait for root causes that are never sent to it.
   const auto& types = options_.types;
   const bool receives_found =
       types.empty() || std::find(types.begin(), types.end(), EventType::kIssueFound) != types.end();
@@ -123,7 +123,7 @@ Status ReceiverWorker::OpenActs() {
       if (p < acted_->Next().size() && acts_[p] > acted_->Next()[p]) {
         NoteReset(Cat("log_truncated: ", at.topic, "/", p, ": the log ends at offset ",
                       acted_->Next()[p], ", below the stored position ", acts_[p],
-                      " (topic deleted, recreated, or truncated); its records count as new"));
+                      " (topic deleted, recreated, or truncated); treating its records as new"));
         acts_[p] = 0;
       }
     } else {
@@ -132,7 +132,7 @@ Status ReceiverWorker::OpenActs() {
     }
   }
   acts_stored_ = acts_;
-  // Issues acted on before the stored position stay exempt.
+  // Issues whose acts precede the stored position stay exempt.
   for (const IssueActions::Act& act : acted_->Since({})) {
     if (act.first && act.offset < acts_[static_cast<size_t>(act.partition)])
       policy_->RememberActed(act.action->issue);
@@ -243,7 +243,7 @@ void ReceiverWorker::Fill() {
       return;
     }
     caught_up_ = cursor_->caught_up();
-    // Deliver the due events before more history is read.
+    // Deliver due events before reading more history.
     if (caught_up_ || queue_->Due(now) != nullptr) return;
   }
 }
@@ -287,7 +287,7 @@ void ReceiverWorker::Attempt(DeliveryQueue::Entry* entry) {
 std::optional<Answer> ReceiverWorker::Perform(Call call) {
   Answer answer;
   const auto fail = [&](const Status& status) -> std::optional<Answer> {
-    if (stop_) return std::nullopt;  // canceled by Stop, not a failure of the receiver
+    if (stop_) return std::nullopt;  // Stop canceled the call; the receiver did not fail
     answer.text = std::string(ToStd(status.message()));
     return answer;
   };
@@ -333,23 +333,23 @@ void ReceiverWorker::OnVerdict(DeliveryQueue::Entry* entry, const Verdict& verdi
     failed_.Add();
     Note(verdict.error);
     if (verdict.kind == Verdict::Kind::kDenied)
-      LogOnce(verdict.error, "; retried every 15 minutes and after a restart");
+      LogOnce(verdict.error, "; retrying every 15 minutes and after a restart");
   }
   if (outcome == DeliveryQueue::Outcome::kDisabled) {
-    PITWALL_LOG(kWarning, "notifier", title_, ": ", verdict.error, ": disabled");
+    PITWALL_LOG(kWarning, "notifier", title_, ": ", verdict.error, "; receiver disabled");
     disabled_ = true;
     mark_stored_ = false;
   }
   if (reminder && outcome != DeliveryQueue::Outcome::kDelivered &&
       outcome != DeliveryQueue::Outcome::kDisabled) {
-    queue_->Drop(entry);  // the next reminder replaces it
+    queue_->Drop(entry);  // the next reminder replaces this one
   } else if (outcome == DeliveryQueue::Outcome::kGiveUp) {
     const bool rejected = verdict.kind == Verdict::Kind::kRejected;
     if (DeadLetter(*entry, Cat(receiver_->kind(),
                                rejected ? " rejected the event: " : " not delivered in time: ",
                                verdict.error))) {
       given_up_.Add();
-      NoteOutcome(item, verdict.error.empty() ? "not taken" : std::string_view(verdict.error));
+      NoteOutcome(item, verdict.error.empty() ? "not accepted" : std::string_view(verdict.error));
       delivery_to_store_ = true;
       queue_->Drop(entry);
     } else {
@@ -357,7 +357,7 @@ void ReceiverWorker::OnVerdict(DeliveryQueue::Entry* entry, const Verdict& verdi
     }
   }
   if (queue_->breaker_open() && !was_open && verdict.kind != Verdict::Kind::kDenied) {
-    PITWALL_LOG(kWarning, "notifier", title_, " fails again and again: ", verdict.error);
+    PITWALL_LOG(kWarning, "notifier", title_, " keeps failing: ", verdict.error);
   }
   breaker_open_ = queue_->breaker_open();
   pending_ = queue_->size();
@@ -387,7 +387,7 @@ bool ReceiverWorker::DeadLetter(const DeliveryQueue::Entry& entry, std::string_v
   Status appended = dead_letters_->Append({record});
   if (!appended.ok()) Note(ToStd(appended.message()));
   if (!absl::IsInvalidArgument(appended)) return appended.ok();
-  // Too large: write it without its body, or drop it if the log still rejects it.
+  // The record may be too large: retry without its body, and drop it if the log still rejects it.
   record.headers.emplace_back("original_bytes", Cat(std::exchange(record.value, "").size()));
   appended = dead_letters_->Append({std::move(record)});
   if (!appended.ok()) Note(ToStd(appended.message()));
@@ -409,17 +409,17 @@ bool ReceiverWorker::Passes(const IssueEvent& event) {
 void ReceiverWorker::SendActs(int64_t now_ns) {
   const Positions acts_end = acted_->Next();
   if (acts_ == acts_end) return;
-  // The issues of the acts are sent first.
+  // The issues that the acts refer to must be sent first.
   if (policy_->keeps_state() && !cursor_->caught_up()) return;
   for (size_t q = 0; q < std::min(acts_.size(), acts_end.size()); ++q) {
-    // Clamp to the reader's position, which a replaced log may have moved back.
+    // Clamp to the reader's position, which may have moved back when the log was replaced.
     if (acts_[q] > acts_end[q]) acts_[q] = 0;
   }
   for (const IssueActions::Act& act : acted_->Since(acts_)) {
     const ActionEvent& action = *act.action;
     const int32_t p = PartitionOf(action.job, static_cast<int32_t>(begin_.size()));
     const auto at = static_cast<size_t>(p);
-    // The events sent before this start are not known yet.
+    // The events that were sent before this start are not known yet.
     if (policy_->keeps_state() && replaying_[at] != 0) return;
     if (queue_->room() < 3) return;
     const int64_t offset = std::max(cursor_->positions()[at] - 1, begin_[at]);
@@ -446,7 +446,7 @@ std::optional<FeedItem> ReceiverWorker::ItemOf(const ActionEvent& action,
                                                int64_t offset) const {
   if (!IsSelected(action, options_.actions)) return std::nullopt;
   const bool states = options_.notify == NotifyMode::kStates;
-  // A receiver of states gets issues only, and reads other values from the issues it has.
+  // A state-based receiver gets only issues. It reads all other values from the issues that it has.
   if (states && (events.empty() || !IsLiveAct(action))) return std::nullopt;
   if (events.empty()) events.push_back(std::make_shared<const IssueEvent>(EventOfAction(action)));
   const IssueEvent& event = *events.back();
@@ -481,7 +481,7 @@ void ReceiverWorker::StorePositions() {
     }
     ok = false;
     store_failures_.Add();
-    Note(Cat("position not stored: ", ToStd(stored.message())));
+    Note(Cat("failed to store the position: ", ToStd(stored.message())));
   }
   mark_stored_ = disabled_ && ok;
 }

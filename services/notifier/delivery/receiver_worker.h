@@ -1,5 +1,5 @@
-// Delivery to one receiver: a thread that follows the topic, selects the notices, and sends each
-// until it is accepted. The receiver defines the form of a call (receivers/receiver.h).
+// Delivery to one receiver: a thread that follows the topic, selects notices, and sends each one
+// until the receiver accepts it. The receiver defines the format of a call (receivers/receiver.h).
 #pragma once
 
 #include <atomic>
@@ -30,36 +30,38 @@
 
 namespace pitwall::notifier {
 
-// Transports for calls. Both borrowed; null if no receiver uses it.
+// Transports for calls, borrowed. A transport is null if no receiver uses it.
 struct Transports {
   HttpTransport* http = nullptr;
   MailTransport* mail = nullptr;
 };
 
-// Open, Start, and Stop are called by one thread in this order; other functions by any thread.
+// Open, Start, and Stop must be called from one thread in this order. All other functions may be
+// called from any thread.
 class ReceiverWorker {
  public:
-  // All pointers are borrowed. At startup, `history_records` before the position are read again to
-  // find the open issues and the withheld events; `max_issues` limits these.
+  // All pointers are borrowed. At startup, the worker reads the `history_records` before the
+  // position again to rebuild the open issues and the withheld events, at most `max_issues` of
+  // them.
   ReceiverWorker(Clock* clock, Log* log, RecentEvents* window, Transports transports,
                  SilenceTable* silences, IssueActions* acted, const IssueIndex* index,
                  std::string topic, int64_t history_records, size_t max_issues,
                  ReceiverOptions options);
   ~ReceiverWorker();
 
-  // Finds the stored position, or stores `begin` as the first one.
+  // Loads the stored position, or stores `begin` as the first position.
   Status Open(const Positions& begin);
   void Start();
   void Stop();
 
   ReceiverStatus status() const;
-  // FailedPrecondition for some time after the log was found to be replaced.
+  // Returns FailedPrecondition for some time after it detects that the log was replaced.
   Status Health() const;
   std::vector<self_metrics::Registration> RegisterMetrics(self_metrics::Exposition* exposition);
 
  private:
   static constexpr int64_t kStoreIntervalNs =
-      kNanosPerSecond;  // minimum interval between stores of the position
+      kNanosPerSecond;  // minimum interval between position stores
 
   void Loop();
   void Fill();
@@ -74,36 +76,37 @@ class ReceiverWorker {
   // Returns nothing if Stop canceled the call.
   std::optional<Answer> Perform(Call call);
   bool DeadLetter(const DeliveryQueue::Entry& entry, std::string_view reason);
-  // Records that the receiver accepted the item (`error` is "") or that delivery failed.
+  // Records whether the receiver accepted the item (`error` is "") or delivery failed.
   void NoteOutcome(const FeedItem& item, std::string_view error);
   void FlushNotifications(int64_t now_ns);
-  // Returns the position to continue at: `committed`, or the first new record of a log that was
+  // Returns the position to resume from: `committed`, or the first new record if the log was
   // replaced.
   StatusOr<int64_t> OpenAt(int32_t partition, const CommittedOffset& committed);
-  // Sends the notices that became due without a further event. Returns the next due time (Unix ns).
+  // Sends notices that became due by time alone, without a new event. Returns the next due time
+  // (Unix ns).
   int64_t SendDue(int64_t now_ns);
   Status OpenActs();
-  // Continues in the log that replaced the followed one. Events already read are still delivered.
+  // Switches to the log that replaced the followed one. Events already read are still delivered.
   Status FollowReplaced(int32_t partition);
   void NoteReset(std::string text);
   void NoteMark(const FeedItem& item);
-  // Returns the newest mark below the position.
+  // Returns the newest mark before the position.
   LogFingerprint MarkBelow(size_t partition, int64_t position);
-  // Sends the new acts of the executor, after the events of their issues that filters and
-  // inhibition withheld.
+  // Sends new executor acts, each after the events of its issue that filters and inhibition
+  // withheld.
   void SendActs(int64_t now_ns);
-  // Returns the item for the act itself, as of `offset`, or nothing if the receiver does not get
-  // it.
+  // Returns the item for the act itself at `offset`, or nothing if the receiver does not get this
+  // act.
   std::optional<FeedItem> ItemOf(const ActionEvent& action, std::vector<IssueEventPtr> events,
                                  int32_t partition, int64_t offset) const;
   void StorePositions();
   void StoreActs();
   void Note(std::string_view error);
-  // Logs an error that an operator must correct, once until it changes.
+  // Logs an error that requires action by an operator. Repeats of the same error are not logged.
   void LogOnce(std::string_view error, std::string_view consequence);
   bool Wanted(const IssueEvent& event) const;
   bool Passes(
-      const IssueEvent& event);  // wanted, or an event of an issue on which the executor acted
+      const IssueEvent& event);  // true if wanted, or if the executor acted on the event's issue
   std::string DisabledMark() const;
 
   Clock* const clock_;
@@ -117,36 +120,40 @@ class ReceiverWorker {
   const int64_t history_records_;
   const DeliveryOptions options_;
   const std::shared_ptr<const Receiver> receiver_;
-  const std::string title_;  // "webhook pager", for log lines
+  const std::string title_;  // such as "webhook pager", for log lines
   const std::string group_;
   const std::unique_ptr<Wakeup> wakeup_;
   std::atomic<bool> stop_{false};
   std::thread thread_;
 
-  // Used by the worker's thread only:
+  // Used only by the worker's thread:
   std::unique_ptr<TopicCursor> cursor_;
   std::unique_ptr<DeliveryQueue> queue_;
   std::unique_ptr<NotificationPolicy> policy_;
-  Positions begin_;                 // events before it were sent by an earlier process
-  std::vector<uint8_t> new_;        // by partition: no stored position, so nothing was sent
-  std::vector<uint8_t> replaying_;  // by partition: policy_ is still fed with events before begin_
-  Positions acts_;                  // in pitwall.actions: acts before it were sent or are queued
-  Positions acts_stored_;           // not after the last delivered act
+  Positions begin_;  // an earlier process sent the events before this position
+  std::vector<uint8_t>
+      new_;  // by partition: 1 if there was no stored position, so nothing was sent
+  std::vector<uint8_t>
+      replaying_;          // by partition: 1 while policy_ is fed with events before begin_
+  Positions acts_;         // position in pitwall.actions; acts before it were sent or are queued
+  Positions acts_stored_;  // at or before the last delivered act
   int64_t acts_retry_ns_ = 0;
-  // Unwanted events that were sent because the executor acted on their issue.
+  // Events that filters exclude, but that were sent because the executor acted on their issue.
   std::set<std::string, std::less<>> exempted_;
   std::deque<std::string> exempted_order_;
   std::unique_ptr<Appender> dead_letters_;
   NotificationWriter notification_writer_;
-  int64_t notification_retry_ns_ = 0;  // next attempt after the log rejected some
+  int64_t notification_retry_ns_ = 0;  // time of the next attempt after the log rejected records
   Positions stored_;
-  std::vector<std::deque<LogFingerprint>> marks_;  // by partition: of records read and not stored
+  std::vector<std::deque<LogFingerprint>>
+      marks_;  // by partition: marks of records that were read but not stored as a position
   int64_t stored_at_ns_ = 0;
   bool caught_up_ = false;
-  bool delivery_to_store_ = false;  // deliveries since the last store of positions
-  std::string logged_error_;        // last error logged by LogOnce
-  bool mark_stored_ = false;        // the log has the mark that the receiver is disabled
-  int64_t retry_read_ns_ = 0;       // next attempt after a failed read of the log
+  bool delivery_to_store_ =
+      false;                   // true if items were delivered since the positions were last stored
+  std::string logged_error_;   // last error that LogOnce logged
+  bool mark_stored_ = false;   // true if the log has the mark of the disabled receiver
+  int64_t retry_read_ns_ = 0;  // time of the next attempt after a failed log read
 
   // Read by other threads:
   self_metrics::Counter delivered_, failed_, given_up_, lost_, store_failures_, suppressed_,

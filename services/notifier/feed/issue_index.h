@@ -1,4 +1,4 @@
-// Index of the issues of all jobs: open ones, and ended ones for a limited time.
+// Index of the issues of all jobs. Keeps open issues, and ended issues for a limited time.
 #pragma once
 
 #include <cstdint>
@@ -22,22 +22,22 @@ namespace pitwall::notifier {
 struct IssueIndexLimits {
   size_t max_open = 20'000;
   size_t max_ended = 5'000;
-  int64_t ended_age_ns = 0;  // event time, relative to the newest event
-  int64_t open_age_ns = 0;   // likewise, since the issue's last event
+  int64_t ended_age_ns =
+      0;  // maximum age of an ended issue in event time, relative to the newest event
+  int64_t open_age_ns = 0;  // maximum event time since an open issue's last event
   size_t max_events_per_issue = 64;
   size_t max_events =
-      50'000;  // of all issues; beyond it an issue keeps only its first and its last event
+      50'000;  // total over all issues; beyond it, an issue keeps only its first and last events
 };
 
 struct IssueIndexStats {
   size_t open = 0;
   size_t ended = 0;
-  uint64_t open_forgotten = 0;  // dropped by count or age
+  uint64_t open_forgotten = 0;  // open issues dropped because of the count or age limits
   int64_t newest_time_ns = 0;
 };
 
-// Thread-safe. Expects the events of an issue in the order of their sequence, and ignores
-// duplicates.
+// Thread-safe. Expects the events of an issue in sequence order. Ignores duplicates.
 class IssueIndex {
  public:
   explicit IssueIndex(IssueIndexLimits limits);
@@ -45,14 +45,15 @@ class IssueIndex {
 
   void Apply(const IssueEventPtr& event);
 
-  // Returns the last event of each matching issue, the most recently begun issue first, from the
-  // issue behind `after` on if given. Sets *more if more than `max` match.
+  // Returns the last event of each matching issue, newest issue first. If `after` is given, starts
+  // with the issue that follows it. Sets *more if more than `max` issues match.
   std::vector<IssueEventPtr> List(const IssueFilter& filter, bool include_ended,
                                   const PageCursor* after, size_t max, bool* more) const;
-  // Returns the events of the issue that has this event, oldest first. Empty if there is none.
+  // Returns the events of the issue to which this event belongs, oldest first. Empty if the event
+  // is unknown.
   std::vector<IssueEventPtr> Events(std::string_view event_id) const;
-  // Returns the same for an issue ID or a prefix of one. NotFound; InvalidArgument if the prefix is
-  // ambiguous.
+  // Finds the events by issue ID or by a unique prefix of it. NotFound if no issue matches;
+  // InvalidArgument if the prefix is ambiguous.
   StatusOr<std::vector<IssueEventPtr>> Find(std::string_view id) const;
   // Returns the number of open issues by (rule, severity).
   std::map<std::pair<std::string, std::string>, size_t> OpenCounts() const;
@@ -60,7 +61,7 @@ class IssueIndex {
 
  private:
   struct Issue;
-  using AgeKey = std::pair<int64_t, std::string>;  // (event time of the last event, id)
+  using AgeKey = std::pair<int64_t, std::string>;  // (event time of the last event, ID)
 
   void Forget(const std::string& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Trim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -69,7 +70,7 @@ class IssueIndex {
   mutable Mutex mutex_;
   StringMap<std::unique_ptr<Issue>> issues_ ABSL_GUARDED_BY(mutex_);
   StringMap<std::string> issue_of_event_ ABSL_GUARDED_BY(mutex_);
-  // Most recently begun issue first: the key is (-active_since, id).
+  // Newest issue first: the key is (-active_since, ID).
   std::map<std::pair<int64_t, std::string>, Issue*> order_ ABSL_GUARDED_BY(mutex_);
   std::set<AgeKey> open_by_age_ ABSL_GUARDED_BY(mutex_);
   std::set<AgeKey> ended_by_age_ ABSL_GUARDED_BY(mutex_);

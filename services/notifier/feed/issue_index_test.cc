@@ -32,7 +32,7 @@ std::vector<std::string> Jobs(const IssueIndex& index, const IssueFilter& filter
   return out;
 }
 
-TEST(IssueIndex, OpensUpdatesAndEnds) {
+TEST(IssueIndex, TracksIssueFromFoundToResolved) {
   IssueIndex index(Limits());
   const IssueEvent found = MakeEvent("a", "r", 1);
   Apply(&index, found);
@@ -41,8 +41,8 @@ TEST(IssueIndex, OpensUpdatesAndEnds) {
   EXPECT_THAT(Jobs(index), ElementsAre("b", "a"));
   const IssueEvent updated = MakeEvent("a", "r", 2, EventType::kIssueUpdated);
   Apply(&index, updated);
-  Apply(&index, updated);  // a duplicate
-  Apply(&index, found);    // an older event
+  Apply(&index, updated);  // duplicates are ignored
+  Apply(&index, found);    // older events are ignored
   EXPECT_THAT(Jobs(index), ElementsAre("b", "a"));
   EXPECT_EQ(index.Events(updated.id).size(), 2U);
   EXPECT_EQ(index.Events(found.id).back()->id, updated.id);
@@ -57,7 +57,7 @@ TEST(IssueIndex, OpensUpdatesAndEnds) {
 TEST(IssueIndex, FindsIssueByUniqueIdPrefix) {
   IssueIndex index(Limits());
   std::vector<std::string> ids;
-  // There are more issues than hex digits, so some share the first digit.
+  // There are more issues than hex digits, so at least two IDs share the first digit.
   for (int i = 0; i < 17; ++i) {
     const IssueEvent found = MakeEvent(Cat("j", i), "r", 1);
     ids.push_back(found.id);
@@ -84,7 +84,7 @@ TEST(IssueIndex, FindsIssueByUniqueIdPrefix) {
   EXPECT_TRUE(ambiguous);
 }
 
-TEST(IssueIndex, FindsRuleBySuffixOfItsName) {
+TEST(IssueIndex, FindsRuleByNameSuffix) {
   IssueIndex index(Limits());
   Apply(&index, MakeEvent("a", "pack/group/StepOutlier", 1));
   Apply(&index, MakeEvent("b", "pack/group/StepOutlier#2", 1));
@@ -94,7 +94,7 @@ TEST(IssueIndex, FindsRuleBySuffixOfItsName) {
   EXPECT_THAT(Jobs(index, {.rule = "Outlier"}), ElementsAre());
 }
 
-TEST(IssueIndex, FiltersAndPages) {
+TEST(IssueIndex, FiltersAndPaginates) {
   IssueIndex index(Limits());
   for (int i = 0; i < 5; ++i) {
     Apply(&index, MakeEvent(Cat("j", i), i % 2 == 0 ? "even" : "odd", 1, EventType::kIssueFound,
@@ -109,13 +109,13 @@ TEST(IssueIndex, FiltersAndPages) {
   EXPECT_THAT(Jobs(index, {}, false, 2), ElementsAre("j4", "j3", "…"));
   const IssueEvent last = MakeEvent("j3", "odd", 1, EventType::kIssueFound, "warning", 1003);
   const PageCursor after{last.active_since_ns, IssueId(last), ""};
-  // An update of a listed issue and a new issue do not change the next pages.
+  // An update of a listed issue and a new issue must not change the following pages.
   Apply(&index, MakeEvent("j2", "even", 2, EventType::kIssueUpdated, "warning", 1002));
   Apply(&index, MakeEvent("new", "even", 1, EventType::kIssueFound, "warning", 5000));
   EXPECT_THAT(Jobs(index, {}, false, 2, &after), ElementsAre("j2", "j1", "…"));
 }
 
-TEST(IssueIndex, ListsTheIssuesOfAnIncident) {
+TEST(IssueIndex, ListsIssuesOfIncident) {
   IssueIndex index(Limits());
   for (int i = 0; i < 4; ++i) {
     IssueEvent event = MakeEvent(Cat("j", i), "r", 1, EventType::kIssueFound, "warning", 1000 + i);
@@ -139,7 +139,8 @@ TEST(IssueIndex, DropsOldIssues) {
     Apply(&index, MakeEvent(Cat("j", i), "r", 2, EventType::kIssueResolved, "warning", 1000 + i));
   }
   EXPECT_EQ(index.stats().ended, 2U);
-  // Event time advances: the ended issues expire first, then the open issue without updates.
+  // As event time advances, the ended issues expire first, followed by the open issue without
+  // updates.
   Apply(&index, MakeEvent("k", "r", 1, EventType::kIssueFound, "warning", 1105));
   EXPECT_EQ(index.stats().ended, 2U);
   Apply(&index, MakeEvent("l", "r", 1, EventType::kIssueFound, "warning", 1110));
@@ -186,7 +187,7 @@ TEST(IssueIndex, LimitsEventsOfAllIssues) {
   EXPECT_LE(events, 10U);
 }
 
-TEST(IssueIndex, FindsIssueByIdWithoutItsFirstEvent) {
+TEST(IssueIndex, FindsIssueByIdWithoutFirstEvent) {
   IssueIndex index(Limits());
   const IssueEvent update = MakeEvent("a", "r", 7, EventType::kIssueUpdated);
   Apply(&index, update);

@@ -1,4 +1,4 @@
-// Prometheus samples of issues.
+// Prometheus metrics about issues.
 #pragma once
 
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace pitwall::notifier {
 
-// pitwall_issues_open{rule,severity}.
+// Lists the samples of pitwall_issues_open{rule,severity}.
 void ListOpenCounts(const IssueIndex& index, std::vector<self_metrics::Sample>* out);
-// Lists samples of pitwall_issue: the issue's labels, with pitwall_job, rule, and severity. A label
-// of the issue with one of these names becomes exported_<name>, as in a Prometheus scrape. Lists at
-// most `max` issues, the most recently begun first.
+// Lists the samples of pitwall_issue, which have the issue's labels plus pitwall_job, rule, and
+// severity. An issue label with one of these names becomes exported_<name>, as in a Prometheus
+// scrape. Lists at most `max` issues, newest first.
 void ListIssueSamples(const IssueIndex& index, size_t max, bool* truncated,
                       std::vector<self_metrics::Sample>* out);
 

@@ -7,7 +7,7 @@
 
 namespace pitwall::notifier {
 
-// Number of scanned events after which a watcher gets a bookmark even if none of them passes its
+// Number of scanned events after which a watcher gets a bookmark even if no event passes its
 // filter.
 constexpr size_t kScanPerCall = 20'000;
 

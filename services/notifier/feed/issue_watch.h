@@ -1,4 +1,4 @@
-// Filtered watch of issue events: first from the log, then from the events in memory.
+// Filtered watch of issue events: reads first from the log, then from the in-memory window.
 #pragma once
 
 #include <atomic>
@@ -16,8 +16,8 @@ namespace pitwall::notifier {
 
 class LogWatch final : public IssueWatch {
  public:
-  // Clock, log, and window are borrowed. Decrements `count` at the end. The watch ends at `until`,
-  // the end position of each partition; if `until` is empty, it does not end.
+  // Clock, log, and window are borrowed. The destructor decrements `count`. The watch ends at
+  // `until`, the end position of each partition; an empty `until` means that it never ends.
   LogWatch(Clock* clock, Log* log, RecentEvents* window, std::string topic, IssueFilter filter,
            Positions positions, Positions until, std::shared_ptr<std::atomic<size_t>> count);
   ~LogWatch() override;

@@ -1,4 +1,4 @@
-// Writer of the notification records of one receiver to pitwall.notifications.
+// Writer of one receiver's notification records to pitwall.notifications.
 #pragma once
 
 #include <cstddef>
@@ -15,26 +15,26 @@
 
 namespace pitwall::notifier {
 
-// Returns the records of one item: for an incident, one per job that has issues in it. Returns no
-// record for a reminder and for an item without an issue. `receiver` and `kind` are those of the
-// configuration. `error` is "" if the receiver accepted the notification.
+// Returns the records of one item; for an incident, one record per job with issues in it. Reminders
+// and items without an issue have no record. `receiver` and `kind` come from the configuration.
+// `error` is "" if the receiver accepted the notification.
 std::vector<NotificationRecord> NotificationRecordsOf(const FeedItem& item,
                                                       std::string_view receiver,
                                                       std::string_view kind, std::string_view error,
                                                       int64_t wall_ns);
 
-// Queue of the records of one receiver. While the log accepts no records, at most kMaxWaiting wait;
-// beyond that the oldest are dropped and counted. Not thread-safe.
+// Queue of one receiver's records. At most kMaxWaiting records wait while the log is unavailable;
+// beyond that, the oldest records are dropped and counted. Not thread-safe.
 class NotificationWriter {
  public:
   static constexpr size_t kMaxWaiting = 1024;
 
-  // Both must outlive the writer.
+  // Both pointers must outlive the writer.
   NotificationWriter(Log* log, self_metrics::Counter* lost) : log_(log), lost_(lost) {}
 
   void Add(const std::vector<NotificationRecord>& records);
-  // Appends the waiting records. Drops them without an error if the topic does not exist. Drops and
-  // counts a record that the log rejects as invalid.
+  // Appends the waiting records. Drops them without an error if the topic does not exist. A record
+  // that the log rejects as invalid is dropped and counted.
   Status Flush();
   size_t waiting() const { return waiting_.size(); }
 

@@ -1,4 +1,4 @@
-// Newest events of the topic, kept in memory for the live followers.
+// In-memory window of the topic's newest events for live followers.
 #pragma once
 
 #include <cstdint>
@@ -23,47 +23,48 @@ struct FeedItem {
   int32_t partition = 0;
   int64_t offset = 0;
   IssueEventPtr event;
-  size_t bytes = 0;  // approximate memory use, from the size of the record
+  size_t bytes = 0;  // approximate memory use, derived from the record size
   int64_t append_time_ns = 0;
-  std::shared_ptr<const Notice> notice;        // null: send the event itself
-  std::shared_ptr<const ActionNotice> action;  // not null: send this act on the event's issue
-  // Not null: a reminder of these issues (resend_policy.h), sent without retries.
+  std::shared_ptr<const Notice> notice;        // if null, send the event itself
+  std::shared_ptr<const ActionNotice> action;  // if not null, send this act on the event's issue
+  // If not null, this is a reminder of these issues (resend_policy.h), which is sent without
+  // retries.
   std::shared_ptr<const std::vector<IssueEventPtr>> states;
 };
 
-// Thread-safe. One thread per partition adds; any number of threads reads. Holds at most
+// Thread-safe. One thread per partition adds events; any thread may read. Holds at most
 // `max_events` over all partitions and evicts the oldest first.
 class RecentEvents {
  public:
   RecentEvents(int32_t partitions, size_t max_events, size_t max_bytes);
 
-  // Starts partition `p` at `offset`. Earlier events are not in the window.
+  // Starts partition `p` at `offset`. The window does not contain earlier events.
   void Begin(int32_t p, int64_t offset);
-  // Drops the events of partition `p`, whose log was replaced, and continues at `offset`. Wakes all
-  // listeners.
+  // Drops the events of partition `p` after its log was replaced, and restarts the partition at
+  // `offset`. Wakes all listeners.
   void Restart(int32_t p, int64_t offset);
-  // Number of calls of Restart for the partition.
+  // Returns the number of Restart calls for the partition.
   uint64_t Epoch(int32_t p) const;
-  // Adds the events among the records before next_offset. Wakes all listeners.
+  // Adds the events found in the records before next_offset. Wakes all listeners.
   void Add(int32_t p, std::vector<FeedItem> items, int64_t next_offset);
 
   enum class Place { kServed, kBehind };
-  // Appends at most `max` items of `p` at or after *position, and advances it. kBehind: the window
-  // begins after *position; appends nothing.
+  // Appends at most `max` items of `p` at or after *position, and advances *position. Returns
+  // kBehind and appends nothing if the window begins after *position.
   Place Read(int32_t p, size_t max, int64_t* position, std::vector<FeedItem>* out) const;
   int64_t FirstOffset(int32_t p) const;
   Positions Next() const;  // position of a follower that has read everything
 
   void Listen(Wakeup* wakeup);
   void Unlisten(Wakeup* wakeup);
-  // Wakes all listeners permanently: there are no further events.
+  // Wakes all listeners for good. No events follow.
   void Close();
   bool closed() const;
 
  private:
   struct Partition {
     std::deque<FeedItem> items;
-    int64_t first = 0;  // the window has every event in [first, next)
+    int64_t first = 0;  // the window contains every event in [first, next)
     int64_t next = 0;
     uint64_t epoch = 0;
   };
@@ -72,7 +73,7 @@ class RecentEvents {
   const size_t max_bytes_;
   mutable Mutex mutex_;
   std::vector<Partition> partitions_ ABSL_GUARDED_BY(mutex_);
-  std::deque<int32_t> order_ ABSL_GUARDED_BY(mutex_);  // partition of each item, oldest first
+  std::deque<int32_t> order_ ABSL_GUARDED_BY(mutex_);  // partition of each item, oldest item first
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::set<Wakeup*> listeners_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;

@@ -49,17 +49,17 @@ StatusOr<Positions> DecodeResumeToken(std::string_view topic, int32_t partitions
                                       std::string_view token) {
   ASSIGN_OR_RETURN(const std::string bytes, Unseal(token));
   BinaryReader in(bytes);
-  if (in.U8() != kResumeVersion) return InvalidArgument("a token of another kind or version");
+  if (in.U8() != kResumeVersion) return InvalidArgument("token: unknown kind or version");
   const uint64_t hash = in.U64();
   Positions positions = in.I64s();
   RETURN_IF_ERROR(in.Finish("token"));
-  if (hash != StableHash64(topic)) return InvalidArgument("a token of another topic");
+  if (hash != StableHash64(topic)) return InvalidArgument("resume_token: belongs to another topic");
   if (positions.size() > static_cast<size_t>(partitions)) {
     return InvalidArgument(
-        Cat("a token for ", positions.size(), " partitions, there are ", partitions));
+        Cat("resume_token: has ", positions.size(), " partitions, but the topic has ", partitions));
   }
   for (const int64_t position : positions) {
-    if (position < 0) return InvalidArgument("a token with a negative offset");
+    if (position < 0) return InvalidArgument("resume_token: has a negative offset");
   }
   positions.resize(static_cast<size_t>(partitions), 0);
   return positions;
@@ -77,7 +77,7 @@ std::string EncodePageToken(const PageCursor& cursor) {
 StatusOr<PageCursor> DecodePageToken(std::string_view token) {
   ASSIGN_OR_RETURN(const std::string bytes, Unseal(token));
   BinaryReader in(bytes);
-  if (in.U8() != kPageVersion) return InvalidArgument("a token of another kind or version");
+  if (in.U8() != kPageVersion) return InvalidArgument("token: unknown kind or version");
   PageCursor cursor;
   cursor.active_since_ns = in.I64();
   cursor.issue = in.Str();

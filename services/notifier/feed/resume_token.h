@@ -1,4 +1,5 @@
-// Opaque tokens: the position of a watcher, and of the next page of a list.
+// Opaque tokens: a resume token holds the position of a watcher, and a page token holds the
+// position of the next page.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +11,17 @@
 
 namespace pitwall::notifier {
 
-// Versioned, with a checksum, in URL-safe base64. InvalidArgument: the token is damaged, belongs to
-// another topic, or has more partitions than the topic. Partitions added since begin at their
-// start.
+// The token is versioned URL-safe base64 with a checksum. InvalidArgument: the token is damaged,
+// belongs to another topic, or has more partitions than the topic. Partitions added later begin at
+// their start.
 std::string EncodeResumeToken(std::string_view topic, const Positions& positions);
 StatusOr<Positions> DecodeResumeToken(std::string_view topic, int32_t partitions,
                                       std::string_view token);
 
 struct PageCursor {
-  int64_t active_since_ns = 0;  // of the last issue of the page
-  std::string issue;            // ID of the last issue of the page
-  std::string resume_token;     // of the first page
+  int64_t active_since_ns = 0;  // start time of the last issue on the page
+  std::string issue;            // ID of the last issue on the page
+  std::string resume_token;     // resume token of the first page
 };
 std::string EncodePageToken(const PageCursor& cursor);
 StatusOr<PageCursor> DecodePageToken(std::string_view token);

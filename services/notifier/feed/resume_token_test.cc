@@ -5,16 +5,16 @@
 namespace pitwall::notifier {
 namespace {
 
-TEST(ResumeToken, RoundTrip) {
+TEST(ResumeToken, RoundTrips) {
   const Positions positions = {0, 7, int64_t{1} << 60};
   const std::string token = EncodeResumeToken("t", positions);
   EXPECT_EQ(token.find_first_of("+/"), std::string::npos);
   EXPECT_EQ(*DecodeResumeToken("t", 3, token), positions);
-  // New partitions begin at their start.
+  // Partitions added later begin at their start.
   EXPECT_EQ(*DecodeResumeToken("t", 4, token), (Positions{0, 7, int64_t{1} << 60, 0}));
 }
 
-TEST(ResumeToken, RejectsEveryModification) {
+TEST(ResumeToken, RejectsModifiedToken) {
   const std::string token = EncodeResumeToken("t", {5, 9});
   EXPECT_FALSE(DecodeResumeToken("other", 2, token).ok());
   EXPECT_FALSE(DecodeResumeToken("t", 1, token).ok());
@@ -27,13 +27,13 @@ TEST(ResumeToken, RejectsEveryModification) {
     std::string damaged = token;
     damaged[i] = damaged[i] == 'A' ? 'B' : 'A';
     const auto decoded = DecodeResumeToken("t", 2, damaged);
-    // The last character may have unused bits.
+    // The last character may contain unused bits.
     EXPECT_TRUE(!decoded.ok() || i + 1 == token.size()) << i;
     EXPECT_FALSE(DecodeResumeToken("t", 2, token.substr(0, i)).ok()) << i;
   }
 }
 
-TEST(PageToken, RoundTrip) {
+TEST(PageToken, RoundTrips) {
   const StatusOr<PageCursor> cursor = DecodePageToken(EncodePageToken({-5, "issue", "resume"}));
   ASSERT_TRUE(cursor.ok());
   EXPECT_EQ(cursor->active_since_ns, -5);

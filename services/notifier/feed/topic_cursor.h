@@ -1,5 +1,5 @@
-// Cursor of one follower of the topic. It reads from the window of recent events if possible, and
-// otherwise from the log.
+// Topic cursor of one follower. Reads from the window of recent events if possible, and from the
+// log otherwise.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,25 @@
 
 namespace pitwall::notifier {
 
-// Used by one thread. Window and log are borrowed. Keeps readers of the log open only while a
-// partition is behind the window.
+// Used by one thread. Window and log are borrowed. Keeps a log reader open only while its partition
+// is behind the window.
 class TopicCursor {
  public:
   TopicCursor(Log* log, const RecentEvents* window, std::string topic, Positions positions);
 
-  // Appends at most `max` (> 0) further events and advances. If it appends nothing, see
+  // Appends at most `max` (> 0) further events and advances. If nothing was appended, check
   // caught_up(). Waits at most `kHistoryPollNs` for the log. DataLoss: events before the new
   // position were deleted; the next call continues after them. FailedPrecondition: the log of
-  // partition reset() was replaced; only Rebase lets the cursor continue.
+  // partition reset() was replaced; call Rebase before the next call.
   Status Next(size_t max, std::vector<FeedItem>* out);
 
-  // Valid after a Next that appended nothing: true if there was nothing more, false if the caller
-  // should call Next again.
+  // Valid only after a Next that appended nothing. True if no more events are available; false if
+  // the caller should call Next again.
   bool caught_up() const { return caught_up_; }
   int32_t reset() const { return reset_; }
-  // Continues at `position` in the current log of the partition.
+  // Moves the cursor to `position` in the current log of the partition.
   void Rebase(int32_t p, int64_t position);
-  // True if the last Next read every partition from the window.
+  // Returns true if the last Next read every partition from the window.
   bool live() const { return live_; }
   const Positions& positions() const { return positions_; }
   uint64_t undecodable() const { return undecodable_; }
@@ -46,7 +46,7 @@ class TopicCursor {
   const std::string topic_;
   Positions positions_;
   std::vector<std::unique_ptr<PartitionReader>> readers_;
-  std::vector<uint64_t> epochs_;  // of the partitions of the window
+  std::vector<uint64_t> epochs_;  // epoch of each partition of the window
   int32_t reset_ = 0;
   size_t turn_ = 0;  // partition that the next call reads first
   bool caught_up_ = false;

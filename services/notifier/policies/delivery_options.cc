@@ -25,12 +25,12 @@ Status CheckReceiver(const ReceiverOptions& options) {
         Cat("receiver name ", Quote(o.name), ": must be 1 to 64 characters of a-z A-Z 0-9 _ -"));
   }
   if (options.receiver == nullptr)
-    return InvalidArgument(Cat("receiver ", o.name, ": has no kind"));
+    return InvalidArgument(Cat("receiver ", o.name, ": the kind is missing"));
   const auto bad = [&](std::string_view what) {
     return InvalidArgument(Cat(options.receiver->kind(), " ", o.name, ": ", what));
   };
   if (o.max_pending == 0 || o.max_pending > 100'000)
-    return bad("max_pending must be from 1 to 100000");
+    return bad("max_pending must be between 1 and 100000");
   if (o.first_backoff_ns <= 0 || o.max_backoff_ns < o.first_backoff_ns || o.give_up_after_ns <= 0 ||
       o.breaker_pause_ns <= 0 || o.resend_ns <= 0 || o.hold_ended_ns <= 0) {
     return bad("durations must be positive, and max_backoff must not be less than first_backoff");

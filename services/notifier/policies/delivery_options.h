@@ -1,4 +1,4 @@
-// Options and state of the delivery to one receiver of any kind.
+// Options and status of the delivery to one receiver of any kind.
 #pragma once
 
 #include <cstdint>
@@ -16,44 +16,46 @@
 
 namespace pitwall::notifier {
 
-// Notices for a receiver: a few per incident (incident_policy.h), every event of each issue, or,
-// for a receiver of states (Alertmanager), every event of each issue and reminders.
+// Notices that a receiver gets. kIncidents: a few per incident (incident_policy.h). kEvents: every
+// event of each issue. kStates: every event of each issue plus reminders, for state-based receivers
+// (Alertmanager).
 enum class NotifyMode { kEvents, kIncidents, kStates };
 
 struct DeliveryOptions {
-  std::string name;  // [a-zA-Z0-9_-]{1,64}, unique: part of the group of the stored position
-  // Empty: found, updated, and resolved, but not rule status or changes of a job.
+  std::string name;  // [a-zA-Z0-9_-]{1,64}, unique; part of the stored position's group name
+  // If empty, found, updated, and resolved events are sent, but not rule status or job changes.
   std::vector<EventType> types;
-  std::vector<std::string> severities;  // empty: all; changes of a job have no severity and pass
+  std::vector<std::string>
+      severities;  // if empty, all; job changes have no severity and always pass
   NotifyMode notify = NotifyMode::kEvents;
-  // kEvents: also sends issues whose root cause is open (inhibition.h). Always the case if `types`
+  // For kEvents: also sends issues whose root cause is open (inhibition.h). Always on if `types`
   // excludes found events.
   bool notify_symptoms = false;
   ActionFilter actions = ActionFilter::kLive;
-  bool from_start = false;  // without a stored position: start at the oldest record instead of now
-  // Undelivered events held in memory; reading pauses at the limit.
+  bool from_start = false;  // start at the oldest record instead of now if no position is stored
+  // Maximum number of undelivered events in memory. Reading pauses at the limit.
   size_t max_pending = 256;
-  // Retries: full jitter between 0 and min(max_backoff, first_backoff * 2^n).
+  // Retry backoff with full jitter: between 0 and min(max_backoff, first_backoff * 2^n).
   int64_t first_backoff_ns = 1 * kNanosPerSecond;
   int64_t max_backoff_ns = 5 * 60 * kNanosPerSecond;
-  // An event moves to pitwall.dlq this long after its first attempt by this process.
+  // An event moves to pitwall.dlq this long after this process first tried to send it.
   int64_t give_up_after_ns = int64_t{24} * 3600 * kNanosPerSecond;
-  // Circuit breaker: after this number of consecutive failures, only one event is tried per breaker
-  // pause.
+  // Circuit breaker: after this many consecutive failures, the receiver tries only one event per
+  // breaker pause.
   int breaker_failures = 5;
   int64_t breaker_pause_ns = 30 * kNanosPerSecond;
   // A receiver that is gone (HTTP 410) stays disabled across restarts until its identity or this
   // number changes.
   uint64_t generation = 0;
-  uint64_t jitter_seed = 0;  // 0: derived from name and start time
+  uint64_t jitter_seed = 0;  // 0: derived from the name and the start time
 
-  std::shared_ptr<const Routes> routes;  // null: none
-  std::string routed_as;                 // name in routes; "": `name`
-  // kStates (resend_policy.h).
+  std::shared_ptr<const Routes> routes;  // null if no routes are configured
+  std::string routed_as;                 // receiver name in the routes; "" means `name`
+  // Options of kStates (resend_policy.h).
   int64_t resend_ns = 60 * kNanosPerSecond;
   int64_t hold_ended_ns = int64_t{3600} * kNanosPerSecond;
 
-  bool Selects(const IssueEvent& event) const;  // by route and severity
+  bool Selects(const IssueEvent& event) const;  // checks route and severity
 };
 
 struct ReceiverOptions {
@@ -65,16 +67,16 @@ struct ReceiverStatus {
   std::string name;
   std::string_view kind;
   std::string target;
-  bool disabled = false;  // the receiver is gone
+  bool disabled = false;  // true if the receiver replied that it is gone
   bool breaker_open = false;
   uint64_t delivered = 0;
   uint64_t attempts_failed = 0;
   uint64_t given_up = 0;
   size_t pending = 0;
-  std::string last_error;  // of the last failed attempt; "" after a success
+  std::string last_error;  // error of the last failed attempt; "" after a success
 };
 
-// Returns InvalidArgument with the receiver and its invalid option.
+// Returns InvalidArgument with the receiver's name and the invalid option.
 Status CheckReceiver(const ReceiverOptions& options);
 
 }  // namespace pitwall::notifier

@@ -30,7 +30,7 @@ std::string_view RootOf(const std::map<std::string, IssueEventPtr>& issues,
       ->id;
 }
 
-// Returns "A: summary", or "A or B" if two alerts are equally likely.
+// Returns "A: summary", or "A or B" if two alerts are equally likely root causes.
 std::string RootText(const std::vector<IncidentIssue>& sorted) {
   const IssueEvent& root = *sorted[0].event;
   std::string text = IssueTitle(root);
@@ -72,7 +72,7 @@ void IncidentPolicy::Feed(FeedItem item, std::vector<FeedItem>* send) {
 }
 
 std::string IncidentPolicy::KeyOf(const IssueEvent& event, const std::string& issue_id) const {
-  // An issue beyond the engine's limit has no incident and counts as its own.
+  // An issue beyond the engine's limit has no incident, so it forms its own.
   const std::string& id = event.incident.empty() ? issue_id : event.incident;
   if (const auto alias = aliases_.find(id); alias != aliases_.end()) return alias->second;
   if (id != issue_id || event.labels.Get("scope") != "node" || !event.labels.Has("node")) return id;
@@ -105,8 +105,8 @@ void IncidentPolicy::Apply(const IssueEventPtr& event, Tick* tick) {
     incident.notified_size = 1;
     incident.notified_root = issue_id;
   }
-  // An issue's first update carries the capture that its rule requested, and often nothing else
-  // new.
+  // The first update of an issue carries the capture that its rule requested, and often has no
+  // other change.
   if (incident.notified && slot != nullptr && !slot->capture.empty() &&
       event->type == EventType::kIssueUpdated)
     tick->waiting.insert(id);
@@ -186,7 +186,7 @@ void IncidentPolicy::FlushSilenced(Tick* tick, int64_t time_ns, int64_t offset,
     }
     const auto incident = incidents_.find(at->first);
     if (incident != incidents_.end() && incident->second.open > 0) {
-      // Another silence may follow directly.
+      // Another silence may follow immediately.
       const int64_t until = SilencedUntil(incident->second, at->second);
       if (until > time_ns) {
         (at++)->second = until;
@@ -223,7 +223,7 @@ int64_t IncidentPolicy::DueNs(int32_t partition) const {
 
 void IncidentPolicy::SendDue(int32_t partition, int64_t wall_ns, std::vector<FeedItem>* send) {
   const auto p = static_cast<size_t>(partition);
-  // The other events of a tick may still be missing.
+  // Other events of the same tick may still be missing.
   if (p >= ticks_.size() || ticks_[p].undecided_from != INT64_MAX) return;
   FlushSilenced(&ticks_[p], wall_ns, ticks_[p].newest.offset, send);
   FlushDue(&ticks_[p], wall_ns, ticks_[p].newest.offset, send);
@@ -238,7 +238,7 @@ void IncidentPolicy::OnActed(const Acted& acted, std::vector<FeedItem>* send) {
 bool IncidentPolicy::DecideOne(const std::string& id, Tick* tick, std::vector<FeedItem>* send) {
   Incident& incident = incidents_.find(id)->second;
   if (incident.open == 0) {
-    // An incident that begins and ends while silenced is not notified.
+    // An incident that begins and ends while silenced is never notified.
     if (incident.selected &&
         (incident.notified || (!tick->silenced.contains(id) &&
                                SilencedUntil(incident, tick->time_ns, true) <= tick->time_ns))) {
@@ -311,7 +311,8 @@ void IncidentPolicy::Notify(const std::string& id, EventType kind, Incident* inc
   if (!types.empty() && std::find(types.begin(), types.end(), kind) == types.end()) return;
 
   auto notice = std::make_shared<Notice>();
-  // Two receivers may get different notices of one incident.
+  // Two receivers may get different notices of the same incident, so the ID includes the receiver's
+  // name.
   notice->id = StableHashHex(
       Cat("incident\xff", options_.name, "\xff", id, "\xff", time_ns, "\xff", NoticeType(kind)));
   notice->kind = kind;
@@ -337,7 +338,7 @@ void IncidentPolicy::Notify(const std::string& id, EventType kind, Incident* inc
   for (const auto& [issue, event] : order) notice->issue_ids.emplace_back(issue);
   FeedItem item = tick.newest;
   item.event = incident->issues.find(std::string(root_id))->second;
-  // Until the notice is delivered, a restart must begin at the first event in it.
+  // Until the notice is delivered, a restart must resume at the first event that the notice covers.
   item.offset = offset;
   item.notice = std::move(notice);
   send->push_back(std::move(item));

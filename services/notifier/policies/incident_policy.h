@@ -1,19 +1,19 @@
-// Notifications per incident instead of per issue: one when an incident is found, one when it has
-// ended, and in between at most one per minute, if its root cause changed, its severity rose, or
-// the number of its issues doubled since the last notification.
+// Notifications per incident instead of per issue. The policy sends one when an incident is found
+// and one when it has ended. In between, it sends at most one per minute, and only if the root
+// cause changed, the severity rose, or the number of issues doubled since the last notification.
 //
-// A function of the topic's events in their order, so that a restart that reads the recent events
-// again reaches the same state:
-//  * The events of one job at one time come together: a notice is created after the last of them.
-//  * All times are event times. A delayed notice is sent as of the end of its minute, with the
-//    first event of the partition at or after that time, or by the clock if there is none.
-//  * An issue of a node (scope: node) that no other issue of its job explains forms one incident
-//    over all jobs of the node, which includes every issue that it explains.
+// The state is a function of the topic's events in order, so a restart that rereads the recent
+// events reaches the same state:
+//  * The events of one job at one time belong together: a notice is created after the last of them.
+//  * All times are event times. A delayed notice is dated at the end of its minute. It is sent with
+//    the partition's first event at or after that time, or by the clock if there is no such event.
+//  * A node issue (scope: node) that no other issue of its job explains forms one incident over all
+//    jobs of the node. The incident includes every issue that the node issue explains.
 //  * An incident whose beginning is unknown counts as notified: a superfluous end is better than an
 //    incident that stays open at its receiver.
-//  * An incident is not notified while all of its open issues for the receiver are silenced. If it
-//    is still open when the silences end, it is notified. Its end is sent if any notice was.
-//  * Each notice names every issue of the incident so far, so each issue is in at least one notice.
+//  * An incident is not notified while all its open issues for the receiver are silenced. If it is
+//    still open when the silences end, it is notified. Its end is sent if any notice was sent.
+//  * Each notice lists every issue of the incident so far, so each issue is in at least one notice.
 #pragma once
 
 #include <cstdint>
@@ -30,28 +30,28 @@
 
 namespace pitwall::notifier {
 
-// Of one receiver. Not thread-safe.
+// Incident policy of one receiver. Not thread-safe.
 class IncidentPolicy final : public NotificationPolicy {
  public:
   static constexpr int64_t kMinUpdateNs = 60 * kNanosPerSecond;
-  // With more issues than this, an incident sends an update and drops its ended issues, regardless
+  // An incident with more issues than this sends an update and drops its ended issues, regardless
   // of the minimum interval.
   static constexpr size_t kMaxIssues = 2'000;
 
-  // `options`: the severities, of which at least one must occur in an incident, and the types
-  // (found, updated, and resolved refer to the notices). Keeps at most `max_issues` issues and
-  // drops the incidents without events for the longest time first. `silences` is borrowed; may be
-  // null.
+  // `options` sets the severities and the types. At least one issue of an incident must have one of
+  // the severities; found, updated, and resolved refer to the notices. Keeps at most `max_issues`
+  // issues; at the limit, drops the incidents that have had no events for the longest time.
+  // `silences` is borrowed and may be null.
   IncidentPolicy(const DeliveryOptions& options, const SilenceSet* silences, size_t max_issues);
 
   bool keeps_state() const override { return true; }
-  // Passes on events that do not belong to issues.
+  // Forwards events that do not belong to issues.
   void Feed(FeedItem item, std::vector<FeedItem>* send) override;
   void Settle(int32_t partition, std::vector<FeedItem>* send) override;
   int64_t UndecidedFrom(int32_t partition) const override;
   int64_t DueNs(int32_t partition) const override;
   void SendDue(int32_t partition, int64_t wall_ns, std::vector<FeedItem>* send) override;
-  // Acts have separate notices, which need no change here.
+  // Acts get separate notices, so the incident does not change.
   void OnActed(const Acted& acted, std::vector<FeedItem>* send) override;
 
   std::string IncidentOf(const IssueEvent& event) const override {
@@ -65,18 +65,19 @@ class IncidentPolicy final : public NotificationPolicy {
   struct Incident {
     std::map<std::string, IssueEventPtr> issues;  // newest event by issue ID
     size_t open = 0;
-    bool selected = false;  // some issue has a severity that the receiver gets
+    bool selected = false;  // true if an issue has a severity that the receiver gets
     bool notified = false;
-    uint64_t sequence = 0;       // of notices
-    int64_t notified_at_ns = 0;  // event time
+    uint64_t sequence = 0;       // sequence number of the last notice
+    int64_t notified_at_ns = 0;  // event time of the last notice
     std::string notified_root;
     int notified_weight = 0;
     size_t notified_size = 0;
     int64_t began_ns = INT64_MAX;
-    int64_t time_ns = 0;  // of its newest event
-    size_t dropped = 0;   // ended issues that were notified and dropped
-    std::string node;     // of an incident over all jobs of a node; "" for an incident of one job
-    std::vector<std::string> aliases;  // incidents of jobs that it includes
+    int64_t time_ns = 0;  // time of its newest event
+    size_t dropped = 0;   // number of ended issues that were notified and dropped
+    std::string
+        node;  // node of an incident that spans the node's jobs; "" for an incident of one job
+    std::vector<std::string> aliases;  // job incidents that this node incident includes
   };
   struct Tick {
     std::string job;
@@ -84,30 +85,31 @@ class IncidentPolicy final : public NotificationPolicy {
     int32_t partition = 0;
     int64_t undecided_from = INT64_MAX;
     FeedItem newest;
-    std::set<std::string, std::less<>> touched;  // incidents
+    std::set<std::string, std::less<>> touched;  // IDs of incidents
     std::set<std::string, std::less<>>
-        waiting;  // have news, but were notified less than a minute ago
-    // Incidents with news that are silenced, with the end of the silence.
+        waiting;  // incidents with changes that were last notified less than a minute ago
+    // Silenced incidents with changes, each with the end of its silence.
     std::map<std::string, int64_t, std::less<>> silenced;
     uint64_t silences_version = 0;
   };
 
-  // Returns the key in incidents_ of the issue's incident.
+  // Returns the key of the issue's incident in incidents_.
   std::string KeyOf(const IssueEvent& event, const std::string& issue_id) const;
   void Apply(const IssueEventPtr& event, Tick* tick);
-  // Sends the delayed updates whose minute ended by `time_ns`. `offset`: of the event at that time.
+  // Sends the delayed updates whose minute ended by `time_ns`. `offset` is the offset of the event
+  // at that time.
   void FlushDue(Tick* tick, int64_t time_ns, int64_t offset, std::vector<FeedItem>* send);
-  // Returns when the silences end that cover every open issue of the incident for the receiver;
-  // `time_ns` or less if an issue is not silenced then.
+  // Returns the time until which silences cover every open issue of the incident for the receiver.
+  // Returns `time_ns` or less if an issue is not silenced at `time_ns`.
   int64_t SilencedUntil(const Incident& incident, int64_t time_ns, bool ended_too = false) const;
-  // Computes these times again as of `time_ns`, after silences were added or ended.
+  // Recomputes the ends of the silences as of `time_ns` if silences were added or ended.
   void RefreshSilenced(Tick* tick, int64_t time_ns) const;
   // Sends the incidents whose silences ended by `time_ns`.
   void FlushSilenced(Tick* tick, int64_t time_ns, int64_t offset, std::vector<FeedItem>* send);
   void Decide(Tick* tick, std::vector<FeedItem>* send);
   // Returns true if the incident has ended and was dropped.
   bool DecideOne(const std::string& id, Tick* tick, std::vector<FeedItem>* send);
-  // `offset`: of the first event in the notice.
+  // `offset` is the offset of the first event that the notice covers.
   void Notify(const std::string& id, EventType kind, Incident* incident, const Tick& tick,
               int64_t time_ns, int64_t offset, std::vector<FeedItem>* send);
   void Forget(const std::string& id);
@@ -116,11 +118,10 @@ class IncidentPolicy final : public NotificationPolicy {
   const DeliveryOptions options_;
   const SilenceSet* const silences_;
   const size_t max_issues_;
-  mutable std::vector<Tick> ticks_;  // by partition
+  mutable std::vector<Tick> ticks_;  // indexed by partition
   std::map<std::string, Incident, std::less<>> incidents_;
-  std::map<std::string, std::string, std::less<>>
-      aliases_;                                       // incident of a job -> incident of its node
-  std::set<std::pair<int64_t, std::string>> by_age_;  // (time_ns, id)
+  std::map<std::string, std::string, std::less<>> aliases_;  // job incident -> node incident
+  std::set<std::pair<int64_t, std::string>> by_age_;         // (time_ns, incident ID)
   size_t issues_ = 0;
 };
 

@@ -13,7 +13,7 @@
 namespace pitwall::notifier {
 namespace {
 
-// "found", "updated", "ended".
+// Returns "found", "updated", or "ended".
 std::string NoticeKind(const FeedItem& item) {
   const std::string body = EncodeNotice(*item.notice);
   const size_t at = body.find("io.pitwall.incident.") + 20;
@@ -75,7 +75,7 @@ TEST_F(IncidentPolicyTest, IncidentOfTwentyFiveIssues_SendsTwoNotices) {
   for (const std::string& id : ids) EXPECT_TRUE(Names(sent_[0], id));
   EXPECT_EQ(FieldOf(sent_[0], "issue_count"), "25");
   EXPECT_EQ(FieldOf(sent_[0], "state"), "\"open\"");
-  EXPECT_EQ(sent_[0].offset, 0);  // of the first event in the notice
+  EXPECT_EQ(sent_[0].offset, 0);  // offset of the first event that the notice covers
   for (int i = 0; i < 25; ++i) Feed(Of(Cat("r", i), 2, 1002 + i, EventType::kIssueResolved));
   EXPECT_EQ(Sent(), Kinds({"found", "ended"}));
   EXPECT_EQ(FieldOf(sent_[1], "state"), "\"ended\"");
@@ -87,24 +87,24 @@ TEST_F(IncidentPolicyTest, IncidentOfTwentyFiveIssues_SendsTwoNotices) {
 TEST_F(IncidentPolicyTest, UpdateIsDelayedUntilEndOfMinute) {
   Feed(Of("a", 1, 1001));
   EXPECT_EQ(Sent(), Kinds({"found"}));
-  Feed(Of("b", 1, 1010));  // twice as many
+  Feed(Of("b", 1, 1010));  // doubles the number of issues
   Feed(Of("c", 1, 1020));
   EXPECT_EQ(Sent(), Kinds({"found"}));
   Feed(Of("a", 2, 1060, EventType::kIssueUpdated));
   EXPECT_EQ(Sent(), Kinds({"found"}));
-  // Any job's event at or after the due time triggers the update.
+  // An event of any job at or after the due time triggers the update.
   IssueEvent other = MakeEvent("other", "x", 2, EventType::kIssueUpdated);
   other.time_ns = 1061 * kNanosPerSecond;
   Feed(other);
   EXPECT_EQ(Sent(), Kinds({"found", "updated"}));
   EXPECT_EQ(FieldOf(sent_[1], "issue_count"), "3");
-  // One more issue than three is not news.
+  // One issue more than three does not trigger an update.
   Feed(Of("d", 1, 1200));
   Feed(Of("a", 3, 1300, EventType::kIssueUpdated));
   EXPECT_EQ(Sent(), Kinds({"found", "updated"}));
 }
 
-TEST_F(IncidentPolicyTest, CaptureIsNewsOnce) {
+TEST_F(IncidentPolicyTest, CaptureTriggersOneUpdate) {
   IssueEvent hang = Of("hang", 1, 1001);
   hang.capture = "stacks";
   Feed(hang);
@@ -118,7 +118,7 @@ TEST_F(IncidentPolicyTest, CaptureIsNewsOnce) {
   for (uint64_t i = 3; i < 9; ++i)
     Feed(Of("hang", i, 1000 + 61 * static_cast<int64_t>(i), EventType::kIssueUpdated));
   EXPECT_EQ(Sent(), Kinds({"found", "updated"}));
-  // The last notice was less than a minute ago, so the update is delayed.
+  // The last notice is less than a minute old, so the update is delayed.
   IssueEvent second = Of("second", 1, 1600);
   second.capture = "stacks";
   Feed(second);
@@ -129,10 +129,10 @@ TEST_F(IncidentPolicyTest, CaptureIsNewsOnce) {
   EXPECT_EQ(Sent(), Kinds({"found", "updated", "updated", "updated"}));
 }
 
-TEST_F(IncidentPolicyTest, DelayedUpdateIsSentByClockWithoutEvents) {
+TEST_F(IncidentPolicyTest, ClockSendsDelayedUpdateWithoutEvents) {
   EXPECT_EQ(notices_.DueNs(0), NotificationPolicy::kNever);
   Feed(Of("a", 1, 1001));
-  Feed(Of("b", 1, 1010));  // twice as many
+  Feed(Of("b", 1, 1010));  // doubles the number of issues
   EXPECT_EQ(Sent(), Kinds({"found"}));
   EXPECT_EQ(notices_.DueNs(0), 1061 * kNanosPerSecond);
   notices_.SendDue(0, 1061 * kNanosPerSecond - 1, &sent_);
@@ -141,7 +141,7 @@ TEST_F(IncidentPolicyTest, DelayedUpdateIsSentByClockWithoutEvents) {
   ASSERT_EQ(Sent(), Kinds({"found", "updated"}));
   EXPECT_EQ(FieldOf(sent_[1], "issue_count"), "2");
   EXPECT_EQ(notices_.DueNs(0), NotificationPolicy::kNever);
-  // A later event creates the same notice, so that a restart recognizes its ID.
+  // A later event creates the same notice, so that its ID is recognized after a restart.
   IncidentPolicy other(options_, nullptr, 1000);
   std::vector<FeedItem> sent;
   int64_t offset = 0;
@@ -155,7 +155,7 @@ TEST_F(IncidentPolicyTest, DelayedUpdateIsSentByClockWithoutEvents) {
   EXPECT_EQ(sent[1].offset, 2) << "a restart reads it again";
 }
 
-TEST_F(IncidentPolicyTest, IssueOfNode_IsOneIncidentOverItsJobs) {
+TEST_F(IncidentPolicyTest, NodeIssue_FormsOneIncidentAcrossJobs) {
   const auto on_node = [&](std::string_view job, std::string_view node, uint64_t sequence,
                            int64_t at_s, EventType type) {
     IssueEvent e = MakeEvent(std::string(job), "CPUSaturated", sequence, type, "info");
@@ -171,7 +171,7 @@ TEST_F(IncidentPolicyTest, IssueOfNode_IsOneIncidentOverItsJobs) {
   Feed(second);
   EXPECT_EQ(Sent(), Kinds({"found"}));
   EXPECT_NE(EncodeNotice(*sent_[0].notice).find("\"node\":\"n1\""), std::string::npos);
-  // An issue that it explains in a job belongs to its incident.
+  // An issue of another job that the node issue explains joins the node's incident.
   IssueEvent symptom = MakeEvent("job-2", "StragglerRank", 1, EventType::kIssueFound);
   symptom.time_ns = 1070 * kNanosPerSecond;
   symptom.incident = second.incident;
@@ -181,11 +181,11 @@ TEST_F(IncidentPolicyTest, IssueOfNode_IsOneIncidentOverItsJobs) {
   EXPECT_NE(EncodeNotice(*sent_[1].notice).find("\"jobs\":[\"job-1\",\"job-2\"]"),
             std::string::npos)
       << EncodeNotice(*sent_[1].notice);
-  // An issue on another node is another incident.
+  // An issue on another node starts another incident.
   Feed(on_node("job-1", "n2", 1, 1080, EventType::kIssueFound));
   EXPECT_EQ(Sent().size(), 3u);
   EXPECT_EQ(notices_.incidents(), 2u);
-  // The incident ends with its last issue.
+  // The incident ends together with its last issue.
   Feed(on_node("job-1", "n1", 2, 1100, EventType::kIssueResolved));
   symptom.sequence = 2;
   symptom.type = EventType::kIssueResolved;
@@ -200,7 +200,7 @@ TEST_F(IncidentPolicyTest, IssueOfNode_IsOneIncidentOverItsJobs) {
   EXPECT_EQ(notices_.incidents(), 1u);
 }
 
-TEST_F(IncidentPolicyTest, NamesBothOfTwoEquallyLikelyRoots) {
+TEST_F(IncidentPolicyTest, NamesTwoEquallyLikelyRootCauses) {
   IssueEvent a = Of("a", 1, 1001), b = Of("b", 1, 1001);
   a.alert = "DataStallShare";
   b.alert = "SlowCollective";
@@ -214,7 +214,7 @@ TEST_F(IncidentPolicyTest, NamesBothOfTwoEquallyLikelyRoots) {
                              testing::HasSubstr("SlowCollective")));
 }
 
-TEST_F(IncidentPolicyTest, HigherSeverityAndNewRootAreNews) {
+TEST_F(IncidentPolicyTest, HigherSeverityAndNewRootCauseTriggerUpdates) {
   IssueEvent symptom = Of("a", 1, 1001);
   Feed(symptom);
   EXPECT_EQ(Sent(), Kinds({"found"}));
@@ -241,7 +241,7 @@ TEST_F(IncidentPolicyTest, FiltersBySeverityAndType) {
   feed(Of("b", 1, 1002, EventType::kIssueFound, "critical"));
   ASSERT_EQ(sent.size(), 1u);
   EXPECT_EQ(NoticeKind(sent[0]), "found");
-  EXPECT_EQ(FieldOf(sent[0], "issue_count"), "2");  // of the whole incident
+  EXPECT_EQ(FieldOf(sent[0], "issue_count"), "2");  // counts all issues of the incident
   feed(Of("b", 2, 1003, EventType::kIssueResolved, "critical"));
   EXPECT_EQ(sent.size(), 1u);
   feed(Of("a", 2, 1004, EventType::kIssueResolved));
@@ -249,14 +249,14 @@ TEST_F(IncidentPolicyTest, FiltersBySeverityAndType) {
   EXPECT_EQ(NoticeKind(sent[1]), "ended");
 }
 
-TEST_F(IncidentPolicyTest, FirstEventIsAnUpdate_EndIsSent) {
+TEST_F(IncidentPolicyTest, FirstEventIsUpdate_EndIsSent) {
   Feed(Of("a", 7, 1001, EventType::kIssueUpdated));
   EXPECT_EQ(Sent(), Kinds());
   Feed(Of("a", 8, 1002, EventType::kIssueResolved));
   EXPECT_EQ(Sent(), Kinds({"ended"}));
 }
 
-TEST_F(IncidentPolicyTest, PassesEventsWithoutIssue) {
+TEST_F(IncidentPolicyTest, ForwardsEventsWithoutIssue) {
   IssueEvent status = MakeEvent("job", "r", 1, EventType::kRuleStatus);
   Feed(status);
   ASSERT_EQ(sent_.size(), 1u);
@@ -274,7 +274,7 @@ TEST_F(IncidentPolicyTest, DropsOldIncidents) {
     EXPECT_LE(few.incidents(), 10u);
   }
   EXPECT_EQ(sent.size(), 100u);
-  // An incident with too many issues drops the ended ones after a notice.
+  // An incident with too many issues drops the ended ones after it sends a notice.
   sent.clear();
   IncidentPolicy one(options_, nullptr, 1'000'000);
   const size_t count = 2 * IncidentPolicy::kMaxIssues + 100;
@@ -300,9 +300,9 @@ TEST_F(IncidentPolicyTest, DropsOldIncidents) {
   }
 }
 
-// Property: across random events and restarts, each incident is found and ended once, updates are
-// at least a minute apart, and each issue is named.
-TEST_F(IncidentPolicyTest, RandomIncidentsWithRandomRestarts) {
+// Property: across random events and restarts, each incident is found and ended once, its updates
+// are at least a minute apart, and each issue appears in a notice.
+TEST_F(IncidentPolicyTest, RandomRestartsDoNotRepeatIncidents) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     std::mt19937_64 random(seed);
     struct Life {
@@ -311,7 +311,7 @@ TEST_F(IncidentPolicyTest, RandomIncidentsWithRandomRestarts) {
       std::string severity;
     };
     std::vector<IssueEvent> events;
-    std::map<std::string, std::string> incident_of;  // by issue ID
+    std::map<std::string, std::string> incident_of;  // incident by issue ID
     for (int n = 0; n < 4; ++n) {
       const int64_t begin = 1000 + static_cast<int64_t>(random() % 50), end = begin + 400;
       const size_t size = 1 + random() % 12;
@@ -343,7 +343,7 @@ TEST_F(IncidentPolicyTest, RandomIncidentsWithRandomRestarts) {
       return FeedItem{
           0, static_cast<int64_t>(i), std::make_shared<const IssueEvent>(events[i]), 0, 0, nullptr};
     };
-    // Each life of the process begins at the stored position and reads the history again.
+    // Each simulated process resumes at the stored position and rereads the history.
     int64_t stored = 0;
     while (stored < static_cast<int64_t>(events.size())) {
       IncidentPolicy notices(options_, nullptr, 1000);
@@ -357,17 +357,18 @@ TEST_F(IncidentPolicyTest, RandomIncidentsWithRandomRestarts) {
       }
       if (until == events.size()) notices.Settle(0, &sent);
       int64_t position = std::min(static_cast<int64_t>(until), notices.UndecidedFrom(0));
-      // Some of the last notices may be undelivered.
+      // Some of the last notices may not have been delivered.
       if (!sent.empty() && random() % 3 == 0 && until < events.size()) {
         position = std::min(position, sent.back().offset);
         const int64_t offset = sent.back().offset;
         while (!sent.empty() && sent.back().offset == offset) sent.pop_back();
       }
       all.insert(all.end(), sent.begin(), sent.end());
-      if (position == stored && until < events.size()) continue;  // this life made no progress
+      if (position == stored && until < events.size()) continue;  // this process made no progress
       stored = position;
     }
-    std::map<std::string, std::map<std::string, std::set<std::string>>> kinds;  // IDs of notices
+    std::map<std::string, std::map<std::string, std::set<std::string>>>
+        kinds;  // IDs of the notices, by incident and kind
     std::set<std::string> named;
     for (const FeedItem& item : all) {
       kinds[FieldOf(item, "incident")][NoticeKind(item)].insert(item.notice->id);
@@ -385,7 +386,7 @@ TEST_F(IncidentPolicyTest, RandomIncidentsWithRandomRestarts) {
   }
 }
 
-// Silences warnings of jobs from 900 s on.
+// Silences warnings of jobs, starting at 900 s.
 class SilencedIncidents : public ::testing::Test {
  protected:
   void Silence_(int64_t until_s) {
@@ -446,7 +447,7 @@ TEST_F(SilencedIncidents, EndOfNotifiedIncident_IsSent) {
   EXPECT_EQ(Feed(MakeEvent("a", "r", 2, EventType::kIssueResolved)), Kinds_({"a ended"}));
 }
 
-TEST_F(SilencedIncidents, SilenceEndsEarly_SendsAtOnce) {
+TEST_F(SilencedIncidents, SilenceEndsEarly_SendsImmediately) {
   Silence_(9'000);
   EXPECT_EQ(Feed(MakeEvent("a", "r", 1)), Kinds_());
   Silence_(1'100);

@@ -51,8 +51,8 @@ void Inhibition::OnOpen(const std::string& id, FeedItem item, Tick* tick,
   const IssueEventPtr event = item.event;
   auto [at, fresh] = issues_.try_emplace(id);
   if (fresh) {
-    // The events before the first known one may have been sent. A superfluous end is better than an
-    // alert that stays open forever.
+    // Events before the first known one may already have been sent. A superfluous end is better
+    // than an alert that stays open forever.
     at->second.notified = event->sequence > 1;
     if (issues_.size() > max_issues_ && !by_age_.empty()) {
       const std::string oldest = by_age_.begin()->second;
@@ -74,7 +74,7 @@ void Inhibition::OnOpen(const std::string& id, FeedItem item, Tick* tick,
     tick->undecided_from = std::min(tick->undecided_from, tick->newest_offset);
     return;
   }
-  issue.last.reset();  // this event is newer
+  issue.last.reset();  // the new event replaces the last withheld one
   Release(&issue, item.offset, send);
   issue.notified = true;
   send->push_back(std::move(item));
@@ -131,8 +131,8 @@ void Inhibition::Decide(Tick* tick, std::vector<FeedItem>* send) {
 }
 
 bool Inhibition::IsInhibited(const std::string& id, const Issue& issue) const {
-  // After a reload that reversed relations, issues may name each other for a moment. A withheld
-  // issue must not withhold others, or none would be sent.
+  // After a reload that reversed relations, issues may briefly refer to each other as root causes.
+  // A withheld issue must not withhold others, because otherwise neither would be sent.
   constexpr int kMaxChain = 16;
   if (always_.contains(id)) return false;
   const Issue* at = &issue;

@@ -1,13 +1,13 @@
-// Inhibition of notifications: withholds issues whose root cause is open and was sent to the
-// receiver. Like inhibition in Alertmanager, with the causes found by the engine.
+// Notification inhibition: withholds issues whose root cause is open and was sent to the receiver.
+// Works like inhibition in Alertmanager, with the root causes that the engine found.
 //
-// A function of the topic's events in their order, so that a restart that reads the recent events
-// again reaches the same state:
+// The state is a function of the topic's events in order, so a restart that rereads the recent
+// events reaches the same state:
 //  * An issue found while its root cause is open is withheld. If the cause ends first, the first
-//    and the newest of the withheld events are sent, with their own IDs.
-//  * If an issue was sent before its cause was found, its end is sent in any case.
+//    and the newest of the withheld events are sent, with their original IDs.
+//  * If an issue was sent before its cause was found, its end is always sent.
 //  * An issue on which the executor acted is always sent.
-//  * A cause that the receiver does not get (its severity is filtered out) inhibits nothing.
+//  * A cause that the receiver does not get (its severity is filtered out) does not inhibit issues.
 #pragma once
 
 #include <cstdint>
@@ -27,19 +27,21 @@
 
 namespace pitwall::notifier {
 
-// Of one receiver. Keeps at most `max_issues` open issues; at the limit, sends the withheld events
-// of the issue without events for the longest time and drops it. Not thread-safe.
+// Inhibition for one receiver. Keeps at most `max_issues` open issues. At the limit, sends the
+// withheld events of the issue that has had no events for the longest time, and drops that issue.
+// Not thread-safe.
 class Inhibition final : public NotificationPolicy {
  public:
-  // `selects`: returns true if the receiver gets the issue.
+  // `selects` returns true if the receiver gets the issue.
   Inhibition(std::function<bool(const IssueEvent&)> selects, size_t max_issues);
 
   // Feeds the next event of its partition. Appends the events to send now, in order. Withheld
-  // events have the offset of the newest event fed, which must not count as delivered before them.
+  // events take the offset of the newest event fed, which must not count as delivered before they
+  // are sent.
   void Feed(FeedItem item, std::vector<FeedItem>* send) override;
   void Settle(int32_t partition, std::vector<FeedItem>* send) override;
-  // Exempts this issue from inhibition and appends its withheld events, with `offset`. Returns true
-  // if the issue has ended without any notification.
+  // Exempts the issue from inhibition and appends its withheld events with `offset`. Returns true
+  // if the issue ended without any notification.
   bool Exempt(const std::string& id, int64_t offset, std::vector<FeedItem>* send);
   int64_t UndecidedFrom(int32_t partition) const override;
   void OnActed(const Acted& acted, std::vector<FeedItem>* send) override;
@@ -52,20 +54,21 @@ class Inhibition final : public NotificationPolicy {
  private:
   struct Issue {
     std::string root_cause;
-    bool selected = false;                // the receiver gets its severity
-    bool notified = false;                // some event of it was sent
-    std::optional<FeedItem> first, last;  // withheld; `first` only if no event was sent
-    uint64_t undecided = 0;               // withheld events before the next Decide
-    int64_t time_ns = 0;                  // of its newest event
+    bool selected = false;  // true if the receiver gets the issue's severity
+    bool notified = false;  // true if an event of the issue was sent
+    std::optional<FeedItem> first,
+        last;                // withheld events; `first` is set only if no event was sent
+    uint64_t undecided = 0;  // events withheld since the last Decide
+    int64_t time_ns = 0;     // time of the newest event
   };
-  // The events of one job at one time come together: an evaluation, or the end of a job. The open
-  // causes are known only after the last of them.
+  // Events of one job at one time belong together: they come from one evaluation, or from the job's
+  // end. The open root causes are known only after the last of these events.
   struct Tick {
     std::string job;
     int64_t time_ns = INT64_MIN;
     int64_t newest_offset = 0;
     int64_t undecided_from = INT64_MAX;
-    std::vector<std::string> doubtful;  // issue IDs
+    std::vector<std::string> doubtful;  // IDs of issues that are not yet decided
   };
 
   void OnOpen(const std::string& id, FeedItem item, Tick* tick, std::vector<FeedItem>* send);
@@ -79,12 +82,12 @@ class Inhibition final : public NotificationPolicy {
 
   const std::function<bool(const IssueEvent&)> selects_;
   const size_t max_issues_;
-  std::vector<Tick> ticks_;                           // by partition
-  std::map<std::string, Issue, std::less<>> issues_;  // open ones, by id
+  std::vector<Tick> ticks_;                           // indexed by partition
+  std::map<std::string, Issue, std::less<>> issues_;  // open issues by ID
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>>
-      symptoms_;                                      // by root cause
-  std::set<std::pair<int64_t, std::string>> by_age_;  // (time_ns, id)
-  // Newest exempt issues, and newest issues that ended without any notification.
+      symptoms_;                                      // by ID of the root cause
+  std::set<std::pair<int64_t, std::string>> by_age_;  // (time_ns, issue ID)
+  // Newest exempt issues, and newest issues that ended without a notification.
   std::set<std::string, std::less<>> always_, silent_;
   std::deque<std::string> always_order_, silent_order_;
   uint64_t suppressed_ = 0;

@@ -1,4 +1,4 @@
-// Inhibition: sent events for sequences of events.
+// Inhibition: checks the events sent for given event sequences.
 #include "services/notifier/policies/inhibition.h"
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Receiver with issues by name. Each Feed is one tick with events of one job.
+// Receiver whose issues are addressed by name. Each Feed is one tick with events of one job.
 class Receiver {
  public:
   explicit Receiver(std::vector<std::string> severities = {}, size_t max_issues = 100)
@@ -28,9 +28,9 @@ class Receiver {
     return options;
   }
 
-  // "+name", "~name", "-name": found, updated, resolved; "+name<cause": with that root cause; "?":
-  // a status. Names in capitals have severity "critical". Returns the sent events as
-  // "<sign><name>#<sequence>". `settle`: the tick is complete.
+  // "+name", "~name", and "-name" are found, updated, and resolved events; "+name<cause" sets a
+  // root cause; "?" is a rule status. Names in capitals have severity "critical". Returns the sent
+  // events as "<sign><name>#<sequence>". `settle`: the tick is complete.
   std::vector<std::string> Feed(int64_t at, const std::vector<std::string>& words,
                                 bool settle = true) {
     std::vector<FeedItem> sent;
@@ -72,7 +72,7 @@ class Receiver {
     if (cause != std::string::npos) e.root_cause = Id(word.substr(cause + 1));
     return std::make_shared<const IssueEvent>(std::move(e));
   }
-  // Includes issues found in this tick.
+  // Also covers issues found in this tick.
   std::string Id(const std::string& name) const {
     const auto at = ids_.find(name);
     return at == ids_.end() ? MakeEvent("job", name, 1, EventType::kIssueFound,
@@ -89,21 +89,21 @@ class Receiver {
   std::map<std::string, std::string> ids_;
 };
 
-TEST(Inhibition, CauseFirst) {
+TEST(Inhibition, CauseFoundFirst_WithholdsSymptom) {
   Receiver r;
   EXPECT_THAT(r.Feed(100, {"+cause"}), ElementsAre("+cause#1"));
   EXPECT_THAT(r.Feed(101, {"+symptom<cause"}), IsEmpty());
   EXPECT_EQ(r.inhibition().withheld(), 1U);
   EXPECT_THAT(r.Feed(161, {"~symptom<cause", "?"}), ElementsAre("?#1"));
   EXPECT_EQ(r.inhibition().suppressed(), 2U);
-  // The symptom ends first, without any notification.
+  // The symptom ends first and is never notified.
   EXPECT_THAT(r.Feed(170, {"-symptom<cause"}), IsEmpty());
   EXPECT_THAT(r.Feed(180, {"-cause"}), ElementsAre("-cause#2"));
   EXPECT_EQ(r.inhibition().suppressed(), 3U);
   EXPECT_EQ(r.inhibition().withheld(), 0U);
 }
 
-TEST(Inhibition, SymptomFirst) {
+TEST(Inhibition, SymptomFoundFirst_SendsItsEnd) {
   Receiver r;
   EXPECT_THAT(r.Feed(100, {"+symptom"}), ElementsAre("+symptom#1"));
   EXPECT_THAT(r.Feed(110, {"+cause"}), ElementsAre("+cause#1"));
@@ -113,19 +113,19 @@ TEST(Inhibition, SymptomFirst) {
   EXPECT_THAT(r.Feed(470, {"-symptom<cause"}), ElementsAre("-symptom#4"));
 }
 
-TEST(Inhibition, CauseEndsFirst) {
+TEST(Inhibition, CauseEndsFirst_SendsWithheldEvents) {
   Receiver r;
   r.Feed(100, {"+cause"});
   EXPECT_THAT(r.Feed(101, {"+never<cause", "+once<cause"}), IsEmpty());
   EXPECT_THAT(r.Feed(200, {"~never<cause"}), IsEmpty());
   EXPECT_THAT(r.Feed(300, {"~never<cause"}), IsEmpty());
-  // The first and the newest event.
+  // Only the first and the newest withheld events are sent.
   EXPECT_THAT(r.Feed(310, {"-cause"}), ElementsAre("-cause#2", "+never#1", "~never#3", "+once#1"));
-  // None of them counts as delivered before the end of the cause.
+  // No withheld event counts as delivered before the cause ends.
   EXPECT_THAT(r.offsets(), ElementsAre(1, 6, 6, 6, 6));
   EXPECT_THAT(r.Feed(360, {"~never<cause"}), ElementsAre("~never#4"));  // the cause has ended
   EXPECT_THAT(r.Feed(400, {"-never<cause", "-once<cause"}), ElementsAre("-never#5", "-once#2"));
-  // An issue sent before its cause was found sends only the new events.
+  // An issue that was sent before its cause was found sends only the new events.
   Receiver known;
   known.Feed(100, {"+symptom"});
   known.Feed(110, {"+cause"});
@@ -135,13 +135,13 @@ TEST(Inhibition, CauseEndsFirst) {
   EXPECT_THAT(known.Feed(220, {"-cause"}), ElementsAre("-cause#2"));
 }
 
-TEST(Inhibition, EvaluatesTickAsAWhole) {
+TEST(Inhibition, EvaluatesEventsOfTickTogether) {
   Receiver r;
-  // The symptom precedes its cause.
+  // The symptom's event precedes that of its cause.
   EXPECT_THAT(r.Feed(100, {"+symptom<cause", "+cause"}), ElementsAre("+cause#1"));
-  // Both end, the cause first.
+  // Both issues end, the cause first.
   EXPECT_THAT(r.Feed(200, {"-cause", "-symptom<cause"}), ElementsAre("-cause#2"));
-  // The rest of the tick comes with the next read.
+  // The next read returns the rest of the tick.
   r.Feed(100, {"+cause"});
   EXPECT_THAT(r.Feed(101, {"+symptom<cause"}, /*settle=*/false), IsEmpty());
   EXPECT_EQ(r.inhibition().UndecidedFrom(0), r.offset());
@@ -154,18 +154,18 @@ TEST(Inhibition, EvaluatesTickAsAWhole) {
   EXPECT_EQ(r.inhibition().UndecidedFrom(0), INT64_MAX);
 }
 
-TEST(Inhibition, RootCauseChangesOrDisappears) {
+TEST(Inhibition, FollowsChangedAndRemovedRootCauses) {
   Receiver r;
   r.Feed(100, {"+a", "+b", "+symptom<a"});
   EXPECT_THAT(r.Feed(160, {"~symptom<b"}), IsEmpty());
-  EXPECT_THAT(r.Feed(170, {"-a"}), ElementsAre("-a#2"));  // no longer its cause
+  EXPECT_THAT(r.Feed(170, {"-a"}), ElementsAre("-a#2"));  // "a" is no longer the root cause
   EXPECT_THAT(r.Feed(220, {"~symptom"}), ElementsAre("+symptom#1", "~symptom#3"));
   EXPECT_THAT(r.Feed(230, {"-b"}), ElementsAre("-b#2"));
-  // A cause that ended before the evaluation inhibits nothing.
+  // A cause that ended before the evaluation does not inhibit.
   EXPECT_THAT(r.Feed(240, {"+late<b"}), ElementsAre("+late#1"));
 }
 
-TEST(Inhibition, CauseNotSentToReceiver_InhibitsNothing) {
+TEST(Inhibition, CauseNotSentToReceiver_DoesNotInhibit) {
   Receiver r({"critical"});
   r.Feed(100, {"+cause"});
   EXPECT_THAT(r.Feed(101, {"+SYMPTOM<cause"}), ElementsAre("+SYMPTOM#1"));
@@ -173,9 +173,9 @@ TEST(Inhibition, CauseNotSentToReceiver_InhibitsNothing) {
   EXPECT_THAT(r.Feed(103, {"+OTHER<CAUSE"}), IsEmpty());
 }
 
-TEST(Inhibition, UnknownStateIsSent) {
+TEST(Inhibition, IssueOfUnknownState_IsSent) {
   Receiver r;
-  // The history begins after the issue was found, so it may have been sent.
+  // The history begins after the issue was found, so the found event may have been sent.
   r.Feed(100, {"+cause"});
   r.Feed(100, {"~symptom<cause"});
   Receiver later;
@@ -200,7 +200,7 @@ TEST(Inhibition, IssueActedOn_IsAlwaysSent) {
   EXPECT_THAT(act(id("symptom", 101)), ElementsAre("-"));
   EXPECT_THAT(r.Feed(102, {"~symptom<cause"}), ElementsAre("~symptom#2"));
   EXPECT_THAT(r.Feed(103, {"-symptom", "-other"}), ElementsAre("-symptom#3"));
-  // An issue that ended before the act was known, and its later events.
+  // The issue ended before its act was known. Its later events are sent.
   EXPECT_THAT(act(id("other", 101)), ElementsAre("silent"));
   EXPECT_THAT(act(id("other", 101)), ElementsAre("-"));
   EXPECT_THAT(act(id("later", 104)), ElementsAre("-"));
@@ -213,13 +213,14 @@ TEST(Inhibition, DropsOldIssues) {
   r.Feed(101, {"+s1<cause"});
   r.Feed(102, {"+s2<cause"});
   r.Feed(103, {"~cause"});
-  // The issue without events for the longest time is evicted and sent.
+  // The issue that has had no events for the longest time is evicted and sent.
   EXPECT_THAT(r.Feed(104, {"+s3<cause"}), ElementsAre("+s1#1"));
   EXPECT_THAT(r.Feed(105, {"-s1<cause"}), ElementsAre("-s1#2"));
   EXPECT_EQ(r.inhibition().withheld(), 2U);
 }
 
-// Property: each issue that was sent gets its end, and nothing is kept after all issues end.
+// Property: each issue that was sent gets its end, and no state remains after all issues have
+// ended.
 TEST(Inhibition, EveryNotifiedIssueGetsItsEnd) {
   const uint32_t seed = std::random_device()();
   SCOPED_TRACE(Cat("seed ", seed));
@@ -245,7 +246,7 @@ TEST(Inhibition, EveryNotifiedIssueGetsItsEnd) {
       ASSERT_EQ(notified[name], sent[0] == '+' ? 0 : 1) << at << " " << sent;
       notified[name] += sent[0] == '+' ? 1 : sent[0] == '-' ? -1 : 0;
     }
-    // While any issue is open, at least one has been sent, whatever the causes.
+    // While any issue is open, at least one has been sent, regardless of the causes.
     if (!settle) continue;
     bool some_open = false, some_sent = false;
     for (const std::string& name : names) {

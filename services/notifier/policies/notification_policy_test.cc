@@ -13,7 +13,7 @@ FeedItem PolicyItem(int64_t offset, EventType type) {
   return {.partition = 1, .offset = offset, .event = std::move(event)};
 }
 
-TEST(EveryEvent, SendsEachEventAtOnceWithoutState) {
+TEST(EveryEvent, SendsEachEventImmediatelyWithoutState) {
   EveryEvent policy;
   EXPECT_FALSE(policy.keeps_state());
   std::vector<FeedItem> send;

@@ -1,4 +1,4 @@
-// Base of policies that wrap another policy.
+// Base class of policies that wrap another policy.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace pitwall::notifier {
 
 // Calls Pass with the items that `inner` sends, and tracks the newest offset of each partition.
-// Items sent without a further event get that offset, so that earlier records stay delivered. Not
+// Items that are sent without a new event get that offset, so earlier records remain delivered. Not
 // thread-safe.
 class PolicyDecorator : public NotificationPolicy {
  public:
@@ -29,15 +29,15 @@ class PolicyDecorator : public NotificationPolicy {
   explicit PolicyDecorator(std::unique_ptr<NotificationPolicy> inner) : inner_(std::move(inner)) {}
 
   virtual void Pass(std::vector<FeedItem> items, std::vector<FeedItem>* send) = 0;
-  // Passes the items of `inner` that are due by then.
+  // Passes on the items of `inner` that are due by `wall_ns`.
   void PassDue(int32_t partition, int64_t wall_ns, std::vector<FeedItem>* send);
-  // Returns 0 if no event of the partition was fed.
+  // Returns the partition's newest offset, or 0 if no event was fed from it.
   int64_t NewestOf(int32_t partition) const;
 
   const std::unique_ptr<NotificationPolicy> inner_;
 
  private:
-  std::vector<int64_t> newest_;  // offset, by partition
+  std::vector<int64_t> newest_;  // newest offset by partition
 };
 
 }  // namespace pitwall::notifier

@@ -21,7 +21,7 @@ void ResendPolicy::OnActed(const Acted& acted, std::vector<FeedItem>* send) {
 
 void ResendPolicy::Pass(std::vector<FeedItem> items, std::vector<FeedItem>* send) {
   for (FeedItem& item : items) {
-    // A receiver of states gets issues only.
+    // State-based receivers get only issues.
     if (item.event->type == EventType::kRuleStatus || item.event->type == EventType::kJobChanged)
       continue;
     Put(item);
@@ -32,7 +32,7 @@ void ResendPolicy::Pass(std::vector<FeedItem> items, std::vector<FeedItem>* send
 void ResendPolicy::Put(const FeedItem& item) {
   const std::string id = IssueId(*item.event);
   const auto at = issues_.find(id);
-  // A withheld issue comes with its first event, which may be older.
+  // A withheld issue arrives with its first event, which may be older.
   if (at != issues_.end() && at->second.event->sequence > item.event->sequence) return;
   if (at != issues_.end()) Forget(id);
   // Event time is close to wall time, except for events replayed after a restart.
@@ -40,7 +40,7 @@ void ResendPolicy::Put(const FeedItem& item) {
   issues_[id] = {item.partition, item.event, due_ns};
   DueOf(item.partition).emplace(due_ns, id);
   while (issues_.size() > std::max<size_t>(1, options_.max_issues)) {
-    // The issue with the oldest due time had no events for the longest time.
+    // The issue with the oldest due time has had no events for the longest time.
     std::string oldest;
     int64_t oldest_ns = INT64_MAX;
     for (const Due& due : due_) {

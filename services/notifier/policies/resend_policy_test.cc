@@ -1,4 +1,4 @@
-// Reminders of open issues, and silences of single events.
+// Reminders of open issues, and silences of individual events.
 #include "services/notifier/policies/resend_policy.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ class ResendPolicyTest : public ::testing::Test {
     policy_.Feed(Item(std::move(event), offset_++), &sent);
     return sent;
   }
-  // Returns the reminder due at that time, or null.
+  // Returns the reminder due at `wall_s`, or null.
   std::shared_ptr<const std::vector<IssueEventPtr>> DueAt(int64_t wall_s) {
     std::vector<FeedItem> sent;
     policy_.SendDue(0, wall_s * kS, &sent);
@@ -40,8 +40,8 @@ class ResendPolicyTest : public ::testing::Test {
   int64_t offset_ = 0;
 };
 
-TEST_F(ResendPolicyTest, RepeatsOpenIssuesAndEndsForLimitedTime) {
-  EXPECT_EQ(Feed(MakeEvent("a", "r", 1)).size(), 1U);  // at 1001 s
+TEST_F(ResendPolicyTest, RepeatsEndsForLimitedTime) {
+  EXPECT_EQ(Feed(MakeEvent("a", "r", 1)).size(), 1U);  // found at 1001 s
   EXPECT_EQ(policy_.DueNs(0), 1'061 * kS);
   EXPECT_EQ(DueAt(1'060), nullptr);
   ASSERT_NE(DueAt(1'061), nullptr);
@@ -56,7 +56,7 @@ TEST_F(ResendPolicyTest, RepeatsOpenIssuesAndEndsForLimitedTime) {
   EXPECT_EQ(policy_.issues(), 0U);
 }
 
-TEST_F(ResendPolicyTest, NewReceiver_GetsOpenIssuesOnly) {
+TEST_F(ResendPolicyTest, NewReceiver_GetsOnlyOpenIssues) {
   Feed(MakeEvent("a", "open", 1));
   Feed(MakeEvent("a", "ended", 1));
   IssueEvent end = MakeEvent("a", "ended", 2, EventType::kIssueResolved);
@@ -81,7 +81,7 @@ TEST_F(ResendPolicyTest, IssueNotCleared_IsRepeatedUntilHoldExpires) {
   EXPECT_EQ(DueAt(1'002 + 3'600 + 15 * 60 + 61), nullptr);
 }
 
-TEST_F(ResendPolicyTest, OneReminderInFlightWithNewestStates) {
+TEST_F(ResendPolicyTest, SendsOneReminderAtATimeWithNewestStates) {
   for (int i = 0; i < 250; ++i) Feed(MakeEvent(Cat("job", i), "r", 1));
   std::vector<FeedItem> sent;
   policy_.SendDue(0, 1'500 * kS, &sent);
@@ -94,10 +94,10 @@ TEST_F(ResendPolicyTest, OneReminderInFlightWithNewestStates) {
   policy_.ReminderDone();
   size_t reminded = 100;
   while (const auto states = DueAt(1'500)) reminded += states->size();
-  EXPECT_EQ(reminded, 251U);  // includes the issue that ended meanwhile
+  EXPECT_EQ(reminded, 251U);  // includes the issue that ended in the meantime
 }
 
-// Otherwise a restart would begin where the oldest open issue began.
+// Otherwise a restart would resume at the start of the oldest open issue.
 TEST_F(ResendPolicyTest, ReminderDoesNotHoldBackPosition) {
   Feed(MakeEvent("a", "r", 1));
   for (int i = 0; i < 5; ++i) Feed(MakeEvent(Cat("b", i), "r", 0, EventType::kRuleStatus));
@@ -150,7 +150,8 @@ TEST_F(SilencedEventsTest, OpenIssue_IsSentWhenSilenceEnds) {
   EXPECT_EQ(Feed(MakeEvent("a", "r", 1)), Sent());
   EXPECT_EQ(Feed(MakeEvent("a", "r", 2, EventType::kIssueUpdated)), Sent());
   EXPECT_EQ(Feed(MakeEvent("b", "r", 1)), Sent());
-  EXPECT_EQ(Feed(MakeEvent("b", "r", 2, EventType::kIssueResolved)), Sent());  // never sent
+  EXPECT_EQ(Feed(MakeEvent("b", "r", 2, EventType::kIssueResolved)),
+            Sent());  // the issue was never sent
   EXPECT_EQ(Feed(MakeEvent("c", "r", 1, EventType::kIssueFound, "critical")), Sent({"c1"}));
   EXPECT_EQ(policy_.withheld(), 1U);
   EXPECT_EQ(DueAt(1'499), Sent());
@@ -166,7 +167,7 @@ TEST_F(SilencedEventsTest, EndOfNotifiedIssue_IsSent) {
   EXPECT_EQ(Feed(MakeEvent("a", "r", 3, EventType::kIssueResolved)), Sent({"a3"}));
 }
 
-TEST_F(SilencedEventsTest, SilenceExpired_SendsAtOnce) {
+TEST_F(SilencedEventsTest, SilenceExpired_SendsImmediately) {
   Silence_("severity=warning", 900, 9'000);
   EXPECT_EQ(Feed(MakeEvent("a", "r", 1)), Sent());
   EXPECT_EQ(DueAt(1'100), Sent());

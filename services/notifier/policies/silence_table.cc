@@ -22,7 +22,7 @@ constexpr int kSilentReads = 50;
 SilenceTable::SilenceTable(Clock* clock, Log* log, std::string topic)
     : clock_(clock), log_(log), topic_(std::move(topic)) {
   const MutexLock lock(&mutex_);
-  age_clock_.Advance(clock_->WallNs(), clock_->MonotonicNs());  // the retention begins
+  age_clock_.Advance(clock_->WallNs(), clock_->MonotonicNs());  // starts the retention period
 }
 
 Status SilenceTable::Open() {
@@ -47,7 +47,7 @@ Status SilenceTable::ReadNew() {
   const Status polled = reader_->Poll(kBatch, kBatchBytes, 0, &records);
   if (!polled.ok() && !absl::IsDataLoss(polled)) return polled;
   if (records.empty()) {
-    // A recreated topic begins with its first record.
+    // A recreated topic is read from its first record.
     ASSIGN_OR_RETURN(const int64_t end, reader_->EndOffset());
     if (end < reader_->position()) return reader_->Seek(kFromStart);
     return OkStatus();
@@ -81,7 +81,7 @@ StatusOr<Silence> SilenceTable::Add(Silence silence) {
   RETURN_IF_ERROR(CheckSilence(silence));
   if (silence.ends_ns <= now) return InvalidArgument("ends_at: must be in the future");
   if (List(false).size() >= SilenceSet::kMaxSilences)
-    return ResourceExhausted(Cat("silences: the maximum of ", SilenceSet::kMaxSilences,
+    return ResourceExhausted(Cat("silences: the limit of ", SilenceSet::kMaxSilences,
                                  " active silences is reached; expire some of them"));
   {
     const MutexLock lock(&mutex_);
@@ -125,7 +125,7 @@ StatusOr<Silence> SilenceTable::Expire(std::string_view id) {
   const auto at =
       std::find_if(all.begin(), all.end(), [&](const Silence& s) { return s.id == id; });
   if (at == all.end()) return NotFound(Cat("silence ", Quote(id), ": not found"));
-  if (at->ends_ns <= now) return FailedPrecondition(Cat("silence ", id, " has ended already"));
+  if (at->ends_ns <= now) return FailedPrecondition(Cat("silence ", id, " has already ended"));
   at->ends_ns = now;
   at->starts_ns = std::min(at->starts_ns, now - 1);
   RETURN_IF_ERROR(Append(*at));

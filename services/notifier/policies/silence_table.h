@@ -1,5 +1,5 @@
-// Silences of all receivers, stored on the topic pitwall.silences: one record per silence, keyed by
-// its ID, so that they survive restarts and apply to every notifier of the log.
+// Silences of all receivers, stored in the topic pitwall.silences. Each silence is one record keyed
+// by its ID, so silences survive restarts and apply to every notifier on the log.
 #pragma once
 
 #include <cstdint>
@@ -18,23 +18,25 @@
 
 namespace pitwall::notifier {
 
-// One thread reads, any number of threads queries. Clock and log are borrowed.
+// One thread reads, and any thread may query. Clock and log are borrowed.
 class SilenceTable {
  public:
   SilenceTable(Clock* clock, Log* log, std::string topic);
 
-  // Creates the topic and reads its records. Used at startup.
+  // Creates the topic and reads its records. Called at startup.
   Status Open();
-  // Reads the new records without waiting.
+  // Reads new records without waiting.
   Status ReadNew();
 
-  // Stores the silence and assigns an ID; `starts_ns` 0: from now on. InvalidArgument: see
-  // CheckSilence, or the silence has already ended. ResourceExhausted: too many silences.
-  // Unavailable: the log did not accept it.
+  // Assigns an ID and stores the silence. A `starts_ns` of 0 means now. InvalidArgument:
+  // CheckSilence failed, or the silence has already ended. ResourceExhausted: too many silences.
+  // Unavailable: the log did not accept the record.
   StatusOr<Silence> Add(Silence silence);
-  // Ends a silence now. NotFound; FailedPrecondition: it has already ended.
+  // Ends a silence now. NotFound: the ID is unknown. FailedPrecondition: the silence has already
+  // ended.
   StatusOr<Silence> Expire(std::string_view id);
-  // Returns the silences that have not ended at `wall_ns`; with `ended`, all known silences.
+  // Returns the silences that have not ended at `wall_ns`. If `ended` is true, returns all known
+  // silences.
   std::vector<Silence> List(bool ended) const;
   const SilenceSet& set() const { return set_; }
 
@@ -43,8 +45,8 @@ class SilenceTable {
 
  private:
   Status Append(const Silence& silence);
-  // Removes silences that ended more than SilenceSet::kKeepNs ago from the topic, which is
-  // compacted. A jump of the wall clock does not remove any (AgeClock).
+  // Removes silences that ended more than SilenceSet::kKeepNs ago from the compacted topic. A jump
+  // of the wall clock does not remove any (AgeClock).
   Status ForgetOld();
   Status Write(std::vector<OutgoingRecord> records);
   void Take(const std::vector<Record>& records);
@@ -53,7 +55,7 @@ class SilenceTable {
   Log* const log_;
   const std::string topic_;
   SilenceSet set_;
-  std::unique_ptr<PartitionReader> reader_;  // used by the reading thread only
+  std::unique_ptr<PartitionReader> reader_;  // used only by the reading thread
 
   mutable Mutex mutex_;
   std::unique_ptr<Appender> appender_ ABSL_GUARDED_BY(mutex_);

@@ -1,4 +1,4 @@
-// Silences on their topic.
+// Tests of silences stored in their topic.
 #include "services/notifier/policies/silence_table.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ constexpr int64_t kHour = 3600 * kNanosPerSecond;
 class SilenceTableTest : public ::testing::Test {
  protected:
   SilenceTableTest() { Start(); }
-  // Simulates a restart.
+  // Starts or restarts the table.
   void Start() {
     table_ = std::make_unique<SilenceTable>(&clock_, &log_, "pitwall.silences");
     EXPECT_TRUE(table_->Open().ok());
@@ -95,7 +95,7 @@ TEST_F(SilenceTableTest, FollowsRecreatedTopic) {
   EXPECT_EQ(table_->Expire("other").status(), OkStatus());
 }
 
-// The topic is compacted: without a tombstone, each silence would stay in it.
+// The topic is compacted, so a silence would stay in it forever without a tombstone.
 TEST_F(SilenceTableTest, RemovesOldSilencesFromTopic) {
   const auto old = table_->Add(For(kHour));
   ASSERT_TRUE(old.ok());

@@ -34,23 +34,24 @@ std::string ActionText(const ActionEvent& action) {
   const std::string why = action.why.empty() ? "" : Cat(": ", action.why);
   if (action.kind == ActionKind::kParameter) {
     const std::string change = Cat("parameter ", ChangeText(action.parameter));
-    const std::string by = action.principal.empty() ? "somebody" : action.principal;
+    const std::string by = action.principal.empty() ? "someone" : action.principal;
     if (action.type == ActionEventType::kRequested) return Cat(by, " requests the ", change, why);
     return Cat("the ", change,
-               action.type == ActionEventType::kDone ? " is in force" : " is refused",
+               action.type == ActionEventType::kDone ? " is in effect" : " was refused",
                ", as requested by ", by, why);
   }
   switch (action.type) {
     case ActionEventType::kRequested:
-      return Cat(action.principal.empty() ? "somebody" : action.principal, " requests ",
+      return Cat(action.principal.empty() ? "someone" : action.principal, " requests ",
                  action.kind == ActionKind::kInterval
-                     ? Cat("a sample of the job's nodes each ", FormatDuration(action.interval_ns))
-                     : "a stop of the job",
+                     ? Cat("a sampling interval of ", FormatDuration(action.interval_ns),
+                           " on the job's nodes")
+                     : "that the job be stopped",
                  why);
     case ActionEventType::kRefused:
-      return Cat("the job is not stopped ", Origin(action), dry, why);
+      return Cat("the job was not stopped ", Origin(action), dry, why);
     case ActionEventType::kDone:
-      return Cat("the job's stop ", Origin(action), " is done: ", action.effect);
+      return Cat("the job's stop ", Origin(action), " is complete: ", action.effect);
     case ActionEventType::kDecided:
       break;
   }
@@ -79,7 +80,7 @@ std::string_view ActionVerb(const ActionEvent& action) {
 
 IssueEvent EventOfAction(const ActionEvent& action) {
   IssueEvent event;
-  // A request belongs to the job: the page shows no issue for it.
+  // A request belongs to the job, so the page does not show an issue for it.
   event.type = IsRequest(action) ? EventType::kJobChanged : EventType::kIssueFound;
   event.id = action.issue;
   event.sequence = 1;

@@ -1,4 +1,4 @@
-// Notification of an action of the executor: a stop is requested, decided, or refused, and its
+// Notification of an executor action: a stop that was requested, decided, or refused, and its
 // result.
 #pragma once
 
@@ -10,17 +10,18 @@
 
 namespace pitwall::notifier {
 
-// Acts that a receiver gets. kLive: stops that were or should have been done, and every reply to a
-// person. kAll: also dry runs.
+// Acts that a receiver gets. kLive: stops in live mode, whether executed or refused, and every
+// reply to a person. kAll: dry runs too.
 enum class ActionFilter { kNone, kLive, kAll };
 
-// Immutable once made.
+// Immutable after construction.
 struct ActionNotice {
   ActionEvent action;
-  // ID under which the receiver knows the incident; for a request without one, the request's own
-  // ID.
+  // ID that the receiver uses for the incident. For a request without an incident, the request's
+  // own ID.
   std::string incident;
-  // Subject of its CloudEvent: that of the incident's notices, or of the issue's events.
+  // Subject of its CloudEvent, equal to the subject of the incident's notices or the issue's
+  // events.
   std::string subject;
 };
 
@@ -29,15 +30,15 @@ bool IsRequest(const ActionEvent& action);
 // silences.
 bool IsLiveAct(const ActionEvent& action);
 bool IsSelected(const ActionEvent& action, ActionFilter filter);
-// Returns one sentence for people, such as "stopped by rule pack/group/Alert" with the reason or
+// Returns one sentence for people, such as "stopped by rule pack/group/Alert", with the reason or
 // the effect.
 std::string ActionText(const ActionEvent& action);
 // Returns "STOP DECIDED", "STOP DONE", "STOP REFUSED", "STOP REQUESTED", "STOP DRY RUN", "INTERVAL
 // REQUESTED", and so on.
 std::string_view ActionVerb(const ActionEvent& action);
-// Returns an event in place of the issue of an act if the issue is unknown or the act is a request.
+// Returns a placeholder event for an act whose issue is unknown, or for a request.
 IssueEvent EventOfAction(const ActionEvent& action);
-// Returns a CloudEvent in JSON (docs/notify.md).
+// Encodes the notice as a CloudEvent in JSON (docs/notify.md).
 std::string EncodeAction(const ActionNotice& notice);
 
 }  // namespace pitwall::notifier

@@ -1,4 +1,4 @@
-// Messages about actions of the executor, for each kind of receiver.
+// Messages about executor actions, for each kind of receiver.
 #include "services/notifier/receivers/action_notice.h"
 
 #include <gmock/gmock.h>
@@ -73,7 +73,7 @@ Call CallOf(const Receiver& receiver, const ActionEvent& action, const IssueEven
   return *call;
 }
 
-TEST(ActionNotice, WebhookGetsActUnderIncidentKey) {
+TEST(ActionNotice, WebhookUsesIncidentAsSubject) {
   const WebhookReceiver webhook(
       {.url = "https://hook.invalid/", .external_url = "https://pitwall.invalid"});
   const ActionEvent done = Act(ActionEventType::kDone);
@@ -97,7 +97,7 @@ TEST(ActionNotice, IntervalRequestIsNotAStop) {
   request.interval_ns = kNanosPerSecond / 10;
   EXPECT_TRUE(IsRequest(request));
   EXPECT_EQ(ActionText(request),
-            "alice requests a sample of the job's nodes each 100ms: wrong data set");
+            "alice requests a sampling interval of 100ms on the job's nodes: wrong data set");
   EXPECT_EQ(ActionVerb(request), "INTERVAL REQUESTED");
   EXPECT_EQ(EventOfAction(request).alert, "IntervalRequested");
 }
@@ -114,9 +114,10 @@ TEST(ActionNotice, ParameterChangeIsNotAStop) {
   event.type = ActionEventType::kDone;
   EXPECT_FALSE(IsLiveAct(event));
   EXPECT_EQ(ActionVerb(event), "PARAMETER SET");
-  EXPECT_EQ(ActionText(event),
-            "the parameter limit of p/g/A: 5 -> 0.3 is in force, as requested by alice: wrong data "
-            "set");
+  EXPECT_EQ(
+      ActionText(event),
+      "the parameter limit of p/g/A: 5 -> 0.3 is in effect, as requested by alice: wrong data "
+      "set");
   event.type = ActionEventType::kRefused;
   EXPECT_EQ(ActionVerb(event), "PARAMETER REFUSED");
   EXPECT_EQ(EventOfAction(event).type, EventType::kJobChanged);
@@ -127,18 +128,18 @@ TEST(ActionNotice, TextNamesRuleOrPrincipal) {
             "the job is stopped by rule training/numerics/LossNotFinite: policy */LossNotFinite: "
             "live; the issue is open and <pid 7> runs");
   EXPECT_EQ(ActionText(Act(ActionEventType::kDone)),
-            "the job's stop by rule training/numerics/LossNotFinite is done: SIGTERM sent; it has "
-            "ended");
-  EXPECT_THAT(ActionText(Act(ActionEventType::kRefused)), HasSubstr("is not stopped by rule"));
+            "the job's stop by rule training/numerics/LossNotFinite is complete: SIGTERM sent; it "
+            "has ended");
+  EXPECT_THAT(ActionText(Act(ActionEventType::kRefused)), HasSubstr("was not stopped by rule"));
   EXPECT_THAT(ActionText(Act(ActionEventType::kDecided, ActionMode::kDryRun)),
               HasSubstr("would be stopped by rule training/numerics/LossNotFinite (dry run)"));
-  EXPECT_EQ(ActionText(Request()), "alice requests a stop of the job: wrong data set");
+  EXPECT_EQ(ActionText(Request()), "alice requests that the job be stopped: wrong data set");
   ActionEvent decided = Request();
   decided.type = ActionEventType::kDecided;
   EXPECT_EQ(ActionText(decided), "the job is stopped as requested by alice: wrong data set");
 }
 
-TEST(ActionNotice, DryRunsAreSentIfWantedAndRepliesAlways) {
+TEST(ActionNotice, DryRunsAreOptionalAndRepliesAlwaysSent) {
   const ActionEvent dry = Act(ActionEventType::kDecided, ActionMode::kDryRun);
   EXPECT_FALSE(IsSelected(dry, ActionFilter::kLive));
   EXPECT_TRUE(IsSelected(dry, ActionFilter::kAll));
@@ -150,7 +151,7 @@ TEST(ActionNotice, DryRunsAreSentIfWantedAndRepliesAlways) {
   EXPECT_TRUE(IsSelected(answer, ActionFilter::kLive));
 }
 
-TEST(ActionNotice, SlackGetsOneLine) {
+TEST(ActionNotice, SlackMessageIsOneLine) {
   const SlackReceiver slack({.url = "https://x.invalid/"});
   const std::string body =
       std::get<HttpCall>(CallOf(slack, Act(ActionEventType::kDecided), Issue())).body;
@@ -160,7 +161,7 @@ TEST(ActionNotice, SlackGetsOneLine) {
   EXPECT_THAT(body, HasSubstr("`incident1`"));
 }
 
-TEST(ActionNotice, EmailJoinsThreadOfIncident) {
+TEST(ActionNotice, EmailJoinsIncidentThread) {
   EmailTarget target;
   target.from = *ParseMailAddress("pitwall@example.org");
   target.to = {*ParseMailAddress("ops@example.org")};
@@ -184,10 +185,10 @@ TEST(ActionNotice, GatewayGetsVerbAndText) {
       std::get<HttpCall>(CallOf(*gateway, request, EventOfAction(request))).body;
   EXPECT_THAT(body, HasSubstr(R"("v": "STOP REQUESTED", "s": "open")"));
   EXPECT_THAT(body, HasSubstr("STOP REQUESTED u0:llm:1: StopRequested since 1970-01-12T13:46:40Z: "
-                              "alice requests a stop of the job: wrong data set"));
+                              "alice requests that the job be stopped: wrong data set"));
 }
 
-TEST(ActionNotice, AlertHasLastActAsAnnotation) {
+TEST(ActionNotice, AlertIncludesLastActAsAnnotation) {
   const AlertmanagerReceiver alertmanager({.url = "https://am.invalid"});
   const IssueEvent issue = Issue();
   const auto body = [&](std::function<std::string(std::string_view)> acted) {

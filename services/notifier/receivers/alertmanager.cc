@@ -13,7 +13,7 @@ namespace {
 
 using cloudevents::JsonWriter;
 
-// Alertmanager accepts the label names that Prometheus accepts.
+// Alertmanager accepts the same label names as Prometheus.
 std::string LabelName(std::string_view name) {
   std::string out;
   for (const char c : name) {
@@ -35,7 +35,7 @@ void WriteLabelsOf(const IssueEvent& event, const AlertmanagerTarget& target, Js
   labels["rule"] = event.rule;
   labels["pack"] = event.rule.substr(0, event.rule.find('/'));
   if (!event.job_name.empty()) labels["job_name"] = event.job_name;
-  // Key for `group_by`; it never changes.
+  // Stable key for `group_by`.
   labels["incident"] = event.incident.empty() ? IssueId(event) : event.incident;
   out->Key("labels");
   out->BeginObject();
@@ -54,7 +54,7 @@ void WriteAnnotations(const IssueEvent& event, std::string_view acted, JsonWrite
   if (!event.labels.Has("rank")) {
     for (const Evidence& evidence : event.evidence) {
       if (!evidence.labels.Has("rank")) continue;
-      out->Text("rank", evidence.labels.Get("rank"));  // of a folded issue
+      out->Text("rank", evidence.labels.Get("rank"));  // rank of a folded issue
       break;
     }
   }

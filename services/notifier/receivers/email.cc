@@ -135,8 +135,8 @@ Verdict EmailReceiver::Classify(const Answer& answer) const {
     std::string who;
     for (const std::string& one : answer.refused)
       CatTo(who, who.empty() ? "" : ", ", CutAtWord(OneLineText(one), 200));
-    return {Kind::kTaken, Cat(target_.server.host, " refuses of the recipients: ", who,
-                              "; the other recipients have the mail; correct `to`")};
+    return {Kind::kTaken, Cat(target_.server.host, " rejected these recipients: ", who,
+                              "; the other recipients got the message; correct `to`")};
   }
   std::string error = Cat("SMTP ", answer.code, " ", CutAtWord(OneLineText(answer.text), 200));
   switch (answer.code) {
@@ -144,8 +144,8 @@ Verdict EmailReceiver::Classify(const Answer& answer) const {
     case 534:  // authentication mechanism too weak
     case 535:  // wrong user or password
       return {Kind::kDenied,
-              Cat(error, ": ", target_.server.host, ":", target_.server.port, " refuses user ",
-                  Quote(target_.server.user), "; correct `user`, `password` or `auth`")};
+              Cat(error, ": ", target_.server.host, ":", target_.server.port, " rejected user ",
+                  Quote(target_.server.user), "; correct `user`, `password`, or `auth`")};
     case 552:  // message too large
     case 554:  // transaction failed
       return {Kind::kRejected, std::move(error)};

@@ -1,4 +1,5 @@
-// Receiver for e-mail over SMTP: text and HTML in one message, and one thread per incident.
+// E-mail receiver over SMTP. Each message contains text and HTML, and each incident forms one
+// thread.
 #pragma once
 
 #include <string>
@@ -14,13 +15,13 @@ namespace pitwall::notifier {
 struct EmailTarget {
   MailServer server;
   MailAddress from;
-  std::vector<MailAddress> to;  // at least one
+  std::vector<MailAddress> to;  // not empty
   std::string external_url;
   int64_t timeout_ns = 30 * kNanosPerSecond;
 };
 
-// The Message-ID of a found notice is derived from the incident, and the other messages of the
-// incident refer to it, also after a restart. A message that is sent twice has the same ID.
+// The Message-ID of a found notice is derived from the incident. All other messages of the incident
+// refer to it, even after a restart. A resent message keeps its ID.
 class EmailReceiver final : public Receiver {
  public:
   explicit EmailReceiver(EmailTarget target) : target_(std::move(target)) {}
@@ -28,7 +29,7 @@ class EmailReceiver final : public Receiver {
   std::string target() const override;
   std::string identity() const override { return target(); }
   StatusOr<Call> Render(const Delivery& delivery) const override;
-  // 2xx: accepted; 552 and 554: rejected; all others: retry.
+  // Accepts 2xx, rejects 552 and 554, and retries all other codes.
   Verdict Classify(const Answer& answer) const override;
 
  private:

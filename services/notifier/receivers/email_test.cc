@@ -58,7 +58,7 @@ std::string Header(const MailCall& call, std::string_view name) {
   return headers.substr(at + 4 + name.size(), end - at - 4 - name.size());
 }
 
-// Returns the notice of an incident, as IncidentPolicy creates it.
+// Returns an incident notice like those of IncidentPolicy.
 Notice NoticeOf(const IssueEvent& event) {
   Notice notice;
   notice.id = Cat("notice", event.sequence);
@@ -91,7 +91,7 @@ TEST(Email, MessagesOfIncidentFormOneThread) {
   EXPECT_EQ(a.to, (std::vector<std::string>{"a@example.org", "b@example.org"}));
 }
 
-TEST(Email, TextAndHtmlHaveAllValues) {
+TEST(Email, TextAndHtmlContainAllValues) {
   const MailCall call = MailOf(Receiver_(), Event(EventType::kIssueFound, 1));
   for (const char* part : {"multipart/alternative", "text/plain; charset=utf-8",
                            "Job: llm (u0:llm:1)", "ule: training/g/NonFinite", "Rank: 3", "Step: 7",
@@ -116,7 +116,7 @@ TEST(Email, ValuesCannotInjectHeadersOrLines) {
   }
 }
 
-TEST(Email, NonAsciiNamesAreEncodedWords) {
+TEST(Email, NonAsciiNamesBecomeEncodedWords) {
   const std::string to = Header(MailOf(Receiver_(), Event(EventType::kIssueFound, 1)), "To");
   EXPECT_THAT(to, HasSubstr("=?UTF-8?B?R3LDvMOfZSwgT3Bz?="));
   EXPECT_THAT(to, HasSubstr("<b@example.org>"));
@@ -160,7 +160,7 @@ TEST(Email, ClassifiesReplyCodes) {
   for (const int code : {530, 534, 535}) EXPECT_EQ(kind(code), Verdict::Kind::kDenied);
 }
 
-TEST(Email, PartlyRefusedMail_NamesRefusedRecipients) {
+TEST(Email, PartiallyRefusedMail_NamesRefusedRecipients) {
   const Verdict verdict = Receiver_().Classify(
       {.code = 250, .retry_after = "", .text = "ok", .refused = {"gone@x.org (550 no such user)"}});
   EXPECT_EQ(verdict.kind, Verdict::Kind::kTaken);

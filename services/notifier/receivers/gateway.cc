@@ -35,7 +35,7 @@ std::string Escaped(std::string_view text, GatewayEscape escape) {
   return out;
 }
 
-// Values that a body may use.
+// Returns the values that a body may use.
 std::vector<Label> ValuesOf(const Message& message, const GatewayTarget& target) {
   std::vector<Label> values = {{"text", OneLine(message, target.max_length)},
                                {"id", message.id},
@@ -90,7 +90,7 @@ StatusOr<std::shared_ptr<const GatewayReceiver>> GatewayReceiver::Make(GatewayTa
     if (const auto parsed =
             cloudevents::JsonReader::Parse(Cat("{\"body\":", sample, "}"), size_t{1} << 20);
         !parsed.ok())
-      return InvalidArgument(Cat("body: not JSON after substitution of its values (",
+      return InvalidArgument(Cat("body: must be JSON after its values are substituted (",
                                  ToStd(parsed.status().message()),
                                  "); write JSON, or set escape to form or none"));
   }
@@ -134,8 +134,7 @@ Verdict GatewayReceiver::Classify(const Answer& answer) const {
   if (taken) return {Verdict::Kind::kTaken, ""};
   Verdict verdict = ClassifyHttp(answer);
   if (verdict.kind == Verdict::Kind::kTaken)
-    verdict = {Verdict::Kind::kFailed,
-               Cat("HTTP ", answer.code, ", which `success` does not list")};
+    verdict = {Verdict::Kind::kFailed, Cat("HTTP ", answer.code, " is not listed in `success`")};
   return verdict;
 }
 

@@ -1,5 +1,6 @@
-// Receiver for an HTTP API that sends short messages: SMS gateways, pagers, chat servers. The
-// configuration defines method, URL, headers, and body; the body is a template (rules/templates).
+// Receiver for HTTP APIs that send short messages, such as SMS gateways, pagers, and chat servers.
+// The configuration defines the method, URL, headers, and body; the body is a template
+// (rules/templates).
 #pragma once
 
 #include <memory>
@@ -13,7 +14,7 @@
 
 namespace pitwall::notifier {
 
-// Escaping of the values in a body, so that no value can break out of its place.
+// Escaping of values in the body, so that a value cannot break out of its field.
 enum class GatewayEscape { kJson, kForm, kNone };
 
 struct GatewayTarget {
@@ -21,19 +22,19 @@ struct GatewayTarget {
   std::string url;  // may contain secrets
   std::vector<std::pair<std::string, std::string>> headers;
   GatewayEscape escape = GatewayEscape::kJson;
-  std::string body;  // template; its labels: kGatewayValues and the secrets
+  std::string body;  // template whose labels are kGatewayValues and the secrets
   // Values named "secret_<name>", escaped like all others.
   std::vector<std::pair<std::string, std::string>> secrets;
-  size_t max_length = 160;   // maximum number of characters of `text`, which is cut at a word
-  std::vector<int> success;  // HTTP statuses; empty: every 2xx
+  size_t max_length = 160;   // maximum length of `text` in characters; longer text is cut at a word
+  std::vector<int> success;  // accepted HTTP statuses; if empty, every 2xx
   std::string external_url;
   int64_t timeout_ns = 15 * kNanosPerSecond;
 };
 
 class GatewayReceiver final : public Receiver {
  public:
-  // InvalidArgument: the body is not a valid template, uses an unknown value, or is not JSON
-  // although it is escaped as JSON.
+  // InvalidArgument: the body is not a valid template, uses an unknown value, or uses JSON escaping
+  // without being JSON.
   static StatusOr<std::shared_ptr<const GatewayReceiver>> Make(GatewayTarget target);
 
   std::string_view kind() const override { return "gateway"; }

@@ -19,8 +19,8 @@ bool Ascii(std::string_view text) {
                      [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
 
-// Encodes =?UTF-8?B?…?= words of whole characters, at most 39 bytes each: 64 bytes with their
-// delimiters.
+// Encodes text as =?UTF-8?B?…?= words of whole characters. Each word encodes at most 39 bytes,
+// which take 64 bytes including the delimiters.
 std::string EncodedWords(std::string_view text, size_t used) {
   std::string out;
   size_t line = used;
@@ -69,7 +69,7 @@ StatusOr<MailAddress> ParseMailAddress(std::string_view text) {
   if (at == std::string_view::npos || at == 0 || at + 1 == text.size() || !plain ||
       text.find('@') != at || text.size() > 254) {
     return InvalidArgument(
-        Cat(Quote(text), ": not a mail address; write name@example.org (ASCII)"));
+        Cat(Quote(text), ": must be an ASCII e-mail address like name@example.org"));
   }
   out.address = std::string(text);
   return out;
@@ -77,14 +77,14 @@ StatusOr<MailAddress> ParseMailAddress(std::string_view text) {
 
 std::string HeaderText(std::string_view text, size_t used) {
   const std::string line = OneLineText(text);
-  // Text that looks like an encoded word would be decoded.
+  // A mail client would decode text that looks like an encoded word.
   if (!Ascii(line) || line.find("=?") != std::string::npos) return EncodedWords(line, used);
   std::string out;
   size_t column = used;
   for (std::string_view rest = line; !rest.empty();) {
     const size_t blank = std::min(rest.find(' ', 1), rest.size());
     const std::string_view word = rest.substr(0, blank);
-    if (word.size() > 900) return EncodedWords(line, used);  // a line has at most 998 bytes
+    if (word.size() > 900) return EncodedWords(line, used);  // lines must not exceed 998 bytes
     if (column + word.size() > kLine && column > used && word.front() == ' ' && word.size() > 1) {
       out += "\r\n";
       column = 0;

@@ -1,4 +1,5 @@
-// Parts of an e-mail (RFC 5322, 2045 to 2047). No input value can end a header or begin a line.
+// Formatting of e-mail parts (RFC 5322, 2045 to 2047). Input values cannot end a header or start a
+// line.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +10,18 @@
 
 namespace pitwall::notifier {
 
-// "Name <a@b>" or "a@b".
+// Address written as "Name <a@b>" or "a@b".
 struct MailAddress {
   std::string name;     // UTF-8; may be ""
   std::string address;  // printable ASCII, one "@", no spaces
   std::string domain() const { return address.substr(address.rfind('@') + 1); }
 };
-// InvalidArgument contains the text and the error.
+// Parses an address. The InvalidArgument error contains the text and the reason.
 StatusOr<MailAddress> ParseMailAddress(std::string_view text);
 
-// Returns the text of a header: control characters become spaces, non-ASCII text becomes encoded
-// words (RFC 2047), and lines are folded at 76 bytes. `used`: bytes before it in the line
-// ("Subject: ").
+// Returns the encoded text of a header. Control characters become spaces, non-ASCII text becomes
+// encoded words (RFC 2047), and lines are folded at 76 bytes. `used` is the number of bytes that
+// precede the text in its line ("Subject: ").
 std::string HeaderText(std::string_view text, size_t used);
 std::string HeaderAddress(const MailAddress& address, size_t used);
 // Returns quoted-printable text in lines of at most 76 bytes that end with CRLF.

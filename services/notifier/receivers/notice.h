@@ -14,28 +14,28 @@ namespace pitwall::notifier {
 
 using EventPtr = std::shared_ptr<const IssueEvent>;
 
-// Issue of an incident, as of its newest event.
+// Issue of an incident, with its newest event.
 struct NoticeIssue {
   std::string id;
   EventPtr event;
 };
 
-// Immutable once made. Times are event times, Unix nanoseconds.
+// Immutable after construction. Times are event times in Unix nanoseconds.
 struct Notice {
-  std::string id;  // the same for each attempt
-  // kIssueFound, kIssueUpdated, or kIssueResolved, for the incident.
+  std::string id;  // identical for every attempt
+  // kIssueFound, kIssueUpdated, or kIssueResolved, applied to the incident.
   EventType kind = EventType::kIssueFound;
   std::string incident;
   int64_t time_ns = 0;
   int64_t began_ns = 0;
-  std::string severity;  // the highest of its issues
-  std::string summary;   // of the root cause, with the number of issues
+  std::string severity;  // highest severity of its issues
+  std::string summary;   // summary of the root cause, with the number of issues
   bool other_root = false;
   size_t issue_count = 0;
   size_t open_count = 0;
-  std::string node;                 // for an incident of a node
-  std::vector<std::string> jobs;    // jobs with issues of it; only with `node`
-  std::vector<NoticeIssue> issues;  // the root cause first, at most kMaxDescribed
+  std::string node;                 // set for a node incident
+  std::vector<std::string> jobs;    // jobs with issues in the incident; set only with `node`
+  std::vector<NoticeIssue> issues;  // root cause first; at most kMaxDescribed
   std::vector<std::string> issue_ids;
 
   static constexpr size_t kMaxDescribed = 50;
@@ -46,9 +46,9 @@ struct Notice {
 bool IsOpen(const IssueEvent& event);
 // Returns a title such as "StragglerRank{rank="2"}", without the labels alertname and severity.
 std::string IssueTitle(const IssueEvent& event);
-// Returns "io.pitwall.incident.found" and so on.
+// Returns the CloudEvents type, such as "io.pitwall.incident.found".
 std::string_view NoticeType(EventType kind);
-// Returns a CloudEvent in JSON (docs/notify.md).
+// Encodes the notice as a CloudEvent in JSON (docs/notify.md).
 std::string EncodeNotice(const Notice& notice);
 
 }  // namespace pitwall::notifier

@@ -1,6 +1,5 @@
-// Receiver of one kind: renders a call and classifies the reply. The delivery loop implements the
-// rest for all kinds: position, order, retries, dead letters
-// (services/notifier/delivery/receiver_worker.h).
+// Receiver of one kind: renders calls and classifies replies. The delivery loop handles position,
+// order, retries, and dead letters for all kinds (services/notifier/delivery/receiver_worker.h).
 #pragma once
 
 #include <cstdint>
@@ -19,60 +18,61 @@
 
 namespace pitwall::notifier {
 
-// Input of one call. Borrowed for the duration of Render.
+// Input of one call. The pointers are borrowed for the duration of Render.
 struct Delivery {
   const IssueEvent* event = nullptr;     // for a notice, the newest event of its root cause
-  const Notice* notice = nullptr;        // null: send the event itself
-  const ActionNotice* action = nullptr;  // not null: send this act on the event's issue
-  // Newest events of the issues in a reminder; empty: not a reminder.
+  const Notice* notice = nullptr;        // if null, send the event itself
+  const ActionNotice* action = nullptr;  // if not null, send this act on the event's issue
+  // Newest events of the issues in a reminder; empty for all other deliveries.
   const std::vector<EventPtr>* states = nullptr;
-  // Returns the text of the executor's last act on an issue, or ""; may be empty.
+  // Returns the text of the executor's last act on an issue, or "". The function may be empty.
   std::function<std::string(std::string_view issue)> acted;
   int64_t wall_ns = 0;  // current Unix time
 };
 
 using Call = std::variant<HttpCall, MailCall>;
 
-// Reply to a call, or the reason for its absence.
+// Reply to a call, or the reason why there was no reply.
 struct Answer {
-  int code = 0;                      // HTTP status or SMTP reply code; 0: no reply
-  std::string retry_after;           // as in the HTTP header; may be ""
-  std::string location = {};         // of a redirect; may be ""
-  std::string text;                  // beginning of the body, or the reason for no reply
-  std::vector<std::string> refused;  // recipients that a mail server rejected, with the reason
+  int code = 0;                      // HTTP status or SMTP reply code; 0 without a reply
+  std::string retry_after;           // value of the HTTP header; may be ""
+  std::string location = {};         // target of a redirect; may be ""
+  std::string text;                  // start of the body, or the reason why there was no reply
+  std::vector<std::string> refused;  // recipients that a mail server rejected, with the reasons
 };
 
 struct Verdict {
   enum class Kind {
     kTaken,
-    kFailed,     // failure of the receiver or the network: retry
-    kThrottled,  // retry later; not a failure
-    kRejected,   // the message is invalid: a few more attempts
+    kFailed,     // the receiver or the network failed: retry
+    kThrottled,  // retry later; does not count as a failure
+    kRejected,   // the message is invalid: allow a few more attempts
     kDenied,     // wrong user or password: retry rarely until the configuration changes
     kGone,       // no further attempts
   };
   Kind kind = Kind::kFailed;
-  std::string error;  // for people, without secrets; for kTaken: a warning, usually ""
+  std::string error;  // for people, without secrets; for kTaken a warning, usually ""
 };
 
-// Immutable, thread-safe.
+// Immutable and thread-safe.
 class Receiver {
  public:
   virtual ~Receiver() = default;
   virtual std::string_view kind() const = 0;  // "webhook", "slack", …
-  // Returns the receiver's address for people, without secrets.
+  // Returns the receiver's address in readable form, without secrets.
   virtual std::string target() const = 0;
   // Returns a string that changes if another receiver gets the same name. A receiver that is gone
-  // stays disabled until this changes.
+  // stays disabled until this string changes.
   virtual std::string identity() const = 0;
   // InvalidArgument: the delivery cannot be rendered and goes to the dead-letter topic.
   virtual StatusOr<Call> Render(const Delivery& delivery) const = 0;
   virtual Verdict Classify(const Answer& answer) const = 0;
 };
 
-// Classifies a status as most HTTP receivers define it: 2xx accepted, 410 gone, 429 throttled,
-// statuses that blame the request rejected, all others failed. Redirects are not followed, since
-// the address is part of the configuration: the error contains the new one.
+// Classifies a status by the convention of most HTTP receivers: 2xx is accepted, 410 is gone, 429
+// is throttled, statuses that blame the request are rejected, and all others are failures.
+// Redirects are not followed, because the address is part of the configuration; the error contains
+// the new address.
 Verdict ClassifyHttp(const Answer& answer);
 
 }  // namespace pitwall::notifier

@@ -1,4 +1,4 @@
-// Slack, gateway, and Alertmanager: rendered calls and classified replies.
+// Tests of Slack, gateway, and Alertmanager receivers: rendered calls and classified replies.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -61,7 +61,7 @@ Verdict::Kind VerdictOf(const Receiver& receiver, int code, std::string text = "
       .kind;
 }
 
-TEST(Slack, FoundIssueHasJobRuleRankStepAndLink) {
+TEST(Slack, FoundIssueShowsJobRuleRankStepAndLink) {
   const SlackReceiver slack({.url = "https://hooks.slack.invalid/services/T/B/secret",
                              .external_url = "https://pitwall.invalid"});
   const std::string body = CallOf(slack, Found()).body;
@@ -89,7 +89,7 @@ TEST(Slack, TextsStayWithinSlackLimits) {
   EXPECT_LE(longest, 3'000U);
 }
 
-TEST(Slack, UpdateIsOneLineAndOnlyClearedIsResolved) {
+TEST(Slack, UpdateIsOneLineAndOnlyClearedIssueIsResolved) {
   const SlackReceiver slack({.url = "https://x.invalid/"});
   const std::string resolved = CallOf(slack, Ended(EndReason::kCleared)).body;
   EXPECT_THAT(resolved, HasSubstr("*RESOLVED*"));
@@ -204,12 +204,12 @@ TEST(Gateway, CutsShortMessageAtWordAndKeepsLink) {
   EXPECT_EQ(CutAtWord("ääääääää", 10), "äää…");
 }
 
-TEST(Gateway, InvalidBodyIsRejectedAtStart) {
+TEST(Gateway, RejectsInvalidBodyAtStartup) {
   GatewayTarget target;
   target.url = "https://sms.invalid/";
   target.body = R"({"text": {{ $labels.text }}})";  // without quotes
   EXPECT_THAT(std::string(ToStd(GatewayReceiver::Make(target).status().message())),
-              HasSubstr("not JSON"));
+              HasSubstr("must be JSON"));
   target.body = R"({"text": "{{ $labels.txt }}"})";
   EXPECT_THAT(std::string(ToStd(GatewayReceiver::Make(target).status().message())),
               HasSubstr("\"txt\" not found"));
@@ -217,7 +217,7 @@ TEST(Gateway, InvalidBodyIsRejectedAtStart) {
   EXPECT_FALSE(GatewayReceiver::Make(target).ok());
 }
 
-TEST(Gateway, OnlyListedStatusesAreSuccess) {
+TEST(Gateway, OnlyListedStatusesCountAsSuccess) {
   GatewayTarget target;
   target.url = "https://sms.invalid/";
   target.body = R"("{{ $labels.text }}")";
@@ -228,7 +228,7 @@ TEST(Gateway, OnlyListedStatusesAreSuccess) {
   EXPECT_EQ(VerdictOf(*gateway, 429), Kind::kThrottled);
 }
 
-TEST(Alertmanager, LabelsAreThoseOfTheIssueAndDoNotChange) {
+TEST(Alertmanager, AlertHasStableLabelsOfIssue) {
   const AlertmanagerReceiver receiver({.url = "http://127.0.0.1:9093/am/",
                                        .labels = {{"cluster", "a"}},
                                        .external_url = "https://p.invalid"});
@@ -255,7 +255,7 @@ TEST(Alertmanager, LabelsAreThoseOfTheIssueAndDoNotChange) {
               HasSubstr(call.body.substr(0, call.body.find("annotations"))));
 }
 
-TEST(Alertmanager, OnlyClearedIssueEndsAtItsEnd) {
+TEST(Alertmanager, OnlyClearedIssueResolvesAlertImmediately) {
   const int64_t hold = 3'600 * kS, wall = 2'000'000 * kS;
   EXPECT_EQ(AlertEndNs(Found(), hold, wall), wall + hold);
   const IssueEvent cleared = Ended(EndReason::kCleared);
@@ -270,7 +270,7 @@ TEST(Alertmanager, OnlyClearedIssueEndsAtItsEnd) {
   EXPECT_GT(AlertEndNs(odd, hold, wall), odd.active_since_ns);
 }
 
-TEST(Alertmanager, ReminderHasAllStates) {
+TEST(Alertmanager, ReminderContainsAllStates) {
   const AlertmanagerReceiver receiver({.url = "http://127.0.0.1:9093"});
   const IssueEvent event = Found();
   const std::vector<EventPtr> states = {

@@ -11,7 +11,7 @@ namespace {
 
 using cloudevents::JsonWriter;
 
-// Slack's limits: 3,000 characters in the text of a section, 2,000 in a field, 150 in a header.
+// Slack limits a section's text to 3,000 characters, a field to 2,000, and a header to 150.
 // Escaping may expand one character to five.
 constexpr size_t kMaxReplyBytes = size_t{64} << 10;
 constexpr size_t kSectionBytes = 2'800;
@@ -41,7 +41,7 @@ void Section(std::string_view text, JsonWriter* out) {
   out->EndObject();
 }
 
-// Link with a configured address, which needs no escaping except for "&".
+// Formats a link. A configured address needs no escaping except for "&".
 std::string Link(const std::string& url, std::string_view text) {
   return url.empty() ? std::string(text) : Cat("<", SlackText(url, 2'000), "|", text, ">");
 }
@@ -67,7 +67,7 @@ void WriteFields(const Message& message, JsonWriter* out) {
   out->EndObject();
 }
 
-// A section holds 3,000 characters after escaping.
+// Escapes the text and cuts it to the section limit of 3,000 characters.
 std::string Bounded(std::string_view text) {
   std::string escaped = SlackText(text, kSectionBytes);
   for (size_t max = kSectionBytes / 2; escaped.size() > kSectionBytes; max /= 2)
@@ -97,7 +97,7 @@ void WriteLine(const Message& message, JsonWriter* out) {
   if (!message.since.empty()) CatTo(text, " since ", message.since);
   if (!message.ended.empty() && !message.resolved) CatTo(text, ", ", SlackText(message.ended, 200));
   if (message.other_root) CatTo(text, ", the root cause changed");
-  // An item without an alert is named by its text.
+  // A message without an alert name already uses this text as its title.
   if (message.kind != Message::Kind::kEnded && !message.alert.empty()) {
     CatTo(text, ": ", SlackText(OneLineText(message.what), kLineBytes));
   }
@@ -105,7 +105,8 @@ void WriteLine(const Message& message, JsonWriter* out) {
   Section(text, out);
 }
 
-// Methods of Slack's API reply with status 200 and "ok": false on failure; webhooks reply "ok".
+// Classifies a reply body. Slack API methods report a failure with status 200 and "ok": false;
+// webhooks reply "ok".
 Verdict ClassifyBody(std::string_view body) {
   const auto reply = cloudevents::JsonReader::Parse(body, kMaxReplyBytes);
   if (!reply.ok() || !reply->Has("ok") || reply->Bool("ok")) return {Verdict::Kind::kTaken, ""};
@@ -120,7 +121,7 @@ Verdict ClassifyBody(std::string_view body) {
 std::string SlackText(std::string_view text, size_t max) {
   std::string out;
   for (const char c : CutAtWord(text, max)) {
-    // Slack knows only these three entities.
+    // Slack defines only these three entities.
     const std::string_view entity = c == '&' || c == '<' || c == '>' ? MarkupEntity(c) : "";
     if (entity.empty()) {
       out.push_back(c);
@@ -142,7 +143,8 @@ StatusOr<Call> SlackReceiver::Render(const Delivery& delivery) const {
   JsonWriter out;
   out.BeginObject();
   if (!target_.channel.empty()) out.Text("channel", target_.channel);
-  out.Text("text", SlackText(Headline(message, kHeadlineBytes), kHeadlineBytes));  // notifications
+  out.Text("text",
+           SlackText(Headline(message, kHeadlineBytes), kHeadlineBytes));  // shown in notifications
   out.Key("attachments");
   out.BeginArray();
   out.BeginObject();
@@ -169,7 +171,7 @@ StatusOr<Call> SlackReceiver::Render(const Delivery& delivery) const {
 Verdict SlackReceiver::Classify(const Answer& answer) const {
   Verdict verdict = ClassifyHttp(answer);
   if (verdict.kind == Verdict::Kind::kTaken) return ClassifyBody(answer.text);
-  // Slack replies with an error code such as invalid_payload or channel_is_archived.
+  // Slack replies with error codes such as invalid_payload or channel_is_archived.
   if (answer.code != 0) CatTo(verdict.error, " ", CutAtWord(OneLineText(answer.text), 80));
   return verdict;
 }

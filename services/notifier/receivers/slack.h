@@ -1,10 +1,10 @@
-// Receiver for a Slack channel, by an incoming webhook (Mattermost and Rocket.Chat accept the same
-// JSON).
+// Receiver for a Slack channel through an incoming webhook. Mattermost and Rocket.Chat accept the
+// same JSON.
 //
 // Sends blocks in an attachment whose color shows the severity. A found notice has all values;
-// updates and ends are one line with the incident, since an incoming webhook can neither change a
-// message nor reply in a thread. Texts are cut to Slack's limits, and "&", "<", ">" are escaped, so
-// that no label can mention people or add links.
+// updates and ends are one line with the incident, because an incoming webhook can neither change a
+// message nor reply in a thread. Texts are cut to Slack's limits, and "&", "<", and ">" are
+// escaped, so that labels cannot mention people or add links.
 #pragma once
 
 #include <string>
@@ -16,9 +16,9 @@
 namespace pitwall::notifier {
 
 struct SlackTarget {
-  std::string url;  // secret: everyone who knows it can post
+  std::string url;  // secret: anyone with the URL can post
   std::string external_url;
-  std::string channel;  // override, if the webhook allows it; "": its default
+  std::string channel;  // overrides the webhook's default channel, if the webhook allows it
   int64_t timeout_ns = 15 * kNanosPerSecond;
 };
 
@@ -29,14 +29,14 @@ class SlackReceiver final : public Receiver {
   std::string target() const override;
   std::string identity() const override { return target_.url; }
   StatusOr<Call> Render(const Delivery& delivery) const override;
-  // Retries 404 no_service, 403 action_prohibited, and similar errors of the configuration.
+  // Retries configuration errors such as 404 no_service and 403 action_prohibited.
   Verdict Classify(const Answer& answer) const override;
 
  private:
   const SlackTarget target_;
 };
 
-// Returns the first `max` bytes with Slack's special characters escaped.
+// Escapes Slack's special characters and returns at most the first `max` bytes.
 std::string SlackText(std::string_view text, size_t max);
 
 }  // namespace pitwall::notifier

@@ -13,9 +13,10 @@ namespace pitwall::notifier {
 
 struct WebhookTarget {
   std::string url;
-  std::shared_ptr<const WebhookSigner> signer;               // null: unsigned
-  std::vector<std::pair<std::string, std::string>> headers;  // additional ones, e.g. Authorization
-  // Address of the server that shows issues; if set, each body has a "link". May be "".
+  std::shared_ptr<const WebhookSigner> signer;  // if null, messages are not signed
+  std::vector<std::pair<std::string, std::string>>
+      headers;  // additional headers, such as Authorization
+  // Address of the server that shows issues, or "". If set, each body has a "link".
   std::string external_url;
   int64_t timeout_ns = 15 * kNanosPerSecond;
 };

@@ -18,12 +18,12 @@ class Reader {
       ASSIGN_OR_RETURN(Matcher matcher, One(braces));
       out.push_back(std::move(matcher));
       if (Take(',')) continue;
-      if (braces && !Take('}')) return Fail("wanted , or }");
+      if (braces && !Take('}')) return Fail("expected , or }");
       break;
     }
     Blank();
-    if (at_ < text_.size()) return Fail("wanted a comma before the next matcher");
-    if (out.empty()) return Fail("wanted a matcher");
+    if (at_ < text_.size()) return Fail("expected a comma before the next matcher");
+    if (out.empty()) return Fail("expected a matcher");
     return out;
   }
 
@@ -51,7 +51,7 @@ class Reader {
     };
     while (at_ < text_.size() && in_name(text_[at_])) ++at_;
     const std::string_view name = text_.substr(begin, at_ - begin);
-    if (name.empty()) return Fail("wanted a label name");
+    if (name.empty()) return Fail("expected a label name");
     Blank();
     static constexpr std::pair<std::string_view, MatchOp> kOps[] = {{"=~", MatchOp::kRegex},
                                                                     {"!~", MatchOp::kNotRegex},
@@ -65,7 +65,7 @@ class Reader {
       if (!matcher.ok()) return Fail(ToStd(matcher.status().message()));
       return matcher;
     }
-    return Fail("wanted =, !=, =~ or !~");
+    return Fail("expected =, !=, =~ or !~");
   }
 
   StatusOr<std::string> Value(bool braces) {

@@ -12,11 +12,11 @@ namespace pitwall::notifier {
 struct Route {
   IssueMatchers matchers;
   std::vector<std::string> receivers;
-  bool continues = false;  // `continue`: also try the next routes
+  bool continues = false;  // `continue`: also tries the following routes
 };
 
-// Immutable, thread-safe. Routes are tried in order up to the first that matches without
-// `continue`. A receiver that no route names gets all issues.
+// Immutable and thread-safe. Routes are tried in order, up to the first match without `continue`. A
+// receiver that is not in any route gets all issues.
 class Routes {
  public:
   Routes() = default;

@@ -1,4 +1,4 @@
-// Matchers, routes, and silences.
+// Tests of matchers, routes, and silences.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ TEST(IssueMatchers, RejectsInvalidSyntaxWithPosition) {
               HasSubstr("at 9"));
 }
 
-TEST(Routes, FirstMatchWinsUnlessItContinues) {
+TEST(Routes, FirstMatchWinsUnlessRouteContinues) {
   const Routes routes({{Matchers({"severity=critical"}), {"pager", "audit"}, true},
                        {Matchers({"job=~\"llm.*\""}), {"team"}, false},
                        {Matchers({"node=~\".*\""}), {"rest"}, false}});
@@ -75,7 +75,7 @@ Silence Of(std::string id, std::string matcher, int64_t from, int64_t to) {
   return s;
 }
 
-TEST(SilenceSet, AppliesFromStartToEndAndChains) {
+TEST(SilenceSet, AppliesFromStartToEndAndJoinsAdjacentSilences) {
   SilenceSet set;
   set.Put(Of("a", "severity=warning", 100, 200));
   set.Put(Of("b", "node=n1", 200, 300));
@@ -92,7 +92,7 @@ TEST(SilenceSet, AppliesFromStartToEndAndChains) {
   EXPECT_EQ(set.Holding(mild, 150).size(), 1U);
 }
 
-TEST(Silence, RoundTrip) {
+TEST(Silence, RoundTrips) {
   Silence s = Of("0123", "job=~\"a\\\"b\"", 1'700'000'000'000'000'000, 1'700'000'003'000'000'000);
   s.comment = "line\n\"quoted\"";
   s.created_ns = s.starts_ns;

@@ -51,17 +51,19 @@ StatusOr<Silence> DecodeSilence(std::string_view json) {
 }
 
 Status CheckSilence(const Silence& silence) {
-  if (silence.matchers.matchers.empty()) return InvalidArgument("matchers: missing");
+  if (silence.matchers.matchers.empty()) return InvalidArgument("matchers: must not be empty");
   if (silence.matchers.matchers.size() > kMaxMatchers)
-    return InvalidArgument(Cat("matchers: more than ", kMaxMatchers));
+    return InvalidArgument(Cat("matchers: must not be more than ", kMaxMatchers));
   size_t length = 0;
   for (const std::string& text : silence.matchers.Texts()) length += text.size();
-  if (length > 8 * kMaxText) return InvalidArgument("matchers: longer than 8192 bytes in total");
+  if (length > 8 * kMaxText)
+    return InvalidArgument("matchers: must not be longer than 8192 bytes in total");
   if (Trim(silence.author).empty())
-    return InvalidArgument("author: missing; name the person who silences");
-  if (Trim(silence.comment).empty()) return InvalidArgument("comment: missing; give the reason");
+    return InvalidArgument("author: must not be empty; enter the person who creates the silence");
+  if (Trim(silence.comment).empty())
+    return InvalidArgument("comment: must not be empty; enter the reason");
   if (silence.author.size() > kMaxText || silence.comment.size() > kMaxText)
-    return InvalidArgument(Cat("author or comment: longer than ", kMaxText, " bytes"));
+    return InvalidArgument(Cat("author and comment: must not be longer than ", kMaxText, " bytes"));
   if (silence.ends_ns <= silence.starts_ns)
     return InvalidArgument("ends_at: must be later than starts_at");
   return OkStatus();
@@ -75,7 +77,7 @@ void SilenceSet::Put(Silence silence) {
   silences_[std::move(id)] = std::move(silence);
   std::erase_if(silences_,
                 [&](const auto& entry) { return entry.second.ends_ns + kKeepNs < newest; });
-  // Ended silences are kept for restarts only, so they may be dropped first.
+  // Ended silences are kept only for restarts, so they may be dropped first.
   while (silences_.size() > 4 * kMaxSilences) {
     silences_.erase(std::min_element(
         silences_.begin(), silences_.end(),

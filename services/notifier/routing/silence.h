@@ -1,5 +1,5 @@
-// Silences: while one applies, receivers get no notifications of the issues that it matches.
-// Topics, lists, and the page still show these issues.
+// Silences: while a silence is active, receivers do not get notifications about the issues that it
+// matches. Topics, lists, and the page still show these issues.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ namespace pitwall::notifier {
 
 inline constexpr std::string_view kSilencesTopic = "pitwall.silences";
 
-// Times are Unix nanoseconds; a silence applies in [starts_ns, ends_ns).
+// Times are Unix nanoseconds. A silence is active in [starts_ns, ends_ns).
 struct Silence {
   std::string id;  // 32 hex digits
   IssueMatchers matchers;
@@ -28,36 +28,36 @@ struct Silence {
   int64_t created_ns = 0;
 };
 
-// Encodes JSON, as on the topic pitwall.silences and in the HTTP API.
+// Encodes the silence as JSON, the format of the topic pitwall.silences and the HTTP API.
 std::string EncodeSilence(const Silence& silence);
-// InvalidArgument contains the key.
+// Decodes a silence. The InvalidArgument error contains the key.
 StatusOr<Silence> DecodeSilence(std::string_view json);
-// InvalidArgument: matchers, author, or comment are missing, a text is too long, or the silence
-// ends before it starts.
+// Returns InvalidArgument if matchers, author, or comment are missing, a text is too long, or the
+// silence ends before it starts.
 Status CheckSilence(const Silence& silence);
 
-// Thread-safe. Keeps ended silences for `kKeepNs`, so that a restart knows which events were
-// withheld.
+// Thread-safe. Keeps ended silences for `kKeepNs`, so that a restart can determine which events
+// were withheld.
 class SilenceSet {
  public:
-  static constexpr size_t kMaxSilences = 1'000;  // not ended
+  static constexpr size_t kMaxSilences = 1'000;  // excludes ended silences
   static constexpr int64_t kKeepNs = int64_t{7} * 24 * 3600 * 1'000'000'000;
   static constexpr int64_t kNever = INT64_MAX;
 
   void Put(Silence silence);  // replaces a silence with the same ID
   void Remove(std::string_view id);
-  std::vector<Silence> List() const;  // by start, then ID
+  std::vector<Silence> List() const;  // sorted by start, then by ID
   size_t size() const;
-  // Changes with each Put and Remove.
+  // Returns a number that changes with each Put and Remove.
   uint64_t version() const;
 
-  // Returns when the silences end that apply to the issue at that time; `time_ns` or less if none
-  // applies. Consecutive silences without a gap count as one.
+  // Returns the time until which the issue is silenced at `time_ns`. Returns `time_ns` or less if
+  // it is not silenced. Adjacent silences without a gap count as one.
   int64_t SilencedUntil(const IssueEvent& event, int64_t time_ns) const;
   bool Holds(const IssueEvent& event, int64_t time_ns) const {
     return SilencedUntil(event, time_ns) > time_ns;
   }
-  // Returns the silences that apply to the issue at that time.
+  // Returns the silences that apply to the issue at `time_ns`.
   std::vector<Silence> Holding(const IssueEvent& event, int64_t time_ns) const;
 
  private:
@@ -66,8 +66,8 @@ class SilenceSet {
   uint64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// Returns the author and the end of the silence that applies to an open issue at that time; nothing
-// if it is not silenced or has ended.
+// Returns the author and the end of the silence that applies to an open issue at `wall_ns`. Returns
+// nothing if the issue is not silenced or has ended.
 std::optional<SilencedIssue> SilencedBy(const SilenceSet& silences, const IssueEvent& event,
                                         int64_t wall_ns);
 

@@ -1,4 +1,4 @@
-// Notifier with webhooks over a log in memory and a scripted transport, on a fake clock.
+// Notifier with webhooks on an in-memory log, a scripted transport, and a fake clock.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -42,8 +42,8 @@ class WebhookTest : public ::testing::Test {
     ASSERT_TRUE(started.ok()) << started;
   }
 
-  // Makes the next `times` writes of this kind fail. Shared state, since the notifier outlives the
-  // test's body.
+  // Makes the next `times` writes of this kind fail. The counter is shared, because the notifier
+  // outlives the test body.
   void Fail(std::string_view kind, int times, std::string_view why) {
     auto left = std::make_shared<std::atomic<int>>(times);
     log_.SetWriteFault([=](std::string_view what) {
@@ -51,7 +51,7 @@ class WebhookTest : public ::testing::Test {
     });
   }
 
-  // Advances the clock until `done`.
+  // Advances the clock until `done` returns true.
   void Pass(const std::function<bool()>& done, int64_t step_ns = kNanosPerSecond / 2) {
     const size_t threads = 1 + notifier_->Receivers().size();
     for (int i = 0; !done(); ++i) {

@@ -48,11 +48,11 @@ def main():
         failed += 1
         print("found only %d configurations of the executor" % len(stops), file=sys.stderr)
     wrong = [("notifier: {slack: [{name: a, url: \"https://hooks.slack.com/x\"}]}", "location of a secret"),
-             ("notifier: {email: [{name: a, host: h, from: nobody, to: [a@b.c]}]}", "not a mail address"),
-             ("notifier: {gateways: [{name: a, url: \"https://x\", body: '{\"a\": {{ $labels.text }}}'}]}", "not JSON"),
+             ("notifier: {email: [{name: a, host: h, from: nobody, to: [a@b.c]}]}", "must be an ASCII e-mail address"),
+             ("notifier: {gateways: [{name: a, url: \"https://x\", body: '{\"a\": {{ $labels.text }}}'}]}", "must be JSON"),
              ("notifier: {routes: [{matchers: ['severity=critical'], receivers: [pager]}]}", "not found"),
              ("notifier: {webhooks: [{name: a, url: \"https://x\"}], alertmanagers: [{name: a, urls: [\"https://x\"]}]}", "not unique"),
-             ("notifier: {webhooks: [{name: a, url: \"https://x\"}], routes: [{matchers: ['severity:x'], receivers: [a]}]}", "wanted =")]
+             ("notifier: {webhooks: [{name: a, url: \"https://x\"}], routes: [{matchers: ['severity:x'], receivers: [a]}]}", "expected =")]
     for text, said in wrong:
         code, _, error = printed(pitwall, text)
         if code != 2 or said not in error:
