@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::string_view kFloorField = "floor=";
 
-// Issues that began at or before it may have been decided in a lost log.
+// Returns the event time up to which issues may have been decided in a lost log. Without a floor,
+// returns INT64_MIN.
 int64_t ParseFloor(std::string_view metadata) {
   for (const std::string_view field : Split(metadata, ';')) {
     if (!StartsWith(field, kFloorField)) continue;
@@ -35,7 +36,7 @@ Status Lost(const Status& why) {
       Cat(ToStd(why.message()),
           "; earlier decisions may be lost, so the executor takes no actions; restore the topic, "
           "or start "
-          "once with --accept-log-reset: the executor then ignores issues that began before"));
+          "once with --accept-log-reset to ignore all issues that began before that start"));
 }
 
 }  // namespace
@@ -97,8 +98,8 @@ Status ActionsTopic::Read(int32_t partition) {
   if (stored.ok()) {
     place.stored = place.until;
   } else {
-    PITWALL_LOG(kWarning, "executor", "position in ", topic_, "/", partition,
-                " not stored: ", ToStd(stored.message()));
+    PITWALL_LOG(kWarning, "executor", "failed to store the position in ", topic_, "/", partition,
+                ": ", ToStd(stored.message()));
   }
   return read;
 }
@@ -114,11 +115,11 @@ Status ActionsTopic::ReadPartition(int32_t partition) {
   std::vector<Record> records;
   int silent = 0;
   while (reader->position() < end) {
-    if (stop_) return Unavailable(Cat(topic_, ": the executor stopped while it read decisions"));
+    if (stop_) return Unavailable(Cat(topic_, ": the executor stopped while reading decisions"));
     records.clear();
     Status polled = reader->Poll(1'000, size_t{4} << 20, kNanosPerSecond, &records);
     if (!polled.ok() && polled.code() != absl::StatusCode::kDataLoss) return polled;
-    // Acting without the earlier decisions could act twice on one issue.
+    // Without the earlier decisions, the executor could act twice on one issue.
     silent = records.empty() ? silent + 1 : 0;
     if (silent > 30) {
       return Unavailable(Cat(topic_, "/", partition, " ends at ", end,

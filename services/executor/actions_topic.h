@@ -1,4 +1,4 @@
-// Reader of pitwall.actions: the decisions of this executor and of others.
+// Reader of pitwall.actions: the decisions of this executor and of all others.
 #pragma once
 
 #include <atomic>
@@ -29,17 +29,17 @@ class ActionsTopic {
         max_records_(options->max_decisions),
         index_(index) {}
 
-  // Adds the committed records that were not read before to the index; the first call reads at most
-  // the last `max_decisions` of each partition. After an error, no thread may act, since decisions
-  // may be missing. FailedPrecondition, beginning with "log_truncated": the topic is not the one
-  // read before, by this process or an earlier one on this node.
+  // Adds committed records that were not read before to the index. The first call reads at most the
+  // last `max_decisions` records of each partition. After an error, no thread may act, because
+  // decisions may be missing. FailedPrecondition, with a message that starts with "log_truncated":
+  // the topic is not the one that this process, or an earlier one on this node, read before.
   Status ReadAll();
-  // Reads only the partitions that can have decisions on these jobs.
+  // Reads only the partitions that may contain decisions on these jobs.
   Status ReadOf(const std::set<std::string>& jobs);
-  // Issues that began at or before this event time may have been decided in a lost log; INT64_MIN:
-  // none.
+  // Issues that began at or before this event time may have been decided in a lost log. INT64_MIN:
+  // no such issues.
   int64_t floor_ns() const { return floor_ns_; }
-  // Ends reading permanently. May be called by another thread.
+  // Stops reading permanently. May be called from another thread.
   void Stop() { stop_ = true; }
 
  private:
@@ -61,7 +61,7 @@ class ActionsTopic {
   DecisionIndex* const index_;
   std::atomic<bool> stop_{false};
   Mutex mutex_;
-  std::vector<Place> places_ ABSL_GUARDED_BY(mutex_);  // by partition
+  std::vector<Place> places_ ABSL_GUARDED_BY(mutex_);  // indexed by partition
   std::atomic<int64_t> floor_ns_{INT64_MIN};
 };
 

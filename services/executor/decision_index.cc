@@ -30,14 +30,14 @@ void DecisionIndex::Count(const std::string& issue, const std::string& job, int6
     if (live.issue == issue) return;
   }
   live_.push_back({issue, job, time_ns});
-  // Neither budget nor cool-down depends on decisions beyond this number.
+  // Decisions beyond this number affect neither the budget nor the cool-down.
   if (live_.size() > std::max<size_t>(1024, static_cast<size_t>(limits_.budget) * 2))
     live_.pop_front();
 }
 
 void DecisionIndex::Record(const ActionEvent& event) {
-  if (event.type == ActionEventType::kRequested) return;  // not a decision
-  if (event.kind != ActionKind::kStop) return;            // not decided by an executor
+  if (event.type == ActionEventType::kRequested) return;  // requests are not decisions
+  if (event.kind != ActionKind::kStop) return;            // executors decide only stops
   MutexLock lock(&mutex_);
   State& state = Touch(event.issue);
   const bool live = event.mode == ActionMode::kLive;
@@ -85,7 +85,7 @@ std::string DecisionIndex::Reserve(std::string_view issue, std::string_view job,
   MutexLock lock(&mutex_);
   int in_window = 0;
   for (const Live& live : live_) {
-    // Event times of jobs differ: later decisions count as well.
+    // Event times differ between jobs, so decisions with a later event time count as well.
     if (time_ns - live.time_ns < limits_.window_ns) ++in_window;
     if (live.job == job && time_ns - live.time_ns < limits_.cool_down_ns) {
       return Cat("cool-down: job ", job, " was acted on less than ",
@@ -94,7 +94,7 @@ std::string DecisionIndex::Reserve(std::string_view issue, std::string_view job,
   }
   if (in_window >= limits_.budget) {
     return Cat("budget: ", in_window, " live actions in ", limits_.window_ns / 1'000'000'000,
-               " s, at most ", limits_.budget, " are allowed");
+               " s (limit ", limits_.budget, ")");
   }
   Count(std::string(issue), std::string(job), time_ns);
   return "";

@@ -1,4 +1,4 @@
-// Index of the decisions of all partitions, so that each action happens at most once.
+// Index of the decisions in all partitions, which ensures that each action happens at most once.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,17 @@
 
 namespace pitwall::executor {
 
-// Returns the record of the outcome of a live decision: done, or refused by the target. A decision
-// has one outcome, so both have the same ID, unlike a refusal before the decision.
+// Returns the outcome record of a live decision: done, or refused by the target. A decision has
+// exactly one outcome, so both kinds have the same ID. A refusal before the decision has a
+// different ID.
 ActionEvent OutcomeOf(const ActionEvent& decision, ActionEventType type);
 bool IsOutcome(const ActionEvent& event);
 
 struct BudgetLimits {
-  int budget = 0;            // live decisions per window
-  int64_t window_ns = 0;     // event time
-  int64_t cool_down_ns = 0;  // event time, per job
-  size_t max_decisions = 0;  // maximum in memory; the oldest are evicted
+  int budget = 0;            // maximum number of live decisions per window
+  int64_t window_ns = 0;     // window length in event time
+  int64_t cool_down_ns = 0;  // event time between live decisions on one job
+  size_t max_decisions = 0;  // maximum number in memory; the oldest decisions are evicted first
 };
 
 // Thread-safe.
@@ -29,17 +30,17 @@ class DecisionIndex {
  public:
   explicit DecisionIndex(BudgetLimits limits) : limits_(limits) {}
 
-  // Adds a record of pitwall.actions, after it was read or committed.
+  // Adds a record of pitwall.actions after it was read or committed.
   void Record(const ActionEvent& event);
-  // Returns true if the issue was decided in this mode; a live decision counts as a dry run, too.
+  // Returns true if the issue was decided in this mode. A live decision also counts as a dry run.
   bool Decided(std::string_view issue, ActionMode mode) const;
   bool Refused(std::string_view issue, ActionMode mode) const;
   // Returns true if the outcome of a live decision was recorded.
   bool Done(std::string_view issue) const;
-  // Returns "" and counts the action if a live action on the job may be decided now, and otherwise
-  // the limit that prevents it.
+  // Reserves a live action on the job. Returns "" on success, or the limit that prevents the
+  // action.
   std::string Reserve(std::string_view issue, std::string_view job, int64_t time_ns);
-  // Cancels a reservation because the decision was not committed.
+  // Cancels a reservation whose decision was not committed.
   void Release(std::string_view issue);
   // Returns the live decisions without a recorded outcome.
   std::vector<ActionEvent> Unfinished() const;
@@ -63,7 +64,8 @@ class DecisionIndex {
   mutable Mutex mutex_;
   StringMap<State> issues_ ABSL_GUARDED_BY(mutex_);
   std::deque<std::string> order_ ABSL_GUARDED_BY(mutex_);
-  std::deque<Live> live_ ABSL_GUARDED_BY(mutex_);  // those that may count for the limits
+  std::deque<Live> live_
+      ABSL_GUARDED_BY(mutex_);  // decisions that may still count toward the limits
 };
 
 }  // namespace pitwall::executor

@@ -36,7 +36,7 @@ TEST(DecisionIndex, RemembersDecisions) {
   EXPECT_FALSE(index.Decided("k", ActionMode::kLive)) << "a refusal is not final";
 }
 
-// The processor decides on other actions: they do not evict stops.
+// The processor decides other kinds of actions, which must not evict stops.
 TEST(DecisionIndex, IgnoresActionsOtherThanStops) {
   DecisionIndex index({10, 100, 0, 1});
   index.Record(Action("i", ActionEventType::kDecided, ActionMode::kLive));
@@ -47,13 +47,13 @@ TEST(DecisionIndex, IgnoresActionsOtherThanStops) {
   EXPECT_TRUE(index.Decided("i", ActionMode::kLive));
 }
 
-TEST(DecisionIndex, RefusalAfterDecisionIsItsOutcome) {
+TEST(DecisionIndex, RefusalAfterDecisionCountsAsOutcome) {
   DecisionIndex index({10, 100, 0, 100});
   ActionEvent guard = Action("i", ActionEventType::kRefused, ActionMode::kLive);
   guard.id = MakeActionId(guard);
   const ActionEvent decision = Action("i", ActionEventType::kDecided, ActionMode::kLive);
   index.Record(decision);
-  index.Record(guard);  // an earlier record, read again
+  index.Record(guard);  // an earlier record that is read again
   EXPECT_EQ(index.Unfinished().size(), 1U);
   const ActionEvent refused = OutcomeOf(decision, ActionEventType::kRefused);
   EXPECT_NE(refused.id, guard.id) << "readers keep one event per ID";
@@ -71,11 +71,11 @@ TEST(DecisionIndex, BudgetAndCoolDownUseEventTime) {
   EXPECT_EQ(index.Reserve("c", "j2", 1100), "");
   index.Release("c");
   EXPECT_EQ(index.Reserve("d", "j3", 1101), "");
-  // An event with an earlier time counts against the same budget.
+  // An event with an earlier event time counts against the same budget.
   EXPECT_THAT(index.Reserve("e", "j4", 500), HasSubstr("budget"));
 }
 
-TEST(DecisionIndex, DecisionsReadBackCount) {
+TEST(DecisionIndex, ReloadedDecisionsCountTowardLimits) {
   DecisionIndex index({1, 100, 50, 100});
   index.Record(Action("a", ActionEventType::kDecided, ActionMode::kLive, 1000, "j1"));
   EXPECT_THAT(index.Reserve("b", "j2", 1050), HasSubstr("budget"));

@@ -90,20 +90,19 @@ class LogExecutor final : public Executor {
     add(kActions, kHelp, {{"type", "done"}}, &counters_.done);
     add(kActions, kHelp, {{"type", "refused"}}, &counters_.refused);
     add("pitwall_executor_refused_owner_total",
-        "Refusals because what is to be stopped does not belong to the owner of the job, or that "
-        "is "
-        "not known.",
+        "Refusals because the stop target does not belong to the job's owner, or its owner is "
+        "unknown.",
         {}, &counters_.refused_owner);
     add("pitwall_executor_events_total", "Events read.", {}, &counters_.events);
-    add("pitwall_executor_undecodable_total", "Records that cannot be decoded.", {},
+    add("pitwall_executor_undecodable_total", "Records that could not be decoded.", {},
         &counters_.undecodable);
     add("pitwall_executor_elsewhere_total",
-        "Events of issues whose job belongs to another executor.", {}, &counters_.elsewhere);
+        "Events of issues whose jobs belong to another executor.", {}, &counters_.elsewhere);
     add("pitwall_executor_log_resets_total",
-        "Times that a partition of the issues was found to be another log, and was read from its "
+        "Number of times the log of an issue partition was replaced and reading resumed at its "
         "end.",
         {}, &counters_.log_resets);
-    add("pitwall_executor_failed_commits_total", "Commits that failed and are retried.", {},
+    add("pitwall_executor_failed_commits_total", "Failed commits, which are retried.", {},
         &counters_.failed_commits);
   }
 
@@ -111,7 +110,7 @@ class LogExecutor final : public Executor {
 
  private:
   Status OpenAll(int32_t partitions) {
-    // On failure, the executor takes no actions, and the rest of the process continues.
+    // On failure, the executor does not act, but the rest of the process continues.
     const Status record = decisions_.ReadAll();
     if (!record.ok() && !absl::IsFailedPrecondition(record)) return record;
     std::vector<std::vector<ActionEvent>> unfinished(static_cast<size_t>(partitions));
@@ -145,22 +144,24 @@ StatusOr<std::unique_ptr<Executor>> Executor::Make(Clock* clock, Log* log,
                                                    ProcessControl* processes,
                                                    ExecutorOptions options) {
   for (const Policy& policy : options.policies) {
-    if (policy.rule.empty()) return InvalidArgument("executor.policies: rule is missing");
+    if (policy.rule.empty()) return InvalidArgument("executor.policies: rule must not be empty");
     if (policy.grace_ns < 0)
       return InvalidArgument(Cat("executor policy ", policy.rule, ": grace must not be negative"));
   }
   for (const Exempt& exempt : options.exempt) {
     if (exempt.job.empty() && exempt.namespace_name.empty() && exempt.owner.empty())
-      return InvalidArgument("executor.exempt: an entry needs job, namespace, or owner");
+      return InvalidArgument("executor.exempt: each entry must have job, namespace, or owner");
   }
   if (options.budget < 0 || options.budget_window_ns <= 0 || options.cool_down_ns < 0 ||
       options.max_decisions == 0) {
-    return InvalidArgument("executor: a limit is out of range");
+    return InvalidArgument(
+        "executor: budget and cool_down must not be negative; budget_window and max_decisions must "
+        "be positive");
   }
   if (options.node.empty()) {
     std::array<char, 256> name{};
     if (gethostname(name.data(), name.size() - 1) != 0)
-      return ErrnoStatus(errno, "name of this machine");
+      return ErrnoStatus(errno, "read the host name");
     options.node = name.data();
   }
   return std::make_unique<LogExecutor>(clock, log, processes, std::move(options));

@@ -1,4 +1,4 @@
-// Commits with an unknown result: the executor reads the log, and never signals twice.
+// Commits with an unknown result: the executor reads the log and never signals twice.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,11 +13,11 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Actual results of commits whose reply was lost.
+// Actual result of a commit whose reply was lost.
 enum class CommitResult { kNone, kLost, kKept };
 
-// Log whose committers lose their broker during a commit, like those of Kafka: from then on they
-// return Aborted, and a new committer resolves the open transaction.
+// Log whose committers lose their broker during a commit, as Kafka committers can. Such a committer
+// returns Aborted from then on, and a new committer resolves the open transaction.
 class UnconfirmedLog final : public Log {
  public:
   explicit UnconfirmedLog(Log* log) : log_(log) {}
@@ -46,14 +46,14 @@ class UnconfirmedLog final : public Log {
     return std::make_unique<UnsureCommitter>(this, std::move(committer));
   }
 
-  // Applies this result to the next commit with an action of this type.
+  // Applies the result to the next commit that contains an action of this type.
   void Next(ActionEventType type, CommitResult fate) {
     const std::lock_guard<std::mutex> lock(mutex_);
     type_ = type;
     fate_ = fate;
   }
   std::atomic<int> failed_opens{0};
-  std::function<void()> before_open;  // called before those that follow a loss
+  std::function<void()> before_open;  // called before a new committer opens after a loss
 
  private:
   class UnsureCommitter final : public Committer {
@@ -101,12 +101,12 @@ class ExecutorRecoveryTest : public ExecutorTest {
     executor_ = *std::move(executor);
     ASSERT_TRUE(executor_->Start().ok());
   }
-  ~ExecutorRecoveryTest() override { executor_.reset(); }  // before its log
+  ~ExecutorRecoveryTest() override { executor_.reset(); }  // destroyed before its log
 
   UnconfirmedLog unconfirmed_{&log_};
 };
 
-TEST_F(ExecutorRecoveryTest, LostDecision_IsMadeAgain) {
+TEST_F(ExecutorRecoveryTest, LostDecision_IsDecidedAgain) {
   processes_.Run(17, 170);
   RunUnsure();
   unconfirmed_.Next(ActionEventType::kDecided, CommitResult::kLost);
@@ -144,7 +144,7 @@ TEST_F(ExecutorRecoveryTest, CommittedDecision_IssueEnded_IsNotExecuted) {
   Publish(Issue("j", 17));
   Pass([&] { return Actions().size() == 2; });
   EXPECT_THAT(Kinds(), ElementsAre("decided live", "done live"));
-  EXPECT_THAT(Actions()[1].effect, HasSubstr("not carried out: the issue had ended"));
+  EXPECT_THAT(Actions()[1].effect, HasSubstr("not executed: the issue ended"));
   EXPECT_THAT(processes_.signals(), IsEmpty());
 }
 
@@ -182,7 +182,7 @@ TEST_F(ExecutorRecoveryTest, HealthReportsPausedPartition) {
   EXPECT_THAT(processes_.signals(), ElementsAre(17));
 }
 
-// Another executor of this node decides while the result of this one's commit is unknown.
+// Another executor of this node decides while the result of this executor's commit is unknown.
 TEST_F(ExecutorRecoveryTest, DecisionOfAnotherExecutor_IsNotRepeated) {
   processes_.Run(17, 170);
   RunUnsure();
@@ -205,7 +205,7 @@ TEST_F(ExecutorRecoveryTest, DecisionOfAnotherExecutor_IsNotRepeated) {
   Publish(Issue("j", 17));
   Pass([&] { return decided && Actions().size() >= 2; });
   for (int i = 0; i < 20; ++i) {
-    clock_.AwaitWaiters(4);  // two partitions each
+    clock_.AwaitWaiters(4);  // both executors have two partitions
     clock_.Advance(200 * kNanosPerMilli);
   }
   executor_.reset();  // its threads use the objects above

@@ -39,7 +39,7 @@ TEST_F(ExecutorTest, StopsProcessOnceAndRecordsEffect) {
             "uid:1000, the owner of the job");
   EXPECT_EQ(decided.owner, "uid:1000");
   EXPECT_EQ(done.effect, "SIGTERM sent; the process exited");
-  // Updates of the same issue change nothing, even if a process with that identity exists again.
+  // Updates of the same issue have no effect, even if a process with that identity exists again.
   processes_.Run(17, 170);
   Publish(Issue("j", 17, 2, EventType::kIssueUpdated));
   Settle();
@@ -48,8 +48,8 @@ TEST_F(ExecutorTest, StopsProcessOnceAndRecordsEffect) {
   EXPECT_EQ(executor_->counters().decided_live.value(), 1U);
 }
 
-// A stopped job ends at once (time-model.md, section 4).
-TEST_F(ExecutorTest, JobGetsNoticeOfStopAndEnd) {
+// A stopped job ends immediately (time-model.md, section 4).
+TEST_F(ExecutorTest, JobGetsStopNoticeAndEnd) {
   ASSERT_TRUE(log_.EnsureTopic("pitwall.telemetry", {1, false, -1}).ok());
   processes_.Run(17, 170);
   Run(Options());
@@ -66,7 +66,7 @@ TEST_F(ExecutorTest, JobGetsNoticeOfStopAndEnd) {
     const Batch& batch = *record->batch;
     EXPECT_EQ(batch.job, "j");
     EXPECT_EQ(batch.source, "executor@n1");
-    EXPECT_EQ(batch.boot_id, Actions()[i].id);  // a duplicate if it is sent again
+    EXPECT_EQ(batch.boot_id, Actions()[i].id);  // equal IDs make a repeated notice a duplicate
     EXPECT_EQ(batch.info.kind, SourceKind::kForeign);
     EXPECT_EQ(batch.promise_ns, 0);
     ASSERT_EQ(batch.events.size(), 1U);
@@ -77,7 +77,7 @@ TEST_F(ExecutorTest, JobGetsNoticeOfStopAndEnd) {
   }
 }
 
-TEST_F(ExecutorTest, JobGetsNoticeOfRefusedStop) {
+TEST_F(ExecutorTest, JobGetsRefusedStopNotice) {
   ASSERT_TRUE(log_.EnsureTopic("pitwall.telemetry", {1, false, -1}).ok());
   processes_.Run(17, 170);
   processes_.signal_error = absl::PermissionDeniedError("not ours");
@@ -96,7 +96,7 @@ TEST_F(ExecutorTest, JobGetsNoticeOfRefusedStop) {
   EXPECT_THAT(reasons, ElementsAre("stopping", "stop_refused"));
 }
 
-TEST_F(ExecutorTest, DryRunSendsNoNoticeToJob) {
+TEST_F(ExecutorTest, DryRunDoesNotNotifyJob) {
   ASSERT_TRUE(log_.EnsureTopic("pitwall.telemetry", {1, false, -1}).ok());
   processes_.Run(17, 170);
   ExecutorOptions options;
@@ -110,7 +110,7 @@ TEST_F(ExecutorTest, DryRunSendsNoNoticeToJob) {
   EXPECT_TRUE(log_.Records("pitwall.telemetry", 0).empty());
 }
 
-TEST_F(ExecutorTest, OffByDefaultAndDryRunOnRequestOfRule) {
+TEST_F(ExecutorTest, WithoutPolicy_OnlyLabeledRulesGetDryRun) {
   processes_.Run(17, 170);
   ExecutorOptions options;
   options.node = "n1";
@@ -129,7 +129,7 @@ TEST_F(ExecutorTest, OffByDefaultAndDryRunOnRequestOfRule) {
   EXPECT_THAT(processes_.signals(), IsEmpty());
 }
 
-TEST_F(ExecutorTest, PolicyOff_DoesNothing) {
+TEST_F(ExecutorTest, PolicyOff_TakesNoAction) {
   processes_.Run(17, 170);
   Run(Options(PolicyMode::kOff));
   Publish(Issue("j", 17));
@@ -170,12 +170,12 @@ TEST_F(ExecutorTest, RefusesProcessWithAnotherIdentity) {
     EXPECT_EQ(action.type, ActionEventType::kRefused);
     why[action.job] = action.why;
   }
-  EXPECT_THAT(why["replaced"], HasSubstr("pid 17 is another process by now"));
+  EXPECT_THAT(why["replaced"], HasSubstr("pid 17 now belongs to another process"));
   EXPECT_THAT(why["gone"], HasSubstr("process 18 is gone"));
   EXPECT_THAT(why["cluster"], HasSubstr("platform \"kubernetes\""));
   EXPECT_THAT(why["malformed"], HasSubstr("malformed"));
   EXPECT_THAT(processes_.signals(), IsEmpty());
-  // It is refused once.
+  // The issue is refused only once.
   Publish(Issue("gone", 18, 2, EventType::kIssueUpdated));
   Settle();
   EXPECT_EQ(Actions().size(), 4U);
@@ -199,13 +199,13 @@ TEST_F(ExecutorTest, RefusesProcessOfAnotherOwner) {
   }
   EXPECT_THAT(why["other"],
               HasSubstr("process 17 does not belong to uid:1001, the owner of the job"));
-  EXPECT_THAT(why["unknown"], HasSubstr("the owner of the job is not known"));
+  EXPECT_THAT(why["unknown"], HasSubstr("the job's owner is unknown"));
   EXPECT_THAT(processes_.signals(), IsEmpty());
   EXPECT_EQ(executor_->counters().refused_owner.value(), 2U);
 }
 
-// One executor per node acts on the processes of its node only.
-TEST_F(ExecutorTest, EachNodeHasItsOwnExecutor) {
+// Each node's executor acts only on processes of its own node.
+TEST_F(ExecutorTest, ActsOnlyOnProcessesOfItsNode) {
   processes_.Run(17, 170);
   processes_.Run(18, 180);
   Run(Options());
@@ -246,10 +246,10 @@ TEST_F(ExecutorTest, JobThatMovedAway_IsSkipped) {
   EXPECT_THAT(processes_.signals(), IsEmpty());
 }
 
-TEST_F(ExecutorTest, IssueThatEndedMeanwhile_IsSkipped) {
+TEST_F(ExecutorTest, IssueThatHasEnded_IsSkipped) {
   processes_.Run(17, 170);
   Run(Options());
-  executor_.reset();  // stopped while the issue is found and ends, after it began to read
+  executor_.reset();  // restarted, so that the issue is found and ends while the executor is down
   ASSERT_TRUE(log_.StorePosition("pitwall-executor-n1", {"pitwall.issues", 0}, {0, ""}).ok());
   Publish(Issue("j", 17));
   Publish(Issue("j", 17, 2, EventType::kIssueResolved));
@@ -259,7 +259,7 @@ TEST_F(ExecutorTest, IssueThatEndedMeanwhile_IsSkipped) {
   EXPECT_THAT(processes_.signals(), IsEmpty());
 }
 
-TEST_F(ExecutorTest, FirstStart_BeginsAtEndOfLog) {
+TEST_F(ExecutorTest, FirstStart_ReadsFromEndOfLog) {
   processes_.Run(17, 170);
   Publish(Issue("j", 17));
   Run(Options());
@@ -267,7 +267,7 @@ TEST_F(ExecutorTest, FirstStart_BeginsAtEndOfLog) {
   EXPECT_THAT(Actions(), IsEmpty());
 }
 
-TEST_F(ExecutorTest, BudgetCoversAllPartitionsAndCoolDownEachJob) {
+TEST_F(ExecutorTest, BudgetIsSharedAndCoolDownIsPerJob) {
   for (int64_t pid = 20; pid < 30; ++pid) processes_.Run(pid, static_cast<uint64_t>(pid) * 10);
   ExecutorOptions options = Options();
   options.budget = 3;
@@ -276,7 +276,7 @@ TEST_F(ExecutorTest, BudgetCoversAllPartitionsAndCoolDownEachJob) {
   Pass([&] { return Actions().size() == 3 * 2 + 5; });
   EXPECT_EQ(processes_.signals().size(), 3U);
   EXPECT_EQ(executor_->counters().refused.value(), 5U);
-  // Another rule on the same job waits for the cool-down, regardless of the budget.
+  // Another rule's action on the same job waits for the cool-down, regardless of the budget.
   executor_.reset();
   options.budget = 100;
   Run(options);
@@ -312,10 +312,10 @@ TEST_F(ExecutorTest, ActsOnlyOnCommittedDecisions) {
   EXPECT_THAT(processes_.signals(), ElementsAre(17));
   EXPECT_GE(executor_->counters().failed_commits.value(), 3U);
   EXPECT_TRUE(executor_->Health().ok());
-  log_.SetWriteFault(nullptr);  // it captures local variables
+  log_.SetWriteFault(nullptr);  // the fault captures local variables
 }
 
-TEST_F(ExecutorTest, CrashBeforeOutcome_NoSecondSignal) {
+TEST_F(ExecutorTest, CrashBeforeOutcome_DoesNotSignalAgain) {
   processes_.Run(17, 170);
   processes_.Run(18, 180);
   processes_.exits = false;
@@ -338,21 +338,21 @@ TEST_F(ExecutorTest, CrashBeforeOutcome_NoSecondSignal) {
     if (action.type == ActionEventType::kDone) effects[action.job] = action.effect;
   }
   EXPECT_THAT(effects["a"], HasSubstr("still running"));
-  EXPECT_THAT(effects["b"], HasSubstr("not running any more"));
-  // A third start has nothing left to record.
+  EXPECT_THAT(effects["b"], HasSubstr("no longer running"));
+  // A third start has no outcome left to record.
   executor_.reset();
   Run(Options());
   Settle();
   EXPECT_EQ(Actions().size(), 4U);
 }
 
-TEST_F(ExecutorTest, EffectsOfASignal) {
+TEST_F(ExecutorTest, RecordsEffectOfSignal) {
   processes_.exits = false;
   processes_.Run(17, 170);
   Run(Options());
   Publish(Issue("stays", 17));
   Pass([&] { return Actions().size() == 2; });
-  EXPECT_EQ(Actions()[1].effect, "SIGTERM sent; the process still runs after 30000 ms");
+  EXPECT_EQ(Actions()[1].effect, "SIGTERM sent; the process is still running after 30000 ms");
   executor_.reset();
 
   processes_.Run(18, 180);
@@ -360,12 +360,12 @@ TEST_F(ExecutorTest, EffectsOfASignal) {
   Run(Options());
   Publish(Issue("denied", 18));
   Pass([&] { return executor_->counters().refused.value() == 1; });
-  std::set<std::string> reasons;  // partitions have no order
+  std::set<std::string> reasons;  // the order across partitions is undefined
   for (const ActionEvent& action : Actions()) reasons.insert(action.why);
   EXPECT_THAT(reasons, Contains(HasSubstr("; refused: not ours")));
   executor_.reset();
 
-  // The process ends between the last check and the signal.
+  // The process exits between the last check and the signal.
   processes_.signal_error = NotFound("process 18 is gone");
   Run(Options());
   Publish(Issue("late", 18));
@@ -383,11 +383,11 @@ TEST_F(ExecutorTest, StopRecordsPendingOutcome) {
   Pass([&] { return processes_.signals().size() == 1; });
   executor_->Stop();
   EXPECT_THAT(Kinds(), ElementsAre("decided live", "done live"));
-  EXPECT_EQ(Actions()[1].effect, "SIGTERM sent; the executor stopped before it saw an effect");
+  EXPECT_EQ(Actions()[1].effect, "SIGTERM sent; the executor stopped before it observed an effect");
 }
 
-// As if a new executor is started before the old one is stopped: each takes over the partition, and
-// does not repeat the actions of the other.
+// A new executor starts before the old one stops. Each fences the other in turn and does not repeat
+// its actions.
 TEST_F(ExecutorTest, TwoExecutorsOfOneNode_SignalOnce) {
   processes_.Run(17, 170);
   Run(Options());
@@ -404,7 +404,7 @@ TEST_F(ExecutorTest, TwoExecutorsOfOneNode_SignalOnce) {
   EXPECT_EQ(Actions().size(), 2U);
 }
 
-// Decisions of the executors of other nodes count too, although they are read only before a new
+// Decisions by executors of other nodes also count, although they are read only before a new
 // decision.
 TEST_F(ExecutorTest, DecisionOfAnotherNode_IsNotRepeated) {
   processes_.Run(17, 170);
@@ -420,7 +420,7 @@ TEST_F(ExecutorTest, DecisionOfAnotherNode_IsNotRepeated) {
   ASSERT_TRUE((*made)->Start().ok());
   Publish(there);
   Pass([&] { return Actions().size() == 2; });
-  Publish(Issue("j", 17, 2, EventType::kIssueUpdated));  // the job continued on this node
+  Publish(Issue("j", 17, 2, EventType::kIssueUpdated));  // the job resumed on this node
   Pass([&] { return executor_->counters().events.value() == 2; });
   Settle();
   EXPECT_THAT(processes_.signals(), IsEmpty());
@@ -453,7 +453,7 @@ TEST_F(ExecutorTest, RejectsInvalidOptions) {
             absl::StatusCode::kNotFound);
 }
 
-TEST_F(ExecutorTest, RealProcessEnds) {
+TEST_F(ExecutorTest, StopsRealProcess) {
   const pid_t child = fork();
   if (child == 0) {
     for (;;) pause();

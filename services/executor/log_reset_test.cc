@@ -1,4 +1,4 @@
-// Deleted, recreated, or truncated logs: the executor neither acts on old issues nor skips new
+// Deleted, recreated, or truncated logs: the executor neither acts on old issues nor misses new
 // ones.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ class ExecutorLogResetTest : public ExecutorTest {
     }
     Settle();
   }
-  // Issues without an action.
+  // Publishes issues that trigger no action.
   void Noise(int count) {
     for (int i = 0; i < count; ++i) {
       IssueEvent event = Issue(Cat("noise", i), 1);
@@ -65,13 +65,13 @@ TEST_F(ExecutorLogResetTest, TopicRecreatedBeforeStart_OldIssuesAreIgnored) {
   PassTime(3);
   EXPECT_THAT(processes_.signals(), IsEmpty());
   EXPECT_EQ(executor_->counters().log_resets.value(), 1U);
-  // The open issue is repeated.
+  // The engine repeats the open issue.
   Publish(Issue("a", 17, 2, EventType::kIssueUpdated));
   Publish(Issue("b", 18));
   Pass([&] { return processes_.signals().size() == 2; });
 }
 
-TEST_F(ExecutorLogResetTest, LostDecisions_NoActions) {
+TEST_F(ExecutorLogResetTest, LostDecisions_PreventActions) {
   processes_.exits = false;
   processes_.Run(17, 170);
   processes_.Run(18, 180);
@@ -83,7 +83,7 @@ TEST_F(ExecutorLogResetTest, LostDecisions_NoActions) {
   executor_.reset();
   log_.Recreate("pitwall.actions");
   Run(Options());
-  Publish(Issue("a", 17, 2, EventType::kIssueUpdated));  // decided, but the decision is lost
+  Publish(Issue("a", 17, 2, EventType::kIssueUpdated));  // decided before, but the decision is lost
   Publish(Issue("b", 18));
   PassTime(5);
   EXPECT_THAT(processes_.signals(), ElementsAre(17));
@@ -98,7 +98,9 @@ TEST_F(ExecutorLogResetTest, LostDecisions_NoActions) {
   EXPECT_TRUE(executor_->Health().ok()) << executor_->Health();
   Publish(Issue("a", 17, 3, EventType::kIssueUpdated));
   PassTime(7);
-  EXPECT_THAT(processes_.signals(), ElementsAre(17));  // it began before, so it is never acted on
+  EXPECT_THAT(
+      processes_.signals(),
+      ElementsAre(17));  // the issue began before the reset, so the executor never acts on it
   executor_.reset();
   Run(Options());
   Publish(Issue("a", 17, 4, EventType::kIssueUpdated));
@@ -119,7 +121,7 @@ TEST_F(ExecutorLogResetTest, DecisionsRecreatedWhileRunning_StopActions) {
   Pass([&] { return processes_.signals().size() == 1; });
   PassTime(7);
   log_.Recreate("pitwall.actions");
-  IssueEvent other = Issue("a", 18);  // its decision would be in the same partition
+  IssueEvent other = Issue("a", 18);  // its decision would go to the same partition
   other.rule = "p/g/B";
   other.id = MakeEventId(other);
   Publish(other);

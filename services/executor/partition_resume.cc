@@ -1,4 +1,4 @@
-// Part of PartitionWorker: resume position, also in a replaced log
+// Part of PartitionWorker: finds the resume position, even in a replaced log
 // (docs/decisions/0022-store-a-log-mark-with-each-position.md).
 #include <utility>
 
@@ -25,18 +25,18 @@ Status PartitionWorker::FollowReplaced(int64_t before) {
   begin_ = reader_->position();
   mark_ = {};
   NoteReset(Cat("log_truncated: ", at_.topic, "/", at_.partition, ": the log ends at offset ", end,
-                ", below what was read, ", before, " (topic deleted, recreated, or truncated)"));
-  // Open issues of the new log are repeated; the state of the others is unknown.
+                ", below the read position ", before, " (topic deleted, recreated, or truncated)"));
+  // The new log repeats open issues. The state of all other issues is unknown.
   candidates_.clear();
   for (const auto& [issue, t] : std::exchange(committed_stops_, {})) {
-    Finish(t.decision, "not carried out: the log of issues was replaced before it was");
+    Finish(t.decision, "not executed: the log of issues was replaced first");
   }
   return Apply({}, reader_->position());
 }
 
 void PartitionWorker::NoteReset(std::string text) {
   counters_->log_resets.Add();
-  text += "; continuing at the end; open issues are repeated within five minutes";
+  text += "; resuming at the end, because open issues are repeated within five minutes";
   PITWALL_LOG(kError, "executor", text);
   MutexLock lock(&mutex_);
   notice_.Set(std::move(text), clock_->MonotonicNs());
@@ -45,7 +45,7 @@ void PartitionWorker::NoteReset(std::string text) {
 void PartitionWorker::Hold(const Status& why) {
   SetHealth(why);
   PITWALL_LOG(kError, "executor", at_.topic, "/", at_.partition, ": ", ToStd(why.message()));
-  committer_.reset();  // Reopen reads the decisions first
+  committer_.reset();  // Reopen reads the decisions before the next commit
 }
 
 }  // namespace pitwall::executor

@@ -20,8 +20,8 @@ constexpr size_t kPollBytes = size_t{2} << 20;
 constexpr int64_t kPollNs = kNanosPerSecond;
 constexpr int64_t kRetryNs = kNanosPerSecond;
 constexpr int64_t kCommitIntervalNs = 5 * kNanosPerSecond;
-// Only a flood of issues leads to more candidates per decision. Then they are decided before the
-// end of the log is reached.
+// Only a flood of issues leads to more candidates per decision. They are then decided before the
+// worker reaches the end of the log.
 constexpr size_t kMaxCandidates = 10'000;
 
 std::string RandomName() {
@@ -57,8 +57,8 @@ Status PartitionWorker::Fence() {
 
 Status PartitionWorker::Open(std::vector<ActionEvent> unfinished) {
   ASSIGN_OR_RETURN(const std::optional<CommittedOffset> committed, log_->Committed(group_, at_));
-  // The first start begins at the end. Issues that are already open are repeated within five
-  // minutes.
+  // On the first start, the worker reads from the end. Issues that are already open are repeated
+  // within five minutes.
   int64_t from = kFromEnd;
   if (committed) {
     ASSIGN_OR_RETURN(from, Resume(*committed));
@@ -69,18 +69,16 @@ Status PartitionWorker::Open(std::vector<ActionEvent> unfinished) {
     StopTarget* const target = targets_->Choose(decision.target).target;
     if (target == nullptr) continue;
     const StatusOr<StopEffect> effect = target->Effect(decision);
-    constexpr std::string_view kWhen = "the executor was restarted after the decision";
+    constexpr std::string_view kWhen = "the executor restarted after the decision";
     if (!effect.ok()) {
-      Finish(decision, Cat("not known: ", kWhen,
-                           ", the stop may have been carried out and is not "
-                           "repeated: ",
-                           ToStd(effect.status().message())));
+      Finish(decision,
+             Cat("unknown: ", kWhen, "; the stop may have been executed and is not repeated: ",
+                 ToStd(effect.status().message())));
     } else if (effect->stopped) {
-      Finish(decision, Cat("not running any more: ", kWhen), /*stopped=*/true);
+      Finish(decision, Cat("no longer running: ", kWhen), /*stopped=*/true);
     } else {
       Finish(decision, Cat("still running: ", kWhen,
-                           ", the stop may have been carried out and is "
-                           "not repeated"));
+                           "; the stop may have been executed and is not repeated"));
     }
   }
   return OkStatus();
@@ -120,15 +118,15 @@ void PartitionWorker::Loop() {
     if (!stop_) wakeup_->Wait(kRetryNs);
   }
   for (const Watched& w : watched_) {
-    Finish(w.decision, Cat(w.done, "; the executor stopped before it saw an effect"));
+    Finish(w.decision, Cat(w.done, "; the executor stopped before it observed an effect"));
   }
   watched_.clear();
   for (const auto& [issue, t] : committed_stops_) {
-    Finish(t.decision, "not carried out: the executor stopped before it was");
+    Finish(t.decision, "not executed: the executor stopped first");
   }
   committed_stops_.clear();
   if (const Status status = CommitOutcomes(); !status.ok()) {
-    PITWALL_LOG(kError, "executor", "outcome not recorded: ", ToStd(status.message()));
+    PITWALL_LOG(kError, "executor", "failed to record the outcome: ", ToStd(status.message()));
   }
 }
 
@@ -154,10 +152,10 @@ Status PartitionWorker::ReadBack() {
   for (DecidedStop& t : std::exchange(unconfirmed_, {})) {
     const std::string issue = t.decision.issue;
     if (!index_->Decided(issue, ActionMode::kLive)) {
-      index_->Release(issue);  // it was not decided
+      index_->Release(issue);  // the decision was not committed
     } else if (ours) {
       committed_stops_.insert_or_assign(issue, std::move(t));
-    }  // Otherwise another executor has decided it, and acts.
+    }  // otherwise another executor decided the issue and acts on it
   }
   return OkStatus();
 }
@@ -182,14 +180,14 @@ Status PartitionWorker::Step() {
   }
   LookAfter();
   if (candidates_.empty() && committed_stops_.empty()) {
-    // The position may be stored late, since nothing depends on it.
+    // The position may be stored late, because no other state depends on it.
     const int64_t now = clock_->MonotonicNs();
     if (reader_->position() != committed_ && now - committed_at_ns_ >= kCommitIntervalNs) {
       RETURN_IF_ERROR(Apply({}, reader_->position()));
     }
     return OkStatus();
   }
-  // Decide only on issues that are still open at the current end of the log.
+  // The worker decides only on issues that are still open at the current end of the log.
   ASSIGN_OR_RETURN(const int64_t end, reader_->EndOffset());
   if (reader_->position() < end && candidates_.size() < kMaxCandidates) return OkStatus();
   return DecideAll();
@@ -211,7 +209,7 @@ void PartitionWorker::Note(const Record& record) {
     candidates_.erase(issue);
     if (const auto stop = committed_stops_.find(issue); stop != committed_stops_.end()) {
       Finish(stop->second.decision,
-             "not carried out: the issue had ended before the decision was known to be committed");
+             "not executed: the issue ended before the commit was confirmed");
       committed_stops_.erase(stop);
     }
     return;
@@ -222,7 +220,7 @@ void PartitionWorker::Note(const Record& record) {
 void PartitionWorker::Consider(IssueEvent event) {
   const std::string issue = IssueId(event);
   const Verdict verdict = Judge(options_.policies, event);
-  // A request from a person always gets a reply.
+  // Every stop request from a person gets a reply.
   if (verdict.mode == PolicyMode::kOff && event.rule != kStopRequestRule) return;
   if (targets_->Choose(event.reference).elsewhere) {
     candidates_.erase(issue);
@@ -277,14 +275,14 @@ std::optional<ActionEvent> PartitionWorker::Decide(const IssueEvent& event, Stop
   if (check.other_owner) counters_->refused_owner.Add();
   if (std::max(event.started_at_ns, event.active_since_ns) <= decisions_->floor_ns()) {
     check.refusal =
-        "the issue began before the record of decisions was lost (--accept-log-reset): it may "
+        "the issue began before the decisions were lost (--accept-log-reset), so it may already "
         "have been acted on";
   }
-  if (verdict.mode == PolicyMode::kOff) check.refusal = "a policy leaves requests alone";
+  if (verdict.mode == PolicyMode::kOff) check.refusal = "the policy is off";
   if (check.refusal.empty() && live)
     check.refusal = index_->Reserve(issue, event.job, event.time_ns);
   if (!check.refusal.empty()) {
-    if (index_->Refused(issue, mode)) return std::nullopt;  // refuse only once
+    if (index_->Refused(issue, mode)) return std::nullopt;  // refuse each issue only once
     return MakeAction(event, ActionEventType::kRefused, mode,
                       Cat(verdict.why, "; refused: ", check.refusal));
   }
@@ -297,10 +295,10 @@ Status PartitionWorker::DecideAll() {
   for (const auto& [issue, t] : std::exchange(committed_stops_, {})) Act(t);
   std::set<std::string> jobs;
   for (const auto& [issue, event] : candidates_) jobs.insert(event.job);
-  RETURN_IF_ERROR(decisions_->ReadOf(jobs));  // including those of executors of other nodes
+  RETURN_IF_ERROR(decisions_->ReadOf(jobs));  // also reads decisions of executors on other nodes
   std::vector<ActionEvent> actions;
   std::vector<DecidedStop> decided;
-  // In order of event time: with a budget, the order must not depend on a hash.
+  // Decide in order of event time: with a budget, the order must not depend on a hash.
   std::vector<const IssueEvent*> order;
   for (const auto& [issue, event] : candidates_) order.push_back(&event);
   std::sort(order.begin(), order.end(), [](const IssueEvent* a, const IssueEvent* b) {
@@ -317,11 +315,10 @@ Status PartitionWorker::DecideAll() {
     if (live) decided.push_back({*decision, target, grace_ns});
     actions.push_back(*std::move(decision));
   }
-  // Commit the decision first. An action requires a recorded decision.
+  // Commit the decisions first. Every action requires a recorded decision.
   Status committed = Apply(actions, reader_->position());
   if (committed.code() == absl::StatusCode::kAborted) {
-    unconfirmed_ =
-        std::move(decided);  // they keep their share of the budget until the result is known
+    unconfirmed_ = std::move(decided);  // the reservations stay until the result is known
     return committed;
   }
   if (!committed.ok()) {
@@ -341,7 +338,7 @@ void PartitionWorker::Act(const DecidedStop& decided) {
                         decided.grace_ns, now});
   } else if (done.status().code() == absl::StatusCode::kNotFound) {
     Finish(decided.decision,
-           Cat("not found, nothing was stopped: ", ToStd(done.status().message())));
+           Cat("not found, so nothing was stopped: ", ToStd(done.status().message())));
   } else if (done.status().code() == absl::StatusCode::kPermissionDenied) {
     ActionEvent refused = OutcomeOf(decided.decision, ActionEventType::kRefused);
     CatTo(refused.why, "; refused: ", ToStd(done.status().message()));
@@ -364,7 +361,7 @@ void PartitionWorker::LookAfter() {
     if (now < w.until_ns) return false;
     const std::string seen =
         effect.ok() ? effect->text
-                    : Cat("the effect is not known (", ToStd(effect.status().message()), ")");
+                    : Cat("the effect is unknown (", ToStd(effect.status().message()), ")");
     Finish(w.decision, Cat(w.done, "; ", seen, " after ", w.grace_ns / kNanosPerMilli, " ms"));
     return true;
   });
@@ -377,11 +374,11 @@ void PartitionWorker::Finish(const ActionEvent& decision, std::string effect, bo
   outcomes_.push_back(std::move(done));
 }
 
-// Returns the record for the job about an action, committed in one transaction with that action and
-// therefore sent once. The decision announces the end, so that the following deaths are not taken
-// for failures; a refusal withdraws it; the job ends with the outcome of the action (time-model.md,
-// section 4). The source makes no promises, so no watermark waits for it; its boot ID is that of
-// the action.
+// Returns the job's record about an action. It is committed in one transaction with the action, so
+// it is sent exactly once. A decision announces the end, so that the following process exits do not
+// count as failures. A refusal withdraws the announcement. The outcome of the action ends the job
+// (time-model.md, section 4). The source makes no promises, so no watermark waits for it; its boot
+// ID is the action's ID.
 OutgoingRecord PartitionWorker::StopNotice(const ActionEvent& action) {
   Batch batch;
   batch.job = action.job;
@@ -431,7 +428,7 @@ Status PartitionWorker::Apply(const std::vector<ActionEvent>& actions, int64_t n
     if (log_->Partitions(options_.telemetry_topic).ok()) {
       commit.outputs.push_back(StopNotice(action));
     } else {
-      PITWALL_LOG(kWarning, "executor", "job ", action.job, " gets no notice of its stop: topic ",
+      PITWALL_LOG(kWarning, "executor", "job ", action.job, " is not notified of its stop: topic ",
                   options_.telemetry_topic, " not found");
     }
   }
@@ -466,7 +463,8 @@ Status PartitionWorker::Apply(const std::vector<ActionEvent>& actions, int64_t n
     }
   }
   if (!actions.empty()) {
-    // So that a later start knows at least these decisions if the log is lost.
+    // Read the decisions back, so that a later start detects if the log that contained them is
+    // lost.
     std::set<std::string> jobs;
     for (const ActionEvent& action : actions) jobs.insert(action.job);
     if (const Status read = decisions_->ReadOf(jobs); !read.ok())

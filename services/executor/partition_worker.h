@@ -1,4 +1,4 @@
-// Worker of one partition of pitwall.issues: reads, decides, acts, and records.
+// Worker of one pitwall.issues partition: reads issues, decides, acts, and records outcomes.
 #pragma once
 
 #include <atomic>
@@ -24,8 +24,8 @@
 
 namespace pitwall::executor {
 
-// Fence, Open, Start, and Stop are called by one thread in this order; other functions by any
-// thread. All pointers are borrowed.
+// One thread must call Fence, Open, Start, and Stop in this order. Other functions may be called
+// from any thread. All pointers are borrowed.
 class PartitionWorker {
  public:
   PartitionWorker(Clock* clock, Log* log, const StopTargets* targets,
@@ -33,58 +33,58 @@ class PartitionWorker {
                   ExecutorCounters* counters, int32_t partition);
   ~PartitionWorker();
 
-  // Takes over the partition from any other executor of this node: the commits of the other fail
-  // until it does the same.
+  // Takes over the partition from any other executor of this node. The other executor's commits
+  // fail until it fences this one in turn.
   Status Fence();
-  // `unfinished`: live decisions of an earlier run with an unknown outcome. Their effect is checked
-  // and recorded; they are not executed again.
+  // `unfinished` contains live decisions of an earlier process whose outcome is unknown. The worker
+  // checks and records their effect but does not execute them again.
   Status Open(std::vector<ActionEvent> unfinished);
-  // Pauses actions for this reason until the decisions can be read. Called after Open.
+  // Pauses actions for the given reason until the decisions can be read. Must be called after Open.
   void Hold(const Status& why);
   void Start();
   void Stop();
   Status health() const;
 
  private:
-  struct DecidedStop {  // to be executed
+  struct DecidedStop {  // a decided stop to execute
     ActionEvent decision;
     StopTarget* target = nullptr;
     int64_t grace_ns = 0;
   };
-  struct Watched {  // stopped; the effect is being checked
+  struct Watched {  // an executed stop whose effect is being checked
     ActionEvent decision;
     StopTarget* target = nullptr;
-    std::string done;  // text of the action
+    std::string done;  // text that describes the action
     int64_t until_ns = 0;
     int64_t grace_ns = 0;
     int64_t look_at_ns = 0;
   };
 
   void Loop();
-  // Takes over the partition again, and reads from the log which decisions were committed.
+  // Takes over the partition again and reads from the log which decisions were committed.
   Status Reopen();
   Status ReadBack();
-  // Returns the position to continue at: the committed one, or the end of a replaced log.
+  // Returns the position to resume from: the committed one, or the end of a replaced log.
   StatusOr<int64_t> Resume(const CommittedOffset& committed);
-  // Continues at the end of a log that was replaced while the reader was at `before`.
+  // Resumes at the end of a log that was replaced while the reader was at `before`.
   Status FollowReplaced(int64_t before);
   void NoteReset(std::string text);
   Status Step();
   void Note(const Record& record);
-  // Makes an open issue or a request a candidate if a policy applies to it.
+  // Adds an open issue or a request to the candidates if a policy applies to it.
   void Consider(IssueEvent event);
   // Decides on all candidates, commits the decisions, and then acts.
   Status DecideAll();
   ActionEvent MakeAction(const IssueEvent& event, ActionEventType type, ActionMode mode,
                          std::string why) const;
-  // Returns the decision on one candidate, or nothing if it was decided or refused before.
+  // Returns the decision on one candidate, or nothing if it was already decided or refused.
   std::optional<ActionEvent> Decide(const IssueEvent& event, StopTarget** target,
                                     int64_t* grace_ns);
   void Act(const DecidedStop& decided);
   void LookAfter();
   Status CommitOutcomes();
   Status Apply(const std::vector<ActionEvent>& actions, int64_t next_offset);
-  // `stopped`: the action ended the job.
+  // `stopped` is true if the action ended the job.
   void Finish(const ActionEvent& decision, std::string effect, bool stopped = false);
   OutgoingRecord StopNotice(const ActionEvent& action);
   void SetHealth(const Status& status);
@@ -97,28 +97,28 @@ class PartitionWorker {
   ActionsTopic* const decisions_;
   ExecutorCounters* const counters_;
   const TopicPartition at_;
-  const std::string group_;  // of this node
-  const std::string name_;   // of this worker, globally unique
+  const std::string group_;  // consumer group of this node
+  const std::string name_;   // globally unique name of this worker
   std::unique_ptr<PartitionReader> reader_;
   StopRequests requests_;
-  std::unique_ptr<Committer> committer_;  // null: lost, see Reopen
+  std::unique_ptr<Committer> committer_;  // null if it was lost (see Reopen)
   std::unique_ptr<Wakeup> wakeup_;
   std::thread thread_;
   std::atomic<bool> stop_{false};
 
-  // Used by the worker's thread only:
+  // Used only by the worker's thread:
   std::map<std::string, IssueEvent, std::less<>>
       candidates_;                        // open issues with a policy, by issue ID
-  std::vector<DecidedStop> unconfirmed_;  // commit result unknown
+  std::vector<DecidedStop> unconfirmed_;  // stops whose commit result is unknown
   std::map<std::string, DecidedStop, std::less<>>
-      committed_stops_;  // committed by this worker; by issue ID
+      committed_stops_;  // stops committed by this worker, by issue ID
   std::vector<Watched> watched_;
-  std::vector<ActionEvent> outcomes_;  // to be committed
-  std::set<std::string> stopped_;      // IDs of outcomes that ended a job
-  int64_t begin_ = 0;                  // first offset of this run
+  std::vector<ActionEvent> outcomes_;  // outcomes to commit
+  std::set<std::string> stopped_;      // IDs of the outcomes that ended a job
+  int64_t begin_ = 0;                  // first offset that this process read
   uint64_t commits_ = 0;
-  LogFingerprint mark_;      // of the newest record read
-  std::string last_commit_;  // stored with the position that it committed
+  LogFingerprint mark_;      // mark of the newest record read
+  std::string last_commit_;  // metadata of the last committed position
   int64_t committed_ = -1;
   int64_t committed_at_ns_ = 0;
 

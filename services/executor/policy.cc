@@ -9,10 +9,10 @@
 namespace pitwall::executor {
 namespace {
 
-// Returns the principal of a request as a clause, and "" for an issue.
+// Returns a clause with the requester of a stop request, or "" for an issue.
 std::string RequesterOf(const IssueEvent& event) {
   if (event.rule != kStopRequestRule) return "";
-  return Cat("asked for by ", event.labels.Get("principal"), " (", event.summary, "); ");
+  return Cat("requested by ", event.labels.Get("principal"), " (", event.summary, "); ");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Policy of actions on an issue, based on the options only.
+// Policies for actions on issues, based only on the options.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@ namespace pitwall::executor {
 struct Verdict {
   PolicyMode mode = PolicyMode::kOff;
   int64_t grace_ns = 0;
-  std::string why;  // "policy crash/*: live"
+  std::string why;  // such as "policy crash/*: live"
 };
 Verdict Judge(std::span<const Policy> policies, const IssueEvent& event);
 

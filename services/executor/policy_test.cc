@@ -23,7 +23,7 @@ TEST(Judge, FirstMatchingPolicyApplies) {
   EXPECT_EQ(Judge(policies, Event("crash/cpu/X")).why, "policy crash/*: live");
 }
 
-TEST(Judge, WithoutPolicy_OnlyRulesWithStopLabelGetDryRun) {
+TEST(Judge, WithoutPolicy_OnlyStopLabelGetsDryRun) {
   EXPECT_EQ(Judge({}, Event("a")).mode, PolicyMode::kOff);
   EXPECT_EQ(Judge({}, Event("a", Labels{{"action", "notify"}})).mode, PolicyMode::kOff);
   EXPECT_EQ(Judge({}, Event("a", Labels{{"action", "stop"}})).mode, PolicyMode::kDryRun);

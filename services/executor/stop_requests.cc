@@ -70,13 +70,13 @@ Status StopRequests::ReadFrom(PartitionReader* reader, std::vector<IssueEvent>* 
   const Status polled = reader->Poll(kPollRecords, kPollBytes, 0, &records);
   if (!polled.ok() && !absl::IsDataLoss(polled)) return polled;
   for (const Record& record : records) {
-    // Records that cannot be decoded are reported by the reader of decisions.
+    // The reader of decisions already reports records that cannot be decoded.
     const StatusOr<ActionEvent> action = cloudevents::DecodeActionEvent(record.value);
     if (!action.ok() || action->type != ActionEventType::kRequested ||
         action->kind != ActionKind::kStop)
       continue;
     if (action->expires_ns <= clock_->WallNs()) {
-      PITWALL_LOG(kInfo, "executor", "job ", action->job, ": the request for a stop by ",
+      PITWALL_LOG(kInfo, "executor", "job ", action->job, ": the stop request by ",
                   action->principal, " has expired");
       continue;
     }

@@ -1,4 +1,4 @@
-// Stop requests of people on pitwall.actions, presented to a worker like issues.
+// Stop requests from people in pitwall.actions, presented to a worker as issue events.
 #pragma once
 
 #include <memory>
@@ -14,16 +14,16 @@
 
 namespace pitwall::executor {
 
-// Returns the event that policies evaluate and decisions refer to. Its ID is that of the request.
+// Returns the event that policies evaluate and decisions refer to. Its ID is the request's ID.
 IssueEvent EventOfRequest(const ActionEvent& request);
 
-// Requests of one worker that have not expired. Reading begins with the last records of each
-// partition, so that a restart misses none. The topic may have another number of partitions than
-// the workers' topic: worker w of n reads w, w + n, … The caller knows which requests are already
-// decided. Not thread-safe; clock and log are borrowed.
+// Unexpired stop requests of one worker. Starts reading at the last records of each partition, so
+// that a restart misses no request. The number of partitions may differ between this topic and the
+// workers' topic: worker w of n reads partitions w, w + n, … The caller must know which requests
+// were already decided. Not thread-safe. Clock and log are borrowed.
 class StopRequests {
  public:
-  static constexpr int64_t kReadBack = 1000;  // records read at startup
+  static constexpr int64_t kReadBack = 1000;  // number of records per partition read at startup
 
   // `workers_topic` has one partition per worker.
   StopRequests(const Clock* clock, Log* log, std::string topic, std::string workers_topic,
@@ -34,7 +34,8 @@ class StopRequests {
         workers_topic_(std::move(workers_topic)),
         worker_(worker) {}
 
-  // Appends the requests since the last call, without waiting. OK if the topic does not exist yet.
+  // Appends the requests that arrived since the last call, without waiting. Returns OK if the topic
+  // does not exist yet.
   Status Read(std::vector<IssueEvent>* events);
 
  private:

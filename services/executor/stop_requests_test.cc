@@ -1,4 +1,4 @@
-// Stop requests of people under the executor's policies.
+// Stop requests from people under the executor's policies.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -61,7 +61,7 @@ TEST_F(StopRequestsTest, LivePolicyStopsProcessAndNamesPrincipal) {
   EXPECT_THAT(Kinds(), ElementsAre("requested live", "decided live", "done live"));
   const std::vector<ActionEvent> actions = Actions();
   EXPECT_EQ(actions[1].issue, "request-1");
-  EXPECT_THAT(actions[1].why, HasSubstr("asked for by act (diverges); policy request/stop: live"));
+  EXPECT_THAT(actions[1].why, HasSubstr("requested by act (diverges); policy request/stop: live"));
   EXPECT_THAT(actions[1].why, Not(HasSubstr("issue")));
   EXPECT_THAT(actions[2].effect, HasSubstr("exited"));
 }
@@ -72,7 +72,7 @@ TEST_F(StopRequestsTest, IntervalRequestIsNotAStop) {
   interval.kind = ActionKind::kInterval;
   interval.interval_ns = 5 * kNanosPerSecond;
   interval.id = MakeActionId(interval);
-  Ask(interval);  // also with the rule name of a stop
+  Ask(interval);  // even with the rule name of a stop
   Ask(Request("request-1"));
   Pass([&] { return Actions().size() == 4; });
   EXPECT_THAT(Kinds(),
@@ -80,7 +80,8 @@ TEST_F(StopRequestsTest, IntervalRequestIsNotAStop) {
   EXPECT_EQ(Actions()[2].issue, "request-1");
 }
 
-// A topic of actions that was created by others may have more partitions than that of issues.
+// An actions topic that was created by another component may have more partitions than the issues
+// topic.
 TEST_F(StopRequestsTest, ReadsRequestsOfEveryPartition) {
   ASSERT_TRUE(log_.EnsureTopic("more.actions", {5, false, -1}).ok());
   ExecutorOptions options = Policies(PolicyMode::kLive);
@@ -97,8 +98,8 @@ TEST_F(StopRequestsTest, ReadsRequestsOfEveryPartition) {
   EXPECT_THAT(processes_.signals(), ElementsAre(7));
 }
 
-// Earlier requests are not read again: they have expired, or are decided.
-TEST_F(StopRequestsTest, RecreatedTopicIsReadFromItsStart) {
+// Earlier requests are not read again, because they have expired or are already decided.
+TEST_F(StopRequestsTest, RecreatedTopicIsReadFromStart) {
   Run(Policies(PolicyMode::kLive));
   ActionEvent old = Request("request-0");
   old.expires_ns = 1;
@@ -123,11 +124,11 @@ TEST_F(StopRequestsTest, PolicyOff_RefusesWithReason) {
   Run(Policies(PolicyMode::kOff));
   Ask(Request("request-1"));
   Pass([&] { return Actions().size() == 2; });
-  EXPECT_THAT(Actions()[1].why, HasSubstr("refused: a policy leaves requests alone"));
+  EXPECT_THAT(Actions()[1].why, HasSubstr("refused: the policy is off"));
   EXPECT_THAT(processes_.signals(), IsEmpty());
 }
 
-TEST_F(StopRequestsTest, BudgetIncludesRequests) {
+TEST_F(StopRequestsTest, RequestsCountTowardBudget) {
   ExecutorOptions options = Policies(PolicyMode::kLive);
   options.budget = 0;
   Run(options);
@@ -146,13 +147,13 @@ TEST_F(StopRequestsTest, ProcessOfAnotherUser_IsNotStopped) {
   EXPECT_THAT(processes_.signals(), IsEmpty());
 }
 
-TEST_F(StopRequestsTest, ExecutedOnceDespiteRestartAndNotAfterExpiry) {
+TEST_F(StopRequestsTest, ExecutesOnceAcrossRestartsAndNotAfterExpiry) {
   processes_.exits = false;
   Run(Policies(PolicyMode::kLive));
   Ask(Request("request-1"));
   Pass([&] { return !processes_.signals().empty(); });
   executor_->Stop();
-  // A request before the start counts until it expires.
+  // A request from before the start is valid until it expires.
   ActionEvent late = Request("request-2");
   late.expires_ns = clock_.WallNs();
   Ask(late);
@@ -165,7 +166,7 @@ TEST_F(StopRequestsTest, ExecutedOnceDespiteRestartAndNotAfterExpiry) {
   const std::vector<ActionEvent> actions = Actions();
   EXPECT_EQ(std::count_if(actions.begin(), actions.end(),
                           [](const ActionEvent& action) { return action.issue == "request-2"; }),
-            1);  // no executor replies to it
+            1);  // the executor does not reply to it
 }
 
 }  // namespace

@@ -203,7 +203,7 @@ class Stops(unittest.TestCase):
         self.training.terminate()  # like the kubelet
         self.assertEqual(self.training.wait(60), 1)
         done, = wait_for("the outcome", lambda: self.actions("DONE"))
-        self.assertIn("Job %s/train suspended; no pod of it is active" % self.namespace, done)
+        self.assertIn("Job %s/train suspended; no pod is active" % self.namespace, done)
         self.assertIn("LossNotFinite", done)
         decided, = self.actions("DECIDED")
         self.assertIn("Job %s/train (uid %s) is not suspended and belongs to uid:%d" % (self.namespace, uid, os.getuid()), decided)
@@ -231,7 +231,7 @@ class Stops(unittest.TestCase):
         rights = "/apis/rbac.authorization.k8s.io/v1/namespaces/%s/rolebindings/pitwall-executor-cluster"
         for guard, reason in (("executor.policies[0].mode=dry_run", "dry run"), ("executor.budget=0", "budget: 0 live actions"),
                               ("executor.exempt[0].job=train", "exempt by executor.exempt: job train"),
-                              ("", 'answer 403 to get PyTorchJob .*cannot get resource "pytorchjobs".*the right to get is missing')):
+                              ("", 'response 403 to get PyTorchJob .*cannot get resource "pytorchjobs".*grant permission to get it')):
             with self.subTest(reason):
                 self.kind = "PyTorchJob"
                 self.install("executor.cluster.kinds={PyTorchJob}", *([guard] if guard else []))
@@ -298,7 +298,7 @@ class Stops(unittest.TestCase):
         uid = self.make()
         self.start()
         self.train(uid)
-        self.assertRegex(self.refusal(), 'answer 403 to get Job .*cannot get resource "jobs".*the right to get is missing')
+        self.assertRegex(self.refusal(), 'response 403 to get Job .*cannot get resource "jobs".*grant permission to get it')
 
     def test_stop_without_patch_right_is_refused_before_deciding(self):
         self.install()
@@ -307,7 +307,7 @@ class Stops(unittest.TestCase):
         uid = self.make()
         self.start()
         self.train(uid)
-        self.assertRegex(self.refusal(), 'answer 403 to patch Job .*cannot patch resource "jobs".*the right to patch is missing')
+        self.assertRegex(self.refusal(), 'response 403 to patch Job .*cannot patch resource "jobs".*grant permission to patch it')
 
     def test_role_allows_nothing_else(self):
         self.install()
@@ -331,7 +331,7 @@ class Stops(unittest.TestCase):
         self.assertNotEqual(uid, other)
         self.start()
         self.train(uid)
-        self.assertIn("is another object by now: its uid is " + other, self.refusal())
+        self.assertIn("was replaced by another object: its uid is " + other, self.refusal())
         # The precondition of the call itself, in case the object changes between the read and the call.
         with self.assertRaises(Refused) as refused:
             CLUSTER.call("PATCH", self.object_path("train"), {"metadata": {"uid": uid}, "spec": {"suspend": True}}, "application/merge-patch+json")
@@ -352,8 +352,8 @@ class Stops(unittest.TestCase):
         self.start()
         self.train(uid)
         done, = wait_for("the outcome", lambda: self.actions("DONE"))
-        self.assertIn("no pod of it is active", done)
-        self.assertIn("is suspended already", self.actions("DECIDED")[0])
+        self.assertIn("no pod is active", done)
+        self.assertIn("is already suspended", self.actions("DECIDED")[0])
 
     @unittest.skipUnless(os.geteuid() == 0 and group_root(), "cannot create cgroups")
     def test_object_of_unnamed_job_is_found_by_pod(self):
@@ -389,7 +389,7 @@ class Stops(unittest.TestCase):
             wait_for("the deletion", lambda: "deletionTimestamp" in CLUSTER.get(pods + "/" + item["metadata"]["name"])["metadata"])
             CLUSTER.call("DELETE", pods + "/" + item["metadata"]["name"], {"gracePeriodSeconds": 0})
         done, = wait_for("the outcome", lambda: self.actions("DONE"))
-        self.assertIn("Job %s/train suspended; no pod of it is active" % self.namespace, done)
+        self.assertIn("Job %s/train suspended; no pod is active" % self.namespace, done)
 
 
 @unittest.skipUnless(os.geteuid() == 0 and group_root(), "cannot create cgroups")

@@ -267,7 +267,7 @@ class Jobs(unittest.TestCase):
         why = self.act("stop-weak", "refused", self.stranger)[0]["why"]
         print("\nstop-weak: refused: %s" % why, flush=True)
         self.assertIn("ccess/permission denied", why)
-        self.assertIn("run the executor as SlurmUser, root or an operator of Slurm", why)
+        self.assertIn("run the executor as SlurmUser, root, or a Slurm operator", why)
         self.assertEqual(self.slurm.field(self.numbers["stop-weak"], "JobState"), "RUNNING")
         # Until its end, which the executor sees, no stop is tried again, and that end is not a stop by the executor.
         read = "pitwall_executor_events_total"

@@ -17,10 +17,10 @@ extern char** environ;
 namespace pitwall::executor {
 namespace {
 
-constexpr int kPollMs = 50;  // maximum delay of a cancellation or an end
+constexpr int kPollMs = 50;  // maximum delay in noticing a cancellation or an exit
 constexpr int kSignalOffset = 128;
 
-// Read end of a child's output.
+// Pipe that captures a child's output.
 class Pipe {
  public:
   Pipe() {
@@ -59,7 +59,7 @@ class PosixCommandRunner final : public CommandRunner {
   explicit PosixCommandRunner(Clock* clock) : clock_(clock) {}
 
   StatusOr<CommandResult> Run(const std::vector<std::string>& argv, int64_t timeout_ns) override {
-    if (argv.empty()) return InvalidArgument("command: program is missing");
+    if (argv.empty()) return InvalidArgument("command: program must not be empty");
     if (cancelled_) return Cancelled("the executor is stopping");
     Pipe out, errors;
     if (!out.open() || !errors.open()) return ErrnoStatus(errno, "pipe");
@@ -84,8 +84,8 @@ class PosixCommandRunner final : public CommandRunner {
       return absl::DeadlineExceededError(
           ToAbsl(Cat(argv[0], " took longer than ", timeout_ns / kNanosPerMilli, " ms")));
     }
-    // Reads the last output. A grandchild may keep the pipe open, so this does not wait for its
-    // end.
+    // Reads the remaining output. A grandchild may keep the pipe open, so do not wait for end of
+    // file.
     for (Pipe* pipe : {&out, &errors}) {
       std::string* text = pipe == &out ? &result.out : &result.errors;
       pollfd fd = {pipe->reader(), POLLIN, 0};
@@ -105,7 +105,7 @@ class PosixCommandRunner final : public CommandRunner {
     posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&files, errors, STDERR_FILENO);
-    // Resets signals that the service blocks or ignores.
+    // Reset the signals that the service blocks or ignores.
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
     sigset_t none, all;

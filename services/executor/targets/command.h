@@ -13,9 +13,9 @@
 namespace pitwall::executor {
 
 struct CommandResult {
-  int exit_code = 0;   // 128 + n if signal n ended it
+  int exit_code = 0;   // 128 + n if signal n killed the process
   std::string out;     // at most kMaxCommandOutput bytes
-  std::string errors;  // likewise
+  std::string errors;  // at most kMaxCommandOutput bytes
 };
 
 inline constexpr size_t kMaxCommandOutput = size_t{64} << 10;
@@ -25,10 +25,10 @@ class CommandRunner {
  public:
   virtual ~CommandRunner() = default;
   // Runs argv[0] (looked up in PATH, without a shell) with empty standard input. NotFound: the
-  // program does not exist; DeadlineExceeded: it was killed after the timeout; Cancelled: by
-  // Cancel.
+  // program does not exist. DeadlineExceeded: the program was killed after the timeout. Cancelled:
+  // Cancel was called.
   virtual StatusOr<CommandResult> Run(const std::vector<std::string>& argv, int64_t timeout_ns) = 0;
-  // Kills the running commands; later calls of Run fail.
+  // Kills the running commands. Later calls to Run fail.
   virtual void Cancel() {}
 };
 

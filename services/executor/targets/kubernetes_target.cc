@@ -21,9 +21,9 @@ using cloudevents::JsonWriter;
 struct KubernetesTarget::Kind {
   std::string_view kind, group_version, plural;
   std::string_view suspend;            // merge patch of the spec
-  std::vector<std::string_view> over;  // conditions of a finished object
+  std::vector<std::string_view> over;  // condition types of a finished object
   std::vector<std::string_view>
-      groups;  // of status.replicaStatuses; empty: the status has `active`
+      groups;  // keys in status.replicaStatuses; if empty, use the status field `active`
 };
 
 namespace {
@@ -31,10 +31,10 @@ namespace {
 constexpr size_t kMaxReplyBytes = size_t{8} << 20;
 constexpr size_t kMaxNameBytes = 253;
 constexpr int kMaxPages = 20;
-// Label of objects that Kueue admits and suspends; it undoes other suspensions.
+// Label of objects that Kueue admits and suspends. Kueue reverts suspensions by others.
 constexpr std::string_view kQueueLabel = "kueue.x-k8s.io/queue-name";
 
-// Returns true for a valid object name, so that it is one segment of a path.
+// Returns true for a valid object name, which is safe as a single path segment.
 bool IsName(std::string_view name) {
   return !name.empty() && name.size() <= kMaxNameBytes && name.find("..") == name.npos &&
          std::all_of(name.begin(), name.end(), [](char c) {
@@ -50,7 +50,7 @@ bool IsUid(std::string_view uid) {
 
 std::string Named(const JobReference& r) { return Cat(r.kind, " ", r.namespace_name, "/", r.name); }
 
-// Returns the server's message in the body of an error.
+// Returns the server's message from the body of an error reply.
 std::string MessageOf(const HttpReply& reply) {
   const StatusOr<JsonReader> in = JsonReader::Parse(reply.body, kMaxReplyBytes);
   std::string message = in.ok() ? in->String("message") : "";
@@ -58,21 +58,21 @@ std::string MessageOf(const HttpReply& reply) {
   return TerminalLine(message);
 }
 
-// Returns why a call to an object failed; OK for 2xx.
+// Returns OK for 2xx, and otherwise the reason why the call failed.
 Status Fault(const HttpReply& reply, std::string_view verb, const JobReference& r) {
   if (reply.status >= 200 && reply.status < 300) return OkStatus();
   const std::string text =
-      Cat("answer ", reply.status, " to ", verb, " ", Named(r), ": ", MessageOf(reply));
+      Cat("response ", reply.status, " to ", verb, " ", Named(r), ": ", MessageOf(reply));
   switch (reply.status) {
     case 401:
       return absl::UnauthenticatedError(
-          ToAbsl(Cat(text, "; the token of executor.kubernetes.token_file is not accepted")));
+          ToAbsl(Cat(text, "; check the token in executor.kubernetes.token_file")));
     case 403:
-      return absl::PermissionDeniedError(ToAbsl(Cat(text, "; the right to ", verb,
-                                                    " is missing (the chart's "
-                                                    "executor.cluster.namespaces gives it)")));
+      return absl::PermissionDeniedError(ToAbsl(Cat(text, "; grant permission to ", verb,
+                                                    " it (executor.cluster.namespaces in the "
+                                                    "chart)")));
     case 404:
-      return NotFound(Cat(Named(r), " is not found"));
+      return NotFound(Cat(Named(r), " not found"));
     default:
       return FailedPrecondition(text);
   }
@@ -106,12 +106,12 @@ StatusOr<const KubernetesTarget::Kind*> KubernetesTarget::KindOf(const JobRefere
   if (kind == nullptr) {
     return InvalidArgument(
         Cat("objects of kind ", Quote(TerminalLine(reference.kind)),
-            " are not stopped (Job and PyTorchJob are; PITWALL_KIND in the pod template says it)"));
+            " are not supported; set PITWALL_KIND in the pod template to Job or PyTorchJob"));
   }
   const auto bad = [&](std::string_view what, const std::string& value, std::string_view variable) {
-    return InvalidArgument(Cat("the reference of the job has no valid ", what, " (",
-                               Quote(TerminalLine(value)), "); ", variable,
-                               " in the pod template says it"));
+    return InvalidArgument(Cat("invalid ", what, " in the job's reference (got ",
+                               Quote(TerminalLine(value)), "); set ", variable,
+                               " in the pod template"));
   };
   if (!IsName(reference.namespace_name))
     return bad("namespace", reference.namespace_name, "POD_NAMESPACE");
@@ -160,7 +160,7 @@ StatusOr<Object> ReadObject(const HttpReply& reply, const JobReference& r,
                             const std::vector<std::string_view>& groups) {
   RETURN_IF_ERROR(Fault(reply, "get", r));
   const StatusOr<JsonReader> in = JsonReader::Parse(reply.body, kMaxReplyBytes);
-  if (!in.ok()) return Annotate(in.status(), Cat("answer to get ", Named(r)));
+  if (!in.ok()) return Annotate(in.status(), Cat("response to get ", Named(r)));
   Object object;
   const JsonReader metadata = in->Object("metadata");
   object.uid = metadata.String("uid");
@@ -180,7 +180,7 @@ StatusOr<Object> ReadObject(const HttpReply& reply, const JobReference& r,
       object.over = type;
     }
   });
-  if (!in->status().ok()) return Annotate(in->status(), Cat("answer to get ", Named(r)));
+  if (!in->status().ok()) return Annotate(in->status(), Cat("response to get ", Named(r)));
   return object;
 }
 
@@ -194,7 +194,7 @@ Status KubernetesTarget::Change(const Kind& kind, const JobReference& r, bool dr
     body.Text("kind", "DeleteOptions");
     body.Text("apiVersion", "v1");
     body.Text("propagationPolicy", "Background");
-    if (dry) {  // with a body, the server ignores query options: it would delete
+    if (dry) {  // with a body, the server ignores query options, so it would delete the object
       body.Key("dryRun");
       body.BeginArray();
       body.String("All");
@@ -204,7 +204,8 @@ Status KubernetesTarget::Change(const Kind& kind, const JobReference& r, bool dr
   } else {
     body.Key("spec");
     body.Raw(kind.suspend);
-    // A patch that changes the uid is a conflict, so it only changes the object with this uid.
+    // A patch that changes the uid is a conflict. So the patch only applies to the object with this
+    // uid.
     body.Key("metadata");
   }
   body.BeginObject();
@@ -215,7 +216,7 @@ Status KubernetesTarget::Change(const Kind& kind, const JobReference& r, bool dr
                    options_.delete_objects
                        ? Call("DELETE", path, "application/json", body.Take())
                        : Call("PATCH", path, "application/merge-patch+json", body.Take()));
-  // An admission webhook without dry-run support replies 400; only the actual call can test it.
+  // An admission webhook without dry-run support replies 400. Only the real call can test it.
   if (dry && !options_.delete_objects && reply.status == 400) return OkStatus();
   return Fault(reply, options_.delete_objects ? "delete" : "patch", r);
 }
@@ -233,7 +234,7 @@ StatusOr<bool> KubernetesTarget::IsOfPod(const JobReference& r, std::string_view
                                                  "", ""));
     RETURN_IF_ERROR(Fault(reply, "list the pods of", r));
     const StatusOr<JsonReader> in = JsonReader::Parse(reply.body, kMaxReplyBytes);
-    if (!in.ok()) return Annotate(in.status(), "answer to list pods");
+    if (!in.ok()) return Annotate(in.status(), "response to list pods");
     bool found = false;
     in->ForEachObject("items", [&](const JsonReader& item) {
       const JsonReader metadata = item.Object("metadata");
@@ -243,10 +244,10 @@ StatusOr<bool> KubernetesTarget::IsOfPod(const JobReference& r, std::string_view
       });
     });
     next = in->Object("metadata").String("continue");
-    if (!in->status().ok()) return Annotate(in->status(), "answer to list pods");
+    if (!in->status().ok()) return Annotate(in->status(), "response to list pods");
     if (found) return true;
     if (next.empty()) return false;
-    // Text of the server: letters, digits, and base64 characters.
+    // The server's token must consist of letters, digits, and base64 characters.
     if (next.find_first_of(" &#?/") != next.npos)
       return Internal("list pods: malformed continue token");
   }
@@ -256,7 +257,7 @@ StatusOr<bool> KubernetesTarget::IsOfPod(const JobReference& r, std::string_view
 Status KubernetesTarget::CheckOwner(const ActionEvent& stop, std::string_view annotated) {
   if (stop.owner.empty()) {
     return absl::PermissionDeniedError(
-        "the owner of the job is not known: nothing is stopped for it (docs/security.md)");
+        "the job's owner is unknown, so the job is not stopped (docs/security.md)");
   }
   if (annotated == stop.owner) return OkStatus();
   const std::string named = Named(stop.target);
@@ -266,10 +267,11 @@ Status KubernetesTarget::CheckOwner(const ActionEvent& stop, std::string_view an
                      IsOfPod(stop.target, std::string_view(stop.owner).substr(kPod.size())));
     if (is_of_pod) return OkStatus();
     return absl::PermissionDeniedError(
-        ToAbsl(Cat(named, " has no pod that is ", stop.owner, ", the owner of the job")));
+        ToAbsl(Cat(named, " does not own ", stop.owner, ", the owner of the job")));
   }
   return absl::PermissionDeniedError(ToAbsl(Cat(
-      named, annotated.empty() ? " names no owner" : Cat(" belongs to ", TerminalLine(annotated)),
+      named,
+      annotated.empty() ? " has no owner annotation" : Cat(" belongs to ", TerminalLine(annotated)),
       "; the job belongs to ", stop.owner, ": annotate the object with ", kOwnerAnnotation,
       options_.list_pods ? ""
                          : ", or let the executor list pods (executor.kubernetes.list_pods)")));
@@ -287,22 +289,22 @@ StopCheck KubernetesTarget::Check(const ActionEvent& stop) {
   const StatusOr<Object> object = ReadObject(*reply, r, (*kind)->over, (*kind)->groups);
   if (!object.ok()) return refuse(object.status());
   if (object->uid != r.uid) {
-    return {.refusal = Cat(Named(r), " is another object by now: its uid is ",
-                           TerminalLine(object->uid), ", the job's was ", r.uid)};
+    return {.refusal = Cat(Named(r), " was replaced by another object: its uid is ",
+                           TerminalLine(object->uid), ", but the job's is ", r.uid)};
   }
   if (const Status owner = CheckOwner(stop, object->owner); !owner.ok())
     return refuse(owner, owner.code() == absl::StatusCode::kPermissionDenied);
   if (!object->over.empty())
-    return {.refusal = Cat(Named(r), " is over: its condition ", object->over, " is true")};
+    return {.refusal = Cat(Named(r), " has finished: condition ", object->over, " is true")};
   if (!object->queue.empty() && !options_.delete_objects) {
     return {.refusal =
                 Cat(Named(r), " is in queue ", Quote(TerminalLine(object->queue)),
-                    " of Kueue, which would undo a suspension: use executor.kubernetes.delete, "
+                    " of Kueue, which would revert a suspension; use executor.kubernetes.delete, "
                     "or a webhook that deactivates its Workload")};
   }
   if (const Status dry = Change(**kind, r, /*dry=*/true); !dry.ok()) return refuse(dry);
-  const std::string_view state = object->deleted     ? " is being deleted already"
-                                 : object->suspended ? " is suspended already"
+  const std::string_view state = object->deleted     ? " is already being deleted"
+                                 : object->suspended ? " is already suspended"
                                                      : " is not suspended";
   return {.found = Cat(Named(r), " (uid ", r.uid, ")", state, " and belongs to ", stop.owner,
                        ", the owner of the job")};
@@ -324,14 +326,15 @@ StatusOr<StopEffect> KubernetesTarget::Effect(const ActionEvent& stop) {
   if (reply.status == 404) return StopEffect{.stopped = true, .text = "the object is gone"};
   ASSIGN_OR_RETURN(const Object object, ReadObject(reply, r, kind->over, kind->groups));
   if (object.uid != r.uid)
-    return StopEffect{.stopped = true, .text = "the object is gone, another has its name"};
+    return StopEffect{.stopped = true,
+                      .text = "the object is gone, and another object has its name"};
   if (!object.over.empty())
-    return StopEffect{.stopped = true, .text = Cat("its condition ", object.over, " is true")};
+    return StopEffect{.stopped = true, .text = Cat("condition ", object.over, " is true")};
   if (!object.suspended && !object.deleted)
     return StopEffect{.text = Cat(Named(r), " is not suspended")};
   if (object.active > 0)
     return StopEffect{.text = Cat(Named(r), " still has ", object.active, " active pods")};
-  return StopEffect{.stopped = true, .text = "no pod of it is active"};
+  return StopEffect{.stopped = true, .text = "no pod is active"};
 }
 
 }  // namespace pitwall::executor

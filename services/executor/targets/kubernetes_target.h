@@ -1,4 +1,4 @@
-// Target for Kubernetes objects: suspends a Job (batch/v1) or a PyTorchJob (kubeflow.org/v1), which
+// Target for Kubernetes objects. Suspends a Job (batch/v1) or a PyTorchJob (kubeflow.org/v1), which
 // keeps the object and its history, or deletes it.
 #pragma once
 
@@ -12,27 +12,27 @@
 
 namespace pitwall::executor {
 
-// Annotation of the object with the owner of its Pitwall job: "uid:1000", "pod:<uid>". Set by users
-// who may write the object; a Pitwall client cannot set it.
+// Annotation that names the owner of the object's Pitwall job: "uid:1000" or "pod:<uid>". Users
+// with write access to the object set it; a Pitwall client cannot.
 inline constexpr std::string_view kOwnerAnnotation = "pitwall.io/owner";
 
 struct KubernetesOptions {
   std::string server;      // https://host:port
-  std::string token_file;  // read for each call, since the kubelet rotates it
-  std::string cluster;     // its name in references; "": matches every cluster
+  std::string token_file;  // read for each call, because the kubelet rotates the token
+  std::string cluster;     // cluster name in references; "" matches every cluster
   bool delete_objects = false;
-  // Enables searching the object's pods for the owner if the annotation is missing. Requires the
-  // right to list pods.
+  // If the annotation is missing, searches the object's pods for the owner. Requires permission to
+  // list pods.
   bool list_pods = false;
   CallLimits limits;
 };
 
 // Handles references of platform "kubernetes". Acts only on the object with the uid of the
-// reference, which is a precondition of the call itself. Rights: get and patch (or delete) of the
-// kinds in the namespaces of the jobs. Check asks the API server with dryRun=All, so that missing
-// rights are reported before a decision.
+// reference, which is a precondition of the call itself. Required permissions: get and patch (or
+// delete) on these kinds in the namespaces of the jobs. Check sends the call to the API server with
+// dryRun=All, so that missing permissions are reported before a decision.
 //
-// Thread-safe. Clock and transport are borrowed; the transport must trust the server's certificate.
+// Thread-safe. Clock and transport are borrowed. The transport must trust the server's certificate.
 class KubernetesTarget final : public StopTarget {
  public:
   KubernetesTarget(Clock* clock, HttpTransport* transport, KubernetesOptions options)
@@ -49,12 +49,12 @@ class KubernetesTarget final : public StopTarget {
  private:
   struct Kind;
   static const Kind* Find(std::string_view kind);
-  // InvalidArgument: the kind of object in the reference is not supported.
+  // InvalidArgument: the object kind in the reference is not supported.
   static StatusOr<const Kind*> KindOf(const JobReference& reference);
   std::string Path(const Kind& kind, const JobReference& reference) const;
   StatusOr<HttpReply> Call(std::string_view method, const std::string& path,
                            std::string_view content_type, const std::string& body);
-  // Sends the call that stops the object. `dry`: validation only.
+  // Sends the call that stops the object. If `dry` is set, the server only validates the call.
   Status Change(const Kind& kind, const JobReference& reference, bool dry);
   // Returns OK if the object may be stopped for this owner.
   Status CheckOwner(const ActionEvent& stop, std::string_view annotated);

@@ -25,7 +25,7 @@ struct Stat {
   uint64_t start_ticks = 0;
 };
 
-// Reads a file of /proc/<pid>. NotFound: the process does not exist. Unavailable: the file is
+// Reads a file in /proc/<pid>. NotFound: the process does not exist. Unavailable: the file is
 // unreadable, so the state is unknown.
 StatusOr<std::string> ReadProcess(int64_t pid, std::string_view name) {
   const std::string path = Cat("/proc/", pid, "/", name);
@@ -50,7 +50,7 @@ StatusOr<std::string> ReadProcess(int64_t pid, std::string_view name) {
   return text;
 }
 
-// NotFound: the process does not exist. Unavailable: as in ReadProcess.
+// Reads /proc/<pid>/stat. NotFound: the process does not exist. Unavailable: as in ReadProcess.
 StatusOr<Stat> ReadStat(int64_t pid) {
   ASSIGN_OR_RETURN(const std::string text, ReadProcess(pid, "stat"));
   const size_t name_end = text.rfind(')');  // the name may contain any character
@@ -58,19 +58,20 @@ StatusOr<Stat> ReadStat(int64_t pid) {
     return Unavailable(Cat("/proc/", pid, "/stat: malformed"));
   const std::vector<std::string_view> fields =
       Split(Trim(std::string_view(text).substr(name_end + 2)), ' ');
-  // Field 3 has index 0 here, and field 22 is the start time.
+  // Field 3 has index 0 here. Field 22 is the start time.
   const std::optional<int64_t> start = fields.size() > 19 ? ParseInt(fields[19]) : std::nullopt;
   if (!start || *start < 0 || fields[0].empty())
     return Unavailable(Cat("/proc/", pid, "/stat: malformed"));
   return Stat{fields[0][0], static_cast<uint64_t>(*start)};
 }
 
-// Returns the owner of a process: its pod, or its effective user. Errors as in ReadProcess.
+// Returns the owner of a process: its pod, or its effective user. Returns the same errors as
+// ReadProcess.
 StatusOr<std::string> ReadOwner(int64_t pid) {
   ASSIGN_OR_RETURN(const std::string status, ReadProcess(pid, "status"));
   ASSIGN_OR_RETURN(const std::string cgroup, ReadProcess(pid, "cgroup"));
   const size_t at = status.find("\nUid:");
-  // The real user ID, then the effective one.
+  // The line contains the real user ID, followed by the effective one.
   std::istringstream ids(at == std::string::npos ? "" : status.substr(at + 5));
   int64_t real = -1, effective = -1;
   if (!(ids >> real >> effective)) return Unavailable(Cat("/proc/", pid, "/status: malformed"));
@@ -105,14 +106,14 @@ class LinuxProcessControl final : public ProcessControl {
     if (absl::IsNotFound(stat.status())) return ProcessState::kGone;
     if (!stat.ok()) return stat.status();
     if (stat->start_ticks != process.start_ticks) return ProcessState::kReplaced;
-    // A zombie has exited and waits for its parent.
+    // A zombie has exited and is waiting for its parent.
     if (stat->state == 'Z' || stat->state == 'X') return ProcessState::kGone;
     if (process.owner.empty()) return ProcessState::kRunning;
     const StatusOr<std::string> owner = ReadOwner(process.pid);
     if (absl::IsNotFound(owner.status())) return ProcessState::kGone;
     if (!owner.ok()) return owner.status();
     if (*owner == process.owner) return ProcessState::kRunning;
-    // The values belong to this process if it still exists.
+    // The owner belongs to this process only if the process still exists.
     const StatusOr<Stat> still = ReadStat(process.pid);
     if (still.ok() && still->start_ticks == process.start_ticks) return ProcessState::kOtherOwner;
     if (still.ok() || absl::IsNotFound(still.status())) return ProcessState::kGone;
@@ -121,7 +122,7 @@ class LinuxProcessControl final : public ProcessControl {
 
   Status Terminate(const ProcessIdentity& process) override {
     if (process.pid <= 1 || process.pid == getpid()) {
-      return InvalidArgument(Cat("process ", process.pid, " is never signalled"));
+      return InvalidArgument(Cat("process ", process.pid, " must not be signaled"));
     }
     const auto pid = static_cast<pid_t>(process.pid);
     const int fd = PidfdOpen(pid);
@@ -130,8 +131,8 @@ class LinuxProcessControl final : public ProcessControl {
     if (fd < 0 && open_error != ENOSYS && open_error != EINVAL) {
       return ErrnoStatus(open_error, Cat("process ", process.pid));
     }
-    // The handle refers to the process that had the pid when it was opened. The requested process
-    // has had it since its start, so if it exists now, the handle refers to it.
+    // The handle refers to the process that had the pid when the handle was opened. The requested
+    // process has had this pid since its start, so if it exists now, the handle refers to it.
     Status status = Check(process);
     if (status.ok() && (fd >= 0 ? PidfdSignal(fd, SIGTERM) : kill(pid, SIGTERM)) != 0) {
       status = errno == ESRCH ? NotFound(Cat("process ", process.pid, " is gone"))
@@ -147,10 +148,11 @@ class LinuxProcessControl final : public ProcessControl {
     if (state == ProcessState::kRunning) return OkStatus();
     if (state == ProcessState::kOtherOwner) {
       return absl::PermissionDeniedError(
-          ToAbsl(Cat("process ", process.pid, " does not belong to ", process.owner, " any more")));
+          ToAbsl(Cat("process ", process.pid, " no longer belongs to ", process.owner)));
     }
-    return NotFound(Cat("process ", process.pid,
-                        state == ProcessState::kGone ? " is gone" : " is another one by now"));
+    return NotFound(
+        Cat("process ", process.pid,
+            state == ProcessState::kGone ? " is gone" : " was replaced by another process"));
   }
 };
 
@@ -159,7 +161,7 @@ class LinuxProcessControl final : public ProcessControl {
 StatusOr<ProcessIdentity> ParseProcessUid(std::string_view uid) {
   const auto bad = [&](std::string_view what) {
     return InvalidArgument(
-        Cat("process uid ", Quote(uid), ": ", what, " (wanted <pid>@<node>/<start>)"));
+        Cat("process uid ", Quote(uid), ": ", what, "; must be <pid>@<node>/<start>"));
   };
   const size_t at = uid.find('@');
   const size_t slash = uid.rfind('/');
@@ -168,13 +170,13 @@ StatusOr<ProcessIdentity> ParseProcessUid(std::string_view uid) {
   const std::optional<int64_t> pid = ParseInt(uid.substr(0, at));
   const std::optional<int64_t> start = ParseInt(uid.substr(slash + 1));
   // 2^22 is the kernel's maximum pid.
-  if (!pid || *pid < 1 || *pid > (1 << 22)) return bad("no pid");
-  if (!start || *start < 0) return bad("no start");
+  if (!pid || *pid < 1 || *pid > (1 << 22)) return bad("invalid pid");
+  if (!start || *start < 0) return bad("invalid start");
   ProcessIdentity out;
   out.pid = *pid;
   out.node = std::string(uid.substr(at + 1, slash - at - 1));
   out.start_ticks = static_cast<uint64_t>(*start);
-  if (out.node.empty()) return bad("no node");
+  if (out.node.empty()) return bad("node is missing");
   return out;
 }
 
@@ -182,16 +184,16 @@ StatusOr<std::vector<ProcessIdentity>> ParseProcessUids(std::string_view uid) {
   constexpr std::string_view kMore = "+more";
   if (uid.ends_with(kMore)) {
     return InvalidArgument(
-        Cat("process uid ", Quote(uid.substr(0, 100)), ": names only some of the job's processes"));
+        Cat("process uid ", Quote(uid.substr(0, 100)), ": lists only some of the job's processes"));
   }
-  std::vector<std::pair<int64_t, int64_t>> others;  // pid and start, the last one first
+  std::vector<std::pair<int64_t, int64_t>> others;  // pid and start time, last process first
   std::string_view first = uid;
   while (true) {
     const size_t plus = first.rfind('+');
     if (plus == std::string_view::npos) break;
     const std::string_view other = first.substr(plus + 1);
     const size_t slash = other.find('/');
-    if (slash == std::string_view::npos) break;  // "+" belongs to the node's name
+    if (slash == std::string_view::npos) break;  // the "+" is part of the node's name
     const std::optional<int64_t> pid = ParseInt(other.substr(0, slash));
     const std::optional<int64_t> start = ParseInt(other.substr(slash + 1));
     if (!pid || !start) break;

@@ -37,7 +37,7 @@ class Child {
   pid_t pid_;
 };
 
-TEST(ProcessUid, RoundTrip) {
+TEST(ProcessUid, RoundTrips) {
   const StatusOr<ProcessIdentity> identity = ParseProcessUid("4711@node-1.example/123456");
   ASSERT_TRUE(identity.ok()) << identity.status();
   EXPECT_EQ(identity->pid, 4711);
@@ -70,14 +70,14 @@ TEST(ProcessUid, ParsesSeveralProcesses) {
   }
 }
 
-TEST(LinuxProcessControl, TerminatesExactlyTheProcess) {
+TEST(LinuxProcessControl, TerminatesOnlyMatchingProcess) {
   const auto control = MakeLinuxProcessControl();
   Child child;
   ASSERT_GT(child.pid(), 0);
   const ProcessIdentity identity = child.Identity();
   EXPECT_EQ(*control->Look(identity), ProcessState::kRunning);
   ASSERT_TRUE(control->Terminate(identity).ok());
-  // The child is a zombie until it is reaped, which counts as gone.
+  // Until it is reaped, the child is a zombie, which counts as gone.
   siginfo_t info{};
   waitid(P_PID, static_cast<id_t>(child.pid()), &info, WEXITED | WNOWAIT);
   EXPECT_EQ(*control->Look(identity), ProcessState::kGone);
@@ -88,18 +88,18 @@ TEST(LinuxProcessControl, TerminatesExactlyTheProcess) {
   EXPECT_EQ(control->Terminate(identity).code(), absl::StatusCode::kNotFound);
 }
 
-TEST(LinuxProcessControl, NeverSignalsAnotherProcessWithThePid) {
+TEST(LinuxProcessControl, NeverSignalsProcessWithReusedPid) {
   const auto control = MakeLinuxProcessControl();
   Child child;
   ProcessIdentity other = child.Identity();
-  ++other.start_ticks;  // as if the pid was reused
+  ++other.start_ticks;  // simulates a reused pid
   EXPECT_EQ(*control->Look(other), ProcessState::kReplaced);
   EXPECT_EQ(control->Terminate(other).code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(*control->Look(child.Identity()), ProcessState::kRunning);
   EXPECT_EQ(waitpid(child.pid(), nullptr, WNOHANG), 0);
 }
 
-TEST(LinuxProcessControl, SignalsOnlyProcessesOfTheOwner) {
+TEST(LinuxProcessControl, SignalsOnlyProcessesOfOwner) {
   const auto control = MakeLinuxProcessControl();
   Child child;
   ProcessIdentity identity = child.Identity();
@@ -122,7 +122,8 @@ TEST(LinuxProcessControl, NeverSignalsInitOrItself) {
   EXPECT_FALSE(control->Terminate({-1, "n", 0, ""}).ok());
 }
 
-// Issue 26, F3: a process whose state cannot be read neither counts as gone nor as another owner's.
+// Issue 26, F3: a process whose state cannot be read counts neither as gone nor as another owner's
+// process.
 TEST(LinuxProcessControl, NoFileDescriptors_StateIsUnavailable) {
   const auto control = MakeLinuxProcessControl();
   Child child;

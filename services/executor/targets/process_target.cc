@@ -9,7 +9,7 @@
 namespace pitwall::executor {
 namespace {
 
-// Returns the processes of the job, with their required owner.
+// Returns the job's processes with their required owner.
 StatusOr<std::vector<ProcessIdentity>> ProcessesOf(const ActionEvent& stop) {
   ASSIGN_OR_RETURN(std::vector<ProcessIdentity> processes, ParseProcessUids(stop.target.uid));
   for (ProcessIdentity& process : processes) process.owner = stop.owner;
@@ -39,12 +39,13 @@ StopCheck ProcessTarget::Check(const ActionEvent& stop) {
   if (!processes.ok()) return Refuse(std::string(ToStd(processes.status().message())));
   if (stop.owner.empty()) {
     return Refuse(
-        "the owner of the job is not known: nothing is stopped for it (collectors of this version "
-        "say it; docs/security.md)",
+        "the job's owner is unknown, so the job is not stopped; update the collector, which "
+        "reports "
+        "the owner (docs/security.md)",
         true);
   }
   std::vector<int64_t> running;
-  std::string ended;  // the first that does not run
+  std::string ended;  // describes the first process that is not running
   for (const ProcessIdentity& process : *processes) {
     const StatusOr<ProcessState> state = processes_->Look(process);
     if (!state.ok()) return Refuse(std::string(ToStd(state.status().message())));
@@ -57,7 +58,7 @@ StopCheck ProcessTarget::Check(const ActionEvent& stop) {
         if (ended.empty()) ended = Cat("process ", process.pid, " is gone");
         break;
       case ProcessState::kReplaced:
-        if (ended.empty()) ended = Cat("pid ", process.pid, " is another process by now");
+        if (ended.empty()) ended = Cat("pid ", process.pid, " now belongs to another process");
         break;
       case ProcessState::kRunning:
         running.push_back(process.pid);
@@ -97,16 +98,16 @@ StatusOr<StopEffect> ProcessTarget::Effect(const ActionEvent& stop) {
   ASSIGN_OR_RETURN(std::vector<ProcessIdentity> processes, ProcessesOf(stop));
   std::vector<int64_t> running;
   for (ProcessIdentity& process : processes) {
-    process.owner.clear();  // the owner was checked before, and may change while the process exits
+    process.owner.clear();  // checked before the stop; the owner may change while the process exits
     ASSIGN_OR_RETURN(const ProcessState state, processes_->Look(process));
     if (state == ProcessState::kRunning) running.push_back(process.pid);
   }
   const bool one = processes.size() == 1;
   if (!running.empty()) {
-    return StopEffect{.text = one ? std::string("the process still runs")
-                                  : Cat(running.size(), " of ", processes.size(), " processes (",
-                                        Pids(running),
-                                        running.size() == 1 ? ") still runs" : ") still run")};
+    return StopEffect{
+        .text = one ? std::string("the process is still running")
+                    : Cat(running.size(), " of ", processes.size(), " processes (", Pids(running),
+                          running.size() == 1 ? ") is still running" : ") are still running")};
   }
   return StopEffect{
       .stopped = true,

@@ -1,5 +1,5 @@
-// Target for one or several processes of this node: sends SIGTERM to exactly those. The job has
-// stopped when all have ended.
+// Target for one or more processes on this node: sends SIGTERM to exactly these processes. The job
+// has stopped once all of them have exited.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace pitwall::executor {
 
-// Handles references of platform "process". Those of other nodes belong to their executors. Refuses
-// a job without a known owner. `processes` is borrowed.
+// Handles references of platform "process". Processes on other nodes belong to the executors of
+// those nodes. Refuses jobs without a known owner. `processes` is borrowed.
 class ProcessTarget final : public StopTarget {
  public:
   ProcessTarget(ProcessControl* processes, std::string node)

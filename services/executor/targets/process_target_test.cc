@@ -1,4 +1,5 @@
-// Jobs of several processes: all are signaled, and a job has stopped when all have ended.
+// Jobs with several processes: the executor signals all of them, and the job has stopped once all
+// have exited.
 #include "services/executor/targets/process_target.h"
 
 #include <gmock/gmock.h>
@@ -16,8 +17,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Issue 26, C3: one process was signaled, and the job was reported as stopped while others ran.
-TEST_F(ExecutorTest, JobOfSeveralProcesses_StopsWhenAllHaveEnded) {
+// Issue 26, C3: only one process was signaled, and the job was reported as stopped while the others
+// were still running.
+TEST_F(ExecutorTest, JobWithSeveralProcesses_StopsOnceAllHaveExited) {
   for (const int64_t pid : {17, 18, 19}) processes_.Run(pid, pid * 10);
   processes_.exits = false;
   ExecutorOptions options = Options();
@@ -36,7 +38,7 @@ TEST_F(ExecutorTest, JobOfSeveralProcesses_StopsWhenAllHaveEnded) {
     Settle();
     clock_.Advance(200 * kNanosPerMilli);
   }
-  EXPECT_EQ(Actions().size(), 1U) << "process 18 still runs";
+  EXPECT_EQ(Actions().size(), 1U) << "process 18 is still running";
   processes_.End(18);
   Pass([&] { return Actions().size() == 2; });
   EXPECT_EQ(Actions()[1].effect, "SIGTERM sent to 3 of 3 processes; all 3 processes exited");
@@ -56,12 +58,12 @@ TEST_F(ExecutorTest, JobWithRemainingProcess_IsNotReportedAsStopped) {
   processes_.End(17);
   Pass([&] { return Actions().size() == 2; });
   EXPECT_THAT(Actions()[1].effect, HasSubstr("SIGTERM sent to 2 of 3 processes"));
-  EXPECT_THAT(Actions()[1].effect, HasSubstr("1 of 3 processes (18) still runs after"));
+  EXPECT_THAT(Actions()[1].effect, HasSubstr("1 of 3 processes (18) is still running after"));
   Settle();
   EXPECT_EQ(log_.Records("pitwall.telemetry", 0).size(), 1U) << "only the notice, no end";
 }
 
-TEST_F(ExecutorTest, JobWithIncompleteListOfProcesses_IsRefused) {
+TEST_F(ExecutorTest, JobWithIncompleteProcessList_IsRefused) {
   processes_.Run(17, 170);
   Run(Options());
   IssueEvent found = Issue("j", 17);
@@ -70,10 +72,10 @@ TEST_F(ExecutorTest, JobWithIncompleteListOfProcesses_IsRefused) {
   Publish(found);
   Pass([&] { return Actions().size() == 1; });
   EXPECT_THAT(processes_.signals(), IsEmpty());
-  EXPECT_THAT(Actions()[0].why, HasSubstr("names only some of the job's processes"));
+  EXPECT_THAT(Actions()[0].why, HasSubstr("lists only some of the job's processes"));
 }
 
-// Processes, each with a state and a reply to SIGTERM.
+// Fake processes, each with a state and a reply to SIGTERM.
 class SomeProcesses final : public ProcessControl {
  public:
   struct One {
@@ -129,14 +131,14 @@ TEST(ProcessTarget, ProcessNotSignaled_IsNamed) {
   EXPECT_TRUE(absl::IsPermissionDenied(target.Stop(StopOfThree()).status()));
 }
 
-TEST(ProcessTarget, RunningProcess_IsNotStopped) {
+TEST(ProcessTarget, RunningProcess_IsNotReportedAsStopped) {
   SomeProcesses processes;
   for (const int64_t pid : {17, 18, 19}) processes.all[pid].state = ProcessState::kGone;
   ProcessTarget target(&processes, "n1");
   EXPECT_TRUE(target.Effect(StopOfThree())->stopped);
   processes.all[18].state = ProcessState::kRunning;
   EXPECT_FALSE(target.Effect(StopOfThree())->stopped);
-  EXPECT_EQ(target.Effect(StopOfThree())->text, "1 of 3 processes (18) still runs");
+  EXPECT_EQ(target.Effect(StopOfThree())->text, "1 of 3 processes (18) is still running");
 }
 
 }  // namespace

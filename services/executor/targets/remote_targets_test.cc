@@ -1,4 +1,4 @@
-// Stops over HTTP with scripted replies; tests/kube uses a real API server.
+// Stops over HTTP with scripted replies. tests/kube uses a real API server.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -83,7 +83,7 @@ class KubernetesTargetTest : public ::testing::Test {
   ScriptedTransport http_;
 };
 
-TEST_F(KubernetesTargetTest, ClaimsItsClusterOnly) {
+TEST_F(KubernetesTargetTest, ClaimsOnlyItsCluster) {
   KubernetesTarget target = Target();
   JobReference r = Stop().target;
   EXPECT_EQ(target.Claims(r), StopTarget::Claim::kMine);
@@ -95,7 +95,7 @@ TEST_F(KubernetesTargetTest, ClaimsItsClusterOnly) {
   EXPECT_EQ(target.Claims(r), StopTarget::Claim::kNo);
 }
 
-TEST_F(KubernetesTargetTest, SuspendsObjectWithTheUid) {
+TEST_F(KubernetesTargetTest, SuspendsObjectWithMatchingUid) {
   KubernetesTarget target = Target();
   http_.Answer(200, JobText("u-1", R"("suspend":false)", R"("active":2)"));
   const StopCheck check = target.Check(Stop());
@@ -116,7 +116,7 @@ TEST_F(KubernetesTargetTest, SuspendsObjectWithTheUid) {
   EXPECT_THAT(call.headers, ::testing::Contains(Pair("authorization", "Bearer t1")));
   EXPECT_THAT(call.headers,
               ::testing::Contains(Pair("content-type", "application/merge-patch+json")));
-  Token("t2");  // the kubelet has rotated it
+  Token("t2");  // the kubelet rotated the token
   (void)target.Stop(Stop());
   EXPECT_THAT(http_.calls.back().headers, ::testing::Contains(Pair("authorization", "Bearer t2")));
 }
@@ -133,8 +133,8 @@ TEST_F(KubernetesTargetTest, SuspendsPyTorchJobAndDeletesIfConfigured) {
   EXPECT_THAT(http_.calls.back().body, HasSubstr(R"("preconditions":{"uid":"u-1"})"));
 }
 
-// With a body, the server ignores query options: the dry run would delete.
-TEST_F(KubernetesTargetTest, DryRunOfDeletionIsInItsBody) {
+// With a body, the server ignores query options. A dry run given there would delete the object.
+TEST_F(KubernetesTargetTest, DeletionSendsDryRunInBody) {
   http_.Answer(200, JobText("u-1", "", ""));
   KubernetesTarget target = Target(true);
   EXPECT_EQ(target.Check(Stop()).refusal, "");
@@ -154,22 +154,22 @@ TEST_F(KubernetesTargetTest, RefusesObjectOfAnotherJob) {
     return target.Check(stop).refusal;
   };
   EXPECT_THAT(refusal(200, JobText("u-2", "", "")),
-              HasSubstr("is another object by now: its uid is u-2, the job's was u-1"));
-  EXPECT_THAT(refusal(404, "{}"), HasSubstr("Job ml/train is not found"));
-  EXPECT_THAT(refusal(403, R"({"message":"jobs is forbidden"})"),
-              HasSubstr("answer 403 to get Job ml/train: jobs is forbidden; the right to get is "
-                        "missing"));
+              HasSubstr("was replaced by another object: its uid is u-2, but the job's is u-1"));
+  EXPECT_THAT(refusal(404, "{}"), HasSubstr("Job ml/train not found"));
+  EXPECT_THAT(
+      refusal(403, R"({"message":"jobs is forbidden"})"),
+      HasSubstr("response 403 to get Job ml/train: jobs is forbidden; grant permission to get it"));
   EXPECT_THAT(refusal(200, JobText("u-1", "", "", "uid:1001")),
               HasSubstr("belongs to uid:1001; the job belongs to uid:1000"));
-  EXPECT_THAT(refusal(200, JobText("u-1", "", "", "")), HasSubstr("names no owner"));
+  EXPECT_THAT(refusal(200, JobText("u-1", "", "", "")), HasSubstr("has no owner annotation"));
   EXPECT_THAT(
       refusal(200, JobText("u-1", "", R"("conditions":[{"type":"Complete","status":"True"}])")),
-      HasSubstr("is over: its condition Complete is true"));
+      HasSubstr("has finished: condition Complete is true"));
   const std::string queued =
       JobText("u-1", "", "", "uid:1000", R"("kueue.x-k8s.io/queue-name":"q")");
   EXPECT_THAT(refusal(200, queued), HasSubstr("in queue \"q\" of Kueue"));
   EXPECT_EQ(refusal(200, queued, Stop(), true), "");
-  EXPECT_THAT(refusal(200, "[1"), HasSubstr("answer to get Job ml/train"));
+  EXPECT_THAT(refusal(200, "[1"), HasSubstr("response to get Job ml/train"));
   for (const auto& change : std::vector<std::pair<std::string, std::string JobReference::*>>{
            {"../../secrets", &JobReference::name},
            {"a/b", &JobReference::namespace_name},
@@ -183,20 +183,21 @@ TEST_F(KubernetesTargetTest, RefusesObjectOfAnotherJob) {
   ActionEvent unowned = Stop();
   unowned.owner.clear();
   EXPECT_THAT(refusal(200, JobText("u-1", "", "", ""), unowned),
-              HasSubstr("owner of the job is not known"));
+              HasSubstr("the job's owner is unknown"));
 }
 
-TEST_F(KubernetesTargetTest, MissingRightIsReportedBeforeDecision) {
+TEST_F(KubernetesTargetTest, MissingPermissionIsReportedBeforeDecision) {
   http_.Answer(200, JobText("u-1", "", ""));
   http_.Answer(403, R"({"message":"cannot patch resource jobs"})");
   KubernetesTarget target = Target();
   EXPECT_THAT(
       target.Check(Stop()).refusal,
-      HasSubstr("answer 403 to patch Job ml/train: cannot patch resource jobs; the right to "
-                "patch is missing"));
+      HasSubstr(
+          "response 403 to patch Job ml/train: cannot patch resource jobs; grant permission to "
+          "patch it"));
 }
 
-TEST_F(KubernetesTargetTest, PodOfOwnerProvesOwnership) {
+TEST_F(KubernetesTargetTest, OwnersPodProvesOwnership) {
   ActionEvent stop = Stop();
   stop.owner = "pod:p-1";
   const auto pods = [](std::string_view job) {
@@ -212,7 +213,7 @@ TEST_F(KubernetesTargetTest, PodOfOwnerProvesOwnership) {
   http_.Answer(200, JobText("u-1", "", "", ""));
   http_.Answer(200, pods("u-2"));
   const StopCheck other = target.Check(stop);
-  EXPECT_THAT(other.refusal, HasSubstr("has no pod that is pod:p-1"));
+  EXPECT_THAT(other.refusal, HasSubstr("does not own pod:p-1"));
   EXPECT_TRUE(other.other_owner);
 }
 
@@ -221,7 +222,7 @@ TEST_F(KubernetesTargetTest, LimitsRetries) {
   http_.Answer(503, "busy");
   const auto failed = target.Stop(Stop());
   EXPECT_EQ(failed.status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(ToStd(failed.status().message()), HasSubstr("after 4 tries: answer 503: busy"));
+  EXPECT_THAT(ToStd(failed.status().message()), HasSubstr("after 4 attempts: response 503: busy"));
   EXPECT_EQ(http_.calls.size(), 4U);
   http_ = ScriptedTransport();
   http_.answers.push_back(Unavailable("reset"));
@@ -246,8 +247,7 @@ TEST_F(KubernetesTargetTest, ReportsEffect) {
             "Job ml/train still has 2 active pods");
   EXPECT_EQ(effect(200, JobText("u-1", R"("suspend":true)", R"("active":0,"terminating":1)")),
             "Job ml/train still has 1 active pods");
-  EXPECT_EQ(effect(200, JobText("u-1", R"("suspend":true)", "")),
-            "stopped: no pod of it is active");
+  EXPECT_EQ(effect(200, JobText("u-1", R"("suspend":true)", "")), "stopped: no pod is active");
   EXPECT_EQ(effect(200,
                    JobText("u-1", R"("runPolicy":{"suspend":true})",
                            R"("replicaStatuses":{"Worker":{"active":3}})"),
@@ -256,8 +256,8 @@ TEST_F(KubernetesTargetTest, ReportsEffect) {
   EXPECT_EQ(effect(200, JobText("u-1", "", "")), "Job ml/train is not suspended");
   EXPECT_EQ(effect(404, "{}"), "stopped: the object is gone");
   EXPECT_EQ(effect(200, JobText("u-2", "", "")),
-            "stopped: the object is gone, another has its name");
-  EXPECT_THAT(effect(403, "{}"), HasSubstr("the right to get is missing"));
+            "stopped: the object is gone, and another object has its name");
+  EXPECT_THAT(effect(403, "{}"), HasSubstr("grant permission to get it"));
 }
 
 class OneSignature final : public WebhookSigner {
@@ -296,12 +296,12 @@ TEST(WebhookTarget, SendsOneRequestAndAcceptsReply) {
   const auto effect = target.Effect(stop);
   ASSERT_TRUE(effect.ok());
   EXPECT_TRUE(effect->stopped);
-  EXPECT_EQ(effect->text, "it says done: drained");
+  EXPECT_EQ(effect->text, "it replied done: drained");
   stop.id = "unknown";
   EXPECT_FALSE(target.Effect(stop).ok());
 }
 
-TEST(WebhookTarget, AnyOtherReplyIsAFailure) {
+TEST(WebhookTarget, UnexpectedReplyIsFailure) {
   fakes::FakeClock clock;
   const auto answer = [&](int status, const std::string& body) {
     ScriptedTransport http;
@@ -315,8 +315,8 @@ TEST(WebhookTarget, AnyOtherReplyIsAFailure) {
             "the webhook refused: not yours");
   EXPECT_THAT(answer(200, ""), HasSubstr("without {\"result\""));
   EXPECT_THAT(answer(200, R"({"result":7})"), HasSubstr("without {\"result\""));
-  EXPECT_THAT(answer(302, ""), HasSubstr("answered 302"));
-  EXPECT_THAT(answer(500, "x"), HasSubstr("after 4 tries"));
+  EXPECT_THAT(answer(302, ""), HasSubstr("responded with 302"));
+  EXPECT_THAT(answer(500, "x"), HasSubstr("after 4 attempts"));
   WebhookTarget target(&clock, nullptr, {.url = "https://stop.example/"});
   ActionEvent unowned = Stop();
   unowned.owner.clear();

@@ -10,13 +10,13 @@
 
 namespace pitwall::executor {
 namespace {
-constexpr int64_t kMaxRetryAfterNs = 30 * kNanosPerSecond;  // maximum Retry-After
-constexpr int64_t kSliceNs = 200 * kNanosPerMilli;          // maximum delay of a cancellation
+constexpr int64_t kMaxRetryAfterNs = 30 * kNanosPerSecond;  // upper bound for Retry-After
+constexpr int64_t kSliceNs = 200 * kNanosPerMilli;  // maximum delay in noticing a cancellation
 }  // namespace
 
 StatusOr<HttpReply> RetryingHttp::Perform(const std::function<StatusOr<HttpCall>()>& make,
                                           bool again_on_401) {
-  Status last = Internal("no attempt was made");
+  Status last = Internal("tries must be positive");
   int64_t pause_ns = limits_.pause_ns;
   for (int i = 0; i < limits_.tries; ++i) {
     if (i > 0 && pause_ns > 0) {
@@ -44,13 +44,13 @@ StatusOr<HttpReply> RetryingHttp::Perform(const std::function<StatusOr<HttpCall>
     }
     const bool again = IsRetriable(reply->status) || (reply->status == 401 && again_on_401);
     if (!again) return reply;
-    last =
-        Unavailable(Cat("answer ", reply->status, ": ", TerminalLine(reply->body.substr(0, 200))));
+    last = Unavailable(
+        Cat("response ", reply->status, ": ", TerminalLine(reply->body.substr(0, 200))));
     pause_ns = std::max(pause_ns, std::min(RetryAfterOf(*reply), kMaxRetryAfterNs));
     if (reply->status != 401) continue;
     again_on_401 = false;
   }
-  return Unavailable(Cat("after ", limits_.tries, " tries: ", ToStd(last.message())));
+  return Unavailable(Cat("after ", limits_.tries, " attempts: ", ToStd(last.message())));
 }
 
 }  // namespace pitwall::executor

@@ -1,4 +1,4 @@
-// HTTP calls with a limited number of retries.
+// HTTP calls with limited retries.
 #pragma once
 
 #include <atomic>
@@ -12,24 +12,24 @@ namespace pitwall::executor {
 
 struct CallLimits {
   int tries = 4;
-  int64_t pause_ns = 500 * kNanosPerMilli;  // before the first retry; doubles for each further one
-  int64_t timeout_ns = 10 * kNanosPerSecond;  // of one attempt
+  int64_t pause_ns =
+      500 * kNanosPerMilli;  // pause before the first retry; doubles for each further one
+  int64_t timeout_ns = 10 * kNanosPerSecond;  // timeout of one attempt
 };
 
-// Retries a call without a reply, or with a reply that may change (IsRetriable), after the server's
-// Retry-After of at most 30 s. For idempotent calls only. Thread-safe; clock and transport are
-// borrowed.
+// Retries a call that got no reply or a transient error (IsRetriable), and respects Retry-After up
+// to 30 s. Use only for idempotent calls. Thread-safe. Clock and transport are borrowed.
 class RetryingHttp {
  public:
   RetryingHttp(Clock* clock, HttpTransport* transport, CallLimits limits)
       : clock_(clock), transport_(transport), limits_(limits) {}
 
-  // `make` builds each attempt, so that a rotated token is used. Returns any reply that is not
-  // retriable; with `again_on_401`, a 401 is retried once. Unavailable: all attempts failed, with
+  // Calls `make` for each attempt, so that a rotated token is used. Returns any reply that is not
+  // retriable. With `again_on_401`, retries a 401 once. Unavailable: all attempts failed; contains
   // the error of the last one.
   StatusOr<HttpReply> Perform(const std::function<StatusOr<HttpCall>()>& make,
                               bool again_on_401 = false);
-  // Cancels the current call; later calls fail.
+  // Cancels the current call. Later calls fail.
   void Cancel() { cancelled_ = true; }
 
  private:

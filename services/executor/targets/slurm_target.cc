@@ -11,21 +11,21 @@ namespace pitwall::executor {
 namespace {
 
 constexpr std::string_view kUserOwner = "uid:";
-constexpr size_t kMaxDigits = 10;  // a job number has 32 bits
+constexpr size_t kMaxDigits = 10;  // job numbers have 32 bits
 
-// Returns the job number, which becomes an argument of commands.
+// Returns the job number, which is passed as a command argument.
 StatusOr<std::string> NumberOf(const JobReference& reference) {
   const std::string& uid = reference.uid;
   const bool digits =
       !uid.empty() && uid.size() <= kMaxDigits && uid[0] != '0' &&
       std::all_of(uid.begin(), uid.end(), [](char c) { return c >= '0' && c <= '9'; });
   if (!digits)
-    return InvalidArgument(Cat("the reference has no number of a Slurm job: ", Quote(uid)));
+    return InvalidArgument(Cat("reference: must be a Slurm job number (got ", Quote(uid), ")"));
   return uid;
 }
 
-// Returns the value of one field of `scontrol --oneliner show job`. Users choose names and paths,
-// which may imitate a field: a field that occurs twice is rejected.
+// Returns the value of a field in the output of `scontrol --oneliner show job`. User-chosen names
+// and paths may imitate a field, so a field that occurs twice is rejected.
 StatusOr<std::string_view> Field(std::string_view text, std::string_view name) {
   std::string_view found;
   int times = 0;
@@ -33,7 +33,7 @@ StatusOr<std::string_view> Field(std::string_view text, std::string_view name) {
     if (!StartsWith(word, name) || word.size() <= name.size() || word[name.size()] != '=') continue;
     if (times++ == 0) found = Trim(word.substr(name.size() + 1));
   }
-  if (times == 0) return Internal(Cat("scontrol shows no ", name));
+  if (times == 0) return Internal(Cat("scontrol does not show ", name));
   if (times > 1) return FailedPrecondition(Cat("scontrol shows ", name, " more than once"));
   return found;
 }
@@ -43,7 +43,8 @@ std::string FirstLine(std::string_view text) {
   return TerminalLine(text.substr(0, std::min<size_t>(text.find('\n'), 300)));
 }
 
-// Returns the first line of the errors without the program's name, which messages add.
+// Returns the first line of the error output without the program's name, because messages already
+// include it.
 std::string ErrorOf(const CommandResult& result) {
   std::string_view text = Trim(result.errors);
   for (const std::string_view prefix : {"scancel: ", "scontrol: ", "error: "}) {
@@ -57,7 +58,7 @@ bool Mentions(const CommandResult& result, std::string_view what) {
          result.out.find(what) != std::string::npos;
 }
 
-// Returns true for states in which no process is left.
+// Returns true for states in which no process remains.
 bool IsOver(std::string_view state) {
   constexpr std::array kOver = {"CANCELLED", "COMPLETED", "FAILED",        "TIMEOUT",
                                 "PREEMPTED", "DEADLINE",  "OUT_OF_MEMORY", "NODE_FAIL",
@@ -67,8 +68,8 @@ bool IsOver(std::string_view state) {
 }
 
 std::string Named(const JobReference& reference) {
-  return Cat("job ", reference.uid, " of Slurm",
-             reference.cluster.empty() ? "" : Cat(" cluster ", TerminalLine(reference.cluster)));
+  return Cat("Slurm job ", reference.uid,
+             reference.cluster.empty() ? "" : Cat(" of cluster ", TerminalLine(reference.cluster)));
 }
 
 StopCheck Refuse(std::string why, bool other_owner = false) {
@@ -99,7 +100,7 @@ StatusOr<SlurmTarget::Job> SlurmTarget::Look(const JobReference& reference) {
   Job job;
   ASSIGN_OR_RETURN(const std::string_view state, Field(result.out, "JobState"));
   job.state = std::string(state);
-  // for example: alice(1000)
+  // Example: alice(1000)
   ASSIGN_OR_RETURN(const std::string_view user, Field(result.out, "UserId"));
   const size_t open = user.rfind('(');
   const auto uid = open == std::string_view::npos || !EndsWith(user, ")")
@@ -114,19 +115,19 @@ StatusOr<SlurmTarget::Job> SlurmTarget::Look(const JobReference& reference) {
 StopCheck SlurmTarget::Check(const ActionEvent& stop) {
   if (!StartsWith(stop.owner, kUserOwner)) {
     return Refuse(Cat("the owner of the job is ",
-                      stop.owner.empty() ? std::string("not known") : TerminalLine(stop.owner),
-                      "; a job of Slurm is stopped for its user only (docs/security.md)"),
+                      stop.owner.empty() ? std::string("unknown") : TerminalLine(stop.owner),
+                      "; a Slurm job is stopped only for its user (docs/security.md)"),
                   true);
   }
   const StatusOr<Job> job = Look(stop.target);
   if (!job.ok()) return Refuse(std::string(ToStd(job.status().message())));
   if (Cat(kUserOwner, job->user) != stop.owner) {
-    return Refuse(Cat(Named(stop.target), " is of uid:", job->user, ", not of ",
+    return Refuse(Cat(Named(stop.target), " belongs to uid:", job->user, ", not to ",
                       TerminalLine(stop.owner), ", the owner of the job"),
                   true);
   }
   if (IsOver(job->state) || job->state == "COMPLETING")
-    return Refuse(Cat(Named(stop.target), " is over: ", TerminalLine(job->state)));
+    return Refuse(Cat(Named(stop.target), " has finished: ", TerminalLine(job->state)));
   return {.refusal = {},
           .found = Cat(Named(stop.target), " is ", TerminalLine(job->state), " as ",
                        TerminalLine(stop.owner), ", the owner of the job")};
@@ -143,14 +144,14 @@ StatusOr<std::string> SlurmTarget::Stop(const ActionEvent& stop) {
       const CommandResult result,
       runner_->Run({options_.scancel, Cat("--user=", stop.owner.substr(kUserOwner.size())), number},
                    options_.timeout_ns));
-  // scancel exits with 0 after some errors.
+  // scancel exits with 0 even after some errors.
   if (Mentions(result, "denied")) {
     return absl::PermissionDeniedError(
         ToAbsl(Cat("scancel: ", ErrorOf(result),
-                   "; run the executor as SlurmUser, root or an operator of Slurm")));
+                   "; run the executor as SlurmUser, root, or a Slurm operator")));
   }
   if (Mentions(result, "already completing or completed"))
-    return std::string("scancel sent; it was over by then");
+    return std::string("scancel sent; the job had already finished");
   if (Mentions(result, "Invalid job id")) return NotFound(Cat(Named(stop.target), " not found"));
   if (result.exit_code != 0 || Mentions(result, "error")) {
     return Unavailable(Cat("scancel exited with ", result.exit_code, ": ", ErrorOf(result)));
@@ -162,7 +163,7 @@ StatusOr<std::string> SlurmTarget::Stop(const ActionEvent& stop) {
 StatusOr<StopEffect> SlurmTarget::Effect(const ActionEvent& stop) {
   const StatusOr<Job> job = Look(stop.target);
   if (job.status().code() == absl::StatusCode::kNotFound)
-    return StopEffect{.stopped = true, .text = "slurmctld does not know the job any more"};
+    return StopEffect{.stopped = true, .text = "slurmctld no longer knows the job"};
   if (!job.ok()) return job.status();
   return StopEffect{.stopped = IsOver(job->state),
                     .text = Cat("the job is ", TerminalLine(job->state))};

@@ -1,4 +1,4 @@
-// Target for jobs of a Slurm cluster: scancel.
+// Target for Slurm jobs: runs scancel.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@
 namespace pitwall::executor {
 
 struct SlurmOptions {
-  std::string cluster;              // its name in references; "": matches every cluster
+  std::string cluster;              // cluster name in references; "" matches every cluster
   std::string scancel = "scancel";  // paths, or names in PATH
   std::string scontrol = "scontrol";
-  int64_t timeout_ns = 10 * kNanosPerSecond;  // of one command
+  int64_t timeout_ns = 10 * kNanosPerSecond;  // timeout of one command
 };
 
 // Handles references of platform "slurm", whose uid is the job number. The job's user must be the
-// owner in the issue, and the job must not have finished. scancel gets the user, too, so that it
-// never ends a job of another user. Slurm sends SIGTERM to the job's processes and kills them after
+// issue's owner, and the job must not have finished. scancel also gets the user, so that it never
+// cancels another user's job. Slurm sends SIGTERM to the job's processes and kills them after
 // KillWait.
 //
-// Rights: slurmctld lets the job's user, an operator, root, and its own user end a job; the service
-// must run as one of the last three.
+// Permissions: slurmctld accepts a cancellation by the job's user, an operator, root, or SlurmUser.
+// The service must run as one of the last three.
 //
 // Thread-safe. The runner is borrowed.
 class SlurmTarget final : public StopTarget {
@@ -46,7 +46,7 @@ class SlurmTarget final : public StopTarget {
     std::string state;  // RUNNING, COMPLETING, CANCELLED, …
     int64_t user = -1;
   };
-  // NotFound: slurmctld does not know the job (any longer).
+  // NotFound: slurmctld does not know the job, or no longer knows it.
   StatusOr<Job> Look(const JobReference& reference);
 
   CommandRunner* const runner_;

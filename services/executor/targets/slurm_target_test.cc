@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// Replies of Slurm 22.05, and replies that are hard to provoke.
+// Replies recorded from Slurm 22.05, and replies that are hard to provoke.
 class FakeSlurm final : public CommandRunner {
  public:
   StatusOr<CommandResult> Run(const std::vector<std::string>& argv, int64_t) override {
@@ -67,10 +67,10 @@ TEST_F(SlurmTargetTest, ClaimsJobsOfItsCluster) {
   EXPECT_EQ(target_.Claims(reference), StopTarget::Claim::kNo);
 }
 
-TEST_F(SlurmTargetTest, StopsJobOfItsOwner) {
+TEST_F(SlurmTargetTest, StopsJobOfMatchingOwner) {
   slurm_.Shows("RUNNING");
   EXPECT_EQ(target_.Check(Decision()).found,
-            "job 17 of Slurm cluster c1 is RUNNING as uid:1000, the owner of the job");
+            "Slurm job 17 of cluster c1 is RUNNING as uid:1000, the owner of the job");
   slurm_.Shows("RUNNING");
   slurm_.Fails(0, "");
   const auto sent = target_.Stop(Decision());
@@ -86,7 +86,7 @@ TEST_F(SlurmTargetTest, StopsJobOfItsOwner) {
   EXPECT_TRUE(target_.Effect(Decision())->stopped) << "purged after MinJobAge";
 }
 
-TEST_F(SlurmTargetTest, RefusesJobItMayNotStop) {
+TEST_F(SlurmTargetTest, RefusesJobsThatMustNotBeStopped) {
   slurm_.Shows("RUNNING", "bob(1001)");
   EXPECT_TRUE(target_.Check(Decision()).other_owner);
   slurm_.Shows("RUNNING", "alice(1000)", "x UserId=alice(1000)");
@@ -94,25 +94,25 @@ TEST_F(SlurmTargetTest, RefusesJobItMayNotStop) {
       << "the name of a job imitates its user";
   for (const char* state : {"COMPLETING", "CANCELLED", "COMPLETED", "TIMEOUT"}) {
     slurm_.Shows(state);
-    EXPECT_THAT(target_.Check(Decision()).refusal, HasSubstr(Cat("is over: ", state)));
+    EXPECT_THAT(target_.Check(Decision()).refusal, HasSubstr(Cat("has finished: ", state)));
   }
   slurm_.Fails(1, "slurm_load_jobs error: Invalid job id specified\n");
   EXPECT_THAT(target_.Check(Decision()).refusal, HasSubstr("not found"));
   slurm_.Fails(1, "slurm_load_jobs error: Unable to contact slurm controller\n");
   EXPECT_THAT(target_.Check(Decision()).refusal, HasSubstr("Unable to contact"));
   slurm_.answers.push_back(CommandResult{0, "garbage", ""});
-  EXPECT_THAT(target_.Check(Decision()).refusal, HasSubstr("shows no JobId"));
+  EXPECT_THAT(target_.Check(Decision()).refusal, HasSubstr("does not show JobId"));
   slurm_.answers.push_back(absl::DeadlineExceededError("scontrol took longer than 10000 ms"));
   EXPECT_THAT(target_.Check(Decision()).refusal, HasSubstr("took longer"));
   const size_t asked = slurm_.commands.size();
   for (const char* uid : {"", "0", "--all", "17 18", "17;reboot", "99999999999"})
-    EXPECT_THAT(target_.Check(Decision(uid)).refusal, HasSubstr("no number of a Slurm job"));
+    EXPECT_THAT(target_.Check(Decision(uid)).refusal, HasSubstr("must be a Slurm job number"));
   for (const char* owner : {"", "pod:x"})
     EXPECT_TRUE(target_.Check(Decision("17", owner)).other_owner);
   EXPECT_EQ(slurm_.commands.size(), asked) << "no request to Slurm for any of them";
 }
 
-TEST_F(SlurmTargetTest, ReportsWhyJobWasNotStopped) {
+TEST_F(SlurmTargetTest, FailedStop_ReportsReason) {
   const auto stop = [&](int code, std::string_view errors) {
     slurm_.Shows("RUNNING");
     slurm_.Fails(code, errors);
@@ -129,12 +129,12 @@ TEST_F(SlurmTargetTest, ReportsWhyJobWasNotStopped) {
                   .ok());
   EXPECT_EQ(stop(1, "scancel: error: Unable to contact slurm controller\n").status().code(),
             absl::StatusCode::kUnavailable);
-  // The user changed after the decision.
+  // The job's user changed after the decision.
   slurm_.Shows("RUNNING", "bob(1001)");
   EXPECT_EQ(target_.Stop(Decision()).status().code(), absl::StatusCode::kPermissionDenied);
 }
 
-TEST(Command, RunsWithLimits) {
+TEST(Command, LimitsTimeAndOutput) {
   fakes::FakeClock clock;
   const auto runner = MakeCommandRunner(&clock);
   const auto run = [&](std::string script, int64_t timeout_ns = 60 * kNanosPerSecond) {
@@ -147,7 +147,7 @@ TEST(Command, RunsWithLimits) {
   EXPECT_EQ(both->errors, "err");
   EXPECT_EQ(run("kill -9 $$")->exit_code, 137);
   EXPECT_EQ(run("head -c 1000000 /dev/zero")->out.size(), kMaxCommandOutput);
-  // Does not wait for a grandchild that keeps the output open.
+  // Run does not wait for a grandchild that keeps the output open.
   EXPECT_EQ(run("sleep 2 & echo x")->out, "x\n");
   EXPECT_EQ(run("sleep 1000", 0).status().code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_EQ(runner->Run({"no-such-program-17"}, 1).status().code(), absl::StatusCode::kNotFound);

@@ -24,8 +24,8 @@ std::string StopTargets::Refusal(const JobReference& reference) const {
   std::vector<std::string> names;
   for (const StopTarget* target : targets_) names.emplace_back(target->name());
   return Cat("the job runs on platform ", Quote(reference.platform), ", kind ",
-             Quote(reference.kind), "; this executor has no target for it (it has ",
-             names.empty() ? std::string("none") : Join(names, ", "), "); docs/actions.md");
+             Quote(reference.kind), "; this executor has no target for it (targets: ",
+             names.empty() ? std::string("none") : Join(names, ", "), "; docs/actions.md)");
 }
 
 int64_t StopTargets::look_interval_ns() const {

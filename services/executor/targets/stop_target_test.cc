@@ -50,14 +50,14 @@ TEST_F(StopTargetTest, ReferenceSelectsTarget) {
     if (action.type != ActionEventType::kDone) continue;
     EXPECT_EQ(action.effect, "suspended; no pod is active");
   }
-  // It is stopped once.
+  // The executor stops the job only once.
   target_.Run("u1");
   Publish(ClusterIssue("cluster", "u1", 2));
   Settle();
   EXPECT_EQ(target_.stops().size(), 1U);
 }
 
-TEST_F(StopTargetTest, RefusalOfTargetIsRecorded) {
+TEST_F(StopTargetTest, RecordsRefusalByTarget) {
   Run(WithTarget());
   Publish(ClusterIssue("j", "gone"));
   Pass([&] { return Actions().size() == 1; });
@@ -75,7 +75,7 @@ TEST_F(StopTargetTest, FailedStopReportsReason) {
   EXPECT_EQ(Actions()[1].effect, "failed: nobody answers");
 }
 
-TEST_F(StopTargetTest, StopWithoutRight_IsRefusedOnce) {
+TEST_F(StopTargetTest, StopWithoutPermission_IsRefusedOnce) {
   target_.Run("u1");
   target_.error = absl::PermissionDeniedError("403: the right to patch jobs is missing");
   Run(WithTarget());
@@ -85,8 +85,8 @@ TEST_F(StopTargetTest, StopWithoutRight_IsRefusedOnce) {
   EXPECT_THAT(Actions()[1].why, HasSubstr("; refused: 403: the right to patch jobs is missing"));
   EXPECT_EQ(Actions()[1].effect, "");
   EXPECT_EQ(executor_->counters().refused.value(), 1U);
-  // It is refused neither again for the same issue nor after a restart, which checks decisions
-  // without an outcome.
+  // The same issue is not refused again, even after a restart, which checks decisions without an
+  // outcome.
   Publish(ClusterIssue("j", "u1", 2));
   Settle();
   executor_.reset();
@@ -101,10 +101,10 @@ TEST_F(StopTargetTest, StopWithoutEffect_IsReportedAfterGrace) {
   Run(WithTarget());
   Publish(ClusterIssue("j", "u1"));
   Pass([&] { return Actions().size() == 2; });
-  EXPECT_EQ(Actions()[1].effect, "suspended; the job still runs after 30000 ms");
+  EXPECT_EQ(Actions()[1].effect, "suspended; the job is still running after 30000 ms");
 }
 
-TEST_F(StopTargetTest, DryRunStopsNothing) {
+TEST_F(StopTargetTest, DryRunDoesNotStopJob) {
   target_.Run("u1");
   ExecutorOptions options = WithTarget();
   options.policies[0].mode = PolicyMode::kDryRun;
@@ -128,7 +128,7 @@ TEST_F(StopTargetTest, ExemptJobsAreNeverStopped) {
   Publish(ClusterIssue("x", "u3"));
   IssueEvent named = ClusterIssue("y", "u4");
   named.owner = "uid:1001";
-  named.job_name = "x";  // exempt for another owner only
+  named.job_name = "x";  // exempt only for another owner
   Publish(named);
   Pass([&] { return Actions().size() == 5; });
   ASSERT_EQ(target_.stops().size(), 1U);
@@ -140,13 +140,13 @@ TEST_F(StopTargetTest, ExemptJobsAreNeverStopped) {
   EXPECT_THAT(why["x"], HasSubstr("exempt by executor.exempt: job x, owner uid:1000"));
 }
 
-TEST_F(StopTargetTest, RejectsExemptionOfEverything) {
+TEST_F(StopTargetTest, RejectsExemptionOfAllJobs) {
   ExecutorOptions options = Options();
   options.exempt = {{}};
   EXPECT_FALSE(Executor::Make(&clock_, &log_, &processes_, options).ok());
 }
 
-// Executors of nodes and one of the cluster share the work: none refuses the jobs of another.
+// Node executors and a cluster executor share the work: no executor refuses another's jobs.
 TEST_F(StopTargetTest, SkipsJobsOfOtherExecutors) {
   target_.Run("u1");
   processes_.Run(17, 170);
@@ -170,7 +170,7 @@ TEST_F(StopTargetTest, SkipsJobsOfOtherExecutors) {
   EXPECT_EQ((*made)->counters().elsewhere.value(), 1U);
 }
 
-// Simulates an executor that crashed between the decision and its outcome.
+// Simulates an executor that crashed between a decision and its outcome.
 TEST_F(StopTargetTest, AfterRestart_StopIsCheckedAndNotRepeated) {
   target_.Run("u1");
   Run(WithTarget());
@@ -193,7 +193,7 @@ TEST_F(StopTargetTest, AfterRestart_StopIsCheckedAndNotRepeated) {
   Publish(ClusterIssue("j", "u1", 2));
   Pass([&] { return Actions().size() == 2; });
   EXPECT_THAT(Kinds(), ElementsAre("decided live", "done live"));
-  EXPECT_THAT(Actions()[1].effect, HasSubstr("still running: the executor was restarted"));
+  EXPECT_THAT(Actions()[1].effect, HasSubstr("still running: the executor restarted"));
   EXPECT_THAT(target_.stops(), IsEmpty());
 }
 

@@ -26,11 +26,11 @@ StopTarget::Claim WebhookTarget::Claims(const JobReference& reference) const {
 StopCheck WebhookTarget::Check(const ActionEvent& stop) {
   if (stop.owner.empty()) {
     return {.refusal =
-                "the owner of the job is not known: nothing is stopped for it "
+                "the job's owner is unknown, so the job is not stopped "
                 "(docs/security.md)",
             .other_owner = true};
   }
-  return {.found = Cat("the webhook is asked to stop the job for ", stop.owner, ", its owner")};
+  return {.found = Cat("the webhook is called to stop the job of ", stop.owner)};
 }
 
 StatusOr<std::string> WebhookTarget::Stop(const ActionEvent& stop) {
@@ -51,7 +51,7 @@ StatusOr<std::string> WebhookTarget::Stop(const ActionEvent& stop) {
     return call;
   }));
   if (reply.status < 200 || reply.status >= 300) {
-    return FailedPrecondition(Cat("the webhook answered ", reply.status, ": ",
+    return FailedPrecondition(Cat("the webhook responded with ", reply.status, ": ",
                                   TerminalLine(reply.body.substr(0, kMaxReason))));
   }
   std::string result, reason;
@@ -65,22 +65,23 @@ StatusOr<std::string> WebhookTarget::Stop(const ActionEvent& stop) {
         ToAbsl(Cat("the webhook refused", reason.empty() ? "" : Cat(": ", reason))));
   }
   if (result != "done") {
-    return FailedPrecondition(Cat("the webhook answered ", reply.status,
+    return FailedPrecondition(Cat("the webhook responded with ", reply.status,
                                   " without {\"result\": \"done\"} or \"refused\""));
   }
-  PITWALL_LOG(kWarning, "executor", "the webhook has stopped job ", stop.job, ": ", stop.rule);
+  PITWALL_LOG(kWarning, "executor", "the webhook stopped job ", stop.job, ": ", stop.rule);
   MutexLock lock(&mutex_);
   while (done_.size() >= options_.max_remembered) done_.erase(done_.begin());
   done_[stop.id] = reason;
-  return std::string("the webhook was asked");
+  return std::string("webhook called");
 }
 
 StatusOr<StopEffect> WebhookTarget::Effect(const ActionEvent& stop) {
   MutexLock lock(&mutex_);
   const auto it = done_.find(stop.id);
-  if (it == done_.end()) return Unavailable("the answer of the webhook is not known any more");
-  return StopEffect{.stopped = true,
-                    .text = Cat("it says done", it->second.empty() ? "" : Cat(": ", it->second))};
+  if (it == done_.end()) return Unavailable("the webhook's reply is no longer available");
+  return StopEffect{
+      .stopped = true,
+      .text = Cat("it replied done", it->second.empty() ? "" : Cat(": ", it->second))};
 }
 
 }  // namespace pitwall::executor

@@ -1,4 +1,4 @@
-// Test fixture: an executor over a log in memory, with fake processes.
+// Test fixture for an executor with an in-memory log and fake processes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@
 
 namespace pitwall::executor {
 
-// Processes by pid. A signal is only counted, unless the test requests that it ends the process.
+// Fake processes by pid. A signal is only counted, unless the test makes it end the process.
 class FakeProcesses final : public ProcessControl {
  public:
   StatusOr<ProcessState> Look(const ProcessIdentity& process) override {
@@ -58,7 +58,7 @@ class FakeProcesses final : public ProcessControl {
   }
 
   std::function<void()> before_signal;
-  std::string owner = "uid:1000";  // of all processes
+  std::string owner = "uid:1000";  // owner of all processes
   Status signal_error;
   std::atomic<bool> exits{true};
 
@@ -68,7 +68,7 @@ class FakeProcesses final : public ProcessControl {
   std::vector<int64_t> signals_;
 };
 
-// Jobs of one platform, by uid. A stop ends them, unless the test requests another effect.
+// Fake jobs of one platform by uid. A stop ends the job, unless the test sets another effect.
 class FakeTarget final : public StopTarget {
  public:
   explicit FakeTarget(std::string platform) : platform_(std::move(platform)) {}
@@ -90,7 +90,7 @@ class FakeTarget final : public StopTarget {
   }
   StatusOr<StopEffect> Effect(const ActionEvent& stop) override {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (running_.contains(stop.target.uid)) return StopEffect{.text = "the job still runs"};
+    if (running_.contains(stop.target.uid)) return StopEffect{.text = "the job is still running"};
     return StopEffect{.stopped = true, .text = "no pod is active"};
   }
   void Run(const std::string& uid) {
@@ -170,7 +170,7 @@ class ExecutorTest : public ::testing::Test {
     }
   }
 
-  // Returns the records of pitwall.actions, per job in order.
+  // Returns the records of pitwall.actions, in order for each job.
   std::vector<ActionEvent> Actions() {
     std::vector<ActionEvent> out;
     for (int32_t p = 0; p < 2; ++p) {
