@@ -17,11 +17,11 @@ struct ApiCall {
   Parameters& parameters;
 
   const History& history() const { return *options.history; }
-  // The job named by the parameter `job`.
+  // Returns the job selected by the parameter `job`.
   StatusOr<JobLifePtr> Job() const { return history().FindJob(parameters.Text("job")); }
 };
 
-// Time range of all data of a job.
+// Returns the time range of all data of a job.
 TimeRange WholeOf(const JobOverview& job);
 
 using Answer = StatusOr<http::HttpResponse>;

@@ -16,7 +16,7 @@ struct ApiRoute {
   std::string_view method;
   std::string_view path;
   Role role;
-  // "job*": required, "rank+": repeatable.
+  // Parameter names: "job*" is required, "rank+" is repeatable.
   std::string_view parameters;
   Answer (*answer)(const ApiCall& call);
   bool open = false;
@@ -79,7 +79,7 @@ std::vector<ParameterRule> RulesOf(const ApiRoute& route) {
     rule.name = word;
     out.push_back(rule);
   }
-  // Queries about a job accept a point in time.
+  // Every query about a job accepts a point in time.
   if (route.method == "GET" && !out.empty() && out[0].name == "job") out.push_back({"at"});
   return out;
 }
@@ -111,7 +111,7 @@ bool Matches(std::string_view if_none_match, std::string_view tag) {
   return false;
 }
 
-// Adds an entity tag; drops the body if the client has that version.
+// Adds an entity tag, and drops the body if the client already has this version.
 void AddTag(const http::HttpRequest& request, http::HttpResponse* response) {
   const std::string tag = Cat("\"", StableHashHex(response->body), "\"");
   response->headers.emplace_back("ETag", tag);
@@ -173,14 +173,14 @@ std::vector<http::HttpRoute> Routes(const ApiOptions& options) {
     served.path = Cat(kApiPrefix, route.path);
     served.role = route.role;
     served.open = route.open;
-    // Sign-in and actions must not wait for queries.
+    // Sign-in and actions must not wait behind queries.
     if (route.open || route.role == Role::kAct) served.lane = http::Lane::kActions;
     served.handler = [&route, rules = RulesOf(route), options](const http::HttpRequest& request) {
       return Handle(route, rules, options, request);
     };
     out.push_back(std::move(served));
   }
-  // Unknown paths below the prefix return errors in the API's format.
+  // Unknown paths under the prefix return errors in the API's format.
   http::HttpRoute other;
   other.method = "GET";
   other.path = Cat(kApiPrefix, "/*");

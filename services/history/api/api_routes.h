@@ -1,4 +1,4 @@
-// The HTTP API of the history: docs/api.md.
+// Routes of the history's HTTP API (docs/api.md).
 #pragma once
 
 #include <functional>
@@ -24,32 +24,32 @@ namespace pitwall::history {
 
 inline constexpr std::string_view kApiPrefix = "/api/pitwall/v1";
 
-// Borrowed pointers must outlive the server.
+// Options of the API. Borrowed pointers must outlive the server.
 struct ApiOptions {
   const History* history = nullptr;
-  HistoryAdmin* keeper = nullptr;  // null: deleting and archiving are disabled
+  HistoryAdmin* keeper = nullptr;  // if null, deletion and archiving are disabled
   const Clock* clock = nullptr;
   AccessTokens tokens;
-  std::shared_ptr<http::CookieSessions> sessions;  // null: sessions are disabled
-  bool secure_cookies = false;                     // the server speaks TLS
-  std::string external_url;                        // prefix of links; "": links are paths
-  std::string archive_dir;                         // folder for archives; "": archiving is disabled
-  RuleDefinitionSource rules;                      // empty: the loaded rules are unknown
-  std::string version;                             // Pitwall version, for reports
-  CaptureSource* captures = nullptr;               // null: captures are disabled
-  // Appends a request to pitwall.actions, and a request for an interval also to pitwall.control.
-  // Empty: requests are disabled.
+  std::shared_ptr<http::CookieSessions> sessions;  // if null, sessions are disabled
+  bool secure_cookies = false;                     // true if the server uses TLS
+  std::string external_url;                        // prefix of links; if empty, links are paths
+  std::string archive_dir;            // folder for archives; if empty, archiving is disabled
+  RuleDefinitionSource rules;         // if empty, the loaded rules are unknown
+  std::string version;                // Pitwall version, shown in reports
+  CaptureSource* captures = nullptr;  // if null, captures are disabled
+  // Appends a request to pitwall.actions. A request to change an interval is also appended to
+  // pitwall.control. If empty, requests are disabled.
   std::function<Status(const ActionEvent& request)> request_action;
-  // Checks that the loaded rules have this parameter; empty: unknown here.
+  // Checks that the loaded rules have this parameter. If empty, parameters are not checked.
   std::function<Status(const ParameterChange& change)> check_parameter;
-  // Returns the silence of an open issue; empty: unknown here.
+  // Returns the silence that applies to an open issue. If empty, silences are unknown.
   std::function<std::optional<SilencedIssue>(const IssueEvent& event)> silenced;
 };
 
-// Thread-safe handlers.
+// Returns the routes. The handlers are thread-safe.
 std::vector<http::HttpRoute> Routes(const ApiOptions& options);
 
-// Routes and roles, for the test of the OpenAPI file.
+// A route and its parameters, for the test of the OpenAPI file.
 struct RouteRule {
   std::string_view method;
   std::string_view path;  // without the prefix

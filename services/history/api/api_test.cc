@@ -1,4 +1,4 @@
-// Answers of routes to good and bad requests.
+// Responses of the routes to valid and invalid requests.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,38 +38,40 @@ std::string TextAt(const yaml::Node& node, std::string_view path) {
   return at->IsNull() ? "null" : at->scalar();
 }
 
-TEST_F(Api, BadRequest_ErrorHasPlaceCauseAndRemedy) {
+TEST_F(Api, BadRequest_ErrorHasPlaceAndCause) {
   struct Bad {
     std::string_view target;
     int status;
     std::string_view place, message;
   };
   const Bad all[] = {
-      {"/job", 400, "job", "job: missing; give the parameter job"},
+      {"/job", 400, "job", "job: missing; add the parameter job"},
       {"/job?job=nothing", 404, "job", "job: not found (\\\"nothing\\\")"},
-      {"/jobs?limit=0", 400, "limit", "limit: out of range (\\\"0\\\"); give 1 to 1000"},
-      {"/jobs?limit=x", 400, "limit", "limit: not an integer (\\\"x\\\")"},
-      {"/jobs?limit=1&limit=2", 400, "limit", "limit: given twice"},
-      {"/jobs?sort=size", 400, "sort", "give one of last, started"},
-      {"/jobs?color=red", 400, "\\\"color\\\"", "this route has name, owner, state"},
+      {"/jobs?limit=0", 400, "limit",
+       "limit: must be an integer between 1 and 1000 (got \\\"0\\\")"},
+      {"/jobs?limit=x", 400, "limit", "1000 (got \\\"x\\\")"},
+      {"/jobs?limit=1&limit=2", 400, "limit", "limit: must not be repeated"},
+      {"/jobs?sort=size", 400, "sort", "must be one of last, started"},
+      {"/jobs?color=red", 400, "\\\"color\\\"", "this route accepts name, owner, state"},
       {"/chart?job=job-1", 400, "match", "match: missing"},
-      {"/chart?job=job-1&match=a&width=5000", 400, "width", "give 3 to 4096"},
-      {"/chart?job=job-1&match=a%7Bb", 400, "match", "match: not a selector"},
-      {"/chart?job=job-1&match=rate(a%5B1m%5D)", 400, "match", "match: not a selector"},
-      {"/chart?job=job-1&match=a%5B1m%5D", 400, "match", "match: not a selector"},
-      {"/chart?job=job-1&match=a%20offset%201m", 400, "match", "match: not a selector"},
+      {"/chart?job=job-1&match=a&width=5000", 400, "width", "between 3 and 4096"},
+      {"/chart?job=job-1&match=a%7Bb", 400, "match", "match: must be a selector"},
+      {"/chart?job=job-1&match=rate(a%5B1m%5D)", 400, "match", "match: must be a selector"},
+      {"/chart?job=job-1&match=a%5B1m%5D", 400, "match", "match: must be a selector"},
+      {"/chart?job=job-1&match=a%20offset%201m", 400, "match", "match: must be a selector"},
       {"/chart?job=job-1&match=a%7Bb=~%22(%22%7D", 400, "match", "match"},
-      {"/chart?job=job-1&match=a&mode=train", 400, "axis", "requires axis=step"},
-      {"/chart?job=job-1&match=a&from=yesterday", 400, "from", "or RFC 3339"},
+      {"/chart?job=job-1&match=a&mode=train", 400, "axis", "axis: must be step"},
+      {"/chart?job=job-1&match=a&from=yesterday", 400, "from", "or an RFC 3339 time"},
       {"/chart?job=job-1&match=a&from=20&to=10", 400, "from", "from: must be earlier than to"},
-      {"/chart?job=job-1&match=a&from=99999999999999999999", 400, "from", "from: not a time"},
-      {"/spans?job=job-1&kind=leap", 400, "kind", "give step, phase or operator"},
+      {"/chart?job=job-1&match=a&from=99999999999999999999", 400, "from",
+       "from: must be nanoseconds"},
+      {"/spans?job=job-1&kind=leap", 400, "kind", "must be step, phase, or operator"},
       {"/spans?job=job-1&from_step=3&to_step=3", 400, "from_step", "must be less than to_step"},
       {"/samples?job=job-1&match=a&from_step=3", 400, "mode", "steps belong to a mode"},
       {"/issue?job=job-1&id=zz", 404, "id", "id: not found"},
-      {"/what-if?job=job-1&rank=-1", 400, "rank", "out of range"},
-      {"/stream?topics=all", 400, "topics", "unknown value"},
-      {"/stream?last_event_id=-4", 400, "last_event_id", "not an event ID"},
+      {"/what-if?job=job-1&rank=-1", 400, "rank", "must be an integer between 0"},
+      {"/stream?topics=all", 400, "topics", "must be one or more of"},
+      {"/stream?last_event_id=-4", 400, "last_event_id", "must be the ID of an event"},
       {"/nothing", 404, "path", "path: not found"},
   };
   for (const Bad& bad : all) {
@@ -115,7 +117,7 @@ TEST_F(Api, InvalidUtf8IsReplaced) {
   EXPECT_THAT(Get("/job?job=job-2").body, HasSubstr("a\xEF\xBF\xBD\xEF\xBF\xBDz"));
 }
 
-TEST_F(Api, PagesCoverTheListWithoutOverlap) {
+TEST_F(Api, PagesCoverListWithoutOverlap) {
   for (const std::string_view route :
        {"/series?job=job-1&", "/spans?job=job-1&", "/steps?job=job-1&", "/issues?job=job-1&"}) {
     const auto rows = [&](const yaml::Node& answer) {
@@ -172,13 +174,13 @@ TEST_F(Api, JobsAreFilteredAndSorted) {
   EXPECT_EQ(ids("name=-3"), "b-3 ");
   EXPECT_EQ(ids("owner=uid:1000"), "job-1 ");
   EXPECT_EQ(ids("name=nothing"), "");
-  // Node pseudo-jobs come last, in either order.
+  // Node pseudo-jobs come last in both sort orders.
   history_.Edit("node:a", [](auto* job) { job->life.samples = 1000; });
   EXPECT_EQ(ids("sort=samples"), "job-1 b-3 c-4 a-2 node:a ");
   EXPECT_EQ(ids("sort=samples&order=asc"), "a-2 c-4 b-3 job-1 node:a ");
 }
 
-TEST_F(Api, EntityTags) {
+TEST_F(Api, UnchangedResponse_ReturnsNotModified) {
   const http::HttpResponse first = Get("/job?job=job-1");
   std::string tag;
   for (const auto& [name, value] : first.headers) {
@@ -198,7 +200,7 @@ TEST_F(Api, EntityTags) {
   EXPECT_EQ(again(tag).status, 200);
 }
 
-TEST_F(Api, BinaryChartHasTheNumbersOfTheJson) {
+TEST_F(Api, BinaryChartEqualsJsonChart) {
   const std::string target = "/chart?job=job-1&match=hw_gpu_utilization_ratio&width=7";
   const yaml::Node json = Parsed(Get(target));
   const http::HttpResponse binary = Get(target + "&format=binary");
@@ -241,8 +243,8 @@ TEST_F(Api, BinaryChartHasTheNumbersOfTheJson) {
   EXPECT_EQ(at, bytes.size());
 }
 
-TEST_F(Api, DeleteRequiresTheWholeId) {
-  EXPECT_EQ(Ask("DELETE", "/job?job=job").status, 400);  // a prefix of the ID
+TEST_F(Api, DeleteRequiresCompleteId) {
+  EXPECT_EQ(Ask("DELETE", "/job?job=job").status, 400);  // only a prefix of the ID
   EXPECT_EQ(Ask("DELETE", "/job?job=job-1").status, 200);
   EXPECT_EQ(Ask("DELETE", "/job?job=job-1").status, 404);
   history_.Edit("runs", [](auto*) {});
@@ -253,7 +255,7 @@ TEST_F(Api, DeleteRequiresTheWholeId) {
   EXPECT_EQ(Ask("DELETE", "/job?job=runs").status, 409);
 }
 
-TEST_F(Api, ArchiveIsWrittenBelowTheConfiguredFolder) {
+TEST_F(Api, ArchiveIsWrittenToConfiguredFolder) {
   EXPECT_EQ(Ask("POST", "/job/archive?job=job-1").status, 200);
   EXPECT_EQ(Ask("POST", "/job/archive?job=job-1&name=kept.1").status, 200);
   for (const std::string_view bad : {"..%2Fx", "%2Fetc", ".", "..", ".hidden", "a%2Fb", "a%20b"}) {
@@ -269,7 +271,7 @@ TEST_F(Api, ArchiveIsWrittenBelowTheConfiguredFolder) {
   EXPECT_EQ(Ask("POST", "/job/archive?job=job-1").status, 409);
 }
 
-TEST_F(Api, LinksStartWithTheExternalUrl) {
+TEST_F(Api, LinksStartWithExternalUrl) {
   const std::string id = IssueId(TestIssue("default/y/Other", EventType::kIssueFound, 1, 4));
   EXPECT_EQ(TextAt(Parsed(Get("/issues?job=job-1&state=open")), "issues/0/link"),
             Cat("/jobs/job-1?issue=", id));
@@ -279,14 +281,14 @@ TEST_F(Api, LinksStartWithTheExternalUrl) {
   EXPECT_EQ(TextAt(Parsed(Get("/job?job=job-1")), "link"), "https://pitwall.example/jobs/job-1");
 }
 
-TEST_F(Api, IssuesAreFilteredAndIssueHasEventsAndActions) {
+TEST_F(Api, FiltersIssuesAndReturnsTheirEvents) {
   const auto total = [&](std::string_view query) {
     return TextAt(Parsed(Get(Cat("/issues?job=job-1&", query))), "total");
   };
   EXPECT_EQ(total(""), "2");
   EXPECT_EQ(total("state=open"), "1");
   EXPECT_EQ(total("state=ended"), "1");
-  // Its last event has no threshold.
+  // The issue's last event has no threshold.
   EXPECT_EQ(TextAt(Parsed(Get("/issues?job=job-1&state=ended")), "issues/0/threshold"), "0.5");
   EXPECT_EQ(total("rule=Alert"), "1");
   EXPECT_EQ(total("severity=critical"), "0");
@@ -310,7 +312,7 @@ TEST_F(Api, IssuesAreFilteredAndIssueHasEventsAndActions) {
   EXPECT_THAT(Parsed(Get("/actions?job=job-1")).Find("notifications")->items(), SizeIs(2));
 }
 
-TEST_F(Api, ReportMatchesTheOtherRoutes) {
+TEST_F(Api, ReportMatchesOtherRoutes) {
   const yaml::Node report = Parsed(Get("/report?job=job-1"));
   const auto block = [&](std::string_view id) -> const yaml::Node& {
     static const yaml::Node kNone;
@@ -388,12 +390,12 @@ TEST_F(Api, KnownRulesHaveDefinitions) {
   EXPECT_EQ(TextAt(Parsed(Get("/rules?job=job-1")), "rules/0/definition"), "null");
 }
 
-TEST_F(Api, ParameterAt_AnswersAsOfThatTime) {
+TEST_F(Api, ParameterAt_ReturnsStateAtThatTime) {
   const std::string at = Cat("&at=", AtSecond(5));
   const yaml::Node job = Parsed(Get(Cat("/job?job=job-1", at)));
   EXPECT_EQ(TextAt(job, "state"), "running");
   EXPECT_EQ(TextAt(job, "last_ns"), Cat(AtSecond(5)));
-  EXPECT_EQ(TextAt(job, "open_issues"), "2");  // one attempt ends at 9 s
+  EXPECT_EQ(TextAt(job, "open_issues"), "2");  // one attempt has ended at 9 s
   EXPECT_EQ(TextAt(job, "worst_severity"), "warning");
   EXPECT_EQ(TextAt(Parsed(Get(Cat("/issues?job=job-1&state=open", at))), "total"), "2");
   const yaml::Node samples =
@@ -404,10 +406,10 @@ TEST_F(Api, ParameterAt_AnswersAsOfThatTime) {
             Cat(AtSecond(5)));
   EXPECT_EQ(Get("/job?job=job-1&at=soon").status, 400);
   EXPECT_EQ(Get("/job?job=job-1&at=1000").status, 404);
-  EXPECT_EQ(Get("/jobs?at=1000").status, 400);  // lists have no point in time
+  EXPECT_EQ(Get("/jobs?at=1000").status, 400);  // lists do not accept a point in time
 }
 
-TEST_F(Api, CaptureRequiresARunningJobAndTheWholeId) {
+TEST_F(Api, CaptureRequiresRunningJobAndCompleteId) {
   history_.Edit("runs", [](auto*) {});
   EXPECT_EQ(Ask("POST", "/job/capture?job=runs").status, 409);  // no capture source is configured
   FakeCaptures captures;
@@ -419,13 +421,13 @@ TEST_F(Api, CaptureRequiresARunningJobAndTheWholeId) {
   EXPECT_THAT(captures.asked[0].ranks, ::testing::ElementsAre(1, 3));
   EXPECT_EQ(captures.asked[0].principal, "act");
   EXPECT_GT(captures.asked[0].expires_ns, clock_.WallNs());
-  EXPECT_EQ(Ask("POST", "/job/capture?job=run").status, 400);    // a prefix of the ID
+  EXPECT_EQ(Ask("POST", "/job/capture?job=run").status, 400);    // only a prefix of the ID
   EXPECT_EQ(Ask("POST", "/job/capture?job=job-1").status, 409);  // the job has ended
   EXPECT_EQ(Ask("POST", "/job/capture?job=runs&rank=-1").status, 400);
   EXPECT_THAT(captures.asked, SizeIs(1));
 }
 
-TEST_F(Api, StopRequiresAReasonAndTheWholeId) {
+TEST_F(Api, StopRequiresReasonAndCompleteId) {
   history_.Edit("runs", [](auto*) {});
   EXPECT_EQ(Ask("POST", "/job/stop?job=runs&reason=x").status, 409);  // requests are disabled
   std::vector<ActionEvent> asked;
@@ -435,7 +437,7 @@ TEST_F(Api, StopRequiresAReasonAndTheWholeId) {
   };
   EXPECT_EQ(Ask("POST", "/job/stop?job=runs").status, 400);
   EXPECT_EQ(Ask("POST", "/job/stop?job=runs&reason=%20").status, 400);
-  EXPECT_EQ(Ask("POST", "/job/stop?job=run&reason=x").status, 400);    // a prefix of the ID
+  EXPECT_EQ(Ask("POST", "/job/stop?job=run&reason=x").status, 400);    // only a prefix of the ID
   EXPECT_EQ(Ask("POST", "/job/stop?job=job-1&reason=x").status, 409);  // the job has ended
   ASSERT_THAT(asked, SizeIs(0));
   const http::HttpResponse answer = Ask("POST", "/job/stop?job=runs&reason=it%20diverges");
@@ -461,7 +463,7 @@ TEST_F(Api, StopRequiresAReasonAndTheWholeId) {
   EXPECT_EQ(asked[0].kind, ActionKind::kStop);
 }
 
-TEST_F(Api, ParameterChangeIsRequestedAndAnInvalidOneIsRejected) {
+TEST_F(Api, OnlyValidParameterChangesAreRequested) {
   history_.Edit("runs", [](auto*) {});
   std::vector<ActionEvent> asked;
   options_.request_action = [&](const ActionEvent& request) {

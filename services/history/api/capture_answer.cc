@@ -1,4 +1,4 @@
-// Requests stack captures of a job's ranks from the collectors.
+// Handler that requests stack captures of a job's ranks from the collectors.
 #include "services/base/text/strings.h"
 #include "services/history/api/answers.h"
 #include "services/history/api/json_fields.h"
@@ -20,14 +20,14 @@ Answer AskCapture(const ApiCall& call) {
         "capture)");
   ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
   if (call.parameters.Text("job") != job->id)
-    return InvalidArgument(Cat("job: not a complete job ID (", Quote(call.parameters.Text("job")),
-                               "); give ", Quote(job->id)));
+    return InvalidArgument(Cat("job: must be a complete job ID (got ",
+                               Quote(call.parameters.Text("job")), "); use ", Quote(job->id)));
   if (job->ended_ns != 0)
     return FailedPrecondition(
-        Cat("job: has ended (", Quote(job->id), "); only running jobs can be captured"));
+        Cat("job: has ended (got ", Quote(job->id), "); only running jobs can be captured"));
   if (request.ranks.size() > kMaxCaptureRanks)
-    return InvalidArgument(Cat("rank: more than ", kMaxCaptureRanks,
-                               "; name fewer, or omit the parameter for all ranks"));
+    return InvalidArgument(Cat("rank: must be at most ", kMaxCaptureRanks,
+                               " ranks; specify fewer, or omit the parameter for all ranks"));
   request.job = job->id;
   request.principal = "act";
   request.expires_ns = call.options.clock->WallNs() + kExpiresNs;

@@ -14,10 +14,10 @@
 namespace pitwall::history {
 namespace {
 
-// By Change::Topic.
+// Indexed by Change::Topic.
 constexpr std::array<std::string_view, 7> kTopics = {"job",    "samples", "issue",       "status",
                                                      "action", "capture", "notification"};
-// Maximum number of changes per read of the history.
+// Maximum number of changes per history read.
 constexpr size_t kBatch = 256;
 constexpr size_t kMaxJobs = 1000;
 
@@ -118,11 +118,11 @@ Answer AnswerStream(const ApiCall& call) {
   ChangeFilter filter;
   for (const std::string_view job : Split(in.Text("jobs"), ',')) {
     if (job.empty()) continue;
-    // A job may be named before its first data arrives.
+    // A job may be listed before its first data arrives.
     filter.jobs.emplace(job);
     if (filter.jobs.size() > kMaxJobs) {
       return InvalidArgument(
-          Cat("jobs: more than ", kMaxJobs, "; leave the parameter out to get all"));
+          Cat("jobs: must be at most ", kMaxJobs, " IDs; omit the parameter to get all jobs"));
     }
   }
   for (const std::string_view topic : Split(in.Text("topics"), ',')) {
@@ -130,20 +130,21 @@ Answer AnswerStream(const ApiCall& call) {
     const auto at = std::find(kTopics.begin(), kTopics.end(), topic);
     if (at == kTopics.end()) {
       return InvalidArgument(
-          Cat("topics: unknown value (", Quote(topic.substr(0, 80)),
-              "); give one or more of job, samples, issue, status, action, capture, notification"));
+          Cat("topics: must be one or more of job, samples, issue, status, action, capture, "
+              "notification (got ",
+              Quote(topic.substr(0, 80)), ")"));
     }
     filter.topics.insert(static_cast<Change::Topic>(at - kTopics.begin()));
   }
-  // A reconnecting browser sends its position in the header.
+  // A reconnecting browser sends its position in the Last-Event-ID header.
   std::string_view after = call.request.Header("last-event-id");
   if (after.empty()) after = in.Text("last_event_id");
   uint64_t place = call.history().newest_place();
   if (!after.empty()) {
     const std::optional<int64_t> given = ParseInt(after);
     if (!given || *given < 0) {
-      return InvalidArgument(Cat("last_event_id: not an event ID (", Quote(after.substr(0, 80)),
-                                 "); give the ID of an event of this stream"));
+      return InvalidArgument(Cat("last_event_id: must be the ID of an event of this stream (got ",
+                                 Quote(after.substr(0, 80)), ")"));
     }
     place = static_cast<uint64_t>(*given);
   }

@@ -1,4 +1,4 @@
-// Changes of the history as server-sent events: docs/api.md, "Server-sent events".
+// Stream of history changes as server-sent events (docs/api.md, "Server-sent events").
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,20 @@
 namespace pitwall::history {
 
 struct ChangeFilter {
-  std::set<std::string, std::less<>> jobs;  // job IDs; empty: all
-  std::set<Change::Topic> topics;           // empty: all
+  std::set<std::string, std::less<>> jobs;  // job IDs; if empty, all jobs
+  std::set<Change::Topic> topics;           // if empty, all topics
 };
 
 // Event stream of one client. It buffers only the newest sample time per job, for half a second.
-// Changes that the client has not read stay in the history; once dropped there, the client gets a
-// resync event.
+// Changes that the client has not read stay in the history. If the history has dropped some of
+// them, the client gets a resync event.
 class ChangeStream final : public http::ResponseStream {
  public:
-  static constexpr size_t kMaxBytes = size_t{64}
-                                      << 10;  // limit per Pull, exceeded by at most one event
+  static constexpr size_t kMaxBytes = size_t{64} << 10;  // limit per Pull; one event may exceed it
   static constexpr int64_t kHeartbeatNs = 15 * kNanosPerSecond;
   static constexpr int64_t kSamplesEveryNs = kNanosPerSecond / 2;
 
-  // Starts right after `place`.
+  // Starts with the first change after `place`.
   ChangeStream(const History* history, const Clock* clock, ChangeFilter filter, uint64_t place);
 
   std::string Pull() override;
@@ -40,7 +39,7 @@ class ChangeStream final : public http::ResponseStream {
   void Take(const Change& change, std::string* out);
   void FlushSamples(std::string* out);
   void Write(const Change& change, std::string* out) const;
-  // Writes the position as a bare ID, from which the client can resume.
+  // Writes the position as an ID without data. The client can resume from it.
   void WritePlace(std::string* out) const;
 
   const History* const history_;
@@ -48,9 +47,9 @@ class ChangeStream final : public http::ResponseStream {
   const ChangeFilter filter_;
   uint64_t place_;
   bool greeted_ = false;
-  int64_t last_sent_ns_ = 0;               // monotonic
-  int64_t samples_sent_ns_ = 0;            // monotonic
-  std::map<std::string, Change> samples_;  // newest change per job, not yet sent
+  int64_t last_sent_ns_ = 0;               // monotonic time
+  int64_t samples_sent_ns_ = 0;            // monotonic time
+  std::map<std::string, Change> samples_;  // newest unsent change of each job
 };
 
 }  // namespace pitwall::history

@@ -1,4 +1,4 @@
-// Server-sent events, and sessions over a real server.
+// Tests of server-sent events, and of sessions over a real server.
 #include "services/history/api/change_stream.h"
 
 #include <gmock/gmock.h>
@@ -49,11 +49,11 @@ class Stream : public ::testing::Test {
     return ChangeStream(&history_, &clock_, std::move(filter), place);
   }
   void Later(int64_t ns) { clock_.Advance(ns); }
-  VectorHistory history_{8};  // keeps eight changes
+  VectorHistory history_{8};  // a history that keeps eight changes
   fakes::FakeClock clock_;
 };
 
-TEST_F(Stream, SendsItsPositionThenNothingWithoutChanges) {
+TEST_F(Stream, WithoutChanges_SendsOnlyPosition) {
   history_.Publish(IssueOf("a"));
   ChangeStream stream = Open({}, history_.newest_place());
   EXPECT_EQ(stream.Pull(), "retry: 2000\nid: 1\n\n");
@@ -68,7 +68,7 @@ TEST_F(Stream, SendsChangesInOrderWithPositions) {
   const std::string text = stream.Pull();
   EXPECT_THAT(EventsIn(text), ::testing::ElementsAre("1:issue", "2:issue"));
   EXPECT_THAT(text, HasSubstr("data: {\"job\":\"a\",\"time_ns\":\"0\",\"event\":{\"specversion\""));
-  // An event is one line of data, whatever characters its text has.
+  // An event is one line of data, regardless of the characters in its text.
   for (const std::string_view line : Split(text, '\n')) {
     EXPECT_TRUE(line.empty() || StartsWith(line, "id: ") || StartsWith(line, "event: ") ||
                 StartsWith(line, "data: {"))
@@ -87,7 +87,7 @@ TEST_F(Stream, SendsNewestSampleTimeTwicePerSecond) {
   const std::string text = stream.Pull();
   EXPECT_THAT(EventsIn(text), ::testing::ElementsAre("3:samples", "4:samples"));
   EXPECT_THAT(text, HasSubstr(Cat("\"time_ns\":\"", AtSecond(2), "\",\"event\":null")));
-  // IDs increase: delayed samples are sent before later changes.
+  // IDs must increase, so delayed samples are sent before later changes.
   history_.Publish(SamplesOf("a"));
   history_.Publish(IssueOf("a"));
   EXPECT_THAT(EventsIn(stream.Pull()), ::testing::ElementsAre("5:samples", "6:issue"));
@@ -106,7 +106,7 @@ TEST_F(Stream, FiltersByJobAndTopic) {
   EXPECT_THAT(EventsIn(stream.Pull()), ::testing::ElementsAre("3:issue"));
 }
 
-TEST_F(Stream, ResumesWithoutLossOrRepetition) {
+TEST_F(Stream, ResumesWithoutLossOrDuplicates) {
   for (int i = 0; i < 6; ++i) history_.Publish(IssueOf("a"));
   ChangeStream stream = Open({}, 4);
   EXPECT_THAT(EventsIn(stream.Pull()), ::testing::ElementsAre("5:issue", "6:issue"));
@@ -115,11 +115,11 @@ TEST_F(Stream, ResumesWithoutLossOrRepetition) {
 TEST_F(Stream, ChangesDropped_SendsResync) {
   ChangeStream stream = Open();
   stream.Pull();
-  for (int i = 0; i < 9; ++i) history_.Publish(IssueOf("a"));  // the feed keeps eight
+  for (int i = 0; i < 9; ++i) history_.Publish(IssueOf("a"));  // the feed keeps only eight changes
   EXPECT_THAT(EventsIn(stream.Pull()), ::testing::ElementsAre("9:resync"));
   history_.Publish(IssueOf("a"));
   EXPECT_THAT(EventsIn(stream.Pull()), ::testing::ElementsAre("10:issue"));
-  // A position from another history.
+  // The position belongs to another history.
   ChangeStream other = Open({}, 4711);
   EXPECT_THAT(EventsIn(other.Pull()), ::testing::ElementsAre("10:resync"));
 }
@@ -129,7 +129,7 @@ TEST_F(Stream, NoChanges_SendsKeepAliveWithPosition) {
   filter.jobs = {"a"};
   ChangeStream stream = Open(filter);
   stream.Pull();
-  history_.Publish(IssueOf("b"));  // filtered out, but it advances the position
+  history_.Publish(IssueOf("b"));  // filtered out, but advances the position
   EXPECT_EQ(stream.Pull(), "");
   Later(ChangeStream::kHeartbeatNs - 1);
   EXPECT_EQ(stream.Pull(), "");
@@ -138,9 +138,9 @@ TEST_F(Stream, NoChanges_SendsKeepAliveWithPosition) {
   EXPECT_EQ(stream.Pull(), "");
 }
 
-TEST_F(Stream, PullIsBounded) {
+TEST_F(Stream, PullSizeIsBounded) {
   VectorHistory big(1000);
-  for (int i = 0; i < 100; ++i) big.Publish(IssueOf("a"));  // 10 kB of text each
+  for (int i = 0; i < 100; ++i) big.Publish(IssueOf("a"));  // each has 10 kB of text
   ChangeStream stream(&big, &clock_, {}, 0);
   size_t events = 0, pulls = 0;
   for (std::string text = stream.Pull(); !text.empty(); text = stream.Pull(), ++pulls) {
@@ -173,7 +173,7 @@ class Served : public ApiTest {
   }
   std::string Host() const { return Cat("127.0.0.1:", server_->port()); }
   std::string Own() const { return Cat("Origin: http://", Host(), "\r\n"); }
-  // Signs in; returns "Cookie: …" for the requests that follow.
+  // Signs in and returns "Cookie: …" for the following requests.
   std::string Login(std::string_view token) const {
     const std::string answer =
         Ask("POST /api/pitwall/v1/session", Own(), Cat("{\"token\": \"", token, "\"}"));
@@ -187,7 +187,7 @@ class Served : public ApiTest {
   std::unique_ptr<http::HttpServer> server_;
 };
 
-TEST_F(Served, SessionCanViewActAndEnd) {
+TEST_F(Served, SessionCanViewActAndSignOut) {
   EXPECT_THAT(Ask("GET /api/pitwall/v1/jobs", ""), HasSubstr(" 401 "));
   EXPECT_THAT(Ask("GET /api/pitwall/v1/session", ""), HasSubstr("\"role\":\"none\""));
   const std::string view = Login("see"), act = Login("do");
@@ -197,7 +197,7 @@ TEST_F(Served, SessionCanViewActAndEnd) {
   constexpr std::string_view kDelete = "DELETE /api/pitwall/v1/job?job=job-1";
   EXPECT_THAT(Ask(kDelete, view + Own()), HasSubstr(" 403 "));
   EXPECT_THAT(Ask(kDelete, act + "Origin: http://evil.example\r\n"), HasSubstr(" 403 "));
-  EXPECT_THAT(Ask(kDelete, act), HasSubstr(" 401 "));  // a browser sends its Origin
+  EXPECT_THAT(Ask(kDelete, act), HasSubstr(" 401 "));  // without the Origin that a browser sends
   EXPECT_THAT(Ask(kDelete, act + Own()), HasSubstr(" 200 "));
   EXPECT_THAT(Ask("DELETE /api/pitwall/v1/session", view + Own()), HasSubstr("Max-Age=0"));
   EXPECT_THAT(Ask("GET /api/pitwall/v1/jobs", view), HasSubstr(" 401 "));
@@ -206,7 +206,7 @@ TEST_F(Served, SessionCanViewActAndEnd) {
   EXPECT_THAT(Ask("GET /api/pitwall/v1/jobs", act), HasSubstr(" 401 "));
 }
 
-TEST_F(Served, WrongTokenOrOrigin_GetsNoSession) {
+TEST_F(Served, WrongTokenOrOrigin_IsRejected) {
   const auto login = [&](std::string_view headers, std::string_view body) {
     return Ask("POST /api/pitwall/v1/session", headers, body);
   };
@@ -231,7 +231,7 @@ TEST_F(Served, StreamsChanges) {
   history_.Publish(IssueOf("other"));
   history_.Publish(IssueOf("job-1"));
   EXPECT_THAT(socket.ReadUntil("event: issue\n"), HasSubstr("id: 2\n"));
-  // Another client resumes from there.
+  // Another client resumes from that position.
   const http::RawSocket again =
       Send("GET /api/pitwall/v1/stream", "Authorization: Bearer see\r\nLast-Event-ID: 1\r\n");
   EXPECT_THAT(again.ReadUntil("event: issue\n"), HasSubstr("id: 2\n"));

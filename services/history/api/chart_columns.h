@@ -1,4 +1,4 @@
-// Encodings of a chart: JSON and binary columns.
+// Encodings of a chart as JSON and as binary columns.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ namespace pitwall::history {
 inline constexpr std::string_view kColumnsContentType = "application/vnd.pitwall.columns";
 
 std::string ChartJson(const Chart& chart, size_t width);
-// Binary form of docs/api.md, "Chart". Equal to the JSON form up to rounding to float32 and
-// milliseconds.
+// Encodes the binary form of docs/api.md, "Chart". It equals the JSON form, except that values are
+// rounded to float32 and times to milliseconds.
 std::string ChartBinary(const Chart& chart, size_t width);
 
 }  // namespace pitwall::history

@@ -22,7 +22,7 @@ uint64_t FoundIn(const JobOverview& job) {
   return out;
 }
 
-// Writes the fields of a job in lists, without the braces.
+// Writes the fields that a job has in lists, without the braces.
 void WriteJobFields(const JobOverview& job, const ApiOptions& options, JsonWriter* out) {
   TextField("id", job.id, out);
   TextField("name", job.name, out);
@@ -172,10 +172,10 @@ Status NeedsKeeper(const ApiOptions& options) {
   return options.keeper != nullptr
              ? OkStatus()
              : FailedPrecondition(
-                   "job: this server has a read-only history; use the server that writes it");
+                   "job: the history of this server is read-only; use the server that writes it");
 }
 
-// A name of a single folder: no separators, neither "." nor "..".
+// Returns true for a single folder name: no separators, no leading dot.
 bool IsFolderName(std::string_view name) {
   return !name.empty() && name.size() <= 128 && name[0] != '.' &&
          std::all_of(name.begin(), name.end(), [](char c) {
@@ -212,7 +212,7 @@ Answer AnswerJobs(const ApiCall& call) {
            (!owner.empty() && job->owner != owner) || (state == 1 && job->ended_ns != 0) ||
            (state == 2 && job->ended_ns == 0);
   });
-  // Node pseudo-jobs are not training jobs and come last.
+  // Node pseudo-jobs are not training jobs, so they come last.
   const auto of_node = [](const JobOverview& job) { return StartsWith(job.id, "node:"); };
   std::stable_sort(jobs.begin(), jobs.end(), [&](const JobLifePtr& a, const JobLifePtr& b) {
     if (of_node(*a) != of_node(*b)) return of_node(*b);
@@ -262,11 +262,11 @@ Answer AnswerJob(const ApiCall& call) {
 Answer DeleteJob(const ApiCall& call) {
   RETURN_IF_ERROR(NeedsKeeper(call.options));
   ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
-  // A prefix or a name may match another job later, so an irreversible action requires the whole
+  // A prefix or a name may match another job later, so an irreversible action requires the complete
   // ID.
   if (call.parameters.Text("job") != job->id) {
-    return InvalidArgument(Cat("job: not a complete job ID (", Quote(call.parameters.Text("job")),
-                               "); give ", Quote(job->id)));
+    return InvalidArgument(Cat("job: must be a complete job ID (got ",
+                               Quote(call.parameters.Text("job")), "); use ", Quote(job->id)));
   }
   RETURN_IF_ERROR(call.options.keeper->DeleteJob(job->id));
   JsonWriter out;
@@ -285,8 +285,9 @@ Answer ArchiveJob(const ApiCall& call) {
   std::string name(call.parameters.Text("name"));
   if (name.empty()) name = FolderNameOf(job->id);
   if (!IsFolderName(name)) {
-    return InvalidArgument(Cat("name: not a valid folder name (", Quote(name.substr(0, 128)),
-                               "); use letters, digits, '.', '_', '-', and do not start with '.'"));
+    return InvalidArgument(
+        Cat("name: not a valid folder name (got ", Quote(name.substr(0, 128)),
+            "); use letters, digits, '.', '_', and '-', and do not start with '.'"));
   }
   const std::string folder = Cat(call.options.archive_dir, "/", name);
   RETURN_IF_ERROR(call.options.keeper->ArchiveJob(job->id, folder));

@@ -12,21 +12,21 @@ namespace pitwall::history {
 
 using cloudevents::JsonWriter;
 
-// Writes a number; null for NaN and infinities.
+// Writes a number, or null for NaN and infinities.
 void WriteNumber(double value, JsonWriter* out);
 void NumberField(std::string_view key, double value, JsonWriter* out);
-// Writes an integer of nanoseconds as a string.
+// Writes nanoseconds as a string.
 void WriteNs(int64_t ns, JsonWriter* out);
 void NsField(std::string_view key, int64_t ns, JsonWriter* out);
-// Writes a point in time; null for 0 (unknown).
+// Writes a point in time, or null for 0 (unknown).
 void TimeField(std::string_view key, int64_t unix_ns, JsonWriter* out);
-// Writes an index; null for a negative one (no rank, no step).
+// Writes an index, or null if it is negative (no rank or no step).
 void IndexField(std::string_view key, int64_t index, JsonWriter* out);
 void TextField(std::string_view key, std::string_view text, JsonWriter* out);
 void CountField(std::string_view key, uint64_t count, JsonWriter* out);
 void BoolField(std::string_view key, bool value, JsonWriter* out);
 void LabelsField(std::string_view key, const Labels& labels, JsonWriter* out);
-// Writes "next": the start of the next page, or null.
+// Writes "next" with the token of the next page, or null.
 void NextField(const Page& page, JsonWriter* out);
 
 }  // namespace pitwall::history

@@ -1,4 +1,4 @@
-// Consistency of the OpenAPI file with the routes, and of every answer with its schema.
+// Tests that the OpenAPI file matches the routes, and that every response matches its schema.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ class OpenApi : public ApiTest {
     const yaml::Node* operation = at == nullptr ? nullptr : at->Find(Lower(method));
     return operation == nullptr ? kNone : *operation;
   }
-  // Returns the schema of JSON answers with status 200, or of errors.
+  // Returns the schema of a JSON response with status 200, or of an error.
   const yaml::Node* SchemaOf(const yaml::Node& operation, std::string_view status) const {
     const yaml::Node& response = check_.Resolve(*operation.Find("responses")->Find(status));
     const yaml::Node* json = response.Find("content")->Find("application/json");
@@ -59,7 +59,7 @@ class OpenApi : public ApiTest {
   const SchemaCheck check_;
 };
 
-TEST_F(OpenApi, DescribesExactlyTheRoutesAndParameters) {
+TEST_F(OpenApi, MatchesRoutesAndParameters) {
   const StatusOr<std::string> page = ReadFile("docs/api.md", 1 << 20);
   ASSERT_TRUE(page.ok()) << page.status();
   std::set<std::string> routes, in_file;
@@ -90,7 +90,7 @@ TEST_F(OpenApi, DescribesExactlyTheRoutesAndParameters) {
   EXPECT_EQ(routes, in_file);
 }
 
-TEST_F(OpenApi, EveryAnswerMatchesItsSchema) {
+TEST_F(OpenApi, EveryResponseMatchesItsSchema) {
   const std::string issue = IssueId(TestIssue("default/x/Alert", EventType::kIssueFound, 1, 2));
   const std::vector<std::pair<std::string, std::string>> asked = {
       {"/jobs", ""},
@@ -126,7 +126,7 @@ TEST_F(OpenApi, EveryAnswerMatchesItsSchema) {
       {"/differs", "job=job-1&from=2026-01-01T00:00:40Z&to=2026-01-01T00:00:50Z"},
       {"/session", ""},
   };
-  std::set<std::string> covered = {"/stream", "/openapi.yaml"};  // not JSON
+  std::set<std::string> covered = {"/stream", "/openapi.yaml"};  // responses that are not JSON
   for (const auto& [path, query] : asked) {
     const http::HttpResponse response = Get(Cat(path, "?", query));
     EXPECT_EQ(response.status, 200) << path << "?" << query << " " << response.body;
@@ -186,7 +186,7 @@ TEST(ApiRoutes, ActionsAndSessions_DoNotWaitForQueries) {
   EXPECT_EQ(actions.contains(Cat(kApiPrefix, "/job/stop")), true);
 }
 
-TEST(ApiRoutes, CanceledRequests_HaveTheirOwnCodes) {
+TEST(ApiRoutes, CanceledRequests_HaveDistinctCodes) {
   EXPECT_EQ(ErrorResponse(Cancelled("request: gone")).status, 499);
   EXPECT_EQ(ErrorResponse(DeadlineExceeded("request: slow")).status, 503);
 }

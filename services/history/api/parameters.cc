@@ -34,10 +34,9 @@ StatusOr<Selector> ParseSelector(std::string_view text) {
   const lang::ExprPtr expr =
       lang::ParseExpr(lang::Source("match", std::string(text)), &diagnostics);
   const auto* selector = expr == nullptr ? nullptr : std::get_if<lang::SelectorExpr>(&expr->node);
-  const Status malformed =
-      InvalidArgument(Cat("match: not a selector (", Shown(text),
-                          "); write a metric and matchers, as name{label=\"value\"}"));
-  // A window or an offset must not be ignored silently.
+  const Status malformed = InvalidArgument(
+      Cat("match: must be a selector like name{label=\"value\"} (got ", Shown(text), ")"));
+  // A window or an offset in the selector is an error, because it would have no effect.
   if (selector == nullptr || selector->window != lang::WindowSyntax::kNone ||
       selector->modifiers != lang::Modifiers{})
     return malformed;
@@ -54,16 +53,16 @@ Parameters::Parameters(const http::HttpRequest& request, std::span<const Paramet
         std::find_if(rules.begin(), rules.end(),
                      [&wanted = name](const ParameterRule& r) { return r.name == wanted; });
     if (rule == rules.end()) {
-      Fail(InvalidArgument(Cat(Shown(name), ": unknown parameter (", Shown(value),
-                               "); this route has ", NamesOf(rules))));
+      Fail(InvalidArgument(Cat(Shown(name), ": unknown parameter (got ", Shown(value),
+                               "); this route accepts ", NamesOf(rules))));
       continue;
     }
     if (!seen.insert(name).second && !rule->repeatable)
-      Fail(InvalidArgument(Cat(name, ": given twice (", Shown(value), "); give it once")));
+      Fail(InvalidArgument(Cat(name, ": must not be repeated (got ", Shown(value), " again)")));
   }
   for (const ParameterRule& rule : rules) {
     if (rule.required && request.Query(rule.name).empty())
-      Fail(InvalidArgument(Cat(rule.name, ": missing; give the parameter ", rule.name)));
+      Fail(InvalidArgument(Cat(rule.name, ": missing; add the parameter ", rule.name)));
   }
 }
 
@@ -100,7 +99,7 @@ size_t Parameters::Choice(std::string_view name, std::span<const std::string_vie
   if (at != choices.end()) return static_cast<size_t>(at - choices.begin());
   std::string all;
   for (const std::string_view choice : choices) CatTo(all, all.empty() ? "" : ", ", choice);
-  Fail(InvalidArgument(Cat(name, ": unknown value (", Shown(text), "); give one of ", all)));
+  Fail(InvalidArgument(Cat(name, ": must be one of ", all, " (got ", Shown(text), ")")));
   return 0;
 }
 
@@ -114,8 +113,8 @@ std::vector<int64_t> Parameters::Ints(std::string_view name, int64_t least, int6
   for (const std::string_view text : Texts(name)) {
     const std::optional<int64_t> value = ParseInt(text);
     if (!value || *value < least || *value > most) {
-      Fail(InvalidArgument(Cat(name, value ? ": out of range (" : ": not an integer (", Shown(text),
-                               "); give ", least, " to ", most)));
+      Fail(InvalidArgument(Cat(name, ": must be an integer between ", least, " and ", most,
+                               " (got ", Shown(text), ")")));
       return {};
     }
     out.push_back(*value);
@@ -137,8 +136,8 @@ std::optional<int64_t> Parameters::Time(std::string_view name) {
       ns = absl::ToUnixNanos(time);
   }
   if (!ns || *ns < 0 || *ns > kMaxPosition) {
-    Fail(InvalidArgument(Cat(name, ": not a time (", Shown(text),
-                             "); give nanoseconds since 1970 as digits, or RFC 3339")));
+    Fail(InvalidArgument(
+        Cat(name, ": must be nanoseconds since 1970 or an RFC 3339 time (got ", Shown(text), ")")));
     return std::nullopt;
   }
   return ns;
@@ -151,8 +150,8 @@ int64_t Parameters::Moment(std::string_view name, int64_t fallback) {
 TimeRange Parameters::Range(TimeRange whole) {
   const TimeRange out = {Time("from").value_or(whole.from_ns), Time("to").value_or(whole.to_ns)};
   if (status_.ok() && out.from_ns >= out.to_ns && (Has("from") || Has("to"))) {
-    Fail(InvalidArgument(Cat("from: must be earlier than to (from=", out.from_ns,
-                             ", to=", out.to_ns, "); give a range [from, to)")));
+    Fail(InvalidArgument(
+        Cat("from: must be earlier than to (got from=", out.from_ns, ", to=", out.to_ns, ")")));
   }
   return out;
 }
@@ -161,8 +160,8 @@ void Parameters::Steps(int64_t* from_step, int64_t* to_step) {
   *from_step = Int("from_step", 0, 0, kMaxStep);
   *to_step = Int("to_step", kMaxPosition, 0, kMaxStep);
   if (status_.ok() && *from_step >= *to_step) {
-    Fail(InvalidArgument(Cat("from_step: must be less than to_step (", *from_step, ", ", *to_step,
-                             "); give a range [from_step, to_step)")));
+    Fail(InvalidArgument(Cat("from_step: must be less than to_step (got from_step=", *from_step,
+                             ", to_step=", *to_step, ")")));
   }
 }
 
@@ -170,8 +169,8 @@ std::vector<Selector> Parameters::Selectors() {
   std::vector<Selector> out;
   const std::vector<std::string_view> texts = Texts("match");
   if (texts.size() > kMaxSelectors)
-    Fail(
-        InvalidArgument(Cat("match: too many (", texts.size(), "); give at most ", kMaxSelectors)));
+    Fail(InvalidArgument(
+        Cat("match: must be at most ", kMaxSelectors, " selectors (got ", texts.size(), ")")));
   for (const std::string_view text : texts) {
     if (!status_.ok()) return {};
     StatusOr<Selector> selector = ParseSelector(text);

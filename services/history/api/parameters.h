@@ -1,5 +1,5 @@
-// Strict reader of request parameters. An unknown, repeated, or malformed parameter is an error
-// with place, cause, and remedy.
+// Strict reader of request parameters. An unknown, repeated, or malformed parameter causes an error
+// that contains the parameter, the cause, and the accepted values.
 #pragma once
 
 #include <cstdint>
@@ -15,33 +15,33 @@
 
 namespace pitwall::history {
 
-// One parameter that a route has.
+// A parameter that a route accepts.
 struct ParameterRule {
   std::string_view name;
   bool required = false;
   bool repeatable = false;
 };
 
-// Keeps the first error; later reads return defaults. Read all parameters, then check status(). Not
-// thread-safe; must not outlive the request.
+// Keeps the first error; later reads return defaults. Callers read all parameters and then check
+// status(). Not thread-safe. Must not outlive the request.
 class Parameters {
  public:
   Parameters(const http::HttpRequest& request, std::span<const ParameterRule> rules);
 
   bool Has(std::string_view name) const;
-  std::string_view Text(std::string_view name) const;  // "" when absent
+  std::string_view Text(std::string_view name) const;  // "" if absent
   std::vector<std::string_view> Texts(std::string_view name) const;
-  // Returns the index of one of the choices; the first is the default.
+  // Returns the index of the given choice. The first choice is the default.
   size_t Choice(std::string_view name, std::span<const std::string_view> choices);
   int64_t Int(std::string_view name, int64_t fallback, int64_t least, int64_t most);
   std::vector<int64_t> Ints(std::string_view name, int64_t least, int64_t most);
-  // Reads from and to; absent ones default to those of `whole`.
+  // Reads from and to. If absent, they default to those of `whole`.
   TimeRange Range(TimeRange whole);
-  // Reads a point in time; `fallback` if absent.
+  // Reads a point in time. Returns `fallback` if it is absent.
   int64_t Moment(std::string_view name, int64_t fallback);
   // Reads from_step and to_step.
   void Steps(int64_t* from_step, int64_t* to_step);
-  // Reads match: selectors in PromQL syntax.
+  // Reads match, which contains selectors in PromQL syntax.
   std::vector<Selector> Selectors();
 
   void Fail(const Status& fault);
@@ -60,9 +60,9 @@ class Parameters {
 struct Page {
   size_t begin = 0;
   size_t end = 0;
-  std::string next;  // "": last page
+  std::string next;  // token of the next page; "" on the last page
 };
-// The parameters limit and page.
+// Values of the parameters limit and page.
 struct PageRequest {
   size_t limit = 0;
   size_t begin = 0;

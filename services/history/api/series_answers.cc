@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kMaxSamples = 1'000'000;
 constexpr size_t kMaxChartSeries = 1000;
-// Maximum number of cells of a heat map: 2,048 rows of 2,000 columns.
+// Maximum number of cells in a heat map: 2,048 rows times 2,000 columns.
 constexpr size_t kMaxCells = 4'096'000;
 
 std::string_view KindName(SeriesKind kind) {
@@ -34,7 +34,7 @@ Answer AnswerSeries(const ApiCall& call) {
   query.job = job->id;
   query.selectors = in.Selectors();
   query.range = in.Range({});
-  query.limits.series = 2'000'000;  // only one page of them is returned
+  query.limits.series = 2'000'000;  // the response contains only one page of these series
   const PageRequest page = ReadPage(&in, 1000, 20'000);
   RETURN_IF_ERROR(in.status());
   ASSIGN_OR_RETURN(const std::vector<SeriesInfo> series, call.history().Series(query));
@@ -71,7 +71,8 @@ Answer AnswerSamples(const ApiCall& call) {
   const bool steps = in.Has("from_step") || in.Has("to_step");
   if (steps) in.Steps(&query.from_step, &query.to_step);
   if (steps && query.mode.empty())
-    in.Fail(InvalidArgument("mode: missing; steps belong to a mode, e.g. mode=train"));
+    in.Fail(
+        InvalidArgument("mode: missing; steps belong to a mode, so add, for example, mode=train"));
   RETURN_IF_ERROR(in.status());
   ASSIGN_OR_RETURN(const std::vector<SampleColumn> columns, call.history().Samples(query));
   JsonWriter out;
@@ -118,9 +119,7 @@ Answer AnswerChart(const ApiCall& call) {
   query.limits.series = kMaxChartSeries;
   const bool binary = in.Choice("format", kFormats) == 1;
   if (!query.by_step && (in.Has("mode") || in.Has("from_step") || in.Has("to_step")))
-    in.Fail(
-        InvalidArgument("axis: mode and steps requires axis=step (got time); give axis=step, or "
-                        "omit mode and steps"));
+    in.Fail(InvalidArgument("axis: must be step if mode or steps are set (got time)"));
   if (query.mode.empty()) query.mode = "train";
   RETURN_IF_ERROR(in.status());
   ASSIGN_OR_RETURN(const Chart chart, MakeChart(call.history(), query));
@@ -257,7 +256,8 @@ Answer AnswerDiffers(const ApiCall& call) {
   query.range = in.Range({});
   query.suspects = in.Selectors();
   query.most = static_cast<size_t>(in.Int("limit", 20, 1, 1000));
-  query.limits.series = 200'000;  // 1,000 ranks have 78,000 series; few numbers are kept per series
+  query.limits.series =
+      200'000;  // 1,000 ranks have 78,000 series, and each series keeps only a few numbers
   RETURN_IF_ERROR(in.status());
   ASSIGN_OR_RETURN(const Differences found, FindDifferences(call.history(), query));
   JsonWriter out;

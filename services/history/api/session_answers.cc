@@ -44,11 +44,10 @@ StatusOr<std::string> TokenOf(const http::HttpRequest& request) {
   const std::string_view header = request.Header("authorization");
   if (StartsWith(header, "Bearer ")) return std::string(header.substr(7));
   if (request.body.empty())
-    return InvalidArgument("body: missing; give {\"token\": \"…\"}, or the header Authorization");
-  // The body contains a secret: errors never quote it.
+    return InvalidArgument("body: missing; send {\"token\": \"…\"}, or the Authorization header");
+  // The body contains a secret, so errors must not quote it.
   const auto body = cloudevents::JsonReader::Parse(request.body, kMaxBodyBytes);
-  const Status malformed =
-      InvalidArgument("body: not a JSON object with a string token; give {\"token\": \"…\"}");
+  const Status malformed = InvalidArgument("body: must be a JSON object like {\"token\": \"…\"}");
   if (!body.ok()) return malformed;
   std::string token = body->String("token");
   if (!body->status().ok() || token.empty()) return malformed;
@@ -61,7 +60,7 @@ Answer OpenSession(const ApiCall& call) {
   const ApiOptions& options = call.options;
   if (options.sessions == nullptr)
     return FailedPrecondition(
-        "session: sessions are disabled on this server; use the header Authorization");
+        "session: sessions are disabled on this server; use the Authorization header");
   ASSIGN_OR_RETURN(const std::string token, TokenOf(call.request));
   const Role role = RoleOfToken(options.tokens, token);
   if (role == Role::kNone) {
@@ -69,7 +68,7 @@ Answer OpenSession(const ApiCall& call) {
                   "token: unknown; use a token that the server was started with");
   }
   ASSIGN_OR_RETURN(const http::CookieSessions::Opened opened, options.sessions->Open(role));
-  // One session per browser.
+  // A browser has only one session, so sign-in closes the previous one.
   const std::string_view before = http::SessionCookieOf(call.request.Header("cookie"));
   if (!before.empty()) options.sessions->Close(before);
   http::HttpResponse response = SessionResponse(role, opened.session.expires_wall_ns);

@@ -24,8 +24,8 @@ std::vector<Span::Kind> ReadKinds(Parameters* in) {
   for (const std::string_view text : in->Texts("kind")) {
     const auto at = std::find(kKinds.begin(), kKinds.end(), text);
     if (at == kKinds.end()) {
-      in->Fail(InvalidArgument(Cat("kind: unknown value (", Quote(text.substr(0, 80)),
-                                   "); give step, phase or operator")));
+      in->Fail(InvalidArgument(
+          Cat("kind: must be step, phase, or operator (got ", Quote(text.substr(0, 80)), ")")));
       return {};
     }
     out.push_back(static_cast<Span::Kind>(at - kKinds.begin()));

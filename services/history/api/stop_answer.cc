@@ -1,5 +1,5 @@
-// Requests to stop a job (executor), to change a sampling interval (collectors of its nodes), or to
-// change a rule parameter (processor).
+// Handlers that request to stop a job (executor), to change a sampling interval (collectors on its
+// nodes), or to change a rule parameter (processor).
 #include <array>
 #include <cmath>
 #include <utility>
@@ -15,26 +15,27 @@ namespace {
 
 constexpr int64_t kExpiresNs = 60 * kNanosPerSecond;
 constexpr size_t kMaxReasonBytes = 500;
-constexpr size_t kMaxNameBytes = 1000;            // name of a rule or parameter
-constexpr std::string_view kFilesValue = "null";  // instead of a number
-// The intervals that the collector accepts.
+constexpr size_t kMaxNameBytes = 1000;            // for the name of a rule or parameter
+constexpr std::string_view kFilesValue = "null";  // value that resets a parameter to the rule files
+// Intervals that the collector accepts.
 constexpr std::array<std::string_view, 6> kIntervals = {"100ms", "200ms", "500ms",
                                                         "1s",    "5s",    "1m"};
 
-// Builds a request about a running job, given by its whole ID.
+// Builds a request for a running job, which must be given by its complete ID.
 StatusOr<ActionEvent> RequestOf(const ApiCall& call, std::string reason) {
   if (reason.empty() || reason.size() > kMaxReasonBytes)
-    return InvalidArgument(Cat("reason: ", reason.size(), " bytes; give 1 to ", kMaxReasonBytes));
+    return InvalidArgument(
+        Cat("reason: must be 1 to ", kMaxReasonBytes, " bytes (got ", reason.size(), ")"));
   if (!call.options.request_action)
     return FailedPrecondition(
-        "job: requests are disabled on this server; use a server that can write the log");
+        "job: requests are disabled on this server; use a server that can write to the log");
   ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
   if (call.parameters.Text("job") != job->id)
-    return InvalidArgument(Cat("job: not a complete job ID (", Quote(call.parameters.Text("job")),
-                               "); give ", Quote(job->id)));
+    return InvalidArgument(Cat("job: must be a complete job ID (got ",
+                               Quote(call.parameters.Text("job")), "); use ", Quote(job->id)));
   if (job->ended_ns != 0)
     return FailedPrecondition(
-        Cat("job: has ended (", Quote(job->id), "); only running jobs accept requests"));
+        Cat("job: has ended (got ", Quote(job->id), "); only running jobs accept requests"));
   ActionEvent request;
   request.type = ActionEventType::kRequested;
   ASSIGN_OR_RETURN(request.issue, RandomHex(16));
@@ -93,13 +94,13 @@ Answer AskParameter(const ApiCall& call) {
   if (value != kFilesValue) {
     const std::optional<double> number = ParseDouble(value);
     if (!number.has_value() || !std::isfinite(*number))
-      return InvalidArgument(
-          Cat("value: not a finite number (", Quote(value.substr(0, 100)),
-              "); give a number, or null to reset to the value of the rule files"));
+      return InvalidArgument(Cat(
+          "value: must be a finite number, or null to reset to the value in the rule files (got ",
+          Quote(value.substr(0, 100)), ")"));
     change.value = number;
   }
   if (change.rule.size() > kMaxNameBytes || change.name.size() > kMaxNameBytes)
-    return InvalidArgument(Cat("rule: longer than ", kMaxNameBytes, " bytes"));
+    return InvalidArgument(Cat("rule: must be at most ", kMaxNameBytes, " bytes"));
   ASSIGN_OR_RETURN(ActionEvent request, RequestOf(call, std::move(reason)));
   if (call.options.check_parameter) RETURN_IF_ERROR(call.options.check_parameter(change));
   request.kind = ActionKind::kParameter;

@@ -1,4 +1,5 @@
-// Fixture: a history of one small job with every kind of data, and requests to the API.
+// Test fixture with a history of one small job that has every kind of data, and with requests to
+// the API.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,13 +18,13 @@
 
 namespace pitwall::history {
 
-// Markup, a right-to-left override, quotes, line breaks, and 10 kB of text.
+// Returns text with markup, a right-to-left override, quotes, line breaks, and 10 kB of letters.
 inline std::string HostileText() {
   return Cat("<script>alert('x')</script>\"\\\n\r\t \xE2\x80\xAE gnp.exe ",
              std::string(10'000, 'A'));
 }
 
-// The YAML reader rejects an unescaped right-to-left override, but accepts its escape sequence.
+// Escapes the right-to-left override, which the YAML reader accepts only as an escape sequence.
 inline std::string WithEscapedOverride(std::string json) {
   constexpr std::string_view kOverride = "\xE2\x80\xAE";
   for (size_t at = 0; (at = json.find(kOverride, at)) != std::string::npos;)
@@ -198,7 +199,7 @@ inline void FillTestJob(VectorHistory::Job* job) {
   job->captures.push_back(capture);
 }
 
-// The API without a socket: handlers of authorized requests.
+// Runs API handlers with authorized requests, without a socket.
 class ApiTest : public ::testing::Test {
  protected:
   ApiTest() : keeper_(&history_) {
