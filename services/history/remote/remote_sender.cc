@@ -12,11 +12,11 @@ namespace {
 constexpr int64_t kFirstPauseNs = 100 * kNanosPerMilli;
 constexpr int64_t kLongestPauseNs = 30 * kNanosPerSecond;
 constexpr int64_t kLongestWishNs = 300 * kNanosPerSecond;  // upper bound for Retry-After
-// Limit on splits of a rejected request. A receiver rejects a request as a whole for one sample;
-// halving isolates that sample.
+// Maximum number of splits of a rejected request. A receiver rejects the whole request because of
+// one sample, and halving isolates that sample.
 constexpr int kMaxSplits = 64;
 
-// Returns whether a single sample, or the request's size, may have caused the rejection.
+// Returns true if a single sample or the request's size may have caused the rejection.
 bool IsOfOneSample(int status) {
   return status == 400 || status == 409 || status == 413 || status == 422;
 }
@@ -73,7 +73,7 @@ Status RemoteSender::Deliver(std::span<const MirroredSample> samples, int splits
     if (stop && !reply.ok()) continue;
     int64_t wish_ns = 0;
     if (!reply.ok()) {
-      LogFault(Cat("no answer (", ToStd(reply.status().message()), "); retrying"));
+      LogFault(Cat("no response (", ToStd(reply.status().message()), "); retrying"));
     } else if (reply->status / 100 == 2) {
       counters_.samples.Add(samples.size());
       counters_.bytes.Add(call.body.size());
@@ -92,7 +92,8 @@ Status RemoteSender::Deliver(std::span<const MirroredSample> samples, int splits
         return OkStatus();
       }
       counters_.refused.Add(samples.size());
-      // Logged once per status: a receiver that rejects part of each request would flood the log.
+      // Log each status only once. A receiver that rejects part of each request would otherwise
+      // flood the log.
       if (const std::string of_status = Cat("the receiver rejects samples with ", reply->status);
           !StartsWith(logged_fault_, of_status)) {
         LogFault(Cat(of_status, " (", Trim(std::string_view(reply->body).substr(0, 300)),

@@ -1,5 +1,5 @@
-// Sender of remote write requests to one receiver. It retries until samples are accepted, rejected,
-// or too old.
+// Sender of remote write requests to one receiver. Retries until the samples are accepted,
+// rejected, or too old.
 #pragma once
 
 #include <atomic>
@@ -16,15 +16,16 @@ namespace pitwall::history {
 
 struct RemoteCounters {
   self_metrics::SharedCounter samples, bytes, requests, retries;
-  // Samples that were not sent, by reason.
+  // Unsent samples by reason.
   self_metrics::SharedCounter refused, repeated, behind, no_schema, ahead, merged;
   self_metrics::SharedCounter duplicates, input_losses, undecodable;
-  self_metrics::SharedCounter behind_records;  // skipped by a start
+  self_metrics::SharedCounter behind_records;  // records skipped at startup
 };
 
 struct ReceiverOptions {
   std::string url;
-  // Returns the value of the Authorization header; called for each request. Null or "": no header.
+  // Returns the value of the Authorization header. Called for each request. If null, or if it
+  // returns "", the header is omitted.
   std::function<StatusOr<std::string>()> authorization;
   int64_t timeout_ns = 30 * kNanosPerSecond;
   size_t request_samples = 5'000;
@@ -37,11 +38,11 @@ class RemoteSender {
                std::string name)
       : transport_(transport), options_(*options), counters_(*counters), name_(std::move(name)) {}
 
-  // True: rejected samples are probably duplicates of an earlier run.
+  // If true, rejected samples probably duplicate samples of an earlier run.
   void set_repeating(bool repeating) { repeating_ = repeating; }
 
-  // Returns when each sample was accepted or rejected, and counted. Cancelled: `stop`.
-  // DeadlineExceeded: `expired`, which is checked before each retry, returned true.
+  // Returns once every sample has been accepted, or rejected and counted. Cancelled: `stop` was
+  // set. DeadlineExceeded: `expired` returned true; it is checked before each attempt.
   Status Send(std::span<const MirroredSample> samples, const std::function<bool()>& expired,
               const std::atomic<bool>& stop, Wakeup* wakeup);
 
@@ -56,7 +57,7 @@ class RemoteSender {
   RemoteCounters& counters_;
   const std::string name_;
   bool repeating_ = false;
-  std::string logged_fault_;  // last logged error; "": the receiver works
+  std::string logged_fault_;  // last logged error; "" if the receiver works
 };
 
 }  // namespace pitwall::history

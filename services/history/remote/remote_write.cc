@@ -56,11 +56,10 @@ void RemoteWrite::RegisterMetrics(self_metrics::Exposition* exposition) {
           "Gaps: parts of the log that were deleted before they were sent.",
           &counters_.input_losses);
   counter("pitwall_insights_remote_write_skipped_records_total",
-          "Records older than max_behind that a start skipped.", &counters_.behind_records);
+          "Records older than max_behind that were skipped at startup.", &counters_.behind_records);
   registrations_.push_back(exposition->Add(
-      "pitwall_insights_remote_write_dropped_samples_total",
-      "Samples that were not sent, by reason.", MetricType::kCounter,
-      [this](std::vector<Sample>* out) {
+      "pitwall_insights_remote_write_dropped_samples_total", "Unsent samples by reason.",
+      MetricType::kCounter, [this](std::vector<Sample>* out) {
         const auto reason = [&](std::string_view name, const self_metrics::SharedCounter& value) {
           out->push_back({Labels({{"reason", name}}), static_cast<double>(value.value())});
         };
@@ -71,15 +70,15 @@ void RemoteWrite::RegisterMetrics(self_metrics::Exposition* exposition) {
         reason("ahead", counters_.ahead);
         reason("merged", counters_.merged);
       }));
-  add("pitwall_insights_remote_write_series", "Series that are mirrored.", MetricType::kGauge,
-      [this] {
-        size_t series = 0;
-        for (const auto& mirror : mirrors_) series += mirror->series();
-        return series;
-      });
-  // Registered only after each partition was checked: 0 would mean that everything is sent.
+  add("pitwall_insights_remote_write_series", "Mirrored series.", MetricType::kGauge, [this] {
+    size_t series = 0;
+    for (const auto& mirror : mirrors_) series += mirror->series();
+    return series;
+  });
+  // The metrics are registered once every partition has been checked. Before that, 0 would mean
+  // that everything was sent.
   registrations_.push_back(exposition->Add("pitwall_insights_remote_write_lag_records",
-                                           "Telemetry records that are not read yet.",
+                                           "Telemetry records that have not been read yet.",
                                            MetricType::kGauge, [this](std::vector<Sample>* out) {
                                              int64_t lag = 0;
                                              for (const auto& mirror : mirrors_) {

@@ -1,5 +1,5 @@
-// Mirror of the raw series of all jobs to a receiver of Prometheus remote write 1.0 (Prometheus,
-// VictoriaMetrics, Thanos, Mimir). At least once. Verdicts never depend on it.
+// Mirror of the raw series of all jobs to a Prometheus remote write 1.0 receiver (Prometheus,
+// VictoriaMetrics, Thanos, Mimir). Delivery is at-least-once. Rule evaluation never depends on it.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace pitwall::history {
 
-// Call Start and Stop from one thread. Everything is borrowed.
+// Start and Stop must be called from the same thread. All pointers are borrowed.
 class RemoteWrite {
  public:
   RemoteWrite(Clock* clock, Log* log, HttpTransport* transport, MirrorOptions options);
@@ -22,7 +22,7 @@ class RemoteWrite {
   void Stop();  // idempotent
   void RegisterMetrics(self_metrics::Exposition* exposition);
   const RemoteCounters& counters() const { return counters_; }
-  // No sample waits to be sent.
+  // Returns true if no samples are waiting to be sent.
   bool idle() const;
 
  private:

@@ -9,13 +9,13 @@
 namespace pitwall::history {
 namespace {
 
-constexpr std::string_view kJobLabel = "pitwall_job";  // same as in promapi
-// Same limit as in the history.
+constexpr std::string_view kJobLabel = "pitwall_job";  // same label as in promapi
+// Limit of the history for samples ahead of their record.
 constexpr int64_t kAheadNs = 60 * kNanosPerSecond;
 constexpr int64_t kIdleNs = 5 * kNanosPerSecond;
 constexpr int64_t kLookEveryNs = kNanosPerSecond;
 constexpr int64_t kForgetSchemaNs = 600 * kNanosPerSecond;
-constexpr int64_t kForgetNs = 3600 * kNanosPerSecond;  // of a job, or of one of its boots
+constexpr int64_t kForgetNs = 3600 * kNanosPerSecond;  // for a job or one of its boots
 
 int64_t IdleOf(const SourceInfo& info) {
   if (info.kind != SourceKind::kForeign) return kIdleNs;
@@ -72,7 +72,7 @@ void RemoteWriteEncoder::Learn(const std::string& job_id, const SharedSchema& sc
 void RemoteWriteEncoder::Add(MirroredSeries* series, int64_t time_ms, double value) {
   const bool late = time_ms < series->last_ms;
   if (time_ms == series->last_ms && series->flush != flush_) {
-    if (!warm_up_) ++counts_.merged;  // another sample of that millisecond is sent
+    if (!warm_up_) ++counts_.merged;  // another sample of this millisecond is sent
     return;
   }
   if (!late) {
@@ -85,7 +85,7 @@ void RemoteWriteEncoder::Add(MirroredSeries* series, int64_t time_ms, double val
 
 void RemoteWriteEncoder::Mark(MirroredSeries* series, int64_t time_ns) {
   if (series->ended) return;
-  // Never at the time of the last sample, which a marker would replace.
+  // A marker at the time of the last sample would replace that sample.
   Add(series, std::max((time_ns + kNanosPerMilli - 1) / kNanosPerMilli, series->last_ms + 1),
       StaleMarker());
 }
@@ -110,7 +110,7 @@ void RemoteWriteEncoder::Switch(uint64_t before, KnownSchema* after, int64_t tim
         next->second->flush = old.flush;
       }
       next->second->ended &= old.ended;
-      old.ended = true;  // it continues in the next schema
+      old.ended = true;  // the series continues in the next schema
     }
   }
   ++group_;
@@ -212,7 +212,7 @@ const std::vector<MirroredSample>& RemoteWriteEncoder::Pending() {
                      return std::tie(a.group, a.series->id, a.time_ms) <
                             std::tie(b.group, b.series->id, b.time_ms);
                    });
-  // The last sample of a millisecond wins.
+  // The last sample of each millisecond wins.
   size_t kept = 0;
   for (size_t i = 0; i < pending_.size(); ++i) {
     if (kept > 0 && pending_[kept - 1].series == pending_[i].series &&

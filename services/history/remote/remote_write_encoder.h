@@ -1,6 +1,6 @@
-// Encoder of batches into samples for Prometheus remote write: the same series and labels as the
-// history returns to PromQL, with stale markers at their ends (time-model.md, sections 1.6 and
-// 2.2).
+// Encoder of batches into samples for Prometheus remote write. Produces the same series and labels
+// as PromQL queries of the history, with stale markers at the ends of series (time-model.md,
+// sections 1.6 and 2.2).
 #pragma once
 
 #include <cstdint>
@@ -19,37 +19,37 @@
 
 namespace pitwall::history {
 
-// Selects the mirrored series and their labels. Empty: all.
+// Filter of the mirrored series and their labels. An empty list selects all.
 struct MirrorFilter {
-  std::vector<Matcher> metrics;  // on __name__; at least one must match
-  std::vector<Matcher> labels;   // on label names; __name__ and pitwall_job are always sent
+  std::vector<Matcher> metrics;  // matchers on __name__, of which at least one must match
+  std::vector<Matcher> labels;  // matchers on label names; __name__ and pitwall_job are always sent
 };
 
-// Unsent samples, except those of series that the filter excludes.
+// Numbers of unsent samples, excluding series that the filter drops.
 struct MirrorCounts {
-  uint64_t duplicates = 0;  // batches received before
-  uint64_t no_schema = 0;   // samples with a missing schema
+  uint64_t duplicates = 0;  // batches that were received before
+  uint64_t no_schema = 0;   // samples whose schema is missing
   uint64_t ahead = 0;       // samples more than a minute ahead of their record
   uint64_t merged = 0;  // samples of the same millisecond, or of series that the filter makes equal
 };
 
-// Not thread-safe. For one partition, in the order of its records.
+// Encoder of one partition; takes its records in order. Not thread-safe.
 class RemoteWriteEncoder {
  public:
   explicit RemoteWriteEncoder(MirrorFilter filter) : filter_(std::move(filter)) {}
 
-  // `warm_up`: only learns schemas, sources, and ends.
+  // If `warm_up` is true, only learns schemas, sources, and ends.
   void Take(const Batch& batch, int64_t append_time_ns, bool warm_up);
   size_t pending() const { return pending_.size(); }
-  // Returns samples in an order that receivers accept: each series ascending, one sample per
-  // millisecond. Valid until Forget.
+  // Returns samples in an order that receivers accept: each series is ascending and has one sample
+  // per millisecond. Valid until Forget.
   const std::vector<MirroredSample>& Pending();
-  // Number of samples of Pending before the first late one.
+  // Returns the number of samples in Pending that precede the first late one.
   size_t Fresh() const;
-  // Drops the pending samples, which were sent, and state that was not used for long.
+  // Drops the pending samples after they were sent, and state that was not used for a long time.
   void Forget();
   MirrorCounts& counts() { return counts_; }
-  size_t series() const { return series_; }  // known series
+  size_t series() const { return series_; }  // number of known series
 
  private:
   struct Column {
@@ -59,7 +59,7 @@ class RemoteWriteEncoder {
   struct KnownSchema {
     SharedSchema schema{Schema()};
     std::vector<Column> columns;
-    std::unique_ptr<const NodeMeans> means;  // null: no derived series
+    std::unique_ptr<const NodeMeans> means;  // null if the schema has no derived series
     std::vector<Column> made;
     int64_t used_ns = 0;
   };
@@ -68,11 +68,11 @@ class RemoteWriteEncoder {
     int64_t promise_ns = INT64_MIN;
     int64_t idle_ns = 0;
     bool ended = false;
-    int64_t last_ns = 0;                   // append time
-    std::map<uint32_t, uint64_t> streams;  // current schema
+    int64_t last_ns = 0;                   // last append time
+    std::map<uint32_t, uint64_t> streams;  // current schema of each stream
   };
   struct Job {
-    int64_t last_ns = 0;  // append time
+    int64_t last_ns = 0;  // last append time
     int64_t newest_ns = INT64_MIN;
     int64_t looked_ns = INT64_MIN;
     std::map<std::pair<std::string, std::string>, Source> sources;
@@ -91,13 +91,13 @@ class RemoteWriteEncoder {
   const MirrorFilter filter_;
   std::map<std::string, Job> jobs_;
   std::vector<MirroredSample> pending_;
-  std::vector<double> made_;  // scratch buffer
+  std::vector<double> made_;  // scratch buffer for derived series
   MirrorCounts counts_;
   uint64_t next_id_ = 1;
   uint32_t group_ = 0;
   uint64_t flush_ = 1;
   bool warm_up_ = false;
-  int64_t now_ns_ = 0;  // append time
+  int64_t now_ns_ = 0;  // append time of the current record
   int64_t forgot_ns_ = 0;
   size_t series_ = 0;
 };

@@ -1,4 +1,4 @@
-// Mirrored samples of batches, and ends of series.
+// Tests of mirrored samples and of the ends of series.
 #include "services/history/remote/remote_write_encoder.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ class RemoteWriteEncoderTest : public ::testing::Test {
   RemoteWriteEncoder mirror_{{}};
 };
 
-TEST_F(RemoteWriteEncoderTest, LabelsEqualThoseOfPrometheusApi) {
+TEST_F(RemoteWriteEncoderTest, LabelsMatchPrometheusApi) {
   OwnedBatch batch = Batch(1, one_, {0}, {5});
   Take(batch);
   ASSERT_EQ(mirror_.Pending().size(), 1U);
@@ -75,7 +75,7 @@ TEST_F(RemoteWriteEncoderTest, SeriesAreInTimeOrderWithoutDuplicates) {
   EXPECT_EQ(mirror_.counts().duplicates, 1U);
 }
 
-TEST_F(RemoteWriteEncoderTest, DroppedSeriesGetsMarkerAndContinuedSeriesDoesNot) {
+TEST_F(RemoteWriteEncoderTest, OnlyDroppedSeriesGetsMarker) {
   OwnedBatch first = Batch(1, both_, {0}, {1, 2});
   OwnedBatch second = Batch(2, one_, {500}, {3});
   Take(first);
@@ -107,7 +107,7 @@ TEST_F(RemoteWriteEncoderTest, MarkerNeverReplacesLastSample) {
   EXPECT_EQ(Pending(), (std::vector<Sent>{{"0", 7, 1}, {"0", 8, StaleMarker()}}));
 }
 
-TEST_F(RemoteWriteEncoderTest, SilentSourceEndsWhenJobContinuesWithoutIt) {
+TEST_F(RemoteWriteEncoderTest, SilentSourceEndsWhileJobContinues) {
   OwnedBatch lost = Batch(1, one_, {0}, {1}, "lost");
   Take(lost);
   const Schema other = SchemaOf(2, {Gpu("9")});
@@ -122,7 +122,7 @@ TEST_F(RemoteWriteEncoderTest, SilentSourceEndsWhenJobContinuesWithoutIt) {
   EXPECT_EQ(Pending(), (std::vector<Sent>{{"0", 6500, 4}}));
 }
 
-TEST_F(RemoteWriteEncoderTest, WarmUpSendsNothing) {
+TEST_F(RemoteWriteEncoderTest, WarmUpDoesNotSendSamples) {
   OwnedBatch first = Batch(1, both_, {0}, {1, 2});
   Take(first, true);
   EXPECT_EQ(Pending(), std::vector<Sent>());
@@ -156,7 +156,7 @@ TEST_F(RemoteWriteEncoderTest, FilterSelectsMetricsAndLabels) {
       SchemaOf(1, {Gpu("0"), Gpu("1"), Labels({{kMetricName, "train_loss"}, {"rank", "0"}})});
   OwnedBatch batch = Batch(1, schema, {0}, {1, 2, 3});
   mirror.Take(batch.batch, kBegin, false);
-  ASSERT_EQ(mirror.Pending().size(), 1U);  // series that the filter makes equal are sent once
+  ASSERT_EQ(mirror.Pending().size(), 1U);  // the filter makes two series equal, so only one is sent
   EXPECT_EQ(mirror.Pending()[0].series->labels.ToString(),
             R"(hw_power_watts{node="node-1",pitwall_job="job-1"})");
   EXPECT_EQ(mirror.counts().merged, 1U);
@@ -174,7 +174,7 @@ TEST_F(RemoteWriteEncoderTest, IdleStateIsDropped) {
   EXPECT_EQ(mirror_.series(), 1U);
 }
 
-// A job that runs for days, with a new boot per restart, keeps only the latest boots.
+// A job that runs for days and gets a new boot with each restart keeps only the latest boots.
 TEST_F(RemoteWriteEncoderTest, OldBootIsDroppedWhileItsJobContinues) {
   OwnedBatch old = Batch(1, one_, {0}, {1}, "old");
   old.batch.goodbye = true;

@@ -1,4 +1,5 @@
-// Mirroring from the log to a receiver that accepts, rejects, is unreachable, and recovers.
+// Tests of mirroring from the log to a receiver that accepts, rejects, is unreachable, and
+// recovers.
 #include "services/history/remote/remote_write.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +32,7 @@ class RemoteWriteTest : public ::testing::Test {
   }
   ~RemoteWriteTest() override { Stop(); }
 
-  // Appends batches of one sample, a millisecond apart.
+  // Appends batches with one sample each, one millisecond apart.
   void Append(int count) {
     for (int i = 0; i < count; ++i) {
       OwnedBatch batch("rank-0", ++sequence_, 0);
@@ -71,7 +72,7 @@ class RemoteWriteTest : public ::testing::Test {
     const auto at = series.find(std::string(kSeriesName));
     return at == series.end() ? 0 : at->second.size();
   }
-  // Expects each appended sample exactly once, in order, bit-identical.
+  // Expects each appended sample exactly once, in order, and bit-identical.
   void ExpectAll(uint64_t count) {
     const auto points = receiver_.series()[std::string(kSeriesName)];
     ASSERT_EQ(points.size(), count);
@@ -108,7 +109,7 @@ TEST_F(RemoteWriteTest, SendsExistingAndNewSamples) {
   EXPECT_EQ(call.headers, headers);
 }
 
-TEST_F(RemoteWriteTest, ResumesAtItsPositionAfterRestart) {
+TEST_F(RemoteWriteTest, ResumesAtStoredPositionAfterRestart) {
   Append(20);
   Start();
   Await([&] { return Received() == 20 && remote_->idle(); });
@@ -123,8 +124,8 @@ TEST_F(RemoteWriteTest, ResumesAtItsPositionAfterRestart) {
   EXPECT_GT(receiver_.calls().size(), calls);
 }
 
-// kill -9 between a request and the saving of its position.
-TEST_F(RemoteWriteTest, ResendingLosesNoNewSample) {
+// Simulates kill -9 between a request and the save of its position.
+TEST_F(RemoteWriteTest, ResendDoesNotLoseNewSamples) {
   Append(20);
   auto writes = std::make_shared<std::atomic<int>>(0);
   log_.SetWriteFault([=](std::string_view what) {
@@ -138,8 +139,8 @@ TEST_F(RemoteWriteTest, ResendingLosesNoNewSample) {
   Start();
   Await([&] { return Received() == 30; });
   ExpectAll(30);
-  // The receiver rejects the request that it already has as a whole; a duplicate of the newest
-  // sample is not an error.
+  // The receiver rejects a repeated request as a whole. Only a duplicate of the newest sample is
+  // not an error.
   EXPECT_EQ(remote_->counters().repeated.value(), 19U);
   EXPECT_EQ(remote_->counters().refused.value(), 0U);
 }
@@ -151,13 +152,13 @@ TEST_F(RemoteWriteTest, WaitsForUnreachableOrBusyReceiver) {
   Append(20);
   Start();
   Await([&] { return Received() == 20; });
-  EXPECT_GE(clock_.MonotonicNs() - began, kNanosPerSecond);  // Retry-After
+  EXPECT_GE(clock_.MonotonicNs() - began, kNanosPerSecond);  // the receiver's Retry-After
   ExpectAll(20);
   EXPECT_EQ(remote_->counters().retries.value(), 3U);
   EXPECT_EQ(remote_->counters().refused.value(), 0U);
 }
 
-TEST_F(RemoteWriteTest, RetryableReplies_LoseNoSample) {
+TEST_F(RemoteWriteTest, RetryableReplies_DoNotLoseSamples) {
   receiver_.Script({HttpReply{408, {}, ""}, HttpReply{425, {}, ""},
                     HttpReply{503,
                               {{"date", "Sat, 21 Nov 2026 14:00:00 GMT"},
@@ -171,7 +172,7 @@ TEST_F(RemoteWriteTest, RetryableReplies_LoseNoSample) {
   EXPECT_EQ(remote_->counters().refused.value(), 0U);
 }
 
-TEST_F(RemoteWriteTest, RequestIsTooLarge_IsSplit) {
+TEST_F(RemoteWriteTest, OversizedRequest_IsSplit) {
   receiver_.Script({HttpReply{413, {}, ""}});
   Append(20);
   Start();
@@ -188,7 +189,7 @@ TEST_F(RemoteWriteTest, RejectedSamplesAreCountedAndOthersSent) {
   Await([&] { return Received() == 5; });
 }
 
-TEST_F(RemoteWriteTest, LateSampleLosesNoOtherSample) {
+TEST_F(RemoteWriteTest, LateSampleDoesNotAffectOtherSamples) {
   Append(20);
   Start();
   Await([&] { return Received() == 20; });

@@ -12,8 +12,8 @@ constexpr size_t kPollRecords = 200;
 constexpr size_t kPollBytes = size_t{1} << 20;
 constexpr int64_t kPollNs = 100 * kNanosPerMilli;
 constexpr int64_t kRetryNs = kNanosPerSecond;
-constexpr std::string_view kEnd = "end=";  // key in a position's metadata
-// Limit of pending samples beyond which gathering pauses.
+constexpr std::string_view kEnd = "end=";  // key in the stored position's metadata
+// Maximum number of pending samples. Gathering pauses at the limit.
 constexpr size_t kMaxPending = 200'000;
 
 }  // namespace
@@ -72,10 +72,10 @@ void RemoteWriteWorker::Loop() {
       wakeup_->Wait(kRetryNs);
     }
   }
-  // The next start reads the pending records again.
+  // The next start rereads the pending records.
   if (const Status saved = Save(doubtful_end_); !saved.ok()) {
-    PITWALL_LOG(kWarning, "insights", "remote_write: position of partition ", at_.partition,
-                " was not saved (", ToStd(saved.message()), "); some samples will be sent again");
+    PITWALL_LOG(kWarning, "insights", "remote_write: failed to save the position of partition ",
+                at_.partition, " (", ToStd(saved.message()), "); some samples will be sent again");
   }
 }
 
@@ -104,13 +104,14 @@ Status RemoteWriteWorker::Open() {
   const auto opened = [&]() -> Status {
     ASSIGN_OR_RETURN(const int64_t start, reader_->StartOffset());
     begin_ = start;
-    int64_t warm_up_before = 0;  // append time of the first record to send; 0: the offset decides
+    int64_t warm_up_before =
+        0;  // append time of the first record to send; 0 uses the offset instead
     if (committed.has_value()) {
       const LogFingerprint mark = ParseLogMark(committed->metadata);
       const Status same = CheckLogMark(log_, at_, committed->offset, mark);
       if (absl::IsFailedPrecondition(same)) {
         PITWALL_LOG(kWarning, "insights", "remote_write: ", ToStd(same.message()),
-                    "; reading it from its start");
+                    "; reading the log from its start");
       } else {
         RETURN_IF_ERROR(same);
         begin_ = std::max(start, committed->offset);
@@ -124,7 +125,7 @@ Status RemoteWriteWorker::Open() {
         if (committed->offset < start) counters_.input_losses.Add();
       }
     }
-    // Older records would be dropped one by one.
+    // Older records would be dropped individually, so skip them together.
     const int64_t oldest = AgeNow() - options_.max_behind_ns;
     if (warm_up_before < oldest) {
       ASSIGN_OR_RETURN(const int64_t first, OffsetAt(reader_.get(), oldest));
@@ -164,7 +165,7 @@ Status RemoteWriteWorker::Read(int64_t timeout_ns) {
   if (absl::IsDataLoss(polled)) {
     counters_.input_losses.Add();
     PITWALL_LOG(kWarning, "insights", "remote_write: ", ToStd(polled.message()),
-                ": the receiver has a gap there");
+                "; the receiver has a gap there");
   } else {
     RETURN_IF_ERROR(polled);
   }
@@ -210,7 +211,7 @@ Status RemoteWriteWorker::Flush() {
   Status sent = sender_.Send(all.first(fresh), expired, stop_, wakeup_.get());
   if (sent.ok()) sent = sender_.Send(all.subspan(fresh), expired, stop_, wakeup_.get());
   if (absl::IsCancelled(sent))
-    return OkStatus();  // `sent_` is unchanged: the records are read again
+    return OkStatus();  // `sent_` is unchanged, so the records are reread
   if (absl::IsDeadlineExceeded(sent)) {
     counters_.behind.Add(samples.size());
   } else {
@@ -257,7 +258,7 @@ Status RemoteWriteWorker::Step() {
   if (mirror_.pending() > 0 && gathered_ns_ == 0) gathered_ns_ = now;
   const bool due =
       full || (doubtful_end_ < 0 && gathered_ns_ != 0 && now - gathered_ns_ >= options_.linger_ns);
-  // Records without samples are done immediately.
+  // Records without samples are complete immediately.
   if (!due && (mirror_.pending() > 0 || doubtful_end_ >= 0)) return OkStatus();
   if (!due && sent_ == Next()) return Save(-1);
   gathered_ns_ = 0;

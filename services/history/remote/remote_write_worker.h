@@ -1,4 +1,4 @@
-// Remote write of one telemetry partition. The log is the queue: unsent records stay there, so that
+// Remote write of one telemetry partition. The log is the queue: unsent records stay in it, so
 // memory is bounded by one read, and ingestion into the history never waits.
 #pragma once
 
@@ -22,17 +22,17 @@ namespace pitwall::history {
 
 struct MirrorOptions {
   std::string topic;
-  std::string group;  // group whose position is stored in the log
+  std::string group;  // consumer group whose position is stored in the log
   MirrorFilter filter;
   ReceiverOptions receiver;
   int64_t max_behind_ns = 7200 * kNanosPerSecond;
   int64_t linger_ns = kNanosPerSecond;  // maximum wait for more samples before a request is sent
-  // Amount read before the first sample, to learn schemas; sources repeat their schemas more often
-  // than this.
+  // Time span that is read before the first sample to learn schemas. Sources repeat their schemas
+  // more often than this.
   int64_t warm_up_ns = 60 * kNanosPerSecond;
 };
 
-// Call Start and Stop from one thread. Everything is borrowed.
+// Start and Stop must be called from the same thread. All pointers are borrowed.
 class RemoteWriteWorker {
  public:
   RemoteWriteWorker(Clock* clock, Log* log, HttpTransport* transport, const MirrorOptions* options,
@@ -41,8 +41,8 @@ class RemoteWriteWorker {
   void Start();
   void Stop();
 
-  int64_t lag() const { return lag_; }  // records; -1: not known yet
-  // Age of the oldest unsent record; 0: nothing is pending.
+  int64_t lag() const { return lag_; }  // in records; -1 if not yet known
+  // Returns the age of the oldest unsent record, or 0 if no record is pending.
   int64_t behind_ns() const;
   size_t series() const { return series_; }
 
@@ -50,18 +50,18 @@ class RemoteWriteWorker {
   void Loop();
   Status Step();
   Status Open();
-  // Returns the first offset whose record was appended at or after the time.
+  // Returns the offset of the first record appended at or after `time_ns`.
   StatusOr<int64_t> OffsetAt(PartitionReader* reader, int64_t time_ns) const;
   Status Read(int64_t timeout_ns);
   void Take(const Record& record);
-  // Offset of the next record that is not among the gathered samples.
+  // Returns the offset of the first record whose samples were not gathered yet.
   int64_t Next() const;
   Status Flush();
-  // `end`: end of the request in flight; -1: none.
+  // `end` is the end of the request in flight, or -1.
   Status Save(int64_t end);
   void CountDropped();
 
-  // Wall time used to drop samples by age.
+  // Returns the wall time used to drop samples by age.
   int64_t AgeNow() const;
 
   Clock* const clock_;
@@ -77,19 +77,19 @@ class RemoteWriteWorker {
   std::atomic<int64_t> lag_{-1}, oldest_ns_{0};
   std::atomic<size_t> series_{0};
 
-  // The following members belong to the thread.
+  // The following members are used only by the worker's thread.
   codec::BatchDecoder decoder_;
   RemoteWriteEncoder mirror_;
   RemoteSender sender_;
   std::unique_ptr<PartitionReader> reader_;
-  std::deque<Record> read_;  // records of which no sample was encoded yet
-  // End of the samples that were in flight at the last stop. They are gathered in the same way
-  // again, so that the receiver has all samples of a request or none.
+  std::deque<Record> read_;  // records that were read but not yet encoded
+  // End of the samples that were in flight at the last stop. They are gathered into the same
+  // requests again, so that the receiver has either all samples of a request or none.
   int64_t doubtful_end_ = -1;
-  int64_t begin_ = 0;         // first offset to send; earlier records only warm up
-  int64_t sent_ = -1;         // next offset to send; everything before it is done
-  LogFingerprint mark_;       // newest record that was read
-  LogFingerprint sent_mark_;  // newest record that is done
+  int64_t begin_ = 0;         // first offset to send; earlier records are only for warm-up
+  int64_t sent_ = -1;         // next offset to send; all earlier records are complete
+  LogFingerprint mark_;       // mark of the newest record read
+  LogFingerprint sent_mark_;  // mark of the newest complete record
   int64_t saved_ = -1;
   int64_t gathered_ns_ = 0;  // monotonic arrival time of the first pending sample
   std::string logged_error_;

@@ -8,8 +8,8 @@
 namespace pitwall::history {
 namespace {
 
-// prompb.WriteRequest: 1 = TimeSeries {1 = Label {1 = name, 2 = value}, 2 = Sample {1 = value,
-// 2 = milliseconds}}.
+// Fields of prompb.WriteRequest: 1 = TimeSeries {1 = Label {1 = name, 2 = value}, 2 = Sample {1 =
+// value, 2 = milliseconds}}.
 constexpr char kSeries = (1 << 3) | 2;
 constexpr char kLabel = (1 << 3) | 2;
 constexpr char kSample = (2 << 3) | 2;

@@ -9,27 +9,27 @@
 
 namespace pitwall::history {
 
-// A series as sent to the receiver. IDs increase in order of first use: of series with equal
+// Series as sent to the receiver. IDs increase in order of first use, so among series with equal
 // labels, the older one has the lower ID.
 struct MirroredSeries {
   uint64_t id = 0;
-  Labels labels;  // including __name__ and pitwall_job; sorted
+  Labels labels;  // sorted; includes __name__ and pitwall_job
   int64_t last_ms = INT64_MIN;
   uint64_t flush = 0;  // flush that contains its newest sample
-  bool ended = true;   // no sample since the last stale marker
+  bool ended = true;   // true if there is no sample since the last stale marker
 };
 
-// Group of samples older than the newest of their series, which some receivers reject.
+// Group of samples that are older than the newest of their series. Some receivers reject them.
 inline constexpr uint32_t kLateGroup = UINT32_MAX;
 
 struct MirroredSample {
-  uint32_t group = 0;  // samples of a higher group follow those of a lower one
+  uint32_t group = 0;  // samples of a higher group follow those of lower groups
   const MirroredSeries* series = nullptr;
   int64_t time_ms = 0;
   double value = 0;
 };
 
-// Consecutive samples of one series become one entry.
+// Encodes the samples. Consecutive samples of one series become one entry.
 std::string EncodeWriteRequest(std::span<const MirroredSample> samples);
 
 }  // namespace pitwall::history

@@ -1,6 +1,6 @@
-// Fake remote write receiver that behaves like Prometheus without an out-of-order window: a sample
-// older than the newest of its series, or a different one at the same time, rejects the whole
-// request with 400.
+// Fake remote write receiver that behaves like Prometheus without an out-of-order window. It
+// rejects a whole request with 400 if a sample is older than the newest of its series, or differs
+// from a sample at the same time.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 
 namespace pitwall::history {
 
-using ReceivedPoint = std::pair<int64_t, uint64_t>;  // milliseconds, bits
+using ReceivedPoint = std::pair<int64_t, uint64_t>;  // (milliseconds, value bits)
 
 class FakeReceiver final : public HttpTransport {
  public:
@@ -29,8 +29,8 @@ class FakeReceiver final : public HttpTransport {
     MutexLock lock(&mutex_);
     calls_.push_back(call);
     if (!script_.empty()) {
-      // Copied: copies count their references in a library that the thread sanitizer does not
-      // instrument.
+      // Make a deep copy. Plain copies share reference counts in a library that the thread
+      // sanitizer does not instrument.
       const StatusOr<HttpReply>& front = script_.front();
       const StatusOr<HttpReply> next =
           front.ok()
