@@ -32,7 +32,7 @@ class Annotator {
   }
 
  private:
-  // `range`: evaluated at several ticks, as everything in a subquery is.
+  // `range` is true if the expression is evaluated at several ticks, as in any subquery.
   void Walk(const Expr& expr, bool range, bool in_subquery) {
     const bool subquery = expr.As<lang::SubqueryExpr>() != nullptr;
     if (const auto* call = expr.As<CallExpr>()) OfCall(expr, *call, range, in_subquery);
@@ -48,7 +48,7 @@ class Annotator {
     return Cat(" (", at.line, ":", at.column, ")");
   }
 
-  // Of equal texts, the outermost position counts.
+  // If several annotations have the same text, only the outermost position is reported.
   void Report(const std::string& text, const std::string& place, std::vector<std::string>* list) {
     if (reported_.insert(text).second) list->push_back(text + place);
   }
@@ -75,7 +75,7 @@ class Annotator {
     if (name == "rate" || name == "increase") OfCounter(*call.arguments[0], in_subquery);
   }
 
-  // Returns whether there are samples for `below`.
+  // Returns true if the selectors in `below` have samples.
   bool ReadsAny(const Expr& below) const {
     bool found = false;
     lang::Visit(below, [&](const Expr& expr) {
@@ -90,7 +90,7 @@ class Annotator {
     const Expr& window = lang::Unwrap(matrix);
     const auto* selector = window.As<SelectorExpr>();
     const auto* subquery = window.As<lang::SubqueryExpr>();
-    // A subquery over a selector has its names, but no position.
+    // A subquery over a selector reports the selector's metric names, but no exact position.
     if (subquery != nullptr) selector = lang::Unwrap(*subquery->expr).As<SelectorExpr>();
     if (selector == nullptr) return;
     std::set<std::string> names;
@@ -111,11 +111,11 @@ class Annotator {
     }
   }
 
-  // Returns whether a window at some tick contains two samples.
+  // Returns true if the window at some tick contains two samples.
   bool HasResult(const SelectorExpr& selector, const query::StoredSeries& one) const {
     const query::QuerySpan& span = asked_.span();
     int64_t offset = selector.modifiers.offset ? selector.modifiers.offset->nanos : 0;
-    // Ends of the windows: the ticks minus the offset, or one fixed time.
+    // The windows end at the ticks minus the offset, or all at one fixed time.
     int64_t first = span.start - offset, last = span.end - offset;
     if (const auto& at = selector.modifiers.at; at.has_value()) {
       first = at->kind == lang::AtKind::kStart ? span.start
@@ -128,7 +128,7 @@ class Annotator {
     for (size_t i = 0; i < one.times.size(); ++i) {
       if (IsStale(one.values[i])) continue;
       if (before < i) {
-        // First end at or after the sample.
+        // First window end at or after the sample.
         int64_t end = first;
         if (one.times[i] > first)
           end += (one.times[i] - first + span.step - 1) / span.step * span.step;

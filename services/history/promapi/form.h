@@ -1,5 +1,5 @@
-// Parameters of a request from its URL and, for a POST, from its body
-// (application/x-www-form-urlencoded), which takes precedence.
+// Parameters of a request, taken from its URL and, for a POST, from its body
+// (application/x-www-form-urlencoded). The body takes precedence.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class Form {
   // InvalidArgument: an invalid escape, or more than 1,000 parameters.
   static StatusOr<Form> Of(const http::HttpRequest& request);
 
-  // Returns the first value; "" if absent.
+  // Returns the first value, or "" if the parameter is absent.
   std::string_view Get(std::string_view name) const;
   std::vector<std::string> All(std::string_view name) const;
 
@@ -26,14 +26,14 @@ class Form {
   std::vector<std::pair<std::string, std::string>> values_;
 };
 
-// Error messages equal those of Prometheus.
+// The error messages of these functions match those of Prometheus.
 
-// Parses seconds since 1970 or RFC 3339 into nanoseconds, rounded to whole milliseconds. Times
-// outside the supported range are clamped.
+// Parses seconds since 1970 or an RFC 3339 time into nanoseconds, rounded to whole milliseconds.
+// Times outside the supported range are clamped.
 StatusOr<int64_t> ParseInstant(std::string_view text);
-// Parses seconds, or 1h30m, into nanoseconds.
+// Parses a duration in seconds or in a form like 1h30m into nanoseconds.
 StatusOr<int64_t> ParseLength(std::string_view text);
-// Parses an integer; 0, for "" and "0", means no limit.
+// Parses an integer. Returns 0, which means no limit, for "" and "0".
 StatusOr<size_t> ParseLimit(std::string_view text);
 
 }  // namespace pitwall::promapi

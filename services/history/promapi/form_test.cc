@@ -8,7 +8,7 @@
 namespace pitwall::promapi {
 namespace {
 
-TEST(Form, TakesBodyBeforeUrl) {
+TEST(Form, BodyTakesPrecedenceOverUrl) {
   http::HttpRequest request;
   request.method = "POST";
   request.query = {{"query", "old"}, {"limit", "3"}, {"match[]", "c"}};

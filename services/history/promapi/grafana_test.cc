@@ -1,4 +1,4 @@
-// Requests in the form in which Grafana's Prometheus data source sends them.
+// Requests in the form that Grafana's Prometheus data source sends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,8 +31,8 @@ class GrafanaTest : public ::testing::Test {
   ApiForTest api_{&history_, &clock_};
 };
 
-// "Save & test": a health check by POST, then the build info.
-TEST_F(GrafanaTest, SaveAndTest) {
+// "Save & test" sends a health check by POST and then reads the build info.
+TEST_F(GrafanaTest, SaveAndTestSucceeds) {
   const http::HttpResponse health =
       api_.Post("/api/v1/query", FormBody({{"query", "1+1"}, {"time", "1700000900"}}));
   EXPECT_EQ(health.status, 200);
@@ -43,8 +43,9 @@ TEST_F(GrafanaTest, SaveAndTest) {
   EXPECT_THAT(build.body, HasSubstr(R"("version":"3.14.0+pitwall-)"));
 }
 
-// The query builder: metric names with their help, then labels and values of the selected metric.
-TEST_F(GrafanaTest, QueryBuilder) {
+// The query builder reads metric names with their help, followed by labels and values of the
+// selected metric.
+TEST_F(GrafanaTest, QueryBuilderListsMetricsAndLabels) {
   EXPECT_THAT(api_.Get("/api/v1/metadata?limit=40000").body,
               HasSubstr(R"("hw_gpu_utilization_ratio":[{"type":"gauge","unit":"ratio")"));
   EXPECT_EQ(
@@ -70,8 +71,8 @@ TEST_F(GrafanaTest, QueryBuilder) {
               HasSubstr(R"({"__name__":"hw_gpu_utilization_ratio","node":"n1",)"));
 }
 
-// A panel: POST with the step in seconds and $__rate_interval expanded.
-TEST_F(GrafanaTest, Panel) {
+// A panel sends a POST with the step in seconds and $__rate_interval expanded.
+TEST_F(GrafanaTest, PanelGetsRangeQueryResult) {
   const http::HttpResponse panel =
       api_.Post("/api/v1/query_range",
                 FormBody({{"query", "avg by(node) (hw_gpu_utilization_ratio{pitwall_job=~\".*\"})"},
@@ -85,7 +86,7 @@ TEST_F(GrafanaTest, Panel) {
       R"("values":[[1700000100,"0.5"],[1700000115,"0.5"],[1700000130,"0.5"]]},)"
       R"({"metric":{"node":"n2"},"values":[[1700000100,"0.5"],[1700000115,"0.5"],)"
       R"([1700000130,"0.5"]]}]}})");
-  // Times with milliseconds, and an instant query of a table panel.
+  // A table panel sends an instant query, and times may have milliseconds.
   EXPECT_EQ(api_.Post("/api/v1/query_range", FormBody({{"query", "hw_gpu_utilization_ratio"},
                                                        {"start", "1700000100.123"},
                                                        {"end", "1700000130.456"},
@@ -98,8 +99,8 @@ TEST_F(GrafanaTest, Panel) {
             200);
 }
 
-// Exemplars, alerts, and rules, for the tabs of the data source.
-TEST_F(GrafanaTest, OtherTabs) {
+// The other tabs of the data source read exemplars, alerts, and rules.
+TEST_F(GrafanaTest, OtherTabsGetValidResponses) {
   EXPECT_EQ(api_.Get("/api/v1/query_exemplars?query=up&start=1700000000&end=1700000900").body,
             R"({"status":"success","data":[]})");
   EXPECT_EQ(api_.Get("/api/v1/rules").body, R"({"status":"success","data":{"groups":[]}})");

@@ -37,7 +37,7 @@ StatusOr<Selector> ParseMatch(std::string_view text) {
   return out;
 }
 
-// Parameters shared by series, labels, and values.
+// Parameters that the series, labels, and values endpoints share.
 struct Wanted {
   size_t limit = 0;
   int64_t from = kMinPosition;
@@ -45,7 +45,7 @@ struct Wanted {
   std::vector<Selector> selectors;
 };
 
-// On failure, `answer` holds the error response.
+// Returns false on failure, with the error response in `answer`.
 bool ParseWanted(const Form& form, bool name_matchers, Wanted* out, http::HttpResponse* answer) {
   const StatusOr<size_t> limit = ParseLimit(form.Get("limit"));
   if (!limit.ok()) {
@@ -90,9 +90,9 @@ http::HttpResponse Listed(const std::set<std::string>& names, size_t limit) {
   return DataAnswer(data, annotations);
 }
 
-// Decodes Prometheus' escaping of names with characters other than letters, digits, '_', and ':':
-// "U__", then "__" for '_' and "_HEX_" for escaped characters. Malformed names are returned
-// unchanged.
+// Decodes the escaping of Prometheus for names with characters other than letters, digits, '_', and
+// ':'. Such a name starts with "U__"; "__" stands for '_', and "_HEX_" for an escaped character.
+// Malformed names are returned unchanged.
 std::string UnescapedName(std::string_view name) {
   if (!StartsWith(name, "U__")) return std::string(name);
   std::string out;
@@ -203,7 +203,7 @@ http::HttpResponse LabelAnswers::Values(std::string_view path_name, const Form& 
 }
 
 http::HttpResponse MetadataAnswer(const Form& form) {
-  // As in Prometheus, a negative limit means none, and 0 returns no metrics.
+  // As in Prometheus, a negative limit means no limit, and 0 returns no metrics.
   int64_t limits[2] = {-1, -1};
   constexpr std::string_view kNames[] = {"limit", "limit_per_metric"};
   for (size_t i = 0; i < 2; ++i) {
@@ -226,7 +226,7 @@ http::HttpResponse MetadataAnswer(const Form& form) {
     AppendText(name, &data);
     CatTo(data, ":[{\"type\":\"", info->kind == check::MetricKind::kCounter ? "counter" : "gauge",
           "\",\"unit\":");
-    // An alias may have another unit.
+    // An alias may have a different unit.
     AppendText(name == info->name && info->unit != "1" ? info->unit : "", &data);
     data += ",\"help\":";
     AppendText(info->help, &data);

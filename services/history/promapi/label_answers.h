@@ -11,7 +11,7 @@
 
 namespace pitwall::promapi {
 
-// Borrows everything; thread-safe.
+// All pointers are borrowed. Thread-safe.
 class LabelAnswers {
  public:
   LabelAnswers(const history::History* history, const Clock* clock, const PromOptions* options)
@@ -19,7 +19,7 @@ class LabelAnswers {
 
   http::HttpResponse Series(const Form& form) const;
   http::HttpResponse Names(const Form& form) const;
-  // `name` as in the path: U__… is decoded.
+  // `name` is the path segment, in which U__… is decoded.
   http::HttpResponse Values(std::string_view name, const Form& form) const;
 
  private:
@@ -28,7 +28,7 @@ class LabelAnswers {
   const PromOptions* const options_;
 };
 
-// Metadata of the metrics known to Pitwall (rules/metrics.yaml).
+// Returns the metadata of the metrics that Pitwall defines (rules/metrics.yaml).
 http::HttpResponse MetadataAnswer(const Form& form);
 
 }  // namespace pitwall::promapi

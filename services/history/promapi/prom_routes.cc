@@ -32,7 +32,7 @@ struct Api {
   const RuleAnswers rule;
 };
 
-// Grafana selects features by the reported version of Prometheus.
+// Grafana selects features by the Prometheus version that the server reports.
 HttpResponse BuildInfo(const PromOptions& options) {
   std::string data = "{\"version\":";
   AppendText(Cat("3.14.0+pitwall-", options.version), &data);
@@ -50,7 +50,7 @@ std::vector<http::HttpRoute> PromRoutes(const history::History* history, const C
   const auto api =
       std::make_shared<const Api>(history, clock, std::move(rules), std::move(options));
   std::vector<http::HttpRoute> routes;
-  // Adds a handler that receives the parsed parameters of its request.
+  // Adds a route whose handler receives the parsed parameters.
   const auto add = [&](std::string path, bool post,
                        const std::function<HttpResponse(const Api&, const Form&)>& answer) {
     const http::HttpHandler handler = [api, answer](const HttpRequest& request) {
@@ -71,7 +71,7 @@ std::vector<http::HttpRoute> PromRoutes(const history::History* history, const C
   add("/api/v1/alerts", false, [](const Api& a, const Form&) { return a.rule.Alerts(); });
   add("/api/v1/status/buildinfo", false,
       [](const Api& a, const Form&) { return BuildInfo(a.options); });
-  // The history has no exemplars.
+  // The history does not store exemplars.
   add("/api/v1/query_exemplars", true, [](const Api&, const Form&) { return DataAnswer("[]"); });
   routes.push_back({.method = "GET",
                     .path = Cat(kLabelPrefix, "*"),
@@ -79,9 +79,9 @@ std::vector<http::HttpRoute> PromRoutes(const history::History* history, const C
                       const std::string_view path = request.path;
                       if (!StartsWith(path, kLabelPrefix) || !EndsWith(path, kValuesSuffix) ||
                           path.size() <= kLabelPrefix.size() + kValuesSuffix.size()) {
-                        return ErrorAnswer(
-                            ErrorType::kNotFound,
-                            Cat("no such path (", path, "); ask /api/v1/label/<name>/values"));
+                        return ErrorAnswer(ErrorType::kNotFound,
+                                           Cat("path not found (got ", path,
+                                               "); use /api/v1/label/<name>/values"));
                       }
                       const StatusOr<Form> form = Form::Of(request);
                       if (!form.ok())

@@ -26,7 +26,7 @@ using query::StoredSeries;
 
 constexpr int64_t kMaxPointsPerSeries = 11'000;
 constexpr std::string_view kTimedOut = "query timed out in expression evaluation";
-// Limit for queries that use windows of the streaming engine.
+// Limits for queries that use the windows of the streaming engine.
 constexpr size_t kMaxStreamedSamples = 5'000'000;
 constexpr int64_t kMaxStreamedTicks = 2'000;
 
@@ -34,7 +34,7 @@ std::string_view TypeText(AnswerType type) {
   return type == AnswerType::kString ? "string" : "range vector";
 }
 
-// Puts an instant vector in display order; series have one point each.
+// Sorts an instant vector into display order. Each series has one point.
 std::vector<AnswerSeries> Displayed(const lang::Expr& expr, std::vector<AnswerSeries> series) {
   std::vector<offline::QueryElement> elements;
   for (const AnswerSeries& one : series)
@@ -52,8 +52,9 @@ StatusOr<std::vector<AnswerSeries>> Streamed(std::string_view text, const Stored
                                              const query::RunLimits& limits) {
   const query::QuerySpan& span = asked.span();
   if ((span.end - span.start) / span.step >= kMaxStreamedTicks) {
-    return ResourceExhausted(Cat("a query with Pitwall's own functions or windows has at most ",
-                                 kMaxStreamedTicks, " steps; use a longer step"));
+    return ResourceExhausted(
+        Cat("a query with Pitwall's own functions or windows must have at most ", kMaxStreamedTicks,
+            " steps; use a longer step"));
   }
   std::vector<offline::QuerySeries> given;
   absl::flat_hash_set<Labels> known;
@@ -65,7 +66,7 @@ StatusOr<std::vector<AnswerSeries>> Streamed(std::string_view text, const Stored
       samples += one.times.size();
       if (samples > kMaxStreamedSamples) {
         return ResourceExhausted(
-            Cat("a query with Pitwall's own functions or windows reads at most ",
+            Cat("a query with Pitwall's own functions or windows must read at most ",
                 kMaxStreamedSamples, " samples; use a shorter range or another selector"));
       }
       given.push_back({one.labels, {}});
@@ -131,9 +132,9 @@ struct QueryAnswers::Asked {
   std::string text;
   query::QuerySpan span;
   bool range = false;
-  int64_t began_ns = 0;  // monotonic
+  int64_t began_ns = 0;  // monotonic start time
   int64_t deadline_ns = 0;
-  size_t limit = 0;  // number of series; 0: unlimited
+  size_t limit = 0;  // maximum number of series; 0 means unlimited
 };
 
 std::string ParseErrorText(std::string_view message) {

@@ -9,7 +9,7 @@
 
 namespace pitwall::promapi {
 
-// Borrows everything; thread-safe.
+// All pointers are borrowed. Thread-safe.
 class QueryAnswers {
  public:
   QueryAnswers(const history::History* history, const Clock* clock, const PromOptions* options)
@@ -28,7 +28,7 @@ class QueryAnswers {
   const PromOptions* const options_;
 };
 
-// Converts "query:1:5: error: text" to Prometheus' form, "1:5: parse error: text".
+// Converts "query:1:5: error: text" to the form that Prometheus uses, "1:5: parse error: text".
 std::string ParseErrorText(std::string_view message);
 
 }  // namespace pitwall::promapi

@@ -11,7 +11,8 @@
 namespace pitwall::promapi {
 namespace {
 
-// As in Prometheus: at most this many of each kind, then a count.
+// As in Prometheus, a response contains at most this many annotations of each kind, followed by a
+// count.
 constexpr size_t kMaxAnnotations = 10;
 
 struct ErrorName {
@@ -57,7 +58,7 @@ http::HttpResponse Json(int status, std::string body) {
   return response;
 }
 
-// Returns the shortest digits that parse to the same number, which is finite.
+// Returns the shortest digits that parse to the same finite number.
 std::string Scientific(double value) {
   char buffer[40];
   const auto end =
@@ -102,7 +103,7 @@ std::string FormatValue(double value) {
   const std::string text = Scientific(value);
   const double magnitude = std::fabs(value);
   if (magnitude < 1e-6 || magnitude >= 1e21) return text;
-  // Moves the decimal point to its place and pads with zeros.
+  // Moves the decimal point into place and pads with zeros.
   const size_t e = text.find('e');
   std::string digits;
   for (const char c : text.substr(0, e)) {

@@ -1,4 +1,4 @@
-// Responses in the JSON format of Prometheus' HTTP API.
+// Responses in the JSON format of the Prometheus HTTP API.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@
 
 namespace pitwall::promapi {
 
-// Values of Prometheus' errorType, each with its HTTP code.
+// Values of Prometheus' errorType, each with its own HTTP status.
 enum class ErrorType { kBadData, kExecution, kTimeout, kCanceled, kInternal, kNotFound };
 
-// Messages beside the data, sorted and deduplicated when written.
+// Messages next to the data. They are sorted and deduplicated when written.
 struct Annotations {
   std::vector<std::string> warnings;
   std::vector<std::string> infos;
 };
 
 http::HttpResponse ErrorAnswer(ErrorType type, std::string_view message);
-// Returns `invalid parameter "name": message`.
+// Returns an error with the message `invalid parameter "name": message`.
 http::HttpResponse InvalidParameter(std::string_view name, std::string_view message);
-// Response for a failed evaluation or a failed read of the history.
+// Returns the response for a failed evaluation or a failed read of the history.
 http::HttpResponse FailedRun(const Status& status);
 // `data` must be JSON.
 http::HttpResponse DataAnswer(std::string_view data, const Annotations& annotations = {});
@@ -35,13 +35,13 @@ void AppendText(std::string_view text, std::string* out);
 void AppendLabels(const Labels& labels, std::string* out);
 // Appends ["a","b"].
 void AppendTexts(const std::vector<std::string>& texts, std::string* out);
-// Appends [seconds,"value"]; nanoseconds below a millisecond are dropped.
+// Appends [seconds,"value"]. The time is truncated to milliseconds.
 void AppendPoint(int64_t time_ns, double value, std::string* out);
-// Formats like Go's strconv: 'f', or 'e' below 1e-6 and from 1e21 on.
+// Formats a value like Go's strconv: 'f', or 'e' below 1e-6 and from 1e21.
 std::string FormatValue(double value);
-// Always formats as 'e': 1.5e+00.
+// Formats a value as 'e' in all cases: 1.5e+00.
 std::string FormatScientific(double value);
-// Formats RFC 3339 in UTC, without trailing zeros in the fraction.
+// Formats a time as RFC 3339 in UTC, without trailing zeros in the fraction.
 std::string FormatInstant(int64_t time_ns);
 
 }  // namespace pitwall::promapi

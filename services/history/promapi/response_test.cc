@@ -8,8 +8,8 @@
 namespace pitwall::promapi {
 namespace {
 
-// Same as Go's strconv.AppendFloat.
-TEST(FormatValue, WritesLikeGo) {
+// The expected values come from Go's strconv.AppendFloat.
+TEST(FormatValue, FormatsLikeGo) {
   EXPECT_EQ(FormatValue(0), "0");
   EXPECT_EQ(FormatValue(-0.0), "-0");
   EXPECT_EQ(FormatValue(1), "1");
@@ -28,7 +28,7 @@ TEST(FormatValue, WritesLikeGo) {
   EXPECT_EQ(FormatScientific(std::numeric_limits<double>::infinity()), "+Inf");
 }
 
-TEST(AppendPoint, WritesTimesInSeconds) {
+TEST(AppendPoint, WritesTimeInSeconds) {
   const auto point = [](int64_t time_ns) {
     std::string out;
     AppendPoint(time_ns, 1, &out);
@@ -40,7 +40,7 @@ TEST(AppendPoint, WritesTimesInSeconds) {
   EXPECT_EQ(point(-1'500'000'000), "[-1.500,\"1\"]");
 }
 
-TEST(Answers, MatchPrometheusFormat) {
+TEST(Answers, MatchFormatOfPrometheus) {
   EXPECT_EQ(DataAnswer("[]").body, R"({"status":"success","data":[]})");
   EXPECT_EQ(DataAnswer("1", {{"b", "a", "b"}, {"i"}}).body,
             R"({"status":"success","data":1,"warnings":["a","b"],"infos":["i"]})");

@@ -14,7 +14,7 @@
 namespace pitwall::promapi {
 namespace {
 
-// Returns pack/group for pack/group/alert#n.
+// Returns the "pack/group" part of "pack/group/alert#n".
 std::string_view GroupOf(std::string_view rule) { return rule.substr(0, rule.rfind('/')); }
 
 std::string TokenOf(const RuleGroupInfo& group) {
@@ -51,21 +51,22 @@ void AppendAlert(const IssueEvent& issue, std::string* out) {
         "\",\"value\":\"", FormatScientific(issue.value), "\"}");
 }
 
-// Returns alert for pack/group/alert#n.
+// Returns the "alert" part of "pack/group/alert#n".
 std::string_view AlertOf(std::string_view rule) {
   const std::string_view last = rule.substr(rule.rfind('/') + 1);
   return last.substr(0, last.find('#'));
 }
 
-// The reason of InProgress statuses reports pending elements and the time since when.
+// Returns true if elements are pending. The reason of an InProgress status reports them and the
+// time of the first one.
 bool IsPending(const IssueEvent& status) {
   return status.status == RuleStatus::kInProgress &&
          (status.status_reason.find(kElementPending) != std::string::npos ||
           status.status_reason.find(kElementsPending) != std::string::npos);
 }
 
-// Time at which the first element became pending; on the step clock, which reports a step, the time
-// of the status.
+// Returns the time at which the first element became pending. On the step clock, which reports a
+// step instead, returns the time of the status.
 int64_t PendingSince(const IssueEvent& status) {
   const size_t at = status.status_reason.find(" since ") + 7;
   const std::string text = status.status_reason.substr(at, status.status_reason.find(',', at) - at);
@@ -75,7 +76,7 @@ int64_t PendingSince(const IssueEvent& status) {
   return absl::ToUnixNanos(time);
 }
 
-// Pending elements have no events: a single alert per rule and job represents them.
+// Appends one alert per rule and job for all its pending elements, which have no events.
 void AppendPending(const IssueEvent& status, std::string* out) {
   const std::string_view alert = status.alert.empty() ? AlertOf(status.rule) : status.alert;
   std::vector<Label> labels = {{"alertname", std::string(alert)},
@@ -93,10 +94,10 @@ void AppendPending(const IssueEvent& status, std::string* out) {
 
 struct RuleAnswers::Known {
   struct Rule {
-    std::vector<IssueEventPtr> open;     // issues
-    std::vector<IssueEventPtr> pending;  // statuses
-    std::string error;                   // job whose rule fails; "": none
-    bool judged = false;                 // on at least one job
+    std::vector<IssueEventPtr> open;     // latest events of the open issues
+    std::vector<IssueEventPtr> pending;  // statuses with pending elements
+    std::string error;                   // a job on which the rule fails, or ""
+    bool judged = false;                 // true if the rule was evaluated on at least one job
     int64_t newest_ns = 0;
   };
   std::map<std::string, Rule, std::less<>> rules;  // by rule ID
@@ -106,18 +107,17 @@ StatusOr<RuleAnswers::Known> RuleAnswers::Read() const {
   Known known;
   size_t jobs = 0;
   for (const history::JobLifePtr& job : history_->Jobs()) {
-    // Ended jobs have no open issues, and their rules are no longer evaluated.
+    // Ended jobs without open issues are skipped, because their rules are no longer evaluated.
     if (job->ended_ns != 0 && job->open_issues == 0) continue;
     if (++jobs > options_->max_jobs) {
-      return ResourceExhausted(
-          Cat("more than ", options_->max_jobs,
-              " jobs are running; the list of alerts is limited to that number"));
+      return ResourceExhausted(Cat("more than ", options_->max_jobs,
+                                   " jobs are running, which is the limit of the alert list"));
     }
     const auto events = history_->Events(job->id);
     if (events.status().code() == absl::StatusCode::kNotFound) continue;
     RETURN_IF_ERROR(events.status());
-    std::map<std::string, IssueEventPtr> open;                   // by issue
-    std::map<std::string, IssueEventPtr, std::less<>> statuses;  // by rule
+    std::map<std::string, IssueEventPtr> open;                   // by issue ID
+    std::map<std::string, IssueEventPtr, std::less<>> statuses;  // by rule ID
     for (const IssueEventPtr& event : *events) {
       switch (event->type) {
         case EventType::kIssueFound:

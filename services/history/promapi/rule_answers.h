@@ -1,4 +1,5 @@
-// Handlers of /api/v1/rules and /api/v1/alerts: states of the rules on all jobs, from the history.
+// Handlers of /api/v1/rules and /api/v1/alerts, which return the states of the rules on all jobs
+// from the history.
 #pragma once
 
 #include "services/adapters/http/http_server.h"
@@ -9,8 +10,8 @@
 
 namespace pitwall::promapi {
 
-// Borrows everything; thread-safe. An open issue is a firing alert. Pending elements have no events
-// in the log, so they are derived from statuses.
+// All pointers are borrowed. Thread-safe. An open issue is a firing alert. Pending elements have no
+// events in the log, so the pending alerts are derived from statuses.
 class RuleAnswers {
  public:
   RuleAnswers(const history::History* history, RuleGroupSource rules, const PromOptions* options)
@@ -20,7 +21,7 @@ class RuleAnswers {
   http::HttpResponse Alerts() const;
 
  private:
-  struct Known;  // state over all jobs
+  struct Known;  // rule states over all jobs
   StatusOr<Known> Read() const;
 
   const history::History* const history_;

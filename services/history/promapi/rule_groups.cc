@@ -13,7 +13,7 @@ namespace {
 
 double InSeconds(int64_t nanos) { return static_cast<double>(nanos) / 1e9; }
 
-// Labels of the group, overridden by those of the rule.
+// Merges the texts of a group and a rule. The rule's texts take precedence.
 Labels TextsOf(const std::vector<lang::NamedText>& outer,
                const std::vector<lang::NamedText>& inner) {
   std::vector<Label> pairs;
@@ -28,7 +28,7 @@ Labels TextsOf(const std::vector<lang::NamedText>& outer,
 std::vector<RuleGroupInfo> RuleGroupsOf(const RuleSet& rules) {
   std::vector<RuleGroupInfo> out;
   for (const RuleSetFile& file : rules.files) {
-    lang::Diagnostics ignored;  // the compiler reports these
+    lang::Diagnostics ignored;  // the compiler reports them
     const lang::RuleFilePtr parsed = lang::ParseRuleFile(file.name, file.text, &ignored);
     for (const lang::GroupText& group : parsed->groups) {
       RuleGroupInfo info;
@@ -51,7 +51,7 @@ std::vector<RuleGroupInfo> RuleGroupsOf(const RuleSet& rules) {
         one.annotations = TextsOf({}, rule.annotations);
         info.rules.push_back(std::move(one));
       }
-      // Groups that an include emptied are skipped.
+      // An include may remove all rules of a group. Such groups are skipped.
       if (!info.rules.empty()) out.push_back(std::move(info));
     }
   }

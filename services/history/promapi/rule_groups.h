@@ -1,4 +1,4 @@
-// The loaded rules, as known to the host of the API.
+// Loaded rules, as the API's host provides them.
 #pragma once
 
 #include <functional>
@@ -11,14 +11,14 @@
 namespace pitwall::promapi {
 
 struct RuleInfo {
-  std::string id;     // pack/group/alert, plus #n: the name that issues use
-  std::string name;   // the alert, or the recorded metric
-  std::string query;  // expression
+  std::string id;     // pack/group/alert with an optional #n, as in issues
+  std::string name;   // name of the alert or of the recorded metric
+  std::string query;  // the rule's expression
   bool alerting = true;
-  double hold_seconds = 0;         // for
-  double keep_firing_seconds = 0;  // keep_firing_for
+  double hold_seconds = 0;         // the rule's `for`
+  double keep_firing_seconds = 0;  // the rule's `keep_firing_for`
   Labels labels;
-  Labels annotations;  // templates as written
+  Labels annotations;  // unexpanded templates
 };
 
 struct RuleGroupInfo {
@@ -29,10 +29,10 @@ struct RuleGroupInfo {
   std::vector<RuleInfo> rules;
 };
 
-// Thread-safe. Returns groups in the order of the files.
+// Returns the groups in file order. Thread-safe.
 using RuleGroupSource = std::function<std::vector<RuleGroupInfo>()>;
 
-// Parses a rule set, in the order of its files. Rules that do not parse are left out.
+// Parses a rule set in file order. Rules that do not parse are omitted.
 std::vector<RuleGroupInfo> RuleGroupsOf(const RuleSet& rules);
 
 }  // namespace pitwall::promapi

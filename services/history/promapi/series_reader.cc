@@ -9,7 +9,7 @@ namespace {
 
 using history::JobLifePtr;
 
-// A selector split into its job matchers and the rest.
+// A selector, split into its job matchers and the remaining matchers.
 struct JobSelector {
   explicit JobSelector(const Selector& selector) {
     for (const Matcher& matcher : selector.matchers)
@@ -29,7 +29,7 @@ bool Overlaps(const history::JobOverview& job, int64_t from, int64_t to) {
 
 Status TooManyJobs(size_t most) {
   return ResourceExhausted(Cat("the query reads more than ", most, " jobs; add a matcher on ",
-                               kJobLabel, " or a shorter range"));
+                               kJobLabel, " or use a shorter range"));
 }
 
 history::TimeRange Closed(int64_t from, int64_t to) {

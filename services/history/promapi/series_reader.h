@@ -1,4 +1,5 @@
-// Reads series that match selectors, of one job or of all, within the limits of one request.
+// Reader of the series that match selectors, in one job or in all jobs, within the limits of one
+// request.
 #pragma once
 
 #include <functional>
@@ -16,10 +17,10 @@ namespace pitwall::promapi {
 // Samples of a query, with the memory that backs them.
 struct ReadSamples {
   std::vector<std::unique_ptr<std::vector<history::SampleColumn>>> columns;
-  std::vector<query::StoredSeries> series;  // including the label of the job
+  std::vector<query::StoredSeries> series;  // with the job label
 };
 
-// Reader for one request. `check` is called between jobs; an error from it ends the read.
+// Reader for one request. Calls `check` between jobs; an error from it stops the read.
 class SeriesReader {
  public:
   SeriesReader(const history::History* history, const PromOptions& options,
@@ -27,11 +28,11 @@ class SeriesReader {
 
   // Reads samples in (from, to].
   StatusOr<ReadSamples> Samples(const Selector& selector, int64_t from, int64_t to);
-  // Lists series with samples in [from, to] that match any of the selectors, in the order of
-  // labels; without selectors, all.
+  // Lists the series with samples in [from, to] that match any of the selectors, sorted by labels.
+  // Without selectors, lists all series.
   StatusOr<std::vector<Labels>> Series(std::span<const Selector> selectors, int64_t from,
                                        int64_t to);
-  // Lists the IDs of jobs with samples in [from, to], sorted.
+  // Returns the sorted IDs of jobs with samples in [from, to].
   StatusOr<std::vector<std::string>> Jobs(int64_t from, int64_t to) const;
 
   size_t samples_read() const { return samples_read_; }

@@ -1,4 +1,4 @@
-// Fake history over given vectors.
+// Fake history that returns given samples.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace pitwall::promapi {
 
 class HistoryForTest final : public history::History {
  public:
-  // Samples must ascend. Stale markers are returned only to readers that ask for them.
+  // Adds a series. Samples must ascend in time. Only readers that request stale markers get them.
   void AddSeries(const std::string& job, history::SampleColumn column) {
     history::JobOverview& life = JobOf(job);
     if (!column.times_ns.empty()) {
@@ -43,7 +43,7 @@ class HistoryForTest final : public history::History {
     life.id = id;
     return life;
   }
-  // Number of samples returned to readers so far.
+  // Returns the number of samples that readers have received.
   size_t samples_given() const { return given_; }
 
   std::vector<history::JobLifePtr> Jobs() const override {
@@ -104,7 +104,7 @@ class HistoryForTest final : public history::History {
     return at == events_.end() ? std::vector<IssueEventPtr>() : at->second;
   }
 
-  // Methods that the API does not use.
+  // The API does not use these methods.
   StatusOr<std::vector<history::RollupColumn>> Rollups(const history::SeriesQuery&,
                                                        size_t) const override {
     return Unimplemented("not here");
@@ -144,7 +144,7 @@ class HistoryForTest final : public history::History {
   std::map<std::string, history::JobOverview> jobs_;
   std::map<std::string, std::vector<history::SampleColumn>> series_;
   std::map<std::string, std::vector<IssueEventPtr>> events_;
-  mutable size_t given_ = 0;  // supports one reader at a time
+  mutable size_t given_ = 0;  // supports only one reader at a time
 };
 
 }  // namespace pitwall::promapi

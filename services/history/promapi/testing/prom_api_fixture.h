@@ -1,4 +1,4 @@
-// Fixture: the routes over a given history, called without a socket.
+// Test fixture that calls the routes over a given history, without a socket.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ class ApiForTest {
   }
 
   http::HttpResponse Get(std::string_view target) const { return Send("GET", target, ""); }
-  // `body` is form-encoded.
+  // Sends a POST with a form-encoded body.
   http::HttpResponse Post(std::string_view target, std::string_view body) const {
     return Send("POST", target, body);
   }
@@ -44,7 +44,7 @@ class ApiForTest {
   http::Router router_;
 };
 
-// Percent-encodes all characters except letters, digits, and some marks.
+// Percent-encodes all characters except letters, digits, and some punctuation.
 inline std::string PercentEncoded(std::string_view text) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
   std::string out;
@@ -63,7 +63,7 @@ inline std::string PercentEncoded(std::string_view text) {
   return out;
 }
 
-// Encodes a=b&c=d.
+// Encodes pairs as a=b&c=d.
 inline std::string FormBody(const std::vector<std::pair<std::string, std::string>>& pairs) {
   std::string out;
   for (const auto& [key, value] : pairs) {
