@@ -136,7 +136,7 @@ class InsightsShareTest(unittest.TestCase):
         status, jobs = ask(one.http, "/api/pitwall/v1/jobs")
         jobs = json.loads(jobs)
         self.assertEqual((status, len(jobs["jobs"])), (200, kept[0]))
-        self.assertRegex(jobs["missing"][0], "^jobs of peer 1 are missing: peer 1 \\(http://127.0.0.1:%d\\) does not answer" % self.ports[1])
+        self.assertRegex(jobs["missing"][0], "^jobs of peer 1 are missing: peer 1 \\(http://127.0.0.1:%d\\) does not respond" % self.ports[1])
         there = {job["id"] for job in jobs["jobs"]}
         for job in range(JOBS):
             status, body = ask(one.http, "/api/pitwall/v1/job?job=share-%d" % job)

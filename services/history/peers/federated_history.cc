@@ -15,8 +15,8 @@ namespace {
 
 constexpr size_t kChanges = 1'000;
 
-// Increases across restarts and differs from other processes, so that a client that reconnects to
-// another process gets a resync.
+// Returns the first change position. Positions increase across restarts and differ between
+// processes, so that a client that reconnects to another process gets a resync.
 uint64_t FirstPlace(int index, int64_t wall_ns) {
   return (static_cast<uint64_t>(index) << 52) +
          static_cast<uint64_t>(std::max<int64_t>(wall_ns, 0)) / 1000;
@@ -77,7 +77,7 @@ StatusOr<bool> FederatedHistory::Has(int index, const std::string& id) const {
   ASSIGN_OR_RETURN(const std::string answer, Ask(index, PeerQuestion::kHas, words.data()));
   BinaryReader in(answer);
   const bool has = in.Bool();
-  RETURN_IF_ERROR(in.Finish("answer of a peer"));
+  RETURN_IF_ERROR(in.Finish("response of a peer"));
   return has;
 }
 
@@ -125,7 +125,7 @@ std::vector<FederatedHistory::Held> FederatedHistory::AllJobs(int* missing) cons
     BinaryReader in(*answer);
     std::vector<JobLifePtr> jobs;
     for (size_t n = in.Count(20); n > 0 && in.ok(); --n) jobs.push_back(TakeLife(&in));
-    if (const Status whole = in.Finish("answer of a peer"); !whole.ok()) {
+    if (const Status whole = in.Finish("response of a peer"); !whole.ok()) {
       PartialResult::Note(i, std::string(ToStd(whole.message())));
       ++*missing;
       continue;
@@ -162,13 +162,13 @@ StatusOr<JobHolder> FederatedHistory::Holder(std::string_view wanted) const {
   const std::vector<Held>& found = named.empty() ? begun : named;
   if (found.empty() && missing > 0) {
     return Unavailable(
-        Cat("job ", Quote(wanted), ": not found, but ", missing, " peers do not answer"));
+        Cat("job ", Quote(wanted), ": not found, but ", missing, " peers do not respond"));
   }
   if (found.empty()) return NotFound(Cat("job ", Quote(wanted), ": the history has no such job"));
   if (found.size() > 1) {
-    return InvalidArgument(Cat("job ", Quote(wanted), ": ", found.size(), " jobs have it, e.g. ",
+    return InvalidArgument(Cat("job ", Quote(wanted), ": ", found.size(), " jobs match, such as ",
                                found[0].second->id, " and ", found[1].second->id,
-                               "; give the whole id"));
+                               "; use the complete ID"));
   }
   return JobHolder{found[0].first, found[0].second->id};
 }
@@ -179,7 +179,7 @@ StatusOr<JobLifePtr> FederatedHistory::FindJob(std::string_view job) const {
   for (JobLifePtr& life : Jobs()) {
     if (life->id == holder.id) return std::move(life);
   }
-  return NotFound(Cat("job ", Quote(job), ": it was removed just now"));
+  return NotFound(Cat("job ", Quote(job), ": was just removed"));
 }
 
 template <typename T>
@@ -206,7 +206,7 @@ StatusOr<std::vector<SeriesInfo>> FederatedHistory::Series(const SeriesQuery& qu
     ASSIGN_OR_RETURN(const std::string answer, Ask(index, PeerQuestion::kSeries, words.data()));
     BinaryReader in(answer);
     Found out = TakeSeries(&in);
-    RETURN_IF_ERROR(in.Finish("answer of a peer"));
+    RETURN_IF_ERROR(in.Finish("response of a peer"));
     return out;
   });
 }
@@ -220,7 +220,7 @@ StatusOr<std::vector<SampleColumn>> FederatedHistory::Samples(const SampleQuery&
     ASSIGN_OR_RETURN(const std::string answer, Ask(index, PeerQuestion::kSamples, words.data()));
     BinaryReader in(answer);
     Found out = TakeSamples(&in);
-    RETURN_IF_ERROR(in.Finish("answer of a peer"));
+    RETURN_IF_ERROR(in.Finish("response of a peer"));
     return out;
   });
 }
@@ -234,7 +234,7 @@ StatusOr<std::vector<IssueEventPtr>> FederatedHistory::Events(std::string_view j
     ASSIGN_OR_RETURN(const std::string answer, Ask(index, PeerQuestion::kEvents, words.data()));
     BinaryReader in(answer);
     ASSIGN_OR_RETURN(Found out, TakeEvents(&in));
-    RETURN_IF_ERROR(in.Finish("answer of a peer"));
+    RETURN_IF_ERROR(in.Finish("response of a peer"));
     return out;
   });
 }
@@ -242,11 +242,11 @@ StatusOr<std::vector<IssueEventPtr>> FederatedHistory::Events(std::string_view j
 Status FederatedHistory::KeptHere(std::string_view job) const {
   ASSIGN_OR_RETURN(const int holder, HolderOf(std::string(job)));
   if (holder == options_.index) return OkStatus();
-  return Unimplemented(Cat("job ", Quote(job), ": another process keeps it; ask that one"));
+  return Unimplemented(Cat("job ", Quote(job), ": another process stores it; query that process"));
 }
 
-// Whole requests about a job of another process are forwarded to that process, so this is never
-// called for one.
+// Requests about a job of another process are forwarded as a whole, so this is never called for
+// such a job.
 Status FederatedHistory::VisitStepWindows(
     const SampleQuery& query, const std::function<Status(const StepWindows&)>& visit) const {
   RETURN_IF_ERROR(KeptHere(query.job));
@@ -312,7 +312,7 @@ uint64_t FederatedHistory::newest_place() const { return feed_.newest(); }
 
 void FederatedHistory::Follow(int index) {
   const bool own = index == options_.index;
-  std::optional<uint64_t> place;  // nothing: unknown, so changes may have been missed
+  std::optional<uint64_t> place;  // empty if unknown; changes may then have been missed
   bool first = true;
   const auto look = [&]() -> Status {
     if (!place.has_value()) {
@@ -323,7 +323,8 @@ void FederatedHistory::Follow(int index) {
         BinaryReader in(answer);
         place = in.U64();
       }
-      // A new follower reads everything before its first look at changes.
+      // Clients read all data before they poll for changes, so the first look at this process's own
+      // changes need not invalidate positions.
       if (!first || !own) feed_.Break();
       first = false;
     }
@@ -357,7 +358,7 @@ void FederatedHistory::Follow(int index) {
     return OkStatus();
   };
   while (!stop_) {
-    // Requests for jobs report a peer that does not answer.
+    // The error is ignored here, because requests for jobs report a peer that does not respond.
     (void)look();
     wakeups_[static_cast<size_t>(index)]->Wait(options_.follow_ns);
   }

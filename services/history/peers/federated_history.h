@@ -1,4 +1,4 @@
-// The history of all jobs, split between this process and its peers.
+// History of all jobs, split between this process and its peers.
 #pragma once
 
 #include <atomic>
@@ -18,41 +18,41 @@
 namespace pitwall::history {
 
 struct FleetOptions {
-  int index = 0;                   // of this process
+  int index = 0;                   // index of this process
   std::vector<std::string> peers;  // URLs by index, including this process
   int32_t partitions = 1;
   PeerOptions peer;
   int64_t follow_ns = 250 * kNanosPerMilli;  // interval between polls of a peer's changes
 };
 
-// Process that stores a job.
+// Process that stores a job, and the job's ID.
 struct JobHolder {
   int index = 0;
   std::string id;
 };
 
-// Answers about several jobs are complete unless PartialResult reports missing peers. The owner of
-// a job, by the hash of its ID, answers for it; if the owner has no data of it, any process that
-// has (data stored before partitions moved to other processes). For a job of another process, only
-// series, samples, and events are available; other queries are forwarded as whole requests.
-// Thread-safe, except Start and Stop.
+// Responses about several jobs are complete unless PartialResult reports missing peers. The hash of
+// a job's ID determines its owner, which responds for the job. If the owner has no data of the job,
+// any process that has data responds (such data was stored before partitions moved). For a job of
+// another process, only series, samples, and events are available; other queries are forwarded as
+// whole requests. Thread-safe, except for Start and Stop.
 class FederatedHistory final : public History {
  public:
   FederatedHistory(const History* own, Clock* clock, HttpTransport* transport,
                    FleetOptions options);
   ~FederatedHistory() override;
-  // Follows the changes of all processes.
+  // Starts to follow the changes of all processes.
   void Start();
   void Stop();
 
   int index() const { return options_.index; }
   int OwnerOf(std::string_view id) const;
-  // NotFound and InvalidArgument as in FindJob. Unavailable: a peer that may have the job does not
-  // answer.
+  // Finds the process that stores a job. NotFound and InvalidArgument as in FindJob. Unavailable: a
+  // peer that may have the job does not respond.
   StatusOr<JobHolder> Holder(std::string_view wanted) const;
   Peer* peer(int index) const {
     return peers_[static_cast<size_t>(index)].get();
-  }  // null: this process
+  }  // null for this process
   int size() const { return static_cast<int>(peers_.size()); }
 
   std::vector<JobLifePtr> Jobs() const override;
@@ -79,18 +79,18 @@ class FederatedHistory final : public History {
 
  private:
   using Held = std::pair<int, JobLifePtr>;
-  // Lists one holder per job, sorted by last data, newest first, from all peers that answer. The
-  // others are recorded in PartialResult; `missing` is their number.
+  // Lists one holder per job from all peers that respond, sorted by last data, newest first.
+  // Records the other peers in PartialResult and their number in `missing`.
   std::vector<Held> AllJobs(int* missing) const;
-  // Asks the owner, or if that has no such job, the process that has it.
+  // Queries the owner or, if the owner does not have the job, the process that has it.
   template <typename T>
   StatusOr<T> FromHolder(std::string_view id,
                          const std::function<StatusOr<T>(int index)>& ask) const;
   StatusOr<bool> Has(int index, const std::string& id) const;
   StatusOr<std::string> Ask(int index, PeerQuestion question, std::string_view words) const;
-  // Finds the job with exactly that ID.
+  // Finds the process that has a job with exactly this ID.
   StatusOr<int> HolderOf(const std::string& id) const;
-  // Unimplemented: another process stores it.
+  // Returns Unimplemented if another process stores the job.
   Status KeptHere(std::string_view job) const;
   void Follow(int index);
 

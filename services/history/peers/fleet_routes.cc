@@ -19,7 +19,7 @@ namespace {
 using http::HttpRequest;
 using http::HttpResponse;
 
-// Paths with a required parameter "job".
+// Returns the (method, path) pairs that have a required parameter "job".
 std::set<std::pair<std::string, std::string>> RoutesOfJobs() {
   std::set<std::pair<std::string, std::string>> out;
   for (const RouteRule& rule : RouteRules()) {
@@ -31,7 +31,7 @@ std::set<std::pair<std::string, std::string>> RoutesOfJobs() {
   return out;
 }
 
-// Writes an error in the API's format.
+// Returns an error in the API's format.
 HttpResponse Fault(int status, std::string_view code, std::string_view message) {
   cloudevents::JsonWriter out;
   out.BeginObject();
@@ -67,8 +67,8 @@ std::string JsonTexts(const std::vector<std::string>& texts) {
   return out.Take();
 }
 
-// Appends strings to a list at the end of an object; `key` may exist already. The search cannot
-// match inside a JSON string, which would escape the quotes.
+// Appends strings to a list at the end of a JSON object; `key` may already exist. The search cannot
+// match inside a JSON string, because the quotes would be escaped there.
 void AddTexts(std::string_view key, const std::vector<std::string>& texts, std::string* body) {
   if (body->empty() || body->back() != '}') return;
   const std::string list = JsonTexts(texts);
@@ -83,7 +83,7 @@ void AddTexts(std::string_view key, const std::vector<std::string>& texts, std::
 
 bool IsPrometheus(std::string_view path) { return StartsWith(path, "/api/v1/"); }
 
-// Reports missing peers in the answer itself, which must not be cached.
+// Reports missing peers in the response itself, which must not be cached.
 void Flag(const HttpRequest& request, const std::vector<std::string>& missing,
           HttpResponse* response) {
   if (response->stream != nullptr || StartsWith(response->content_type, "text/")) return;
@@ -130,7 +130,7 @@ class Fleet {
 
   HttpResponse OfJob(const HttpRequest& request, const http::HttpHandler& own) const {
     const std::string job(request.Query("job"));
-    if (job.empty()) return own(request);  // reports the error
+    if (job.empty()) return own(request);  // reports that the job is missing
     const std::optional<Turn> turn = Turn::Take(&waiting_);
     if (!turn.has_value()) return Busy(request);
     const StatusOr<JobHolder> holder = history_.Holder(job);
@@ -147,7 +147,7 @@ class Fleet {
   }
 
  private:
-  // Slot of a handler that waits for peers.
+  // Slot for a handler that waits for peers.
   class Turn {
    public:
     static std::optional<Turn> Take(std::atomic<int>* waiting) {
@@ -187,8 +187,8 @@ class Fleet {
                               ToStd(response.status().message()))));
   }
 
-  // Deletes data of the job that predates the move of its partition to its owner. An error means
-  // that it was not deleted.
+  // Deletes data of the job that was stored before its partition moved to its owner. Returns an
+  // error response if the data was not deleted.
   std::optional<HttpResponse> DeleteElsewhere(const HttpRequest& request, int holder,
                                               const http::HttpHandler& own) const {
     for (int i = 0; i < history_.size(); ++i) {
@@ -215,7 +215,7 @@ std::vector<http::HttpRoute> FleetRoutes(const FederatedHistory* fleet, const Hi
     http::HttpRoute& route = all[i];
     const http::HttpHandler here = own[i].handler;
     const bool of_job = of_jobs.contains({route.method, route.path});
-    // Sessions, page files, and the like are the same on every process.
+    // All other routes, such as sessions and page files, are identical on every process.
     const bool of_all = IsPrometheus(route.path) || route.path == Cat(kApiPrefix, "/jobs") ||
                         route.path == Cat(kApiPrefix, "/stream");
     if (of_job || of_all) {

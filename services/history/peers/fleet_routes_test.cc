@@ -1,4 +1,4 @@
-// Several processes answer like a single one that stores all jobs, or report missing data.
+// Several processes respond like a single process that stores all jobs, or report missing data.
 #include "services/history/peers/fleet_routes.h"
 
 #include <gmock/gmock.h>
@@ -55,7 +55,7 @@ class FleetRoutesTest : public ::testing::TestWithParam<int> {
   TestFleet fleet_;
 };
 
-TEST_P(FleetRoutesTest, EveryProcessAnswersLikeSingleProcess) {
+TEST_P(FleetRoutesTest, EveryProcessRespondsLikeSingleProcess) {
   std::vector<std::string> targets = {
       "/api/pitwall/v1/jobs",
       "/api/pitwall/v1/jobs?sort=name&order=asc&limit=4",
@@ -98,11 +98,11 @@ TEST_P(FleetRoutesTest, EveryProcessAnswersLikeSingleProcess) {
   }
 }
 
-TEST_P(FleetRoutesTest, UnknownAndAmbiguousNames) {
+TEST_P(FleetRoutesTest, UnknownAndAmbiguousNamesAreRejected) {
   for (int i = 0; i < GetParam(); ++i) {
     const http::HttpResponse several = Ask(fleet_.router(i), "GET", "/api/pitwall/v1/job?job=job");
     EXPECT_EQ(several.status, 400);
-    EXPECT_THAT(several.body, HasSubstr("9 jobs have it"));
+    EXPECT_THAT(several.body, HasSubstr("9 jobs match"));
     const http::HttpResponse nobody =
         Ask(fleet_.router(i), "GET", "/api/pitwall/v1/job?job=nobody");
     EXPECT_EQ(nobody.status, 404);
@@ -110,22 +110,22 @@ TEST_P(FleetRoutesTest, UnknownAndAmbiguousNames) {
   }
 }
 
-TEST_P(FleetRoutesTest, MissingPeersAreReportedInAnswer) {
+TEST_P(FleetRoutesTest, MissingPeersAreReportedInResponse) {
   fleet_.network.SetDown(1, true);
   const http::HttpResponse jobs = Ask(fleet_.router(0), "GET", "/api/pitwall/v1/jobs");
   EXPECT_EQ(jobs.status, 200);
   EXPECT_THAT(jobs.body, HasSubstr(R"("missing":["jobs of peer 1 are missing: peer 1 (http://1) )"
-                                   R"(does not answer: connection refused"]})"));
+                                   R"(does not respond: connection refused"]})"));
   const http::HttpResponse query =
       Ask(fleet_.router(0), "GET", "/api/v1/query?query=count(train_loss)&time=1767225670");
   EXPECT_EQ(query.status, 200);
   EXPECT_THAT(query.body, HasSubstr(R"("warnings":["jobs of peer 1 are missing: peer 1)"));
-  // A warning of the query itself is kept.
+  // The query's own warning is kept.
   const http::HttpResponse both =
       Ask(fleet_.router(0), "GET", "/api/v1/query?query=quantile(2,train_loss)&time=1767225670");
   EXPECT_THAT(both.body, HasSubstr("quantile"));
   EXPECT_THAT(both.body, HasSubstr("jobs of peer 1 are missing"));
-  // An entity tag does not match an incomplete answer.
+  // An entity tag never matches an incomplete response.
   const http::HttpResponse again =
       Ask(fleet_.router(0), "GET", "/api/pitwall/v1/jobs", {{"if-none-match", "*"}});
   EXPECT_EQ(again.status, 200);
@@ -136,7 +136,7 @@ TEST_P(FleetRoutesTest, MissingPeersAreReportedInAnswer) {
         Ask(fleet_.router(0), "GET", Cat("/api/pitwall/v1/job?job=", EscapedId(i)));
     if (fleet_.OwnerOf(Id(i)) == 1) {
       EXPECT_EQ(job.status, 503) << i;
-      EXPECT_THAT(job.body, HasSubstr("peer 1 (http://1) does not answer: connection refused"));
+      EXPECT_THAT(job.body, HasSubstr("peer 1 (http://1) does not respond: connection refused"));
     } else {
       EXPECT_EQ(job.status, 200) << i << job.body;
     }
@@ -156,7 +156,7 @@ TEST_P(FleetRoutesTest, MissingPeersAreReportedInAnswer) {
   }
 }
 
-TEST_P(FleetRoutesTest, PeerRequestIsAnsweredLocally) {
+TEST_P(FleetRoutesTest, PeerRequestIsHandledLocally) {
   fleet_.network.TakeCalls();
   const http::HttpResponse own =
       Ask(fleet_.router(0), "GET", "/api/pitwall/v1/jobs", {{std::string(kPeerHeader), "1"}});
@@ -189,9 +189,9 @@ TEST_P(FleetRoutesTest, CallerRoleIsForwarded) {
   EXPECT_EQ(tokens(), std::set<std::string>{"Bearer act-token"});
 }
 
-TEST_P(FleetRoutesTest, OwnerWithoutData_FormerOwnerAnswers) {
-  // Process 0 stored everything before: an old job, and the start of a job that continues
-  // elsewhere.
+TEST_P(FleetRoutesTest, OwnerWithoutData_PreviousOwnerResponds) {
+  // Before, process 0 stored everything: an old job, and the start of a job that continues on
+  // another process.
   int old = kJobs;
   while (fleet_.OwnerOf(Id(old)) == 0) ++old;
   fleet_.own(0).Edit(Id(old), [&](VectorHistory::Job* job) {
@@ -229,8 +229,8 @@ TEST_P(FleetRoutesTest, DeletesJobEverywhereOrReturnsError) {
   EXPECT_EQ(Ask(fleet_.router(0), "GET", target).status, 200);
 }
 
-TEST_P(FleetRoutesTest, StreamHasChangesOfAllProcesses) {
-  // After the first poll of each peer.
+TEST_P(FleetRoutesTest, StreamContainsChangesOfAllProcesses) {
+  // Wait until each peer has been polled once.
   const auto changes = [&](uint64_t place) {
     std::set<std::string> jobs;
     const auto all = fleet_.fleet(0).ChangesAfter(place, 1000);
@@ -254,7 +254,7 @@ TEST_P(FleetRoutesTest, StreamHasChangesOfAllProcesses) {
     fleet_.own(i).Publish(change);
   }
   Await([&] { return changes(place) == published; });
-  // A client of another process must resync.
+  // A client that comes from another process must resync.
   EXPECT_TRUE(absl::IsOutOfRange(fleet_.fleet(1).ChangesAfter(place, 10).status()));
 }
 

@@ -1,4 +1,4 @@
-// Peers missing from an answer, collected by the thread that computes it.
+// Peers that are missing from a response, collected by the thread that computes it.
 #pragma once
 
 #include <map>
@@ -7,7 +7,7 @@
 
 namespace pitwall::history {
 
-// While an instance exists, missing peers noted in its thread go to it.
+// While an instance exists, it collects the missing peers that its thread notes.
 class PartialResult {
  public:
   PartialResult();
@@ -17,7 +17,7 @@ class PartialResult {
 
   static void Note(int index, std::string why);
   bool empty() const { return missing_.empty(); }
-  // "jobs of peer 1 are missing: …"
+  // Returns one text per missing peer, such as "jobs of peer 1 are missing: …".
   std::vector<std::string> Texts() const;
 
  private:

@@ -11,12 +11,12 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kPassedOn = {"accept", "accept-language", "content-type",
                                                        "if-none-match"};
-// Headers of the connection, not of the answer.
+// Headers that belong to the connection, not to the response.
 constexpr std::array<std::string_view, 8> kOwn = {"connection", "content-length",   "content-type",
                                                   "date",       "keep-alive",       "server",
                                                   "set-cookie", "transfer-encoding"};
 
-// The path keeps its slashes.
+// Slashes in the path are not escaped.
 constexpr std::string_view kPathMarks = "-._~/";
 
 }  // namespace
@@ -51,10 +51,11 @@ StatusOr<HttpReply> Peer::Perform(HttpCall call, Role role) {
                                  : options_.tokens.view;
   if (!token.empty()) call.headers.emplace_back("Authorization", Cat("Bearer ", token));
   StatusOr<HttpReply> reply = transport_->Perform(call);
-  // An answer over the size limit does not make the peer unavailable.
+  // A response over the size limit does not make the peer unavailable.
   if (absl::IsResourceExhausted(reply.status())) {
-    return ResourceExhausted(Cat("peer ", index_, " (", url_, "): its part of the answer exceeds ",
-                                 options_.max_answer_bytes, " bytes; narrow the query"));
+    return ResourceExhausted(Cat("peer ", index_, " (", url_,
+                                 "): its part of the response exceeds ", options_.max_answer_bytes,
+                                 " bytes; narrow the query"));
   }
   MutexLock lock(&mutex_);
   if (reply.ok()) {
@@ -62,7 +63,7 @@ StatusOr<HttpReply> Peer::Perform(HttpCall call, Role role) {
     return reply;
   }
   fault_ = Unavailable(
-      Cat("peer ", index_, " (", url_, ") does not answer: ", ToStd(reply.status().message())));
+      Cat("peer ", index_, " (", url_, ") does not respond: ", ToStd(reply.status().message())));
   rests_until_ns_ = clock_->MonotonicNs() + options_.rest_ns;
   return fault_;
 }
@@ -78,8 +79,8 @@ StatusOr<std::string> Peer::Ask(PeerQuestion question, std::string_view words) {
   ASSIGN_OR_RETURN(const HttpReply reply, Perform(std::move(call), Role::kView));
   if (reply.status != 200) {
     const bool refused = reply.status == 401 || reply.status == 403;
-    return Unavailable(Cat("peer ", index_, " (", url_, ") answers ", reply.status,
-                           refused ? "; give all peers the same tokens" : ""));
+    return Unavailable(Cat("peer ", index_, " (", url_, ") responded with ", reply.status,
+                           refused ? "; configure the same tokens on all peers" : ""));
   }
   StatusOr<std::string> answer = TakeAnswer(reply.body);
   if (absl::IsUnavailable(answer.status()))

@@ -16,21 +16,21 @@
 
 namespace pitwall::history {
 
-// Marks a request from a peer: it is answered locally and not forwarded.
+// Marks a request from a peer. It is handled locally and not forwarded.
 inline constexpr std::string_view kPeerHeader = "x-pitwall-peer";
 inline constexpr std::string_view kPeerPath = "/api/pitwall/peer";
 
 struct PeerOptions {
   int64_t timeout_ns = 10 * kNanosPerSecond;
-  // Timeout of a forwarded whole request: slightly longer than a query may take.
+  // Timeout of a request that is forwarded as a whole, slightly longer than the query timeout.
   int64_t forward_timeout_ns = 65 * kNanosPerSecond;
-  // Pause after a failure, during which the peer counts as unavailable without being asked.
+  // Pause after a failure. During the pause, the peer counts as unavailable without a request.
   int64_t rest_ns = kNanosPerSecond;
   size_t max_answer_bytes = size_t{256} << 20;
-  AccessTokens tokens;  // those of this process: all processes have the same
+  AccessTokens tokens;  // tokens of this process, which all processes share
 };
 
-// Thread-safe. Everything is borrowed.
+// Thread-safe. All pointers are borrowed.
 class Peer {
  public:
   Peer(int index, int self, std::string url, const Clock* clock, HttpTransport* transport,
@@ -38,9 +38,10 @@ class Peer {
 
   int index() const { return index_; }
   const std::string& url() const { return url_; }
-  // Returns the peer's own status if it answered. Unavailable: it did not; the message names it.
+  // Sends a question. Returns the peer's own status if it responded. Unavailable: it did not
+  // respond; the message contains its URL.
   StatusOr<std::string> Ask(PeerQuestion question, std::string_view words);
-  // Forwards the request with the role of the caller. Unavailable: no answer.
+  // Forwards the request with the caller's role. Unavailable: the peer did not respond.
   StatusOr<http::HttpResponse> Forward(const http::HttpRequest& request);
 
  private:
@@ -57,7 +58,7 @@ class Peer {
   int64_t rests_until_ns_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// Encodes "job=a%20b&x=1" so that the server decodes the same parameters.
+// Encodes "job=a%20b&x=1" such that the server decodes the same parameters.
 std::string EncodeQuery(const std::vector<std::pair<std::string, std::string>>& query);
 
 }  // namespace pitwall::history

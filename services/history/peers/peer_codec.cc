@@ -349,7 +349,8 @@ StatusOr<std::string> TakeAnswer(std::string_view bytes) {
   const uint64_t code = in.U64();
   const std::string message = in.Str();
   if (!in.ok() || version != kPeerVersion || code > 16)
-    return Unavailable("it does not answer as a peer; run the same version everywhere");
+    return Unavailable(
+        "the response is not from a peer of this version; run the same version everywhere");
   if (code != 0) return Status(static_cast<absl::StatusCode>(code), message);
   BinaryWriter head;
   head.U8(version);

@@ -1,4 +1,5 @@
-// Messages between peers: a private format between processes of one version.
+// Messages between peers, in a private format that is valid only between processes of the same
+// version.
 #pragma once
 
 #include <string>
@@ -11,12 +12,12 @@
 
 namespace pitwall::history {
 
-// First byte of each request; a peer of another version rejects it.
+// First byte of each request. A peer of another version rejects it.
 inline constexpr uint8_t kPeerVersion = 2;
 
 enum class PeerQuestion : uint8_t {
   kJobs = 1,
-  kHas = 2,  // whether a job with exactly that ID exists
+  kHas = 2,  // tests whether a job with exactly this ID exists
   kSeries = 3,
   kSamples = 4,
   kEvents = 5,
@@ -43,7 +44,7 @@ StatusOr<std::vector<IssueEventPtr>> TakeEvents(BinaryReader* in);
 void PutChanges(const std::vector<Change>& changes, BinaryWriter* out);
 StatusOr<std::vector<Change>> TakeChanges(BinaryReader* in);
 
-// Encodes an answer: its status, and its bytes if OK.
+// Encodes the status of an answer and, if it is OK, its bytes.
 std::string PutAnswer(const StatusOr<std::string>& answer);
 StatusOr<std::string> TakeAnswer(std::string_view bytes);
 

@@ -1,4 +1,4 @@
-// Messages between peers are decoded completely, or rejected.
+// Messages between peers are either decoded completely or rejected.
 #include "services/history/peers/peer_codec.h"
 
 #include <gtest/gtest.h>

@@ -12,7 +12,7 @@ constexpr uint64_t kMaxChanges = 10'000;
 
 StatusOr<std::string> Answer(const History& own, std::string_view request) {
   if (request.size() < 2 || request[0] != static_cast<char>(kPeerVersion))
-    return Unavailable("it is of another version; run the same version everywhere");
+    return Unavailable("the peer runs another version; run the same version everywhere");
   BinaryReader in(request.substr(2));
   BinaryWriter out;
   switch (static_cast<PeerQuestion>(request[1])) {
@@ -59,7 +59,7 @@ StatusOr<std::string> Answer(const History& own, std::string_view request) {
       out.U64(own.newest_place());
       return out.Take();
   }
-  return InvalidArgument(Cat("not a peer request (", static_cast<int>(request[1]), ")"));
+  return InvalidArgument(Cat("not a peer request (got type ", static_cast<int>(request[1]), ")"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Answers to requests from peers, from the history of this process only.
+// Handler of requests from peers. It uses only the history of this process.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Fixture: several processes of the history in one, each with its own jobs, which query each other
+// Test fixture with several history processes in one, each with its own jobs. They query each other
 // through their routes.
 #pragma once
 
@@ -55,7 +55,7 @@ inline http::HttpResponse Ask(const http::Router& router, std::string_view metho
   return match.route->handler(request);
 }
 
-// Routes http://<index>/… to the process with that index.
+// Sends http://<index>/… to the process with that index.
 class TestNetwork final : public HttpTransport {
  public:
   StatusOr<HttpReply> Perform(const HttpCall& call) override {
@@ -92,7 +92,7 @@ class TestNetwork final : public HttpTransport {
     return std::exchange(calls_, {});
   }
 
-  std::map<int, const http::Router*> routers;  // before the first call
+  std::map<int, const http::Router*> routers;  // set before the first call
 
  private:
   Mutex mutex_;
@@ -134,9 +134,9 @@ class TestFleet {
   VectorHistory& own(int index) { return processes_[static_cast<size_t>(index)]->own; }
   FederatedHistory& fleet(int index) { return *processes_[static_cast<size_t>(index)]->fleet; }
   const http::Router& router(int index) { return *processes_[static_cast<size_t>(index)]->router; }
-  // Routes of a process that stores all jobs.
+  // Returns the routes of a process that stores all jobs.
   const http::Router& alone() { return *alone_.router; }
-  // Edits the job at its owner and in the history with all jobs.
+  // Edits the job in its owner's history and in the history with all jobs.
   template <typename F>
   void Edit(const std::string& job, F fill) {
     own(OwnerOf(job)).Edit(job, fill);
