@@ -1,5 +1,5 @@
-// A report as a document of texts, tables, and charts in sections. It is written as HTML and as
-// JSON, so that both contain the same numbers.
+// Report as a document of texts, tables, and charts in sections. The HTML and JSON forms are
+// written from it, so both contain the same numbers.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace pitwall::history {
 
-// Unit of the numbers of a column or an axis.
+// Unit of the numbers in a column or on an axis.
 enum class Unit {
   kText,
-  kName,  // a rule, metric, or operator, as written
+  kName,  // name of a rule, metric, or operator, shown unchanged
   kCount,
   kNumber,
   kRatio,
@@ -26,12 +26,12 @@ enum class Unit {
   kStep,
   kWord,  // one of a fixed set of identifiers; underscores are shown as spaces
 };
-std::string_view UnitName(Unit unit);  // text, name, count, …
+std::string_view UnitName(Unit unit);  // "text", "name", "count", …
 
-// Nothing, a number, an integer (counts, steps, times), or a string.
+// Empty, a number, an integer (counts, steps, times), or a string.
 using Cell = std::variant<std::monostate, double, int64_t, std::string>;
 inline Cell CountCell(uint64_t count) { return static_cast<int64_t>(count); }
-// Empty for unknown values: a time of 0, a negative rank or step.
+// Cells for a time and an index. Unknown values (a time of 0, a negative rank or step) are empty.
 inline Cell TimeCell(int64_t ns) { return ns == 0 ? Cell() : Cell(ns); }
 inline Cell IndexCell(int64_t index) { return index < 0 ? Cell() : Cell(index); }
 
@@ -53,15 +53,15 @@ struct Table {
   std::string caption;
   std::vector<Column> columns;
   std::vector<Row> rows;
-  std::vector<Unit> row_units;  // per row, for columns of kNumber; empty: they are numbers
-  uint64_t left_out = 0;        // rows beyond the limit
+  std::vector<Unit> row_units;  // units by row for kNumber columns; if empty, plain numbers
+  uint64_t left_out = 0;        // number of rows omitted because of the limit
   Unit UnitAt(size_t row, size_t column) const {
     const Unit unit = columns[column].unit;
     return unit == Unit::kNumber && row < row_units.size() ? row_units[row] : unit;
   }
 };
 
-// A named value with its own unit.
+// Named value with its own unit.
 struct Fact {
   std::string key;
   std::string title;
@@ -77,11 +77,11 @@ struct Facts {
 struct Line {
   std::string name;
   std::vector<int64_t> x;  // ns or steps, ascending
-  std::vector<double> y;   // NaN: a gap
-  bool dots = false;       // draw points without a connecting line
+  std::vector<double> y;   // NaN marks a gap
+  bool dots = false;       // draws points without a connecting line
 };
 struct Stretch {
-  std::string name;  // pending, firing
+  std::string name;  // "pending" or "firing"
   int64_t from = 0;
   int64_t to = 0;
 };
@@ -112,7 +112,8 @@ struct Box {
   std::string name;
   double min = 0, p5 = 0, p25 = 0, p50 = 0, p75 = 0, p95 = 0, max = 0;
 };
-// A box from p25 to p75 with the median, whiskers from p5 to p95, and dots at minimum and maximum.
+// Box from p25 to p75 with the median, whiskers from p5 to p95, and dots at the minimum and
+// maximum.
 struct BoxChart {
   std::string id;
   std::string caption;
@@ -125,18 +126,18 @@ using Block = std::variant<Paragraph, Facts, Table, LineChart, BarChart, BoxChar
 struct Section {
   std::string id;
   std::string title;
-  bool inner = false;  // subsection of the section before it
+  bool inner = false;  // true for a subsection of the preceding section
   std::vector<Block> blocks;
 };
 
 struct Document {
   std::string job;  // job ID
   std::string name;
-  std::string state;  // running, ended
+  std::string state;  // "running" or "ended"
   int64_t from_ns = 0;
   int64_t as_of_ns = 0;  // time of its newest data
   std::string version;   // Pitwall version
-  std::string link;      // URL of the job page; "": unknown
+  std::string link;      // URL of the job page; "" if unknown
   std::vector<Section> sections;
 };
 

@@ -11,9 +11,9 @@
 namespace pitwall::history {
 namespace {
 
-constexpr double kLow = 0.7;   // GPU utilization below
-constexpr double kBusy = 0.9;  // CPU utilization above
-constexpr double kWait = 0.5;  // I/O wait above
+constexpr double kLow = 0.7;   // lower GPU utilization counts as low
+constexpr double kBusy = 0.9;  // higher CPU utilization counts as busy
+constexpr double kWait = 0.5;  // a higher I/O wait share counts as I/O wait
 constexpr size_t kBins = 10;
 using Shares = std::array<double, kBins>;
 
@@ -26,7 +26,7 @@ Shares SharesOf(const std::vector<double>& ratios) {
   return out;
 }
 
-// Half the sum of differences: 0 for equal shares, 1 for disjoint ones.
+// Returns half the sum of differences: 0 for equal shares, 1 for disjoint ones.
 double Distance(const Shares& a, const Shares& b) {
   double sum = 0;
   for (size_t i = 0; i < kBins; ++i) sum += std::fabs(a[i] - b[i]);

@@ -82,7 +82,7 @@ bool IsShort(std::string_view shown, Unit unit) {
   return (unit == Unit::kText || unit == Unit::kWord) && shown.size() <= kShortText;
 }
 
-// Names may wrap after a slash; long expressions are collapsed to their beginning.
+// Returns a name that may wrap after a slash. Long expressions are collapsed to their beginning.
 std::string NameHtml(std::string_view name) {
   if (name.size() > kFoldedName) {
     size_t end = 120;

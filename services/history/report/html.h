@@ -1,4 +1,5 @@
-// Report as a single HTML file with inline style and charts, without scripts or external resources.
+// Report as a single HTML file with inline styles and charts, without scripts or external
+// resources.
 #pragma once
 
 #include <string>
@@ -8,7 +9,7 @@
 
 namespace pitwall::history {
 
-// Content security policy, as a meta element in the file and as a response header.
+// Content security policy, used as a meta element in the file and as a response header.
 inline constexpr std::string_view kReportPolicy =
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 

@@ -1,4 +1,4 @@
-// A report as JSON: docs/report.md.
+// Report as JSON (docs/report.md).
 #pragma once
 
 #include <string>

@@ -34,7 +34,7 @@ constexpr Part kParts[] = {
     {"about", "About this report", AddAbout},
 };
 
-// Reads the last steps backwards from the end, as many as the limits allow.
+// Reads the last steps backwards from the end, up to the limits.
 Status ReadSteps(ReportContext* context) {
   std::set<int64_t> ranks;
   for (const auto& [id, source] : context->life.sources) {
@@ -105,7 +105,7 @@ Box BoxOf(std::string name, std::vector<double> values) {
 
 StatusOr<Readings> ReadMeans(const ReportContext& context, std::vector<Selector> selectors) {
   constexpr int64_t kShortNs = 900 * kNanosPerSecond;
-  constexpr double kMaxRead = 1e6;  // limit on the total number of rows
+  constexpr double kMaxRead = 1e6;  // maximum total number of rows
   Readings out;
   SeriesQuery query = context.Query(std::move(selectors));
   ASSIGN_OR_RETURN(const std::vector<SeriesInfo> infos, context.history().Series(query));

@@ -1,4 +1,4 @@
-// Report of a job: its description, use of its machines, issues with evidence, and actions. The
+// Report on a job: its description, the use of its machines, issues with evidence, and actions. The
 // report of a running job covers the data so far.
 #pragma once
 
@@ -14,12 +14,13 @@ namespace pitwall::history {
 struct ReportRequest {
   const History* history = nullptr;
   JobLifePtr job;
-  RuleDefinitions rules;  // loaded rules; empty: unknown
+  RuleDefinitions rules;  // loaded rules; empty if unknown
   std::string version;
   std::string link;  // URL of the job page
 };
 
-// A section that exceeds the limits is omitted with a note. Errors: those of the history.
+// Creates the report. A section that exceeds the limits is omitted with a note. Returns the errors
+// of the history.
 StatusOr<Document> MakeReport(const ReportRequest& request);
 
 }  // namespace pitwall::history

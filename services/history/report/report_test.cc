@@ -1,4 +1,4 @@
-// Numbers of a report compared with the underlying samples, for empty, small, and large jobs.
+// Compares the numbers of reports with the underlying samples, for empty, small, and large jobs.
 #include "services/history/report/report.h"
 
 #include <gmock/gmock.h>
@@ -47,7 +47,7 @@ class Report : public ::testing::Test {
   VectorHistory history_;
 };
 
-TEST_F(Report, NumbersEqualThoseOfTheSamples) {
+TEST_F(Report, NumbersMatchSamples) {
   history_.Edit("j", [](auto* job) { FillJob(job, 4, 30); });
   const Document report = Make();
   const Facts& facts = Get<Facts>(report, "job-facts");
@@ -60,7 +60,7 @@ TEST_F(Report, NumbersEqualThoseOfTheSamples) {
   for (const Bar& bar : Get<BarChart>(report, "job-parts").bars) whole += bar.value;
   EXPECT_THAT(whole, DoubleNear(1, 1e-12));
 
-  // 119 steps of one second and one of 2.5 s.
+  // There are 119 steps of one second and one step of 2.5 s.
   const Table& steps = Get<Table>(report, "step-nodes");
   ASSERT_THAT(steps.rows, SizeIs(1));
   EXPECT_EQ(Number(CellOf(steps, 0, "count")), 120);
@@ -77,7 +77,7 @@ TEST_F(Report, NumbersEqualThoseOfTheSamples) {
   for (const Bar& bar : Get<BarChart>(report, "step-histogram").bars) counted += bar.value;
   EXPECT_EQ(counted, 120);
 
-  // Three quarters of 119 seconds, and 0.75 of the last step.
+  // Expected forward time: three quarters of 119 seconds, and 0.75 of the last step.
   const Table& phases = Get<Table>(report, "phase-times");
   ASSERT_THAT(phases.rows, SizeIs(2));
   EXPECT_EQ(std::get<std::string>(CellOf(phases, 0, "phase")), "forward");
@@ -85,7 +85,7 @@ TEST_F(Report, NumbersEqualThoseOfTheSamples) {
   EXPECT_THAT(Number(CellOf(phases, 0, "share")) + Number(CellOf(phases, 1, "share")),
               DoubleNear(1, 1e-12));
 
-  // (7 s + rank) mod 20 takes each of 20 values once, so all quantiles are known.
+  // (7 s + rank) mod 20 takes each of 20 values exactly once, so all quantiles are known.
   const Table& resources = Get<Table>(report, "resources");
   ASSERT_THAT(resources.rows, SizeIs(1));
   EXPECT_EQ(Number(CellOf(resources, 0, "count")), 80);
@@ -158,7 +158,7 @@ TEST_F(Report, RulesAndIssuesHaveCriteriaAndEvidence) {
   EXPECT_THAT(ReportHtml(report), HasSubstr("data-threshold=\"1.5\""));
 }
 
-TEST_F(Report, ConfusionAndImportanceOfBoostedTrees) {
+TEST_F(Report, ShowsConfusionAndImportanceOfBoostedTrees) {
   history_.Edit("j", [](auto* job) {
     FillJob(job, 1, 10);
     const auto add = [&](Labels labels, std::vector<double> values) {
@@ -190,12 +190,12 @@ TEST_F(Report, ConfusionAndImportanceOfBoostedTrees) {
   EXPECT_THAT(Number(CellOf(scores, 0, "precision")), DoubleNear(8.0 / 9, 1e-12));
   EXPECT_THAT(Number(CellOf(scores, 0, "recall")), DoubleNear(0.8, 1e-12));
   EXPECT_THAT(Number(CellOf(scores, 1, "f1")), DoubleNear(18.0 / 21, 1e-12));
-  EXPECT_THAT(Number(CellOf(scores, 2, "f1")), DoubleNear(0.85, 1e-12));  // micro: 17 of 20
+  EXPECT_THAT(Number(CellOf(scores, 2, "f1")), DoubleNear(0.85, 1e-12));  // micro average: 17 of 20
   EXPECT_THAT(Number(CellOf(scores, 3, "recall")), DoubleNear(0.85, 1e-12));
 }
 
-// Counts pairs of samples, like the test of the page (browser/training.spec.ts).
-TEST_F(Report, RocCurveAndResiduals) {
+// Uses pairs of samples like the page's test (browser/training.spec.ts).
+TEST_F(Report, ShowsRocCurveAndResiduals) {
   history_.Edit("j", [](auto* job) {
     FillJob(job, 1, 10);
     const auto add = [&](Labels labels, std::vector<double> values) {
@@ -206,7 +206,8 @@ TEST_F(Report, RocCurveAndResiduals) {
       add({{kMetricName, "train_score_samples"}, {"bin", bin}, {"class", label}, {"rank", rank}},
           {5, count});
     };
-    // Bins 10 and 9 sort as numbers: 10 has the highest probability. Two ranks share one curve.
+    // Bins sort as numbers, so 10 follows 9 and has the highest probability. Two ranks share one
+    // curve.
     score("0", "10", "1", 2);
     score("1", "10", "1", 1);
     score("0", "10", "0", 0);
@@ -216,12 +217,13 @@ TEST_F(Report, RocCurveAndResiduals) {
     score("0", "0", "0", 2);
     for (const auto& [from, count] : {std::pair("10", 3.0), std::pair("-2.5", 1.0)})
       add({{kMetricName, "train_residual_samples"}, {"bin", from}, {"from", from}}, {9, count});
-    // Edges of an earlier attempt.
+    // These bin edges belong to an earlier attempt.
     job->columns.push_back(VectorHistory::ColumnOf(
         {{kMetricName, "train_residual_samples"}, {"bin", "0"}, {"from", "-7"}}, {11}, {4}, {0}));
   });
   const Document report = Make();
-  // Of 4 × 4 pairs, 3 × 4 by the first bin; 1 × 2 count half, 1 × 2 fully.
+  // Of 4 × 4 pairs, the first bin contributes 3 × 4. In the second, 1 × 2 pairs count half and 1 ×
+  // 2 fully.
   EXPECT_THAT(Number(FactOf(Get<Facts>(report, "roc-area-train"), "area")),
               DoubleNear(15.0 / 16, 1e-12));
   EXPECT_EQ(Number(FactOf(Get<Facts>(report, "roc-area-train"), "samples")), 8);
@@ -238,7 +240,7 @@ TEST_F(Report, RocCurveAndResiduals) {
   EXPECT_EQ(residuals.bars[1].value, 3);
 }
 
-TEST_F(Report, JobWithoutData) {
+TEST_F(Report, JobWithoutData_ExplainsMissingData) {
   history_.Edit("j", [](auto*) {});
   const Document report = Make();
   EXPECT_THAT(Get<Paragraph>(report, "nothing").text, HasSubstr("No issues found"));
@@ -249,7 +251,7 @@ TEST_F(Report, JobWithoutData) {
   EXPECT_THAT(ReportHtml(report), HasSubstr("</html>"));
 }
 
-TEST_F(Report, JobWithThreeStepsAndWithNone) {
+TEST_F(Report, JobWithFewOrNoSteps_HasReport) {
   for (const int steps : {0, 1, 3}) {
     history_.Edit("j", [&](auto* job) {
       *job = {};
@@ -267,7 +269,7 @@ TEST_F(Report, JobWithThreeStepsAndWithNone) {
   }
 }
 
-// The overview lists three incidents; a death is among them, whatever notices followed.
+// The overview lists three incidents. A death is among them, even if notices followed it.
 TEST_F(Report, WorstOpenIncidentsComeFirst) {
   for (const bool open : {true, false}) {
     history_.Edit("j", [&](auto* job) {

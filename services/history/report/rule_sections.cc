@@ -18,7 +18,8 @@ std::string ShownParameters(const std::vector<std::pair<std::string, double>>& p
   return out;
 }
 
-// Parameters as evaluated for the newest issue, otherwise the job's.
+// Returns the parameters that were used for the newest issue or, without an issue, those of the
+// job.
 std::string ParametersOf(const IssueEvent* issue, const RuleDefinition* rule) {
   if (issue != nullptr) return ShownParameters(issue->parameters);
   std::string out;
@@ -33,7 +34,7 @@ const RuleDefinition* Find(const ReportContext& context, std::string_view rule) 
   return at == context.request.rules.end() ? nullptr : &at->second;
 }
 
-// Number of samples of each metric that some rule needs, over the whole job; NaN is ignored.
+// Counts the samples of each metric that a rule needs, over the whole job. NaN values are ignored.
 StatusOr<std::map<std::string, uint64_t>> CountSamples(const ReportContext& context) {
   std::map<std::string, uint64_t> out;
   for (const RuleState& state : context.states) {
@@ -57,7 +58,7 @@ Cell DataPoints(const std::map<std::string, uint64_t>& counts, const RuleDefinit
   return CountCell(sum);
 }
 
-// Returns whether the evidence names a metric; otherwise it is an expression.
+// Returns true if the evidence is a metric name and not an expression.
 bool IsMetric(std::string_view name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -65,8 +66,7 @@ bool IsMetric(std::string_view name) {
   });
 }
 
-// Chart of the values in the issue's events, and of the stored series behind them, around the
-// issue.
+// Returns a chart of the values in the issue's events and of the stored series behind them.
 StatusOr<LineChart> EvidenceChart(const ReportContext& context, const Issue& issue,
                                   std::string id) {
   const IssueEvent& newest = issue.newest();

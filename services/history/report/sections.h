@@ -1,4 +1,4 @@
-// Sections of a report, and their shared state. Private to this folder.
+// Sections of a report, and the state that they share. Private to this folder.
 #pragma once
 
 #include <algorithm>
@@ -19,13 +19,13 @@
 namespace pitwall::history {
 
 // Limits of a report.
-inline constexpr size_t kMaxRows = 64;  // of a table, except of rules
+inline constexpr size_t kMaxRows = 64;  // rows of a table, except for rules
 inline constexpr size_t kMaxRuleRows = 400;
 inline constexpr size_t kMaxBoxes = 32;
-inline constexpr size_t kMaxLines = 6;           // of a chart
-inline constexpr size_t kMaxPoints = 400;        // of a line
-inline constexpr size_t kMaxIssues = 20;         // shown in full
-inline constexpr size_t kMaxStepRows = 100'000;  // steps × ranks that are read
+inline constexpr size_t kMaxLines = 6;           // lines of a chart
+inline constexpr size_t kMaxPoints = 400;        // points of a line
+inline constexpr size_t kMaxIssues = 20;         // issues shown in full
+inline constexpr size_t kMaxStepRows = 100'000;  // steps × ranks to read
 inline constexpr size_t kMaxSteps = 2000;
 inline constexpr ReadLimits kReportLimits = {.series = 20'000, .rows = 4'000'000};
 
@@ -41,7 +41,7 @@ struct ReportContext {
   std::vector<RankCapture> captures;
   std::vector<NotificationRecord> notifications;
   std::vector<ResourceRow> resources;
-  std::vector<StepRow> steps;  // the last ones, by step and rank
+  std::vector<StepRow> steps;  // the last steps, sorted by step and rank
   int64_t from_step = 0, to_step = 0;
 
   const History& history() const { return *request.history; }
@@ -52,27 +52,26 @@ struct ReportContext {
   StepQuery Steps() const;
 };
 
-// Means of a series over equal stretches of time; the samples themselves for a short job with few
-// series.
+// Means of a series over intervals of equal length, or its samples for a short job with few series.
 struct Reading {
   Labels labels;
   std::vector<int64_t> times_ns;
   std::vector<double> values;
 };
 struct Readings {
-  std::string basis;  // samples, 10s, 2m, 30m
+  std::string basis;  // "samples", "10s", "2m", or "30m"
   std::vector<Reading> series;
 };
 StatusOr<Readings> ReadMeans(const ReportContext& context, std::vector<Selector> selectors);
 
-// Returns "node gpu 3" for the labels of a device.
+// Returns a name such as "node gpu 3" for the labels of a device.
 std::string DeviceName(const Labels& labels);
-// Returns labels except the metric and the alert, as `rank="5", node="a"`.
+// Returns the labels as `rank="5", node="a"`, without the metric and the alert.
 std::string LabelText(const Labels& labels);
 Box BoxOf(std::string name, std::vector<double> values);
 // Returns "1 issue" or "2 issues".
 std::string Counted(uint64_t count, std::string_view noun);
-// Keeps the first `most` rows and counts the others.
+// Keeps the first `most` rows and counts the omitted ones.
 void CutRows(Table* table, size_t most = kMaxRows);
 
 void AddText(Section* section, std::string id, std::string text,
@@ -84,8 +83,8 @@ Status AddJob(const ReportContext& context, Document* out);
 Status AddSystem(const ReportContext& context, Document* out);
 Status AddFramework(const ReportContext& context, Document* out);
 Status AddRules(const ReportContext& context, Document* out);
-Status AddStart(const ReportContext& context,
-                Document* out);  // initialization or the training loop
+// Analyzes initialization if it took longer than the training loop, and otherwise the loop.
+Status AddStart(const ReportContext& context, Document* out);
 Status AddSteps(const ReportContext& context, Document* out);
 Status AddGpus(const ReportContext& context, Document* out);
 Status AddLoading(const ReportContext& context, Document* out);

@@ -11,10 +11,10 @@
 namespace pitwall::history {
 namespace {
 
-constexpr double kOutlier = 2;  // factor of the median
+constexpr double kOutlier = 2;  // multiple of the median
 constexpr size_t kBins = 25;
 
-// Counts values in equal bins up to twice the median, and in one bin beyond.
+// Counts values in equal bins up to twice the median, and in one further bin beyond it.
 BarChart Histogram(std::string id, std::string caption, const std::vector<double>& values) {
   BarChart chart{std::move(id), std::move(caption), Unit::kCount, false, {}};
   const double low = *std::min_element(values.begin(), values.end());
@@ -120,7 +120,7 @@ Status AddSteps(const ReportContext& context, Document* out) {
   section.blocks.push_back(Course(context));
   section.blocks.push_back(
       Histogram("step-histogram", "Number of steps by duration, over all ranks", all));
-  // Shows the ranks with the longest steps.
+  // The chart shows the ranks with the longest steps.
   BoxChart boxes{"step-ranks", "Durations by rank, longest median first", Unit::kSeconds, {}};
   for (auto& [rank, values] : by_rank)
     boxes.boxes.push_back(BoxOf(Cat("rank ", rank), std::move(values)));

@@ -15,7 +15,7 @@ namespace {
 constexpr double kWidth = 720;
 constexpr size_t kColors = 8;
 
-// Formats a coordinate to one decimal.
+// Formats a coordinate with one decimal.
 std::string At(double value) {
   char buffer[32];
   const int length = std::snprintf(buffer, sizeof buffer, "%.1f", value);
@@ -45,7 +45,7 @@ std::string ShownAt(double value, Unit unit) {
   return Shown(Cell(value), unit);
 }
 
-// Grid lines of an axis: round numbers from at or below `low` to at or above `high`.
+// Grid lines of an axis: round numbers that cover the range from `low` to `high`.
 struct Scale {
   double low = 0, high = 1, step = 1;
 };
@@ -89,7 +89,7 @@ std::string GridOf(const Frame& frame, Unit unit) {
   return out;
 }
 
-// Draws a line as a path, interrupted at unknown values.
+// Returns a line as a path that is interrupted at unknown values.
 std::string PathOf(const Line& line, const Frame& frame) {
   std::string out;
   bool open = false;
@@ -184,7 +184,7 @@ std::string SvgOf(const LineChart& chart) {
   CatTo(out, GridOf(frame, chart.y));
   for (int i = 0; i <= 3; ++i) {
     const double share = i / 3.0;
-    // Integer arithmetic: a double cannot represent ns since 1970.
+    // A double cannot represent ns since 1970, so the sum uses integers.
     const auto offset = static_cast<int64_t>(share * static_cast<double>(to - from));
     const std::string_view kind = i == 0 ? "begin" : i == 3 ? "end" : "middle";
     std::string shown = Shown(Cell(from + offset), chart.x);

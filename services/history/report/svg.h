@@ -1,4 +1,4 @@
-// Charts of a report as inline SVG. Colors come from the style of the HTML; texts are escaped.
+// Charts of a report as inline SVG. Colors come from the style of the HTML, and texts are escaped.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ std::string SvgOf(const LineChart& chart);
 std::string SvgOf(const BarChart& chart);
 std::string SvgOf(const BoxChart& chart);
 
-// Returns the color of a phase or job part, 1 to 8, equal to that of the page. For an unknown phase
-// with non-ASCII letters it may differ.
+// Returns the color (1 to 8) of a phase or job part, matching the page. It may differ for an
+// unknown phase with non-ASCII letters.
 size_t PartColor(std::string_view name);
 
 }  // namespace pitwall::history

@@ -30,7 +30,7 @@ std::string Grouped(int64_t value) {
   return digits;
 }
 
-// Returns four significant digits below 1,000 and an integer up to 1e9.
+// Formats four significant digits below 1,000, and an integer up to 1e9.
 std::string Digits(double value) {
   const double size = std::fabs(value);
   if (size >= 1000 && size < 1e9) return Grouped(std::llround(value));
@@ -68,7 +68,8 @@ std::string ShownNumber(double value, Unit unit) {
   }
 }
 
-// Length of the UTF-8 sequence at the start of the text, or 0 if invalid.
+// Returns the length of the UTF-8 sequence at the start of the text, or 0 if the sequence is
+// invalid.
 size_t SequenceLength(std::string_view text) {
   const auto at = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = at(0);
@@ -96,7 +97,7 @@ uint32_t CodePoint(std::string_view sequence) {
   return code;
 }
 
-// Returns whether the character affects the display of other text: control characters, embeddings,
+// Returns true if the character affects the display of other text: control characters, embeddings,
 // overrides, and isolates.
 bool IsUnseen(uint32_t code) {
   return (code < 0x20 && code != '\n' && code != '\t') || (code >= 0x7F && code < 0xA0) ||

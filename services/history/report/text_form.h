@@ -1,4 +1,4 @@
-// Display formats of a report's numbers and times, and text as HTML.
+// Display formats of a report's numbers and times, and HTML escaping of its texts.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace pitwall::history {
 
-// Escapes text for elements and quoted attributes. Invalid UTF-8 becomes U+FFFD; control characters
-// and those that change the writing direction become their code in brackets. Longer text is
-// truncated after kMaxText bytes, with a note.
+// Escapes text for elements and quoted attributes. Invalid UTF-8 becomes U+FFFD. Control
+// characters, and characters that change the writing direction, become their code in brackets. Text
+// is truncated after kMaxText bytes, with a note.
 inline constexpr size_t kMaxText = 4000;
 std::string Escaped(std::string_view text);
 
-// "–" for empty cells and NaN.
+// Formats a cell for display; "–" for empty cells and NaN.
 std::string Shown(const Cell& cell, Unit unit);
-// Full precision, for titles.
+// Formats a cell in full precision, for tooltips.
 std::string Exact(const Cell& cell, Unit unit);
-std::string ShownUtc(int64_t ns);  // 2026-01-01 00:00:00
+std::string ShownUtc(int64_t ns);  // such as 2026-01-01 00:00:00
 
 }  // namespace pitwall::history

@@ -1,5 +1,5 @@
-// Report sections on training: loss and other scalars; importance, confusion, ROC curve, residuals,
-// and depth of boosted trees and classifiers.
+// Report sections on training: loss and other scalars, and, for boosted trees and classifiers,
+// importance, confusion, ROC curve, residuals, and depth.
 #include <cmath>
 #include <functional>
 #include <map>
@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kMaxClasses = 32;
 constexpr size_t kMaxFeatures = 20;
 
-// Adds lines of a metric by step, one per series, for both modes.
+// Adds the lines of a metric by step, one per series, for both modes.
 Status AddCurve(const ReportContext& context, std::string_view metric, std::string caption,
                 Unit unit, Section* section) {
   LineChart chart{Cat("curve-", metric), std::move(caption), Unit::kStep, unit, {}, {}, {}};
@@ -79,7 +79,7 @@ struct Scores {
   double precision = 0, recall = 0, f1 = 0, support = 0;
 };
 
-// Class names, in numeric order if they are numbers.
+// Returns the class names, in numeric order if they are numbers.
 std::vector<std::string> ClassesOf(const std::map<std::pair<std::string, std::string>, double>& m) {
   std::set<std::pair<int64_t, std::string>> sorted;
   for (const auto& [key, count] : m) {
@@ -172,8 +172,8 @@ Status AddConfusion(const ReportContext& context, std::string_view mode, Section
   return OkStatus();
 }
 
-// Adds the ROC curve of two classes and the area below it, from counts by bin of the probability of
-// class 1. The order within a bin is unknown, so the curve is a straight line there.
+// Adds the ROC curve of two classes and the area under it, from sample counts by bin of the
+// probability of class 1. The order within a bin is unknown, so the curve is a straight line there.
 Status AddRoc(const ReportContext& context, std::string_view mode, Section* section) {
   ASSIGN_OR_RETURN(const std::vector<Newest> counts,
                    ReadNewest(context, "train_score_samples", mode));
@@ -216,7 +216,7 @@ Status AddRoc(const ReportContext& context, std::string_view mode, Section* sect
 Status AddResiduals(const ReportContext& context, std::string_view mode, Section* section) {
   ASSIGN_OR_RETURN(const std::vector<Newest> counts,
                    ReadNewest(context, "train_residual_samples", mode));
-  std::map<double, double> bins;  // summed over ranks
+  std::map<double, double> bins;  // sums over all ranks
   for (const Newest& one : counts) {
     const std::optional<double> from = ParseDouble(one.labels.Get("from"));
     if (from && std::isfinite(*from) && std::isfinite(one.value)) bins[*from] += one.value;

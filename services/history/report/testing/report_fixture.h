@@ -1,4 +1,4 @@
-// Fixture: jobs to report on, and access to report blocks by ID.
+// Test fixture with jobs to report on, and access to report blocks by ID.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace pitwall::history {
 
-// Returns the block with this ID in any section; null: none.
+// Returns the block with this ID from any section, or null.
 template <typename T>
 const T* FindBlock(const Document& document, std::string_view id) {
   for (const Section& section : document.sections) {
@@ -37,8 +37,8 @@ inline Cell FactOf(const Facts& facts, std::string_view key) {
   return std::string("(no such fact)");
 }
 
-// Fills a finished job of `ranks` ranks, eight per node, each with a GPU, and `steps` steps of one
-// second. The last step of the last rank takes 2.5 s.
+// Fills a finished job with `ranks` ranks, eight per node, each with a GPU, and with `steps` steps
+// of one second. The last step of the last rank takes 2.5 s.
 inline void FillJob(VectorHistory::Job* job, int ranks, int steps) {
   JobOverview& life = job->life;
   life.name = "digits";
