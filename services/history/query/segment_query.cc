@@ -40,8 +40,8 @@ StatusOr<JobLifePtr> SegmentQuery::FindJob(std::string_view wanted) const {
   const std::vector<JobLifePtr>& found = named.empty() ? begun : named;
   if (found.empty()) return NotFound(Cat("job ", Quote(wanted), ": the history has no such job"));
   if (found.size() > 1) {
-    return InvalidArgument(Cat("job ", Quote(wanted), ": ", found.size(), " jobs have it, e.g. ",
-                               found[0]->id, " and ", found[1]->id, "; give the whole id"));
+    return InvalidArgument(Cat("job ", Quote(wanted), ": ", found.size(), " jobs match, such as ",
+                               found[0]->id, " and ", found[1]->id, "; use the complete ID"));
   }
   return found[0];
 }
@@ -61,14 +61,14 @@ Status SegmentQuery::ForEachRecord(std::string_view id, EventTopic topic,
   // Values are parsed later, so that ingestion does not wait for the job or the catalog.
   uint64_t last = 0;
   std::vector<std::string> saved;
-  const Status walked =
+  const Status status =
       store_->database().ForEachOf(kEventRow, id, [&](store::DatabaseRow row) -> Status {
         ASSIGN_OR_RETURN(KeptRecord record, DecodeRecord(row));
         last = record.number;
         if (record.topic == topic) saved.push_back(std::move(record.value));
         return OkStatus();
       });
-  RETURN_IF_ERROR(walked);
+  RETURN_IF_ERROR(status);
   for (const std::string& one : saved) {
     RETURN_IF_ERROR(CheckCanceled());
     RETURN_IF_ERROR(value(one));
@@ -82,50 +82,50 @@ Status SegmentQuery::ForEachRecord(std::string_view id, EventTopic topic,
 
 StatusOr<std::vector<IssueEventPtr>> SegmentQuery::Events(std::string_view job) const {
   std::vector<IssueEventPtr> out;
-  const Status walked2 =
+  const Status status =
       ForEachRecord(job, EventTopic::kIssues, [&](const std::string& value) -> Status {
         ASSIGN_OR_RETURN(IssueEvent event, cloudevents::DecodeCloudEvent(value));
         out.push_back(std::make_shared<const IssueEvent>(std::move(event)));
         return OkStatus();
       });
-  RETURN_IF_ERROR(walked2);
+  RETURN_IF_ERROR(status);
   return out;
 }
 
 StatusOr<std::vector<ActionEvent>> SegmentQuery::Actions(std::string_view job) const {
   std::vector<ActionEvent> out;
-  const Status walked3 =
+  const Status status =
       ForEachRecord(job, EventTopic::kActions, [&](const std::string& value) -> Status {
         ASSIGN_OR_RETURN(ActionEvent action, cloudevents::DecodeActionEvent(value));
         out.push_back(std::move(action));
         return OkStatus();
       });
-  RETURN_IF_ERROR(walked3);
+  RETURN_IF_ERROR(status);
   return out;
 }
 
 StatusOr<std::vector<RankCapture>> SegmentQuery::Captures(std::string_view job) const {
   std::vector<RankCapture> out;
-  const Status walked4 =
+  const Status status =
       ForEachRecord(job, EventTopic::kCaptures, [&](const std::string& value) -> Status {
         ASSIGN_OR_RETURN(RankCapture capture, cloudevents::DecodeRankCapture(value));
         out.push_back(std::move(capture));
         return OkStatus();
       });
-  RETURN_IF_ERROR(walked4);
+  RETURN_IF_ERROR(status);
   return out;
 }
 
 StatusOr<std::vector<NotificationRecord>> SegmentQuery::Notifications(std::string_view job) const {
   std::vector<NotificationRecord> out;
   std::set<std::string> known;  // duplicates count as one notification
-  const Status walked =
+  const Status status =
       ForEachRecord(job, EventTopic::kNotification, [&](const std::string& value) -> Status {
         ASSIGN_OR_RETURN(NotificationRecord notification, cloudevents::DecodeNotification(value));
         if (known.insert(notification.id).second) out.push_back(std::move(notification));
         return OkStatus();
       });
-  RETURN_IF_ERROR(walked);
+  RETURN_IF_ERROR(status);
   return out;
 }
 

@@ -116,7 +116,7 @@ class VectorHistory : public History {
     for (Column& column : columns) {
       if (!query.mode.empty()) {
         if (column.mode != query.mode) continue;
-        column = HistoryService(column, [&](size_t i) {
+        column = KeepRows(column, [&](size_t i) {
           return column.steps[i] != kNoStep && column.steps[i] >= query.from_step &&
                  column.steps[i] < query.to_step;
         });
@@ -246,7 +246,7 @@ class VectorHistory : public History {
   }
 
   template <typename F>
-  static Column HistoryService(const Column& column, F keep) {
+  static Column KeepRows(const Column& column, F keep) {
     Column out;
     out.labels = column.labels;
     out.kind = column.kind;
@@ -287,7 +287,7 @@ class VectorHistory : public History {
           std::any_of(query.selectors.begin(), query.selectors.end(),
                       [&](const Selector& selector) { return selector.Matches(column.labels); });
       if (!wanted) continue;
-      Column cut = HistoryService(column, [&](size_t i) {
+      Column cut = KeepRows(column, [&](size_t i) {
         return column.times_ns[i] >= query.range.from_ns && column.times_ns[i] < query.range.to_ns;
       });
       if (cut.times_ns.empty()) continue;
