@@ -34,7 +34,7 @@ TEST(AlertAllocation, NoneInTheSteadyState) {
     const eval::Vector expr = on.View();
     const eval::Vector left = subject.View();
     AlertInput input;
-    input.at.tick = input.at.time_ns = seconds * 1'000'000'000;
+    input.at.position = input.at.time_ns = seconds * 1'000'000'000;
     input.expr = &expr;
     input.subject = &left;
     out.clear();

@@ -1,15 +1,15 @@
 #include "rules/alert/alert_record.h"
 
 namespace pitwall::alert {
-void SaveMoment(BinaryWriter& out, const Moment& m) {
-  out.I64(m.tick);
+void SaveEvalTime(BinaryWriter& out, const EvalTime& m) {
+  out.I64(m.position);
   out.I64(m.time_ns);
   out.I64(m.step);
   out.U64(m.attempt);
 }
-Moment ReadMoment(BinaryReader& in) {
-  Moment m;
-  m.tick = in.I64();
+EvalTime ReadEvalTime(BinaryReader& in) {
+  EvalTime m;
+  m.position = in.I64();
   m.time_ns = in.I64();
   m.step = in.I64();
   m.attempt = in.U64();
@@ -43,7 +43,7 @@ void NameSeries(const AlertRule& rule, Alert& alert) {
       labels.With(kMetricName, "ALERTS").With("alertstate", alert.firing ? "firing" : "pending");
 }
 
-void Report(TransitionKind kind, const Alert& a, const Moment& at, std::vector<Transition>* out) {
+void Report(TransitionKind kind, const Alert& a, const EvalTime& at, std::vector<Transition>* out) {
   Transition t;
   t.kind = kind;
   t.at = at;
@@ -64,9 +64,9 @@ void SaveAlert(const Alert& a, LabelsWriter& labels, LabelsWriter& elements, Bin
   elements.Write(a.element);
   out.Bool(a.firing);
   out.Double(a.value);
-  SaveMoment(out, a.active);
-  SaveMoment(out, a.started);
-  SaveMoment(out, a.last_seen);
+  SaveEvalTime(out, a.active);
+  SaveEvalTime(out, a.started);
+  SaveEvalTime(out, a.last_seen);
   out.I64(a.can_end_since);
   out.U64(a.sequence);
   out.I64(a.last_event_ns);
@@ -84,9 +84,9 @@ Alert ReadAlert(LabelsReader& labels, LabelsReader& elements, BinaryReader& in) 
   a.element = elements.Read();
   a.firing = in.Bool();
   a.value = in.Double();
-  a.active = ReadMoment(in);
-  a.started = ReadMoment(in);
-  a.last_seen = ReadMoment(in);
+  a.active = ReadEvalTime(in);
+  a.started = ReadEvalTime(in);
+  a.last_seen = ReadEvalTime(in);
   a.can_end_since = in.I64();
   a.sequence = in.U64();
   a.last_event_ns = in.I64();

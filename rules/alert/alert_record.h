@@ -21,7 +21,7 @@ struct Alert {
   Labels element;
   bool firing = false;
   double value = 0;
-  Moment active, started, last_seen;
+  EvalTime active, started, last_seen;
   int64_t can_end_since = kNever;  // tick; keep_firing_for counts from here
   uint64_t sequence = 0;
   int64_t last_event_ns = 0;
@@ -48,8 +48,8 @@ struct Alert {
   int64_t next_clear_since_ns = kNever;
 };
 
-void SaveMoment(BinaryWriter& out, const Moment& moment);
-Moment ReadMoment(BinaryReader& in);
+void SaveEvalTime(BinaryWriter& out, const EvalTime& moment);
+EvalTime ReadEvalTime(BinaryReader& in);
 void SaveAnnotations(const Annotations& annotations, BinaryWriter& out);
 Annotations ReadAnnotations(BinaryReader& in);
 
@@ -57,7 +57,7 @@ Annotations ReadAnnotations(BinaryReader& in);
 void NameSeries(const AlertRule& rule, Alert& alert);
 
 // Appends what happened to it.
-void Report(TransitionKind kind, const Alert& alert, const Moment& at,
+void Report(TransitionKind kind, const Alert& alert, const EvalTime& at,
             std::vector<Transition>* out);
 
 // `labels` and `elements` write (read) those of all alerts, in order.

@@ -78,7 +78,7 @@ class AlertState::Impl {
     return status;
   }
 
-  void EndAll(EndReason reason, const Moment& at, std::vector<Transition>* out) {
+  void EndAll(EndReason reason, const EvalTime& at, std::vector<Transition>* out) {
     for (auto& alert : alerts_) {
       if (alert->firing && folded_.has_value()) continue;
       if (alert->firing) {
@@ -111,10 +111,10 @@ class AlertState::Impl {
 
   size_t firing() const { return firing_; }
   size_t pending() const { return alerts_.size() - firing_; }
-  const Moment* FirstPending() const {
-    const Moment* first = nullptr;
+  const EvalTime* FirstPending() const {
+    const EvalTime* first = nullptr;
     for (const auto& alert : alerts_) {
-      if (!alert->firing && (first == nullptr || alert->active.tick < first->tick))
+      if (!alert->firing && (first == nullptr || alert->active.position < first->position))
         first = &alert->active;
     }
     return first;
@@ -128,7 +128,7 @@ class AlertState::Impl {
     out.for_state_series = &a.for_state_series;
     out.firing = a.firing;
     out.value = a.value;
-    out.active_seconds = static_cast<double>(FloorTo(a.active.tick, kStepUnit) / kStepUnit);
+    out.active_seconds = static_cast<double>(FloorTo(a.active.position, kStepUnit) / kStepUnit);
     out.active = &a.active;
     out.started = &a.started;
     out.sequence = a.sequence;
@@ -204,7 +204,7 @@ class AlertState::Impl {
     return it != alerts_.end() && (*it)->labels == labels ? it->get() : nullptr;
   }
 
-  TemplateInput Inputs(const Labels& element, double value, const Moment& at) const {
+  TemplateInput Inputs(const Labels& element, double value, const EvalTime& at) const {
     TemplateInput in;
     in.labels = &element;
     in.value = value;
@@ -215,7 +215,7 @@ class AlertState::Impl {
     return in;
   }
 
-  Labels AlertLabels(const Labels& element, double value, const Moment& at) const {
+  Labels AlertLabels(const Labels& element, double value, const EvalTime& at) const {
     std::vector<Label> pairs;
     pairs.reserve(element.size() + rule_->labels().size() + 1);
     for (const Label& label : element) {
@@ -280,8 +280,8 @@ class AlertState::Impl {
         if (!a.firing) {
           a.fate = Alert::Fate::kDrop;
         } else if (CanEnd(a, input)) {
-          a.next_can_end_since = a.can_end_since == kNever ? input.at.tick : a.can_end_since;
-          if (input.at.tick - a.next_can_end_since >= rule_->keep_firing()) {
+          a.next_can_end_since = a.can_end_since == kNever ? input.at.position : a.can_end_since;
+          if (input.at.position - a.next_can_end_since >= rule_->keep_firing()) {
             const bool stays = !NoData(a, input) && recurrence_.Holds(a, input.at.time_ns);
             a.fate = stays ? Alert::Fate::kStay : Alert::Fate::kEnd;
           }
@@ -346,7 +346,7 @@ class AlertState::Impl {
       Recurrence::Stay(a, a.seen == serial_);
       if (a.seen == serial_) moved |= See(a, input);
       if (!a.firing) {
-        if (input.at.tick - a.active.tick >= rule_->hold()) Fire(a, input.at, out);
+        if (input.at.position - a.active.position >= rule_->hold()) Fire(a, input.at, out);
       } else {
         Update(a, input.at, out);
       }
@@ -398,7 +398,7 @@ class AlertState::Impl {
     begun_.push_back(std::move(alert));
   }
 
-  void Fire(Alert& a, const Moment& at, std::vector<Transition>* out) {
+  void Fire(Alert& a, const EvalTime& at, std::vector<Transition>* out) {
     a.firing = true;
     ++firing_;
     a.started = at;
@@ -412,7 +412,7 @@ class AlertState::Impl {
     Report(TransitionKind::kFound, a, at, out);
   }
 
-  void Update(Alert& a, const Moment& at, std::vector<Transition>* out) {
+  void Update(Alert& a, const EvalTime& at, std::vector<Transition>* out) {
     const int64_t quiet = at.time_ns - a.last_event_ns;
     if (quiet < options_.min_update_ns) return;
     bool report = quiet >= options_.max_update_ns || a.root_cause_changed;
@@ -426,7 +426,7 @@ class AlertState::Impl {
     Report(TransitionKind::kUpdated, a, at, out);
   }
 
-  Annotations Expand(const Alert& a, const Moment& at) const {
+  Annotations Expand(const Alert& a, const EvalTime& at) const {
     Annotations out;
     out.reserve(rule_->annotations().size());
     const TemplateInput in = Inputs(a.element, a.value, at);
@@ -484,7 +484,7 @@ std::span<const std::pair<std::string, double>> AlertState::parameters() const {
 Status AlertState::Step(const AlertInput& input, std::vector<Transition>* out) {
   return impl_->Step(input, out);
 }
-void AlertState::EndAll(EndReason reason, const Moment& at, std::vector<Transition>* out) {
+void AlertState::EndAll(EndReason reason, const EvalTime& at, std::vector<Transition>* out) {
   impl_->EndAll(reason, at, out);
 }
 bool AlertState::SetRootCause(const Labels& labels, std::string_view root_cause, bool told) {
@@ -492,7 +492,7 @@ bool AlertState::SetRootCause(const Labels& labels, std::string_view root_cause,
 }
 size_t AlertState::firing() const { return impl_->firing(); }
 size_t AlertState::pending() const { return impl_->pending(); }
-const Moment* AlertState::FirstPending() const { return impl_->FirstPending(); }
+const EvalTime* AlertState::FirstPending() const { return impl_->FirstPending(); }
 ActiveAlert AlertState::Active(size_t i) const { return impl_->Active(i); }
 void AlertState::Save(BinaryWriter& out) const { impl_->Save(out); }
 void AlertState::Restore(BinaryReader& in) { impl_->Restore(in); }

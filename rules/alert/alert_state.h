@@ -24,6 +24,7 @@
 #include "rules/templates/template.h"
 #include "services/base/binary.h"
 #include "services/base/status.h"
+#include "services/model/eval_time.h"
 #include "services/model/issues/issue.h"
 #include "services/model/labels.h"
 #include "services/model/position.h"
@@ -74,16 +75,8 @@ class AlertRule {
 };
 using AlertRulePtr = std::shared_ptr<const AlertRule>;
 
-// What a tick is, on both clocks.
-struct Moment {
-  int64_t tick = 0;        // position on the group's clock
-  int64_t time_ns = 0;     // event time; equal to the tick on the time clock
-  int64_t step = kNoStep;  // where known
-  uint64_t attempt = 0;
-};
-
 struct AlertInput {
-  Moment at;
+  EvalTime at;
   const eval::Vector* expr = nullptr;
   // Rule::subject. Null: there is none, and an end is always `cleared`.
   const eval::Vector* subject = nullptr;
@@ -121,13 +114,13 @@ struct FoldSummary {
 
 struct Transition {
   TransitionKind kind = TransitionKind::kPending;
-  Moment at;       // when it happened
+  EvalTime at;     // when it happened
   Labels labels;   // of the alert
   Labels element;  // of the element of expr that it comes from
   double value = 0;
-  Moment active;                            // when it became pending; its attempt is the issue's
-  Moment started;                           // when it fired; all zero before
-  Moment last_seen;                         // the last tick at which expr had it
+  EvalTime active;                          // when it became pending; its attempt is the issue's
+  EvalTime started;                         // when it fired; all zero before
+  EvalTime last_seen;                       // the last tick at which expr had it
   EndReason end_reason = EndReason::kNone;  // kResolved only
   uint64_t sequence = 0;                    // 1 for kFound; 0 for kPending and kDropped
   std::vector<std::pair<std::string, std::string>>
@@ -148,8 +141,8 @@ struct ActiveAlert {
   bool firing;
   double value;
   double active_seconds;  // active since, in whole seconds as Prometheus records it
-  const Moment* active;
-  const Moment* started;
+  const EvalTime* active;
+  const EvalTime* started;
   uint64_t sequence;
 };
 
@@ -186,7 +179,7 @@ class AlertState {
   Status Step(const AlertInput& input, std::vector<Transition>* out);
 
   // All firing alerts end, pending ones are dropped.
-  void EndAll(EndReason reason, const Moment& at, std::vector<Transition>* out);
+  void EndAll(EndReason reason, const EvalTime& at, std::vector<Transition>* out);
 
   // Shown from the next event on; a change is a reason for kUpdated, unless the event of the last
   // Step was completed with it (`told`). False when there is no such alert.
@@ -195,7 +188,7 @@ class AlertState {
   size_t firing() const;
   size_t pending() const;
   // The earliest moment at which one that is pending became so; null: none is. Valid as Active's.
-  const Moment* FirstPending() const;
+  const EvalTime* FirstPending() const;
   bool IsEmpty() const { return firing() + pending() == 0; }
   // In the order of labels. i < firing() + pending(). Pointers are valid until the next Step,
   // EndAll or Restore.

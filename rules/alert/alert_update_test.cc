@@ -41,7 +41,7 @@ TEST(AlertUpdate, TheLastWordsAreOfTheTickThatSawItLast) {
       const Elements e = Parse(column, text);
       const eval::Vector v = e.View();
       AlertInput input;
-      input.at.tick = input.at.time_ns = seconds * kSecond;
+      input.at.position = input.at.time_ns = seconds * kSecond;
       input.expr = &v;
       ASSERT_TRUE(state.Step(input, &out).ok());
       if (reload && seconds == 20) {  // no tick has seen it with the new text
@@ -88,7 +88,7 @@ TEST(AlertUpdate, AnIssueThatEndsBetweenTicksKeepsItsText) {
         const eval::Vector v = e.View();
         OneSample queries(static_cast<double>(100 + seconds));
         AlertInput input;
-        input.at.tick = input.at.time_ns = seconds * kSecond;
+        input.at.position = input.at.time_ns = seconds * kSecond;
         input.expr = &v;
         input.parameters = parameters;
         input.queries = &queries;
@@ -102,7 +102,7 @@ TEST(AlertUpdate, AnIssueThatEndsBetweenTicksKeepsItsText) {
         state.Restore(in);
         ASSERT_TRUE(in.ok());
       }
-      state.EndAll(EndReason::kJobEnded, {.tick = 20 * kSecond, .time_ns = 20 * kSecond}, &out);
+      state.EndAll(EndReason::kJobEnded, {.position = 20 * kSecond, .time_ns = 20 * kSecond}, &out);
       EXPECT_EQ(out.back().kind, TransitionKind::kResolved);
       EXPECT_EQ(out.back().annotations.at(0).second, script == &s ? "100 5" : "7 over 4");
     }
@@ -139,7 +139,7 @@ TEST(AlertUpdate, RootCauseAndParameters) {
   const eval::Vector v = e.View();
   const auto step = [&](int64_t seconds, double limit) {
     AlertInput input;
-    input.at.tick = input.at.time_ns = seconds * kSecond;
+    input.at.position = input.at.time_ns = seconds * kSecond;
     input.expr = &v;
     input.parameters = {&limit, 1};
     std::vector<Transition> out;
@@ -179,7 +179,7 @@ TEST(AlertUpdate, OnTheStepClockMinutesAreOfEventTime) {
     const Elements e = Parse(column, elements);
     const eval::Vector v = e.View();
     AlertInput input;
-    input.at.tick = StepPosition(at);
+    input.at.position = StepPosition(at);
     input.at.step = at;
     input.at.time_ns = time_s * kSecond;
     input.expr = &v;
@@ -331,7 +331,7 @@ TEST(AlertUpdate, RandomWalkAgainstPrometheusEval) {
       const Elements e = Parse(column, text);
       const eval::Vector v = e.View();
       AlertInput input;
-      input.at.tick = input.at.time_ns = now;
+      input.at.position = input.at.time_ns = now;
       input.expr = &v;
       std::vector<Transition> out;
       ASSERT_TRUE(state.Step(input, &out).ok());

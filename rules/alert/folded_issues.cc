@@ -45,11 +45,11 @@ bool FoldedIssues::IsWorse(double value, double than) const {
   return least_is_worst_ ? value < than : value > than;
 }
 
-void FoldedIssues::Count(const Alert& alert, const Moment& at, Issue* issue) const {
+void FoldedIssues::Count(const Alert& alert, const EvalTime& at, Issue* issue) const {
   ++issue->firing;
-  if (issue->last_seen.tick < alert.last_seen.tick) issue->last_seen = alert.last_seen;
+  if (issue->last_seen.position < alert.last_seen.position) issue->last_seen = alert.last_seen;
   const auto rank = [&](const Alert& a) {
-    return std::pair(a.last_seen.tick == at.tick, a.labels == issue->lead);
+    return std::pair(a.last_seen.position == at.position, a.labels == issue->lead);
   };
   if (issue->leads == nullptr || rank(*issue->leads) < rank(alert)) issue->leads = &alert;
   if (issue->summary.count == 0 || IsWorse(alert.value, issue->summary.worst.value))
@@ -65,7 +65,7 @@ bool FoldedIssues::Follow(Issue* issue) const {
   return issue->annotations != lead.annotations || issue->summary.count > issue->told_count;
 }
 
-void FoldedIssues::Step(const Alerts& alerts, std::vector<Transition>& happened, const Moment& at,
+void FoldedIssues::Step(const Alerts& alerts, std::vector<Transition>& happened, const EvalTime& at,
                         std::vector<Transition>* out) {
   for (auto& [labels, issue] : issues_) {
     issue.leads = nullptr;
@@ -76,10 +76,10 @@ void FoldedIssues::Step(const Alerts& alerts, std::vector<Transition>& happened,
       out->push_back(std::move(t));
     } else if (t.kind == TransitionKind::kFound) {
       Issue& issue = issues_[IssueLabels(t.labels)];
-      if (issue.started.tick == 0 && issue.sequence == 0) {
+      if (issue.started.position == 0 && issue.sequence == 0) {
         issue.active = t.active;
         issue.started = t.started;
-      } else if (issue.sequence == 0 && t.active.tick < issue.active.tick) {
+      } else if (issue.sequence == 0 && t.active.position < issue.active.position) {
         issue.active = t.active;
       }
       std::vector<FoldedElement>& named = issue.summary.named;
@@ -124,7 +124,7 @@ void FoldedIssues::Step(const Alerts& alerts, std::vector<Transition>& happened,
   }
 }
 
-void FoldedIssues::EndAll(EndReason reason, const Moment& at, std::vector<Transition>* out) {
+void FoldedIssues::EndAll(EndReason reason, const EvalTime& at, std::vector<Transition>* out) {
   for (auto& [labels, issue] : issues_) {
     ++issue.sequence;
     Report(TransitionKind::kResolved, labels, issue, at, out);
@@ -146,7 +146,7 @@ bool FoldedIssues::SetRootCause(const Labels& labels, std::string_view root_caus
 }
 
 void FoldedIssues::Report(TransitionKind kind, const Labels& labels, const Issue& issue,
-                          const Moment& at, std::vector<Transition>* out) {
+                          const EvalTime& at, std::vector<Transition>* out) {
   Transition t;
   t.kind = kind;
   t.at = at;
@@ -168,9 +168,9 @@ void FoldedIssues::Save(BinaryWriter& out) const {
   LabelsWriter labels(out);
   for (const auto& [key, issue] : issues_) {
     labels.Write(key);
-    SaveMoment(out, issue.active);
-    SaveMoment(out, issue.started);
-    SaveMoment(out, issue.last_seen);
+    SaveEvalTime(out, issue.active);
+    SaveEvalTime(out, issue.started);
+    SaveEvalTime(out, issue.last_seen);
     out.U64(issue.sequence);
     out.I64(issue.last_event_ns);
     labels.Write(issue.lead);
@@ -194,9 +194,9 @@ void FoldedIssues::Restore(BinaryReader& in) {
   for (size_t i = 0; i < n && in.ok(); ++i) {
     Labels key = labels.Read();
     Issue issue;
-    issue.active = ReadMoment(in);
-    issue.started = ReadMoment(in);
-    issue.last_seen = ReadMoment(in);
+    issue.active = ReadEvalTime(in);
+    issue.started = ReadEvalTime(in);
+    issue.last_seen = ReadEvalTime(in);
     issue.sequence = in.U64();
     issue.last_event_ns = in.I64();
     issue.lead = labels.Read();

@@ -27,10 +27,10 @@ class FoldedIssues {
 
   // After a step of the alerts: `happened` is what the step told of them. Appends what it means for
   // issues, in the order of their labels, after what is pending or dropped.
-  void Step(const Alerts& alerts, std::vector<Transition>& happened, const Moment& at,
+  void Step(const Alerts& alerts, std::vector<Transition>& happened, const EvalTime& at,
             std::vector<Transition>* out);
   // Every issue ends.
-  void EndAll(EndReason reason, const Moment& at, std::vector<Transition>* out);
+  void EndAll(EndReason reason, const EvalTime& at, std::vector<Transition>* out);
   // As AlertState::SetRootCause, of an issue.
   bool SetRootCause(const Labels& labels, std::string_view root_cause, bool told);
 
@@ -40,7 +40,7 @@ class FoldedIssues {
 
  private:
   struct Issue {
-    Moment active, started, last_seen;
+    EvalTime active, started, last_seen;
     uint64_t sequence = 0;
     int64_t last_event_ns = 0;
     Labels lead;     // labels of the alert that leads
@@ -61,11 +61,11 @@ class FoldedIssues {
   Labels IssueLabels(const Labels& labels) const;
   FoldedElement ElementOf(const Labels& labels, double value) const;
   bool IsWorse(double value, double than) const;
-  void Count(const Alert& alert, const Moment& at, Issue* issue) const;
+  void Count(const Alert& alert, const EvalTime& at, Issue* issue) const;
   // Takes value and text from the alert that leads. True: the issue has news.
   bool Follow(Issue* issue) const;
   static void Report(TransitionKind kind, const Labels& labels, const Issue& issue,
-                     const Moment& at, std::vector<Transition>* out);
+                     const EvalTime& at, std::vector<Transition>* out);
 
   const std::vector<std::string> fold_;
   const bool least_is_worst_;

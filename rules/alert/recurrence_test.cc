@@ -101,7 +101,7 @@ TEST(Recurrence, TheSummarySaysHowOften) {
     const Elements elements = Parse(column, text);
     const eval::Vector view = elements.View();
     AlertInput input;
-    input.at.tick = input.at.time_ns = seconds * kOneSecond;
+    input.at.position = input.at.time_ns = seconds * kOneSecond;
     input.expr = &view;
     std::vector<Transition> out;
     ASSERT_TRUE(state.Step(input, &out).ok());
@@ -124,7 +124,7 @@ TEST(Recurrence, TheEndOfAllForgets) {
     const Elements elements = Parse(column, text);
     const eval::Vector view = elements.View();
     AlertInput input;
-    input.at.tick = input.at.time_ns = seconds * kOneSecond;
+    input.at.position = input.at.time_ns = seconds * kOneSecond;
     input.expr = &view;
     std::vector<Transition> out;
     EXPECT_TRUE(state.Step(input, &out).ok());
@@ -133,8 +133,8 @@ TEST(Recurrence, TheEndOfAllForgets) {
   step(0, "1");
   step(10, "");
   std::vector<Transition> out;
-  Moment at;
-  at.tick = at.time_ns = 20 * kOneSecond;
+  EvalTime at;
+  at.position = at.time_ns = 20 * kOneSecond;
   state.EndAll(EndReason::kAttemptEnded, at, &out);
   step(30, "1");
   EXPECT_EQ(step(40, ""), "resolved 1=1 since 30 fired 30 #2 cleared");

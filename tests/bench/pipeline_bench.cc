@@ -249,7 +249,7 @@ class Verdicts final : public engine::RuleObserver {
     std::fprintf(stderr, "%s: %s\n", rule.name.c_str(), error.ToString().c_str());
   }
   void Alerts(const alert::AlertInput& input, const alert::AlertState& state) override {
-    if (input.at.tick != last_) return;
+    if (input.at.position != last_) return;
     Line& line = lines_[state.rule().alert()];
     line.firing = state.firing();
     line.count = state.firing() + state.pending();

@@ -190,7 +190,7 @@ void ClockDomain::SkipQuiet(int64_t to) {
   }
 }
 
-void ClockDomain::Evaluate(const TickContext& at, const JobIdentity& job, EventSink* out) {
+void ClockDomain::Evaluate(const EvalTime& at, const JobIdentity& job, EventSink* out) {
   if (store_->OldestOpen().value_or(kMaxPosition) <= at.position) last_activity_ = at.position;
   if (observer_ != nullptr) observer_->TickBegins(at);
   store_->SealTo(at.position);
@@ -217,7 +217,7 @@ void ClockDomain::Evaluate(const TickContext& at, const JobIdentity& job, EventS
   }
 }
 
-void ClockDomain::EvaluateRule(RuleState* state, const TickContext& at, const JobIdentity& job,
+void ClockDomain::EvaluateRule(RuleState* state, const EvalTime& at, const JobIdentity& job,
                                EventSink* out) {
   ++counters_->evaluations;
   const plan::Rule& rule = *state->rule;
@@ -255,11 +255,11 @@ void ClockDomain::EvaluateRule(RuleState* state, const TickContext& at, const Jo
   ReportStatus(state, error, at, job, out);
 }
 
-Status ClockDomain::EvaluateAlert(RuleState* state, const TickContext& at, const JobIdentity& job,
+Status ClockDomain::EvaluateAlert(RuleState* state, const EvalTime& at, const JobIdentity& job,
                                   EventSink* out) {
   const plan::Rule& rule = *state->rule;
   TickQueries queries(evaluator_.get());
-  alert::AlertInput input{.at = MomentOf(at), .parameters = parameters_, .queries = &queries};
+  alert::AlertInput input{.at = at, .parameters = parameters_, .queries = &queries};
   // Results stay valid until the next Begin or Changed, and neither comes in between.
   ASSIGN_OR_RETURN(input.expr, evaluator_->Evaluate(rule.expr));
   if (rule.subject != plan::kNoNode) {
@@ -281,7 +281,7 @@ Status ClockDomain::EvaluateAlert(RuleState* state, const TickContext& at, const
   return OkStatus();
 }
 
-void ClockDomain::EndAll(EndReason reason, bool attempt_scope_only, const TickContext& at,
+void ClockDomain::EndAll(EndReason reason, bool attempt_scope_only, const EvalTime& at,
                          const JobIdentity& job, EventSink* out, EndDetail detail) {
   // An end is no verdict: only where the job goes on does the status follow at once.
   const bool judges = reason != EndReason::kJobEnded && detail == EndDetail::kNone;
@@ -295,7 +295,7 @@ void ClockDomain::EndAll(EndReason reason, bool attempt_scope_only, const TickCo
       const bool attempt_scope = clock().step || state->rule->scope == plan::AlertScope::kAttempt;
       if (!state->alerts.has_value() || (attempt_scope_only && !attempt_scope)) continue;
       transitions_.clear();
-      state->alerts->EndAll(reason, MomentOf(at), &transitions_);
+      state->alerts->EndAll(reason, at, &transitions_);
       if (observer_ != nullptr) observer_->Ended(state->alerts->rule());
       const size_t first = out->events.size();
       EmitTransitions(state.get(), at, /*at_tick=*/false, job, out);
@@ -305,7 +305,7 @@ void ClockDomain::EndAll(EndReason reason, bool attempt_scope_only, const TickCo
   }
 }
 
-void ClockDomain::FinishStatuses(const TickContext& at, const JobIdentity& job, EventSink* out) {
+void ClockDomain::FinishStatuses(const EvalTime& at, const JobIdentity& job, EventSink* out) {
   for (const GroupState& group : groups_) {
     for (const auto& state : group.rules) {
       if (state->rule->kind != plan::RuleKind::kAlert) continue;
@@ -314,7 +314,7 @@ void ClockDomain::FinishStatuses(const TickContext& at, const JobIdentity& job, 
   }
 }
 
-void ClockDomain::JudgeNeeds(const TickContext& at,
+void ClockDomain::JudgeNeeds(const EvalTime& at,
                              const std::function<bool(std::string_view)>& carried,
                              const JobIdentity& job, EventSink* out) {
   // No source sends what rules record. It is there while its rule has what it needs itself and

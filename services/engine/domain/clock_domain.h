@@ -20,24 +20,19 @@
 #include "services/engine/program/event_sink.h"
 #include "services/engine/program/limits.h"
 #include "services/engine/sources/source.h"
+#include "services/model/eval_time.h"
 #include "services/window/store/series_store.h"
 
 namespace pitwall::engine {
 
-// When and in which attempt something is evaluated.
-struct TickContext {
-  int64_t position = 0;  // on the domain's clock
-  int64_t time_ns = 0;   // event time of it
-  int64_t step = kNoStep;
-  uint64_t attempt = 0;
-};
+using TickContext = EvalTime;
 
 // What rules did at a tick, for tools that must see more than events say.
 class RuleObserver {
  public:
   virtual ~RuleObserver() = default;
   // What follows belongs to this tick.
-  virtual void TickBegins(const TickContext& /*at*/) {}
+  virtual void TickBegins(const EvalTime& /*at*/) {}
   virtual void Failed(const plan::Rule& rule, const Status& error) = 0;
   // After an evaluation without an error: what the rule saw, and its alerts.
   virtual void Alerts(const alert::AlertInput& input, const alert::AlertState& state) = 0;
@@ -102,18 +97,18 @@ class ClockDomain {
   // that much later. A rank whose steps jump by millions must not cost millions of evaluations.
   void SkipQuiet(int64_t to);
   // Seals up to the tick and evaluates every group that is due then, in order.
-  void Evaluate(const TickContext& at, const JobIdentity& job, EventSink* out);
+  void Evaluate(const EvalTime& at, const JobIdentity& job, EventSink* out);
   // Ends all open issues (of scope attempt only, if so) and lets statuses forget which elements
   // they saw. The end of a job, or of an attempt by death, is no verdict: statuses stay as they
   // are, so that none looks healthy by it.
-  void EndAll(EndReason reason, bool attempt_scope_only, const TickContext& at,
-              const JobIdentity& job, EventSink* out, EndDetail detail = EndDetail::kNone);
+  void EndAll(EndReason reason, bool attempt_scope_only, const EvalTime& at, const JobIdentity& job,
+              EventSink* out, EndDetail detail = EndDetail::kNone);
   // False: no rule here has the issue.
   bool SetRootCause(const IncidentTracker::RootCauseChange& change);
   // Reports each final status of an ended job that has not been reported.
-  void FinishStatuses(const TickContext& at, const JobIdentity& job, EventSink* out);
+  void FinishStatuses(const EvalTime& at, const JobIdentity& job, EventSink* out);
   // Step clock, judged on the time clock: `carried(metric)` says whether a live source sends it.
-  void JudgeNeeds(const TickContext& at, const std::function<bool(std::string_view)>& carried,
+  void JudgeNeeds(const EvalTime& at, const std::function<bool(std::string_view)>& carried,
                   const JobIdentity& job, EventSink* out);
   // Of all alerting rules, in the order of the program. Valid until the next call that changes
   // something.
@@ -139,10 +134,10 @@ class ClockDomain {
   void RestoreHistoryLost(BinaryReader& in);
   // Another program for the same clock: what did not change keeps its state; issues of removed
   // rules end (clock_domain_replace.cc).
-  void Replace(plan::ProgramPtr program, size_t domain, const TickContext& at,
-               const JobIdentity& job, EventSink* out);
+  void Replace(plan::ProgramPtr program, size_t domain, const EvalTime& at, const JobIdentity& job,
+               EventSink* out);
   // No program has this clock any more: every rule ends as removed.
-  void Remove(const TickContext& at, const JobIdentity& job, EventSink* out);
+  void Remove(const EvalTime& at, const JobIdentity& job, EventSink* out);
 
   // Step clock only: everything at or before it has been judged.
   int64_t watermark = kMinPosition;
@@ -171,25 +166,24 @@ class ClockDomain {
   void TakeStates(std::vector<GroupState> states);
   // The issues of a rule that is no longer in force end, and its status where no rule has its name.
   // The program is still the rule's own.
-  void EndRule(RuleState* state, bool removed, const TickContext& at, const JobIdentity& job,
+  void EndRule(RuleState* state, bool removed, const EvalTime& at, const JobIdentity& job,
                EventSink* out);
   // What a rule remembers goes to its equal of another program.
   void HandOver(RuleState* from, RuleState* heir);
   bool Record(window::SeriesId id, int64_t position, double value);
-  void EvaluateRule(RuleState* state, const TickContext& at, const JobIdentity& job,
-                    EventSink* out);
-  Status EvaluateAlert(RuleState* state, const TickContext& at, const JobIdentity& job,
+  void EvaluateRule(RuleState* state, const EvalTime& at, const JobIdentity& job, EventSink* out);
+  Status EvaluateAlert(RuleState* state, const EvalTime& at, const JobIdentity& job,
                        EventSink* out);
-  Status EvaluateRecord(RuleState* state, const TickContext& at);
-  void ReportStatus(RuleState* state, const Status& error, const TickContext& at,
+  Status EvaluateRecord(RuleState* state, const EvalTime& at);
+  void ReportStatus(RuleState* state, const Status& error, const EvalTime& at,
                     const JobIdentity& job, EventSink* out);
-  void EmitStatus(const RuleState& state, const alert::StatusChange& change, const TickContext& at,
+  void EmitStatus(const RuleState& state, const alert::StatusChange& change, const EvalTime& at,
                   const JobIdentity& job, EventSink* out);
   // False: the rule was not evaluated at the last tick, or windows have begun since.
   bool ReturnToLastTick(const RuleState& state);
   // `at_tick`: the evaluator is at this tick; else evidence is that of the last one.
-  void EmitTransitions(RuleState* state, const TickContext& at, bool at_tick,
-                       const JobIdentity& job, EventSink* out);
+  void EmitTransitions(RuleState* state, const EvalTime& at, bool at_tick, const JobIdentity& job,
+                       EventSink* out);
   // The value of the left side of the rule's comparison now, for an element that expr does not
   // have. False: there is none, or several.
   bool ReadSubject(const plan::Rule& rule, const Labels& element, double* value);
@@ -207,14 +201,14 @@ class ClockDomain {
                         int64_t position);
   // Why a rule without an issue is InProgress: patience, windows that are not full yet. "": it is
   // not. In absolute times, but for samples.
-  std::string WaitsFor(const RuleState& state, const TickContext& at) const;
+  std::string WaitsFor(const RuleState& state, const EvalTime& at) const;
   // A position as a reason says it.
   std::string PositionText(int64_t position) const;
   void ComputeQuietHorizon();
   // How far below a tick the rule looks, recorded series included.
   int64_t ReachOf(const RuleState& state) const;
   // Why the rule cannot be judged since LoseHistory; "": it can.
-  std::string HistoryLostReason(const RuleState& state, const TickContext& at) const;
+  std::string HistoryLostReason(const RuleState& state, const EvalTime& at) const;
   bool StillLost(const RuleState& state, int64_t position) const;
 
   plan::ProgramPtr program_;

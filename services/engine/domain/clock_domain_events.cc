@@ -64,7 +64,7 @@ void AddFolded(const alert::FoldSummary& folded, IssueEvent* event) {
     CatTo(event->summary, " (and ", folded.count - 1, " more)");
 }
 
-IssueEvent EventOf(const plan::Rule& rule, const TickContext& at, const JobIdentity& job) {
+IssueEvent EventOf(const plan::Rule& rule, const EvalTime& at, const JobIdentity& job) {
   IssueEvent event;
   event.job = job.id;
   event.job_name = job.name;
@@ -91,7 +91,7 @@ bool ClockDomain::ReturnToLastTick(const RuleState& state) {
   return true;
 }
 
-void ClockDomain::EmitTransitions(RuleState* state, const TickContext& at, bool at_tick,
+void ClockDomain::EmitTransitions(RuleState* state, const EvalTime& at, bool at_tick,
                                   const JobIdentity& job, EventSink* out) {
   const plan::Rule& rule = *state->rule;
   const bool read = at_tick || (!transitions_.empty() && ReturnToLastTick(*state));
@@ -131,7 +131,7 @@ void ClockDomain::EmitTransitions(RuleState* state, const TickContext& at, bool 
     AddFolded(transition.folded, &event);
     // Value and evidence are of one moment: of the tick that was read, where the rule's input is
     // there.
-    const bool seen = transition.last_seen.tick == (at_tick ? at.position : last_tick_);
+    const bool seen = transition.last_seen.position == (at_tick ? at.position : last_tick_);
     if (read && (seen || ReadSubject(rule, transition.element, &event.value)))
       FillEvidence(rule, transition.element, &event);
     if (told && seen && event.type != EventType::kIssueResolved)
@@ -196,16 +196,16 @@ std::string ClockDomain::PositionText(int64_t position) const {
                           absl::UTCTimeZone());
 }
 
-std::string ClockDomain::WaitsFor(const RuleState& state, const TickContext& at) const {
+std::string ClockDomain::WaitsFor(const RuleState& state, const EvalTime& at) const {
   std::string reason;
-  const alert::Moment* first = state.alerts.has_value() ? state.alerts->FirstPending() : nullptr;
+  const EvalTime* first = state.alerts.has_value() ? state.alerts->FirstPending() : nullptr;
   if (first != nullptr) {
     const size_t pending = state.alerts->pending();
     // At the first tick at which `for` has passed.
     const int64_t ticks = (state.rule->hold + state.interval - 1) / state.interval;
     CatTo(reason, pending, pending == 1 ? kElementPending : kElementsPending,
-          PositionText(first->tick), ", and fires at ",
-          PositionText(first->tick + ticks * state.interval));
+          PositionText(first->position), ", and fires at ",
+          PositionText(first->position + ticks * state.interval));
   }
   const HistoryGate& history = state.history_wait;
   if (history.waits()) CatTo(reason, reason.empty() ? "" : "; ");
@@ -247,7 +247,7 @@ std::string ClockDomain::WaitsFor(const RuleState& state, const TickContext& at)
              "a window of this rule is new on a running job and full at ", PositionText(full));
 }
 
-void ClockDomain::ReportStatus(RuleState* state, const Status& error, const TickContext& at,
+void ClockDomain::ReportStatus(RuleState* state, const Status& error, const EvalTime& at,
                                const JobIdentity& job, EventSink* out) {
   // Of a recording rule only trouble is told, and its end.
   if (state->rule->kind != plan::RuleKind::kAlert && error.ok() &&
@@ -280,7 +280,7 @@ void ClockDomain::ReportStatus(RuleState* state, const Status& error, const Tick
 }
 
 void ClockDomain::EmitStatus(const RuleState& state, const alert::StatusChange& change,
-                             const TickContext& at, const JobIdentity& job, EventSink* out) {
+                             const EvalTime& at, const JobIdentity& job, EventSink* out) {
   if (!is_shared()) return;
   IssueEvent event = EventOf(*state.rule, at, job);
   event.type = EventType::kRuleStatus;

@@ -50,7 +50,7 @@ bool ClockDomain::StillLost(const RuleState& state, int64_t position) const {
   return position < history_from_ + ReachOf(state) + recorded;
 }
 
-std::string ClockDomain::HistoryLostReason(const RuleState& state, const TickContext& at) const {
+std::string ClockDomain::HistoryLostReason(const RuleState& state, const EvalTime& at) const {
   if (!StillLost(state, clock().step ? last_tick_ : at.position)) return "";
   return "history lost: records or state from before are gone; in Error until the windows of the "
          "rule are full";

@@ -65,7 +65,7 @@ Status ClockDomain::BindRecorded(RuleState* state, const eval::Vector& result) {
   return OkStatus();
 }
 
-Status ClockDomain::EvaluateRecord(RuleState* state, const TickContext& at) {
+Status ClockDomain::EvaluateRecord(RuleState* state, const EvalTime& at) {
   ASSIGN_OR_RETURN(const eval::Vector* result, evaluator_->Evaluate(state->rule->expr));
   if (result->binding != state->binding) RETURN_IF_ERROR(BindRecorded(state, *result));
   state->written.clear();

@@ -10,11 +10,11 @@
 
 namespace pitwall::engine {
 
-void ClockDomain::EndRule(RuleState* state, bool removed, const TickContext& at,
+void ClockDomain::EndRule(RuleState* state, bool removed, const EvalTime& at,
                           const JobIdentity& job, EventSink* out) {
   if (state->alerts.has_value()) {
     transitions_.clear();
-    state->alerts->EndAll(EndReason::kRuleRemoved, MomentOf(at), &transitions_);
+    state->alerts->EndAll(EndReason::kRuleRemoved, at, &transitions_);
     if (observer_ != nullptr) observer_->Ended(state->alerts->rule());
     EmitTransitions(state, at, /*at_tick=*/false, job, out);
   }
@@ -24,7 +24,7 @@ void ClockDomain::EndRule(RuleState* state, bool removed, const TickContext& at,
     EmitStatus(*state, *change, at, job, out);
 }
 
-void ClockDomain::Remove(const TickContext& at, const JobIdentity& job, EventSink* out) {
+void ClockDomain::Remove(const EvalTime& at, const JobIdentity& job, EventSink* out) {
   for (const GroupState& group : groups_) {
     for (const auto& state : group.rules) EndRule(state.get(), /*removed=*/true, at, job, out);
   }
@@ -48,7 +48,7 @@ void ClockDomain::HandOver(RuleState* from, RuleState* heir) {
   }
 }
 
-void ClockDomain::Replace(plan::ProgramPtr program, size_t domain, const TickContext& at,
+void ClockDomain::Replace(plan::ProgramPtr program, size_t domain, const EvalTime& at,
                           const JobIdentity& job, EventSink* out) {
   const plan::ProgramPtr old_program = program_;  // owns the old rules until the end
   const plan::DomainPlan& old_space = this->domain();

@@ -12,7 +12,7 @@ class RecordingObserver {
   virtual ~RecordingObserver() = default;
   // A sample of a recording rule (or of ALERTS, where a selector wants it), on the clock of its
   // group; no stale markers.
-  virtual void Recorded(const JobIdentity& job, const ClockSpec& clock, const TickContext& at,
+  virtual void Recorded(const JobIdentity& job, const ClockSpec& clock, const EvalTime& at,
                         const Labels& labels, double value) = 0;
 };
 
@@ -23,7 +23,7 @@ class SpaceRecordings final : public RuleObserver {
       : job_(job), clock_(std::move(clock)), to_(to) {}
   void Failed(const plan::Rule&, const Status&) override {}
   void Alerts(const alert::AlertInput&, const alert::AlertState&) override {}
-  void TickBegins(const TickContext& at) override { at_ = at; }
+  void TickBegins(const EvalTime& at) override { at_ = at; }
   void Recorded(const Labels& labels, int64_t /*position*/, double value) override {
     if (!IsStale(value)) to_->Recorded(*job_, clock_, at_, labels, value);
   }
@@ -35,7 +35,7 @@ class SpaceRecordings final : public RuleObserver {
   const JobIdentity* const job_;
   const ClockSpec clock_;
   RecordingObserver* const to_;
-  TickContext at_;
+  EvalTime at_;
 };
 
 }  // namespace pitwall::engine

@@ -22,10 +22,6 @@ inline std::vector<std::string> NeedNames(const plan::Rule& rule) {
   return names;
 }
 
-inline alert::Moment MomentOf(const TickContext& at) {
-  return {.tick = at.position, .time_ns = at.time_ns, .step = at.step, .attempt = at.attempt};
-}
-
 struct ClockDomain::RuleState {
   RuleState(const plan::DomainPlan& domain, const plan::Group& group, const plan::Rule& compiled,
             bool across_ranks);

@@ -109,7 +109,7 @@ TEST_F(ToldOnceTest, AnotherFoldIsAnotherRule) {
   Start(Compile(""));
   EXPECT_EQ(At(1, {12, 13, 0}).size(), 2u);
   EventSink out;
-  const TickContext at{.position = kToldSecond, .time_ns = kToldSecond};
+  const EvalTime at{.position = kToldSecond, .time_ns = kToldSecond};
   runner_->Replace(Compile("fold: [x], "), 0, at, JobIdentity(), &out);
   EXPECT_THAT(
       Shown(out),

@@ -35,8 +35,8 @@ std::string_view NameOf(const Labels& labels) {
 
 }  // namespace
 
-void Summary::Recorded(const engine::JobIdentity& job, const ClockSpec& clock,
-                       const engine::TickContext& at, const Labels& labels, double value) {
+void Summary::Recorded(const engine::JobIdentity& job, const ClockSpec& clock, const EvalTime& at,
+                       const Labels& labels, double value) {
   if (!StartsWith(labels.Name(), kSummaryPrefix) || NameOf(labels).empty()) return;
   if (!job_.empty() && job.id != job_) return;
   if (!id_.empty() && job.id != id_) {

@@ -36,8 +36,8 @@ class Summary final : public engine::RecordingObserver {
   // The job to summarize; "": the only job.
   explicit Summary(std::string job) : job_(std::move(job)) {}
 
-  void Recorded(const engine::JobIdentity& job, const ClockSpec& clock,
-                const engine::TickContext& at, const Labels& labels, double value) override;
+  void Recorded(const engine::JobIdentity& job, const ClockSpec& clock, const EvalTime& at,
+                const Labels& labels, double value) override;
 
   // NotFound: nothing was recorded. InvalidArgument: there are several jobs, and none was named.
   // ResourceExhausted: too many points, or the series alone exceed the limit.

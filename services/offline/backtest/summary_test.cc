@@ -23,11 +23,11 @@ engine::JobIdentity Job(std::string_view id, std::string_view name = "") {
   return job;
 }
 
-engine::TickContext AtStep(int64_t step) {
+EvalTime AtStep(int64_t step) {
   return {.position = StepPosition(step), .time_ns = step * 1'000'000, .step = step};
 }
 
-engine::TickContext AtTime(int64_t time_ns) { return {.position = time_ns, .time_ns = time_ns}; }
+EvalTime AtTime(int64_t time_ns) { return {.position = time_ns, .time_ns = time_ns}; }
 
 void Record(Summary* summary, int64_t step, double value, std::string_view job = "j") {
   summary->Recorded(Job(job), kTrain, AtStep(step),
@@ -39,8 +39,7 @@ TEST(Summary, WritesTextThatBaselinesParse) {
   Summary summary("");
   engine::JobIdentity job = Job("resnet@1", "resnet");
   job.labels = {{"config_hash", "7f3a"}, {"team", "vision"}};
-  const auto record = [&](const ClockSpec& clock, const Labels& labels,
-                          const engine::TickContext& at,
+  const auto record = [&](const ClockSpec& clock, const Labels& labels, const EvalTime& at,
                           double value) { summary.Recorded(job, clock, at, labels, value); };
   const Labels loss({{kMetricName, "summary:loss"}, {"mode", "train"}, {"rank", "0"}});
   record(kTrain, loss, AtStep(20), 1.5);

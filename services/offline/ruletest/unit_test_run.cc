@@ -156,7 +156,7 @@ class Runner {
         at_(test.start),
         attempt_at_(test.start) {}
 
-  engine::TickContext ContextAt(int64_t position) const {
+  EvalTime ContextAt(int64_t position) const {
     return {.position = position,
             .time_ns = position,
             .step = test_.step ? position / kStepUnit : kNoStep,
