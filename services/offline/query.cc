@@ -9,8 +9,8 @@
 #include "rules/lang/printer.h"
 #include "rules/plan/query.h"
 #include "services/base/text/strings.h"
-#include "services/engine/domain/subqueries.h"
 #include "services/engine/program/program_check.h"
+#include "services/engine/ticks/subqueries.h"
 #include "services/offline/at_offset_folding.h"
 #include "services/offline/query_order.h"
 #include "services/window/store/series_store.h"
@@ -94,11 +94,11 @@ StatusOr<QueryAnswer> RunLive(const std::vector<QuerySeries>& series, const Quer
   if (!points.empty()) from = std::min(from, points.front().position - 1);
   store.SetOrigin(query.start);
   subqueries.SetOrigin(query.start);
-  if (!domain.subqueries.empty()) subqueries.Start(from, kMinPosition);
+  if (!domain.subqueries.empty()) subqueries.schedule().Start(from, kMinPosition);
   size_t next = 0, elements = 0;
   for (int64_t tick = query.start; tick <= query.end;) {
     RETURN_IF_ERROR(meter.Check());
-    const int64_t at = std::min(tick, subqueries.NextTick());
+    const int64_t at = std::min(tick, subqueries.schedule().NextTick());
     RETURN_IF_ERROR(Feed(points, at, &next, &store));
     store.SealTo(at);
     store.BeginTick(at);

@@ -1,8 +1,8 @@
 // Samples that recording rules write during a replay, for tools that keep them.
 #pragma once
 
-#include "services/engine/domain/clock_domain.h"
 #include "services/engine/program/event_sink.h"
+#include "services/engine/recording/rule_observer.h"
 #include "services/model/value.h"
 
 namespace pitwall::engine {

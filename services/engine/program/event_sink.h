@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "services/model/issues/issue.h"
@@ -29,6 +30,8 @@ struct DeadLetter {
 struct EventSink {
   std::vector<IssueEvent> events;
   std::vector<DeadLetter> dead_letters;
+
+  void Emit(IssueEvent event) { events.push_back(std::move(event)); }
 
   // One dead letter per record at most, with the first reason: a record of thousands of bad frames
   // must not fill the memory with copies of itself.

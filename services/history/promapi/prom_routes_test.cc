@@ -280,7 +280,7 @@ TEST_F(PromRoutesTest, OpenIssuesAreFiringAlerts) {
             R"("activeAt":"2023-11-14T22:13:30Z","value":"2.5e+00"}]}})");
 }
 
-// The texts equal those of services/engine/domain/clock_domain_events.cc, ClockDomain::WaitsFor.
+// The texts equal those of services/engine/rules/status_reporter.cc, StatusReporter::WaitsFor.
 TEST_F(PromRoutesTest, PendingAlertIsListedUntilStatusChanges) {
   IssueEvent status = Event(EventType::kRuleStatus, "j1", "p/g/Hot", 20);
   status.labels = Labels();

@@ -14,7 +14,7 @@
 #include "rules/eval/evaluator.h"
 #include "rules/plan/query.h"
 #include "services/base/check.h"
-#include "services/engine/domain/subqueries.h"
+#include "services/engine/ticks/subqueries.h"
 #include "services/model/value.h"
 #include "services/window/store/series_store.h"
 
@@ -43,7 +43,7 @@ struct Engine {
   void Start(int64_t origin, int64_t from) {
     store->SetOrigin(origin);
     subqueries->SetOrigin(origin);
-    subqueries->Start(from, kMinPosition);
+    subqueries->schedule().Start(from, kMinPosition);
   }
   void SaveAndRestore() {
     BinaryWriter out;
@@ -65,7 +65,7 @@ struct Engine {
   // Evaluates subqueries that are due before `tick`, then the tick itself.
   StatusOr<const eval::Vector*> Tick(int64_t tick) {
     while (true) {
-      const int64_t at = std::min(tick, subqueries->NextTick());
+      const int64_t at = std::min(tick, subqueries->schedule().NextTick());
       store->SealTo(at);
       store->BeginTick(at);
       evaluator->Begin(at, store.get(), subqueries->views());

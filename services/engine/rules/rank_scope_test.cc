@@ -1,4 +1,4 @@
-#include "services/engine/domain/rank_scope.h"
+#include "services/engine/rules/rank_scope.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

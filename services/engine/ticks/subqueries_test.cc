@@ -1,5 +1,5 @@
 // Subqueries in a running engine: what a query over given samples cannot show.
-#include "services/engine/domain/subqueries.h"
+#include "services/engine/ticks/subqueries.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

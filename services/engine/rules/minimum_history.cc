@@ -1,4 +1,4 @@
-#include "services/engine/domain/minimum_history.h"
+#include "services/engine/rules/minimum_history.h"
 
 #include <algorithm>
 #include <cmath>

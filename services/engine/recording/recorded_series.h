@@ -1,0 +1,52 @@
+// Series that the rules of one domain write: recorded series, ALERTS, and the stale markers at
+// their ends, as in rules/group.go of Prometheus. Private to the engine.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "rules/plan/program/program.h"
+#include "services/base/binary.h"
+#include "services/engine/recording/rule_output.h"
+#include "services/engine/recording/series_writer.h"
+#include "services/window/store/series_store.h"
+
+namespace pitwall::engine {
+
+// Not thread-safe.
+class RecordedSeries {
+ public:
+  explicit RecordedSeries(const plan::DomainPlan& domain);
+
+  // Stays in place while this object, or one that it was moved to, exists.
+  RuleOutput* OutputOf(size_t group, size_t rule) { return &groups_[group].outputs[rule]; }
+
+  // Writes stale markers for the orphans of the group: series that its rules wrote before a reload,
+  // and that no rule writes now. Returns false if it has none.
+  bool EndOrphans(size_t group, int64_t position, SeriesWriter* writer);
+
+  // A reload: rules of `domain` inherit the series of equal rules of `old_domain`: those with the
+  // same group, name, and labels. The other series become orphans of their group. Returns the
+  // series of groups that `domain` lacks.
+  std::vector<window::SeriesId> Inherit(RecordedSeries* old, const plan::DomainPlan& old_domain,
+                                        const plan::DomainPlan& domain);
+
+  // The store has forgotten these series (sorted); their ids may belong to others.
+  void Forget(const std::vector<window::SeriesId>& ids);
+  // The store has dropped all samples.
+  void Restart();
+
+  void SaveOrphans(size_t group, BinaryWriter& out) const;
+  void RestoreOrphans(size_t group, BinaryReader& in);
+
+ private:
+  struct Group {
+    std::vector<RuleOutput> outputs;  // by rule
+    std::vector<window::SeriesId> orphans;
+  };
+
+  std::vector<Group> groups_;
+};
+
+}  // namespace pitwall::engine

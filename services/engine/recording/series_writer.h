@@ -1,0 +1,42 @@
+// Writer of the series that rules record: into the store of the domain, reported to its observer.
+// Private to the engine.
+#pragma once
+
+#include <cstdint>
+
+#include "services/base/status.h"
+#include "services/engine/recording/rule_observer.h"
+#include "services/model/labels.h"
+#include "services/window/store/series_store.h"
+
+namespace pitwall::engine {
+
+// Valid for one tick. Not thread-safe.
+class SeriesWriter {
+ public:
+  // Borrows both. `observer` may be null.
+  SeriesWriter(window::SeriesStore* store, RuleObserver* observer)
+      : store_(store), observer_(observer) {}
+
+  StatusOr<window::SeriesId> Intern(const Labels& labels) { return store_->Intern(labels); }
+
+  // Returns false if the series has another sample at the position, which stays.
+  bool Write(window::SeriesId id, int64_t position, double value) {
+    const bool taken = store_->Record(id, position, value);
+    if (observer_ == nullptr) return taken;
+    if (const Labels* labels = store_->LabelsOf(id)) observer_->Recorded(*labels, position, value);
+    return taken;
+  }
+
+  bool observed() const { return observer_ != nullptr; }
+  // Reports a sample that no selector reads. Requires observed().
+  void ReportUnread(const Labels& labels, int64_t position, double value) {
+    observer_->Unread(labels, position, value);
+  }
+
+ private:
+  window::SeriesStore* const store_;
+  RuleObserver* const observer_;
+};
+
+}  // namespace pitwall::engine

@@ -1,0 +1,191 @@
+#include "services/engine/rules/issue_event_builder.h"
+
+#include <cmath>
+#include <utility>
+
+#include "rules/alert/element_lookup.h"
+#include "rules/plan/program/shown_text.h"
+#include "services/base/text/strings.h"
+
+namespace pitwall::engine {
+
+namespace {
+
+constexpr size_t kMaxEvidence = 16;
+
+// Returns the time `seconds` before `time_ns`; 0 if the value is not a time that has passed.
+int64_t OnsetOf(int64_t time_ns, double seconds) {
+  const double ns = seconds * 1e9;
+  return ns >= 0 && ns < static_cast<double>(time_ns) ? time_ns - std::llround(ns) : 0;
+}
+
+// Adds the elements of a folded issue in the form that other events of its kind share: first,
+// worst, count, names.
+void AddFolded(const alert::FoldSummary& folded, IssueEvent* event) {
+  if (folded.count == 0) return;
+  const auto add = [event](std::string_view name, const Labels& labels, double value) {
+    event->evidence.push_back({std::string(name), labels, value});
+  };
+  if (!folded.named.empty()) add("first", folded.named.front().labels, folded.named.front().value);
+  add("worst", folded.worst.labels, folded.worst.value);
+  add("count", Labels(), static_cast<double>(folded.count));
+  for (const alert::FoldedElement& element : folded.named)
+    add("element", element.labels, element.value);
+  if (folded.count > 1 && !event->summary.empty())
+    CatTo(event->summary, " (and ", folded.count - 1, " more)");
+}
+
+IssueEvent EventOfRule(const plan::Rule& rule, const EvalScope& scope) {
+  IssueEvent event;
+  event.job = scope.job.id;
+  event.job_name = scope.job.name;
+  event.reference = scope.job.reference;
+  event.owner = scope.job.owner;
+  event.rule = rule.name;
+  event.alert = rule.alert;
+  event.time_ns = scope.at.time_ns;
+  event.step = scope.at.step;
+  return event;
+}
+
+EventType TypeOf(alert::TransitionKind kind) {
+  return kind == alert::TransitionKind::kFound     ? EventType::kIssueFound
+         : kind == alert::TransitionKind::kUpdated ? EventType::kIssueUpdated
+                                                   : EventType::kIssueResolved;
+}
+
+}  // namespace
+
+bool IssueEventBuilder::ReturnToLastTick(const RuleSpec& spec) {
+  return ticks_->WasDue(spec.interval, spec.align_job) && inputs_->ReturnTo(ticks_->last_tick());
+}
+
+IssueEvent IssueEventBuilder::EventOf(const RuleState& state, const alert::Transition& transition,
+                                      const EvalScope& scope) const {
+  IssueEvent event = EventOfRule(state.spec.rule, scope);
+  event.type = TypeOf(transition.kind);
+  event.attempt = transition.active.attempt;
+  event.labels = transition.labels;
+  event.severity = std::string(transition.labels.Get("severity"));
+  event.active_since_ns = transition.active.time_ns;
+  event.started_at_ns = transition.started.time_ns;
+  event.last_seen_at_ns = transition.last_seen.time_ns;
+  if (transition.kind == alert::TransitionKind::kResolved) {
+    event.ended_at_ns = scope.at.time_ns;
+    event.end_reason = transition.end_reason;
+    event.end_detail = scope.end_detail;
+  }
+  event.value = transition.value;
+  event.summary = std::string(transition.Annotation("summary"));
+  event.description = std::string(transition.Annotation("description"));
+  event.suggestion = std::string(transition.Annotation("suggestion"));
+  if (state.spec.across_ranks && !missing_ranks_.empty()) {
+    CatTo(event.description, event.description.empty() ? "" : " ", "Evaluated without ",
+          missing_ranks_, ".");
+  }
+  if (transition.kind == alert::TransitionKind::kFound)
+    event.capture = std::string(transition.Annotation("capture"));
+  event.root_cause = transition.root_cause;
+  // As of the evaluation: the job, or the program, may have other values by now.
+  const auto parameters = state.alerts->parameters();
+  event.parameters.assign(parameters.begin(), parameters.end());
+  AddFolded(transition.folded, &event);
+  return event;
+}
+
+void IssueEventBuilder::EmitTransitions(const RuleState& state,
+                                        std::span<const alert::Transition> transitions,
+                                        bool at_tick, const EvalScope& scope) {
+  const plan::Rule& rule = state.spec.rule;
+  const bool read = at_tick || (!transitions.empty() && ReturnToLastTick(state.spec));
+  for (const alert::Transition& transition : transitions) {
+    if (transition.kind == alert::TransitionKind::kPending ||
+        transition.kind == alert::TransitionKind::kDropped)
+      continue;
+    IssueEvent event = EventOf(state, transition, scope);
+    // Value and evidence are of the same tick: of the one that was read, if the rule has input
+    // there.
+    const bool seen =
+        transition.last_seen.position == (at_tick ? scope.at.position : ticks_->last_tick());
+    if (read && (seen || ReadSubject(rule, transition.element, &event.value)))
+      AddEvidence(rule, transition.element, &event);
+    const bool has_onset = !transition.Annotation("onset").empty() && scope.at.step == kNoStep;
+    if (has_onset && seen && event.type != EventType::kIssueResolved)
+      event.onset_ns = OnsetOf(scope.at.time_ns, event.value);
+    event.sequence = transition.sequence;
+    event.id = MakeEventId(event);
+    Emit(std::move(event), scope);
+  }
+}
+
+void IssueEventBuilder::EmitStatus(const plan::Rule& rule, const alert::StatusChange& change,
+                                   const EvalScope& scope) {
+  IssueEvent event = EventOfRule(rule, scope);
+  event.type = EventType::kRuleStatus;
+  event.attempt = scope.at.attempt;
+  event.status = change.status;
+  event.previous_status = change.previous;
+  event.status_reason = change.reason;
+  if (change.status == RuleStatus::kNoData) {
+    for (const plan::Need& need : rule.needs) {
+      const auto withheld = scope.job.withheld.find(need.metric);
+      if (withheld == scope.job.withheld.end()) continue;
+      CatTo(event.status_reason, "; ", need.metric,
+            " is withheld from this job: ", withheld->second);
+    }
+  }
+  event.ever_found = change.ever_found;
+  // The ID of a status event follows from its time and the new status.
+  event.active_since_ns = scope.at.time_ns;
+  event.sequence = static_cast<uint64_t>(change.status);
+  event.labels = Labels({{"reason", change.reason_only ? change.reason : ""}});
+  event.id = MakeEventId(event);
+  event.labels = Labels();
+  Emit(std::move(event), scope);
+}
+
+void IssueEventBuilder::Emit(IssueEvent event, const EvalScope& scope) {
+  ++counters_->events;
+  scope.out->Emit(std::move(event));
+}
+
+bool IssueEventBuilder::ReadSubject(const plan::Rule& rule, const Labels& element, double* value) {
+  if (rule.subject == plan::kNoNode) return false;
+  auto result = inputs_->evaluator().Evaluate(rule.subject);
+  if (!result.ok()) return false;
+  const eval::Vector& vector = **result;
+  alert::ElementLookup lookup;
+  size_t present = 0;
+  for (const uint32_t i : lookup.Find(element, vector)) {
+    if (!vector.present[i]) continue;
+    if (++present > 1) return false;
+    *value = vector.values[i];
+  }
+  return present == 1;
+}
+
+void IssueEventBuilder::AddEvidence(const plan::Rule& rule, const Labels& element,
+                                    IssueEvent* event) {
+  eval::Evaluator& evaluator = inputs_->evaluator();
+  if (rule.threshold != plan::kNoNode) {
+    if (auto threshold = evaluator.Evaluate(rule.threshold);
+        threshold.ok() && (*threshold)->type == plan::ValueType::kScalar) {
+      event->threshold = (*threshold)->scalar();
+    }
+  }
+  const plan::DomainPlan& domain = inputs_->domain();
+  for (const plan::NodeId node : rule.evidence) {
+    auto result = evaluator.Evaluate(node);
+    if (!result.ok()) continue;
+    const eval::Vector& vector = **result;
+    alert::ElementLookup lookup;
+    for (const uint32_t i : lookup.Find(element, vector)) {
+      if (event->evidence.size() >= kMaxEvidence) break;
+      if (!vector.present[i]) continue;
+      event->evidence.push_back({plan::ShownText(domain, domain.nodes[node.index()]),
+                                 vector.labels(i), vector.values[i]});
+    }
+  }
+}
+
+}  // namespace pitwall::engine

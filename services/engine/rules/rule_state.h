@@ -1,0 +1,66 @@
+// State of one rule of a domain for one job between ticks. Private to the engine.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "rules/alert/alert_state.h"
+#include "rules/alert/rule_status.h"
+#include "rules/plan/program/program.h"
+#include "services/base/binary.h"
+#include "services/base/status.h"
+#include "services/engine/recording/rule_output.h"
+#include "services/engine/rules/history_loss.h"
+#include "services/engine/rules/minimum_history.h"
+#include "services/engine/rules/rule_needs.h"
+
+namespace pitwall::engine {
+
+// Constant properties of a rule, derived from its plan.
+struct RuleSpec {
+  RuleSpec(const plan::DomainPlan& domain, const plan::Group& group, const plan::Rule& rule,
+           bool across_ranks);
+
+  bool alerting() const { return rule.kind == plan::RuleKind::kAlert; }
+
+  const plan::Rule& rule;
+  const int64_t interval;   // of its group
+  const bool align_job;     // of its group
+  const uint32_t limit;     // of its group; 0: none
+  const bool across_ranks;  // combines series of several ranks (rank_scope.h); step clock only
+  const History minimum_history;
+  // Below expr and clear.
+  std::vector<plan::DemandRef> demands;
+  // Below all expressions of the rule.
+  std::vector<uint32_t> subqueries;
+  HistoryLoss::Reach reach;  // without the windows of recorded series that it reads
+};
+
+// Not thread-safe.
+struct RuleState {
+  // Borrows the plan and `output`.
+  RuleState(const plan::DomainPlan& domain, const plan::Group& group, const plan::Rule& rule,
+            bool across_ranks, RuleOutput* output);
+
+  size_t firing() const { return alerts.has_value() ? alerts->firing() : 0; }
+
+  // Takes over the state of the same rule of another program. `domain` has this rule.
+  void Inherit(RuleState* from, const plan::DomainPlan& domain);
+
+  void Save(BinaryWriter& out) const;
+  // DataLoss: the state of another rule, or damage.
+  Status Restore(BinaryReader& in);
+
+  const RuleSpec spec;
+  Status broken;                            // reason why it cannot be evaluated at all (CheckRule)
+  std::optional<alert::AlertState> alerts;  // of alerting rules that are not broken
+  alert::RuleStatusMachine status;
+  alert::InputWatch inputs;
+  RuleNeeds needs;
+  HistoryGate history_wait;  // at the last tick
+  RuleOutput* const output;
+};
+
+}  // namespace pitwall::engine

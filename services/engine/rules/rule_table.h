@@ -1,0 +1,72 @@
+// Rules of one domain for one job, by group, with their state.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "rules/plan/program/program.h"
+#include "services/base/binary.h"
+#include "services/base/status.h"
+#include "services/engine/incidents/incidents.h"
+#include "services/engine/recording/recorded_series.h"
+#include "services/engine/rules/history_loss.h"
+#include "services/engine/rules/rule_state.h"
+#include "services/model/issues/issue.h"
+
+namespace pitwall::engine {
+
+// Present status of one rule. Its reason includes progress that no event reports.
+struct RuleStatusNow {
+  const plan::Rule* rule = nullptr;
+  RuleStatus status = RuleStatus::kUnknown;  // kUnknown before the first tick
+  std::string_view reason;
+};
+
+// Not thread-safe.
+class RuleTable {
+ public:
+  using Group = std::vector<std::unique_ptr<RuleState>>;
+
+  // Borrows the plan and `recorded`, which may be moved but must outlive this object.
+  RuleTable(const plan::DomainPlan& domain, RecordedSeries* recorded);
+
+  // Groups and rules in the order of the program.
+  std::span<const Group> groups() const { return groups_; }
+  // Calls f(RuleState&) for each rule in the order of the program.
+  template <typename F>
+  void ForEach(F f) const {
+    for (const Group& group : groups_) {
+      for (const auto& state : group) f(*state);
+    }
+  }
+
+  // Some selector of the domain may read ALERTS or ALERTS_FOR_STATE.
+  bool alerts_wanted() const { return alerts_wanted_; }
+  // Some alert is pending or firing.
+  bool HasActiveAlerts() const;
+  // Number of firing alerts of the alerting rule of that name; 0 without such a rule.
+  size_t Firing(std::string_view rule) const;
+  // Returns false if no rule has the issue.
+  bool SetRootCause(const IncidentTracker::RootCauseChange& change);
+  // Of all alerting rules. Valid until the next call that changes a rule.
+  std::vector<RuleStatusNow> Statuses() const;
+
+  // Returns whether the rule cannot be evaluated at the position because of the loss.
+  bool IsAffected(const RuleState& state, const HistoryLoss& loss, int64_t position) const;
+  bool IsAnyAffected(const HistoryLoss& loss, int64_t position) const;
+
+  void SaveGroup(size_t group, BinaryWriter& out) const;
+  // DataLoss: the state of other rules, or damage. `name` is that of the group.
+  Status RestoreGroup(size_t group, std::string_view name, BinaryReader& in);
+
+ private:
+  std::vector<Group> groups_;
+  bool alerts_wanted_ = false;
+  int64_t recorded_reach_ = 0;  // maximum reach of a recording rule
+};
+
+}  // namespace pitwall::engine

@@ -1,0 +1,83 @@
+#include "services/engine/ticks/domain_inputs.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace pitwall::engine {
+
+DomainInputs::DomainInputs(plan::ProgramPtr program, size_t domain, const Limits& limits)
+    : program_(std::move(program)),
+      domain_(domain),
+      limits_(limits.series),
+      store_(std::make_shared<window::SeriesStore>(Demands(), limits_)),
+      subqueries_(program_, domain, limits.subqueries),
+      evaluator_(std::make_unique<eval::Evaluator>(program_, domain)) {}
+
+void DomainInputs::SetOrigin(int64_t origin) {
+  store_->SetOrigin(origin);
+  subqueries_.SetOrigin(origin);
+}
+
+void DomainInputs::BeginTick(int64_t tick) {
+  store_->SealTo(tick);
+  store_->BeginTick(tick);
+  evaluator_->Begin(tick, store_.get(), subqueries_.views());
+  subqueries_.Begin(tick);
+}
+
+bool DomainInputs::ReturnTo(int64_t tick) {
+  if (store_->sealed() != tick) return false;
+  store_->BeginTick(tick);
+  evaluator_->Begin(tick, store_.get(), subqueries_.views());
+  subqueries_.Begin(tick);
+  return true;
+}
+
+Status DomainInputs::CheckWindows(std::span<const plan::DemandRef> demands, int64_t tick) const {
+  for (const plan::DemandRef& ref : demands) {
+    Status status =
+        ref.source == 0 ? store_->DemandStatus(ref.demand) : subqueries_.Check(ref, tick);
+    if (!status.ok()) return status;
+  }
+  return OkStatus();
+}
+
+void DomainInputs::Replace(plan::ProgramPtr program, size_t domain, int64_t position) {
+  program_ = std::move(program);
+  domain_ = domain;
+  store_->Replace(Demands());
+  subqueries_.Replace(program_, domain_, position);
+  evaluator_ = std::make_unique<eval::Evaluator>(program_, domain_);
+}
+
+void DomainInputs::Reset() {
+  store_->Reset();
+  subqueries_.Reset();
+}
+
+std::vector<window::SeriesId> DomainInputs::Expire() {
+  subqueries_.Expire();
+  std::vector<window::SeriesId> forgotten = store_->Expire();
+  std::sort(forgotten.begin(), forgotten.end());
+  return forgotten;
+}
+
+size_t DomainInputs::MemoryBytes() const {
+  return store_->MemoryBytes() + subqueries_.MemoryBytes() + evaluator_->MemoryBytes();
+}
+
+void DomainInputs::Save(BinaryWriter& out) const {
+  BinaryWriter store;
+  store_->Save(store);
+  out.Str(store.data());
+  subqueries_.Save(out);
+}
+
+Status DomainInputs::Restore(BinaryReader& in) {
+  const std::string bytes = in.Str();
+  BinaryReader store(bytes);
+  ASSIGN_OR_RETURN(store_, window::SeriesStore::Restore(store, Demands(), limits_));
+  return subqueries_.Restore(in);
+}
+
+}  // namespace pitwall::engine

@@ -1,0 +1,76 @@
+// Inputs of the rules of one domain: the windows over its series, the results of its subqueries,
+// and the evaluator that reads both. Private to the engine.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "rules/eval/evaluator.h"
+#include "rules/plan/program/program.h"
+#include "services/base/binary.h"
+#include "services/base/status.h"
+#include "services/engine/ticks/subqueries.h"
+#include "services/window/store/series_store.h"
+
+namespace pitwall::engine {
+
+// Positions on the clock of the domain. Not thread-safe.
+class DomainInputs {
+ public:
+  struct Limits {
+    window::Limits series;      // of the domain
+    window::Limits subqueries;  // of each subquery
+  };
+
+  DomainInputs(plan::ProgramPtr program, size_t domain, const Limits& limits);
+
+  const plan::ProgramPtr& program() const { return program_; }
+  const plan::DomainPlan& domain() const { return program_->domains[domain_]; }
+  size_t domain_index() const { return domain_; }
+  bool on_steps() const { return domain().demands.clock.step; }
+  // Shared with the plans of rows, which check whether it still exists.
+  const std::shared_ptr<window::SeriesStore>& store() const { return store_; }
+  eval::Evaluator& evaluator() { return *evaluator_; }
+  Subqueries& subqueries() { return subqueries_; }
+  const Subqueries& subqueries() const { return subqueries_; }
+
+  // Sets the position from which windows with align_job count. Once, before the first tick.
+  void SetOrigin(int64_t origin);
+  // Seals all samples up to the tick. Reads are as of this tick from then on.
+  void BeginTick(int64_t tick);
+  // Reads are as of `tick` again. Returns false if later samples are sealed, or none since the last
+  // restart.
+  bool ReturnTo(int64_t tick);
+  // Evaluates the subqueries that are due at the tick and that no rule has read.
+  void FinishTick() { subqueries_.Finish(evaluator_.get()); }
+  // OK, or the reason why the windows of `demands` are incomplete at the tick.
+  Status CheckWindows(std::span<const plan::DemandRef> demands, int64_t tick) const;
+
+  // Another program. Equal windows and subqueries keep their content; new subqueries begin after
+  // `position`.
+  void Replace(plan::ProgramPtr program, size_t domain, int64_t position);
+  // Drops all samples.
+  void Reset();
+  // Forgets series that no window can see. Returns those of the domain, sorted.
+  std::vector<window::SeriesId> Expire();
+
+  size_t MemoryBytes() const;
+  void Save(BinaryWriter& out) const;
+  Status Restore(BinaryReader& in);
+
+ private:
+  // The program owns the demands: the store keeps the program alive through them.
+  std::shared_ptr<const DemandSet> Demands() const { return {program_, &domain().demands}; }
+
+  plan::ProgramPtr program_;
+  size_t domain_;
+  const window::Limits limits_;
+  std::shared_ptr<window::SeriesStore> store_;
+  Subqueries subqueries_;
+  std::unique_ptr<eval::Evaluator> evaluator_;
+};
+
+}  // namespace pitwall::engine

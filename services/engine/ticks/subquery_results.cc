@@ -1,0 +1,101 @@
+#include "services/engine/ticks/subquery_results.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "services/base/text/strings.h"
+#include "services/model/value.h"
+
+namespace pitwall::engine {
+
+SubqueryResults::SubqueryResults(DemandsPtr demands, const window::Limits& limits)
+    : store_(std::make_unique<window::SeriesStore>(std::move(demands), limits)) {}
+
+Status SubqueryResults::Append(int64_t tick, const StatusOr<const eval::Vector*>& result) {
+  RETURN_IF_ERROR(result.status());
+  const eval::Vector& vector = **result;
+  if (binding_ != vector.binding || !plan_) {
+    std::vector<window::SeriesId> ids;
+    for (size_t i = 0; i < vector.size(); ++i) {
+      ASSIGN_OR_RETURN(const window::SeriesId id, store_->Intern(vector.labels(i)));
+      ids.push_back(id);
+    }
+    ASSIGN_OR_RETURN(const window::RowPlanId plan, store_->Plan(std::move(ids)));
+    if (plan_) store_->ReleasePlan(*plan_);
+    plan_ = plan;
+    binding_ = vector.binding;
+  }
+  row_.resize(vector.size());
+  for (size_t i = 0; i < vector.size(); ++i)
+    row_[i] = vector.present[i] != 0 ? vector.values[i] : MissingValue();
+  return store_->Append({.position = tick}, *plan_, row_);
+}
+
+void SubqueryResults::Add(int64_t tick, const StatusOr<const eval::Vector*>& result,
+                          int64_t reach) {
+  if (Status added = Append(tick, result); !added.ok()) {
+    std::erase_if(failures_, [&](int64_t position) { return position <= tick - reach; });
+    failures_.push_back(tick);
+    failure_ = std::move(added);
+  }
+  BeginTick(tick);
+}
+
+void SubqueryResults::BeginTick(int64_t tick) {
+  store_->SealTo(tick);
+  store_->BeginTick(tick);
+}
+
+Status SubqueryResults::Check(const Demand& demand, uint32_t index, int64_t tick) const {
+  const int64_t end = tick - demand.offset;
+  const auto failed =
+      std::upper_bound(failures_.begin(), failures_.end(), end - demand.range - demand.lookback);
+  if (failed != failures_.end() && *failed <= end) return failure_;
+  return store_->DemandStatus(index);
+}
+
+void SubqueryResults::Replace(DemandsPtr demands) {
+  store_->Replace(std::move(demands));
+  binding_ = 0;
+}
+
+void SubqueryResults::Reset() {
+  store_->Reset();
+  since_ = kMinPosition;
+  failures_.clear();
+  failure_ = OkStatus();
+}
+
+size_t SubqueryResults::MemoryBytes() const {
+  return sizeof(*this) + store_->MemoryBytes() + row_.capacity() * sizeof(double);
+}
+
+void SubqueryResults::Save(BinaryWriter& out) const {
+  out.I64(since_);
+  out.U64(failures_.size());
+  for (const int64_t position : failures_) out.I64(position);
+  out.U64(static_cast<uint64_t>(failure_.code()));
+  out.Str(ToStd(failure_.message()));
+  BinaryWriter store;
+  store_->Save(store);
+  out.Str(store.data());
+}
+
+Status SubqueryResults::Restore(BinaryReader& in, DemandsPtr demands,
+                                const window::Limits& limits) {
+  *this = SubqueryResults(demands, limits);
+  since_ = in.I64();
+  for (size_t n = in.Count(); n > 0; --n) failures_.push_back(in.I64());
+  const uint64_t code = in.U64();
+  const std::string message = in.Str();
+  if (code > static_cast<uint64_t>(absl::StatusCode::kUnauthenticated)) in.Fail();
+  failure_ = Status(static_cast<absl::StatusCode>(code), message);
+  const std::string bytes = in.Str();
+  if (!in.ok()) return DataLoss("snapshot: damaged subquery");
+  BinaryReader store(bytes);
+  ASSIGN_OR_RETURN(store_, window::SeriesStore::Restore(store, std::move(demands), limits));
+  return OkStatus();
+}
+
+}  // namespace pitwall::engine

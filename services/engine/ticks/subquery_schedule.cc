@@ -1,0 +1,52 @@
+#include "services/engine/ticks/subquery_schedule.h"
+
+#include <algorithm>
+
+namespace pitwall::engine {
+
+SubquerySchedule::SubquerySchedule(const plan::DomainPlan& domain) {
+  for (const plan::Subquery& subquery : domain.subqueries)
+    entries_.push_back({.step = subquery.step, .from_nothing = subquery.from_nothing});
+  // A subquery is read by later ones: at most by all of them, one around the other. A window that
+  // ends at a tick is read until the next.
+  int64_t reach = 0;
+  for (size_t i = entries_.size(); i-- > 0;) {
+    int64_t interval = 0;
+    for (const Demand& demand : domain.subqueries[i].demands.demands)
+      interval = std::max(interval, demand.interval);
+    reach += domain.subqueries[i].reach + interval;
+    entries_[i].reach = reach;
+  }
+}
+
+void SubquerySchedule::Start(int64_t position, int64_t not_before) {
+  for (Entry& entry : entries_) {
+    const int64_t from = position - (entry.from_nothing ? entry.reach : 0);
+    entry.next = NextAfter(std::max(from, not_before), entry.step);
+  }
+}
+
+void SubquerySchedule::StartOne(size_t subquery, int64_t position) {
+  entries_[subquery].next = NextAfter(position, entries_[subquery].step);
+}
+
+void SubquerySchedule::Inherit(size_t subquery, const SubquerySchedule& from, size_t other) {
+  entries_[subquery].next = from.entries_[other].next;
+}
+
+void SubquerySchedule::Reset() {
+  for (Entry& entry : entries_) entry.next = kMaxPosition;
+}
+
+int64_t SubquerySchedule::NextTick() const {
+  int64_t next = kMaxPosition;
+  for (const Entry& entry : entries_) next = std::min(next, entry.next);
+  return next;
+}
+
+void SubquerySchedule::SkipTo(int64_t position) {
+  for (Entry& entry : entries_)
+    entry.next = std::max(entry.next, NextAfter(position - entry.reach, entry.step));
+}
+
+}  // namespace pitwall::engine

@@ -1,0 +1,52 @@
+// Due steps of the subqueries of one domain. Private to the engine.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "rules/plan/program/program.h"
+#include "services/base/binary.h"
+#include "services/model/position.h"
+
+namespace pitwall::engine {
+
+// Positions on the clock of the domain. Not thread-safe.
+class SubquerySchedule {
+ public:
+  // Nothing is due before Start.
+  explicit SubquerySchedule(const plan::DomainPlan& domain);
+
+  // Schedules steps after `position`. A subquery that has results without any samples begins
+  // earlier, as far back as windows look, but after `not_before`.
+  void Start(int64_t position, int64_t not_before);
+  // Schedules the steps of one subquery after `position`.
+  void StartOne(size_t subquery, int64_t position);
+  // The schedule of one subquery becomes that of another one.
+  void Inherit(size_t subquery, const SubquerySchedule& from, size_t other);
+  // Nothing is due before Start.
+  void Reset();
+
+  // The next step of any subquery; kMaxPosition without any.
+  int64_t NextTick() const;
+  // Skips steps whose results no window that ends at or after `position` has.
+  void SkipTo(int64_t position);
+  bool IsDue(size_t subquery, int64_t tick) const { return entries_[subquery].next == tick; }
+  // The step that is due has its result.
+  void Advance(size_t subquery) { entries_[subquery].next += entries_[subquery].step; }
+
+  void SaveNext(size_t subquery, BinaryWriter& out) const { out.I64(entries_[subquery].next); }
+  void RestoreNext(size_t subquery, BinaryReader& in) { entries_[subquery].next = in.I64(); }
+
+ private:
+  struct Entry {
+    int64_t step = 0;
+    bool from_nothing = false;  // has results without any samples
+    int64_t reach = 0;          // maximum age of a result that is read at a tick
+    int64_t next = kMaxPosition;
+  };
+
+  std::vector<Entry> entries_;
+};
+
+}  // namespace pitwall::engine

@@ -1,0 +1,107 @@
+#include "services/engine/ticks/tick_scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include "services/engine/testing/engine_feed.h"
+
+namespace pitwall::engine {
+namespace {
+
+constexpr char kTwoGroups[] = R"rules(
+groups:
+- {name: fast, interval: 2s, rules: [{alert: A, expr: "m > 1"}]}
+- {name: slow, interval: 5s, rules: [{alert: B, expr: "m > 2"}]}
+)rules";
+
+class TickSchedulerTest : public testing::Test {
+ protected:
+  TickSchedulerTest()
+      : program_(ProgramForTest(kTwoGroups)), inputs_(program_, 0, {}), ticks_(&inputs_) {}
+
+  int64_t NextSecond() const { return ticks_.NextTick() / kNanosPerSecond; }
+  // Takes the next tick. Returns the groups that are due, as "0", "1", or "01".
+  std::string Take() {
+    const int64_t tick = ticks_.NextTick();
+    ticks_.BeginTick(tick);
+    inputs_.BeginTick(tick);
+    std::string due;
+    for (size_t group : {0, 1}) {
+      if (ticks_.TakeTick(group, tick)) CatTo(due, group);
+    }
+    return due;
+  }
+
+  plan::ProgramPtr program_;
+  DomainInputs inputs_;
+  TickScheduler ticks_;
+};
+
+TEST_F(TickSchedulerTest, WithoutOrigin_NothingIsDue) {
+  EXPECT_EQ(ticks_.NextTick(), kMaxPosition);
+  EXPECT_EQ(ticks_.ReloadPosition(7), kMinPosition);
+}
+
+TEST_F(TickSchedulerTest, GroupsAreDueAtMultiplesOfTheirIntervals) {
+  ticks_.SetOrigin(3 * kNanosPerSecond, kMinPosition);
+  EXPECT_EQ(NextSecond(), 4);
+  EXPECT_EQ(Take(), "0");
+  EXPECT_EQ(Take(), "1");
+  EXPECT_EQ(Take(), "0");
+  EXPECT_EQ(Take(), "0");
+  EXPECT_EQ(NextSecond(), 10);
+  EXPECT_EQ(Take(), "01");
+  EXPECT_EQ(ticks_.last_tick(), 10 * kNanosPerSecond);
+  EXPECT_TRUE(ticks_.WasDue(5 * kNanosPerSecond, /*align_job=*/false));
+  EXPECT_FALSE(ticks_.WasDue(4 * kNanosPerSecond, /*align_job=*/false));
+}
+
+TEST_F(TickSchedulerTest, SkipTo_KeepsTheLastTickOfEachGroup) {
+  ticks_.SetOrigin(kNanosPerSecond, kMinPosition);
+  ticks_.SkipTo(19 * kNanosPerSecond);
+  EXPECT_EQ(NextSecond(), 15);
+  EXPECT_EQ(Take(), "1");
+  EXPECT_EQ(NextSecond(), 18);
+}
+
+TEST_F(TickSchedulerTest, SkipQuiet_SkipsOnlyBeyondTheHorizon) {
+  ticks_.SetOrigin(kNanosPerSecond, kMinPosition);
+  Take();
+  const int64_t next = ticks_.NextTick();
+  ticks_.SkipQuiet(next + 1000 * ticks_.quiet_horizon());
+  EXPECT_EQ(ticks_.NextTick(), next) << "the last row is too new";
+  const int64_t quiet = next + 2 * ticks_.quiet_horizon();
+  ticks_.SkipTo(quiet);
+  ticks_.SkipQuiet(quiet + 2 * ticks_.quiet_horizon());
+  EXPECT_GT(ticks_.NextTick(), quiet + ticks_.quiet_horizon());
+}
+
+TEST_F(TickSchedulerTest, Restart_WaitsForTheNextStart) {
+  ticks_.SetOrigin(kNanosPerSecond, kMinPosition);
+  Take();
+  ticks_.Restart();
+  EXPECT_EQ(ticks_.NextTick(), kMaxPosition);
+  ticks_.StartAt(7 * kNanosPerSecond);
+  EXPECT_EQ(NextSecond(), 8);
+  ticks_.StartAt(100 * kNanosPerSecond);
+  EXPECT_EQ(NextSecond(), 8) << "scheduled already";
+}
+
+TEST_F(TickSchedulerTest, RestoredScheduler_ContinuesTheSchedule) {
+  ticks_.SetOrigin(kNanosPerSecond, kMinPosition);
+  Take();
+  BinaryWriter saved;
+  ticks_.Save(/*watermark=*/17, saved);
+  for (size_t group : {0, 1}) ticks_.SaveGroup(group, saved);
+  TickScheduler restored(&inputs_);
+  BinaryReader in(saved.data());
+  int64_t watermark = 0;
+  restored.Restore(&watermark, in);
+  for (size_t group : {0, 1}) restored.RestoreGroup(group, in);
+  ASSERT_TRUE(in.Finish("ticks").ok());
+  EXPECT_EQ(watermark, 17);
+  EXPECT_EQ(restored.NextTick(), ticks_.NextTick());
+  EXPECT_EQ(restored.last_tick(), ticks_.last_tick());
+}
+
+}  // namespace
+}  // namespace pitwall::engine
