@@ -2,8 +2,8 @@
 // nothing.
 #include <gtest/gtest.h>
 
-#include "rules/alert/alert_script.h"
-#include "rules/alert/rule_status.h"
+#include "rules/alert/status/rule_status.h"
+#include "rules/alert/testing/alert_script.h"
 #include "rules/eval/testing/count_allocations.h"
 
 namespace pitwall::alert {

@@ -1,19 +1,35 @@
 #include "rules/alert/alert_record.h"
 
 namespace pitwall::alert {
-void SaveEvalTime(BinaryWriter& out, const EvalTime& m) {
-  out.I64(m.position);
-  out.I64(m.time_ns);
-  out.I64(m.step);
-  out.U64(m.attempt);
+
+void AlertCause::Set(std::string_view cause, bool reported) {
+  if (root != cause) {
+    root = cause;
+    changed = true;
+  }
+  if (reported) changed = false;
 }
+
+void AlertLookups::Reset() {
+  subject.Reset();
+  clear.Reset();
+  clear_subject.Reset();
+}
+
+void SaveEvalTime(BinaryWriter& out, const EvalTime& time) {
+  out.I64(time.position);
+  out.I64(time.time_ns);
+  out.I64(time.step);
+  out.U64(time.attempt);
+}
+
 EvalTime ReadEvalTime(BinaryReader& in) {
-  EvalTime m;
-  m.position = in.I64();
-  m.time_ns = in.I64();
-  m.step = in.I64();
-  m.attempt = in.U64();
-  return m;
+  EvalTime time;
+  time.position = in.I64();
+  time.time_ns = in.I64();
+  time.step = in.I64();
+  time.attempt = in.U64();
+  return time;
 }
 
 void SaveAnnotations(const Annotations& annotations, BinaryWriter& out) {
@@ -54,8 +70,8 @@ void Report(TransitionKind kind, const Alert& a, const EvalTime& at, std::vector
   t.started = a.started;
   t.last_seen = a.last_seen;
   t.sequence = a.sequence;
-  t.annotations = a.annotations;
-  t.root_cause = a.root_cause;
+  t.annotations = a.text.annotations;
+  t.root_cause = a.cause.root;
   out->push_back(std::move(t));
 }
 
@@ -70,12 +86,12 @@ void SaveAlert(const Alert& a, LabelsWriter& labels, LabelsWriter& elements, Bin
   out.I64(a.can_end_since);
   out.U64(a.sequence);
   out.I64(a.last_event_ns);
-  SaveAnnotations(a.annotations, out);
-  out.U64(a.expanded_bits);
-  out.Bool(a.text_stale);
-  out.Bool(a.rule_changed);
-  out.Str(a.root_cause);
-  out.Bool(a.root_cause_changed);
+  SaveAnnotations(a.text.annotations, out);
+  out.U64(a.text.expanded_bits);
+  out.Bool(a.text.stale);
+  out.Bool(a.text.rule_changed);
+  out.Str(a.cause.root);
+  out.Bool(a.cause.changed);
 }
 
 Alert ReadAlert(LabelsReader& labels, LabelsReader& elements, BinaryReader& in) {
@@ -90,12 +106,12 @@ Alert ReadAlert(LabelsReader& labels, LabelsReader& elements, BinaryReader& in) 
   a.can_end_since = in.I64();
   a.sequence = in.U64();
   a.last_event_ns = in.I64();
-  a.annotations = ReadAnnotations(in);
-  a.expanded_bits = in.U64();
-  a.text_stale = in.Bool();
-  a.rule_changed = in.Bool();
-  a.root_cause = in.Str();
-  a.root_cause_changed = in.Bool();
+  a.text.annotations = ReadAnnotations(in);
+  a.text.expanded_bits = in.U64();
+  a.text.stale = in.Bool();
+  a.text.rule_changed = in.Bool();
+  a.cause.root = in.Str();
+  a.cause.changed = in.Bool();
   return a;
 }
 

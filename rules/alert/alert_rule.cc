@@ -1,6 +1,8 @@
+#include "rules/alert/alert_rule.h"
+
 #include <algorithm>
 
-#include "rules/alert/alert_state.h"
+#include "rules/alert/transition.h"
 #include "services/base/text/strings.h"
 
 namespace pitwall::alert {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "rules/alert/alert_script.h"
+#include "rules/alert/testing/alert_script.h"
 
 namespace pitwall::alert {
 namespace {

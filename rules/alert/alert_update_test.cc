@@ -6,8 +6,8 @@
 #include <map>
 #include <random>
 
-#include "rules/alert/alert_script.h"
 #include "rules/alert/element_lookup.h"
+#include "rules/alert/testing/alert_script.h"
 
 namespace pitwall::alert {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "rules/alert/alert_state.h"
-#include "rules/alert/rule_status.h"
+#include "rules/alert/status/rule_status.h"
 #include "rules/plan/program/program.h"
 #include "services/engine/program/counters.h"
 #include "services/engine/program/event_sink.h"

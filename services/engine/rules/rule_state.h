@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "rules/alert/alert_state.h"
-#include "rules/alert/rule_status.h"
+#include "rules/alert/status/rule_status.h"
 #include "rules/plan/program/program.h"
 #include "services/base/binary.h"
 #include "services/base/status.h"

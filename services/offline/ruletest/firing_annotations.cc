@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "rules/templates/template.h"
+
 namespace pitwall::offline {
 
 void FiringAnnotations::Update(const alert::AlertInput& input, const alert::AlertState& state) {
@@ -28,7 +30,7 @@ void FiringAnnotations::Update(const alert::AlertInput& input, const alert::Aler
   for (size_t i = 0; i < vector.size(); ++i) {
     if (!vector.present[i]) continue;
     const Labels element = vector.labels(i);
-    alert::TemplateInput text{.labels = &element, .value = vector.values[i]};
+    templates::TemplateInput text{.labels = &element, .value = vector.values[i]};
     text.params = parameters;
     text.step = input.at.step;
     text.time_ns = input.at.time_ns;

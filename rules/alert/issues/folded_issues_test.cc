@@ -1,5 +1,5 @@
 // Rules with `fold`: alerts that differ only in the folded labels are one issue.
-#include "rules/alert/folded_issues.h"
+#include "rules/alert/issues/folded_issues.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
-#include "rules/alert/rule_status.h"
+#include "rules/alert/status/rule_status.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "rules/alert/alert_script.h"
+#include "rules/alert/testing/alert_script.h"
 
 namespace pitwall::alert {
 namespace {

@@ -1,4 +1,4 @@
-#include "rules/alert/rule_status.h"
+#include "rules/alert/status/rule_status.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "rules/alert/folded_issues.h"
+#include "rules/alert/issues/folded_issues.h"
 
 #include <algorithm>
 #include <cmath>
@@ -62,7 +62,7 @@ bool FoldedIssues::Follow(Issue* issue) const {
   if (issue->lead != lead.labels) issue->lead = lead.labels;
   if (issue->element != lead.element) issue->element = lead.element;
   issue->value = lead.value;  // at its last_seen
-  return issue->annotations != lead.annotations || issue->summary.count > issue->told_count;
+  return issue->annotations != lead.text.annotations || issue->summary.count > issue->told_count;
 }
 
 void FoldedIssues::Step(const Alerts& alerts, std::vector<Transition>& happened, const EvalTime& at,
@@ -119,7 +119,7 @@ void FoldedIssues::Step(const Alerts& alerts, std::vector<Transition>& happened,
     issue.last_event_ns = at.time_ns;
     issue.root_cause_changed = false;
     issue.told_count = issue.summary.count;
-    issue.annotations = issue.leads->annotations;
+    issue.annotations = issue.leads->text.annotations;
     Report(fresh ? TransitionKind::kFound : TransitionKind::kUpdated, labels, issue, at, out);
   }
 }

@@ -12,8 +12,9 @@
 #include <string_view>
 #include <vector>
 
+#include "rules/alert/alert_input.h"
 #include "rules/alert/alert_record.h"
-#include "rules/alert/alert_state.h"
+#include "rules/alert/transition.h"
 
 namespace pitwall::alert {
 

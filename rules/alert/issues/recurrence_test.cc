@@ -1,9 +1,9 @@
-#include "rules/alert/recurrence.h"
+#include "rules/alert/issues/recurrence.h"
 
 #include <gtest/gtest.h>
 
 #include "rules/alert/alert_record.h"
-#include "rules/alert/alert_script.h"
+#include "rules/alert/testing/alert_script.h"
 
 namespace pitwall::alert {
 namespace {
@@ -167,7 +167,7 @@ TEST(Recurrence, ForgetsTheOldestOfTooManyEnds) {
     Alert alert;
     alert.labels = labels(i);
     recurrence.Begin(alert, 3 * kOneSecond);
-    return alert.times;
+    return alert.returns.times;
   };
   EXPECT_EQ(times(0), 1u);
   EXPECT_EQ(times(1), 2u);

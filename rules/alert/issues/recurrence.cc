@@ -1,4 +1,4 @@
-#include "rules/alert/recurrence.h"
+#include "rules/alert/issues/recurrence.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -22,31 +22,32 @@ std::string TimeOfDay(int64_t time_ns) {
 }  // namespace
 
 void Recurrence::Begin(Alert& alert, int64_t now_ns) {
-  alert.times = 1;
-  alert.since_ns = now_ns;
-  alert.clear_since_ns = kNever;
+  alert.returns.times = 1;
+  alert.returns.since_ns = now_ns;
+  alert.returns.clear_since_ns = kNever;
   if (!on()) return;
   const auto before = ends_.find(alert.labels);
   if (before == ends_.end()) return;
   if (now_ns - before->second.at_ns <= within_ns_) {
-    alert.times = before->second.times + 1;
-    alert.since_ns = before->second.since_ns;
+    alert.returns.times = before->second.times + 1;
+    alert.returns.since_ns = before->second.since_ns;
   }
   Forget(alert.labels);
 }
 
 bool Recurrence::Holds(Alert& alert, int64_t now_ns) const {
-  if (!on() || alert.times < 2) return false;
-  alert.next_clear_since_ns = alert.clear_since_ns == kNever ? now_ns : alert.clear_since_ns;
-  return now_ns - alert.next_clear_since_ns < within_ns_;
+  if (!on() || alert.returns.times < 2) return false;
+  alert.step.next_clear_since_ns =
+      alert.returns.clear_since_ns == kNever ? now_ns : alert.returns.clear_since_ns;
+  return now_ns - alert.step.next_clear_since_ns < within_ns_;
 }
 
 void Recurrence::Stay(Alert& alert, bool seen) {
-  if (seen && alert.clear_since_ns != kNever) {
-    ++alert.times;
-    alert.text_stale = true;
+  if (seen && alert.returns.clear_since_ns != kNever) {
+    ++alert.returns.times;
+    alert.text.stale = true;
   }
-  alert.clear_since_ns = alert.next_clear_since_ns;
+  alert.returns.clear_since_ns = alert.step.next_clear_since_ns;
 }
 
 void Recurrence::End(const Alert& alert, int64_t now_ns) {
@@ -55,9 +56,9 @@ void Recurrence::End(const Alert& alert, int64_t now_ns) {
     Forget(Labels(by_age_.begin()->second));
   Forget(alert.labels);
   // An unsteady one has been clear for the whole time: what follows is another matter.
-  if (alert.times >= 2) return;
+  if (alert.returns.times >= 2) return;
   if (ends_.size() >= kMaxEnds) Forget(Labels(by_age_.begin()->second));
-  ends_[alert.labels] = {now_ns, alert.since_ns, alert.times};
+  ends_[alert.labels] = {now_ns, alert.returns.since_ns, alert.returns.times};
   by_age_.emplace(now_ns, alert.labels);
 }
 
@@ -75,18 +76,19 @@ void Recurrence::Clear() {
 
 void Recurrence::Reword(const Alert& alert,
                         std::vector<std::pair<std::string, std::string>>* annotations) {
-  if (alert.times < 2) return;
+  if (alert.returns.times < 2) return;
   for (auto& [name, text] : *annotations) {
     if (name == "summary")
-      text = Cat("Unsteady, ", alert.times, " times since ", TimeOfDay(alert.since_ns), ": ", text);
+      text = Cat("Unsteady, ", alert.returns.times, " times since ",
+                 TimeOfDay(alert.returns.since_ns), ": ", text);
   }
 }
 
 void Recurrence::Save(const std::vector<std::unique_ptr<Alert>>& alerts, BinaryWriter& out) const {
   for (const auto& alert : alerts) {
-    out.U64(alert->times);
-    out.I64(alert->since_ns);
-    out.I64(alert->clear_since_ns);
+    out.U64(alert->returns.times);
+    out.I64(alert->returns.since_ns);
+    out.I64(alert->returns.clear_since_ns);
   }
   out.U64(ends_.size());
   LabelsWriter labels(out);
@@ -102,9 +104,9 @@ void Recurrence::Save(const std::vector<std::unique_ptr<Alert>>& alerts, BinaryW
 void Recurrence::Restore(const std::vector<std::unique_ptr<Alert>>& alerts, BinaryReader& in) {
   Clear();
   for (const auto& alert : alerts) {
-    alert->times = in.U64();
-    alert->since_ns = in.I64();
-    alert->clear_since_ns = in.I64();
+    alert->returns.times = in.U64();
+    alert->returns.since_ns = in.I64();
+    alert->returns.clear_since_ns = in.I64();
   }
   const size_t count = in.Count(4);
   LabelsReader labels(in);

@@ -1,0 +1,58 @@
+// Alerting rule with its templates parsed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rules/plan/program/program.h"
+#include "rules/templates/template.h"
+#include "services/base/status.h"
+
+namespace pitwall::alert {
+
+using templates::Template;
+
+// Immutable, shared by all jobs.
+class AlertRule {
+ public:
+  struct NamedTemplate {
+    std::string name;
+    Template text;
+    std::string source;  // as written
+  };
+  // `rule` is of `domain` and of kind kAlert. `limit` as in plan::Group (0: none). InvalidArgument
+  // names file, line and template.
+  static StatusOr<std::shared_ptr<const AlertRule>> Make(const plan::DomainPlan& domain,
+                                                         const plan::Rule& rule, uint32_t limit);
+
+  const std::string& name() const { return name_; }
+  const std::string& alert() const { return alert_; }
+  int64_t hold() const { return hold_; }
+  int64_t keep_firing() const { return keep_firing_; }
+  int64_t unsteady_ns() const { return unsteady_ns_; }  // recurrence.h; 0: off
+  uint32_t limit() const { return limit_; }
+  bool labels_vary() const { return labels_vary_; }
+  const std::vector<NamedTemplate>& labels() const { return labels_; }
+  const std::vector<NamedTemplate>& annotations() const { return annotations_; }
+  // Labels in which the elements of one issue may differ; empty: each element is an issue.
+  const std::vector<std::string>& fold() const { return fold_; }
+  bool least_is_worst() const { return least_is_worst_; }
+  // (name, index into DomainPlan::parameters)
+  const std::vector<std::pair<std::string, uint32_t>>& parameters() const { return parameters_; }
+
+ private:
+  std::string name_, alert_;
+  int64_t hold_ = 0, keep_firing_ = 0, unsteady_ns_ = 0;
+  uint32_t limit_ = 0;
+  bool labels_vary_ = false;
+  std::vector<std::string> fold_;
+  bool least_is_worst_ = false;
+  std::vector<NamedTemplate> labels_, annotations_;
+  std::vector<std::pair<std::string, uint32_t>> parameters_;
+};
+using AlertRulePtr = std::shared_ptr<const AlertRule>;
+
+}  // namespace pitwall::alert

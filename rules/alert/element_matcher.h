@@ -1,0 +1,41 @@
+// Matching of the elements of a result with the alerts of a rule.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "rules/alert/alert_input.h"
+#include "rules/alert/alert_record.h"
+#include "rules/alert/alert_table.h"
+#include "rules/alert/alert_templates.h"
+#include "services/base/status.h"
+#include "services/model/labels.h"
+
+namespace pitwall::alert {
+
+// Not thread-safe. In the steady state a match allocates nothing.
+class ElementMatcher {
+ public:
+  // An element without an alert.
+  struct Fresh {
+    Labels labels;   // of the alert that it makes
+    uint32_t place;  // in the column of expr
+  };
+
+  // Marks the alerts that expr has, and collects the elements without one. Stops early if these are
+  // more than `options` allow. InvalidArgument: two elements make the same labels.
+  Status Match(const AlertInput& input, const AlertTemplates& templates,
+               const AlertOptions& options, AlertTable* alerts);
+
+  // Elements without an alert, in the order of their labels.
+  std::span<Fresh> fresh() { return fresh_; }
+  // Returns whether expr had the alert at the last match.
+  bool Saw(const Alert& alert) const { return alert.step.seen == serial_; }
+
+ private:
+  std::vector<Fresh> fresh_;
+  uint64_t serial_ = 0;  // of the match
+};
+
+}  // namespace pitwall::alert
