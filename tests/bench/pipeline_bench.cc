@@ -299,9 +299,9 @@ int RunRulesOnly(const Options& options, const engine::CompiledRulesPtr& rules) 
   engine::ClockDomain runner(rules->program(), 0, {}, &counters);
   const int64_t last = bench::kBase + (options.seconds - 1) * kNanosPerSecond;
   Verdicts verdicts(last);
-  if (options.check) runner.SetObserver(&verdicts);
-  runner.SetOrigin(bench::kBase,
-                   options.check ? bench::kBase + (kWarmUp - 1) * kNanosPerSecond : kMinPosition);
+  if (options.check) runner.evaluator().SetObserver(&verdicts);
+  runner.ticks().SetOrigin(
+      bench::kBase, options.check ? bench::kBase + (kWarmUp - 1) * kNanosPerSecond : kMinPosition);
   BenchData data(options.data, options.series);
   std::vector<window::RowPlanId> plans;
   std::vector<std::string> names;
@@ -329,7 +329,7 @@ int RunRulesOnly(const Options& options, const engine::CompiledRulesPtr& rules) 
       if (!runner.store()->Append(key, plans[s], rows[s]).ok()) return 1;
     }
     const int64_t now = bench::kBase + t * kNanosPerSecond;
-    for (int64_t tick = runner.NextTick(); tick <= now; tick = runner.NextTick())
+    for (int64_t tick = runner.ticks().NextTick(); tick <= now; tick = runner.ticks().NextTick())
       runner.Evaluate({.position = tick, .time_ns = tick, .attempt = 1}, job, &outputs);
     // As a job does every minute.
     if (t % 60 == 0) runner.Expire();

@@ -225,14 +225,14 @@ class GroupRun {
   std::unique_ptr<engine::ClockDomain> MakeRunner() {
     auto runner =
         std::make_unique<engine::ClockDomain>(program_, 0, engine::EngineOptions{}, &counters_);
-    runner->SetObserver(&watch_);
+    runner->evaluator().SetObserver(&watch_);
     return runner;
   }
 
   Status Load(const RuleSetVersion& version) {
     ASSIGN_OR_RETURN(program_, Compile(version));
     runner_ = MakeRunner();
-    runner_->SetOrigin(run_.start);
+    runner_->ticks().SetOrigin(run_.start);
     std::map<int64_t, std::vector<std::pair<size_t, double>>> rows;
     for (size_t i = 0; i < series_.size(); ++i) {
       for (const auto& [position, value] : series_[i].samples)
@@ -266,7 +266,8 @@ class GroupRun {
   }
 
   Status RunTo(int64_t until, std::string* ticks) {
-    for (int64_t tick = runner_->NextTick(); tick <= until; tick = runner_->NextTick()) {
+    for (int64_t tick = runner_->ticks().NextTick(); tick <= until;
+         tick = runner_->ticks().NextTick()) {
       RETURN_IF_ERROR(Feed(tick));
       watch_.Begin();
       engine::EventSink outputs;

@@ -33,7 +33,7 @@ void ClockDomains::Begin() {
   if (history_lost_) LoseHistory();
 }
 
-void ClockDomains::Replace(const TickContext& at, int64_t origin, EventSink* out) {
+void ClockDomains::Replace(const EvalTime& at, int64_t origin, EventSink* out) {
   // Domains that end need the program before until they are gone.
   [[maybe_unused]] const plan::ProgramPtr before =
       std::exchange(program_, rules_->ProgramFor(*job_));
@@ -45,10 +45,10 @@ void ClockDomains::Replace(const TickContext& at, int64_t origin, EventSink* out
       time->Replace(program_, i, at, *job_, out);
     } else {
       time = std::make_unique<ClockDomain>(program_, i, options_, counters_);
-      time->SetOrigin(origin, at.position);
+      time->ticks().SetOrigin(origin, at.position);
     }
   }
-  if (time_ != nullptr) time_->Remove(at, *job_, out);
+  if (time_ != nullptr) time_->evaluator().RemoveAll({at, *job_, out});
   time_ = std::move(time);
   ReplaceSteps(at, out);
   SetParameters();
@@ -56,7 +56,7 @@ void ClockDomains::Replace(const TickContext& at, int64_t origin, EventSink* out
 }
 
 // A step clock whose mode still has rules keeps its state; every other one ends.
-void ClockDomains::ReplaceSteps(const TickContext& at, EventSink* out) {
+void ClockDomains::ReplaceSteps(const EvalTime& at, EventSink* out) {
   StepClocks::Runners before = steps_.Release();
   const auto domain_of = [&](const ClockSpec& clock) {
     size_t i = 0;
@@ -69,7 +69,7 @@ void ClockDomains::ReplaceSteps(const TickContext& at, EventSink* out) {
     if (domain < domains) {
       runner->Replace(program_, domain, OnClock(*runner, at), *job_, out);
     } else {
-      runner->Remove(OnClock(*runner, at), *job_, out);
+      runner->evaluator().RemoveAll({OnClock(*runner, at), *job_, out});
       runner.reset();
     }
   }
@@ -77,7 +77,7 @@ void ClockDomains::ReplaceSteps(const TickContext& at, EventSink* out) {
     const ClockSpec& clock = program_->domains[i].demands.clock;
     if (!clock.step) continue;
     const auto kept = std::find_if(before.begin(), before.end(), [&](const auto& runner) {
-      return runner != nullptr && runner->is_shared() && runner->clock() == clock;
+      return runner != nullptr && runner->id().is_shared() && runner->clock() == clock;
     });
     steps_.AddShared(kept != before.end()
                          ? std::move(*kept)
@@ -91,7 +91,7 @@ void ClockDomains::ReplaceSteps(const TickContext& at, EventSink* out) {
 void ClockDomains::SetParameters() {
   if (rules_ == nullptr) return;
   ForEach([&](ClockDomain& domain) {
-    domain.SetParameters(rules_->ParametersFor(domain.domain_index(), *job_));
+    domain.evaluator().SetParameters(rules_->ParametersFor(domain.id().index, *job_));
   });
 }
 
@@ -107,29 +107,30 @@ void ClockDomains::Observe() {
   ForEach([&](ClockDomain& domain) {
     observers_.push_back(
         std::make_unique<SpaceRecordings>(job_, domain.clock(), options_.recordings));
-    domain.SetObserver(observers_.back().get());
+    domain.evaluator().SetObserver(observers_.back().get());
   });
 }
 
-TickContext OnClock(const ClockDomain& domain, TickContext at) {
+EvalTime OnClock(const ClockDomain& domain, EvalTime at) {
   if (!domain.clock().step) return at;
-  at.position = domain.watermark == kMinPosition ? 0 : domain.watermark;
-  at.step = domain.watermark == kMinPosition ? kNoStep : domain.watermark / kStepUnit;
+  const int64_t watermark = domain.ticks().watermark();
+  at.position = watermark == kMinPosition ? 0 : watermark;
+  at.step = watermark == kMinPosition ? kNoStep : watermark / kStepUnit;
   return at;
 }
 
 ClockDomain* ClockDomains::AddSeparate(const std::string& mode) {
   if (steps_.CountSeparate(mode) >= options_.max_separate_clocks_per_mode) return nullptr;
-  const size_t index = steps_.Shared(mode)->domain_index();
+  const size_t index = steps_.Shared(mode)->id().index;
   auto domain =
       std::make_unique<ClockDomain>(program_, index, options_, counters_, steps_.NextId());
-  domain->SetParameters(rules_->ParametersFor(index, *job_));
+  domain->evaluator().SetParameters(rules_->ParametersFor(index, *job_));
   return steps_.AddSeparate(std::move(domain));
 }
 
 void ClockDomains::LoseHistory() {
   history_lost_ = true;
-  ForEach([](ClockDomain& domain) { domain.LoseHistory(); });
+  ForEach([](ClockDomain& domain) { domain.history_loss().Lose(); });
 }
 
 bool ClockDomains::history_lost() const {
@@ -140,9 +141,9 @@ bool ClockDomains::history_lost() const {
 
 std::vector<RuleStatusNow> StatusesOf(const ClockDomains& domains) {
   std::vector<RuleStatusNow> all;
-  domains.ForEach([&](const ClockDomain& domain) {
-    if (!domain.is_shared()) return;
-    for (const RuleStatusNow& status : domain.Statuses()) all.push_back(status);
+  domains.ForEach([&](ClockDomain& domain) {
+    if (!domain.id().is_shared()) return;
+    for (const RuleStatusNow& status : domain.rules().Statuses()) all.push_back(status);
   });
   return all;
 }
@@ -179,12 +180,12 @@ Status ClockDomains::Restore(BinaryReader& in, uint32_t format) {
 
 void ClockDomains::SaveHistoryLost(BinaryWriter& out) const {
   out.Bool(history_lost_);
-  ForEach([&](const ClockDomain& domain) { domain.SaveHistoryLost(out); });
+  ForEach([&](ClockDomain& domain) { domain.history_loss().Save(out); });
 }
 
 void ClockDomains::RestoreHistoryLost(BinaryReader& in) {
   history_lost_ = in.Bool();
-  ForEach([&](ClockDomain& domain) { domain.RestoreHistoryLost(in); });
+  ForEach([&](ClockDomain& domain) { domain.history_loss().Restore(in); });
 }
 
 }  // namespace pitwall::engine

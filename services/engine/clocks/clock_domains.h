@@ -16,7 +16,7 @@
 namespace pitwall::engine {
 
 // `at` on the clock of the domain: a step clock is at its newest step that was judged.
-TickContext OnClock(const ClockDomain& domain, TickContext at);
+EvalTime OnClock(const ClockDomain& domain, EvalTime at);
 
 // Not thread-safe. All loops take the time clock first, then the step clocks in their order.
 class ClockDomains {
@@ -35,7 +35,7 @@ class ClockDomains {
   void Begin();
   // Takes the rules of SetRules into the running domains: state stays where the rules did not
   // change, and what no rule asks for any more ends. `origin`: that of a new time clock.
-  void Replace(const TickContext& at, int64_t origin, EventSink* out);
+  void Replace(const EvalTime& at, int64_t origin, EventSink* out);
   // The job's own values of the parameters, after its name or labels changed.
   void SetParameters();
   void Clear();
@@ -63,7 +63,7 @@ class ClockDomains {
   void RestoreHistoryLost(BinaryReader& in);
 
  private:
-  void ReplaceSteps(const TickContext& at, EventSink* out);
+  void ReplaceSteps(const EvalTime& at, EventSink* out);
   // Gives each domain its link to EngineOptions::recordings.
   void Observe();
 

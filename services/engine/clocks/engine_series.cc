@@ -93,7 +93,7 @@ void EngineSeries::Repeat(int64_t upto) {
   // No window looks further back than the horizon: a long silence costs no more.
   int64_t at = !written_at_.has_value()
                    ? upto
-                   : NextAfter(std::max(*written_at_, upto - time->QuietHorizon()),
+                   : NextAfter(std::max(*written_at_, upto - time->ticks().quiet_horizon()),
                                options_.intervals.own_series_repeat_ns);
   for (; at <= upto; at += options_.intervals.own_series_repeat_ns) {
     written_at_ = at;

@@ -59,19 +59,20 @@ void JobBaselines::Change(int64_t position) {
 }
 
 void JobBaselines::EndStepSeries(ClockDomain* domain, const Labels& labels) {
-  if (domain == nullptr || domain->watermark == kMinPosition) return;
-  writer_->WriteSample(domain, domain->watermark + 1, labels, StaleMarker());
+  if (domain == nullptr || domain->ticks().watermark() == kMinPosition) return;
+  writer_->WriteSample(domain, domain->ticks().watermark() + 1, labels, StaleMarker());
 }
 
 void JobBaselines::WriteSteps(ClockDomain* domain, int64_t to) {
   // Before the first step that is judged, as far back as any rule looks. Where the step jumps, as
   // far as any rule looks from where it was and from where it is: points in between are compared
   // with nothing, and each would be a tick.
-  const int64_t horizon = domain->QuietHorizon();
-  const int64_t from = domain->watermark == kMinPosition ? to - horizon : domain->watermark;
+  const int64_t horizon = domain->ticks().quiet_horizon();
+  const int64_t watermark = domain->ticks().watermark();
+  const int64_t from = watermark == kMinPosition ? to - horizon : watermark;
   const int64_t near_before = from + horizon;
   const int64_t near_after =
-      StepPosition(domain->step_times().FirstAfter(near_before / kStepUnit)) - horizon;
+      StepPosition(domain->pace().times.FirstAfter(near_before / kStepUnit)) - horizon;
   for (const plan::BaselinePtr& run : runs_) {
     const plan::Baseline::Steps* steps = run->StepsOf(domain->clock().mode);
     if (steps == nullptr) continue;

@@ -8,48 +8,48 @@
 
 namespace pitwall::engine {
 
-void JobIssues::ReplaceRules(const TickContext& at, int64_t origin, EventSink* out) {
+void JobIssues::ReplaceRules(const EvalTime& at, int64_t origin, EventSink* out) {
   const size_t first = out->events.size();
   domains_->Replace(at, origin, out);
   incidents_.SetProgram(domains_->program());
   Join(first, out);
 }
 
-void JobIssues::Evaluate(ClockDomain* domain, const TickContext& at, EventSink* out) {
+void JobIssues::Evaluate(ClockDomain* domain, const EvalTime& at, EventSink* out) {
   const size_t first = out->events.size();
   domain->Evaluate(at, *job_, out);
   Join(first, out);
 }
 
-void JobIssues::EndOnClock(ClockDomain* domain, const TickContext& at, EventSink* out) {
+void JobIssues::EndOnClock(ClockDomain* domain, const EvalTime& at, EventSink* out) {
   const size_t first = out->events.size();
-  domain->EndAll(EndReason::kAttemptEnded, false, OnClock(*domain, at), *job_, out);
+  domain->evaluator().EndAll(EndReason::kAttemptEnded, false, {OnClock(*domain, at), *job_, out});
   Join(first, out);
 }
 
-void JobIssues::EndAttempt(const TickContext& at, EndDetail detail, EventSink* out) {
+void JobIssues::EndAttempt(const EvalTime& at, EndDetail detail, EventSink* out) {
   const size_t first = out->events.size();
   domains_->ForEach([&](ClockDomain& domain) {
-    domain.EndAll(EndReason::kAttemptEnded, /*attempt_scope_only=*/!domain.clock().step,
-                  OnClock(domain, at), *job_, out, detail);
+    domain.evaluator().EndAll(EndReason::kAttemptEnded, /*attempt_scope_only=*/!domain.clock().step,
+                              {OnClock(domain, at), *job_, out, detail});
   });
   Join(first, out);
 }
 
-void JobIssues::EndJob(const TickContext& at, EndDetail detail, EventSink* out) {
+void JobIssues::EndJob(const EvalTime& at, EndDetail detail, EventSink* out) {
   const size_t first = out->events.size();
   domains_->ForEach([&](ClockDomain& domain) {
-    const TickContext its = OnClock(domain, at);
-    domain.EndAll(EndReason::kJobEnded, false, its, *job_, out, detail);
-    domain.FinishStatuses(its, *job_, out);
+    const EvalTime its = OnClock(domain, at);
+    domain.evaluator().EndAll(EndReason::kJobEnded, false, {its, *job_, out, detail});
+    domain.evaluator().FinishStatuses({its, *job_, out});
   });
   Join(first, out);
 }
 
-void JobIssues::Drop(const TickContext& at) {
+void JobIssues::Drop(const EvalTime& at) {
   EventSink discarded;
   domains_->ForEach([&](ClockDomain& domain) {
-    domain.EndAll(EndReason::kNoData, false, OnClock(domain, at), *job_, &discarded);
+    domain.evaluator().EndAll(EndReason::kNoData, false, {OnClock(domain, at), *job_, &discarded});
   });
   Join(0, &discarded);
 }
@@ -63,7 +63,8 @@ void JobIssues::Join(size_t first, EventSink* out) {
   };
   for (const IncidentTracker::RootCauseChange& change : incidents_.Apply(events, nodes_of)) {
     bool found = false;
-    domains_->ForEach([&](ClockDomain& domain) { found = found || domain.SetRootCause(change); });
+    domains_->ForEach(
+        [&](ClockDomain& domain) { found = found || domain.rules().SetRootCause(change); });
   }
 }
 

@@ -19,17 +19,17 @@ class JobIssues {
   // After ClockDomains::Begin.
   void Begin() { incidents_.SetProgram(domains_->program()); }
   // ClockDomains::Replace.
-  void ReplaceRules(const TickContext& at, int64_t origin, EventSink* out);
+  void ReplaceRules(const EvalTime& at, int64_t origin, EventSink* out);
   // Evaluates the rules of one domain at a tick, which is on its clock.
-  void Evaluate(ClockDomain* domain, const TickContext& at, EventSink* out);
+  void Evaluate(ClockDomain* domain, const EvalTime& at, EventSink* out);
   // Ends the issues of one step clock, whose windows start again.
-  void EndOnClock(ClockDomain* domain, const TickContext& at, EventSink* out);
+  void EndOnClock(ClockDomain* domain, const EvalTime& at, EventSink* out);
   // Ends the issues of an attempt: on the time clock only those of scope attempt.
-  void EndAttempt(const TickContext& at, EndDetail detail, EventSink* out);
+  void EndAttempt(const EvalTime& at, EndDetail detail, EventSink* out);
   // Ends all issues, and reports final statuses.
-  void EndJob(const TickContext& at, EndDetail detail, EventSink* out);
+  void EndJob(const EvalTime& at, EndDetail detail, EventSink* out);
   // Forgets all issues without an event.
-  void Drop(const TickContext& at);
+  void Drop(const EvalTime& at);
   void Clear() { incidents_.Clear(); }
 
   size_t MemoryBytes() const { return incidents_.MemoryBytes(); }

@@ -21,7 +21,7 @@ void JobRules::Begin() {
   series_.WriteAgain();
 }
 
-void JobRules::Replace(CompiledRulesPtr rules, const TickContext& at, EventSink* out) {
+void JobRules::Replace(CompiledRulesPtr rules, const EvalTime& at, EventSink* out) {
   domains_.SetRules(std::move(rules));
   if (!clock_->begun()) return Begin();
   writer_.Rebind();
@@ -31,7 +31,7 @@ void JobRules::Replace(CompiledRulesPtr rules, const TickContext& at, EventSink*
   series_.WriteAgain();
 }
 
-void JobRules::UpdateIdentity(int64_t position, const TickContext& at, EventSink* out) {
+void JobRules::UpdateIdentity(int64_t position, const EvalTime& at, EventSink* out) {
   if (domains_.NeedsOtherProgram()) Replace(domains_.rules(), at, out);
   domains_.SetParameters();
   baselines_.Change(series_.PositionAfter(position));

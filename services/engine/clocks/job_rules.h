@@ -32,9 +32,9 @@ class JobRules {
   // Begins without state, with the rules of ClockDomains::SetRules.
   void Begin();
   // Takes other rules into a job that runs. `at`: its watermark.
-  void Replace(CompiledRulesPtr rules, const TickContext& at, EventSink* out);
+  void Replace(CompiledRulesPtr rules, const EvalTime& at, EventSink* out);
   // The name or a label of the job has changed at event time `position`. `at`: its watermark.
-  void UpdateIdentity(int64_t position, const TickContext& at, EventSink* out);
+  void UpdateIdentity(int64_t position, const EvalTime& at, EventSink* out);
   // The job has ended.
   void Clear();
   size_t MemoryBytes() const;

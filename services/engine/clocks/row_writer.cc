@@ -33,9 +33,9 @@ const BoundColumns& RowWriter::TimeColumns(Binding* binding) {
 const BoundColumns& RowWriter::StepColumns(Binding* binding, ClockDomain* domain) {
   std::unique_ptr<BoundColumns>& columns = binding->steps[domain->clock().mode];
   if (columns == nullptr) columns = std::make_unique<BoundColumns>();
-  if (columns->generation != generation_ || columns->clock != domain->clock_id()) {
+  if (columns->generation != generation_ || columns->clock != domain->id().clock) {
     Bind(binding->schema, domain, columns.get());
-    columns->clock = domain->clock_id();
+    columns->clock = domain->id().clock;
   }
   return *columns;
 }
@@ -120,7 +120,8 @@ void RowWriter::MarkStepsStale(const Source& source, const std::string& mode) {
   const StepProgress& progress = source.steps.at(mode);
   ClockDomain* domain = domains_->steps().Find(mode, progress.clock);
   if (domain == nullptr || progress.last == kNoStep) return;
-  const int64_t position = std::max(StepPosition(progress.last + 1), domain->watermark + 1);
+  const int64_t position =
+      std::max(StepPosition(progress.last + 1), domain->ticks().watermark() + 1);
   for (const auto& [stream, schema_id] : source.streams) {
     const auto found = source.schemas.find(schema_id);
     if (found == source.schemas.end() || !found->second->steps.contains(mode)) continue;

@@ -5,28 +5,28 @@
 namespace pitwall::engine {
 
 void StepEvaluation::EvaluateTo(ClockDomain* domain, int64_t to, int64_t at, EventSink* out) {
-  if (to <= domain->watermark) return;
+  if (to <= domain->ticks().watermark()) return;
   // A first promise may cover many steps: each that was logged is judged.
-  domain->StartAt(std::min(to, domain->store()->OldestOpen().value_or(to)));
-  if (domain->is_shared()) rules_->baselines().WriteSteps(domain, to);
-  domain->watermark = to;
-  domain->SkipQuiet(to);
-  for (int64_t tick = domain->NextTick(); tick <= to; tick = domain->NextTick()) {
+  domain->ticks().StartAt(std::min(to, domain->store()->OldestOpen().value_or(to)));
+  if (domain->id().is_shared()) rules_->baselines().WriteSteps(domain, to);
+  domain->ticks().SetWatermark(to);
+  domain->ticks().SkipQuiet(to);
+  for (int64_t tick = domain->ticks().NextTick(); tick <= to; tick = domain->ticks().NextTick()) {
     const int64_t step = tick / kStepUnit;
-    const int64_t seen = domain->step_times().At(step);
-    if (domain->is_shared()) rules_->baselines().WriteAtTick(domain, tick);
+    const int64_t seen = domain->pace().times.At(step);
+    if (domain->id().is_shared()) rules_->baselines().WriteAtTick(domain, tick);
     rules_->issues().Evaluate(domain,
                               {.position = tick,
                                .time_ns = seen != 0 ? seen : at,
                                .step = step,
                                .attempt = attempt_->number()},
                               out);
-    domain->SkipQuiet(to);
+    domain->ticks().SkipQuiet(to);
   }
 }
 
 void StepEvaluation::Finish(ClockDomain* domain, int64_t at, EventSink* out) {
-  const int64_t newest = domain->step_times().Newest();
+  const int64_t newest = domain->pace().times.Newest();
   if (newest != kNoStep) EvaluateTo(domain, StepPosition(newest), at, out);
 }
 

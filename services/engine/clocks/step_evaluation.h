@@ -23,8 +23,9 @@ class StepEvaluation {
   template <typename F>
   void JudgeNeeds(int64_t time_ns, const F& carried, const JobIdentity& job, EventSink* out) {
     for (const auto& domain : rules_->domains().steps()) {
-      if (!domain->is_shared()) continue;
-      domain->JudgeNeeds(OnClock(*domain, attempt_->ContextAt(time_ns)), carried, job, out);
+      if (!domain->id().is_shared()) continue;
+      domain->evaluator().JudgeNeeds(carried,
+                                     {OnClock(*domain, attempt_->ContextAt(time_ns)), job, out});
     }
   }
 

@@ -43,13 +43,14 @@ void StepInput::Promise(Source* source, const std::string& mode, int64_t step, i
   const StepClocks& clocks = rules_->domains().steps();
   ClockDomain* domain = clocks.Find(mode, progress.clock);
   ClockDomain* shared = clocks.Shared(mode);
-  if (domain == nullptr && shared != nullptr && StepPosition(step) > shared->watermark) {
+  if (domain == nullptr && shared != nullptr && StepPosition(step) > shared->ticks().watermark()) {
     placement_.Move(source, mode, kSharedClock);  // it logs nothing for this step: it caught up
     domain = shared;
   }
   if (domain != nullptr && further) {
-    const uint64_t reached = domain->step_times().count();
-    domain->patience().Promised(reached - std::min(reached, progress.reached));
+    StepPace& pace = domain->pace();
+    const uint64_t reached = pace.times.count();
+    pace.patience.Promised(reached - std::min(reached, progress.reached));
     progress.reached = reached;
   }
   sources_->ChangeSteps(source, [](Source* s) { s->step_live = true; });
@@ -59,7 +60,7 @@ void StepInput::Promise(Source* source, const std::string& mode, int64_t step, i
 void StepInput::Advance(ClockDomain* domain, int64_t at, EventSink* out) {
   placement_.DropLaggards(domain);
   const int64_t least =
-      sources_->order().LeastStepPromise(domain->clock().mode, domain->clock_id());
+      sources_->order().LeastStepPromise(domain->clock().mode, domain->id().clock);
   if (least == kMaxPosition || least == kNoStep) return;
   evaluation_.EvaluateTo(domain, StepPosition(least), at, out);
 }
@@ -67,12 +68,12 @@ void StepInput::Advance(ClockDomain* domain, int64_t at, EventSink* out) {
 void StepInput::AdvanceWithout(const Source& source, bool ended, int64_t at, EventSink* out) {
   for (const auto& domain : rules_->domains().steps()) {
     const std::string& mode = domain->clock().mode;
-    if (sources_->order().LeastStepPromise(mode, domain->clock_id()) != kMaxPosition) {
+    if (sources_->order().LeastStepPromise(mode, domain->id().clock) != kMaxPosition) {
       Advance(domain.get(), at, out);
       continue;
     }
     const auto progress = source.steps.find(mode);
-    if (progress == source.steps.end() || progress->second.clock != domain->clock_id()) continue;
+    if (progress == source.steps.end() || progress->second.clock != domain->id().clock) continue;
     // It was the last one on this clock. One that may return has promised no more than this.
     if (ended) {
       evaluation_.Finish(domain.get(), at, out);
@@ -103,7 +104,7 @@ void StepInput::Apply(const RowRef& row, int64_t step, EventSink* out) {
     counters_->Count(Drop::kLateStep, frame->columns());
     return;
   }
-  domain->step_times().Saw(step, row.time);
+  domain->pace().times.Saw(step, row.time);
   rules_->writer().WriteStepRow(row, step, domain);
 }
 
@@ -118,8 +119,8 @@ void StepInput::Restart(Source* source, const std::string& mode, int64_t at, Eve
   }
   const bool all = clock == kSharedClock;
   for (const auto& domain : rules_->domains().steps()) {
-    if (domain->clock().mode != mode || (!all && domain->clock_id() != clock)) continue;
-    if (domain->watermark != kMinPosition) evaluation_.Finish(domain.get(), at, out);
+    if (domain->clock().mode != mode || (!all && domain->id().clock != clock)) continue;
+    if (domain->ticks().watermark() != kMinPosition) evaluation_.Finish(domain.get(), at, out);
     rules_->issues().EndOnClock(domain.get(), attempt_->ContextAt(at), out);
     domain->RestartWindows();
   }
@@ -150,7 +151,7 @@ void StepInput::JudgeNeeds(int64_t time_ns, const JobIdentity& job, EventSink* o
 
 void StepInput::NameMissingRanks() {
   for (const auto& domain : rules_->domains().steps()) {
-    if (domain->is_shared()) placement_.NameMissingRanks(domain->clock().mode);
+    if (domain->id().is_shared()) placement_.NameMissingRanks(domain->clock().mode);
   }
 }
 

@@ -30,16 +30,18 @@ ClockDomain* StepPlacement::ClockOfStep(Source* source, const std::string& mode,
   const int64_t position = StepPosition(step);
   ClockDomain* shared = domains_->steps().Shared(mode);
   ClockDomain* domain = domains_->steps().Find(mode, progress.clock);
-  if (first && position > shared->watermark) {
+  if (first && position > shared->ticks().watermark()) {
     // It has caught up. It keeps its clock while an issue of it is open, so that the issue stays
     // open.
-    if (domain == nullptr || (domain != shared && !domain->HasActiveAlerts())) domain = shared;
-  } else if (first && progress.announced && (domain == nullptr || position <= domain->watermark)) {
+    if (domain == nullptr || (domain != shared && !domain->rules().HasActiveAlerts()))
+      domain = shared;
+  } else if (first && progress.announced &&
+             (domain == nullptr || position <= domain->ticks().watermark())) {
     domain = Separate(mode, position);
   }
   if (domain == nullptr) return nullptr;
-  if (domain->clock_id() != progress.clock) Move(source, mode, domain->clock_id());
-  return position > domain->watermark ? domain : nullptr;
+  if (domain->id().clock != progress.clock) Move(source, mode, domain->id().clock);
+  return position > domain->ticks().watermark() ? domain : nullptr;
 }
 
 // A clock that judges `position` next, for ranks that fell behind the shared one: that of others as
@@ -47,9 +49,10 @@ ClockDomain* StepPlacement::ClockOfStep(Source* source, const std::string& mode,
 ClockDomain* StepPlacement::Separate(const std::string& mode, int64_t position) {
   ClockDomain* shared = domains_->steps().Shared(mode);
   ClockDomain* below = domains_->steps().SeparateBelow(mode, position);
-  const auto distance = static_cast<int64_t>(shared->patience().Distance(shared->step_times()));
-  if (below != nullptr && below->watermark != kMinPosition &&
-      position - below->watermark <= StepPosition(distance))
+  const StepPace& pace = shared->pace();
+  const auto distance = static_cast<int64_t>(pace.patience.Distance(pace.times));
+  if (below != nullptr && below->ticks().watermark() != kMinPosition &&
+      position - below->ticks().watermark() <= StepPosition(distance))
     return below;
   if (ClockDomain* added = domains_->AddSeparate(mode); added != nullptr) return added;
   if (below == nullptr) limits_->NoteSeparateClocks();
@@ -72,22 +75,22 @@ void StepPlacement::RemoveUnused(const std::string& mode, uint32_t clock) {
     const auto at = entry.second->steps.find(mode);
     return at != entry.second->steps.end() && at->second.clock == clock;
   });
-  const ClockDomain* domain = domains_->steps().Find(mode, clock);
-  if (!used && domain != nullptr && !domain->HasActiveAlerts())
+  ClockDomain* domain = domains_->steps().Find(mode, clock);
+  if (!used && domain != nullptr && !domain->rules().HasActiveAlerts())
     domains_->steps().RemoveSeparate(mode, clock);
 }
 
 void StepPlacement::NoteReached(const std::string& mode, StepProgress* progress) const {
   const ClockDomain* domain = domains_->steps().Find(mode, progress->clock);
-  if (domain != nullptr) progress->reached = domain->step_times().count();
+  if (domain != nullptr) progress->reached = domain->pace().times.count();
 }
 
 void StepPlacement::DropLaggards(ClockDomain* domain) {
   const std::string& mode = domain->clock().mode;
   for (;;) {
-    const Source* slowest = sources_->order().AnySlowest(mode, domain->clock_id());
+    const Source* slowest = sources_->order().AnySlowest(mode, domain->id().clock);
     if (slowest == nullptr || !Lags(*slowest, domain)) return;
-    const std::vector<Source*> all = sources_->order().Slowest(mode, domain->clock_id());
+    const std::vector<Source*> all = sources_->order().Slowest(mode, domain->id().clock);
     // While one of them does not lag, the clock waits for its promise anyway.
     if (!std::all_of(all.begin(), all.end(),
                      [&](const Source* source) { return Lags(*source, domain); }))
@@ -99,13 +102,14 @@ void StepPlacement::DropLaggards(ClockDomain* domain) {
 bool StepPlacement::Lags(const Source& source, ClockDomain* domain) const {
   const std::string& mode = domain->clock().mode;
   const StepProgress& progress = source.steps.at(mode);
-  if (sources_->order().GreatestStepPromise(mode, domain->clock_id()) == progress.promise)
+  if (sources_->order().GreatestStepPromise(mode, domain->id().clock) == progress.promise)
     return false;
-  const StepTimes& times = domain->step_times();
+  const StepTimes& times = domain->pace().times;
+  const StepPatience& patience = domain->pace().patience;
   const uint64_t silent = times.count() - std::min(times.count(), progress.reached);
   const uint64_t behind = times.CountAfter(progress.promise);
   if (silent < StepPatience::kFewest && behind < 2 * StepPatience::kFewest) return false;
-  return silent >= domain->patience().Steps(times) || behind >= domain->patience().Distance(times);
+  return silent >= patience.Steps(times) || behind >= patience.Distance(times);
 }
 
 void StepPlacement::ReturnAll(const std::string& mode) {
@@ -125,7 +129,7 @@ void StepPlacement::ReturnAll() {
       for (auto& [mode, progress] : s->steps) progress.clock = kSharedClock;
     });
   }
-  for (const auto& domain : domains_->steps()) domain->SetMissingRanks("");
+  for (const auto& domain : domains_->steps()) domain->evaluator().SetMissingRanks("");
 }
 
 void StepPlacement::OnRankLeft(const Source& source) {
@@ -146,7 +150,7 @@ void StepPlacement::NameMissingRanks(const std::string& mode) {
   }
   std::sort(ranks.begin(), ranks.end());
   ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
-  shared->SetMissingRanks(RanksText(ranks));
+  shared->evaluator().SetMissingRanks(RanksText(ranks));
 }
 
 }  // namespace pitwall::engine

@@ -6,7 +6,7 @@ namespace pitwall::engine {
 
 int64_t TickRunner::NextTick() const {
   const ClockDomain* time = rules_->domains().time();
-  return time != nullptr ? time->NextTick() : kMaxPosition;
+  return time != nullptr ? time->ticks().NextTick() : kMaxPosition;
 }
 
 void TickRunner::RunBelow(int64_t position, EventSink* out) {
@@ -16,7 +16,7 @@ void TickRunner::RunBelow(int64_t position, EventSink* out) {
     const int64_t next = std::min(tick, judgement);
     if (next >= position) return;
     const ClockDomain* time = rules_->domains().time();
-    if (clock_->IsQuiet(next, position, time != nullptr ? time->QuietHorizon() : 0)) {
+    if (clock_->IsQuiet(next, position, time != nullptr ? time->ticks().quiet_horizon() : 0)) {
       if (!SkipQuiet(position)) return;
     } else if (tick <= judgement) {
       Evaluate(tick, out);
@@ -30,7 +30,8 @@ void TickRunner::RunBelow(int64_t position, EventSink* out) {
 // After so long a silence each tick would give the same result. A clock that was an hour behind, or
 // a long silence, must not cost an hour of evaluations.
 bool TickRunner::SkipQuiet(int64_t position) {
-  if (ClockDomain* time = rules_->domains().time(); time != nullptr) time->SkipTo(position - 1);
+  if (ClockDomain* time = rules_->domains().time(); time != nullptr)
+    time->ticks().SkipTo(position - 1);
   clock_->SkipStepJudgements(position);
   if (std::min(NextTick(), clock_->next_step_judgement()) >= position) return false;
   clock_->NoteActivity(position - 1);

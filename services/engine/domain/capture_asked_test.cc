@@ -19,7 +19,7 @@ std::vector<IssueEvent> EventsOf(std::string_view rules, const std::vector<doubl
   EXPECT_TRUE(program.ok()) << program.status();
   EngineCounters counters;
   ClockDomain runner(*program, 0, EngineOptions{}, &counters);
-  runner.SetOrigin(kSecond);
+  runner.ticks().SetOrigin(kSecond);
   const std::vector<window::SeriesId> ids = {
       *runner.store()->Intern(Labels::FromPairs({{"__name__", "m"}}))};
   std::vector<IssueEvent> events;

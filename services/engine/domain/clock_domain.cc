@@ -24,15 +24,15 @@ ClockDomain::ClockDomain(plan::ProgramPtr program, size_t domain, const EngineOp
                          EngineCounters* counters, uint32_t clock_id)
     : counters_(counters),
       clock_id_(clock_id),
-      inputs_(std::move(program), domain, LimitsOf(options, is_shared())),
+      inputs_(std::move(program), domain, LimitsOf(options, clock_id == kSharedClock)),
       ticks_(&inputs_),
       recorded_(inputs_.domain()),
       rules_(inputs_.domain(), &recorded_),
       events_(&inputs_, &ticks_, counters),
-      statuses_({&inputs_, &ticks_, &rules_, &loss_}, &events_, /*emits=*/is_shared()),
+      statuses_({&inputs_, &ticks_, &rules_, &history_loss_}, &events_, /*emits=*/id().is_shared()),
       evaluator_({&inputs_, &rules_, &recorded_, &events_, &statuses_, counters},
-                 /*across_ranks=*/is_shared()),
-      step_times_(options.max_step_times) {}
+                 /*across_ranks=*/id().is_shared()),
+      pace_{.times = StepTimes(options.max_step_times), .patience = {}} {}
 
 void ClockDomain::SetSeparate(const std::vector<const ClockDomain*>& separate) {
   std::vector<const RuleTable*> rules;
@@ -42,30 +42,19 @@ void ClockDomain::SetSeparate(const std::vector<const ClockDomain*>& separate) {
 
 void ClockDomain::Evaluate(const EvalTime& at, const JobIdentity& job, EventSink* out) {
   ticks_.BeginTick(at.position);
-  loss_.BeginTick(at.position);
+  history_loss_.BeginTick(at.position);
   evaluator_.BeginTick(at);
   const EvalScope scope{.at = at, .job = job, .out = out};
   for (size_t group = 0; group < rules_.groups().size(); ++group) {
     if (ticks_.TakeTick(group, at.position)) evaluator_.EvaluateGroup(group, scope);
   }
   inputs_.FinishTick();
-  if (loss_.lost() && !rules_.IsAnyAffected(loss_, at.position)) loss_.Recover();
+  if (history_loss_.lost() && !rules_.IsAnyAffected(history_loss_, at.position))
+    history_loss_.Recover();
 }
 
-void ClockDomain::EndAll(EndReason reason, bool attempt_scope_only, const EvalTime& at,
-                         const JobIdentity& job, EventSink* out, EndDetail detail) {
-  evaluator_.EndAll(reason, attempt_scope_only,
-                    {.at = at, .job = job, .out = out, .end_detail = detail});
-}
-
-void ClockDomain::JudgeNeeds(const EvalTime& at,
-                             const std::function<bool(std::string_view)>& carried,
-                             const JobIdentity& job, EventSink* out) {
-  evaluator_.JudgeNeeds(carried, {.at = at, .job = job, .out = out});
-}
-
-void ClockDomain::FinishStatuses(const EvalTime& at, const JobIdentity& job, EventSink* out) {
-  statuses_.Finish({.at = at, .job = job, .out = out});
+bool ClockDomain::history_lost() const {
+  return history_loss_.lost() && (!clock().step || ticks_.watermark() != kMinPosition);
 }
 
 void ClockDomain::Expire() {
@@ -75,16 +64,15 @@ void ClockDomain::Expire() {
 
 void ClockDomain::BeginAttempt(int64_t position) {
   inputs_.store()->BeginAttempt(position);
-  loss_.BeginAttempt();
+  history_loss_.BeginAttempt();
 }
 
 void ClockDomain::RestartWindows() {
-  loss_.Clear();
+  history_loss_.Clear();
   inputs_.Reset();
   ticks_.Restart();
   recorded_.Restart();
-  step_times_.Clear();
-  watermark = kMinPosition;
+  pace_.times.Clear();
 }
 
 void ClockDomain::Replace(plan::ProgramPtr program, size_t domain, const EvalTime& at,
@@ -108,15 +96,11 @@ void ClockDomain::Replace(plan::ProgramPtr program, size_t domain, const EvalTim
   recorded_ = std::move(recorded);
 }
 
-void ClockDomain::Remove(const EvalTime& at, const JobIdentity& job, EventSink* out) {
-  evaluator_.EndAllRules({.at = at, .job = job, .out = out});
-}
-
 void ClockDomain::Save(BinaryWriter& out) const {
   inputs_.Save(out);
-  ticks_.Save(watermark, out);
-  step_times_.Save(out);
-  patience_.Save(out);
+  ticks_.Save(out);
+  pace_.times.Save(out);
+  pace_.patience.Save(out);
   const std::vector<plan::Group>& groups = inputs_.domain().groups;
   out.U64(groups.size());
   for (size_t g = 0; g < groups.size(); ++g) {
@@ -129,9 +113,9 @@ void ClockDomain::Save(BinaryWriter& out) const {
 
 Status ClockDomain::Restore(BinaryReader& in, uint32_t format) {
   RETURN_IF_ERROR(inputs_.Restore(in));
-  ticks_.Restore(&watermark, in);
-  step_times_.Restore(in, /*ordinals=*/format >= 7);
-  if (format >= 7) patience_.Restore(in);
+  ticks_.Restore(in);
+  pace_.times.Restore(in, /*ordinals=*/format >= 7);
+  if (format >= 7) pace_.patience.Restore(in);
   const std::vector<plan::Group>& groups = inputs_.domain().groups;
   if (in.U64() != groups.size()) return DataLoss("snapshot: made with other rule groups");
   for (size_t g = 0; g < groups.size(); ++g) {

@@ -25,8 +25,8 @@ class DomainPlan final : public RuleObserver {
  public:
   explicit DomainPlan(std::string_view rules) : program_(ProgramForTest(rules)) {
     runner_.emplace(program_, 0, EngineOptions{}, &counters_);
-    runner_->SetObserver(this);
-    runner_->SetOrigin(kSecond);
+    runner_->evaluator().SetObserver(this);
+    runner_->ticks().SetOrigin(kSecond);
   }
 
   void Failed(const plan::Rule& rule, const Status& error) override {
@@ -54,7 +54,7 @@ class DomainPlan final : public RuleObserver {
     Feed(second * 1000, samples);
     said_.clear();
     EventSink out;
-    EXPECT_EQ(runner_->NextTick(), second * kSecond);
+    EXPECT_EQ(runner_->ticks().NextTick(), second * kSecond);
     runner_->Evaluate({.position = second * kSecond, .time_ns = second * kSecond}, job_, &out);
     return said_;
   }

@@ -21,7 +21,7 @@ ClockDomain* StepClocks::AddSeparate(std::unique_ptr<ClockDomain> runner) {
 
 void StepClocks::RemoveSeparate(std::string_view mode, uint32_t clock) {
   std::erase_if(runners_, [&](const auto& runner) {
-    return runner->clock_id() != kSharedClock && runner->clock_id() == clock &&
+    return runner->id().clock != kSharedClock && runner->id().clock == clock &&
            runner->clock().mode == mode;
   });
   LinkSeparate();
@@ -29,7 +29,7 @@ void StepClocks::RemoveSeparate(std::string_view mode, uint32_t clock) {
 
 void StepClocks::RemoveAllSeparate(std::string_view mode) {
   std::erase_if(runners_, [&](const auto& runner) {
-    return runner->clock_id() != kSharedClock && (mode.empty() || runner->clock().mode == mode);
+    return runner->id().clock != kSharedClock && (mode.empty() || runner->clock().mode == mode);
   });
   LinkSeparate();
 }
@@ -48,7 +48,7 @@ StepClocks::Runners StepClocks::Release() {
 
 ClockDomain* StepClocks::Find(std::string_view mode, uint32_t clock) const {
   for (const auto& runner : runners_) {
-    if (runner->clock_id() == clock && runner->clock().mode == mode) return runner.get();
+    if (runner->id().clock == clock && runner->clock().mode == mode) return runner.get();
   }
   return nullptr;
 }
@@ -57,8 +57,9 @@ ClockDomain* StepClocks::SeparateBelow(std::string_view mode, int64_t position) 
   ClockDomain* nearest = nullptr;
   for (size_t i = shared_; i < runners_.size(); ++i) {
     ClockDomain* runner = runners_[i].get();
-    if (runner->clock().mode != mode || runner->watermark >= position) continue;
-    if (nearest == nullptr || runner->watermark > nearest->watermark) nearest = runner;
+    if (runner->clock().mode != mode || runner->ticks().watermark() >= position) continue;
+    if (nearest == nullptr || runner->ticks().watermark() > nearest->ticks().watermark())
+      nearest = runner;
   }
   return nearest;
 }
@@ -84,7 +85,7 @@ void StepClocks::Save(BinaryWriter& out) const {
   out.U64(runners_.size() - shared_);
   for (size_t i = shared_; i < runners_.size(); ++i) {
     out.Str(runners_[i]->clock().mode);
-    out.U64(runners_[i]->clock_id());
+    out.U64(runners_[i]->id().clock);
   }
 }
 
@@ -97,7 +98,7 @@ Status StepClocks::Restore(
     const ClockDomain* shared = Shared(mode);
     if (shared == nullptr || id == kSharedClock)
       return DataLoss(Cat("snapshot: separate step clock of mode ", Quote(mode), " without rules"));
-    AddSeparate(make(shared->domain_index(), id));
+    AddSeparate(make(shared->id().index, id));
   }
   return OkStatus();
 }

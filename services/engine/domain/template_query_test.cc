@@ -35,7 +35,7 @@ TEST(TemplateQuery, IsAnsweredAtTheTick) {
   ASSERT_TRUE(program.ok()) << program.status();
   EngineCounters counters;
   ClockDomain runner(*program, 0, EngineOptions{}, &counters);
-  runner.SetOrigin(kSecond);
+  runner.ticks().SetOrigin(kSecond);
   window::SeriesStore& store = *runner.store();
   std::vector<window::SeriesId> ids;
   for (const char* x : {"a", "b", "c"})

@@ -27,7 +27,7 @@ class ToldOnceTest : public testing::Test {
   }
   void Start(plan::ProgramPtr program) {
     runner_ = std::make_unique<ClockDomain>(std::move(program), 0, EngineOptions{}, &counters_);
-    runner_->SetOrigin(kToldSecond);
+    runner_->ticks().SetOrigin(kToldSecond);
     for (const char* x : {"a", "b", "c"})
       ids_.push_back(*runner_->store()->Intern(Labels::FromPairs({{"__name__", "m"}, {"x", x}})));
   }

@@ -206,7 +206,7 @@ TEST(EarlierRuns, CountForWhoHasTheLabels) {
 
 class Kept final : public RecordingObserver {
  public:
-  void Recorded(const JobIdentity& job, const ClockSpec& clock, const TickContext& at,
+  void Recorded(const JobIdentity& job, const ClockSpec& clock, const EvalTime& at,
                 const Labels& labels, double value) override {
     EXPECT_GT(at.time_ns, ShardForTest::kBase);
     if (clock.step) {

@@ -109,7 +109,7 @@ void Job::Advance(int64_t to, EventSink* out) {
   const bool first = !clock_.begun();
   clock_.Advance(to);
   if (ClockDomain* time = rules_.domains().time(); first && time != nullptr)
-    time->SetOrigin(clock_.origin());
+    time->ticks().SetOrigin(clock_.origin());
   applier_.ApplyUpTo(to, out);
   lifecycle_.EmitStarted(to, out);
   if (lifecycle_.ended()) Forget();

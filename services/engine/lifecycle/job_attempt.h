@@ -31,7 +31,7 @@ class JobAttempt {
   AttemptRanks& ranks() { return ranks_; }
   const AttemptRanks& ranks() const { return ranks_; }
   // Context of an evaluation on the time clock, in this attempt.
-  TickContext ContextAt(int64_t position) const {
+  EvalTime ContextAt(int64_t position) const {
     return {.position = position, .time_ns = position, .step = kNoStep, .attempt = number_};
   }
 

@@ -168,7 +168,7 @@ std::vector<RuleEvaluator::Succession> RuleEvaluator::EndChanged(const RuleTable
   return unchanged;
 }
 
-void RuleEvaluator::EndAllRules(const EvalScope& scope) {
+void RuleEvaluator::RemoveAll(const EvalScope& scope) {
   to_.rules->ForEach([&](RuleState& state) { EndRule(&state, /*removed=*/true, scope); });
 }
 

@@ -2,9 +2,11 @@
 // Private to the engine.
 #pragma once
 
+#include <cstddef>
 #include <functional>
-#include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rules/alert/alert_state.h"
@@ -45,6 +47,13 @@ class RuleEvaluator {
 
   // Null for none. Borrowed.
   void SetObserver(RuleObserver* observer) { observer_ = observer; }
+  // Values of the parameters of the domain, in the order of the plan.
+  void SetParameters(std::vector<double> values) {
+    to_.inputs->evaluator().SetParameters(std::move(values));
+  }
+  // Step clock: the ranks that it does not wait for ("rank 1"), which issues of rules across ranks
+  // name; "" without any.
+  void SetMissingRanks(std::string ranks) { to_.events->SetMissingRanks(std::move(ranks)); }
 
   // Begins a tick: the inputs are as of `at`.
   void BeginTick(const EvalTime& at);
@@ -53,14 +62,18 @@ class RuleEvaluator {
   // Step clock, on the time clock: judges the needs of each rule, and updates its status. A metric
   // is present if `is_carried` says so, or if a rule recorded it at its last tick.
   void JudgeNeeds(const std::function<bool(std::string_view)>& is_carried, const EvalScope& scope);
-  // Ends all open issues, or those of scope attempt.
+  // Ends all open issues (of scope attempt only, if so) and lets statuses forget which elements
+  // they saw. The end of a job, or of an attempt by death, is no verdict: statuses stay as they
+  // are, so that none looks healthy by it.
   void EndAll(EndReason reason, bool attempt_scope_only, const EvalScope& scope);
+  // Emits each final status of an ended job that has not been emitted.
+  void FinishStatuses(const EvalScope& scope) { to_.statuses->Finish(scope); }
   // A reload, before anything is replaced: each event is made under the program, and with the
   // parameters, that evaluated it. Ends the rules that `next` lacks or that changed. Returns the
   // others.
   std::vector<Succession> EndChanged(const RuleTable& next, const EvalScope& scope);
-  // All rules end as removed.
-  void EndAllRules(const EvalScope& scope);
+  // No program has the clock any more: every rule ends as removed.
+  void RemoveAll(const EvalScope& scope);
 
  private:
   SeriesWriter Writer() const { return {to_.inputs->store().get(), observer_}; }

@@ -5,11 +5,20 @@
 
 namespace pitwall::engine {
 
+namespace {
+
+// The program owns the demands: the store keeps the program alive through them.
+std::shared_ptr<const DemandSet> DemandsOf(const plan::ProgramPtr& program, size_t domain) {
+  return {program, &program->domains[domain].demands};
+}
+
+}  // namespace
+
 DomainInputs::DomainInputs(plan::ProgramPtr program, size_t domain, const Limits& limits)
     : program_(std::move(program)),
       domain_(domain),
       limits_(limits.series),
-      store_(std::make_shared<window::SeriesStore>(Demands(), limits_)),
+      store_(std::make_shared<window::SeriesStore>(DemandsOf(program_, domain_), limits_)),
       subqueries_(program_, domain, limits.subqueries),
       evaluator_(std::make_unique<eval::Evaluator>(program_, domain)) {}
 
@@ -45,7 +54,7 @@ Status DomainInputs::CheckWindows(std::span<const plan::DemandRef> demands, int6
 void DomainInputs::Replace(plan::ProgramPtr program, size_t domain, int64_t position) {
   program_ = std::move(program);
   domain_ = domain;
-  store_->Replace(Demands());
+  store_->Replace(DemandsOf(program_, domain_));
   subqueries_.Replace(program_, domain_, position);
   evaluator_ = std::make_unique<eval::Evaluator>(program_, domain_);
 }
@@ -76,7 +85,8 @@ void DomainInputs::Save(BinaryWriter& out) const {
 Status DomainInputs::Restore(BinaryReader& in) {
   const std::string bytes = in.Str();
   BinaryReader store(bytes);
-  ASSIGN_OR_RETURN(store_, window::SeriesStore::Restore(store, Demands(), limits_));
+  ASSIGN_OR_RETURN(store_,
+                   window::SeriesStore::Restore(store, DemandsOf(program_, domain_), limits_));
   return subqueries_.Restore(in);
 }
 

@@ -62,9 +62,6 @@ class DomainInputs {
   Status Restore(BinaryReader& in);
 
  private:
-  // The program owns the demands: the store keeps the program alive through them.
-  std::shared_ptr<const DemandSet> Demands() const { return {program_, &domain().demands}; }
-
   plan::ProgramPtr program_;
   size_t domain_;
   const window::Limits limits_;

@@ -30,16 +30,17 @@ int64_t QuietHorizonOf(const plan::DomainPlan& domain) {
   return 2 * (window + patience + interval) + 600 * kNanosPerSecond;
 }
 
+// Returns the first position of a row that no tick has sealed; kMaxPosition without any.
+int64_t NextRow(const DomainInputs& inputs) {
+  return inputs.store()->OldestOpen().value_or(kMaxPosition);
+}
+
 }  // namespace
 
-TickScheduler::TickScheduler(DomainInputs* inputs) : inputs_(inputs) { ListGroups(); }
-
-void TickScheduler::ListGroups() {
-  groups_.clear();
-  for (const plan::Group& group : inputs_->domain().groups)
-    groups_.push_back({.interval = group.interval, .align_job = group.align_job});
-  quiet_horizon_ = QuietHorizonOf(inputs_->domain());
-}
+TickScheduler::TickScheduler(DomainInputs* inputs)
+    : inputs_(inputs),
+      groups_(inputs->domain()),
+      quiet_horizon_(QuietHorizonOf(inputs->domain())) {}
 
 void TickScheduler::SetOrigin(int64_t origin, int64_t not_before) {
   origin_ = origin;
@@ -59,9 +60,10 @@ void TickScheduler::StartAt(int64_t position) {
 
 void TickScheduler::Restart() {
   last_tick_ = kMinPosition;
+  watermark_ = kMinPosition;
   last_row_ = kMinPosition;
   scheduled_ = false;
-  for (Group& group : groups_) group.next = kMaxPosition;
+  groups_.Reset();
 }
 
 int64_t TickScheduler::ReloadPosition(int64_t position) const {
@@ -69,32 +71,28 @@ int64_t TickScheduler::ReloadPosition(int64_t position) const {
 }
 
 void TickScheduler::Replace(int64_t after) {
-  ListGroups();
+  groups_ = GroupSchedule(inputs_->domain());
+  quiet_horizon_ = QuietHorizonOf(inputs_->domain());
   // Samples before the reload that no selector wanted are missing: a group begins after it.
   if (scheduled_) ScheduleAfter(after);
 }
 
 void TickScheduler::ScheduleAfter(int64_t position) {
-  for (Group& group : groups_)
-    group.next = NextAfter(position, group.interval, OriginOf(group.align_job));
+  groups_.StartAfter(position, origin_);
   scheduled_ = true;
 }
 
 int64_t TickScheduler::NextTick() const {
-  int64_t next = inputs_->subqueries().schedule().NextTick();
-  for (const Group& group : groups_) next = std::min(next, group.next);
-  return next;
+  return std::min(inputs_->subqueries().schedule().NextTick(), groups_.NextTick());
 }
 
 void TickScheduler::SkipTo(int64_t position) {
-  for (Group& group : groups_) {
-    group.next = std::max(group.next, FloorTo(position, group.interval, OriginOf(group.align_job)));
-  }
+  groups_.SkipTo(position, origin_);
   inputs_->subqueries().schedule().SkipTo(position);
 }
 
 void TickScheduler::SkipQuiet(int64_t to) {
-  to = std::min(to, NextRow() - 1);
+  to = std::min(to, NextRow(*inputs_) - 1);
   const int64_t next = NextTick();
   if (last_row_ == kMinPosition) last_row_ = next;
   const int64_t quiet = next - last_row_;
@@ -106,34 +104,28 @@ void TickScheduler::SkipQuiet(int64_t to) {
 }
 
 void TickScheduler::BeginTick(int64_t position) {
-  if (NextRow() <= position) last_row_ = position;
+  if (NextRow(*inputs_) <= position) last_row_ = position;
   last_tick_ = position;
-}
-
-bool TickScheduler::TakeTick(size_t group, int64_t position) {
-  if (groups_[group].next != position) return false;
-  groups_[group].next += groups_[group].interval;
-  return true;
 }
 
 bool TickScheduler::WasDue(int64_t interval, bool align_job) const {
   return last_tick_ != kMinPosition &&
-         FloorTo(last_tick_, interval, OriginOf(align_job)) == last_tick_;
+         FloorTo(last_tick_, interval, align_job ? origin_ : 0) == last_tick_;
 }
 
-void TickScheduler::Save(int64_t watermark, BinaryWriter& out) const {
+void TickScheduler::Save(BinaryWriter& out) const {
   out.I64(origin_);
   out.Bool(scheduled_);
   out.I64(last_tick_);
-  out.I64(watermark);
+  out.I64(watermark_);
   out.I64(last_row_);
 }
 
-void TickScheduler::Restore(int64_t* watermark, BinaryReader& in) {
+void TickScheduler::Restore(BinaryReader& in) {
   origin_ = in.I64();
   scheduled_ = in.Bool();
   last_tick_ = in.I64();
-  *watermark = in.I64();
+  watermark_ = in.I64();
   last_row_ = in.I64();
 }
 

@@ -4,11 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "rules/plan/program/program.h"
 #include "services/base/binary.h"
 #include "services/engine/ticks/domain_inputs.h"
+#include "services/engine/ticks/group_schedule.h"
 #include "services/model/position.h"
 
 namespace pitwall::engine {
@@ -48,37 +48,32 @@ class TickScheduler {
   // Begins a tick, before the inputs do.
   void BeginTick(int64_t position);
   // Returns whether the group is due at the position, and schedules its next tick.
-  bool TakeTick(size_t group, int64_t position);
+  bool TakeTick(size_t group, int64_t position) { return groups_.TakeTick(group, position); }
   // The last tick that began; kMinPosition before the first.
   int64_t last_tick() const { return last_tick_; }
   // Returns whether a group of this interval was due at the last tick.
   bool WasDue(int64_t interval, bool align_job) const;
 
-  // The saved layout has the watermark of the domain among the positions.
-  void Save(int64_t watermark, BinaryWriter& out) const;
-  void Restore(int64_t* watermark, BinaryReader& in);
-  void SaveGroup(size_t group, BinaryWriter& out) const { out.I64(groups_[group].next); }
-  void RestoreGroup(size_t group, BinaryReader& in) { groups_[group].next = in.I64(); }
+  // Step clock: all positions up to the watermark have been evaluated. kMinPosition before the
+  // first tick.
+  int64_t watermark() const { return watermark_; }
+  void SetWatermark(int64_t position) { watermark_ = position; }
+
+  void Save(BinaryWriter& out) const;
+  void Restore(BinaryReader& in);
+  void SaveGroup(size_t group, BinaryWriter& out) const { groups_.SaveNext(group, out); }
+  void RestoreGroup(size_t group, BinaryReader& in) { groups_.RestoreNext(group, in); }
 
  private:
-  struct Group {
-    int64_t interval;
-    bool align_job;  // ticks count from the origin
-    int64_t next = kMaxPosition;
-  };
-
-  void ListGroups();
   void ScheduleAfter(int64_t position);
-  // The first position of a row that no tick has sealed; kMaxPosition without any.
-  int64_t NextRow() const { return inputs_->store()->OldestOpen().value_or(kMaxPosition); }
-  int64_t OriginOf(bool align_job) const { return align_job ? origin_ : 0; }
 
   DomainInputs* const inputs_;
-  std::vector<Group> groups_;
-  int64_t quiet_horizon_ = 0;
+  GroupSchedule groups_;
+  int64_t quiet_horizon_;
   int64_t origin_ = kMinPosition;
   bool scheduled_ = false;
   int64_t last_tick_ = kMinPosition;
+  int64_t watermark_ = kMinPosition;
   int64_t last_row_ = kMinPosition;  // last tick that sealed a row
 };
 

@@ -90,15 +90,15 @@ TEST_F(TickSchedulerTest, RestoredScheduler_ContinuesTheSchedule) {
   ticks_.SetOrigin(kNanosPerSecond, kMinPosition);
   Take();
   BinaryWriter saved;
-  ticks_.Save(/*watermark=*/17, saved);
+  ticks_.SetWatermark(17);
+  ticks_.Save(saved);
   for (size_t group : {0, 1}) ticks_.SaveGroup(group, saved);
   TickScheduler restored(&inputs_);
   BinaryReader in(saved.data());
-  int64_t watermark = 0;
-  restored.Restore(&watermark, in);
+  restored.Restore(in);
   for (size_t group : {0, 1}) restored.RestoreGroup(group, in);
   ASSERT_TRUE(in.Finish("ticks").ok());
-  EXPECT_EQ(watermark, 17);
+  EXPECT_EQ(restored.watermark(), 17);
   EXPECT_EQ(restored.NextTick(), ticks_.NextTick());
   EXPECT_EQ(restored.last_tick(), ticks_.last_tick());
 }

@@ -279,7 +279,7 @@ int64_t HistoryOf(const engine::CompiledRules& rules) {
       history = std::max(history, reach);
     }
     const engine::ClockDomain runner(program, i, engine::EngineOptions{}, &ignored);
-    history = std::max(history, runner.QuietHorizon());
+    history = std::max(history, runner.ticks().quiet_horizon());
   }
   return std::min(history, kMaxPosition);
 }

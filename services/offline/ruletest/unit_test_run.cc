@@ -115,21 +115,21 @@ class Runner {
   static StatusOr<std::unique_ptr<Runner>> Make(const UnitTest& test, const TestProgram& rules,
                                                 size_t domain, Watch* watch) {
     std::unique_ptr<Runner> runner(new Runner(test, rules, domain));
-    runner->runner_.SetObserver(watch);
+    runner->runner_.evaluator().SetObserver(watch);
     runner->watch_ = watch;
     for (const InputSeries& series : test.series) {
       ASSIGN_OR_RETURN(const window::SeriesId id, runner->runner_.store()->Intern(series.labels));
       runner->ids_.push_back(id);
       runner->length_ = std::max(runner->length_, series.values.size());
     }
-    runner->runner_.SetOrigin(test.start);
+    runner->runner_.ticks().SetOrigin(test.start);
     return runner;
   }
 
   // Runs all attempts and ticks up to `position`, or until a rule fails.
   Status RunTo(int64_t position) {
     while (watch_->failure().empty()) {
-      const int64_t tick = runner_.NextTick();
+      const int64_t tick = runner_.ticks().NextTick();
       const int64_t attempt = NextAttempt();
       if (std::min(tick, attempt) > position) break;
       if (attempt <= tick) {
@@ -146,7 +146,7 @@ class Runner {
     return OkStatus();
   }
   int64_t at() const { return at_; }
-  std::vector<engine::RuleStatusNow> Statuses() const { return runner_.Statuses(); }
+  std::vector<engine::RuleStatusNow> Statuses() { return runner_.rules().Statuses(); }
 
  private:
   Runner(const UnitTest& test, const TestProgram& rules, size_t domain)
@@ -173,9 +173,10 @@ class Runner {
     RETURN_IF_ERROR(Feed(position - 1));
     engine::EventSink outputs;
     if (test_.step) {
-      runner_.EndAll(EndReason::kAttemptEnded, false, ContextAt(position), job_, &outputs);
+      runner_.evaluator().EndAll(EndReason::kAttemptEnded, false,
+                                 {ContextAt(position), job_, &outputs});
       runner_.RestartWindows();
-      runner_.StartAt(position);
+      runner_.ticks().StartAt(position);
     } else {
       // Just before the attempt, since a series may have a sample at its beginning.
       std::vector<window::SeriesId> ended;
@@ -190,7 +191,8 @@ class Runner {
         RETURN_IF_ERROR(
             runner_.store()->AppendStale({position - 1, "test", "", next_, UINT32_MAX}, ended));
       }
-      runner_.EndAll(EndReason::kAttemptEnded, true, ContextAt(position), job_, &outputs);
+      runner_.evaluator().EndAll(EndReason::kAttemptEnded, true,
+                                 {ContextAt(position), job_, &outputs});
       runner_.BeginAttempt(position);
     }
     ++attempts_;
@@ -219,7 +221,7 @@ class Runner {
       });
     };
     engine::EventSink outputs;
-    runner_.JudgeNeeds(ContextAt(position), carried, job_, &outputs);
+    runner_.evaluator().JudgeNeeds(carried, {ContextAt(position), job_, &outputs});
   }
 
   Status Feed(int64_t upto) {

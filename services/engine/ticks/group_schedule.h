@@ -1,0 +1,46 @@
+// Due ticks of the groups of one domain. Private to the engine.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "rules/plan/program/program.h"
+#include "services/base/binary.h"
+#include "services/model/position.h"
+
+namespace pitwall::engine {
+
+// Positions on the clock of the domain. Not thread-safe.
+class GroupSchedule {
+ public:
+  // Nothing is due before StartAfter.
+  explicit GroupSchedule(const plan::DomainPlan& domain);
+
+  // Schedules the first multiple of each interval after `position`. Groups with align_job count
+  // from `origin`.
+  void StartAfter(int64_t position, int64_t origin);
+  // Nothing is due before StartAfter.
+  void Reset();
+
+  // The next tick of any group; kMaxPosition without any.
+  int64_t NextTick() const;
+  // Skips all ticks before the last one of each group at or before `position`.
+  void SkipTo(int64_t position, int64_t origin);
+  // Returns whether the group is due at the position, and schedules its next tick.
+  bool TakeTick(size_t group, int64_t position);
+
+  void SaveNext(size_t group, BinaryWriter& out) const { out.I64(entries_[group].next); }
+  void RestoreNext(size_t group, BinaryReader& in) { entries_[group].next = in.I64(); }
+
+ private:
+  struct Entry {
+    int64_t interval = 0;
+    bool align_job = false;
+    int64_t next = kMaxPosition;
+  };
+
+  std::vector<Entry> entries_;
+};
+
+}  // namespace pitwall::engine
