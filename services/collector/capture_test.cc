@@ -1,4 +1,4 @@
-// Captures from the log to the clients and back: the courier, and the whole collector.
+// Captures from the log to the clients and back, for the bridge alone and for the whole collector.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -31,17 +31,17 @@ class CaptureTopicBridgeTest : public ::testing::Test {
     EXPECT_TRUE(log_.EnsureTopic(kControlTopic, {1, false, -1}).ok());
     EXPECT_TRUE(log_.EnsureTopic(kCapturesTopic, {1, false, -1}).ok());
     appender_ = *log_.OpenAppender();
-    courier_ = std::make_unique<CaptureTopicBridge>(&clock_, &log_, appender_.get());
+    bridge_ = std::make_unique<CaptureTopicBridge>(&clock_, &log_, appender_.get());
   }
   void Start() {
-    courier_->Start([this](CaptureRequest request) {
+    bridge_->Start([this](CaptureRequest request) {
       const std::lock_guard<std::mutex> lock(mutex_);
       given_.push_back(request.id);
       changed_.notify_all();
     });
     clock_.AwaitWaiters(1);
   }
-  // One turn of the courier.
+  // Runs one iteration of the bridge's thread.
   void Turn() {
     clock_.Advance(kNanosPerSecond);
     clock_.AwaitWaiters(1);
@@ -62,13 +62,13 @@ class CaptureTopicBridgeTest : public ::testing::Test {
   fakes::FakeClock clock_;
   fakes::MemoryLog log_{&clock_};
   std::unique_ptr<Appender> appender_;
-  std::unique_ptr<CaptureTopicBridge> courier_;
+  std::unique_ptr<CaptureTopicBridge> bridge_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::string> given_;
 };
 
-TEST_F(CaptureTopicBridgeTest, GivesWhatIsAskedForAndHasNotExpired) {
+TEST_F(CaptureTopicBridgeTest, ForwardsRequestsThatHaveNotExpired) {
   Append(cloudevents::EncodeCaptureRequest(RequestOf("old", 0)));
   Append("garbage");
   Append(cloudevents::EncodeCaptureRequest(RequestOf("waits")));
@@ -76,11 +76,11 @@ TEST_F(CaptureTopicBridgeTest, GivesWhatIsAskedForAndHasNotExpired) {
   AwaitGiven(1);
   Append(cloudevents::EncodeCaptureRequest(RequestOf("new")));
   AwaitGiven(2);
-  courier_->Stop();
+  bridge_->Stop();
   EXPECT_EQ(given_, (std::vector<std::string>{"waits", "new"}));
 }
 
-TEST_F(CaptureTopicBridgeTest, GivesIntervalsApartFromCaptures) {
+TEST_F(CaptureTopicBridgeTest, ForwardsIntervalChangesSeparately) {
   ActionEvent request;
   request.type = ActionEventType::kRequested;
   request.kind = ActionKind::kInterval;
@@ -94,11 +94,11 @@ TEST_F(CaptureTopicBridgeTest, GivesIntervalsApartFromCaptures) {
   request.issue = "new";
   request.expires_ns += kNanosPerSecond;
   Append(cloudevents::EncodeCloudEvent(request));
-  request.kind = ActionKind::kStop;  // no business of collectors
+  request.kind = ActionKind::kStop;  // not for collectors
   Append(cloudevents::EncodeCloudEvent(request));
   Append(cloudevents::EncodeCaptureRequest(RequestOf("a capture")));
   std::vector<std::string> sampled;
-  courier_->Start(
+  bridge_->Start(
       [this](CaptureRequest capture) {
         const std::lock_guard<std::mutex> lock(mutex_);
         given_.push_back(capture.id);
@@ -108,23 +108,23 @@ TEST_F(CaptureTopicBridgeTest, GivesIntervalsApartFromCaptures) {
         sampled.push_back(Cat(action.issue, " ", action.job, " ", action.interval_ns));
       });
   AwaitGiven(1);
-  courier_->Stop();
+  bridge_->Stop();
   EXPECT_EQ(sampled, (std::vector<std::string>{"new job-1 5000000000"}));
   EXPECT_EQ(given_, (std::vector<std::string>{"a capture"}));
 }
 
-TEST_F(CaptureTopicBridgeTest, AsksOfAJobComeOnceASecond) {
+TEST_F(CaptureTopicBridgeTest, SecondRequestWithinOneSecondIsRejected) {
   Start();
-  EXPECT_TRUE(courier_->Ask(RequestOf("a")).ok());
-  EXPECT_TRUE(absl::IsResourceExhausted(courier_->Ask(RequestOf("b"))));
+  EXPECT_TRUE(bridge_->Ask(RequestOf("a")).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(bridge_->Ask(RequestOf("b"))));
   Turn();
-  EXPECT_TRUE(courier_->Ask(RequestOf("c")).ok());
+  EXPECT_TRUE(bridge_->Ask(RequestOf("c")).ok());
   Turn();
   EXPECT_EQ(log_.Records(kControlTopic).size(), 2u);
-  AwaitGiven(2);  // it hears itself, as all collectors do
+  AwaitGiven(2);  // the bridge receives its own request, like all collectors
 }
 
-TEST_F(CaptureTopicBridgeTest, WhatTheLogTakesLaterIsKeptWithinBounds) {
+TEST_F(CaptureTopicBridgeTest, LogUnavailable_OutboxIsLimited) {
   log_.SetWriteFault([](std::string_view) { return absl::UnavailableError("away"); });
   Start();
   RankCapture capture;
@@ -132,14 +132,14 @@ TEST_F(CaptureTopicBridgeTest, WhatTheLogTakesLaterIsKeptWithinBounds) {
   capture.job = "job-1";
   for (size_t i = 0; i < CaptureTopicBridge::kMaxRecords + 3; ++i) {
     capture.rank = static_cast<int64_t>(i);
-    courier_->Deliver(capture);
+    bridge_->Deliver(capture);
   }
-  EXPECT_EQ(courier_->dropped(), 3u);
+  EXPECT_EQ(bridge_->dropped(), 3u);
   Turn();
   EXPECT_TRUE(log_.Records(kCapturesTopic).empty());
   log_.SetWriteFault(nullptr);
   Turn();
-  courier_->Stop();
+  bridge_->Stop();
   const std::vector<Record> records = log_.Records(kCapturesTopic);
   ASSERT_EQ(records.size(), CaptureTopicBridge::kMaxRecords);
   EXPECT_EQ(cloudevents::DecodeRankCapture(records[0].value)->rank, 3);
@@ -180,7 +180,8 @@ class CaptureCollectorTest : public CollectorTest {
     changed_.wait(lock, [&] { return got_.size() >= count; });
     return got_;
   }
-  // Time moves until they are there: the desk may read the clock just after a single step of it.
+  // Advances the clock until the captures are delivered. One step is not enough, because
+  // NodeCaptures may read the clock just after it.
   std::vector<RankCapture> AdvanceToCaptures(size_t count) {
     Advance(kCaptureGapNs);
     while (true) {
@@ -211,7 +212,7 @@ class CaptureCollectorTest : public CollectorTest {
   Status ask_;
 };
 
-TEST_F(CaptureCollectorTest, AsksTheClientTwiceAndTellsItsState) {
+TEST_F(CaptureCollectorTest, SamplesClientTwiceAndPublishesState) {
   Start();
   TestClient client = Join(1);
   Request();
@@ -231,15 +232,15 @@ TEST_F(CaptureCollectorTest, AsksTheClientTwiceAndTellsItsState) {
   EXPECT_EQ(captures[0].world_size, 2);
   EXPECT_EQ(captures[0].state, CaptureState::kCollective);
   EXPECT_EQ(Counter("pitwall_collector_captured_ranks_total"), 1);
-  // The node tells the state as a series.
+  // The node publishes the state as a series.
   Advance(3 * kNanosPerSecond);
-  bool told = false;
+  bool published = false;
   for (const ReadBatch& batch : Stop())
-    told |= batch.Has("pitwall_capture_state{rank=1,state=collective}");
-  EXPECT_TRUE(told);
+    published |= batch.Has("pitwall_capture_state{rank=1,state=collective}");
+  EXPECT_TRUE(published);
 }
 
-TEST_F(CaptureCollectorTest, AClientThatAnswersAHundredMegabytesIsCutOffAndSeenByTheSystem) {
+TEST_F(CaptureCollectorTest, ClientWithHugeAnswer_IsClosedAndCapturedBySystem) {
   Start();
   TestClient client = Join(0);
   Request();
@@ -254,17 +255,17 @@ TEST_F(CaptureCollectorTest, AClientThatAnswersAHundredMegabytesIsCutOffAndSeenB
   EXPECT_THAT(captures[0].why_system, HasSubstr("connection to the collector is lost"));
 }
 
-TEST_F(CaptureCollectorTest, ClientsOfEarlierVersionsAreNotAsked) {
+TEST_F(CaptureCollectorTest, OldClientIsNotAskedForCapture) {
   Start();
   TestClient client = Join(0, false);
   Request();
-  // The request is taken up before time moves.
+  // The request is accepted before the clock advances.
   while (Counter("pitwall_collector_captures_total") < 1) std::this_thread::yield();
   const auto captures = AdvanceToCaptures(1);
-  EXPECT_THAT(captures[0].why_system, HasSubstr("earlier version"));
+  EXPECT_THAT(captures[0].why_system, HasSubstr("does not support captures"));
 }
 
-TEST_F(CaptureCollectorTest, TheOwnerAsksBySocket) {
+TEST_F(CaptureCollectorTest, OwnerRequestsCaptureOverSocket) {
   Start();
   TestClient client = Join(0);
   const auto id = AskCollector(options_.socket_path, "train", {0}, 5 * kNanosPerSecond);
@@ -277,10 +278,10 @@ TEST_F(CaptureCollectorTest, TheOwnerAsksBySocket) {
     EXPECT_EQ(asked_[0].ranks, std::vector<int64_t>{0});
     EXPECT_EQ(asked_[0].principal, Cat("uid:", getuid()));
     EXPECT_EQ(asked_[0].expires_ns, clock_.WallNs() + 5 * kNanosPerSecond);
-    ask_ = absl::ResourceExhaustedError("wait a second");
+    ask_ = absl::ResourceExhaustedError("retry later");
   }
   EXPECT_THAT(std::string(AskCollector(options_.socket_path, "job-1", {}, 0).status().message()),
-              HasSubstr("wait a second"));
+              HasSubstr("retry later"));
   EXPECT_THAT(std::string(AskCollector(options_.socket_path, "nope", {}, 0).status().message()),
               HasSubstr("not found on node n1"));
   EXPECT_THAT(std::string(AskCollector(options_.socket_path, "a\nb", {}, 0).status().message()),

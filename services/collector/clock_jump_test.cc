@@ -1,4 +1,4 @@
-// Wall clocks that jump under a collector (time-model.md 1.1).
+// Jumps of the wall clock while a collector runs (time-model.md 1.1).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,18 +16,19 @@ using ::testing::ElementsAre;
 constexpr int64_t kMs = kNanosPerMilli;
 constexpr int64_t kSecond = kNanosPerSecond;
 
-TEST_F(CollectorTest, AWallClockThatGoesBackIsNotFollowed) {
+TEST_F(CollectorTest, WallClockSetBack_EventTimeContinues) {
   Start();
   Advance(2 * kSecond);
   const int64_t before_ns = clock_.WallNs();
   clock_.SetWall(before_ns - 3600 * kSecond);
   Advance(3 * kSecond);
   EXPECT_EQ(Counter("pitwall_collector_clock_behind"), 1);
-  clock_.SetWall(before_ns + 3 * kSecond);  // it has caught up
+  clock_.SetWall(before_ns + 3 * kSecond);  // event time has caught up
   Advance(3 * kSecond);
   EXPECT_EQ(Counter("pitwall_collector_clock_behind"), 0);
   const auto batches = Of(Stop(), "node:n1");
-  // One boot, and no second of it is missing: DecodeAll sees to it that time does not go back.
+  // There is only one boot, and every second has data. DecodeAll checks that time does not
+  // decrease.
   std::set<int64_t> seconds;
   std::vector<double> offsets;
   for (const ReadBatch& batch : batches) {
@@ -47,12 +48,12 @@ TEST_F(CollectorTest, AWallClockThatGoesBackIsNotFollowed) {
   EXPECT_EQ(Counter("pitwall_collector_boots_total"), 1);
 }
 
-TEST_F(CollectorTest, AWallClockThatGoesForwardBeginsANewBoot) {
+TEST_F(CollectorTest, WallClockSetForward_StartsNewBoot) {
   Start();
   Advance(2 * kSecond);
   clock_.SetWall(clock_.WallNs() + 3600 * kSecond);
   Advance(2 * kSecond);
-  clock_.SetWall(clock_.WallNs() + 900 * kMs);  // not worth it
+  clock_.SetWall(clock_.WallNs() + 900 * kMs);  // too small for a new boot
   Advance(2 * kSecond);
   const auto batches = Of(Stop(), "node:n1");
   std::vector<std::string> boots;
@@ -86,7 +87,7 @@ TEST_F(CollectorTest, WallClock45DaysAheadFor25Seconds_ChangesNothing) {
   }
 }
 
-TEST_F(CollectorTest, WallClockAheadForMinutes_CorrectedTimeBeginsANewBoot) {
+TEST_F(CollectorTest, WallClockAheadForMinutes_CorrectionStartsNewBoot) {
   Start();
   Advance(2 * kSecond);
   const int64_t right_ns = clock_.WallNs() - clock_.MonotonicNs();

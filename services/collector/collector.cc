@@ -90,7 +90,7 @@ Status CheckLimits(const Options::Limits& limits) {
   const auto check = [](std::string_view name, size_t value, size_t most) {
     if (value >= 1 && value <= most) return OkStatus();
     return InvalidArgument(
-        Cat("limits.", name, ": ", value, " is not in 1 to ", most, "; write a number in it"));
+        Cat("limits.", name, " must be between 1 and ", most, " (got ", value, ")"));
   };
   RETURN_IF_ERROR(check("clients", limits.clients, 65536));
   RETURN_IF_ERROR(check("clients_per_owner", limits.clients_per_owner, 65536));
@@ -100,13 +100,13 @@ Status CheckLimits(const Options::Limits& limits) {
   RETURN_IF_ERROR(check("jobs_per_owner", limits.jobs_per_owner, 10000));
   if (limits.hello_timeout_ns < kNanosPerSecond || limits.idle_timeout_ns < 5 * kNanosPerSecond) {
     return InvalidArgument(
-        "limits.hello_timeout is at least 1s, limits.idle_timeout at least 5s: clients beat each "
-        "second; write a longer time");
+        "limits.hello_timeout must be at least 1s and limits.idle_timeout at least 5s, because "
+        "clients send a heartbeat every second");
   }
   return OkStatus();
 }
 
-// Without a socket nobody joins by it.
+// Without a socket, no clients can join late.
 int64_t SlackOf(const Options& options) {
   return options.socket_path.empty() ? 0 : options.join_slack_ns;
 }
@@ -149,7 +149,7 @@ struct Collector::Impl {
         sampler(SamplerOf(options), clock, &time, &bindings, options.gpus ? &gpus : nullptr,
                 options.drop_dir.empty() ? nullptr : &drop_folder, &announcer, &node_sender,
                 &counters, &capture_states),
-        pod_words(options.node, options.new_boot_id(), &bindings, &publisher, time),
+        pod_events(options.node, options.new_boot_id(), &bindings, &publisher, time),
         finished(clock.NewWakeup()) {
     for (const JobDeclaration& job : options.jobs) bindings.BindOption(job);
     gpus.SetPeriod(options.interval_ns);
@@ -160,9 +160,9 @@ struct Collector::Impl {
                           .token_file = options.pods.token_file,
                           .owners = options.pods.owners,
                           .root = options.root},
-          &clock, options.pods.transport, [this] { return pod_words.Here(); },
+          &clock, options.pods.transport, [this] { return pod_events.Here(); },
           [this](const PodWatch::Rank& rank, const std::optional<PlatformEnd>& end) {
-            pod_words.Tell(rank, end);
+            pod_events.Publish(rank, end);
           },
           [this](const PodWatch::Rank& rank, const JobReference& object) {
             bindings.SetObject(rank.job, object);
@@ -179,8 +179,8 @@ struct Collector::Impl {
   JobRegistry bindings;
   ClientCursors cursors;
   Publisher publisher;
-  BatchSender rank_sender;  // the socket thread's
-  BatchSender node_sender;  // the sampler's
+  BatchSender rank_sender;  // used by the socket thread
+  BatchSender node_sender;  // used by the sampler thread
   NodeAnnouncer announcer;
   CaptureStates capture_states;
   NodeCaptures captures;
@@ -189,8 +189,8 @@ struct Collector::Impl {
   JobFileDirectory drop_folder;
   GpuMonitor gpus;
   Sampler sampler;
-  PodStatusEvents pod_words;
-  std::unique_ptr<PodWatch> pods;  // null: nobody is asked
+  PodStatusEvents pod_events;
+  std::unique_ptr<PodWatch> pods;  // null: pods are not watched
   const std::unique_ptr<Wakeup> finished;
   Mutex mutex;
   bool started ABSL_GUARDED_BY(mutex) = false;
@@ -209,12 +209,12 @@ StatusOr<std::unique_ptr<Collector>> Collector::Create(const Options& given, Clo
   Options options = given;
   if (options.node.empty()) options.node = HostName();
   if (options.node.empty() || options.node.size() > 253) {
-    return InvalidArgument(Cat("node: ", Quote(options.node), " is not a node name"));
+    return InvalidArgument(Cat("node must be a valid node name (got ", Quote(options.node), ")"));
   }
   const auto& intervals = Intervals();
   if (std::find(intervals.begin(), intervals.end(), options.interval_ns) == intervals.end()) {
-    return InvalidArgument(Cat("interval: ", options.interval_ns,
-                               " ns: not one of 100, 200, 500, 1000, 5000, 60000 ms"));
+    return InvalidArgument(Cat("interval must be 100, 200, 500, 1000, 5000, or 60000 ms (got ",
+                               options.interval_ns, " ns)"));
   }
   for (const JobDeclaration& job : options.jobs) {
     RETURN_IF_ERROR(Annotate(CheckJobId(job.id), "job"));
@@ -223,16 +223,16 @@ StatusOr<std::unique_ptr<Collector>> Collector::Create(const Options& given, Clo
       RETURN_IF_ERROR(Annotate(CheckOwner(member), "job"));
   }
   RETURN_IF_ERROR(CheckLimits(options.limits));
-  if (options.socket_mode > 0777)
-    return InvalidArgument("socket_mode: more than 0777; write the bits of a file's mode");
+  if (options.socket_mode > 0777) return InvalidArgument("socket_mode must be at most 0777");
   if (!options.socket_group.empty())
     RETURN_IF_ERROR(Annotate(ParseGroup(options.socket_group).status(), "socket_group"));
   if (!options.spool_dir.empty() && options.spool_bytes < (1u << 20)) {
-    return InvalidArgument("spool_bytes: less than 1 MiB");
+    return InvalidArgument("spool_bytes must be at least 1 MiB");
   }
-  if (options.queue_bytes < (64u << 10)) return InvalidArgument("queue_bytes: less than 64 KiB");
+  if (options.queue_bytes < (64u << 10))
+    return InvalidArgument("queue_bytes must be at least 64 KiB");
   if (options.join_slack_ns < 0 || options.join_slack_ns > 5 * kNanosPerSecond) {
-    return InvalidArgument("join_slack: not 0 to 5 s");
+    return InvalidArgument("join_slack must be between 0 and 5 s");
   }
   if (options.new_boot_id == nullptr) options.new_boot_id = RandomBootId;
   return std::unique_ptr<Collector>(
@@ -244,7 +244,7 @@ Collector::~Collector() { Stop(); }
 
 Status Collector::Start() {
   MutexLock lock(&impl_->mutex);
-  if (impl_->started) return FailedPrecondition("the collector was started before");
+  if (impl_->started) return FailedPrecondition("the collector has already been started");
   RETURN_IF_ERROR(impl_->publisher.Start());
   if (!impl_->options.socket_path.empty()) {
     impl_->sessions.TakeUpKnown();
@@ -265,12 +265,13 @@ void Collector::Stop() {
     MutexLock lock(&impl_->mutex);
     if (!impl_->started || impl_->stopped) return;
     impl_->stopped = true;
-    // Ranks get no goodbye: they go on, and the next collector takes them up again.
+    // No goodbye is sent for the ranks, because they keep running and the next collector resumes
+    // them.
     impl_->server.Stop();
     if (impl_->pods != nullptr) impl_->pods->Stop();
     impl_->sampler.Stop();
     impl_->publisher.Stop();
-    impl_->gpus.Stop();  // last: a driver in trouble may keep it waiting
+    impl_->gpus.Stop();  // last, because an unresponsive driver may delay it
   }
   impl_->finished->Wake();
 }
@@ -292,7 +293,7 @@ Status Collector::SetInterval(int64_t interval_ns) {
   const auto& intervals = Intervals();
   if (std::find(intervals.begin(), intervals.end(), interval_ns) == intervals.end()) {
     return InvalidArgument(
-        Cat("interval: ", interval_ns, " ns: not one of 100, 200, 500, 1000, 5000, 60000 ms"));
+        Cat("interval must be 100, 200, 500, 1000, 5000, or 60000 ms (got ", interval_ns, " ns)"));
   }
   impl_->sampler.SetInterval(interval_ns);
   impl_->gpus.SetPeriod(interval_ns);

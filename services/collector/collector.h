@@ -1,5 +1,5 @@
-// The collector: one per node. Samples the node, listens to its training processes, publishes both
-// as telemetry.
+// Collector, one per node. Samples the node, receives data from its training processes, and
+// publishes both as telemetry.
 #pragma once
 
 #include <cstddef>
@@ -24,28 +24,29 @@ struct Options {
   std::string node;                   // empty: the machine's host name
   int64_t interval_ns = 500'000'000;  // one of Collector::Intervals()
   std::vector<JobDeclaration> jobs;
-  // Unix stream socket of the clients; empty: none. A path longer than 107 bytes is refused.
+  // Unix stream socket for clients; empty: none. Paths longer than 107 bytes are rejected.
   std::string socket_path;
   uint32_t socket_mode = 0666;
-  std::string socket_group;  // name or number; empty: as the system gives it
-  // What clients may use, all together and those of one owner.
+  std::string socket_group;  // name or number; empty: the default group
+  // Limits for all clients together and for those of one owner.
   struct Limits {
     size_t clients = 1024;  // connections
     size_t clients_per_owner = 256;
     size_t bytes_per_second_per_owner = 16u << 20;
-    size_t jobs = 256;  // that nothing but clients has made known
+    size_t jobs = 256;  // jobs known only from clients
     size_t jobs_per_owner = 64;
     int64_t hello_timeout_ns = 10'000'000'000;
-    // Without a message. Clients beat each second, but a rank that is frozen or holds the GIL does
-    // not: its process is watched, and its stacks are captured, only while it is connected.
+    // Maximum time without a message. Clients send a heartbeat every second, except if the rank is
+    // frozen or holds the GIL. Such a rank must stay connected, because only then its process is
+    // watched and its stacks are captured.
     int64_t idle_timeout_ns = 1'800'000'000'000;
   };
   Limits limits;
   // Directory with one file per job, written by a prolog and removed by an epilog; empty: none. See
   // jobs/job_file_directory.h.
   std::string drop_dir;
-  // How ranks in pods ended, by the status of their containers, and with `owners` whose pods those
-  // are (pods/pod_watch.h); without a url nobody is asked. The transport is borrowed.
+  // Source of the exit status of ranks in pods and, with `owners`, of the pods' owners
+  // (pods/pod_watch.h). Disabled without a URL. The transport is not owned.
   struct Pods {
     std::string url;
     std::string token_file;
@@ -53,67 +54,70 @@ struct Options {
     bool owners = false;
   };
   Pods pods;
-  // Directory for what cannot be published now; empty: only the memory queue. One collector per
-  // directory.
+  // Directory for records that cannot be published yet; empty: only the memory queue. Each
+  // collector needs its own directory.
   std::string spool_dir;
   uint64_t spool_bytes = 1ull << 30;
   size_t queue_bytes = 8u << 20;
-  // Parent of /proc, /sys; for containers that see the host's elsewhere, and for tests.
+  // Parent of /proc and /sys, for containers with the host's mounted elsewhere, and for tests.
   std::string root = "/";
   bool gpus = true;
   std::string nvml_library = "libnvidia-ml.so.1";
-  // A collector's own promise stays this far behind its time, so that a client can say hello before
-  // the promise passes its start (time-model.md 1.3). 0 without a socket.
+  // Lag of the collector's own promise behind its time. It gives clients time to send a hello
+  // before the promise passes their start (time-model.md 1.3). 0 without a socket.
   int64_t join_slack_ns = 250'000'000;
-  // A job whose local ranks have all said goodbye ends after this long without a new hello.
+  // Grace period between the goodbyes of all local ranks and the end of the job; a new hello
+  // cancels the end.
   int64_t completed_grace_ns = 5'000'000'000;
   int64_t failed_grace_ns = 60'000'000'000;
-  // A job known only by clients that vanished without goodbye is let go after this long.
+  // Time after which a job known only from clients is released if all of them disconnected without
+  // a goodbye.
   int64_t lost_grace_ns = 600'000'000'000;
-  // Takes each rank's answer to a capture, on the socket thread: it must not wait. Null: nobody
-  // does.
+  // Receives each rank's capture result on the socket thread; must not block. May be null.
   std::function<void(RankCapture)> deliver_capture;
-  // Passes on a job owner's request to all collectors; must not wait.
+  // Forwards a job owner's request to all collectors; must not block.
   std::function<Status(CaptureRequest)> ask_capture;
-  // Boot ids; empty: random.
+  // Generates boot IDs; empty: random IDs.
   std::function<std::string()> new_boot_id;
 };
 
-// Threads: sampler (owns what is read of the node), socket server (owns the clients), publisher
-// (owns the appender calls), GPU reader. All methods may be called from any thread. The clock and
-// the appender are borrowed and must outlive it. Destroying it stops it.
+// Threads: sampler (owns the node's readings), socket server (owns the clients), publisher (owns
+// the appender calls), and GPU reader. All methods are thread-safe. The clock and the appender are
+// not owned and must outlive the collector. The destructor stops the collector.
 class Collector {
  public:
-  // Only checks the options. InvalidArgument names the option.
+  // Validates the options without starting the collector. Returns InvalidArgument with the option's
+  // name.
   static StatusOr<std::unique_ptr<Collector>> Create(const Options& options, Clock& clock,
                                                      Appender* appender);
   ~Collector();
   Collector(const Collector&) = delete;
   Collector& operator=(const Collector&) = delete;
 
-  // Opens spool and socket and starts the threads. On error nothing runs.
+  // Opens spool and socket and starts the threads. After an error, no thread is running.
   Status Start();
-  // Says goodbye for the node (ranks go on: the next collector takes them up again), publishes or
-  // spools what is left, joins the threads. Idempotent.
+  // Sends the node's goodbyes, publishes or spools the remaining records, and joins the threads.
+  // Ranks get no goodbye, because the next collector resumes them. Idempotent.
   void Stop();
-  // Start, then waits until Stop or RequestStop was called elsewhere, then Stop.
+  // Starts the collector, waits for Stop or RequestStop on another thread, and stops.
   Status Run();
-  // Ends Run; from any thread, not from a signal handler. Returns at once.
+  // Ends Run without blocking. Thread-safe, but not safe in signal handlers.
   void RequestStop();
 
-  // Captures the ranks of a job that are here; returns at once.
+  // Captures the job's ranks on this node. Returns without waiting.
   void RequestCapture(CaptureRequest request);
 
-  // Takes effect at the next tick. InvalidArgument: not one of Intervals().
+  // Takes effect at the next tick. Returns InvalidArgument if the interval is not one of
+  // Intervals().
   Status SetInterval(int64_t interval_ns);
-  // 100, 200, 500, 1000, 5000, 60000 ms.
+  // Returns 100, 200, 500, 1000, 5000, and 60000 ms.
   static const std::vector<int64_t>& Intervals();
 
-  // Every counter of ours, zeros included, in a fixed order.
+  // Returns all counters of the collector, including zeros, in a fixed order.
   std::vector<CounterValue> Counters() const;
-  // Unavailable: records have not been published for 10 s. Thread-safe.
+  // Returns Unavailable if records have not been published for 10 s. Thread-safe.
   Status Health() const;
-  // Ids of the jobs that are bound now, sorted.
+  // Returns the sorted IDs of the bound jobs.
   std::vector<std::string> BoundJobs() const;
   const std::string& node() const;
 

@@ -1,4 +1,4 @@
-// The whole collector, on a clock that the test moves.
+// Tests of the whole collector with a fake clock.
 #include "services/collector/collector.h"
 
 #include <gmock/gmock.h>
@@ -36,12 +36,12 @@ std::vector<int64_t> Ticks(const std::vector<ReadBatch>& batches) {
   return ticks;
 }
 
-TEST_F(CollectorTest, TicksStandAtMultiplesHoweverLateTheyAreTaken) {
+TEST_F(CollectorTest, LateTicksStayAtMultiplesOfInterval) {
   options_.interval_ns = 100 * kMs;
   Start();
   Advance(2 * kSecond, 37 * kMs);
   Settle();
-  clock_.Advance(950 * kMs);  // somebody held the CPU
+  clock_.Advance(950 * kMs);  // the CPU was busy
   Advance(2 * kSecond, 37 * kMs);
   const auto batches = Of(Stop(), "node:n1");
   const auto ticks = Ticks(batches);
@@ -49,7 +49,7 @@ TEST_F(CollectorTest, TicksStandAtMultiplesHoweverLateTheyAreTaken) {
   for (int64_t tick : ticks) EXPECT_EQ(tick % (100 * kMs), 0);
   EXPECT_EQ(std::set<int64_t>(ticks.begin(), ticks.end()).size(), ticks.size());
   EXPECT_GE(Counter("pitwall_collector_ticks_missed_total"), 8);
-  // Heartbeats and promises.
+  // Checks the heartbeats and promises.
   int64_t before = 0;
   for (const ReadBatch& batch : batches) {
     EXPECT_EQ(batch.source, "node@n1");
@@ -63,11 +63,11 @@ TEST_F(CollectorTest, TicksStandAtMultiplesHoweverLateTheyAreTaken) {
   EXPECT_TRUE(batches.back().goodbye);
   EXPECT_TRUE(batches[0].ticks.empty());  // the announcement
   EXPECT_GT(batches[1].schemas, 0u);
-  // Shares of the cores appear from the second tick on, as no job is bound.
+  // CPU ratios appear from the second tick on, because no job is bound.
   EXPECT_TRUE(batches[2].Has("system_cpu_time_seconds_total{cpu=0"));
 }
 
-TEST_F(CollectorTest, LongIntervalsBeatAllTheSameAndCanBeChanged) {
+TEST_F(CollectorTest, LongInterval_KeepsHeartbeatAndCanBeChanged) {
   options_.interval_ns = 5 * kSecond;
   Start();
   Advance(11 * kSecond);
@@ -84,11 +84,11 @@ TEST_F(CollectorTest, LongIntervalsBeatAllTheSameAndCanBeChanged) {
   for (const ReadBatch& batch : batches) empty += batch.ticks.empty();
   EXPECT_GE(empty, 8u);
   EXPECT_GE(batches.size(), 13u);
-  // Without a socket nobody joins by it, and the promise is the tick itself.
+  // Without a socket, no clients can join late, so the promise is the tick itself.
   EXPECT_EQ(batches[1].promise_ns % kSecond, 0);
 }
 
-TEST_F(CollectorTest, SchemasAreRepeatedEveryFewSeconds) {
+TEST_F(CollectorTest, RepeatsSchemasEveryFewSeconds) {
   Start();
   Advance(12 * kSecond);
   const auto batches = Of(Stop(), "node:n1");
@@ -101,7 +101,7 @@ TEST_F(CollectorTest, SchemasAreRepeatedEveryFewSeconds) {
     EXPECT_LE(with_schemas[i] - with_schemas[i - 1], 6 * kSecond);
 }
 
-TEST_F(CollectorTest, AJobByOptionGetsTheNodeAndTheNodeItsHealth) {
+TEST_F(CollectorTest, JobFromOption_ReceivesNodeSeries) {
   root_.Write("sys/fs/cgroup/j/memory.current", "4096\n");
   options_.jobs.push_back(
       {"job-1", "bert", {"slurm", "c", "", "Job", "1", "1", "q"}, {{"team", "x"}}, {}, "/j"});
@@ -127,12 +127,12 @@ TEST_F(CollectorTest, AJobByOptionGetsTheNodeAndTheNodeItsHealth) {
   EXPECT_TRUE(Of(batches, "node:n1")[1].Has("system_memory_limit_bytes"));
 }
 
-TEST_F(CollectorTest, AProcessThatComesForAJobBecomesItsReference) {
+TEST_F(CollectorTest, ClientProcessBecomesReferenceOfJob) {
   options_.socket_path = root_.At("socket");
   options_.jobs.push_back({"job-1", "bert", {}, {}, {}, ""});
   Start();
   Advance(kSecond);
-  // Two incarnations, each with two ranks; the second is another process by its start.
+  // Two incarnations with two ranks each. The second incarnation has another process start.
   for (const int start : {777, 888}) {
     WriteProcess(start);
     TestClient first(options_.socket_path), second(options_.socket_path);
@@ -154,7 +154,7 @@ TEST_F(CollectorTest, AProcessThatComesForAJobBecomesItsReference) {
   std::vector<std::string> references;
   for (const ReadBatch& batch : Of(Stop(), "job-1")) {
     for (const JobEvent& event : batch.events) {
-      if (event.kind == JobEvent::Kind::kRankLost) continue;  // the first incarnation's
+      if (event.kind == JobEvent::Kind::kRankLost) continue;  // from the first incarnation
       EXPECT_EQ(event.kind, JobEvent::Kind::kStarted);
       EXPECT_EQ(event.name, "bert");
       references.push_back(event.reference.uid);
@@ -164,7 +164,7 @@ TEST_F(CollectorTest, AProcessThatComesForAJobBecomesItsReference) {
   EXPECT_THAT(references, ElementsAre("", Cat(pid, 777), Cat(pid, 888)));
 }
 
-TEST_F(CollectorTest, AnotherIncarnationOfAJobThatCameByItself) {
+TEST_F(CollectorTest, SecondIncarnationOfClientJob_UpdatesReference) {
   options_.socket_path = root_.At("socket");
   Start();
   std::vector<std::string> references;
@@ -190,9 +190,9 @@ TEST_F(CollectorTest, AnotherIncarnationOfAJobThatCameByItself) {
   EXPECT_THAT(references, ElementsAre(Cat(pid, 777), Cat(pid, 888)));
 }
 
-// kill -9: the rank is lost, its node's frames no longer go to the job, and its launcher's end is
-// told after its own.
-TEST_F(CollectorTest, AProcessThatIsGoneIsALostRank) {
+// After kill -9, the rank is lost, the node sends no more frames to the job, and the launcher's end
+// is reported after the rank's.
+TEST_F(CollectorTest, KilledProcess_IsReportedAsLostRank) {
   options_.socket_path = root_.At("socket");
   const auto stat = [&](int pid, int parent, char state, int status) {
     root_.Write(Cat("proc/", pid, "/stat"),
@@ -207,13 +207,13 @@ TEST_F(CollectorTest, AProcessThatIsGoneIsALostRank) {
   client.Send(HelloOf(0, clock_.WallNs()));
   client.ReadWelcome();
   Advance(2 * kSecond);
-  // The connection alone says nothing: the process lives.
+  // A closed connection alone is not an end, because the process is still running.
   client.Close();
   while (Counter("pitwall_collector_clients") > 0) {
   }
   Advance(2 * kSecond);
   EXPECT_THAT(collector_->BoundJobs(), ElementsAre("job-1"));
-  stat(getpid(), 4000, 'Z', 9);  // its parent has not asked how it ended
+  stat(getpid(), 4000, 'Z', 9);  // not reaped by its parent yet
   while (!collector_->BoundJobs().empty()) Advance(100 * kNanosPerMilli);
   root_.Remove("proc/4000/stat");
   const auto said = [&] {
@@ -233,14 +233,14 @@ TEST_F(CollectorTest, AProcessThatIsGoneIsALostRank) {
   EXPECT_EQ(events[1].rank_lost.boot_id, "boot-0");
   EXPECT_EQ(events[1].rank_lost.signal, 9);
   EXPECT_GE(events[2].time_ns, events[1].time_ns);
-  // The node's last word about the job is a goodbye.
+  // The node's last batch for the job is a goodbye.
   const auto last = std::find_if(batches.rbegin(), batches.rend(),
                                  [](const ReadBatch& batch) { return batch.source == "node@n1"; });
   ASSERT_NE(last, batches.rend());
   EXPECT_TRUE(last->goodbye);
 }
 
-TEST_F(CollectorTest, ADropFileBindsAndUnbinds) {
+TEST_F(CollectorTest, DropFileBindsAndReleasesJob) {
   options_.drop_dir = root_.At("jobs");
   Start();
   Advance(3 * kSecond);
@@ -264,7 +264,7 @@ TEST_F(CollectorTest, ADropFileBindsAndUnbinds) {
   ASSERT_EQ(first.back().events.size(), 1u);
   EXPECT_EQ(first.back().events[0].kind, JobEvent::Kind::kEnded);
   EXPECT_EQ(first.back().events[0].reason, "completed");
-  // Let go, and bound again: another boot, for its sequences begin with 1 again.
+  // The job is released and bound again with a new boot ID, because its sequences start at 1 again.
   std::set<std::string> boots;
   size_t goodbyes = 0;
   for (const ReadBatch& batch : Of(batches, "slurm-2")) {
@@ -274,7 +274,7 @@ TEST_F(CollectorTest, ADropFileBindsAndUnbinds) {
   }
   EXPECT_EQ(boots.size(), 2u);
   EXPECT_EQ(goodbyes, 2u);
-  // The cores were the node's, then they were withdrawn, and came back.
+  // The node's core series were removed and then added again.
   std::vector<bool> cores;
   for (const ReadBatch& batch : Of(batches, "node:n1")) {
     const bool has = batch.Has("system_cpu_time_seconds_total");
@@ -283,7 +283,7 @@ TEST_F(CollectorTest, ADropFileBindsAndUnbinds) {
   EXPECT_GE(cores.size(), 4u);
 }
 
-TEST_F(CollectorTest, AClientIsAnnouncedBeforeTheNodePassesItsStart) {
+TEST_F(CollectorTest, ClientIsAnnouncedBeforeNodePassesItsStart) {
   options_.socket_path = root_.At("socket");
   Start();
   Advance(2 * kSecond);
@@ -331,15 +331,15 @@ TEST_F(CollectorTest, AClientIsAnnouncedBeforeTheNodePassesItsStart) {
   EXPECT_EQ(job.back().events[0].reason, "completed");
 }
 
-// time-model.md, scenarios 4 and 13: the log is away, the collector is killed in the middle of
-// emptying its spool.
-TEST_F(CollectorTest, KilledInTheMiddleOfItsSpoolNothingIsLostOrChangesItsOrder) {
+// time-model.md, scenarios 4 and 13: the log is unavailable, and the collector is killed while
+// publishing its spool.
+TEST_F(CollectorTest, KilledWhilePublishingSpool_LosesAndReordersNothing) {
   options_.spool_dir = root_.At("spool");
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
   const pid_t child = fork();
   ASSERT_GE(child, 0);
-  if (child == 0) {  // its log takes a few records, then goes away
+  if (child == 0) {  // the child's log accepts a few records and then fails
     options_.new_boot_id = [] { return std::string("child"); };
     appender_.Fail(-1);
     Start();
@@ -358,7 +358,8 @@ TEST_F(CollectorTest, KilledInTheMiddleOfItsSpoolNothingIsLostOrChangesItsOrder)
   close(ready[0]);
   close(ready[1]);
 
-  // The second one sends some of it, twice: its log takes the records and says that it failed.
+  // The second collector sends some records twice, because its log stores them but returns an
+  // error.
   appender_.Fail(3, Unavailable("half done"), 5);
   clock_.Advance(60 * kSecond);
   Start();
@@ -368,14 +369,15 @@ TEST_F(CollectorTest, KilledInTheMiddleOfItsSpoolNothingIsLostOrChangesItsOrder)
   }
   Advance(3 * kSecond);
   collector_->Stop();
-  // As the processor takes them: each (boot, sequence) once.
+  // Keeps each (boot, sequence) once, like the processor.
   std::vector<OutgoingRecord> once;
   std::set<std::string> seen;
   for (const OutgoingRecord& record : appender_.records()) {
     if (seen.insert(record.value).second) once.push_back(record);
   }
   EXPECT_LT(once.size(), appender_.records().size());
-  const auto batches = Of(DecodeAll(once), "node:n1");  // it checks sequences, promises and order
+  const auto batches =
+      Of(DecodeAll(once), "node:n1");  // also checks sequences, promises, and order
   std::vector<std::string> boots;
   for (const ReadBatch& batch : batches) {
     if (boots.empty() || boots.back() != batch.boot_id) {
@@ -386,7 +388,7 @@ TEST_F(CollectorTest, KilledInTheMiddleOfItsSpoolNothingIsLostOrChangesItsOrder)
   EXPECT_THAT(boots, ElementsAre("child.0", "boot1.0"));
 }
 
-TEST_F(CollectorTest, RunEndsByRequestAndStopIsIdempotent) {
+TEST_F(CollectorTest, RequestStopEndsRun_StopIsIdempotent) {
   auto created = Collector::Create(options_, clock_, &appender_);
   ASSERT_TRUE(created.ok());
   std::thread runner([&] { EXPECT_TRUE((*created)->Run().ok()); });
@@ -397,7 +399,7 @@ TEST_F(CollectorTest, RunEndsByRequestAndStopIsIdempotent) {
   EXPECT_FALSE((*created)->Start().ok());
 }
 
-TEST_F(CollectorTest, OptionsThatCannotBe) {
+TEST_F(CollectorTest, InvalidOptionsAreRejected) {
   auto refused = [this](auto change) {
     Options options = options_;
     change(&options);
@@ -414,7 +416,7 @@ TEST_F(CollectorTest, OptionsThatCannotBe) {
     o->spool_dir = "x";
     o->spool_bytes = 1;
   }));
-  // Start says what does not work, and nothing runs.
+  // Start returns the error, and no thread is running.
   options_.socket_path = root_.At("no/such/dir/socket");
   auto created = Collector::Create(options_, clock_, &appender_);
   ASSERT_TRUE(created.ok());

@@ -1,4 +1,4 @@
-// Whose GPUs are they: what each of several jobs on one node gets, and what it is told.
+// Assignment of GPU series to several jobs on one node, and the notices about it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 constexpr int64_t kSecond = kNanosPerSecond;
-// The engine lifts a withholding by its reason and an empty list, and by nothing else.
+// The engine lifts the notice only on the same reason with an empty list.
 constexpr const char* kWithheld = "gpu_split_unknown of some";
 constexpr const char* kLifted = "gpu_split_unknown of none";
 
@@ -61,7 +61,7 @@ class GpuSplitTest : public CollectorTest {
   FakeNvml nvml_;
 };
 
-TEST_F(GpuSplitTest, GpusOfSeveralJobsStayWithTheNodeUnlessTheSplitIsKnown) {
+TEST_F(GpuSplitTest, UnknownSplit_GivesGpusOnlyToNode) {
   options_.drop_dir = root_.At("jobs");
   root_.Write("jobs/a", "job_id=a\n");
   Start();
@@ -76,7 +76,7 @@ TEST_F(GpuSplitTest, GpusOfSeveralJobsStayWithTheNodeUnlessTheSplitIsKnown) {
   Advance(6 * kSecond);
   const auto all = Stop();
   const auto a = Of(all, "a");
-  EXPECT_TRUE(a[4].Has("hw_gpu_utilization_ratio{gpu=1"));  // alone: all of them
+  EXPECT_TRUE(a[4].Has("hw_gpu_utilization_ratio{gpu=1"));  // the only job gets all GPUs
   for (size_t i = unknown_from; i < unknown_until; ++i) {
     if (all[i].job == "node:n1") continue;
     EXPECT_FALSE(all[i].Has("hw_")) << all[i].job;
@@ -96,15 +96,15 @@ TEST_F(GpuSplitTest, GpusOfSeveralJobsStayWithTheNodeUnlessTheSplitIsKnown) {
   EXPECT_GT(with_gpus, 15u);
 }
 
-// What a node-health rule reads is there whoever the GPU belongs to.
-TEST_F(GpuSplitTest, ErrorsOfAJobsGpuReachTheNodeToo) {
+// Rules on node health need the series of all GPUs, whichever job uses them.
+TEST_F(GpuSplitTest, NodeReceivesXidErrorsOfJobsGpu) {
   options_.drop_dir = root_.At("jobs");
   root_.Write("jobs/a", "job_id=a\ngpus=0\n");
   root_.Write("jobs/b", "job_id=b\ngpus=1,2\n");
   Start();
   Advance(4 * kSecond);
   nvml_.RaiseXid(0, 79);
-  nvml_.AwaitHeard();
+  nvml_.AwaitReceived();
   Advance(4 * kSecond);
   const auto all = Stop();
   const auto count = [&](std::string_view job) {
@@ -117,8 +117,9 @@ TEST_F(GpuSplitTest, ErrorsOfAJobsGpuReachTheNodeToo) {
   EXPECT_GT(count("node:n1"), 0);
 }
 
-// Killed without a goodbye, its job is kept for long; the GPUs are its successor's all the same.
-TEST_F(GpuSplitTest, AJobWhoseClientsHaveVanishedWithholdsNothing) {
+// After a kill without a goodbye, the job stays bound for a long time, but its successor gets the
+// GPUs.
+TEST_F(GpuSplitTest, JobWithoutClients_FreesItsGpus) {
   options_.socket_path = root_.At("socket");
   Start();
   TestClient first = Train("a");
@@ -134,7 +135,7 @@ TEST_F(GpuSplitTest, AJobWhoseClientsHaveVanishedWithholdsNothing) {
   EXPECT_THAT(Notices(Since(0, "b")), IsEmpty());
   EXPECT_THAT(Notices(Since(0, "a")), ElementsAre(kWithheld));
 
-  // It comes back: nobody can say whose they are.
+  // The first job reconnects, so the owner of the GPUs is unknown.
   TestClient again = Train("a");
   Advance(3 * kSecond);
   EXPECT_THAT(Notices(Since(0, "b")), ElementsAre(kWithheld));

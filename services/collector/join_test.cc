@@ -1,5 +1,4 @@
-// Order of the sources of a job: no sample of the node may come too late
-// (time-model.md, 1.3).
+// Order of a job's sources: no sample of the node may be late (time-model.md 1.3).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,10 +51,10 @@ class JoinTest : public ::testing::Test {
     for (const CounterValue& counter : collector_->Counters()) {
       if (counter.name == "pitwall_collector_client_messages_total") return counter.value;
     }
-    ADD_FAILURE() << "no such counter";
+    ADD_FAILURE() << "counter not found";
     return 0;
   }
-  // A client that promises as fast as it can, ahead of what the node publishes.
+  // Simulates a client that sends promises as fast as possible, ahead of the node.
   void Train(TestClient* client, int64_t ns) {
     for (; ns > 0; ns -= 100 * kMs) {
       const double before = Messages();
@@ -66,8 +65,8 @@ class JoinTest : public ::testing::Test {
     }
   }
 
-  // As the processor: the watermark is the least promise of those who are known, in the log's
-  // order.
+  // Checks for late samples like the processor: the watermark is the minimum promise of the known
+  // sources, in log order.
   static void ExpectNothingLate(const std::vector<ReadBatch>& batches) {
     std::map<std::string, int64_t> promises;
     int64_t watermark = INT64_MIN;
@@ -81,8 +80,8 @@ class JoinTest : public ::testing::Test {
       if (!promises.empty()) watermark = std::max(watermark, least);
     }
   }
-  // The node's first word comes before the first promise of the client that says anything, and
-  // promises less than the node's first row.
+  // Checks that the node's announcement precedes the client's first promise and promises less than
+  // the node's first row.
   static void ExpectTheNodeAnnouncedFirst(const std::vector<ReadBatch>& batches, int64_t start) {
     const auto node = std::find_if(batches.begin(), batches.end(),
                                    [](const auto& batch) { return batch.source == "node@n1"; });
@@ -111,7 +110,7 @@ class JoinTest : public ::testing::Test {
   uint64_t update_ = 0;
 };
 
-TEST_F(JoinTest, AJobThatItsClientMakesKnown) {
+TEST_F(JoinTest, JobKnownFromClient_IsAnnouncedByNodeFirst) {
   Start();
   Advance(2 * kSecond);
   const int64_t start = clock_.WallNs();
@@ -129,7 +128,7 @@ TEST_F(JoinTest, AJobThatItsClientMakesKnown) {
   ExpectNothingLate(batches);
 }
 
-TEST_F(JoinTest, AClientThatIsThereBeforeTheNodeHasSaidAnything) {
+TEST_F(JoinTest, ClientBeforeFirstNodeBatch_IsNotLate) {
   options_.jobs.push_back({"job-1", "bert", {}, {}, {}, ""});
   Start();
   const int64_t start = clock_.WallNs();
@@ -143,8 +142,9 @@ TEST_F(JoinTest, AClientThatIsThereBeforeTheNodeHasSaidAnything) {
   ExpectNothingLate(batches);
 }
 
-// Without slack the promise of a tick is the tick itself: the first one must not be promised.
-TEST_F(JoinTest, ARowIsNeverPromisedBeforeItWasSent) {
+// Without slack, the promise of a tick is the tick itself. The first tick must not be promised
+// before its row.
+TEST_F(JoinTest, RowIsNeverPromisedBeforeItIsSent) {
   options_.jobs.push_back({"job-1", "bert", {}, {}, {}, ""});
   options_.join_slack_ns = 0;
   options_.socket_path = "";
@@ -158,8 +158,8 @@ TEST_F(JoinTest, ARowIsNeverPromisedBeforeItWasSent) {
   }
 }
 
-// Who made the job known knew nothing of its labels: the clients say them, each once.
-TEST_F(JoinTest, LabelsOfClientsReachAJobThatIsKnownAlready) {
+// The job is bound without labels. Each label of a client is published once.
+TEST_F(JoinTest, ClientLabelsAreAddedToBoundJob) {
   options_.jobs.push_back({"job-1", "bert", {}, {}, {}, ""});
   Start();
   Advance(kSecond);
@@ -189,8 +189,8 @@ TEST_F(JoinTest, LabelsOfClientsReachAJobThatIsKnownAlready) {
   EXPECT_THAT(said, testing::ElementsAre("config_hash=7f3a", "team=nlp", "team=vision"));
 }
 
-// A job that is let go and comes again is announced again, as another boot.
-TEST_F(JoinTest, AJobThatComesAgain) {
+// A job that is bound again after its release is announced with a new boot ID.
+TEST_F(JoinTest, ReboundJobIsAnnouncedAgain) {
   options_.completed_grace_ns = kSecond;
   options_.lost_grace_ns = kSecond;
   Start();
@@ -219,8 +219,8 @@ TEST_F(JoinTest, AJobThatComesAgain) {
   collector_->Stop();
 }
 
-// Gone before the sampler has seen it: it ends all the same.
-TEST_F(JoinTest, AJobThatIsOverBetweenTwoTicks) {
+// The job ends before the sampler has seen it, but its end is still published.
+TEST_F(JoinTest, JobEndsBetweenTwoTicks_EndIsPublished) {
   options_.interval_ns = kSecond;
   options_.completed_grace_ns = 0;
   Start();

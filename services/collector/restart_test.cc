@@ -1,4 +1,4 @@
-// time-model.md, scenarios 13 and 15: a collector takes up ranks that the one before it knew.
+// A collector resumes the ranks of the previous one (time-model.md, scenarios 13 and 15).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,13 +22,13 @@ using ::testing::Not;
 constexpr int64_t kMs = kNanosPerMilli;
 constexpr int64_t kSecond = kNanosPerSecond;
 
-// A rank does a step each 200 ms: 80 ms forward, the rest backward. Its client reports the step
-// that ended and what runs. DecodeAll sees to it that nothing comes twice, too late or with a gap.
+// A rank whose steps take 200 ms each: 80 ms forward, the rest backward. Its client reports
+// finished steps and the current phase. DecodeAll checks for duplicates, late data, and gaps.
 class RestartTest : public CollectorTest {
  protected:
   RestartTest() { options_.socket_path = root_.At("socket"); }
 
-  // Connects again, under the same boot.
+  // Reconnects with the same boot ID.
   client::v1::Welcome Hello(bool resends = false) {
     client_.emplace(options_.socket_path);
     auto hello = HelloOf(0, start_);
@@ -36,8 +36,8 @@ class RestartTest : public CollectorTest {
     client_->Send(hello);
     return client_->ReadWelcome();
   }
-  // Sends again what was told, from this sequence on.
-  void TellAgain(uint64_t from) {
+  // Resends the updates from sequence `from` on.
+  void Resend(uint64_t from) {
     for (; from <= sent_.size(); ++from) {
       const double before = Counter("pitwall_collector_client_messages_total");
       client_->Send(sent_[from - 1]);
@@ -45,14 +45,14 @@ class RestartTest : public CollectorTest {
       }
     }
   }
-  // What another thread counts.
+  // Waits until a counter of another thread has the value.
   void AwaitCounter(std::string_view name, double value) {
     while (Counter(name) < value) {
     }
     EXPECT_EQ(Counter(name), value) << name;
   }
-  // The collector is killed as it is now: another one finds its files. (This one goes on into
-  // nothing.)
+  // Simulates a kill: the next collector uses a copy of the current files. (The current one
+  // continues with files that are no longer used.)
   void Kill() {
     Settle();
     options_.spool_dir = root_.At(Cat("spool-", ++kills_));
@@ -60,23 +60,23 @@ class RestartTest : public CollectorTest {
                           options_.spool_dir, std::filesystem::copy_options::recursive);
     StopIt();
   }
-  // The time in which the process does `steps` steps. `told`: its client has a collector.
-  void Train(int steps, bool told) {
+  // Simulates `steps` steps. `connected`: the client is connected to a collector.
+  void Train(int steps, bool connected) {
     for (int i = 0; i < steps; ++i) {
       const int64_t from = clock_.WallNs();
       AddSpan(&update_, client::v1::SPAN_KIND_PHASE, "forward", from, from + 80 * kMs, step_);
       Pass(80 * kMs);
-      if (told) Tell("backward", from + 80 * kMs);
+      if (connected) SendUpdate("backward", from + 80 * kMs);
       AddSpan(&update_, client::v1::SPAN_KIND_PHASE, "backward", from + 80 * kMs, from + 200 * kMs,
               step_);
       AddSpan(&update_, client::v1::SPAN_KIND_STEP, "", from, from + 200 * kMs, step_);
       Pass(120 * kMs);
       ++step_;
-      if (told) Tell("forward", from + 200 * kMs);
+      if (connected) SendUpdate("forward", from + 200 * kMs);
     }
   }
-  // What the client has kept, and what runs now. It promises up to now, like the real one.
-  void Tell(std::string_view phase, int64_t since_ns) {
+  // Sends the pending data and the current phase. Like a real client, it promises the current time.
+  void SendUpdate(std::string_view phase, int64_t since_ns) {
     auto* update = update_.mutable_update();
     update->set_sequence(++sequence_);
     update->set_promise_unix_ns(clock_.WallNs());
@@ -91,14 +91,14 @@ class RestartTest : public CollectorTest {
     }
     update_.Clear();
   }
-  // With a collector or without.
+  // Advances the clock with or without a collector.
   void Pass(int64_t ns) { collector_ == nullptr ? clock_.Advance(ns) : Advance(ns, 40 * kMs); }
   void StopIt() {
     collector_->Stop();
     collector_.reset();
     options_.new_boot_id = [n = ++stops_] { return Cat("another", n); };
   }
-  // The rank's samples whose series begin so, as `ms since the start[/step] value`.
+  // Returns the rank's samples of matching series, as "<ms since the start>[/<step>] <value>".
   std::vector<std::string> Samples(std::string_view series) const {
     std::vector<std::string> out;
     for (const ReadBatch& batch : Of(DecodeAll(appender_.records()), "job-1", "rank-0")) {
@@ -123,7 +123,7 @@ class RestartTest : public CollectorTest {
   int64_t step_ = 0;
 };
 
-TEST_F(RestartTest, NothingIsMissingNothingLateNothingTwice) {
+TEST_F(RestartTest, Restart_NoDataIsLostLateOrDuplicated) {
   Start();
   Hello();
   Train(6, true);  // until 1200 ms
@@ -136,27 +136,28 @@ TEST_F(RestartTest, NothingIsMissingNothingLateNothingTwice) {
   EXPECT_THAT(Samples("train_step{"),
               ElementsAre("200/0 0", "400/1 1", "600/2 2", "800/3 3", "1000/4 4", "1200/5 5",
                           "1400/6 6", "1600/7 7", "1800/8 8", "2000/9 9", "2200/10 10"));
-  // What it did meanwhile, from the first end that no promise can have passed.
+  // Phases during the restart are included, starting with the first one that no promise can have
+  // passed.
   EXPECT_THAT(Samples("train_phase_state{phase=backward"),
               IsSupersetOf({"1080 1", "1200 0", "1280 1", "1400 0", "1680 1", "1800 0", "2080 1"}));
 }
 
-TEST_F(RestartTest, ThePhaseOfAHangIsToldAnewAndNeverInThePast) {
+TEST_F(RestartTest, CurrentPhaseIsPublishedAgainAfterRestart) {
   Start();
   Hello();
   Train(6, true);
   const int64_t since = clock_.WallNs();
-  Tell("collective", since);
+  SendUpdate("collective", since);
   Pass(kSecond);
-  Tell("collective", since);
+  SendUpdate("collective", since);
   StopIt();
   Pass(2 * kSecond);
   Start();
   Hello();
   Pass(100 * kMs);
-  Tell("collective", since);
+  SendUpdate("collective", since);
   Pass(100 * kMs);
-  Tell("collective", since);
+  SendUpdate("collective", since);
   StopIt();
   const auto states = Samples("train_phase_state{phase=collective");
   EXPECT_THAT(states, Contains("1200 1"));
@@ -164,8 +165,9 @@ TEST_F(RestartTest, ThePhaseOfAHangIsToldAnewAndNeverInThePast) {
   EXPECT_THAT(states, Not(Contains("4300 0")));
 }
 
-// The client sends again from what the collector says; what waited for the end of a step is there.
-TEST_F(RestartTest, AfterAKillWhatWasNotWrittenComesAgainAndNothingTwice) {
+// The client resends from the collector's position, including the data that waited for the end of a
+// step.
+TEST_F(RestartTest, Kill_ResendsMissingUpdatesWithoutDuplicates) {
   options_.spool_dir = root_.At("spool");
   Start();
   const auto first = Hello(true);
@@ -176,9 +178,9 @@ TEST_F(RestartTest, AfterAKillWhatWasNotWrittenComesAgainAndNothingTwice) {
   const int64_t from = clock_.WallNs();
   AddSpan(&update_, client::v1::SPAN_KIND_PHASE, "forward", from, from + 80 * kMs, 3);
   Pass(80 * kMs);
-  Tell("backward", from + 80 * kMs);  // update 7: its phase waits for the step's end
+  SendUpdate("backward", from + 80 * kMs);  // update 7: its phase waits for the step's end
   Pass(20 * kMs);
-  Tell("backward", from + 80 * kMs);  // update 8: empty
+  SendUpdate("backward", from + 80 * kMs);  // update 8: empty
   for (int kill = 0; kill < 2; ++kill) {
     Kill();
     clock_.Advance(kSecond);
@@ -186,20 +188,20 @@ TEST_F(RestartTest, AfterAKillWhatWasNotWrittenComesAgainAndNothingTwice) {
     const auto welcome = Hello(true);
     EXPECT_EQ(welcome.written_sequence(), 6u);
     EXPECT_EQ(welcome.received_sequence(), 6u);
-    TellAgain(7);
+    Resend(7);
     AwaitCounter("pitwall_collector_client_updates_repeated_total", 2);
   }
   const int64_t end = clock_.WallNs();
   AddSpan(&update_, client::v1::SPAN_KIND_PHASE, "backward", from + 80 * kMs, end, 3);
   AddSpan(&update_, client::v1::SPAN_KIND_STEP, "", from, end, 3);
   ++step_;
-  Tell("forward", end);  // update 9
+  SendUpdate("forward", end);  // update 9
   client_->AwaitWritten(9);
-  // The same connection breaks: the collector holds all.
+  // The connection breaks again, but the collector already has all updates.
   const auto again = Hello(true);
   EXPECT_EQ(again.written_sequence(), 9u);
   EXPECT_EQ(again.received_sequence(), 9u);
-  TellAgain(8);  // and takes none of it twice
+  Resend(8);  // and ignores the duplicates
   StopIt();
   const int64_t end_ms = (end - start_) / kMs;
   EXPECT_THAT(Samples("train_step{"),
@@ -212,8 +214,8 @@ TEST_F(RestartTest, AfterAKillWhatWasNotWrittenComesAgainAndNothingTwice) {
   EXPECT_EQ(spans, 12u);
 }
 
-// What the log has not taken yet is in the spool: the client need not send it again.
-TEST_F(RestartTest, AKillWhileTheLogIsAway) {
+// Records that are not in the log yet are in the spool, so the client need not resend them.
+TEST_F(RestartTest, KillWhileLogIsUnavailable_KeepsSpooledUpdates) {
   options_.spool_dir = root_.At("spool");
   appender_.Fail(-1);
   Start();
@@ -230,15 +232,15 @@ TEST_F(RestartTest, AKillWhileTheLogIsAway) {
   EXPECT_THAT(Samples("train_step{"), ElementsAre("200/0 0", "400/1 1", "600/2 2", "800/3 3"));
 }
 
-// A client of the version before does not send again: what is missing is counted.
-TEST_F(RestartTest, AnOldClientsHoleIsCounted) {
+// A client of the previous version does not resend, so its missing updates are counted.
+TEST_F(RestartTest, OldClient_CountsMissingUpdates) {
   options_.spool_dir = root_.At("spool");
   Start();
   EXPECT_EQ(Hello().received_sequence(), 0u);
   Train(3, true);
-  TellAgain(sent_.size());  // the last one is handled once another is counted
+  Resend(sent_.size());  // the last update has been handled once the resent one is counted
   Kill();
-  ++sequence_;  // sent, and lost with the collector
+  ++sequence_;  // sent, but lost with the collector
   Start();
   Hello();
   Train(1, true);
@@ -246,8 +248,9 @@ TEST_F(RestartTest, AnOldClientsHoleIsCounted) {
   StopIt();
 }
 
-// Without a spool nothing outlives a kill, but what the log has taken is confirmed.
-TEST_F(RestartTest, WithoutASpoolWrittenMeansInTheLog) {
+// Without a spool, data in the collector does not survive a kill, but updates in the log are
+// confirmed.
+TEST_F(RestartTest, WithoutSpool_WrittenMeansInLog) {
   Start();
   Hello(true);
   Train(2, true);
@@ -256,7 +259,7 @@ TEST_F(RestartTest, WithoutASpoolWrittenMeansInTheLog) {
   StopIt();
 }
 
-// Issue 10, A6: what happens to ranks while no collector runs.
+// Ends of ranks while no collector is running (issue 10, A6).
 class UnseenTest : public RestartTest {
  protected:
   UnseenTest() {
@@ -283,7 +286,7 @@ class UnseenTest : public RestartTest {
     std::filesystem::create_symlink(pid_namespace, root_.At("proc/self/ns/pid"));
   }
   void Gone() { root_.Remove(Cat("proc/", getpid(), "/stat")); }
-  // "lost", "launcher gone", "goodbye" of the rank, in the order of the log.
+  // Returns the rank's "lost", "launcher gone", and "goodbye" in log order.
   std::vector<std::string> Ends() {
     std::vector<std::string> ends;
     for (const ReadBatch& batch : Of(DecodeAll(appender_.records()), "job-1", "rank-0")) {
@@ -303,7 +306,7 @@ class UnseenTest : public RestartTest {
   }
 };
 
-TEST_F(UnseenTest, ARankThatDiedMeanwhileIsLost) {
+TEST_F(UnseenTest, RankThatDied_IsReportedAsLost) {
   for (const bool killed : {true, false}) {
     SCOPED_TRACE(killed);
     killed ? Kill() : StopIt();
@@ -311,12 +314,12 @@ TEST_F(UnseenTest, ARankThatDiedMeanwhileIsLost) {
     clock_.Advance(20 * kSecond);
     Start();
     Advance(kSecond);
-    EXPECT_THAT(Ends(), ElementsAre("lost")) << "told once";
+    EXPECT_THAT(Ends(), ElementsAre("lost")) << "reported once";
   }
   StopIt();
 }
 
-// The end of a job follows a grace after the last goodbye: the collector may restart within it.
+// A job ends after a grace period, within which the collector may restart.
 TEST_F(UnseenTest, GoodbyeBeforeRestart_StillEndsJob) {
   auto goodbye = GoodbyeOf("completed");
   goodbye.mutable_goodbye()->set_exiting(true);
@@ -341,7 +344,7 @@ TEST_F(UnseenTest, GoodbyeBeforeRestart_StillEndsJob) {
   StopIt();
 }
 
-TEST_F(UnseenTest, ItsNumberBelongsToAnother) {
+TEST_F(UnseenTest, ReusedPid_IsReportedAsLost) {
   Kill();
   Process(778);
   Start();
@@ -350,7 +353,7 @@ TEST_F(UnseenTest, ItsNumberBelongsToAnother) {
   StopIt();
 }
 
-TEST_F(UnseenTest, TheMachineStartedAgain) {
+TEST_F(UnseenTest, MachineReboot_IsReportedAsLost) {
   Kill();
   Home("boot-b", "pid:[1]");
   Start();
@@ -359,7 +362,7 @@ TEST_F(UnseenTest, TheMachineStartedAgain) {
   StopIt();
 }
 
-TEST_F(UnseenTest, TheLauncherIsGoneToo) {
+TEST_F(UnseenTest, LaunchersEndIsReported) {
   Kill();
   Gone();
   root_.Remove("proc/4000/stat");
@@ -369,8 +372,8 @@ TEST_F(UnseenTest, TheLauncherIsGoneToo) {
   StopIt();
 }
 
-// Numbers of another namespace say nothing: its end is silence, as before.
-TEST_F(UnseenTest, AnotherNamespaceSaysNothing) {
+// PIDs of another namespace prove nothing, so the rank ends by silence.
+TEST_F(UnseenTest, OtherPidNamespace_ReportsNoEnd) {
   Kill();
   Gone();
   Home("boot-a", "pid:[2]");
@@ -380,7 +383,7 @@ TEST_F(UnseenTest, AnotherNamespaceSaysNothing) {
   StopIt();
 }
 
-TEST_F(UnseenTest, ARankThatRunsIsTakenUpAndItsLaterEndSeen) {
+TEST_F(UnseenTest, RunningRank_IsResumedUntilItsEnd) {
   Kill();
   clock_.Advance(kSecond);
   Start();
@@ -391,14 +394,14 @@ TEST_F(UnseenTest, ARankThatRunsIsTakenUpAndItsLaterEndSeen) {
   client_->AwaitWritten(8);
   Kill();
   Start();
-  Gone();  // before its client has found the new collector
+  Gone();  // before its client has reconnected to the new collector
   while (Ends().empty()) Advance(100 * kMs);
   EXPECT_THAT(Ends(), ElementsAre("lost"));
   StopIt();
   EXPECT_THAT(Samples("train_step{").size(), 4u);
 }
 
-TEST_F(UnseenTest, AGoodbyeIsNoLoss) {
+TEST_F(UnseenTest, RankWithGoodbye_IsNotReportedAsLost) {
   client_->Send(GoodbyeOf("completed"));
   while (Ends().empty()) Advance(40 * kMs);
   Kill();
@@ -409,7 +412,7 @@ TEST_F(UnseenTest, AGoodbyeIsNoLoss) {
   StopIt();
 }
 
-TEST(ClientCursors, ThoseOfTheVersionBeforeAreRead) {
+TEST(ClientCursors, RestoresPreviousFormat) {
   // Format 1: job "j", source "a", boot "b"; received 5, written 4, batch 3, promise 2; checksum.
   std::string saved(
       "\x01\x01\x01j\x01"

@@ -17,8 +17,8 @@ constexpr uint32_t kCoreStream = 2;
 constexpr uint32_t kGpuStream = 3;
 constexpr uint32_t kProcessStream = 4;
 constexpr uint32_t kCgroupStream = 5;
-constexpr int64_t kHeartbeatNs = kNanosPerSecond;     // a batch at least so often
-constexpr int64_t kPublishNs = 500 * kNanosPerMilli;  // and not more often
+constexpr int64_t kHeartbeatNs = kNanosPerSecond;     // maximum time between batches
+constexpr int64_t kPublishNs = 500 * kNanosPerMilli;  // minimum time between batches
 constexpr int64_t kSchemaRepeatNs = 5 * kNanosPerSecond;
 constexpr int64_t kDropPollNs = 2 * kNanosPerSecond;
 
@@ -61,7 +61,8 @@ Sampler::Sampler(const SamplerOptions& options, Clock& clock, EventTime* time,
            NewInfinibandReader(context_, clock_), NewPfcReader(context_, clock_, driver_counters_),
            NewNfsReader(context_), NewClockReader(context_, *time_)));
   cores_ = std::make_unique<StreamTable>(kCoreStream, List(NewCpuReader(context_)));
-  announcer_->Begin(FloorTo(time_->Now(), BaseOf(interval_ns_)), interval_ns_);  // for who is early
+  announcer_->Begin(FloorTo(time_->Now(), BaseOf(interval_ns_)),
+                    interval_ns_);  // for early clients
 }
 
 Sampler::~Sampler() { Stop(); }
@@ -102,7 +103,7 @@ void Sampler::Loop() {
     const int64_t now_ns = time_->Now();
     wakeup_->Wait(NextAfter(now_ns, base_ns) - now_ns);
   }
-  // No tick is promised that has not been: what lies between it and now simply ends here.
+  // Only past ticks may be promised. The time between the last tick and now is not covered.
   for (auto& [id, target] : targets_) {
     if (!target.left) PublishTo(target, last_tick_ns_ - options_.join_slack_ns, true);
   }
@@ -120,7 +121,7 @@ void Sampler::Boot() {
 
 void Sampler::WatchClock() {
   int64_t drift_ns = time_->Drift();
-  // One reading may be wrong, as while the clock is being set.
+  // A single reading may be wrong, for example while the clock is being set.
   if (drift_ns > kMaxDriftNs || drift_ns < -kMaxDriftNs) drift_ns = time_->Drift();
   const bool lasts = clock_step_.Believe(drift_ns, clock_.MonotonicNs());
   if (lasts && (drift_ns > kMaxDriftNs || drift_ns < -ClockStep::kLargeNs)) return Reboot(drift_ns);
@@ -129,20 +130,19 @@ void Sampler::WatchClock() {
   clock_behind_ = behind;
   counters_->clock_behind.store(behind ? 1 : 0, std::memory_order_relaxed);
   if (behind) {
-    PITWALL_LOG(
-        kWarning, "collector", "the wall clock went back by ",
-        FormatDouble(static_cast<double>(-drift_ns) / 1e9),
-        " s: the collector keeps its time until the clock has caught up; a clock that is back by "
-        "more than an hour for a minute begins a new boot");
+    PITWALL_LOG(kWarning, "collector", "the wall clock was set back by ",
+                FormatDouble(static_cast<double>(-drift_ns) / 1e9),
+                " s; the collector keeps its time until the clock has caught up (a step back of "
+                "over an hour that lasts a minute starts a new boot)");
   } else {
     PITWALL_LOG(kInfo, "collector", "the wall clock has caught up with the collector's time");
   }
 }
 
 void Sampler::Reboot(int64_t drift_ns) {
-  PITWALL_LOG(kWarning, "collector", "the wall clock went ", drift_ns > 0 ? "forward" : "back",
+  PITWALL_LOG(kWarning, "collector", "the wall clock was set ", drift_ns > 0 ? "forward" : "back",
               " by ", FormatDouble(static_cast<double>(std::abs(drift_ns)) / 1e9),
-              " s: a new boot begins");
+              " s; starting a new boot");
   for (auto& [id, target] : targets_) {
     if (!target.left) PublishTo(target, last_tick_ns_ - options_.join_slack_ns, true);
   }
@@ -161,7 +161,7 @@ void Sampler::Tick(int64_t tick_ns, int64_t interval_ns) {
     next_poll_ns_ = now_ns + kDropPollNs;
     bindings_->SetDropped(drop_folder_->Poll());
   }
-  SyncBindings(tick_ns);  // a job that came and is over between two ticks must be heard of too
+  SyncBindings(tick_ns);  // a job that starts and ends between two ticks must be published too
   End(bindings_->Expire(now_ns));
   SyncBindings(tick_ns);
   if (gpus_ != nullptr) SplitGpus(tick_ns);
@@ -174,7 +174,7 @@ void Sampler::Tick(int64_t tick_ns, int64_t interval_ns) {
 
 void Sampler::SyncBindings(int64_t tick_ns) {
   if (bindings_->version() == bindings_version_) return;
-  // What was sampled before belongs to those who were here before.
+  // Rows sampled before the change belong to the previous targets.
   if (!targets_.empty() && last_publish_ns_ < tick_ns) Publish(last_publish_ns_);
   SyncTargets();
 }
@@ -196,15 +196,15 @@ void Sampler::AddTarget(const BoundJob& job, bool is_node) {
     if (gpus_ != nullptr) target.gpus->SetReaders(GpuReaders({}));
     return;
   }
-  if (job.by_client_only) {  // its first client announced it
+  if (job.by_client_only) {  // announced by its first client
     target.reference = job.announced;
   } else {
     Introduce(target, job);
   }
 }
 
-// Says what job this is. Said again, name and reference replace what was said before; labels are
-// added to what others said.
+// Publishes the job's name, reference, and labels. A repeated event replaces the name and the
+// reference, but only adds labels.
 void Sampler::Introduce(Target& target, const BoundJob& job) {
   JobEvent started;
   started.kind = JobEvent::Kind::kStarted;
@@ -222,7 +222,8 @@ void Sampler::Update(Target& target, const BoundJob& job) {
       readers.push_back(NewCaptureStateReader(context_, capture_states_, job.id));
     target.processes->SetReaders(std::move(readers));
   }
-  // A process came for a job without one, or after the one that was told: a stop aims at it.
+  // The reference has changed, for example because a client's process has joined. Stop requests use
+  // the latest reference.
   if (target.reference != job.reference || target.job.name != job.name) Introduce(target, job);
   target.job = job;
 }
@@ -240,12 +241,12 @@ std::vector<std::unique_ptr<SeriesReader>> Sampler::GpuReaders(const std::vector
 void Sampler::SyncTargets() {
   const std::vector<BoundJob> jobs = bindings_->Jobs(&bindings_version_);
   const std::string node_job = Cat("node:", options_.node);
-  // A job that is neither bound nor ended any more: its file was removed.
+  // A job that is neither bound nor ended has lost its file.
   std::vector<EndedJob> gone;
   for (const auto& [id, target] : targets_) {
     const bool bound = std::any_of(jobs.begin(), jobs.end(),
                                    [&id = id](const BoundJob& job) { return job.id == id; });
-    // Or it was declared for another owner: for that one the node is another source.
+    // The same applies to a job declared for another owner, for which the node is a new source.
     const bool displaced =
         !target.job.owner.empty() &&
         std::any_of(jobs.begin(), jobs.end(), [&id = id, &target = target](const BoundJob& job) {
@@ -260,7 +261,7 @@ void Sampler::SyncTargets() {
     AddTarget(job, true);
   }
   for (const BoundJob& job : jobs) {
-    // Who comes back is another boot of the node to the job.
+    // A job that returns sees another boot of the node.
     if (const auto it = targets_.find(job.id);
         it != targets_.end() && it->second.left && !job.deserted)
       targets_.erase(it);
@@ -290,7 +291,7 @@ void Sampler::FindCgroups() {
   }
   for (auto& [id, target] : targets_) {
     if (target.is_node || target.left) continue;
-    // A group that two jobs share says nothing about either.
+    // The values of a group shared by two jobs belong to neither.
     const std::string path = users[found[id]] == 1 ? found[id] : "";
     if (path == target.cgroup) continue;
     target.cgroup = path;
@@ -299,7 +300,8 @@ void Sampler::FindCgroups() {
 }
 
 void Sampler::SplitGpus(int64_t tick_ns) {
-  // A job whose clients have gone (a grace keeps it) uses no GPU: it leaves them to who is here.
+  // A job without clients, although still bound in its grace period, uses no GPU and leaves the
+  // GPUs to the other jobs.
   size_t present = 0;
   bool known = true;
   for (const auto& [id, target] : targets_) {
@@ -307,7 +309,7 @@ void Sampler::SplitGpus(int64_t tick_ns) {
     ++present;
     known &= !target.job.gpus.empty();
   }
-  const bool any = gpus_->count() > 0;  // else there is nothing to withhold
+  const bool any = gpus_->count() > 0;  // without GPUs, nothing is withheld
   for (auto& [id, target] : targets_) {
     if (target.is_node || target.left) continue;
     const size_t jobs = present + (target.job.present ? 0 : 1);
@@ -324,7 +326,7 @@ void Sampler::SplitGpus(int64_t tick_ns) {
     notice.time_ns = tick_ns;
     notice.name = target.job.name;
     notice.reason = "gpu_split_unknown";
-    if (target.gpus_noticed) notice.series = GpuSeriesNames();  // none lifts it
+    if (target.gpus_noticed) notice.series = GpuSeriesNames();  // an empty list lifts the notice
     target.events.push_back(std::move(notice));
   }
 }
@@ -362,7 +364,7 @@ void Sampler::PublishTo(Target& target, int64_t promise_ns, bool goodbye) {
   batch.promise_ns = promise_ns;
   batch.goodbye = goodbye;
   batch.events = std::exchange(target.events, {});
-  if (target.left) {  // nothing but events
+  if (target.left) {  // events only
     sender_->Send(std::move(batch), &target.state);
     return;
   }
@@ -374,7 +376,7 @@ void Sampler::PublishTo(Target& target, int64_t promise_ns, bool goodbye) {
   target.processes->AppendTo(repeat, &target.announced_processes, &batch);
   target.cgroups->AppendTo(repeat, &target.announced_cgroup, &batch);
   if (std::exchange(target.withdraw_cores, false)) {
-    // A schema without series, and a tick under it: that is how their end is told.
+    // A row under a schema without series marks the end of the series.
     batch.schemas.push_back(Schema{SchemaId(kCoreStream, {}), kCoreStream, {}});
     batch.frames.push_back({batch.schemas.back()->id, {&last_tick_ns_, 1}, {}, {}, {}});
     target.announced_cores = batch.schemas.back()->id;
@@ -390,8 +392,8 @@ void Sampler::End(const std::vector<EndedJob>& over) {
     const auto it = targets_.find(job.id);
     if (it == targets_.end()) continue;
     if (job.ended) sender_->cursors()->EndJob(job.id);
-    // What a file says comes after the ends of processes that are known by now. Nothing of this
-    // source follows, so that it may promise up to here.
+    // The end from a file follows the ends of processes that are known by now. This source sends
+    // nothing more, so it may promise the current time.
     const int64_t at_ns = job.platform_end.has_value() ? time_->Now() : last_tick_ns_;
     const bool tells = job.ended || job.platform_end.has_value();
     if (tells) {
@@ -404,7 +406,7 @@ void Sampler::End(const std::vector<EndedJob>& over) {
       it->second.events.push_back(std::move(end));
     }
     PITWALL_LOG(kInfo, "collector", "job ", Quote(job.id),
-                job.ended ? " ended: " : " is not on this node any more", job.reason);
+                job.ended ? " ended: " : " has left this node", job.reason);
     if (!it->second.left) announcer_->Forget(job.id);
     if (!it->second.left || tells) {
       PublishTo(it->second,

@@ -1,5 +1,5 @@
-// The node as a source of telemetry: reads it in even ticks and publishes that for each job that
-// runs here.
+// Telemetry source of the node. Samples the node in regular ticks and publishes the rows for each
+// job on it.
 #pragma once
 
 #include <atomic>
@@ -33,40 +33,41 @@ struct SamplerOptions {
   int64_t join_slack_ns = 0;
 };
 
-// Ticks stand at absolute multiples of the interval in event time, however long a reading takes;
-// multiples that were missed are counted, not made up. At least each second a batch goes out per
-// job and for node:<name>, with the promise of the last tick less the slack. Streams of the node: 1
-// system, 2 cores, 3 GPUs, 4 processes, 5 cgroup.
+// Ticks are at absolute multiples of the interval in event time, however long a reading takes.
+// Missed multiples are counted and not repeated. At least every second, a batch is published for
+// each job and for node:<name>, with the last tick less the slack as its promise. Streams of the
+// node: 1 system, 2 cores, 3 GPUs, 4 processes, 5 cgroup.
 //
-//  * node:<name> always gets the system and all GPUs; the cores only while no job is bound.
-//  * A job gets the system, the cores, its processes and cgroup; and its GPUs: all when it is
-//    alone, else those that are declared for it. When they are not for every job that is present,
-//    no job gets any, and each is told by a notice.
+//  * node:<name> always receives the system and all GPUs, but the cores only while no job is bound.
+//  * A job receives the system, the cores, its processes, its cgroup, and its GPUs. The only job
+//    on a node receives all GPUs; otherwise, each job receives its declared GPUs. If a present job
+//    has no declared GPUs, no job receives any, and each job receives a notice.
 //
-// When the wall clock went forward by more than a second, the source ends and begins a new boot.
-// One that went back is not followed: nobody could tell rows of the same time apart. The node says
-// how far it is away (pitwall_clock_offset_seconds). Owns its thread; Start and Stop from one
-// thread.
+// If the wall clock is set forward by more than a second, the source ends and starts a new boot. A
+// clock that is set back is not followed, because rows with equal times could not be distinguished.
+// The node publishes the offset (pitwall_clock_offset_seconds). Owns its thread. Start and Stop
+// must be called from one thread.
 class Sampler {
  public:
-  // `gpus`, `drop_folder` and `capture_states` may be null; everything is borrowed.
+  // `gpus`, `drop_folder`, and `capture_states` may be null. No argument is owned.
   Sampler(const SamplerOptions& options, Clock& clock, EventTime* time, JobRegistry* bindings,
           const GpuMonitor* gpus, JobFileDirectory* drop_folder, NodeAnnouncer* announcer,
           BatchSender* sender, Counters* counters, CaptureStates* capture_states = nullptr);
   ~Sampler();
 
   void Start();
-  // Publishes what it has, says goodbye for the node to each job, ends the thread. Idempotent.
+  // Publishes the remaining rows, sends the node's goodbye to each job, and ends the thread.
+  // Idempotent.
   void Stop();
   void SetInterval(int64_t interval_ns);
 
  private:
-  // A job that gets the node's telemetry.
+  // A job that receives the node's telemetry.
   struct Target {
     BoundJob job;
     bool is_node = false;    // node:<name> itself
-    bool left = false;       // the node has said goodbye: no client of it is here
-    JobReference reference;  // as the log has it
+    bool left = false;       // the node has sent its goodbye, because the job has no client here
+    JobReference reference;  // as published
     std::string boot_id;
     int64_t start_ns = 0;
     SourceState state;
@@ -77,8 +78,8 @@ class Sampler {
     uint64_t announced_cgroup = 0;
     bool has_cores = false;
     bool withdraw_cores = false;
-    std::optional<std::pair<bool, std::vector<int>>> gpus_given;  // whether any, and which
-    bool gpus_noticed = false;  // the job was told that it gets none
+    std::optional<std::pair<bool, std::vector<int>>> gpus_given;  // whether any GPUs, and which
+    bool gpus_noticed = false;  // the notice about withheld GPUs was published
     std::string cgroup;
     int64_t schemas_sent_ns = 0;
     std::vector<JobEvent> events;  // of the next batch
@@ -93,12 +94,13 @@ class Sampler {
   void WatchClock();
   void Tick(int64_t tick_ns, int64_t interval_ns);
   void SyncTargets();
-  // Takes up the bindings when they have changed.
+  // Applies the bindings if they have changed.
   void SyncBindings(int64_t tick_ns);
   void AddTarget(const BoundJob& job, bool is_node);
   void Introduce(Target& target, const BoundJob& job);
   void Update(Target& target, const BoundJob& job);
-  // No frames go to a job whose last client here is gone; its end may still be told.
+  // Stops sending frames to a job whose last local client has ended. The job's end may still be
+  // published.
   void Leave(Target& target);
   void FindCgroups();
   void SplitGpus(int64_t tick_ns);
@@ -125,16 +127,16 @@ class Sampler {
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 
-  // The thread's own.
+  // The members below are used only by the sampler's thread.
   uint64_t bindings_version_ = 0;
-  bool clock_behind_ = false;  // the wall clock went back
+  bool clock_behind_ = false;  // the wall clock was set back
   ClockStep clock_step_;
-  int64_t next_poll_ns_ = 0;  // of the drop folder, monotonic
+  int64_t next_poll_ns_ = 0;  // next poll of the drop folder; monotonic
   int64_t last_tick_ns_ = 0;
   int64_t last_publish_ns_ = 0;
   std::unique_ptr<StreamTable> system_;
   std::unique_ptr<StreamTable> cores_;
-  std::map<std::string, Target, std::less<>> targets_;  // by job id
+  std::map<std::string, Target, std::less<>> targets_;  // by job ID
 };
 
 }  // namespace pitwall::collector

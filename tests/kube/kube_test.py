@@ -449,7 +449,7 @@ class HowPodsEnded(unittest.TestCase):
         rank.kill()
         os.waitid(os.P_PID, rank.pid, os.WEXITED | os.WNOWAIT)
         wait_for("the death as seen from the process", lambda: "signal 9" in issues())
-        wait_for("the missing right", lambda: pitwall.said("right to list pods"))
+        wait_for("the missing right", lambda: pitwall.said("permission to list pods"))
         CLUSTER.call("POST", bindings, {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
                                         "metadata": {"name": "pitwall-ends-pods"}, "roleRef": binding["roleRef"], "subjects": binding["subjects"]})
         wait_for("the pod's status", lambda: "out of memory" in issues())

@@ -172,7 +172,7 @@ class Kept(unittest.TestCase):
                 client.connect(os.path.join(self.data, "collector.sock"))
                 client.sendall(hello[:at + 1] + bytes((protocol,)) + hello[at + 2:])
                 reply = client.recv(4096)
-            self.assertIn(b"protocol %d: only 1 is spoken here" % protocol, reply)
+            self.assertIn(b"protocol must be 1 (got %d)" % protocol, reply)
 
     def test_bytes_of_an_earlier_client_are_accepted(self):
         for name in NAMES:

@@ -38,7 +38,7 @@ RankCapture Stopped(int64_t rank) {
   RankCapture c = Waiting(rank);
   c.state = CaptureState::kStopped;
   c.source = "system";
-  c.why_system = "the process is stopped, so its client cannot answer";
+  c.why_system = "the process is stopped, so its client cannot respond";
   c.look.python = false;
   c.look.collective.reset();
   c.look.threads = {{9, "python", true, {}, "stopped"}};
@@ -59,7 +59,7 @@ TEST(CaptureLines, CaptureText_SameStacks_GroupsRanks) {
             "    thread MainThread: sleeping\n"
             "      all_reduce (d.py:1)\n"
             "      main (t.py:2)\n"
-            "rank 1: stopped, by the system: the process is stopped, so its client cannot answer\n"
+            "rank 1: stopped, by the system: the process is stopped, so its client cannot respond\n"
             "  rank 1 on n1, pid 101, step 41, phase backward; CPU 0% of a core, bytes read and "
             "written are unknown\n"
             "    thread python: stopped");

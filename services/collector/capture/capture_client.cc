@@ -31,8 +31,8 @@ Status ReadWhole(int fd, char* out, size_t size) {
   while (size > 0) {
     const ssize_t n = recv(fd, out, size, 0);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoStatus(errno, "the collector's answer");
-    if (n == 0) return Unavailable("the collector closed the connection without an answer");
+    if (n < 0) return ErrnoStatus(errno, "read the collector's response");
+    if (n == 0) return Unavailable("the collector closed the connection without a response");
     out += n;
     size -= static_cast<size_t>(n);
   }
@@ -55,7 +55,7 @@ StatusOr<std::string> AskCollector(const std::string& path, const std::string& j
   setsockopt(socket.fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
   if (connect(socket.fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
     if (errno == ENOENT || errno == ECONNREFUSED)
-      return NotFound(Cat("socket ", path, ": no collector listens there"));
+      return NotFound(Cat("socket ", path, ": no collector is listening"));
     return ErrnoStatus(errno, Cat("socket ", path));
   }
   pb::ClientMessage message;
@@ -73,20 +73,22 @@ StatusOr<std::string> AskCollector(const std::string& path, const std::string& j
   unsigned char head[4];
   RETURN_IF_ERROR(ReadWhole(socket.fd, reinterpret_cast<char*>(head), sizeof(head)));
   const size_t size = head[0] + 256u * head[1] + 65536u * head[2] + 16777216u * head[3];
-  if (size > kMaxAnswer) return Internal(Cat("the collector answered ", size, " bytes"));
+  if (size > kMaxAnswer)
+    return Internal(Cat("the collector's response has ", size, " bytes, more than ", kMaxAnswer));
   std::string answer(size, '\0');
   RETURN_IF_ERROR(ReadWhole(socket.fd, answer.data(), size));
-  pb::CollectorMessage said;
-  if (!said.ParseFromString(answer)) return Internal("the collector's answer is malformed");
-  if (said.has_refused()) {
-    const std::string why =
-        Cat("the collector refuses it (", said.refused().reason(), "): ", said.refused().message());
-    return said.refused().reason() == "other_owner" ? absl::PermissionDeniedError(why)
-                                                    : FailedPrecondition(why);
+  pb::CollectorMessage reply;
+  if (!reply.ParseFromString(answer)) return Internal("the collector's response is malformed");
+  if (reply.has_refused()) {
+    const std::string why = Cat("the collector refused the request (", reply.refused().reason(),
+                                "): ", reply.refused().message());
+    return reply.refused().reason() == "other_owner" ? absl::PermissionDeniedError(why)
+                                                     : FailedPrecondition(why);
   }
-  if (!said.has_asked()) return FailedPrecondition("the collector is of an earlier version");
-  if (said.asked().id().empty()) return FailedPrecondition(said.asked().error());
-  return said.asked().id();
+  if (!reply.has_asked())
+    return FailedPrecondition("the collector does not support captures; upgrade it");
+  if (reply.asked().id().empty()) return FailedPrecondition(reply.asked().error());
+  return reply.asked().id();
 }
 
 }  // namespace pitwall::collector

@@ -1,4 +1,5 @@
-// Asks a collector's socket for a capture: the way of a job's owner, whom the kernel names.
+// Client for capture requests over a collector's socket, for job owners, whom the kernel
+// identifies.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,9 @@
 
 namespace pitwall::collector {
 
-// The id of the request. NotFound: nobody listens there; PermissionDenied: the job is another
-// owner's; else why the collector does not ask.
+// Returns the ID of the request. Returns NotFound if no collector listens on the path,
+// PermissionDenied if the job belongs to another owner, and otherwise the collector's reason for
+// refusing the request.
 StatusOr<std::string> AskCollector(const std::string& path, const std::string& job,
                                    const std::vector<int64_t>& ranks, int64_t timeout_ns);
 

@@ -17,8 +17,8 @@
 
 namespace pitwall::collector {
 
-// A state holds until the rank goes on to another step, is gone, or kHoldNs have passed; a few
-// seconds in any case, so that rules see it. Thread-safe. The clock is borrowed.
+// A state is kept until the rank enters another step, has ended, or kHoldNs have passed. It is kept
+// for at least kSeenNs, so that rules see it. Thread-safe. The clock is not owned.
 class CaptureStates {
  public:
   static constexpr int64_t kHoldNs = 900 * kNanosPerSecond;
@@ -28,10 +28,10 @@ class CaptureStates {
   explicit CaptureStates(const Clock& clock) : clock_(clock) {}
 
   void Set(const std::string& job, int64_t rank, uint64_t step_plus_one, CaptureState state);
-  // The rank is in this step now.
+  // Updates the rank's current step.
   void Moved(const std::string& job, int64_t rank, uint64_t step_plus_one);
   void Gone(const std::string& job, int64_t rank);
-  // Of a job, by rank.
+  // Returns the states of a job by rank.
   std::vector<std::pair<int64_t, CaptureState>> Of(const std::string& job);
 
  private:
@@ -45,10 +45,10 @@ class CaptureStates {
   const Clock& clock_;
   Mutex mutex_;
   std::map<std::pair<std::string, int64_t>, Held> held_ ABSL_GUARDED_BY(mutex_);
-  std::atomic<size_t> count_{0};  // of held_: mostly there are none
+  std::atomic<size_t> count_{0};  // size of held_, which is usually 0
 };
 
-// Both are borrowed.
+// Context and states are not owned.
 std::unique_ptr<SeriesReader> NewCaptureStateReader(const ReaderContext& context,
                                                     CaptureStates* states, std::string job);
 

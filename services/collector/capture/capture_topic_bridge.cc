@@ -48,7 +48,8 @@ Status CaptureTopicBridge::Ask(const CaptureRequest& request) {
                                    [&](const auto& asked) { return asked.first == request.job; });
     if (again || asked_.size() >= kMaxJobs) {
       return ResourceExhausted(
-          Cat("job ", Quote(request.job), ": a capture was asked for a moment ago; wait a second"));
+          Cat("job ", Quote(request.job),
+              ": a capture was requested within the last second; retry later"));
     }
     asked_.emplace_back(request.job, now);
   }
@@ -84,15 +85,15 @@ bool CaptureTopicBridge::Flush() {
       record = outbox_.front();
     }
     if (const Status status = appender_->Append({record}); !status.ok()) {
-      // A record that the log never takes would hold up the rest.
+      // A permanently rejected record would block the following ones.
       const bool refused = absl::IsInvalidArgument(status);
       PITWALL_LOG(kWarning, "capture", record.topic, ": ", ToStd(status.message()),
-                  refused ? "; the record is dropped" : "; it is tried again");
+                  refused ? "; dropping the record" : "; retrying");
       if (!refused) return false;
       ++dropped_;
     }
     MutexLock lock(&mutex_);
-    // Others may have dropped it meanwhile.
+    // Another thread may have dropped the record in the meantime.
     if (outbox_.empty() || outbox_.front().value != record.value) continue;
     bytes_ -= record.value.size();
     outbox_.pop_front();
@@ -102,7 +103,8 @@ bool CaptureTopicBridge::Flush() {
 Status CaptureTopicBridge::Read() {
   if (reader_ == nullptr) {
     RETURN_IF_ERROR(log_->Partitions(kControlTopic).status());
-    // What was asked before this start and has not expired is answered.
+    // Reading starts at the beginning, because requests from before this start that have not
+    // expired are still served.
     ASSIGN_OR_RETURN(reader_, log_->OpenReader({std::string(kControlTopic), 0}, kFromStart));
   }
   {
@@ -117,7 +119,7 @@ Status CaptureTopicBridge::Read() {
   }
   if (!polled.ok() && !absl::IsDataLoss(polled)) return polled;
   for (const Record& record : records) {
-    // Of its actions the log has intervals here.
+    // Among the actions, the collector handles only interval changes.
     if (const auto action = cloudevents::DecodeActionEvent(record.value); action.ok()) {
       if (sample_ && action->kind == ActionKind::kInterval && action->expires_ns > clock_->WallNs())
         sample_(*action);

@@ -1,4 +1,4 @@
-// Takes requests for captures from the log to a collector, and answers from it to the log.
+// Bridge between the log and a collector for capture requests and their results.
 #pragma once
 
 #include <atomic>
@@ -19,34 +19,35 @@
 
 namespace pitwall::collector {
 
-// One thread reads pitwall.control and appends to it and to pitwall.captures. What a log that takes
-// nothing leaves behind is bounded: the oldest is dropped. Thread-safe; everything is borrowed.
+// One thread reads pitwall.control and appends to it and to pitwall.captures. While the log rejects
+// records, the outbox is limited in size and drops the oldest records. Thread-safe. No argument is
+// owned.
 class CaptureTopicBridge {
  public:
   static constexpr size_t kMaxRecords = 256;
   static constexpr size_t kMaxBytes = 16u << 20;
-  static constexpr int64_t kAskEveryNs = kNanosPerSecond;  // of one job
-  static constexpr size_t kMaxJobs = 1024;                 // remembered for that
+  static constexpr int64_t kAskEveryNs = kNanosPerSecond;  // per job
+  static constexpr size_t kMaxJobs = 1024;                 // jobs tracked for kAskEveryNs
 
   CaptureTopicBridge(Clock* clock, Log* log, Appender* appender);
   ~CaptureTopicBridge();
 
-  // `give` gets each request for a capture, `sample` each for another interval of a job's nodes
-  // (null: nobody does), on the courier's thread.
+  // Starts the thread. It calls `give` with each capture request, and `sample` (may be null) with
+  // each interval change of a job's nodes.
   void Start(std::function<void(CaptureRequest)> give,
              std::function<void(const ActionEvent&)> sample = nullptr);
   void Stop();  // idempotent
 
-  // ResourceExhausted: the job was asked a moment ago.
+  // Returns ResourceExhausted if a capture of the job was requested within kAskEveryNs.
   Status Ask(const CaptureRequest& request);
   void Deliver(const RankCapture& capture);
-  // Records that were dropped.
+  // Returns the number of dropped records.
   uint64_t dropped() const { return dropped_; }
 
  private:
   void Loop();
   Status Read();
-  // False: the log took nothing.
+  // Returns false if the log accepted no record.
   bool Flush();
   void Push(OutgoingRecord record);
 
@@ -56,16 +57,17 @@ class CaptureTopicBridge {
   const std::unique_ptr<Wakeup> wakeup_;
   std::function<void(CaptureRequest)> give_;
   std::function<void(const ActionEvent&)> sample_;
-  std::unique_ptr<PartitionReader> reader_;  // the thread's
+  std::unique_ptr<PartitionReader> reader_;  // used only by the thread
   std::atomic<bool> stopping_{false};
   std::atomic<uint64_t> dropped_{0};
   std::thread thread_;
 
   Mutex mutex_;
-  PartitionReader* polled_ ABSL_GUARDED_BY(mutex_) = nullptr;  // that waits for records
+  PartitionReader* polled_ ABSL_GUARDED_BY(mutex_) = nullptr;  // reader that is waiting for records
   std::deque<OutgoingRecord> outbox_ ABSL_GUARDED_BY(mutex_);
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::deque<std::pair<std::string, int64_t>> asked_ ABSL_GUARDED_BY(mutex_);  // job, when
+  std::deque<std::pair<std::string, int64_t>> asked_
+      ABSL_GUARDED_BY(mutex_);  // job and time of its last request
 };
 
 }  // namespace pitwall::collector

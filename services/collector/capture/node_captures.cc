@@ -13,14 +13,15 @@ namespace {
 
 namespace pb = ::pitwall::client::v1;
 
-constexpr size_t kNativeThreads = 16;  // shown beside those of Python
+constexpr size_t kNativeThreads = 16;  // shown in addition to the Python threads
 constexpr size_t kMaxOperators = 20;
 
 void Count(Counters::Number* number) { number->fetch_add(1, std::memory_order_relaxed); }
 
 std::string Bounded(std::string_view text) { return SanitizeText(text.substr(0, kMaxCaptureText)); }
 
-// Bounds once more what the client bounds: it is another program.
+// Converts a client's answer. All limits are enforced again, because the client is a separate
+// program.
 CaptureLook LookOf(const pb::Captured& in, uint64_t* left_out) {
   CaptureLook look;
   look.python = true;
@@ -58,9 +59,9 @@ CaptureLook LookOf(const pb::Captured& in, uint64_t* left_out) {
   return look;
 }
 
-// What the kernel says of the threads of Python, and the threads that Python does not know.
+// Adds the kernel's state to the Python threads, and the threads that Python does not know.
 void AddSystem(const CaptureLook& system, CaptureLook* look) {
-  // Numbers of another namespace would name other threads.
+  // Thread IDs of another PID namespace would identify other threads.
   const auto main_of = [](const CaptureLook& of) {
     const auto it = std::find_if(of.threads.begin(), of.threads.end(),
                                  [](const CapturedThread& thread) { return thread.main; });
@@ -76,7 +77,8 @@ void AddSystem(const CaptureLook& system, CaptureLook* look) {
     } else if (native++ < kNativeThreads && look->threads.size() < kMaxCaptureThreads) {
       look->threads.push_back(thread);
       look->threads.back().name += " (native)";
-      look->threads.back().frames.clear();  // it says what it waits in; Python's are to be read
+      look->threads.back()
+          .frames.clear();  // its state is enough; the Python frames are more relevant
     }
   }
 }
@@ -107,7 +109,8 @@ void NodeCaptures::OnRequest(std::function<void()> ring) {
 }
 
 Status NodeCaptures::Ask(CaptureRequest request) const {
-  if (options_.ask == nullptr) return FailedPrecondition("this collector passes on no requests");
+  if (options_.ask == nullptr)
+    return FailedPrecondition("this collector does not forward capture requests");
   return options_.ask(std::move(request));
 }
 
@@ -152,11 +155,11 @@ void NodeCaptures::Begin(CaptureRequest request, const RanksOf& ranks_of) {
     if (wanted.empty() || std::find(wanted.begin(), wanted.end(), rank.rank) != wanted.end())
       running.ranks.push_back({.who = std::move(rank)});
   }
-  if (running.ranks.empty()) return;  // the job is on other nodes
+  if (running.ranks.empty()) return;  // the job runs on other nodes
   Count(&counters_->captures_begun);
   PITWALL_LOG(kInfo, "collector", "capture ", TerminalLine(request.id), " of job ",
-              Quote(running.ranks[0].who.job), ", ", running.ranks.size(), " ranks here, asked by ",
-              Quote(request.principal));
+              Quote(running.ranks[0].who.job), ": ", running.ranks.size(),
+              " local ranks, requested by ", Quote(request.principal));
   running.request = std::move(request);
   running_.push_back(std::move(running));
   Look(&running_.back(), ranks_of);
@@ -207,7 +210,7 @@ void NodeCaptures::Step(const RanksOf& ranks_of) {
     }
     for (Rank& rank : it->ranks) {
       if (!rank.own[1].has_value() && !rank.system[1].has_value()) {
-        Count(&counters_->captures_gone);  // its process ended: the engine tells of that
+        Count(&counters_->captures_gone);  // the process has ended, which the engine reports
         continue;
       }
       RankCapture capture = Judge(it->request, &rank);
@@ -221,12 +224,12 @@ void NodeCaptures::Step(const RanksOf& ranks_of) {
 }
 
 std::string NodeCaptures::WhySystem(const Rank& rank, bool stopped) {
-  if (stopped) return "the process is stopped, so its client cannot answer";
+  if (stopped) return "the process is stopped, so its client cannot respond";
   if (!rank.refused.empty()) return rank.refused;
   if (!rank.who.client.has_value()) return "its connection to the collector is lost";
-  if (!rank.who.answers) return "its client is of an earlier version";
-  return "its client did not answer within 1 s: native code holds the interpreter, or the machine "
-         "is too busy";
+  if (!rank.who.answers) return "its client does not support captures";
+  return "its client did not respond within 1 s, because native code holds the interpreter or the "
+         "machine is too busy";
 }
 
 RankCapture NodeCaptures::Judge(const CaptureRequest& request, Rank* rank) const {
@@ -243,7 +246,7 @@ RankCapture NodeCaptures::Judge(const CaptureRequest& request, Rank* rank) const
   out.pid = rank->who.process.pid;
   out.time_ns = time_.Now();
   const bool own = rank->own[1].has_value();
-  // The system's numbers are those of the process whatever it says.
+  // The system's values are always those of the process, so they override the client's.
   for (size_t i = 0; i < 2; ++i) {
     if (!rank->own[i].has_value() || !rank->system[i].has_value()) continue;
     rank->own[i]->stopped = rank->system[i]->stopped;
@@ -278,7 +281,8 @@ void NodeCaptures::Answered(uint64_t client, const pb::Captured& captured, size_
           !rank.refused.empty())
         continue;
       if (bytes > kMaxCaptureBytes) {
-        rank.refused = Cat("its client answered ", bytes, " bytes, more than ", kMaxCaptureBytes);
+        rank.refused =
+            Cat("its client's response has ", bytes, " bytes, more than ", kMaxCaptureBytes);
         Count(&counters_->captures_refused);
         return;
       }

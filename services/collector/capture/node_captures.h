@@ -1,5 +1,5 @@
-// Takes captures of the ranks of this node: two looks at each, kCaptureGapNs apart, by the client
-// of the process and by the system.
+// Captures of this node's ranks. Each capture takes two samples, kCaptureGapNs apart, from the
+// process's client and from the system.
 #pragma once
 
 #include <array>
@@ -28,58 +28,60 @@ namespace pitwall::collector {
 struct NodeCapturesOptions {
   std::string node;
   std::string root = "/";  // parent of /proc
-  // Takes each rank's answer, on the socket thread: it must not wait.
+  // Receives each rank's result on the socket thread; must not block.
   std::function<void(RankCapture)> deliver;
-  // Sends a request of a client to all collectors; must not wait. Null: clients cannot ask.
+  // Sends a client's request to all collectors; must not block. Null: clients cannot request
+  // captures.
   std::function<Status(CaptureRequest)> ask;
 };
 
-// A rank of this node, as a capture needs it.
+// Input of a capture for one rank of this node.
 struct CaptureRank {
-  std::optional<uint64_t> client;  // its connection; nothing: it is lost
-  bool answers = false;            // its client knows captures
+  std::optional<uint64_t> client;  // connection; nullopt if it is lost
+  bool answers = false;            // its client supports captures
   std::string job;
   std::string job_name;
   std::string owner;
   int64_t rank = 0;
   int64_t world_size = 0;
   ProcessKey process;
-  // Of its last update.
+  // From its last update.
   std::string phase;
   std::string mode;
   uint64_t step_plus_one = 0;
 };
 
-// One capture of a job at a time, kRunning jobs at once, kWaiting requests behind them. An id is
-// taken once, and nothing that has expired. Owned by the socket thread, Request and OnRequest
-// aside. Everything given is borrowed.
+// Runs one capture per job at a time, at most kRunning jobs at once, and queues at most kWaiting
+// requests. Each request ID is accepted once; expired requests are rejected. Owned by the socket
+// thread; only Request and OnRequest are thread-safe. No argument is owned.
 class NodeCaptures {
  public:
   static constexpr size_t kRunning = 8;
   static constexpr size_t kWaiting = 64;
-  static constexpr size_t kIds = 1024;  // remembered
+  static constexpr size_t kIds = 1024;  // number of remembered IDs
   static constexpr int64_t kAnswerNs = kNanosPerSecond;
-  static constexpr int kStepMs = 20;  // between two calls of Step while a capture runs
+  static constexpr int kStepMs = 20;  // interval of Step calls during a capture
 
   NodeCaptures(NodeCapturesOptions options, const EventTime& time, const Clock& clock,
                Counters* counters, CaptureStates* states);
 
-  // From any thread.
+  // Queues a request. Thread-safe.
   void Request(CaptureRequest request);
-  // `ring` is called, by any thread, when there is a request.
+  // Sets a callback that runs on any thread when a request is queued.
   void OnRequest(std::function<void()> ring);
 
-  // Asks for a capture of a job, for a client or the owner of a job.
+  // Publishes a capture request on behalf of a client or a job owner.
   Status Ask(CaptureRequest request) const;
   using RanksOf = std::function<std::vector<CaptureRank>(const CaptureRequest&)>;
-  // Begins what was asked for, takes second looks, delivers what is complete.
+  // Starts queued requests, takes second samples, and delivers complete captures.
   void Step(const RanksOf& ranks_of);
-  // For clients, by client, since the call before.
+  // Returns the messages for clients since the previous call, by client.
   std::vector<std::pair<uint64_t, std::string>> Messages();
-  // A client's answer; `bytes`: its size on the wire. One that was not asked for is counted.
+  // Handles a client's answer of `bytes` bytes on the wire. Unexpected answers are counted and
+  // ignored.
   void Answered(uint64_t client, const client::v1::Captured& captured, size_t bytes);
   void Closed(uint64_t client);
-  // Whether Step has something to do.
+  // Returns true if Step has work to do.
   bool active();
   CaptureStates* states() const { return states_; }
 
@@ -89,18 +91,18 @@ class NodeCaptures {
     std::array<std::optional<CaptureLook>, 2> system;
     std::array<std::optional<CaptureLook>, 2> own;
     std::array<bool, 2> asked{};
-    std::string refused;  // why an answer was not taken
+    std::string refused;  // reason for rejecting an answer
     std::vector<std::string> operators;
     uint64_t left_out = 0;
   };
   struct Running {
     CaptureRequest request;
-    int look = 0;  // the newest that was taken: 1, 2
+    int look = 0;  // the latest sample: 1 or 2
     int64_t looked_ns = 0;
     std::vector<Rank> ranks;
   };
 
-  // The next request that may begin now.
+  // Returns the next request that can start now.
   std::optional<CaptureRequest> Next();
   void Begin(CaptureRequest request, const RanksOf& ranks_of);
   void Look(Running* running, const RanksOf& ranks_of);

@@ -1,4 +1,4 @@
-// Captures on the desk: two looks, who answered, what liars get.
+// Captures of a node: the two samples, their source, and misbehaving clients.
 #include "services/collector/capture/node_captures.h"
 
 #include <gmock/gmock.h>
@@ -20,14 +20,14 @@ class NodeCapturesTest : public ::testing::Test {
   NodeCapturesTest()
       : time_(clock_),
         states_(clock_),
-        desk_({.node = "n1",
-               .root = root_.path(),
-               .deliver = [this](RankCapture capture) { got_.push_back(std::move(capture)); }},
-              time_, clock_, &counters_, &states_) {
+        captures_({.node = "n1",
+                   .root = root_.path(),
+                   .deliver = [this](RankCapture capture) { got_.push_back(std::move(capture)); }},
+                  time_, clock_, &counters_, &states_) {
     AddRank(0);
   }
 
-  // The process of rank r is 100 + r.
+  // Adds a rank whose process has PID 100 + rank.
   void AddRank(int64_t rank, bool answers = true) {
     const auto client = static_cast<uint64_t>(rank + 10);
     ranks_.push_back({.client = client,
@@ -59,20 +59,20 @@ class NodeCapturesTest : public ::testing::Test {
                 Cat(900 + rank, " (pt_nccl) S 1 1 1 0 -1 4 1 0 0 0 0 0 0 0 20 0 1 0 5 1 1\n"));
   }
   void Ask(std::string id = "r1", std::string job = "job-1", std::vector<int64_t> ranks = {}) {
-    desk_.Request({std::move(id), std::move(job), std::move(ranks), "issue-1", "act",
-                   clock_.WallNs() + 10 * kNanosPerSecond});
+    captures_.Request({std::move(id), std::move(job), std::move(ranks), "issue-1", "act",
+                       clock_.WallNs() + 10 * kNanosPerSecond});
     Step();
   }
   void Step(int64_t ns = 0) {
     clock_.Advance(ns);
-    desk_.Step([this](const CaptureRequest& request) {
+    captures_.Step([this](const CaptureRequest& request) {
       return request.job == "job-1" ? ranks_ : std::vector<CaptureRank>();
     });
   }
-  // What clients were asked: "client:look".
+  // Returns the messages to clients, as "client:sample".
   std::vector<std::string> Asked() {
     std::vector<std::string> asked;
-    for (const auto& [client, bytes] : desk_.Messages()) {
+    for (const auto& [client, bytes] : captures_.Messages()) {
       pb::CollectorMessage message;
       EXPECT_TRUE(message.ParseFromString(bytes));
       asked.push_back(Cat(client, ":", message.capture().id(), ":", message.capture().look()));
@@ -95,7 +95,7 @@ class NodeCapturesTest : public ::testing::Test {
     return answer;
   }
   void Answer(uint64_t client, const pb::Captured& answer) {
-    desk_.Answered(client, answer, answer.ByteSizeLong());
+    captures_.Answered(client, answer, answer.ByteSizeLong());
   }
 
   TestRoot root_;
@@ -105,10 +105,10 @@ class NodeCapturesTest : public ::testing::Test {
   CaptureStates states_;
   std::vector<RankCapture> got_;
   std::vector<CaptureRank> ranks_;
-  NodeCaptures desk_;
+  NodeCaptures captures_;
 };
 
-TEST_F(NodeCapturesTest, TwoLooksOfAClientThatStandsStill) {
+TEST_F(NodeCapturesTest, UnchangedSamples_GiveBlockedState) {
   Ask();
   EXPECT_EQ(Asked(), std::vector<std::string>{"10:r1:1"});
   Answer(10, AnswerOf(1));
@@ -132,15 +132,15 @@ TEST_F(NodeCapturesTest, TwoLooksOfAClientThatStandsStill) {
   EXPECT_EQ(c.look.phase, "backward");
   EXPECT_EQ(c.change.same_stacks, true);
   EXPECT_EQ(c.change.io_bytes, 0u);
-  // Native threads stand behind those of Python, and the kernel's word beside them.
+  // Native threads are listed after the Python threads, and each thread has the kernel's state.
   ASSERT_EQ(c.look.threads.size(), 2u);
   EXPECT_EQ(c.look.threads[0].frames, std::vector<std::string>{"wait (a.py:1)"});
   EXPECT_EQ(c.look.threads[0].system, "sleeping, in futex_wait_queue, system call 202");
   EXPECT_EQ(c.look.threads[1].name, "pt_nccl (native)");
-  EXPECT_FALSE(desk_.active());
+  EXPECT_FALSE(captures_.active());
 }
 
-TEST_F(NodeCapturesTest, WhoGoesOnIsBusy) {
+TEST_F(NodeCapturesTest, ProgressBetweenSamples_GivesBusyState) {
   Ask();
   Answer(10, AnswerOf(1));
   Step(kCaptureGapNs);
@@ -153,7 +153,7 @@ TEST_F(NodeCapturesTest, WhoGoesOnIsBusy) {
   EXPECT_TRUE(got_[0].change.went_on);
 }
 
-TEST_F(NodeCapturesTest, MovementIsBusy) {
+TEST_F(NodeCapturesTest, ChangedStacks_GiveBusyState) {
   Ask();
   Answer(10, AnswerOf(1));
   Step(kCaptureGapNs);
@@ -164,7 +164,7 @@ TEST_F(NodeCapturesTest, MovementIsBusy) {
   EXPECT_EQ(got_[0].change.same_stacks, false);
 }
 
-TEST_F(NodeCapturesTest, AStoppedProcessIsSeenByTheSystem) {
+TEST_F(NodeCapturesTest, StoppedProcess_IsCapturedBySystem) {
   SetProcess(0, 'T', 100);
   Ask();
   Step(kCaptureGapNs);
@@ -178,16 +178,16 @@ TEST_F(NodeCapturesTest, AStoppedProcessIsSeenByTheSystem) {
   EXPECT_EQ(got_[0].look.threads[0].system, "stopped, in futex_wait_queue, system call 202");
   EXPECT_EQ(got_[0].look.threads[0].frames,
             (std::vector<std::string>{"futex_wait_queue", "do_futex"}));
-  EXPECT_EQ(got_[0].look.phase, "forward");  // of its last update
+  EXPECT_EQ(got_[0].look.phase, "forward");  // from its last update
 }
 
-TEST_F(NodeCapturesTest, AHeldInterpreterIsSeenByTheSystem) {
+TEST_F(NodeCapturesTest, BlockedInterpreter_IsCapturedBySystem) {
   Ask();
   Step(kCaptureGapNs);
   SetProcess(0, 'R', 100);
   Step(NodeCaptures::kAnswerNs);
   ASSERT_EQ(got_.size(), 1u);
-  EXPECT_EQ(got_[0].state, CaptureState::kBlocked);  // no CPU, no bytes
+  EXPECT_EQ(got_[0].state, CaptureState::kBlocked);  // neither CPU time nor I/O
   EXPECT_THAT(got_[0].why_system, HasSubstr("native code holds the interpreter"));
   got_.clear();
   Ask("r2");
@@ -198,7 +198,7 @@ TEST_F(NodeCapturesTest, AHeldInterpreterIsSeenByTheSystem) {
   EXPECT_EQ(got_[0].state, CaptureState::kBusy);
 }
 
-TEST_F(NodeCapturesTest, ClientsOfEarlierVersionsAndLostConnectionsAreSeenByTheSystem) {
+TEST_F(NodeCapturesTest, OldOrDisconnectedClients_AreCapturedBySystem) {
   ranks_[0].answers = false;
   AddRank(1);
   ranks_[1].client.reset();
@@ -207,14 +207,14 @@ TEST_F(NodeCapturesTest, ClientsOfEarlierVersionsAndLostConnectionsAreSeenByTheS
   Step(kCaptureGapNs);
   Step();
   ASSERT_EQ(got_.size(), 2u);
-  EXPECT_THAT(got_[0].why_system, HasSubstr("earlier version"));
+  EXPECT_THAT(got_[0].why_system, HasSubstr("does not support captures"));
   EXPECT_THAT(got_[1].why_system, HasSubstr("connection to the collector is lost"));
 }
 
-TEST_F(NodeCapturesTest, AProcessThatEndedMeanwhileHasNoAnswer) {
+TEST_F(NodeCapturesTest, ProcessEndsDuringCapture_GivesNoResult) {
   Ask();
   std::filesystem::remove_all(root_.At("proc/100"));
-  desk_.Closed(10);
+  captures_.Closed(10);
   ranks_.clear();
   Step(kCaptureGapNs);
   Step(NodeCaptures::kAnswerNs);
@@ -222,30 +222,30 @@ TEST_F(NodeCapturesTest, AProcessThatEndedMeanwhileHasNoAnswer) {
   EXPECT_EQ(counters_.captures_gone, 1u);
 }
 
-TEST_F(NodeCapturesTest, OnlyTheRanksThatAreWanted) {
+TEST_F(NodeCapturesTest, CapturesOnlyRequestedRanks) {
   AddRank(1);
   AddRank(2);
   Ask("r1", "job-1", {0, 2, 9});
   EXPECT_EQ(Asked(), (std::vector<std::string>{"10:r1:1", "12:r1:1"}));
 }
 
-TEST_F(NodeCapturesTest, AnIdIsTakenOnceAndNothingThatExpired) {
+TEST_F(NodeCapturesTest, DuplicateAndExpiredRequestsAreRejected) {
   Ask();
   Asked();
   Step(kCaptureGapNs);
   Step(NodeCaptures::kAnswerNs);
   ASSERT_EQ(got_.size(), 1u);
   Asked();
-  Ask();  // once more
+  Ask();  // same ID again
   EXPECT_TRUE(Asked().empty());
-  EXPECT_FALSE(desk_.active());
-  desk_.Request({"old", "job-1", {}, "", "act", clock_.WallNs()});
+  EXPECT_FALSE(captures_.active());
+  captures_.Request({"old", "job-1", {}, "", "act", clock_.WallNs()});
   Step();
   EXPECT_TRUE(Asked().empty());
   EXPECT_EQ(counters_.captures_refused, 1u);
 }
 
-TEST_F(NodeCapturesTest, OneCaptureOfAJobAtATime) {
+TEST_F(NodeCapturesTest, RunsOneCapturePerJobAtATime) {
   Ask("a");
   Ask("b");
   EXPECT_EQ(Asked(), std::vector<std::string>{"10:a:1"});
@@ -255,22 +255,22 @@ TEST_F(NodeCapturesTest, OneCaptureOfAJobAtATime) {
   EXPECT_EQ(Asked(), (std::vector<std::string>{"10:a:2", "10:b:1"}));
 }
 
-TEST_F(NodeCapturesTest, RequestsThatWaitAreBounded) {
+TEST_F(NodeCapturesTest, RequestQueueIsLimited) {
   Ask("first");
   for (size_t i = 0; i < NodeCaptures::kWaiting + 5; ++i)
-    desk_.Request({Cat("w", i), "job-1", {}, "", "act", clock_.WallNs() + kNanosPerSecond});
+    captures_.Request({Cat("w", i), "job-1", {}, "", "act", clock_.WallNs() + kNanosPerSecond});
   EXPECT_EQ(counters_.captures_refused, 5u);
 }
 
-TEST_F(NodeCapturesTest, LiarsChangeNothing) {
+TEST_F(NodeCapturesTest, InvalidAnswersAreIgnored) {
   AddRank(1);
   Ask();
   Answer(11, AnswerOf(1, "mine (b.py:2)"));
-  Answer(11, AnswerOf(1, "again (b.py:2)"));  // twice
-  Answer(11, AnswerOf(2, "early (b.py:2)"));  // before it was asked
-  Answer(11, AnswerOf(0));                    // no such look
+  Answer(11, AnswerOf(1, "again (b.py:2)"));  // duplicate
+  Answer(11, AnswerOf(2, "early (b.py:2)"));  // not requested yet
+  Answer(11, AnswerOf(0));                    // no such sample
   Answer(11, AnswerOf(3));
-  Answer(11, AnswerOf(1, "other (b.py:2)", "r9"));  // of another capture
+  Answer(11, AnswerOf(1, "other (b.py:2)", "r9"));  // for another capture
   Answer(77, AnswerOf(1, "alien (b.py:2)"));        // a client of another job
   EXPECT_EQ(counters_.captures_unasked, 6u);
   Answer(10, AnswerOf(1));
@@ -278,7 +278,7 @@ TEST_F(NodeCapturesTest, LiarsChangeNothing) {
   pb::Captured long_answer = AnswerOf(2);
   long_answer.mutable_threads(0)->set_frames(0, std::string(70'000, 'x'));
   Answer(10, long_answer);
-  Answer(10, AnswerOf(2));  // too late to be sorry
+  Answer(10, AnswerOf(2));  // too late, after the rejected answer
   pb::Captured wide = AnswerOf(2, "mine (b.py:2)");
   wide.mutable_threads(0)->set_id(101);
   for (int i = 0; i < 100; ++i) {
@@ -299,7 +299,7 @@ TEST_F(NodeCapturesTest, LiarsChangeNothing) {
   EXPECT_EQ(got_[1].left_out, 37u + 36u);
 }
 
-TEST_F(NodeCapturesTest, TheStateIsASeriesUntilTheRankGoesOn) {
+TEST_F(NodeCapturesTest, StateIsKeptUntilRankEntersNextStep) {
   Ask();
   Step(kCaptureGapNs);
   Step(NodeCaptures::kAnswerNs);
@@ -313,7 +313,7 @@ TEST_F(NodeCapturesTest, TheStateIsASeriesUntilTheRankGoesOn) {
   EXPECT_TRUE(states_.Of("job-1").empty());
   states_.Set("job-1", 0, 3, CaptureState::kBusy);
   states_.Moved("job-1", 0, 4);
-  EXPECT_EQ(states_.Of("job-1").size(), 1u);  // seen for a while
+  EXPECT_EQ(states_.Of("job-1").size(), 1u);  // kept for kSeenNs
   clock_.Advance(CaptureStates::kSeenNs);
   EXPECT_TRUE(states_.Of("job-1").empty());
   states_.Set("job-1", 0, 3, CaptureState::kBusy);
@@ -324,7 +324,7 @@ TEST_F(NodeCapturesTest, TheStateIsASeriesUntilTheRankGoesOn) {
   EXPECT_TRUE(states_.Of("job-1").empty());
 }
 
-TEST_F(NodeCapturesTest, TheSeriesHasNodeRankAndState) {
+TEST_F(NodeCapturesTest, SeriesHasNodeRankAndState) {
   const ReaderContext context{root_.path(), "n1", &counters_};
   const auto reader = NewCaptureStateReader(context, &states_, "job-1");
   EXPECT_FALSE(reader->Read());
@@ -341,7 +341,7 @@ TEST_F(NodeCapturesTest, TheSeriesHasNodeRankAndState) {
   EXPECT_EQ(row[0], 1);
 }
 
-TEST(ProcessSnapshot, AnotherProcessWithTheNumberIsNotLookedAt) {
+TEST(ProcessSnapshot, ReusedPid_IsNotInspected) {
   TestRoot root;
   root.Write("proc/9/stat", "9 (a) S 1 1 1 0 -1 4 1 0 0 0 1 1 0 0 20 0 1 0 77 1 1\n");
   EXPECT_TRUE(InspectProcess(root.path(), {9, 77}).has_value());

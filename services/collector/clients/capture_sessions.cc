@@ -1,4 +1,4 @@
-// Captures as clients meet them: who may ask for one, and which ranks are here.
+// Capture requests of client sessions: access checks and the lookup of local ranks.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -21,16 +21,16 @@ constexpr int64_t kUsualAskNs = 10 * kNanosPerSecond;
 
 }  // namespace
 
-// As the kernel names the peer: the owner of the job; root and the user of the collector, who read
-// all of it anyway.
+// Accepts requests from the job's owner, root, and the collector's own user, as identified by the
+// kernel. Root and the collector's user can read all data anyway.
 StatusOr<ClientSessions::Answer> ClientSessions::OnAskCapture(const Peer& peer,
                                                               const pb::AskCapture& ask) {
-  if (captures_ == nullptr) return InvalidArgument("no captures are taken here");
+  if (captures_ == nullptr) return InvalidArgument("captures are disabled on this collector");
   if (ask.job().empty() || ask.job().size() > kMaxClientText || HasControl(ask.job()))
-    return InvalidArgument("a capture of a job without a proper name");
+    return InvalidArgument("capture: job must be a valid job ID or name");
   if (ask.ranks_size() > static_cast<int>(kMaxCaptureRanks))
-    return InvalidArgument(
-        Cat("a capture of ", ask.ranks_size(), " ranks, more than ", kMaxCaptureRanks));
+    return InvalidArgument(Cat("capture: at most ", kMaxCaptureRanks,
+                               " ranks may be requested (got ", ask.ranks_size(), ")"));
   const std::string owner = OwnerOf(peer.uid, peer.pod);
   const bool any = peer.uid == 0 || peer.uid == static_cast<int64_t>(geteuid());
   uint64_t version;
@@ -44,15 +44,16 @@ StatusOr<ClientSessions::Answer> ClientSessions::OnAskCapture(const Peer& peer,
     }
   }
   if (job.empty() && !others.empty()) {
-    return Refuse(Refusal::kOtherOwner, Cat("job ", Quote(ask.job()), " belongs to ", others,
-                                            "; only its owner may ask for a capture, or the token "
-                                            "of the role act"));
+    return Refuse(Refusal::kOtherOwner,
+                  Cat("job ", Quote(ask.job()), " belongs to ", others,
+                      "; only its owner or a token with the role act may request a capture"));
   }
   pb::CollectorMessage answer;
   if (job.empty()) {
-    answer.mutable_asked()->set_error(
-        Cat("job ", Quote(ask.job()), ": not found on node ", options_.node,
-            "; ask on one of its nodes, or by the gRPC server with the token of the role act"));
+    answer.mutable_asked()->set_error(Cat("job ", Quote(ask.job()), ": not found on node ",
+                                          options_.node,
+                                          "; send the request on one of its nodes, or to the gRPC "
+                                          "server with a token of the role act"));
     return Answer{answer.SerializeAsString(), true};
   }
   CaptureRequest request;
@@ -74,7 +75,7 @@ StatusOr<ClientSessions::Answer> ClientSessions::OnAskCapture(const Peer& peer,
 std::vector<CaptureRank> ClientSessions::RanksOf(const CaptureRequest& request) const {
   std::vector<CaptureRank> ranks;
   uint64_t version;
-  std::map<std::string, std::string, std::less<>> jobs = {{request.job, ""}};  // and their names
+  std::map<std::string, std::string, std::less<>> jobs = {{request.job, ""}};  // job to name
   for (const BoundJob& job : bindings_->Jobs(&version)) {
     if (job.id == request.job || job.name == request.job) jobs[job.id] = job.name;
   }

@@ -1,4 +1,4 @@
-// Bounds of the cost of a client, whatever it sends: the socket is open to every user.
+// Limits on the cost of a client, for arbitrary input. Every user can open the socket.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -34,7 +34,7 @@ class ClientBoundsTest : public ::testing::Test {
     const auto hello = HelloOf(0, clock_.WallNs());
     ASSERT_TRUE(sessions_.Handle(2, {}, hello.SerializeAsString()).ok());
   }
-  // Why an update with these fields is refused, each so many times.
+  // Returns the error for an update with `times` copies of `field`.
   std::string Refused(std::string_view field, size_t times) {
     std::string update;
     for (size_t i = 0; i < times; ++i) update += field;
@@ -47,7 +47,7 @@ class ClientBoundsTest : public ::testing::Test {
     const auto answer = sessions_.Handle(2, {}, bytes);
     return answer.ok() ? "" : std::string(answer.status().message());
   }
-  // Bytes that are allocated now (none, says a sanitizer's allocator).
+  // Returns the number of allocated bytes (0 with a sanitizer's allocator).
   static size_t Allocated() {
     const struct mallinfo2 info = mallinfo2();
     return info.uordblks + info.hblkhd;
@@ -65,14 +65,14 @@ class ClientBoundsTest : public ::testing::Test {
   ClientSessions sessions_;
 };
 
-// Two bytes on the wire, ninety and more in memory.
-TEST_F(ClientBoundsTest, TooManyPartsAreRefusedBeforeTheyAreParsed) {
+// Each part takes 2 bytes on the wire and at least 90 in memory.
+TEST_F(ClientBoundsTest, TooManyParts_AreRejectedBeforeParsing) {
   const std::string span("\x12\x02\x08\x03", 4);
   const std::string value("\x1a\x00", 2);
-  const std::string label("\x1a\x02\x12\x00", 4);  // in a value
+  const std::string label("\x1a\x02\x12\x00", 4);  // label of a value
   const std::string promise("\x2a\x00", 2);
   const std::string unknown("\x78\x00", 2);
-  const std::string misread("\x0a\x00", 2);  // the sequence as a text
+  const std::string misread("\x0a\x00", 2);  // the sequence with the wire type of a string
   for (const bool known : {false, true}) {
     for (const std::string& field : {span, value, label, promise, unknown, misread})
       EXPECT_THAT(Refused(field, 40'000), HasSubstr("more than 32768 parts")) << known;
@@ -82,7 +82,7 @@ TEST_F(ClientBoundsTest, TooManyPartsAreRefusedBeforeTheyAreParsed) {
   EXPECT_EQ(Refused(span, 30'000), "");
 }
 
-TEST_F(ClientBoundsTest, WhatAMessageCostGoesWithIt) {
+TEST_F(ClientBoundsTest, MessageMemoryIsFreedAfterHandling) {
   Hello();
   EXPECT_EQ(Refused("\x08\x01", 1), "");
   const size_t before = Allocated();
@@ -90,7 +90,7 @@ TEST_F(ClientBoundsTest, WhatAMessageCostGoesWithIt) {
   EXPECT_LT(Allocated(), before + (256u << 10));
 }
 
-TEST_F(ClientBoundsTest, ALargeMessageBeforeTheHelloIsNotAwaited) {
+TEST_F(ClientBoundsTest, RejectsLargeMessageBeforeHello) {
   ServerOptions options;
   options.path = root_.At("socket");
   ClientServer server(options, &sessions_, clock_, &counters_);

@@ -26,10 +26,12 @@ namespace {
 constexpr uint64_t kListener = 0;
 constexpr uint64_t kStop = 1;
 constexpr uint64_t kNews = 2;
-constexpr int kChunksPerTurn = 4;    // then the next client has its turn
-constexpr int kMaxLastTurns = 1000;  // of a client whose process is gone: then the rest is lost
-constexpr int64_t kRestNs = kNanosPerSecond;  // of a listener without file descriptors
-constexpr int kHeldMs = 20;                   // between two looks after connections that are held
+constexpr int kChunksPerTurn = 4;  // then the next client is served
+constexpr int kMaxLastTurns =
+    1000;  // turns for a client whose process is gone; its remaining bytes are lost
+constexpr int64_t kRestNs =
+    kNanosPerSecond;         // pause of the listener when no file descriptors are available
+constexpr int kHeldMs = 20;  // interval for checking held connections
 constexpr size_t kOtherFiles = 1024;
 
 uint32_t LengthOf(std::string_view bytes) {
@@ -54,8 +56,8 @@ sockaddr_un AddressOf(const std::string& path) {
   return address;
 }
 
-// As many of the wanted connections as the limit of open files leaves, raised as far as it goes:
-// the log needs files too.
+// Returns how many of the wanted connections fit the limit on open files, after raising the soft
+// limit if possible. Some files are reserved for the log.
 size_t ClientsWithinFileLimit(size_t wanted) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
@@ -68,8 +70,8 @@ size_t ClientsWithinFileLimit(size_t wanted) {
   const size_t fit = std::max<size_t>(files > kOtherFiles ? files - kOtherFiles : 0, files / 2);
   if (fit >= wanted) return wanted;
   PITWALL_LOG(kWarning, "collector", "collector.limits.clients: ", wanted,
-              " connections need more than ", files, " open files; ", fit,
-              " are taken (raise the limit of open files)");
+              " connections require more than ", files, " open files; allowing ", fit,
+              " connections (raise the limit on open files)");
   return std::max<size_t>(fit, 1);
 }
 
@@ -93,8 +95,9 @@ ClientServer::~ClientServer() { Stop(); }
 Status ClientServer::Listen() {
   const std::string& path = options_.path;
   if (path.size() >= sizeof(sockaddr_un::sun_path)) {
-    return InvalidArgument(Cat("socket ", path, ": ", path.size(), " bytes, more than ",
-                               sizeof(sockaddr_un::sun_path) - 1));
+    return InvalidArgument(Cat("socket ", path, ": the path must have at most ",
+                               sizeof(sockaddr_un::sun_path) - 1, " bytes (got ", path.size(),
+                               ")"));
   }
   RETURN_IF_ERROR(Annotate(CheckSharedDirectory(DirectoryOf(path)), "collector.socket"));
   if (const Status above = CheckParents(DirectoryOf(path)); !above.ok()) {
@@ -104,7 +107,8 @@ Status ClientServer::Listen() {
   struct stat info {};
   if (lstat(path.c_str(), &info) == 0) {
     if (!S_ISSOCK(info.st_mode))
-      return FailedPrecondition(Cat("socket ", path, ": something else is there"));
+      return FailedPrecondition(
+          Cat("socket ", path, ": a file that is not a socket already exists"));
     const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (probe < 0) return ErrnoStatus(errno, "socket");
     const int connected =
@@ -112,7 +116,7 @@ Status ClientServer::Listen() {
     const int why = errno;
     close(probe);
     if (connected == 0 || why != ECONNREFUSED) {
-      return FailedPrecondition(Cat("socket ", path, ": somebody listens there already"));
+      return FailedPrecondition(Cat("socket ", path, ": another process is already listening"));
     }
     unlink(path.c_str());
   }
@@ -120,13 +124,13 @@ Status ClientServer::Listen() {
   if (listen_fd_ < 0) return ErrnoStatus(errno, "socket");
   if (bind(listen_fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0)
     return ErrnoStatus(errno, Cat("socket ", path));
-  // Nobody can connect before listen().
+  // Clients cannot connect before listen().
   Status status;
   if (options_.group >= 0 &&
       lchown(path.c_str(), static_cast<uid_t>(-1), static_cast<gid_t>(options_.group)) != 0) {
-    status = ErrnoStatus(errno,
-                         Cat("collector.socket_group: socket ", path, " cannot be given to group ",
-                             options_.group, "; run the collector as root or as a member of it"));
+    status = ErrnoStatus(
+        errno, Cat("collector.socket_group: socket ", path, ": cannot change the group to ",
+                   options_.group, "; run the collector as root or as a member of it"));
   } else if (chmod(path.c_str(), options_.mode) != 0) {
     status = ErrnoStatus(errno, Cat("collector.socket_mode: socket ", path));
   } else if (listen(listen_fd_, 128) != 0) {
@@ -180,7 +184,7 @@ void ClientServer::Stop() {
   (void)!write(stop_fd_, &one, sizeof(one));
   thread_.join();
   sessions_->OnNews(nullptr);
-  // The clients are not lost, we go: the next collector hears their hello again.
+  // The clients are not counted as lost, because they send a new hello to the next collector.
   for (const auto& [client, connection] : connections_) close(connection.fd);
   connections_.clear();
   usage_.clear();
@@ -192,7 +196,8 @@ void ClientServer::Stop() {
   unlink(options_.path.c_str());
 }
 
-// Out of file descriptors the listening socket stays readable for ever: it rests for a while.
+// Starts or pauses accepting connections. Without free file descriptors, the listening socket stays
+// readable forever, so accepting pauses for kRestNs.
 void ClientServer::ListenMore(bool on) {
   if (on == listening_) return;
   listening_ = on;
@@ -221,12 +226,13 @@ void ClientServer::Loop() {
       } else if (who == kNews) {
         uint64_t rings;
         (void)!read(bell_->fd, &rings, sizeof(rings));
-        TellNews();
+        SendNews();
       } else if (const auto it = connections_.find(who); it != connections_.end()) {
         Serve(it);
       }
     }
-    // By the clock: with clients that send all the time, no wait ever times out.
+    // The pauses are measured by the clock, because no wait times out while clients send
+    // continuously.
     if (!listening_ && clock_.MonotonicNs() - rests_since_ns_ >= kRestNs) ListenMore(true);
     ReleaseHeld();
     CloseSilent();
@@ -253,7 +259,7 @@ void ClientServer::Accept() {
     complained_ = false;
     Connection connection;
     connection.fd = fd;
-    connection.heard_ns = clock_.MonotonicNs();
+    connection.last_message_ns = clock_.MonotonicNs();
     ucred peer{};
     socklen_t size = sizeof(peer);
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0)
@@ -264,17 +270,17 @@ void ClientServer::Accept() {
     if (used != usage_.end() && used->second.clients >= options_.max_clients_per_owner) {
       refused = Refuse(Refusal::kClientsOfOwner,
                        Cat(connection.owner, " has ", used->second.clients,
-                           " connections, the most that collector.limits.clients_per_owner allows; "
-                           "close some of them or raise the limit"));
+                           " connections, the maximum set by collector.limits.clients_per_owner; "
+                           "close some or raise the limit"));
     } else if (connections_.size() >= max_clients_) {
       refused =
           Refuse(Refusal::kClients,
                  Cat("the collector has ", connections_.size(),
-                     " connections, the most that collector.limits.clients allows; raise it"));
+                     " connections, the maximum set by collector.limits.clients; raise the limit"));
     }
     if (!refused.ok()) {
       counters_->clients_refused.fetch_add(1, std::memory_order_relaxed);
-      Tell(fd, connection.peer, connection.owner, refused);
+      Report(fd, connection.peer, connection.owner, refused);
       close(fd);
       continue;
     }
@@ -303,7 +309,7 @@ bool ClientServer::Serve(Connections::iterator it, bool last) {
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return true;
     if (n <= 0) {
       Close(it, n == 0 && it->second.in.size() > 0
-                    ? Refuse(Refusal::kMalformed, "it ended in the middle of a message")
+                    ? Refuse(Refusal::kMalformed, "the connection ended in the middle of a message")
                     : OkStatus());
       return false;
     }
@@ -315,7 +321,7 @@ bool ClientServer::Serve(Connections::iterator it, bool last) {
   return true;
 }
 
-// Hands out the whole messages in the buffer.
+// Passes the complete messages in the buffer to the sessions.
 bool ClientServer::Messages(Connections::iterator it) {
   Connection& connection = it->second;
   size_t at = 0;
@@ -324,10 +330,10 @@ bool ClientServer::Messages(Connections::iterator it) {
   while (connection.in.size() - at >= 4) {
     const std::string_view rest = std::string_view(connection.in).substr(at);
     const size_t length = LengthOf(rest);
-    const size_t most = connection.said_hello ? kMaxClientMessage : kMaxClientHello;
+    const size_t most = connection.hello_received ? kMaxClientMessage : kMaxClientHello;
     if (length > most) {
       refused =
-          Refuse(Refusal::kMalformed, Cat("a message of ", length, " bytes, more than ", most));
+          Refuse(Refusal::kMalformed, Cat("the message has ", length, " bytes, more than ", most));
       break;
     }
     if (rest.size() - 4 < length) break;
@@ -338,11 +344,11 @@ bool ClientServer::Messages(Connections::iterator it) {
       refused = answer.status();
       break;
     }
-    connection.said_hello = true;
-    connection.heard_ns = clock_.MonotonicNs();
+    connection.hello_received = true;
+    connection.last_message_ns = clock_.MonotonicNs();
     if (!answer->bytes.empty()) {
       const std::string framed = Framed(answer->bytes);
-      // It fits any socket buffer; a client that does not even read its welcome is no client.
+      // The reply fits any socket buffer, so a failed send means that the client does not read.
       if (send(connection.fd, framed.data(), framed.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
           static_cast<ssize_t>(framed.size())) {
         open = false;
@@ -364,45 +370,48 @@ bool ClientServer::Messages(Connections::iterator it) {
   return true;
 }
 
-void ClientServer::TellNews() {
+void ClientServer::SendNews() {
   for (const auto& [client, bytes] : sessions_->News()) {
     const auto it = connections_.find(client);
     if (it == connections_.end()) continue;
     const std::string framed = Framed(bytes);
-    // It fits any socket buffer, unless the client does not read: it says hello again then.
+    // The message fits any socket buffer unless the client does not read. Such a client is closed
+    // and has to reconnect.
     if (send(it->second.fd, framed.data(), framed.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
         static_cast<ssize_t>(framed.size()))
       Close(it, OkStatus());
   }
 }
 
-void ClientServer::Tell(int fd, const Peer& peer, std::string_view owner, const Status& refused) {
+void ClientServer::Report(int fd, const Peer& peer, std::string_view owner, const Status& refused) {
   const Refusal why = RefusalOf(refused);
   counters_->CountRefused(why, OwnerClass(owner));
   client::v1::CollectorMessage message;
   message.mutable_refused()->set_reason(std::string(RefusalName(why)));
   message.mutable_refused()->set_message(std::string(ToStd(refused.message()).substr(0, 2048)));
   const std::string framed = Framed(message.SerializeAsString());
-  // It is told if there is room for it; nothing waits for a client.
+  // The refusal is dropped if the socket buffer is full, because the server never waits for a
+  // client.
   (void)!send(fd, framed.data(), framed.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  auto& [said_ns, unsaid] = said_[static_cast<size_t>(why)];
+  auto& [logged_ns, suppressed] = logged_[static_cast<size_t>(why)];
   const int64_t now_ns = clock_.MonotonicNs();
-  if (said_ns != 0 && now_ns - said_ns < kSayNs) {
-    ++unsaid;
+  if (logged_ns != 0 && now_ns - logged_ns < kLogIntervalNs) {
+    ++suppressed;
     return;
   }
   PITWALL_LOG(kWarning, "collector", "refused a client (", RefusalName(why), ", pid ", peer.pid,
               ", ", owner, "): ", ToStd(refused.message()),
-              unsaid == 0 ? std::string() : Cat(" (and ", unsaid, " more since the last line)"));
-  said_ns = std::max<int64_t>(now_ns, 1);
-  unsaid = 0;
+              suppressed == 0 ? std::string()
+                              : Cat(" (and ", suppressed, " more since the last log line)"));
+  logged_ns = std::max<int64_t>(now_ns, 1);
+  suppressed = 0;
 }
 
 void ClientServer::Close(Connections::iterator it, const Status& refused) {
   if (!refused.ok()) {
     if (RefusalOf(refused) == Refusal::kMalformed)
       counters_->clients_malformed.fetch_add(1, std::memory_order_relaxed);
-    Tell(it->second.fd, it->second.peer, it->second.owner, refused);
+    Report(it->second.fd, it->second.peer, it->second.owner, refused);
   }
   if (it->second.held) --held_;
   Buffer(it->second, -static_cast<int64_t>(it->second.in.size()));
@@ -417,7 +426,8 @@ void ClientServer::Close(Connections::iterator it, const Status& refused) {
 void ClientServer::Patrol() {
   patrolled_at_ns_ = clock_.MonotonicNs();
   for (const uint64_t client : sessions_->Departed()) {
-    // What it sent before its end comes first. Its children may hold the connection open.
+    // Data sent before the process ended is read first. Child processes may still hold the
+    // connection open.
     for (int turn = 0; turn < kMaxLastTurns; ++turn) {
       const auto it = connections_.find(client);
       if (it == connections_.end()) break;
@@ -428,7 +438,7 @@ void ClientServer::Patrol() {
     if (const auto it = connections_.find(client); it != connections_.end()) Close(it, OkStatus());
   }
   sessions_->Patrol();
-  TellNews();
+  SendNews();
 }
 
 }  // namespace pitwall::collector

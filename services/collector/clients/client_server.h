@@ -1,4 +1,4 @@
-// The Unix stream socket on which training processes talk to the collector.
+// Unix stream socket server for connections from training processes.
 #pragma once
 
 #include <array>
@@ -21,41 +21,43 @@
 namespace pitwall::collector {
 
 inline constexpr size_t kMaxClientMessage = 4u << 20;
-inline constexpr size_t kMaxClientHello = 64u << 10;  // of a message before the welcome
+inline constexpr size_t kMaxClientHello = 64u << 10;  // for messages before the welcome
 
 struct ServerOptions {
   std::string path;
   std::string root = "/";  // parent of /proc
   uint32_t mode = 0666;
-  int64_t group = -1;  // of the socket file; -1: as the system gives it
+  int64_t group = -1;  // group of the socket file; -1: the default group
   size_t max_clients = 1024;
   size_t max_clients_per_owner = 256;
   size_t bytes_per_second_per_owner = size_t{1} << 40;
-  size_t max_buffered_bytes = 64u << 20;  // of messages that are not whole yet, over all clients
+  size_t max_buffered_bytes = 64u << 20;  // limit for incomplete messages of all clients
   int64_t hello_within_ns = 10 * kNanosPerSecond;
-  // Without a whole message. Clients beat each second; a frozen rank does not, but is watched.
+  // Maximum time without a complete message. Clients send a heartbeat every second. A frozen rank
+  // sends none, but must stay connected because it is monitored.
   int64_t idle_ns = 1800 * kNanosPerSecond;
 };
 
-// One thread serves all connections: it cuts their bytes into messages for the sessions, and closes
-// whoever sends what cannot be, with one log line. It waits for readiness only. Start and Stop from
-// one thread.
+// Serves all connections in one thread. The server splits the received bytes into messages for the
+// sessions. It closes clients that send malformed data and logs one line. It blocks only in its
+// readiness wait. Start and Stop must be called from one thread.
 //
-// An owner (ServerOptions) has a share of the connections and of the memory: more of it is refused,
-// and when all memory is in use the owner with the most gives way. Whoever is refused is told why.
-// An owner that sends faster than its rate is read more slowly: its clients wait.
+// Each owner (ServerOptions) has a share of the connections and of the memory, and exceeding it is
+// refused. When all memory is in use, the owner with the most gets a connection closed. Refused
+// clients receive the reason. The server reads more slowly from an owner that exceeds its rate, so
+// that its clients block.
 class ClientServer {
  public:
-  // `sessions` is used by the server's thread only. Everything is borrowed.
+  // Only the server's thread uses `sessions`. No argument is owned.
   ClientServer(const ServerOptions& options, ClientSessions* sessions, const Clock& clock,
                Counters* counters);
   ~ClientServer();
 
-  // Binds the path. A socket file that nobody listens on is replaced; FailedPrecondition: somebody
-  // does, something else is there, or others may rename what is in its directory. InvalidArgument:
-  // the path is too long.
+  // Binds the path, replacing a stale socket file. Returns FailedPrecondition if another process
+  // listens on the path, the path is not a socket, or other users may rename files in its
+  // directory. Returns InvalidArgument if the path is too long.
   Status Start();
-  // Closes everything and removes the socket file. Idempotent.
+  // Closes all connections and removes the socket file. Idempotent.
   void Stop();
 
  private:
@@ -63,16 +65,16 @@ class ClientServer {
     int fd = -1;
     Peer peer;
     std::string owner;
-    int64_t heard_ns = 0;  // monotonic; of its last whole message, or of its connection
-    bool said_hello = false;
-    bool held = false;  // not read from, since its owner sends too fast
+    int64_t last_message_ns = 0;  // monotonic time of the last complete message or of the connect
+    bool hello_received = false;
+    bool held = false;  // not being read, because its owner sends too fast
     std::string in;
   };
   static constexpr size_t kChunk = 64u << 10;
-  static constexpr int64_t kSayNs =
-      10 * kNanosPerSecond;  // one log line per kind of refusal in this time
+  static constexpr int64_t kLogIntervalNs =
+      10 * kNanosPerSecond;  // minimum interval between log lines of the same kind of refusal
   using Connections = std::map<uint64_t, Connection>;
-  // What an owner uses; no entry: nothing.
+  // Resource usage of one owner. Owners without an entry use nothing.
   struct Usage {
     size_t clients = 0;
     size_t buffered = 0;
@@ -86,23 +88,24 @@ class ClientServer {
   void Loop();
   void Accept();
   void ListenMore(bool on);
-  // False: the connection is closed. `last`: its process is gone, so what it left is read at once.
+  // Returns false if the connection was closed. `last` reads all remaining data of a process that
+  // is gone.
   bool Serve(Connections::iterator it, bool last = false);
-  // Reads from the connection no more until its owner may send again, or does so.
+  // Stops reading from the connection until its owner is below the rate limit, or resumes reading.
   void Hold(Connections::iterator it, bool on);
   void ReleaseHeld();
   bool Messages(Connections::iterator it);
-  // `refused`: why, where it is us that end it.
+  // `refused` is the reason if the server closes the connection.
   void Close(Connections::iterator it, const Status& refused);
   void CloseSilent();
-  // Tells the other side, counts, and writes a log line now and then.
-  void Tell(int fd, const Peer& peer, std::string_view owner, const Status& refused);
-  // False: a connection was closed, and `it` is not valid any more.
+  // Sends the refusal to the client, counts it, and logs it at a limited rate.
+  void Report(int fd, const Peer& peer, std::string_view owner, const Status& refused);
+  // Returns false if a connection was closed; `it` is then invalid.
   bool CheckBuffered(Connections::iterator it);
   void Buffer(Connection& connection, int64_t bytes);
-  // Tells clients what has become durable.
-  void TellNews();
-  // Closes the connections of processes that are gone, and lets the sessions look after the rest.
+  // Notifies clients of newly durable updates.
+  void SendNews();
+  // Closes connections of processes that are gone and runs the sessions' periodic checks.
   void Patrol();
 
   const ServerOptions options_;
@@ -113,21 +116,23 @@ class ClientServer {
   int listen_fd_ = -1;
   int epoll_fd_ = -1;
   int stop_fd_ = -1;
-  size_t max_clients_ = 0;          // what the limit of open files leaves of options_.max_clients
-  std::shared_ptr<NewsBell> bell_;  // shared with whoever rings it
+  size_t max_clients_ = 0;          // options_.max_clients, reduced to fit the limit on open files
+  std::shared_ptr<NewsBell> bell_;  // shared with the callbacks that ring it
   bool listening_ = false;
   bool complained_ = false;
-  // The thread's own.
-  int64_t rests_since_ns_ = 0;  // monotonic; of the listening socket
-  uint64_t next_client_ = 3;    // 0, 1 and 2 mark the listening socket, the stop and the bell
+  // The members below are used only by the server's thread.
+  int64_t rests_since_ns_ = 0;  // monotonic start of the listening socket's pause
+  uint64_t next_client_ =
+      3;  // 0, 1, and 2 identify the listening socket, the stop event, and the bell
   int64_t patrolled_ns_ = 0;
   size_t buffered_ = 0;
   OwnerRateLimiter rates_;
-  size_t held_ = 0;  // connections
-  std::pair<int64_t, uint64_t> said_held_{};
-  std::map<std::string, Usage, std::less<>> usage_;             // by owner
-  std::array<std::pair<int64_t, uint64_t>, kRefusals> said_{};  // when last, how many unsaid since
-  int64_t patrolled_at_ns_ = 0;                                 // monotonic
+  size_t held_ = 0;  // number of held connections
+  std::pair<int64_t, uint64_t> held_logged_{};
+  std::map<std::string, Usage, std::less<>> usage_;  // by owner
+  std::array<std::pair<int64_t, uint64_t>, kRefusals>
+      logged_{};                 // time of the last log line, and suppressed lines since then
+  int64_t patrolled_at_ns_ = 0;  // monotonic
   Connections connections_;
   std::string chunk_;
 };

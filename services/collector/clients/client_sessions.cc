@@ -18,8 +18,8 @@ namespace {
 
 namespace pb = ::pitwall::client::v1;
 
-// A client names the job of a scheduler, because its environment does. Only the kernel identifies a
-// process: otherwise a client could claim the process of another user.
+// Scheduler jobs are named by the client, from its environment. Processes are identified only by
+// the kernel; otherwise a client could claim another user's process.
 JobReference ReferenceOf(const pb::Hello& hello, const Peer& peer, const SessionsOptions& options) {
   if (hello.platform().empty() || hello.platform() == "process")
     return ProcessReference(options.root, options.node, peer);
@@ -49,12 +49,13 @@ ClientSessions::ClientSessions(const SessionsOptions& options, JobRegistry* bind
 
 StatusOr<ClientSessions::Answer> ClientSessions::Handle(uint64_t client, const Peer& peer,
                                                         std::string_view bytes) {
-  // Counted when it has been handled, whatever came of it.
+  // The counter is incremented after handling, whatever the result.
   const absl::Cleanup counted = [this] {
     counters_->client_messages.fetch_add(1, std::memory_order_release);
   };
   RETURN_IF_ERROR(CheckParts(*pb::ClientMessage::descriptor(), bytes, kMaxClientParts));
-  // What a message costs goes with it: most fit into our block, and the rest is freed at once.
+  // The arena limits the memory to the lifetime of the message. Most messages fit into block_, and
+  // memory beyond it is freed on return.
   google::protobuf::Arena arena(block_.data(), block_.size());
   auto& message = *google::protobuf::Arena::CreateMessage<pb::ClientMessage>(&arena);
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
@@ -63,14 +64,14 @@ StatusOr<ClientSessions::Answer> ClientSessions::Handle(uint64_t client, const P
   const auto source = sources_.find(client);
   const bool known = source != sources_.end();
   if (known && source->second == nullptr)
-    return InvalidArgument("the same process has connected again since");
+    return InvalidArgument("the same process has opened a newer connection");
   if (known && !bindings_->Holds(client)) return Displaced(client);
   switch (message.body_case()) {
     case pb::ClientMessage::kHello:
-      if (known) return InvalidArgument("a second hello");
+      if (known) return InvalidArgument("unexpected second hello");
       return OnHello(client, peer, message.hello());
     case pb::ClientMessage::kUpdate:
-      if (!known) return InvalidArgument("an update before the hello");
+      if (!known) return InvalidArgument("update before hello");
       RETURN_IF_ERROR(source->second->Update(message.update()));
       if (captures_ != nullptr) {
         const RankSource::Identity& identity = source->second->identity();
@@ -79,26 +80,28 @@ StatusOr<ClientSessions::Answer> ClientSessions::Handle(uint64_t client, const P
       }
       return Answer{};
     case pb::ClientMessage::kCaptured:
-      if (!known) return InvalidArgument("a capture before the hello");
+      if (!known) return InvalidArgument("capture before hello");
       if (captures_ != nullptr) captures_->Answered(client, message.captured(), bytes.size());
       return Answer{};
     case pb::ClientMessage::kAskCapture:
-      if (known) return InvalidArgument("a client that said hello asks for a capture");
+      if (known) return InvalidArgument("capture request after hello; use a separate connection");
       return OnAskCapture(peer, message.ask_capture());
     case pb::ClientMessage::kGoodbye: {
-      if (!known) return InvalidArgument("a goodbye before the hello");
+      if (!known) return InvalidArgument("goodbye before hello");
       const std::string& reason = message.goodbye().reason();
       if (!reason.empty() && reason != "completed" && reason != "failed" && reason != "cancelled") {
-        return InvalidArgument(Cat("goodbye for the reason ", Quote(reason.substr(0, 100))));
+        return InvalidArgument(Cat("goodbye: reason must be completed, failed, or cancelled (got ",
+                                   Quote(reason.substr(0, 100)), ")"));
       }
       OnGoodbye(client, message.goodbye());
-      // One that resends closes by itself, when it has heard that all is durable.
+      // A client that resends closes the connection itself after the notice that all updates are
+      // durable.
       return Answer{"", !notices_.Expects(client)};
     }
     case pb::ClientMessage::BODY_NOT_SET:
       break;
   }
-  return InvalidArgument("a message of unknown kind");
+  return InvalidArgument("message of unknown type");
 }
 
 std::unique_ptr<RankSource> ClientSessions::TakeBack(const SourceBoot& boot,
@@ -113,7 +116,7 @@ std::unique_ptr<RankSource> ClientSessions::TakeBack(const SourceBoot& boot,
     bindings_->Release(leaving->client, std::nullopt, clock_.MonotonicNs());
     return std::move(leaving->source);
   }
-  // It may have connected again before its old connection was seen to be gone.
+  // The client may have reconnected before the loss of its old connection was detected.
   for (auto& [client, source] : sources_) {
     if (source == nullptr || !same(*source)) continue;
     bindings_->Release(client, std::nullopt, clock_.MonotonicNs());
@@ -123,7 +126,7 @@ std::unique_ptr<RankSource> ClientSessions::TakeBack(const SourceBoot& boot,
   return nullptr;
 }
 
-// A rank that has started again is no longer waited for.
+// Forgets the earlier boots of a restarted rank.
 void ClientSessions::ForgetOtherBoots(const SourceBoot& boot) {
   sender_->cursors()->EndOthers(boot.job, boot.source, boot.boot_id);
   for (auto& source : retained_.TakeOtherBoots(boot.job, boot.source, boot.boot_id)) {
@@ -145,10 +148,11 @@ void ClientSessions::OnGoodbye(uint64_t client, const client::v1::Goodbye& goodb
   if (goodbye.has_exit_status()) leaving.farewell.exit_status = goodbye.exit_status() & 0xff;
   const Farewell& farewell = leaving.farewell;
   const bool watched = leaving.source->identity().process.self.pid > 0;
-  // An exception that nobody caught is a failure whatever the status.
+  // An uncaught exception is a failure, whatever the exit status.
   if (!watched || (farewell.reason == "failed" && !farewell.exception.empty()))
     return ends_.Conclude({std::move(leaving), ProcessEnd()});
-  // One that runs on leaves its job; the end of its process, if it comes soon, amends that.
+  // A process that keeps running leaves the job now. If it ends soon, its exit status still updates
+  // the result.
   if (!farewell.exiting) bindings_->Release(client, farewell.reason, clock_.MonotonicNs());
   leaving_.Add(std::move(leaving));
 }
@@ -156,9 +160,9 @@ void ClientSessions::OnGoodbye(uint64_t client, const client::v1::Goodbye& goodb
 Status ClientSessions::Displaced(uint64_t client) {
   const auto it = sources_.find(client);
   const std::string job = it->second->identity().job;
-  sources_.erase(it);  // nothing more is said for it, and nobody can take it back
+  sources_.erase(it);  // sends nothing more and cannot be resumed
   return Refuse(Refusal::kDisplaced,
-                Cat("job ", Quote(job), ": it was declared for another owner"));
+                Cat("job ", Quote(job), " has been declared for another owner"));
 }
 
 std::unique_ptr<RankSource> ClientSessions::NewSource(const SourceBoot& boot,
@@ -190,7 +194,7 @@ std::unique_ptr<RankSource> ClientSessions::NewSource(const SourceBoot& boot,
 StatusOr<ClientSessions::Answer> ClientSessions::OnHello(uint64_t client, const Peer& peer,
                                                          const pb::Hello& hello) {
   RETURN_IF_ERROR(CheckHello(hello));
-  // A process that says hello as another boot has ended its earlier one.
+  // A hello with a new boot ID from the same process ends its earlier boot.
   const auto ended_here = [&](const RankSource& source) {
     return peer.pid > 0 && source.identity().process.self.pid == peer.pid &&
            source.identity().boot_id != hello.boot_id();
@@ -210,15 +214,16 @@ StatusOr<ClientSessions::Answer> ClientSessions::OnHello(uint64_t client, const 
   std::unique_ptr<RankSource> source = TakeBack(boot, claimed.owner);
   ForgetOtherBoots(boot);
   if (source == nullptr) source = NewSource(boot, claimed, hello, peer);
-  PITWALL_LOG(kInfo, "collector", "hello of rank ", hello.rank(), " of job ", Quote(claimed.job_id),
-              ", pid ", peer.pid);
+  PITWALL_LOG(kInfo, "collector", "hello from rank ", hello.rank(), " of job ",
+              Quote(claimed.job_id), ", pid ", peer.pid);
   launches_.Started(claimed.job_id, source->identity().process, !HasRank(claimed.job_id));
   source->SetResends(hello.keeps_until_written());
   source->SetCaptures(hello.captures());
   const std::optional<ClientCursor> durable =
       sender_->cursors()->Find(boot.job, boot.source, boot.boot_id);
   source->Announce(StartEvents(hello, claim, claimed));
-  // After the client, whose start the node's promise may have passed; before anything it promises.
+  // The node is announced after the client, because the node's promise may be later than the
+  // client's start. It must be announced before the client's first promise.
   if (announcer_ != nullptr)
     announcer_->Announce(claimed.job_id, claimed.owner, claimed.owner_declared);
   const uint64_t received = source->received();
@@ -270,11 +275,12 @@ void ClientSessions::Closed(uint64_t client) {
     ends_.Conclude(std::move(source), *end);
   } else {
     PITWALL_LOG(kWarning, "collector", "rank ", identity.info.rank, " of job ", Quote(identity.job),
-                " closed its connection without goodbye");
+                " closed its connection without a goodbye");
     if (identity.process.self.pid > 0) closed_at_ns_ = clock_.MonotonicNs();
     retained_.Add(std::move(source));
   }
-  counters_->clients_lost.fetch_add(1, std::memory_order_relaxed);  // whoever sees it sees the rest
+  counters_->clients_lost.fetch_add(
+      1, std::memory_order_relaxed);  // incremented last, after all other effects
 }
 
 bool ClientSessions::HasRank(const std::string& job) const {

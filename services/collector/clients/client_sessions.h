@@ -1,4 +1,4 @@
-// Sessions of clients: the protocol of proto/pitwall/client/v1 without its socket.
+// Client sessions: the protocol of proto/pitwall/client/v1 without its socket.
 #pragma once
 
 #include <array>
@@ -31,58 +31,58 @@
 
 namespace pitwall::collector {
 
-// Spans, values, labels and step promises of one message, together.
+// Maximum total of spans, values, labels, and step promises in a message.
 inline constexpr size_t kMaxClientParts = 32 * 1024;
 
 struct SessionsOptions {
   std::string node;
   std::string root = "/";
   int64_t join_slack_ns = 0;
-  size_t max_retained = 256;  // sources whose connection was lost and that may come back
+  size_t max_retained = 256;  // disconnected sources that may reconnect
 };
 
-// Owned and called by the socket thread (or a test). Everything given is borrowed; `announcer` may
-// be null.
+// Owned and called by the socket thread (or a test). No argument is owned. `announcer` may be null.
 class ClientSessions {
  public:
   ClientSessions(const SessionsOptions& options, JobRegistry* bindings, BatchSender* sender,
                  NodeAnnouncer* announcer, const EventTime& time, const Clock& clock,
                  Counters* counters);
 
-  // Captures of the ranks here; before any client. Null: none are taken. Borrowed.
+  // Sets the captures for the ranks on this node; null disables captures. Not owned. Must be called
+  // before any client connects.
   void SetCaptures(NodeCaptures* captures) {
     captures_ = captures;
     ends_.SetCaptures(captures);
   }
-  // Told of each rank that said hello, once its job is announced; on the socket thread. Before any
-  // client.
-  void OnRank(std::function<void(const RankSource::Identity&, int64_t pid)> told) {
-    on_rank_ = std::move(told);
+  // Sets a callback for each rank that has sent its hello, after its job is announced. Runs on the
+  // socket thread. Must be called before any client connects.
+  void OnRank(std::function<void(const RankSource::Identity&, int64_t pid)> callback) {
+    on_rank_ = std::move(callback);
   }
-  // Before any client: looks after the ranks that a collector before this one knew, and tells of
-  // those whose process is gone.
+  // Resumes tracking the ranks of the previous collector process and reports ranks whose process is
+  // gone. Must be called before any client connects.
   void TakeUpKnown();
 
   struct Answer {
     std::string bytes;   // a CollectorMessage to send back; may be empty
-    bool close = false;  // the client is done
+    bool close = false;  // the client has finished
   };
-  // One ClientMessage of a connection. On error the connection must be closed, the message says
-  // why.
+  // Handles one ClientMessage of a connection. After an error, the connection must be closed; the
+  // message contains the reason.
   StatusOr<Answer> Handle(uint64_t client, const Peer& peer, std::string_view bytes);
-  // The connection is gone. Fine for one that never said hello.
+  // Handles the loss of a connection, including one without a hello.
   void Closed(uint64_t client);
 
-  // CollectorMessages for clients whose updates have become durable since the call before, by
-  // client. `call` of OnNews is called, by any thread, when there may be some.
+  // News returns messages for clients whose updates have become durable since the previous call, by
+  // client. OnNews sets a callback that runs on any thread when there may be new messages.
   std::vector<std::pair<uint64_t, std::string>> News();
   void OnNews(std::function<void()> call);
-  // Connected clients whose process is gone (something else holds their connection open): what
-  // they have sent is to be read, and then they are to be closed.
+  // Returns connected clients whose process is gone although another process still holds the
+  // connection open. The caller must read their remaining data and then close them.
   std::vector<uint64_t> Departed();
-  // Looks after the processes whose connection is gone, and the launchers.
+  // Checks disconnected processes and launchers.
   void Patrol();
-  // How soon the two want to be called again.
+  // Returns the interval for Departed and Patrol.
   int PatrolMs() const;
 
  private:
@@ -106,7 +106,7 @@ class ClientSessions {
   const Clock& clock_;
   Counters* const counters_;
   NodeCaptures* captures_ = nullptr;
-  alignas(8) std::array<char, 16u << 10> block_;  // of the message that is read now
+  alignas(8) std::array<char, 16u << 10> block_;  // initial arena block for the current message
   std::map<uint64_t, std::unique_ptr<RankSource>> sources_;
   RetainedRanks retained_;
   LeavingRanks leaving_;
@@ -116,7 +116,8 @@ class ClientSessions {
   ProcessWatch processes_;
   LaunchWatch launches_;
   RankEnds ends_;
-  int64_t closed_at_ns_ = INT64_MIN / 2;  // the last connection of a process that still ran
+  int64_t closed_at_ns_ =
+      INT64_MIN / 2;  // time when the last connection of a running process was lost
 };
 
 }  // namespace pitwall::collector

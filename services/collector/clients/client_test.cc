@@ -1,4 +1,4 @@
-// Clients over a real socket: protocol, ranks as sources, malformed input.
+// Clients over a real socket: protocol, ranks as sources, and malformed input.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ class ClientTest : public ::testing::Test {
     appender_.AwaitRecords(records);
     return DecodeAll(appender_.records());
   }
-  // Everything up to a client's goodbye, however many batches that is.
+  // Returns all batches up to the client's goodbye.
   std::vector<ReadBatch> AwaitGoodbye() {
     std::vector<ReadBatch> batches;
     do {
@@ -65,7 +65,7 @@ class ClientTest : public ::testing::Test {
     return batches;
   }
   int64_t Now() const { return clock_.WallNs(); }
-  // This process, as /proc tells it.
+  // Writes this process's entries under /proc.
   void WriteProcess(uid_t user, uint64_t start) const {
     root_.Write(Cat("proc/", getpid(), "/stat"),
                 Cat(getpid(), " (a) b) R 1 1 1 0 -1 4 1 0 0 0 1 1 0 0 20 0 1 0 ", start, " 1 1\n"));
@@ -96,7 +96,7 @@ class ClientTest : public ::testing::Test {
   std::unique_ptr<ClientServer> server_;
 };
 
-TEST_F(ClientTest, ARankFromHelloToGoodbye) {
+TEST_F(ClientTest, PublishesRankFromHelloToGoodbye) {
   StartServer();
   TestClient client(options_.path);
   ASSERT_TRUE(client.connected());
@@ -154,7 +154,7 @@ TEST_F(ClientTest, ARankFromHelloToGoodbye) {
   EXPECT_EQ(started.name, "train");
   EXPECT_EQ(started.reference.platform, "process");
   EXPECT_EQ(started.reference.kind, "pid");
-  EXPECT_EQ(started.reference.name, Cat(getpid()));  // the kernel's word, not the client's
+  EXPECT_EQ(started.reference.name, Cat(getpid()));  // the PID from the kernel, not from the client
   EXPECT_EQ(started.reference.uid, MyUid());
   EXPECT_THAT(started.labels, ElementsAre(Label{"team", "nlp"}));
 
@@ -181,7 +181,7 @@ TEST_F(ClientTest, ARankFromHelloToGoodbye) {
   EXPECT_EQ(counters_.clients_malformed, 0u);
 }
 
-TEST_F(ClientTest, NobodyNamesAProcessOfSomebodyElse) {
+TEST_F(ClientTest, ProcessReferenceComesFromKernel) {
   StartServer();
   auto hello = HelloOf(0, Now());
   hello.mutable_hello()->set_platform("process");
@@ -192,7 +192,7 @@ TEST_F(ClientTest, NobodyNamesAProcessOfSomebodyElse) {
             (JobReference{"process", "", "", "pid", Cat(getpid()), MyUid(), ""}));
 }
 
-TEST_F(ClientTest, AReferenceOfASchedulerIsTheClientsWord) {
+TEST_F(ClientTest, SchedulerReferenceComesFromClient) {
   StartServer();
   auto hello = HelloOf(0, Now());
   hello.mutable_hello()->set_platform("slurm");
@@ -200,20 +200,20 @@ TEST_F(ClientTest, AReferenceOfASchedulerIsTheClientsWord) {
   EXPECT_EQ(ReferenceAfter(hello), (JobReference{"slurm", "", "", "", "train", "42", ""}));
 }
 
-// Whoever connected is gone, and a process of another user has its number by now.
-TEST_F(ClientTest, APidThatAnotherUserHasByNowIsNoReference) {
+// The connecting process has exited, and its PID now belongs to a process of another user.
+TEST_F(ClientTest, PidReusedByOtherUser_GivesNoReference) {
   WriteProcess(getuid() + 1, 888);
   StartServer();
   EXPECT_EQ(ReferenceAfter(HelloOf(0, Now())), JobReference{});
 }
 
-TEST_F(ClientTest, AProcessThatIsGoneIsNoReference) {
+TEST_F(ClientTest, ExitedProcess_GivesNoReference) {
   root_.Remove(Cat("proc/", getpid(), "/stat"));
   StartServer();
   EXPECT_EQ(ReferenceAfter(HelloOf(0, Now())), JobReference{});
 }
 
-TEST_F(ClientTest, ComesBackAfterALostConnectionWithItsSequence) {
+TEST_F(ClientTest, ReconnectedClient_ContinuesSequence) {
   StartServer();
   const int64_t start = Now();
   {
@@ -237,11 +237,12 @@ TEST_F(ClientTest, ComesBackAfterALostConnectionWithItsSequence) {
   EXPECT_EQ(counters_.clients_lost, 1u);
   again.Send(UpdateOf(9, start + 300));
   Await(5);
-  // 2 and 3 were under way when the connection broke: a client that does not resend has lost them.
+  // Updates 2 and 3 were in flight when the connection broke. They are lost because this client
+  // does not resend.
   EXPECT_EQ(counters_.client_updates_missed, 6u);
 }
 
-TEST_F(ClientTest, ASecondConnectionOfTheSameProcessTakesOver) {
+TEST_F(ClientTest, SecondConnectionOfProcess_ReplacesFirst) {
   StartServer();
   const int64_t start = Now();
   TestClient first(options_.path);
@@ -258,7 +259,7 @@ TEST_F(ClientTest, ASecondConnectionOfTheSameProcessTakesOver) {
   EXPECT_THAT(bindings_.Expire(INT64_MAX / 2), ::testing::IsEmpty());
 }
 
-TEST_F(ClientTest, AClientThatAnOlderCollectorKnewDoesNotBeginWithOneAgain) {
+TEST_F(ClientTest, LateHello_StartsAbovePreviousSequences) {
   StartServer();
   TestClient client(options_.path);
   client.Send(HelloOf(0, Now() - 3600 * kNanosPerSecond));
@@ -269,7 +270,7 @@ TEST_F(ClientTest, AClientThatAnOlderCollectorKnewDoesNotBeginWithOneAgain) {
   for (const ReadBatch& batch : batches) EXPECT_EQ(batch.first_sequence, batches[0].sequence);
 }
 
-TEST_F(ClientTest, MalformedInputClosesThatClientOnly) {
+TEST_F(ClientTest, MalformedInput_ClosesOnlyThatClient) {
   StartServer();
   const int64_t start = Now();
   TestClient good(options_.path);
@@ -335,7 +336,7 @@ TEST_F(ClientTest, MalformedInputClosesThatClientOnly) {
     client.SendBytes(bad[i]);
     while (!client.AwaitClosed()) {
     }
-    // Counted before it is closed.
+    // The counter is incremented before the connection is closed.
     EXPECT_EQ(counters_.clients_malformed, i + 1);
   }
   {  // in the middle of a message
@@ -349,7 +350,7 @@ TEST_F(ClientTest, MalformedInputClosesThatClientOnly) {
   }
 }
 
-TEST_F(ClientTest, ManyMessagesInOddPieces) {
+TEST_F(ClientTest, MessagesInOddPieces_AreReassembled) {
   StartServer();
   const int64_t start = Now();
   std::string stream = TestClient::Framed(HelloOf(0, start).SerializeAsString());
@@ -367,8 +368,8 @@ TEST_F(ClientTest, ManyMessagesInOddPieces) {
   EXPECT_EQ(Await(201).back().promise_ns, start + 200);
 }
 
-// The collector bounds it, and cuts no character.
-TEST_F(ClientTest, AFailureSaysItsException) {
+// The collector truncates a long exception text at a character boundary.
+TEST_F(ClientTest, FailureContainsException) {
   StartServer();
   TestClient client(options_.path);
   client.Send(HelloOf(0, Now()));
@@ -385,7 +386,7 @@ TEST_F(ClientTest, AFailureSaysItsException) {
             "ValueError: \\x1b" + std::string(185, 'x') + "\u00e9");
 }
 
-TEST_F(ClientTest, ABigUpdateBecomesSeveralBatches) {
+TEST_F(ClientTest, LargeUpdateIsSplitIntoBatches) {
   StartServer();
   const int64_t start = Now();
   TestClient client(options_.path);
@@ -410,7 +411,7 @@ TEST_F(ClientTest, ABigUpdateBecomesSeveralBatches) {
   EXPECT_EQ(steps, 30'000u);
 }
 
-TEST_F(ClientTest, BoundedClientsAndNoHello) {
+TEST_F(ClientTest, ExcessAndSilentClientsAreClosed) {
   options_.max_clients = 2;
   StartServer();
   TestClient a(options_.path);
@@ -426,8 +427,9 @@ TEST_F(ClientTest, BoundedClientsAndNoHello) {
   EXPECT_EQ(no_hello, 2u);
 }
 
-// Others keep the server awake all the time: the one that found no descriptor gets in all the same.
-TEST_F(ClientTest, OutOfFileDescriptorsForAWhile) {
+// Other clients keep the server awake continuously. The client that got no file descriptor must
+// still be accepted.
+TEST_F(ClientTest, RecoversAfterRunningOutOfFileDescriptors) {
   StartServer();
   const int64_t start = Now();
   TestClient live(options_.path);
@@ -448,9 +450,9 @@ TEST_F(ClientTest, OutOfFileDescriptorsForAWhile) {
   ASSERT_FALSE(fillers.empty());
   close(fillers.back());
   fillers.pop_back();
-  TestClient late(options_.path);  // has the last one; the server's end finds none
+  TestClient late(options_.path);  // takes the last descriptor; the server's accept fails
   EXPECT_TRUE(late.connected());
-  for (int i = 0; i < 2; ++i) update();  // by now the server has tried
+  for (int i = 0; i < 2; ++i) update();  // the server has tried to accept by now
   EXPECT_EQ(counters_.clients_accepted, 1u);
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
   for (const int fd : fillers) close(fd);
@@ -463,7 +465,7 @@ TEST_F(ClientTest, OutOfFileDescriptorsForAWhile) {
   EXPECT_EQ(late.ReadWelcome().source(), "rank-1@n1");
 }
 
-TEST_F(ClientTest, ThePathOfTheSocket) {
+TEST_F(ClientTest, SocketPathIsChecked) {
   options_.path = root_.At(std::string(120, 'x'));
   ClientServer too_long(options_, &sessions_, clock_, &counters_);
   EXPECT_EQ(too_long.Start().code(), absl::StatusCode::kInvalidArgument);
@@ -477,10 +479,10 @@ TEST_F(ClientTest, ThePathOfTheSocket) {
   options_.path = root_.At("socket");
   StartServer();
   ClientServer second(options_, &sessions_, clock_, &counters_);
-  EXPECT_THAT(std::string(second.Start().message()), HasSubstr("somebody listens"));
+  EXPECT_THAT(std::string(second.Start().message()), HasSubstr("already listening"));
   server_->Stop();
   EXPECT_FALSE(std::filesystem::exists(options_.path));
-  {  // left behind by one that was killed
+  {  // stale socket file of a killed process
     const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     sockaddr_un address{};
     address.sun_family = AF_UNIX;

@@ -18,21 +18,21 @@ namespace pb = ::pitwall::client::v1;
 
 constexpr uint32_t kProtocol = 1;
 constexpr int kMaxHelloLabels = 64;
-// A client that says hello later than this after its start may have been known to a collector
-// before this one.
+// A client whose hello comes later than this after its start may already be known to a previous
+// collector.
 constexpr int64_t kFreshNs = kNanosPerSecond;
-// Faster than any client sends: sequences that begin with the elapsed time in this unit are above
-// those of before.
+// Time per sequence number. Clients send less often, so a first sequence of elapsed time in this
+// unit is above all earlier sequences.
 constexpr int64_t kSequenceUnitNs = 10 * kNanosPerMilli;
 
 Status CheckHelloLabel(const pb::Label& label) {
   if (label.name().empty() || label.name().size() > kMaxClientText ||
       label.value().size() > kMaxClientText) {
-    return InvalidArgument(Cat("hello with a bad label ", Quote(label.name().substr(0, 100))));
+    return InvalidArgument(Cat("hello: invalid label ", Quote(label.name().substr(0, 100))));
   }
   if (HasControl(label.name())) {
-    return InvalidArgument(
-        Cat("hello: label ", Quote(TerminalLine(label.name())), " has a control character"));
+    return InvalidArgument(Cat("hello: label ", Quote(TerminalLine(label.name())),
+                               " must not contain control characters"));
   }
   return OkStatus();
 }
@@ -42,22 +42,24 @@ Status CheckHelloLabel(const pb::Label& label) {
 Status CheckHello(const pb::Hello& hello) {
   if (hello.protocol() != kProtocol) {
     return InvalidArgument(
-        Cat("protocol ", hello.protocol(), ": only ", kProtocol, " is spoken here"));
+        Cat("hello: protocol must be ", kProtocol, " (got ", hello.protocol(), ")"));
   }
-  if (hello.boot_id().empty()) return InvalidArgument("hello without a boot id");
-  if (hello.start_unix_ns() <= 0) return InvalidArgument("hello without a start");
+  if (hello.boot_id().empty()) return InvalidArgument("hello: boot_id must not be empty");
+  if (hello.start_unix_ns() <= 0)
+    return InvalidArgument("hello: start_unix_ns must be greater than 0");
   if (hello.labels_size() > kMaxHelloLabels) {
-    return InvalidArgument(
-        Cat("hello with ", hello.labels_size(), " labels, more than ", kMaxHelloLabels));
+    return InvalidArgument(Cat("hello: at most ", kMaxHelloLabels, " labels are allowed (got ",
+                               hello.labels_size(), ")"));
   }
   for (const std::string* text :
        {&hello.job_id(), &hello.job_name(), &hello.boot_id(), &hello.client(), &hello.platform(),
         &hello.cluster(), &hello.namespace_(), &hello.kind(), &hello.uid(), &hello.queue()}) {
     if (text->size() > kMaxClientText)
-      return InvalidArgument(Cat("hello with a text of ", text->size(), " bytes"));
+      return InvalidArgument(
+          Cat("hello: a field has ", text->size(), " bytes, more than ", kMaxClientText));
     if (HasControl(*text))
       return InvalidArgument(
-          Cat("hello: ", Quote(TerminalLine(*text)), " has a control character"));
+          Cat("hello: ", Quote(TerminalLine(*text)), " must not contain control characters"));
   }
   for (const pb::Label& label : hello.labels()) RETURN_IF_ERROR(CheckHelloLabel(label));
   return OkStatus();

@@ -1,4 +1,4 @@
-// The hello of a client: checks, and the claim and job events that follow from it.
+// Validation of a client's hello, and the claim and job events derived from it.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,22 @@
 
 namespace pitwall::collector {
 
-// InvalidArgument: unknown protocol, a missing field, or a text that is too long or has control
-// characters.
+// Returns InvalidArgument for an unknown protocol, a missing field, or a text that is too long or
+// contains control characters.
 Status CheckHello(const client::v1::Hello& hello);
 
-// Claim of a checked hello, except its reference and its launcher. Process and owner are those that
-// the kernel reports: the client may be in another namespace.
+// Returns the claim of a validated hello, without its reference and launcher. The process and owner
+// come from the kernel, because the client may be in another namespace.
 JobClaim ClaimOf(const client::v1::Hello& hello, const Peer& peer);
 
-// Events that the source must announce: the start of a new job, or new labels of a known one.
+// Returns the events that the source must announce: the start of a new job, or new labels of a
+// known job.
 std::vector<JobEvent> StartEvents(const client::v1::Hello& hello, const JobClaim& claim,
                                   const JobRegistry::Claimed& claimed);
 
-// First batch sequence of a client whose hello came `late_ns` after its start. It is above all
-// sequences that a previous collector can have used; `known` is the cursor from that one, if any.
+// Returns the first batch sequence of a client whose hello came `late_ns` after its start. The
+// sequence is above all sequences that a previous collector can have used. `known` is that
+// collector's cursor, if any.
 uint64_t FirstSequence(int64_t late_ns, const std::optional<ClientCursor>& known);
 
 }  // namespace pitwall::collector

@@ -1,4 +1,4 @@
-// Ranks that a collector before this one knew.
+// Ranks known to the previous collector process.
 #include <set>
 #include <utility>
 
@@ -9,10 +9,10 @@
 namespace pitwall::collector {
 namespace {
 
-// A job whose ranks said goodbye longer ago is over by silence (time-model.md 4.5).
+// A job whose ranks sent their goodbyes longer ago has ended by silence (time-model.md 4.5).
 constexpr int64_t kEndsAgainWithinNs = 1800 * kNanosPerSecond;
 
-// Both are known and not equal: what could not be read proves nothing.
+// Returns true if both values are known and differ. An unreadable value proves nothing.
 bool Differs(const std::string& then, const std::string& now) {
   return !then.empty() && !now.empty() && then != now;
 }
@@ -22,10 +22,10 @@ bool Differs(const std::string& then, const std::string& now) {
 void ClientSessions::TakeUpKnown() {
   std::vector<std::unique_ptr<RankSource>> known;
   std::set<std::string, std::less<>> jobs;
-  std::set<std::string, std::less<>> ended;  // jobs with a rank that said goodbye
+  std::set<std::string, std::less<>> ended;  // jobs with a rank that sent its goodbye
   for (const ClientCursor& cursor : sender_->cursors()->Ranks()) {
     std::optional<TrackedRank> rank = DecodeKnownRank(*cursor.rank);
-    // Numbers of another namespace say nothing about processes of this one.
+    // PIDs of another PID namespace do not identify processes of this one.
     if (!rank.has_value() || Differs(rank->home.pid_namespace, home_.pid_namespace)) continue;
     if (cursor.source != Cat("rank-", rank->info.rank, "@", options_.node)) continue;
     RankSource::Identity identity;

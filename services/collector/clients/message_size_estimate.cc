@@ -30,7 +30,8 @@ uint32_t WireTypeOf(const pb::FieldDescriptor& field) {
   }
 }
 
-// False: no message of this type. Goes no deeper than the type does.
+// Adds the parts of one message to `parts`. Returns false if the bytes are not a message of this
+// type. The recursion depth is limited by the type.
 bool Count(const pb::Descriptor& type, size_t limit, pb::io::CodedInputStream* in, size_t* parts) {
   while (in->BytesUntilLimit() != 0 && *parts <= limit) {
     uint32_t tag, length;
@@ -38,7 +39,7 @@ bool Count(const pb::Descriptor& type, size_t limit, pb::io::CodedInputStream* i
     if (!in->ReadVarint32(&tag)) return false;
     const uint32_t wire = tag & 7;
     const pb::FieldDescriptor* field = type.FindFieldByNumber(static_cast<int>(tag >> 3));
-    if (field != nullptr && WireTypeOf(*field) != wire) field = nullptr;  // so does the parser
+    if (field != nullptr && WireTypeOf(*field) != wire) field = nullptr;  // as in the parser
     const bool message = field != nullptr && field->type() == pb::FieldDescriptor::TYPE_MESSAGE;
     if (message || field == nullptr) ++*parts;
     switch (wire) {
@@ -64,7 +65,7 @@ bool Count(const pb::Descriptor& type, size_t limit, pb::io::CodedInputStream* i
         in->PopLimit(outer);
         break;
       }
-      default:  // groups: nobody sends them, and they hide what they hold
+      default:  // groups, which valid clients never send and whose contents are not counted
         return false;
     }
   }
@@ -82,7 +83,7 @@ Status CheckParts(const pb::Descriptor& type, std::string_view bytes, size_t lim
     return InvalidArgument(Cat("not a ", type.name(), " (", bytes.size(), " bytes)"));
   if (parts > limit) {
     return InvalidArgument(
-        Cat("a ", type.name(), " of ", bytes.size(), " bytes with more than ", limit, " parts"));
+        Cat(type.name(), " has more than ", limit, " parts (", bytes.size(), " bytes)"));
   }
   return OkStatus();
 }

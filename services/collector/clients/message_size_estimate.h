@@ -10,9 +10,9 @@
 
 namespace pitwall::collector {
 
-// Counts what becomes an object of its own: the messages inside a message of this type, at all
-// depths, and the fields that nobody knows. An empty one is two bytes here and fifty times that
-// when parsed. InvalidArgument: more than `limit`, or no such message.
+// Counts the parts that become separate objects: nested messages at all depths, and unknown fields.
+// An empty part takes 2 bytes on the wire and fifty times as much after parsing. Returns
+// InvalidArgument if the message has more than `limit` parts or is malformed.
 Status CheckParts(const google::protobuf::Descriptor& type, std::string_view bytes, size_t limit);
 
 }  // namespace pitwall::collector

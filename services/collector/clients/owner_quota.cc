@@ -1,4 +1,4 @@
-// Limits of one owner on the collector's socket thread: memory for unfinished messages, and time.
+// Per-owner limits on the collector's socket thread: memory for incomplete messages, and rate.
 #include <sys/epoll.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace pitwall::collector {
 namespace {
 
 constexpr int64_t kPatrolNs = kNanosPerSecond;
-constexpr size_t kShares = 4;  // no owner has more than a quarter of the memory for messages
+constexpr size_t kShares = 4;  // each owner may use at most a quarter of the memory for messages
 
 }  // namespace
 
@@ -23,25 +23,27 @@ void ClientServer::Hold(Connections::iterator it, bool on) {
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.u64 = it->first;
-  // Out of the set: an end that is not read yet would wake the thread all the time.
+  // A held connection is removed from the epoll set, because its unread data would wake the thread
+  // continuously.
   epoll_ctl(epoll_fd_, on ? EPOLL_CTL_DEL : EPOLL_CTL_ADD, connection.fd, &event);
   const int64_t now_ns = clock_.MonotonicNs();
   if (!on) {
-    connection.heard_ns = now_ns;  // it was us that did not listen
+    connection.last_message_ns = now_ns;  // the client is not to blame for the pause
     return;
   }
   counters_->clients_held.fetch_add(1, std::memory_order_relaxed);
-  auto& [said_ns, unsaid] = said_held_;
-  if (said_ns != 0 && now_ns - said_ns < kSayNs) {
-    ++unsaid;
+  auto& [logged_ns, suppressed] = held_logged_;
+  if (logged_ns != 0 && now_ns - logged_ns < kLogIntervalNs) {
+    ++suppressed;
     return;
   }
   PITWALL_LOG(kWarning, "collector", connection.owner, " (pid ", connection.peer.pid,
-              ") sends faster than collector.limits.bytes_per_second_per_owner, ",
-              options_.bytes_per_second_per_owner, ": its clients wait",
-              unsaid == 0 ? std::string() : Cat(" (and ", unsaid, " times since the last line)"));
-  said_ns = std::max<int64_t>(now_ns, 1);
-  unsaid = 0;
+              ") exceeds collector.limits.bytes_per_second_per_owner (",
+              options_.bytes_per_second_per_owner, "); slowing down its clients",
+              suppressed == 0 ? std::string()
+                              : Cat(" (and ", suppressed, " times since the last log line)"));
+  logged_ns = std::max<int64_t>(now_ns, 1);
+  suppressed = 0;
 }
 
 void ClientServer::ReleaseHeld() {
@@ -60,14 +62,15 @@ void ClientServer::Buffer(Connection& connection, int64_t bytes) {
 bool ClientServer::CheckBuffered(Connections::iterator it) {
   const size_t share = std::max(options_.max_buffered_bytes / kShares,
                                 std::min(options_.max_buffered_bytes, kMaxClientMessage + kChunk));
-  const Status refused = Refuse(
-      Refusal::kBuffered, "too many bytes wait for the ends of messages: send smaller messages");
+  const Status refused =
+      Refuse(Refusal::kBuffered, "incomplete messages use too much memory; send smaller messages");
   if (usage_[it->second.owner].buffered > share) {
     Close(it, refused);
     return false;
   }
   if (buffered_ <= options_.max_buffered_bytes) return true;
-  // Somebody has to give way: the largest connection of whoever has the most.
+  // The total limit is exceeded, so the largest connection of the owner with the most buffered
+  // bytes is closed.
   const auto most = std::max_element(
       usage_.begin(), usage_.end(),
       [](const auto& a, const auto& b) { return a.second.buffered < b.second.buffered; });
@@ -78,7 +81,7 @@ bool ClientServer::CheckBuffered(Connections::iterator it) {
       largest = other;
   }
   Close(largest, refused);
-  return false;  // closing one moves the others; what else `it` has sent comes in its next turn
+  return false;  // closing may move the others; the remaining data of `it` is read in its next turn
 }
 
 void ClientServer::CloseSilent() {
@@ -93,18 +96,20 @@ void ClientServer::CloseSilent() {
       it = next;
       continue;
     }
-    const int64_t within_ns = connection.said_hello ? options_.idle_ns : options_.hello_within_ns;
-    if (now_ns - connection.heard_ns <= within_ns) {
+    const int64_t within_ns =
+        connection.hello_received ? options_.idle_ns : options_.hello_within_ns;
+    if (now_ns - connection.last_message_ns <= within_ns) {
       it = next;
       continue;
     }
     const uint64_t after = next == connections_.end() ? UINT64_MAX : next->first;
-    Close(it, connection.said_hello ? Refuse(Refusal::kIdle, Cat("no whole message for longer than "
-                                                                 "collector.limits.idle_timeout, ",
-                                                                 within_ns / kNanosPerSecond, " s"))
-                                    : Refuse(Refusal::kNoHello,
-                                             Cat("no hello within collector.limits.hello_timeout, ",
-                                                 within_ns / kNanosPerSecond, " s")));
+    Close(it,
+          connection.hello_received
+              ? Refuse(Refusal::kIdle,
+                       Cat("no complete message within collector.limits.idle_timeout (",
+                           within_ns / kNanosPerSecond, " s)"))
+              : Refuse(Refusal::kNoHello, Cat("no hello within collector.limits.hello_timeout (",
+                                              within_ns / kNanosPerSecond, " s)")));
     it = connections_.lower_bound(after);
   }
 }

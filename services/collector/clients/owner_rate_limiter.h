@@ -1,4 +1,5 @@
-// Rate limit of each owner: a share of the collector's one thread, and of what is behind it.
+// Rate limit per owner, so that owners share the collector's single socket thread and its
+// downstream.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +11,13 @@
 
 namespace pitwall::collector {
 
-// A token bucket per owner that holds a quarter of a second. What has been read is charged, so an
-// owner may go below zero and then rests until it is back: nothing is lost, its clients wait. Holds
-// only owners whose bucket is not full. Not thread-safe; times are monotonic.
+// A token bucket per owner, with a capacity of a quarter of a second. Bytes are charged after they
+// are read, so a bucket may go below zero. The owner then pauses until its bucket is positive
+// again. No data is lost; the owner's clients block. Only buckets that are not full are stored. Not
+// thread-safe. Times are monotonic.
 class OwnerRateLimiter {
  public:
-  // A message costs this beside its bytes: small ones cost time, not bytes.
+  // Fixed cost of a message in addition to its bytes, because small messages cost mainly time.
   static constexpr size_t kMessageCost = 256;
 
   explicit OwnerRateLimiter(size_t bytes_per_second)
@@ -23,7 +25,7 @@ class OwnerRateLimiter {
 
   bool Allows(std::string_view owner, int64_t now_ns);
   void Charge(std::string_view owner, size_t cost, int64_t now_ns);
-  // Forgets those whose bucket is full again.
+  // Removes full buckets.
   void Sweep(int64_t now_ns);
   size_t size() const { return owners_.size(); }
 

@@ -1,4 +1,4 @@
-// Issue 10, B2: the rate of an owner at the socket.
+// Rate limit of an owner at the socket (issue 10, B2).
 #include "services/collector/clients/owner_rate_limiter.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kMs = kNanosPerMilli;
 
-TEST(OwnerRateLimiter, AnOwnerRestsForWhatItSentTooMuchAndNobodyElseDoes) {
+TEST(OwnerRateLimiter, OnlyOwnerAboveItsRateIsPaused) {
   OwnerRateLimiter rates(1'000'000);
   EXPECT_TRUE(rates.Allows("a", 0));
   rates.Charge("a", 250'000, 0);
@@ -22,7 +22,7 @@ TEST(OwnerRateLimiter, AnOwnerRestsForWhatItSentTooMuchAndNobodyElseDoes) {
   EXPECT_TRUE(rates.Allows("a", 102 * kMs));
 }
 
-TEST(OwnerRateLimiter, OverALongTimeTheRateHolds) {
+TEST(OwnerRateLimiter, LongTermRateIsExact) {
   OwnerRateLimiter rates(1'000'000);
   int64_t sent = 0;
   for (int64_t now = 0; now < 20'000 * kMs; now += 3 * kMs) {
@@ -34,7 +34,7 @@ TEST(OwnerRateLimiter, OverALongTimeTheRateHolds) {
   EXPECT_LT(sent, 20'400'000);
 }
 
-TEST(OwnerRateLimiter, OneThatConnectsAgainHasNoNewBucketAndOneThatRestsIsForgotten) {
+TEST(OwnerRateLimiter, ReconnectKeepsBucket_FullBucketIsRemoved) {
   OwnerRateLimiter rates(1'000'000);
   rates.Charge("a", 500'000, 0);
   rates.Sweep(200 * kMs);
@@ -44,7 +44,7 @@ TEST(OwnerRateLimiter, OneThatConnectsAgainHasNoNewBucketAndOneThatRestsIsForgot
   EXPECT_EQ(rates.size(), 0u);
 }
 
-TEST(OwnerRateLimiter, AVeryLongPauseAndTheHighestRateDoNotOverflow) {
+TEST(OwnerRateLimiter, LongPauseAndHighestRateDoNotOverflow) {
   OwnerRateLimiter rates(size_t{1} << 40);
   rates.Charge("a", 1, 0);
   EXPECT_TRUE(rates.Allows("a", int64_t{400} * 24 * 3600 * kNanosPerSecond));

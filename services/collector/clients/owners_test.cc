@@ -1,4 +1,4 @@
-// Owners of jobs on one node: what clients of other users, squatters and greedy users get.
+// Job ownership on one node: access by other users, squatters, and users that exceed their share.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -45,7 +45,7 @@ class OwnersTest : public ::testing::Test {
     claim.pid = 100 + rank;
     return claim;
   }
-  // "<job> of <owner>", or "<refusal>: <why>".
+  // Returns "<job> of <owner>" or "<refusal>: <message>".
   std::string Claim(uint64_t client, const JobClaim& claim) {
     const auto claimed = bindings_.Claim(client, claim);
     if (!claimed.ok()) {
@@ -74,33 +74,34 @@ class OwnersTest : public ::testing::Test {
   JobRegistry bindings_;
 };
 
-TEST_F(OwnersTest, AClientOfAnotherOwnerDoesNotJoin) {
+TEST_F(OwnersTest, ClientOfOtherOwnerCannotJoin) {
   EXPECT_EQ(Claim(1, Rank(kAlice, "j")), "j of uid:1000");
   EXPECT_THAT(Claim(2, Rank(kMallory, "j", 1)),
-              StartsWith("other_owner: job \"j\": it belongs to uid:1000"));
+              StartsWith("other_owner: job \"j\" belongs to uid:1000"));
   EXPECT_THAT(Claim(2, Rank(kMallory, "j", 0)), StartsWith("other_owner: "));
   EXPECT_THAT(Claim(2, Rank("", "j", 1)), StartsWith("other_owner: "));
   EXPECT_THAT(Claim(2, Rank("uid:0", "j", 1)), StartsWith("other_owner: "))
-      << "root is one of them";
+      << "root is another owner, too";
   EXPECT_FALSE(bindings_.Holds(2));
-  // Nothing that was refused can end it or keep it.
+  // The refused client cannot end the job or keep it alive.
   bindings_.Release(2, "completed", 0);
   EXPECT_THAT(bindings_.Expire(1000 * kSecond), IsEmpty());
   EXPECT_EQ(Claim(3, Rank(kAlice, "j", 1)), "j of uid:1000");
 }
 
-TEST_F(OwnersTest, IdsThatAreMadeCarryTheOwner) {
+TEST_F(OwnersTest, GeneratedIdsContainOwner) {
   EXPECT_EQ(Claim(1, Rank(kAlice, "")), "u1000:train:77000 of uid:1000");
   EXPECT_EQ(Claim(2, Rank(kMallory, "", 1)), "u1001:train:77000 of uid:1001")
-      << "the same name does not join";
+      << "the same name is not enough to join";
   EXPECT_EQ(Claim(3, Rank(kAlice, "", 1)), "u1000:train:77000 of uid:1000");
   EXPECT_EQ(Claim(4, Rank("pod:ab-c", "")), "pod-ab-c:train:77000 of pod:ab-c");
-  EXPECT_THAT(Claim(5, Rank(kMallory, "u1000:next:78000")),
-              StartsWith("other_owner: job \"u1000:next:78000\": ids of this form belong to"));
+  EXPECT_THAT(
+      Claim(5, Rank(kMallory, "u1000:next:78000")),
+      StartsWith("other_owner: job \"u1000:next:78000\": IDs of this form are reserved for"));
   EXPECT_THAT(Claim(5, Rank(kMallory, "pod-ab-c:x")), StartsWith("other_owner: "));
 }
 
-TEST_F(OwnersTest, ADeclarationDisplacesASquatter) {
+TEST_F(OwnersTest, DeclarationDisplacesSquatter) {
   EXPECT_EQ(Claim(1, Rank(kMallory, "slurm-17")), "slurm-17 of uid:1001");
   JobClaim loud = Rank(kMallory, "slurm-17", 1);
   loud.labels = {{"team", "evil"}};
@@ -121,10 +122,10 @@ TEST_F(OwnersTest, ADeclarationDisplacesASquatter) {
   EXPECT_THAT(bindings_.Expire(1000 * kSecond), IsEmpty());
   EXPECT_EQ(Claim(3, Rank(kAlice, "slurm-17")), "slurm-17 of uid:1000, declared");
   EXPECT_THAT(Claim(4, Rank(kMallory, "slurm-17", 1)),
-              HasSubstr("it belongs to uid:1000 (declared on this node)"));
+              HasSubstr("belongs to uid:1000 (declared on this node)"));
 }
 
-TEST_F(OwnersTest, AJobEndedByASquatterCanStillBeDeclared) {
+TEST_F(OwnersTest, JobEndedBySquatter_CanStillBeDeclared) {
   Claim(1, Rank(kMallory, "slurm-17"));
   bindings_.Release(1, "completed", 0);
   JobClaim second = Rank(kMallory, "slurm-17", 1);
@@ -132,24 +133,24 @@ TEST_F(OwnersTest, AJobEndedByASquatterCanStillBeDeclared) {
   bindings_.Release(2, "completed", 0);
   ASSERT_EQ(bindings_.Expire(5 * kSecond).size(), 1u);
   bindings_.SetDropped({Dropped("slurm-17", kMallory)});
-  EXPECT_THAT(Jobs(), IsEmpty()) << "over is over for its owner";
+  EXPECT_THAT(Jobs(), IsEmpty()) << "the owner's job has ended";
   bindings_.SetDropped({Dropped("slurm-17", kAlice)});
   EXPECT_THAT(Jobs(), ElementsAre("slurm-17 of uid:1000, declared"));
 }
 
-TEST_F(OwnersTest, MembersSpeakForADeclaredJob) {
+TEST_F(OwnersTest, DeclaredMembersMayJoinJob) {
   EXPECT_EQ(Claim(1, Rank("uid:0", "j")), "j of uid:0");
   bindings_.SetDropped({Dropped("j", kAlice, {"uid:0", "pod:p"})});
-  EXPECT_FALSE(bindings_.Holds(1)) << "it begins again, as one of the new owner's";
+  EXPECT_FALSE(bindings_.Holds(1)) << "the client must register again for the new owner";
   EXPECT_EQ(Claim(2, Rank("uid:0", "j")), "j of uid:1000, declared");
   EXPECT_EQ(Claim(3, Rank("pod:p", "j", 1)), "j of uid:1000, declared");
   EXPECT_THAT(Claim(4, Rank("pod:q", "j", 1)), StartsWith("other_owner: "));
   bindings_.SetDropped({Dropped("j", kAlice, {"uid:0"})});
   EXPECT_TRUE(bindings_.Holds(2));
-  EXPECT_FALSE(bindings_.Holds(3)) << "no member any more";
+  EXPECT_FALSE(bindings_.Holds(3)) << "no longer a member";
 }
 
-TEST_F(OwnersTest, AnOptionWithoutOwnerBelongsToItsFirstClient) {
+TEST_F(OwnersTest, OptionWithoutOwner_BelongsToFirstClient) {
   JobDeclaration option;
   option.id = "o";
   bindings_.BindOption(option);
@@ -159,33 +160,34 @@ TEST_F(OwnersTest, AnOptionWithoutOwnerBelongsToItsFirstClient) {
   option.owner = kAlice;
   bindings_.BindOption(option);
   bindings_.SetDropped({Dropped("p", kMallory)});
-  EXPECT_THAT(Claim(3, Rank(kMallory, "p")), StartsWith("other_owner: ")) << "the option counts";
+  EXPECT_THAT(Claim(3, Rank(kMallory, "p")), StartsWith("other_owner: "))
+      << "the option takes precedence";
 }
 
-TEST_F(OwnersTest, JobsAreShared) {
+TEST_F(OwnersTest, JobLimitsExemptDeclaredJobs) {
   for (int i = 0; i < 3; ++i)
     EXPECT_EQ(Claim(static_cast<uint64_t>(i + 1), Rank(kMallory, Cat("m", i))),
               Cat("m", i, " of uid:1001"));
   EXPECT_THAT(Claim(9, Rank(kMallory, "m9")),
               AllOf(StartsWith("jobs_per_owner: "),
-                    HasSubstr("uid:1001 has 3 jobs on this node, the most that "
-                              "collector.limits.jobs_per_owner allows")));
+                    HasSubstr("uid:1001 has 3 jobs on this node, the maximum set by "
+                              "collector.limits.jobs_per_owner")));
   EXPECT_EQ(Claim(10, Rank(kAlice, "a")), "a of uid:1000");
   EXPECT_EQ(Claim(11, Rank("uid:7", "b")), "b of uid:7");
   EXPECT_THAT(Claim(12, Rank("uid:8", "c")), StartsWith("jobs: "));
-  // What is declared has its place whatever clients do.
+  // Declared jobs are exempt from the limits on clients' jobs.
   bindings_.SetDropped({Dropped("d", kAlice), Dropped("e", "")});
   EXPECT_THAT(Jobs(), ::testing::Contains("d of uid:1000, declared"));
   EXPECT_EQ(Claim(13, Rank("uid:8", "e")), "e of uid:8");
 }
 
-TEST(OwnerName, AsAnAdministratorWritesIt) {
+TEST(OwnerName, AcceptsFormsOfAdministrators) {
   EXPECT_EQ(*ParseOwner("root"), "uid:0");
   EXPECT_EQ(*ParseOwner(" 1000 "), "uid:1000");
   EXPECT_EQ(*ParseOwner("uid:1000"), "uid:1000");
   EXPECT_EQ(*ParseOwner("pod:ab-c"), "pod:ab-c");
   EXPECT_THAT(std::string(ParseOwner("no-such-user-here").status().message()),
-              HasSubstr("this node has no such user; write uid:<number>"));
+              HasSubstr("no such user on this node; use uid:<number>"));
   for (const char* bad : {"", "uid:x", "pod:", "-1", "99999999999", "a\nb"})
     EXPECT_FALSE(ParseOwner(bad).ok()) << bad;
   EXPECT_THAT(*ParseOwners("root,pod:x"), ElementsAre("uid:0", "pod:x"));
@@ -195,7 +197,7 @@ TEST(OwnerName, AsAnAdministratorWritesIt) {
     EXPECT_FALSE(ParseGroup(bad).ok()) << bad;
 }
 
-TEST(TrustedPath, OthersMayNotReplaceWhatIsThere) {
+TEST(TrustedPath, RejectsPathsThatOthersCanReplace) {
   TestRoot root;
   root.Write("d/file", "text");
   const std::string dir = root.At("d");
@@ -207,37 +209,37 @@ TEST(TrustedPath, OthersMayNotReplaceWhatIsThere) {
   EXPECT_THAT(std::string(ReadTrustedFile(file, 3).status().message()), HasSubstr("more than 3"));
   ASSERT_EQ(chmod(file.c_str(), 0664), 0);
   EXPECT_THAT(std::string(ReadTrustedFile(file, 100).status().message()),
-              HasSubstr("others may write the file (mode 0664); chmod go-w it"));
+              HasSubstr("the file is writable by others (mode 0664); run chmod go-w on it"));
   ASSERT_EQ(chmod(dir.c_str(), 01777), 0);
   EXPECT_THAT(std::string(CheckOwnDirectory(dir).message()),
-              HasSubstr("others may write the directory (mode 1777)"));
-  EXPECT_TRUE(CheckSharedDirectory(dir).ok()) << "each keeps his own";
+              HasSubstr("the directory is writable by others (mode 1777)"));
+  EXPECT_TRUE(CheckSharedDirectory(dir).ok()) << "the sticky bit protects the files";
   ASSERT_EQ(chmod(dir.c_str(), 0777), 0);
   EXPECT_FALSE(CheckSharedDirectory(dir).ok());
   std::filesystem::create_directory(root.At("d/below"));
   ASSERT_EQ(chmod(root.At("d/below").c_str(), 0755), 0);
   EXPECT_TRUE(CheckSharedDirectory(root.At("d/below")).ok());
-  EXPECT_FALSE(CheckParents(root.At("d/below")).ok()) << "it can be renamed";
+  EXPECT_FALSE(CheckParents(root.At("d/below")).ok()) << "the directory can be renamed";
   EXPECT_FALSE(CheckOwnDirectory(root.At("d/below")).ok());
   ASSERT_EQ(mkfifo(root.At("fifo").c_str(), 0600), 0);
   EXPECT_THAT(std::string(ReadTrustedFile(root.At("fifo"), 100).status().message()),
               HasSubstr("not a regular file"));
   EXPECT_EQ(CheckOwnDirectory(root.At("nowhere")).code(), absl::StatusCode::kNotFound);
   if (geteuid() != 0) {
-    GTEST_LOG_(INFO) << "NOTE: not root, so nothing here belongs to another user";
+    GTEST_LOG_(INFO) << "NOTE: not running as root, so no file belongs to another user";
     return;
   }
   ASSERT_EQ(chmod(dir.c_str(), 0755), 0);
   ASSERT_EQ(chmod(file.c_str(), 0644), 0);
   ASSERT_EQ(chown(file.c_str(), 1001, 0), 0);
   EXPECT_THAT(std::string(ReadTrustedFile(file, 100).status().message()),
-              HasSubstr("the file belongs to uid 1001"));
+              HasSubstr("belongs to uid 1001"));
   ASSERT_EQ(chown(dir.c_str(), 1001, 0), 0);
   EXPECT_THAT(std::string(CheckOwnDirectory(dir).message()),
               HasSubstr("the directory belongs to uid 1001"));
 }
 
-TEST(DropFolderOwners, OnlyTrustedFilesDeclare) {
+TEST(DropFolderOwners, OnlyTrustedFilesDeclareOwners) {
   TestRoot root;
   Counters counters;
   root.Write("d/1", "job_id=a\nowner=root\nmembers=1000,pod:x\n");
@@ -260,7 +262,7 @@ TEST(DropFolderOwners, OnlyTrustedFilesDeclare) {
   EXPECT_EQ(counters.drop_files_bad, 4u);
 }
 
-// Over a real socket; two owners, since a test has one user only.
+// Uses a real socket. The two owners are a user and a pod, because a test runs as only one user.
 class SharesTest : public ::testing::Test {
  protected:
   SharesTest()
@@ -294,7 +296,7 @@ class SharesTest : public ::testing::Test {
     for (const auto& count : counters_.refusals[static_cast<size_t>(why)]) sum += count;
     return sum;
   }
-  // From now on this process is in a pod, as its control group says.
+  // Moves this process into a pod, according to its control group.
   void EnterPod() {
     root_.Write(Cat("proc/", getpid(), "/cgroup"),
                 "0::/kubepods/pod0f7c2b1e-9a3d-4f55-8e21-6d5c4b3a2f10/7\n");
@@ -321,7 +323,7 @@ class SharesTest : public ::testing::Test {
   std::unique_ptr<ClientServer> server_;
 };
 
-TEST_F(SharesTest, SilentConnectionsFillTheShareOfTheirOwnerOnly) {
+TEST_F(SharesTest, SilentConnectionsUseOnlyTheirOwnersShare) {
   options_.max_clients = 6;
   options_.max_clients_per_owner = 4;
   Start();
@@ -340,7 +342,7 @@ TEST_F(SharesTest, SilentConnectionsFillTheShareOfTheirOwnerOnly) {
   EXPECT_THAT(other.ReadWelcome().job_id(), StartsWith("pod-0f7c2b1e-"));
   TestClient more(options_.path);
   more.Send(HelloOf(0, clock_.WallNs(), "mine"));
-  EXPECT_THAT(more.ReadRefused(), StartsWith("other_owner: job \"mine\": it belongs to " + me_));
+  EXPECT_THAT(more.ReadRefused(), StartsWith("other_owner: job \"mine\" belongs to " + me_));
   TestClient sixth(options_.path);
   sixth.Send(HelloOf(1, clock_.WallNs(), ""));
   sixth.ReadWelcome();
@@ -348,8 +350,9 @@ TEST_F(SharesTest, SilentConnectionsFillTheShareOfTheirOwnerOnly) {
   EXPECT_THAT(seventh.ReadRefused(), StartsWith("clients: the collector has 6 connections"));
   EXPECT_EQ(Refused(Refusal::kClientsOfOwner), 1u);
   EXPECT_EQ(Refused(Refusal::kClients), 1u);
-  EXPECT_EQ(counters_.refusals[static_cast<size_t>(Refusal::kOtherOwner)][2], 1u) << "of a pod";
-  // Clients beat each second: who says nothing is closed, and the place is free.
+  EXPECT_EQ(counters_.refusals[static_cast<size_t>(Refusal::kOtherOwner)][2], 1u)
+      << "owner class pod";
+  // Clients send a heartbeat every second. A silent client is closed, which frees its place.
   clock_.Advance(options_.idle_ns + kSecond);
   for (TestClient& client : silent) EXPECT_THAT(client.ReadRefused(), StartsWith("idle: "));
   EXPECT_GE(Refused(Refusal::kIdle), 4u);
@@ -370,7 +373,7 @@ TEST_F(SharesTest, RankSilentForTenMinutes_StaysConnected) {
   EXPECT_EQ(Refused(Refusal::kIdle), 0u);
 }
 
-TEST_F(SharesTest, WhoSaysNoHelloIsClosed) {
+TEST_F(SharesTest, ClientWithoutHelloIsClosed) {
   Start();
   TestClient silent(options_.path);
   silent.SendBytes(std::string_view("\x10\x00\x00\x00x", 5));  // the beginning of a message
@@ -379,7 +382,7 @@ TEST_F(SharesTest, WhoSaysNoHelloIsClosed) {
   EXPECT_THAT(silent.ReadRefused(), StartsWith("no_hello: "));
 }
 
-TEST_F(SharesTest, ADeclarationClosesTheSquattersConnection) {
+TEST_F(SharesTest, DeclarationClosesSquattersConnection) {
   Start();
   TestClient squatter(options_.path);
   squatter.Send(HelloOf(0, clock_.WallNs(), "slurm-17"));
@@ -395,10 +398,10 @@ TEST_F(SharesTest, ADeclarationClosesTheSquattersConnection) {
   again.Send(HelloOf(0, clock_.WallNs(), "slurm-17"));
   EXPECT_THAT(again.ReadRefused(), StartsWith("other_owner: "));
   EXPECT_EQ(Refused(Refusal::kDisplaced), 1u);
-  EXPECT_EQ(counters_.clients_lost, 0u) << "nothing is left to come back to";
+  EXPECT_EQ(counters_.clients_lost, 0u) << "the displaced client cannot be resumed";
 }
 
-TEST_F(SharesTest, BatchesCarryTheOwnerOfTheJob) {
+TEST_F(SharesTest, BatchesContainOwnerOfJob) {
   Start();
   JobRegistry::DroppedJob dropped;
   dropped.job.id = "declared";
@@ -422,8 +425,9 @@ TEST_F(SharesTest, BatchesCarryTheOwnerOfTheJob) {
   EXPECT_EQ(seen, 4u);
 }
 
-// Messages that never end: their owner's share of the memory, not that of all.
-TEST_F(SharesTest, UnfinishedMessagesFillTheShareOfTheirOwnerOnly) {
+// The buffers of incomplete messages count against their owner's share, so other owners keep
+// theirs.
+TEST_F(SharesTest, IncompleteMessagesUseOnlyTheirOwnersShare) {
   options_.max_buffered_bytes = 2 * (kMaxClientMessage + (64u << 10));
   Start();
   std::vector<TestClient> greedy;
@@ -440,17 +444,17 @@ TEST_F(SharesTest, UnfinishedMessagesFillTheShareOfTheirOwnerOnly) {
   other.ReadWelcome();
   greedy[1].SendSome(part);
   EXPECT_THAT(greedy[1].ReadRefused(), StartsWith("buffered: "));
-  // Another owner has room for a message of its own.
+  // Another owner can still send a message of its own.
   auto update = UpdateOf(1, clock_.WallNs());
   for (int i = 0; i < 30'000; ++i)
     AddSpan(&update, client::v1::SPAN_KIND_OPERATOR, std::string(80, 'm'), clock_.WallNs(),
             clock_.WallNs(), 1);
   other.Send(update);
   other.Send(GoodbyeOf("completed"));
-  EXPECT_EQ(other.ReadRefused(), "") << "it ends as it likes";
+  EXPECT_EQ(other.ReadRefused(), "") << "closed without a refusal";
 }
 
-TEST_F(SharesTest, NobodyPushesOutWhatOthersMayComeBackTo) {
+TEST_F(SharesTest, RetainedSourcesAreSharedBetweenOwners) {
   const auto vanish = [&](uint64_t client, const Peer& peer, std::string_view job, int rank) {
     EXPECT_TRUE(
         sessions_.Handle(client, peer, HelloOf(rank, clock_.WallNs(), job).SerializeAsString())
@@ -467,10 +471,10 @@ TEST_F(SharesTest, NobodyPushesOutWhatOthersMayComeBackTo) {
   appender_.AwaitRecords(22);
   const auto batches = DecodeAll(appender_.records());
   EXPECT_EQ(batches.back().job, "victim");
-  EXPECT_EQ(batches.back().sequence, before + 1) << "the same source goes on";
+  EXPECT_EQ(batches.back().sequence, before + 1) << "the same source continues";
 }
 
-TEST_F(SharesTest, TheSocketHasItsModeAndGroup) {
+TEST_F(SharesTest, SocketHasConfiguredModeAndGroup) {
   options_.mode = 0660;
   options_.group = getegid();
   Start();
@@ -484,8 +488,9 @@ TEST_F(SharesTest, TheSocketHasItsModeAndGroup) {
   ASSERT_EQ(chmod(dir.c_str(), 0777), 0);
   options_.path = dir + "/socket";
   ClientServer server(options_, &sessions_, clock_, &counters_);
-  EXPECT_THAT(std::string(server.Start().message()),
-              AllOf(HasSubstr("collector.socket"), HasSubstr("others may write the directory")));
+  EXPECT_THAT(
+      std::string(server.Start().message()),
+      AllOf(HasSubstr("collector.socket"), HasSubstr("the directory is writable by others")));
 }
 
 }  // namespace

@@ -21,14 +21,14 @@ struct SourceBoot {
 // Reports each durable position once per client, in ascending order. Not thread-safe.
 class WrittenNotices {
  public:
-  // `written`: the durable position that the client knows from its Welcome.
+  // `written` is the durable position that the client knows from its Welcome.
   void Expect(uint64_t client, SourceBoot boot, uint64_t written);
-  // The connection is closed. Has no effect for a client that expects no notices.
+  // Handles a closed connection. Has no effect for a client that expects no notices.
   void Forget(uint64_t client) { clients_.erase(client); }
-  // True also after the client's goodbye, until Forget.
+  // Returns true also after the client's goodbye, until Forget.
   bool Expects(uint64_t client) const { return clients_.contains(client); }
   // Appends a serialized CollectorMessage for each client whose position has advanced since the
-  // call before.
+  // previous call.
   void Take(const ClientCursors& cursors, std::vector<std::pair<uint64_t, std::string>>* messages);
 
  private:
@@ -37,7 +37,7 @@ class WrittenNotices {
     uint64_t reported = 0;
   };
   std::map<uint64_t, Expected> clients_;
-  uint64_t version_ = 0;  // of the cursors at the last Take
+  uint64_t version_ = 0;  // cursor version at the last Take
 };
 
 }  // namespace pitwall::collector

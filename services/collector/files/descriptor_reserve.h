@@ -1,4 +1,4 @@
-// Spare file descriptors for reads that must not fail when the process has run out of them.
+// Reserve of file descriptors for reads that must not fail when the process has run out of them.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace pitwall::collector {
 // Thread-safe.
 class DescriptorReserve {
  public:
-  // The reserve of this process, filled at its first use.
+  // Returns the reserve of this process, which is filled at its first use.
   static DescriptorReserve& OfProcess();
 
   explicit DescriptorReserve(size_t size) : size_(size) { Fill(); }
@@ -18,9 +18,10 @@ class DescriptorReserve {
   DescriptorReserve(const DescriptorReserve&) = delete;
   DescriptorReserve& operator=(const DescriptorReserve&) = delete;
 
-  // Closes a spare, so that the open that follows finds a descriptor. False: no spare is left.
+  // Closes a spare descriptor, so that the following open succeeds. Returns false if the reserve is
+  // empty.
   bool Lend();
-  // The file opened after Lend is closed.
+  // Refills the reserve after the file opened after Lend has been closed.
   void TakeBack() { Fill(); }
 
  private:

@@ -1,4 +1,4 @@
-// A small text file of the system that is read again and again.
+// A small system file that is read repeatedly.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace pitwall::collector {
 
-// True if a read that failed with this errno proves that the file or process does not exist. Any
-// other error (no descriptor, no memory, no permission, I/O) says nothing about it.
+// Returns true if a failed read with this errno proves that the file or process does not exist.
+// Other errors (no descriptor, memory, or permission; I/O) prove nothing.
 bool IsAbsence(int error_number);
 
-// Keeps the file open and its buffer allocated: a reading is one pread or two. A file that fails is
-// opened again at the next reading. Without a free descriptor it borrows one of the reserve for one
-// reading. Not thread-safe.
+// Keeps the file open and its buffer allocated, so that a reading costs one or two preads. After a
+// failure, the next reading opens the file again. Without a free descriptor, a reading borrows one
+// from the reserve. Not thread-safe.
 class ProcFile {
  public:
   explicit ProcFile(std::string path);
@@ -23,8 +23,8 @@ class ProcFile {
   ProcFile(ProcFile&& other) noexcept;
   ProcFile& operator=(ProcFile&& other) noexcept;
 
-  // The content, at most `limit` bytes of it; valid until the next Read. Nothing when it cannot be
-  // read: error() says why (errno).
+  // Returns the content, at most `limit` bytes, which is valid until the next Read. Returns nullopt
+  // if the file cannot be read; error() is then the errno.
   std::optional<std::string_view> Read(size_t limit = kDefaultLimit);
   int error() const { return error_; }
   const std::string& path() const { return path_; }
@@ -38,18 +38,18 @@ class ProcFile {
   std::string path_;
   std::string buffer_;
   int fd_ = -1;
-  bool lent_ = false;  // fd_ is of the reserve
+  bool lent_ = false;  // fd_ belongs to the reserve
   int error_ = 0;
 };
 
-// root + relative, with exactly one slash between them.
+// Returns root + relative with exactly one slash between them.
 std::string UnderRoot(std::string_view root, std::string_view relative);
 
-// The names in a folder, sorted; none when there is no such folder or it cannot be read.
+// Returns the sorted names in a directory, or none if it does not exist or cannot be read.
 std::vector<std::string> NamesIn(const std::string& folder);
 
-// The path of a file of the host's /proc/net. In a container the host's /proc shows the reader's
-// own network unless it is asked for that of process 1.
+// Returns the path of a file of the host's /proc/net. In a container, the host's /proc/net shows
+// the reader's own network, so the path refers to process 1.
 std::string HostNetFile(std::string_view root, std::string_view name);
 
 }  // namespace pitwall::collector

@@ -1,4 +1,4 @@
-// Numbers and words of the text files under /proc and /sys, read in place.
+// In-place scanner for numbers and words in files under /proc and /sys.
 #pragma once
 
 #include <charconv>
@@ -8,12 +8,12 @@
 
 namespace pitwall::collector {
 
-// Walks over a text; the views that it gives point into it.
+// Scans a text. The returned views point into it.
 class TextScan {
  public:
   explicit TextScan(std::string_view text) : rest_(text) {}
 
-  // The next line without its end; false after the last one.
+  // Reads the next line without its line end. Returns false after the last line.
   bool Line(std::string_view* line) {
     if (rest_.empty()) return false;
     const size_t end = rest_.find('\n');
@@ -21,7 +21,7 @@ class TextScan {
     rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
     return true;
   }
-  // The next word between blanks; "" at the end.
+  // Returns the next word delimited by blanks, or "" at the end.
   std::string_view Word() {
     const size_t begin = rest_.find_first_not_of(" \t");
     if (begin == std::string_view::npos) {
@@ -34,7 +34,7 @@ class TextScan {
     rest_.remove_prefix(word.size());
     return word;
   }
-  // The next word as a number; nothing when it is malformed.
+  // Returns the next word as a number, or nullopt if it is malformed.
   std::optional<uint64_t> Number() { return ToNumber(Word()); }
   std::string_view rest() const { return rest_; }
 

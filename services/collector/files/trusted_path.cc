@@ -27,14 +27,14 @@ Status CheckOne(const std::string& path, bool sticky_is_fine) {
   if (stat(path.c_str(), &info) != 0) return ErrnoStatus(errno, path);
   if (!S_ISDIR(info.st_mode)) return FailedPrecondition(Cat(path, ": not a directory"));
   if (!IsTrusted(info.st_uid)) {
-    return FailedPrecondition(Cat(path, ": the directory belongs to uid ", info.st_uid,
-                                  ", which can replace what is in it; use one of root or of uid ",
-                                  geteuid()));
+    return FailedPrecondition(
+        Cat(path, ": the directory belongs to uid ", info.st_uid,
+            ", which can replace its files; use a directory owned by root or uid ", geteuid()));
   }
   const bool shared = (info.st_mode & (S_IWGRP | S_IWOTH)) != 0;
   if (shared && !(sticky_is_fine && (info.st_mode & S_ISVTX) != 0)) {
-    return FailedPrecondition(Cat(path, ": others may write the directory (mode ",
-                                  Mode(info.st_mode), "); chmod go-w it"));
+    return FailedPrecondition(Cat(path, ": the directory is writable by others (mode ",
+                                  Mode(info.st_mode), "); run chmod go-w on it"));
   }
   return OkStatus();
 }
@@ -72,7 +72,7 @@ Status CheckOwnDirectory(const std::string& path) {
 }
 
 StatusOr<std::string> ReadTrustedFile(const std::string& path, size_t limit) {
-  // Not to wait for the writer of a pipe.
+  // O_NONBLOCK avoids waiting for the writer of a pipe.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) return ErrnoStatus(errno, "read");
   struct stat info {};
@@ -83,11 +83,11 @@ StatusOr<std::string> ReadTrustedFile(const std::string& path, size_t limit) {
   } else if (!S_ISREG(info.st_mode)) {
     status = FailedPrecondition("not a regular file");
   } else if (!IsTrusted(info.st_uid)) {
-    status = FailedPrecondition(
-        Cat("the file belongs to uid ", info.st_uid, "; only root's count: chown it"));
+    status = FailedPrecondition(Cat("the file must belong to root or uid ", geteuid(),
+                                    " (belongs to uid ", info.st_uid, "); run chown on it"));
   } else if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    status = FailedPrecondition(
-        Cat("others may write the file (mode ", Mode(info.st_mode), "); chmod go-w it"));
+    status = FailedPrecondition(Cat("the file is writable by others (mode ", Mode(info.st_mode),
+                                    "); run chmod go-w on it"));
   }
   std::array<char, 8192> chunk;
   while (status.ok() && text.size() <= limit) {
@@ -99,7 +99,7 @@ StatusOr<std::string> ReadTrustedFile(const std::string& path, size_t limit) {
   }
   close(fd);
   RETURN_IF_ERROR(status);
-  if (text.size() > limit) return InvalidArgument(Cat("more than ", limit, " bytes"));
+  if (text.size() > limit) return InvalidArgument(Cat("the file has more than ", limit, " bytes"));
   return text;
 }
 

@@ -1,5 +1,5 @@
-// Check of who may change the file at a path: only a file that no other user can replace is trusted
-// as the administrator's.
+// Checks of file permissions. A file is trusted only if no user other than root and this process's
+// user can replace it.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +10,22 @@
 
 namespace pitwall::collector {
 
-// "/a/b/c" -> "/a/b", "c" -> ".".
+// Returns "/a/b" for "/a/b/c", and "." for "c".
 std::string DirectoryOf(std::string_view path);
 
-// FailedPrecondition, naming the directory and the cause, when somebody other than root and the
-// user of this process may rename what is in it: it belongs to somebody else, or others may write
-// it and no sticky bit keeps each to his own.
+// Returns FailedPrecondition, with the directory and the cause, if another user than root and this
+// process's user may rename files in it. This is the case if the directory belongs to another user,
+// or is writable for others without the sticky bit.
 Status CheckSharedDirectory(const std::string& path);
-// The same for all directories above it.
+// Checks all parent directories in the same way.
 Status CheckParents(const std::string& path);
-// Both, and a sticky bit does not do: whatever is in it was put there by root or us.
+// Checks the directory and its parents. Even with the sticky bit, the directory must not be
+// writable for others, because all of its files must come from root or this process's user.
 Status CheckOwnDirectory(const std::string& path);
 
-// The content of a regular file that only root and the user of this process can write.
-// FailedPrecondition: somebody else can. ResourceExhausted: more than `limit` bytes.
+// Returns the content of a regular file that only root and this process's user can write. Returns
+// FailedPrecondition if others can write it, and ResourceExhausted if it has more than `limit`
+// bytes.
 StatusOr<std::string> ReadTrustedFile(const std::string& path, size_t limit);
 
 }  // namespace pitwall::collector

@@ -87,7 +87,7 @@ bool GpuMonitor::Open() {
   }
   for (uint32_t i = 0; i < *count; ++i)
     probes_.push_back(std::make_unique<GpuProbe>(nvml_.get(), i));
-  PITWALL_LOG(kInfo, "collector", *count, " GPUs");
+  PITWALL_LOG(kInfo, "collector", "found ", *count, " GPUs");
   return true;
 }
 
@@ -188,8 +188,9 @@ class GpuReader final : public SeriesReader {
       Add(gpu, SeriesKind::kCounter, kXidErrors, {&label, 1}, out);
     }
   }
-  // Rules see only an increase of these counters, since they have no watch. A new code begins at 0;
-  // those before the job began keep their count, so that the job does not take them for its own.
+  // Rules can only detect an increase of these counters, because they have no gpu_xid_watch_state.
+  // A new code therefore starts at 0. Codes from before the job started keep their count, so that
+  // they are not attributed to the job.
   bool ReadUnattributed() {
     std::map<std::string, uint64_t> now = monitor_->UnattributedXids();
     bool changed = false;
@@ -209,7 +210,7 @@ class GpuReader final : public SeriesReader {
   const GpuMonitor* const monitor_;
   std::vector<int> only_;
   std::vector<GpuReading> readings_;
-  std::map<std::string, uint64_t> unattributed_;  // as of the last Read; first, of the beginning
+  std::map<std::string, uint64_t> unattributed_;  // at the last Read; initially at construction
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Readings of the node's GPUs, taken by a thread of their own: a driver in trouble blocks its
-// callers for seconds, and the node's beats must not wait for it.
+// Background readings of the node's GPUs. A driver in trouble blocks its callers for seconds, so a
+// separate thread calls it and the sampler's ticks are not delayed.
 #pragma once
 
 #include <atomic>
@@ -24,27 +24,27 @@ struct GpuReading {
   XidWatch::Gpu xids;
 };
 
-// Names of the series that GPUs give, sorted.
+// Returns the sorted names of all GPU series.
 const std::vector<std::string>& GpuSeriesNames();
 
-// Start and Stop from one thread; the rest from any.
+// Start and Stop must be called from one thread; the other functions are thread-safe.
 class GpuMonitor {
  public:
-  // The clock and the counters are borrowed.
+  // The clock and the counters are not owned.
   GpuMonitor(std::string library, Clock& clock, Counters* counters);
   ~GpuMonitor();
 
   void Start();
-  // Waits for the reading that is under way: as long as the driver takes.
+  // Waits for the current reading, which takes as long as the driver blocks.
   void Stop();
   void SetPeriod(int64_t period_ns) { period_ns_.store(period_ns); }
 
-  // The newest readings by GPU index; empty before the first one, and without GPUs. A GPU whose
-  // readings are old (the driver blocks) has missing values; its XID errors are heard all the same.
+  // Returns the latest readings by GPU index; empty before the first reading and without GPUs.
+  // Outdated readings (the driver blocks) have missing values, but their XID errors are current.
   std::vector<GpuReading> Readings() const;
-  // XID errors by code that belong to none of the GPUs.
+  // Returns the XID errors, by code, that the driver attributes to none of the GPUs.
   std::map<std::string, uint64_t> UnattributedXids() const { return xids_.Unattributed(); }
-  // How many there are; 0 as long as nobody knows.
+  // Returns the number of GPUs; 0 until it is known.
   size_t count() const { return count_.load(); }
 
  private:
@@ -60,7 +60,7 @@ class GpuMonitor {
   std::atomic<bool> stopping_{false};
   std::atomic<size_t> count_{0};
   std::thread thread_;
-  // The thread's own.
+  // The members below are used only by the monitor's thread.
   std::unique_ptr<Nvml> nvml_;
   std::vector<std::unique_ptr<GpuProbe>> probes_;
   bool complained_ = false;
@@ -71,8 +71,8 @@ class GpuMonitor {
   int64_t read_at_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // monotonic
 };
 
-// Series of some GPUs (empty: of all of them), as the monitor last saw them, and the XID errors
-// that belong to none, as those of the GPU "unknown". The monitor is borrowed.
+// Reads the latest series of some GPUs (empty: all GPUs). XID errors without a GPU are included
+// with the GPU "unknown". The monitor is not owned.
 std::unique_ptr<SeriesReader> NewGpuReader(const ReaderContext& context, const GpuMonitor* monitor,
                                            std::vector<int> only);
 

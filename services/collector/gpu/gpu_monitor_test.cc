@@ -29,16 +29,16 @@ constexpr int kLost = 15;
 
 class GpuMonitorTest : public ::testing::Test {
  protected:
-  // Series without node and gpu -> value, where there is one.
+  // Values by series name and labels, without node, gpu, and missing values.
   using Row = std::map<std::string, double>;
 
-  // The readings `ns` later. The monitor waits again when they are taken.
+  // Advances the clock by `ns` and waits until the monitor has taken its readings.
   void Next(int64_t ns) {
     clock_.AwaitWaiters(1);
     clock_.Advance(ns);
     clock_.AwaitWaiters(1);
   }
-  // What is said of one GPU now.
+  // Returns the current values of one GPU.
   Row Of(const GpuMonitor& monitor, int gpu) {
     auto reader = NewGpuReader(context_, &monitor, {gpu});
     reader->Read();
@@ -76,12 +76,12 @@ class GpuMonitorTest : public ::testing::Test {
   int missing_ = 0;
 };
 
-TEST_F(GpuMonitorTest, EveryValueInItsUnit) {
+TEST_F(GpuMonitorTest, ConvertsValuesToBaseUnits) {
   GpuMonitor monitor(PITWALL_FAKE_NVML, clock_, &counters_);
   EXPECT_TRUE(monitor.Readings().empty());
   monitor.Start();
   Next(5 * kNanosPerSecond);  // rates need two readings
-  fake_.AwaitHeard();
+  fake_.AwaitReceived();
   const Row got = Of(monitor, 0);
   const Row want = {
       {"hw_gpu_utilization_ratio", 0.25},
@@ -145,7 +145,7 @@ TEST_F(GpuMonitorTest, EveryValueInItsUnit) {
   EXPECT_EQ(missing_, 0);
 }
 
-TEST_F(GpuMonitorTest, WhatAGpuHasNotIsNeitherSentNorAskedAgain) {
+TEST_F(GpuMonitorTest, UnsupportedReading_IsOmittedAndNotRetried) {
   fake_.SetCount(2);
   GpuMonitor monitor(PITWALL_FAKE_NVML, clock_, &counters_);
   monitor.Start();
@@ -156,7 +156,7 @@ TEST_F(GpuMonitorTest, WhatAGpuHasNotIsNeitherSentNorAskedAgain) {
   EXPECT_EQ(second.at("gpu_processes"), 0);
   EXPECT_EQ(second.at("gpu_clock_event_state idle"), 1);
   EXPECT_EQ(second.at("gpu_memory_temperature_celsius"), 71);
-  // Without counters of the link, the library measures.
+  // Without PCIe byte counters, the rate is measured by the library.
   EXPECT_EQ(second.at("gpu_pcie_io_bytes_per_second transmit"), 2.5e6);
   EXPECT_EQ(second.at("gpu_pcie_io_bytes_per_second receive"), 1.5e6);
   for (const char* name :
@@ -167,16 +167,17 @@ TEST_F(GpuMonitorTest, WhatAGpuHasNotIsNeitherSentNorAskedAgain) {
     EXPECT_FALSE(second.contains(name)) << name;
   }
   EXPECT_EQ(counters_.nvml_errors, 0u);
-  // The first has them, and is asked each time; the second was asked once.
+  // Only the first GPU supports these calls. They are repeated for it, but tried only once on the
+  // second GPU.
   EXPECT_EQ(fake_.Calls("nvmlDeviceGetUtilizationRates"), 4u);
   EXPECT_EQ(fake_.Calls("nvmlDeviceGetTemperature"), 3u);
   EXPECT_EQ(fake_.Calls("nvmlDeviceGetTotalEnergyConsumption"), 3u);
   EXPECT_EQ(fake_.Calls("nvmlDeviceGetTotalEccErrors"), 6u);
   EXPECT_EQ(fake_.Calls("nvmlDeviceGetMemoryErrorCounter"), 12u);
-  EXPECT_EQ(fake_.Calls("nvmlDeviceGetPcieThroughput"), 4u);  // only of the second
+  EXPECT_EQ(fake_.Calls("nvmlDeviceGetPcieThroughput"), 4u);  // only for the second GPU
 }
 
-TEST_F(GpuMonitorTest, WhatChangesSlowlyIsReadSeldom) {
+TEST_F(GpuMonitorTest, SlowReadingsAreTakenLessOften) {
   fake_.SetCount(1);
   GpuMonitor monitor(PITWALL_FAKE_NVML, clock_, &counters_);
   monitor.SetPeriod(100 * kNanosPerMilli);
@@ -188,18 +189,19 @@ TEST_F(GpuMonitorTest, WhatChangesSlowlyIsReadSeldom) {
   EXPECT_EQ(fake_.Calls("nvmlDeviceGetFieldValues"), 3u);
 }
 
-TEST_F(GpuMonitorTest, ALostGpuHasItsSeriesAndNoValues) {
+TEST_F(GpuMonitorTest, LostGpu_KeepsSeriesWithoutValues) {
   GpuMonitor monitor(PITWALL_FAKE_NVML, clock_, &counters_);
   monitor.Start();
   clock_.AwaitWaiters(1);
-  fake_.AwaitHeard();
+  fake_.AwaitReceived();
   EXPECT_THAT(Of(monitor, 2), ElementsAre(Pair("gpu_xid_watch_state", 0)));
-  EXPECT_EQ(missing_, 50);                                 // gpu_info has no labels yet
-  EXPECT_EQ(Of(monitor, 0).at("gpu_xid_watch_state"), 1);  // the others' errors are heard
+  EXPECT_EQ(missing_, 50);  // gpu_info has no labels yet
+  EXPECT_EQ(Of(monitor, 0).at("gpu_xid_watch_state"),
+            1);  // XID errors of other GPUs are still reported
   EXPECT_GT(counters_.nvml_errors, 20u);
 }
 
-TEST_F(GpuMonitorTest, AnOldDriverLacksSeries) {
+TEST_F(GpuMonitorTest, OldDriver_OmitsUnsupportedSeries) {
   GpuMonitor monitor(PITWALL_OLD_NVML, clock_, &counters_);
   monitor.Start();
   clock_.AwaitWaiters(1);
@@ -211,14 +213,14 @@ TEST_F(GpuMonitorTest, AnOldDriverLacksSeries) {
                                     {"gpu_clock_event_state sw_thermal", 1},
                                     {"gpu_clock_event_state hw_thermal", 0},
                                     {"gpu_xid_watch_state", 0}}));
-  EXPECT_EQ(counters_.nvml_errors, 5u);  // of the lost one
+  EXPECT_EQ(counters_.nvml_errors, 5u);  // of the lost GPU
 }
 
 TEST_F(GpuMonitorTest, XidErrorsAreCountedByCode) {
   GpuMonitor monitor(PITWALL_FAKE_NVML, clock_, &counters_);
   monitor.Start();
   clock_.AwaitWaiters(1);
-  fake_.AwaitHeard();
+  fake_.AwaitReceived();
   auto reader = NewGpuReader(context_, &monitor, {0});
   EXPECT_TRUE(reader->Read());
   EXPECT_THAT(Of(monitor, 0), Not(Contains(Key(HasSubstr("gpu_xid_errors_total")))));
@@ -228,9 +230,9 @@ TEST_F(GpuMonitorTest, XidErrorsAreCountedByCode) {
   fake_.RaiseXid(1, 13);
   fake_.RaiseXid(0, 79);
   fake_.RaiseXid(0, 48);
-  fake_.Raise(0, 2, 31);  // an event of another kind
-  fake_.AwaitHeard();
-  EXPECT_TRUE(reader->Read());  // more series
+  fake_.Raise(0, 2, 31);  // an event of another type
+  fake_.AwaitReceived();
+  EXPECT_TRUE(reader->Read());  // a new series
   EXPECT_FALSE(reader->Read());
   EXPECT_THAT(Of(monitor, 0), IsSupersetOf(Row{{"gpu_xid_errors_total 48", 1},
                                                {"gpu_xid_errors_total 79", 2},
@@ -240,24 +242,25 @@ TEST_F(GpuMonitorTest, XidErrorsAreCountedByCode) {
   EXPECT_EQ(counters_.nvml_errors, before);
 
   fake_.RaiseXid(0, 79);
-  fake_.AwaitHeard();
+  fake_.AwaitReceived();
   EXPECT_FALSE(reader->Read());
   EXPECT_EQ(Of(monitor, 0).at("gpu_xid_errors_total 79"), 3);
 
-  // Codes without end are not series without end.
+  // The number of series is limited, even if the number of codes is not.
   for (unsigned code = 1000; code < 1200; ++code) fake_.RaiseXid(1, code);
-  fake_.AwaitHeard();
+  fake_.AwaitReceived();
   const Row many = Of(monitor, 1);
   EXPECT_EQ(many.at("gpu_xid_errors_total other"), 200 + 1 - 64);
   EXPECT_EQ(many.at("gpu_xid_errors_total 1000"), 1);
 }
 
-// Its device is another one, or gone: the fault belongs to the node, and to each job there.
+// The XID error is for an unknown or removed device, so it is attributed to the node and to each
+// job on it.
 TEST_F(GpuMonitorTest, XidOfUnknownGpu_IsSentToReadersOfAllGpus) {
   GpuMonitor monitor(PITWALL_FAKE_NVML, clock_, &counters_);
   monitor.Start();
   clock_.AwaitWaiters(1);
-  fake_.AwaitHeard();
+  fake_.AwaitReceived();
   auto reader = NewGpuReader(context_, &monitor, {1});
   EXPECT_TRUE(reader->Read());
   const auto unknown = [&] {
@@ -276,13 +279,13 @@ TEST_F(GpuMonitorTest, XidOfUnknownGpu_IsSentToReadersOfAllGpus) {
   EXPECT_EQ(unknown(), Row());
   const uint64_t before = counters_.nvml_errors;
   fake_.RaiseXid(7, 79);
-  fake_.AwaitHeard();
+  fake_.AwaitReceived();
   EXPECT_TRUE(reader->Read());
   EXPECT_EQ(unknown(), (Row{{"79", 0}}));
   EXPECT_FALSE(reader->Read());
   EXPECT_EQ(unknown(), (Row{{"79", 1}}));
   EXPECT_EQ(counters_.nvml_errors, before + 1);
-  // A job that begins later has no error of its own.
+  // Earlier errors do not count for a job that starts later.
   reader = NewGpuReader(context_, &monitor, {1});
   for (int i = 0; i < 2; ++i) {
     reader->Read();
@@ -290,19 +293,19 @@ TEST_F(GpuMonitorTest, XidOfUnknownGpu_IsSentToReadersOfAllGpus) {
   }
 }
 
-TEST_F(GpuMonitorTest, XidErrorsAreHeardWhileTheDriverBlocks) {
+TEST_F(GpuMonitorTest, XidErrorsAreCountedWhileDriverBlocks) {
   GpuMonitor monitor(PITWALL_FAKE_NVML, clock_, &counters_);
   monitor.Start();
   clock_.AwaitWaiters(1);
-  fake_.AwaitHeard();
+  fake_.AwaitReceived();
   fake_.Hold(true);
   clock_.Advance(kNanosPerSecond);
   fake_.AwaitHeld();
   EXPECT_EQ(Of(monitor, 0).at("hw_power_watts"), 350.5);
   fake_.RaiseXid(0, 79);
   clock_.Advance(3 * kNanosPerSecond);
-  fake_.AwaitHeard();
-  // Old readings are no readings; the series stay.
+  fake_.AwaitReceived();
+  // Outdated readings are missing values; the series are kept.
   const Row row = Of(monitor, 0);
   EXPECT_THAT(row, ElementsAre(Pair("gpu_xid_errors_total 79", 1), Pair("gpu_xid_watch_state", 1)));
   EXPECT_EQ(missing_, 51);
@@ -311,41 +314,41 @@ TEST_F(GpuMonitorTest, XidErrorsAreHeardWhileTheDriverBlocks) {
   EXPECT_EQ(Of(monitor, 0).at("hw_power_watts"), 350.5);
 }
 
-TEST_F(GpuMonitorTest, AWatchThatFailsIsBegunAnew) {
+TEST_F(GpuMonitorTest, FailedXidWatchIsRestarted) {
   GpuMonitor monitor(PITWALL_FAKE_NVML, clock_, &counters_);
   monitor.Start();
   clock_.AwaitWaiters(1);
-  fake_.AwaitHeard();
+  fake_.AwaitReceived();
   fake_.RefuseEvents(0, kLost);
-  fake_.AwaitHeard();
-  fake_.AwaitHeard();
+  fake_.AwaitReceived();
+  fake_.AwaitReceived();
   EXPECT_EQ(fake_.Calls("nvmlDeviceRegisterEvents"), 6u);
   EXPECT_EQ(fake_.EventSets(), 1);
   fake_.RaiseXid(0, 79);
-  fake_.AwaitHeard();
+  fake_.AwaitReceived();
   EXPECT_THAT(Of(monitor, 0),
               IsSupersetOf(Row{{"gpu_xid_errors_total 79", 1}, {"gpu_xid_watch_state", 1}}));
 }
 
-TEST_F(GpuMonitorTest, WithoutLeaveXidErrorsAreNotWatched) {
+TEST_F(GpuMonitorTest, WithoutPermission_XidErrorsAreNotWatched) {
   for (const int code : {kNoPermission, kNotSupported}) {
     fake_.RefuseEvents(code, 0);
     GpuMonitor monitor(PITWALL_FAKE_NVML, clock_, &counters_);
     ::testing::internal::CaptureStderr();
     monitor.Start();
-    clock_.AwaitWaiters(2);  // the watch waits too
+    clock_.AwaitWaiters(2);  // the XID watch waits too
     EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("XID errors of GPU 0"));
     EXPECT_EQ(Of(monitor, 0).at("gpu_xid_watch_state"), 0);
     EXPECT_EQ(fake_.EventSets(), 0);
     if (code == kNotSupported) break;
-    fake_.RefuseEvents(0, 0);  // it is given, later
+    fake_.RefuseEvents(0, 0);  // permission is granted later
     clock_.Advance(60 * kNanosPerSecond);
-    fake_.AwaitHeard();
+    fake_.AwaitReceived();
     EXPECT_EQ(Of(monitor, 0).at("gpu_xid_watch_state"), 1);
   }
 }
 
-TEST_F(GpuMonitorTest, AReaderOfSomeGpus) {
+TEST_F(GpuMonitorTest, ReaderOfSubsetSeesOnlyItsGpus) {
   GpuMonitor monitor(PITWALL_FAKE_NVML, clock_, &counters_);
   monitor.Start();
   clock_.AwaitWaiters(1);
@@ -362,14 +365,15 @@ TEST_F(GpuMonitorTest, AReaderOfSomeGpus) {
   series.clear();
   all->Describe(&series);
   EXPECT_GT(series.size(), 2 * of_one);
-  // While the driver blocks (here: the clock moves, its threads do not run), nothing is known.
+  // A blocked driver is simulated by stopping the monitor and advancing the clock: all values
+  // become missing.
   monitor.Stop();
   clock_.Advance(10 * kNanosPerSecond);
   EXPECT_THAT(Of(monitor, 0), ElementsAre(Pair("gpu_xid_watch_state", 0)));
-  EXPECT_FALSE(some->Read());  // the series stay
+  EXPECT_FALSE(some->Read());  // the series are kept
 }
 
-TEST_F(GpuMonitorTest, AbsentLibraryAndAbsentDriver) {
+TEST_F(GpuMonitorTest, RetriesWhileDriverIsMissing) {
   EXPECT_EQ(Nvml::Open("libthere-is-no-such-thing.so.1").status().code(),
             absl::StatusCode::kNotFound);
   setenv("FAKE_NVML_NO_DRIVER", "1", 1);
@@ -380,7 +384,7 @@ TEST_F(GpuMonitorTest, AbsentLibraryAndAbsentDriver) {
   clock_.AwaitWaiters(1);
   EXPECT_EQ(monitor.count(), 0u);
   unsetenv("FAKE_NVML_NO_DRIVER");
-  clock_.Advance(60 * kNanosPerSecond);  // it tries again
+  clock_.Advance(60 * kNanosPerSecond);  // time of the next attempt
   while (monitor.count() == 0) clock_.AwaitWaiters(1);
   EXPECT_EQ(monitor.count(), 3u);
   monitor.Stop();

@@ -9,7 +9,7 @@ namespace pitwall::collector {
 namespace {
 
 constexpr int64_t kSlowNs = 5 * kNanosPerSecond;
-constexpr uint32_t kTurns = 8;  // GPUs take their slow readings in turns, not all at once
+constexpr uint32_t kTurns = 8;  // the slow readings of different GPUs are staggered
 constexpr double kMaxNvlinks = 64;
 
 struct RowInfo {
@@ -34,12 +34,12 @@ enum Row : size_t {
   kSmClock = kGpm + 3,
   kSmClockLimit,
   kMemoryClock,
-  kReason,  // nine of them
+  kReason,  // nine reasons
   kPowerLimit = kReason + 9,
   kEnergy,
   kMemoryTemperature,
   kTemperatureMargin,
-  kEcc,  // corrected, uncorrected; of sram, dram, all
+  kEcc,  // corrected and uncorrected, each for SRAM, DRAM, and all
   kRemap = kEcc + 6,
   kPcieReplays = kRemap + 4,
   kPcieGeneration,
@@ -109,14 +109,14 @@ constexpr RowInfo kTable[] = {
     {kCounter, "gpu_nvlink_errors_total", "type", "recovery"},
 };
 
-// The readings by field, and the rows that take them.
+// A field of the GPU and the row that receives its value.
 struct FieldRow {
   Nvml::FieldId id;
   size_t row;
 };
 
-// It is not there, and asking again will not bring it: the library says so, or it does not know
-// what was asked for (an old driver) though it knows the GPU.
+// Returns true if the reading is permanently unavailable. Either the library reports it as
+// unsupported, or an old driver does not know the request although it knows the GPU.
 bool IsAbsent(const Status& status, bool ever_there) {
   return absl::IsUnimplemented(status) || (absl::IsInvalidArgument(status) && !ever_there);
 }
@@ -238,7 +238,7 @@ void GpuProbe::ReadGpm() {
   if (!gpm_.has_value()) {
     const auto has = nvml_.HasGpm(device_);
     if (!has.ok() || !*has) {
-      const Status none = Unimplemented("this GPU has no such counters");
+      const Status none = Unimplemented("this GPU does not have these counters");
       Took(kGpm, 3, has.ok() ? none : has.status(), nullptr);
       return;
     }
@@ -287,7 +287,7 @@ void GpuProbe::ReadFields(int64_t now_ns) {
     if (!status.ok()) fields[i].value = status;
     if (!of_pcie(rows[i])) Take(rows[i], fields[i].value);
   }
-  // They come last, and both or none.
+  // The two PCIe fields are requested last, and always together.
   if (pcie_.by_counters) ReadPcieCounters(fields[count - 2], fields[count - 1], now_ns);
 }
 
@@ -295,7 +295,7 @@ void GpuProbe::ReadPcieCounters(const Nvml::Field& transmit, const Nvml::Field& 
                                 int64_t now_ns) {
   for (const Nvml::Field* field : {&transmit, &receive}) {
     const Status status = field->value.status();
-    // A counter of 32 bits goes round faster than we look at it.
+    // A 32-bit counter wraps around between two readings.
     if (IsAbsent(status, pcie_.bytes.has_value()) || (status.ok() && !field->wide)) {
       pcie_.by_counters = false;
       return;
@@ -312,7 +312,7 @@ void GpuProbe::ReadPcieCounters(const Nvml::Field& transmit, const Nvml::Field& 
   std::array<double, 2> rates = {MissingValue(), MissingValue()};
   for (size_t i = 0; pcie_.bytes.has_value() && i < 2; ++i) {
     const double moved = bytes[i] - (*pcie_.bytes)[i];
-    if (took > 0 && moved >= 0) rates[i] = moved / took;  // it may go round, or be reset
+    if (took > 0 && moved >= 0) rates[i] = moved / took;  // the counter may wrap around or be reset
   }
   Took(kPcieBytes, 2, OkStatus(), rates.data());
   pcie_.bytes = bytes;
@@ -322,7 +322,7 @@ void GpuProbe::ReadPcieCounters(const Nvml::Field& transmit, const Nvml::Field& 
 void GpuProbe::ReadNvlinks() {
   if (!Wanted(kNvlinksActive)) return;
   if (!Wanted(kNvlinks)) {
-    return Took(kNvlinksActive, 1, Unimplemented("nobody knows how many links"), nullptr);
+    return Took(kNvlinksActive, 1, Unimplemented("the number of links is unknown"), nullptr);
   }
   const double links = values_[kNvlinks];
   if (IsMissing(links) || links > kMaxNvlinks) {
@@ -336,7 +336,7 @@ void GpuProbe::ReadNvlinks() {
     const auto state = nvml_.NvlinkActive(device_, link);
     if (state.ok()) {
       active += *state ? 1 : 0;
-    } else if (IsAbsent(state.status(), false)) {  // this link is not in use on this board
+    } else if (IsAbsent(state.status(), false)) {  // the board does not use this link
       refused = state.status();
       ++refusals;
     } else {
@@ -368,7 +368,7 @@ void GpuProbe::Take(size_t first, const StatusOr<std::array<double, kCount>>& re
 }
 
 void GpuProbe::Arrange() {
-  const bool named = has_[kInfo] == Has::kYes;  // its labels are what it says
+  const bool named = has_[kInfo] == Has::kYes;  // the series consists only of its labels
   const auto shown = [&](size_t row) { return row == kInfo ? named : Wanted(row); };
   if (!arranged_) {
     auto series = std::make_shared<std::vector<GpuSeries>>();

@@ -1,4 +1,4 @@
-// All that is asked of one GPU, and what of it there is.
+// Readings of one GPU and their availability.
 #pragma once
 
 #include <array>
@@ -18,35 +18,35 @@ namespace pitwall::collector {
 struct GpuSeries {
   SeriesKind kind = SeriesKind::kGauge;
   std::string_view name;
-  std::vector<std::pair<std::string, std::string>> labels;  // node and gpu aside
+  std::vector<std::pair<std::string, std::string>> labels;  // except node and gpu
 };
 struct GpuRows {
-  std::shared_ptr<const std::vector<GpuSeries>> series;  // another one when they are others
-  std::vector<double> values;                            // one each; missing where reading failed
+  std::shared_ptr<const std::vector<GpuSeries>> series;  // replaced when the series change
+  std::vector<double> values;  // one per series; missing if the reading failed
 };
 
-// Readings that change fast are taken by each Read, others once a second or every five: they cost
-// as much. What the GPU or its driver has not (Nvml says so) is never asked again and has no
-// series. Not thread-safe.
+// Reads fast-changing values in each Read, and others every second or every five seconds, because
+// each reading is equally expensive. Readings that the GPU or its driver does not support
+// (according to Nvml) are not retried and have no series. Not thread-safe.
 class GpuProbe {
  public:
-  // The library is borrowed.
+  // The library is not owned.
   GpuProbe(const Nvml* nvml, uint32_t index);
   ~GpuProbe();
   GpuProbe(const GpuProbe&) = delete;
   GpuProbe& operator=(const GpuProbe&) = delete;
 
-  // `now_ns`: monotonic. Returns how many readings failed.
+  // Takes the readings that are due at `now_ns` (monotonic) and returns the number of failures.
   uint64_t Read(int64_t now_ns);
   const GpuRows& rows() const { return rows_; }
 
-  // Names of the series there can be, sorted.
+  // Returns the sorted names of all possible series.
   static std::vector<std::string_view> Names();
 
  private:
   enum class Has : uint8_t { kUnknown, kYes, kNo };
-  static constexpr size_t kRows = 51;  // series there can be
-  struct Pcie {                        // what the counters of the link said last
+  static constexpr size_t kRows = 51;  // number of possible series
+  struct Pcie {                        // last values of the PCIe byte counters
     bool by_counters = true;
     std::optional<std::array<double, 2>> bytes;
     double seconds = 0;
@@ -83,8 +83,8 @@ class GpuProbe {
   std::optional<bool> gpm_;
   Nvml::GpmSample gpm_before_ = nullptr;
   Nvml::GpmSample gpm_after_ = nullptr;
-  bool gpm_taken_ = false;  // gpm_before_ is filled
-  bool arranged_ = false;   // rows_ has the series that has_ says
+  bool gpm_taken_ = false;  // gpm_before_ is set
+  bool arranged_ = false;   // rows_ has the series selected by has_
   GpuRows rows_;
 };
 

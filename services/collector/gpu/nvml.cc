@@ -20,11 +20,11 @@ constexpr int kFunctionNotFound = 13;
 constexpr int kDeprecated = 26;
 
 constexpr int kTemperatureOfGpu = 0;
-constexpr int kSinceDriverLoad = 0;  // "volatile" counters of ECC errors
+constexpr int kSinceDriverLoad = 0;  // the "volatile" ECC error counters
 constexpr unsigned kTextSize = 96;
 constexpr uint32_t kAllLinks = 0xffffffff;
 constexpr unsigned long long kXidEvents = 8;
-constexpr double kHertz = 1e6;  // of MHz
+constexpr double kHertz = 1e6;  // hertz per MHz
 constexpr double kMilli = 1e-3;
 constexpr double kKilobytes = 1e3;
 constexpr double kKibibytes = 1024;
@@ -81,8 +81,8 @@ struct GpmMetric {
   double value;
   const char* texts[3];
 };
-// The library knows up to some hundred metrics and more with each version; it looks at `count` of
-// them only, yet what it takes for its own must be there.
+// The library supports over a hundred metrics, and more with each version. It reads only `count` of
+// them, but requires memory for all of them.
 struct GpmMetrics {
   unsigned version;
   unsigned count;
@@ -91,7 +91,8 @@ struct GpmMetrics {
   GpmMetric metrics[1024];
 };
 constexpr unsigned kGpmVersion = 1;
-constexpr std::array<unsigned, 3> kGpmMetrics = {2, 5, 10};  // SM, any tensor, DRAM bandwidth: %
+constexpr std::array<unsigned, 3> kGpmMetrics = {2, 5,
+                                                 10};  // SM, any tensor, and DRAM bandwidth, in %
 
 double NumberOf(const FieldValue& field) {
   switch (field.type) {
@@ -122,7 +123,7 @@ double UnitOf(Nvml::FieldId id) {
 struct Nvml::Functions {
   using OfDevice = int (*)(Device, unsigned*);
   using TextOfDevice = int (*)(Device, char*, unsigned);
-  // The basics.
+  // Required functions.
   int (*init)() = nullptr;
   int (*shutdown)() = nullptr;
   const char* (*error_string)(int) = nullptr;
@@ -132,7 +133,7 @@ struct Nvml::Functions {
   int (*memory)(Device, MemoryInfo*) = nullptr;
   OfDevice power = nullptr;
   int (*temperature)(Device, int, unsigned*) = nullptr;
-  // Those that may be missing.
+  // Optional functions.
   TextOfDevice uuid = nullptr;
   TextOfDevice name = nullptr;
   int (*processes)(Device, unsigned*, void*) = nullptr;
@@ -180,7 +181,7 @@ StatusOr<std::unique_ptr<Nvml>> Nvml::Open(const std::string& library) {
   }
   Functions& f = *nvml->functions_;
   const char* missing = nullptr;
-  // The first that there is of several names, the newest first.
+  // Resolves the first available symbol of `names`, which start with the newest version.
   auto find = [&](auto& function, auto... names) {
     for (const char* name : {names...}) {
       function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(
@@ -201,10 +202,10 @@ StatusOr<std::unique_ptr<Nvml>> Nvml::Open(const std::string& library) {
   need(f.memory, "nvmlDeviceGetMemoryInfo");
   need(f.power, "nvmlDeviceGetPowerUsage");
   need(f.temperature, "nvmlDeviceGetTemperature");
-  if (missing != nullptr) return NotFound(Cat(library, ": it has no ", missing));
+  if (missing != nullptr) return NotFound(Cat(library, ": symbol ", missing, " is missing"));
   find(f.uuid, "nvmlDeviceGetUUID");
   find(f.name, "nvmlDeviceGetName");
-  // Only asked for their number, all of them say the same.
+  // All versions behave the same if only the count is requested.
   find(f.processes, "nvmlDeviceGetComputeRunningProcesses_v3",
        "nvmlDeviceGetComputeRunningProcesses_v2", "nvmlDeviceGetComputeRunningProcesses");
   find(f.clock, "nvmlDeviceGetClockInfo");
@@ -257,7 +258,7 @@ Status Nvml::Check(int code, std::string_view what) const {
 
 template <typename Function, typename... Arguments>
 Status Nvml::Call(Function function, std::string_view what, Arguments... arguments) const {
-  if (function == nullptr) return Unimplemented(Cat("the driver has no ", what));
+  if (function == nullptr) return Unimplemented(Cat("the driver does not support ", what));
   return Check(function(arguments...), what);
 }
 
@@ -307,8 +308,9 @@ StatusOr<std::array<double, 2>> Nvml::MemoryBytes(Device device) const {
 
 StatusOr<double> Nvml::Processes(Device device) const {
   constexpr std::string_view kWhat = "nvmlDeviceGetComputeRunningProcesses";
-  if (functions_->processes == nullptr) return Unimplemented(Cat("the driver has no ", kWhat));
-  // No room for any: it says how many there are.
+  if (functions_->processes == nullptr)
+    return Unimplemented(Cat("the driver does not support ", kWhat));
+  // Without an output buffer, the call only returns the count.
   unsigned count = 0;
   const int code = functions_->processes(device, &count, nullptr);
   if (code != kInsufficientSize) RETURN_IF_ERROR(Check(code, kWhat));
@@ -472,7 +474,7 @@ StatusOr<std::array<double, 3>> Nvml::GpmRatios(GpmSample before, GpmSample afte
 StatusOr<Nvml::EventSet> Nvml::NewEventSet() const {
   const Functions& f = *functions_;
   if (f.event_free == nullptr || f.event_register == nullptr || f.event_wait == nullptr)
-    return Unimplemented("the driver has no events");
+    return Unimplemented("the driver does not support events");
   EventSet set = nullptr;
   RETURN_IF_ERROR(Call(f.event_set, "nvmlEventSetCreate", &set));
   return set;

@@ -1,4 +1,4 @@
-// The functions of NVIDIA's management library that are needed, found at run time.
+// Dynamically loaded subset of NVIDIA's management library (NVML).
 #pragma once
 
 #include <array>
@@ -13,17 +13,19 @@
 
 namespace pitwall::collector {
 
-// Our own declarations, so that nothing is needed to build: the library's ABI is stable. What an
-// old driver has not may be missing, the basics aside. The calls may block while the driver is in
-// trouble; once it is open, any threads may make them.
+// Declares the functions itself, so that the build does not need NVML's header; NVML's ABI is
+// stable. Functions that an old driver lacks are optional, except for the basic ones. Calls may
+// block while the driver is in trouble. They are thread-safe once the library is open.
 //
-// Errors. Unimplemented: this driver or this GPU has no such thing and never will. InvalidArgument:
-// the library does not know what was asked for, or not this GPU any more. Unavailable: all others.
+// Errors: Unimplemented means that the driver or GPU does not support the call and never will.
+// InvalidArgument means that the library does not know the request, or no longer knows the GPU. All
+// other errors are Unavailable.
 class Nvml {
  public:
   using Device = void*;
 
-  // NotFound: no such library; Unavailable: it would not start (no driver, no rights).
+  // Loads and initializes the library. Returns NotFound if the library is missing, and Unavailable
+  // if it does not start (no driver or no permission).
   static StatusOr<std::unique_ptr<Nvml>> Open(const std::string& library);
   ~Nvml();
   Nvml(const Nvml&) = delete;
@@ -37,26 +39,28 @@ class Nvml {
   // Load.
   StatusOr<double> UtilizationRatio(Device device) const;
   StatusOr<std::array<double, 2>> MemoryBytes(Device device) const;  // used, total
-  StatusOr<double> Processes(Device device) const;                   // with a compute context
+  StatusOr<double> Processes(Device device) const;  // processes with a compute context
 
-  // Clocks, power, temperature.
+  // Clocks, power, and temperature.
   enum class Clock { kSm = 1, kMemory = 2 };
   StatusOr<double> ClockHertz(Device device, Clock clock) const;
   StatusOr<double> ClockLimitHertz(Device device, Clock clock) const;
-  // Bits 0 to 8: idle, app_setting, sw_power_cap, hw_slowdown, sync_boost, sw_thermal, hw_thermal,
-  // hw_power_brake, display.
+  // Returns a bit mask; bits 0 to 8: idle, app_setting, sw_power_cap, hw_slowdown, sync_boost,
+  // sw_thermal, hw_thermal, hw_power_brake, display.
   StatusOr<uint64_t> ClockEventReasons(Device device) const;
   StatusOr<double> PowerWatts(Device device) const;
-  StatusOr<double> PowerLimitWatts(Device device) const;  // the one that is enforced
+  StatusOr<double> PowerLimitWatts(Device device) const;  // the enforced limit
   StatusOr<double> EnergyJoules(Device device) const;     // since the driver was loaded
   StatusOr<double> TemperatureCelsius(Device device) const;
-  StatusOr<double> TemperatureMarginCelsius(Device device) const;  // until it slows down
+  StatusOr<double> TemperatureMarginCelsius(
+      Device device) const;  // margin to the slowdown temperature
 
-  // Faults of the memory, since the driver was loaded.
+  // Memory errors since the driver was loaded.
   enum class EccErrors { kCorrected = 0, kUncorrected = 1 };
   enum class EccLocation { kDram = 2, kSram = 7, kAll = -1 };
   StatusOr<double> EccErrorCount(Device device, EccErrors type, EccLocation location) const;
-  // Rows remapped for correctable and for uncorrectable errors; 1 if pending; 1 if failed.
+  // Returns the number of rows remapped for correctable and uncorrectable errors, 1 if a remapping
+  // is pending, and 1 if a remapping has failed.
   StatusOr<std::array<double, 4>> RemappedRows(Device device) const;
 
   // Links.
@@ -66,13 +70,13 @@ class Nvml {
   StatusOr<double> PcieGenerationLimit(Device device) const;
   StatusOr<double> PcieWidth(Device device) const;
   StatusOr<double> PcieWidthLimit(Device device) const;
-  // The library measures for 20 ms, and the caller waits.
+  // Returns the current throughput. The library measures for 20 ms and blocks the caller.
   StatusOr<double> PcieBytesPerSecond(Device device, Direction direction) const;
   StatusOr<bool> NvlinkActive(Device device, unsigned link) const;
 
-  // Numbers that have no function of their own.
+  // Values that are only available as fields.
   enum class FieldId : uint32_t {
-    kNvlinkCrcFlitErrors = 38,  // of all links
+    kNvlinkCrcFlitErrors = 38,  // sum over all links
     kNvlinkCrcDataErrors = 45,
     kNvlinkReplayErrors = 52,
     kNvlinkRecoveryErrors = 59,
@@ -86,23 +90,26 @@ class Nvml {
   struct Field {
     FieldId id{};
     StatusOr<double> value = 0.0;
-    bool wide = false;       // it has 64 bits
-    int64_t sampled_us = 0;  // when the driver took it; 0 if it does not say
+    bool wide = false;       // has 64 bits
+    int64_t sampled_us = 0;  // time when the driver read the value; 0 if unknown
   };
-  // At most kMaxFields of them in one call. The status is that of the call, each field has its own.
+  // Reads at most kMaxFields fields in one call. The returned status is that of the call; each
+  // field has its own.
   static constexpr size_t kMaxFields = 16;
   Status ReadFields(Device device, std::span<Field> fields) const;
 
-  // Counters of the GPU's units (Hopper and later): shares of the time between two samples.
+  // Performance counters (GPM) of the GPU's units (Hopper and later), as ratios of the time between
+  // two samples.
   using GpmSample = void*;
   StatusOr<bool> HasGpm(Device device) const;
   StatusOr<GpmSample> NewGpmSample() const;
   void FreeGpmSample(GpmSample sample) const;
   Status TakeGpmSample(Device device, GpmSample sample) const;
-  // SMs with work, tensor pipes active, device memory's bandwidth used; 0 to 1 each.
+  // Returns the ratios of active SMs, active tensor pipes, and used memory bandwidth, each from 0
+  // to 1.
   StatusOr<std::array<double, 3>> GpmRatios(GpmSample before, GpmSample after) const;
 
-  // XID errors as they come.
+  // XID error events.
   using EventSet = void*;
   struct Xid {
     Device device = nullptr;
@@ -111,7 +118,7 @@ class Nvml {
   StatusOr<EventSet> NewEventSet() const;
   void FreeEventSet(EventSet set) const;
   Status RegisterXids(Device device, EventSet set) const;
-  // The next one; nothing when none came in time.
+  // Returns the next event, or nullopt after the timeout.
   StatusOr<std::optional<Xid>> WaitForXid(EventSet set, unsigned timeout_ms) const;
 
  private:

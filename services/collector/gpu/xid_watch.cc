@@ -8,10 +8,11 @@
 namespace pitwall::collector {
 namespace {
 
-constexpr unsigned kWaitMs = 200;  // so long a stop may take
+constexpr unsigned kWaitMs = 200;  // maximum delay of Stop
 constexpr int64_t kRetryNs = kNanosPerSecond;
 constexpr int64_t kRegisterAgainNs = 60 * kNanosPerSecond;
-// A driver that has not come back from a wait of kWaitMs for so long hears nothing.
+// Maximum time without an answer to a wait of kWaitMs. After that, the driver counts as
+// unresponsive.
 constexpr int64_t kOldestAnswerNs = 5 * kNanosPerSecond;
 
 }  // namespace
@@ -41,23 +42,24 @@ void XidWatch::Stop() {
 
 void XidWatch::Loop() {
   while (!stopping_) {
-    bool heard = false;
-    const Over over = Watch(&heard);
+    bool responded = false;
+    const Over over = Watch(&responded);
     {
       MutexLock lock(&mutex_);
       for (Gpu& gpu : gpus_) gpu.watched = false;
     }
     if (over == Over::kNeverPossible || stopping_) return;
-    // After a failure a new set at once: the next error follows the first one closely.
+    // After a failure, a new event set is created immediately, because the next XID error often
+    // follows soon.
     if (over == Over::kNoneRegistered) {
       wakeup_->Wait(kRegisterAgainNs);
-    } else if (!heard) {
+    } else if (!responded) {
       wakeup_->Wait(kRetryNs);
     }
   }
 }
 
-XidWatch::Over XidWatch::Watch(bool* heard) {
+XidWatch::Over XidWatch::Watch(bool* responded) {
   const auto set = nvml_->NewEventSet();
   if (!set.ok()) {
     if (!std::exchange(complained_, true)) {
@@ -84,15 +86,15 @@ XidWatch::Over XidWatch::Watch(bool* heard) {
       over = Over::kFailed;
       break;
     }
-    *heard = true;
-    if (xid->has_value()) Heard(**xid);
+    *responded = true;
+    if (xid->has_value()) OnXid(**xid);
     SetAlive(clock_.MonotonicNs());
   }
   nvml_->FreeEventSet(*set);
   return over;
 }
 
-// Registers those that are not yet; false when there are none at all.
+// Registers the remaining GPUs. Returns false if no GPU is registered.
 bool XidWatch::Register(Nvml::EventSet set) {
   bool any = false;
   for (uint32_t i = 0; i < count_; ++i) {
@@ -127,7 +129,7 @@ bool XidWatch::Count(std::string* code, std::map<std::string, uint64_t>* seen) {
   return ++(*seen)[*code] == 1;
 }
 
-void XidWatch::Heard(const Nvml::Xid& xid) {
+void XidWatch::OnXid(const Nvml::Xid& xid) {
   const auto it = std::find_if(devices_.begin(), devices_.end(), [&](const Registered& one) {
     return one.device == xid.device && one.device != nullptr;
   });

@@ -1,5 +1,5 @@
-// XID errors of the node's GPUs as the driver reports them, heard by a thread of their own: they
-// come just when other calls of the driver block.
+// XID errors of the node's GPUs as the driver reports them. A separate thread waits for them,
+// because they occur when other driver calls block.
 #pragma once
 
 #include <atomic>
@@ -17,37 +17,39 @@
 
 namespace pitwall::collector {
 
-// Start and Stop from one thread; Now from any.
+// Start and Stop must be called from one thread; Now is thread-safe.
 class XidWatch {
  public:
   struct Gpu {
-    bool watched = false;                  // its errors can be heard
-    std::map<std::string, uint64_t> seen;  // by code, since the start
+    bool watched = false;                  // the driver reports its errors
+    std::map<std::string, uint64_t> seen;  // by code, since Start
   };
 
-  // The clock and the counters are borrowed.
+  // The clock and the counters are not owned.
   XidWatch(Clock& clock, Counters* counters);
   ~XidWatch();
 
-  // Watches the first `count` GPUs of the library, which is borrowed until Stop. Idempotent.
+  // Starts watching the first `count` GPUs of the library, which must stay valid until Stop.
+  // Idempotent.
   void Start(const Nvml* nvml, uint32_t count);
-  // Waits for the call that is under way: as long as the driver takes.
+  // Waits for the current call, which takes as long as the driver blocks.
   void Stop();
   std::vector<Gpu> Now() const;
-  // Errors by code that the driver attributes to none of the GPUs, as after one fell off the bus.
+  // Returns the errors, by code, that the driver attributes to none of the GPUs, for example after
+  // a GPU fell off the bus.
   std::map<std::string, uint64_t> Unattributed() const;
 
-  // Codes beyond so many of one GPU are counted as one, "other".
+  // Maximum number of codes per GPU; further codes are counted as "other".
   static constexpr size_t kMaxCodes = 64;
 
  private:
   enum class Over { kNeverPossible, kNoneRegistered, kFailed, kStopped };
   void Loop();
-  // Watches until something is wrong. `*heard`: whether the driver answered at all.
-  Over Watch(bool* heard);
+  // Watches until an error. Sets `*responded` if the driver has answered.
+  Over Watch(bool* responded);
   bool Register(Nvml::EventSet set);
-  void Heard(const Nvml::Xid& xid);
-  // Counts the error and returns whether its code is new.
+  void OnXid(const Nvml::Xid& xid);
+  // Counts the error and returns true if its code is new.
   static bool Count(std::string* code, std::map<std::string, uint64_t>* seen);
   void SetAlive(int64_t now_ns);
 
@@ -58,10 +60,10 @@ class XidWatch {
   const Nvml* nvml_ = nullptr;
   uint32_t count_ = 0;
   std::thread thread_;
-  // The thread's own.
+  // The members below are used only by the watch's thread.
   struct Registered {
-    Nvml::Device device = nullptr;  // null: not yet
-    bool never = false;             // this GPU reports none
+    Nvml::Device device = nullptr;  // null: not registered yet
+    bool never = false;             // this GPU cannot report errors
   };
   std::vector<Registered> devices_;
   bool complained_ = false;
@@ -69,7 +71,7 @@ class XidWatch {
   mutable Mutex mutex_;
   std::vector<Gpu> gpus_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, uint64_t> unattributed_ ABSL_GUARDED_BY(mutex_);
-  int64_t alive_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // the driver's last answer, monotonic
+  int64_t alive_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // monotonic time of the driver's last answer
 };
 
 }  // namespace pitwall::collector

@@ -1,4 +1,4 @@
-// A job that is bound by configuration, or by a file of the drop folder.
+// Declaration of a job by configuration or by a file of the drop folder.
 #pragma once
 
 #include <string>
@@ -9,17 +9,18 @@
 
 namespace pitwall::collector {
 
-// A job that is bound from the start (--job, environment), until the collector stops.
+// A job declared by --job or the environment, which is bound until the collector stops, or by a
+// drop file.
 struct JobDeclaration {
   std::string id;
   std::string name;
   JobReference reference;
   std::vector<Label> labels;
-  std::vector<int> gpus;  // indices; empty: not known
-  std::string cgroup;     // path below the cgroup file system; empty: not known
-  // Declared owner, "uid:1000" or "pod:<uid>"; empty: that of the first client.
+  std::vector<int> gpus;  // indices; empty: unknown
+  std::string cgroup;     // path below the cgroup file system; empty: unknown
+  // Declared owner, "uid:1000" or "pod:<uid>"; empty: the first client's owner.
   std::string owner;
-  std::vector<std::string> members;  // further owners whose processes are of the job
+  std::vector<std::string> members;  // additional owners whose processes belong to the job
 };
 
 }  // namespace pitwall::collector

@@ -23,7 +23,7 @@ constexpr size_t kMaxFiles = 256;
 constexpr size_t kMaxBytes = 64u << 10;
 constexpr size_t kMaxLabels = 32;
 constexpr size_t kMaxText = 1024;
-constexpr size_t kMaxCause = 100;  // it becomes a label
+constexpr size_t kMaxCause = 100;  // the cause becomes a label
 constexpr std::string_view kEnds[] = {"completed", "failed",  "died",
                                       "cancelled", "stopped", kRequeued};
 }  // namespace
@@ -41,11 +41,11 @@ StatusOr<JobRegistry::DroppedJob> JobFileDirectory::Parse(std::string_view text)
       return InvalidArgument(Cat("line ", number, ": ", why, ": ", Quote(TerminalLine(line))));
     };
     const size_t equals = line.find('=');
-    if (equals == std::string_view::npos) return bad("not key=value");
+    if (equals == std::string_view::npos) return bad("must be key=value");
     const std::string_view key = Trim(line.substr(0, equals));
     const std::string value(Trim(line.substr(equals + 1)));
-    if (value.size() > kMaxText) return bad("too long");
-    if (HasControl(line)) return bad("control character");
+    if (value.size() > kMaxText) return bad("value too long");
+    if (HasControl(line)) return bad("must not contain control characters");
     if (key == "job_id") {
       job.id = value;
     } else if (key == "job_name") {
@@ -73,27 +73,27 @@ StatusOr<JobRegistry::DroppedJob> JobFileDirectory::Parse(std::string_view text)
       if (!members.ok()) return bad(ToStd(members.status().message()));
       job.members = *std::move(members);
     } else if (key == "cgroup") {
-      if (value.find("..") != std::string::npos) return bad("not a path of a cgroup");
+      if (value.find("..") != std::string::npos) return bad("must be a cgroup path");
       job.cgroup = value;
     } else if (key == "gpus") {
       for (std::string_view part : Split(value, ',')) {
         const auto gpu = TextScan::ToNumber(Trim(part));
-        if (!gpu.has_value() || *gpu > INT_MAX) return bad("not a list of GPU indices");
+        if (!gpu.has_value() || *gpu > INT_MAX) return bad("must be a list of GPU indices");
         job.gpus.push_back(static_cast<int>(*gpu));
       }
     } else if (key == "ended") {
       if (std::find(std::begin(kEnds), std::end(kEnds), value) == std::end(kEnds))
-        return bad("not completed, failed, died, cancelled, stopped or requeued");
+        return bad("must be completed, failed, died, cancelled, stopped, or requeued");
       out.ended = value;
     } else if (key == "exit_code" || key == "signal") {
       const auto status = TextScan::ToNumber(value);
-      if (!status.has_value() || *status > 255) return bad("not 0 to 255");
+      if (!status.has_value() || *status > 255) return bad("must be between 0 and 255");
       (key == "signal" ? end.signal : end.exit_code) = static_cast<int32_t>(*status);
     } else if (key == "oom_killed") {
-      if (value != "true" && value != "false") return bad("not true or false");
+      if (value != "true" && value != "false") return bad("must be true or false");
       end.oom_killed = value == "true";
     } else if (key == "cause") {
-      if (value.size() > kMaxCause) return bad("too long");
+      if (value.size() > kMaxCause) return bad("cause too long");
       end.cause = value;
     } else if (StartsWith(key, "label.") && key.size() > 6) {
       if (job.labels.size() == kMaxLabels) return bad("too many labels");
@@ -104,27 +104,27 @@ StatusOr<JobRegistry::DroppedJob> JobFileDirectory::Parse(std::string_view text)
   }
   RETURN_IF_ERROR(CheckJobId(job.id));
   if (job.owner.empty() && !job.members.empty())
-    return InvalidArgument("members without an owner: add owner=");
+    return InvalidArgument("members requires an owner; add owner=");
   if (out.ended.empty()) {
     if (end != PlatformEnd{})
-      return InvalidArgument("exit_code, signal, oom_killed or cause without an end: add ended=");
+      return InvalidArgument("exit_code, signal, oom_killed, and cause require an end; add ended=");
     return out;
   }
   end.on_purpose = out.ended == "cancelled" || out.ended == kRequeued;
-  // A file of an earlier version says no more than that the job is over.
+  // Files of earlier versions contain only the reason.
   if (end != PlatformEnd{}) out.platform_end = std::move(end);
   return out;
 }
 
 namespace {
 
-// An error of this machine now, which says nothing about the file.
+// Returns true for a temporary error of this machine, which is not the file's fault.
 bool MayPass(const Status& status) {
   return absl::IsResourceExhausted(status) || absl::IsUnavailable(status) ||
          absl::IsInternal(status) || absl::IsUnknown(status);
 }
 
-// In order, without those that are being written.
+// Lists the file names in order, without files that are still being written.
 Status ListNames(const std::string& dir, std::vector<std::string>* names) {
   DIR* directory = opendir(dir.c_str());
   if (directory == nullptr) return ErrnoStatus(errno, dir);
@@ -153,17 +153,17 @@ bool JobFileDirectory::Changed() const {
 }
 
 std::vector<JobRegistry::DroppedJob> JobFileDirectory::Poll() {
-  // Before it is read: what comes meanwhile is a change.
+  // Taken before reading, so that a file added meanwhile counts as a change.
   if (struct stat now{}; stat(dir_.c_str(), &now) == 0) polled_ = now.st_mtim;
   std::vector<std::string> names;
   const Status trusted = CheckOwnDirectory(dir_);
   std::vector<std::string> complaints;
   const Status listed = trusted.ok() ? ListNames(dir_, &names) : trusted;
   if (!listed.ok()) {
-    // One that is not there has no files.
+    // A missing directory has no files.
     if (listed.code() != absl::StatusCode::kNotFound)
       complaints.push_back(Cat("drop folder: ", ToStd(listed.message())));
-    Say(std::move(complaints));
+    Report(std::move(complaints));
     if (MayPass(listed)) return KnownJobs();
     known_.clear();
     return {};
@@ -178,7 +178,7 @@ std::vector<JobRegistry::DroppedJob> JobFileDirectory::Poll() {
     } else {
       const auto text = ReadTrustedFile(path, kMaxBytes);
       if (!text.ok()) {
-        if (text.status().code() == absl::StatusCode::kNotFound) continue;  // removed just now
+        if (text.status().code() == absl::StatusCode::kNotFound) continue;  // just removed
         status = text.status();
         if (const auto before = known_.find(path); MayPass(status) && before != known_.end()) {
           jobs.push_back(before->second.second);
@@ -188,7 +188,8 @@ std::vector<JobRegistry::DroppedJob> JobFileDirectory::Poll() {
         status = parsed.status();
       } else if (std::any_of(jobs.begin(), jobs.end(),
                              [&](const auto& j) { return j.job.id == parsed->job.id; })) {
-        status = InvalidArgument(Cat("job ", Quote(parsed->job.id), " has another file already"));
+        status = InvalidArgument(
+            Cat("job ", Quote(parsed->job.id), " is already declared by another file"));
       } else {
         jobs.push_back(*parsed);
         known[path] = {*text, *std::move(parsed)};
@@ -198,7 +199,7 @@ std::vector<JobRegistry::DroppedJob> JobFileDirectory::Poll() {
       complaints.push_back(Cat("drop folder: ", path, ": ", ToStd(status.message())));
   }
   known_ = std::move(known);
-  Say(std::move(complaints));
+  Report(std::move(complaints));
   return jobs;
 }
 
@@ -208,7 +209,7 @@ std::vector<JobRegistry::DroppedJob> JobFileDirectory::KnownJobs() const {
   return jobs;
 }
 
-// The look-up of a user may take long: not for a text that was read before.
+// Reuses the previous result for an unchanged text, because looking up a user can take long.
 StatusOr<JobRegistry::DroppedJob> JobFileDirectory::ParseOnce(const std::string& path,
                                                               const std::string& text) const {
   const auto known = known_.find(path);
@@ -216,7 +217,7 @@ StatusOr<JobRegistry::DroppedJob> JobFileDirectory::ParseOnce(const std::string&
   return Parse(text);
 }
 
-void JobFileDirectory::Say(std::vector<std::string> complaints) {
+void JobFileDirectory::Report(std::vector<std::string> complaints) {
   for (const std::string& complaint : complaints) {
     if (std::find(complaints_.begin(), complaints_.end(), complaint) != complaints_.end()) continue;
     PITWALL_LOG(kWarning, "collector", complaint);

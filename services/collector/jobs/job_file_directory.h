@@ -1,4 +1,4 @@
-// Jobs that a prolog has written down in a directory.
+// Drop folder of job files, written by a scheduler's prolog and epilog.
 #pragma once
 
 #include <ctime>
@@ -14,58 +14,57 @@
 
 namespace pitwall::collector {
 
-// One file per job, text, one `key=value` per line; blank lines and lines that begin with # are
-// skipped:
+// Each job has one text file with one `key=value` per line. Blank lines and lines that start with #
+// are skipped:
 //   job_id=…               (required)
 //   job_name=…
 //   platform=, cluster=, namespace=, kind=, name=, uid=, queue=      the job's reference
-//   owner=alice            whose job it is: a user's name, uid:<number> or pod:<uid of a pod>
-//   members=root,pod:…     further owners whose processes are of the job
+//   owner=alice            the job's owner: a user name, uid:<number>, or pod:<uid of a pod>
+//   members=root,pod:…     additional owners whose processes belong to the job
 //   gpus=0,1,2             the job's GPUs, by index
 //   cgroup=/slurm/job_17   below the cgroup file system
 //   label.<name>=<value>
-//   ended=completed        the job is over: completed, failed, died, cancelled or stopped;
-//   requeued:
-//                          this attempt is over, and the job will be started again
-//   exit_code=3, signal=9  with ended: how, as the platform knows it; 0 to 255
-//   oom_killed=true        with ended: the kernel killed a process of it for lack of memory
-//   cause=time limit       with ended: in the platform's words, at most 100 bytes
-// Write it elsewhere and rename it into the directory: names that begin with a dot or end in .tmp
-// are not read. The job is bound as long as the file is there.
+//   ended=completed        the job has ended: completed, failed, died, cancelled, or stopped;
+//   ended=requeued         this attempt has ended, and the job will be started again
+//   exit_code=3, signal=9  with ended: exit status reported by the platform; 0 to 255
+//   oom_killed=true        with ended: the kernel killed a process of the job for lack of memory
+//   cause=time limit       with ended: the platform's description, at most 100 bytes
+// Write the file elsewhere and rename it into the directory. Names that start with a dot or end in
+// .tmp are ignored. The job is bound while its file exists.
 //
-// Only what root, or the user of this process, has written counts, since a file says whose job it
-// is and what to stop: a directory or a file that others may write is refused.
+// A file decides the job's owner and which processes may be stopped. Files and directories that
+// users other than root and this process's user may write are therefore rejected.
 //
 // At most 256 files of at most 64 KiB. Not thread-safe.
 class JobFileDirectory {
  public:
-  // The counters are borrowed.
+  // The counters are not owned.
   JobFileDirectory(std::string dir, Counters* counters)
       : dir_(std::move(dir)), counters_(counters) {}
 
-  // Whether files have come, gone or been renamed since the last poll.
+  // Returns true if files were added, removed, or renamed since the last poll.
   bool Changed() const;
-  // Reads the directory, in the order of names. A file that cannot be used is counted and logged
-  // once per content; of two files of one job the first counts. What cannot be read for want of
-  // descriptors or memory, or for an I/O error, is as it was at the last poll.
+  // Reads the directory in the order of file names. An invalid file is counted and logged once per
+  // content. If two files declare the same job, the first one is used. Files that cannot be read
+  // because of missing descriptors, memory, or an I/O error keep the jobs of the last poll.
   std::vector<JobRegistry::DroppedJob> Poll();
 
-  // InvalidArgument names line and cause.
+  // Returns InvalidArgument with line and cause for an invalid text.
   static StatusOr<JobRegistry::DroppedJob> Parse(std::string_view text);
 
  private:
   StatusOr<JobRegistry::DroppedJob> ParseOnce(const std::string& path,
                                               const std::string& text) const;
-  // Logs and counts what was not said the last time.
-  void Say(std::vector<std::string> complaints);
+  // Logs and counts complaints that are new since the last poll.
+  void Report(std::vector<std::string> complaints);
 
   const std::string dir_;
   Counters* const counters_;
-  // The jobs of the last poll, in the order of file names.
+  // Returns the jobs of the last poll, in the order of file names.
   std::vector<JobRegistry::DroppedJob> KnownJobs() const;
 
-  timespec polled_ = {};  // change time of the directory at the last poll
-  // Of the last poll, by path.
+  timespec polled_ = {};  // modification time of the directory at the last poll
+  // Text and job of each file at the last poll, by path.
   std::map<std::string, std::pair<std::string, JobRegistry::DroppedJob>, std::less<>> known_;
   std::vector<std::string> complaints_;
 };

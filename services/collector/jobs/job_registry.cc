@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kRememberedEnds = 256;
 constexpr size_t kRememberedLaunches = 256;
 
-// Empty: the claim has no restart count.
+// Returns the claim's restart count, if any.
 std::optional<uint64_t> RestartsOf(const JobClaim& claim) {
   for (const Label& label : claim.labels) {
     if (label.name != kRestartCount) continue;
@@ -40,13 +40,14 @@ BoundJob ViewOf(const JobDeclaration& option) {
 }  // namespace
 
 Status CheckJobId(std::string_view id) {
-  if (id.empty()) return InvalidArgument("job id is empty");
+  if (id.empty()) return InvalidArgument("job ID must not be empty");
   if (id.size() > 256)
-    return InvalidArgument(Cat("job id of ", id.size(), " bytes, more than 256"));
+    return InvalidArgument(Cat("job ID must have at most 256 bytes (got ", id.size(), ")"));
   if (HasControl(id))
-    return InvalidArgument(Cat("job id ", Quote(TerminalLine(id)), " has a control character"));
+    return InvalidArgument(
+        Cat("job ID must not contain control characters (got ", Quote(TerminalLine(id)), ")"));
   if (StartsWith(id, "__") || StartsWith(id, "node:")) {
-    return InvalidArgument(Cat("job id ", Quote(id), ": __… and node:… are not for jobs"));
+    return InvalidArgument(Cat("job ID must not start with __ or node: (got ", Quote(id), ")"));
   }
   return OkStatus();
 }
@@ -67,7 +68,7 @@ void JobRegistry::BindOption(const JobDeclaration& option) {
   ++version_;
 }
 
-bool JobRegistry::MaySpeak(const Job& job, std::string_view owner) {
+bool JobRegistry::MayJoin(const Job& job, std::string_view owner) {
   return job.view.owner.empty() || job.view.owner == owner ||
          std::find(job.members.begin(), job.members.end(), owner) != job.members.end();
 }
@@ -79,8 +80,8 @@ void JobRegistry::Declare(Job& job, const JobDeclaration& option) {
   job.view.owner_declared = true;
   job.members = option.members;
   for (auto it = job.clients.begin(); it != job.clients.end();) {
-    // A client that may go on begins again, as one of the new owner.
-    if (!displaces && MaySpeak(job, it->second.owner)) {
+    // If the owner changes, even clients of the new owner must register again.
+    if (!displaces && MayJoin(job, it->second.owner)) {
       ++it;
       continue;
     }
@@ -117,7 +118,7 @@ void JobRegistry::SetDropped(const std::vector<DroppedJob>& dropped) {
     if (job == nullptr) {
       const bool over =
           !d.ended.empty() || std::any_of(ended_.begin(), ended_.end(), [&d](const Ended& e) {
-            // A job that clients of another owner have ended under this id is not this one.
+            // A job that ended under the same ID but with another owner is a different job.
             return e.id == d.job.id &&
                    (e.declared || d.job.owner.empty() || e.owner == d.job.owner);
           });
@@ -154,8 +155,8 @@ bool JobRegistry::RunsElsewhere(const Job& job, const JobClaim& claim) {
   return std::any_of(job.clients.begin(), job.clients.end(), [&claim](const auto& entry) {
     const Client& client = entry.second;
     if (client.rank != claim.rank) return false;
-    // Without pids (another pid namespace) the boot tells: a new boot of a process closes the
-    // connection of its old one first.
+    // Without PIDs (another PID namespace), boot IDs are compared. A new boot of the same process
+    // has closed its old connection before.
     return client.pid > 0 && claim.pid > 0 ? client.pid != claim.pid
                                            : client.boot_id != claim.boot_id;
   });
@@ -170,7 +171,7 @@ std::string JobRegistry::IdOf(const JobClaim& claim) {
   if (claim.job_start_ns != 0) return Cat(prefix, claim.job_start_ns / kNanosPerMilli);
   std::string own;
   const Job* known = nullptr;
-  // Two runs may start in one millisecond.
+  // Two runs may start in the same millisecond.
   for (int64_t start_ms = claim.client_start_ns / kNanosPerMilli;; ++start_ms) {
     own = Cat(prefix, start_ms);
     known = Find(own);
@@ -179,7 +180,7 @@ std::string JobRegistry::IdOf(const JobClaim& claim) {
   if (known != nullptr) return own;
   for (const auto& [id, job] : jobs_) {
     if (job.view.name == claim.job_name && (!job.clients.empty() || job.by_option || job.by_drop) &&
-        MaySpeak(job, claim.owner) && !RunsElsewhere(job, claim))
+        MayJoin(job, claim.owner) && !RunsElsewhere(job, claim))
       return id;
   }
   return own;
@@ -212,7 +213,7 @@ void JobRegistry::Remember(const JobClaim& claim, const std::string& job) {
 
 StatusOr<JobRegistry::Claimed> JobRegistry::Claim(uint64_t client, const JobClaim& claim) {
   if (claim.job_id.empty() && claim.job_name.empty())
-    return InvalidArgument("hello with neither job id nor job name");
+    return InvalidArgument("hello: job ID or job name must be set");
   MutexLock lock(&mutex_);
   Claimed claimed;
   claimed.job_id = IdOf(claim);
@@ -222,8 +223,8 @@ StatusOr<JobRegistry::Claimed> JobRegistry::Claim(uint64_t client, const JobClai
     if (const std::string reserved = OwnerOfJobId(claimed.job_id);
         !reserved.empty() && reserved != claim.owner) {
       return Refuse(Refusal::kOtherOwner,
-                    Cat("job ", Quote(claimed.job_id), ": ids of this form belong to ", reserved,
-                        ", this process is of ", claim.owner, "; choose another PITWALL_JOB_ID"));
+                    Cat("job ", Quote(claimed.job_id), ": IDs of this form are reserved for ",
+                        reserved, ", not for ", claim.owner, "; choose another PITWALL_JOB_ID"));
     }
     RETURN_IF_ERROR(CheckShares(claim, claimed.job_id));
     job = &jobs_[claimed.job_id];
@@ -233,17 +234,17 @@ StatusOr<JobRegistry::Claimed> JobRegistry::Claim(uint64_t client, const JobClai
     job->view.labels = claim.labels;
     job->view.by_client_only = true;
     claimed.first = true;
-  } else if (!MaySpeak(*job, claim.owner)) {
+  } else if (!MayJoin(*job, claim.owner)) {
     return Refuse(
         Refusal::kOtherOwner,
-        Cat("job ", Quote(claimed.job_id), ": it belongs to ", job->view.owner,
+        Cat("job ", Quote(claimed.job_id), " belongs to ", job->view.owner,
             job->view.owner_declared ? " (declared on this node)" : " (its first client)",
-            ", this process is of ", claim.owner.empty() ? "an unknown user" : claim.owner,
-            "; run it as the owner, choose another PITWALL_JOB_ID, or have root declare the owner "
-            "in the drop folder"));
+            ", but this process belongs to ", claim.owner.empty() ? "an unknown user" : claim.owner,
+            "; run the process as the owner, choose another PITWALL_JOB_ID, or let root declare "
+            "the owner in the drop folder"));
   }
   if (job->view.owner.empty()) job->view.owner = claim.owner;
-  if (job->view.name.empty()) job->view.name = claim.job_name;  // a file may say none
+  if (job->view.name.empty()) job->view.name = claim.job_name;  // files may omit the name
   claimed.owner = job->view.owner;
   claimed.owner_declared = job->view.owner_declared;
   for (const Label& label : claim.labels) {
@@ -278,13 +279,13 @@ Status JobRegistry::CheckShares(const JobClaim& claim, const std::string& id) co
   if (own >= options_.max_jobs_per_owner) {
     return Refuse(Refusal::kJobsOfOwner,
                   Cat("job ", Quote(id), ": ", claim.owner, " has ", own,
-                      " jobs on this node, the most that collector.limits.jobs_per_owner allows; "
-                      "end some of them or raise the limit"));
+                      " jobs on this node, the maximum set by collector.limits.jobs_per_owner; end "
+                      "some or raise the limit"));
   }
   if (all >= options_.max_jobs) {
     return Refuse(Refusal::kJobs,
                   Cat("job ", Quote(id), ": this node has ", all,
-                      " jobs, the most that collector.limits.jobs allows; raise the limit"));
+                      " jobs, the maximum set by collector.limits.jobs; raise the limit"));
   }
   return OkStatus();
 }
@@ -299,7 +300,7 @@ void JobRegistry::ChooseReference(Job& job) {
   const Client* lowest = nullptr;
   for (const auto& [id, client] : job.clients) {
     if (client.reference == JobReference{} || (job.user >= 0 && client.user != job.user)) continue;
-    if (client.reference == job.by_client) return;  // still here
+    if (client.reference == job.by_client) return;  // still running here
     if (lowest == nullptr || client.rank < lowest->rank) lowest = &client;
   }
   if (lowest == nullptr) return;
@@ -331,7 +332,7 @@ void JobRegistry::AddProcesses(const Job& job, std::string* uid) {
     return;
   }
   for (const auto& [rank, other] : others) {
-    // "<pid>@<node>/<start>"; the node is that of the first.
+    // A process uid is "<pid>@<node>/<start>". The node is taken from the first process.
     const size_t at = other.find('@');
     const size_t slash = other.rfind('/');
     if (at != std::string_view::npos && slash != std::string_view::npos)
@@ -435,8 +436,8 @@ std::vector<EndedJob> JobRegistry::Expire(int64_t now_ns) {
       ended.reason = job.dropped_end.ended;
       ended.platform_end = job.dropped_end.platform_end;
     } else if (job.clients.empty() && job.had_client && !job.goodbyes.empty() && job.lost.empty()) {
-      // Everybody who was here has said goodbye. Ranks of other nodes may still run: the node of
-      // rank 0 speaks for all.
+      // All local clients have sent their goodbyes. Ranks on other nodes may still run, so only the
+      // node with rank 0 ends the job.
       bool failed = false;
       bool cancelled = false;
       bool known = true;

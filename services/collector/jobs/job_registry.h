@@ -1,4 +1,4 @@
-// Jobs that run on this node, and the evidence for each.
+// Jobs that run on this node, with their declarations and clients.
 #pragma once
 
 #include <cstdint>
@@ -19,99 +19,101 @@
 
 namespace pitwall::collector {
 
-// What a client's hello says about its job.
+// Job data from a client's hello.
 struct JobClaim {
   std::string job_id;  // may be empty
   std::string job_name;
-  int64_t job_start_ns = 0;  // 0: not known
+  int64_t job_start_ns = 0;  // 0: unknown
   int64_t client_start_ns = 0;
   JobReference reference;
   std::vector<Label> labels;
   int64_t rank = 0;
   int64_t world_size = 0;
   std::string boot_id;
-  int64_t pid = 0;    // as this process sees it; 0: not known
-  int64_t user = -1;  // its user id; -1: not known
-  std::string owner;  // what the kernel says: "uid:1000", "pod:<uid>"; "": not known
-  // Parent of the client's process, "<pid>@<start>"; "": not known.
+  int64_t pid = 0;    // in this process's PID namespace; 0: unknown
+  int64_t user = -1;  // user ID of the process; -1: unknown
+  std::string owner;  // from the kernel: "uid:1000" or "pod:<uid>"; "": unknown
+  // Parent of the client's process, "<pid>@<start>"; "": unknown.
   std::string launcher;
 };
 
-// Label of a client that counts the restarts of its launcher's workers (torchrun).
+// Client label with the number of times that its launcher (torchrun) restarted the workers.
 inline constexpr std::string_view kRestartCount = "torchelastic_restart_count";
 
-inline constexpr std::string_view kProcessPlatform = "process";  // of a reference
+inline constexpr std::string_view kProcessPlatform = "process";  // platform of a process reference
 
-inline constexpr size_t kMaxReferenceProcesses = 128;  // of one job, in its reference
+inline constexpr size_t kMaxReferenceProcesses = 128;  // per job
 
-inline constexpr size_t kMaxClientLabels = 64;  // of one job, over all its clients
+inline constexpr size_t kMaxClientLabels = 64;  // per job, over all clients
 
-// A job as the sampler needs it.
+// A bound job, as needed by the sampler.
 struct BoundJob {
   std::string id;
   std::string name;
-  std::string owner;            // "": not known
+  std::string owner;            // "": unknown
   bool owner_declared = false;  // by an option or a file
   JobReference reference;
-  JobReference
-      announced;  // of a job known by clients alone: what the first of them said in the log
+  JobReference announced;  // for jobs known only from clients: the reference in the first client's
+                           // start event
   std::vector<Label> labels;
-  std::vector<int> gpus;              // empty: not known
-  std::string cgroup;                 // empty: not known
-  std::vector<JobProcess> processes;  // of its clients, sorted
-  bool by_client_only = false;        // known by clients alone: they announced it
-  bool present = false;               // by option, by file, or a client is here now
-  bool deserted = false;  // known by clients alone, and none of their processes is here any more
+  std::vector<int> gpus;              // empty: unknown
+  std::string cgroup;                 // empty: unknown
+  std::vector<JobProcess> processes;  // processes of the job's clients, sorted
+  bool by_client_only = false;        // known only from clients, which announced the job
+  bool present = false;               // declared by an option or file, or has a connected client
+  bool deserted = false;  // known only from clients, and none of their processes runs here any more
 };
 
-// A job that is over on this node.
+// A job that has ended or left this node.
 struct EndedJob {
   std::string id;
-  bool ended = false;                       // the job itself; else only this node lets it go
-  std::string reason;                       // completed, failed, …
-  std::optional<PlatformEnd> platform_end;  // what a file says of how it ended
+  bool ended = false;  // the job has ended; otherwise only this node releases it
+  std::string reason;  // completed, failed, …
+  std::optional<PlatformEnd> platform_end;  // exit data from a drop file
 };
 
-// The `ended` of a file whose job will be started again: this attempt is over.
+// Value of `ended` in a file for an ended attempt whose job will be started again.
 inline constexpr std::string_view kRequeued = "requeued";
 
 struct BindingOptions {
-  size_t max_jobs = 256;  // that clients alone made known; declared ones have their own bounds
+  size_t max_jobs =
+      256;  // limit for jobs known only from clients; declared jobs have separate limits
   int64_t completed_grace_ns = 0;
   int64_t failed_grace_ns = 0;
   int64_t lost_grace_ns = 0;
   size_t max_jobs_per_owner = 64;
 };
 
-// Jobs are bound by options (for ever), by files in the drop folder (as long as they are there) and
-// by clients. A job whose clients have all said goodbye ends after a grace, in which a new hello (a
-// restart) keeps it; only the node that has rank 0 ends a job whose other ranks are elsewhere.
-// Clients whose connection was lost keep it for `lost_grace_ns`, but not beyond the end of their
-// processes: a job known by clients alone, the last of which has died, is let go at once.
+// Jobs are bound by options (permanently), by files in the drop folder (while the files exist), and
+// by clients. After all clients have sent their goodbyes, the job ends after a grace period. A new
+// hello (a restart) within that period keeps the job. If a job has ranks on other nodes, only the
+// node with rank 0 ends it. Disconnected clients keep the job for `lost_grace_ns`, but not beyond
+// the end of their processes: a job known only from clients is released when its last client
+// process dies.
 //
-// Clients with neither a job id nor the job's start are of one job when they have one owner and one
-// name and run together, as different ranks: the same rank again, as another process, is another
-// run of the script.
+// Clients without a job ID and job start belong to one job if they have the same owner and name and
+// run concurrently as different ranks. The same rank in another process is another run of the
+// script.
 //
-// Clients whose launcher has restarted its workers (a higher kRestartCount, the same launcher,
-// owner and name) are the next attempt of the launcher's job, also when none of its clients runs.
+// Clients whose launcher has restarted its workers (same launcher, owner, and name, and a higher
+// kRestartCount) are the next attempt of the launcher's job, even if none of its clients is
+// running.
 //
-// A job has one owner: the one that an option or a file declares, else its first client's. Clients
-// of others are refused. A declaration displaces the owner that clients gave the job, with all that
-// its clients said of it.
+// A job's owner is declared by an option or a file; otherwise it is the first client's owner.
+// Clients of other owners are refused. A declaration displaces an owner that came from a client,
+// with all data from that owner's clients.
 //
-// A job that a file ends has kLastWordsNs for what its clients still say, and for the ends of their
-// processes.
+// A job that a file ends stays bound for kLastWordsNs, for pending data of its clients and the ends
+// of their processes.
 //
-// The reference of a job is what option or file say; else its first client's. When that is a
-// process, it is the object that owns the pod of one of its ranks, where that is known; else, where
-// it has left, the lowest rank's that is here, and the other processes of the job on this node
-// ("<pid>@<node>/<start>+<pid>/<start>", "+more" instead where there are too many). Only clients of
-// the user whose process came first count, so that nobody can put his own process in the place of
-// another's.
+// A job's reference comes from its option or file, otherwise from its first client. If the client's
+// reference is a process, it is replaced by the object that owns the pod of one of its ranks, if
+// known. Otherwise, if that process has left, the reference is the process of the lowest rank on
+// this node. The other processes of the job on this node are appended
+// ("<pid>@<node>/<start>+<pid>/<start>", or "+more" above the limit). Only clients with the first
+// process's user count, so that no user can substitute their own process for another user's.
 //
-// Thread-safe. Times are monotonic nanoseconds
-// where not said otherwise.
+// Thread-safe. Times are monotonic nanoseconds unless stated otherwise.
 class JobRegistry {
  public:
   static constexpr int64_t kLastWordsNs = 1'000'000'000;
@@ -119,10 +121,11 @@ class JobRegistry {
   explicit JobRegistry(const BindingOptions& options);
 
   void BindOption(const JobDeclaration& job);
-  // All jobs of the drop folder at this moment. `reasons`: for files that say how their job ended.
+  // Replaces the jobs of the drop folder. `ended` and `platform_end` are set by files of ended
+  // jobs.
   struct DroppedJob {
     JobDeclaration job;
-    std::string ended;  // reason, or "": it runs
+    std::string ended;  // reason; "": the job runs
     std::optional<PlatformEnd> platform_end;
     friend bool SameEnd(const DroppedJob& a, const DroppedJob& b) {
       return a.ended == b.ended && a.platform_end == b.platform_end;
@@ -132,24 +135,26 @@ class JobRegistry {
 
   struct Claimed {
     std::string job_id;
-    bool first = false;  // nobody knew the job before
+    bool first = false;  // the job was not known before
     std::string owner;   // of the job
     bool owner_declared = false;
-    // Labels that nobody had said of the job so far, or that had another value.
+    // Labels that are new for the job or have a new value.
     std::vector<Label> news;
   };
-  // `client` is unique for the connection. InvalidArgument: neither id nor name, or an id that is
-  // not allowed; else a Refusal: the job is another owner's, or there are too many.
+  // Adds a client to its job. `client` identifies the connection. Returns InvalidArgument if the
+  // claim has neither ID nor name, or the ID is not valid. Returns a Refusal if the job belongs to
+  // another owner or there are too many jobs.
   StatusOr<Claimed> Claim(uint64_t client, const JobClaim& claim);
-  // False: the client's job was declared for another owner since, or the client has been released.
+  // Returns false if the client was released or its job has since been declared for another owner.
   bool Holds(uint64_t client) const;
-  // The client's source is in the log now: only from here on the sampler may see a job that it
-  // alone made known, so that the node never promises anything about the job before
+  // Marks the client's source as published to the log. The sampler does not see a job known only
+  // from clients before that, so that the node never sends an earlier promise for the job
   // (time-model.md 1.3).
   void Announced(uint64_t client);
-  // The client is gone: with a goodbye (its reason may be ""), or without.
+  // Releases a disconnected client. `goodbye` is the reason (may be ""), or nullopt without a
+  // goodbye.
   void Release(uint64_t client, const std::optional<std::string>& goodbye, int64_t now_ns);
-  // A rank that the collector before this one knew, and its reason if it said goodbye; else its
+  // A rank known to the previous collector process. `goodbye` is its reason, or nullopt if its
   // process may still run.
   struct Known {
     std::string job;
@@ -159,20 +164,21 @@ class JobRegistry {
     int64_t world_size = 0;
     std::optional<std::string> goodbye;
   };
-  // Before any client: the job's end, which the collector before this one owed, follows its grace.
+  // Restores a rank of the previous collector process, so that its job still ends after the grace
+  // period. Must be called before any client.
   void Resume(const Known& known, int64_t now_ns);
-  // The rank was released, and its exit status has decided how it ended: `reason` is that of a
-  // goodbye. Fine for a job that is over, and for a rank that runs again.
+  // Replaces the goodbye reason of a released rank when its exit status is known. Has no effect for
+  // jobs that have ended and ranks that run again.
   void Amend(const std::string& job, int64_t rank, std::string_view reason);
-  // The process of a rank that was released without goodbye has ended: it does not come back.
+  // Marks a rank released without a goodbye as dead: its process has ended and does not reconnect.
   void Died(const std::string& job, int64_t rank);
 
-  // The object that owns the pod of one of the job's ranks. The first that is said stays.
+  // Sets the object that owns the pod of one of the job's ranks. Later objects are ignored.
   void SetObject(const std::string& job, const JobReference& object);
 
-  // Lets go of what is over, in the order of ids.
+  // Releases jobs that have ended and returns them in the order of IDs.
   std::vector<EndedJob> Expire(int64_t now_ns);
-  // In the order of ids. `*version` grows with each change.
+  // Returns the bound jobs in the order of IDs. `*version` increases with each change.
   std::vector<BoundJob> Jobs(uint64_t* version) const;
   uint64_t version() const;
 
@@ -186,24 +192,24 @@ class JobRegistry {
     JobReference reference;
   };
   struct Job {
-    BoundJob view;                     // its reference: of option or file
-    std::vector<std::string> members;  // owners that may speak for it beside its own
-    JobReference by_client;            // where those say nothing
-    JobReference by_pod;               // where that is a process
-    int64_t user = -1;                 // whose clients may say it; -1: nobody has yet
+    BoundJob view;                     // its reference is that of the option or file
+    std::vector<std::string> members;  // additional owners whose clients may join
+    JobReference by_client;            // used if option and file have no reference
+    JobReference by_pod;               // used if the client's reference is a process
+    int64_t user = -1;                 // user whose clients may set the reference; -1: not set yet
     bool by_option = false;
     bool by_drop = false;
     bool had_client = false;
     bool announced = false;  // a client's source is in the log
     std::map<std::string, std::string, std::less<>> client_labels;  // at most kMaxClientLabels
-    DroppedJob dropped_end;                                         // only what it says of the end
-    std::optional<int64_t> dropped_end_at_ns;                       // since when
+    DroppedJob dropped_end;                                         // only the exit data is used
+    std::optional<int64_t> dropped_end_at_ns;                       // time of the file's `ended`
     std::map<uint64_t, Client> clients;
     int64_t world_size = 0;
-    // Of the ranks that said goodbye since the last hello of each.
+    // Reasons of the ranks that have sent a goodbye since their last hello.
     std::map<int64_t, std::string> goodbyes;
-    std::set<int64_t> lost;  // ranks that vanished without one
-    std::set<int64_t> away;  // … of those, the ones whose process may still run
+    std::set<int64_t> lost;  // ranks that disconnected without a goodbye
+    std::set<int64_t> away;  // subset of `lost` whose processes may still run
     int64_t empty_since_ns = 0;
   };
 
@@ -212,23 +218,23 @@ class JobRegistry {
   static JobReference ReferenceOf(const Job& job);
   // Appends the other processes of the job to the reference's uid.
   static void AddProcesses(const Job& job, std::string* uid);
-  static bool MaySpeak(const Job& job, std::string_view owner);
-  // Takes over owner and members of an option or a file; clients that may not speak for the job any
-  // more are let go.
+  static bool MayJoin(const Job& job, std::string_view owner);
+  // Applies the owner and members of an option or file and releases clients that may no longer
+  // belong to the job.
   void Declare(Job& job, const JobDeclaration& option) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status CheckShares(const JobClaim& claim, const std::string& id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether the rank runs there already, as another process.
+  // Returns true if another process already runs as this rank.
   static bool RunsElsewhere(const Job& job, const JobClaim& claim);
   std::string IdOf(const JobClaim& claim) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Last job of a launcher, for the restarts of its workers.
+  // Last job of a launcher, to match restarts of its workers.
   struct Launch {
     std::string launcher, owner, name;
     std::string job;
     uint64_t restarts = 0;
   };
   const Launch* LaunchOf(const JobClaim& claim) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Its end is in the log: more of it would be dropped.
+  // Returns true if the job's end is in the log, where later data would be dropped.
   bool HasEnded(std::string_view job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Remember(const JobClaim& claim, const std::string& job)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -244,12 +250,12 @@ class JobRegistry {
     bool declared = false;
   };
   std::deque<Ended> ended_
-      ABSL_GUARDED_BY(mutex_);  // the last ones: a file that is still there binds them no more
+      ABSL_GUARDED_BY(mutex_);  // most recent jobs; an existing file does not bind them again
   uint64_t version_ ABSL_GUARDED_BY(mutex_) = 1;
 };
 
-// Whether a text may be a job's id: not empty, at most 256 bytes, no control characters, no leading
-// "__" or "node:".
+// Checks that a job ID is not empty, has at most 256 bytes and no control characters, and does not
+// start with "__" or "node:".
 Status CheckJobId(std::string_view id);
 
 }  // namespace pitwall::collector

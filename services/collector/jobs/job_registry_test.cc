@@ -43,7 +43,7 @@ class JobRegistryTest : public ::testing::Test {
     claim.pid = 100 + rank;
     return claim;
   }
-  // A rank whose process the kernel vouches for.
+  // A rank with a process identified by the kernel.
   static JobClaim Process(int64_t rank, int64_t pid, int64_t user = 1000) {
     JobClaim claim = Rank(rank);
     claim.pid = pid;
@@ -52,7 +52,7 @@ class JobRegistryTest : public ::testing::Test {
     claim.reference.uid = Cat(pid, "@n/1");
     return claim;
   }
-  // The uid of the only job's reference.
+  // Returns the uid of the only job's reference.
   std::string Reference() const {
     uint64_t version;
     const auto jobs = bindings_.Jobs(&version);
@@ -75,7 +75,7 @@ class JobRegistryTest : public ::testing::Test {
   JobRegistry bindings_;
 };
 
-TEST_F(JobRegistryTest, AJobEndsWhenItsRanksHaveSaidGoodbye) {
+TEST_F(JobRegistryTest, JobEndsAfterGoodbyesOfAllRanks) {
   EXPECT_EQ(Claim(1, Rank(0)), "j first");
   EXPECT_EQ(Claim(2, Rank(1)), "j");
   uint64_t version;
@@ -91,7 +91,7 @@ TEST_F(JobRegistryTest, AJobEndsWhenItsRanksHaveSaidGoodbye) {
   EXPECT_THAT(Jobs(), IsEmpty());
 }
 
-TEST_F(JobRegistryTest, AFailedJobHasTimeToStartAgain) {
+TEST_F(JobRegistryTest, FailedJobHasGraceForRestart) {
   Claim(1, Rank(0));
   Claim(2, Rank(1));
   bindings_.Release(1, "failed", 10 * kSecond);
@@ -103,7 +103,7 @@ TEST_F(JobRegistryTest, AFailedJobHasTimeToStartAgain) {
   EXPECT_THAT(Expire(560), ElementsAre("j ended failed"));
 }
 
-TEST_F(JobRegistryTest, OnlyTheNodeOfRankZeroEndsAJobOfSeveralNodes) {
+TEST_F(JobRegistryTest, OnlyNodeOfRankZeroEndsMultiNodeJob) {
   Claim(1, Rank(4, "j", 8));
   bindings_.Release(1, "completed", 0);
   EXPECT_THAT(Expire(5), ElementsAre("j let go completed"));
@@ -112,33 +112,33 @@ TEST_F(JobRegistryTest, OnlyTheNodeOfRankZeroEndsAJobOfSeveralNodes) {
   EXPECT_THAT(Expire(5), ElementsAre("k ended completed"));
 }
 
-TEST_F(JobRegistryTest, WhoVanishesKeepsTheJobForLonger) {
+TEST_F(JobRegistryTest, LostConnectionKeepsJobForLonger) {
   Claim(1, Rank(0));
   Claim(2, Rank(1));
   bindings_.Release(1, "completed", 0);
   bindings_.Release(2, std::nullopt, 0);
   EXPECT_THAT(Expire(599), IsEmpty());
-  // It comes back and says goodbye.
+  // The rank returns and sends a goodbye.
   Claim(3, Rank(1));
   bindings_.Release(3, "completed", 599 * kSecond);
   EXPECT_THAT(Expire(604), ElementsAre("j ended completed"));
   Claim(4, Rank(0));
   bindings_.Release(4, std::nullopt, 700 * kSecond);
   EXPECT_THAT(Expire(1300), ElementsAre("j let go "));
-  // An exit without a reason: nobody knows how the job ended.
+  // A goodbye without a reason leaves the job's result unknown.
   Claim(5, Rank(0, "x", 1));
   bindings_.Release(5, "", 0);
   EXPECT_THAT(Expire(5), ElementsAre("x let go completed"));
 }
 
-TEST_F(JobRegistryTest, IdsWhereTheSchedulerGivesNone) {
+TEST_F(JobRegistryTest, GeneratesIdsWithoutScheduler) {
   JobClaim claim = Rank(0, "");
   claim.job_start_ns = 1'700'000'000'123'456'789;
   EXPECT_EQ(Claim(1, claim), "train:1700000000123 first");
   claim.rank = 1;
   claim.client_start_ns = 5;
   EXPECT_EQ(Claim(2, claim), "train:1700000000123");
-  // Without a start they belong together as long as they run together.
+  // Without a job start, clients that run concurrently belong to one job.
   claim.job_start_ns = 0;
   claim.job_name = "other";
   claim.client_start_ns = 77 * kSecond;
@@ -150,8 +150,8 @@ TEST_F(JobRegistryTest, IdsWhereTheSchedulerGivesNone) {
   EXPECT_EQ(Claim(5, claim), "other:78000 first");
 }
 
-// Nobody says what job they are of: two runs of one script on one node, each with its ranks.
-TEST_F(JobRegistryTest, ASecondRunOfAScriptIsAJobOfItsOwn) {
+// Two runs of one script on one node, with several ranks each and no job IDs.
+TEST_F(JobRegistryTest, SecondRunOfScript_IsSeparateJob) {
   const auto claim = [](int64_t rank, int64_t pid, int64_t start_ns) {
     JobClaim out = Rank(rank, "");
     out.pid = pid;
@@ -161,14 +161,15 @@ TEST_F(JobRegistryTest, ASecondRunOfAScriptIsAJobOfItsOwn) {
   };
   EXPECT_EQ(Claim(1, claim(0, 10, 77 * kSecond)), "train:77000 first");
   EXPECT_EQ(Claim(2, claim(0, 20, 81 * kSecond)), "train:81000 first");
-  EXPECT_EQ(Claim(3, claim(1, 21, 82 * kSecond)), "train:77000") << "nobody can know better";
+  EXPECT_EQ(Claim(3, claim(1, 21, 82 * kSecond)), "train:77000")
+      << "assigned to the first run, because the runs cannot be distinguished";
   EXPECT_EQ(Claim(4, claim(1, 11, 82 * kSecond)), "train:81000");
-  // Connected again before the old connection was seen to be gone.
+  // The client reconnects before the loss of its old connection is detected.
   EXPECT_EQ(Claim(5, claim(0, 20, 81 * kSecond)), "train:81000");
   EXPECT_EQ(Claim(6, claim(0, 10, 77 * kSecond)), "train:77000");
-  // Two that started in one millisecond.
+  // Two runs start in the same millisecond.
   EXPECT_EQ(Claim(7, claim(0, 30, 81 * kSecond + 1)), "train:81001 first");
-  // After a lost connection each is back in its own.
+  // After a lost connection, each client rejoins its own job.
   bindings_.Release(2, std::nullopt, 90 * kSecond);
   bindings_.Release(5, std::nullopt, 90 * kSecond);
   bindings_.Release(7, std::nullopt, 90 * kSecond);
@@ -176,8 +177,8 @@ TEST_F(JobRegistryTest, ASecondRunOfAScriptIsAJobOfItsOwn) {
   EXPECT_EQ(Claim(9, claim(0, 30, 81 * kSecond + 1)), "train:81001");
 }
 
-// A collector in a container may not be told the pids of its clients.
-TEST_F(JobRegistryTest, ASecondRunWithoutPids) {
+// A collector in a container may not know the PIDs of its clients.
+TEST_F(JobRegistryTest, SecondRunWithoutPids_IsSeparateJob) {
   JobClaim claim = Rank(0, "");
   claim.pid = 0;
   claim.boot_id = "a";
@@ -188,29 +189,29 @@ TEST_F(JobRegistryTest, ASecondRunWithoutPids) {
   EXPECT_EQ(Claim(3, claim), "train:81000 first");
 }
 
-TEST_F(JobRegistryTest, RefusesIdsAndTooMany) {
-  EXPECT_THAT(Claim(1, Rank(0, "__control")), HasSubstr("not for jobs"));
-  EXPECT_THAT(Claim(1, Rank(0, "node:x")), HasSubstr("not for jobs"));
-  EXPECT_THAT(Claim(1, Rank(0, std::string(300, 'x'))), HasSubstr("300 bytes"));
-  EXPECT_THAT(Claim(1, Rank(0, "a\nb")), HasSubstr("control character"));
-  EXPECT_THAT(Claim(1, Rank(0, "a\xc2\x9b")), HasSubstr("control character"));
-  EXPECT_THAT(Claim(1, Rank(0, "a\xe2\x80\xae")), HasSubstr("control character"));
+TEST_F(JobRegistryTest, RefusesInvalidIdsAndExcessJobs) {
+  EXPECT_THAT(Claim(1, Rank(0, "__control")), HasSubstr("must not start with __ or node:"));
+  EXPECT_THAT(Claim(1, Rank(0, "node:x")), HasSubstr("must not start with __ or node:"));
+  EXPECT_THAT(Claim(1, Rank(0, std::string(300, 'x'))), HasSubstr("got 300"));
+  EXPECT_THAT(Claim(1, Rank(0, "a\nb")), HasSubstr("must not contain control characters"));
+  EXPECT_THAT(Claim(1, Rank(0, "a\xc2\x9b")), HasSubstr("must not contain control characters"));
+  EXPECT_THAT(Claim(1, Rank(0, "a\xe2\x80\xae")), HasSubstr("must not contain control characters"));
   JobClaim nameless = Rank(0, "");
   nameless.job_name.clear();
   EXPECT_THAT(Claim(1, nameless), HasSubstr("neither"));
   for (int i = 0; i < 4; ++i)
     EXPECT_EQ(Claim(static_cast<uint64_t>(i + 1), Rank(0, Cat("j", i))), Cat("j", i, " first"));
-  EXPECT_THAT(Claim(9, Rank(0, "j9")), HasSubstr("collector.limits.jobs allows"));
+  EXPECT_THAT(Claim(9, Rank(0, "j9")), HasSubstr("set by collector.limits.jobs"));
 }
 
-TEST_F(JobRegistryTest, NobodySeesAJobBeforeItIsAnnounced) {
+TEST_F(JobRegistryTest, JobIsHiddenUntilAnnounced) {
   ASSERT_TRUE(bindings_.Claim(1, Rank(0)).ok());
   EXPECT_THAT(Jobs(), IsEmpty());
   bindings_.Announced(1);
   EXPECT_THAT(Jobs(), ElementsAre("j"));
 }
 
-TEST_F(JobRegistryTest, OptionsAndFiles) {
+TEST_F(JobRegistryTest, OptionsAndFilesBindJobs) {
   JobDeclaration option;
   option.id = "o";
   bindings_.BindOption(option);
@@ -223,12 +224,12 @@ TEST_F(JobRegistryTest, OptionsAndFiles) {
   const uint64_t version = bindings_.version();
   bindings_.SetDropped({dropped});
   EXPECT_EQ(bindings_.version(), version);
-  EXPECT_EQ(Claim(1, Rank(0, "d")), "d");  // known already
+  EXPECT_EQ(Claim(1, Rank(0, "d")), "d");  // already known
   dropped.ended = "stopped";
   bindings_.SetDropped({dropped});
   EXPECT_THAT(Expire(0), ElementsAre("d ended stopped"));
   dropped.ended.clear();
-  bindings_.SetDropped({dropped});  // over is over
+  bindings_.SetDropped({dropped});  // an ended job does not start again
   EXPECT_THAT(Jobs(), ElementsAre("o"));
   dropped.job.id = "e";
   bindings_.SetDropped({dropped});
@@ -237,7 +238,7 @@ TEST_F(JobRegistryTest, OptionsAndFiles) {
   EXPECT_THAT(Expire(1), ElementsAre("e let go "));
 }
 
-TEST(JobFileDirectory, ReadsFilesAndComplainsOnce) {
+TEST(JobFileDirectory, ReadsFilesAndLogsErrorsOnce) {
   TestRoot root;
   Counters counters;
   JobFileDirectory missing(root.At("nowhere"), &counters);
@@ -268,19 +269,19 @@ TEST(JobFileDirectory, ReadsFilesAndComplainsOnce) {
   EXPECT_LE(folder.Poll().size(), 256u);
 }
 
-TEST(JobFileDirectory, RefusesWithLineAndCause) {
+TEST(JobFileDirectory, ErrorsContainLineAndCause) {
   const std::pair<const char*, const char*> cases[] = {
-      {"job_name=x\n", "job id is empty"},
-      {"job_id=x\nnonsense\n", "line 2: not key=value"},
-      {"job_id=x\n\ngpus=0,b\n", "line 3: not a list of GPU"},
-      {"job_id=x\ngpus=0,\n", "line 2: not a list of GPU"},
-      {"job_id=x\nended=maybe\n", "line 2: not completed"},
-      {"job_id=x\ncgroup=/a/../b\n", "line 2: not a path"},
-      {"job_id=node:x\n", "not for jobs"},
-      {"job_id=a\tb\n", "control character"},
-      {"job_id=x\nlabel.a=\x7f\n", "line 2: control character"},
-      {"job_id=x\nlabel.\xe2\x81\xa6=1\n", "line 2: control character"},
-      {"job_id=x\njob_name=\xff\n", "line 2: control character"},
+      {"job_name=x\n", "job ID must not be empty"},
+      {"job_id=x\nnonsense\n", "line 2: must be key=value"},
+      {"job_id=x\n\ngpus=0,b\n", "line 3: must be a list of GPU"},
+      {"job_id=x\ngpus=0,\n", "line 2: must be a list of GPU"},
+      {"job_id=x\nended=maybe\n", "line 2: must be completed"},
+      {"job_id=x\ncgroup=/a/../b\n", "line 2: must be a cgroup path"},
+      {"job_id=node:x\n", "must not start with __ or node:"},
+      {"job_id=a\tb\n", "must not contain control characters"},
+      {"job_id=x\nlabel.a=\x7f\n", "line 2: must not contain control characters"},
+      {"job_id=x\nlabel.\xe2\x81\xa6=1\n", "line 2: must not contain control characters"},
+      {"job_id=x\njob_name=\xff\n", "line 2: must not contain control characters"},
       {"job_id=x\nlabel.=y\n", "unknown key"},
   };
   for (const auto& [text, why] : cases) {
@@ -290,13 +291,13 @@ TEST(JobFileDirectory, RefusesWithLineAndCause) {
   }
 }
 
-TEST(JobFileDirectory, TheEpilogSaysHowAJobEnded) {
+TEST(JobFileDirectory, EpilogDefinesEndOfJob) {
   const auto end = [](std::string_view lines) {
     const auto parsed = JobFileDirectory::Parse(Cat("job_id=x\n", lines));
     EXPECT_TRUE(parsed.ok()) << parsed.status();
     return parsed.ok() ? parsed->platform_end : std::nullopt;
   };
-  EXPECT_EQ(end("ended=failed\n"), std::nullopt) << "of an earlier version";
+  EXPECT_EQ(end("ended=failed\n"), std::nullopt) << "file of an earlier version";
   EXPECT_EQ(end("ended=failed\nexit_code=3\n"), (PlatformEnd{.signal = {}, .exit_code = 3}));
   EXPECT_EQ(end("ended=failed\nsignal=9\noom_killed=true\n"),
             (PlatformEnd{.signal = 9, .exit_code = {}, .oom_killed = true}));
@@ -305,11 +306,11 @@ TEST(JobFileDirectory, TheEpilogSaysHowAJobEnded) {
       (PlatformEnd{.signal = 15, .exit_code = {}, .on_purpose = true, .cause = "time limit"}));
   EXPECT_TRUE(end("ended=requeued\n")->on_purpose);
   const std::pair<std::string, const char*> bad[] = {
-      {"exit_code=3\n", "without an end"},
-      {"ended=failed\nexit_code=256\n", "not 0 to 255"},
-      {"ended=failed\nsignal=-1\n", "not 0 to 255"},
-      {"ended=failed\noom_killed=maybe\n", "not true or false"},
-      {Cat("ended=failed\ncause=", std::string(101, 'x')), "too long"},
+      {"exit_code=3\n", "require an end"},
+      {"ended=failed\nexit_code=256\n", "must be between 0 and 255"},
+      {"ended=failed\nsignal=-1\n", "must be between 0 and 255"},
+      {"ended=failed\noom_killed=maybe\n", "must be true or false"},
+      {Cat("ended=failed\ncause=", std::string(101, 'x')), "cause too long"},
   };
   for (const auto& [text, why] : bad) {
     const auto parsed = JobFileDirectory::Parse(Cat("job_id=x\n", text));
@@ -318,7 +319,7 @@ TEST(JobFileDirectory, TheEpilogSaysHowAJobEnded) {
   }
 }
 
-TEST(JobFileDirectory, AFileThatComesIsSeenAtOnce) {
+TEST(JobFileDirectory, NewFileIsDetectedImmediately) {
   TestRoot root;
   Counters counters;
   root.Write("d/17", "job_id=slurm-17\n");
@@ -326,13 +327,13 @@ TEST(JobFileDirectory, AFileThatComesIsSeenAtOnce) {
   EXPECT_TRUE(folder.Changed());
   folder.Poll();
   EXPECT_FALSE(folder.Changed());
-  // The time of a directory is as coarse as the kernel's clock.
+  // Directory timestamps are only as precise as the kernel's clock tick.
   for (int i = 0; i < 1000 && !folder.Changed(); ++i) root.Write(Cat("d/", 100 + i), "job_id=x\n");
   EXPECT_TRUE(folder.Changed());
 }
 
-// What its ranks still say, and that they died, comes before the end of the job.
-TEST_F(JobRegistryTest, AnEndByFileWaitsForTheRanksOfTheJobASecond) {
+// Pending data and deaths of the ranks are published before the end of the job.
+TEST_F(JobRegistryTest, EndByFile_WaitsOneSecondForRanks) {
   JobRegistry::DroppedJob job{{"j", "x", {}, {}, {}, ""}, "", {}};
   bindings_.SetDropped({job});
   Claim(1, Rank(0));
@@ -351,7 +352,7 @@ TEST_F(JobRegistryTest, AnEndByFileWaitsForTheRanksOfTheJobASecond) {
   EXPECT_EQ(over[0].platform_end, job.platform_end);
 }
 
-TEST_F(JobRegistryTest, ARequeuedJobIsLetGoAndComesBack) {
+TEST_F(JobRegistryTest, RequeuedJob_IsReleasedAndBoundAgain) {
   JobRegistry::DroppedJob job{{"j", "x", {}, {}, {}, ""}, "", {}};
   bindings_.SetDropped({job});
   Claim(1, Rank(0));
@@ -359,34 +360,34 @@ TEST_F(JobRegistryTest, ARequeuedJobIsLetGoAndComesBack) {
   job.platform_end =
       PlatformEnd{.signal = {}, .exit_code = 0, .on_purpose = true, .cause = "requeued"};
   bindings_.SetDropped({job});
-  EXPECT_THAT(Expire(10), IsEmpty()) << "a rank that is still here has a second";
+  EXPECT_THAT(Expire(10), IsEmpty()) << "remaining ranks have one second";
   const auto over = bindings_.Expire(11 * kSecond);
   ASSERT_EQ(over.size(), 1u);
-  EXPECT_FALSE(over[0].ended) << "it will be started again";
+  EXPECT_FALSE(over[0].ended) << "the job will be started again";
   EXPECT_EQ(over[0].platform_end->cause, "requeued");
   bindings_.SetDropped({job});
-  EXPECT_THAT(Jobs(), IsEmpty()) << "the file is still there";
+  EXPECT_THAT(Jobs(), IsEmpty()) << "an existing file does not bind the job again";
   job.ended = "";
   bindings_.SetDropped({job});
   EXPECT_EQ(Jobs().size(), 1u);
 }
 
-TEST_F(JobRegistryTest, AJobKnownByOptionTakesTheProcessThatComes) {
+TEST_F(JobRegistryTest, JobFromOption_AdoptsClientsProcess) {
   bindings_.BindOption({"j", "x", {}, {}, {}, ""});
   EXPECT_EQ(Reference(), "");
   Claim(1, Process(3, 13));
   EXPECT_EQ(Reference(), "13@n/1");
   Claim(2, Process(0, 10));
-  EXPECT_EQ(Reference(), "13@n/1+10/1") << "the first, as long as it is there";
+  EXPECT_EQ(Reference(), "13@n/1+10/1") << "the first process is kept while it runs";
 }
 
-TEST_F(JobRegistryTest, AReferenceThatWasGivenStays) {
+TEST_F(JobRegistryTest, DeclaredReferenceIsKept) {
   DroppedJobs({{"j", "x", {"slurm", "c", "", "", "", "42", ""}, {}, {}, ""}});
   Claim(1, Process(0, 10));
   EXPECT_EQ(Reference(), "42");
 }
 
-TEST_F(JobRegistryTest, ADropFileWithoutReferenceDoesNotTakeItAway) {
+TEST_F(JobRegistryTest, FileWithoutReference_KeepsClientsReference) {
   DroppedJobs({{"j", "x", {}, {}, {}, ""}});
   Claim(1, Process(0, 10));
   uint64_t version;
@@ -396,19 +397,19 @@ TEST_F(JobRegistryTest, ADropFileWithoutReferenceDoesNotTakeItAway) {
   EXPECT_EQ(bindings_.version(), version);
 }
 
-TEST_F(JobRegistryTest, TheReferenceGoesOnWithTheProcesses) {
+TEST_F(JobRegistryTest, ReferenceFollowsRunningProcesses) {
   Claim(1, Process(0, 10));
   Claim(2, Process(1, 11));
   Claim(3, Process(2, 12));
   bindings_.Release(1, std::nullopt, kSecond);
-  EXPECT_EQ(Reference(), "11@n/1+12/1") << "the lowest rank that is left";
+  EXPECT_EQ(Reference(), "11@n/1+12/1") << "the lowest remaining rank";
   Claim(4, Process(0, 20));
-  EXPECT_EQ(Reference(), "11@n/1+20/1+12/1") << "no flapping";
+  EXPECT_EQ(Reference(), "11@n/1+20/1+12/1") << "no change to a lower rank";
   for (uint64_t client : {2, 3, 4}) bindings_.Release(client, std::nullopt, kSecond);
-  EXPECT_EQ(Reference(), "20@n/1") << "nobody is there who could be named instead";
+  EXPECT_EQ(Reference(), "20@n/1") << "no other process is left";
   Claim(5, Process(1, 31));
   EXPECT_EQ(Reference(), "31@n/1");
-  // The same process connects again before its old connection is seen to be gone.
+  // The same process reconnects before the loss of its old connection is detected.
   Claim(6, Process(1, 31));
   Claim(7, Process(0, 30));
   bindings_.Release(5, std::nullopt, kSecond);
@@ -423,7 +424,7 @@ TEST_F(JobRegistryTest, ReferenceWithTooManyProcesses_IsMarked) {
   EXPECT_EQ(Reference(), "100@n/1+more");
 }
 
-TEST_F(JobRegistryTest, TheOwnerOfAPodIsTheJobsObjectWhereNobodyNamesOne) {
+TEST_F(JobRegistryTest, PodOwnerIsReferenceWithoutDeclaration) {
   const JobReference object{"kubernetes", "", "ml", "Job", "llm", "u7", ""};
   JobClaim claim = Process(0, 10);
   claim.owner = "pod:u";
@@ -434,19 +435,18 @@ TEST_F(JobRegistryTest, TheOwnerOfAPodIsTheJobsObjectWhereNobodyNamesOne) {
   bindings_.Jobs(&before);
   bindings_.SetObject("j", object);
   bindings_.Jobs(&after);
-  EXPECT_GT(after, before) << "it must be told";
+  EXPECT_GT(after, before) << "the change must be published";
   EXPECT_EQ(Reference(), "u7");
   bindings_.SetObject("j", {"kubernetes", "", "ml", "Job", "other", "u8", ""});
-  EXPECT_EQ(Reference(), "u7") << "the first stays";
-  // A declaration wins, whenever it comes.
+  EXPECT_EQ(Reference(), "u7") << "the first object is kept";
+  // A declaration takes precedence, even if it comes later.
   DroppedJobs({{"j", "x", {"slurm", "c", "", "", "", "42", ""}, {}, {}, ""}});
   EXPECT_EQ(Reference(), "42");
   DroppedJobs({{"j", "x", {}, {}, {}, "", "uid:1"}});
-  EXPECT_EQ(Reference(), "")
-      << "what was known of the job of the owner before is not the new one's";
+  EXPECT_EQ(Reference(), "") << "data of the displaced owner is dropped";
 }
 
-TEST_F(JobRegistryTest, AClientsOwnWordIsBeforeTheOwnerOfItsPod) {
+TEST_F(JobRegistryTest, ClientsReferencePrecedesPodOwner) {
   JobClaim claim = Process(0, 10);
   claim.reference = {"kubernetes", "", "ml", "PyTorchJob", "llm", "u1", ""};
   Claim(1, claim);
@@ -454,7 +454,7 @@ TEST_F(JobRegistryTest, AClientsOwnWordIsBeforeTheOwnerOfItsPod) {
   EXPECT_EQ(Reference(), "u1");
 }
 
-TEST_F(JobRegistryTest, OneThatIsDoneIsNotTheOneToStop) {
+TEST_F(JobRegistryTest, FinishedProcessIsNotReferenced) {
   Claim(1, Process(0, 10));
   Claim(2, Process(1, 11));
   bindings_.Release(1, "completed", kSecond);
@@ -463,7 +463,7 @@ TEST_F(JobRegistryTest, OneThatIsDoneIsNotTheOneToStop) {
   EXPECT_EQ(Reference(), "11@n/1");
 }
 
-TEST_F(JobRegistryTest, AProcessOfAnotherUserIsNeverTheJobs) {
+TEST_F(JobRegistryTest, ProcessOfOtherUserIsNeverReferenced) {
   Claim(1, Process(1, 11, 1000));
   Claim(2, Process(0, 66, 2000));
   bindings_.Release(1, std::nullopt, kSecond);
@@ -472,7 +472,7 @@ TEST_F(JobRegistryTest, AProcessOfAnotherUserIsNeverTheJobs) {
   EXPECT_EQ(Reference(), "21@n/1");
 }
 
-// Issue 26, F3: a directory that cannot be listed has not lost its jobs.
+// A directory that cannot be listed keeps its jobs (issue 26, F3).
 TEST(JobFileDirectory, WithoutDescriptors_KeepsItsJobs) {
   TestRoot root;
   Counters counters;
@@ -482,7 +482,7 @@ TEST(JobFileDirectory, WithoutDescriptors_KeepsItsJobs) {
   {
     fakes::NoDescriptors none;
     EXPECT_EQ(folder.Poll().size(), 1u);
-    none.Free(1);  // the directory, and no file in it
+    none.Free(1);  // enough for the directory, but not for a file in it
     EXPECT_EQ(folder.Poll().size(), 1u);
   }
   root.Remove("d/one");

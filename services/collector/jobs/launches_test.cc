@@ -10,7 +10,7 @@ namespace {
 
 class LaunchesTest : public ::testing::Test {
  protected:
-  // "<job>", with " first" for a job that was not known.
+  // Returns "<job>", followed by " first" for a new job.
   std::string Claim(uint64_t client, const JobClaim& claim) {
     const auto claimed = bindings_.Claim(client, claim);
     if (!claimed.ok()) return std::string(claimed.status().message());
@@ -21,7 +21,7 @@ class LaunchesTest : public ::testing::Test {
   JobRegistry bindings_{{4, 5 * kNanosPerSecond, 60 * kNanosPerSecond, 600 * kNanosPerSecond}};
 };
 
-// A rank that torchrun started for the given time.
+// Returns the claim of a rank that torchrun started at the given time.
 JobClaim Restarted(int64_t rank, int restarts, int64_t start_s, std::string launcher = "7@70") {
   JobClaim claim;
   claim.job_name = "train";
@@ -42,9 +42,9 @@ TEST_F(LaunchesTest, RestartBySameLauncher_IsNextAttemptOfJob) {
   bindings_.Release(1, "failed", kNanosPerSecond);
   bindings_.Release(2, std::nullopt, kNanosPerSecond);
   bindings_.Died(job, 1);
-  EXPECT_EQ(Claim(3, Restarted(1, 1, 90)), job);  // none of its clients runs
+  EXPECT_EQ(Claim(3, Restarted(1, 1, 90)), job);  // no client of the job is running
   EXPECT_EQ(Claim(4, Restarted(0, 1, 91)), job);
-  // Also when this node has let the job go because all its ranks died.
+  // The same applies if this node has released the job because all its ranks died.
   for (const uint64_t client : {3, 4}) bindings_.Release(client, std::nullopt, 2 * kNanosPerSecond);
   for (const int64_t rank : {0, 1}) bindings_.Died(job, rank);
   EXPECT_EQ(bindings_.Expire(3 * kNanosPerSecond).size(), 1u);
@@ -58,7 +58,7 @@ TEST_F(LaunchesTest, RunWithoutHigherCountOrSameLauncher_IsAnotherJob) {
   bindings_.Release(2, "failed", kNanosPerSecond);
   EXPECT_EQ(Claim(3, Restarted(0, 1, 90, "8@80")), "u1000:train:90000 first");
   bindings_.Release(3, "failed", kNanosPerSecond);
-  // The end of that job is in the log already.
+  // The end of that job is already in the log.
   bindings_.Expire(1000 * kNanosPerSecond);
   EXPECT_EQ(Claim(4, Restarted(0, 2, 95, "8@80")), "u1000:train:95000 first");
 }

@@ -21,7 +21,8 @@ StatusOr<std::string> ParseOwner(std::string_view text) {
     return std::string(text);
   }
   if (text.empty() || text.size() > kMaxName)
-    return InvalidArgument(Cat("owner ", Quote(text.substr(0, kMaxName)), ": not a user"));
+    return InvalidArgument(Cat("owner ", Quote(text.substr(0, kMaxName)),
+                               ": must be a user name, uid:<number>, or pod:<uid of a pod>"));
   if (std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; })) {
     std::string owner = Cat("uid:", text);
     RETURN_IF_ERROR(CheckOwner(owner));
@@ -33,9 +34,10 @@ StatusOr<std::string> ParseOwner(std::string_view text) {
   passwd* found = nullptr;
   const int error = getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found);
   if (found == nullptr) {
-    return InvalidArgument(Cat("owner ", Quote(name), ": ",
-                               error == 0 ? "this node has no such user" : "cannot be looked up",
-                               "; write uid:<number>, pod:<uid of a pod> or a user's name"));
+    return InvalidArgument(
+        Cat("owner ", Quote(name), ": ",
+            error == 0 ? "no such user on this node" : "the user cannot be looked up",
+            "; use uid:<number>, pod:<uid of a pod>, or a user name"));
   }
   return OwnerOf(found->pw_uid, "");
 }
@@ -44,7 +46,7 @@ StatusOr<std::vector<std::string>> ParseOwners(std::string_view text) {
   std::vector<std::string> owners;
   for (std::string_view part : Split(text, ',')) {
     if (owners.size() == kMaxOwners)
-      return InvalidArgument(Cat("more than ", kMaxOwners, " owners"));
+      return InvalidArgument(Cat("at most ", kMaxOwners, " owners are allowed"));
     ASSIGN_OR_RETURN(std::string owner, ParseOwner(part));
     owners.push_back(std::move(owner));
   }
@@ -65,8 +67,8 @@ StatusOr<int64_t> ParseGroup(std::string_view text) {
   if (!digits && !name.empty())
     getgrnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found);
   if (found == nullptr) {
-    return InvalidArgument(
-        Cat("group ", Quote(name), ": this node has no such group; write its name or number"));
+    return InvalidArgument(Cat("group ", Quote(name),
+                               ": no such group on this node; use the name or number of a group"));
   }
   return int64_t{found->gr_gid};
 }

@@ -1,4 +1,4 @@
-// Owners as an administrator writes them.
+// Parsing of owner and group names in configuration.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace pitwall::collector {
 
-// "alice", "1000" or "uid:1000" -> "uid:1000"; "pod:<uid>" as it is. Nodes agree as far as they
-// have the same users. InvalidArgument: no such user, or malformed.
+// Parses "alice", "1000", or "uid:1000" as "uid:1000"; "pod:<uid>" is unchanged. User names must
+// have the same IDs on all nodes. Returns InvalidArgument for unknown users and malformed names.
 StatusOr<std::string> ParseOwner(std::string_view text);
 
-// A list of them, separated by commas; at most 256.
+// Parses a comma-separated list of at most 256 owners.
 StatusOr<std::vector<std::string>> ParseOwners(std::string_view text);
 
-// "pitwall" or "998" -> 998. InvalidArgument: no such group.
+// Parses "pitwall" or "998" as 998. Returns InvalidArgument for unknown groups.
 StatusOr<int64_t> ParseGroup(std::string_view text);
 
 }  // namespace pitwall::collector

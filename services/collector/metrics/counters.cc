@@ -31,79 +31,80 @@ std::vector<CounterValue> Counters::List() const {
                                 std::initializer_list<std::pair<const char*, const Number*>> all) {
     for (const auto& [reason, number] : all) add(name, help, {{"reason", reason}}, *number, true);
   };
-  counter("ticks_total", ticks, "Samplings of the node.");
-  counter("ticks_missed_total", ticks_missed,
-          "Multiples of the interval at which the sampler was not awake.");
-  counter("boots_total", boots, "Boot ids: 1, and one more each time the wall clock went forward.");
+  counter("ticks_total", ticks, "Samples taken of the node.");
+  counter("ticks_missed_total", ticks_missed, "Multiples of the interval without a sample.");
+  counter("boots_total", boots,
+          "Boot IDs: 1, plus 1 for each time the wall clock was set forward.");
   gauge("clock_behind", clock_behind,
-        "1 while the wall clock has been set back by more than a second: it is not followed.");
-  counter("read_errors_total", read_errors,
-          "Files of the system that could not be read or understood.");
-  counter("nvml_errors_total", nvml_errors, "Readings of a GPU that failed.");
-  counter("drop_files_bad_total", drop_files_bad,
-          "Files in the drop folder that could not be used.");
+        "1 while the wall clock is behind the collector's time by more than a second.");
+  counter("read_errors_total", read_errors, "System files that could not be read or parsed.");
+  counter("nvml_errors_total", nvml_errors, "Failed GPU readings.");
+  counter("drop_files_bad_total", drop_files_bad, "Invalid files in the drop folder.");
   gauge("jobs", jobs, "Jobs bound to this node.");
-  gauge("clients", clients, "Training processes connected.");
+  gauge("clients", clients, "Connected training processes.");
   counter("clients_accepted_total", clients_accepted, "Connections of training processes.");
   counter("clients_held_total", clients_held,
-          "Times that a connection was read more slowly, since its owner sent too fast.");
+          "Times that a connection was slowed down because its owner sent too fast.");
   by_reason(
       "clients_closed_total",
-      "Connections that ended without a goodbye: refused, closed for what they sent, or gone.",
+      "Connections that ended without a goodbye: refused, closed because of malformed data, or "
+      "lost.",
       {{"too_many", &clients_refused}, {"malformed", &clients_malformed}, {"lost", &clients_lost}});
   for (size_t why = 0; why < kRefusals; ++why) {
     for (size_t i = 0; i < kOwnerClasses.size(); ++i) {
       add("clients_refused_total",
-          "Clients that were told why they are refused or closed, by the class of their owner.",
+          "Clients refused or closed with a reason, by class of their owner.",
           {{"reason", std::string(RefusalName(static_cast<Refusal>(why)))},
            {"owner", std::string(kOwnerClasses[i])}},
           refusals[why][i], true);
     }
   }
-  counter("client_messages_total", client_messages, "Messages of training processes.");
+  counter("client_messages_total", client_messages, "Messages from training processes.");
   counter("client_updates_missed_total", client_updates_missed,
-          "Holes in the sequence numbers of training processes.");
-  counter(
-      "client_updates_repeated_total", client_updates_repeated,
-      "Updates that training processes sent again after a lost connection, and that were known.");
+          "Updates missing in the sequences of training processes.");
+  counter("client_updates_repeated_total", client_updates_repeated,
+          "Duplicate updates that training processes resent after a lost connection.");
   counter("client_drops_total", client_drops,
-          "Spans and values that training processes say they dropped.");
-  counter("client_late_hellos_total", late_hellos,
-          "Training processes that said hello after the collector had promised past their start.");
+          "Spans and values dropped by training processes, as reported by them.");
+  counter(
+      "client_late_hellos_total", late_hellos,
+      "Training processes whose hello came after the collector's promise had passed their start.");
   for (size_t i = 0; i < steps::kDrops; ++i) {
-    add("step_series_dropped_total", "Spans that gave no per-step sample.",
+    add("step_series_dropped_total", "Spans that did not produce a per-step sample.",
         {{"reason", std::string(steps::DropName(static_cast<steps::Drop>(i)))}}, step_drops[i],
         true);
   }
-  counter("captures_total", captures_begun, "Captures of jobs that have ranks here.");
+  counter("captures_total", captures_begun, "Captures of jobs with ranks on this node.");
   const auto by_source = [&add](std::string_view source, const Number& number) {
-    add("captured_ranks_total", "Ranks captured, by what answered: their client, or the system.",
+    add("captured_ranks_total",
+        "Captured ranks, by the source of the capture: their client or the system.",
         {{"source", std::string(source)}}, number, true);
   };
   by_source("client", captures_by_client);
   by_source("system", captures_by_system);
   by_reason(
       "captures_dropped_total",
-      "Requests and answers of captures that came to nothing: the process ended, a request "
-      "expired or was one too many, an answer was too long, or nobody had asked for it.",
+      "Dropped capture requests and responses: the process ended, the request expired or exceeded "
+      "a limit, or the response was too long or unexpected.",
       {{"gone", &captures_gone}, {"refused", &captures_refused}, {"unasked", &captures_unasked}});
-  counter("batches_total", batches, "Telemetry batches made.");
-  counter("records_published_total", records_published, "Records that the log took.");
-  counter("bytes_published_total", bytes_published, "Bytes of the records that the log took.");
-  counter("append_failures_total", append_failures, "Appends that the log refused or lost.");
+  counter("batches_total", batches, "Telemetry batches created.");
+  counter("records_published_total", records_published, "Records appended to the log.");
+  counter("bytes_published_total", bytes_published, "Bytes of the records appended to the log.");
+  counter("append_failures_total", append_failures, "Failed appends to the log.");
   gauge("jobs_not_published", lanes_failing,
-        "Jobs whose records the log does not take now: they wait in the spool.");
+        "Jobs whose records cannot be appended to the log at the moment and wait in the spool.");
   counter("records_spooled_total", records_spooled,
-          "Records that the log did not take at once: they waited in the spool, or in memory.");
+          "Records that were not appended immediately and waited in the spool or in memory.");
   by_reason("records_dropped_total",
-            "Records lost: no room, never acceptable to the log, damaged on disk, or left at stop.",
+            "Lost records: no space left, rejected by the log, damaged on disk, or not published "
+            "before the stop.",
             {{"spool_full", &dropped_spool_full},
              {"queue_full", &dropped_queue_full},
              {"refused", &dropped_refused},
              {"damaged", &dropped_damaged},
              {"stopped", &dropped_at_stop}});
-  gauge("spool_bytes", spool_bytes, "Bytes in the spool on disk that wait for the log.");
-  gauge("spool_records", spool_records, "Records in the spool on disk that wait for the log.");
+  gauge("spool_bytes", spool_bytes, "Bytes in the on-disk spool that wait for the log.");
+  gauge("spool_records", spool_records, "Records in the on-disk spool that wait for the log.");
   gauge("queue_bytes", queue_bytes, "Bytes in memory that wait for the log.");
   return out;
 }

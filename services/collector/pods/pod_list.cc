@@ -16,7 +16,7 @@ using cloudevents::JsonReader;
 constexpr size_t kMaxReason = 100;
 constexpr size_t kIdLength = 64;
 
-// "containerd://<id>" -> "<id>"
+// Converts "containerd://<id>" to "<id>".
 std::string IdOf(std::string_view text) {
   const size_t at = text.find("://");
   return std::string(at == std::string_view::npos ? text : text.substr(at + 3));
@@ -43,7 +43,7 @@ void ReadContainer(const JsonReader& in, std::vector<ContainerState>* out) {
   const std::string id = IdOf(in.String("containerID"));
   const JsonReader state = in.Object("state");
   auto now = ended(state, id);
-  // What waits to be started again shows the container before under its last state.
+  // A container that waits for its restart shows its previous instance as the last state.
   auto before = ended(in.Object("lastState"), "");
   if (before && before->id == id && !now) {
     now = std::move(before);
@@ -53,10 +53,11 @@ void ReadContainer(const JsonReader& in, std::vector<ContainerState>* out) {
   if (before && before->id != id) out->push_back(*std::move(before));
 }
 
-// Of kinds that an executor can stop by their name: ranks of others stay processes.
+// Reads only controllers of kinds that an executor can stop by name. For other kinds, ranks keep
+// their process references.
 void ReadController(const JsonReader& metadata, PodState* pod) {
   metadata.ForEachObject("ownerReferences", [&](const JsonReader& owner) {
-    if (!owner.Bool("controller")) return;  // at most one is
+    if (!owner.Bool("controller")) return;  // at most one owner is the controller
     const std::string version = owner.String("apiVersion");
     const std::string kind = owner.String("kind");
     const bool known = (kind == "Job" && StartsWith(version, "batch/")) ||
@@ -75,7 +76,8 @@ void ReadController(const JsonReader& metadata, PodState* pod) {
 StatusOr<std::vector<PodState>> ParsePodList(std::string_view json, size_t max_bytes) {
   ASSIGN_OR_RETURN(const JsonReader in, JsonReader::Parse(json, max_bytes));
   const std::string kind = in.String("kind");
-  if (kind != "PodList") in.Fail("kind", Cat("not PodList: ", Quote(kind.substr(0, 100))));
+  if (kind != "PodList")
+    in.Fail("kind", Cat("must be PodList (got ", Quote(kind.substr(0, 100)), ")"));
   std::vector<PodState> pods;
   in.ForEachObject("items", [&](const JsonReader& item) {
     PodState pod;
@@ -85,7 +87,7 @@ StatusOr<std::vector<PodState>> ParsePodList(std::string_view json, size_t max_b
     pod.namespace_name = metadata.String("namespace");
     ReadController(metadata, &pod);
     if (metadata.Has("deletionTimestamp")) {
-      // The time at which the grace ends.
+      // deletionTimestamp is the end of the grace period.
       const uint64_t grace_s = metadata.Uint("deletionGracePeriodSeconds");
       const int64_t grace_ns =
           static_cast<int64_t>(std::min<uint64_t>(grace_s, 1u << 30)) * kNanosPerSecond;
@@ -146,7 +148,7 @@ std::string ContainerOfCgroup(std::string_view text) {
     const std::vector<std::string_view> names = Split(line, '/');
     for (auto name = names.rbegin(); name != names.rend(); ++name) {
       std::string_view id = *name;
-      // "cri-containerd-<id>.scope", "crio-<id>.scope", "docker-<id>.scope" or "<id>"
+      // The name is "cri-containerd-<id>.scope", "crio-<id>.scope", "docker-<id>.scope", or "<id>".
       if (EndsWith(id, ".scope")) id.remove_suffix(6);
       if (const size_t dash = id.rfind('-'); dash != std::string_view::npos)
         id.remove_prefix(dash + 1);

@@ -19,7 +19,7 @@ StatusOr<std::vector<PodState>> Parse(std::string_view items) {
   return ParsePodList(PodListOf(items), kPlenty);
 }
 
-TEST(PodList, ReadsWhatTheServerGives) {
+TEST(PodList, ParsesListFromServer) {
   const auto pods = Parse(PodText({.status = Terminated(137, "OOMKilled")}));
   ASSERT_TRUE(pods.ok()) << pods.status();
   ASSERT_EQ(pods->size(), 1u);
@@ -35,15 +35,15 @@ TEST(PodList, ReadsWhatTheServerGives) {
   EXPECT_FALSE(end.on_purpose);
 }
 
-TEST(PodList, AContainerThatRunsHasNoEnd) {
+TEST(PodList, RunningContainerHasNoEnd) {
   const auto pods =
       Parse(PodText({.status = R"({"running":{"startedAt":"2026-11-24T10:00:00Z"}})"}));
   ASSERT_TRUE(pods.ok()) << pods.status();
   EXPECT_FALSE((*pods)[0].containers[0].end.has_value());
 }
 
-// As the kubelet shows a container that it starts again: the id is still the one that ended.
-TEST(PodList, TheContainerBeforeIsFoundUnderItsOwnId) {
+// The kubelet reports a restarting container with the ID of the instance that ended.
+TEST(PodList, PreviousContainerHasItsOwnId) {
   const std::string before(64, 'b');
   const auto again = Parse(PodText(
       {.status = R"({"running":{"startedAt":"2026-11-24T10:00:00Z"}})",
@@ -62,7 +62,7 @@ TEST(PodList, TheContainerBeforeIsFoundUnderItsOwnId) {
   EXPECT_EQ((*waits)[0].containers[0].end->exit_code, 3);
 }
 
-TEST(PodList, ToldOnPurposeFromDied) {
+TEST(PodList, DeletedPod_EndsOnPurpose) {
   const auto end = [](PodParts parts) {
     const auto pods = Parse(PodText(std::move(parts)));
     EXPECT_TRUE(pods.ok()) << pods.status();
@@ -70,7 +70,8 @@ TEST(PodList, ToldOnPurposeFromDied) {
   };
   const std::string killed = Terminated(143, "Error");  // at 10:00:30
   EXPECT_FALSE(end({.status = killed}).on_purpose);
-  // Asked at 10:00:00 with 30 s of grace, before it ended.
+  // The deletion was requested at 10:00:00, with a grace period of 30 s, before the container
+  // ended.
   const PlatformEnd deleted = end({.status = killed,
                                    .metadata = R"(,"deletionTimestamp":"2026-11-24T10:00:30Z",)"
                                                R"("deletionGracePeriodSeconds":30)"});
@@ -81,7 +82,7 @@ TEST(PodList, ToldOnPurposeFromDied) {
                     .metadata = R"(,"deletionTimestamp":"2026-11-24T10:01:05Z",)"
                                 R"("deletionGracePeriodSeconds":30)"})
                    .on_purpose)
-      << "a controller clears up what had died";
+      << "the pod died before its controller deleted it";
   const PlatformEnd preempted =
       end({.status = killed,
            .pod = R"("conditions":[{"type":"Ready","status":"False"},{"type":"DisruptionTarget",)"
@@ -90,14 +91,14 @@ TEST(PodList, ToldOnPurposeFromDied) {
   EXPECT_EQ(preempted.cause, "PreemptionByScheduler");
   const PlatformEnd evicted =
       end({.status = killed, .pod = R"("reason":"Evicted","message":"low on memory",)"});
-  EXPECT_FALSE(evicted.on_purpose) << "the node is short of something";
+  EXPECT_FALSE(evicted.on_purpose) << "evicted because of a resource shortage";
   EXPECT_EQ(evicted.cause, "Evicted");
   EXPECT_TRUE(end({.status = killed, .pod = R"("reason":"DeadlineExceeded",)"}).on_purpose);
   EXPECT_EQ(end({.status = Terminated(0, "Completed")}),
             (PlatformEnd{.signal = {}, .exit_code = 0}));
 }
 
-TEST(PodList, OnlyAControllerThatCanBeStoppedIsTheObject) {
+TEST(PodList, OnlyStoppableControllerIsReferenced) {
   const auto object = [](std::string_view owners) {
     const auto pods =
         ParsePodList(PodListOf(Cat(R"({"metadata":{"uid":"u","namespace":"ml","ownerReferences":[)",
@@ -118,12 +119,12 @@ TEST(PodList, OnlyAControllerThatCanBeStoppedIsTheObject) {
   EXPECT_EQ(object(Cat(owner("v1", "Node", false), ",", owner("batch/v1", "Job", true))),
             "kubernetes|ml|Job|llm|u7");
   EXPECT_EQ(object(owner("batch/v1", "Job", false)), "||||");
-  EXPECT_EQ(object(owner("example.org/v1", "Job", true)), "||||") << "somebody's own kind";
+  EXPECT_EQ(object(owner("example.org/v1", "Job", true)), "||||") << "a custom kind";
   EXPECT_EQ(object(owner("apps/v1", "ReplicaSet", true)), "||||");
   EXPECT_EQ(object(""), "||||");
 }
 
-TEST(PodList, RefusesWhatIsNone) {
+TEST(PodList, RejectsMalformedLists) {
   const std::pair<std::string, const char*> bad[] = {
       {"", ""},
       {"<html>", ""},
@@ -143,7 +144,7 @@ TEST(PodList, RefusesWhatIsNone) {
   EXPECT_EQ(ParsePodList(R"({"kind":"PodList","items":[]})", kPlenty)->size(), 0u);
 }
 
-TEST(PodList, FindsTheContainerOfAProcess) {
+TEST(PodList, FindsContainerOfProcess) {
   const std::string id(64, 'a');
   const std::string pod = "pod0a1b2c3d-0000-4000-8000-0123456789ab";
   EXPECT_EQ(ContainerOfCgroup(Cat("0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-"
@@ -152,7 +153,7 @@ TEST(PodList, FindsTheContainerOfAProcess) {
             id);
   EXPECT_EQ(ContainerOfCgroup(Cat("12:pids:/user\n11:memory:/kubepods/", pod, "/", id, "\n")), id);
   EXPECT_EQ(ContainerOfCgroup(Cat("0::/kubepods/", pod, "/crio-", id, ".scope/inner\n")), id);
-  EXPECT_EQ(ContainerOfCgroup(Cat("0::/user.slice/", id, ".scope\n")), "") << "no pod";
+  EXPECT_EQ(ContainerOfCgroup(Cat("0::/user.slice/", id, ".scope\n")), "") << "not in a pod";
   EXPECT_EQ(ContainerOfCgroup(Cat("0::/kubepods/", pod, "/init\n")), "");
 }
 

@@ -28,7 +28,7 @@ std::vector<PodWatch::Rank> PodStatusEvents::Here() const {
   return ranks;
 }
 
-void PodStatusEvents::Tell(const PodWatch::Rank& rank, const std::optional<PlatformEnd>& end) {
+void PodStatusEvents::Publish(const PodWatch::Rank& rank, const std::optional<PlatformEnd>& end) {
   if (!jobs_.contains(rank.job) && jobs_.size() >= kMaxJobs) {
     jobs_.clear();
     ++generation_;
@@ -41,12 +41,12 @@ void PodStatusEvents::Tell(const PodWatch::Rank& rank, const std::optional<Platf
   batch.boot_id = Cat(boot_id_, "-", generation_);
   batch.info.kind = SourceKind::kForeign;
   batch.info.node = node_;
-  JobEvent word;
-  word.kind = JobEvent::Kind::kNotice;
-  word.time_ns = time_.Now();
-  word.reason = kPlatformEnd;
-  AddPlatformEnd(end.value_or(PlatformEnd{}), &word);
-  batch.events.push_back(std::move(word));
+  JobEvent notice;
+  notice.kind = JobEvent::Kind::kNotice;
+  notice.time_ns = time_.Now();
+  notice.reason = kPlatformEnd;
+  AddPlatformEnd(end.value_or(PlatformEnd{}), &notice);
+  batch.events.push_back(std::move(notice));
   sender_.Send(std::move(batch), &jobs_[rank.job]);
 }
 

@@ -1,4 +1,4 @@
-// Events of jobs from the status of the pods of their ranks.
+// Job events from the status of the pods that run the job's ranks.
 #pragma once
 
 #include <map>
@@ -14,21 +14,21 @@
 
 namespace pitwall::collector {
 
-// A source of its own, pods@<node>, that promises nothing: no watermark waits for it, and it may
-// still speak when node and ranks have left the job. One thread. JobRegistry and publisher are
-// borrowed.
+// A separate source, pods@<node>, that sends no promise. Watermarks do not wait for it, and it can
+// publish events after the node and the ranks have left the job. Not thread-safe. JobRegistry and
+// publisher are not owned.
 class PodStatusEvents {
  public:
   PodStatusEvents(std::string node, std::string boot_id, const JobRegistry* bindings,
                   Publisher* publisher, const EventTime& time);
 
-  // The ranks that are here, with their processes.
+  // Returns the ranks on this node with their processes.
   std::vector<PodWatch::Rank> Here() const;
-  // `end`: nothing announces that it will be told.
-  void Tell(const PodWatch::Rank& rank, const std::optional<PlatformEnd>& end);
+  // Publishes a rank's end. Without `end`, announces that the end will follow.
+  void Publish(const PodWatch::Rank& rank, const std::optional<PlatformEnd>& end);
 
  private:
-  static constexpr size_t kMaxJobs = 1024;  // of the newest the numbers are remembered
+  static constexpr size_t kMaxJobs = 1024;  // number of jobs whose sequences are remembered
 
   const std::string node_;
   const std::string boot_id_;
@@ -36,7 +36,7 @@ class PodStatusEvents {
   const EventTime& time_;
   BatchSender sender_;
   std::map<std::string, SourceState, std::less<>> jobs_;
-  uint64_t generation_ = 0;  // of the boot id: grows when the numbers are forgotten
+  uint64_t generation_ = 0;  // suffix of the boot ID; increases when the sequences are forgotten
 };
 
 }  // namespace pitwall::collector

@@ -21,12 +21,12 @@ constexpr size_t kMaxCgroupBytes = 64u << 10;
 }  // namespace
 
 PodWatch::PodWatch(PodWatchOptions options, Clock* clock, HttpTransport* transport, Here here,
-                   Tell tell, Own own)
+                   Report report, Own own)
     : options_(std::move(options)),
       clock_(clock),
       transport_(transport),
       here_(std::move(here)),
-      tell_(std::move(tell)),
+      report_(std::move(report)),
       own_(std::move(own)),
       wakeup_(clock->NewWakeup()) {}
 
@@ -73,7 +73,7 @@ void PodWatch::Know(const Rank& rank, const std::string& groups) {
   const auto key = std::tuple(rank.job, rank.rank, rank.pid);
   if (known_.contains(key) || known_.size() >= kMaxRanks) return;
   Known known{.rank = rank, .container = ContainerOfCgroup(groups), .pod = PodOfCgroup(groups)};
-  if (!known.container.empty()) tell_(rank, std::nullopt);
+  if (!known.container.empty()) report_(rank, std::nullopt);
   known_.emplace(key, std::move(known));
 }
 
@@ -84,14 +84,14 @@ void PodWatch::TakeUp(int64_t now_ns) {
     arrived.swap(arrived_);
   }
   for (const auto& [rank, groups] : arrived) Know(rank, groups);
-  // After those: who has arrived and is not here has left.
+  // Checked after the arrivals, because an arrived rank that is not in the list has already left.
   const std::vector<Rank> here = here_();
   std::set<std::tuple<std::string, int64_t, int64_t>> present;
   for (const Rank& rank : here) {
     const auto key = std::tuple(rank.job, rank.rank, rank.pid);
     present.insert(key);
     if (const auto it = known_.find(key); it != known_.end()) {
-      // Its job was declared for another owner, without an object.
+      // The job was declared for another owner, without an object.
       if (it->second.rank.has_object && !rank.has_object) it->second.owner_known = false;
       it->second.rank.has_object = rank.has_object;
       continue;
@@ -104,7 +104,8 @@ void PodWatch::TakeUp(int64_t now_ns) {
       known.left_at_ns = -1;
     } else if (known.left_at_ns < 0) {
       known.left_at_ns = now_ns;
-      // The engine holds a death back for its word: it does not wait for the round of others.
+      // The engine delays a death until the pod status is known, so the request is sent
+      // immediately.
       if (pause_ns_ == 0 && !known.container.empty()) next_ask_ns_ = now_ns;
     }
     const bool awaited = known.left_at_ns >= 0;
@@ -131,8 +132,8 @@ void PodWatch::Look() {
   }
   if (status.ok()) {
     pause_ns_ = 0;
-    TellOwners(*pods);
-    Answer(*pods);
+    ReportOwners(*pods);
+    ReportEnds(*pods);
   } else {
     pause_ns_ = std::clamp(2 * pause_ns_, kAskNs, kLastPauseNs);
   }
@@ -151,20 +152,21 @@ StatusOr<std::vector<PodState>> PodWatch::Ask() {
     const std::string text = ReadFile(options_.token_file, kMaxTokenBytes).value_or("");
     const std::string token(Trim(std::string_view(text)));
     if (token.empty() || HasControl(token)) {
-      return FailedPrecondition(Cat("token file ", Quote(options_.token_file),
-                                    ": no token in it; mount one, or name another file"));
+      return FailedPrecondition(
+          Cat("token file ", Quote(options_.token_file),
+              ": contains no token; mount a token or configure another file"));
     }
     call.headers.emplace_back("authorization", Cat("Bearer ", token));
   }
   ASSIGN_OR_RETURN(const HttpReply reply, transport_->Perform(call));
   if (reply.status == 401 || reply.status == 403) {
-    return absl::PermissionDeniedError(
-        ToAbsl(Cat("answer ", reply.status, ": ", TerminalLine(reply.body.substr(0, 200)),
-                   "; the token needs the right to list pods (API server) or to get nodes/proxy "
-                   "(kubelet)")));
+    return absl::PermissionDeniedError(ToAbsl(Cat(
+        "response ", reply.status, ": ", TerminalLine(reply.body.substr(0, 200)),
+        "; the token needs permission to list pods (API server) or to get nodes/proxy (kubelet)")));
   }
   if (reply.status != 200)
-    return Unavailable(Cat("answer ", reply.status, ": ", TerminalLine(reply.body.substr(0, 200))));
+    return Unavailable(
+        Cat("response ", reply.status, ": ", TerminalLine(reply.body.substr(0, 200))));
   return ParsePodList(reply.body, options_.max_bytes);
 }
 
@@ -173,8 +175,8 @@ bool PodWatch::AwaitsOwner(const Known& known) const {
          !known.rank.has_object;
 }
 
-// A pod is listed before the kubelet starts it: one that is not there is not asked for again.
-void PodWatch::TellOwners(const std::vector<PodState>& pods) {
+// A pod is listed before the kubelet starts it, so a missing pod is not requested again.
+void PodWatch::ReportOwners(const std::vector<PodState>& pods) {
   for (auto& [key, known] : known_) {
     if (!AwaitsOwner(known)) continue;
     known.owner_known = true;
@@ -185,14 +187,14 @@ void PodWatch::TellOwners(const std::vector<PodState>& pods) {
   }
 }
 
-void PodWatch::Answer(const std::vector<PodState>& pods) {
+void PodWatch::ReportEnds(const std::vector<PodState>& pods) {
   std::map<std::string, PlatformEnd, std::less<>> ends;
   for (const PodState& pod : pods) {
     for (const ContainerState& container : pod.containers) {
       if (container.end) ends.emplace(container.id, EndOf(pod, *container.end));
     }
   }
-  // A status is the container's: it is a rank's where that was alone in it.
+  // A container's status applies to a single rank only if the container had no other rank.
   std::map<std::string, int, std::less<>> ranks;
   for (const auto& [key, known] : known_) ++ranks[known.container];
   for (auto it = known_.begin(); it != known_.end();) {
@@ -204,7 +206,7 @@ void PodWatch::Answer(const std::vector<PodState>& pods) {
     }
     PlatformEnd told = end->second;
     if (ranks[known.container] == 1) told.rank = known.rank.rank;
-    tell_(known.rank, told);
+    report_(known.rank, told);
     it = known_.erase(it);
   }
 }

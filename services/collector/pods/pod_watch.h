@@ -1,5 +1,5 @@
-// Ranks that run in pods of this node: how they ended, as the status of their containers says, and
-// whose pods they are.
+// Watch over the pods of this node's ranks: exit status of their containers, and owners of the
+// pods.
 #pragma once
 
 #include <atomic>
@@ -25,15 +25,17 @@
 namespace pitwall::collector {
 
 struct PodWatchOptions {
-  // Gives a PodList: https://<API server>/api/v1/pods?fieldSelector=spec.nodeName=<node> (right:
-  // list pods), or https://<node>:10250/pods of the kubelet (right: get nodes/proxy).
+  // URL of a PodList: https://<API server>/api/v1/pods?fieldSelector=spec.nodeName=<node>
+  // (permission: list pods), or https://<node>:10250/pods of the kubelet (permission: get
+  // nodes/proxy).
   std::string url;
-  std::string token_file;  // read again for each request: the kubelet exchanges it; empty: none
-  // Whether jobs that nobody has named an object for are told the one that owns their pods.
+  std::string
+      token_file;  // read again for each request, because the kubelet rotates it; empty: none
+  // Reports the object that owns a pod for jobs without a reference to an object.
   bool owners = false;
   std::string root = "/";                    // parent of /proc
-  int64_t timeout_ns = 5 * kNanosPerSecond;  // of one request
-  size_t max_bytes = size_t{32} << 20;       // of an answer
+  int64_t timeout_ns = 5 * kNanosPerSecond;  // per request
+  size_t max_bytes = size_t{32} << 20;       // maximum response size
 };
 
 struct PodRank {
@@ -42,21 +44,21 @@ struct PodRank {
   bool owner_declared = false;
   int64_t rank = 0;
   int64_t pid = 0;
-  bool has_object = false;  // the job's reference is more than a process
+  bool has_object = false;  // the job's reference is not just a process
 };
 
 struct KnownPodRank {
   PodRank rank;
-  std::string container;  // "": in no pod, or not to be seen
-  std::string pod;        // likewise
+  std::string container;  // "": not in a pod, or unknown
+  std::string pod;        // "": not in a pod, or unknown
   bool owner_known = false;
-  int64_t left_at_ns = -1;  // monotonic; -1: it is here
+  int64_t left_at_ns = -1;  // monotonic; -1: still running
 };
 
-// Asks nothing while no rank has ended, but once for each pod whose owner is to be known. Once one
-// has, it asks at once, and each second until its container's end is there, for at most kAwaitNs;
-// failing requests are repeated after pauses that double up to kLastPauseNs. Owns its thread; Start
-// and Stop from one thread.
+// Sends requests only after a rank has ended, and once for each pod whose owner is needed. After a
+// rank's end, the first request is sent immediately, then one per second until the container's end
+// is known, for at most kAwaitNs. After failures, the pauses double up to kLastPauseNs. Owns its
+// thread. Start and Stop must be called from one thread.
 class PodWatch {
  public:
   static constexpr int64_t kLookNs = 500'000'000;
@@ -66,27 +68,29 @@ class PodWatch {
   static constexpr size_t kMaxRanks = 4096;
 
   using Rank = PodRank;
-  // The ranks that are here now.
+  // Returns the ranks on this node.
   using Here = std::function<std::vector<Rank>()>;
-  // Tells the rank's job; on the thread of the watch. Nothing: that its end will be told.
-  using Tell = std::function<void(const Rank&, const std::optional<PlatformEnd>&)>;
+  // Publishes a rank's end for its job; nullopt announces that the end will follow. Called on the
+  // watch's thread.
+  using Report = std::function<void(const Rank&, const std::optional<PlatformEnd>&)>;
 
-  // The object that owns the rank's pod, for the rank's job; likewise on that thread.
+  // Reports the object that owns the rank's pod, for the rank's job. Called on the watch's thread.
   using Own = std::function<void(const Rank&, const JobReference&)>;
 
-  // Clock and transport are borrowed.
-  PodWatch(PodWatchOptions options, Clock* clock, HttpTransport* transport, Here here, Tell tell,
-           Own own);
+  // Clock and transport are not owned.
+  PodWatch(PodWatchOptions options, Clock* clock, HttpTransport* transport, Here here,
+           Report report, Own own);
   ~PodWatch();
 
   void Start();
   void Stop();  // idempotent
-  // A rank that is here from now on, so that one which ends before the next round is known too. At
-  // most kMaxRanks until then. Any thread; reads a file of /proc, wakes the thread of the watch.
+  // Adds a rank immediately, so that its end is noticed even before the next round. At most
+  // kMaxRanks may be added per round. Thread-safe. Reads a file of /proc and wakes the watch's
+  // thread.
   void Arrive(Rank rank);
-  // One round: what the thread does each kLookNs.
+  // Runs one round, as the thread does every kLookNs.
   void Look();
-  // OK, or why the last request failed. Any thread.
+  // Returns OK or the error of the last request. Thread-safe.
   Status health() const;
 
  private:
@@ -97,27 +101,27 @@ class PodWatch {
   void TakeUp(int64_t now_ns);
   StatusOr<std::vector<PodState>> Ask();
   bool AwaitsOwner(const Known& known) const;
-  void TellOwners(const std::vector<PodState>& pods);
-  // Tells what has become known.
-  void Answer(const std::vector<PodState>& pods);
+  void ReportOwners(const std::vector<PodState>& pods);
+  // Publishes the ends that have become known.
+  void ReportEnds(const std::vector<PodState>& pods);
 
   const PodWatchOptions options_;
   Clock* const clock_;
   HttpTransport* const transport_;
   const Here here_;
-  const Tell tell_;
+  const Report report_;
   const Own own_;
   const std::unique_ptr<Wakeup> wakeup_;
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 
-  // The thread's own; by job, rank and pid.
+  // Used only by the watch's thread. By job, rank, and PID.
   std::map<std::tuple<std::string, int64_t, int64_t>, Known> known_;
   int64_t next_ask_ns_ = 0;
   int64_t pause_ns_ = 0;  // after a failed request
   mutable Mutex mutex_;
   Status health_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::pair<Rank, std::string>> arrived_ ABSL_GUARDED_BY(mutex_);  // with groups
+  std::vector<std::pair<Rank, std::string>> arrived_ ABSL_GUARDED_BY(mutex_);  // with their cgroups
 };
 
 }  // namespace pitwall::collector

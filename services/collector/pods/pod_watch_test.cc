@@ -66,7 +66,7 @@ class PodWatchTest : public ::testing::Test {
             .root = root_.path()};
   }
 
-  std::vector<std::string> told_;
+  std::vector<std::string> reported_;
   std::vector<std::string> owners_;
   PodWatch watch_{
       Options(),
@@ -74,12 +74,12 @@ class PodWatchTest : public ::testing::Test {
       &server_,
       [this] { return here_; },
       [this](const PodWatch::Rank& rank, const std::optional<PlatformEnd>& end) {
-        told_.push_back(Cat(rank.rank, ": ", end ? TextOf(*end) : "will be told",
-                            end && end->rank ? " of it alone" : ""));
+        reported_.push_back(Cat(rank.rank, ": ", end ? TextOf(*end) : "pending",
+                                end && end->rank ? " (only rank)" : ""));
       },
-      [](const PodWatch::Rank&, const JobReference&) { FAIL() << "nobody wants to know"; }};
-  // Likewise, and it asks for owners.
-  PodWatch curious_{
+      [](const PodWatch::Rank&, const JobReference&) { FAIL() << "owners are not requested"; }};
+  // A watch that also looks up owners.
+  PodWatch owner_watch_{
       Options(true),
       &clock_,
       &server_,
@@ -92,22 +92,22 @@ class PodWatchTest : public ::testing::Test {
       }};
   void LookForOwners() {
     clock_.Advance(kNanosPerSecond);
-    curious_.Look();
+    owner_watch_.Look();
   }
 };
 
-// It came and went between two rounds.
-TEST_F(PodWatchTest, ARankThatIsHereForAMomentOnly) {
+// The rank arrives and leaves between two rounds.
+TEST_F(PodWatchTest, ShortLivedRankIsReported) {
   watch_.Arrive(Rank(0, 100));
   root_.Remove("proc/100/cgroup");
   here_.clear();
   server_.Gives(200, PodListOf(PodText({.status = Terminated(137, "OOMKilled")})));
   Look();
-  EXPECT_THAT(told_, ElementsAre("0: will be told", "0: out of memory of it alone"));
+  EXPECT_THAT(reported_, ElementsAre("0: pending", "0: out of memory (only rank)"));
 }
 
-// It came while a round looked who is here.
-TEST_F(PodWatchTest, ARankThatArrivesDuringARoundHasNotLeft) {
+// The rank arrives while a round is listing the ranks.
+TEST_F(PodWatchTest, RankArrivingDuringRound_HasNotLeft) {
   PodWatch* arriving = nullptr;
   PodWatch watch(
       {.url = "https://server/pods", .token_file = root_.At("token"), .root = root_.path()},
@@ -129,7 +129,7 @@ TEST_F(PodWatchTest, ARankThatArrivesDuringARoundHasNotLeft) {
   EXPECT_THAT(server_.calls, IsEmpty());
 }
 
-TEST_F(PodWatchTest, TheObjectThatOwnsAPodIsAskedForOnce) {
+TEST_F(PodWatchTest, OwnerOfPodIsRequestedOnce) {
   for (int i = 0; i < 5; ++i) LookForOwners();
   EXPECT_THAT(owners_, ElementsAre("j: kubernetes research Job bert a1"));
   EXPECT_EQ(server_.calls.size(), 1u);
@@ -139,33 +139,33 @@ TEST_F(PodWatchTest, TheObjectThatOwnsAPodIsAskedForOnce) {
   EXPECT_EQ(server_.calls.size(), 2u);
 }
 
-TEST_F(PodWatchTest, AJobThatNamesItsObjectIsNotAskedFor) {
+TEST_F(PodWatchTest, JobWithObject_SendsNoRequest) {
   here_[0].has_object = true;
   for (int i = 0; i < 5; ++i) LookForOwners();
   EXPECT_THAT(server_.calls, IsEmpty());
 }
 
-TEST_F(PodWatchTest, APodWithoutAnOwnerIsNotAskedForAgain) {
+TEST_F(PodWatchTest, PodWithoutOwner_IsNotRequestedAgain) {
   server_.Gives(200, PodListOf(""));
   for (int i = 0; i < 5; ++i) LookForOwners();
   EXPECT_THAT(owners_, IsEmpty());
   EXPECT_EQ(server_.calls.size(), 1u);
 }
 
-TEST_F(PodWatchTest, AServerInTroubleDelaysTheOwner) {
+TEST_F(PodWatchTest, ServerErrorDelaysOwner) {
   server_.Gives(500, "busy");
   LookForOwners();
-  EXPECT_FALSE(curious_.health().ok());
+  EXPECT_FALSE(owner_watch_.health().ok());
   server_.Gives(200, PodListOf(PodText({.status = R"({"running":{}})"})));
   for (int i = 0; i < 3; ++i) LookForOwners();
   EXPECT_THAT(owners_, ::testing::SizeIs(1));
-  EXPECT_TRUE(curious_.health().ok());
+  EXPECT_TRUE(owner_watch_.health().ok());
 }
 
-TEST_F(PodWatchTest, TellsHowARankEndedAndAsksNobodyBefore) {
+TEST_F(PodWatchTest, RankEnds_RequestsAndReportsStatus) {
   for (int i = 0; i < 10; ++i) Look();
   EXPECT_THAT(server_.calls, IsEmpty());
-  EXPECT_THAT(told_, ElementsAre("0: will be told"));
+  EXPECT_THAT(reported_, ElementsAre("0: pending"));
   here_.clear();
   Look();
   ASSERT_EQ(server_.calls.size(), 1u);
@@ -174,33 +174,33 @@ TEST_F(PodWatchTest, TellsHowARankEndedAndAsksNobodyBefore) {
                                             "authorization", "Bearer secret")));
   server_.Gives(200, PodListOf(PodText({.status = Terminated(137, "OOMKilled")})));
   Look();
-  EXPECT_THAT(told_, ElementsAre("0: will be told", "0: out of memory of it alone"));
+  EXPECT_THAT(reported_, ElementsAre("0: pending", "0: out of memory (only rank)"));
   for (int i = 0; i < 10; ++i) Look();
-  EXPECT_EQ(server_.calls.size(), 2u) << "nothing is awaited any more";
+  EXPECT_EQ(server_.calls.size(), 2u) << "no end is pending";
 }
 
-TEST_F(PodWatchTest, TheStatusOfAContainerWithTwoRanksIsOfNoRankAlone) {
+TEST_F(PodWatchTest, ContainerWithTwoRanks_StatusAppliesToBoth) {
   Process(101);
   here_.push_back(Rank(1, 101));
   Look();
   here_.clear();
   server_.Gives(200, PodListOf(PodText({.status = Terminated(1, "Error")})));
   Look();
-  EXPECT_THAT(
-      told_, ElementsAre("0: will be told", "1: will be told", "0: exit code 1", "1: exit code 1"));
+  EXPECT_THAT(reported_,
+              ElementsAre("0: pending", "1: pending", "0: exit code 1", "1: exit code 1"));
 }
 
-TEST_F(PodWatchTest, ARankInNoPodIsNobodysBusiness) {
+TEST_F(PodWatchTest, RankOutsidePodsIsIgnored) {
   root_.Write("proc/200/cgroup", "0::/user.slice\n");
   here_ = {Rank(0, 200), Rank(1, 999)};
   Look();
   here_.clear();
   Look();
-  EXPECT_THAT(told_, IsEmpty());
+  EXPECT_THAT(reported_, IsEmpty());
   EXPECT_THAT(server_.calls, IsEmpty());
 }
 
-TEST_F(PodWatchTest, ARankThatComesBackWasNotGone) {
+TEST_F(PodWatchTest, ReturningRank_IsNotReported) {
   Look();
   here_.clear();
   Look();
@@ -209,10 +209,10 @@ TEST_F(PodWatchTest, ARankThatComesBackWasNotGone) {
   server_.Gives(200, PodListOf(PodText({.status = Terminated(1, "Error")})));
   for (int i = 0; i < 5; ++i) Look();
   EXPECT_EQ(server_.calls.size(), 1u);
-  EXPECT_THAT(told_, ElementsAre("0: will be told"));
+  EXPECT_THAT(reported_, ElementsAre("0: pending"));
 }
 
-TEST_F(PodWatchTest, ARankThatEndsIsAskedForAtOnceWhateverOthersWaitFor) {
+TEST_F(PodWatchTest, EndedRank_SendsRequestImmediately) {
   Process(101);
   here_.push_back(Rank(1, 101));
   Look();
@@ -220,29 +220,29 @@ TEST_F(PodWatchTest, ARankThatEndsIsAskedForAtOnceWhateverOthersWaitFor) {
   Look();
   clock_.Advance(PodWatch::kAskNs / 4);
   watch_.Look();
-  EXPECT_EQ(server_.calls.size(), 1u) << "each second";
+  EXPECT_EQ(server_.calls.size(), 1u) << "at most one request per second";
   here_.clear();
   clock_.Advance(PodWatch::kAskNs / 4);
   watch_.Look();
   EXPECT_EQ(server_.calls.size(), 2u);
 }
 
-TEST_F(PodWatchTest, FaultsAreToldAndCostLittle) {
+TEST_F(PodWatchTest, FaultsAreReportedInHealth) {
   Look();
   here_.clear();
   const std::pair<std::function<StatusOr<HttpReply>()>, const char*> faults[] = {
       {[] {
          return HttpReply{401, {}, "Unauthorized"};
        },
-       "right to list pods"},
+       "permission to list pods"},
       {[] {
          return HttpReply{403, {}, "forbidden"};
        },
-       "right to list pods"},
+       "permission to list pods"},
       {[] {
          return HttpReply{500, {}, "\x1b[2Jboom"};
        },
-       "answer 500: "},
+       "response 500: "},
       {[] {
          return HttpReply{200, {}, "{\"kind\":"};
        },
@@ -250,11 +250,11 @@ TEST_F(PodWatchTest, FaultsAreToldAndCostLittle) {
       {[] {
          return HttpReply{200, {}, "{}"};
        },
-       "not PodList"},
-      {[] { return StatusOr<HttpReply>(absl::ResourceExhaustedError("answer too long")); },
+       "must be PodList"},
+      {[] { return StatusOr<HttpReply>(absl::ResourceExhaustedError("response too long")); },
        "too long"},
-      {[] { return StatusOr<HttpReply>(absl::DeadlineExceededError("no answer in 5 s")); },
-       "no answer"},
+      {[] { return StatusOr<HttpReply>(absl::DeadlineExceededError("no response in 5 s")); },
+       "no response"},
   };
   for (const auto& [answer, why] : faults) {
     server_.answer = answer;
@@ -264,45 +264,45 @@ TEST_F(PodWatchTest, FaultsAreToldAndCostLittle) {
     EXPECT_THAT(std::string(watch_.health().message()), ::testing::Not(HasSubstr("\x1b")));
     if (clock_.MonotonicNs() > PodWatch::kAwaitNs / 2) break;
   }
-  // A token that is gone.
-  EXPECT_THAT(told_, ElementsAre("0: will be told"));
+  // No fault changes the reported end.
+  EXPECT_THAT(reported_, ElementsAre("0: pending"));
 }
 
-TEST_F(PodWatchTest, PausesGrowWhileRequestsFail) {
+TEST_F(PodWatchTest, PausesGrowAfterFailures) {
   Look();
   here_.clear();
   server_.Gives(500, "");
   for (int i = 0; i < 120; ++i) Look();
   EXPECT_GE(server_.calls.size(), 5u);
   EXPECT_LE(server_.calls.size(), 8u) << "after 0, 1, 3, 7, 15, 31 s";
-  // By now nobody waits any more: what comes later is of no rank.
+  // The wait has timed out, so a later status does not belong to any rank.
   server_.Gives(200, PodListOf(PodText({.status = Terminated(1, "Error")})));
   for (int i = 0; i < 60; ++i) Look();
-  EXPECT_THAT(told_, ElementsAre("0: will be told"));
+  EXPECT_THAT(reported_, ElementsAre("0: pending"));
 }
 
-TEST_F(PodWatchTest, APodThatVanishedIsAwaitedForAMinute) {
+TEST_F(PodWatchTest, MissingPod_IsAwaitedForOneMinute) {
   Look();
   here_.clear();
   server_.Gives(200, PodListOf(""));
   for (int i = 0; i < 300; ++i) Look();
-  EXPECT_THAT(told_, ElementsAre("0: will be told"));
+  EXPECT_THAT(reported_, ElementsAre("0: pending"));
   EXPECT_TRUE(watch_.health().ok());
   EXPECT_GE(server_.calls.size(), 55u);
   EXPECT_LE(server_.calls.size(), 62u);
 }
 
-TEST_F(PodWatchTest, ATokenThatIsGoneIsTold) {
+TEST_F(PodWatchTest, MissingTokenIsReportedInHealth) {
   Look();
   here_.clear();
   root_.Remove("token");
   Look();
-  EXPECT_THAT(std::string(watch_.health().message()), HasSubstr("no token in it"));
+  EXPECT_THAT(std::string(watch_.health().message()), HasSubstr("contains no token"));
   EXPECT_THAT(server_.calls, IsEmpty());
   root_.Write("token", "other");
   server_.Gives(200, PodListOf(PodText({.status = Terminated(3, "Error")})));
   for (int i = 0; i < 3; ++i) Look();
-  EXPECT_THAT(told_, ElementsAre("0: will be told", "0: exit code 3 of it alone"));
+  EXPECT_THAT(reported_, ElementsAre("0: pending", "0: exit code 3 (only rank)"));
 }
 
 TEST_F(PodWatchTest, StartsAndStops) {

@@ -10,10 +10,11 @@
 namespace pitwall::collector {
 namespace {
 
-// Field 22 of /proc/<pid>/stat: clock ticks after the boot of the machine.
+// Returns field 22 of /proc/<pid>/stat: the start in clock ticks since the machine's boot.
 std::optional<uint64_t> StartTicks(ProcFile* stat) {
   const auto text = stat->Read();
-  const size_t bracket = text ? text->rfind(')') : std::string_view::npos;  // names hold anything
+  const size_t bracket =
+      text ? text->rfind(')') : std::string_view::npos;  // names may contain any character
   if (bracket == std::string_view::npos) return std::nullopt;
   TextScan fields(text->substr(bracket + 1));
   for (int field = 3; field < 22; ++field) fields.Word();
@@ -27,7 +28,7 @@ std::optional<uint64_t> EffectiveUser(ProcFile* status) {
   for (std::string_view line; lines.Line(&line);) {
     TextScan words(line);
     if (words.Word() != "Uid:") continue;
-    words.Word();  // the real one
+    words.Word();  // the real user ID
     return words.Number();
   }
   return std::nullopt;
@@ -49,8 +50,8 @@ JobReference ProcessReference(const std::string& root, std::string_view node, co
   ProcFile status(Cat(directory, "/status"));
   const std::optional<uint64_t> start = StartTicks(&stat);
   const std::optional<uint64_t> user = EffectiveUser(&status);
-  // `stat` is of one process as long as it is open: when it can be read again, `status` was of that
-  // one too.
+  // The open `stat` file belongs to one process. If it can be read again, `status` belonged to the
+  // same process.
   if (!start || !user || static_cast<int64_t>(*user) != peer.uid || StartTicks(&stat) != start)
     return {};
   JobReference reference;

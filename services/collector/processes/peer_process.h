@@ -1,4 +1,4 @@
-// Process at the other end of a connection, and the name by which actions refer to a process.
+// Process at the other end of a connection, and the reference by which actions identify a process.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,19 @@
 
 namespace pitwall::collector {
 
-// What the kernel says (SO_PEERCRED).
+// Credentials from the kernel (SO_PEERCRED).
 struct Peer {
-  int64_t pid = 0;   // as this process sees it; 0: not known
-  int64_t uid = -1;  // -1: not known
-  std::string pod;   // uid of the Kubernetes pod that it runs in; "": none
+  int64_t pid = 0;   // in this process's PID namespace; 0: unknown
+  int64_t uid = -1;  // -1: unknown
+  std::string pod;   // uid of the process's Kubernetes pod; "": none
 };
 
-// The pod of a process, by its control group; "": in none, or gone.
+// Returns the pod of a process according to its control group; "" if it is in no pod or has exited.
 std::string PodOf(const std::string& root, int64_t pid);
 
-// Names exactly the peer's process: its start tells it from a later one with the same number. Empty
-// when there is none that the kernel vouches for: it is not known, gone, or its number belongs to a
-// process of another user by now.
+// Returns a reference to exactly the peer's process. Its start time distinguishes it from later
+// processes with the same PID. Returns an empty reference if the kernel cannot confirm the process:
+// it is unknown, has exited, or its PID now belongs to another user's process.
 JobReference ProcessReference(const std::string& root, std::string_view node, const Peer& peer);
 
 }  // namespace pitwall::collector

@@ -8,8 +8,8 @@
 namespace pitwall::collector {
 namespace {
 
-// <linux/pidfd.h> of Linux 6.15; older headers do not have it. The kernel takes any size from this
-// first version's on.
+// Copy of the struct in <linux/pidfd.h> of Linux 6.15, which older headers lack. The kernel accepts
+// any size from that of this first version on.
 struct PidfdInfo {
   uint64_t mask = 0;
   uint64_t cgroup_id = 0;

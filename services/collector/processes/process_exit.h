@@ -1,4 +1,4 @@
-// Exit status of a process that is not a child, as the kernel keeps it (pidfd, Linux 6.15).
+// Exit status of a process that is not a child, as kept by the kernel (pidfd, Linux 6.15).
 #pragma once
 
 #include <cstdint>
@@ -7,20 +7,21 @@
 
 namespace pitwall::collector {
 
-// Holds one file descriptor, which stays that process's although its number is used again. Needs no
-// right over the process. Thread-safe.
+// Holds a file descriptor that refers to the process even if its PID is reused. Requires no
+// permission for the process. Thread-safe.
 class ProcessExit {
  public:
-  // Null: no such process, no descriptor free, or a kernel without pidfd.
+  // Returns null if there is no such process, no free descriptor, or no pidfd support.
   static std::shared_ptr<const ProcessExit> Of(int64_t pid);
   explicit ProcessExit(int fd) : fd_(fd) {}
   ~ProcessExit();
   ProcessExit(const ProcessExit&) = delete;
   ProcessExit& operator=(const ProcessExit&) = delete;
 
-  // True: all threads of the process have ended. Needs no further descriptor.
+  // Returns true if all threads of the process have ended. Opens no other descriptor.
   bool Ended() const;
-  // As wait(2) gives it, once its parent has taken it; nothing before, and on an older kernel.
+  // Returns the wait(2) status after the parent has reaped the process; nullopt before that and on
+  // older kernels.
   std::optional<int> Status() const;
 
  private:

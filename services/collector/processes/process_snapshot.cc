@@ -29,7 +29,7 @@ std::optional<TaskStat> ReadTaskStat(const std::string& path) {
   ProcFile file(path);
   const auto text = file.Read(kFileBytes);
   if (!text.has_value()) return std::nullopt;
-  const size_t open = text->find('('), close = text->rfind(')');  // names hold anything
+  const size_t open = text->find('('), close = text->rfind(')');  // names may contain any character
   if (open == std::string_view::npos || close == std::string_view::npos || close < open)
     return std::nullopt;
   TaskStat stat;
@@ -80,7 +80,7 @@ std::vector<std::string> KernelStack(const std::string& path) {
   if (!text.has_value()) return frames;
   TextScan lines(*text);
   for (std::string_view line; frames.size() < kKernelFrames && lines.Line(&line);) {
-    // "[<0>] futex_wait+0x10c/0x260"
+    // A line looks like "[<0>] futex_wait+0x10c/0x260".
     if (const size_t end = line.find("] "); end != std::string_view::npos)
       line.remove_prefix(end + 2);
     frames.push_back(SanitizeText(line.substr(0, line.find('+'))).substr(0, kMaxCaptureText));

@@ -1,5 +1,5 @@
-// State of a process from the system alone, for a process that is stopped or whose interpreter is
-// held by native code.
+// Process state from the system alone, for a process that is stopped or whose interpreter is
+// blocked by native code.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace pitwall::collector {
 
-// Threads with their state, what they wait for, their system call and their kernel stack, as far as
-// the kernel lets this process read them. Nothing: the process is gone, or not known.
+// Returns the threads with their state, wait channel, system call, and kernel stack, as far as the
+// kernel lets this process read them. Returns nullopt if the process is unknown or has exited.
 std::optional<CaptureLook> InspectProcess(const std::string& root, const ProcessKey& process);
 
 }  // namespace pitwall::collector

@@ -15,7 +15,7 @@ namespace pitwall::collector {
 namespace {
 
 constexpr size_t kMaxAncestors = 16;
-constexpr uint64_t kSigkill = uint64_t{1} << (9 - 1);  // in a mask of signals
+constexpr uint64_t kSigkill = uint64_t{1} << (9 - 1);  // bit of the signal mask
 
 struct Stat {
   char state = '?';
@@ -23,19 +23,19 @@ struct Stat {
   uint64_t threads = 0;
   uint64_t start_ticks = 0;
   ProcessImage image;
-  uint64_t exit_status = 0;  // as wait(2) gives it; 0 also where it may not be read
+  uint64_t exit_status = 0;  // wait(2) status; also 0 without permission to read it
 };
 
-// NotFound: there is no such process. Unavailable: nothing is known about it.
+// Returns NotFound if the process does not exist, and Unavailable if its state is unknown.
 StatusOr<Stat> ReadStat(const std::string& root, int64_t pid) {
   ProcFile file(UnderRoot(root, Cat("proc/", pid, "/stat")));
   const auto text = file.Read();
   if (!text.has_value()) {
-    if (IsAbsence(file.error())) return NotFound(Cat("no process ", pid));
+    if (IsAbsence(file.error())) return NotFound(Cat("process ", pid, " does not exist"));
     return Unavailable(Cat(file.path(), ": ", std::strerror(file.error())));
   }
   const auto malformed = [&] { return Unavailable(Cat(file.path(), ": malformed")); };
-  const size_t bracket = text->rfind(')');  // names hold anything
+  const size_t bracket = text->rfind(')');  // names may contain any character
   if (bracket == std::string_view::npos) return malformed();
   TextScan fields(text->substr(bracket + 1));
   Stat stat;
@@ -57,14 +57,14 @@ StatusOr<Stat> ReadStat(const std::string& root, int64_t pid) {
   return stat;
 }
 
-// Its parent has not taken its status yet. (A main thread that ended before the others looks alike,
-// but is not alone.)
+// Returns true for a process that its parent has not reaped yet. A main thread that ended before
+// the other threads has the same state, but a higher thread count.
 bool HasEnded(const Stat& stat) {
   return (stat.state == 'Z' || stat.state == 'X') && stat.threads <= 1;
 }
 
-// The number after `key` at the beginning of a line. NotFound: no such file or line. Unavailable:
-// the file cannot be read.
+// Returns the number after `key` at the start of a line. Returns NotFound if the file or line does
+// not exist, and Unavailable if the file cannot be read.
 StatusOr<uint64_t> NumberOf(const std::string& path, std::string_view key) {
   ProcFile file(path);
   const auto text = file.Read();
@@ -76,10 +76,11 @@ StatusOr<uint64_t> NumberOf(const std::string& path, std::string_view key) {
     if (words.Word() != key) continue;
     if (const auto number = words.Number(); number.has_value()) return *number;
   }
-  return NotFound(Cat(path, ": no ", key));
+  return NotFound(Cat(path, ": ", key, " not found"));
 }
 
-// Kills that the file counts; nothing if it cannot be read. A file that vanished counts none.
+// Returns the number of kills in the file, or nullopt if it cannot be read. A removed file counts
+// as 0.
 std::optional<uint64_t> KillsIn(const std::string& path) {
   if (path.empty()) return std::nullopt;
   const StatusOr<uint64_t> kills = NumberOf(path, "oom_kill");
@@ -114,7 +115,7 @@ void ProcessWatch::Follow(WatchedProcess* process) const {
   if (root_ == "/") process->exit = ProcessExit::Of(process->self.pid);
   const StatusOr<Stat> stat = ReadStat(root_, process->self.pid);
   const bool same = stat.ok() && stat->start_ticks == process->self.start_ticks;
-  if (!same || HasEnded(*stat)) process->exit = nullptr;  // the number's next owner
+  if (!same || HasEnded(*stat)) process->exit = nullptr;  // the PID belongs to another process now
 }
 
 bool ProcessWatch::Runs(const ProcessKey& process) const {
@@ -145,7 +146,7 @@ std::optional<ProcessEnd> ProcessWatch::EndOf(const WatchedProcess& process) {
   if (unknown && (process.exit == nullptr || !process.exit->Ended())) return std::nullopt;
   ProcessEnd end;
   std::optional<int> status;
-  // A status that may not be read is shown as 0, as is the image.
+  // Without read permission, the status and the image are shown as 0.
   if (there && (stat->exit_status != 0 || process.image.known())) {
     status = static_cast<int>(stat->exit_status);
   } else if (process.exit != nullptr) {
@@ -166,7 +167,7 @@ std::optional<ProcessEnd> ProcessWatch::EndOf(const WatchedProcess& process) {
 }
 
 void ProcessWatch::ReadOomCounts(const std::vector<const WatchedProcess*>& watched) {
-  std::map<std::string_view, std::optional<uint64_t>> counts;  // by file: of a cgroup
+  std::map<std::string_view, std::optional<uint64_t>> counts;  // by cgroup file
   std::map<std::pair<int64_t, uint64_t>, uint64_t> survived;
   for (const WatchedProcess* process : watched) {
     if (process->self.pid <= 0) continue;
@@ -180,7 +181,7 @@ void ProcessWatch::ReadOomCounts(const std::vector<const WatchedProcess*>& watch
     }
     const uint64_t now = *count->second;
     uint64_t kills = known == survived_.end() ? now : known->second;
-    // The kernel counts a kill a moment before it sends the signal.
+    // The kernel counts a kill shortly before it sends the signal.
     if (now > kills && Runs(process->self) && !IsBeingKilled(process->self.pid)) kills = now;
     survived[key] = kills;
   }
@@ -216,9 +217,9 @@ std::string ProcessWatch::OomFileOf(int64_t pid) const {
     if (second == std::string_view::npos) continue;
     const std::string_view controllers = line.substr(first + 1, second - first - 1);
     const std::string_view path = line.substr(second + 1);
-    // "/../x" is what a reader in another cgroup namespace sees.
+    // A reader in another cgroup namespace sees a path like "/../x".
     if (path.find("..") != std::string_view::npos) continue;
-    // The local file first: the other one counts the groups below too.
+    // The local file is preferred, because the other one includes the groups below.
     std::vector<std::string> candidates;
     if (controllers.empty()) {
       const std::string group = UnderRoot(root_, Cat("sys/fs/cgroup", path));
@@ -234,7 +235,7 @@ std::string ProcessWatch::OomFileOf(int64_t pid) const {
       break;
     }
   }
-  // The root group counts nothing of its own: the machine does.
+  // The root group has no counter of its own, so the machine's counter is used.
   return found.empty() ? UnderRoot(root_, "proc/vmstat") : found;
 }
 

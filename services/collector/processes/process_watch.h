@@ -1,4 +1,4 @@
-// Watch over the processes of clients: whether each runs, and its end where the system shows it.
+// Liveness of client processes, and their exit status where the system provides it.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,16 @@
 
 namespace pitwall::collector {
 
-// One process: its start tells it from a later one with the same number. pid 0: not known.
+// Identity of one process. The start time distinguishes it from later processes with the same PID.
+// PID 0 means unknown.
 struct ProcessKey {
   int64_t pid = 0;
   uint64_t start_ticks = 0;
   friend bool operator==(const ProcessKey&, const ProcessKey&) = default;
 };
 
-// Address layout of the program that a process runs: exec changes it. Zeros: the kernel does not
-// let this process read it.
+// Address layout of the program that a process runs, which exec changes. All zeros if the kernel
+// does not let this process read it.
 struct ProcessImage {
   uint64_t start_code = 0;
   uint64_t end_code = 0;
@@ -33,15 +34,17 @@ struct ProcessImage {
 
 struct WatchedProcess {
   ProcessKey self;
-  ProcessImage image;                 // as it was when the watch began
+  ProcessImage image;                 // at the start of the watch
   std::vector<ProcessKey> ancestors;  // nearest first, without process 1
-  std::string oom_file;               // counts the out-of-memory kills in its cgroup; "": not known
-  std::shared_ptr<const ProcessExit> exit;  // null: only /proc tells, until its parent has asked
+  std::string oom_file;  // file with the out-of-memory kills of its cgroup; "": unknown
+  std::shared_ptr<const ProcessExit>
+      exit;  // null: the end is only visible in /proc, until the parent reaps the process
 };
 
 // End of a process, or of its program: exec counts as exit code 0. Without signal and code, only
-// the end itself is known. Since Linux 6.15 the kernel keeps the status for processes that opened a
-// pidfd in time; before, only the parent and readers of the unreaped zombie get it.
+// the fact of the end is known. Since Linux 6.15, the kernel keeps the status for processes that
+// opened a pidfd in time. On older kernels, only the parent and readers of the unreaped zombie can
+// get it.
 struct ProcessEnd {
   std::optional<int32_t> signal;
   std::optional<int32_t> exit_code;
@@ -53,18 +56,18 @@ class ProcessWatch {
  public:
   explicit ProcessWatch(std::string root) : root_(std::move(root)) {}
 
-  // The peer as it is now; pid 0 when /proc does not show it.
+  // Starts watching the peer in its current state. The PID is 0 if /proc does not show the peer.
   WatchedProcess Begin(const Peer& peer);
-  // Follows a process that an earlier collector began to watch, as long as it runs.
+  // Continues the watch of a process from a previous collector, if it still runs.
   void Follow(WatchedProcess* process) const;
-  // False only if the system shows that it has ended; true if its state cannot be read.
+  // Returns false only if the process has certainly ended; true if its state cannot be read.
   bool Runs(const ProcessKey& process) const;
-  // Empty: the process or its parent is gone, or may not be read.
+  // Returns nullopt if the process or its parent has exited or cannot be read.
   std::optional<ProcessKey> ParentOf(int64_t pid) const;
-  // Nothing while it runs, or while its state cannot be read.
+  // Returns nullopt while the process runs or its state cannot be read.
   std::optional<ProcessEnd> EndOf(const WatchedProcess& process);
-  // Reads the counts of the out-of-memory killer for these processes; forgets all others. Kills
-  // that one of them has survived were of others in its cgroup: of a data loader's worker, say.
+  // Updates the out-of-memory kill counts of these processes and forgets all others. Kills that a
+  // process has survived hit other processes in its cgroup, for example a data loader's worker.
   void ReadOomCounts(const std::vector<const WatchedProcess*>& watched);
 
  private:
@@ -72,8 +75,8 @@ class ProcessWatch {
   bool IsBeingKilled(int64_t pid) const;
 
   const std::string root_;
-  // Kills that each process has survived, by pid and start. Without a count that could be read, no
-  // death is attributed to the out-of-memory killer.
+  // Kills that each process has survived, by PID and start. Without a readable count, no death is
+  // attributed to the out-of-memory killer.
   std::map<std::pair<int64_t, uint64_t>, uint64_t> survived_;
 };
 

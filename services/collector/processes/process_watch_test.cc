@@ -1,4 +1,4 @@
-// Issue 10, A6: whether the out-of-memory killer ended a rank, told by the counter of its cgroup.
+// Attribution of a rank's end to the out-of-memory killer by its cgroup's counter (issue 10, A6).
 #include "services/collector/processes/process_watch.h"
 
 #include <gtest/gtest.h>
@@ -19,8 +19,8 @@ namespace {
 
 constexpr int kRank = 4242;
 
-// A rank in a cgroup of its own; `version` is that of the cgroups: 2, 1, or 3 for a kernel that has
-// the local counter too.
+// A rank in a cgroup of its own. `version` is the cgroup version: 1, 2, or 3 for version 2 on a
+// kernel with local counters.
 class OomKills : public ::testing::TestWithParam<int> {
  protected:
   OomKills() {
@@ -33,7 +33,7 @@ class OomKills : public ::testing::TestWithParam<int> {
     rank_ = watch_.Begin({.pid = kRank, .uid = 0, .pod = ""});
     Look();
   }
-  // Kills counted in the group of the rank, and in those below.
+  // Sets the kills counted in the rank's group, and those including the groups below.
   void Count(int own, int with_below) {
     const std::string lines = "oom_kill_disable 0\nunder_oom 0\nlow 0\nmax 9\noom 7\n";
     if (GetParam() == 1) {
@@ -64,7 +64,7 @@ class OomKills : public ::testing::TestWithParam<int> {
   WatchedProcess rank_;
 };
 
-TEST_P(OomKills, TheRankWasKilled) {
+TEST_P(OomKills, KilledRank_IsReportedAsOomKilled) {
   Count(4, 4);
   State('Z', 9);
   const auto end = watch_.EndOf(rank_);
@@ -73,8 +73,8 @@ TEST_P(OomKills, TheRankWasKilled) {
   EXPECT_TRUE(end->oom_killed);
 }
 
-// Its parent has taken the status already.
-TEST_P(OomKills, TheRankWasKilledAndNobodySaysHow) {
+// The parent has already reaped the process.
+TEST_P(OomKills, KilledRankWithoutStatus_IsReportedAsOomKilled) {
   Count(4, 4);
   Gone();
   const auto end = watch_.EndOf(rank_);
@@ -83,8 +83,8 @@ TEST_P(OomKills, TheRankWasKilledAndNobodySaysHow) {
   EXPECT_TRUE(end->oom_killed);
 }
 
-// A large process takes a while to go.
-TEST_P(OomKills, TheRankIsSeenWhileItIsBeingKilled) {
+// A large process takes a while to exit.
+TEST_P(OomKills, SlowKill_IsReportedAsOomKilled) {
   Count(4, 4);
   Pending(100);
   for (int look = 0; look < 40; ++look) Look();
@@ -92,16 +92,16 @@ TEST_P(OomKills, TheRankIsSeenWhileItIsBeingKilled) {
   EXPECT_TRUE(watch_.EndOf(rank_)->oom_killed);
 }
 
-TEST_P(OomKills, AWorkersKillIsNotTheRanks) {
+TEST_P(OomKills, SurvivedKill_IsNotAttributedToRank) {
   Count(4, 4);
-  Look();  // the rank runs on
+  Look();  // the rank is still running
   Gone();
   const auto end = watch_.EndOf(rank_);
   ASSERT_TRUE(end.has_value());
   EXPECT_FALSE(end->oom_killed);
 }
 
-TEST_P(OomKills, ARankThatEndsByItselfWasNotKilled) {
+TEST_P(OomKills, RankWithExitCode_IsNotOomKilled) {
   Count(4, 4);
   State('Z', 3 << 8);
   const auto end = watch_.EndOf(rank_);
@@ -110,19 +110,19 @@ TEST_P(OomKills, ARankThatEndsByItselfWasNotKilled) {
   EXPECT_FALSE(end->oom_killed);
 }
 
-TEST_P(OomKills, AnotherSignalIsAnotherEnd) {
+TEST_P(OomKills, OtherSignal_IsNotOomKilled) {
   Count(4, 4);
   State('Z', 11);
   EXPECT_FALSE(watch_.EndOf(rank_)->oom_killed);
 }
 
-TEST_P(OomKills, WithoutACountNothingIsSaid) {
+TEST_P(OomKills, MissingCount_IsNotOomKilled) {
   State('Z', 9);
   EXPECT_FALSE(watch_.EndOf(rank_)->oom_killed);
 }
 
-TEST_P(OomKills, AKillInAGroupBelowIsAnothers) {
-  if (GetParam() != 3) GTEST_SKIP() << "these counters cannot tell";
+TEST_P(OomKills, KillInChildGroup_IsNotAttributedToRank) {
+  if (GetParam() != 3) GTEST_SKIP() << "these counters include child groups";
   Count(3, 4);
   Gone();
   EXPECT_FALSE(watch_.EndOf(rank_)->oom_killed);
@@ -134,8 +134,8 @@ INSTANTIATE_TEST_SUITE_P(Cgroups, OomKills, ::testing::Values(1, 2, 3), [](const
                            : std::string("Version2Local");
 });
 
-// Ends of processes whose parent has taken their status at once.
-TEST(ProcessExits, AreKnownFromTheKernel) {
+// Ends of processes that their parent has reaped immediately.
+TEST(ProcessExits, StatusComesFromKernel) {
   for (const auto& [ends, signal, code] :
        std::vector<std::tuple<int, std::optional<int32_t>, std::optional<int32_t>>>{
            {-SIGKILL, SIGKILL, std::nullopt},
@@ -176,9 +176,9 @@ TEST(ProcessExits, AreKnownFromTheKernel) {
   }
 }
 
-// The check of object types in UBSan opens a pipe, and reports an error without descriptors.
+// UBSan's check of object types opens a pipe and reports an error if no descriptors are available.
 #ifndef PITWALL_SANITIZED
-// Issue 26, F3: a read that fails is no end of a process.
+// A failed read must not be taken for a process's end (issue 26, F3).
 class WithoutDescriptors : public ::testing::Test {
  protected:
   WithoutDescriptors() : pid_(fork()) {
@@ -193,7 +193,7 @@ class WithoutDescriptors : public ::testing::Test {
     waitpid(pid_, nullptr, 0);
     pid_ = -1;
   }
-  // Leaves nothing in the reserve either.
+  // Uses up the descriptors in the reserve, too.
   static void EmptyReserve() {
     while (DescriptorReserve::OfProcess().Lend()) {
     }
@@ -218,7 +218,7 @@ TEST_F(WithoutDescriptors, LiveRank_DoesNotEnd) {
   EXPECT_FALSE(watch_.EndOf(without_pidfd).has_value());
 }
 
-TEST_F(WithoutDescriptors, DeadRank_IsSeenThroughItsOpenHandle) {
+TEST_F(WithoutDescriptors, DeadRank_IsDetectedByOpenPidfd) {
   const WatchedProcess rank = watch_.Begin(Rank());
   ASSERT_NE(rank.exit, nullptr);
   const fakes::NoDescriptors none;
@@ -228,13 +228,13 @@ TEST_F(WithoutDescriptors, DeadRank_IsSeenThroughItsOpenHandle) {
   EXPECT_TRUE(watch_.EndOf(rank).has_value());
 }
 
-TEST_F(WithoutDescriptors, NewRank_IsReadThroughTheReserve) {
+TEST_F(WithoutDescriptors, NewRank_IsReadWithReservedDescriptors) {
   DescriptorReserve::OfProcess().TakeBack();
   const fakes::NoDescriptors none;
   EXPECT_EQ(watch_.Begin(Rank()).self.pid, pid_);
 }
 
-TEST_F(WithoutDescriptors, KillCountThatCannotBeRead_BlamesNoKiller) {
+TEST_F(WithoutDescriptors, UnreadableKillCount_IsNotOomKilled) {
   TestRoot root;
   root.Write(Cat("proc/", kRank, "/cgroup"), "0::/job\n");
   root.Write("sys/fs/cgroup/job/memory.events", "oom_kill 5\n");
@@ -251,7 +251,7 @@ TEST_F(WithoutDescriptors, KillCountThatCannotBeRead_BlamesNoKiller) {
   root.Remove(Cat("proc/", kRank, "/stat"));
   const auto end = watch.EndOf(rank);
   ASSERT_TRUE(end.has_value());
-  EXPECT_FALSE(end->oom_killed);  // the five kills were before it
+  EXPECT_FALSE(end->oom_killed);  // the five kills happened before
 }
 #endif  // PITWALL_SANITIZED
 

@@ -13,7 +13,7 @@ namespace pitwall::collector {
 namespace {
 
 constexpr uint8_t kFormat = 2;
-constexpr uint8_t kFormatBefore = 1;  // without image and goodbye
+constexpr uint8_t kFormatBefore = 1;  // previous format, without image and goodbye
 constexpr size_t kMostAncestors = 64;
 
 void Write(const ProcessKey& key, BinaryWriter* out) {

@@ -10,10 +10,10 @@
 
 namespace pitwall::collector {
 
-// Where process numbers mean what they meant: one boot of one machine, one namespace.
+// Scope in which PIDs identify processes: one boot of one machine and one PID namespace.
 struct ProcessHome {
-  std::string boot;           // of the kernel; "": not known
-  std::string pid_namespace;  // as /proc/self/ns/pid says it; "": not known
+  std::string boot;           // boot ID of the kernel; "": unknown
+  std::string pid_namespace;  // target of /proc/self/ns/pid; "": unknown
   friend bool operator==(const ProcessHome&, const ProcessHome&) = default;
 };
 ProcessHome ReadProcessHome(const std::string& root);
@@ -21,15 +21,15 @@ ProcessHome ReadProcessHome(const std::string& root);
 struct TrackedRank {
   std::string owner;  // of the job
   bool owner_declared = false;
-  SourceInfo info;  // kind kRank; node and step modes are not in it
+  SourceInfo info;  // kind kRank; node and step modes are not stored
   int64_t world_size = 0;
   bool resends = false;
   ProcessHome home;
   WatchedProcess process;
-  std::optional<std::string> goodbye;  // reason, once the rank has ended in order or failed
+  std::optional<std::string> goodbye;  // reason, once the rank has ended orderly or failed
 };
 std::string EncodeKnownRank(const TrackedRank& rank);
-// Nothing: damaged, or of another format.
+// Returns nullopt if the bytes are damaged or have an unknown format.
 std::optional<TrackedRank> DecodeKnownRank(std::string_view bytes);
 
 }  // namespace pitwall::collector

@@ -1,4 +1,4 @@
-// From a Batch to records of the log.
+// Conversion of batches to log records.
 #pragma once
 
 #include <cstddef>
@@ -12,31 +12,31 @@
 
 namespace pitwall::collector {
 
-// About so many bytes a record has at most, if its parts allow it: logs refuse records of a
-// megabyte.
+// Approximate maximum size of a record, unless one part alone is larger. Logs typically reject
+// records above 1 MB.
 inline constexpr size_t kRecordBytes = 512u * 1024;
 
-// Cuts a batch between its frames and spans, so that each piece has about `limit` bytes. Only the
-// last piece carries the promise, the step promises, the events and the goodbye; the others promise
-// `promise_before`. Schemas travel in front.
+// Splits a batch between its frames and spans into pieces of about `limit` bytes. Only the last
+// piece carries the promise, step promises, events, and goodbye. The other pieces promise
+// `promise_before`. Schemas are in the first piece.
 std::vector<Batch> SplitBatch(Batch batch, int64_t promise_before, size_t limit);
 
-// What one source has said about one job so far.
+// Sequence and promise of one source for one job.
 struct SourceState {
   uint64_t next_sequence = 1;
-  uint64_t first_sequence = 0;  // of its batches; 0: they began with 1
-  int64_t promise_ns = 0;       // the last one sent
+  uint64_t first_sequence = 0;  // of the first batch; 0 means 1
+  int64_t promise_ns = 0;       // last promise sent
 };
 
-// Numbers, encodes and offers batches. One per thread.
+// Numbers and encodes batches and passes them to the publisher. One instance per thread.
 class BatchSender {
  public:
-  // `publisher` is borrowed.
+  // `publisher` is not owned.
   explicit BatchSender(Publisher* publisher) : publisher_(publisher) {}
 
-  // Sets the batch's sequence; its promise never goes back. `cursor`: of the client that said what
-  // is in the batch; gets the batch's sequence and promise, and is told to the publisher's cursors
-  // once all of the batch is durable.
+  // Sets the batch's sequence and sends it. The promise never decreases. `cursor` belongs to the
+  // client whose data is in the batch. Send stores the batch's sequence and promise in it, and the
+  // publisher's cursors advance once the whole batch is durable.
   void Send(Batch batch, SourceState* state, ClientCursor* cursor = nullptr);
   ClientCursors* cursors() const { return publisher_->cursors(); }
 

@@ -11,7 +11,7 @@ namespace pitwall::collector {
 namespace {
 
 constexpr uint8_t kFormat = 2;
-constexpr uint8_t kWithoutRank = 1;  // as the version before wrote all
+constexpr uint8_t kWithoutRank = 1;  // format of the previous version
 
 void Write(const ClientCursor& cursor, BinaryWriter* out) {
   out->Str(cursor.job);
@@ -148,18 +148,18 @@ std::string ClientCursors::Save() const {
 }
 
 Status ClientCursors::Restore(std::string_view bytes) {
-  if (bytes.size() < 4) return DataLoss("client cursors: cut off");
+  if (bytes.size() < 4) return DataLoss("client cursors: truncated");
   uint32_t crc = 0;
   for (size_t i = 0; i < 4; ++i) {
     crc |= static_cast<uint32_t>(static_cast<unsigned char>(bytes[bytes.size() - 4 + i])) << 8 * i;
   }
   bytes.remove_suffix(4);
-  if (Crc32c(bytes) != crc) return DataLoss("client cursors: damaged (checksum)");
+  if (Crc32c(bytes) != crc) return DataLoss("client cursors: checksum mismatch");
   BinaryReader in(bytes);
   const uint8_t format = in.U8();
   if (format != kFormat && format != kWithoutRank) {
-    return DataLoss(Cat("client cursors of format ", int{format}, ", this version reads ",
-                        int{kWithoutRank}, " and ", int{kFormat}));
+    return DataLoss(Cat("client cursors: unsupported format ", int{format}, " (this version reads ",
+                        int{kWithoutRank}, " and ", int{kFormat}, ")"));
   }
   std::vector<ClientCursor> all(in.Count(7));
   for (ClientCursor& cursor : all) {

@@ -16,46 +16,47 @@
 
 namespace pitwall::collector {
 
-// One boot of one rank. Sequences are those of its updates.
+// Cursor of one boot of one rank. Sequences are those of its updates.
 struct ClientCursor {
   std::string job, source, boot_id;
-  uint64_t received = 0;   // the last update of which something is durable
-  uint64_t written = 0;    // everything in the updates up to here is durable; at most `received`
+  uint64_t received = 0;   // the last update with any durable data
+  uint64_t written = 0;    // all updates up to here are completely durable; at most `received`
   uint64_t batch = 0;      // sequence of the last batch
-  int64_t promise_ns = 0;  // of that batch
-  // The rank (tracked_rank.h), from its hello on; "": nothing is left to report. In a note, empty:
-  // as before.
+  int64_t promise_ns = 0;  // promise of that batch
+  // The rank (tracked_rank.h), set from its hello on. "" means that the rank has nothing left to
+  // report. In a note, nullopt leaves the known rank unchanged.
   std::optional<std::string> rank;
   friend bool operator==(const ClientCursor&, const ClientCursor&) = default;
 };
 
-// A cursor as bytes: the note of a record in the spool.
+// Encodes a cursor as the note of a spool record.
 std::string EncodeCursor(const ClientCursor& cursor);
 std::optional<ClientCursor> DecodeCursor(std::string_view note);
 
-// The newest cursor of each client, at most so many: beyond that the ones that moved longest ago
-// go. Thread-safe.
+// The newest cursor of each client, limited to `most` clients. Above the limit, the cursors that
+// advanced longest ago are evicted. Thread-safe.
 class ClientCursors {
  public:
   explicit ClientCursors(size_t most = 4096) : most_(most) {}
 
-  // The batch with this note is durable. One that is older than what is known changes nothing, and
-  // neither does a malformed or an empty one.
+  // Advances to the cursor in `note`, the note of a durable batch. Ignores malformed and empty
+  // notes and notes older than the current cursor.
   void Advance(std::string_view note);
   std::optional<ClientCursor> Find(const std::string& job, const std::string& source,
                                    const std::string& boot_id) const;
-  // The source has begun another boot: nothing remains to be reported of its earlier ones.
+  // Clears the ranks of the source's other boots, whose end no longer needs to be reported.
   void EndOthers(const std::string& job, const std::string& source, const std::string& boot_id);
-  // The job is over on this node: nothing remains to be reported of its ranks.
+  // Clears the ranks of a job that has ended on this node.
   void EndJob(const std::string& job);
-  // Of the ranks whose end is still to be reported, the ones that moved longest ago first.
+  // Returns the ranks whose end has not been reported yet, in the order of their last advance.
   std::vector<ClientCursor> Ranks() const;
-  // Grows with each Advance that changed something.
+  // Increases with each Advance that changes a cursor.
   uint64_t version() const;
-  // Called, with no lock held, after such an Advance.
+  // Sets a callback that runs after each such Advance, with no lock held.
   void OnAdvance(std::function<void()> call);
 
-  // All of them, with a checksum. DataLoss: damaged; nothing is taken over then.
+  // Serialize all cursors with a checksum. Restore returns DataLoss for damaged bytes and then
+  // changes nothing.
   std::string Save() const;
   Status Restore(std::string_view bytes);
 
@@ -63,7 +64,7 @@ class ClientCursors {
   using Key = std::tuple<std::string, std::string, std::string>;
   struct Entry {
     ClientCursor cursor;
-    uint64_t moved = 0;  // the version then
+    uint64_t moved = 0;  // version at the last change
   };
   bool Put(ClientCursor cursor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -1,4 +1,4 @@
-// The node's first word about each job.
+// First batch of the node for each job.
 #pragma once
 
 #include <cstdint>
@@ -12,31 +12,31 @@
 
 namespace pitwall::collector {
 
-// Says that the node is a source of a job before anybody here promises anything about that job: a
-// watermark that waits for the node cannot pass the node's first row (time-model.md 1.3). The
-// socket thread announces when a client says hello, the sampler when it begins with a job that
-// nobody has announced; what follows is the sampler's. Thread-safe.
+// Announces the node as a source of a job before any local source sends a promise for that job. A
+// watermark that waits for the node therefore cannot pass the node's first row (time-model.md 1.3).
+// The socket thread announces the node when a client sends its hello. The sampler announces it when
+// it starts sampling a job that is not announced yet, and sends all later batches. Thread-safe.
 class NodeAnnouncer {
  public:
-  // `new_boot_id` is asked once here and once per NewBoot. The publisher is borrowed.
+  // Calls `new_boot_id` once here and once per NewBoot. The publisher is not owned.
   NodeAnnouncer(std::string node, int64_t join_slack_ns, std::function<std::string()> new_boot_id,
                 Publisher* publisher);
 
-  // The node as a source of one job, as it was announced.
+  // The node as an announced source of one job.
   struct Source {
     std::string boot_id;
     int64_t start_ns = 0;
     SourceState state;
   };
-  // Announces, unless that was done before; the promise lies just before the tick that was begun
-  // last. Returns what was announced.
+  // Announces the job unless it is announced already. The promise is just before the sampler's
+  // current tick. Returns the announced source.
   Source Announce(const std::string& job, const std::string& owner, bool owner_declared);
-  // The node has said goodbye to the job: the next announcement is of another boot.
+  // Forgets a job after the node's goodbye. The next announcement uses a new boot ID.
   void Forget(const std::string& job);
 
-  // The sampler begins this tick: no row of a job that is announced from here on is older.
+  // Starts a sampler tick. Rows of jobs announced from now on are not older than this tick.
   void Begin(int64_t tick_ns, int64_t interval_ns);
-  void NewBoot();  // forgets all
+  void NewBoot();  // forgets all jobs
 
  private:
   const std::string node_;

@@ -9,9 +9,9 @@
 
 namespace pitwall::collector {
 namespace {
-// An append that takes longer holds up nobody else.
+// An append that takes longer no longer blocks other lanes.
 constexpr int64_t kStuckNs = 200 * kNanosPerMilli;
-// What comes while an append takes longer goes to the spool at once.
+// While an append takes longer, new records go directly to the spool.
 constexpr int64_t kSlowAppendNs = kNanosPerSecond;
 constexpr int64_t kForgetLaneNs = 60 * kNanosPerSecond;
 constexpr int64_t kEndThreadNs = 10 * kNanosPerSecond;
@@ -45,7 +45,7 @@ Status Publisher::AddWorker(bool extra) {
     worker->thread = std::thread([this, worker, extra] { Loop(worker, extra); });
   } catch (const std::system_error& error) {
     workers_.pop_back();
-    return ResourceExhausted(Cat("publisher: no thread (", error.what(), ")"));
+    return ResourceExhausted(Cat("publisher: cannot start a thread (", error.what(), ")"));
   }
   return OkStatus();
 }
@@ -118,7 +118,7 @@ void Publisher::WakeOne() {
     worker.wakeup->Wake();
     return;
   }
-  // All are at something. Does any of it hang, with a lane waiting for its turn?
+  // All workers are busy. Adds a worker if one of them is stuck and a lane is due.
   const int64_t now_ns = clock_.MonotonicNs();
   bool stuck = false;
   bool due = false;
@@ -138,14 +138,15 @@ void Publisher::WakeOne() {
   if (workers_.size() >= options_.most_threads) return;
   const Status status = AddWorker(true);
   if (!status.ok() && !thread_failed_)
-    PITWALL_LOG(kError, "collector", ToStd(status.message()), "; healthy jobs may wait for others");
+    PITWALL_LOG(kError, "collector", ToStd(status.message()),
+                "; healthy jobs may be delayed by others");
   thread_failed_ = !status.ok();
 }
 
 bool Publisher::Spill(Lane* lane) {
   InFlight& in_flight = lane->in_flight;
   if (!in_flight.records.empty() && !in_flight.from_spool && !in_flight.spooled) {
-    // The spool is empty here, or it would have been read first.
+    // The spool is empty here; otherwise Take would have read from the spool first.
     if (Status status = spools_->Append(lane->number, in_flight.records, &in_flight.end);
         !status.ok()) {
       SpoolFailed(status);
@@ -153,7 +154,7 @@ bool Publisher::Spill(Lane* lane) {
     }
     in_flight.spooled = true;
   }
-  // In pieces, so that a disk that fills up half-way leaves the queue as it is from there on.
+  // Spools the queue in chunks. If the disk fills up, the remaining records stay in the queue.
   while (!lane->queue.empty()) {
     std::vector<PendingRecord> piece;
     size_t bytes = 0;
@@ -192,7 +193,7 @@ void Publisher::Take(Lane* lane) {
                                       &in_flight.records, &in_flight.end);
     if (!status.ok()) SpoolFailed(status);
     if (in_flight.records.empty() && status.ok())
-      (void)spool->Acknowledge(in_flight.end);  // all damaged
+      (void)spool->Acknowledge(in_flight.end);  // all records are damaged
     if (!status.ok() && in_flight.records.empty()) lane->backoff_ns = options_.first_backoff_ns;
     return;
   }
@@ -205,7 +206,8 @@ void Publisher::Take(Lane* lane) {
   }
   Count(lane, -static_cast<int64_t>(bytes));
   if (spools_ == nullptr || in_flight.records.empty()) return;
-  // On disk before the log has it: whoever comes after a kill knows that it was sent.
+  // Writes the records to disk before the log receives them, so that they are found again after a
+  // kill.
   if (Status status = spools_->Append(lane->number, in_flight.records, &in_flight.end);
       status.ok()) {
     in_flight.spooled = true;
@@ -226,11 +228,11 @@ Status Publisher::Health() {
     const bool fails = lane->log_failed && now_ns - lane->failing_since_ns >= kUnhealthyNs;
     if (!hangs && !fails) continue;
     ++failing;
-    failure = fails ? lane->failure : "the log does not answer";
+    failure = fails ? lane->failure : "the log does not respond";
   }
   if (failing == 0 && refused_ns_ >= 0 && now_ns - refused_ns_ < kShowRefusedNs)
     return Unavailable(
-        Cat("the log refused a record for good, and it was dropped (", refusal_, ")"));
+        Cat("the log permanently rejected a record, which was dropped (", refusal_, ")"));
   if (failing == 0) return OkStatus();
   return Unavailable(Cat("records of ", failing, failing == 1 ? " lane" : " lanes",
                          " cannot be published (", failure, ")"));
@@ -249,7 +251,7 @@ void Publisher::Succeed(Lane* lane) {
     for (const PendingRecord& record : in_flight.records) cursors_->Advance(record.note);
   }
   if (lane->log_failed) {
-    PITWALL_LOG(kInfo, "collector", "the log takes records of job ",
+    PITWALL_LOG(kInfo, "collector", "the log accepts records of job ",
                 Quote(in_flight.records.empty() ? "" : in_flight.records[0].key), " again");
     counters_->lanes_failing.fetch_sub(1, std::memory_order_relaxed);
   }
@@ -259,14 +261,14 @@ void Publisher::Succeed(Lane* lane) {
   lane->log_failed = false;
 }
 
-// Of a record that the log never takes: the rest of the lane must not wait for it.
+// Drops a record that the log will never accept, so that the rest of the lane can proceed.
 void Publisher::DropRefused(Lane* lane, const Status& status) {
   InFlight& in_flight = lane->in_flight;
   const PendingRecord& record = in_flight.records[0];
   refusal_ = ToStd(status.message());
   refused_ns_ = clock_.MonotonicNs();
-  PITWALL_LOG(kError, "collector", "dropped a record of ", record.bytes(), " bytes of job ",
-              Quote(record.key), ", which the log refuses: ", refusal_);
+  PITWALL_LOG(kError, "collector", "dropped a record of job ", Quote(record.key), " (",
+              record.bytes(), " bytes) that the log rejected: ", refusal_);
   counters_->append_failures.fetch_add(1, std::memory_order_relaxed);
   counters_->dropped_refused.fetch_add(1, std::memory_order_relaxed);
   if (in_flight.from_spool || in_flight.spooled) {
@@ -292,20 +294,20 @@ void Publisher::Fail(Lane* lane, const Status& status) {
   }
   lane->log_failed = true;
   lane->failure = ToStd(status.message());
-  // Until one is taken, they are appended one by one, to find the one that the log refuses.
+  // Records are appended one at a time until one succeeds, to find the rejected record.
   if (refused) lane->append_records = 1;
   if (!in_flight.from_spool)
     counters_->records_spooled.fetch_add(records.size(), std::memory_order_relaxed);
   if (!in_flight.from_spool && spools_ != nullptr) Spill(lane);
   if (!in_flight.from_spool && !in_flight.spooled) {
-    // No spool, or its disk fails: back to the front of the queue.
+    // Without a spool, or if its disk fails, the records return to the front of the queue.
     for (auto it = records.rbegin(); it != records.rend(); ++it) {
       Count(lane, static_cast<int64_t>(it->bytes()));
       lane->queue.push_front(std::move(*it));
     }
     DropBeyondBound();
   }
-  const bool at_once = refused;  // since it is not the log that fails
+  const bool at_once = refused;  // the log itself works
   in_flight = {};
   lane->backoff_ns = at_once ? 0
                              : std::clamp(2 * lane->backoff_ns, options_.first_backoff_ns,
@@ -332,7 +334,7 @@ Publisher::Lane* Publisher::Next(int64_t* wait_ns) {
   for (const auto& [number, lane] : lanes_) {
     if (lane->busy || !HasWork(*lane)) continue;
     if (stopping_) {
-      // A spool may be long: it waits for the next start rather than make this one's end wait.
+      // A spool can be long, so the next start publishes it instead of delaying this stop.
       const Spool* spool = SpoolOf(*lane);
       if (lane->backoff_ns > 0 || (spool != nullptr && !spool->empty())) continue;
     }
@@ -398,8 +400,7 @@ void Publisher::Serve(Lane* lane) {
   lane->ready_ns = lane->since_ns + lane->backoff_ns;
 }
 
-// Lanes of jobs of which nothing came for long, so that files and memory are those of the jobs that
-// are here.
+// Removes lanes without recent records, so that files and memory are limited to active jobs.
 void Publisher::ForgetIdle(int64_t now_ns) {
   if (now_ns - swept_ns_ < kForgetLaneNs) return;
   swept_ns_ = now_ns;
@@ -417,7 +418,7 @@ void Publisher::ForgetIdle(int64_t now_ns) {
   }
 }
 
-// Nothing more will be published: what is left is on disk, or lost.
+// Spools the remaining records when publishing has ended. Records that cannot be spooled are lost.
 void Publisher::Finish() {
   if (spools_ != nullptr) {
     for (const auto& [number, lane] : lanes_) Spill(lane.get());
@@ -439,7 +440,7 @@ void Publisher::Stop() {
     MutexLock lock(&mutex_);
     stopping_ = true;
     for (Worker& worker : workers_) worker.wakeup->Wake();
-    workers = &workers_;  // no thread is added or taken from here on
+    workers = &workers_;  // workers_ does not change after this
   }
   for (Worker& worker : *workers) {
     if (worker.thread.joinable()) worker.thread.join();

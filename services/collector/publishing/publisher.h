@@ -1,4 +1,4 @@
-// Takes encoded batches from the other threads to the log.
+// Transfer of encoded batches from other threads to the log.
 #pragma once
 
 #include <cstddef>
@@ -23,11 +23,11 @@ namespace pitwall::collector {
 
 struct PublisherOptions {
   std::string topic;
-  size_t queue_bytes = 8u << 20;  // over all lanes
-  std::string spool_dir;          // empty: none
+  size_t queue_bytes = 8u << 20;  // total of all lanes
+  std::string spool_dir;          // empty: no spool
   uint64_t spool_bytes = 1ull << 30;
-  // Of one append. Well below the 1024 sequences within which a record that is sent twice is
-  // noticed (time-model.md 1.1).
+  // Maximum number of records per append. Must be well below 1024, the number of sequences within
+  // which duplicates are detected (time-model.md 1.1).
   size_t append_records = 256;
   size_t append_bytes = 1u << 20;
   int64_t first_backoff_ns = 100 * kNanosPerMilli;
@@ -35,39 +35,39 @@ struct PublisherOptions {
   size_t most_threads = 32;
 };
 
-// Each job is a lane: its records are appended in the order of Offer, by themselves, so that a
-// partition that cannot be written holds up the jobs in it and no others. (A job lives in one
-// partition; what order jobs have among each other does not matter.)
+// Publishes the records of each job in its own lane, in the order of Offer. A partition that cannot
+// be written therefore delays only the jobs in it. (A job belongs to one partition; the order of
+// records of different jobs does not matter.)
 //
-// With a spool, a record is on disk before the log gets it: first what is in flight, then what the
-// spool has, then the queue, always in this order. So nothing below the bounds is lost, also when
-// the process is killed. Without a spool, or while its disk fails, a full queue drops the oldest of
-// the lane that has the most. A record that the log never takes (Append alone returns
-// InvalidArgument: malformed, or too large for the broker) is dropped, counted, and shown by
-// Health.
+// With a spool, every record is on disk before it is appended to the log. A lane publishes its
+// records in flight first, then its spool, and then its queue. Records within the size limits are
+// therefore never lost, even if the process is killed. Without a spool, or while its disk fails, a
+// full queue drops the oldest records of the largest lane. A record that the log permanently
+// rejects (Append of this record alone returns InvalidArgument: malformed, or too large for the
+// broker) is dropped, counted, and reported by Health.
 //
-// One thread serves all lanes while appends are quick. One more begins when a lane has waited for
-// kStuckNs behind appends that hang.
+// One thread serves all lanes while appends are fast. Another thread starts when a lane has waited
+// kStuckNs for slow appends of other lanes.
 class Publisher {
  public:
-  // Clock, appender, counters and cursors are borrowed.
+  // Clock, appender, counters, and cursors are not owned.
   Publisher(const PublisherOptions& options, Clock& clock, Appender* appender, Counters* counters,
             ClientCursors* cursors);
   ~Publisher();
 
-  // Opens the spool and starts.
+  // Opens the spool and starts publishing.
   Status Start();
-  // Thread-safe; never waits for the log. `note`: a ClientCursor, told to the cursors once the
-  // record is durable; may be empty.
+  // Enqueues a record without waiting for the log. Thread-safe. `note` is an encoded ClientCursor,
+  // applied to the cursors once the record is durable; it may be empty.
   void Offer(std::string key, std::string value, std::string note = "");
-  // Publishes the queues, except of lanes that the log fails or whose spool is waiting: those go to
-  // the spool. Waits for the appends that are under way. Idempotent.
+  // Publishes the queues and waits for appends in flight. Lanes with a failing log or a non-empty
+  // spool move their queues to the spool instead. Idempotent.
   void Stop();
 
   ClientCursors* cursors() const { return cursors_; }
-  // Unavailable: a lane has published nothing for kUnhealthyNs although it has records, the spool's
-  // disk fails, or the log refused a record for good within the last kShowRefusedNs. Thread-safe;
-  // never waits for the log.
+  // Returns Unavailable if a lane with records has published none for kUnhealthyNs, the spool's
+  // disk fails, or the log permanently rejected a record within the last kShowRefusedNs.
+  // Thread-safe; never waits for the log.
   static constexpr int64_t kUnhealthyNs = 10 * kNanosPerSecond;
   static constexpr int64_t kShowRefusedNs = 60 * kNanosPerSecond;
   Status Health();
@@ -84,15 +84,15 @@ class Publisher {
     std::deque<PendingRecord> queue;
     size_t queue_bytes = 0;
     InFlight in_flight;
-    bool busy = false;     // a thread is at it
-    int64_t since_ns = 0;  // when it last became busy or idle; monotonic
-    int64_t ready_ns = 0;  // not before this moment
+    bool busy = false;     // a worker is serving the lane
+    int64_t since_ns = 0;  // when the lane last became busy or idle; monotonic
+    int64_t ready_ns = 0;  // earliest time of the next append
     int64_t backoff_ns = 0;
-    size_t append_records = 0;  // 1 while looking for a record that the log refuses
-    uint64_t served = 0;        // in which turn; the lane that waits longest is next
+    size_t append_records = 0;  // 1 while searching for a rejected record
+    uint64_t served = 0;        // turn of the last service; the longest-waiting lane is served next
     bool log_failed = false;
-    int64_t failing_since_ns = 0;  // monotonic, while log_failed
-    std::string failure;           // the last error, while log_failed
+    int64_t failing_since_ns = 0;  // monotonic; valid while log_failed
+    std::string failure;           // last error; valid while log_failed
   };
   struct Worker {
     std::unique_ptr<Wakeup> wakeup;
@@ -107,7 +107,8 @@ class Publisher {
   Lane* LaneFor(uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Spool* SpoolOf(const Lane& lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HasWork(const Lane& lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The lane that is due now; else null, and how long until one is (-1: for none).
+  // Returns the next lane that is due. Otherwise returns null and the time until a lane is due (-1:
+  // no lane has work).
   Lane* Next(int64_t* wait_ns) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WakeOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status AddWorker(bool extra) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -117,7 +118,7 @@ class Publisher {
   void Finish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ForgetIdle(int64_t now_ns) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DropRefused(Lane* lane, const Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Puts what is in flight and in the queue behind the spool. False: the disk would not.
+  // Appends the records in flight and in the queue to the spool. Returns false if the disk fails.
   bool Spill(Lane* lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Count(Lane* lane, int64_t queue_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Lane* Largest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -138,12 +139,12 @@ class Publisher {
   uint64_t turn_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t swept_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t refused_ns_ ABSL_GUARDED_BY(mutex_) =
-      -1;                                        // of the last record refused for good; -1: none
-  std::string refusal_ ABSL_GUARDED_BY(mutex_);  // its error
+      -1;  // time of the last permanently rejected record; -1: none
+  std::string refusal_ ABSL_GUARDED_BY(mutex_);  // error of that record
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
-  bool disk_failed_ ABSL_GUARDED_BY(mutex_) = false;    // said so already
-  bool thread_failed_ ABSL_GUARDED_BY(mutex_) = false;  // said so already
+  bool disk_failed_ ABSL_GUARDED_BY(mutex_) = false;    // already logged
+  bool thread_failed_ ABSL_GUARDED_BY(mutex_) = false;  // already logged
 };
 
 }  // namespace pitwall::collector

@@ -1,4 +1,5 @@
-// One job's partition cannot be written: the others go on at once (time-model.md, scenario 17).
+// One job's partition cannot be written; other jobs continue without delay (time-model.md, scenario
+// 17).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +34,7 @@ class PublisherLanesTest : public ::testing::Test {
   void Offer(const std::string& job, int from, int to, size_t bytes = 0) {
     for (int i = from; i < to; ++i) publisher_->Offer(job, Cat(i, " ", std::string(bytes, 'x')));
   }
-  // Numbers of each job as a processor takes them: each only the first time.
+  // Returns each job's record numbers without duplicates, as a processor would receive them.
   std::map<std::string, std::vector<int>> Numbers() const {
     std::map<std::string, std::vector<int>> all;
     for (const OutgoingRecord& record : appender_.records()) {
@@ -49,15 +50,16 @@ class PublisherLanesTest : public ::testing::Test {
     for (int i = from; i < to; ++i) out.push_back(i);
     return out;
   }
-  // Real time passes only until the other thread is there.
+  // Waits in real time, but only until the publisher thread has appended the records.
   void AwaitNumbers(const std::string& job, size_t count) {
-    // Counted before it is asked whether that is enough: else one that comes in between is missed.
+    // The appender counts the records before the check; otherwise this would miss a record appended
+    // in between.
     for (size_t records = appender_.records().size(); Numbers()[job].size() < count;
          records = appender_.records().size())
       appender_.AwaitRecords(records + 1);
   }
-  // What was appended last leaves the spool only after its acknowledgement, a moment after the
-  // appender shows it. A wait without end is the test's time-out.
+  // The last appended record leaves the spool only after its acknowledgment, slightly after the
+  // appender has it. The test's timeout bounds this wait.
   void AwaitSpooled(uint64_t count) {
     while (counters_.spool_records != count) std::this_thread::yield();
   }
@@ -77,7 +79,7 @@ class PublisherLanesTest : public ::testing::Test {
   std::unique_ptr<Publisher> publisher_;
 };
 
-TEST_F(PublisherLanesTest, AJobWhosePartitionFailsHoldsUpNoOther) {
+TEST_F(PublisherLanesTest, FailingPartition_DoesNotDelayOtherJobs) {
   for (bool spool : {true, false}) {
     SCOPED_TRACE(spool);
     appender_.FailKey("bad", Unavailable("no leader"));
@@ -88,7 +90,7 @@ TEST_F(PublisherLanesTest, AJobWhosePartitionFailsHoldsUpNoOther) {
       const int at = static_cast<int>(before) + second;
       Offer("bad", at, at + 1);
       Offer("good", at, at + 1);
-      // At once: no clock has moved.
+      // The record is published immediately, without clock progress.
       AwaitNumbers("good", before + static_cast<size_t>(second) + 1);
       Pass(kNanosPerSecond);
     }
@@ -105,19 +107,19 @@ TEST_F(PublisherLanesTest, AJobWhosePartitionFailsHoldsUpNoOther) {
   }
 }
 
-TEST_F(PublisherLanesTest, AnAppendThatHangsHoldsUpNoOther) {
+TEST_F(PublisherLanesTest, BlockedAppend_DoesNotDelayOtherJobs) {
   appender_.FailKey("bad", OkStatus(), /*corked=*/true);
   Start(true);
   Offer("bad", 0, 1);
   appender_.AwaitCalls(1);
-  Offer("good", 0, 1);  // the only thread is at the other: it may still be quick
+  Offer("good", 0, 1);  // the only worker serves the other lane and is not stuck yet
   clock_.Advance(kNanosPerSecond);
   for (int i = 1; i < 20; ++i) {
     Offer("bad", i, i + 1);
     Offer("good", i, i + 1);
     AwaitNumbers("good", static_cast<size_t>(i) + 1);
   }
-  AwaitSpooled(20);  // what came behind the one that hangs
+  AwaitSpooled(20);  // records queued behind the blocked append
   appender_.FreeKey();
   AwaitNumbers("bad", 20);
   publisher_->Stop();
@@ -125,7 +127,7 @@ TEST_F(PublisherLanesTest, AnAppendThatHangsHoldsUpNoOther) {
   EXPECT_EQ(Numbers()["good"], Range(0, 20));
 }
 
-TEST_F(PublisherLanesTest, TheFailingOnePaysForAFullQueueAndAFullSpool) {
+TEST_F(PublisherLanesTest, FullSpool_DropsOnlyRecordsOfFailingLane) {
   appender_.FailKey("bad", Unavailable("no leader"));
   Start(true, 64u << 10, 400'000);
   for (int i = 0; i < 2000; ++i) {
@@ -149,7 +151,7 @@ TEST_F(PublisherLanesTest, TheFailingOnePaysForAFullQueueAndAFullSpool) {
   EXPECT_EQ(Numbers()["good"], Range(0, 200));
 }
 
-TEST_F(PublisherLanesTest, WithoutASpoolTheFailingOneDrops) {
+TEST_F(PublisherLanesTest, NoSpool_FullQueueDropsRecordsOfFailingLane) {
   appender_.FailKey("bad", Unavailable("no leader"));
   Start(false, 64u << 10);
   for (int i = 0; i < 200; ++i) {
@@ -162,7 +164,7 @@ TEST_F(PublisherLanesTest, WithoutASpoolTheFailingOneDrops) {
   EXPECT_EQ(Numbers()["good"], Range(0, 200));
 }
 
-TEST_F(PublisherLanesTest, ASpoolOfTheVersionBeforeIsMovedToItsLanes) {
+TEST_F(PublisherLanesTest, PreviousSpoolFormat_IsMovedToLanes) {
   {
     auto legacy = Spool::Open(root_.At("spool"), 1u << 20, &counters_);
     ASSERT_TRUE(legacy.ok());
@@ -171,7 +173,7 @@ TEST_F(PublisherLanesTest, ASpoolOfTheVersionBeforeIsMovedToItsLanes) {
     Spool::Position end;
     ASSERT_TRUE((*legacy)->Append(records, &end).ok());
   }
-  // As it was written then: without notes.
+  // Rewrites the file in the previous format, without notes.
   for (const auto& entry : std::filesystem::directory_iterator(root_.At("spool"))) {
     if (entry.path().extension() != ".spool") continue;
     std::ifstream in(entry.path(), std::ios::binary);
@@ -188,7 +190,7 @@ TEST_F(PublisherLanesTest, ASpoolOfTheVersionBeforeIsMovedToItsLanes) {
     for (size_t at = 8; at < bytes.size();) {
       const uint32_t length = u32(bytes, at);
       std::string payload = bytes.substr(at + 8, length);
-      payload.erase(4, 4);  // the length of the note
+      payload.erase(4, 4);  // the note's length
       put(&old, static_cast<uint32_t>(payload.size()));
       put(&old, Crc32c(payload));
       old += payload;
@@ -212,7 +214,7 @@ TEST_F(PublisherLanesTest, ASpoolOfTheVersionBeforeIsMovedToItsLanes) {
   EXPECT_EQ(counters_.dropped_damaged, 0u);
 }
 
-TEST_F(PublisherLanesTest, LanesThatAreQuietForLongAreForgotten) {
+TEST_F(PublisherLanesTest, IdleLanesAreRemoved) {
   Start(true);
   for (int job = 0; job < 50; ++job) Offer(Cat("job-", job), 0, 1);
   appender_.AwaitRecords(50);
@@ -232,14 +234,14 @@ TEST_F(PublisherLanesTest, LanesThatAreQuietForLongAreForgotten) {
   EXPECT_EQ(directories(), 0u);
 }
 
-TEST_F(PublisherLanesTest, ARecordIsDurableBeforeTheLogHasIt) {
+TEST_F(PublisherLanesTest, WithSpool_RecordIsDurableBeforeAppend) {
   appender_.FailKey("job", OkStatus(), /*corked=*/true);
   Start(true);
   const ClientCursor cursor{"job", "rank-0@n", "b", 7, 5, 12, 99};
   publisher_->Offer("job", "0", EncodeCursor(cursor));
   appender_.AwaitCalls(1);
   EXPECT_EQ(cursors_.Find("job", "rank-0@n", "b"), cursor);
-  // Another process finds it after a kill: a copy of the files as they are now.
+  // Simulates a kill by a copy of the current files.
   std::filesystem::copy(root_.At("spool"), root_.At("copy"),
                         std::filesystem::copy_options::recursive);
   appender_.FreeKey();
@@ -250,7 +252,7 @@ TEST_F(PublisherLanesTest, ARecordIsDurableBeforeTheLogHasIt) {
   ASSERT_TRUE(spools.ok()) << spools.status();
   EXPECT_EQ(found.Find("job", "rank-0@n", "b"), cursor);
   EXPECT_EQ(counters.spool_records, 1u);
-  // And when all is published and its files are gone.
+  // The cursor also survives after all records are published and their files removed.
   publisher_.reset();
   ClientCursors after;
   auto later = SpoolSet::Open(root_.At("spool"), 1u << 20, &counters_, &after);
@@ -258,7 +260,7 @@ TEST_F(PublisherLanesTest, ARecordIsDurableBeforeTheLogHasIt) {
   EXPECT_EQ(after.Find("job", "rank-0@n", "b"), cursor);
 }
 
-TEST_F(PublisherLanesTest, WithoutASpoolItIsDurableOnceTheLogHasIt) {
+TEST_F(PublisherLanesTest, WithoutSpool_RecordIsDurableAfterAppend) {
   appender_.FailKey("job", OkStatus(), /*corked=*/true);
   Start(false);
   const ClientCursor cursor{"job", "rank-0@n", "b", 7, 5, 12, 99};
@@ -270,7 +272,7 @@ TEST_F(PublisherLanesTest, WithoutASpoolItIsDurableOnceTheLogHasIt) {
   EXPECT_EQ(cursors_.Find("job", "rank-0@n", "b"), cursor);
 }
 
-TEST(ClientCursors, KeepsTheNewestAndIsBounded) {
+TEST(ClientCursors, KeepsNewestCursorsWithinLimit) {
   ClientCursors cursors(2);
   cursors.Advance(EncodeCursor({"j", "a", "b", 5, 5, 5, 5}));
   cursors.Advance(EncodeCursor({"j", "a", "b", 4, 4, 4, 4}));  // older

@@ -28,7 +28,7 @@ class PublisherTest : public ::testing::Test {
   void Offer(int from, int to, size_t bytes = 0) {
     for (int i = from; i < to; ++i) publisher_->Offer("job", Cat(i, " ", std::string(bytes, 'x')));
   }
-  // Numbers as the log has them, each only the first time, as the processor would take them.
+  // Returns the record numbers in the log without duplicates, as a processor would receive them.
   std::vector<int> Numbers() const {
     std::vector<int> numbers;
     for (const OutgoingRecord& record : appender_.records()) {
@@ -46,7 +46,7 @@ class PublisherTest : public ::testing::Test {
     for (int i = from; i < to; ++i) out.push_back(i);
     return out;
   }
-  // Lets the publisher's back-off pass as often as it takes.
+  // Advances the clock past the publisher's backoff until the log has `count` records.
   void AdvanceUntilRecords(size_t count) {
     while (appender_.records().size() < count) {
       clock_.AwaitWaiters(1);
@@ -62,7 +62,8 @@ class PublisherTest : public ::testing::Test {
   std::unique_ptr<Publisher> publisher_;
 };
 
-// The numbers as they first came, once there are so many. What a failed append kept comes twice.
+// Waits for `count` distinct numbers and returns them in order of first arrival. Records kept by a
+// failed append arrive twice.
 std::vector<int> AwaitNumbers(fakes::FakeAppender* appender, size_t count) {
   for (;;) {
     const std::vector<OutgoingRecord> records = appender->records();
@@ -77,7 +78,7 @@ std::vector<int> AwaitNumbers(fakes::FakeAppender* appender, size_t count) {
   }
 }
 
-TEST_F(PublisherTest, InOrder) {
+TEST_F(PublisherTest, PublishesRecordsInOrder) {
   Start(false);
   Offer(0, 50);
   appender_.AwaitRecords(50);
@@ -90,7 +91,7 @@ TEST_F(PublisherTest, InOrder) {
   EXPECT_EQ(counters_.dropped_at_stop, 1u);
 }
 
-TEST_F(PublisherTest, SpoolsWhileTheLogIsAwayAndCatchesUpInOrder) {
+TEST_F(PublisherTest, LogUnavailable_SpoolsAndCatchesUpInOrder) {
   for (size_t kept : {size_t{0}, size_t{2}}) {
     SCOPED_TRACE(kept);
     TestRoot root;
@@ -124,7 +125,7 @@ TEST_F(PublisherTest, SpoolsWhileTheLogIsAwayAndCatchesUpInOrder) {
 }
 
 // Issue 26, F5.
-TEST_F(PublisherTest, LogAwayForTenSeconds_IsUnhealthyUntilItTakesRecords) {
+TEST_F(PublisherTest, LogUnavailableForTenSeconds_IsUnhealthyUntilNextAppend) {
   appender_.Fail(-1, Unavailable("away"), 0);
   Start(false);
   Offer(0, 1);
@@ -142,11 +143,11 @@ TEST_F(PublisherTest, LogAwayForTenSeconds_IsUnhealthyUntilItTakesRecords) {
   publisher_->Stop();
 }
 
-TEST_F(PublisherTest, AFullQueueGoesToTheSpoolBehindWhatIsInFlight) {
+TEST_F(PublisherTest, FullQueue_IsSpooledBehindRecordsInFlight) {
   appender_.Cork();
   Start(true, 64u << 10);
   Offer(0, 1);
-  appender_.AwaitCalls(1);  // 0 is in flight
+  appender_.AwaitCalls(1);  // record 0 is in flight
   Offer(1, 200, 1000);
   EXPECT_GT(counters_.spool_records, 100u);
   appender_.Uncork();
@@ -157,7 +158,7 @@ TEST_F(PublisherTest, AFullQueueGoesToTheSpoolBehindWhatIsInFlight) {
   EXPECT_EQ(appender_.records().size(), 200u);
 }
 
-TEST_F(PublisherTest, WithoutASpoolTheOldestGo) {
+TEST_F(PublisherTest, NoSpool_FullQueueDropsOldestRecords) {
   appender_.Fail(-1);
   Start(false, 64u << 10);
   Offer(0, 200, 1000);
@@ -172,7 +173,7 @@ TEST_F(PublisherTest, WithoutASpoolTheOldestGo) {
   EXPECT_EQ(Numbers(), Range(static_cast<int>(dropped), 200));
 }
 
-TEST_F(PublisherTest, StopsWithWhatIsLeftOnDiskAndTheNextOneBeginsWithIt) {
+TEST_F(PublisherTest, Stop_LeavesRecordsOnDiskForNextStart) {
   appender_.Fail(-1);
   Start(true);
   Offer(0, 10);
@@ -188,18 +189,18 @@ TEST_F(PublisherTest, StopsWithWhatIsLeftOnDiskAndTheNextOneBeginsWithIt) {
   EXPECT_EQ(Numbers(), Range(0, 15));
 }
 
-// A broker's max.message.bytes may be far below our own limits.
-TEST_F(PublisherTest, BrokerRefusesRecordForItsSize_LaneContinues) {
+// A broker's max.message.bytes may be far below Pitwall's own limits.
+TEST_F(PublisherTest, BrokerRejectsLargeRecord_LaneContinues) {
   for (const bool spool : {true, false}) {
     SCOPED_TRACE(spool);
     appender_.SetLargest(2'000);
     Start(spool);
     const size_t before = appender_.records().size();
     const uint64_t dropped = counters_.dropped_refused;
-    Offer(0, 1, 3'000);  // alone
+    Offer(0, 1, 3'000);  // alone in its append
     appender_.Cork();
     Offer(1, 3);
-    Offer(3, 4, 3'000);  // among others
+    Offer(3, 4, 3'000);  // among other records
     Offer(4, 6);
     appender_.Uncork();
     AdvanceUntilRecords(before + 4);
@@ -216,8 +217,8 @@ TEST_F(PublisherTest, BrokerRefusesRecordForItsSize_LaneContinues) {
   EXPECT_EQ(Numbers(), (std::vector<int>{1, 2, 4, 5}));
 }
 
-// A disk that is full now takes the records later.
-TEST_F(PublisherTest, LogIsFull_KeepsTheRecords) {
+// A full disk is temporary, so the records are retried.
+TEST_F(PublisherTest, LogIsFull_KeepsRecords) {
   appender_.Fail(3, ResourceExhausted("no space left"));
   Start(true);
   Offer(0, 1, 1'000'000);
@@ -226,7 +227,7 @@ TEST_F(PublisherTest, LogIsFull_KeepsTheRecords) {
   publisher_->Stop();
 }
 
-TEST_F(PublisherTest, ARecordThatTheLogRefusesDoesNotHoldUpTheRest) {
+TEST_F(PublisherTest, RejectedRecord_DoesNotDelayOthers) {
   appender_.SetLargest(950'000);
   Start(true, 8u << 20, 64u << 20);
   appender_.Cork();
@@ -263,7 +264,7 @@ Batch Big(std::vector<int64_t>* times, std::vector<double>* values) {
   return batch;
 }
 
-TEST(SplitBatch, OnlyTheLastPieceSpeaksForAll) {
+TEST(SplitBatch, OnlyLastPieceCarriesPromiseAndEvents) {
   std::vector<int64_t> times;
   std::vector<double> values;
   const auto whole = SplitBatch(Big(&times, &values), 50, 1u << 20);

@@ -22,10 +22,10 @@ namespace pitwall::collector {
 namespace {
 
 constexpr std::string_view kMagic = "PWSPOOL2";
-constexpr std::string_view kMagicWithoutNotes = "PWSPOOL1";  // of the version before
+constexpr std::string_view kMagicWithoutNotes = "PWSPOOL1";  // of the previous version
 constexpr size_t kRecordHeader = 8;
 constexpr size_t kMaxRecord = 64u << 20;
-constexpr size_t kSlot = 64;  // of the position file
+constexpr size_t kSlot = 64;  // size of a slot in the position file
 constexpr std::string_view kSuffix = ".spool";
 
 void Put32(std::string* out, uint32_t v) {
@@ -54,7 +54,7 @@ Status WriteAll(int fd, std::string_view bytes, uint64_t offset, const std::stri
   return OkStatus();
 }
 
-// Reads as much as there is, at most bytes->size(); cuts it to that.
+// Reads at most bytes->size() bytes and truncates `bytes` to the bytes read.
 Status ReadUpTo(int fd, uint64_t offset, std::string* bytes, const std::string& path) {
   size_t size = 0;
   while (size < bytes->size()) {
@@ -69,8 +69,8 @@ Status ReadUpTo(int fd, uint64_t offset, std::string* bytes, const std::string& 
   return OkStatus();
 }
 
-// The whole record that begins at `at`: its length with header, or 0 when there is none (cut off,
-// or nonsense).
+// Returns the length, including the header, of the whole record at `at`. Returns 0 if the record is
+// truncated or malformed.
 size_t RecordAt(std::string_view bytes, size_t at) {
   if (bytes.size() - at < kRecordHeader) return 0;
   const size_t length = Get32(bytes.data() + at);
@@ -78,7 +78,8 @@ size_t RecordAt(std::string_view bytes, size_t at) {
   return kRecordHeader + length;
 }
 
-// The format that a file says, of a later version than this; 0: of this, of one before, or damaged.
+// Returns the file's format if it is later than the formats of this version. Returns 0 for this
+// format, an earlier one, or a damaged file.
 int LaterFormat(std::string_view bytes) {
   const std::string_view name = kMagic.substr(0, kMagic.size() - 1);
   if (bytes.size() < kMagic.size() || !StartsWith(bytes, name)) return 0;
@@ -86,7 +87,7 @@ int LaterFormat(std::string_view bytes) {
   return digit > kMagic.back() && digit <= '9' ? digit - '0' : 0;
 }
 
-// The parts of a record's payload, its CRC checked before.
+// Fields of a record's payload, whose CRC has been verified.
 struct Parts {
   std::string_view key, note, value;
 };
@@ -159,7 +160,7 @@ Status Spool::Load() {
   next_number_ = std::max(next_number_, acknowledged_.segment + 1);
   for (uint64_t number : numbers) {
     next_number_ = std::max(next_number_, number + 1);
-    if (number < acknowledged_.segment) {  // died between acknowledging and removing
+    if (number < acknowledged_.segment) {  // left by a crash between acknowledging and removing
       unlink(PathOf(number).c_str());
       continue;
     }
@@ -169,18 +170,19 @@ Status Spool::Load() {
     records_ += segment.records;
   }
   if (!segments_.empty() && acknowledged_.segment == segments_.front().number) {
-    records_ -= acknowledged_.index;  // Scan has counted them
+    records_ -= acknowledged_.index;  // counted by Scan
   } else {
     acknowledged_ = {segments_.empty() ? next_number_ : segments_.front().number, kMagic.size(), 0};
   }
   while (!segments_.empty() && acknowledged_.index == segments_.front().records)
     RETURN_IF_ERROR(RemoveFront());
   if (records_ > 0)
-    PITWALL_LOG(kInfo, "collector", "spool ", dir_, ": ", records_, " records to publish first");
+    PITWALL_LOG(kInfo, "collector", "spool ", dir_, ": publishing ", records_,
+                " stored records first");
   return OkStatus();
 }
 
-// Also finds acknowledged_.index when the position lies in this segment.
+// Also sets acknowledged_.index if the position is in this segment.
 StatusOr<Spool::Segment> Spool::Scan(uint64_t number) {
   const std::string path = PathOf(number);
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -195,10 +197,10 @@ StatusOr<Spool::Segment> Spool::Scan(uint64_t number) {
   close(fd);
   RETURN_IF_ERROR(status);
   if (const int later = LaterFormat(bytes); later > 0) {
-    return FailedPrecondition(
-        Cat(path, ": spool of format ", later, ", this version reads 1 and ", kMagic.back() - '0',
-            "; start the version that wrote it until the spool is empty, or move the file away: "
-            "then its samples are lost (docs/upgrade.md)"));
+    return FailedPrecondition(Cat(path, ": unsupported spool format ", later,
+                                  " (this version reads 1 and ", kMagic.back() - '0',
+                                  "); run the version that wrote it until the spool is empty, or "
+                                  "move the file away and lose its samples (docs/upgrade.md)"));
   }
   Segment segment{number, kMagic.size(), 0, StartsWith(bytes, kMagic)};
   bool position_seen = false;
@@ -229,7 +231,7 @@ StatusOr<Spool::Segment> Spool::Scan(uint64_t number) {
                 segment.size);
   }
   if (number == acknowledged_.segment && !position_seen) {
-    acknowledged_.offset = kMagic.size();  // send again rather than lose
+    acknowledged_.offset = kMagic.size();  // duplicates are better than losses
     acknowledged_.index = 0;
   }
   return segment;
@@ -240,7 +242,8 @@ Status Spool::LoadPosition() {
   std::string bytes(2 * kSlot, '\0');
   RETURN_IF_ERROR(ReadUpTo(position_fd_, 0, &bytes, path));
   if (bytes.size() < 2 * kSlot) {
-    // Its place on the disk, before the segments fill it. On a full disk: perhaps the next start.
+    // Allocates the position file before segments fill the disk. On a full disk, this may fail; the
+    // next start retries.
     (void)WriteAll(position_fd_, std::string(2 * kSlot - bytes.size(), '\0'), bytes.size(), path);
   }
   for (size_t at = 0; at + kSlot <= bytes.size(); at += kSlot) {
@@ -263,7 +266,7 @@ Status Spool::SavePosition() {
   Put32(&slot, Crc32c(slot));
   slot.resize(kSlot, '\0');
   RETURN_IF_ERROR(WriteAll(position_fd_, slot, (number % 2) * kSlot, dir_ + "/position"));
-  saves_ = number;  // one that failed may have torn its slot: the next one takes the same
+  saves_ = number;  // a failed write may have torn its slot; the next save reuses the same slot
   return OkStatus();
 }
 
@@ -295,11 +298,12 @@ Status Spool::Append(std::span<const PendingRecord> records, Position* end) {
     if (write_fd_ < 0 || segments_.back().size >= segment_bytes_) RETURN_IF_ERROR(NewSegment());
     buffer_.clear();
     const size_t first = i;
-    // As many as fit the segment, at least one.
+    // Collects as many records as fit the segment, and at least one.
     for (; i < records.size(); ++i) {
       const PendingRecord& record = records[i];
       if (record.bytes() + 8 > kMaxRecord)
-        return ResourceExhausted(Cat("spool: a record of ", record.bytes(), " bytes"));
+        return ResourceExhausted(
+            Cat("spool: the record has ", record.bytes(), " bytes, more than ", kMaxRecord - 8));
       if (i > first && segments_.back().size + buffer_.size() >= segment_bytes_) break;
       const size_t head = buffer_.size();
       buffer_.resize(head + kRecordHeader);
@@ -334,11 +338,11 @@ Status Spool::DropOldest() {
   counters_->dropped_spool_full.fetch_add(lost, std::memory_order_relaxed);
   records_ -= lost;
   acknowledged_.index = segments_.front().records;
-  PITWALL_LOG(kWarning, "collector", "spool is full: dropped its oldest ", lost, " records");
+  PITWALL_LOG(kWarning, "collector", "spool is full; dropped its oldest ", lost, " records");
   return RemoveFront();
 }
 
-// The front segment is done with.
+// Removes the front segment, which is published or dropped.
 Status Spool::RemoveFront() {
   const Segment front = segments_.front();
   if (hooks_.before_remove != nullptr) hooks_.before_remove();
@@ -346,8 +350,9 @@ Status Spool::RemoveFront() {
   segments_.pop_front();
   bytes_ -= front.size;
   acknowledged_ = {segments_.empty() ? next_number_ : segments_.front().number, kMagic.size(), 0};
-  // The position first: a segment that is removed must never be needed. It goes all the same when
-  // that fails, since only this can free a full disk: what it held is done with.
+  // The position is saved first, because a removed segment must never be needed again. The segment
+  // is removed even if that fails: only the removal can free a full disk, and its records are no
+  // longer needed.
   Status saved = SavePosition();
   if (read_fd_ >= 0 && read_number_ == front.number) {
     close(read_fd_);
@@ -355,7 +360,7 @@ Status Spool::RemoveFront() {
   }
   const std::string path = PathOf(front.number);
   if (unlink(path.c_str()) != 0 && errno != ENOENT) return ErrnoStatus(errno, path);
-  if (!saved.ok()) saved = SavePosition();  // there is room now, if that was missing
+  if (!saved.ok()) saved = SavePosition();  // the removal may have freed the space
   return saved;
 }
 
@@ -385,8 +390,7 @@ Status Spool::Read(size_t max_records, size_t max_bytes, std::vector<PendingReco
         payload.resize(length);
         RETURN_IF_ERROR(ReadUpTo(read_fd_, end->offset + kRecordHeader, &payload, path));
       }
-      if (payload.size() <
-          4) {  // the file is not what it was: nothing behind this place can be found
+      if (payload.size() < 4) {  // the file has changed; no record after this position can be found
         counters_->dropped_damaged.fetch_add(segment.records - end->index,
                                              std::memory_order_relaxed);
         *end = {segment.number, segment.size, segment.records};
@@ -410,7 +414,7 @@ Status Spool::Read(size_t max_records, size_t max_bytes, std::vector<PendingReco
 
 Status Spool::Acknowledge(const Position& position) {
   if (position <= acknowledged_ || segments_.empty()) return OkStatus();
-  // Whatever the disk says, this process does not publish them again.
+  // Even if saving fails, this process does not publish the records again.
   Status first = OkStatus();
   while (!segments_.empty() && segments_.front().number < position.segment) {
     records_ -= segments_.front().records - acknowledged_.index;
@@ -457,12 +461,12 @@ uint64_t Spool::pending_bytes() const {
 }
 
 void Spool::UpdateGauges() {
-  // One spool of several: the gauges are sums.
+  // The gauges are sums over all spools.
   const uint64_t bytes = pending_bytes();
-  counters_->spool_bytes.fetch_add(bytes - told_bytes_, std::memory_order_relaxed);
-  counters_->spool_records.fetch_add(records_ - told_records_, std::memory_order_relaxed);
-  told_bytes_ = bytes;
-  told_records_ = records_;
+  counters_->spool_bytes.fetch_add(bytes - gauged_bytes_, std::memory_order_relaxed);
+  counters_->spool_records.fetch_add(records_ - gauged_records_, std::memory_order_relaxed);
+  gauged_bytes_ = bytes;
+  gauged_records_ = records_;
 }
 
 }  // namespace pitwall::collector

@@ -1,4 +1,4 @@
-// Spool of unpublished records, on disk.
+// On-disk spool of unpublished records.
 #pragma once
 
 #include <cstdint>
@@ -15,49 +15,49 @@
 
 namespace pitwall::collector {
 
-// A record of the telemetry topic, before the log has it.
+// A record of the telemetry topic before it is appended to the log.
 struct PendingRecord {
   std::string key;
   std::string value;
-  std::string note;  // how far its client's updates are in with it (ClientCursor); may be empty
+  std::string note;  // encoded ClientCursor of the client's updates up to this record; may be empty
   size_t bytes() const { return key.size() + value.size() + note.size(); }
 };
 
 struct SpoolHooks {
-  // Each note on disk, acknowledged or not, while it opens.
+  // Called during Open with each note on disk, acknowledged or not.
   std::function<void(std::string_view note)> on_note;
-  // Before a segment, with the notes in it, is removed.
+  // Called before a segment and its notes are removed.
   std::function<void()> before_remove;
 };
 
-// A first-in-first-out queue in segment files of one directory, bounded in bytes: beyond the bound
-// the oldest segment goes, and its records are counted as dropped. What was appended survives the
-// death of the process (of the machine: after Sync). The acknowledged position is on disk too; what
-// was appended and not acknowledged comes again after a restart. A record that is damaged is
-// skipped and counted, a torn end is the end of its segment.
+// A first-in-first-out queue in the segment files of one directory, limited in bytes. Above the
+// limit, the oldest segment is dropped and its records are counted as dropped. Appended records
+// survive a crash of the process, and after Sync also a crash of the machine. The acknowledged
+// position is on disk as well. Records that are not acknowledged are returned again after a
+// restart. A damaged record is skipped and counted. A torn record ends its segment.
 //
 // Files: NNNNNNNNNNNNNNNNNNNN.spool (8 bytes "PWSPOOL2", then per record: length and CRC-32C of its
 // payload as 4 bytes little-endian each, then the payload: lengths of key and note as 4 bytes each,
-// key, note, value; "PWSPOOL1", of the version before, has no notes), `position` (the acknowledged
-// position, two slots in turn) and `lock`, which keeps a second collector out. The last segment
-// stays when all of it is acknowledged, so that a record that is published at once costs no file;
-// Trim removes it.
+// key, note, value; "PWSPOOL1", the previous format, has no notes), `position` (the acknowledged
+// position, in two alternating slots), and `lock`, which excludes a second collector. The last
+// segment is kept even if all of its records are acknowledged, so that a record that is published
+// immediately does not cost a file; Trim removes the segment.
 //
 // Not thread-safe.
 class Spool {
  public:
-  // FailedPrecondition: another process has it. The counters are borrowed.
+  // Returns FailedPrecondition if another process uses the directory. The counters are not owned.
   static StatusOr<std::unique_ptr<Spool>> Open(const std::string& dir, uint64_t max_bytes,
                                                Counters* counters, SpoolHooks hooks = {});
   ~Spool();
   Spool(const Spool&) = delete;
   Spool& operator=(const Spool&) = delete;
 
-  // A place between two records.
+  // A position between two records.
   struct Position {
     uint64_t segment = 0;
     uint64_t offset = 0;
-    uint64_t index = 0;  // records of the segment before it
+    uint64_t index = 0;  // preceding records in the segment
     friend auto operator<=>(const Position& a, const Position& b) {
       return std::pair(a.segment, a.offset) <=> std::pair(b.segment, b.offset);
     }
@@ -66,32 +66,33 @@ class Spool {
     }
   };
 
-  // Appends all; `*end` is the place behind them. On error some may be there already: appending
-  // again is at-least-once. ResourceExhausted: disk full.
+  // Appends all records and sets `*end` to the position behind them. After an error, some records
+  // may be on disk; retrying then duplicates them. Returns ResourceExhausted if the disk is full.
   Status Append(std::span<const PendingRecord> records, Position* end);
-  // Reads from the acknowledged position, at most so many records and (always one, then softly)
-  // bytes. `*end` is the place behind them. With nothing left, nothing is added.
+  // Reads from the acknowledged position, at most `max_records` records and about `max_bytes`
+  // bytes, but at least one record. Sets `*end` to the position behind them. Adds no records if the
+  // spool is empty.
   Status Read(size_t max_records, size_t max_bytes, std::vector<PendingRecord>* out, Position* end);
-  // Everything before `position` is published. One that lies behind what was acknowledged before
-  // changes nothing.
+  // Marks all records before `position` as published. A position before the acknowledged one has no
+  // effect.
   Status Acknowledge(const Position& position);
 
   bool empty() const { return records_ == 0; }
   uint64_t records() const { return records_; }  // not acknowledged
   uint64_t bytes() const { return bytes_; }      // on disk
   uint64_t pending_bytes() const;                // not acknowledged
-  // Removes what is acknowledged, the last segment too.
+  // Removes acknowledged segments, including the last one.
   Status Trim();
-  // Gives up the oldest segment (counted). False: there is none.
+  // Drops the oldest segment and counts its records. Returns false if the spool has no segments.
   bool DropOne();
-  // Makes what was appended survive the machine.
+  // Syncs appended records to disk, so that they survive a crash of the machine.
   Status Sync();
 
  private:
   struct Segment {
     uint64_t number = 0;
-    uint64_t size = 0;     // up to the end of its last whole record
-    uint64_t records = 0;  // in it, acknowledged ones too
+    uint64_t size = 0;     // up to the end of the last whole record
+    uint64_t records = 0;  // including acknowledged records
     bool has_notes = true;
   };
 
@@ -114,15 +115,15 @@ class Spool {
   const SpoolHooks hooks_;
   int lock_fd_ = -1;
   int position_fd_ = -1;
-  int write_fd_ = -1;  // the last segment; -1: the next append begins a new one
+  int write_fd_ = -1;  // the last segment; -1: the next append starts a new segment
   int read_fd_ = -1;
   uint64_t read_number_ = 0;
   uint64_t next_number_ = 1;
   uint64_t saves_ = 0;
   uint64_t records_ = 0;
   uint64_t bytes_ = 0;
-  uint64_t told_records_ = 0;  // in the gauges
-  uint64_t told_bytes_ = 0;
+  uint64_t gauged_records_ = 0;  // share of this spool in the gauges
+  uint64_t gauged_bytes_ = 0;
   std::deque<Segment> segments_;
   Position acknowledged_;
   std::string buffer_;

@@ -20,11 +20,12 @@ namespace pitwall::collector {
 namespace {
 
 constexpr size_t kLaneDigits = 16;
-constexpr size_t kMoveRecords = 256;  // well below the 1024 sequences that duplicates are seen in
+constexpr size_t kMoveRecords =
+    256;  // well below 1024, the number of sequences within which duplicates are detected
 constexpr size_t kMoveBytes = 1u << 20;
 constexpr size_t kMostCursorBytes = 64u << 20;
 
-// The number of a lane's directory.
+// Returns the lane number of a directory name.
 std::optional<uint64_t> LaneNumber(std::string_view name) {
   if (name.size() != kLaneDigits ||
       name.find_first_not_of("0123456789abcdef") != std::string_view::npos)
@@ -46,7 +47,7 @@ Status WriteFile(const std::string& path, std::string_view bytes) {
   return status;
 }
 
-// "" when there is no such file.
+// Returns "" if the file does not exist.
 StatusOr<std::string> ReadFile(const std::string& path, size_t most) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0 && errno == ENOENT) return std::string();
@@ -95,7 +96,8 @@ StatusOr<std::unique_ptr<SpoolSet>> SpoolSet::Open(const std::string& dir, uint6
 }
 
 Status SpoolSet::Load() {
-  // First, so that a cursor is never replaced by an older one, and saving never forgets one.
+  // The cursors are loaded first. Otherwise a note could not be compared with a newer saved cursor,
+  // and saving could lose cursors.
   const std::string path = dir_ + "/cursors";
   auto saved = ReadFile(path, kMostCursorBytes);
   Status status = saved.status();
@@ -104,7 +106,7 @@ Status SpoolSet::Load() {
     counters_->dropped_damaged.fetch_add(1, std::memory_order_relaxed);
     PITWALL_LOG(
         kError, "collector", "spool: ", path, ": ", ToStd(status.message()),
-        "; what clients of before have sent is not known: their next updates may come twice");
+        "; the positions of earlier clients are lost, so their next updates may be duplicated");
   }
   DIR* directory = opendir(dir_.c_str());
   if (directory == nullptr) return ErrnoStatus(errno, dir_);
@@ -120,8 +122,8 @@ Status SpoolSet::Load() {
   return OkStatus();
 }
 
-// In pieces, each acknowledged when it is in its lanes: one that comes twice is noticed by its
-// sequences.
+// Moves the records in chunks. Each chunk is acknowledged once it is in its lanes. Duplicates after
+// a crash are detected by their sequences.
 Status SpoolSet::MoveLegacy() {
   while (!legacy_->empty()) {
     std::vector<PendingRecord> records;
@@ -207,7 +209,7 @@ void SpoolSet::SaveCursors() {
   }
   if (!complained_) {
     PITWALL_LOG(kError, "collector", "spool: ", ToStd(status.message()),
-                "; after a crash, updates of clients may come twice");
+                "; after a crash, client updates may be duplicated");
   }
   complained_ = true;
 }

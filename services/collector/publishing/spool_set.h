@@ -1,4 +1,4 @@
-// The spools of all lanes, in one directory, with one bound.
+// Spools of all lanes in one directory, with a common size limit.
 #pragma once
 
 #include <cstdint>
@@ -14,33 +14,34 @@
 
 namespace pitwall::collector {
 
-// The lane of a job's records.
+// Returns the lane of a job's records.
 uint64_t LaneOf(std::string_view job);
 
 // Files: one directory per lane, named by its number as 16 hexadecimal digits, each a Spool;
-// `cursors`, what ClientCursors::Save says, written before a segment with notes is removed; `lock`
-// and segments beside it are a spool of the version before, whose records are moved to their lanes
-// when it opens.
+// `cursors`, the output of ClientCursors::Save, written before a segment with notes is removed;
+// `lock`. Segments in the top directory are a spool of the previous version. Open moves their
+// records to their lanes.
 //
-// Not thread-safe; the cursors are.
+// Not thread-safe, except for the cursors.
 class SpoolSet {
  public:
-  // FailedPrecondition: another process has it. Everything is borrowed.
+  // Returns FailedPrecondition if another process uses the directory. Counters and cursors are not
+  // owned.
   static StatusOr<std::unique_ptr<SpoolSet>> Open(const std::string& dir, uint64_t max_bytes,
                                                   Counters* counters, ClientCursors* cursors);
 
-  // Lanes with a spool, in the order of their numbers.
+  // Returns the lanes that have a spool, in ascending order.
   std::vector<uint64_t> Lanes() const;
-  // Null: the lane has none.
+  // Returns null if the lane has no spool.
   Spool* Find(uint64_t lane);
-  // Made when there is none. Its records count against the bound of all: beyond it, what is
-  // acknowledged goes first, then the oldest segment of the lane that has the most.
+  // Appends to the lane's spool, creating the spool if necessary. Above the common size limit,
+  // acknowledged segments are removed first, then the oldest segments of the largest lane.
   Status Append(uint64_t lane, const std::vector<PendingRecord>& records, Spool::Position* end);
-  // Removes the spool of a lane that is empty.
+  // Removes the spool of an empty lane.
   Status Remove(uint64_t lane);
-  // Makes everything survive the machine.
+  // Syncs all spools to disk.
   Status Sync();
-  // Nothing more will be appended: keeps the cursors, and no files that are acknowledged.
+  // Saves the cursors and removes acknowledged files. Must be called after the last append.
   void Finish();
 
  private:

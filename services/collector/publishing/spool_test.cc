@@ -38,7 +38,7 @@ class SpoolTest : public ::testing::Test {
     Spool::Position end;
     ASSERT_TRUE(spool.Append(records, &end).ok());
   }
-  // The numbers of the next records.
+  // Reads the numbers of the next records.
   static std::vector<int> Read(Spool& spool, size_t max_records, bool acknowledge) {
     std::vector<PendingRecord> records;
     Spool::Position end;
@@ -65,7 +65,7 @@ class SpoolTest : public ::testing::Test {
   }
 
   static constexpr int kSkipped = 99;
-  // Runs `body` in a child, whose process it may spoil. The exit status.
+  // Runs `body` in a child process, which it may modify, and returns the exit status.
   template <typename Body>
   static int InChild(const Body& body) {
     const pid_t child = fork();
@@ -77,7 +77,7 @@ class SpoolTest : public ::testing::Test {
     EXPECT_EQ(waitpid(child, &status, 0), child);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
-  // A disk of its own for this process, which must have one thread.
+  // Mounts a separate disk for this process, which must have only one thread.
   bool MountDisk(const char* options) const {
     const std::string user = Cat("0 ", geteuid(), " 1");
     const std::string group = Cat("0 ", getegid(), " 1");
@@ -92,7 +92,7 @@ class SpoolTest : public ::testing::Test {
   Counters counters_;
 };
 
-TEST_F(SpoolTest, FirstInFirstOut) {
+TEST_F(SpoolTest, ReturnsRecordsInOrder) {
   auto spool = Open();
   EXPECT_TRUE(spool->empty());
   Append(*spool, 0, 5);
@@ -104,7 +104,7 @@ TEST_F(SpoolTest, FirstInFirstOut) {
   EXPECT_THAT(Read(*spool, 100, true), ElementsAre(5, 6));
   EXPECT_TRUE(spool->empty());
   EXPECT_EQ(spool->pending_bytes(), 0u);
-  EXPECT_EQ(Segments().size(), 1u);  // stays for what comes next
+  EXPECT_EQ(Segments().size(), 1u);  // kept for the next append
   ASSERT_TRUE(spool->Trim().ok());
   EXPECT_EQ(spool->bytes(), 0u);
   EXPECT_TRUE(Segments().empty());
@@ -112,7 +112,7 @@ TEST_F(SpoolTest, FirstInFirstOut) {
   EXPECT_THAT(Read(*spool, 100, true), ElementsAre(7));
 }
 
-TEST_F(SpoolTest, GoesOnAfterARestartWhereItWas) {
+TEST_F(SpoolTest, Restart_ResumesAtAcknowledgedPosition) {
   Append(*Open(), 0, 10);
   {
     auto spool = Open();
@@ -128,7 +128,7 @@ TEST_F(SpoolTest, GoesOnAfterARestartWhereItWas) {
   EXPECT_TRUE(Open()->empty());
 }
 
-TEST_F(SpoolTest, ManySegmentsAndTheBound) {
+TEST_F(SpoolTest, SizeLimitDropsOldestSegments) {
   auto spool = Open(80'000);  // segments of 10,000 bytes
   Append(*spool, 0, 60, 1000);
   EXPECT_GE(Segments().size(), 5u);
@@ -148,20 +148,20 @@ TEST_F(SpoolTest, ManySegmentsAndTheBound) {
   for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i], static_cast<int>(dropped + i));
 }
 
-TEST_F(SpoolTest, AcknowledgingWhatTheBoundHasTakenIsFine) {
+TEST_F(SpoolTest, AcknowledgingDroppedRecordsHasNoEffect) {
   auto spool = Open(40'000);
   Append(*spool, 0, 3, 1000);
   std::vector<PendingRecord> records;
   Spool::Position end;
   ASSERT_TRUE(spool->Read(2, 1u << 20, &records, &end).ok());
-  Append(*spool, 3, 100, 1000);  // drops what was read
+  Append(*spool, 3, 100, 1000);  // drops the records just read
   ASSERT_TRUE(spool->Acknowledge(end).ok());
   const uint64_t left = spool->records();
   EXPECT_EQ(left + counters_.dropped_spool_full, 100u);
   EXPECT_EQ(Read(*spool, 1, false), std::vector<int>{static_cast<int>(100 - left)});
 }
 
-TEST_F(SpoolTest, TornEndAndDamageInside) {
+TEST_F(SpoolTest, TornAndDamagedRecordsAreSkipped) {
   Append(*Open(), 0, 5);
   const std::string path = Segments().at(0);
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - 3);
@@ -185,7 +185,7 @@ TEST_F(SpoolTest, TornEndAndDamageInside) {
   EXPECT_TRUE(spool->empty());
 }
 
-TEST_F(SpoolTest, RandomDamageNeverBreaksIt) {
+TEST_F(SpoolTest, SurvivesRandomDamage) {
   const uint32_t seed = 99;
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
@@ -215,7 +215,7 @@ TEST_F(SpoolTest, RandomDamageNeverBreaksIt) {
   }
 }
 
-TEST_F(SpoolTest, AFileOfALaterVersionIsRefusedAndKept) {
+TEST_F(SpoolTest, FileOfLaterVersion_IsRejectedAndKept) {
   {
     const auto spool = Open();
     Append(*spool, 0, 5);
@@ -231,21 +231,22 @@ TEST_F(SpoolTest, AFileOfALaterVersionIsRefusedAndKept) {
   write_format('3');
   const auto later = Spool::Open(dir(), 1u << 20, &counters_);
   ASSERT_FALSE(later.ok());
-  EXPECT_THAT(std::string(later.status().message()),
-              HasSubstr(Cat(path, ": spool of format 3, this version reads 1 and 2; start the")));
+  EXPECT_THAT(
+      std::string(later.status().message()),
+      HasSubstr(Cat(path, ": unsupported spool format 3 (this version reads 1 and 2); run the")));
   write_format('2');
   const auto spool = Open();
   EXPECT_THAT(Read(*spool, 10, true), ElementsAre(0, 1, 2, 3, 4));
 }
 
-TEST_F(SpoolTest, OneCollectorPerDirectory) {
+TEST_F(SpoolTest, SecondCollectorInSameDirectoryIsRejected) {
   auto first = Open();
   const auto second = Spool::Open(dir(), 1u << 20, &counters_);
   EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_FALSE(Spool::Open(root_.At("no/such/parent"), 1u << 20, &counters_).ok());
 }
 
-TEST_F(SpoolTest, AFullDiskIsGivenBack) {
+TEST_F(SpoolTest, FullDisk_SpaceIsReclaimed) {
   const int ended = InChild([&] {
     if (!MountDisk("size=64k")) _exit(kSkipped);
     auto spool = Open(80'000);  // segments of 10,000 bytes
@@ -267,11 +268,11 @@ TEST_F(SpoolTest, AFullDiskIsGivenBack) {
     spool.reset();
     EXPECT_EQ(Open(80'000)->records(), 5u);
   });
-  if (ended == kSkipped) GTEST_SKIP() << "no right to mount a disk of its own";
+  if (ended == kSkipped) GTEST_SKIP() << "no permission to mount a disk";
   EXPECT_EQ(ended, 0);
 }
 
-TEST_F(SpoolTest, APositionThatCannotBeWrittenKeepsNoFile) {
+TEST_F(SpoolTest, FailedPositionWrite_StillRemovesSegments) {
   const int ended = InChild([&] {
     auto spool = Open(80'000);
     Append(*spool, 0, 40, 1000);
@@ -289,7 +290,7 @@ TEST_F(SpoolTest, APositionThatCannotBeWrittenKeepsNoFile) {
     EXPECT_EQ(spool->records(), 5u);
     EXPECT_EQ(counters_.spool_records, 5u);
     EXPECT_THAT(Read(*spool, 100, false), ElementsAre(35, 36, 37, 38, 39));
-    // A restart sends the begun segment again, and no other.
+    // After a restart, only records of the current segment are sent again.
     spool.reset();
     spool = Open(80'000);
     EXPECT_LT(spool->records(), 20u);
@@ -300,9 +301,8 @@ TEST_F(SpoolTest, APositionThatCannotBeWrittenKeepsNoFile) {
   EXPECT_EQ(ended, 0);
 }
 
-// The process dies at any moment between appending and acknowledging: nothing is lost, nothing
-// changes its order.
-TEST_F(SpoolTest, KilledInTheMiddle) {
+// The process is killed between appending and acknowledging. No record may be lost or reordered.
+TEST_F(SpoolTest, Kill_LosesAndReordersNoRecords) {
   for (int acknowledged : {0, 3, 10}) {
     std::filesystem::remove_all(dir());
     int ready[2];

@@ -7,14 +7,14 @@
 
 namespace pitwall::collector {
 namespace {
-// Nobody waits longer for a restart than the engine does.
+// Matches the engine's maximum wait for a restart.
 constexpr int64_t kForgetAfterNs = 600 * kNanosPerSecond;
 }  // namespace
 
 void LaunchWatch::Started(const std::string& job, const WatchedProcess& process, bool alone) {
   if (process.self.pid <= 0) return;
   Launch& launch = launches_[job];
-  launch.speaker.reset();
+  launch.reporter.reset();
   if (alone) {
     launch.started_all = process.ancestors;
     return;
@@ -27,16 +27,16 @@ void LaunchWatch::Started(const std::string& job, const WatchedProcess& process,
 
 void LaunchWatch::Lost(std::unique_ptr<RankSource> source) {
   Launch& launch = launches_[source->identity().job];
-  launch.speaker = std::move(source);
+  launch.reporter = std::move(source);
   launch.lost_at_ns = clock_.MonotonicNs();
 }
 
 void LaunchWatch::Patrol(const std::set<std::string, std::less<>>& here, int64_t now_ns) {
   const auto is_over = [&](const std::string& job, Launch& launch) {
     if (here.contains(job)) return false;
-    if (launch.speaker == nullptr || launch.started_all.empty()) return true;
+    if (launch.reporter == nullptr || launch.started_all.empty()) return true;
     if (!processes_.Runs(launch.started_all.front())) {
-      launch.speaker->LauncherGone(now_ns);
+      launch.reporter->LauncherGone(now_ns);
       return true;
     }
     return clock_.MonotonicNs() - launch.lost_at_ns > kForgetAfterNs;

@@ -1,4 +1,4 @@
-// Launchers of the ranks of each job on this node, and whether they still run.
+// Launchers of each job's ranks on this node, and their liveness.
 #pragma once
 
 #include <map>
@@ -13,28 +13,30 @@
 
 namespace pitwall::collector {
 
-// The launcher of a job on this node is the nearest process that started all its ranks: the parent
-// of a single one, torchrun of several, also where each has a shell of its own between. Where they
-// have none in common but process 1, there is no launcher to wait for. Not thread-safe.
+// Tracks the launcher of each job: the nearest process that started all its ranks on this node. For
+// a single rank, this is its parent. For several ranks, it is typically torchrun, even with a shell
+// between torchrun and each rank. If process 1 is the only common ancestor, the job has no
+// launcher. Not thread-safe.
 class LaunchWatch {
  public:
-  // Borrowed.
+  // The arguments are not owned.
   LaunchWatch(const ProcessWatch* processes, const Clock& clock)
       : processes_(*processes), clock_(clock) {}
 
-  // A rank of the job runs here; `alone`: no other does.
+  // Adds a rank of the job. `alone` means that no other rank of the job runs here.
   void Started(const std::string& job, const WatchedProcess& process, bool alone);
-  // The rank was lost. It tells the end of the launcher, should that come.
+  // Keeps a lost rank, which reports the end of the launcher if it also ends.
   void Lost(std::unique_ptr<RankSource> source);
-  // `here`: the jobs that have ranks here. Says at `now_ns` (event time) whose launcher is gone
-  // after its ranks.
+  // Reports launchers that have ended after their ranks. `here` contains the jobs with ranks on
+  // this node; `now_ns` is event time.
   void Patrol(const std::set<std::string, std::less<>>& here, int64_t now_ns);
 
  private:
   struct Launch {
-    std::vector<ProcessKey> started_all;  // nearest first
-    std::unique_ptr<RankSource> speaker;  // null: none was lost
-    int64_t lost_at_ns = 0;               // monotonic
+    std::vector<ProcessKey> started_all;  // common ancestors, nearest first
+    std::unique_ptr<RankSource>
+        reporter;            // rank that reports the launcher's end; null: no rank was lost
+    int64_t lost_at_ns = 0;  // monotonic
   };
 
   const ProcessWatch& processes_;

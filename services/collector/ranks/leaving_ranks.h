@@ -1,4 +1,4 @@
-// Ranks that said goodbye, until their exit status is known.
+// Ranks that have sent a goodbye, until their exit status is known.
 #pragma once
 
 #include <cstdint>
@@ -20,39 +20,41 @@ namespace pitwall::collector {
 // Times are monotonic nanoseconds. Not thread-safe.
 class LeavingRanks {
  public:
-  // A process that is ending has this long; the goodbye decides then.
+  // Maximum wait for the exit status of an ending process. After that, the goodbye decides.
   static constexpr int64_t kExitWithinNs = 60 * kNanosPerSecond;
-  // A process that runs on after its goodbye: as long as its job waits for a restart.
+  // Maximum wait for a process that keeps running after its goodbye, equal to the time that its job
+  // waits for a restart.
   static constexpr int64_t kFinishedWithinNs = 5 * kNanosPerSecond;
-  // The goodbye is sent on after this time, so that the rank no longer holds its job's watermark.
+  // After this time, the goodbye is published, so that the rank no longer delays its job's
+  // watermark.
   static constexpr int64_t kSendWithinNs = kNanosPerSecond;
   static constexpr size_t kMost = 1024;
 
   struct Leaving {
     std::unique_ptr<RankSource> source;
     Farewell farewell;
-    uint64_t client = 0;  // whose job is still bound to it
+    uint64_t client = 0;  // the client whose job is still bound to the rank
     int64_t since_ns = 0;
   };
 
   void Add(Leaving leaving) { ranks_.push_back(std::move(leaving)); }
-  // The rank says hello again, e.g. because its connection broke after the goodbye. Empty: there is
-  // no such rank.
+  // Removes and returns a rank that sends another hello, for example because its connection broke
+  // after the goodbye. Returns nullopt if there is no such rank.
   std::optional<Leaving> TakeBack(const std::function<bool(const RankSource&)>& same);
 
   struct Done {
     Leaving leaving;
-    ProcessEnd end;  // empty: the process runs on, or its status is not known
+    ProcessEnd end;  // empty: the process is still running, or its status is unknown
   };
-  // Takes the ranks whose process has ended, whose time is over, or for which `now` holds; sends
-  // the goodbye of those that take longer.
+  // Removes and returns the ranks whose process has ended, whose wait has timed out, or that match
+  // `now`. Publishes the goodbyes of ranks that have waited for kSendWithinNs.
   std::vector<Done> TakeDone(ProcessWatch* processes, int64_t now_ns,
                              const std::function<bool(const RankSource&)>& now = nullptr);
 
   void ListTo(std::vector<const WatchedProcess*>* watched,
               std::set<std::string, std::less<>>* jobs) const;
   bool Has(std::string_view job) const;
-  // Start of the wait of the newest; the far past without one.
+  // Returns when the newest rank started to wait; far in the past if there is none.
   int64_t newest_ns() const { return ranks_.empty() ? INT64_MIN / 2 : ranks_.back().since_ns; }
 
  private:

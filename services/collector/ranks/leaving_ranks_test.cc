@@ -93,7 +93,7 @@ TEST_F(LeavingRanksTest, SlowTeardown_SendsGoodbyeBeforeStatusIsKnown) {
   EXPECT_EQ(batches[1].promise_ns, at);
 }
 
-TEST_F(LeavingRanksTest, ProcessRunsOn_LeavesVerdictToGoodbye) {
+TEST_F(LeavingRanksTest, RunningProcess_LeavesVerdictToGoodbye) {
   Add(/*exiting=*/false);
   EXPECT_TRUE(ranks_.TakeDone(&processes_, LeavingRanks::kFinishedWithinNs - 1).empty());
   const auto done = ranks_.TakeDone(&processes_, LeavingRanks::kFinishedWithinNs);

@@ -10,7 +10,7 @@
 namespace pitwall::collector {
 
 void RankEnds::Conclude(LeavingRanks::Done done) {
-  // Its job has been declared for another owner since.
+  // The job has been declared for another owner in the meantime.
   if (done.leaving.farewell.exiting && !jobs_->Holds(done.leaving.client)) return;
   std::unique_ptr<RankSource> source = std::move(done.leaving.source);
   const RankVerdict verdict = JudgeEnd(&done.leaving.farewell, done.end, source->doing().loop_open);
@@ -38,7 +38,7 @@ void RankEnds::Conclude(std::unique_ptr<RankSource> source, const ProcessEnd& en
   if (verdict.kind == RankVerdict::Kind::kDied) return Lose(std::move(source), verdict.end);
   const RankSource::Identity& identity = source->identity();
   PITWALL_LOG(kInfo, "collector", "rank ", identity.info.rank, " of job ", Quote(identity.job),
-              " exited with status 0 without goodbye: pid ", identity.process.self.pid);
+              " exited with status 0 without a goodbye: pid ", identity.process.self.pid);
   source->Goodbye(verdict.reason);
   jobs_->Amend(identity.job, identity.info.rank, verdict.reason);
 }
@@ -50,9 +50,9 @@ void RankEnds::Lose(std::unique_ptr<RankSource> source, const ProcessEnd& end) {
   if (end.exit_code.has_value()) CatTo(how, ", exit code ", *end.exit_code);
   if (end.oom_killed) CatTo(how, ", by the out-of-memory killer");
   PITWALL_LOG(kWarning, "collector", "rank ", identity.info.rank, " of job ", Quote(identity.job),
-              " ended without goodbye: pid ", identity.process.self.pid, how);
-  // The kernel closes the connection as the process ends. Its time keeps the deaths of one node in
-  // order.
+              " ended without a goodbye: pid ", identity.process.self.pid, how);
+  // The kernel closes the connection when the process ends. The time of the close keeps the deaths
+  // on one node in order.
   const int64_t now = time_.Now();
   const int64_t closed = source->closed_at_ns();
   source->Lost(now - closed < kEndsWithinNs ? closed : now, end);

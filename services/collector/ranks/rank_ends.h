@@ -13,24 +13,24 @@
 
 namespace pitwall::collector {
 
-// Not thread-safe. All arguments of the constructor are borrowed.
+// Not thread-safe. The constructor's arguments are not owned.
 class RankEnds {
  public:
   RankEnds(JobRegistry* jobs, LaunchWatch* launches, const EventTime& time, const Clock& clock)
       : jobs_(jobs), launches_(launches), time_(time), clock_(clock) {}
 
-  // Borrowed; null: no captures are taken.
+  // Sets the captures, which are not owned; null disables captures.
   void SetCaptures(NodeCaptures* captures) { captures_ = captures; }
 
-  // Ends a rank that said goodbye.
+  // Ends a rank after its goodbye.
   void Conclude(LeavingRanks::Done done);
   // Ends a rank whose process ended without a goodbye.
   void Conclude(std::unique_ptr<RankSource> source, const ProcessEnd& end);
-  // Reports a rank as lost, at the time when its connection closed if that was shortly before.
+  // Reports a rank as lost, at the time of its disconnect if that was shortly before.
   void Lose(std::unique_ptr<RankSource> source, const ProcessEnd& end);
 
-  // A connection closes shortly before its process ends. Until the parent has taken the exit
-  // status, it can be read.
+  // Maximum time between the close of a connection and the end of its process. The exit status can
+  // be read until the parent reaps the process.
   static constexpr int64_t kEndsWithinNs = 500 * kNanosPerMilli;
 
  private:

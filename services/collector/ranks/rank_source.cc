@@ -28,7 +28,8 @@ Status CheckText(std::string_view what, std::string_view text) {
     return InvalidArgument(Cat(what, " has ", text.size(), " bytes, more than ", kMaxClientText));
   }
   if (HasControl(text))
-    return InvalidArgument(Cat(what, " ", Quote(TerminalLine(text)), " has a control character"));
+    return InvalidArgument(
+        Cat(what, " must not contain control characters (got ", Quote(TerminalLine(text)), ")"));
   return OkStatus();
 }
 
@@ -118,8 +119,9 @@ void RankSource::Hold(std::string_view mode, int64_t step) {
   if (step != kNoStep) held_.try_emplace({std::string(mode), step}, last_update_);
 }
 
-// A client that resends counts what it gave up itself (`dropped`); a hole is then what it had kept
-// for too long. One that does not has lost what was under way when its connection broke.
+// Counts gaps in the sequence. A client that resends counts the updates that it gave up itself
+// (`dropped`), so a gap means that it held updates for too long. Otherwise, the updates in flight
+// when the connection broke are lost.
 void RankSource::CountMissed(const pb::Update& update) {
   if (last_update_ != 0 && update.sequence() > last_update_ + 1) {
     const uint64_t missed = update.sequence() - last_update_ - 1;
@@ -153,7 +155,8 @@ Status RankSource::Check(const pb::Update& update) const {
     int64_t end;
     if (span.duration_ns() < 0 ||
         __builtin_add_overflow(span.start_unix_ns(), span.duration_ns(), &end)) {
-      return InvalidArgument(Cat("span ", Quote(span.name()), " of ", span.duration_ns(), " ns"));
+      return InvalidArgument(Cat("span ", Quote(span.name()), " has an invalid duration (",
+                                 span.duration_ns(), " ns)"));
     }
   }
   for (const pb::Value& value : update.values()) {
@@ -162,7 +165,7 @@ Status RankSource::Check(const pb::Update& update) const {
     RETURN_IF_ERROR(CheckStep(value.step_plus_one()));
   }
   for (const pb::StepPromise& promise : update.step_promises()) {
-    if (promise.mode().empty()) return InvalidArgument("step promise without a mode");
+    if (promise.mode().empty()) return InvalidArgument("step promise must have a mode");
     RETURN_IF_ERROR(CheckText("mode", promise.mode()));
     RETURN_IF_ERROR(CheckStep(promise.below_step()));
   }
@@ -194,7 +197,7 @@ Status RankSource::Update(const pb::Update& update) {
   std::erase_if(held_, [this](const auto& entry) {
     return !series_.Holds(entry.first.first, entry.first.second);
   });
-  if (replayed) {  // it was sent, by the collector before this one
+  if (replayed) {  // sent by the previous collector
     counters_->client_updates_repeated.fetch_add(1, std::memory_order_relaxed);
     drops_ = series_.drops();
     return OkStatus();
@@ -277,7 +280,7 @@ void RankSource::SendGoodbye(std::string_view reason, std::vector<JobEvent> even
   CountDrops();
   held_.clear();
   ClientCursor cursor = LastCursor();
-  // Its job ends a grace later, maybe by the collector after this one.
+  // The job ends only after a grace period, possibly under the next collector.
   if (identity_.process.self.pid > 0) cursor.rank = Known(goodbye_);
   sender_->Send(std::move(batch), &state_, &cursor);
 }
@@ -302,7 +305,7 @@ void RankSource::LauncherGone(int64_t at_ns) {
   SendEvent(std::move(event));
 }
 
-// With the promise that nothing at or before it follows.
+// Sends the event with a promise that no earlier or simultaneous data follows.
 void RankSource::SendEvent(JobEvent event) {
   Batch batch = Begin();
   batch.promise_ns = event.time_ns = std::max(batch.promise_ns, event.time_ns);

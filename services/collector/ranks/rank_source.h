@@ -1,4 +1,4 @@
-// One training process as a source of telemetry.
+// Telemetry source of one training process.
 #pragma once
 
 #include <array>
@@ -21,14 +21,14 @@
 
 namespace pitwall::collector {
 
-// Text of clients is at most this long.
+// Maximum length of texts from clients.
 inline constexpr size_t kMaxClientText = 1024;
 
-// Turns the updates of one boot of one rank into batches. It outlives a lost connection, so that a
-// client that comes back goes on with its sequence. With each batch travels a cursor: which updates
-// are in the log with it. By it, the collector after a crash takes up the rank where it was: what
-// comes again and is in the log makes no second batch. Owned by the socket thread; sender and
-// counters are borrowed.
+// Converts the updates of one boot of one rank into batches. The source survives a lost connection,
+// so that a reconnected client continues its sequence. Each batch carries a cursor of the updates
+// that are in the log with it. After a crash, the next collector uses the cursor to resume the
+// rank: updates that are resent and already in the log do not produce a second batch. Owned by the
+// socket thread. Sender and counters are not owned.
 class RankSource {
  public:
   struct Identity {
@@ -38,45 +38,49 @@ class RankSource {
     std::string source;
     std::string boot_id;
     SourceInfo info;
-    int64_t world_size = 0;       // 0: not known
-    uint64_t first_sequence = 1;  // above 1: another collector may have known it before
-    bool resends = false;  // the client keeps its updates, and sends again what is not durable
-    std::optional<ClientCursor> known;  // of what a collector before this one made durable
+    int64_t world_size = 0;       // 0: unknown
+    uint64_t first_sequence = 1;  // above 1: a previous collector may know the rank
+    bool resends = false;  // the client keeps its updates and resends those that are not durable
+    std::optional<ClientCursor> known;  // cursor made durable by the previous collector
     WatchedProcess process;
-    ProcessHome home;  // of its number
+    ProcessHome home;  // scope of the process's PID
   };
   RankSource(Identity identity, BatchSender* sender, Counters* counters);
 
-  // The first word about the source: its promise, and the job's event where the job is new.
+  // Sends the source's first batch with its promise and, for a new job, the job's event.
   void Announce(std::vector<JobEvent> events);
-  // InvalidArgument says what in the update cannot be; nothing of it is sent then.
+  // Publishes an update. Returns InvalidArgument with the reason if any part of the update is
+  // invalid, and then publishes none of it.
   Status Update(const client::v1::Update& update);
-  // Ends the rank's series. A second call with the same reason does nothing.
+  // Ends the rank's series. A repeated call with the same reason has no effect.
   void Goodbye(std::string_view reason);
-  // Ends them with a failure: at the time of the goodbye, or at this event time after Goodbye().
+  // Ends the rank's series with a failure, at the time of the goodbye, or at `at_ns` (event time)
+  // after Goodbye().
   void Failed(int64_t at_ns, std::string_view exception, const ProcessEnd& end);
-  // Its process ended without goodbye, at this event time; everything that it said has been sent.
+  // Reports that the process ended without a goodbye at `at_ns` (event time). All of its data must
+  // have been sent.
   void Lost(int64_t at_ns, const ProcessEnd& end);
-  // After that: the process that started the ranks is gone too.
+  // Reports, after Lost(), that the process that started the ranks has ended too.
   void LauncherGone(int64_t at_ns);
 
   const Identity& identity() const { return identity_; }
-  // When its connection closed, in the collector's time; long ago while it is open.
+  // Time when the connection closed, in event time; far in the past while it is open.
   void NoteClosed(int64_t at_ns) { closed_at_ns_ = at_ns; }
   int64_t closed_at_ns() const { return closed_at_ns_; }
-  // The last update that is in here: the client need not send it again to this collector.
+  // Returns the last received update, which the client need not resend to this collector.
   uint64_t received() const { return last_update_; }
-  // What it did as of the last update.
+  // Activity of the rank as of the last update.
   struct Doing {
     std::string phase;
     std::string mode;
     uint64_t step_plus_one = 0;
-    std::optional<bool> loop_open;  // empty: it has run no loop
+    std::optional<bool> loop_open;  // empty: it has not run a loop
   };
   const Doing& doing() const { return doing_; }
-  // This connection's client, of the same boot: a newer version of it may keep its updates.
+  // Sets whether the connected client keeps its updates. A newer version of the client may connect
+  // with the same boot ID.
   void SetResends(bool resends) { identity_.resends = resends; }
-  // Whether that client answers a Capture.
+  // Sets whether the connected client answers a Capture.
   void SetCaptures(bool captures) { captures_ = captures; }
   bool captures() const { return captures_; }
 
@@ -85,13 +89,13 @@ class RankSource {
   void Add(const client::v1::Update& update, Batch* batch);
   void CountMissed(const client::v1::Update& update);
   ClientCursor Cursor() const;
-  // After it there is nothing more to tell of the rank.
+  // Returns a cursor that marks the rank as completely reported.
   ClientCursor LastCursor() const;
   void Hold(std::string_view mode, int64_t step);
   Batch Begin();
   void SendEvent(JobEvent event);
   void SendGoodbye(std::string_view reason, std::vector<JobEvent> events);
-  // For the collector after this one.
+  // Returns the state that the next collector needs.
   std::string Known(std::optional<std::string> goodbye) const;
   void AddMode(const std::string& mode);
   void CountDrops();
@@ -102,16 +106,16 @@ class RankSource {
   Counters* const counters_;
   steps::StepSeries series_;
   SourceState state_;
-  int64_t schemas_sent_ns_ = 0;  // promise of the batch that repeated them last
+  int64_t schemas_sent_ns_ = 0;  // promise of the last batch that repeated the schemas
   uint64_t last_update_ = 0;
   Doing doing_;
-  // Updates up to this one are in the log already; those that come again only fill `series_` with
-  // what waits for the ends of steps.
+  // Last update that is already in the log. Resent updates up to it only restore the pending steps
+  // in `series_`.
   uint64_t replayed_until_ = 0;
-  // Steps of which something waits for their end, by (mode, step): the first update that said so.
+  // First update with pending data of each unfinished step, by (mode, step).
   std::map<std::pair<std::string, int64_t>, uint64_t> held_;
   bool captures_ = false;
-  std::optional<std::string> goodbye_;  // reason that was sent
+  std::optional<std::string> goodbye_;  // the published reason
   uint64_t dropped_ = 0;
   std::array<uint64_t, steps::kDrops> drops_{};
 };

@@ -15,7 +15,7 @@ bool IsSuccess(const ProcessEnd& end) {
   return end.exit_code == 0 && !end.signal.has_value() && !end.oom_killed;
 }
 
-// By SIGINT or SIGTERM, or with the code that a shell or a handler makes of it.
+// Returns true for SIGINT, SIGTERM, and the exit codes that shells and handlers derive from them.
 bool IsInterrupt(const ProcessEnd& end) {
   const int32_t signal = end.signal.value_or(end.exit_code.value_or(0) - kShellOffset);
   return !end.oom_killed && (signal == kInterrupt || signal == kTerminate);
@@ -40,7 +40,7 @@ RankVerdict JudgeEnd(const Farewell* farewell, const ProcessEnd& end,
   ProcessEnd known = end;
   if (!IsKnown(end)) known.exit_code = farewell->exit_status;
   const bool with_exception = !farewell->exception.empty();
-  // os._exit: the client vouches for nothing but the status.
+  // After os._exit, only the status reported by the client is reliable.
   if (farewell->exiting && farewell->reason.empty() && IsKnown(known) &&
       (IsSuccess(known) || !with_exception)) {
     return IsSuccess(known) && loop_open != true ? Orderly("completed") : Died(known);
@@ -53,7 +53,7 @@ RankVerdict JudgeEnd(const Farewell* farewell, const ProcessEnd& end,
                             .end = known};
   if (!IsKnown(known)) return failed ? failure : Orderly(farewell->reason);
   if (IsSuccess(known)) {
-    // The client took an exit for a failure that the program has handled.
+    // The client reported a failure at exit, but the program has handled the exception.
     const bool handled = failed && farewell->exiting && !with_exception;
     if (failed && !handled) return failure;
     return Orderly(handled || farewell->reason.empty() ? "completed" : farewell->reason);

@@ -1,4 +1,4 @@
-// Verdicts on the ends of ranks: every goodbye with every exit status.
+// Verdicts on the ends of ranks for every combination of goodbye and exit status.
 #include "services/collector/ranks/rank_verdict.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ Farewell Finished(std::string reason) {
   return farewell;
 }
 
-// "orderly completed", "failed code 3", "died signal 9".
+// Returns a verdict such as "orderly completed", "failed code 3", or "died signal 9".
 std::string Verdict(const Farewell* farewell, const ProcessEnd& end,
                     std::optional<bool> loop_open = std::nullopt) {
   const RankVerdict verdict = JudgeEnd(farewell, end, loop_open);
@@ -56,7 +56,7 @@ TEST(RankVerdict, OtherStatusWithoutGoodbye_IsDeath) {
   }
 }
 
-TEST(RankVerdict, OtherStatusThanZero_OverridesAnyGoodbye) {
+TEST(RankVerdict, NonzeroStatus_OverridesAnyGoodbye) {
   for (const char* reason : {"completed", "failed", "cancelled"}) {
     EXPECT_EQ(Verdict(Exiting(reason), Code(3)), "failed code 3") << reason;
     EXPECT_EQ(Verdict(Finished(reason), Code(3)), "failed code 3") << reason;
@@ -82,7 +82,8 @@ TEST(RankVerdict, UnknownStatus_LeavesVerdictToGoodbye) {
   EXPECT_EQ(Verdict(Exiting("completed"), {}), "orderly completed");
   EXPECT_EQ(Verdict(Exiting("failed"), {}), "failed");
   EXPECT_EQ(Verdict(Finished(""), {}), "orderly ");
-  // Evidence of an exception counts at the exit only: a program may finish() in a handler.
+  // An exception counts only at process exit, because a program may call finish() in an exception
+  // handler.
   EXPECT_EQ(Verdict(Exiting("completed", "KeyError: 'lr'"), {}), "failed");
   EXPECT_EQ(Verdict(Exiting("completed", "KeyError: 'lr'"), Code(0)), "orderly completed");
 }

@@ -16,17 +16,17 @@
 
 namespace pitwall::collector {
 
-// Keeps at most `most` ranks. Beyond that, the owner that has the most gives up its oldest rank, so
-// an owner cannot push out the ranks of others. Not thread-safe.
+// Keeps at most `most` ranks. Above the limit, the oldest rank of the owner with the most ranks is
+// evicted, so that an owner cannot evict the ranks of others. Not thread-safe.
 class RetainedRanks {
  public:
   explicit RetainedRanks(size_t most) : most_(most) {}
 
   void Add(std::unique_ptr<RankSource> source);
-  // Null: there is no such rank.
+  // Removes and returns the matching rank, or returns null.
   std::unique_ptr<RankSource> TakeBack(const std::function<bool(const RankSource&)>& same);
 
-  // Takes the other boots of this source of the job: the source has started again.
+  // Removes and returns the other boots of a source that has restarted.
   std::vector<std::unique_ptr<RankSource>> TakeOtherBoots(std::string_view job,
                                                           std::string_view source,
                                                           std::string_view boot_id);
@@ -34,13 +34,13 @@ class RetainedRanks {
     std::unique_ptr<RankSource> source;
     ProcessEnd end;
   };
-  // Takes the ranks whose process has ended.
+  // Removes and returns the ranks whose process has ended.
   std::vector<Ended> TakeEnded(ProcessWatch* processes);
 
   void ListTo(std::vector<const WatchedProcess*>* watched,
               std::set<std::string, std::less<>>* jobs) const;
   bool Has(std::string_view job) const;
-  // Oldest first.
+  // Returns the ranks, oldest first.
   const std::list<std::unique_ptr<RankSource>>& ranks() const { return ranks_; }
 
  private:

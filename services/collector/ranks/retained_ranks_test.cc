@@ -38,7 +38,7 @@ class RetainedRanksTest : public ::testing::Test {
   RetainedRanks ranks_{3};
 };
 
-TEST_F(RetainedRanksTest, OwnerWithMostRanks_GivesUpItsOldest) {
+TEST_F(RetainedRanksTest, ExcessRank_EvictsOldestOfLargestOwner) {
   Add("a", "rank-0", "a0");
   Add("b", "rank-0", "b0");
   Add("b", "rank-1", "b1");
@@ -46,7 +46,7 @@ TEST_F(RetainedRanksTest, OwnerWithMostRanks_GivesUpItsOldest) {
   EXPECT_EQ(Boots(), (std::vector<std::string>{"a0", "b1", "b2"}));
 }
 
-TEST_F(RetainedRanksTest, TakeBack_TakesMatchingRankOnce) {
+TEST_F(RetainedRanksTest, TakeBack_ReturnsMatchingRankOnce) {
   Add("a", "rank-0", "a0");
   const auto same = [](const RankSource& rank) { return rank.identity().boot_id == "a0"; };
   EXPECT_TRUE(ranks_.Has("job-a"));
@@ -65,7 +65,7 @@ TEST_F(RetainedRanksTest, TakeOtherBoots_KeepsBootAndOtherSources) {
   EXPECT_EQ(Boots(), (std::vector<std::string>{"new", "other"}));
 }
 
-TEST_F(RetainedRanksTest, TakeEnded_TakesRanksWhoseProcessIsGone) {
+TEST_F(RetainedRanksTest, TakeEnded_ReturnsRanksWhoseProcessEnded) {
   Add("a", "rank-0", "gone", /*pid=*/4242);
   Add("a", "rank-1", "unknown");
   root_.Write("proc/stat", "");

@@ -11,7 +11,8 @@ namespace pitwall::collector {
 namespace {
 
 constexpr std::array<std::string_view, 3> kResources = {"cpu", "io", "memory"};
-constexpr size_t kColumns = 3 + 2 * kResources.size();  // cpu time, memory, its limit, pressure
+constexpr size_t kColumns =
+    3 + 2 * kResources.size();  // CPU time, memory, memory limit, and pressure
 
 class CgroupReader final : public SeriesReader {
  public:
@@ -40,7 +41,7 @@ class CgroupReader final : public SeriesReader {
       if (const auto bytes = TextScan(Trim(*text)).Number())
         values_[1] = static_cast<double>(*bytes);
     }
-    if (const auto text = limit_.Read()) {  // "max": there is none
+    if (const auto text = limit_.Read()) {  // "max" means no limit
       if (const auto bytes = TextScan(Trim(*text)).Number())
         values_[2] = static_cast<double>(*bytes);
     }
@@ -49,8 +50,8 @@ class CgroupReader final : public SeriesReader {
       values_[3 + 2 * i] = totals.some;
       values_[4 + 2 * i] = totals.full;
     }
-    // A group without a controller misses its files: a series is there once it had a value, and
-    // goes with the group.
+    // A group without a controller has no files for it. A series appears with its first value and
+    // disappears with the group.
     bool changed = false;
     bool any = false;
     for (double value : values_) any |= !IsMissing(value);

@@ -13,8 +13,9 @@
 namespace pitwall::collector {
 namespace {
 
-constexpr size_t kColumns = 11;       // what every kernel since 2.6 has
-constexpr double kSectorBytes = 512;  // whatever the disk's own sectors are
+constexpr size_t kColumns = 11;  // present in all kernels since 2.6
+constexpr double kSectorBytes =
+    512;  // fixed unit of the file, independent of the disk's sector size
 
 class DiskReader final : public SeriesReader {
  public:
@@ -85,7 +86,7 @@ class DiskReader final : public SeriesReader {
   }
 
  private:
-  // Partitions would count everything twice. Asked once per name.
+  // Skips partitions, whose traffic is already part of their disk's. The result is cached per name.
   bool IsWholeDisk(std::string_view device) {
     if (!has_block_dir_) return true;
     if (const auto it = whole_.find(device); it != whole_.end()) return it->second;

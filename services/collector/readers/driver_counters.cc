@@ -16,9 +16,8 @@ namespace pitwall::collector {
 
 namespace {
 
-// The kernel writes as many as there are when it is asked, whatever room it was told of, and a
-// driver that is set up again may have more than a moment ago: so there is always room for this
-// many.
+// Buffer capacity. The kernel writes all current counters regardless of the buffer size in the
+// request, and a driver that is reconfigured may have more than before.
 constexpr uint32_t kMaxCounters = 1u << 16;
 
 class Socket {
@@ -30,10 +29,10 @@ class Socket {
   Socket(const Socket&) = delete;
   Socket& operator=(const Socket&) = delete;
 
-  // `command` points to a struct of linux/ethtool.h, which begins with the command's number.
+  // `command` points to a struct of linux/ethtool.h, whose first field is the command number.
   Status Ask(const std::string& device, void* command) const {
     if (fd_ < 0) return ErrnoStatus(errno, "socket");
-    if (device.size() >= IFNAMSIZ) return Unimplemented(Cat(device, ": no name of a device"));
+    if (device.size() >= IFNAMSIZ) return Unimplemented(Cat(device, ": not a valid device name"));
     ifreq request{};
     std::memcpy(request.ifr_name, device.data(), device.size());
     request.ifr_data = static_cast<char*>(command);
@@ -47,7 +46,7 @@ class Socket {
   const int fd_;
 };
 
-// A struct with an array of unknown length behind it, in memory that is aligned for both.
+// A struct followed by an array of variable length, in memory that is aligned for both.
 template <typename Head>
 class WithArray {
  public:
@@ -68,8 +67,10 @@ StatusOr<std::vector<DriverCounter>> EthtoolCounters::Read(const std::string& de
   sets.head()->sset_mask = 1ull << ETH_SS_STATS;
   RETURN_IF_ERROR(socket.Ask(device, sets.head()));
   const uint32_t count = sets.head()->sset_mask == 0 ? 0 : sets.head()->data[0];
-  if (count == 0) return Unimplemented(Cat(device, ": counts nothing"));
-  if (count > kMaxCounters) return Internal(Cat("ethtool ", device, ": ", count, " counters"));
+  if (count == 0) return Unimplemented(Cat(device, ": has no counters"));
+  if (count > kMaxCounters)
+    return Internal(
+        Cat("ethtool ", device, ": has ", count, " counters, more than ", kMaxCounters));
   WithArray<ethtool_gstrings> names(ETHTOOL_GSTRINGS, size_t{kMaxCounters} * ETH_GSTRING_LEN);
   names.head()->string_set = ETH_SS_STATS;
   names.head()->len = count;
@@ -77,9 +78,9 @@ StatusOr<std::vector<DriverCounter>> EthtoolCounters::Read(const std::string& de
   WithArray<ethtool_stats> values(ETHTOOL_GSTATS, size_t{kMaxCounters} * sizeof(uint64_t));
   values.head()->n_stats = count;
   RETURN_IF_ERROR(socket.Ask(device, values.head()));
-  // Another number by now: the driver was set up again between the questions.
+  // A different number means that the driver was reconfigured between the calls.
   if (names.head()->len != count || values.head()->n_stats != count)
-    return Internal(Cat("ethtool ", device, ": its counters changed while they were read"));
+    return Internal(Cat("ethtool ", device, ": the counters changed during the read"));
   std::vector<DriverCounter> counters(count);
   for (uint32_t i = 0; i < count; ++i) {
     const auto* name = reinterpret_cast<const char*>(names.head()->data + i * ETH_GSTRING_LEN);

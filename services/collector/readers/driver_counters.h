@@ -1,4 +1,4 @@
-// Counters of a network device's driver, as in `ethtool -S`.
+// Driver counters of a network device, as in `ethtool -S`.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,19 @@
 namespace pitwall::collector {
 
 struct DriverCounter {
-  std::string name;  // the driver's own: no two drivers agree
+  std::string name;  // driver-specific name
   uint64_t value = 0;
 };
 
 class DriverCounters {
  public:
   virtual ~DriverCounters() = default;
-  // Unimplemented: the device is not there, or its driver counts nothing. Thread-safe.
+  // Returns Unimplemented if the device does not exist or its driver has no counters. Thread-safe.
   virtual StatusOr<std::vector<DriverCounter>> Read(const std::string& device) const = 0;
 };
 
-// Of this process's network namespace, by the ioctl SIOCETHTOOL (linux/ethtool.h); anybody may ask.
+// Reads devices of this process's network namespace with the ioctl SIOCETHTOOL (linux/ethtool.h),
+// which requires no privileges.
 class EthtoolCounters final : public DriverCounters {
  public:
   StatusOr<std::vector<DriverCounter>> Read(const std::string& device) const override;

@@ -8,17 +8,18 @@
 
 namespace pitwall::collector {
 
-// Wall time once, then monotonic time (time-model.md 1.1), so that it never goes back within a
-// boot. Any thread may read; only the sampler begins a new boot. The clock is borrowed.
+// Starts at wall time and then follows monotonic time (time-model.md 1.1), so that it never
+// decreases within a boot. Any thread may read it; only the sampler may start a new boot. The clock
+// is not owned.
 class EventTime {
  public:
   explicit EventTime(const Clock& clock) : clock_(clock) { Restart(); }
 
-  // Nanoseconds since 1970 as this boot sees them.
+  // Returns this boot's time in nanoseconds since 1970.
   int64_t Now() const { return clock_.MonotonicNs() + offset_.load(std::memory_order_relaxed); }
-  // How far wall time is ahead of ours; below 0 when somebody set it back.
+  // Returns the lead of wall time over event time; negative if the wall clock was set back.
   int64_t Drift() const { return clock_.WallNs() - Now(); }
-  // A new boot: takes wall time again.
+  // Starts a new boot at the current wall time.
   void Restart() {
     offset_.store(clock_.WallNs() - clock_.MonotonicNs(), std::memory_order_relaxed);
   }
@@ -28,8 +29,9 @@ class EventTime {
   std::atomic<int64_t> offset_{0};
 };
 
-// A wall clock that is ahead by more ends the boot, one that is behind by more is flagged. Steps of
-// more than an hour, forward or back, end the boot once they have lasted (base/clock_step.h).
+// A wall clock that is ahead by more than this ends the boot. A wall clock that is behind by more
+// is reported. Steps of more than an hour in either direction end the boot once they have persisted
+// (base/clock_step.h).
 inline constexpr int64_t kMaxDriftNs = kNanosPerSecond;
 
 }  // namespace pitwall::collector

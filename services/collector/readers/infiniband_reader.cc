@@ -15,11 +15,11 @@ namespace pitwall::collector {
 namespace {
 
 constexpr int64_t kPeriodNs = kNanosPerSecond;
-constexpr double kWordBytes = 4;      // data is counted in words of 32 bits
-constexpr double kRateUnit = 1.25e8;  // bytes per second of Gb/sec
+constexpr double kWordBytes = 4;      // data is counted in 32-bit words
+constexpr double kRateUnit = 1.25e8;  // bytes per second in 1 Gb/s
 
 struct Source {
-  std::string_view file;  // below the port's folder
+  std::string_view file;  // below the port's directory
   SeriesKind kind;
   std::string_view name;
   std::string_view label = {};
@@ -44,7 +44,7 @@ constexpr std::array kSources = {
     Source{"counters/port_xmit_wait", kCounter, "ib_port_transmit_wait_total"},
 };
 
-// "4: ACTIVE", "200 Gb/sec (2X HDR)", "12345".
+// Parses "4: ACTIVE", "200 Gb/sec (2X HDR)", or "12345".
 std::optional<double> LeadingNumber(std::string_view text) {
   std::string_view word = TextScan(text.substr(0, text.find('\n'))).Word();
   if (EndsWith(word, ":")) word.remove_suffix(1);
@@ -53,7 +53,7 @@ std::optional<double> LeadingNumber(std::string_view text) {
   return number;
 }
 
-// How drivers say that they do not count something.
+// Returns true for errors by which drivers report an unsupported counter.
 bool IsNone(int error) {
   return error == ENOENT || error == ENOTDIR || error == EINVAL || error == EOPNOTSUPP;
 }
@@ -90,7 +90,7 @@ class InfinibandReader final : public SeriesReader {
       for (size_t i = 0; i < kSources.size(); ++i) {
         if (!port.there[i]) continue;
         const Source& source = kSources[i];
-        // A label without a value is left out.
+        // NodeSeries omits a label without a value.
         const std::string_view label = source.label.empty() ? "direction" : source.label;
         out->push_back(
             NodeSeries(context_, source.kind, source.name,
@@ -112,7 +112,7 @@ class InfinibandReader final : public SeriesReader {
   struct Port {
     std::string device;
     std::string port;
-    std::array<bool, kSources.size()> there{};  // not every driver counts everything
+    std::array<bool, kSources.size()> there{};  // drivers may lack some counters
     std::array<double, kSources.size()> values{};
   };
 

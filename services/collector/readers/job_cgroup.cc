@@ -21,7 +21,7 @@ std::string CgroupOf(std::string_view root, const std::vector<JobProcess>& proce
     while (lines.Line(&line)) {
       if (StartsWith(line, "0::/")) path = std::string(line.substr(3));
     }
-    // "/../x" is what a reader in another cgroup namespace sees.
+    // A reader in another cgroup namespace sees a path like "/../x".
     if (path.empty() || path.find("..") != std::string::npos) return "";
     if (first) {
       common = path;

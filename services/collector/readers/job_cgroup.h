@@ -1,4 +1,4 @@
-// Finds the control group of a job by its processes.
+// Lookup of a job's control group by its processes.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace pitwall::collector {
 
-// The innermost group (version 2, path below the cgroup file system) that holds all of them; ""
-// when there is none but the root, or it cannot be read.
+// Returns the innermost group (version 2, path below the cgroup file system) that contains all
+// processes. Returns "" if only the root does or the groups cannot be read.
 std::string CgroupOf(std::string_view root, const std::vector<JobProcess>& processes);
 
 }  // namespace pitwall::collector

@@ -1,4 +1,4 @@
-// /proc/loadavg.
+// /proc/loadavg: load averages.
 #include "services/base/text/strings.h"
 #include "services/collector/files/proc_file.h"
 #include "services/collector/files/text_scan.h"

@@ -1,4 +1,4 @@
-// TCP, InfiniBand and NFS.
+// TCP, InfiniBand, and NFS readers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ class NetworkReadersTest : public ReadersTest {
 constexpr const char* kSent = "system_network_tcp_segments_sent_total";
 constexpr const char* kAgain = "system_network_tcp_segments_retransmitted_total";
 
-TEST_F(NetworkReadersTest, TcpSegments) {
+TEST_F(NetworkReadersTest, ReadsTcpSegments) {
   root_.Write("proc/net/snmp",
               "Ip: Forwarding DefaultTTL\nIp: 1 64\n"
               "Tcp: RtoAlgorithm MaxConn InSegs OutSegs RetransSegs InErrs\n"
@@ -38,7 +38,7 @@ TEST_F(NetworkReadersTest, TcpSegments) {
   EXPECT_EQ(Errors(), 0u);
 }
 
-TEST_F(NetworkReadersTest, DamagedTcpFiles) {
+TEST_F(NetworkReadersTest, DamagedTcpFilesGiveMissingValues) {
   auto reader = NewTcpReader(context_);
   EXPECT_THAT(Values(*reader), IsEmpty());  // no such file
   EXPECT_EQ(missing_, 0);
@@ -56,14 +56,14 @@ TEST_F(NetworkReadersTest, DamagedTcpFiles) {
   root_.Write("proc/net/snmp", "Tcp: OutSegs RetransSegs\nTcp: 5 4\n");
   EXPECT_EQ(Values(*reader).size(), 2u);
   EXPECT_TRUE(changed_);
-  // Once there, the series stay; their values miss.
+  // Existing series are kept with missing values.
   root_.Write("proc/net/snmp", "Tcp: OutSegs RetransSegs\nTcp: 5");
   EXPECT_THAT(Values(*reader), IsEmpty());
   EXPECT_EQ(missing_, 2);
   EXPECT_FALSE(changed_);
 }
 
-TEST_F(NetworkReadersTest, TheHostsFilesInAContainer) {
+TEST_F(NetworkReadersTest, InContainer_ReadsHostsFiles) {
   root_.Write("proc/net/snmp", "Tcp: OutSegs RetransSegs\nTcp: 1 1\n");
   root_.Write("proc/net/rpc/nfs", "rpc 1 1 1\n");
   root_.Write("proc/1/net/dev", "");
@@ -71,14 +71,15 @@ TEST_F(NetworkReadersTest, TheHostsFilesInAContainer) {
   auto tcp = NewTcpReader(context_);
   EXPECT_THAT(Values(*tcp), Contains(Pair(kSent, 9)));
   auto nfs = NewNfsReader(context_);
-  EXPECT_THAT(Values(*nfs), IsEmpty());  // the host has no client, whatever the container has
+  EXPECT_THAT(Values(*nfs),
+              IsEmpty());  // the host has no NFS client, even if the container has one
 }
 
-TEST_F(NetworkReadersTest, NfsCalls) {
+TEST_F(NetworkReadersTest, ReadsNfsCalls) {
   auto reader = NewNfsReader(context_);
   EXPECT_THAT(Values(*reader), IsEmpty());
   EXPECT_FALSE(changed_);
-  EXPECT_EQ(Errors(), 0u);  // most nodes have no client
+  EXPECT_EQ(Errors(), 0u);  // a node without an NFS client is not an error
   root_.Write("proc/net/rpc/nfs", "net 0 0 0 0\nrpc 1234 5 1300\nproc3 22 0 1 2\n");
   EXPECT_THAT(Values(*reader), ElementsAre(Pair("nfs_rpc_calls_total", 1234),
                                            Pair("nfs_rpc_retransmissions_total", 5)));
@@ -93,7 +94,7 @@ TEST_F(NetworkReadersTest, NfsCalls) {
   }
 }
 
-TEST_F(NetworkReadersTest, InfinibandPorts) {
+TEST_F(NetworkReadersTest, ReadsInfinibandPorts) {
   auto reader = NewInfinibandReader(context_, clock_);
   EXPECT_THAT(Values(*reader), IsEmpty());
   EXPECT_EQ(Errors(), 0u);
@@ -108,10 +109,10 @@ TEST_F(NetworkReadersTest, InfinibandPorts) {
   Port("mlx5_0", 1, "counters/link_error_recovery", "5\n");
   Port("mlx5_0", 1, "counters/port_xmit_wait", "6\n");
   Port("mlx5_0", 1, "hw_counters/out_of_sequence", "7\n");
-  Port("rocep1", 2, "state", "1: DOWN\n");  // its driver counts less
+  Port("rocep1", 2, "state", "1: DOWN\n");  // its driver has fewer counters
   Port("rocep1", 2, "rate", "2.5 Gb/sec (1X SDR)\n");
   Port("rocep1", 2, "counters/port_rcv_data", "N/A (no PMA)\n");
-  EXPECT_THAT(Values(*reader), IsEmpty());  // not yet a second later
+  EXPECT_THAT(Values(*reader), IsEmpty());  // one second has not passed yet
   clock_.Advance(kNanosPerSecond);
   const auto values = Values(*reader);
   EXPECT_TRUE(changed_);
@@ -131,7 +132,7 @@ TEST_F(NetworkReadersTest, InfinibandPorts) {
   EXPECT_EQ(values.at("ib_port_transmit_wait_total mlx5_0 1"), 6);
   EXPECT_EQ(Errors(), 0u);
 
-  // Between its seconds it says what it said.
+  // Within the same second, the reader repeats its last values.
   Port("mlx5_0", 1, "state", "2: INIT\n");
   clock_.Advance(kNanosPerSecond - 1);
   EXPECT_EQ(Values(*reader).at("ib_port_state mlx5_0 1"), 4);
@@ -140,7 +141,7 @@ TEST_F(NetworkReadersTest, InfinibandPorts) {
   EXPECT_FALSE(changed_);
 }
 
-TEST_F(NetworkReadersTest, DamagedInfinibandFiles) {
+TEST_F(NetworkReadersTest, DamagedInfinibandFilesGiveMissingValues) {
   Port("mlx5_0", 1, "state", "4: ACTIVE\n");
   Port("mlx5_0", 1, "rate", "200 Gb/sec\n");
   auto reader = NewInfinibandReader(context_, clock_);
@@ -154,13 +155,13 @@ TEST_F(NetworkReadersTest, DamagedInfinibandFiles) {
     EXPECT_FALSE(changed_) << text;
     EXPECT_EQ(Errors(), ++errors) << text;
   }
-  // What is there beside ports and adapters is neither.
+  // Entries other than ports and adapters are ignored.
   root_.Write("sys/class/infiniband/README", "x");
   root_.Write("sys/class/infiniband/mlx5_1/ports/README", "x");
   Port("mlx5_0", 1, "state", "4: ACTIVE\n");
   clock_.Advance(kNanosPerSecond);
   EXPECT_EQ(Values(*reader).size(), 2u);
-  // The adapter goes away.
+  // The adapter is removed.
   std::filesystem::remove_all(root_.At("sys/class/infiniband"));
   clock_.Advance(kNanosPerSecond);
   EXPECT_THAT(Values(*reader), IsEmpty());
@@ -180,7 +181,7 @@ class PfcReaderTest : public NetworkReadersTest {
   TestDriverCounters drivers_;
 };
 
-TEST_F(PfcReaderTest, PausesByTheNamesOfDrivers) {
+TEST_F(PfcReaderTest, RecognizesCounterNamesOfEachDriver) {
   auto reader = NewPfcReader(context_, clock_, drivers_);
   EXPECT_THAT(Values(*reader), IsEmpty());
   EXPECT_FALSE(changed_);
@@ -189,10 +190,11 @@ TEST_F(PfcReaderTest, PausesByTheNamesOfDrivers) {
   Adapter("bnxt_re0", "eth4");
   Adapter("irdma0", "eth5");
   Adapter("irdma1", "eth6");
-  root_.Write("sys/class/infiniband/mlx5_2/device/vendor", "0x15b3\n");  // InfiniBand alone
+  root_.Write("sys/class/infiniband/mlx5_2/device/vendor",
+              "0x15b3\n");  // InfiniBand only, without a network device
   const uint64_t most = UINT64_MAX;
   drivers_.devices = {
-      {"eth1", {{{"rx_prio3_pause", 9}}}},  // behind no adapter
+      {"eth1", {{{"rx_prio3_pause", 9}}}},  // not behind an adapter
       {"eth2",
        {{{"rx_packets", 1},
          {"rx_prio0_pause", 10},
@@ -203,12 +205,12 @@ TEST_F(PfcReaderTest, PausesByTheNamesOfDrivers) {
          {"rx_prio8_pause", 99},
          {"rx_prio_pause", 99},
          {"prio3_pause", 99}}}},
-      {"eth3", {{{"rx_packets", 1}, {"rx_pause_ctrl_phy", 5}}}},  // no flow control by priority
+      {"eth3", {{{"rx_packets", 1}, {"rx_pause_ctrl_phy", 5}}}},  // no priority flow control
       {"eth4", {{{"rx_pfc_ena_frames_pri3", 3}, {"tx_pfc_ena_frames_pri3", 4}}}},
       {"eth5", {{{"rx_priority_2_xoff.nic", 5}, {"rx_priority_2_xon.nic", 99}}}},
       {"eth6", {{{"port.tx_priority_1_xoff", 6}}}},
   };
-  EXPECT_THAT(Values(*reader), IsEmpty());  // not yet ten seconds later
+  EXPECT_THAT(Values(*reader), IsEmpty());  // ten seconds have not passed yet
   clock_.Advance(10 * kNanosPerSecond);
   EXPECT_THAT(Values(*reader),
               ::testing::UnorderedElementsAre(
@@ -220,12 +222,12 @@ TEST_F(PfcReaderTest, PausesByTheNamesOfDrivers) {
   EXPECT_TRUE(changed_);
   EXPECT_EQ(Errors(), 0u);
   const int reads = drivers_.reads;
-  EXPECT_EQ(Values(*reader).size(), 8u);  // what it said
+  EXPECT_EQ(Values(*reader).size(), 8u);  // the previous values
   EXPECT_FALSE(changed_);
   EXPECT_EQ(drivers_.reads, reads);
 }
 
-TEST_F(PfcReaderTest, DriversThatFailAndGo) {
+TEST_F(PfcReaderTest, FailedDriverKeepsSeries_RemovedDeviceDropsThem) {
   Adapter("mlx5_0", "eth2");
   drivers_.devices = {{"eth2", Internal("firmware")}};
   auto reader = NewPfcReader(context_, clock_, drivers_);
@@ -237,7 +239,7 @@ TEST_F(PfcReaderTest, DriversThatFailAndGo) {
   drivers_.devices = {{"eth2", Internal("firmware")}};
   clock_.Advance(10 * kNanosPerSecond);
   EXPECT_THAT(Values(*reader), IsEmpty());
-  EXPECT_EQ(missing_, 16);  // the series stay
+  EXPECT_EQ(missing_, 16);  // the series are kept
   EXPECT_FALSE(changed_);
   EXPECT_EQ(Errors(), 2u);
   drivers_.devices.clear();
@@ -248,13 +250,13 @@ TEST_F(PfcReaderTest, DriversThatFailAndGo) {
   EXPECT_EQ(Errors(), 2u);
 }
 
-// What this machine's devices count nobody knows; that asking is answered is.
-TEST(EthtoolCountersTest, AsksTheKernel) {
+// The machine's counters are unknown, so this checks only the status.
+TEST(EthtoolCountersTest, ReadsCountersFromKernel) {
   const EthtoolCounters ethtool;
   for (const char* device : {"", "no-such-dev", "a-name-that-is-longer-than-16"}) {
     EXPECT_TRUE(absl::IsUnimplemented(ethtool.Read(device).status())) << device;
   }
-  const auto loopback = ethtool.Read("lo");  // counts nothing in some kernels
+  const auto loopback = ethtool.Read("lo");  // has no counters in some kernels
   EXPECT_TRUE(loopback.ok() || absl::IsUnimplemented(loopback.status())) << loopback.status();
 }
 

@@ -25,7 +25,7 @@ class NfsReader final : public SeriesReader {
     if (text.has_value() && Parse(*text)) {
       there = true;
     } else if (!text.has_value() && (file_.error() == ENOENT || file_.error() == ENOTDIR)) {
-      there = false;  // no client here
+      there = false;  // no NFS client
     } else {
       context_.counters->read_errors.fetch_add(1, std::memory_order_relaxed);
     }
@@ -45,7 +45,7 @@ class NfsReader final : public SeriesReader {
   }
 
  private:
-  // "rpc <calls> <sent again> <credentials renewed>" on a line of its own.
+  // Parses the line "rpc <calls> <retransmissions> <credential refreshes>".
   bool Parse(std::string_view text) {
     TextScan lines(text);
     std::string_view line;

@@ -1,4 +1,4 @@
-// Pauses of priority flow control, out of what drivers of network devices count.
+// Priority flow control pauses, from the driver counters of network devices.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -15,13 +15,14 @@ namespace {
 constexpr int64_t kPeriodNs = 10 * kNanosPerSecond;
 constexpr std::string_view kName = "system_network_pfc_pauses_total";
 constexpr size_t kPriorities = 8;
-// Of each priority received and sent.
+// Received and sent pauses of each priority.
 using Pauses = std::array<double, 2 * kPriorities>;
 
-// Index into Pauses of the driver's name for a counter, or nothing. Behind rx_ or tx_:
+// Returns the index into Pauses for a driver's counter name, or nullopt. The names after rx_ or tx_
+// are:
 //   prio3_pause             mlx5 (NVIDIA ConnectX)
 //   pfc_ena_frames_pri3     bnxt (Broadcom)
-//   priority_3_xoff.nic     ice (Intel); i40e with "port." in front and without an end
+//   priority_3_xoff.nic     ice (Intel); i40e has the prefix "port." and no suffix
 std::optional<size_t> PauseIndex(std::string_view name) {
   if (StartsWith(name, "port.")) name.remove_prefix(5);
   const bool sent = StartsWith(name, "tx_");
@@ -58,7 +59,8 @@ class PfcReader final : public SeriesReader {
       for (std::string& name : NamesIn(Cat(adapters_, "/", adapter, "/device/net")))
         names.push_back(std::move(name));
     }
-    std::sort(names.begin(), names.end());  // two ports of an adapter may be two adapters
+    std::sort(names.begin(),
+              names.end());  // two ports may appear as two adapters with the same devices
     names.erase(std::unique(names.begin(), names.end()), names.end());
     if (names.size() > kMaxDevices) names.resize(kMaxDevices);
     std::vector<Device> devices;
@@ -102,7 +104,7 @@ class PfcReader final : public SeriesReader {
     if (!counters.ok()) {
       if (absl::IsUnimplemented(counters.status())) return std::nullopt;
       context_.counters->read_errors.fetch_add(1, std::memory_order_relaxed);
-      // Its series stay, if it had any.
+      // Existing series of the device are kept.
       const bool had = std::any_of(devices_.begin(), devices_.end(),
                                    [&](const Device& known) { return known.name == name; });
       return had ? std::optional(device) : std::nullopt;

@@ -1,4 +1,4 @@
-// /proc/pressure (PSI): time in which tasks, or all tasks, waited for something.
+// /proc/pressure (PSI): time in which some or all tasks were stalled on a resource.
 #include <array>
 
 #include "services/base/text/strings.h"
@@ -28,7 +28,7 @@ class PressureReader final : public SeriesReader {
       if (text.has_value()) {
         changed |= !known_[i];
         known_[i] = true;
-      } else if (known_[i]) {  // a kernel without PSI never had it: no error
+      } else if (known_[i]) {  // a kernel without PSI is not an error
         context_.counters->read_errors.fetch_add(1, std::memory_order_relaxed);
       }
     }

@@ -12,7 +12,7 @@
 namespace pitwall::collector {
 namespace {
 
-// The value of process_state: what its main thread does.
+// Returns the value of process_state, the state of the main thread.
 double StateOf(std::string_view letter) {
   if (letter == "R") return 1;
   if (letter == "S") return 2;
@@ -31,7 +31,7 @@ struct Process {
   double cpu_seconds = 0;
   double state = 0;
   double resident_bytes = 0;
-  std::optional<double> wait_seconds;  // nullopt: the kernel does not count it
+  std::optional<double> wait_seconds;  // nullopt: not provided by the kernel
 };
 
 class ProcessReader final : public SeriesReader {
@@ -40,7 +40,8 @@ class ProcessReader final : public SeriesReader {
       : context_(context),
         jiffies_per_second_(static_cast<double>(sysconf(_SC_CLK_TCK))),
         page_bytes_(static_cast<double>(sysconf(_SC_PAGESIZE))) {
-    // One process per rank: of an old and a new one the newer (greater pid, as a rule) counts.
+    // Only one process per rank is used: the one with the greatest PID, which is normally the
+    // newest.
     std::sort(processes.begin(), processes.end());
     for (size_t i = 0; i < processes.size(); ++i) {
       if (i + 1 < processes.size() && processes[i + 1].rank == processes[i].rank) continue;
@@ -53,7 +54,7 @@ class ProcessReader final : public SeriesReader {
   bool Read() override {
     bool changed = false;
     for (Process& process : processes_) {
-      // A process that ended does not come back: whoever has its number next is somebody else.
+      // An ended process does not return. Its PID may be reused by an unrelated process.
       if (process.gone) continue;
       const bool alive = ReadOne(process);
       const bool waited = process.wait_seconds.has_value();
@@ -97,7 +98,7 @@ class ProcessReader final : public SeriesReader {
   bool ReadOne(Process& process) {
     const auto stat = process.stat.Read();
     if (!stat.has_value()) return false;
-    // The name may hold blanks and brackets: the fields begin after the last bracket.
+    // The name may contain spaces and parentheses, so the fields start after the last parenthesis.
     const size_t bracket = stat->rfind(')');
     if (bracket == std::string_view::npos) return false;
     TextScan fields(stat->substr(bracket + 1));
@@ -117,7 +118,7 @@ class ProcessReader final : public SeriesReader {
     return true;
   }
 
-  // Seconds for which the main thread could run and had no CPU.
+  // Returns the seconds for which the main thread was runnable but waited for a CPU.
   static std::optional<double> ReadWait(Process& process) {
     const auto schedstat = process.schedstat.Read();
     if (!schedstat.has_value()) return std::nullopt;

@@ -26,7 +26,7 @@ using ::testing::Not;
 using ::testing::Pair;
 using ::testing::SizeIs;
 
-TEST_F(ReadersTest, CpuSharesAndSecondsPerCore) {
+TEST_F(ReadersTest, ReadsCpuRatiosAndSecondsPerCore) {
   const double hz = static_cast<double>(sysconf(_SC_CLK_TCK));
   root_.Write(
       "proc/stat",
@@ -35,7 +35,7 @@ TEST_F(ReadersTest, CpuSharesAndSecondsPerCore) {
   auto reader = NewCpuReader(context_);
   auto values = Values(*reader);
   EXPECT_TRUE(changed_);
-  EXPECT_EQ(missing_, 16);  // shares need two readings
+  EXPECT_EQ(missing_, 16);  // ratios need two readings
   EXPECT_DOUBLE_EQ(values.at("system_cpu_time_seconds_total 0 user"), 100 / hz);
   EXPECT_DOUBLE_EQ(values.at("system_cpu_time_seconds_total 0 iowait"), 40 / hz);
   EXPECT_DOUBLE_EQ(values.at("system_cpu_time_seconds_total 1 idle"), 600 / hz);
@@ -50,11 +50,11 @@ TEST_F(ReadersTest, CpuSharesAndSecondsPerCore) {
   EXPECT_DOUBLE_EQ(values.at("system_cpu_utilization_ratio 0 iowait"), 0.1);
   EXPECT_DOUBLE_EQ(values.at("system_cpu_utilization_ratio 0 steal"), 0.1);
   EXPECT_DOUBLE_EQ(values.at("system_cpu_utilization_ratio 0 nice"), 0);
-  EXPECT_EQ(missing_, 8);  // core 1 stood still: a share of nothing
+  EXPECT_EQ(missing_, 8);  // core 1 did not advance, so its ratios are undefined
 }
 
-TEST_F(ReadersTest, CpuLinesThatAreOdd) {
-  // iowait goes back; a core without the newer modes; a malformed line; one that is cut off.
+TEST_F(ReadersTest, MalformedCpuLinesAreSkipped) {
+  // Decreasing iowait, a core without the newer modes, a malformed line, and a truncated line.
   root_.Write("proc/stat",
               "cpu 1\ncpu0 10 0 0 10 9 0 0 0\ncpu2 1 2 3 4\ncpuX 1 2 3 4\ncpu3 1 2\nbtime 5\n");
   auto reader = NewCpuReader(context_);
@@ -65,11 +65,11 @@ TEST_F(ReadersTest, CpuLinesThatAreOdd) {
   auto values = Values(*reader);
   EXPECT_DOUBLE_EQ(values.at("system_cpu_utilization_ratio 0 iowait"), 0);
   EXPECT_DOUBLE_EQ(values.at("system_cpu_utilization_ratio 0 user"), 0.5);
-  // A core goes, another comes.
+  // One core is removed and another one added.
   root_.Write("proc/stat", "cpu0 20 0 0 20 5 0 0 0\ncpu1 1 1 1 1\nbtime 5\n");
   EXPECT_THAT(Values(*reader), Contains(Key("system_cpu_time_seconds_total 1 idle")));
   EXPECT_TRUE(changed_);
-  // Gone: the series stay, their values miss.
+  // Without the file, the series are kept with missing values.
   root_.Remove("proc/stat");
   ::testing::internal::CaptureStderr();
   auto again = NewCpuReader(context_);
@@ -78,7 +78,7 @@ TEST_F(ReadersTest, CpuLinesThatAreOdd) {
   EXPECT_FALSE(changed_);
 }
 
-TEST_F(ReadersTest, ManyCoresAndALongLineOfInterrupts) {
+TEST_F(ReadersTest, ReadsManyCoresAndLongInterruptLine) {
   std::string text = "cpu  1 1 1 1\n";
   for (int i = 0; i < 800; ++i)
     CatTo(text, "cpu", i, " 123456789 123456 12345678 123456789012 1234567 0 123456 0 0 0\n");
@@ -90,7 +90,7 @@ TEST_F(ReadersTest, ManyCoresAndALongLineOfInterrupts) {
   EXPECT_EQ(Values(*reader).size(), 800u * 8);
 }
 
-TEST_F(ReadersTest, Memory) {
+TEST_F(ReadersTest, ReadsMemory) {
   root_.Write("proc/meminfo",
               "MemTotal:       1000 kB\nMemFree:         200 kB\nMemAvailable:    600 kB\nBuffers: "
               "         50 kB\n"
@@ -109,12 +109,12 @@ TEST_F(ReadersTest, Memory) {
   EXPECT_THAT(Values(*reader), IsEmpty());
   EXPECT_EQ(missing_, 6);
   EXPECT_EQ(Errors(), 1u);
-  // A kernel that does not say what is available.
+  // Older kernels do not report the available memory.
   root_.Write("proc/meminfo", "MemTotal: 1000 kB\nMemFree: 200 kB\nCached: 300 kB\n");
   EXPECT_DOUBLE_EQ(Values(*reader).at("system_memory_utilization_ratio"), 0.5);
 }
 
-TEST_F(ReadersTest, NetworkOfRealInterfaces) {
+TEST_F(ReadersTest, ReadsPhysicalInterfacesOnly) {
   const std::string head =
       "Inter-|   Receive                                                |  Transmit\n"
       " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs "
@@ -133,7 +133,7 @@ TEST_F(ReadersTest, NetworkOfRealInterfaces) {
   EXPECT_EQ(values.at("system_network_packets_total eth0 receive"), 2);
   EXPECT_EQ(values.at("system_network_errors_total eth0 transmit"), 7);
   EXPECT_EQ(values.at("system_network_dropped_total eth0 receive"), 4);
-  EXPECT_EQ(Errors(), 1u);  // ib0 was cut off
+  EXPECT_EQ(Errors(), 1u);  // the line of ib0 was truncated
   root_.Write(
       "proc/net/dev",
       head +
@@ -145,14 +145,14 @@ TEST_F(ReadersTest, NetworkOfRealInterfaces) {
   EXPECT_TRUE(changed_);
 }
 
-TEST_F(ReadersTest, TheHostsNetworkInAContainer) {
+TEST_F(ReadersTest, InContainer_ReadsHostsNetwork) {
   root_.Write("proc/net/dev", "eth0: 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n");
   root_.Write("proc/1/net/dev", "ens5: 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n");
   auto reader = NewNetworkReader(context_);
   EXPECT_THAT(Values(*reader), Contains(Key("system_network_io_bytes_total ens5 receive")));
 }
 
-TEST_F(ReadersTest, WholeDisks) {
+TEST_F(ReadersTest, ReadsWholeDisksOnly) {
   root_.Write("proc/diskstats",
               "   8 0 sda 10 1 2000 3 20 4 4000 5 0 1500 7 0 0 0 0\n   8 1 sda1 10 1 2000 3 20 4 "
               "4000 5 0 1500 7\n"
@@ -172,10 +172,10 @@ TEST_F(ReadersTest, WholeDisks) {
   EXPECT_EQ(Errors(), 1u);
 }
 
-TEST_F(ReadersTest, PressureWhereTheKernelHasIt) {
+TEST_F(ReadersTest, ReadsPressureIfSupported) {
   auto reader = NewPressureReader(context_);
   EXPECT_THAT(Values(*reader), IsEmpty());
-  EXPECT_EQ(Errors(), 0u);  // it may simply lack it
+  EXPECT_EQ(Errors(), 0u);  // the kernel may not support PSI
   root_.Write(
       "proc/pressure/io",
       "some avg10=0.00 avg60=0.00 avg300=0.00 total=2500000\nfull avg10=0.00 total=1000000\n");
@@ -185,10 +185,10 @@ TEST_F(ReadersTest, PressureWhereTheKernelHasIt) {
   EXPECT_EQ(values.at("system_pressure_stall_seconds_total some io"), 2.5);
   EXPECT_EQ(values.at("system_pressure_stall_seconds_total full io"), 1);
   EXPECT_EQ(values.at("system_pressure_stall_seconds_total some cpu"), 7e-6);
-  EXPECT_EQ(missing_, 1);  // older kernels have no full of the CPU
+  EXPECT_EQ(missing_, 1);  // older kernels have no "full" line for the CPU
 }
 
-TEST_F(ReadersTest, Load) {
+TEST_F(ReadersTest, ReadsLoadAverages) {
   root_.Write("proc/loadavg", "0.75 0.50 0.25 2/345 6789\n");
   auto reader = NewLoadReader(context_);
   EXPECT_EQ(Values(*reader).at("system_load_average_1m"), 0.75);
@@ -196,7 +196,7 @@ TEST_F(ReadersTest, Load) {
   EXPECT_THAT(Values(*reader), IsEmpty());
 }
 
-TEST_F(ReadersTest, ProcessesOfAJob) {
+TEST_F(ReadersTest, ReadsProcessesOfJob) {
   const double hz = static_cast<double>(sysconf(_SC_CLK_TCK));
   const double page = static_cast<double>(sysconf(_SC_PAGESIZE));
   root_.Write("proc/17/stat",
@@ -218,7 +218,7 @@ TEST_F(ReadersTest, ProcessesOfAJob) {
   root_.Write("proc/18/stat", "");
   EXPECT_EQ(Values(*reader).size(), 4u);
   EXPECT_TRUE(changed_);
-  // A new process with the old number is somebody else.
+  // A new process with the same PID is unrelated.
   root_.Write("proc/18/stat", "18 (y) S 1 1 1 0 -1 4194304 1 2 3 4 1 1 0 0 20 0 1 0 12345 1 1\n");
   EXPECT_EQ(Values(*reader).size(), 4u);
 }
@@ -235,7 +235,7 @@ TEST_F(ReadersTest, StateOfAProcess_EachLetter_HasANumber) {
   }
 }
 
-TEST_F(ReadersTest, CgroupOfAJob) {
+TEST_F(ReadersTest, ReadsCgroupOfJob) {
   auto reader = NewCgroupReader(context_, "/job_1");
   EXPECT_THAT(Values(*reader), IsEmpty());
   root_.Write("sys/fs/cgroup/job_1/cpu.stat", "usage_usec 1500000\nuser_usec 1\n");
@@ -253,7 +253,7 @@ TEST_F(ReadersTest, CgroupOfAJob) {
   EXPECT_EQ(Values(*reader).at("cgroup_memory_limit_bytes"), 8192);
 }
 
-TEST_F(ReadersTest, TheGroupOfSeveralProcesses) {
+TEST_F(ReadersTest, FindsCommonGroupOfProcesses) {
   auto group = [this](int pid, std::string_view path) {
     root_.Write(Cat("proc/", pid, "/cgroup"), Cat("0::", path, "\n"));
   };
@@ -276,7 +276,7 @@ TEST_F(ReadersTest, TheGroupOfSeveralProcesses) {
   EXPECT_EQ(CgroupOf(root_.path(), {}), "");
 }
 
-TEST_F(ReadersTest, ThisVeryMachine) {
+TEST_F(ReadersTest, ReadsThisMachine) {
   const ReaderContext real{"/", "n1", &counters_};
   auto cpu = NewCpuReader(real);
   Values(*cpu);
@@ -289,9 +289,8 @@ TEST_F(ReadersTest, ThisVeryMachine) {
   EXPECT_GT(Values(*self).at("process_memory_usage_bytes 0"), 1e6);
 }
 
-// rules/metrics.yaml says what there is: every series that we describe is there, with these
-// very labels.
-TEST_F(ReadersTest, NamesAndLabelsAreThoseOfTheCatalogue) {
+// Every series must be in rules/metrics.yaml with the same labels.
+TEST_F(ReadersTest, NamesAndLabelsMatchCatalog) {
   const Catalogue catalogue;
   if (catalogue.empty()) GTEST_SKIP() << "not run in the source folder";
   root_.Write("proc/stat", "cpu0 1 1 1 1 1 1 1 1\n");
@@ -342,7 +341,7 @@ TEST_F(ReadersTest, NamesAndLabelsAreThoseOfTheCatalogue) {
   EXPECT_EQ(names.size(), 32u);
 }
 
-// A reader of which a test says what it reads.
+// A reader with values set by the test.
 class FakeReader final : public SeriesReader {
  public:
   std::vector<std::pair<std::string, double>> values;
@@ -364,7 +363,7 @@ class FakeReader final : public SeriesReader {
   std::vector<std::string> names_;
 };
 
-TEST(StreamTable, RowsKeepTheSchemaUnderWhichTheyWereSampled) {
+TEST(StreamTable, RowsKeepTheirSchema) {
   auto owned = std::make_unique<FakeReader>();
   FakeReader& reader = *owned;
   std::vector<std::unique_ptr<SeriesReader>> readers;
@@ -374,7 +373,7 @@ TEST(StreamTable, RowsKeepTheSchemaUnderWhichTheyWereSampled) {
   Batch batch;
   table.Sample(1);
   table.AppendTo(true, &announced, &batch);
-  EXPECT_TRUE(batch.frames.empty() && batch.schemas.empty());  // nothing there yet
+  EXPECT_TRUE(batch.frames.empty() && batch.schemas.empty());  // no series yet
 
   reader.values = {{"a", 1}};
   table.Sample(2);
@@ -389,7 +388,7 @@ TEST(StreamTable, RowsKeepTheSchemaUnderWhichTheyWereSampled) {
   EXPECT_THAT(batch.frames[1].values, ::testing::ElementsAre(2, 3));
   EXPECT_THAT(batch.frames[2].values, ::testing::ElementsAre(4));
   EXPECT_EQ(batch.frames[0].schema_id, batch.frames[2].schema_id);
-  ASSERT_EQ(batch.schemas.size(), 2u);  // each once, though one came back
+  ASSERT_EQ(batch.schemas.size(), 2u);  // each schema once, although one was used twice
   EXPECT_EQ(batch.schemas[0]->stream, 7u);
   table.Clear();
 
@@ -397,12 +396,12 @@ TEST(StreamTable, RowsKeepTheSchemaUnderWhichTheyWereSampled) {
   Batch next;
   table.AppendTo(false, &announced, &next);
   EXPECT_TRUE(next.schemas.empty());
-  table.AppendTo(false, &late, &next);  // somebody who hears it for the first time
+  table.AppendTo(false, &late, &next);  // a receiver that has no schema yet
   EXPECT_EQ(next.schemas.size(), 1u);
   table.AppendTo(true, &announced, &next);
   EXPECT_EQ(next.schemas.size(), 1u);  // not twice in one batch
 
-  // All gone: the end is told by a schema without series, and a tick.
+  // The removal of all series is published as a schema without series, and one row.
   table.Clear();
   table.SetReaders({});
   table.Sample(7);

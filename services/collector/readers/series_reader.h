@@ -1,4 +1,5 @@
-// One producer of series of this node, and the factories of all that read text files of the system.
+// Interface of readers that produce this node's series, and factories of the readers of system
+// files.
 #pragma once
 
 #include <cstdint>
@@ -17,22 +18,22 @@
 
 namespace pitwall::collector {
 
-// Owned and called by the sampler thread. Read takes a reading into memory of its own; Fill hands
-// it out without an allocation. What cannot be read is counted and gives missing values; what is
-// gone leaves the set of series.
+// Owned and called by the sampler thread. Read stores a reading in the reader's own memory. Fill
+// copies it without allocating. Values that cannot be read are counted and returned as missing.
+// Removed objects leave the set of series.
 class SeriesReader {
  public:
   virtual ~SeriesReader() = default;
-  // True when the set of series is another than after the Read before (or this is the first one and
-  // has any).
+  // Returns true if the set of series has changed since the previous Read. The first Read returns
+  // true if it has any series.
   virtual bool Read() = 0;
   // Appends the series, in the order of Fill.
   virtual void Describe(std::vector<SeriesDescriptor>* out) const = 0;
-  // Writes one value per series to row[0…] and returns where the next one belongs.
+  // Writes one value per series to row[0…] and returns a pointer behind the last value.
   virtual double* Fill(double* row) const = 0;
 };
 
-// What every reader needs. `root` is the parent of /proc and /sys.
+// Context shared by all readers. `root` is the parent of /proc and /sys.
 struct ReaderContext {
   std::string root;
   std::string node;
@@ -43,21 +44,21 @@ std::unique_ptr<SeriesReader> NewCpuReader(const ReaderContext& context);
 std::unique_ptr<SeriesReader> NewMemoryReader(const ReaderContext& context);
 std::unique_ptr<SeriesReader> NewNetworkReader(const ReaderContext& context);
 std::unique_ptr<SeriesReader> NewTcpReader(const ReaderContext& context);
-// Reads the ports once a second, whatever the interval: a counter may cost a command to the
-// adapter. The clock is borrowed.
+// Reads the ports once per second, whatever the interval, because a counter may cost a command to
+// the adapter. The clock is not owned.
 std::unique_ptr<SeriesReader> NewInfinibandReader(const ReaderContext& context, const Clock& clock);
-// Pauses of priority flow control of the network devices behind RDMA adapters, once in ten seconds:
-// drivers ask the adapter's firmware for them. Both are borrowed.
+// Reads the priority flow control pauses of network devices behind RDMA adapters. Reads once in ten
+// seconds, because drivers query the adapter's firmware. Clock and counters are not owned.
 std::unique_ptr<SeriesReader> NewPfcReader(const ReaderContext& context, const Clock& clock,
                                            const DriverCounters& counters);
 std::unique_ptr<SeriesReader> NewNfsReader(const ReaderContext& context);
 std::unique_ptr<SeriesReader> NewDiskReader(const ReaderContext& context);
 std::unique_ptr<SeriesReader> NewPressureReader(const ReaderContext& context);
-// How far the wall clock is ahead of the collector's event time. Borrowed.
+// Reads the lead of the wall clock over the collector's event time, which is not owned.
 class EventTime;
 std::unique_ptr<SeriesReader> NewClockReader(const ReaderContext& context, const EventTime& time);
 std::unique_ptr<SeriesReader> NewLoadReader(const ReaderContext& context);
-// `path`: of the job's cgroup below the cgroup file system (version 2).
+// Reads the job's cgroup (version 2). `path` is below the cgroup file system.
 std::unique_ptr<SeriesReader> NewCgroupReader(const ReaderContext& context, std::string_view path);
 
 // A local process of a job.
@@ -69,12 +70,13 @@ struct JobProcess {
 std::unique_ptr<SeriesReader> NewProcessReader(const ReaderContext& context,
                                                std::vector<JobProcess> processes);
 
-// name{labels…} with the node; labels with empty values are left out.
+// Returns name{labels…} with the node label. Labels with empty values are omitted.
 SeriesDescriptor NodeSeries(
     const ReaderContext& context, SeriesKind kind, std::string_view name,
     std::initializer_list<std::pair<std::string_view, std::string_view>> labels);
 
-// "some avg10=… total=<µs>" and "full …" of a pressure file, in seconds; missing where absent.
+// Totals of "some avg10=… total=<µs>" and "full …" in a pressure file, in seconds. MissingValue()
+// if absent.
 struct PressureTotals {
   double some = 0;
   double full = 0;

@@ -35,7 +35,8 @@ void StreamTable::Sample(int64_t time_ns) {
   Segment& segment = segments_[used_ - 1];
   const size_t width = segment.schema.series.size();
   ever_had_series_ |= width > 0;
-  // A stream that lost all its series still ticks: that is how their end is told.
+  // A stream without remaining series still appends rows, so that receivers learn of the end of its
+  // series.
   if (!ever_had_series_) return;
   segment.times.push_back(time_ns);
   const size_t row = segment.values.size();

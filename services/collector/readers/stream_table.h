@@ -1,4 +1,4 @@
-// The rows of one stream of the node that have been sampled and not yet published.
+// Sampled rows of one stream of the node that are not published yet.
 #pragma once
 
 #include <cstdint>
@@ -10,28 +10,28 @@
 
 namespace pitwall::collector {
 
-// Columns come from some readers; a new set of series makes a new schema, and rows sampled before
-// keep theirs. Buffers are reused: a row costs no allocation. Owned by the sampler thread.
+// The columns come from a set of readers. A change of the series starts a new schema; earlier rows
+// keep theirs. Buffers are reused, so a row does not allocate. Owned by the sampler thread.
 class StreamTable {
  public:
   StreamTable(uint32_t stream, std::vector<std::unique_ptr<SeriesReader>> readers);
 
-  // Reads and appends one row at `time_ns`, which must grow. Without any series so far it appends
-  // nothing.
+  // Reads and appends one row at `time_ns`, which must increase. Appends nothing until there is a
+  // series.
   void Sample(int64_t time_ns);
-  // Other readers from the next Sample on.
+  // Replaces the readers from the next Sample on.
   void SetReaders(std::vector<std::unique_ptr<SeriesReader>> readers);
 
-  // Appends one frame per schema in use to `batch`, its spans pointing into this table until Clear
-  // or Sample, and its schema where that is not `*announced`, or with `repeat`; then `*announced`
-  // is the newest schema's id.
+  // Appends one frame per schema in use to `batch`. The frames' spans point into this table until
+  // Clear or Sample. Also appends each schema that differs from `*announced`, and with `repeat` the
+  // newest one in any case, and sets `*announced` to the newest schema's ID.
   void AppendTo(bool repeat, uint64_t* announced, Batch* batch) const;
-  // Forgets the rows.
+  // Discards the rows.
   void Clear();
   size_t columns() const { return segments_[used_ - 1].schema.series.size(); }
 
  private:
-  // Rows under one schema.
+  // Rows of one schema.
   struct Segment {
     Schema schema;
     std::vector<int64_t> times;
@@ -40,9 +40,9 @@ class StreamTable {
 
   const uint32_t stream_;
   std::vector<std::unique_ptr<SeriesReader>> readers_;
-  std::vector<Segment> segments_;  // the last of the first used_ is the one in use
+  std::vector<Segment> segments_;  // the last of the first used_ segments is current
   size_t used_ = 1;
-  bool changed_ = false;  // the readers are others
+  bool changed_ = false;  // the readers were replaced
   bool ever_had_series_ = false;
 };
 

@@ -41,7 +41,7 @@ class TcpReader final : public SeriesReader {
   }
 
  private:
-  // Two lines that begin with "Tcp:", the columns' names and then their numbers.
+  // Parses the two lines that start with "Tcp:": the column names, then the numbers.
   bool Parse(std::string_view text) {
     TextScan lines(text);
     std::string_view line, names;

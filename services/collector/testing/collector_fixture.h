@@ -1,5 +1,4 @@
-// For tests: the whole collector, on a clock that the test moves, a machine of files and a log in
-// memory.
+// Test fixture with a whole collector, a fake clock, a machine made of files, and a log in memory.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -39,7 +38,7 @@ class CollectorTest : public ::testing::Test {
     ASSERT_TRUE(status.ok()) << status;
     Settle();
   }
-  // Until the sampler and the publisher (and the GPU reader) have nothing to do.
+  // Waits until the sampler, the publisher, and the GPU reader are idle.
   void Settle() { clock_.AwaitWaiters(options_.gpus ? 3 : 2); }
   void Advance(int64_t ns, int64_t step = 100 * kNanosPerMilli) {
     for (; ns > 0; ns -= step) {
@@ -52,7 +51,7 @@ class CollectorTest : public ::testing::Test {
     collector_->Stop();
     return DecodeAll(appender_.records());
   }
-  // This process, as /proc tells it.
+  // Writes this process's entries under /proc.
   void WriteProcess(int start) const {
     root_.Write(Cat("proc/", getpid(), "/stat"),
                 Cat(getpid(), " (a) R 1 1 1 0 -1 4 1 0 0 0 1 1 0 0 20 0 1 0 ", start, " 1 1\n"));
@@ -64,7 +63,7 @@ class CollectorTest : public ::testing::Test {
       if (reason.empty() || (!counter.labels.empty() && counter.labels[0].value == reason))
         return counter.value;
     }
-    ADD_FAILURE() << "no counter " << name;
+    ADD_FAILURE() << "counter not found: " << name;
     return 0;
   }
 

@@ -486,7 +486,7 @@ class Tenants(unittest.TestCase):
         os.chmod(os.path.join(self.work, "run"), 0o777)
         with self.assertRaises(AssertionError) as raised:
             self.start()
-        self.assertIn("others may write the directory (mode 0777); chmod go-w it", str(raised.exception))
+        self.assertIn("the directory is writable by others (mode 0777); run chmod go-w on it", str(raised.exception))
 
 
 if __name__ == "__main__":

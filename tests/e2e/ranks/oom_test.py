@@ -114,7 +114,7 @@ class OutOfMemory(unittest.TestCase):
         with open(os.path.join(self.work, "log"), errors="replace") as log:
             def said():
                 log.seek(0)
-                return [line for line in log if "ended without goodbye" in line and '"%s"' % job in line]
+                return [line for line in log if "ended without a goodbye" in line and '"%s"' % job in line]
             return wait_for("the end of the rank to be reported", said, 40)[-1]
 
     def test_oom_kill_of_a_rank_is_reported(self):

@@ -167,7 +167,7 @@ class Pods(unittest.TestCase):
         self.ends(signal.SIGKILL, 137, "OOMKilled", faults=[
             (403, "forbidden"), (200, '{"kind": "PodList", "items": [{'), (200, " " * (33 << 20))])
         self.told(("RankDied", "signal 9"), ("RankDied", "out of memory"))
-        self.assertIn("right to list pods", self.pitwall.log())
+        self.assertIn("permission to list pods", self.pitwall.log())
 
     def test_vanished_pod_is_still_a_death(self):
         self.rank.kill()

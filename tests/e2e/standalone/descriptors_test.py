@@ -60,11 +60,11 @@ class Descriptors(unittest.TestCase):
         listed = subprocess.run(
             [self.binary, "issues", "list", "--target", self.service.grpc], capture_output=True, text=True, timeout=60)
         self.assertEqual(listed.returncode, 0, listed.stderr)
-        self.assertNotIn("ended without goodbye", self.service.log())
+        self.assertNotIn("ended without a goodbye", self.service.log())
         self.assertIsNone(self.training.poll())
         self.training.send_signal(signal.SIGKILL)
         self.training.wait()
-        harness.wait_for("the real death", lambda: self.service.said("ended without goodbye"))
+        harness.wait_for("the real death", lambda: self.service.said("ended without a goodbye"))
         self.assertEqual(self.service.stop(), 0)
 
     def metric_or_none(self):

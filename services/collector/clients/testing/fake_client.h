@@ -1,4 +1,4 @@
-// For tests: a client of the collector's socket.
+// Test client for the collector's socket.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace pitwall::collector {
 
-// Blocking; a failure of the socket is a failure of the test.
+// A blocking client. Socket failures are test failures.
 class TestClient {
  public:
   explicit TestClient(const std::string& path)
@@ -38,7 +38,7 @@ class TestClient {
     ASSERT_EQ(send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(bytes.size()));
   }
-  // As much as the other side takes before it closes.
+  // Sends until everything is sent or the collector closes the connection.
   void SendSome(std::string_view bytes) {
     while (!bytes.empty()) {
       const ssize_t n = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -59,7 +59,7 @@ class TestClient {
     EXPECT_TRUE(message.has_welcome()) << message.refused().message();
     return message.welcome();
   }
-  // Reads until the collector has said that everything up to `sequence` is durable.
+  // Reads until the collector has reported everything up to `sequence` as durable.
   void AwaitWritten(uint64_t sequence) {
     while (connected_ && Read().written().sequence() < sequence) {
     }
@@ -71,13 +71,13 @@ class TestClient {
     if (!connected_) return {};
     return ReadBody(head);
   }
-  // Blocks until the other side has closed; what it says before is passed over.
+  // Blocks until the collector has closed the connection, discarding its messages.
   bool AwaitClosed() {
     char byte;
     while (recv(fd_, &byte, 1, 0) > 0) continue;
     return true;
   }
-  // Why the other side refuses, "<reason>: <message>"; "" when it closes without a word.
+  // Returns the refusal as "<reason>: <message>", or "" if the connection closes without one.
   std::string ReadRefused() {
     std::string head(4, '\0');
     while (ReadAll(&head)) {

@@ -1,4 +1,4 @@
-// For tests: a temporary directory that stands for the root of a machine.
+// Test helper: a temporary directory as the root of a machine.
 #pragma once
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 namespace pitwall::collector {
 
-// Removed with everything in it at the end.
+// Removed with its contents by the destructor.
 class TestRoot {
  public:
   TestRoot() {
@@ -26,7 +26,7 @@ class TestRoot {
 
   const std::string& path() const { return path_; }
   std::string At(std::string_view relative) const { return path_ + "/" + std::string(relative); }
-  // Rewrites in place, as files of /proc change under those who hold them open.
+  // Rewrites the file in place, because open files in /proc change without being replaced.
   void Write(std::string_view relative, std::string_view content) const {
     std::filesystem::create_directories(std::filesystem::path(At(relative)).parent_path());
     std::ofstream(At(relative), std::ios::binary | std::ios::trunc) << content;

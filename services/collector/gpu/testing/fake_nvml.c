@@ -324,7 +324,7 @@ void fake_nvml_raise(unsigned gpu, unsigned long long type, unsigned long long c
   pthread_mutex_unlock(&mutex);
 }
 /* Returns when all events were taken, a wait was answered, and the next one has begun. */
-void fake_nvml_await_heard(void) {
+void fake_nvml_await_received(void) {
   pthread_mutex_lock(&mutex);
   const unsigned long enough = waits == 0 ? 2 : waits + 1;
   while (first_event != next_event || waiting == 0 || waits < enough) pthread_cond_wait(&changed, &mutex);

@@ -1,4 +1,4 @@
-// For tests: what the stand-in for NVIDIA's library (fake_nvml.c) is to do, and what it was asked.
+// Test control of the fake NVML library (fake_nvml.c).
 #pragma once
 
 #include <dlfcn.h>
@@ -8,8 +8,8 @@
 
 namespace pitwall::collector {
 
-// Keeps the library loaded; it is as new when nobody has it loaded any more, so there is one at a
-// time, made before what opens the library.
+// Keeps the library loaded. Its state is reset when its last user unloads it. At most one FakeNvml
+// may therefore exist at a time, created before any other user of the library.
 class FakeNvml {
  public:
   FakeNvml() : library_(dlopen(PITWALL_FAKE_NVML, RTLD_NOW | RTLD_LOCAL)) {
@@ -20,7 +20,7 @@ class FakeNvml {
   FakeNvml& operator=(const FakeNvml&) = delete;
 
   void SetCount(unsigned count) { Find<void(unsigned)>("fake_nvml_set_count")(count); }
-  // Readings of the utilization block.
+  // Blocks or releases utilization readings.
   void Hold(bool on) { Find<void(int)>("fake_nvml_hold")(on); }
   void AwaitHeld() { Find<void()>("fake_nvml_await_held")(); }
   void RaiseXid(unsigned gpu, unsigned long long code) { Raise(gpu, 8, code); }
@@ -28,9 +28,9 @@ class FakeNvml {
     Find<void(unsigned, unsigned long long, unsigned long long)>("fake_nvml_raise")(gpu, type,
                                                                                     code);
   }
-  // Returns when all events were taken and the taker has come back for more.
-  void AwaitHeard() { Find<void()>("fake_nvml_await_heard")(); }
-  // Codes for what follows: every registration, and one wait.
+  // Waits until all events have been received and the receiver waits again.
+  void AwaitReceived() { Find<void()>("fake_nvml_await_received")(); }
+  // Sets the return codes of all following registrations and of one wait.
   void RefuseEvents(int at_register, int at_wait) {
     Find<void(int, int)>("fake_nvml_refuse_events")(at_register, at_wait);
   }

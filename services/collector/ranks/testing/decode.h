@@ -1,4 +1,4 @@
-// For tests: what is in the records that a FakeAppender took, in plain values.
+// Test decoder for the records of a FakeAppender.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ struct ReadBatch {
   std::string owner;
   bool owner_declared = false;
   size_t schemas = 0;
-  std::vector<int64_t> ticks;  // of all frames, those without values too
+  std::vector<int64_t> ticks;  // of all frames, including those without values
   std::vector<ReadSample> samples;
   std::vector<Span> spans;
   std::vector<JobEvent> events;
@@ -48,9 +48,9 @@ struct ReadBatch {
   }
 };
 
-// Decodes everything as a processor would: schemas are remembered, and what cannot be is a failure
-// of the test: refused bytes, a wrong key, a frame without its schema, a promise that goes back, a
-// sample at or before a promise.
+// Decodes records as a processor would, including stored schemas. The test fails on malformed
+// bytes, a wrong key, a frame without its schema, a decreasing promise, and a sample at or before a
+// promise.
 inline std::vector<ReadBatch> DecodeAll(const std::vector<OutgoingRecord>& records) {
   struct Source {
     uint64_t sequence = 0;
@@ -75,7 +75,7 @@ inline std::vector<ReadBatch> DecodeAll(const std::vector<OutgoingRecord>& recor
           << batch.source;
     }
     source.sequence = batch.sequence;
-    // A collector that takes up a rank of another does not know what that one promised.
+    // A collector that resumes a rank does not know the promises of the previous collector.
     if (batch.sequence != batch.first_sequence) {
       EXPECT_GE(batch.promise_ns, source.promise_ns);
     }
@@ -97,7 +97,7 @@ inline std::vector<ReadBatch> DecodeAll(const std::vector<OutgoingRecord>& recor
     for (const Schema& schema : batch.schemas) schemas[schema.id] = schema;
     for (const Frame& frame : batch.frames) {
       if (!schemas.contains(frame.schema_id)) {
-        ADD_FAILURE() << "a frame without schema from " << batch.source;
+        ADD_FAILURE() << "frame without a schema from " << batch.source;
         continue;
       }
       const Schema& schema = schemas[frame.schema_id];
@@ -126,7 +126,7 @@ inline std::vector<ReadBatch> DecodeAll(const std::vector<OutgoingRecord>& recor
   return out;
 }
 
-// Those of one job, and of sources whose name begins so.
+// Returns the batches of one job whose source name starts with `source`.
 inline std::vector<ReadBatch> Of(const std::vector<ReadBatch>& batches, std::string_view job,
                                  std::string_view source = "") {
   std::vector<ReadBatch> out;

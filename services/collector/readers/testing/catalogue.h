@@ -1,4 +1,4 @@
-// For tests: rules/metrics.yaml, which says what series there are, with which labels.
+// Test access to rules/metrics.yaml, the catalog of series and their labels.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace pitwall::collector {
 
-// Empty when a test does not run in the source folder.
+// Empty if the test does not run in the source directory.
 class Catalogue {
  public:
   Catalogue() {
@@ -31,7 +31,7 @@ class Catalogue {
   }
   bool empty() const { return labels_.empty(); }
 
-  // A series that we describe is there with these very labels, and is named after its kind.
+  // Checks that a series is in the catalog with the same labels and is named according to its kind.
   void Check(const SeriesDescriptor& series) const {
     if (empty()) return;
     const std::string metric(series.labels.Name());

@@ -1,4 +1,4 @@
-// For tests of readers: a machine of files, and what a reader makes of it.
+// Test fixture of readers: a machine made of files, and the values that a reader returns.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace pitwall::collector {
 
-// Drivers of which a test says what they count.
+// Drivers with counters set by the test.
 class TestDriverCounters final : public DriverCounters {
  public:
   using Devices = std::map<std::string, StatusOr<std::vector<DriverCounter>>>;
@@ -31,7 +31,7 @@ class TestDriverCounters final : public DriverCounters {
 
 class ReadersTest : public ::testing::Test {
  protected:
-  // What a reader says after one reading: series -> value, missing ones left out.
+  // Returns the values of one reading by series, without missing ones.
   std::map<std::string, double> Values(SeriesReader& reader) {
     changed_ = reader.Read();
     std::vector<SeriesDescriptor> series;
@@ -51,7 +51,7 @@ class ReadersTest : public ::testing::Test {
     }
     return out;
   }
-  // name{a=x,b=y} without the node.
+  // Formats a series as its name and label values, separated by spaces, without the node.
   static std::string Short(const Labels& labels) {
     std::string out(labels.Name());
     for (const Label& label : labels) {
