@@ -12,7 +12,7 @@ struct PageFile {
   std::string_view tag;  // entity tag of the plain bytes, with its quotes
   std::string_view plain;
   std::string_view gzip;    // "": none
-  std::string_view brotli;  // "": none
+  std::string_view brotli;  // "": not available
 };
 
 // Returns the files, or none if the binary was built without the page.

@@ -11,11 +11,12 @@
 
 namespace pitwall::history {
 
-// Returns the routes: "/", "/jobs", and "/jobs/<id>" serve the index, "/assets/<name>-<hash>" the
-// files that it names. All are open, because they contain no data and must show the login form.
+// Returns the routes: "/", "/jobs", and "/jobs/<id>" serve index.html, and "/assets/<name>-<hash>"
+// serves its assets. No route requires a token, because the files contain no data and the page must
+// show the login form.
 std::vector<http::HttpRoute> PageRoutes();
 
-// Returns the routes for other files, for tests. `files` and `policy` must outlive the routes.
+// Returns the routes of the given files, for tests. `files` and `policy` must outlive the routes.
 std::vector<http::HttpRoute> PageRoutesOf(std::span<const PageFile> files, std::string_view policy);
 
 }  // namespace pitwall::history

@@ -79,7 +79,7 @@ TEST(PageRoutes, AcceptEncoding_SelectsCoding) {
   EXPECT_EQ(Ask(kPage, "/", {{"accept-encoding", "br"}}).body, "<html>");
 }
 
-TEST(PageRoutes, EntityTagOfSameCoding_AnswersNotModified) {
+TEST(PageRoutes, EntityTagOfSameCoding_ReturnsNotModified) {
   const auto status = [](const char* tag, const char* accepted) {
     return Ask(kPage, "/assets/a-1.js", {{"if-none-match", tag}, {"accept-encoding", accepted}})
         .status;
@@ -91,7 +91,7 @@ TEST(PageRoutes, EntityTagOfSameCoding_AnswersNotModified) {
   EXPECT_EQ(status("\"22\"", ""), 200);
 }
 
-TEST(PageRoutes, BuildWithoutPage_AnswersWithReasonAndRemedy) {
+TEST(PageRoutes, BuildWithoutPage_ReturnsReasonAndRemedy) {
   for (const char* path : {"/", "/jobs/x", "/assets/a-1.js"}) {
     const http::HttpResponse answer = Ask({}, path);
     EXPECT_EQ(answer.status, 503) << path;

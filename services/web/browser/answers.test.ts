@@ -23,7 +23,7 @@ const checked: [string, string, Record<string, string>][] = [
 for (const [path, schema, query] of checked) {
   for (const job of ["slurm-91734", hostile.id]) {
     if (path === "/issue" && job === hostile.id) continue;
-    test(`${path} of ${job} fits ${schema}`, () => {
+    test(`${path} of ${job} matches ${schema}`, () => {
       assert.ok(openapi.paths[path], "the API has this path");
       const answer = answers(path, new URLSearchParams({ job, ...query }), job === hostile.id);
       const validate = ajv.compile({ $ref: `api#/components/schemas/${schema}` });
@@ -51,7 +51,7 @@ test("the query is the left side of the criterion for one job", () => {
   for (const text of ["rank:own:ratio > 1", "avg_over_time(x[100]) > 1", "max(x[attempt]) > 1", "((x > 1) and (y > 1)) or (z > 2)", "x * $factor > 1"]) assert.equal(queryOf(text, ["x"], "j", {}), "", text);
 });
 
-test("each supplied series names the command that supplies it", () => {
+test("each missing series has a command that supplies it", () => {
   const { metrics } = parse(readFileSync("metrics.yaml", "utf8")) as { metrics: { name: string; producer: string }[] };
   const command: Record<string, string> = { collector: "pitwall collector", client: "import pitwall", foreign: "pack:derive" };
   assert.ok(metrics.length > 100);
@@ -65,7 +65,7 @@ test("each supplied series names the command that supplies it", () => {
   assert.ok(!supplies("no series of train_loss", true).includes("import"), "its client is there");
 });
 
-test("numbers have readable formats", () => {
+test("numbers are formatted readably", () => {
   const plain = (text: string) => text.replaceAll("\u202f", " ");
   assert.equal(plain(duration(0.0125)), "12.5 ms");
   assert.equal(plain(duration(59.7)), "1 min 0 s");

@@ -42,7 +42,7 @@ async function drag(page: Page, title: string, from: number, to: number): Promis
 }
 
 for (const theme of ["light", "dark"] as const) {
-  test(`nodes is accessible, safe, and fits, ${theme}`, async ({ page }) => {
+  test(`the Nodes tab is accessible, safe, and without overflow, ${theme}`, async ({ page }) => {
     await page.emulateMedia({ colorScheme: theme });
     await open(page, `${path}&cell=5:2400-2401`, fixture);
     for (const width of [1920, 1280]) {
@@ -63,12 +63,12 @@ test("a zoom applies to all charts and survives a reload", async ({ page }) => {
   await expect(page).toHaveURL(/from=\d+&to=\d+/);
   await expect.poll(async () => new Set(await axes(page)).size).toBe(1);
   const [low, high] = ((await axes(page))[0] as string).split(" ").map(Number) as [number, number];
-  // Within two pixels of the pointer.
+  // The position must be within two pixels of the pointer.
   expect(Math.abs(low - from)).toBeLessThan(5400_000 / 200);
   expect(Math.abs(high - to)).toBeLessThan(5400_000 / 200);
   const url = new URL(page.url());
   expect([Number(url.searchParams.get("from")) / 1e6, Number(url.searchParams.get("to")) / 1e6]).toEqual([low, high]);
-  // The data was requested for the new range.
+  // The data must be requested for the new range.
   expect(fixture.asked.filter((line) => line.includes(`from=${url.searchParams.get("from")}`)).length).toBeGreaterThan(7);
   await expect.poll(() => page.locator(".timeline canvas").evaluate((one) => Number((one as HTMLElement).dataset.xMin))).toBe(low);
   await page.reload();
@@ -76,7 +76,7 @@ test("a zoom applies to all charts and survives a reload", async ({ page }) => {
   expect(new Set(await axes(page))).toEqual(new Set([`${low} ${high}`]));
   await expect(page.getByRole("link", { name: "Nodes" })).toHaveAttribute("aria-current", "page");
   await expect(page.getByText("Fixed range")).toBeVisible();
-  // The key d moves by half the range, w halves it.
+  // The key d moves by half the range; w halves the range.
   await page.keyboard.press("d");
   await expect.poll(async () => Number(((await axes(page))[0] as string).split(" ")[0])).toBeCloseTo(low + (high - low) / 2, -1);
   await page.keyboard.press("w");
@@ -119,7 +119,7 @@ test("a counter beyond Float32 precision has an exact rate", async ({ page }) =>
   expect([...new Set(shown)].map((text) => text.replaceAll("\u202f", " "))).toEqual(["953.7 MiB/s"]);
 });
 
-test("a counter with one sample has no rate and says why", async ({ page }) => {
+test("a counter with one sample shows why it has no rate", async ({ page }) => {
   fixture.override("/chart", {
     status: 200,
     body: (query: URLSearchParams) => {
@@ -225,7 +225,7 @@ test("the slow rank comes first, and a click lists its spans", async ({ page }) 
   await expect(page.locator('[data-plot="Step duration"]')).toContainText("1 outlier");
 });
 
-test("live charts move, a fixed range does not", async ({ page }) => {
+test("live charts move; a fixed range does not", async ({ page }) => {
   await open(page, path, fixture);
   await settled(page);
   const end = Number(((await axes(page))[0] as string).split(" ")[1]);
@@ -240,7 +240,7 @@ test("live charts move, a fixed range does not", async ({ page }) => {
   await page.mouse.move(5, 5);
   await expect.poll(async () => new Set(await axes(page)).size).toBe(1);
   const pixels = () => page.evaluate(() => [...document.querySelectorAll("canvas")].map((one) => one.toDataURL()));
-  // Charts render one after the other.
+  // Charts render one after another.
   await expect(async () => {
     const before = await pixels();
     await page.waitForTimeout(300);
@@ -252,7 +252,7 @@ test("live charts move, a fixed range does not", async ({ page }) => {
   await expect.poll(() => fixture.asked.slice(asked).filter((line) => line.startsWith("GET /job")).length).toBeGreaterThan(0);
   await expect.poll(() => fixture.asked.slice(asked).filter((line) => line.startsWith("GET /heatmap")).length).toBeGreaterThan(3);
   expect(await axes(page)).toEqual(fixed);
-  // A minute of live data has not changed a pixel of any chart, heat map, or timeline.
+  // A minute of live data must not have changed a pixel of any chart, heat map, or timeline.
   await settled(page);
   expect(drawn.length).toBeGreaterThan(8);
   expect(await pixels()).toEqual(drawn);
@@ -264,7 +264,7 @@ test("the tab handles 1,000 ranks, hostile names, and errors", async ({ page }) 
   await settled(page);
   const map = page.locator(".grid-map canvas").nth(1);
   expect(await map.evaluate((one) => (one as HTMLElement).dataset.rows)).toBe("1000");
-  // The row of the slow rank is as tall as its label and has one color.
+  // The row of the slow rank must be as tall as its label and have one color.
   const shares = await map.evaluate((one) => {
     const box = one as HTMLCanvasElement;
     const c = box.getContext("2d") as CanvasRenderingContext2D;
@@ -280,7 +280,7 @@ test("the tab handles 1,000 ranks, hostile names, and errors", async ({ page }) 
   await settled(page);
   expect(await page.evaluate(() => (window as { hacked?: number }).hacked)).toBeUndefined();
   await checkFit(page);
-  // Without data, each part names its source.
+  // Without data, each part must name its source.
   const empty = { from_ns: at(0), to_ns: at(5400), bucket_ns: "1000000000", tier: "raw", value: "mean", columns: 5400, rows: [] };
   fixture.override("/heatmap", { status: 200, body: empty });
   fixture.override("/heatmap/steps", { status: 200, body: { ...stepHeatMap(new URLSearchParams()), columns: 0, medians_seconds: [], rows: [] } });

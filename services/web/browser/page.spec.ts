@@ -19,12 +19,12 @@ test.afterEach(async () => {
 
 for (const theme of ["light", "dark"] as const) {
   for (const [name, path] of [["jobs", "/"], ["overview", `/jobs/slurm-91734?issue=${clocks.id}`], ["overview with values of events", `/jobs/slurm-91734?issue=${straggler.id}`]] as const) {
-    test(`${name} is accessible, safe, and fits, ${theme}`, async ({ page }) => {
+    test(`${name} is accessible, safe, and without overflow, ${theme}`, async ({ page }) => {
       await page.emulateMedia({ colorScheme: theme });
       await open(page, path);
       for (const width of [1920, 1280]) {
         await page.setViewportSize({ width, height: 900 });
-        // Each job has a sparkline of GPU utilization with the mean of the API's values.
+        // Each job must have a sparkline of GPU utilization with the mean of the API's values.
         if (path === "/") await expect(page.locator("tbody tr[data-job] .use")).toHaveText(Array(5).fill(/^8[67]\.\d%$/));
         else await expect(page.locator(".chart canvas[data-ready]")).toBeVisible();
         await expect(page.locator(".waiting")).toHaveCount(0);
@@ -75,7 +75,7 @@ test("a running job with open issues is not shown as healthy", async ({ page }) 
   await checkFit(page);
 });
 
-test("evidence from rollups says that raw data was dropped", async ({ page }) => {
+test("evidence from rollups shows that raw data was dropped", async ({ page }) => {
   const detail = answers("/job", new URLSearchParams({ job: "slurm-91734" }), false) as JobDetail;
   for (const [raw_from_ns, count] of [[at(5000), 1], [at(60), 0]] as const) {
     fixture.override("/job", { status: 200, body: { ...detail, raw_from_ns, raw_dropped_ns: at(86_400 * 40) } });
@@ -133,7 +133,7 @@ for (const [kind, issue] of [["a plain metric", clocks], ["an expression", strag
     const [low, high, tall] = [Number(yMin), Number(yMax), Number(plotHeight)];
     const decoded = high - (Number(thresholdY) / tall) * (high - low);
     expect(Math.abs(decoded - (issue.threshold as number))).toBeLessThanOrEqual((high - low) / tall);
-    // The row of pixels has the color of the threshold.
+    // The row of pixels must have the color of the threshold.
     const red = await chart.evaluate((element) => {
       const canvas = element as HTMLCanvasElement;
       const y = Number(canvas.dataset.plotTop) + Number(canvas.dataset.thresholdY);
@@ -204,7 +204,7 @@ test("an issue shows the evidence of an earlier event", async ({ page }) => {
   await expect(body.locator("canvas[data-threshold-y]")).toBeVisible();
 });
 
-test("time travel shows the texts that were live then", async ({ page }) => {
+test("time travel shows the texts of that time", async ({ page }) => {
   const job = "/jobs/slurm-91734";
   const words = async (path: string) => {
     await open(page, path);
@@ -218,7 +218,7 @@ test("time travel shows the texts that were live then", async ({ page }) => {
   const tabs = ["", "tab=rules", "tab=actions"];
   const live: string[] = [];
   for (const tab of tabs) live.push(await words(`${job}?${tab}`));
-  // Ten minutes later the job has died and its issues have ended. The server still answers as of earlier times.
+  // Ten minutes later, the job has died and its issues have ended. The server still responds to requests for earlier times.
   const recorded = (path: string) => (query: URLSearchParams) => answers(path, query, false) as object;
   const later: Record<string, (was: object) => object> = {
     "/job": (was) => ({ ...was, state: "ended", end_detail: "died", end_text: "died", last_ns: at(6000), ended_ns: at(6000) }),
@@ -274,7 +274,7 @@ test("a silenced issue shows author, end, and comment", async ({ page }) => {
   await checkAccess(page);
 });
 
-test("an incomplete job list says so", async ({ page }) => {
+test("an incomplete job list is marked as incomplete", async ({ page }) => {
   const missing = ["jobs of peer 1 are missing: no answer within 10 s"];
   fixture.override("/jobs", { status: 200, body: { jobs: [], next: null, total: 0, missing } });
   await open(page, "/");
@@ -315,7 +315,7 @@ test("shares sum to 100% and resources match the API", async ({ page }) => {
   expect(cells).toEqual(resources.nodes.flatMap((node) => node.metrics.flatMap((row) => [row.min, row.p50, row.p90, row.p95, row.p99, row.max])));
 });
 
-test("the address keeps the view over a reload", async ({ page }) => {
+test("a reload restores the view from the address", async ({ page }) => {
   await open(page, "/");
   // Keys work once the page is rendered.
   await expect(page.locator("tbody tr[data-job]")).toHaveCount(5);
@@ -340,7 +340,7 @@ test("the address keeps the view over a reload", async ({ page }) => {
   await page.reload();
   await expect(page.locator(".body .facts")).toBeVisible();
   await expect(page.getByRole("button", { name: "Last hour" })).toHaveAttribute("aria-pressed", "true");
-  // The range ends with the job's newest data and includes it.
+  // The range must end with the job's newest data and include it.
   expect(fixture.asked.some((line) => line.startsWith("GET /resources") && line.includes(`from=${at(1800, 1n)}&to=${at(5400, 1n)}`))).toBe(true);
   await page.keyboard.press("u");
   await expect(page.locator("h1")).toHaveText("Jobs");
@@ -366,7 +366,7 @@ test("a list of 10,000 jobs renders only visible rows", async ({ page }) => {
   await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
   await expect(page.locator("[data-job=job-09999]")).toBeVisible();
   expect(await page.locator("tbody tr[data-job]").count()).toBeLessThan(80);
-  // Rows that were scrolled past sent no request.
+  // Rows that were scrolled past must not have sent a request.
   await expect.poll(() => many.asked.filter((line) => line.includes("/chart")).length).toBeLessThan(120);
   await many.close();
 });
@@ -388,14 +388,14 @@ test("changes arrive live, and tabs share one stream", async ({ page, context })
   await expect(page.locator("[data-incident]")).toHaveCount(0);
   await expect(page.getByText("No issues found so far")).toBeVisible();
   expect(asked()).toBeGreaterThan(before);
-  // An event of another job reloads nothing.
+  // An event of another job must not reload anything.
   fixture.override("/incidents", null);
   fixture.publish("issue", { job: "other", time_ns: at(5401), event: null });
   fixture.publish("resync", {});
   await expect(page.locator("[data-incident]")).toHaveCount(1);
 });
 
-test("a server with a token asks for it", async ({ page }) => {
+test("a server with a token requires a login", async ({ page }) => {
   const locked = await startFixture({ token: "secret" });
   await open(page, "/jobs/slurm-91734", locked);
   await page.getByLabel("Access token").fill("wrong");
@@ -408,7 +408,7 @@ test("a server with a token asks for it", async ({ page }) => {
   await locked.close();
 });
 
-test("an error shows the server's message and leaves other parts", async ({ page }) => {
+test("an error shows the server's message and does not affect other parts", async ({ page }) => {
   fixture.override("/resources", { status: 500, body: { error: { code: "data_loss", message: "segment 7: damaged (crc); delete the job or restore it", place: "segment 7" } } });
   await open(page, "/jobs/slurm-91734");
   await expect(page.getByRole("alert")).toContainText("segment 7: damaged (crc); delete the job or restore it");
@@ -420,7 +420,7 @@ test("an error shows the server's message and leaves other parts", async ({ page
   await expect(page.getByRole("alert")).toContainText('job: not found ("none"); list the jobs');
 });
 
-test("keys open the list of shortcuts and switch the theme", async ({ page }) => {
+test("shortcuts open the list of shortcuts and switch the theme", async ({ page }) => {
   await open(page, "/");
   // Keys work once the page is rendered.
   await expect(page.locator("tbody tr[data-job]")).toHaveCount(5);

@@ -18,7 +18,7 @@ test.afterEach(async () => {
 const job = `/jobs/${base.id}`;
 
 for (const theme of ["light", "dark"] as const) {
-  test(`rules, what differs, and actions are accessible, safe, and fit, ${theme}`, async ({ page }) => {
+  test(`rules, what differs, and actions are accessible, safe, and without overflow, ${theme}`, async ({ page }) => {
     await page.emulateMedia({ colorScheme: theme });
     await page.setViewportSize({ width: 1280, height: 900 });
     await open(page, `${job}?tab=rules`);
@@ -161,7 +161,7 @@ test("a parameter is set from rule and issue and shows its results", async ({ pa
   await expect(rule.locator("[data-set]")).toHaveCount(3);
   await expect(rule.locator("[data-set=refused]")).toContainText("(job: not found)");
   await expect(rule.locator("[data-set=done]")).toContainText("parameter done by act: ratio 1.5 → 1.8: in force (it is slower by design)");
-  // On the issue, an empty value resets the parameter.
+  // On the issue, an empty value must reset the parameter.
   await page.goto(`${fixture.address}${job}?issue=${straggler.id}`);
   await page.getByRole("button", { name: "Set value for this job" }).click();
   const here = page.getByRole("form", { name: "Apply" });
@@ -173,7 +173,7 @@ test("a parameter is set from rule and issue and shows its results", async ({ pa
   expect(fixture.asked).toContain(`POST /job/parameter?job=${base.id}&rule=${encodeURIComponent(straggler.rule)}&parameter=z&value=null&reason=back`);
 });
 
-test("time travel requests everything as of the time", async ({ page }) => {
+test("time travel sends every request as of that time", async ({ page }) => {
   await open(page, `${job}?at=2026-01-01T00:10:00Z`);
   await expect(page.locator(".past")).toContainText("As of 2026-01-01 00:10:00.");
   await expect(page.locator("[data-rule]").first()).toBeVisible();
@@ -186,7 +186,7 @@ test("time travel requests everything as of the time", async ({ page }) => {
   await expect.poll(() => fixture.asked.slice(before).some((one) => one.startsWith("GET /issues") && !one.includes("at="))).toBe(true);
 });
 
-test("the report link has the displayed time", async ({ page }) => {
+test("the report link contains the displayed time", async ({ page }) => {
   await open(page, `${job}?at=1767226200000000000`);
   await expect(page.getByRole("link", { name: "Report" })).toHaveAttribute("href", `/api/pitwall/v1/report?job=${base.id}&format=html&at=1767226200000000000`);
 });

@@ -6,7 +6,7 @@ import { states } from "./states.ts";
 
 for (const state of states) {
   for (const theme of ["light", "dark"] as const) {
-    test(`${state.name}, ${theme}: shows its texts, fits, and is accessible`, async ({ page }) => {
+    test(`${state.name}, ${theme}: shows its texts, is accessible, and has no overflow`, async ({ page }) => {
       const fixture = await startFixture();
       for (const [path, answer] of Object.entries(state.answers)) fixture.override(path, answer);
       await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });

@@ -26,7 +26,7 @@ async function settled(page: Page): Promise<void> {
 const value = async (page: Page, title: string, line: number) => Number(((await plot(page, title).locator(".legend b").nth(line).textContent()) as string).replace("−", "-"));
 
 for (const theme of ["light", "dark"] as const) {
-  test(`training is accessible, safe, and fits, ${theme}`, async ({ page }) => {
+  test(`the Training tab is accessible, safe, and without overflow, ${theme}`, async ({ page }) => {
     await page.emulateMedia({ colorScheme: theme });
     await open(page, path, fixture);
     for (const width of [1920, 1280]) {
@@ -57,7 +57,7 @@ test("charts show train and eval and the last run", async ({ page }) => {
   await expect(legend).toHaveCount(2);
 });
 
-test("a zoom by step zooms time on all tabs", async ({ page }) => {
+test("a zoom by step also zooms the time on all tabs", async ({ page }) => {
   await open(page, path, fixture);
   await settled(page);
   const canvas = plot(page, "Loss").locator("canvas");
@@ -106,7 +106,7 @@ test("the layer map and the table show the API's statistics", async ({ page }) =
     expect(Math.abs(Number(text.replace("−", "-")) / gradient(row, column * 500) - 1)).toBeLessThan(0.03);
   }
   await expect(page.getByRole("row", { name: /gradient\/2.weight/ })).toContainText("3,000");
-  // All thirteen statistics and the names are untruncated at 1280 px; the table scrolls.
+  // All thirteen statistics and the names must be untruncated at 1280 px; the table scrolls.
   const cut = await page.locator("section[aria-label='Latest tensor statistics']").locator("th, td, .cut").evaluateAll((all) => all.filter((one) => one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0).map((one) => one.textContent));
   expect(cut).toEqual([]);
 });
@@ -151,7 +151,7 @@ test("a scalar with a name of 300 characters fits its panel", async ({ page }) =
   await checkFit(page);
 });
 
-test("a job without data names the call that supplies each part", async ({ page }) => {
+test("a job without data shows the call that supplies each part", async ({ page }) => {
   fixture.override("/series", { status: 200, body: { series: [], next: null, total: 0 } });
   fixture.override("/tensors", { status: 200, body: { tensors: [], next: null } });
   fixture.override("/jobs", { status: 200, body: { jobs, next: null, total: jobs.length } });

@@ -75,7 +75,7 @@ export async function get<T>(path: string, parameters: Record<string, Value>, ab
   return answerOf<T>(await request(address(path, parameters), { signal: abort ?? null }));
 }
 
-// Sends a change. It applies to the present, so the address has no parameter at.
+// Sends a change. Changes always apply to the present, so the request has no `at` parameter.
 export async function post<T>(path: string, parameters: Record<string, string>): Promise<T> {
   return answerOf<T>(await request(`${prefix}${path}?${new URLSearchParams(parameters)}`, { method: "POST" }));
 }

@@ -45,7 +45,7 @@ function sharedFeed(): Feed {
   };
 }
 
-// Feed for browsers without SharedWorker. The tab that holds the lock streams events of all jobs and forwards them to the others.
+// Feed for browsers without SharedWorker. The tab that holds the lock streams the events of all jobs and forwards them to the other tabs.
 function electedFeed(): Feed {
   const channel = new BroadcastChannel("pitwall-live");
   const source = new LiveSource((event) => {

@@ -1,11 +1,11 @@
-// SharedWorker that holds the only event stream of the browser. Each tab posts a message every 30 s. A tab that is
-// silent for longer is treated as closed, because ports do not report that they closed.
+// SharedWorker that holds the browser's only event stream. Each tab posts a message every 30 s. A tab without messages for longer is treated as
+// closed, because ports do not report that they were closed.
 import { type LiveEvent, LiveSource } from "./live_source.ts";
 
 interface Tab {
   port: MessagePort;
   id: string;
-  heard: number;
+  lastMessage: number;
 }
 
 const tabs: Tab[] = [];
@@ -24,11 +24,11 @@ function leave(tab: Tab): void {
 
 addEventListener("connect", (event) => {
   const port = (event as MessageEvent).ports[0] as MessagePort;
-  const tab: Tab = { port, id: String(++made), heard: performance.now() };
+  const tab: Tab = { port, id: String(++made), lastMessage: performance.now() };
   tabs.push(tab);
   if (newest) port.postMessage(newest);
   port.onmessage = (message: MessageEvent<{ watch?: string; reopen?: boolean; leave?: boolean }>) => {
-    tab.heard = performance.now();
+    tab.lastMessage = performance.now();
     if (message.data.leave) leave(tab);
     else if (message.data.reopen) source.open();
     else if (message.data.watch !== undefined) {
@@ -41,6 +41,6 @@ addEventListener("connect", (event) => {
 setInterval(() => {
   for (const tab of [...tabs]) {
     // Timers of hidden tabs run once per minute.
-    if (performance.now() - tab.heard > 150_000) leave(tab);
+    if (performance.now() - tab.lastMessage > 150_000) leave(tab);
   }
 }, 30_000);

@@ -16,8 +16,8 @@ export interface Loaded<T> {
 const pauseMs = 1000; // minimum time between two responses of a live view
 const pauses = 4; // minimum time between two requests, as a multiple of the last response time
 
-// `topics`: changes of `job` ("": any) that reload the data. `kept`: a response for another `what` with the same `kept`
-// stays until the new one arrives, such as a chart's while its range changes. `eager`: factor on the rate of reloads.
+// `topics`: changes of `job` ("": any job) that reload the data. `kept`: a response for another `what` with the same `kept` is shown until the new
+// one arrives, such as a chart's while its range changes. `eager`: factor on the rate of reloads.
 export function useLoad<T>(what: string, read: (abort: AbortSignal) => Promise<T>, topics: Topic[] = [], job = "", kept = what, eager = 1): Loaded<T> {
   const key = `${what} ${asOf.value}`;
   const keep = `${kept} ${asOf.value}`;
@@ -35,7 +35,7 @@ export function useLoad<T>(what: string, read: (abort: AbortSignal) => Promise<T
   const took = useRef(0);
   const came = useRef(0);
 
-  // The key represents everything that `read` captures.
+  // The key represents all values that `read` captures.
   useEffect(() => {
     const abort = new AbortController();
     const began = performance.now();

@@ -70,7 +70,7 @@ export function GridMap(props: GridProps) {
       font(c, css(chosen ? "--ink" : "--dim"), chosen);
       const at = (topOf(y) + topOf(y + 1)) / 2;
       const thin = y - first;
-      // The first label may use the space of the next one; rows of two pixels would cut it.
+      // The first label may use the space of the next one, because rows of two pixels would truncate it.
       if (thin <= 0 || (thin % every === 0 && at > begin + 16) || chosen) c.fillText(`${chosen ? "▸" : ""}${row.label}`.slice(0, 40), 0, thin < 0 ? at : Math.max(begin + 6, at), gutter - 4);
     });
     Object.assign(box.dataset, { rows: String(rows.length), columns: String(columns), tall: String(tall), first: String(first) });

@@ -42,8 +42,8 @@ export function chosenRange(job: JobDetail): Partial<Range> {
   return { from: String(to - BigInt(length) * 1_000_000_000n), to: String(to) };
 }
 
-// Returns the range for API requests, or nothing for the whole of a running job. The range of an ended job stops at the end
-// of its last rank, so that charts do not end with the time until that was detected.
+// Returns the range for API requests, or nothing for the whole of a running job. The range of an ended job stops at the end of its last rank, so that
+// charts exclude the time until the end was detected.
 export function rangeOf(job: JobDetail): Partial<Range> {
   const chosen = chosenRange(job);
   const end = job.summary.end_ns;

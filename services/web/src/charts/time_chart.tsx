@@ -115,7 +115,7 @@ export function TimeChart(props: ChartProps) {
     }
     for (const [place, line] of lines.entries()) {
       const ink = paintOf(line.color ?? place);
-      // Split the line at its gaps.
+      // Splits the line at its gaps.
       const stretches: number[][] = [];
       let open: number[] | null = null;
       line.times.forEach((at, i) => {
@@ -135,7 +135,7 @@ export function TimeChart(props: ChartProps) {
         }
         path(...points(line.last, of));
         if (!line.dots) stroke(ink, line.ghost ? 1 : 1.5, line.ghost ? [4, 4] : []);
-        // A single value has no line.
+        // A line with a single value is drawn as a point.
         if (props.points || line.dots || of.length === 1) {
           c.fillStyle = ink;
           for (const [px, py] of points(line.last, of)) c.fillRect(px - 2.5, py - 2.5, 5, 5);

@@ -80,7 +80,7 @@ export function Timeline({ bars, from, to, pick, zoom }: { bars: Bars; from: num
   );
 }
 
-// Color of a phase, the same everywhere. Time outside phases and the client's own time are gray.
+// Returns the color of a phase, which is the same in all charts. Time outside phases and the client's own time are gray.
 const known = ["forward", "backward", "optimizer", "collective", "dataloader", "checkpoint"];
 export function phaseColor(name: string): string {
   if (name === "other" || name === "pitwall") return name === "other" ? "--part-4" : "--dim";

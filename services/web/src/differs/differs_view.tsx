@@ -1,5 +1,5 @@
-// Tab that ranks series of an interval by their difference from their past and from their peers, and the duration of a
-// step without a rank.
+// Ranked differences: the series of an interval by their difference from their past and from their peers, and the step duration without one rank.
+// the ranks.
 import { get } from "../api/client.ts";
 import { lineName } from "../issues/evidence_chart.tsx";
 import { count, digits, duration, percent, plural, time } from "../parts/format.ts";
@@ -25,7 +25,7 @@ function Cost({ job, rank }: { job: JobDetail; rank: string }) {
   );
 }
 
-// Returns the selected range, else that of the newest open issue, else the last tenth of the job.
+// Returns the selected range. Without one, returns that of the newest open issue, or else the last tenth of the job.
 function intervalOf(job: JobDetail, issues: Issue[]): { from: string; to: string; why: string } | null {
   const chosen = chosenRange(job);
   if (chosen.from && chosen.to) return { from: chosen.from, to: chosen.to, why: "selected range" };

@@ -2,7 +2,7 @@
 import { get } from "../api/client.ts";
 import { count, duration, percent, plural, secondsBetween } from "../parts/format.ts";
 import { useLoad } from "../api/load.ts";
-import { actionText, Mark, Severity, severityRank, silencedText, Time, toldAt, whoOf } from "../parts/parts.tsx";
+import { actionText, asOfText, Mark, Severity, severityRank, silencedText, Time, whoOf } from "../parts/parts.tsx";
 import { place, setQuery } from "../route.ts";
 import { verdict } from "../rules/rule_table.tsx";
 import type { CloudEvent, Incident, Issue, JobDetail, NsOrNull, Rule, WhatIf } from "../api/types.ts";
@@ -24,7 +24,7 @@ function Cost({ job, rank, category }: { job: JobDetail; rank: string; category:
   if (answer.fault) return <span data-field="cost">unknown: {answer.fault.message}</span>;
   if (!cost) return <span data-field="cost">…</span>;
   if (!cost.computable) return <span data-field="cost">unknown: {cost.reason}</span>;
-  // The saving is within the noise.
+  // Smaller savings are within the noise.
   if ((cost.saved_share ?? 0) < leastShare) return <span data-field="cost" data-share={cost.saved_share ?? ""}>no measurable slowdown</span>;
   return (
     <span data-field="cost" data-share={cost.saved_share ?? ""}>
@@ -95,13 +95,13 @@ function Sentence({ job, incident, subject, actions }: { job: JobDetail; inciden
     <li data-incident={incident.id}>
       <Badge incident={incident} />
       <div>
-        <p><strong data-field="what">{subject.summary || subject.alert}</strong>{toldAt(job, subject)} <button type="button" class="link" onClick={() => setQuery({ issue: subject.id })}>Show evidence</button></p>
+        <p><strong data-field="what">{subject.summary || subject.alert}</strong>{asOfText(job, subject)} <button type="button" class="link" onClick={() => setQuery({ issue: subject.id })}>Show evidence</button></p>
         <div class="parts">
-          <p class="told"><i>{label}</i> <span data-field="who">{who}</span></p>
-          <p class="told"><Since job={job} issue={subject} whole /></p>
-          <p class="told"><i>Action</i> <span data-field="action">{actions === null ? "…" : newest ? actionText(newest.type, newest.data) : "none"}</span>{subject.silenced && <span class="note">; {silencedText(subject)}</span>}</p>
-          <p class="told"><i>Cost</i> <Cost job={job} rank={alone(incident, subject) ? (subject.labels.rank ?? "") : ""} category={subject.labels.category ?? ""} /></p>
-          <p class="told why">
+          <p class="fact"><i>{label}</i> <span data-field="who">{who}</span></p>
+          <p class="fact"><Since job={job} issue={subject} whole /></p>
+          <p class="fact"><i>Action</i> <span data-field="action">{actions === null ? "…" : newest ? actionText(newest.type, newest.data) : "none"}</span>{subject.silenced && <span class="note">; {silencedText(subject)}</span>}</p>
+          <p class="fact"><i>Cost</i> <Cost job={job} rank={alone(incident, subject) ? (subject.labels.rank ?? "") : ""} category={subject.labels.category ?? ""} /></p>
+          <p class="fact why">
             <i>{own ? "Rule" : "Cause"}</i> <span data-field="cause">{own ? root.alert : `${root.summary || root.alert} (${root.alert})`}{incident.likely_roots > 1 && alone(incident, subject) ? `, one of ${incident.likely_roots} equally likely` : ""}</span>
             {names.length > 0 && `, with ${names.slice(0, 3).join(", ")}${names.length > 3 ? ` and ${names.length - 3} more` : ""}`}
           </p>
@@ -117,7 +117,7 @@ function Brief({ job, incident: { root, ...incident }, also }: { job: JobDetail;
   return (
     <li data-beside={incident.id}>
       <Badge incident={{ root, ...incident }} />
-      <p class="brief">{also ? "Also: " : ""}{whoOf(root.labels)}: {root.summary || root.alert}{toldAt(job, root)}, <Since job={job} issue={root} />. <button type="button" class="link" onClick={() => setQuery({ issue: root.id })}>Show evidence</button></p>
+      <p class="brief">{also ? "Also: " : ""}{whoOf(root.labels)}: {root.summary || root.alert}{asOfText(job, root)}, <Since job={job} issue={root} />. <button type="button" class="link" onClick={() => setQuery({ issue: root.id })}>Show evidence</button></p>
     </li>
   );
 }
@@ -126,14 +126,14 @@ const isBlind = (rules: Rule[] | null) => rules !== null && !rules.some((rule) =
 
 // Message for a job without open issues. States how many rules have enough data.
 function Calm({ incidents, rules }: { incidents: Incident[]; rules: Rule[] | null }) {
-  const said = (rules ?? []).map((rule) => verdict(rule)[0]);
-  const judged = said.filter((status) => status === "NoIssuesFound" || status === "IssuesFound").length;
+  const statuses = (rules ?? []).map((rule) => verdict(rule)[0]);
+  const judged = statuses.filter((status) => status === "NoIssuesFound" || status === "IssuesFound").length;
   const blind = isBlind(rules);
-  const ended = incidents.length ? `No open issues. ${plural(incidents.length, "incident")} ended.` : blind ? (said.length ? "No rule has enough data yet." : "No rules ran on this job.") : "No issues found so far.";
+  const ended = incidents.length ? `No open issues. ${plural(incidents.length, "incident")} ended.` : blind ? (statuses.length ? "No rule has enough data yet." : "No rules ran on this job.") : "No issues found so far.";
   return (
     <li>
       {blind ? <span class="badge note"><Mark of="○" />No data</span> : <span class="badge good"><Mark of="✓" />No open issues</span>}
-      <p>{ended}{!said.length ? "" : ` ${count(judged)} of ${plural(said.length, "rule")} evaluated${judged < said.length ? "; the table below lists what the others need" : ""}.`}</p>
+      <p>{ended}{!statuses.length ? "" : ` ${count(judged)} of ${plural(statuses.length, "rule")} evaluated${judged < statuses.length ? "; the table below lists what the others need" : ""}.`}</p>
     </li>
   );
 }

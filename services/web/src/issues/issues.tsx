@@ -4,7 +4,7 @@ import { get } from "../api/client.ts";
 import { duration, plural, secondsBetween, shownNumber } from "../parts/format.ts";
 import { IssueBody } from "./issue_body.tsx";
 import { useKeys } from "../parts/keys.ts";
-import { Cut, Panel, Severity, severityRank, silencedText, Time, toldAt, whoOf } from "../parts/parts.tsx";
+import { asOfText, Cut, Panel, Severity, severityRank, silencedText, Time, whoOf } from "../parts/parts.tsx";
 import { place, setQuery } from "../route.ts";
 import type { Issue, IssueDetail, JobDetail, Rule } from "../api/types.ts";
 
@@ -70,7 +70,7 @@ export function Issues({ job, issues, total, rules }: { job: JobDetail; issues: 
             <button type="button" class="issue" aria-expanded={issue.id === open} onClick={() => toggle(issue.id)}>
               <span class="arrow" aria-hidden="true">{issue.id === open ? "▾" : "▸"}</span>
               <Severity name={issue.severity} />
-              <span class="what"><Cut text={(issue.summary || issue.alert) + toldAt(job, issue)} /><span class="dim small"><Cut text={`${issue.alert} · ${whoOf(issue.labels)}`} />{issue.silenced && <Cut text={silencedText(issue)} class="silenced" />}</span></span>
+              <span class="what"><Cut text={(issue.summary || issue.alert) + asOfText(job, issue)} /><span class="dim small"><Cut text={`${issue.alert} · ${whoOf(issue.labels)}`} />{issue.silenced && <Cut text={silencedText(issue)} class="silenced" />}</span></span>
               <span class="when number"><Time ns={issue.onset_ns} /><span class="dim small">{issue.open ? "for " : `${(issue.end_reason || "ended").replaceAll("_", " ")} after `}{duration(secondsBetween(issue.onset_ns, issue.ended_ns ?? job.last_ns))}</span></span>
               <span class="value number">{shownNumber(issue.event.data.value)}<span class="dim small">{issue.threshold === null ? "no threshold" : `threshold ${shownNumber(issue.threshold)}`}</span></span>
             </button>

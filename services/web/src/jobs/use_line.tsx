@@ -7,7 +7,7 @@ import type { Chart, Job } from "../api/types.ts";
 const width = 96;
 const tall = 20;
 const kept = 500;
-const atOnce = 3;
+const maxConcurrent = 3;
 
 const known = new Map<string, (number | null)[]>();
 const waiting: (() => void)[] = [];
@@ -15,7 +15,7 @@ let running = 0;
 
 // Limits concurrent requests, so that a list of a thousand jobs does not flood the server.
 async function inTurn<T>(read: () => Promise<T>): Promise<T> {
-  while (running >= atOnce) await new Promise<void>((resume) => waiting.push(resume));
+  while (running >= maxConcurrent) await new Promise<void>((resume) => waiting.push(resume));
   ++running;
   try {
     return await read();

@@ -11,7 +11,7 @@ export function Control({ job, path, button, reason, values, done, children }: {
   const [typed, setTyped] = useState("");
   const [why, setWhy] = useState("");
   const [token, setToken] = useState("");
-  const [said, setSaid] = useState<{ text: string; title?: string; bad: boolean } | null>(null);
+  const [result, setResult] = useState<{ text: string; title?: string; bad: boolean } | null>(null);
   const may = session.data?.role === "act";
   if (job.state === "ended") return null;
   const send = async (event: Event) => {
@@ -19,10 +19,10 @@ export function Control({ job, path, button, reason, values, done, children }: {
     try {
       if (!may) await login(token);
       const { request } = await post<{ request: string }>(path, { job: job.id, ...values, ...(reason ? { reason: why } : {}) });
-      setSaid({ text: `Requested. ${done}`, title: `Request ${request}`, bad: false });
+      setResult({ text: `Requested. ${done}`, title: `Request ${request}`, bad: false });
       setTyped("");
     } catch (error) {
-      setSaid({ text: error instanceof Fault ? error.message : String(error), bad: true });
+      setResult({ text: error instanceof Fault ? error.message : String(error), bad: true });
     }
     setToken("");
   };
@@ -33,7 +33,7 @@ export function Control({ job, path, button, reason, values, done, children }: {
       <label>Type the job ID to confirm <input value={typed} onInput={(event) => setTyped(event.currentTarget.value)} placeholder={job.id.slice(0, 60)} autocomplete="off" /></label>
       {!may && <label>Action token <input type="password" required value={token} onInput={(event) => setToken(event.currentTarget.value)} autocomplete="current-password" /></label>}
       <button type="submit" disabled={typed !== job.id}>{button}</button>
-      {said && <p class={said.bad ? "fault" : "dim"} title={said.title} role="status">{said.text}</p>}
+      {result && <p class={result.bad ? "fault" : "dim"} title={result.title} role="status">{result.text}</p>}
     </form>
   );
 }

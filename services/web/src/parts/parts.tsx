@@ -5,7 +5,7 @@ import type { Loaded } from "../api/load.ts";
 import { clock, duration, exactTime, msOf, plural, secondsBetween, sentence, time } from "./format.ts";
 import type { CloudEvent, EventData, Issue, Job, JobDetail, Labels, NsOrNull } from "../api/types.ts";
 
-// Shape and word convey the state; color only adds to them.
+// Shape and word convey the state; the color is redundant.
 const severities: Record<string, { mark: string; tone: string }> = {
   critical: { mark: "▲", tone: "bad" },
   error: { mark: "▲", tone: "bad" },
@@ -58,7 +58,7 @@ export function Time({ ns, field, short }: { ns: NsOrNull; field?: string; short
 }
 
 // Returns the time of the numbers in the summary of an open issue if its last event is over 5 s old: " (as of 03:04:05)".
-export function toldAt(job: JobDetail, { open, summary, event }: Issue): string {
+export function asOfText(job: JobDetail, { open, summary, event }: Issue): string {
   const old = open && msOf(job.last_ns ?? "0") - Date.parse(event.time) > 5000;
   return old && /\d/.test(summary.replace(/\b(rank|node|gpu) \S+/gi, "")) ? ` (as of ${event.time.slice(11, 19)})` : "";
 }

@@ -30,7 +30,7 @@ effect(() => {
     if (theme.value === "system") localStorage.removeItem(key);
     else localStorage.setItem(key, theme.value);
   } catch {
-    // Storage is disabled: the choice lasts until the tab closes.
+    // Without storage, the choice lasts until the tab is closed.
   }
 });
 

@@ -6,10 +6,10 @@ const commands: [RegExp, string][] = [
   [/^(train_|rank:|job:|stage:|tensor_|loss)/, "Use the Python client in the training script: import pitwall"],
 ];
 
-// `heard`: the client of some rank has sent data.
-export function supplies(reason: string, heard: boolean): string {
+// `connected`: the client of some rank has sent data.
+export function supplies(reason: string, connected: boolean): string {
   if (!reason.startsWith("no series of ") || reason.includes("withheld")) return "";
   const names = reason.slice("no series of ".length).split(/[;,]\s*/);
   const found = commands.find(([of]) => names.some((name) => of.test(name)))?.[1] ?? "";
-  return heard && found.startsWith("Use") ? "Log it from the training script (pitwall.watch, pitwall.log)" : found;
+  return connected && found.startsWith("Use") ? "Log it from the training script (pitwall.watch, pitwall.log)" : found;
 }

@@ -148,7 +148,7 @@ export function rocOf(counts: [negative: number, positive: number][]): { points:
   const points: [number, number][] = [[0, 0]];
   let [seen, hit, area] = [0, 0, 0];
   for (const [negative, positive] of [...counts].reverse()) {
-    // The order within a bin is unknown: the curve is a straight line there.
+    // The order within a bin is unknown, so the curve is a straight line there.
     area += ((negative / all[0]) * (2 * hit + positive)) / (2 * all[1]);
     [seen, hit] = [seen + negative, hit + positive];
     points.push([seen / all[0], hit / all[1]]);
