@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Arrows point down: by folder, and by what add_module declares.
+"""Direction of dependencies: includes only lower folders, and only those that add_module declares.
 
-The compiler proves most of it (cmake/modules.cmake). This also sees what it cannot: a folder below a module's own is
-reachable through that module's include root, and tests beside the code see more than production does.
+The compiler enforces most of it (cmake/modules.cmake). This lint covers two more cases. A folder below a module's own is reachable through that
+module's include root, and tests next to the code see more than production code does.
 """
 import os
 import re
@@ -21,7 +21,7 @@ def check(repo):
         for number, bracket, name in includes(repo.text(path) or ""):
             ours = name.startswith(ROOTS)
             if bracket == "<" and ours:
-                findings.append(Finding(path, number, "our own header %s in angle brackets" % name))
+                findings.append(Finding(path, number, "%s: include headers of the repository with quotes, not in angle brackets" % name))
             if bracket == '"' and not ours and not re.match(r"pitwall/.*\.pb\.h$|.*\.inc$", name) \
                     and not re.match(r"(absl|g(test|mock|rpcpp)|re2|google|nlohmann|boost|benchmark|yaml-cpp|prometheus)/", name):
                 findings.append(Finding(path, number, "%s: includes start at the root of the repository" % name))
@@ -35,7 +35,7 @@ def check(repo):
 
 
 def _generated(repo, name):
-    """Whether the CMakeLists.txt beside it names the header: then the build makes it."""
+    """Returns true if the adjacent CMakeLists.txt names the header, which means that the build generates it."""
     folder, _, base = name.rpartition("/")
     return repo.exists(folder + "/CMakeLists.txt") and base in (repo.text(folder + "/CMakeLists.txt") or "")
 
@@ -52,7 +52,7 @@ def _wrong(repo, path, name, modules):
         allowed = closure(own.folder, modules)
         if repo.is_test(path):
             if path.endswith(".cc") and os.path.basename(path) not in own.lists["TESTS"]:
-                return  # a test binary of its own, with its own list of what it links
+                return  # a separate test binary with its own list of libraries
             for dep in own.lists["TEST_DEPS"]:
                 allowed |= closure(dep, modules)
         if theirs.folder not in allowed and not path.startswith("tests/"):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Existence of cited items: documents everywhere, files in documents and C++ comments, flags in documents."""
+"""Existence of cited items: documents in all texts, files in documents and C++ comments, and flags in documents."""
 import os
 import re
 
@@ -12,14 +12,14 @@ FILE_IN_COMMENT = re.compile(r"(?<![\w/<>*$.-])((?:%s)/[\w./-]*\w\.(?:h|cc|py|sh
 FLAG = re.compile(r"(?<![\w-])--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?![\w-])")
 CODE = re.compile(r"```.*?```|`[^`\n]+`", re.S)
 WITHOUT_COMMENTS = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*')
-# They cite what does not exist, on purpose: planted text and this list.
+# Files that cite missing items on purpose: planted texts and this list.
 LEFT_OUT = ("tests/lint/selftest.py", "tests/lint/citations.py")
-# Flags of other programs that a document names.
+# Flags of other programs that documents mention.
 FOREIGN = {"version", "user"}
 
 
 class Known:
-    """The files and folders of the repository, and every word that follows two dashes or is a quoted name in its code."""
+    """Returns the files and folders of the repository, and every word that follows two dashes or is a quoted name in its code."""
 
     def __init__(self, repo):
         self.files = set(repo.paths)
@@ -35,7 +35,7 @@ class Known:
         return name in self.files or name in self.folders
 
     def document(self, cited, citing):
-        """As a path from the root, beside or below the folder of the citing file, or by its name below docs/."""
+        """Resolves a path from the root, next to or below the citing file's folder, or by its name below docs/."""
         beside = os.path.normpath(os.path.join(os.path.dirname(citing), cited))
         return cited in self.files or beside in self.files or "docs/" + cited in self.files
 
@@ -67,7 +67,7 @@ def _in_document(path, text, known):
                     yield Finding(path, begin + offset, "file not found: %s" % name)
             for flag in FLAG.findall(line):
                 if flag not in known.flags:
-                    yield Finding(path, begin + offset, "no program of the repository knows the flag --%s" % flag)
+                    yield Finding(path, begin + offset, "no program in the repository has the flag --%s" % flag)
 
 
 def _in_comments(path, text, known):

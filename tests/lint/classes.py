@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""No C++ class with more than 20 methods or 20 data members, unless classes_allowed.txt gives its numbers and a reason.
+"""Maximum size of C++ classes: 20 methods and 20 data members, unless classes_allowed.txt has an entry with a reason.
 
-Methods are the functions that the class declares, overloads included; constructors, destructors, operators, and
+Methods are the functions that the class declares, including overloads. Constructors, destructors, operators, and
 defaulted or deleted functions do not count. Members are its non-static data members. Tests do not count.
-  --list   prints every class over half of the limits
+  --list   prints every class above half of the limits
 """
 import re
 import sys
@@ -23,7 +23,7 @@ _FUNCTION = re.compile(r"(operator\s*(?:[^\s\w(]+|\(\s*\)|\w[\w:\s]*)|~?[A-Za-z_
 
 
 class Size(NamedTuple):
-    """One class: its name, the line of its head, and the numbers of its methods and members."""
+    """Name of a class, line of its head, and numbers of its methods and members."""
 
     name: str
     line: int
@@ -32,7 +32,7 @@ class Size(NamedTuple):
 
 
 def _closing(text, at):
-    """The index after the brace that closes the one at `at`."""
+    """Returns the index after the brace that closes the one at `at`."""
     depth = 0
     for i in range(at, len(text)):
         depth += (text[i] == "{") - (text[i] == "}")
@@ -42,7 +42,7 @@ def _closing(text, at):
 
 
 def _statements(body):
-    """The declarations of a class body, each without the text in its braces."""
+    """Yields the declarations of a class body, each without the text in its braces."""
     start, i, round_, parts = 0, 0, 0, []
     while i < len(body):
         c = body[i]
@@ -67,7 +67,7 @@ def _statements(body):
 
 
 def _without_templates(text):
-    """The text without the arguments of templates, in which parentheses mean function types."""
+    """Returns the text without template arguments, in which parentheses denote function types."""
     while True:
         bare = re.sub(r"(?<=\w)\s*<[^<>;{}]*>", "", text)
         if bare == text:
@@ -76,7 +76,7 @@ def _without_templates(text):
 
 
 def _kind(statement, name):
-    """"method", "member", or None for a declaration that does not count."""
+    """Returns "method", "member", or None for a declaration that does not count."""
     text = _ACCESS.sub("", _MACRO.sub(" ", statement)).strip()
     text = re.sub(r"^template\s*<(?:[^<>]|<[^<>]*>)*>\s*", "", text)
     text = _without_templates(_ACCESS.sub("", text).strip())
@@ -94,7 +94,7 @@ def _kind(statement, name):
 
 
 def sizes(text):
-    """The sizes of the classes that a source defines, nested ones too."""
+    """Yields the sizes of the classes that a source defines, including nested ones."""
     bare = re.sub(r"^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", "", strip_cpp(text), flags=re.M)
     for head in _HEAD.finditer(bare):
         if re.search(r"\benum\s*$", bare[:head.start()]):
@@ -105,7 +105,7 @@ def sizes(text):
 
 
 def all_sizes(repo):
-    """{(path, class name): Size} of the classes that are not for tests."""
+    """Returns {(path, class name): Size} of all classes except those for tests."""
     return {(path, size.name): size for path in repo.cpp("services", "rules", "clients") if not repo.is_test(path)
             for size in sizes(repo.text(path) or "")}
 
@@ -117,7 +117,7 @@ def limits(repo):
     for entry, line in entries.items():
         words = entry.split()
         if len(words) != 4 or not (words[2].isdigit() and words[3].isdigit()):
-            findings.append(Finding(ALLOWED, line, "not an entry (%s): write <path> <class> <methods> <members>  # <why>" % entry))
+            findings.append(Finding(ALLOWED, line, "malformed entry (%s): write <path> <class> <methods> <members>  # <why>" % entry))
             continue
         allowed[words[0], words[1]] = (int(words[2]), int(words[3]), line)
     return allowed, findings

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Nobody reads a clock or sleeps except services/adapters/clock: live equals replay only if time comes from the log.
+"""Only services/adapters/clock reads a clock or sleeps. A replay equals the live run only if all time comes from the log.
 
-clocks_allowed.txt names further files that may, with the reason. An entry that is not needed any more is a finding.
+clocks_allowed.txt lists exceptions with a reason. Entries that are no longer needed are findings.
 """
 import re
 
@@ -34,11 +34,11 @@ def check(repo):
             if path in allowed:
                 used.add(path)
             else:
-                findings.append(Finding(path, number, "%s: take Clock& or Wakeup (services/base/clock.h) instead"
+                findings.append(Finding(path, number, "%s: use Clock& or Wakeup (services/base/clock.h) instead"
                                         % match.group(0).strip(" (")))
     for entry, number in allowed.items():
         if entry not in used:
-            findings.append(Finding(ALLOWED, number, "%s reads no clock (any more): remove the entry" % entry))
+            findings.append(Finding(ALLOWED, number, "%s does not read a clock: remove the entry" % entry))
     return findings
 
 

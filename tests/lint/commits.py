@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
 """Form of the commits since 2026-11-27: `area: Verb object` in the imperative, at most 72 characters, a body, no merge, no machine-specific path.
 
-In a shallow clone, only its commits are checked.
+In a shallow clone, only the available commits are checked.
 """
 import os
 import re
 import subprocess
 import sys
 
-SINCE = 1795809600  # 2026-11-27T20:00:00Z, by the author's date; earlier commits followed other rules
+SINCE = 1795809600  # 2026-11-27T20:00:00Z by author date; earlier commits followed other rules
 SUBJECT = re.compile(r"[a-z0-9][a-z0-9_./, -]*: (?P<verb>[A-Z][a-z]+(?:-[a-z]+)*) \S.*")
-# Base forms in -s, -ed, or -ing.
+# Verbs whose base form ends in -s, -ed, or -ing.
 IMPERATIVE = re.compile(r"(?:Focus|Alias|Bias|Canvas|Embed|Feed|Need|Shed|Seed|Speed|Exceed|Succeed|Proceed|Bring|String|Ping|Ring)$")
 PAST = re.compile(r"(?:Made|Wrote|Kept|Took|Gave|Did|Was|Were|Found|Left|Told|Sent|Built|Held|Began|Chose|Drew|Broke)$")
 MACHINE = re.compile(r"(?<![\w.])/(?:work|root|home|tmp|Users)/")
 
 
 def faults(subject, body, parents):
-    """The faults of one commit, as texts."""
+    """Returns the faults of one commit, as texts."""
     out = []
     match = SUBJECT.fullmatch(subject)
     if len(parents) > 1:
@@ -36,11 +36,11 @@ def faults(subject, body, parents):
 
 
 def commits():
-    """-> [(hash, parents, subject, body)]; empty in a source archive, and where git fails."""
+    """Returns [(hash, parents, subject, body)]; empty in a source archive, or if git fails."""
     if not os.path.exists(".git"):
         return
     log = subprocess.run(["git", "log", "--format=%h%x1f%p%x1f%at%x1f%s%x1f%b%x1e"], capture_output=True, text=True, check=False)
-    if log.returncode != 0:  # as in a clone that belongs to another user
+    if log.returncode != 0:  # for example in a clone that belongs to another user
         print("commits: not checked: %s" % log.stderr.strip())
     for place, entry in enumerate(log.stdout.split("\x1e")):
         fields = entry.strip("\n").split("\x1f")

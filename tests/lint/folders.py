@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""No folder with more than 30 files, unless folders_allowed.txt gives a limit and a reason. Subfolders and README.md do not count."""
+"""Maximum of 30 files per folder, unless folders_allowed.txt has a limit and a reason. Subfolders and README.md do not count."""
 import collections
 import os
 
@@ -10,7 +10,7 @@ ALLOWED = "tests/lint/folders_allowed.txt"
 
 
 def limits(repo):
-    """Returns ({folder: (limit or None, line)}, findings). An entry is "<folder> <limit>"; "any" lifts the limit, for data."""
+    """Returns ({folder: (limit or None, line)}, findings). An entry is "<folder> <limit>"; "any" removes the limit, for data."""
     entries, findings = read_allowed(ALLOWED, repo.text(ALLOWED) if repo.exists(ALLOWED) else "")
     allowed = {}
     for entry, line in entries.items():

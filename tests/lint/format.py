@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every C++ file is as clang-format writes it (.clang-format). `format.py --fix` rewrites those that are not."""
+"""Formatting of every C++ file by clang-format (.clang-format). `format.py --fix` reformats files with findings."""
 import os
 import re
 import shutil

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Every series that the collector and the client name is in rules/metrics.yaml, and in it only once; what exporters of others
-send (aliases, producer: foreign) is read by packs/derive.yaml, and only there."""
+"""Every series that the collector or the client names is in rules/metrics.yaml exactly once. Series of foreign exporters (aliases, producer: foreign)
+are read only by packs/derive.yaml."""
 import re
 
 from repo import Finding, in_any, main, strip_cpp
 
 CATALOGUE = "rules/metrics.yaml"
 SOURCES = ("services/collector", "services/codec/steps", "clients/python/src")
-# A whole string in the shape of a name. It counts as a series if its first word is that of some entry: train_, hw_, …
+# A complete string literal in the form of a series name. It counts as a series if its first word is that of some entry: train_, hw_, …
 NAME = re.compile(r"""(?<![\w"'])["']([a-z]+(?:_[a-z0-9]+)+)["'](?![\w"'])""")
 ENTRY = re.compile(r"^- name: *([a-zA-Z_:][\w:]*)")
 FOREIGN = re.compile(r"^- {name: *([\w:]+),.*\bproducer: *foreign\b")
@@ -15,11 +15,11 @@ ALIASES = re.compile(r"^ +aliases: *(.*)")
 ALIAS = re.compile(r"\bname: *([\w:]+)")
 PACKS = "rules/packs/"
 DERIVE = PACKS + "derive.yaml"
-# Names of others that no rule turns into ours; the reason beside each.
+# Foreign names that no rule derives a series from, with the reason.
 NOT_DERIVED = {
     "train_lr": "a habit of training code, no exporter's name", "nccl_bus_bandwidth_gbs": "it carries neither rank nor step",
 }
-# Words in the same shape that are no series; the reason beside each.
+# Words of the same form that are not series, with the reason.
 NOT_SERIES = {
     "node_id": "a field", "node_name": "a field", "job_id": "a field", "job_name": "a field", "job_start": "a field",
     "process_start": "a field", "gpu_split_unknown": "a notice",
@@ -28,7 +28,7 @@ NOT_SERIES = {
 
 
 def entries(text):
-    """(line, name) of each entry of the catalogue."""
+    """Yields (line, name) of each entry of the catalog."""
     for number, line in enumerate(text.splitlines(), 1):
         match = ENTRY.match(line)
         if match:
@@ -36,7 +36,7 @@ def entries(text):
 
 
 def names_of_others(text):
-    """(line, name) of each alias and each foreign entry of the catalogue."""
+    """Yields (line, name) of each alias and each foreign entry of the catalog."""
     for number, line in enumerate(text.splitlines(), 1):
         foreign, aliases = FOREIGN.match(line), ALIASES.match(line)
         for name in [foreign.group(1)] if foreign else ALIAS.findall(aliases.group(1)) if aliases else []:
@@ -51,10 +51,10 @@ def check_derived(repo):
             continue
         words = set(re.findall(r"\w+", repo.text(path) or ""))
         if path != DERIVE:
-            findings += [Finding(path, 1, "%s is not ours: read the canonical series, which %s makes of it" % (name, DERIVE))
+            findings += [Finding(path, 1, "%s is a foreign name: read the canonical series that %s derives from it" % (name, DERIVE))
                          for name in sorted(words & set(others))]
             continue
-        findings += [Finding(CATALOGUE, number, "%s makes nothing of %s" % (DERIVE, name))
+        findings += [Finding(CATALOGUE, number, "%s does not derive a series from %s" % (DERIVE, name))
                      for name, number in others.items() if name not in words and name not in NOT_DERIVED]
     return findings
 

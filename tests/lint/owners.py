@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Every header is in an add_module HDRS list, so that it is compiled alone; every source is built by somebody.
+"""Every header is in an add_module HDRS list, so that it is compiled alone. Every source is built by some CMakeLists.txt.
 
-A header that only tests include needs no list.
+Headers that only tests include need not be listed.
 """
 import os
 import re
@@ -28,14 +28,14 @@ def check(repo):
         if path.endswith(".h"):
             for_tests = repo.is_test(path) and not path.startswith("tests/")
             if listed.get(path) != "HDRS" and not for_tests and (in_module or not path.startswith("tests/")):
-                findings.append(Finding(path, 1, "in no HDRS list of an add_module"))
+                findings.append(Finding(path, 1, "not in the HDRS list of any add_module"))
         elif path not in listed and not _named_nearby(repo, path):
-            findings.append(Finding(path, 1, "no CMakeLists.txt builds it"))
+            findings.append(Finding(path, 1, "not built by any CMakeLists.txt"))
     return findings
 
 
 def _named_nearby(repo, path):
-    """Whether the CMakeLists.txt of its folder or of one above mentions the file, or its name without the ending."""
+    """Returns true if the CMakeLists.txt of its folder or of a parent mentions the file, or its name without the extension."""
     folder, name = os.path.split(path)
     stem = os.path.splitext(name)[0]
     words = {name, stem, re.sub(r"_(test|fuzz|bench)$", "", stem)}
@@ -44,7 +44,7 @@ def _named_nearby(repo, path):
         if repo.exists(lists):
             text = re.sub(r"#[^\n]*", "", repo.text(lists) or "")
             for word in re.split(r"[\s()\"/]+", text):
-                # log_kind_${kind}.cc names every log_kind_*.cc, but a word that is only a variable names nothing.
+                # log_kind_${kind}.cc matches every log_kind_*.cc, but a word that is only a variable matches nothing.
                 fixed = re.split(r"\$\{\w+\}", word)
                 if word in words or (len(fixed) > 1 and len("".join(fixed)) > 4
                                      and re.fullmatch(".+".join(map(re.escape, fixed)), name)):

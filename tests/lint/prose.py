@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Counts of phrases that engineers do not use, which may only decrease: comments, messages, and documents of the whole tree.
+"""Counts of unidiomatic phrases in comments, messages, and documents of the whole tree. The counts may only decrease.
 
 prose.py [--update] [--list NAME]
 
-Compares the counts with prose_limits.txt. A count above its limit fails; so does one below it, until --update lowers the limit, so that
-improvements are kept. --list prints the places of one phrase.
+Compares the counts with prose_limits.txt. A count above its limit fails. So does a count below its limit, until --update lowers the limit, so that
+improvements are kept. --list prints the occurrences of one phrase.
 """
 import os
 import re
@@ -13,7 +13,7 @@ import sys
 from repo import Finding, Repo, main
 
 LIMITS = "tests/lint/prose_limits.txt"
-# Name -> (pattern, what to write instead).
+# Name -> (pattern, replacement).
 PHRASES = {
     "tell": (r"(?<![.])\b(?:tells?|told|telling)\b(?!\()", "report, emit, send, notify"),
     "say": (r"(?<![.])\b(?:says?|said|saying)\b(?!\(| \")", "report, state, name"),
@@ -34,14 +34,14 @@ PHRASES = {
                          r"(?:colou|neighbou|behaviou|flavou|favou|honou|labou)r(?:s|ed|ing|hoods?)?|labell(?:ed|ing)|centre[ds]?|"
                          r"artefacts?|memoris(?:e[ds]?|ing))\b", "American spelling"),
 }
-# First word of the comment at the head of a file.
+# First word of the comment at the beginning of a file.
 HEADER = re.compile(r"\A(?:#![^\n]*\n)?(?:// |# |\"\"\"|/\* )(What|Which|How|Who|Whether|Where|When|Why)\b")
 KINDS = (".cc", ".h", ".c", ".py", ".yaml", ".md", ".proto", ".sh", ".cmake", ".ts", ".tsx", ".go", ".test")
 LEFT_OUT = ("tests/lint/prose.py", "tests/lint/words.py", "tests/lint/selftest.py", "CHANGELOG.md", "docs/rules.md", "docs/decisions/")
 
 
 def places(repo):
-    """-> {name: [Finding]}"""
+    """Returns {name: [Finding]}."""
     found = {name: [] for name in ("header", *PHRASES)}
     patterns = {name: re.compile(pattern, re.M if not pattern.startswith('(?i)') else 0) for name, (pattern, _) in PHRASES.items()}
     for path in repo.paths:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The wire contracts pass buf's STANDARD lint (proto/buf.yaml), and every .proto is compiled by the build.
+"""The wire contracts pass buf's STANDARD lint (proto/buf.yaml), and the build compiles every .proto file.
 
-buf comes from npm once, into ${XDG_CACHE_HOME:-~/.cache}/pitwall/buf; later runs need no network.
+buf is installed from npm once, into ${XDG_CACHE_HOME:-~/.cache}/pitwall/buf. Later runs need no network.
 """
 import json
 import os
@@ -15,7 +15,7 @@ VERSION = "1.75.0"
 
 
 def buf():
-    """Path of the buf program, installed if need be. Raises RuntimeError with the reason if it cannot be had."""
+    """Returns the path of buf, installing it if necessary. Raises RuntimeError with the reason if that fails."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     folder = os.path.join(cache, "pitwall", "buf", VERSION)
     program = os.path.join(folder, "node_modules", ".bin", "buf")
@@ -49,7 +49,7 @@ def check(repo):
     lists = re.sub(r"#[^\n]*", "", repo.text("proto/CMakeLists.txt"))
     for path in repo.paths:
         if path.startswith("proto/") and path.endswith(".proto") and path[len("proto/"):] not in lists:
-            findings.append(Finding(path, 1, "proto/CMakeLists.txt does not compile it"))
+            findings.append(Finding(path, 1, "not compiled by proto/CMakeLists.txt"))
     return findings
 
 

@@ -1,7 +1,7 @@
-"""Shared parts of the lints: the files of the repository, C++ text without comments, modules, and the output of findings.
+"""Shared parts of the lints: files of the repository, C++ text without comments, modules, and the output of findings.
 
-A lint is a module with check(repo) -> list of Finding; its main is repo.main(check). Repo can also hold planted files,
-by which selftest.py proves that each lint finds what it should.
+A lint is a module with check(repo) -> list of Finding; its main is repo.main(check). Repo can also contain planted files, with which selftest.py
+checks that each lint finds its faults.
 """
 import os
 import re
@@ -23,7 +23,7 @@ class Finding(NamedTuple):
 
 
 class Module(NamedTuple):
-    """One add_module(): folder, where it is declared, and the lists of its arguments by keyword."""
+    """One add_module() call: folder, location, and its argument lists by keyword."""
 
     folder: str
     path: str
@@ -32,7 +32,7 @@ class Module(NamedTuple):
 
 
 class Repo:
-    """The files that are, or would be, in a commit: path from the root -> text. Files that git ignores are left out."""
+    """Files that are committed or not yet committed: path from the root -> text. Files ignored by git are excluded."""
 
     def __init__(self, root=None, planted=None):
         self.root = root or os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -47,7 +47,7 @@ class Repo:
             return file.read()
 
     def text(self, path):
-        """The file's text, or None for a binary one."""
+        """Returns the file's text, or None for a binary file."""
         if path not in self._texts:
             data = self.bytes(path)
             try:
@@ -57,15 +57,15 @@ class Repo:
         return self._texts[path]
 
     def cpp(self, *roots):
-        """C++ paths, under these folders if any are given."""
+        """Returns the C++ paths, limited to these folders if any are given."""
         return [p for p in self.paths if p.endswith(CPP) and (not roots or in_any(p, roots))]
 
     def exists(self, path):
         return path in set(self.paths)
 
     def is_test(self, path):
-        """Whether the file is only for tests: by its name, or a header or source whose every includer is for tests.
-        A source beside such a header (log_test_fixture.cc) goes with it."""
+        """Returns true if the file is only for tests: by its name, or because all includers of the header or source are for tests. A source with such
+        a header (log_test_fixture.cc) is included."""
         if self._tests is None:
             includers = {}
             for at in self.cpp():
@@ -93,7 +93,7 @@ class Repo:
 
 def _list_files(root):
     try:
-        # New files too: a lint that waits for the commit comes too late.
+        # Uncommitted files are included, so that they are checked before the commit.
         listed = subprocess.run(["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
         paths = [p for p in listed.decode("utf-8", "surrogateescape").split("\0") if p]
@@ -118,7 +118,7 @@ _CPP_TOKEN = re.compile(r"""R"(?P<tag>[^()\\ ]{0,16})\((?:.|\n)*?\)(?P=tag)"   #
 
 
 def strip_cpp(text, strings=True):
-    """The text with comments (and the insides of strings) blanked; line numbers stay."""
+    """Returns the text with blanked comments (and string contents), with unchanged line numbers."""
     def blank(match):
         token = match.group(0)
         if token[0] != "/" and not strings:
@@ -131,7 +131,7 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.M)
 
 
 def includes(text):
-    """(line, "<" or '"', name) of each include."""
+    """Returns (line, "<" or '"', name) of each include."""
     bare = strip_cpp(text, strings=False)
     return [(bare.count("\n", 0, m.start()) + 1, m.group(1), m.group(2)) for m in _INCLUDE.finditer(bare)]
 
@@ -154,7 +154,7 @@ def _modules_of(path, text):
 
 
 def module_of(path, modules):
-    """The innermost module whose folder holds the path, or None."""
+    """Returns the innermost module whose folder contains the path, or None."""
     folder = os.path.dirname(path)
     while folder and folder not in modules:
         folder = os.path.dirname(folder)
@@ -162,7 +162,7 @@ def module_of(path, modules):
 
 
 def closure(folder, modules):
-    """The module and everything below it."""
+    """Returns the module and all modules below it."""
     seen, todo = set(), [folder]
     while todo:
         at = todo.pop()
@@ -173,7 +173,7 @@ def closure(folder, modules):
 
 
 def read_allowed(path, text):
-    """An allow-list: lines "<path or pattern>  # <reason>". -> ({entry: line}, findings for entries without reason)"""
+    """Reads an allow-list with lines "<path or pattern>  # <reason>". Returns ({entry: line}, findings for entries without a reason)."""
     allowed, findings = {}, []
     for number, line in enumerate(text.splitlines(), 1):
         entry, hash_sign, reason = line.partition("#")

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Draws seeded samples of the texts of the repository for a reader who does not know the code.
+"""Draws seeded samples of the repository's texts for a reviewer who does not know the code.
 
 sample.py COMMIT [--out FOLDER]
 
-60 comments, 60 messages, 40 test names, 30 texts of the page, and 30 commit subjects of COMMIT. The seed is the hash of the commit before it, so
-that nobody can choose the sample. Writes FOLDER/<commit>.tsv (default: tests/lint/samples) with one line per text: kind, place, text, verdict. The
-reader fills in the verdict: "natural", or the sentence as it should be. --summary FILE prints the share of natural texts by kind.
+Draws 60 comments, 60 messages, 40 test names, 30 texts of the page, and 30 commit subjects of COMMIT. The seed is the hash of the commit before it,
+so that the sample cannot be chosen. Writes FOLDER/<commit>.tsv (default: tests/lint/samples) with one line per text: kind, place, text, verdict. The
+reviewer fills in the verdict: "natural", or an improved sentence. --summary FILE prints the share of natural texts by kind.
 """
 import argparse
 import ast
@@ -31,7 +31,7 @@ def git(*arguments):
 
 
 def texts(commit):
-    """{path: text} of the sources at the commit."""
+    """Returns {path: text} of the sources at the commit."""
     paths = [p for p in git("ls-tree", "-r", "--name-only", commit).splitlines() if p.endswith((*CPP, *SCRIPT, ".ts", ".tsx"))]
     batch = subprocess.run(["git", "cat-file", "--batch"], input="".join("%s:%s\n" % (commit, p) for p in paths).encode(), check=True, capture_output=True).stdout
     found, at = {}, 0
@@ -44,7 +44,7 @@ def texts(commit):
 
 
 def comments(path, text):
-    """(line, text) of each block of comment lines, and of each docstring."""
+    """Yields (line, text) of each block of comment lines and of each docstring."""
     if path.endswith(".py"):
         try:
             for node in ast.walk(ast.parse(text)):
@@ -63,7 +63,7 @@ def comments(path, text):
 
 
 def messages(text):
-    """(line, text) of the literals in each call that makes an error or a line of the log."""
+    """Yields (line, text) of the literals in each call that creates an error or a log line."""
     for call in _MESSAGE_CALL.finditer(text):
         depth, end = 1, call.end()
         while end < len(text) and depth:
@@ -80,7 +80,7 @@ def messages(text):
 
 
 def page_texts(text):
-    """(line, text) of the words between tags, and of the strings that are sentences."""
+    """Yields (line, text) of the words between tags and of the strings that are sentences."""
     for match in re.finditer(r">\s*([A-Z][^<>{}=;]*[a-z][^<>{}=;]*?)\s*<|[\"`]([A-Z][^\"`\n]* [^\"`\n]*)[\"`]", text):
         words = " ".join((match.group(1) or match.group(2)).split())
         if len(words.split()) >= 2:
@@ -88,7 +88,7 @@ def page_texts(text):
 
 
 def candidates(commit):
-    """{kind: [(place, text)]}, in a fixed order."""
+    """Returns {kind: [(place, text)]} in a fixed order."""
     found = collections.defaultdict(list)
     for path, text in sorted(texts(commit).items()):
         if path.endswith((*CPP, *SCRIPT)):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""No file of code over 500 lines, unless size_allowed.txt says why."""
+"""Maximum of 500 lines per code file, unless size_allowed.txt has an entry with a reason."""
 import os
 
 from repo import Finding, main, read_allowed

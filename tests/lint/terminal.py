@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Nobody but services/base writes to stdout and stderr: what is printed goes through services/base/terminal.h, which escapes control
-characters. Tests, benches and tools under tests/ may print as they like."""
+"""Only services/base writes to stdout and stderr. All other code uses services/base/terminal.h, which escapes control characters. Tests, benchmarks,
+and tools under tests/ may print directly."""
 import re
 
 from repo import Finding, main, strip_cpp

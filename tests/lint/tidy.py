@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""tidy.py [-p BUILD] [--changed [BASE]] [-j N] [FILE…]: clang-tidy (.clang-tidy) over our sources.
+"""tidy.py [-p BUILD] [--changed [BASE]] [-j N] [FILE…]: runs clang-tidy (.clang-tidy) on the repository's sources.
 
-BUILD (default build/dev) needs a compile_commands.json: configure with a preset. --changed: only sources that differ
-from BASE (default HEAD) in the working tree, or that include a header which does. Without it: all, or the files named.
-Exit 1 if anything was found. A source that was clean is not checked again until its text, a header of ours, .clang-tidy
-or its compile command changes (BUILD/tidy-clean.json).
+BUILD (default build/dev) needs a compile_commands.json from configuring with a preset. --changed checks only sources that differ from BASE (default
+HEAD) in the working tree or include a header that does. Otherwise, all sources or the given files are checked. The exit code is 1 if there are
+findings. A clean source is checked again only if its text, an included header of the repository, .clang-tidy, or its compile command changes
+(BUILD/tidy-clean.json).
 """
 import argparse
 import concurrent.futures
@@ -29,7 +29,7 @@ def digest(*parts):
 
 
 def closure_of(repo, path, cache):
-    """The path and every header of ours that it includes, directly or not."""
+    """Returns the path and all headers of the repository that it includes, directly or indirectly."""
     if path not in cache:
         cache[path] = {path}  # against cycles
         found = {path}
@@ -51,7 +51,7 @@ def changed_paths(repo, base):
 def run(tool, build, root, path):
     done = subprocess.run([tool, "--quiet", "--extra-arg=-Wno-unknown-warning-option", "-p", build, os.path.join(root, path)], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, universal_newlines=True)
-    # A warning of the compiler alone (an option that only g++ has) is none of the list's checks.
+    # Warnings of the compiler, for example about an option that only g++ supports, are not findings.
     found = [line for line in done.stdout.splitlines() if re.search(r": (error|warning): .*\[[\w.,-]+\]$", line)]
     return path, done.returncode, found, done.stdout if found else done.stderr
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Words that new readers stumble over, in comments, messages and documents. The field's own term is better; each finding names one."""
+"""Words that confuse new readers, in comments, messages, and documents. Each finding suggests the usual term."""
 import re
 
 from repo import Finding, main
 
-# Word -> what to write.
+# Word -> replacement.
 WORDS = [
     (re.compile(r"\banew\b"), "again"),
     (re.compile(r"\bhangs? on\b"), "depends on"),
