@@ -36,8 +36,8 @@ class BenchData {
   BenchData(DataKind kind, int series)
       : kind_(kind), generations_(static_cast<size_t>(series)), values_(generations_.size()) {}
 
-  // Returns the values at second `t` by series; call in time order. A replaced series has a stale
-  // marker in this second, and its successor begins in the next.
+  // Returns the values at second `t` by series. Must be called in time order. A replaced series has
+  // a stale marker in this second, and its successor starts in the next one.
   const std::vector<double>& Second(int t) {
     for (const size_t i : replaced_) ++generations_[i];
     replaced_.clear();
@@ -55,7 +55,7 @@ class BenchData {
     for (const double v : values_) checksum_ = Mix(checksum_ ^ std::bit_cast<uint64_t>(v));
     return values_;
   }
-  // After Second: whether the next one has other series.
+  // Returns true if the second after Second() has other series.
   bool Replaces() const { return !replaced_.empty(); }
   uint64_t checksum() const { return checksum_; }
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """compare.py [BUILD] [--update[=NAME]]: compares the benchmarks with tests/bench/baseline.json.
 
-The numbers are ratios of CPU time within one run, so they are nearly the same on another or a busy machine. The whole path is compared with summing
-up 60 samples of each series again, once a second; ingest and sealing of the history with packing the same records with zstd. The best of three
-runs counts. The exit code is 1 if a ratio is worse than the baseline by more than WORSE. --update writes the results, --update=NAME only those of
-that benchmark.
+The numbers are ratios of CPU time within one run, so they hardly depend on the machine and its load. The reference of the whole path is summing up 60
+samples of each series again, once per second. The reference of the history's ingestion and sealing is packing the same records with zstd. The best of
+three runs counts. The exit code is 1 if a ratio is worse than the baseline by more than WORSE. --update writes the results, --update=NAME only those
+of that benchmark.
 """
 import json
 import os
@@ -15,7 +15,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 BASELINE = os.path.join(HERE, "baseline.json")
 RUNS = {"pipeline 1000 series": ["pipeline_bench", "1000", "900"], "pipeline 10000 series": ["pipeline_bench", "10000", "500"], "history": ["insights_bench", "10"]}
-# Decoding and sealing miss caches more than the reference does: with other load their ratio grows.
+# Decoding and sealing miss caches more often than the reference, so their ratio grows under other load.
 WORSE = {"pipeline 1000 series": 1.25, "pipeline 10000 series": 1.25, "history": 1.5}
 RATIO = re.compile(r"takes ([\d.]+) times as long as (?:summing|packing)")
 

@@ -242,7 +242,7 @@ int main(int argc, char** argv) {
       const Cost& median = costs[costs.size() / 2];
       std::printf(" %.1f | %.1f | %.1f | %.0f |", median.in, median.read, median.all(),
                   job.BytesPerSeries());
-      if (!job.present()) std::printf(" nothing read!");
+      if (!job.present()) std::printf(" no values read!");
       std::fflush(stdout);
     }
     std::printf("\n");

@@ -1,6 +1,7 @@
-// Cost of ingestion and sealing of the history: `insights_bench [MINUTES]` prints samples per
-// second and core, bytes on disk per million samples, for two nodes of 96 cores and 8 GPUs at 500
-// ms, and the time relative to the yardstick of compare.py: packing the same records with zstd.
+// Cost of the history's ingestion and sealing: `insights_bench [MINUTES]` prints samples per second
+// and core, bytes on disk per million samples, and the time relative to compare.py's reference
+// (packing the same records with zstd). The data is that of two nodes with 96 cores and 8 GPUs at
+// 500 ms.
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -47,7 +48,7 @@ Schema NodeSchema(int node) {
   return schema;
 }
 
-// A core is busy or idle for a while; ratios are multiples of 1/50 (jiffies).
+// A core is busy or idle for some time; ratios are multiples of 1/50 (jiffies).
 double CellOf(size_t column, std::mt19937_64* random) {
   if (column < kCores * kModes) {
     const size_t mode = column % kModes;

@@ -31,7 +31,7 @@ struct Case {
   std::vector<double> arguments = {};
 };
 
-// A slowly moving ratio with four decimals, noise, an integer counter.
+// A slowly changing ratio with four decimals, noise, and an integer counter.
 enum class Data { kRatio, kNoise, kCounter };
 constexpr const char* kDataNames[] = {"ratio of 4 decimals", "noise", "counter"};
 
@@ -109,7 +109,7 @@ Result Run(const Case& c, Data data, size_t series, int64_t panes) {
   BinaryWriter out;
   store.Save(out);
   result.snapshot = static_cast<double>(out.data().size()) / static_cast<double>(series);
-  if (present == 0) std::printf("nothing read! ");
+  if (present == 0) std::printf("no values read! ");
   return result;
 }
 

@@ -110,8 +110,8 @@ void PrintCpu(const Options& options, double cpu, uint64_t evaluations, uint64_t
               static_cast<unsigned long>(checksum));
 }
 
-// Speed of this machine at this moment: the sum over 60 samples of each series, recomputed each
-// second.
+// Measures the current speed of this machine: the sum over 60 samples of each series, recomputed
+// each second.
 double YardstickSeconds(int series, int seconds) {
   constexpr size_t kWindow = 60;
   std::vector<double> samples(static_cast<size_t>(series) * kWindow, 0.5);
@@ -125,12 +125,12 @@ double YardstickSeconds(int series, int seconds) {
       total += sum;
     }
   }
-  return CpuSeconds() - begin + (total < 0 ? 1 : 0);  // the sums are used
+  return CpuSeconds() - begin + (total < 0 ? 1 : 0);  // keeps the sums in use
 }
 
 // ---- The whole path.
 
-// Encoded batches by source, one per second.
+// Returns one encoded batch per source and second.
 struct Records {
   std::vector<std::vector<std::string>> by_source{kSources};
   uint64_t checksum = 0;
@@ -208,7 +208,8 @@ int RunWholePath(const Options& options, const engine::CompiledRulesPtr& rules) 
   }
   const int64_t end = clock.MonotonicNs();
   cpu = CpuSeconds() - cpu;
-  // Decoding alone of the same bytes, as a reference for the speed of this machine at this moment.
+  // Measures only the decoding of the same bytes, as a reference for the current speed of this
+  // machine.
   codec::BatchDecoder decoder;
   double sum = 0;
   const int64_t decode_begin = clock.MonotonicNs();
@@ -331,7 +332,7 @@ int RunRulesOnly(const Options& options, const engine::CompiledRulesPtr& rules) 
     const int64_t now = bench::kBase + t * kNanosPerSecond;
     for (int64_t tick = runner.ticks().NextTick(); tick <= now; tick = runner.ticks().NextTick())
       runner.Evaluate({.position = tick, .time_ns = tick, .attempt = 1}, job, &outputs);
-    // As a job does every minute.
+    // Once per minute, as a job does.
     if (t % 60 == 0) runner.Expire();
     if (t >= kWarmUp) cpu += CpuSeconds() - begin;
     changed = data.Replaces();

@@ -1,12 +1,12 @@
-// Cost of a batch in a job with many sources, and cost of starting all of them at once.
+// Cost of a batch in a job with many sources, and of starting all sources simultaneously.
 //
 //   sources_bench [BATCHES]    batches per size of job (default 100000)
 //
-// Ranks of one job send in turn, each once a second: a row, a promise, a step promise. For jobs of
-// 500 to 20,000 sources, prints the CPU time for a source to join (its first two batches: the
-// second moves the watermark past its start) and that of a later batch; and the ratios of the
-// largest to the smallest job, which are what matters: a loop over all sources at each join or
-// batch would make them about 40.
+// Ranks of one job send in turn, each once per second: a row, a promise, and a step promise. For
+// jobs of 500 to 20,000 sources, prints the CPU time for a source to join (its first two batches,
+// of which the second moves the watermark past its start) and that of a later batch. Also prints
+// the ratios of the largest to the smallest job, which are the relevant result: a loop over all
+// sources at each join or batch would make the ratios about 40.
 #include <sys/resource.h>
 
 #include <cstdio>
@@ -32,7 +32,7 @@ double CpuSeconds() {
 
 constexpr int64_t kBase = 1'767'225'600 * kNanosPerSecond;
 
-// Nanoseconds of CPU time.
+// Returns the CPU time in nanoseconds.
 struct Cost {
   double join = 0;   // per source
   double batch = 0;  // per batch, once all have joined

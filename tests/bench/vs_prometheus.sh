@@ -33,7 +33,7 @@ build_pitwall() {
   (cd "$root" && cmake --preset release -B "$build" && cmake --build "$build" --target pipeline_bench) >&2
 }
 
-# Prints the path of the program; built once for its sources, next to the oracle, which also ensures that Go is installed.
+# Prints the path of the program. It is built once per version of its sources, next to the oracle, which also ensures that Go is installed.
 build_prometheus() {
   local cache=${XDG_CACHE_HOME:-$HOME/.cache}/pitwall hash folder needed go
   hash=$(cd "$here/prometheus" && cat go.mod ./*.go | sha256sum | cut -c1-16)
@@ -53,7 +53,7 @@ build_prometheus() {
   printf '%s\n' "$folder/vs-prometheus"
 }
 
-# The number before WORDS on the line with the CPU time.
+# Prints the number before WORDS on the line with the CPU time.
 cpu() { sed -n "s/^cpu:.* \([0-9.]*\) $1.*/\1/p"; }
 median() { sort -g "$1" | awk '{v[NR] = $1} END {print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'; }
 

@@ -9,7 +9,7 @@ seed=${PITWALL_FUZZ_SEED:-1}
 [[ $seed == new ]] && seed=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 rc=0
 cmake --preset asan-ubsan "${sanitizer_options[@]}"
-# The stage asan has already built these. Run alone, this stage builds them and their dependencies, but no unit tests.
+# The stage asan has already built the fuzzers. If this stage runs alone, it builds them and their dependencies, but no unit tests.
 mapfile -t wanted < <(ninja -C build/asan-ubsan -t targets all | sed -nE 's,^(bin/[^:]*_fuzz): .*,\1,p' | sort)
 ((${#wanted[@]})) || { echo "FAILED: no fuzz target exists"; exit 1; }
 ninja -C build/asan-ubsan -j "$jobs" -k 0 "${wanted[@]}" || rc=1

@@ -1,6 +1,6 @@
-# Random PromQL over random data, and random rule groups with reloads: our engine compared with Prometheus' own (tests/differential/run.py,
-# run_groups.py). $PITWALL_ORACLE_CASES (10000), $PITWALL_ORACLE_STORED (5000), $PITWALL_ORACLE_GROUPS (1000), and $PITWALL_ORACLE_SEED (1, so that
-# runs are reproducible; "new" uses a new seed) configure the run. Counts every case and group.
+# Random PromQL over random data, and random rule groups with reloads, compared with Prometheus (tests/differential/run.py, run_groups.py).
+# $PITWALL_ORACLE_CASES (10000), $PITWALL_ORACLE_STORED (5000), $PITWALL_ORACLE_GROUPS (1000), and $PITWALL_ORACLE_SEED (1, so that runs are
+# reproducible; "new" uses a new seed) configure the run. Counts every case and group.
 . "$(dirname "$0")/parts/stage.sh"
 cmake --preset release >/dev/null
 cmake --build build/release -j "$jobs" --target promql_eval group_eval
@@ -16,7 +16,7 @@ sed -n 's/^DIFFERENCE \(.*\)/FAILED: differential \1/p' "$report"
 counts=$(sed -n 's/^counts: \([0-9]* [0-9]*\)$/\1/p' "$report")
 [[ -n $counts ]] || { echo "FAILED: the differential test did not end"; counts="0 1"; rc=1; }
 echo "$counts" >>"$PITWALL_COUNTS"
-# The evaluator on stored samples, as the query API of the history uses it.
+# The evaluator on stored samples, as used by the query API of the history.
 stored=$(mktemp)
 trap 'rm -f "$report" "$stored"' EXIT
 python3 tests/differential/run.py --oracle "$oracle" --stored --cases "${PITWALL_ORACLE_STORED:-5000}" --require-all \

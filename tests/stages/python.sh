@@ -31,7 +31,7 @@ if [[ ! -x $mypy/bin/mypy ]]; then
 fi
 export PITWALL_MYPY=$mypy/bin/python
 
-# The tests with the C module, as in a built package, run next to those with the Python one: both mostly wait.
+# The tests with the C module, as in a built package, run in parallel with those of the Python module, because both mostly wait.
 run_native_tests() {
   rc=0
   if python3 clients/python/tests/native_build.py "$work/native"; then
@@ -44,7 +44,7 @@ run_native_tests() {
 }
 run_native_tests >"$work/native.log" 2>&1 &
 native=$!
-# Tests that need PyTorch are skipped here: a script without it must be able to use the client.
+# Tests that need PyTorch are skipped here, because a script without PyTorch must be able to use the client.
 run_tests python3 discover -s .
 wait "$native" || rc=1
 cat "$work/native.log"
@@ -52,7 +52,7 @@ run_bench "bench_overhead: a phase costs 10 us or more" python3 clients/python/t
 
 if pythons=$(bash tests/stages/parts/torch.sh); then
   for python in $pythons; do
-    # The callbacks' frameworks are in the virtual environment only.
+    # The frameworks with callbacks are only in the virtual environment.
     [[ $python == /usr/bin/* ]] && callbacks=() || callbacks=(integrations.test_lightning integrations.test_transformers integrations.test_xgboost)
     run_tests "$python" stats.test_reductions stats.test_samples stats.test_own_time pytorch.test_watch pytorch.test_watch_harmless \
       pytorch.test_watch_models pytorch.test_grad_scaler pytorch.test_backward capture.test_profile "${callbacks[@]}"

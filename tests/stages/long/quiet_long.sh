@@ -1,4 +1,4 @@
-# The complete plan of simulated training runs: each noise, log interval, number of ranks, and fault. About five minutes on two idle cores.
+# Complete plan of simulated training runs: each noise, log interval, number of ranks, and fault. Takes about five minutes on two idle cores.
 . "$(dirname "$0")/../parts/stage.sh"
 if tests/quiet/quiet_test.py build/release/bin/pitwall --long; then
   echo "1 0" >>"$PITWALL_COUNTS"

@@ -1,4 +1,4 @@
-# Jobs of a real Slurm, including one that exceeds its time limit.
+# Jobs of a real Slurm, including a job that exceeds its time limit.
 . "$(dirname "$0")/../parts/stage.sh"
 cmake --preset release >/dev/null
 cmake --build build/release -j "$jobs" --target pitwall

@@ -1,11 +1,11 @@
-# clang-tidy with the short list of .clang-tidy: shipped code in a plain run, tests too with --tests. Files that were clean in an earlier run are
+# clang-tidy with the short list of .clang-tidy. Checks shipped code, and with --tests also the tests. Files that were clean in an earlier run are
 # skipped.
 . "$(dirname "$0")/../parts/stage.sh"
 sources=()
 if [[ ${1:-} != --tests ]]; then
   mapfile -t sources < <(find services rules -name '*.cc' ! -name '*_test.cc' | sort)
 fi
-# The commands of a file-by-file build, of which only the output of protoc is made.
+# Configures file-by-file compile commands; only the output of protoc is built.
 cmake --preset dev
 cmake --build build/dev -j "$jobs" --target proto_telemetry proto_client proto_state proto_issues proto_issues_service
 if python3 tests/lint/tidy.py -p build/dev -j "$jobs" "${sources[@]}"; then

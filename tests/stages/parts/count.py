@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """count.py CTEST_JUNIT GTEST_DIR: prints "<passed> <failed>" over the test cases of a ctest run.
 
-A ctest whose GoogleTest binary wrote an XML file counts by its cases, one of Python's unittest too, and any other as one. Skipped cases do not
-count; stderr has their number. Names of failed cases go to stderr as "FAILED: <name>".
+A ctest whose GoogleTest binary wrote an XML file counts each of its cases, as does one of Python's unittest. Any other ctest counts as one case.
+Skipped cases do not count; their number goes to stderr. Names of failed cases go to stderr as "FAILED: <name>".
 """
 import glob
 import os
@@ -19,7 +19,7 @@ def gtest_cases(folder):
     """Returns binary name -> [passed, failed, skipped]; several runs of one binary are added up."""
     found = {}
     for path in sorted(glob.glob(os.path.join(folder, "*.xml"))):
-        # A binary that runs twice leaves x.xml, x_1.xml, …
+        # A binary that runs twice writes x.xml, x_1.xml, …
         name = os.path.splitext(os.path.basename(path))[0]
         stem, _, number = name.rpartition("_")
         name = stem if number.isdigit() else name

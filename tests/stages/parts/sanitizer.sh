@@ -1,5 +1,4 @@
-# sanitizer.sh PRESET [MODULE…]: the modules below the adapters with a sanitizer. Patterns (shell patterns of ctest names) restrict it to the
-# matching tests.
+# sanitizer.sh PRESET [PATTERN…]: tests the modules below the adapters with a sanitizer. Patterns (shell patterns of ctest names) select tests.
 . "$(dirname "$0")/stage.sh"
 preset=$1
 shift

@@ -25,7 +25,7 @@ build_preset() {
   cmake --build "build/$preset" -j "$jobs" -- -k 0
 }
 
-# PRESET TARGET…: the same for these targets of a configured preset.
+# PRESET TARGET…: builds these targets of a configured preset in the same way.
 build_targets() {
   local preset=$1
   shift
@@ -59,7 +59,7 @@ run_ctest() {
   return "$rc"
 }
 
-# NAME COMMAND…: a benchmark that checks its own limits. Sets rc to 1 if it fails, and reports its measurements as the cause.
+# NAME COMMAND…: runs a benchmark that checks its own limits. Sets rc to 1 if it fails, and reports its measurements as the cause.
 run_bench() {
   local name=$1 output
   shift
@@ -75,13 +75,13 @@ run_bench() {
   rm -f "$output"
 }
 
-# INTERPRETER STEPS: cost of the Python client for training with its PyTorch.
+# INTERPRETER STEPS: measures the cost of the Python client for training with this interpreter's PyTorch.
 run_torch_benches() {
   run_bench "bench_hooks: a watched step takes more than 1.25 of a plain one" "$1" clients/python/tests/bench/bench_hooks.py --steps "$2"
   run_bench "bench_share: a step of 10 ms takes 15 % more, or 0.8 ms of the training's thread" "$1" clients/python/tests/bench/bench_share.py --check
 }
 
-# SCRIPT ARGUMENT…: a Python unittest script with verbosity 2; counts its cases and names the failed ones.
+# SCRIPT ARGUMENT…: runs a Python unittest script with verbosity 2, counts its cases, and names the failed ones.
 run_unittest() {
   local output rc=0
   output=$(mktemp)
