@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """bom.py BINARY --out DIR [--wheel]: writes NOTICE and sbom.spdx.json for the dependencies of the binary.
 
-Linked libraries come from Debian packages, according to dpkg; the packages of the web page are in the binary itself, and come
-from its lock file. --wheel: the linked libraries are bundled too.
+Linked libraries come from Debian packages, according to dpkg. The packages of the web page are part of the binary and come from its lock file. With
+--wheel, the linked libraries are bundled too.
 """
 import argparse
 import hashlib
@@ -42,12 +42,12 @@ def owners(paths):
     return {package[name] for path in paths for name in names[path] if name in package}
 
 
-# Packages of headers whose code is in the binary.
+# Packages of headers whose code is compiled into the binary.
 HEADERS = ("libboost1.81-dev", "nlohmann-json3-dev")
 
 
 def debian(binary):
-    """Returns {name: (version, source, licenses according to its copyright file)}."""
+    """Returns {name: (version, source, licenses according to the copyright file)}."""
     packages = {}
     names = owners(linked(binary)) | set(HEADERS)
     for line in output("dpkg-query", "--show", "--showformat=${Package}|${Version}|${source:Package}\n", *sorted(names)).splitlines():

@@ -18,7 +18,7 @@ kafka=false
 # A first build compiles several files as one, which takes half as long; an existing build directory keeps its mode.
 first=()
 [[ -f $repo/build/release/CMakeCache.txt ]] || first=(-DPITWALL_UNITY=ON)
-# Without it, ccache preprocesses each new file once more, which takes a tenth of a first build.
+# Without depend mode, ccache preprocesses each new file once more, which takes a tenth of a first build.
 export CCACHE_DEPEND=1
 for argument in "$@"; do
   case $argument in
@@ -31,8 +31,7 @@ stage=0
 say() { printf '\n== %s (%d:%02d elapsed)\n' "$*" $((SECONDS / 60)) $((SECONDS % 60)); }
 next_stage() { say "[$((++stage))/4] $*"; }
 
-# Downloads Node and the packages of the page, the virtual environment of the training script, and the broker's jars while the
-# compiler runs.
+# Downloads Node and the packages of the page, the training script's virtual environment, and the broker's jars while the compiler runs.
 download() {
   "$repo/deploy/install-deps.sh" "${groups[@]}"
   ! $kafka || "$repo/deploy/kafka/broker.sh" fetch
@@ -46,13 +45,13 @@ start_downloads() {
   downloads=$!
 }
 
-# Fails with the log of the downloads if they failed.
+# Fails with the downloads' log if they failed.
 finish_downloads() {
   [[ -n $downloads ]] || return 0
   if ! wait "$downloads"; then
     downloads=
     tail -n 20 "$log" >&2
-    say "a download failed: its log is above and in $log; run $repo/deploy/demo.sh again"
+    say "a download failed; its log is above and in $log. To retry, run $repo/deploy/demo.sh again"
     exit 1
   fi
   downloads=
@@ -60,7 +59,7 @@ finish_downloads() {
 
 runs() { [[ -n $1 ]] && kill -0 "$1" 2>/dev/null; }
 
-# Stops as soon as a download fails: the build would fail minutes later, at the page.
+# Stops as soon as a download fails, because the build of the page would fail minutes later.
 build() {
   setsid bash -o pipefail -c 'cmake --build --preset release --target pitwall | python3 -u deploy/demo/progress.py' &
   building=$!
@@ -75,13 +74,13 @@ build() {
       runs "$downloads" || finish_downloads
       sleep 0.2
     done
-    say "the build failed: its error is above"
+    say "the build failed; its error is above"
     exit 1
   fi
   building=
 }
 
-# Process groups that run in the background; empty: none.
+# Process groups running in the background; may be empty.
 downloads=
 building=
 stop_groups() {
@@ -96,7 +95,7 @@ start_downloads
 
 next_stage "configuring; Node and Python packages are downloaded at the same time"
 cd "$repo"
-# The configuration accepts a toolchain that is being installed; the build of the page waits for it.
+# The configuration step accepts a toolchain that is still being installed; the build of the page waits for it.
 until "$page_toolchain" expected; do
   runs "$downloads" || { finish_downloads; break; }
   sleep 0.1

@@ -46,7 +46,7 @@ as_root() {
   elif command -v sudo >/dev/null; then
     sudo "$@"
   else
-    say "not root and no sudo: cannot run: $*"
+    say "cannot run without root or sudo: $*"
     return 1
   fi
 }
@@ -61,7 +61,7 @@ want_build() {
 }
 
 want_kafka() {
-  # Any Java 17 or newer and any Maven will do; do not install a second one.
+  # Any Java from version 17 on and any Maven are sufficient, so no second one is installed.
   command -v java >/dev/null || want_packages default-jre-headless
   command -v mvn >/dev/null || want_packages maven
 }
@@ -89,13 +89,13 @@ install_wanted() {
     return 1
   fi
   say "installing ${#wanted[@]} packages: ${wanted[*]}"
-  # A repository that cannot be reached may not matter: the installation decides.
+  # An unreachable repository may not matter; the following installation shows it.
   as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq || say "apt-get update failed (exit status $?); installing with the existing package lists"
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${wanted[@]}" >&2 || {
     say "packages: apt-get install failed (exit status $?); its error is above"
     return 1
   }
-  # The tests start their own Prometheus; the services that Debian starts would only occupy ports.
+  # The tests start their own Prometheus. Debian's services would only occupy ports.
   local package
   for package in prometheus prometheus-alertmanager prometheus-node-exporter munge slurmctld slurmd; do
     if [[ " ${wanted[*]} " == *" $package "* && -d /run/systemd/system ]]; then

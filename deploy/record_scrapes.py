@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Records metrics of Prometheus exporters for `pitwall backtest --format openmetrics`: scrapes each target at an interval, like Prometheus, and writes
-each sample with its time and the labels job, instance, and pitwall_job. Uses only Python's standard library.
+"""Records metrics of Prometheus exporters for `pitwall backtest --format openmetrics`. Scrapes each target at an interval, like Prometheus, and
+writes each sample with its time and the labels job, instance, and pitwall_job. Uses only Python's standard library.
 
     record_scrapes.py --job run-7 --out run-7.prom --duration 3600 http://node-a:9100/metrics http://node-a:9400/metrics
     pitwall backtest --format openmetrics --rules pack:derive pack:gpu pack:fleet --input run-7.prom
 
-A response is accepted completely or not at all: a late, oversized, truncated, or malformed one is skipped, counted, and reported, and `up` is 0 then. Each
-target has its own thread, so that a slow one does not delay others. Ends after --duration seconds or at SIGINT or SIGTERM, with the counts on stderr. The exit
-code is 1 if some target never answered.
+A response is accepted completely or not at all. A late, oversized, truncated, or malformed response is skipped, counted, and reported, and `up` is 0
+then. Each target has its own thread, so that a slow target does not delay others. The script ends after --duration seconds or at SIGINT or SIGTERM,
+and prints the counts on stderr. The exit code is 1 if a target never responded.
 """
 import argparse
 import re
@@ -48,19 +48,19 @@ class Target:
             self.said = self.said[-7:] + [text]
 
     def fetch(self, opener, timeout):
-        """Returns the text of a response that arrives in time."""
+        """Returns the text of a response that arrives within the timeout."""
         deadline = time.monotonic() + timeout
         request = urllib.request.Request(self.url, headers={"Accept": "text/plain;version=0.0.4", "Accept-Encoding": "identity"})
         try:
             with opener.open(request, timeout=timeout) as answer:
                 unpack = {"": None, "identity": None, "gzip": zlib.decompressobj(31)}.get(answer.headers.get("Content-Encoding", "").lower(), self)
                 if unpack is self:
-                    raise Refused("content encoding (%s) is not known; switch compression off in the exporter" % answer.headers["Content-Encoding"])
+                    raise Refused("unsupported content encoding (%s); disable compression in the exporter" % answer.headers["Content-Encoding"])
                 parts, size = [], 0
                 while True:
                     part = answer.read1(1 << 16)
                     if time.monotonic() > deadline:
-                        raise Refused("the answer is not complete after %g s; give --timeout, or make the exporter faster" % timeout)
+                        raise Refused("the response is incomplete after %g s; increase --timeout or make the exporter faster" % timeout)
                     if not part:
                         break
                     while part:
@@ -69,31 +69,31 @@ class Target:
                         size += len(plain)
                         parts.append(plain)
                         if size > MAX_BODY:
-                            raise Refused("the answer is longer than %d MiB; let the exporter send less" % (MAX_BODY >> 20))
+                            raise Refused("the response is longer than %d MiB; let the exporter send less" % (MAX_BODY >> 20))
                         if unpack and not plain:
                             break
                 wanted = answer.headers.get("Content-Length")
                 if (unpack and not unpack.eof) or (not unpack and wanted and int(wanted) != size):
-                    raise Refused("the answer was cut short (%d bytes); look at the exporter's log" % size)
+                    raise Refused("the response is truncated (%d bytes); check the exporter's log" % size)
                 return b"".join(parts).decode("utf-8")
         except UnicodeDecodeError as problem:
-            raise Refused("the answer is not UTF-8 (byte %d); is this an exporter?" % problem.start) from None
+            raise Refused("the response is not UTF-8 (byte %d); is this an exporter?" % problem.start) from None
         except zlib.error as problem:
-            raise Refused("the answer is not gzip (%s); look at what is between here and the exporter" % problem) from None
+            raise Refused("the response is not gzip (%s); check for a proxy between this machine and the exporter" % problem) from None
         except urllib.error.HTTPError as problem:
-            raise Refused("HTTP status (%d %s); check the path and the access" % (problem.code, problem.reason)) from None
+            raise Refused("HTTP status (%d %s); check the path and the permissions" % (problem.code, problem.reason)) from None
         except TimeoutError:
-            raise Refused("no answer within %g s; give --timeout, or make the exporter faster" % timeout) from None
+            raise Refused("no response within %g s; increase --timeout or make the exporter faster" % timeout) from None
         except (OSError, ValueError) as problem:
             cause = getattr(problem, "reason", problem)
             if isinstance(cause, TimeoutError):
-                raise Refused("no answer within %g s; give --timeout, or make the exporter faster" % timeout) from None
-            raise Refused("no answer (%s); is the exporter running there?" % cause) from None
+                raise Refused("no response within %g s; increase --timeout or make the exporter faster" % timeout) from None
+            raise Refused("no response (%s); is the exporter running there?" % cause) from None
         except Exception as problem:  # errors of http.client: a malformed status line, a connection closed early
-            raise Refused("the answer was cut short (%s); look at the exporter's log" % (problem or type(problem).__name__)) from None
+            raise Refused("the response is truncated (%s); check the exporter's log" % (problem or type(problem).__name__)) from None
 
     def store(self, name, labels, number):
-        """Returns the series as written; None if a label is too long."""
+        """Returns the series as written, or None if a label is too long."""
         pairs, at = [], 0
         while labels and at < len(labels):
             found = LABEL.match(labels, at)
@@ -103,7 +103,7 @@ class Target:
             at = found.end()
         names = [key for key, _ in pairs]
         if len(set(names)) != len(names):
-            raise Refused("line %d: a label twice (%.60s); the exporter must send Prometheus' text format" % (number, labels))
+            raise Refused("line %d: duplicate label (%.60s); the exporter must send Prometheus' text format" % (number, labels))
         if any(len(value.encode()) > MAX_LABEL for _, value in pairs):
             return None
         pairs = [("exported_" + key if key in self.labels else key, value) for key, value in pairs] + list(self.labels.items())
@@ -111,7 +111,7 @@ class Target:
 
     def samples(self, text, now_ms):
         if text and not text.endswith("\n"):
-            raise Refused("the answer was cut short (its last line has no end); look at the exporter's log")
+            raise Refused("the response is truncated (the last line has no line end); check the exporter's log")
         out, seen = [], set()
         for number, line in enumerate(text.split("\n"), 1):
             if len(line) > MAX_LINE:
@@ -178,7 +178,7 @@ def follow(target, options, opener, stop, out, lock):
         with lock:
             out.writelines(lines)
             out.flush()
-        # At regular times; those missed because of a slow response are skipped.
+        # Scrapes at regular times. Times missed because of a slow response are skipped.
         following += options.interval * max(1, -(-(time.monotonic() - following) // options.interval))
         stop.wait(max(0, following - time.monotonic()))
 

@@ -18,7 +18,7 @@ import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BROKER = os.path.join(HERE, "..", "kafka", "broker.sh")
-# trouble -> expected issues
+# fault -> expected issues
 CAUSES = {
     "slow_loader": {"DataStallShare"},
     "cpu_hog": {"CPUSaturated"},
@@ -54,7 +54,7 @@ class WebhookReceiver:
 
 
 class Service:
-    """A pitwall process; its log goes to a file, from which its addresses are read."""
+    """A pitwall process. Its log goes to a file, from which its addresses are read."""
 
     def __init__(self, options, work, name, flags):
         self.name = name
@@ -120,7 +120,7 @@ class Demo:
             log = []
             flags = {"standalone": ["--overrides", overrides, "--webhook", self.hook.url, "--socket", socket]}
         for name, own in flags.items():
-            # The embedded log is one directory; separate processes must not share one.
+            # The embedded log is one directory, which separate processes must not share.
             data = self.data_dir(name)
             service = Service(self.options, self.work, name,
                               log + own + ["--data-dir", data, "--http-listen", "127.0.0.1:0", "--grpc-listen", "127.0.0.1:0"])
@@ -192,7 +192,7 @@ class Demo:
         self.drain(self.options.seconds + 60, until=lambda: self.training.poll() is not None)
         code = self.code = self.training.poll()
         if code == 143:
-            say("ACTION        the executor stopped the training by SIGTERM:")
+            say("ACTION        the executor stopped the training job with SIGTERM:")
             for line in open(os.path.join(self.work, "train.log")):
                 if "SIGTERM" in line:
                     print("              " + line.strip())
@@ -201,9 +201,8 @@ class Demo:
             self.training.terminate()
         else:
             say("the training job exited on its own with code %d" % code)
-        # A job that ended by a signal may be restarted: it is over when no rank has come back within a minute. Issues that are
-        # still open then ends.
-        say("waiting until the job is over (a minute without a restart)")
+        # A job that ended by a signal may be restarted, so it ends when no rank has returned within a minute. Issues that are still open end then.
+        say("waiting for the end of the job (a minute without a restart)")
         self.drain(self.options.wait, until=lambda: set(self.found) <= self.ended and self.found)
         self.finished = True
         self.tell_page()
@@ -270,14 +269,14 @@ class Demo:
         say("%d issues of %d kinds began, %d ended; webhooks received: %d" %
             (len(self.found), len(set(self.found.values())), len(self.ended), len(self.hook.received)))
         faults = []
-        # A stop for LossNotFinite leaves that one open until the job is over.
+        # After a stop for LossNotFinite, that issue stays open until the job ends.
         troubles = {part.split(":")[1] for part in self.options.script.split(",")} - {"explode"}
         if len(both) < len(set().union(*(CAUSES[t] for t in troubles))):
             faults.append("only %s both began and ended" % (sorted(both) or "nothing"))
         if self.first_issue is None or self.first_issue - self.trained_since > 120:
             faults.append("the first issue took more than two minutes")
         if self.code != 143:
-            faults.append("the training was not stopped by the executor")
+            faults.append("the training job was not stopped by the executor")
         if not self.hook.received:
             faults.append("no webhook arrived")
         if not self.explorable:

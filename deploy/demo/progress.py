@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Progress of a build: reads the output of ninja, prints steps, elapsed time, and an estimate of the remaining time.
+"""Build progress: reads ninja's output and prints steps, elapsed time, and an estimate of the remaining time.
 
-On a terminal, it updates one line; elsewhere it prints a line every 15 seconds. All other output of ninja
-(errors, warnings) is passed through.
+On a terminal, it updates one line; otherwise, it prints a line every 15 seconds. All other output of ninja (errors, warnings) is passed through.
 """
 import os
 import re
@@ -11,7 +10,7 @@ import time
 
 STEP = re.compile(r"^\[(\d+)/(\d+)\] ")
 QUIET_SECONDS = 15
-# Steps too early for an estimate: code generation and CMake itself.
+# Minimum number of steps for an estimate; the first steps are code generation and CMake itself.
 FEWEST_STEPS = 10
 
 
@@ -20,7 +19,7 @@ def clock(seconds):
 
 
 def describe(done, total, elapsed):
-    """One line: `[34/153] 1:12 elapsed, about 4:12 left`."""
+    """Returns a line like `[34/153] 1:12 elapsed, about 4:12 left`."""
     text = "[%d/%d] %s elapsed" % (done, total, clock(elapsed))
     if FEWEST_STEPS <= done < total:
         text += ", about %s left" % clock(elapsed * (total - done) / done)

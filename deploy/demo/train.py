@@ -82,7 +82,7 @@ class Control:
         if path:
             if not os.path.exists(path):
                 open(path, "a", encoding="utf-8").close()
-            # A FIFO opened for reading and writing never reports the end of file without writers.
+            # A FIFO opened for reading and writing never reports the end of file when there are no writers.
             fifo = stat.S_ISFIFO(os.stat(path).st_mode)
             self._file = os.open(path, (os.O_RDWR if fifo else os.O_RDONLY) | os.O_NONBLOCK)
 
@@ -104,7 +104,7 @@ class Control:
 
 
 class Troubles:
-    """The active troubles. poll() is called between and inside steps."""
+    """Active faults. poll() is called between and inside steps."""
 
     def __init__(self, control, events):
         self._control = control
@@ -163,7 +163,7 @@ class Troubles:
 
 
 class Digits:
-    """The data: 1437 digits to train on, 360 held out, and a loader that shifts and blurs them with noise."""
+    """Data set: 1437 digits for training, 360 held out, and a loader that shifts the digits and blurs them with noise."""
 
     def __init__(self, seed):
         digits = load_digits()
@@ -186,7 +186,7 @@ class Digits:
 
 
 class Network:
-    """Three dense layers with leaky ReLU, softmax cross-entropy, and its gradients by hand."""
+    """Three dense layers with leaky ReLU and softmax cross-entropy, with handwritten gradients."""
 
     def __init__(self, hidden, rng):
         sizes = [64, hidden, hidden, 10]
@@ -198,7 +198,7 @@ class Network:
         return self.weights + self.biases
 
     def forward(self, inputs):
-        """-> activations of each layer; the last are the logits."""
+        """Returns the activations of each layer; the last are the logits."""
         activations = [inputs]
         for i, (weight, bias) in enumerate(zip(self.weights, self.biases)):
             outputs = activations[-1] @ weight + bias
@@ -207,7 +207,7 @@ class Network:
 
     @staticmethod
     def loss(logits, labels):
-        """-> (mean cross-entropy, its gradient by the logits, accuracy)"""
+        """Returns (mean cross-entropy, its gradient with respect to the logits, accuracy)."""
         rows = np.arange(len(labels))
         shifted = logits - logits.max(axis=1, keepdims=True)
         exponents = np.exp(shifted)
@@ -218,7 +218,7 @@ class Network:
         return loss, gradient / len(labels), float(np.mean(logits.argmax(axis=1) == labels))
 
     def backward(self, activations, gradient):
-        """-> gradients of parameters(), in that order"""
+        """Returns the gradients of parameters(), in that order."""
         weights, biases = [], []
         for i in reversed(range(len(self.weights))):
             weights.insert(0, activations[i].T @ gradient)
@@ -243,7 +243,7 @@ class Network:
 
 
 def collective(troubles, stop):
-    """Simulates the all-reduce of the gradients: immediate with one rank, unless it hangs."""
+    """Simulates the all-reduce of the gradients, which is immediate with one rank unless it hangs."""
     with pitwall.phase("collective"):
         while troubles.on("hang") and not stop.is_set():
             stop.wait(0.1)
@@ -296,7 +296,7 @@ def train(options, stop):
 
 
 def parse_script(text):
-    """"20:slow_loader:30,…" -> [(20.0, "slow_loader 30"), …]"""
+    """Parses "20:slow_loader:30,…" into [(20.0, "slow_loader 30"), …]."""
     commands = []
     for part in filter(None, (part.strip() for part in text.split(","))):
         try:

@@ -27,7 +27,7 @@ need_java() {
   command -v java >/dev/null || fail "java is missing (Debian: apt-get install openjdk-17-jre-headless)"
   local major
   major=$(java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -1)
-  [[ ${major:-0} -ge 17 ]] || fail "java 17 or newer is needed, found '${major:-unknown}'"
+  [[ ${major:-0} -ge 17 ]] || fail "java must be version 17 or newer (found '${major:-unknown}')"
 }
 
 # Downloads the jars into the cache unless they exist. Safe for concurrent callers.
@@ -69,12 +69,12 @@ running_pid() {
   local pid
   [[ -s $dir/pid ]] || return 1
   pid=$(<"$dir/pid")
-  # The PID may belong to another process by now: it must be our broker of this directory.
+  # The PID may belong to another process by now, so the process must be the broker of this directory.
   kill -0 "$pid" 2>/dev/null && tr '\0' '\n' <"/proc/$pid/cmdline" 2>/dev/null | grep -qxF -- "$dir/server.properties" || return 1
   echo "$pid"
 }
 
-# An ApiVersions request (version 0) and a plausible length of the answer: the broker's request threads work.
+# Sends an ApiVersions request (version 0) and expects a plausible response length, which shows that the broker's request threads work.
 answers() {
   local port=$1 length
   length=$(
@@ -86,7 +86,7 @@ answers() {
   [[ ${length:8:8} == 00000001 ]]
 }
 
-# The broker answers, and its metadata names it as the leader of new partitions, as checked with kcat if installed.
+# Succeeds if the broker responds and its metadata names it as the leader of new partitions, which is checked with kcat if installed.
 ready() {
   answers "$1" || return 1
   command -v kcat >/dev/null || return 0
@@ -151,7 +151,7 @@ start() {
         -t "$(java -Xmx128m "${java_options[@]}" kafka.tools.StorageTool random-uuid 2>/dev/null | tail -1)" \
         -c "$dir/server.properties" >"$dir/format.log" 2>&1 || { cat "$dir/format.log" >&2; fail "format failed"; }
     fi
-    # A session of its own, so that Ctrl-C in the caller's terminal does not stop the broker.
+    # The broker runs in a separate session, so that Ctrl-C in the caller's terminal does not stop it.
     setsid java "-Xmx$heap" -Xms128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 "${java_options[@]}" \
       kafka.Kafka "$dir/server.properties" >>"$dir/broker.log" 2>&1 </dev/null 8>&- &
     pid=$!

@@ -102,19 +102,19 @@ def changing(handler, _):
 
 # name: (its behavior, its report)
 ODD = {
-    "slow": (slow, r"not complete after 1.5 s"),
-    "endless": (endless, r"longer than 16 MiB|not complete after"),
-    "bomb": (lambda handler, _: handler.answer(BOMB, Content_Encoding="gzip"), r"longer than 16 MiB|not complete after"),
-    "cut": (lambda handler, _: handler.answer(GOOD, length=5000), r"cut short"),
-    "no-end": (text_of(GOOD.rstrip("\n")), r"cut short \(its last line has no end\)"),
+    "slow": (slow, r"incomplete after 1.5 s"),
+    "endless": (endless, r"longer than 16 MiB|incomplete after"),
+    "bomb": (lambda handler, _: handler.answer(BOMB, Content_Encoding="gzip"), r"longer than 16 MiB|incomplete after"),
+    "cut": (lambda handler, _: handler.answer(GOOD, length=5000), r"truncated"),
+    "no-end": (text_of(GOOD.rstrip("\n")), r"truncated \(the last line has no line end\)"),
     "html": (text_of("<html><body>Log in</body></html>\n"), r"line 1: malformed \(<html>"),
     "value": (text_of(GOOD + "c many\n"), r"line 4: the value is not a number \(many\)"),
     "labels": (text_of("a{x=1} 3\n"), r"line 1: malformed"),
-    "twice": (text_of('a{x="1",x="2"} 3\n'), r"a label twice"),
+    "twice": (text_of('a{x="1",x="2"} 3\n'), r"duplicate label"),
     "bytes": (text_of(b"\xff\xfe\n"), r"not UTF-8"),
-    "gzip": (lambda handler, _: handler.answer(gzip.compress(GOOD.encode())[:20], Content_Encoding="gzip"), r"cut short"),
+    "gzip": (lambda handler, _: handler.answer(gzip.compress(GOOD.encode())[:20], Content_Encoding="gzip"), r"truncated"),
     "not-gzip": (lambda handler, _: handler.answer(GOOD, Content_Encoding="gzip"), r"not gzip"),
-    "brotli": (lambda handler, _: handler.answer(GOOD, Content_Encoding="br"), r"content encoding \(br\) is not known"),
+    "brotli": (lambda handler, _: handler.answer(GOOD, Content_Encoding="br"), r"unsupported content encoding \(br\)"),
     "missing": (lambda handler, _: handler.send_error(404), r"HTTP status \(404"),
     "many": (text_of("".join('a{x="%d"} 1\n' % number for number in range(50_001))), r"more than 50000 series"),
 }
