@@ -1,5 +1,4 @@
-// Ranked differences: the series of an interval by their difference from their past and from their peers, and the step duration without one rank.
-// the ranks.
+// Tab that ranks the series of an interval by their difference from their past and from their peers, and estimates step durations without a rank.
 import { get } from "../api/client.ts";
 import { lineName } from "../issues/evidence_chart.tsx";
 import { count, digits, duration, percent, plural, time } from "../parts/format.ts";
