@@ -94,7 +94,7 @@ TEST_F(CaptureTopicBridgeTest, ForwardsIntervalChangesSeparately) {
   request.issue = "new";
   request.expires_ns += kNanosPerSecond;
   Append(cloudevents::EncodeCloudEvent(request));
-  request.kind = ActionKind::kStop;  // not for collectors
+  request.kind = ActionKind::kStop;  // ignored by collectors
   Append(cloudevents::EncodeCloudEvent(request));
   Append(cloudevents::EncodeCaptureRequest(RequestOf("a capture")));
   std::vector<std::string> sampled;

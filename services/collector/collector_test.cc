@@ -216,15 +216,15 @@ TEST_F(CollectorTest, KilledProcess_IsReportedAsLostRank) {
   stat(getpid(), 4000, 'Z', 9);  // not reaped by its parent yet
   while (!collector_->BoundJobs().empty()) Advance(100 * kNanosPerMilli);
   root_.Remove("proc/4000/stat");
-  const auto said = [&] {
+  const auto job_events = [&] {
     std::vector<JobEvent> events;
     for (const ReadBatch& batch : Of(DecodeAll(appender_.records()), "job-1")) {
       for (const JobEvent& event : batch.events) events.push_back(event);
     }
     return events;
   };
-  while (said().back().kind != JobEvent::Kind::kLauncherGone) Advance(100 * kNanosPerMilli);
-  const std::vector<JobEvent> events = said();
+  while (job_events().back().kind != JobEvent::Kind::kLauncherGone) Advance(100 * kNanosPerMilli);
+  const std::vector<JobEvent> events = job_events();
   const std::vector<ReadBatch> batches = Of(Stop(), "job-1");
   ASSERT_EQ(events.size(), 3U);
   EXPECT_EQ(events[0].kind, JobEvent::Kind::kStarted);

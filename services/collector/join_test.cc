@@ -179,14 +179,15 @@ TEST_F(JoinTest, ClientLabelsAreAddedToBoundJob) {
   join(3, "team", "vision");
   Advance(kSecond);
   collector_->Stop();
-  std::vector<std::string> said;
+  std::vector<std::string> published;
   for (const ReadBatch& batch : Of(DecodeAll(appender_.records()), "job-1")) {
     for (const JobEvent& event : batch.events) {
       if (event.kind != JobEvent::Kind::kStarted) continue;
-      for (const Label& label : event.labels) said.push_back(Cat(label.name, "=", label.value));
+      for (const Label& label : event.labels)
+        published.push_back(Cat(label.name, "=", label.value));
     }
   }
-  EXPECT_THAT(said, testing::ElementsAre("config_hash=7f3a", "team=nlp", "team=vision"));
+  EXPECT_THAT(published, testing::ElementsAre("config_hash=7f3a", "team=nlp", "team=vision"));
 }
 
 // A job that is bound again after its release is announced with a new boot ID.

@@ -91,7 +91,8 @@ class ClientServer {
   // Returns false if the connection was closed. `last` reads all remaining data of a process that
   // is gone.
   bool Serve(Connections::iterator it, bool last = false);
-  // Stops reading from the connection until its owner is below the rate limit, or resumes reading.
+  // Stops reading from the connection because its owner exceeds the rate limit, or resumes (`on`
+  // false).
   void Hold(Connections::iterator it, bool on);
   void ReleaseHeld();
   bool Messages(Connections::iterator it);

@@ -204,9 +204,9 @@ void PodWatch::ReportEnds(const std::vector<PodState>& pods) {
       ++it;
       continue;
     }
-    PlatformEnd told = end->second;
-    if (ranks[known.container] == 1) told.rank = known.rank.rank;
-    report_(known.rank, told);
+    PlatformEnd reported = end->second;
+    if (ranks[known.container] == 1) reported.rank = known.rank.rank;
+    report_(known.rank, reported);
     it = known_.erase(it);
   }
 }

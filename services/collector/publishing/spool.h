@@ -36,12 +36,15 @@ struct SpoolHooks {
 // position is on disk as well. Records that are not acknowledged are returned again after a
 // restart. A damaged record is skipped and counted. A torn record ends its segment.
 //
-// Files: NNNNNNNNNNNNNNNNNNNN.spool (8 bytes "PWSPOOL2", then per record: length and CRC-32C of its
-// payload as 4 bytes little-endian each, then the payload: lengths of key and note as 4 bytes each,
-// key, note, value; "PWSPOOL1", the previous format, has no notes), `position` (the acknowledged
-// position, in two alternating slots), and `lock`, which excludes a second collector. The last
-// segment is kept even if all of its records are acknowledged, so that a record that is published
-// immediately does not cost a file; Trim removes the segment.
+// Files:
+//   NNNNNNNNNNNNNNNNNNNN.spool  8 bytes "PWSPOOL2", then the records. A record is the length and
+//                               the CRC-32C of its payload as 4 bytes little-endian each, then the
+//                               payload: the lengths of key and note as 4 bytes each, key, note,
+//                               and value. "PWSPOOL1", the previous format, has no notes.
+//   position                    the acknowledged position, in two alternating slots
+//   lock                        excludes a second collector
+// The last segment is kept even if all of its records are acknowledged, so that a record that is
+// published immediately does not cost a file; Trim removes the segment.
 //
 // Not thread-safe.
 class Spool {
