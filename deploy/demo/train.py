@@ -11,7 +11,7 @@ that is appended to, or a FIFO) or from --script:
     explode [SECONDS]       the learning rate times 1000: the loss becomes NaN; afterwards the last good weights return
     off [NAME]              ends that trouble, or all
 
-A script is a list "start:name:seconds", in seconds since the first step: 20:slow_loader:30,60:hang:25
+A script is a list "start:name:seconds", in seconds since the first step: 20:slow_loader:30,60:hang:25.
 Every start and end is a line on stdout and, with --events, a JSON line with its wall-clock time.
 SIGTERM: finishes the step, prints a last line, and exits with 143.
 """

@@ -2,11 +2,15 @@
 //
 //   families_bench [SERIES] [WINDOW IN SECONDS …]      (10000, 60 600)
 //
-// One demand over 8 sources, one sample per series and second, 2% missing (the noise of
-// bench_data.h), read each second, with only SeriesStore. `in` is Append + SealTo, per sample;
-// `read` is BeginTick + Read, per rule and series (sorted windows are moved there); `all` is both.
-// CPU time once the window is full, the median of three stretches, each as long as the window, so
-// that periodic work is included. The line `instant` is the cost of every sample.
+// Measures one demand over 8 sources with only SeriesStore: one sample per series and second, 2%
+// missing (the noise of bench_data.h), read each second.
+//   in       Append + SealTo, per sample
+//   read     BeginTick + Read, per rule and series (sorted windows are moved there)
+//   all      both
+//   instant  cost of every sample (a line of the table)
+// The values are CPU times after the window has been filled: the median of three stretches, each as
+// long as the window, so that periodic work is included.
+
 #include <sys/resource.h>
 
 #include <algorithm>

@@ -2,10 +2,11 @@
 //
 //   long_window_bench [SERIES [PANES]]      (100, 43200: 30 days of minutes)
 //
-// One sample per series and minute, read each minute, with only SeriesStore. `tick` is CPU time per
-// series and minute (append, seal, read) once the window is full; `naive` is the time of a plain
-// loop over the window's samples (compensated sum), which need 8 bytes each, twice as many with
-// positions.
+// Uses only SeriesStore, with one sample per series and minute, which is read each minute.
+//   tick   CPU time per series and minute (append, seal, read) after the window has been filled
+//   naive  time of a plain loop over the window's samples (compensated sum). The samples need
+//          8 bytes each, and twice as many with positions.
+
 #include <sys/resource.h>
 
 #include <algorithm>

@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
 # vs_prometheus.sh [BUILD] [REPETITIONS]: the ten rules of architecture.md, section 6, in Prometheus 3 and in Pitwall.
 #
-# Both get the same samples (bench_data.h and prometheus/data.go compute them by one formula; the checksums must agree) and the same rule file at a
-# 1 s interval, both keep one thread busy, and both first fill every window (310 s) unmeasured. The results of each rule at the last tick must agree
-# too: the number of elements and of firing ones, and the sum of values within 1e-6.
+# Both receive the same samples and the same rule file at a 1 s interval. bench_data.h and prometheus/data.go compute the samples by one formula, and
+# the checksums must agree. Both keep one thread busy, and both first fill every window (310 s) unmeasured. The results of each rule at the last tick
+# must agree too: the number of elements, the number of firing elements, and the sum of values within 1e-6.
 #
 #   Prometheus  its TSDB (no WAL), its rule manager, its engine (prometheus/, the release in go.mod), GOMAXPROCS=1.
 #               CPU time (getrusage) of Group.Eval alone; the cost of appending the samples is shown but not counted.
 #   rules       Pitwall: rows into the store, windows, rules. Without decoding, sources, and watermarks.
 #   whole       Pitwall as in the processor: decode + bind + windows + rules.
 #
-# A number is the median of REPETITIONS (3) runs, taken in turn. It is CPU time, because wall time has no meaning on a busy machine. "ratio" is
-# Prometheus / whole: our decoding counts, theirs does not. Takes about a minute and a half per repetition, plus two minutes for the first build;
-# needs Go (tests/oracle/build.sh installs it).
+# A number is the median of REPETITIONS (3) runs, which alternate. It is CPU time, because wall time has no meaning on a busy machine. "ratio" is
+# Prometheus / whole, in which Pitwall's decoding counts and Prometheus' does not. Takes about a minute and a half per repetition, plus two minutes
+# for the first build. Requires Go (tests/oracle/build.sh installs it).
 #
-# BUILD: the build directory, build/release; built there unless it has bin/pipeline_bench. The last line is `ratio: N`, for the ten alerts on the
-# realistic data at 10,000 series. The exit code is 1 if the two disagree.
+# BUILD is the build directory (build/release), which is built unless it has bin/pipeline_bench. The last line is `ratio: N`, for the ten alerts on
+# the realistic data at 10,000 series. The exit code is 1 if the results disagree.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
