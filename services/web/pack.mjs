@@ -1,5 +1,5 @@
-// Generator of the embedded page: pack.mjs DIST OUT writes the files of DIST as C++, each plain, with gzip, and with brotli,
-// with its type and entity tag.
+// Generator of the embedded page: pack.mjs DIST OUT writes the files of DIST as C++. Each file is stored plain, with gzip, and with brotli,
+// together with its type and entity tag.
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

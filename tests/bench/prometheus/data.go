@@ -39,8 +39,8 @@ func newData(kind string, series int) *data {
 	return &data{kind: kind, generations: make([]int, series), bits: make([]uint64, series)}
 }
 
-// second computes the values of second t; call in time order. A replaced series has a stale marker
-// in this second, and its successor begins in the next.
+// second computes the values of second t; must be called in time order. A replaced series has a
+// stale marker in this second, and its successor starts in the next one.
 func (d *data) second(t int) {
 	for _, i := range d.replaced {
 		d.generations[i]++

@@ -71,7 +71,7 @@ func (f *feeder) feed(source, t int) {
 
 func (f *feeder) second(t int) {
 	for _, i := range f.data.replaced {
-		f.refs[i] = 0 // the successor begins
+		f.refs[i] = 0 // the successor starts
 	}
 	f.data.second(t)
 }
@@ -120,8 +120,8 @@ func loadGroup(file string, db *tsdb.DB) (*rules.Group, rules.QueryFunc) {
 	return groups[rules.GroupKey(file, "ten")], query
 }
 
-// check prints the result of each rule at a tick: number of elements, number of firing ones, sum of
-// values.
+// check prints the result of each rule at a tick: number of elements, number of firing elements, and
+// sum of values.
 func check(group *rules.Group, query rules.QueryFunc, at time.Time) {
 	for _, rule := range group.Rules() {
 		if err := rule.LastError(); err != nil {

@@ -1,6 +1,7 @@
-/* A stand-in for libnvidia-ml.so.1 in tests. The first GPU has everything, the second much less, the third has fallen
-   off the bus; more, if a test asks for them, are like the first. With FAKE_NVML_OLD a driver without most. A test in
-   another process writes "<gpu> <code>" to the file that FAKE_NVML_XID names; it is removed when the XID is raised. */
+/* Fake libnvidia-ml.so.1 for tests. The first GPU supports everything, the second much less, and the third has fallen
+   off the bus. Additional GPUs, if a test configures them, are like the first. FAKE_NVML_OLD simulates a driver without
+   most functions. A test in another process writes "<gpu> <code>" to the file named by FAKE_NVML_XID, which is removed
+   when the XID is raised. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -22,9 +23,9 @@ struct memory {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static unsigned gpus = 3;
-static int hold, held; /* utilization blocks while `hold`; `held` callers do */
+static int hold, held; /* utilization calls block while `hold` is set; `held`: number of blocked callers */
 
-/* How often each function was called. */
+/* Number of calls of each function. */
 static struct {
   const char* name;
   unsigned long count;
@@ -60,7 +61,7 @@ void fake_nvml_hold(int on) {
   pthread_cond_broadcast(&changed);
   pthread_mutex_unlock(&mutex);
 }
-/* Returns when a caller is blocked. */
+/* Waits until a caller is blocked. */
 void fake_nvml_await_held(void) {
   pthread_mutex_lock(&mutex);
   while (held == 0) pthread_cond_wait(&changed, &mutex);
@@ -88,7 +89,7 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
   return kOk;
 }
 static int lost(void* device) { return (size_t)device == 3 ? kLost : kOk; }
-/* What the second GPU does not have. */
+/* Returns true for functions that the second GPU does not support. */
 static int rich(void* device) { return (size_t)device == 2 ? kNotSupported : lost(device); }
 
 int nvmlDeviceGetUtilizationRates(void* device, struct utilization* out) {
@@ -120,7 +121,7 @@ int nvmlDeviceGetTemperature(void* device, int sensor, unsigned* degrees) {
 }
 
 #ifdef FAKE_NVML_OLD
-/* Its older name. */
+/* Older name of the function above. */
 int nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned long long* bits) {
   *bits = 1 << 5;
   return lost(device);
@@ -181,7 +182,7 @@ int nvmlDeviceGetTotalEccErrors(void* device, int type, int counter, unsigned lo
 int nvmlDeviceGetMemoryErrorCounter(void* device, int type, int counter, int location, unsigned long long* count) {
   CALLED();
   *count = counter == 0 ? (unsigned)(100 * location + type) : 999;
-  if ((size_t)device == 2) return kInvalid; /* an old driver knows no such location */
+  if ((size_t)device == 2) return kInvalid; /* old drivers do not know this location */
   return lost(device);
 }
 int nvmlDeviceGetRemappedRows(void* device, unsigned* correctable, unsigned* uncorrectable, unsigned* pending,
@@ -303,7 +304,7 @@ int nvmlGpmMetricsGet(struct metrics* get) {
   for (unsigned i = 0; i < get->count; ++i) {
     struct metric* m = &get->metrics[i];
     m->code = kOk;
-    m->value = m->id == 2 ? 90 : m->id == 5 ? 45 : m->id == 10 ? 30 : -1; /* per cent */
+    m->value = m->id == 2 ? 90 : m->id == 5 ? 45 : m->id == 10 ? 30 : -1; /* percent */
   }
   return kOk;
 }
@@ -314,7 +315,7 @@ struct event {
   unsigned gpu_instance, compute_instance;
 };
 static struct event events[256];
-static unsigned long waits; /* begun so far */
+static unsigned long waits; /* number of waits started */
 static int first_event, next_event, waiting, sets, register_code, wait_code;
 
 void fake_nvml_raise(unsigned gpu, unsigned long long type, unsigned long long code) {
@@ -323,7 +324,7 @@ void fake_nvml_raise(unsigned gpu, unsigned long long type, unsigned long long c
   pthread_cond_broadcast(&changed);
   pthread_mutex_unlock(&mutex);
 }
-/* Returns when all events were taken, a wait was answered, and the next one has begun. */
+/* Waits until all events were received, a wait has returned, and the next one has started. */
 void fake_nvml_await_received(void) {
   pthread_mutex_lock(&mutex);
   const unsigned long enough = waits == 0 ? 2 : waits + 1;
