@@ -89,7 +89,7 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
   return kOk;
 }
 static int lost(void* device) { return (size_t)device == 3 ? kLost : kOk; }
-/* Returns true for functions that the second GPU does not support. */
+/* Return code of functions that the second GPU does not support. */
 static int rich(void* device) { return (size_t)device == 2 ? kNotSupported : lost(device); }
 
 int nvmlDeviceGetUtilizationRates(void* device, struct utilization* out) {
