@@ -171,10 +171,10 @@ class HistoryTest(unittest.TestCase):
         self.assertFalse(os.path.exists(self.path))
 
     def test_command_writes_csv_and_reports_errors(self):
-        said, wrong = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(said):
+        output, wrong = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(output):
             self.assertEqual(history._main(["csv", "j", "--match", "train_loss", "--output", self.path, "--url", self.server.url]), 0)
-        self.assertEqual(json.loads(said.getvalue()), {"samples": 100, "file": self.path})
+        self.assertEqual(json.loads(output.getvalue()), {"samples": 100, "file": self.path})
         with contextlib.redirect_stderr(wrong):
             self.assertEqual(history._main(["csv", "x", "--match", "a", "--output", self.path, "--url", self.server.url]), 1)
         self.assertIn("job: not found", wrong.getvalue())

@@ -65,8 +65,8 @@ class ExitTest(support.ClientTest):
         for text, reason, status in (("sys.exit(3)", "failed", 3), ("sys.exit('no')", "failed", 1), ("os._exit(3)", "", 3),
                                      ("os._exit(0)", "", 0), ("raise SystemExit(3)", "completed", 0)):
             with self.subTest(text=text):
-                said = self.goodbye(begin + text)
-                self.assertEqual((said["reason"], said["exiting"], said["exit_status"]), (reason, 1, status))
+                goodbye = self.goodbye(begin + text)
+                self.assertEqual((goodbye["reason"], goodbye["exiting"], goodbye["exit_status"]), (reason, 1, status))
         self.assertEqual(self.goodbye(begin + "pitwall.finish()")["exiting"], 0)
 
     def test_exception_is_reported_under_replaced_excepthook(self):
@@ -105,8 +105,8 @@ class ExitTest(support.ClientTest):
                     self.assertEqual(done.returncode, status, done.stderr)
                     collector.wait_for(lambda c: c.messages("goodbye"))
                     collector.close()
-                    said, = collector.messages("goodbye")
-                    self.assertEqual((said["reason"], said["exception"]), (reason, exception))
+                    goodbye, = collector.messages("goodbye")
+                    self.assertEqual((goodbye["reason"], goodbye["exception"]), (reason, exception))
                     self.assertEqual([v["value"] for v in collector.values()], [1])
 
     def test_module_level_init_is_ignored_in_spawned_workers(self):
@@ -130,7 +130,7 @@ class ExitTest(support.ClientTest):
         self.script("import pitwall; pitwall.init(job='x'); pitwall.init(job='y')\n"
                     "for _ in pitwall.steps(range(2)): pitwall.init(job='z')")
         collector.wait_for(lambda c: len(c.messages("goodbye")) == 4)
-        self.assertEqual([said["reason"] for said in collector.messages("goodbye")],
+        self.assertEqual([goodbye["reason"] for goodbye in collector.messages("goodbye")],
                          ["completed", "cancelled", "cancelled", "completed"])
 
     def test_exception_of_a_thread_is_reported(self):

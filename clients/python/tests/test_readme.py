@@ -42,7 +42,7 @@ class ReadmeTest(support.ClientTest):
         self.assertEqual(len(blocks("json")), 1)
 
     def test_training_loop_runs(self):
-        _guard._told.clear()
+        _guard._logged.clear()
         collector = self.collector()
         os.environ["PITWALL_SOCKET"] = self.path
         try:

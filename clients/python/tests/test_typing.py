@@ -106,16 +106,16 @@ class MypyTest(unittest.TestCase):
         return done.returncode, done.stdout
 
     def test_stub_passes_strict_mypy(self):
-        status, said = self.check("mypy", "--strict", STUB)
-        self.assertEqual(status, 0, said)
+        status, output = self.check("mypy", "--strict", STUB)
+        self.assertEqual(status, 0, output)
 
     def test_users_program_is_checked(self):
-        status, said = self.check("mypy", "--strict", "-c", RIGHT)
-        self.assertEqual(status, 0, said)
-        status, said = self.check("mypy", "--strict", "-c", "import pitwall\n" + "\n".join(WRONG))
+        status, output = self.check("mypy", "--strict", "-c", RIGHT)
+        self.assertEqual(status, 0, output)
+        status, output = self.check("mypy", "--strict", "-c", "import pitwall\n" + "\n".join(WRONG))
         self.assertEqual(status, 1)
         for line in range(len(WRONG)):
-            self.assertIn("<string>:%d: error" % (line + 2), said, WRONG[line])
+            self.assertIn("<string>:%d: error" % (line + 2), output, WRONG[line])
 
 
 if __name__ == "__main__":

@@ -61,12 +61,12 @@ class WrongCallTest(support.ClientTest):
                 except ImportError:
                     continue
             with self.subTest(expected):
-                _guard._told.clear()
+                _guard._logged.clear()
                 if pitwall._lifecycle.recorder is None:
                     self.start()
-                told = self.warnings(call)
-                self.assertEqual(len(told), 1, told)
-                self.assertRegex(told[0], r"^pitwall\." + expected)
+                logged = self.warnings(call)
+                self.assertEqual(len(logged), 1, logged)
+                self.assertRegex(logged[0], r"^pitwall\." + expected)
                 if pitwall._lifecycle.recorder is None:
                     self.start()
                 self.assertEqual(self.warnings(call), [], "once")
@@ -74,10 +74,10 @@ class WrongCallTest(support.ClientTest):
     def test_wrong_argument_of_init_is_ignored_alone(self):
         for wrong, expected in INITS:
             with self.subTest(expected):
-                _guard._told.clear()
-                told = self.warnings(lambda: self.start(**wrong))
-                self.assertEqual(len(told), 1, told)
-                self.assertRegex(told[0], r"^pitwall\." + expected)
+                _guard._logged.clear()
+                logged = self.warnings(lambda: self.start(**wrong))
+                self.assertEqual(len(logged), 1, logged)
+                self.assertRegex(logged[0], r"^pitwall\." + expected)
                 self.assertIsNotNone(self.recorder(), "the client runs nevertheless")
 
     def test_valid_part_of_wrong_call_counts(self):
@@ -99,7 +99,7 @@ class WrongCallTest(support.ClientTest):
                     pitwall.log_classification([0, 1], [1, 1])
             pitwall.profile([9], tools="python")
             pitwall.finish("failed", 2)
-        _guard._told.clear()
+        _guard._logged.clear()
         self.assertEqual(self.warnings(right), [])
 
 

@@ -82,8 +82,8 @@ def finish(reason="completed", timeout=None):
 def info():
     """Returns the collector's answer about this process, {"node", "job_id", "source"}, or {} before it answers."""
     client = _lifecycle.client
-    said = client.sender.welcome or {} if client is not None else {}
-    return {name: said[name] for name in ("node", "job_id", "source") if name in said}
+    welcome = client.sender.welcome or {} if client is not None else {}
+    return {name: welcome[name] for name in ("node", "job_id", "source") if name in welcome}
 
 
 def log(values=None, *, step=None, labels=None, **named):

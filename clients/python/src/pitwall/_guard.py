@@ -8,7 +8,7 @@ MAX_STEP = 1 << 61  # the collector accepts steps below 2^62
 _PUBLIC = frozenset(("init", "finish", "steps", "step", "phase", "mode", "log", "log_classification", "log_experts", "log_images",
                      "log_tokens", "watch", "watch_collectives", "checkpoint", "profile"))
 _OF_ARGUMENTS = (TypeError, ValueError, OverflowError, AttributeError, LookupError)
-_told = set()
+_logged = set()
 
 
 class WrongCall(ValueError):
@@ -34,22 +34,22 @@ def swallow(where):
     elif where in _PUBLIC and kind is not None and issubclass(kind, _OF_ARGUMENTS):
         warn_once("%s: %s; see help(pitwall.%s)", where, str(error)[:300] or kind.__name__, where)
     key = (where, kind)
-    if key not in _told and len(_told) < 1000:
-        _told.add(key)
+    if key not in _logged and len(_logged) < 1000:
+        _logged.add(key)
         logger.debug("pitwall: %s failed and was ignored", where, exc_info=True)
 
 
 def warn_once(message, *arguments):
     """Logs a warning, once per message and arguments; at most 1000 messages of all kinds."""
     key = (message, arguments)
-    if key not in _told and len(_told) < 1000:
-        _told.add(key)
+    if key not in _logged and len(_logged) < 1000:
+        _logged.add(key)
         logger.warning("pitwall." + message, *arguments)
 
 
-def tell_once(message, *arguments):
+def debug_once(message, *arguments):
     """Logs at debug level what is left out and why, once per message and arguments; at most 1000 messages."""
     key = (message, arguments)
-    if key not in _told and len(_told) < 1000:
-        _told.add(key)
+    if key not in _logged and len(_logged) < 1000:
+        _logged.add(key)
         logger.debug("pitwall: " + message, *arguments)

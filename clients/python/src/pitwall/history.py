@@ -98,7 +98,7 @@ class History:
             with urllib.request.urlopen(request, timeout=self._timeout) as reply:
                 body = json.loads(reply.read().decode("utf-8"))
         except urllib.error.HTTPError as error:
-            raise HistoryError(_said(error), error.code) from None
+            raise HistoryError(_error_text(error), error.code) from None
         except (OSError, ValueError) as error:
             raise HistoryError("%s: no answer (%s); check that Pitwall runs there with the insights role" % (self._url, error)) from None
         if not isinstance(body, dict):
@@ -236,11 +236,11 @@ def _names(labels: Dict[str, str]) -> Tuple[str, str]:
     return labels.get("__name__", ""), "{%s}" % inner
 
 
-def _said(error: urllib.error.HTTPError) -> str:
+def _error_text(error: urllib.error.HTTPError) -> str:
     body = error.read(65536).decode("utf-8", "replace")
     try:
-        said = json.loads(body)["error"]
-        text = said if isinstance(said, str) else said["message"]
+        error_body = json.loads(body)["error"]
+        text = error_body if isinstance(error_body, str) else error_body["message"]
     except (ValueError, KeyError, TypeError):
         text = body.strip()[:300]
     if error.code in (401, 403):

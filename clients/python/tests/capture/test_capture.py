@@ -21,7 +21,7 @@ class RequestsTest(unittest.TestCase):
         self._request = _capture._profile.request
         _capture._profile.request = lambda recorder, steps, tools=None: self.asked.append((steps, tools))
         self.requests = _capture.Requests(identify({}, job="demo", rank=3))
-        _guard._told.clear()
+        _guard._logged.clear()
 
     def tearDown(self):
         import shutil
@@ -75,7 +75,7 @@ class RequestsTest(unittest.TestCase):
                 ({"id": "a", "job": "demo", "steps": True}, "from 1 to 10"),
                 ({"id": "a", "job": "demo", "ranks": 3}, "list of ranks"),
                 ({"id": "a", "job": "demo", "trace_dir": "/"}, "unknown key 'trace_dir'"), (" " * 70000, "longer than"))):
-            _guard._told.clear()
+            _guard._logged.clear()
             self.write(content, later=number)
             self.refused(words)
             self.assertEqual(self.look(), [])  # it is read again only after a change

@@ -133,7 +133,7 @@ class ProfileTest(CallbackTest):
         self.assertEqual(self.steps_of(self.sent()), [5, 7, 9, 13, 14, 15, 16])
 
     def test_waiting_calls_are_bounded(self):
-        _guard._told.clear()
+        _guard._logged.clear()
         with self.assertLogs("pitwall", logging.WARNING) as log:
             for number in range(_profile.MAX_WANTED + 3):
                 pitwall.profile([1000 + number], tools="python")
@@ -163,7 +163,7 @@ class ProfileTest(CallbackTest):
         self.assertEqual(self.steps_of(values), [])
 
     def test_invalid_call_is_logged_once_and_ignored(self):
-        _guard._told.clear()
+        _guard._logged.clear()
         with self.assertLogs("pitwall", logging.DEBUG) as log:
             for _ in range(2):
                 pitwall.profile(0)
@@ -176,7 +176,7 @@ class ProfileTest(CallbackTest):
 
     def test_unavailable_tool_is_reported_once(self):
         for tool, expected in (("torch", r"profile: PyTorch cannot be imported \('torch'\); "), ("python", r"profile: another profiler is running \('python'\); ")):
-            _guard._told.clear()
+            _guard._logged.clear()
             with self.subTest(tool), unittest.mock.patch.dict(sys.modules, {"torch": None}), self.assertLogs("pitwall", logging.WARNING) as log:
                 if tool == "python":
                     sys.setprofile(lambda *_: None)

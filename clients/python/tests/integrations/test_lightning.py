@@ -177,7 +177,7 @@ class LightningTest(CallbackTest):
         callback = pitwall.lightning_callback()
         callback._time_checkpoints = None
         callback._log_step = None
-        _guard._told.clear()
+        _guard._logged.clear()
         with self.assertLogs("pitwall", logging.DEBUG) as log:
             _, trainer = self.fit(callback)
         self.assertEqual(trainer.global_step, 8)

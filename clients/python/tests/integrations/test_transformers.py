@@ -153,7 +153,7 @@ class TransformersTest(CallbackTest):
         callback = pitwall.transformers_callback()
         callback._progress = None
         callback.on_train_begin = lambda *a, **n: None
-        _guard._told.clear()
+        _guard._logged.clear()
         with self.assertLogs("pitwall", logging.DEBUG) as log:
             trainer = self.trainer(callback)
             trainer.train()

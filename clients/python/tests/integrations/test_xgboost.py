@@ -163,7 +163,7 @@ class XgboostTest(CallbackTest):
     def test_failure_is_logged_once_and_contained(self):
         callback = pitwall.xgboost_callback()
         callback._send_metrics = None
-        _guard._told.clear()
+        _guard._logged.clear()
         with self.assertLogs("pitwall", logging.DEBUG) as log:
             booster, _ = self.train(4, callback)
         self.assertEqual(booster.num_boosted_rounds(), 4)

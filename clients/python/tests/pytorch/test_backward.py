@@ -310,12 +310,12 @@ class SameInCTest(unittest.TestCase):
         folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, folder)
         native_build.build(folder)
-        said = {}
+        outputs = {}
         for way in ("C", "Python"):
             env = dict(os.environ, PYTHONPATH=folder, PITWALL_NATIVE="1" if way == "C" else "0")
             done = subprocess.run([sys.executable, "-c", SAME, way], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                   universal_newlines=True, timeout=600)
             self.assertEqual(done.returncode, 0, done.stderr[-3000:])
-            said[way] = done.stdout.splitlines()
-        self.assertGreater(len(said["C"]), 1000)
-        self.assertEqual(said["C"], said["Python"])
+            outputs[way] = done.stdout.splitlines()
+        self.assertGreater(len(outputs["C"]), 1000)
+        self.assertEqual(outputs["C"], outputs["Python"])

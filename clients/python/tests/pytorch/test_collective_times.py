@@ -53,7 +53,7 @@ class CollectiveTimesTest(unittest.TestCase):
         self.times = _collective_times.of(self.recorder)
         self.device = self.times.events = FakeDevice()
 
-    def told(self):
+    def recorded(self):
         """Returns {step: {(metric, group, clock): value}}."""
         taken = self.recorder.take()
         self.recorder.release(len(taken.items))
@@ -78,7 +78,7 @@ class CollectiveTimesTest(unittest.TestCase):
         self.times.add("train", "tensor", 0.125)
         self.times.add("train", "default", 0.5)
         self.recorder.end_step(begun)
-        self.assertEqual(self.told(), {0: {
+        self.assertEqual(self.recorded(), {0: {
             ("train_collective_time_seconds", "default", "host"): 0.75, ("train_collective_calls", "default", "host"): 2.0,
             ("train_collective_time_seconds", "tensor", "host"): 0.125, ("train_collective_calls", "tensor", "host"): 1.0}})
 
@@ -91,14 +91,14 @@ class CollectiveTimesTest(unittest.TestCase):
         begun = self.recorder.begin_step()
         self.times.add("train", "default", 0.5)
         self.recorder.end_step(begun)
-        self.assertEqual([step[("train_collective_time_seconds", "default", "host")] for step in self.told().values()], [0.5])
+        self.assertEqual([step[("train_collective_time_seconds", "default", "host")] for step in self.recorded().values()], [0.5])
 
     def test_corrected_step_number_is_reported(self):
         begun = self.recorder.begin_step()
         self.times.add("train", "default", 0.5)
         self.recorder.log([("train_loss", 1.0)], (), 100)
         self.recorder.end_step(begun)
-        self.assertEqual(list(self.told()), [100])
+        self.assertEqual(list(self.recorded()), [100])
 
     def test_device_events_are_read_after_the_device_passes_them(self):
         for seconds in (0.25, 0.5):
@@ -106,10 +106,10 @@ class CollectiveTimesTest(unittest.TestCase):
             self.collective(seconds)
             self.collective(seconds)
             self.recorder.end_step(begun)
-        self.assertEqual(self.told(), {}, "nothing waits for the device")
+        self.assertEqual(self.recorded(), {}, "nothing waits for the device")
         self.device.finish_all()
         self.recorder.end_step(self.recorder.begin_step())
-        self.assertEqual(self.told(), {step: {("train_collective_time_seconds", "default", "device"): 2 * seconds,
+        self.assertEqual(self.recorded(), {step: {("train_collective_time_seconds", "default", "device"): 2 * seconds,
                                               ("train_collective_calls", "default", "device"): 2.0}
                                        for step, seconds in ((0, 0.25), (1, 0.5))})
         self.assertEqual(self.device.in_use, 0)
@@ -122,7 +122,7 @@ class CollectiveTimesTest(unittest.TestCase):
             self.recorder.end_step(self.recorder.begin_step())
         self.device.finish_all()
         self.recorder.end_step(self.recorder.begin_step())
-        self.assertEqual(self.told(), {})
+        self.assertEqual(self.recorded(), {})
         self.assertEqual(self.device.in_use, 0)
 
     def test_stuck_device_costs_a_bounded_number_of_events(self):
@@ -134,7 +134,7 @@ class CollectiveTimesTest(unittest.TestCase):
         self.assertEqual(self.device.in_use, 2 * _collective_times.MAX_PENDING)
         self.device.finish_all()
         self.recorder.end_step(self.recorder.begin_step())
-        self.assertEqual(list(self.told()), [], "a partial step would understate the rank's wait")
+        self.assertEqual(list(self.recorded()), [], "a partial step would understate the rank's wait")
         self.assertEqual(self.device.in_use, 0)
 
     def test_step_with_collective_in_other_stream_is_not_reported(self):
@@ -145,7 +145,7 @@ class CollectiveTimesTest(unittest.TestCase):
         self.recorder.end_step(begun)
         self.device.finish_all()
         self.recorder.end_step(self.recorder.begin_step())
-        self.assertEqual(self.told(), {})
+        self.assertEqual(self.recorded(), {})
         self.assertEqual(self.device.in_use, 0)
 
     def test_groups_and_asynchronous_collectives_are_bounded(self):
@@ -153,7 +153,7 @@ class CollectiveTimesTest(unittest.TestCase):
         for number in range(2 * _collective_times.MAX_GROUPS):
             self.times.add("train", str(number), 1.0)
         self.recorder.end_step(begun)
-        self.assertEqual(len(self.told()[0]), 2 * _collective_times.MAX_GROUPS)
+        self.assertEqual(len(self.recorded()[0]), 2 * _collective_times.MAX_GROUPS)
         works = [object() for _ in range(2 * _collective_times.MAX_WORKS)]
         for number, work in enumerate(works):
             self.times.remember(work, "default", number, None)

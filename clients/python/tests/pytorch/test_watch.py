@@ -301,13 +301,13 @@ class WatchTest(TorchTest):
         clock = [0]
 
         class Recorder:
-            told = []
+            recorded = []
 
             def now(self):
                 return clock[0]
 
             def log(self, pairs, labels):
-                self.told += [value for name, value in pairs if name == "train_loader_workers"]
+                self.recorded += [value for name, value in pairs if name == "train_loader_workers"]
 
         class Iterator:
             _task_info, _rcvd_idx = {}, 0
@@ -318,18 +318,18 @@ class WatchTest(TorchTest):
             Iterator._task_info, Iterator._rcvd_idx = {batch: (worker,)}, batch
             facts.expect()
             clock[0] += int(after * 1e9)
-            facts.tell(Recorder())
-        self.assertEqual(Recorder.told, [1, 2, 3, 3, 3, 1, 1])
+            facts.report(Recorder())
+        self.assertEqual(Recorder.recorded, [1, 2, 3, 3, 3, 1, 1])
 
     def test_gpu_memory_is_recorded(self):
         from unittest import mock
         pitwall.watch(self.model())
-        told = {}
+        recorded = {}
         stand_in = {"allocated_bytes": {"all": {"current": 5, "peak": 7}}, "num_alloc_retries": 2,
                     "reserved_bytes": {"all": {"current": 11, "peak": 13}}}
         with mock.patch.object(torch.cuda, "memory_stats_as_nested_dict", lambda device: stand_in):
-            pitwall.pytorch._torch_models.add_memory(told.__setitem__, None, 1000)
-        self.assertEqual(told, {
+            pitwall.pytorch._torch_models.add_memory(recorded.__setitem__, None, 1000)
+        self.assertEqual(recorded, {
             "train_gpu_memory_allocated_bytes": 5, "train_gpu_memory_peak_bytes": 7,
             "train_gpu_memory_reserved_bytes": 11, "train_gpu_memory_limit_bytes": 1000,
             "train_gpu_allocation_retries_total": 2})

@@ -134,7 +134,7 @@ class HarmlessTest(TorchTest):
         with self.assertLogs("pitwall", "DEBUG") as logged:
             self.train(model, optimizer, loss, 5)
         self.assertEqual(len([r for r in logged.records if r.exc_info and r.exc_info[0] is Broken]), 1)
-        self.assertTrue(_guard._told)
+        self.assertTrue(_guard._logged)
 
     def test_keyboard_interrupt_propagates(self):
         model, loss = self.model(), torch.nn.CrossEntropyLoss()

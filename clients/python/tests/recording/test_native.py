@@ -46,7 +46,7 @@ class Watcher:
 
 def play(core, kind, seed):
     # Plays the same random training on both; the results are compared.
-    dice, said = random.Random(seed), []
+    dice, results = random.Random(seed), []
     clock[0] = 1000
     core.step_watcher = watcher = Watcher()
     begun, phases, kept = None, [], {}
@@ -57,31 +57,31 @@ def play(core, kind, seed):
             if begun and dice.random() < 0.8: core.confirm_step(begun)
         elif act == 1 and begun: core.end_step(begun)
         elif act == 2: phases.append(core.begin_phase(dice.choice(("forward", "dataloader", "ph\\n\\u00e4"))))
-        elif act == 3 and phases: said.append(core.end_phase(phases.pop(dice.randrange(len(phases))), dice.random() < 0.9))
+        elif act == 3 and phases: results.append(core.end_phase(phases.pop(dice.randrange(len(phases))), dice.random() < 0.9))
         elif act == 4: core.log([("train_x", 1.5), ("train_y", float("inf"))], (("a", "b"),), dice.choice((None, dice.randrange(60))))
         elif act == 5: core.set_mode(dice.choice(("train", "eval", "m%d" % dice.randrange(20))))
         elif act == 6 and begun: core.drop_step(begun, keep_if_worked=dice.random() < 0.5)
         elif act == 7: core.record([("train_z", (("t", "w"), ("u", "v")), -0.0)], dice.choice(("train", "eval")), dice.choice((None, dice.randrange(60))))
-        elif act == 8: said.append((core.step_number("train"), core.step_number("eval", open_only=True), core.next_step("train")))
-        elif act == 9: said.append(core.running()[:1] + core.running()[2:])
-        elif act == 10: said.append((core.in_phase("forward"), core.mode(), len(core.thread_phases()), core.pending()))
+        elif act == 8: results.append((core.step_number("train"), core.step_number("eval", open_only=True), core.next_step("train")))
+        elif act == 9: results.append(core.running()[:1] + core.running()[2:])
+        elif act == 10: results.append((core.in_phase("forward"), core.mode(), len(core.thread_phases()), core.pending()))
         elif act == 11 and dice.random() < 0.1: core.allow_late(dice.randrange(4))
         elif act == 12 and dice.random() < 0.3:
             items, at, steps, dropped, running = core.drain()
-            said.append(([(i.kind, i.name, i.start, i.end, i.step_plus_one, i.mode, repr(i.number), i.labels) for i in items],
+            results.append(([(i.kind, i.name, i.start, i.end, i.step_plus_one, i.mode, repr(i.number), i.labels) for i in items],
                          at, steps, dropped, running[:1] + running[2:]))
             core.release(len(items))
         elif act == 13 and dice.random() < 0.02: core.finished = True
         elif act == 14:
             there, mode, step = core.here(dice.random() < 0.5)
-            said.append((len(there), mode, step, core.here()[1:]))
+            results.append((len(there), mode, step, core.here()[1:]))
         elif act == 15:
             name = dice.choice(("forward", "eval", "optimizer"))
             core.begin_once(kept, name, core.thread_phases(), dice.choice(("train", "eval")))
-            said.append((sorted(kept), kept[name][0] is core if name in kept else None))
+            results.append((sorted(kept), kept[name][0] is core if name in kept else None))
         elif act == 17 and dice.random() < 0.2: core.restart_steps()
-        elif act == 16: said.append((core.end_running(kept, dice.choice(("forward", "eval", "none")), *dice.choice(((), (False,)))), sorted(kept)))
-    return said, watcher.seen
+        elif act == 16: results.append((core.end_running(kept, dice.choice(("forward", "eval", "none")), *dice.choice(((), (False,)))), sorted(kept)))
+    return results, watcher.seen
 
 for turn in range(150):
     one = play(_core.Core(30, turn % 3, now), _core, seed + turn)
@@ -157,9 +157,9 @@ class NativeTest(unittest.TestCase):
         self.run_with(TROUBLE)
 
     def test_native_module_can_be_disabled(self):
-        said = "from pitwall.recording import _recorder; print(_recorder.native)"
-        self.assertIn("_native", self.run_with(said))
-        self.assertEqual(self.run_with(said, PITWALL_NATIVE="0").strip(), "None")
+        script = "from pitwall.recording import _recorder; print(_recorder.native)"
+        self.assertIn("_native", self.run_with(script))
+        self.assertEqual(self.run_with(script, PITWALL_NATIVE="0").strip(), "None")
 
     def test_module_of_another_interpreter_is_ignored(self):
         broken = tempfile.mkdtemp()

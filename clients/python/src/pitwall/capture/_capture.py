@@ -16,7 +16,7 @@ import stat
 import time
 from collections import deque
 
-from .._guard import swallow, tell_once
+from .._guard import swallow, debug_once
 from . import _profile
 
 MAX_BYTES = 64 << 10
@@ -52,7 +52,7 @@ class Requests:
             request = _read(path)
             self._take(request, job_id, recorder)
         except (OSError, ValueError, TypeError) as error:
-            tell_once("%s: capture request ignored: %s", path, str(error))
+            debug_once("%s: capture request ignored: %s", path, str(error))
         except Exception:
             swallow("a capture")
 

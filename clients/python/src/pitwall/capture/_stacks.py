@@ -75,9 +75,9 @@ def _lines(frame):
 
 def collective(recorder, phase, stacks):
     """Returns (group, operation, sequence, bytes) of the open collective, or None. "" and 0: unknown."""
-    told = getattr(sys.modules.get("pitwall.pytorch._collectives"), "open_collective", None)
-    if told is not None:
-        known = told()
+    find_open = getattr(sys.modules.get("pitwall.pytorch._collectives"), "open_collective", None)
+    if find_open is not None:
+        known = find_open()
         if known is not None:
             return known
     inner = [line for line in (stacks[0][3] if stacks else []) if _COLLECTIVES in line]

@@ -10,7 +10,7 @@ import re
 from xgboost import Booster
 from xgboost.callback import TrainingCallback
 
-from .._guard import swallow, tell_once
+from .._guard import swallow, debug_once
 from ..stats import _samples
 from ._progress import Progress, quiet
 
@@ -132,7 +132,7 @@ class PitwallCallback(TrainingCallback):
         values = []
         dump = model[number:number + 1].get_dump(dump_format="text")
         if len(dump) > MAX_TREES:
-            tell_once("more than %d trees in a round: the others are not reported", MAX_TREES)
+            debug_once("more than %d trees in a round: the others are not reported", MAX_TREES)
         for tree, text in enumerate(dump[:MAX_TREES]):
             depth, highest = 0, -1
             for indent, node in _NODE.findall(text):
@@ -149,7 +149,7 @@ class PitwallCallback(TrainingCallback):
             try:
                 scores = model.get_score(importance_type=kind)
             except ValueError:  # gblinear has weights only
-                tell_once("this booster has no importance of type %s", kind)
+                debug_once("this booster has no importance of type %s", kind)
                 continue
             # With several classes gblinear has one weight per class.
             sizes = {name: sum(abs(part) for part in score) if isinstance(score, list) else abs(score)
@@ -182,7 +182,7 @@ class PitwallCallback(TrainingCallback):
                 # logitraw gives the logarithm of the odds, hinge gives classes, and logistic a probability.
                 predictions = (predictions > (0.0 if self._objective == "binary:logitraw" else 0.5)).astype("int64")
             elif not self._objective.startswith("multi:"):
-                tell_once("predictions of %s are not classes", self._objective)
+                debug_once("predictions of %s are not classes", self._objective)
                 self._classification = None
                 return
             _samples.classification(recorder, data.get_label().astype("int64"), predictions, mode="train", step=number)

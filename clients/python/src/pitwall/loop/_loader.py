@@ -7,7 +7,7 @@ from collections import deque
 
 from .._guard import swallow
 
-TELL_EVERY = 500  # batches; rules that count steps look back 1000 steps
+REPORT_EVERY = 500  # batches; rules that count steps look back 1000 steps
 
 _FACTS = (("num_workers", "train_loader_workers_configured"), ("prefetch_factor", "train_loader_prefetch_factor"),
           ("pin_memory", "train_loader_pin_memory"))
@@ -18,7 +18,7 @@ MAX_DELIVERIES = 4096
 
 
 class Facts:
-    """Facts about one pass over one loader. Call expect() before each batch is requested and tell() after it has arrived."""
+    """Facts about one pass over one loader. Call expect() before each batch is requested and report() after it has arrived."""
 
     def __init__(self, loader, iterator):
         self._loader = loader if _is_torch_loader(loader) else None
@@ -36,7 +36,7 @@ class Facts:
                 self._iterator = None
                 swallow("reading a loader")
 
-    def tell(self, recorder):
+    def report(self, recorder):
         if self._loader is None or recorder is None:
             return
         if self._iterator is not None and self._worker is not None:
@@ -48,7 +48,7 @@ class Facts:
         if self._left > 0:
             self._left -= 1
             return
-        self._left = TELL_EVERY - 1
+        self._left = REPORT_EVERY - 1
         try:
             given = [(metric, getattr(self._loader, name, None)) for name, metric in _FACTS]
             # Without workers no batch is prefetched, and the factor is None.

@@ -134,7 +134,7 @@ class _Steps:
                         return
                     raise
                 _end_fetch(recorder, step_begun, phase_begun)
-                facts.tell(recorder)
+                facts.report(recorder)
                 try:
                     yield batch
                 except GeneratorExit:

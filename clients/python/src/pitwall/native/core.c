@@ -12,10 +12,10 @@ int core_now_ns(Core *self, long long *now) {
     *now = (long long)time.tv_sec * 1000000000LL + time.tv_nsec;
     return 0;
   }
-  PyObject *told = PyObject_CallObject(self->now, NULL);
-  if (told == NULL) return -1;
-  *now = PyLong_AsLongLong(told);
-  Py_DECREF(told);
+  PyObject *value = PyObject_CallObject(self->now, NULL);
+  if (value == NULL) return -1;
+  *now = PyLong_AsLongLong(value);
+  Py_DECREF(value);
   return *now == -1 && PyErr_Occurred() ? -1 : 0;
 }
 
@@ -94,7 +94,7 @@ static void set_object(PyObject **place, PyObject *value) {
 }
 
 /* Calls before_step(mode, number) or after_step(mode, number) of the watcher, which is Python code. */
-static int tell_watcher(Core *self, const char *method, PyObject *mode, PyObject *number) {
+static int call_watcher(Core *self, const char *method, PyObject *mode, PyObject *number) {
   PyObject *watcher = self->step_watcher;
   if (watcher == Py_None) return 0;
   Py_INCREF(watcher);
@@ -107,15 +107,15 @@ static int tell_watcher(Core *self, const char *method, PyObject *mode, PyObject
 
 static int tell_step_over(Core *self, PyObject *mode, long long number, int done) {
   if (self->step_watcher == Py_None) return 0;
-  PyObject *told = done ? PyLong_FromLongLong(number) : (Py_INCREF(Py_None), Py_None);
-  if (told == NULL) return -1;
-  int failed = tell_watcher(self, "after_step", mode, told);
-  Py_DECREF(told);
+  PyObject *argument = done ? PyLong_FromLongLong(number) : (Py_INCREF(Py_None), Py_None);
+  if (argument == NULL) return -1;
+  int failed = call_watcher(self, "after_step", mode, argument);
+  Py_DECREF(argument);
   return failed;
 }
 
 /* Calls begin_step(mode) of the times of collectives, or end_step(mode, number) for a number from 0 on; both are Python code. */
-static int tell_times(Core *self, PyObject *mode, long long number) {
+static int call_times(Core *self, PyObject *mode, long long number) {
   PyObject *times = self->collective_times;
   if (times == Py_None) return 0;
   Py_INCREF(times);
@@ -133,7 +133,7 @@ PyObject *core_begin_step(Core *self, PyObject *arguments, PyObject *named) {
   int fetching = 0;
   if (!PyArg_ParseTupleAndKeywords(arguments, named, "|Op", names, &number, &fetching)) return NULL;
   Thread *thread = core_thread_of(self);
-  if (thread == NULL || tell_watcher(self, "before_step", thread->mode, number) < 0) return NULL;
+  if (thread == NULL || call_watcher(self, "before_step", thread->mode, number) < 0) return NULL;
   long long given = -1;
   if (number != Py_None) {
     given = PyLong_AsLongLong(number);
@@ -162,7 +162,7 @@ PyObject *core_begin_step(Core *self, PyObject *arguments, PyObject *named) {
   Py_INCREF(step);
   mode->open = step;
   if (!fetching) mode->current = mode->next;
-  if (tell_times(self, mode->name, -1) < 0) {
+  if (call_times(self, mode->name, -1) < 0) {
     Py_DECREF(step);
     return NULL;
   }
@@ -186,7 +186,7 @@ static PyObject *core_confirm_step(Core *self, PyObject *begun) {
 static int end_step(Core *self, Step *step) {
   Mode *mode = step->mode;
   long long now;
-  if (mode->open == step && tell_times(self, mode->name, step->number) < 0) return -1; /* before the step is promised to be over */
+  if (mode->open == step && call_times(self, mode->name, step->number) < 0) return -1; /* before the step is promised to be over */
   if (mode->open != step) return 0; /* another step of this mode has begun inside it */
   if (core_now_ns(self, &now) < 0) return -1;
   close_step(mode);

@@ -111,9 +111,9 @@ PyObject *native_encode(PyObject *module, PyObject *arguments) {
       if (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError)) goto done;
       PyObject *kind, *cause, *trace;
       PyErr_Fetch(&kind, &cause, &trace);
-      PyObject *told = PyObject_CallMethod(wire, "not_sent", "(OO)", item->name, cause != NULL ? cause : Py_None);
+      PyObject *logged = PyObject_CallMethod(wire, "not_sent", "(OO)", item->name, cause != NULL ? cause : Py_None);
       PyErr_Clear();
-      Py_XDECREF(told);
+      Py_XDECREF(logged);
       Py_XDECREF(kind);
       Py_XDECREF(cause);
       Py_XDECREF(trace);

@@ -53,7 +53,7 @@ class _Step:
 
 
 class _Pair:
-    __slots__ = ("step", "device", "begin", "end", "group", "collectives", "tell")
+    __slots__ = ("step", "device", "begin", "end", "group", "collectives", "callback")
 
 
 class CollectiveTimes:
@@ -81,24 +81,24 @@ class CollectiveTimes:
                 self._ended.append(step)
             durations = self._read_pairs()
             complete = self._take_complete(mode, number)
-        for tell, seconds, step in durations:
-            tell(seconds, step.mode, step.number)
+        for callback, seconds, step in durations:
+            callback(seconds, step.mode, step.number)
         for step in complete:
-            self._tell(step)
+            self._record(step)
 
     def _take_complete(self, mode, number):
-        told, left = [], deque()
+        complete, left = [], deque()
         for step in self._ended:
             if not step.outstanding:
-                told.append(step)
+                complete.append(step)
             elif step.mode != mode or number - LATE_STEPS < step.number <= number:
                 left.append(step)
             else:
                 step.complete = False  # too late to be reported
         self._ended = left
-        return told
+        return complete
 
-    def _tell(self, step):
+    def _record(self, step):
         if not step.complete or not step.groups:
             return
         values = []
@@ -128,8 +128,8 @@ class CollectiveTimes:
             self._recorder.allow_late(LATE_STEPS)
         return self.events.record(device)
 
-    def add_pair(self, mode, group, device, begin, collectives=1, tell=None):
-        """Adds the time between begin and now. Calls tell(seconds, mode, number) once the time is known."""
+    def add_pair(self, mode, group, device, begin, collectives=1, callback=None):
+        """Adds the time between begin and now. Calls callback(seconds, mode, number) once the time is known."""
         end = None if begin is None else self.mark(device)
         with self._lock:
             step = self._open.get(mode)
@@ -142,12 +142,12 @@ class CollectiveTimes:
                 return
             pair = _Pair()
             pair.step, pair.device, pair.begin, pair.end = step, device, begin, end
-            pair.group, pair.collectives, pair.tell = group, collectives, tell
+            pair.group, pair.collectives, pair.callback = group, collectives, callback
             step.outstanding += 1
             self._pending.append(pair)
 
     def _read_pairs(self):
-        """Returns [(tell, seconds, step)] for the pairs that asked for their duration."""
+        """Returns [(callback, seconds, step)] for the pairs that asked for their duration."""
         durations = []
         while self._pending and self.events.passed(self._pending[0].end):
             pair = self._pending.popleft()
@@ -155,8 +155,8 @@ class CollectiveTimes:
             self._give_back(pair.device, pair.begin, pair.end)
             step.outstanding -= 1
             step.add(pair.group, "device", seconds, pair.collectives)
-            if pair.tell is not None and step.complete and step.number is not None:
-                durations.append((pair.tell, seconds, step))
+            if pair.callback is not None and step.complete and step.number is not None:
+                durations.append((pair.callback, seconds, step))
         return durations
 
     def _give_back(self, device, *events):

@@ -208,13 +208,13 @@ def _end(timing, completed, result):
             recorder.end_phase(phase, record=False)  # the time of a launch is not a wait
             if completed and not launched:
                 times.add_pair(mode, name, device, begun,
-                               tell=functools.partial(_tell_late, recorder, name, operation, size, group))
+                               callback=functools.partial(_record_late, recorder, name, operation, size, group))
         else:
             seconds = recorder.end_phase(phase) / 1e9
             if completed and not launched:
                 _operations.of(recorder).complete(name, number)
                 times.add(mode, name, seconds)
-            _tell(recorder, name, operation, size, seconds, group)
+            _record_values(recorder, name, operation, size, seconds, group)
         if launched:
             times.remember(result, name, number, device)
     except Exception:
@@ -235,12 +235,12 @@ def _device(arguments, named):
     return None
 
 
-def _tell(recorder, name, operation, size, seconds, group):
+def _record_values(recorder, name, operation, size, seconds, group):
     mode = recorder.mode()
     recorder.record(_values(name, operation, size, seconds, group), mode, recorder.step_number(mode))
 
 
-def _tell_late(recorder, name, operation, size, group, seconds, mode, number):
+def _record_late(recorder, name, operation, size, group, seconds, mode, number):
     """Sends the values of a collective for a step that has ended."""
     recorder.record(_values(name, operation, size, seconds, group), mode, number)
 
@@ -317,7 +317,7 @@ def _hook_buckets(ddp):
             wait.finished()
             if begin is not None:
                 try:
-                    _tell(recorder, name, "all_reduce", _bytes(buffer), (recorder.now() - begin) / 1e9, group)
+                    _record_values(recorder, name, "all_reduce", _bytes(buffer), (recorder.now() - begin) / 1e9, group)
                 except Exception:
                     swallow("watch_collectives")
             return result

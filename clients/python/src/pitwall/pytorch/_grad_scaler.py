@@ -67,7 +67,7 @@ class Scaling:
         if self._scaled == _scaled:
             return None
         self._scaled = _scaled
-        self._tell(True)
+        self._set_has_scaler(True)
         return _latest()
 
     def scale(self):
@@ -92,7 +92,7 @@ class Scaling:
             self._stepped = True
         elif self._given is None:
             self._found = False
-            self._tell(False)
+            self._set_has_scaler(False)
         scale = self.scale()
         if scale is None:
             return
@@ -106,7 +106,7 @@ class Scaling:
     def count_skipped(self):
         self._skipped = self._skipped + 1
 
-    def _tell(self, found):
+    def _set_has_scaler(self, found):
         watched = self._watched()
         if watched is not None:
             watched._has_scaler = found
@@ -114,7 +114,7 @@ class Scaling:
     def _begin(self, scaler):
         if self._found is None or self._found is False or self._found() is not scaler:
             self._found = weakref.ref(scaler)
-            self._tell(True)
+            self._set_has_scaler(True)
         self._running, self._stepped = True, False
 
     def _end(self, optimizer):

@@ -19,19 +19,19 @@ def of(recorder):
             operations = recorder.operations
             if operations is None:
                 operations = recorder.operations = Operations()
-                recorder.add_states(operations.tell)
+                recorder.add_states(operations.report)
     return operations
 
 
 class _Group:
-    __slots__ = ("begun", "completed", "size", "newest", "told")
+    __slots__ = ("begun", "completed", "size", "newest", "reported")
 
     def __init__(self):
         self.begun = 0
         self.completed = None  # None until a collective is known to have completed
         self.size = 0
         self.newest = {}       # operation -> number of its newest collective
-        self.told = (-1, None)
+        self.reported = (-1, None)
 
 
 class Operations:
@@ -60,14 +60,14 @@ class Operations:
             if known is not None and number is not None and (known.completed is None or number > known.completed):
                 known.completed = number
 
-    def tell(self, set_state):
+    def report(self, set_state):
         """Passes the changes since the last call to set_state(metric, labels, number)."""
         with self._lock:
             for name, group in self._groups.items():
                 now = group.begun, group.completed
-                if group.told == now:
+                if group.reported == now:
                     continue
-                group.told = now
+                group.reported = now
                 labels = (("group", name),)
                 set_state("train_collective_operations_total", labels, float(group.begun))
                 if group.completed is not None:

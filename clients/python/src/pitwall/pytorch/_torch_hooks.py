@@ -12,7 +12,7 @@ from collections import OrderedDict, namedtuple
 import torch
 
 from .. import _lifecycle
-from .._guard import swallow, tell_once
+from .._guard import swallow, debug_once
 from ..recording._recorder import native
 from ..stats import _samples, _statistics
 from ..stats._collections import (BLOCK_INPUT, BLOCK_OUTPUT, GRADIENT, INPUT, LOSS, MODEL_INPUT, NEVER, OPTIMIZER, OUTPUT,
@@ -286,7 +286,7 @@ class Watch(native.WatchState if native else object):
 
     def _plan(self, due):
         if self._compiled:
-            tell_once("inputs and outputs of modules inside a compiled model are not read")
+            debug_once("inputs and outputs of modules inside a compiled model are not read")
             return
         compiled = ()
         for path, module in self._model.named_modules():

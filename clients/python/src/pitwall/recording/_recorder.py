@@ -43,7 +43,7 @@ class Recorder(native.Core if native else _core.Core):
         self._states = {}  # (metric, labels) -> number
         self._changed_states = set()
         self._state_sources = []
-        self._states_told = self._states_repeated = -STATE_REPEAT_NS
+        self._states_sent = self._states_repeated = -STATE_REPEAT_NS
         self._state_is_due = False
         self.operations = None  # collectives begun and completed; None before the first one
         self.loops = OpenLoops(self)
@@ -81,7 +81,7 @@ class Recorder(native.Core if native else _core.Core):
         return Taken(items, now - 1, steps, dropped, running)
 
     def _take_states(self, now):
-        if now - self._states_told < STATE_NS and not self.finished and not self._state_is_due:
+        if now - self._states_sent < STATE_NS and not self.finished and not self._state_is_due:
             return []
         self._state_is_due = False
         for source in self._state_sources:
@@ -91,7 +91,7 @@ class Recorder(native.Core if native else _core.Core):
         due = list(self._states if repeated else changed)
         # Timed at the end of this Update's promise: after everything that was promised before.
         items = [Item(0, metric, now - 1, now - 1, 0, "", self._states[metric, labels], labels) for metric, labels in due]
-        self._states_told = now
+        self._states_sent = now
         if repeated:
             self._states_repeated = now
         return items

@@ -9,7 +9,7 @@ import threading
 import weakref
 
 from .. import _lifecycle
-from .._guard import MAX_STEP, swallow, tell_once
+from .._guard import MAX_STEP, swallow, debug_once
 from ._own_time import OwnTime
 
 MAX_CLASSES = 1024            # classes beyond them are not counted
@@ -112,7 +112,7 @@ def classification(recorder, labels, predictions=None, classes=None, mode=None, 
             known = totals.get((mode, label))
             if known is None:
                 if len(totals) >= MAX_CLASSES:
-                    tell_once("more than %d classes: other classes are not counted", MAX_CLASSES)
+                    debug_once("more than %d classes: other classes are not counted", MAX_CLASSES)
                     continue
                 known = totals[mode, label] = [0, 0]
             known[0] += counts[label]
@@ -130,7 +130,7 @@ def classification(recorder, labels, predictions=None, classes=None, mode=None, 
                     values.append(("train_confusion_samples", (("label", str(label)), ("prediction", str(prediction))),
                                    float(pairs.get((label, prediction), 0))))
         else:
-            tell_once("the confusion matrix is not sent for more than %d classes", MAX_CONFUSION_CLASSES)
+            debug_once("the confusion matrix is not sent for more than %d classes", MAX_CONFUSION_CLASSES)
     _send(recorder, values, mode, step)
 
 

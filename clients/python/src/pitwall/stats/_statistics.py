@@ -8,7 +8,7 @@ from collections import deque
 import torch
 
 from .. import _lifecycle
-from .._guard import swallow, tell_once
+from .._guard import swallow, debug_once
 from ._collections import CHANGES, REDUCTIONS
 from ._reductions import SIGMOID_LIMITS, TANH_LIMITS, Unusable, change, reduce, usable
 
@@ -32,7 +32,7 @@ class History:
         if key not in self._copies:
             size = tensor.numel() * tensor.element_size()
             if self._bytes + size > self._most_bytes:
-                tell_once("changes of %s are not computed: copies of tensors are limited to %d bytes", key[1], self._most_bytes)
+                debug_once("changes of %s are not computed: copies of tensors are limited to %d bytes", key[1], self._most_bytes)
                 return None
             self._bytes += size
             before = None
@@ -61,7 +61,7 @@ class Statistics:
         if not fresh or tensor is None:
             return
         if len(self._seen) >= MAX_TENSORS:
-            tell_once("more than %d tensors in a step: the others are left out", MAX_TENSORS)
+            debug_once("more than %d tensors in a step: the others are left out", MAX_TENSORS)
             return
         self._seen.update((c.name, kind_name) for c in fresh)
         try:
@@ -70,7 +70,7 @@ class Statistics:
                 for collection in fresh:
                     self._add(collection, kind_name, tensor, numbers)
         except Unusable as why:
-            tell_once("%s is left out, because it is %s", kind_name, str(why))
+            debug_once("%s is left out, because it is %s", kind_name, str(why))
         except Exception:
             swallow("the reduction of a tensor")
 

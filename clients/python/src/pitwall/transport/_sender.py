@@ -63,7 +63,7 @@ class Sender:
         self._patience = Patience(0)  # limit on the wait of stop()
         self._socket = None
         self._unwritten = Unwritten()
-        self._clock_told = False
+        self._offset_reported = False
         self._clock_step = _clock_step.ClockStep()
         self._cut_off = b""      # the whole frame of an Update until the socket has all of it
         self._received = bytearray()
@@ -139,11 +139,11 @@ class Sender:
         if lasts and (offset > CLOCK_DRIFT_NS or offset < -_clock_step.LARGE_NS):
             return True
         back = offset < -CLOCK_DRIFT_NS
-        if back and not self._clock_told:
+        if back and not self._offset_reported:
             logger.warning("pitwall: the wall clock went back by %.1f s; this process keeps its own time", -offset / 1e9)
-        if back or self._clock_told:
+        if back or self._offset_reported:
             self._recorder.set_state(OFFSET_METRIC, (), round(offset / 1e9, 1))
-        self._clock_told = back
+        self._offset_reported = back
         return False
 
     # The thread.
@@ -157,7 +157,7 @@ class Sender:
                     try:
                         self._serve()
                     except (Closed, OSError) as error:
-                        self._read_last_words()
+                        self._read_remaining()
                         logger.debug("pitwall: connection to the collector lost: %s", error)
                     except Exception:
                         logger.debug("pitwall: connection to the collector closed after an error", exc_info=True)
@@ -357,7 +357,7 @@ class Sender:
                 poll.register(self._socket, select.POLLOUT)
                 poll.poll(100)
 
-    def _tell_refused(self, reason, message):
+    def _log_rejection(self, reason, message):
         """Logs the reason why the collector refuses this process, each reason once. The client retries at growing intervals."""
         self._welcomed = False
         if reason in self._refusals or len(self._refusals) >= MAX_REFUSALS:
@@ -366,7 +366,7 @@ class Sender:
         logger.warning("pitwall: the collector at %s refuses this process (%s): %s; training continues unwatched",
                        self._path, reason, message)
 
-    def _read_last_words(self):
+    def _read_remaining(self):
         """Reads the data that arrived before the connection broke: the collector may have reported its reason for closing."""
         try:
             self._read()
@@ -421,7 +421,7 @@ class Sender:
                     self._asked.append(asked)
                 refused = _wire.read_refused(body)
                 if refused is not None:
-                    self._tell_refused(*refused)
+                    self._log_rejection(*refused)
             except ValueError as error:
                 raise Closed("undecodable message: %s" % error) from None
         if ended:
