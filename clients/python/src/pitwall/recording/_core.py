@@ -1,10 +1,10 @@
-"""Hot path of the Recorder in the training threads, in Python. The C module `_native` replaces it where it was built.
+"""Python implementation of the Recorder's hot path in the training threads. If the C module `_native` was built, it replaces this module.
 
-Threads: every method may be called from any thread; one lock guards all state. It is re-entrant because a signal handler, or a
-generator closed by the garbage collector, may call in while its own thread holds the lock.
+Threads: every method is thread-safe, and one lock guards all state. The lock is re-entrant because a signal handler, or a generator closed by the
+garbage collector, may call a method while its own thread holds the lock.
 
-Promises depend on one rule: the end time of a span and the time of a value are taken *inside* the lock. So once the sender has
-acquired the lock, read the time T, and emptied the queue, every later item ends at T or later.
+Promises rely on one rule: the end time of a span and the time of a value are read *while the lock is held*. Therefore, after the sender has acquired
+the lock, read the time T, and emptied the queue, every later item ends at T or later.
 """
 import threading
 import time
@@ -13,9 +13,9 @@ from collections import namedtuple
 from .._wire import KIND_PHASE, KIND_STEP
 
 MAX_MODES = 16
-MAX_DEPTH = 64  # maximum nesting of phases per thread; deeper ones are not recorded
+MAX_DEPTH = 64  # maximum nesting of phases per thread; deeper phases are not recorded
 
-# A span or a value in the queue. Times are monotonic nanoseconds. Kind 0 is a value; only a value has number and labels.
+# Span or value in the queue. Times are monotonic nanoseconds. Kind 0 is a value; only values have a number and labels.
 Item = namedtuple("Item", "kind name start end step_plus_one mode number labels")
 _new = tuple.__new__  # takes a third of the time of Item()
 
@@ -23,14 +23,14 @@ _IDLE = ("", 0, 0, "")
 
 
 class _Step:
-    """A running step. Its number may be corrected while it runs (log(step=...))."""
+    """Running step. Its number may be corrected while the step runs (log(step=...))."""
 
     __slots__ = ("number", "start", "worked")
 
     def __init__(self, number, start):
         self.number = number
         self.start = start
-        self.worked = False  # whether anything but the loader's phase was recorded in it
+        self.worked = False  # whether anything except the loader's phase was recorded in the step
 
 
 class _Mode:
@@ -40,17 +40,17 @@ class _Mode:
 
     def __init__(self, name):
         self.name = name
-        self.floor = 0  # the promise made before the lag grew
-        self.current = -1  # the newest step that has begun
+        self.floor = 0  # promise made before the lag increased
+        self.current = -1  # last step that has started
         self.next = 0
         self.open = None  # the running _Step
 
 
 class _Thread(threading.local):
-    """Nesting of phases and the mode, per thread."""
+    """Mode and stack of nested phases, per thread."""
 
     def __init__(self):
-        self.phases = []  # (name, start, mode, step that ran then)
+        self.phases = []  # (name, start, mode, step that was running)
         self.mode = "train"
 
 
@@ -61,14 +61,14 @@ class Core:
         self._lag = step_lag
         self._lock = threading.RLock()
         self._queue = []
-        self._backlog = 0  # items that the sender has taken and still holds
+        self._backlog = 0  # number of items that the sender has taken and still holds
         self._dropped = 0
         self._modes = {}
         self._thread = _Thread()
         self._training_phases = self._thread.phases  # phases of the thread whose phase is reported as running
         self.finished = False
-        self.step_watcher = None  # set by profile(); its before_step() and after_step() are called around each step's span
-        self.collective_times = None  # time per step in collectives; its begin_step() and end_step() are called
+        self.step_watcher = None  # set by profile(); before_step() and after_step() are called around each step's span
+        self.collective_times = None  # time in collectives per step; begin_step() and end_step() are called for each step
 
     def now(self):
         return self._now()
@@ -76,12 +76,14 @@ class Core:
     # Steps.
 
     def begin_step(self, number=None, fetching=False):
-        """Starts a step of the thread's mode, with the given number or the next one.
+        """Starts a step in the thread's mode, with the given number or the next one.
 
-        A number below the last one is a rollback: later promises fall with it. fetching: the step counts as begun (and the
-        previous one as over) only after confirm_step(), when the loader has returned a batch. Returns a token for the other
-        functions, or None if there are too many modes."""
-        watcher = self.step_watcher  # read once, because another thread may end it
+        number: a number below the last one is a rollback, which also lowers later promises.
+        fetching: the step counts as started, and the previous one as finished, only after confirm_step(), when the loader has returned a batch.
+
+        Returns a token for the other functions, or None if there are too many modes.
+        """
+        watcher = self.step_watcher  # read once because another thread may remove the watcher
         if watcher is not None:
             watcher.before_step(self._thread.mode, number)
         with self._lock:
@@ -109,10 +111,10 @@ class Core:
         mode, step = begun
         times = self.collective_times
         if times is not None and mode.open is step:
-            times.end_step(mode.name, step.number)  # before the step is promised to be over
+            times.end_step(mode.name, step.number)  # must precede the promise that the step is complete
         with self._lock:
             if mode.open is not step:
-                return  # another step of this mode has begun inside it
+                return  # another step of this mode has started inside this step
             mode.open = None
             mode.current = step.number
             mode.next = step.number + 1
@@ -122,7 +124,7 @@ class Core:
             watcher.after_step(mode.name, step.number)
 
     def drop_step(self, begun, keep_if_worked=False):
-        """Discards a step that did not finish, because the loader was empty or the loop was left."""
+        """Discards an unfinished step because the loader was empty or the loop was left."""
         mode, step = begun
         if keep_if_worked and step.worked:
             self.end_step(begun)
@@ -136,7 +138,7 @@ class Core:
             watcher.after_step(mode.name, None)
 
     def step_number(self, mode, open_only=False):
-        """Returns the running step of the mode, or the last one, or None if no step has begun."""
+        """Returns the number of the mode's running step, or else of its last step. Returns None if no step has started."""
         with self._lock:
             known = self._modes.get(mode)
             if known is None:
@@ -146,19 +148,19 @@ class Core:
             return None if open_only or known.current < 0 else known.current
 
     def next_step(self, mode):
-        """Returns the number of the mode's next step if the caller gives none."""
+        """Returns the number of the mode's next step if the caller does not pass a number."""
         with self._lock:
             known = self._modes.get(mode)
             return known.next if known is not None else 0
 
     def restart_steps(self):
-        """Makes the next step without an explicit number step 0 in every mode: a rollback, as with begin_step(0)."""
+        """Resets the next implicit step number to 0 in every mode. This is a rollback, like begin_step(0)."""
         with self._lock:
             for mode in self._modes.values():
                 mode.next = 0
 
     def allow_late(self, steps):
-        """Lets values come late by at least this number of steps from here on. Promises lag by that number."""
+        """Allows values to arrive late by at least this number of steps from now on. Promises are delayed by the same number of steps."""
         with self._lock:
             if steps > self._lag:
                 for mode in self._modes.values():
@@ -168,14 +170,14 @@ class Core:
     # Phases.
 
     def thread_phases(self):
-        """Returns the phase nesting of the calling thread, for begin_phase() and end_phase() in another thread."""
+        """Returns the calling thread's phases, so that another thread can pass them to begin_phase() and end_phase()."""
         return self._thread.phases
 
     def in_phase(self, name):
         return any(phase[0] == name for phase in self._thread.phases)
 
     def begin_phase(self, name, phases=None, mode=None):
-        """Begins a phase. phases: those of another thread, from its thread_phases(); mode is then that thread's mode."""
+        """Starts a phase. phases: the phases of another thread, from its thread_phases(). In this case, mode is that thread's mode."""
         with self._lock:
             if phases is None:
                 phases = self._thread.phases
@@ -192,7 +194,7 @@ class Core:
         with self._lock:
             if phases is None:
                 phases = self._thread.phases
-            while phase in phases:  # also ends inner phases that were never ended
+            while phase in phases:  # also ends inner phases that are still open
                 phases.pop()
             name, start, mode, step = phase
             if not record:
@@ -202,26 +204,26 @@ class Core:
                 if name != "dataloader":
                     step.worked = True
                 if step.number >= self._below(self._modes[mode]):
-                    plus_one = step.number + 1  # else the step is already promised to be over
+                    plus_one = step.number + 1  # otherwise the step is already promised to be complete
             end = self._now()
             self._put(_new(Item, (KIND_PHASE, name, start, end, plus_one, mode, None, ())))
             return end - start
 
-    # Calls of the hooks of watch() on each step, one call per hook.
+    # Functions that the hooks of watch() call on each step, one call per hook.
 
     def here(self, open_only=False):
-        """Returns the calling thread's phases, its mode, and step_number() of that mode."""
+        """Returns the calling thread's phases, its mode, and the mode's step_number()."""
         mode = self._thread.mode
         return self._thread.phases, mode, self.step_number(mode, open_only)
 
     def begin_once(self, running, name, phases, mode):
-        """Begins a phase and stores it in `running` for end_running(), unless it already runs there or in `phases`."""
+        """Starts a phase and stores it in `running` for end_running(), unless the phase is already running there or in `phases`."""
         if name not in running and not any(phase[0] == name for phase in phases):
             running[name] = self, self.begin_phase(name, phases, mode), phases
 
     @staticmethod
     def end_running(running, name, record=True):
-        """Ends the phase in the recorder in which begin_once() began it."""
+        """Ends the phase in the recorder that begin_once() used."""
         known = running.pop(name, None)
         if known is not None:
             core, begun, phases = known
@@ -230,7 +232,7 @@ class Core:
     # Values.
 
     def log(self, pairs, labels, number=None):
-        """Records values. pairs: (metric, float). number: the step they belong to; defaults to the running or else the last one."""
+        """Records values. pairs: (metric, float). number: the step of the values; defaults to the running step, or else the last one."""
         with self._lock:
             name = self._thread.mode
             mode = self._mode(name) if number is not None else self._modes.get(name)
@@ -238,7 +240,7 @@ class Core:
             if mode is not None:
                 if number is None:
                     number = mode.current
-                elif number > mode.current:  # the caller's number overrides the count
+                elif number > mode.current:  # the caller's number overrides the step count
                     mode.current = mode.next = number
                     if mode.open:
                         mode.open.number = number
@@ -251,7 +253,7 @@ class Core:
                 self._put(_new(Item, (0, metric, now, now, plus_one, name, value, labels)))
 
     def record(self, values, mode, number):
-        """Records values of one step of a mode that has begun, without correcting its number. values: (metric, labels, float)."""
+        """Records values of one step in a mode that has started, without correcting the step's number. values: (metric, labels, float)."""
         with self._lock:
             known = self._modes.get(mode)
             plus_one = 0
@@ -276,11 +278,10 @@ class Core:
         self._thread.mode = name
         return before
 
-    # Calls of the sender.
+    # Functions that the sender calls.
 
     def drain(self):
-        """Empties the queue and returns (items, now, {mode: below_step}, dropped, running). The items count toward the capacity
-        until release()."""
+        """Empties the queue and returns (items, now, {mode: below_step}, dropped, running). The items count toward the capacity until release()."""
         with self._lock:
             items, self._queue = self._queue, []
             self._backlog += len(items)
@@ -300,18 +301,19 @@ class Core:
         return len(self._queue)
 
     def abandon(self):
-        """Stops recording in a forked child: a thread that held the lock at the fork does not exist here, and no sender runs."""
+        """Stops recording in a forked child, where the sender does not run. If another thread held the lock at the fork, that thread does not exist
+        in the child."""
         self._lock = threading.RLock()
         self.finished = True
 
     def running(self):
-        """Returns the running phase of the training thread: name, begin, step + 1, mode."""
+        """Returns the training thread's running phase as (name, start, step + 1, mode)."""
         with self._lock:
             phases = self._training_phases
             if phases:
                 name, start, mode, step = phases[-1]
                 return name, start, step.number + 1 if step else 0, mode
-            for mode in reversed(list(self._modes.values())):  # between two phases the step is still reported
+            for mode in reversed(list(self._modes.values())):  # between two phases, the step is still reported
                 if mode.open:
                     return "", 0, mode.open.number + 1, mode.name
             return _IDLE

@@ -1,7 +1,7 @@
-"""Loops that a process has open. A process without an open loop may be idle for any length of time.
+"""Open loops of a process. A process without an open loop may be idle for any length of time.
 
-The collector gets the state with each Update and as the series train_loop_open: 1 while a loop is open, 0 after the last one has
-closed. Neither exists before the first loop.
+The collector receives the state with each Update and as the series train_loop_open, which is 1 while a loop is open and 0 after the last loop has
+closed. Neither is sent before the first loop.
 """
 import sys
 import threading
@@ -10,20 +10,19 @@ import weakref
 
 METRIC = "train_loop_open"
 WAIT_S = 0.1         # maximum wait for the sender when the last loop closes
-FREE_WAIT_S = 0.5    # further waits take at most WAIT_SHARE of the process's time
+FREE_WAIT_S = 0.5    # further waits are limited to WAIT_SHARE of the process's lifetime
 WAIT_SHARE = 0.01
 
 
 class OpenLoops:
-    """The open loops of one recorder.
+    """Open loops of one recorder.
 
-    Threads: every method may be called from any thread. A generator that the garbage collector closes may call in while
-    its own thread holds the lock.
+    Threads: every method is thread-safe. A generator that the garbage collector closes may call a method while its own thread holds the lock.
     """
 
     def __init__(self, recorder):
         self.open = None       # None before the first loop
-        self.flush = None      # the sender's flush(); called with a timeout when the last loop has closed
+        self.flush = None      # the sender's flush(), called with a timeout after the last loop has closed
         self._recorder = recorder
         self._lock = threading.RLock()
         self._loops = set()
@@ -52,8 +51,8 @@ class OpenLoops:
         self._await_sender()
 
     def begin_model(self, model):
-        """Reports that a model is watched. A model that is new after the loop of another one has closed is a training run of its own:
-        its steps count from 0, so that no rule compares its losses with those of the previous model."""
+        """Reports that watch() was called for a model. If the model is new and the loop of another model has closed, a separate training run starts.
+        Its steps start at 0, so that rules do not compare its losses with those of the previous model."""
         with self._lock:
             restarts = self._has_model and self.open is False and model not in self._models
             self._has_model = True
@@ -62,7 +61,7 @@ class OpenLoops:
             self._recorder.restart_steps()
 
     def end_step(self):
-        """Ends a step outside a loop. The script runs its own loop, whose end nothing reports."""
+        """Ends a step outside a steps() loop. In this case the script runs its own loop, and the client cannot observe the end of that loop."""
         if self.open is False:
             with self._lock:
                 self._report(True)
@@ -80,7 +79,7 @@ class OpenLoops:
             self._recorder.set_state(METRIC, (), float(is_open), at_once=True)
 
     def _await_sender(self):
-        """Waits for the sender. The script may end its process without further notice, so the collector has to know first."""
+        """Waits for the sender. The script may end its process without further notice, so the collector must first learn that no loop is open."""
         began = time.monotonic()
         allowed = FREE_WAIT_S + WAIT_SHARE * (began - self._began) - self._waited
         if self.flush is not None and allowed > 0:
@@ -89,15 +88,18 @@ class OpenLoops:
 
 
 class Loop:
-    """One loop, open from the first enter() until close(). framework: name of a package that runs the loop and may leave it without
-    a callback. Such a loop is open while its thread is in the outermost function of that package."""
+    """Loop that is open from the first enter() until close().
+
+    framework: name of a package that runs the loop and may leave it without a callback. Such a loop is open while its thread is in the package's
+    outermost function.
+    """
 
     def __init__(self, framework=None):
         self._framework = framework
         self._recorder = None
         self._phases = None    # phases of the thread that runs the loop
-        self._depth = 0        # number of its phases when the loop began
-        self._step = None      # the running step, as in phases
+        self._depth = 0        # number of the thread's phases when the loop started
+        self._step = None      # running step, as in the phases
         self._thread = self._code = None
 
     @property
@@ -105,7 +107,7 @@ class Loop:
         return self._code is not None
 
     def enter(self, recorder, step=None):
-        """Opens the loop for a step. step: the result of begin_step() for it."""
+        """Opens the loop for a step. step: the return value of begin_step() for this step."""
         self._step = step[1] if type(step) is tuple else step
         if recorder is self._recorder:
             return
@@ -128,7 +130,7 @@ class Loop:
         return self.may_be_left and not _runs(self._thread, self._code)
 
     def _end_phases(self, recorder):
-        """Ends the phases that hooks began in the last step: after an exception nothing else does."""
+        """Ends the phases that hooks started in the last step, because after an exception no hook ends them."""
         for phase in list(self._phases[self._depth:]):
             if self.may_be_left or (self._step is not None and phase[3] is self._step):
                 recorder.end_phase(phase, record=False, phases=self._phases)
@@ -136,7 +138,7 @@ class Loop:
 
 
 def _outermost_code(package):
-    """Returns the code of the outermost function of a package that the calling thread is in, or None if it is in none."""
+    """Returns the code object of the package's outermost function on the calling thread's stack, or None if the package is not on the stack."""
     found, frame = None, sys._getframe(1)
     while frame is not None:
         if frame.f_globals.get("__name__", "").partition(".")[0] == package:

@@ -1,7 +1,7 @@
-"""Recorder of the training threads: takes times, counts steps, and puts spans and values into a bounded queue.
+"""Recorder of the training threads: reads times, counts steps, and puts spans and values into a bounded queue.
 
-The hot path is a Core: of the C module `_native` where it was built, else of _core.py, whose comments apply to both. This module has
-the rare operations: states, which hold until they change, and the end.
+The hot path is a Core class, either from the C module `_native` if that was built, or from _core.py. The comments in _core.py apply to both. This
+module contains the infrequent operations: states, whose values hold until they change, and the end of recording.
 """
 import os
 import sysconfig
@@ -14,15 +14,15 @@ from ._open_loops import OpenLoops
 
 MAX_STATES = 256
 STATE_NS = 500_000_000  # minimum interval between reports of a changing state
-STATE_REPEAT_NS = 10_000_000_000  # maximum interval between reports of a constant state: the look-back of rules is bounded
+STATE_REPEAT_NS = 10_000_000_000  # maximum interval between reports of a constant state, because the look-back of rules is bounded
 
-# Result of take(): the items, the time up to which they are complete, (mode, below_step) of each mode, and the running phase of the
-# training thread: name, begin, step + 1, mode.
+# Result of take(): the items, the time up to which the items are complete, (mode, below_step) of each mode, and the training thread's running phase
+# as (name, start, step + 1, mode).
 Taken = namedtuple("Taken", "items complete_until steps dropped running")
 
 
 def _find_native():
-    """Returns the C module, or None. It is not used in an interpreter without a global lock, which would re-enable its lock for it."""
+    """Returns the C module, or None. Returns None in an interpreter without a global lock, because loading the module would re-enable that lock."""
     if os.environ.get("PITWALL_NATIVE", "").strip() == "0" or sysconfig.get_config_var("Py_GIL_DISABLED"):
         return None
     try:
@@ -45,12 +45,14 @@ class Recorder(native.Core if native else _core.Core):
         self._state_sources = []
         self._states_sent = self._states_repeated = -STATE_REPEAT_NS
         self._state_is_due = False
-        self.operations = None  # collectives begun and completed; None before the first one
+        self.operations = None  # collectives started and completed; None before the first collective
         self.loops = OpenLoops(self)
 
     def set_state(self, metric, labels, number, at_once=False):
-        """Sets a number that holds from now on for any step. It is sent without a step, so that it is visible while a step hangs.
-        at_once: sends it with the next Update."""
+        """Sets a state, a number that holds from now on for every step. The state is sent without a step, so that it is visible while a step hangs.
+
+        at_once: sends the state with the next Update.
+        """
         with self._states_lock:
             key = metric, labels
             if key in self._states or len(self._states) < MAX_STATES or at_once:
@@ -59,16 +61,16 @@ class Recorder(native.Core if native else _core.Core):
                 self._state_is_due |= at_once
 
     def add_states(self, source):
-        """Adds source(set_state), called before states are sent: for numbers that change too often to be set each time."""
+        """Adds source(set_state), which is called before states are sent. Suits numbers that change too often to be set each time."""
         with self._states_lock:
             self._state_sources.append(source)
 
     def states(self):
-        """Returns ((metric, labels), number) of each state."""
+        """Returns ((metric, labels), number) for each state."""
         with self._states_lock:
             return list(self._states.items())
 
-    # Calls of the sender.
+    # Functions that the sender calls.
 
     def take(self):
         """Empties the queue. The items count toward the capacity until release()."""
@@ -87,9 +89,9 @@ class Recorder(native.Core if native else _core.Core):
         for source in self._state_sources:
             source(self.set_state)
         repeated = now - self._states_repeated >= STATE_REPEAT_NS
-        changed, self._changed_states = self._changed_states, set()  # the garbage collector may set a state from here on
+        changed, self._changed_states = self._changed_states, set()  # the garbage collector may set a state after this line
         due = list(self._states if repeated else changed)
-        # Timed at the end of this Update's promise: after everything that was promised before.
+        # The timestamp is the end of this Update's promise, after all data that was promised before.
         items = [Item(0, metric, now - 1, now - 1, 0, "", self._states[metric, labels], labels) for metric, labels in due]
         self._states_sent = now
         if repeated:
@@ -97,11 +99,11 @@ class Recorder(native.Core if native else _core.Core):
         return items
 
     def finish(self):
-        """Stops recording and promises every step that has begun."""
+        """Stops recording and promises that every step that has started is complete."""
         self.finished = True
 
     def abandon(self):
-        """Stops recording in a forked child: a thread that held a lock at the fork does not exist here."""
+        """Stops recording in a forked child. If another thread held a lock at the fork, that thread does not exist in the child."""
         self._states_lock = threading.RLock()
         self.loops = OpenLoops(self)
         self.collective_times = None
