@@ -324,7 +324,7 @@ class TroubleTest(support.ClientTest):
             listener.accept()[0].close()  # it reconnected
         listener.close()
         self.assertEqual(len(logs.output), 1, logs.output)
-        self.assertIn('(other_owner): job "j": it belongs to uid:1; training continues unwatched', logs.output[0])
+        self.assertIn('(other_owner): job "j": it belongs to uid:1; training continues without monitoring', logs.output[0])
 
     def test_odd_modes_and_reasons_are_cleaned(self):
         collector = self.collector()

@@ -122,7 +122,7 @@ class ResendTest(ClientTest):
             self.sender()._base += 3600_000_000_000  # simulates wall time set back by an hour
             pitwall.log(loss=1)
             collector.wait_for(lambda c: any(v["metric"] == "pitwall_clock_offset_seconds" for v in c.values()))
-        self.assertIn("went back by 3600", "".join(logs.output))
+        self.assertIn("jumped back by 3600", "".join(logs.output))
         offset = [v for v in collector.values() if v["metric"] == "pitwall_clock_offset_seconds"][0]
         self.assertAlmostEqual(offset["value"], -3600, delta=1)
         self.assertEqual(len(collector.messages("hello")), 1)

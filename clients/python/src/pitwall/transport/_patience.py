@@ -6,11 +6,13 @@ MOST_S = 5.0   # maximum total wait: the delay of a process that exits
 
 
 class Patience:
-    """A wait for the collector, which begins with the construction. timeout: its maximum length in seconds. Without one (the end of a
-    client) it ends after QUIET_S without progress, and after MOST_S in any case: on a busy machine, draining a full queue takes longer
-    than a process should wait for a collector that hangs.
+    """Limit on one wait for the collector, which starts at construction.
 
-    Threads: the sender calls moved(); any thread may call left()."""
+    timeout: maximum length of the wait in seconds. Without a timeout (at the end of a client), the wait ends after QUIET_S without progress, and
+    after MOST_S in any case. On a busy machine, draining a full queue takes longer than a process should wait for a collector that hangs.
+
+    Threads: the sender calls moved(); any thread may call left().
+    """
 
     def __init__(self, timeout=None):
         now = time.monotonic()
@@ -24,10 +26,10 @@ class Patience:
             self._until = min(self._latest, time.monotonic() + self._quiet)
 
     def left(self):
-        """Returns the remaining seconds; negative once the wait is over."""
+        """Returns the remaining seconds, which are negative after the end of the wait."""
         return self._until - time.monotonic()
 
     def join(self, thread):
-        """Waits for the thread to end, at most until the wait is over."""
+        """Waits until the thread has ended or the limit is reached."""
         while thread.is_alive() and self.left() > 0:
             thread.join(self.left())

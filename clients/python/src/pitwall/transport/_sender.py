@@ -1,14 +1,15 @@
-"""The client's own thread: sends the Recorder's items to the collector, and heartbeats while training hangs.
+"""The client's own thread, which sends the Recorder's items to the collector, and heartbeats while training hangs.
 
-The thread lives from start() to stop(), and all its waits are bounded. Without a collector it retries with a growing pause and lets
-the Recorder's bounded queue fill and drop.
+The thread runs from start() to stop(), and all its waits are bounded. Without a collector, the thread retries with growing pauses, while the
+Recorder's bounded queue fills and then drops new items.
 
-A collector reports the Updates that it has made durable (Written). The others are kept, and sent again with their sequence numbers
-after a lost connection, behind the Welcome, which reports the Updates that the collector holds. A collector of the previous version
-reports neither. It only gets the frame that the lost connection cut off again, whole, because it cannot have decoded a partial frame.
+A collector confirms the Updates that are durable (Written). The client keeps unconfirmed Updates and resends them with their sequence numbers after a
+lost connection. The resend follows the collector's Welcome, which reports the Updates that the collector has received. A collector of the previous
+version reports neither. For such a collector, the client only resends the interrupted frame as a whole, because a partial frame cannot have been
+decoded.
 
-Wall time is read once per boot. A wall clock that jumps forward begins a new boot. One that jumps back is not followed; its offset is
-reported as a state (pitwall_clock_offset_seconds).
+Wall time is read once per boot. If the wall clock jumps forward, a new boot starts. If it jumps back, the client keeps its own time and reports the
+offset as a state (pitwall_clock_offset_seconds).
 """
 import logging
 import os
@@ -28,20 +29,20 @@ from ._patience import Patience
 from ._unwritten import Unwritten
 
 logger = logging.getLogger("pitwall")
-logger.addHandler(logging.NullHandler())  # prints nothing if the script has not configured logging
+logger.addHandler(logging.NullHandler())  # prevents output if the script has not configured logging
 
 FLUSH_S = 0.1        # maximum delay of data
-BEAT_S = 0.5         # maximum interval of Updates: half of the protocol's limit, to allow for late wake-ups
-STALL_S = 10.0       # a connection that accepts no byte for this long is closed
+BEAT_S = 0.5         # maximum interval between Updates; half of the protocol's limit, to tolerate late wake-ups
+STALL_S = 10.0       # a connection that does not accept any byte for this long is closed
 GENTLE_CLOSE_S = 0.3
 GIVE_WAY_S = 0.05
-CHUNK = 2048         # items per Update, keeps frames far below the limit of 4 MiB
+CHUNK = 2048         # items per Update; keeps frames far below the limit of 4 MiB
 BACKOFF_S = (0.1, 5.0)
 CLOCK_DRIFT_NS = 1_000_000_000
 MAX_ASKED = 4        # maximum number of unanswered captures
-MAX_REFUSALS = 16    # maximum number of logged reasons
-WRITTEN_S = 1.0      # maximum wait for confirmation before a new boot, which cannot send the data again
-STAMP_NS = 10**7        # maximum time between the timestamp of an item and its place in the queue
+MAX_REFUSALS = 16    # maximum number of logged rejection reasons
+WRITTEN_S = 1.0      # maximum wait for confirmation before a new boot, which cannot resend the data
+STAMP_NS = 10**7        # maximum time between reading an item's timestamp and adding the item to the queue
 OFFSET_METRIC = "pitwall_clock_offset_seconds"
 
 
@@ -58,21 +59,21 @@ class Sender:
         self._captures = _capture.Requests(identity)
         self._stop = threading.Event()
         self._wake = threading.Event()  # set when an Update must not wait for FLUSH_S
-        self._flushes = deque()  # events of flush(), each set once an Update begun after it is written
+        self._flushes = deque()  # events of flush(); each is set once an Update that was built after the call is written
         self._farewell = ("",)   # arguments of the Goodbye
         self._patience = Patience(0)  # limit on the wait of stop()
         self._socket = None
         self._unwritten = Unwritten()
         self._offset_reported = False
         self._clock_step = _clock_step.ClockStep()
-        self._cut_off = b""      # the whole frame of an Update until the socket has all of it
+        self._cut_off = b""      # complete frame of an Update until the socket has accepted all of it
         self._received = bytearray()
         self._backlog = []       # items taken from the recorder but not yet in a frame
-        self._connected_as = ""  # the boot ID under which data was sent
+        self._connected_as = ""  # boot ID under which data was sent
         self.welcome = None
-        self._welcomed = False   # on this connection
+        self._welcomed = False   # whether a Welcome arrived on this connection
         self._asked = []         # (id, look) of unanswered captures
-        self._refusals = set()   # logged reasons
+        self._refusals = set()   # logged rejection reasons
         self._new_boot()
         self._thread = threading.Thread(target=self._run, name="pitwall", daemon=True)
         recorder.loops.flush = self.flush
@@ -81,8 +82,7 @@ class Sender:
         self._thread.start()
 
     def stop(self, reason, timeout, *farewell):
-        """Sends the remaining data and a Goodbye, and waits for both as Patience(timeout) does. farewell: further arguments of
-        _wire.goodbye()."""
+        """Sends the remaining data and a Goodbye, and waits for both as Patience(timeout) does. farewell: further arguments of _wire.goodbye()."""
         self._farewell = (reason, *farewell)
         self._patience = Patience(timeout)
         self._stop.set()
@@ -91,8 +91,8 @@ class Sender:
             self._patience.join(self._thread)
 
     def flush(self, timeout):
-        """Sends the data recorded before the call, and waits at most timeout seconds until the socket has it. A no-op in the sender's
-        own thread and without a collector."""
+        """Sends the data recorded before the call, and waits at most `timeout` seconds until the data is written to the socket. A no-op in the
+        sender's own thread and without a collector."""
         if self._socket is None or self._thread is threading.current_thread():
             return
         written = threading.Event()
@@ -109,15 +109,18 @@ class Sender:
         return self._socket is not None
 
     def abandon(self):
-        """Detaches a forked child: the thread does not exist here, and the connection belongs to the parent."""
+        """Detaches a forked child. The sender thread does not exist in the child, and the connection belongs to the parent."""
         if self._socket is not None:
             self._socket.close()
 
-    # Identity in time. Wall time is read once per boot; everything later is monotonic.
+    # Time base of a boot. Wall time is read once per boot, and all later times are monotonic.
 
     def _new_boot(self, start=None):
-        """Begins a boot. start: monotonic time in ns from which recorded data belongs to it; defaults to now. A collector rejects data
-        that a boot recorded before its start."""
+        """Starts a new boot.
+
+        start: monotonic time in ns from which recorded data belongs to the boot; defaults to now. A collector rejects data that was recorded before
+        the start of its boot.
+        """
         self._boot_id = uuid.uuid4().hex
         now = time.monotonic_ns()
         self._start = now if start is None else start
@@ -132,21 +135,21 @@ class Sender:
         return time.time_ns() - (self._base + time.monotonic_ns())
 
     def _watch_clock(self):
-        """Returns whether a new boot has to begin, because wall time jumped forward, or back by more than an hour. Reports a smaller jump
-        back. A large step counts once it has lasted."""
+        """Returns whether a new boot must start because wall time jumped forward, or back by more than an hour. Reports a smaller backward jump as a
+        state. A large step counts only after it has persisted."""
         offset = self._offset()
         lasts = self._clock_step.believe(offset, time.monotonic_ns())
         if lasts and (offset > CLOCK_DRIFT_NS or offset < -_clock_step.LARGE_NS):
             return True
         back = offset < -CLOCK_DRIFT_NS
         if back and not self._offset_reported:
-            logger.warning("pitwall: the wall clock went back by %.1f s; this process keeps its own time", -offset / 1e9)
+            logger.warning("pitwall: the wall clock jumped back by %.1f s; this process keeps its own time", -offset / 1e9)
         if back or self._offset_reported:
             self._recorder.set_state(OFFSET_METRIC, (), round(offset / 1e9, 1))
         self._offset_reported = back
         return False
 
-    # The thread.
+    # Sender thread.
 
     def _run(self):
         try:
@@ -163,10 +166,10 @@ class Sender:
                         logger.debug("pitwall: connection to the collector closed after an error", exc_info=True)
                     finally:
                         self._disconnect()
-                    if self._welcomed:  # a collector that closes at once, because it refuses our Hello, is retried later
+                    if self._welcomed:  # if a collector rejects the Hello and closes immediately, retries become less frequent
                         pause = BACKOFF_S[0]
                 if self._stop.is_set():
-                    # A collector that restarts may still accept the data that is not durable yet.
+                    # A restarting collector may still accept the data that is not durable yet.
                     if not self._unwritten or self._patience.left() <= 0:
                         return
                     time.sleep(GIVE_WAY_S)
@@ -174,12 +177,12 @@ class Sender:
                 if self._stop.wait(pause) and not self._unwritten:
                     return
                 pause = min(pause * 2, BACKOFF_S[1])
-        except Exception:  # never let a thread's traceback reach the user's terminal
+        except Exception:  # the thread's traceback must not reach the user's terminal
             logger.debug("pitwall: the sender stopped after an error", exc_info=True)
         finally:
             lost = self._unwritten.give_up()
             if lost:
-                logger.warning("pitwall: rank %d: %d spans and values may be lost, because the collector has not confirmed them",
+                logger.warning("pitwall: rank %d: %d spans and values may be lost because the collector has not confirmed them",
                                self._identity.rank, lost)
 
     def _connect(self):
@@ -208,9 +211,9 @@ class Sender:
             self._socket = None
 
     def _serve(self):
-        """Serves one connection: sends Hello, then Updates until it is lost or stop() is called."""
+        """Serves one connection: sends Hello, and then Updates until the connection is lost or stop() is called."""
         if self._connected_as != self._boot_id and abs(self._offset()) > CLOCK_DRIFT_NS:
-            self._new_boot(self._start)  # the clock was set without a connection: nothing was sent under this boot ID yet
+            self._new_boot(self._start)  # the clock was set while disconnected, and no data was sent under this boot ID yet
         self._write(_wire.frame(_wire.hello(self._identity, self._boot_id, self._start_wall, os.getpid())))
         self._connected_as = self._boot_id
         if self._unwritten or self._cut_off:
@@ -234,8 +237,7 @@ class Sender:
                 self._close_gently()
                 return
             if self._watch_clock():
-                # Everything so far is sent under the old boot ID. Data recorded while the collector makes that durable belongs to the
-                # new one.
+                # All data so far is sent under the old boot ID. Data recorded while the collector makes the old data durable belongs to the new boot.
                 start = time.monotonic_ns() - STAMP_NS
                 self._send_updates()
                 self._await(lambda: not self._unwritten, Patience(WRITTEN_S).left)
@@ -256,10 +258,10 @@ class Sender:
             self._write(_wire.frame(body))
 
     def _send_again(self):
-        """Sends the data of the previous connection that the collector does not hold."""
+        """Resends the data of the previous connection that the collector has not received."""
         self._await(lambda: self._welcomed, Patience(STALL_S).left)
         if not self._welcomed:
-            raise Closed("no welcome")
+            raise Closed("the collector did not send a Welcome")
         if self.welcome.get("sends_written"):
             frames, lost = self._unwritten.after(self.welcome.get("received", 0))
             self._lose(lost)
@@ -274,11 +276,11 @@ class Sender:
 
     def _lose(self, count):
         if count:
-            logger.warning("pitwall: rank %d: %d spans and values are lost, because the collector does not have them and the client "
+            logger.warning("pitwall: rank %d: %d spans and values are lost because the collector does not have them and the client "
                            "no longer keeps them", self._identity.rank, count)
 
     def _await(self, condition, timeout):
-        """Reads until the condition holds or timeout() has no seconds left. Raises Closed as _read() does."""
+        """Reads until the condition holds or timeout() returns zero or less. Raises Closed as _read() does."""
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
         while True:
@@ -289,7 +291,7 @@ class Sender:
             poll.poll(min(left, 0.05) * 1000)
 
     def _send_updates(self):
-        """Sends the queue as one Update, or as several if it is long."""
+        """Sends the queue as one Update, or as several Updates if the queue is long."""
         flushes = len(self._flushes)
         loop_open = self._recorder.loops.open
         taken = self._recorder.take()
@@ -301,7 +303,7 @@ class Sender:
             self._cut_off = _wire.frame(self._update(taken, chunk, rest, loop_open))
             if not self._welcomed or self.welcome.get("sends_written"):
                 self._unwritten.add(self._sequence, self._cut_off, len(chunk))
-            self._backlog = rest  # the frame now has the chunk
+            self._backlog = rest  # the chunk is now part of the frame
             self._recorder.release(len(chunk))
             self._write(self._cut_off)
             self._cut_off = b""
@@ -309,13 +311,13 @@ class Sender:
             self._flushes.popleft().set()
 
     def _update(self, taken, chunk, rest, loop_open=None):
-        # A promise must also hold for the items left for the next Updates.
+        # A promise must also hold for the items that remain for the next Updates.
         complete_until = min([taken.complete_until] + [item.end - 1 for item in rest])
         steps = dict(taken.steps)
         if rest:
             for mode, step in _lowest_steps(rest).items():
                 steps[mode] = min(steps.get(mode, 0), step)
-        # Steps rolled back and continued since the last Update: the Update with the lower steps reports that.
+        # If steps were rolled back and continued since the last Update, the Update with the lower steps reports the rollback.
         for mode, step in _lowest_steps(chunk).items():
             if step < self._last_steps.get(mode, 0):
                 steps[mode] = min(steps.get(mode, 0), step)
@@ -337,7 +339,7 @@ class Sender:
             logger.debug("pitwall: item not sent: %r", item, exc_info=True)
             return b""
 
-    # The socket. No call blocks for long.
+    # Socket functions. No call blocks for long.
 
     def _write(self, frame):
         """Sends one whole frame, or raises Closed."""
@@ -345,7 +347,7 @@ class Sender:
         deadline = time.monotonic() + STALL_S
         while rest:
             try:
-                # MSG_NOSIGNAL: a script that restored SIGPIPE's default must not die when a collector restarts.
+                # MSG_NOSIGNAL: if the script restored SIGPIPE's default action, a collector restart must not terminate it.
                 count = self._socket.send(rest, socket.MSG_NOSIGNAL)
                 rest = rest[count:]
                 deadline = time.monotonic() + STALL_S
@@ -353,39 +355,39 @@ class Sender:
             except (BlockingIOError, InterruptedError):
                 if time.monotonic() > deadline:
                     raise Closed("the collector does not read") from None
-                poll = select.poll()  # not select(): training scripts have more than 1024 files open
+                poll = select.poll()  # select() does not support training scripts with more than 1024 open files
                 poll.register(self._socket, select.POLLOUT)
                 poll.poll(100)
 
     def _log_rejection(self, reason, message):
-        """Logs the reason why the collector refuses this process, each reason once. The client retries at growing intervals."""
+        """Logs the collector's reason for rejecting this process, once per reason. The client retries at growing intervals."""
         self._welcomed = False
         if reason in self._refusals or len(self._refusals) >= MAX_REFUSALS:
             return
         self._refusals.add(reason)
-        logger.warning("pitwall: the collector at %s refuses this process (%s): %s; training continues unwatched",
+        logger.warning("pitwall: the collector at %s rejects this process (%s): %s; training continues without monitoring",
                        self._path, reason, message)
 
     def _read_remaining(self):
-        """Reads the data that arrived before the connection broke: the collector may have reported its reason for closing."""
+        """Reads the data that arrived before the connection broke, because the collector may have reported its reason for closing."""
         try:
             self._read()
         except (Closed, OSError):
             pass
 
     def _close_gently(self):
-        """Waits briefly until the collector has read everything and closed. It may not have reached its Welcome yet, and must not find
-        the connection broken before it has read the data."""
+        """Waits briefly until the collector has read all data and closed the connection. The collector may not have sent its Welcome yet, and the
+        connection must not break before the collector has read the data."""
         self._socket.shutdown(socket.SHUT_WR)
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
         deadline = time.monotonic() + GENTLE_CLOSE_S
         while time.monotonic() < deadline:
             poll.poll(50)
-            self._read()  # raises Closed at the end
+            self._read()  # raises Closed at the end of the stream
 
     def _read(self):
-        """Reads the collector's messages, if there are any. Raises Closed at the end of the stream."""
+        """Reads the available messages of the collector. Raises Closed at the end of the stream."""
         ended = False
         while True:
             try:
@@ -429,7 +431,7 @@ class Sender:
 
 
 def _lowest_steps_in_python(items):
-    """Returns {mode: the lowest step of the items that belong to a step}."""
+    """Returns {mode: lowest step}, ignoring items that do not belong to a step."""
     lowest = {}
     for item in items:
         step = item.step_plus_one - 1

@@ -1,19 +1,19 @@
-"""Updates that the collector has not made durable yet, kept to be sent again, with a limit in bytes.
+"""Buffer of Updates that the collector has not made durable yet, kept for a resend. The buffer has a limit in bytes.
 
-An Update beyond the limit is discarded. It is lost only if the collector turns out not to have it; then its spans and values are
+Updates over the limit are discarded. A discarded Update is lost only if the collector did not receive it, in which case its spans and values are
 counted in `lost`.
 """
 from collections import deque
 
 KEEP_BYTES = 8 << 20
-MOST_GIVEN_UP = 1024  # maximum number of entries; beyond it the two oldest are merged
+MOST_GIVEN_UP = 1024  # maximum number of entries; beyond this limit, the two oldest entries are merged
 
 
 class Unwritten:
     def __init__(self, limit=KEEP_BYTES):
         self._limit = limit
-        self._kept = deque()      # (sequence, frame, spans and values in it)
-        self._given_up = deque()  # (sequence, spans and values), all older than the kept ones
+        self._kept = deque()      # (sequence, frame, number of its spans and values)
+        self._given_up = deque()  # (sequence, number of spans and values), all older than the kept Updates
         self._bytes = 0
         self.lost = 0
 
@@ -38,14 +38,14 @@ class Unwritten:
                 self._given_up.appendleft((sequence, first + second))
 
     def written(self, sequence):
-        """Marks all Updates up to this one as durable."""
+        """Marks all Updates up to this sequence number as durable."""
         while self._kept and self._kept[0][0] <= sequence:
             self._bytes -= len(self._kept.popleft()[1])
         while self._given_up and self._given_up[0][0] <= sequence:
             self._given_up.popleft()
 
     def after(self, received):
-        """Returns, for a collector that holds the Updates up to `received`, the frames to send, in order, and the number of spans and
+        """Returns the frames to resend, in order, to a collector that has received the Updates up to `received`. Also returns the number of spans and
         values that are lost because they were discarded."""
         lost = 0
         while self._given_up and self._given_up[-1][0] > received:
@@ -54,13 +54,13 @@ class Unwritten:
         return [frame for sequence, frame, _ in self._kept if sequence > received], lost
 
     def forget(self):
-        """Discards everything, for a collector that sends no Written."""
+        """Discards all Updates, for a collector that does not send Written."""
         self._kept.clear()
         self._given_up.clear()
         self._bytes = 0
 
     def give_up(self):
-        """Discards everything, because nothing can be sent again. Returns the number of spans and values lost."""
+        """Discards all Updates because a resend is no longer possible. Returns the number of lost spans and values."""
         lost = self.items()
         self.lost += lost
         self.forget()
