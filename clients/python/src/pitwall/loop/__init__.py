@@ -1,1 +1,1 @@
-"""Steps, phases, and checkpoints that the script marks in its loop."""
+"""Steps, phases, and checkpoints that the script marks in its training loop."""

@@ -1,4 +1,4 @@
-"""checkpoint(): the phase of a save, and the step whose state is saved when it completes."""
+"""Implementation of checkpoint(), which records the phase of a save, and the saved step once the save completes."""
 from .. import _lifecycle
 from .._guard import swallow
 from ._loop import Block, _number_or_next
@@ -12,7 +12,7 @@ class _Checkpoint(Block):
             recorder = _lifecycle.recorder
             if recorder is not None:
                 number = _number_or_next("checkpoint", self._argument)
-                if number is None:  # the state saved is the current one, even if saving lasts into later steps
+                if number is None:  # the saved state is that of the current step, even if the save ends in a later step
                     number = recorder.step_number(recorder.mode())
                 self._begun = (recorder, recorder.begin_phase("checkpoint"), number, recorder.mode())
         except Exception:
@@ -31,15 +31,18 @@ class _Checkpoint(Block):
 
 
 def saved(recorder, number, mode="train"):
-    """Records that the checkpoint of a step is complete. The value belongs to the running step, or else the last one."""
+    """Records that a step's checkpoint is complete. The value belongs to the running step, or else the last one."""
     recorder.record([("train_checkpoint_step", (), float(number))], mode, recorder.step_number(mode))
 
 
 def checkpoint(step=None):
     """Times the saving of a checkpoint: `with pitwall.checkpoint(): torch.save(...)`, or as a decorator.
 
-    Records the phase "checkpoint". If the block does not raise, train_checkpoint_step records the saved step. step: defaults to the
-    step that runs when the block begins, or else the last one. Never raises itself.
+    Records the phase "checkpoint". If the block does not raise, train_checkpoint_step records the saved step.
+
+    step: defaults to the step that is running when the block starts, or else the last one.
+
+    The client itself never raises.
     """
     try:
         return _Checkpoint(step)

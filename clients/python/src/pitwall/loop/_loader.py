@@ -1,13 +1,13 @@
-"""Series of a PyTorch DataLoader in steps(): its arguments, at intervals, and the workers that deliver batches.
+"""Metrics of a PyTorch DataLoader in steps(): its arguments, recorded at intervals, and the number of workers that deliver batches.
 
-The loader's iterator notes in advance which worker makes the next batch. That note is not public; if it is not found, deliveries
-are not reported.
+The loader's iterator stores in advance which worker produces the next batch. This attribute is not public. If it is missing, deliveries are not
+reported.
 """
 from collections import deque
 
 from .._guard import swallow
 
-REPORT_EVERY = 500  # batches; rules that count steps look back 1000 steps
+REPORT_EVERY = 500  # batches; rules with a step window look back 1000 steps
 
 _FACTS = (("num_workers", "train_loader_workers_configured"), ("prefetch_factor", "train_loader_prefetch_factor"),
           ("pin_memory", "train_loader_pin_memory"))
@@ -18,7 +18,7 @@ MAX_DELIVERIES = 4096
 
 
 class Facts:
-    """Facts about one pass over one loader. Call expect() before each batch is requested and report() after it has arrived."""
+    """Metrics of one pass over one loader. Call expect() before each batch is requested and report() after the batch has arrived."""
 
     def __init__(self, loader, iterator):
         self._loader = loader if _is_torch_loader(loader) else None
@@ -51,7 +51,7 @@ class Facts:
         self._left = REPORT_EVERY - 1
         try:
             given = [(metric, getattr(self._loader, name, None)) for name, metric in _FACTS]
-            # Without workers no batch is prefetched, and the factor is None.
+            # Without workers, batches are not prefetched and the prefetch factor is None.
             recorder.log([(metric, float(value)) for metric, value in given if value is not None], ())
         except Exception:
             swallow("reading a loader")

@@ -1,6 +1,6 @@
-"""API of the training loop: steps, phases, and modes.
+"""Training loop API: steps, phases, and modes.
 
-Each function is a thin layer over the Recorder, a no-op before init(), and never raises into the loop.
+Each function is a thin layer over the Recorder, is a no-op before init(), and never raises into the loop.
 """
 import functools
 import inspect
@@ -12,7 +12,7 @@ from . import _loader
 
 
 class Block:
-    """A `with` block that is also a decorator, including for async functions: each call is a block of its own with the same
+    """A `with` block that is also a decorator, including for async functions. Each call of the decorated function is a separate block with the same
     argument."""
 
     __slots__ = ("_argument", "_begun")
@@ -60,9 +60,8 @@ class _Phase(Block):
 def phase(name):
     """Times a part of a step: `with phase("forward"): ...`, or `@phase("forward")` on a function.
 
-    Usual names: dataloader, forward, backward, optimizer, collective, checkpoint, eval. Phases may nest; each one counts its full
-    time. A phase outside any step, or in a step that ended long ago, is sent without a step. Each thread has its own phases. Never
-    raises.
+    Common names: dataloader, forward, backward, optimizer, collective, checkpoint, eval. Phases may be nested, and each phase counts its full time. A
+    phase outside any step, or in a step that ended long ago, is sent without a step. Each thread has its own phases. Never raises.
     """
     try:
         if type(name) is not str or not name:
@@ -98,14 +97,14 @@ class _StepContext:
                     recorder.end_step(begun)
                     recorder.loops.end_step()
                 else:
-                    recorder.drop_step(begun)  # a failed step is not finished
+                    recorder.drop_step(begun)  # a failed step counts as unfinished
         except Exception:
             swallow("step")
 
 
 def step(number=None):
-    """Times one step of a loop without a loader: `with pitwall.step(): ...`. number: defaults to the next step's number. Nothing reports
-    the end of such a loop: call finish() after it, or iterate over steps(range(n)). Never raises."""
+    """Times one step of a loop without a loader: `with pitwall.step(): ...`. number: defaults to the next step's number. The client cannot detect the
+    end of such a loop, so call finish() after it, or iterate over steps(range(n)). Never raises."""
     return _StepContext(number)
 
 
@@ -138,7 +137,8 @@ class _Steps:
                 try:
                     yield batch
                 except GeneratorExit:
-                    # The loop was left. The step counts as done if its body did anything: a `break` at its end is common.
+                    # The script left the loop. The step counts as finished if its body recorded anything, because a `break` at the end of the body is
+                    # common.
                     _leave_step(recorder, step_begun)
                     raise
                 _end_step(recorder, step_begun)
@@ -152,15 +152,16 @@ class _SizedSteps(_Steps):
 
 
 def steps(loader, start=None):
-    """Iterates over the loader. Each item is a step: the wait for it (phase "dataloader") and the body of the loop.
+    """Iterates over the loader. Each item is a step, which consists of the wait for the item (phase "dataloader") and the loop body.
 
-    Counting continues over several calls (epochs), separately for each mode. Steps of a model that is new to watch() after a loop
-    has closed begin at 0. start: number of the first step, for training that resumes from a checkpoint; a number below the last step
-    is a rollback.
+    The step count continues across calls (epochs), separately for each mode. If watch() receives a new model after a loop has closed, its steps start
+    at 0.
 
-    The loop ends when the loader is exhausted, or when `break` or an exception leaves it. A process that is idle after that is not
-    reported as hung. An iterator that the script keeps (`it = iter(pitwall.steps(loader))`) ends with it.close() or del it. Errors of
-    the loader pass through; the client itself never raises.
+    start: number of the first step, for training that resumes from a checkpoint. A number below the last step is a rollback.
+
+    The loop ends when the loader is exhausted, or when `break` or an exception leaves the loop. A process that is idle afterwards is not reported as
+    hung. If the script keeps the iterator (`it = iter(pitwall.steps(loader))`), the loop ends with it.close() or del it. Errors of the loader
+    propagate; the client itself never raises.
     """
     return (_SizedSteps if hasattr(loader, "__len__") else _Steps)(loader, start)
 
@@ -221,7 +222,7 @@ def _close(loop):
 
 
 def step_number(number):
-    """Converts the number of a step for the recorder. Raises WrongCall."""
+    """Converts a step number for the recorder. Raises WrongCall."""
     if number is None:
         return None
     try:
@@ -234,7 +235,7 @@ def step_number(number):
 
 
 def _number_or_next(place, number):
-    """Returns the step's number. Warns about a wrong one and returns None, so that the count continues."""
+    """Returns the step number. For an invalid number, logs a warning and returns None, so that the count continues."""
     try:
         return step_number(number)
     except WrongCall:
@@ -243,7 +244,7 @@ def _number_or_next(place, number):
 
 
 class _ModeContext:
-    """Context manager returned by mode(). On exit from `with` it restores the previous mode, and it times a phase of the mode's name."""
+    """Context manager returned by mode(). As a `with` block, it times a phase with the mode's name, and on exit restores the previous mode."""
 
     __slots__ = ("_name", "_before", "_recorder", "_phase")
 
@@ -282,8 +283,8 @@ class _NoMode:
 
 
 def mode(name):
-    """Sets the mode ("train", "eval", ...) of the calling thread's steps and values from here on. `with mode("eval"):` sets it for a
-    block, which is then also a phase "eval" of the surrounding training step. Each mode counts its own steps. Never raises."""
+    """Sets the mode ("train", "eval", ...) of the calling thread's steps and values from now on. `with mode("eval"):` sets the mode for a block,
+    which is also recorded as a phase "eval" of the surrounding training step. Each mode counts its own steps. Never raises."""
     try:
         if type(name) is not str or not name:
             warn_once("mode: name must be a non-empty string (got %s); use \"train\", \"eval\", or another name", brief(name))
