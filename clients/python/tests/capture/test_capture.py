@@ -70,11 +70,11 @@ class RequestsTest(unittest.TestCase):
 
     def test_invalid_file_is_refused_with_reason(self):
         for number, (content, words) in enumerate((
-                ("{", "Expecting property name"), ("[]", "not a JSON object"), ({"job": "demo"}, "id must be a string"),
+                ("{", "Expecting property name"), ("[]", "must be a JSON object"), ({"job": "demo"}, "id must be a string"),
                 ({"id": "a"}, "job must be a string"), ({"id": "a", "job": "demo", "steps": 11}, "from 1 to 10"),
                 ({"id": "a", "job": "demo", "steps": True}, "from 1 to 10"),
                 ({"id": "a", "job": "demo", "ranks": 3}, "list of ranks"),
-                ({"id": "a", "job": "demo", "trace_dir": "/"}, "unknown key 'trace_dir'"), (" " * 70000, "longer than"))):
+                ({"id": "a", "job": "demo", "trace_dir": "/"}, "unknown key 'trace_dir'"), (" " * 70000, "at most"))):
             _guard._logged.clear()
             self.write(content, later=number)
             self.refused(words)
@@ -89,7 +89,7 @@ class RequestsTest(unittest.TestCase):
         self.refused("symbolic link")
         os.unlink(self.path)
         os.mkfifo(self.path)
-        self.refused("not a regular file")
+        self.refused("must be a regular file")
         if os.geteuid() == 0:
             os.unlink(self.path)
             self.write({"id": "a", "job": "demo"}, later=9)

@@ -1,1 +1,1 @@
-"""Stacks of the threads, profiles of steps, and the state of this process that a capture requests."""
+"""Thread stacks, step profiles, and process state that a capture requests."""

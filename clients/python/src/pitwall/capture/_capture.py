@@ -1,14 +1,18 @@
-"""Profile requests by file: a file next to the collector's socket asks the processes of a job to profile a few steps.
+"""Profile requests by file: a file next to the collector's socket requests a profile of a few steps from the processes of a job.
 
-The file is $PITWALL_CAPTURE, or else the socket's path plus ".capture". It contains one JSON object:
+The path of the file is $PITWALL_CAPTURE, or else the socket's path plus ".capture". The file contains one JSON object:
 
     {"id": "incident-17", "job": "resnet", "ranks": [0, 3], "steps": 2}
 
-job: the job's ID or name. ranks: defaults to all. steps: 1 to 10, default 2. tools: as for profile(). The client's thread checks the
-file twice a second while a collector is connected, and the training thread profiles from its next step on. Each ID is accepted
-once. The client accepts only a file written after it started (an older one was meant for an earlier process), and only a regular
-file that belongs to this user or root and that no other user may write. To replace it atomically, write a file of another name
-and rename it.
+job: the job's ID or name.
+ranks: defaults to all ranks.
+steps: 1 to 10, default 2.
+tools: as for profile().
+
+The client's thread checks the file twice a second while a collector is connected, and the training thread starts to profile at its next step. Each ID
+is accepted once. The client only accepts a file that was written after the client started, because an older file was meant for an earlier process.
+The file must be a regular file that is owned by this user or root and is not writable by other users. To replace it atomically, write a file with
+another name and rename it.
 """
 import json
 import os
@@ -21,29 +25,29 @@ from . import _profile
 
 MAX_BYTES = 64 << 10
 MAX_REQUEST_STEPS = 10
-MAX_IDS = 64  # IDs remembered as done
+MAX_IDS = 64  # maximum number of remembered IDs of accepted requests
 CLOCK_STEP_NS = 20_000_000  # maximum lag of a file's timestamp behind the clock
 MAX_ID = 200
 _KEYS = {"id", "job", "ranks", "steps", "tools"}
 
 
 class Requests:
-    """The requests to one process. The client's thread calls look()."""
+    """Requests to one process. The client's thread calls look()."""
 
     def __init__(self, identity, path=None):
         self._identity = identity
         self._path = path or os.environ.get("PITWALL_CAPTURE") or None
         self._seen = deque(maxlen=MAX_IDS)
-        self._last = None           # attributes of the file when it was last read
+        self._last = None           # file attributes at the last read
         self._begin = time.time_ns() - CLOCK_STEP_NS
 
     def look(self, socket_path, job_id, recorder):
-        """Reads the file if it is new and requests the profile. job_id: the ID that the collector assigned."""
+        """Reads the file if it is new, and requests the profile. job_id: the ID assigned by the collector."""
         path = self._path or socket_path + ".capture"
         try:
             found = os.lstat(path)
         except OSError:
-            return  # the usual case: no request
+            return  # no request, the common case
         looks = (found.st_ino, found.st_mtime_ns, found.st_size, found.st_uid, found.st_mode)
         if looks == self._last or found.st_mtime_ns < self._begin:
             return
@@ -71,22 +75,22 @@ class Requests:
 
 def _read(path):
     """Returns the request in a file. Raises OSError, or ValueError with the reason."""
-    # O_NONBLOCK: opening a pipe that replaced the file must not block.
+    # O_NONBLOCK: if a pipe has replaced the file, opening it must not block.
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode):
-            raise ValueError("not a regular file")
+            raise ValueError("must be a regular file")
         if found.st_uid not in (0, os.geteuid()):
             raise ValueError("the owner must be root or user %d (got user %d)" % (os.geteuid(), found.st_uid))
         if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise ValueError("the file must be writable only by its owner")
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
-        raise ValueError("the file is longer than %d bytes" % MAX_BYTES)
+        raise ValueError("the file must be at most %d bytes long" % MAX_BYTES)
     request = json.loads(content.decode("utf-8"))
     if not isinstance(request, dict):
-        raise ValueError("not a JSON object")
+        raise ValueError("must be a JSON object")
     unknown = sorted(set(request) - _KEYS)
     if unknown:
         raise ValueError("unknown key %r" % unknown[0])

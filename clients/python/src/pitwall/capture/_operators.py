@@ -3,17 +3,18 @@
 Reads the events of torch.profiler (FunctionEvent: name, device_type, time_range in microseconds, is_async, self_cpu_time_total, and
 self_device_time_total since 2.5, self_cuda_time_total before).
 
-On a GPU the intervals are those of kernels. Kernels of communication libraries and copies between devices are communication, all
-other kernels are computation, and other copies and fills are neither. Without a GPU the intervals are those of operators: operators
-of c10d and the backends are communication, and any other operator with a namespace is computation. Marks such as
-"Optimizer.step#SGD.step" may enclose both and count as neither.
+On a GPU, the intervals are those of kernels. Kernels of communication libraries and copies between devices count as communication, and all other
+kernels as computation. Other copies and fills count as neither. Without a GPU, the intervals are those of operators. Operators of c10d and the
+backends count as communication, and any other operator with a namespace as computation. Annotations such as "Optimizer.step#SGD.step" may enclose
+both and count as neither.
 """
 import re
 
-LARGEST = 20      # operators per device
+LARGEST = 20      # maximum number of reported operators per device
 MAX_NAME = 200
 
-# Parts of kernel names, in lower case with _ for -. Same table as services/codec/imports/traces/communication_kernels.cc, which cites the sources.
+# Substrings of kernel names, in lowercase and with _ instead of -. The same table is in services/codec/imports/traces/communication_kernels.cc, which
+# cites the sources.
 COMMUNICATION_KERNELS = (
     "nccl", "rccl", "msccl", "oneccl", "hccl", "hcom_", "deep_ep", "ep::internode", "ep::intranode", "shmem", "_on_stream_kernel",
     "userbuffers", "ucc_reduce_", "ompi_op_", "allreduce", "all_reduce", "allgather", "all_gather", "reducescatter", "reduce_scatter",
@@ -30,7 +31,7 @@ def totals(events):
     for event in events:
         (cpu if _device(event) == "CPU" else gpu).append(event)
     marks = {event.name for event in cpu}
-    kernels = [event for event in gpu if event.name not in marks]  # PyTorch mirrors its marks on the GPU's track
+    kernels = [event for event in gpu if event.name not in marks]  # PyTorch mirrors its annotations on the GPU's track
     values = _operators(cpu, "cpu", _cpu_us) + _operators(cpu, "gpu", _gpu_us)
     if kernels:
         communication = [_span(event) for event in kernels if communicates(event.name)]
@@ -48,7 +49,7 @@ def totals(events):
 
 
 def communicates(kernel):
-    """Returns whether a kernel or copy moves data between devices, by its name without template arguments and parameters."""
+    """Returns whether a kernel or copy moves data between devices. Template arguments and parameters in the name are ignored."""
     if _BETWEEN_DEVICES.match(kernel):
         return True
     if _MEMORY.match(kernel):
@@ -66,7 +67,7 @@ def communicates(kernel):
 
 
 def largest(seconds, device):
-    """Returns the values of the largest entries of {operator: seconds}."""
+    """Returns the metric values for the largest entries of {operator: seconds}."""
     names = sorted((name for name in seconds if seconds[name] > 0), key=lambda name: (-seconds[name], name))[:LARGEST]
     return [("train_operator_seconds", (("device", device), ("operator", name)), seconds[name]) for name in names]
 
@@ -98,7 +99,7 @@ def _operators(events, device, own_us):
 
 
 def _cpu_us(event):
-    # An asynchronous event has no self time in the thread that began it.
+    # An asynchronous event does not have self time in the thread that started it.
     return event.time_range.end - event.time_range.start if event.is_async else event.self_cpu_time_total
 
 

@@ -1,8 +1,8 @@
-"""profile(): runs torch.profiler and cProfile for a few steps and sends the results.
+"""Implementation of profile(), which runs torch.profiler and cProfile for a few steps and sends the results.
 
-Each step is profiled separately. Its profile begins before the step's span and ends after it, both in the training thread. The
-results are computed there too, between two steps, so the values still belong to their step. The profile of a step that is cut short
-(an exception, an empty loader, finish()) is discarded.
+Each step is profiled separately. The profile starts before the step's span and ends after it, both in the training thread. The results are also
+computed in the training thread, between two steps, so that the values still belong to their step. If a step is cut short by an exception, an empty
+loader, or finish(), its profile is discarded.
 """
 import cProfile
 import os
@@ -14,22 +14,25 @@ from .._guard import MAX_STEP, WrongCall, swallow
 from . import _operators
 
 MAX_STEPS = 100
-MAX_WANTED = 16  # maximum number of calls that wait for their steps
+MAX_WANTED = 16  # maximum number of pending calls
 TOOLS = ("torch", "python")
 
 _lock = threading.Lock()
 _profiler = None
-last_operators = ()  # (name, seconds) of the last profiled step, the longest first
+last_operators = ()  # (name, seconds) of the last profiled step, longest first
 
 
 def profile(steps=2, start=None, *, tools=None, trace_dir=None):
     """Profiles steps of mode train: the times of their operators, and of communication and computation.
 
-    steps: the number of steps, or their numbers ([100, 200]); at most 100. start: number of the first one; defaults to the next step
-    that begins. tools: "torch" (torch.profiler: CPU, and CUDA where there is a GPU), "python" (cProfile), or both; defaults to "torch"
-    if the script has imported torch, else "python". trace_dir: a directory for the Chrome traces of torch.profiler,
-    pitwall-rank<R>-step<N>.json. A second call adds to the first: a step in both is profiled once, with the tools of both. Profiled
-    steps are slower. Never raises.
+    steps: the number of steps, or a list of step numbers ([100, 200]). At most 100 steps.
+    start: number of the first step; defaults to the next step that starts.
+    tools: "torch" (torch.profiler: CPU, and CUDA if there is a GPU), "python" (cProfile), or both. Defaults to "torch" if the script has imported
+    torch, else "python".
+    trace_dir: directory for the Chrome traces of torch.profiler, pitwall-rank<R>-step<N>.json.
+
+    A second call adds steps to those of the first. A step in both calls is profiled once, with the tools of both. Profiled steps are slower. Never
+    raises.
     """
     try:
         recorder = _lifecycle.recorder
@@ -40,11 +43,11 @@ def profile(steps=2, start=None, *, tools=None, trace_dir=None):
 
 
 def request(recorder, steps=2, start=None, tools=None, trace_dir=None):
-    """Implements profile() for a recorder. Raises ValueError and TypeError. May be called from any thread."""
+    """Implements profile() for a recorder. Raises ValueError and TypeError. Thread-safe."""
     global _profiler
     wanted = Wanted(steps, start, tools, trace_dir)
     with _lock:
-        if _profiler is None or _profiler.recorder is not recorder:  # the profiler of an ended client is discarded
+        if _profiler is None or _profiler.recorder is not recorder:  # a profiler of an ended client is replaced
             _profiler = Profiler(recorder)
         _profiler.want(wanted)
 
@@ -58,7 +61,7 @@ class Wanted:
             self.left = steps
         else:
             if start is not None:
-                raise WrongCall("start= requires a number of steps, not a list", start, "omit it")
+                raise WrongCall("start must not be combined with a list of steps", start, "omit it")
             try:
                 self.numbers = {int(number) for number in steps}
             except Exception:  # iter() and int() of an object may raise anything
@@ -69,7 +72,7 @@ class Wanted:
         try:
             self.start = None if start is None else min(max(int(start), 0), MAX_STEP)
         except Exception:  # int() of an object may raise anything
-            raise WrongCall("start must be a step", start, "use the number of a step") from None
+            raise WrongCall("start must be a step number", start, "use an int") from None
         if tools is None:
             tools = ("torch",) if "torch" in sys.modules else ("python",)
         self.tools = (tools,) if isinstance(tools, str) else tuple(tools) if isinstance(tools, (tuple, list, set, frozenset)) else ()
@@ -89,30 +92,30 @@ class Wanted:
 
 
 class Profiler:
-    """Profiler of one recorder; its step_watcher while any step is requested."""
+    """Profiler of one recorder. Acts as the recorder's step_watcher while any step is requested."""
 
     def __init__(self, recorder):
         self.recorder = recorder
         self._lock = threading.Lock()
         self._wanted = []
-        self._running = None  # (thread, [tools that run], [the requests])
+        self._running = None  # (thread, [running tools], [requests])
 
     def want(self, wanted):
         with self._lock:
             if len(self._wanted) >= MAX_WANTED:
-                raise WrongCall("too many calls wait for their steps", len(self._wanted), "pass all steps in one call")
+                raise WrongCall("too many calls are pending", len(self._wanted), "pass all steps in one call")
             self._wanted = self._wanted + [wanted]
             _lifecycle.before_end.add(self)
             self.recorder.step_watcher = self
 
-    # Called by the recorder in the thread of the step.
+    # The recorder calls these functions in the thread of the step.
 
     def before_step(self, mode, number):
-        """number: None, or the number given for the step."""
+        """Starts the requested profiles of the step. number: the explicit step number, or None."""
         if mode != "train":
             return
         try:
-            self._discard()  # a step whose end was not reported
+            self._discard()  # the end of the previous profiled step was not reported
             number = self.recorder.next_step(mode) if number is None else number
             self._rest([wanted for wanted in self._wanted if wanted.over(number)])
             due = [wanted for wanted in self._wanted if wanted.includes(number)]
@@ -151,7 +154,7 @@ class Profiler:
         self._rest(self._wanted)
 
     def _rest(self, done):
-        """Keeps the remaining requests, including those that the sender's thread has added since for a capture."""
+        """Removes the completed requests. Keeps the others, including those that the sender's thread has added since for a capture."""
         if not done:
             return
         with self._lock:
@@ -196,7 +199,7 @@ def _keep(values):
 
 
 class _Torch:
-    """torch.profiler for one step."""
+    """Runs torch.profiler for one step."""
 
     def __init__(self, trace_dir):
         try:
@@ -236,7 +239,7 @@ class _Torch:
 
 
 class _Python:
-    """cProfile for one step of the training thread. Its functions have device="python"."""
+    """Runs cProfile for one step of the training thread. The functions are labeled device="python"."""
 
     def begin(self):
         if sys.getprofile() is not None:

@@ -1,8 +1,7 @@
-"""Answer to the collector's Capture: the stacks of all Python threads, the running phase and collective, CPU time, and bytes read
-and written.
+"""Response to the collector's Capture: the stacks of all Python threads, the running phase and collective, CPU time, and I/O bytes.
 
-The client's own thread calls it. Everything is bounded: 64 threads, 64 frames per thread, 200 bytes per frame, and 60 KiB in total;
-the rest is counted. It sends only names of functions and files and line numbers, never values.
+The client's own thread builds the response. Its size is bounded by 64 threads, 64 frames per thread, 200 bytes per frame, and 60 KiB in total;
+omitted frames and threads are counted. The response contains only function names, file names, and line numbers, but never values.
 """
 import os
 import sys
@@ -39,7 +38,8 @@ def answer(request, recorder):
 
 
 def threads():
-    """Returns [(id, name, main, [frame])], the main thread first and this thread without its frames, and the number left out."""
+    """Returns [(id, name, main, [frame])] and the number of omitted frames and threads. The main thread is first, and this thread is listed without
+    its frames."""
     known = {thread.ident: thread for thread in list(threading.enumerate())}
     main = threading.main_thread().ident
     frames = sys._current_frames()
@@ -57,7 +57,7 @@ def threads():
 
 
 def _lines(frame):
-    """Returns the frames of a stack, innermost first, as "function (file:line)"."""
+    """Returns the frames of a stack as "function (file:line)", innermost first, and the number of omitted frames."""
     lines = []
     while frame is not None and len(lines) < MAX_FRAMES:
         code = frame.f_code
@@ -74,7 +74,7 @@ def _lines(frame):
 
 
 def collective(recorder, phase, stacks):
-    """Returns (group, operation, sequence, bytes) of the open collective, or None. "" and 0: unknown."""
+    """Returns (group, operation, sequence, bytes) of the open collective, or None. An empty string or 0 means unknown."""
     find_open = getattr(sys.modules.get("pitwall.pytorch._collectives"), "open_collective", None)
     if find_open is not None:
         known = find_open()
@@ -84,13 +84,13 @@ def collective(recorder, phase, stacks):
     if phase != "collective" and not inner:
         return None
     counts = [(dict(labels).get("group", ""), number) for (metric, labels), number in recorder.states() if metric == _OPERATIONS]
-    group, sequence = counts[0] if len(counts) == 1 else ("", 0)  # with several groups the waiting one is unknown
+    group, sequence = counts[0] if len(counts) == 1 else ("", 0)  # with several groups, the waiting group is unknown
     names = [line.partition(" (")[0] for line in inner]
     return group, next((name for name in reversed(names) if name != "wrapper"), ""), int(sequence), 0
 
 
 def io_bytes():
-    """Returns the bytes read and written, by system calls and at the storage; None if the system does not report them."""
+    """Returns the number of bytes read and written, both by system calls and at the storage layer, or None if unavailable."""
     try:
         with open("/proc/self/io", "rb") as file:
             lines = dict(line.split(b":") for line in file.read(4096).splitlines())
@@ -100,12 +100,12 @@ def io_bytes():
 
 
 def operators():
-    """Returns the operators of the last profiled step as "name 0.123 s", the longest first."""
+    """Returns the operators of the last profiled step as "name 0.123 s", longest first."""
     return ["%s %.3g s" % (name[:MAX_TEXT - 16], seconds) for name, seconds in list(_profile.last_operators)[:MAX_OPERATORS]]
 
 
 def _fitting(stack, room):
-    """Returns the bytes of a thread with as many of its frames as fit, and the number of frames left out."""
+    """Returns the encoded stack of a thread with as many frames as fit, and the number of omitted frames."""
     native, name, main, lines = stack
     kept = list(lines)
     while True:
