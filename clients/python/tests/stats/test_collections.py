@@ -78,8 +78,8 @@ class CollectionTest(unittest.TestCase):
     def test_invalid_arguments_raise_errors_that_name_them(self):
         for make, text in (
                 (lambda: Collection("mine"), "pass include"),
-                (lambda: Collection("mine", include="("), r"'\(' is not a regular expression"),
-                (lambda: Collection("mine", include=[3]), "3 is not a regular expression"),
+                (lambda: Collection("mine", include="("), r"include must contain regular expressions .got '\('"),
+                (lambda: Collection("mine", include=[3]), "include must contain regular expressions .got 3"),
                 (lambda: Collection("weights", reductions=["mena"]), "unknown reduction mena"),
                 (lambda: Collection("weights", every=-1), r"every must be a whole number of at least 0 \(got -1\)"),
                 (lambda: Collection("weights", steps=[1.5]), "steps must be a whole number"),

@@ -1,18 +1,18 @@
 """Collections, as in SageMaker Debugger: a set of tensors, the steps at which they are read, and their reductions.
 
-The name of a tensor identifies its kind. A parameter has its own name (`fc1.weight`), its gradient is `gradient/fc1.weight`, and an
-optimizer variable is `optimizer/exp_avg/fc1.weight`. Inputs and outputs of a module are `<path>.<class>_input_<n>` and
-`<path>.<class>_output_<n>` with the class in lower case (`features.1.relu_output_0`), where n counts over the calls of one forward
-pass. Inputs and outputs of the model have no path (`resnet_input_0`). A loss has the class of its module (`crossentropyloss_output_0`).
+A tensor's name identifies its kind. A parameter has its own name (`fc1.weight`), its gradient is `gradient/fc1.weight`, and an optimizer variable is
+`optimizer/exp_avg/fc1.weight`. Inputs and outputs of a module are `<path>.<class>_input_<n>` and `<path>.<class>_output_<n>` with the class in
+lowercase (`features.1.relu_output_0`), where n counts over the calls of one forward pass. Inputs and outputs of the model do not have a path
+(`resnet_input_0`). A loss is named after the class of its module (`crossentropyloss_output_0`).
 """
 import re
 
 # Kinds of tensors. The BLOCK kinds belong to a module that contains other modules.
 PARAMETER, GRADIENT, OPTIMIZER, INPUT, OUTPUT, BLOCK_INPUT, BLOCK_OUTPUT, MODEL_INPUT, LOSS = range(9)
 ANY = frozenset(range(9))
-NEVER = 1 << 62  # a step that is never reached
+NEVER = 1 << 62  # step that is never reached
 
-# Series of each reduction. The histogram and the unit reductions give series of buckets.
+# Metric of each reduction. The histogram and the unit reductions produce one series per bucket.
 REDUCTIONS = {
     "min": "train_tensor_min", "max": "train_tensor_max", "mean": "train_tensor_mean",
     "variance": "train_tensor_variance", "std": "train_tensor_std", "l1": "train_tensor_l1", "l2": "train_tensor_l2",
@@ -47,14 +47,14 @@ BUILT_IN = {
 }
 DEFAULTS = ("losses", "weights", "biases", "gradients", "relu_input", "relu_output", "tanh_input", "sigmoid_input")
 
-# Buckets of the histogram of elements: few and fixed, because each is a series.
+# Buckets of the element histogram. The buckets are few and fixed because each bucket is a series.
 HISTOGRAM_BOUNDS = (-100.0, -10.0, -1.0, -0.1, -0.01, -1e-3, -1e-4, -1e-6, 0.0, 1e-6, 1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0,
                     100.0)
 MAX_BOUNDS = 64
 
 
 class Schedule:
-    """The steps at which tensors are saved: start, start + every, … before end, and the explicit ones."""
+    """Steps at which tensors are saved: start, start + every, … before end, and the explicit ones."""
 
     def __init__(self, every=500, start=0, end=None, steps=None):
         self.every = _whole("every", every, 0)
@@ -63,8 +63,8 @@ class Schedule:
         self.steps = tuple(sorted(_whole("steps", step, 0) for step in steps or ()))
 
     def due(self, last, step):
-        """Returns whether a step to be saved is in (last, step], so that a gradient that exists only on every fourth step does not
-        miss the saves in between. last None: only `step` itself counts."""
+        """Returns whether the range (last, step] contains a step to be saved. If a gradient exists only on every fourth step, the saves in between
+        are not missed. If last is None, only `step` itself counts."""
         after = step - 1 if last is None or last > step else last
         if any(after < number <= step for number in self.steps):
             return True
@@ -86,16 +86,19 @@ class Schedule:
 
 
 class Collection:
-    """A set of tensors selected by name, the steps at which they are reduced, and the reductions.
+    """Set of tensors selected by name, the steps at which the tensors are reduced, and the reductions.
 
-    name: value of the label `collection`. weights, biases, gradients, losses, inputs (of the model), outputs (of all layers),
-    relu_input, relu_output, tanh_input, sigmoid_input, and optimizer_variables have built-in patterns and reductions.
-    include: regular expressions searched for in a tensor's name (see the module's docstring; as in SageMaker Debugger).
-    every, start, end (exclusive), steps: training steps of the mode; every=0: only the explicit steps.
-    modes: names of the modes in which it is saved (default: all), or a dict mode -> dict of those four arguments for modes that
-    differ. "global": all modes that are not named.
-    reductions: names of REDUCTIONS, or "all". unit_axis: axis of an activation that counts units. bounds: upper bounds of the
-    histogram's buckets. Raises ValueError for an invalid argument.
+    name: value of the label `collection`. weights, biases, gradients, losses, inputs (of the model), outputs (of all layers), relu_input,
+    relu_output, tanh_input, sigmoid_input, and optimizer_variables have built-in patterns and reductions.
+    include: regular expressions that are searched for in a tensor's name (see the module's docstring; as in SageMaker Debugger).
+    every, start, end (exclusive), steps: training steps of the mode. With every=0, only the explicit steps are saved.
+    modes: names of the modes in which tensors are saved (default: all), or a dict from mode to a dict of those four arguments for modes that differ.
+    "global" stands for all modes that are not listed.
+    reductions: names of REDUCTIONS, or "all".
+    unit_axis: axis of an activation that counts units.
+    bounds: upper bounds of the histogram's buckets.
+
+    Raises ValueError for an invalid argument.
     """
 
     def __init__(self, name, include=None, *, every=500, start=0, end=None, steps=None, modes=None, reductions=None,
@@ -103,11 +106,11 @@ class Collection:
         self.name = str(name)
         kinds, pattern, usual = BUILT_IN.get(self.name, (ANY, None, _DEFAULT))
         if include is None and pattern is None:
-            raise ValueError("collection %r is not built in (%s); pass include=[patterns]" % (name, ", ".join(BUILT_IN)))
+            raise ValueError("collection %r is not built in; pass include=[patterns], or use %s" % (name, ", ".join(BUILT_IN)))
         self.kinds = frozenset(kinds)
         self.patterns = [_pattern(self.name, text) for text in
                          ([pattern] if include is None else [include] if isinstance(include, str) else include)]
-        self._others = Schedule(every, start, end, steps)  # for modes that are not named
+        self._others = Schedule(every, start, end, steps)  # for modes that are not listed
         self._modes = {}
         if isinstance(modes, dict):
             given = {"every": every, "start": start, "end": end, "steps": steps}
@@ -152,4 +155,4 @@ def _pattern(name, text):
     try:
         return re.compile(text)
     except (re.error, TypeError) as error:
-        raise ValueError("collection %r: %r is not a regular expression: %s" % (name, text, error)) from None
+        raise ValueError("collection %r: include must contain regular expressions (got %r: %s)" % (name, text, error)) from None

@@ -1,14 +1,14 @@
-"""The phase `pitwall`: the client's own share of a training step, if it is more than a few microseconds.
+"""Phase `pitwall`: the client's own share of a training step, if that exceeds a few microseconds.
 
-Rules exclude it from a step's time, as they exclude checkpoint and eval. So it is not timed inside of those (it would be excluded
-twice), nor inside of itself.
+Rules exclude this phase from a step's time, as they exclude checkpoint and eval. Therefore it is not timed inside those phases, where it would be
+excluded twice, nor inside itself.
 """
 PHASE = "pitwall"
 _LEFT_OUT = frozenset((PHASE, "checkpoint", "eval"))
 
 
 class OwnTime:
-    """A `with` block. phases and mode: those of another thread, from the recorder's thread_phases()."""
+    """A `with` block that times the phase. phases and mode: those of another thread, from the recorder's thread_phases()."""
 
     __slots__ = ("_recorder", "_phases", "_mode", "_begun")
 

@@ -1,17 +1,17 @@
-"""Reductions of one tensor, as small tensors on its device, so that nothing waits for the device.
+"""Reductions of one tensor, computed as small tensors on its device, so that the script does not wait for the device.
 
-All are computed in float32 (float64 for float64 tensors), with as few passes over the tensor as the requested reductions need. NaN
-and infinities follow IEEE arithmetic: the mean of a tensor with a NaN is NaN. Variances are those of the population. Percentiles come
-from a sample of at most SAMPLE elements at a fixed stride, interpolated as in numpy.
+All reductions are computed in float32 (float64 for float64 tensors), with as few passes over the tensor as the requested reductions need. NaN and
+infinities follow IEEE arithmetic: the mean of a tensor with a NaN is NaN. Variances are population variances. Percentiles are computed from a sample
+of at most SAMPLE elements at a fixed stride, interpolated as in numpy.
 """
 import math
 
 import torch
 
 SAMPLE = 10000
-# Bounds of the shares of units (SageMaker Debugger's inactivity is 1%, the layer's limit 50%).
+# Bounds for the shares of units. SageMaker Debugger's inactivity threshold is 1%, and its limit per layer is 50%.
 SHARES = (0.0, 0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
-# Limits of SageMaker Debugger's SaturatedActivation, as shipped.
+# Default limits of SageMaker Debugger's SaturatedActivation.
 TANH_LIMITS = (-9.4999, 9.4999)
 SIGMOID_LIMITS = (-23.0, 16.99999)
 RTOL, ATOL = 1e-5, 1e-8  # tolerances of UnchangedTensor and numpy's allclose
@@ -20,11 +20,11 @@ _UNITS = frozenset(("unit_activity", "unit_inside"))
 
 
 class Unusable(ValueError):
-    """A tensor of a kind without such numbers; the text names the kind."""
+    """The tensor's kind does not support reductions. The message describes the kind."""
 
 
 def usable(tensor):
-    """Returns the tensor without its graph, as floating point numbers. Raises Unusable."""
+    """Returns the tensor detached from its graph, as floating-point numbers. Raises Unusable."""
     if not isinstance(tensor, torch.Tensor):
         raise Unusable("a %s" % type(tensor).__name__)
     if tensor.layout is not torch.strided:
@@ -44,9 +44,11 @@ def usable(tensor):
 
 
 def reduce(tensor, wanted, bounds=(), limits=None, unit_axis=1):
-    """Returns [(reduction, labels, numbers)]: labels is None for a single number, else the `le` of each bucket.
+    """Returns [(reduction, labels, numbers)]. labels is None for a single number; otherwise it lists the `le` of each bucket.
 
-    tensor: from usable(). wanted: names of reductions; those of changes are computed by change(). limits: those of unit_inside.
+    tensor: from usable().
+    wanted: names of reductions. The CHANGES reductions are computed by change() instead.
+    limits: limits for unit_inside.
     """
     flat = tensor.reshape(-1)
     count = flat.numel()
@@ -109,7 +111,7 @@ def reduce(tensor, wanted, bounds=(), limits=None, unit_axis=1):
 
 
 def change(tensor, before, wanted):
-    """Returns the same for the change since the previous saved step. before: its values, of the same shape."""
+    """Returns the same tuples for the change since the previous saved step. before: the previous values, of the same shape."""
     before = usable(before.to(tensor.device, non_blocking=True)).to(tensor.dtype)
     difference = (tensor - before).abs_()
     count = tensor.numel()
@@ -121,7 +123,7 @@ def change(tensor, before, wanted):
         if name in wanted:
             found.append((name, None, number()))
     if "change_max" in wanted:
-        # numpy's allclose: equal infinities are close, and NaN is close to nothing.
+        # As in numpy's allclose, equal infinities are close, and NaN is not close to any value.
         ratio = difference.div_(before.abs().mul_(RTOL).add_(ATOL))
         ratio.nan_to_num_(nan=math.inf, posinf=math.inf)
         found.append(("change_max", None, ratio.masked_fill_(tensor == before, 0).max()))
@@ -130,7 +132,7 @@ def change(tensor, before, wanted):
 
 def _put_health(flat, total, put):
     if flat.device.type == "cpu":
-        # Reading a number is free here: if the sum of absolute values is finite, so is every term.
+        # Reading a number does not block on the CPU. If the sum of absolute values is finite, every term is finite.
         if math.isfinite(torch.linalg.vector_norm(flat, 1) if total is None else total):
             put("nan_ratio", torch.zeros((), dtype=torch.float64))
             put("nonfinite_ratio", torch.zeros((), dtype=torch.float64))
@@ -145,12 +147,12 @@ def _exact(device):
 
 
 def _ratio(number, count):
-    """Returns a ratio with enough precision for one element in a billion."""
+    """Returns a ratio with enough precision to represent one element in a billion."""
     return number.to(_exact(number.device)) / count
 
 
 def _units(state, axis):
-    """Returns the number of units whose share of True is at or below each of SHARES, and the number of all. state: a bool tensor."""
+    """Returns the number of units whose share of True is at or below each of SHARES, followed by the total number of units. state: a bool tensor."""
     if state.dim() < 2:
         axis, state = 0, state.reshape(-1)
     axis = axis if -state.dim() <= axis < state.dim() else state.dim() - 1
@@ -162,7 +164,7 @@ def _units(state, axis):
 
 
 def _cumulative(flat, bounds):
-    """Returns the number of elements at or below each bound, and of all; NaN is above every bound."""
+    """Returns the number of elements at or below each bound, followed by the total. NaN counts as above every bound."""
     edges = torch.tensor(bounds, dtype=flat.dtype, device=flat.device)
     place = torch.bucketize(flat, edges, out_int32=True)
     return torch.bincount(place, minlength=len(bounds) + 1).cumsum(0)

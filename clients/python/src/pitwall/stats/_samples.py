@@ -1,8 +1,8 @@
-"""Labels, predictions, and inputs of a batch, and expert counts of a mixture of experts, as numbers: the input of ClassImbalance,
-Confusion, CheckInputImages, NLPSequenceRatio, and the rules about experts.
+"""Metrics computed from the labels, predictions, and inputs of a batch, and from the expert counts of a mixture of experts. These metrics are the
+input of ClassImbalance, Confusion, CheckInputImages, NLPSequenceRatio, and the rules about experts.
 
-Takes PyTorch tensors, numpy arrays, and lists (or anything that numpy converts to an array). Lists need neither library. Numbers of
-tensors on a GPU wait for the GPU.
+Accepts PyTorch tensors, numpy arrays, and lists (or anything that numpy converts to an array). Lists require neither library. Reading tensors on a
+GPU waits for the GPU.
 """
 import math
 import threading
@@ -12,10 +12,10 @@ from .. import _lifecycle
 from .._guard import MAX_STEP, swallow, debug_once
 from ._own_time import OwnTime
 
-MAX_CLASSES = 1024            # classes beyond them are not counted
+MAX_CLASSES = 1024            # further classes are not counted
 MAX_CONFUSION_CLASSES = 32    # each pair is a series
 SCORE_BINS = 50               # bins of [0, 1], for each of two classes
-RESIDUAL_BINS = 40            # bins of the range of the first step's residuals
+RESIDUAL_BINS = 40            # bins over a range derived from the first step's residuals
 MAX_CHANNELS = 64
 MAX_TOKENS = 64
 MAX_EXPERTS = 1024
@@ -26,12 +26,14 @@ _counts = weakref.WeakKeyDictionary()  # recorder -> {(mode, class): [labels, wr
 
 
 def log_classification(labels, predictions=None, *, classes=None, step=None):
-    """Counts a batch's labels by class, and the wrongly predicted ones if predictions are given.
+    """Counts a batch's labels by class, and the mispredicted labels if predictions are passed.
 
-    labels: class numbers from 0, of any shape; negative ones (ignore_index) are ignored. predictions: class numbers of the same
-    shape, or scores with one more axis over the classes: the second axis (the inner one for lists). classes: number of classes;
-    defaults to the number of scores, else to the number of classes seen. The confusion matrix is sent for up to 32 classes. Never
-    raises.
+    labels: class numbers from 0, of any shape. Negative numbers (ignore_index) are ignored.
+    predictions: class numbers of the same shape, or scores with one more axis for the classes. The class axis is the second one (the inner one for
+    lists).
+    classes: number of classes; defaults to the number of scores, or else to the number of classes seen.
+
+    The confusion matrix is sent for up to 32 classes. Never raises.
     """
     recorder = _lifecycle.recorder
     if recorder is None:
@@ -44,7 +46,7 @@ def log_classification(labels, predictions=None, *, classes=None, step=None):
 
 
 def log_images(batch, channel_axis=1, *, name="input", step=None):
-    """Logs the number of images in a batch (first axis: images) and the mean of each channel. name: the label `tensor`. Never raises."""
+    """Logs the number of images in a batch (first axis: images) and the mean of each channel. name: value of the label `tensor`. Never raises."""
     recorder = _lifecycle.recorder
     if recorder is None:
         return
@@ -56,7 +58,7 @@ def log_images(batch, channel_axis=1, *, name="input", step=None):
 
 
 def log_tokens(ids, watch=(0,), *, name="input", step=None):
-    """Logs the number of tokens in a batch of token IDs and the share of each token in watch (padding, unknown, …). Never raises."""
+    """Logs the number of tokens in a batch of token IDs, and the share of each token in `watch` (padding, unknown, …). Never raises."""
     recorder = _lifecycle.recorder
     if recorder is None:
         return
@@ -68,11 +70,14 @@ def log_tokens(ids, watch=(0,), *, name="input", step=None):
 
 
 def log_experts(tokens, layer=0, *, probabilities=None, step=None):
-    """Logs, for a layer with a mixture of experts, the tokens that each expert received on this rank in the whole step.
+    """Logs the number of tokens that each expert of a mixture-of-experts layer received on this rank in the whole step.
 
-    tokens: the count of each expert, including those with 0. layer: the label `layer`. probabilities: output of the router, with the
-    experts on the last axis, whose sums are 1. The entropy of their mean is sent, divided by the logarithm of the number of experts.
-    A rank need not see all tokens: rules add the counts of all ranks and average the entropies. Never raises.
+    tokens: the count of each expert, including zero counts.
+    layer: value of the label `layer`.
+    probabilities: output of the router, with the experts on the last axis and sums of 1. The entropy of the mean is sent, divided by the logarithm of
+    the number of experts.
+
+    A rank does not have to see all tokens, because rules add the counts of all ranks and average the entropies. Never raises.
     """
     recorder = _lifecycle.recorder
     if recorder is None:
@@ -94,7 +99,7 @@ def classification(recorder, labels, predictions=None, classes=None, mode=None, 
             classes = classes or int(predictions.shape[1])
             predictions = predictions.argmax(1)
         if tuple(predictions.shape) != tuple(labels.shape):
-            raise ValueError("labels of shape %s, predictions of shape %s"
+            raise ValueError("predictions must have the shape of the labels %s (got %s)"
                              % (tuple(labels.shape), tuple(predictions.shape)))
         pairs = _count_pairs(labels, predictions)
         counts = {}
@@ -112,7 +117,7 @@ def classification(recorder, labels, predictions=None, classes=None, mode=None, 
             known = totals.get((mode, label))
             if known is None:
                 if len(totals) >= MAX_CLASSES:
-                    debug_once("more than %d classes: other classes are not counted", MAX_CLASSES)
+                    debug_once("more than %d classes; further classes are not counted", MAX_CLASSES)
                     continue
                 known = totals[mode, label] = [0, 0]
             known[0] += counts[label]
@@ -124,7 +129,7 @@ def classification(recorder, labels, predictions=None, classes=None, mode=None, 
     if pairs is not None:
         highest = max([classes - 1 if classes else 0] + [max(pair) for pair in pairs])
         if highest < MAX_CONFUSION_CLASSES:
-            # A pair that is absent from a step is 0, so that the previous step's value does not persist.
+            # A pair that is absent from a step is sent as 0, so that the previous step's value does not persist.
             for label in range(highest + 1):
                 for prediction in range(highest + 1):
                     values.append(("train_confusion_samples", (("label", str(label)), ("prediction", str(prediction))),
@@ -135,22 +140,21 @@ def classification(recorder, labels, predictions=None, classes=None, mode=None, 
 
 
 def scores(recorder, labels, probabilities, mode=None, step=None):
-    """Counts, for each of two classes, the samples whose probability of class 1 is in each of SCORE_BINS bins. The ROC curve and its
-    area come from these counts; they are exact except for samples of both classes within one bin. NaN and labels other than 0 and 1
-    are ignored."""
+    """Counts the samples per class (0 or 1) whose probability of class 1 is in each of SCORE_BINS bins. The ROC curve and its area are computed from
+    these counts. The result is exact except for samples of both classes within one bin. NaN and labels other than 0 and 1 are ignored."""
     bins = {}
     for label, probability in zip(_flat(_array(labels)), _flat(_array(probabilities))):
         if label in (0, 1) and 0 <= probability <= 1:
             at = int(label), min(int(probability * SCORE_BINS), SCORE_BINS - 1)
             bins[at] = bins.get(at, 0) + 1
-    # A bin that is absent from a step is 0, so that the previous step's value does not persist.
+    # A bin that is absent from a step is sent as 0, so that the previous step's value does not persist.
     _send(recorder, [("train_score_samples", (("bin", str(at)), ("class", str(label))), float(bins.get((label, at), 0)))
                      for label in (0, 1) for at in range(SCORE_BINS)], mode, step)
 
 
 def residuals(recorder, labels, predictions, mode=None, step=None):
-    """Counts the samples of a regression whose residual (label minus prediction) is in each of RESIDUAL_BINS bins. The 1st and 99th
-    percentiles of the first step are a quarter of the range from its ends; residuals beyond the ends count in the outermost bins."""
+    """Counts the samples of a regression whose residual (label minus prediction) is in each of RESIDUAL_BINS bins. The first step sets the range: its
+    1st and 99th percentiles are a quarter of the range away from the ends. Residuals beyond the ends count in the outermost bins."""
     differences = [label - prediction for label, prediction in zip(_flat(_array(labels)), _flat(_array(predictions)))]
     differences = [one for one in differences if math.isfinite(one)]
     if not differences:
@@ -174,11 +178,12 @@ def residuals(recorder, labels, predictions, mode=None, step=None):
 def images(recorder, batch, channel_axis=1, name="input", mode=None, step=None):
     batch = _array(batch)
     if batch.ndim < 2:
-        raise ValueError("images of shape %s" % (tuple(batch.shape),))
+        raise ValueError("images must have at least two axes (got shape %s)" % (tuple(batch.shape),))
     axis = channel_axis % batch.ndim
     others = tuple(a for a in range(batch.ndim) if a != axis)
     if batch.shape[axis] > MAX_CHANNELS or axis == 0:
-        raise ValueError("no channels on axis %d of shape %s" % (channel_axis, tuple(batch.shape)))
+        raise ValueError("channel_axis must be an axis after the first with at most %d channels (got axis %d of shape %s)"
+                         % (MAX_CHANNELS, channel_axis, tuple(batch.shape)))
     if _is_torch(batch):
         means = (batch.detach() if batch.is_floating_point() else batch.float()).mean(others).tolist()
     else:
@@ -204,7 +209,7 @@ def tokens(recorder, ids, watch=(0,), name="input", mode=None, step=None):
 def experts(recorder, tokens, layer=0, probabilities=None, mode=None, step=None):
     counts = [float(count) for count in _flat(_array(tokens))]
     if not 0 < len(counts) <= MAX_EXPERTS:
-        raise ValueError("tokens of %d experts" % len(counts))
+        raise ValueError("tokens must have 1 to %d counts (got %d)" % (MAX_EXPERTS, len(counts)))
     of_layer = ("layer", str(layer))
     values = [("train_expert_tokens", (("expert", str(expert)), of_layer), count) for expert, count in enumerate(counts)]
     if probabilities is not None and len(counts) > 1:
@@ -215,7 +220,7 @@ def experts(recorder, tokens, layer=0, probabilities=None, mode=None, step=None)
 def _entropy(probabilities, experts):
     """Returns the entropy of the mean over all axes but the last, divided by ln of the number of experts."""
     if probabilities.ndim < 1 or probabilities.shape[-1] != experts:
-        raise ValueError("probabilities of shape %s for %d experts" % (tuple(probabilities.shape), experts))
+        raise ValueError("the last axis of probabilities must have %d experts (got shape %s)" % (experts, tuple(probabilities.shape)))
     if isinstance(probabilities, _List):
         sums = [0.0] * experts
         for place, value in enumerate(probabilities.flat()):
@@ -226,7 +231,7 @@ def _entropy(probabilities, experts):
         sums = probabilities.reshape(-1, experts).sum(axis=0, dtype="float64").tolist()
     total = sum(sums)
     if not 0 < total < math.inf:
-        return math.nan  # an entropy of 0 would be a finding
+        return math.nan  # an entropy of 0 would cause an issue
     shares = [value / total for value in sums]
     return -sum(share * math.log(share) for share in shares if share > 0) / math.log(experts)
 
@@ -243,7 +248,7 @@ def _is_torch(value):
 
 
 class _List:
-    """Subset of an array for lists, where numpy is not installed."""
+    """Minimal array interface for lists, usable without numpy."""
 
     def __init__(self, rows):
         self.shape = _shape(rows)
@@ -294,7 +299,7 @@ def _shape(rows):
         return ()
     inner = {_shape(row) for row in rows} or {()}
     if len(inner) > 1:
-        raise ValueError("lists of different lengths")
+        raise ValueError("inner lists must have equal shapes")
     return (len(rows),) + inner.pop()
 
 
@@ -309,7 +314,7 @@ def _flat(array):
 
 
 def _count(labels):
-    """Returns a dict label -> count; negative labels are ignored."""
+    """Returns a dict label -> count. Negative labels are ignored."""
     if isinstance(labels, _List) or int(labels.numel() if _is_torch(labels) else labels.size) < 4096:
         counts = {}
         for label in _flat(labels):
@@ -324,7 +329,7 @@ def _count_pairs(labels, predictions):
     """Returns a dict (label, prediction) -> count."""
     many = not isinstance(labels, _List) and int(labels.numel() if _is_torch(labels) else labels.size) >= 4096
     if many and not isinstance(predictions, _List) and _is_torch(labels) == _is_torch(predictions):
-        labels, predictions = _wide(labels), _wide(predictions)  # a product of bytes overflows
+        labels, predictions = _wide(labels), _wide(predictions)  # a product of 8-bit integers would overflow
         base = max(int(predictions.max()) + 1, 1)
         keep = (labels >= 0) & (predictions >= 0)
         numbers, counts = _unique(labels[keep] * base + predictions[keep])

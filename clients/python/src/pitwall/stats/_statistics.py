@@ -1,7 +1,7 @@
-"""Statistics of the tensors of a step, computed where the tensors are and copied from each device in one piece.
+"""Statistics of a step's tensors, computed on the tensors' devices and copied from each device in one transfer.
 
-On the CPU they are recorded at once. From other devices they are copied into pinned memory after the work that produces them, and
-recorded when they have arrived, at most one step later. Training does not wait for its device.
+Statistics of CPU tensors are recorded immediately. Results on other devices are copied to pinned memory after the work that produces them, and
+recorded when the copy has arrived, at most one step later. Training does not wait for its device.
 """
 from collections import deque
 
@@ -12,11 +12,11 @@ from .._guard import swallow, debug_once
 from ._collections import CHANGES, REDUCTIONS
 from ._reductions import SIGMOID_LIMITS, TANH_LIMITS, Unusable, change, reduce, usable
 
-MAX_TENSORS = 4096  # per step; each has dozens of series
+MAX_TENSORS = 4096  # maximum number of tensors per step; each tensor has dozens of series
 
 
 class History:
-    """Copies of tensors from the previous saved step, on the CPU, in their own type, up to a maximum number of bytes."""
+    """CPU copies of tensors from the previous saved step, in their original dtype, up to a maximum number of bytes."""
 
     def __init__(self, most_bytes):
         self._most_bytes = most_bytes
@@ -24,7 +24,7 @@ class History:
         self._copies = {}
 
     def exchange(self, key, tensor):
-        """Stores a copy and returns the previous one, or None if there is none of this shape."""
+        """Stores a copy and returns the previous copy, or None if no previous copy has this shape."""
         before = self._copies.get(key)
         if before is not None and (before.shape != tensor.shape or before.dtype != tensor.dtype):
             self._bytes -= before.numel() * before.element_size()
@@ -32,11 +32,11 @@ class History:
         if key not in self._copies:
             size = tensor.numel() * tensor.element_size()
             if self._bytes + size > self._most_bytes:
-                debug_once("changes of %s are not computed: copies of tensors are limited to %d bytes", key[1], self._most_bytes)
+                debug_once("changes of %s are not computed because tensor copies are limited to %d bytes", key[1], self._most_bytes)
                 return None
             self._bytes += size
             before = None
-        # A new copy each time: the old one may still be copied to the device.
+        # Each call allocates a new copy, because the transfer of the old copy to the device may still be in progress.
         pinned = tensor.is_cuda
         copy = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=pinned)
         copy.copy_(tensor.detach(), non_blocking=pinned)
@@ -45,7 +45,7 @@ class History:
 
 
 class Statistics:
-    """Collects the numbers computed from the tensors of one step, until send()."""
+    """Collector of the numbers computed from the tensors of one step, until send()."""
 
     def __init__(self, history_bytes):
         self._history = History(history_bytes)
@@ -61,7 +61,7 @@ class Statistics:
         if not fresh or tensor is None:
             return
         if len(self._seen) >= MAX_TENSORS:
-            debug_once("more than %d tensors in a step: the others are left out", MAX_TENSORS)
+            debug_once("more than %d tensors in a step; the other tensors are skipped", MAX_TENSORS)
             return
         self._seen.update((c.name, kind_name) for c in fresh)
         try:
@@ -70,7 +70,7 @@ class Statistics:
                 for collection in fresh:
                     self._add(collection, kind_name, tensor, numbers)
         except Unusable as why:
-            debug_once("%s is left out, because it is %s", kind_name, str(why))
+            debug_once("%s is skipped because it is %s", kind_name, str(why))
         except Exception:
             swallow("the reduction of a tensor")
 
@@ -78,7 +78,7 @@ class Statistics:
         limits = TANH_LIMITS if "tanh" in name else SIGMOID_LIMITS if "sigmoid" in name else None
         wanted = collection.reductions
         found = reduce(numbers, wanted, collection.bounds, limits, collection.unit_axis)
-        # A layer that is frozen on purpose does not change and is not a finding.
+        # A layer that is frozen on purpose does not change and must not cause an issue.
         if wanted & CHANGES and (tensor.requires_grad or not isinstance(tensor, torch.nn.Parameter)):
             before = self._history.exchange((collection.name, name), tensor)
             if before is not None:
@@ -96,11 +96,11 @@ class Statistics:
             self._ready.append((metric, labels, float(number)))
 
     def busy(self):
-        """Returns whether there are numbers to send or to receive."""
+        """Returns whether any numbers have yet to be sent or received."""
         return bool(self._found or self._ready or self._under_way or self._seen)
 
     def send(self, mode, step):
-        """Passes the collected numbers to the recorder, as values of that step."""
+        """Passes the collected numbers to the recorder as values of the step."""
         found, self._found = self._found, []
         ready, self._ready = self._ready, []
         self._seen.clear()
@@ -124,7 +124,7 @@ class Statistics:
             self._under_way.append((arrived, entries, landing, mode, step))
 
     def receive(self, mode=None, before=None, everything=False):
-        """Records the numbers that have arrived. Waits for those of steps of the mode below `before`, or for everything."""
+        """Records the numbers that have arrived. Waits for numbers of steps of `mode` below `before`, or for all numbers if `everything` is set."""
         while self._under_way:
             arrived, entries, landing, of_mode, step = self._under_way[0]
             if everything or (of_mode == mode and before is not None and step is not None and step < before) \
