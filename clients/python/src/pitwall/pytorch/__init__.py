@@ -1,1 +1,1 @@
-"""Hooks of watch() and watch_collectives() into PyTorch. `import pitwall` does not import this package."""
+"""PyTorch hooks of watch() and watch_collectives(). `import pitwall` does not import this package."""

@@ -1,13 +1,13 @@
-"""Begin and end of a backward pass, observed at the function that passes it to autograd's engine.
+"""Start and end of a backward pass, observed at the function that passes it to autograd's engine.
 
-A hook on the loss and a callback of the engine give the same information, but PyTorch takes 20 µs for both, and 70 µs with cold
-caches. So this module replaces the PyTorch function through which `Tensor.backward`, `torch.autograd.backward`, and
-`torch.autograd.grad` reach the engine, as long as it has users. The replacement calls the original. If the pass begins at an
-expected loss, it calls our functions before and after. All other passes, and passes inside another pass, are unchanged.
+A hook on the loss and a callback of the engine would provide the same information, but PyTorch takes 20 µs for both, and 70 µs with cold caches.
+Therefore, this module replaces the PyTorch function through which `Tensor.backward`, `torch.autograd.backward`, and `torch.autograd.grad` reach the
+engine, while any model is watched. The replacement calls the original. If the pass starts at an expected loss, the replacement also calls our
+functions before and after. All other passes, and passes inside another pass, are unchanged.
 
-Not every training script takes that path, or begins the pass at the loss itself: a GradScaler begins it at a product of the loss.
-So a watched model starts with the hook. Once the hook fires in a pass that was recognized, the model no longer needs it. An
-optimizer step without a recognized pass restores the hook; after MOST_MISSED such steps it stays.
+Not every training script uses that function or starts the pass at the loss itself. For example, a GradScaler starts the pass at a product of the
+loss. Therefore, a watched model starts with the hook. Once the hook fires in a pass that was recognized, the model no longer needs the hook. An
+optimizer step without a recognized pass restores the hook, and after MOST_MISSED such steps the hook is permanent.
 """
 import functools
 import threading
@@ -19,21 +19,21 @@ import torch
 from .._guard import swallow
 from ..recording._recorder import native
 
-PROVING, BY_TENSOR, BY_NODE = 0, 1, 2  # how a pass is recognized; PROVING: not known yet, and the hook is installed
+PROVING, BY_TENSOR, BY_NODE = 0, 1, 2  # recognition method; PROVING: the method is not known yet, and the hook is installed
 AWAITED = 8      # maximum number of remembered losses
-MOST_NODES = 8   # maximum number of graph nodes examined behind the start of a pass
-MOST_MISSED = 3  # missed passes after which the hooks stay
+MOST_NODES = 8   # maximum number of graph nodes examined behind the roots of a pass
+MOST_MISSED = 3  # number of missed passes after which the hooks are permanent
 
 _NAME = "_engine_run_backward"
-_PLACES = (torch.autograd, getattr(torch.autograd, "graph", None))  # the name is looked up in the first, and PyTorch itself replaces both
+_PLACES = (torch.autograd, getattr(torch.autograd, "graph", None))  # autograd looks up the name in the first module, and PyTorch itself replaces both
 _lock = threading.RLock()  # the garbage collector may call _release() anywhere
 _users = 0
-_ours = None  # our replacement; a wrapper around it may still call it after the last user is gone
+_ours = None  # our replacement; a wrapper may still call it after the last user is gone
 
 
 class Nodes:
-    """Losses by the numbers of their nodes, which keep neither tensor nor graph alive: for passes that begin at a value computed
-    from a loss."""
+    """Losses identified by the sequence numbers of their graph nodes, which keep neither the tensor nor the graph alive. Used to recognize passes
+    that start at a value computed from a loss."""
 
     def __init__(self):
         self._numbers = deque(maxlen=AWAITED)
@@ -44,7 +44,7 @@ class Nodes:
             self._numbers.append((node._sequence_nr(), node.name()))
 
     def find(self, roots):
-        """Returns whether a remembered node is among the roots, or a few nodes behind."""
+        """Returns whether a remembered node is among the roots, or a few nodes behind them."""
         try:
             nodes = deque(root.grad_fn for root in roots)
             for _ in range(MOST_NODES):
@@ -55,25 +55,25 @@ class Nodes:
                     return True
                 nodes.extend(entry[0] for entry in node.next_functions)
         except IndexError:
-            pass  # no nodes are left
-        except Exception:  # roots that are not tensors
+            pass  # the graph has no more nodes
+        except Exception:  # the roots may not be tensors
             swallow("a backward pass")
         return False
 
 
 class PassesInPython:
-    """The backward passes of one watched model. Calls begin and end around each pass that begins at a noted tensor."""
+    """Backward passes of one watched model. Calls begin and end around each pass that starts at a noted tensor."""
 
     def __init__(self, begin, end, nodes):
         self._begin, self._end, self._nodes = begin, end, nodes
         self._tensors = deque(maxlen=AWAITED)  # weak references
         self.state = PROVING
-        self.inside = PROVING  # how the running pass was recognized
+        self.inside = PROVING  # recognition method of the running pass
         self._waits = self._seen = False
         _all.append(weakref.ref(self, _all.remove))
 
     def note(self, tensor):
-        """Expects a pass to begin at this tensor."""
+        """Notes that a pass is expected to start at this tensor."""
         self._waits = True
         if self.state != BY_NODE:
             self._tensors.append(weakref.ref(tensor))
@@ -81,18 +81,18 @@ class PassesInPython:
             self._nodes.note(tensor)
 
     def prove(self, state):
-        """Stops the use of the hook if it fired in a recognized pass. state: how passes are recognized from here on."""
+        """Stops the use of the hook if it fired in a recognized pass. state: the recognition method to use from now on."""
         if self.inside and not self.state:
             self.state, self._seen = state or self.inside, True
 
     def missed(self):
-        """Returns whether a pass was expected since the last call and none was recognized."""
+        """Returns whether a pass was expected since the last call but was not recognized."""
         missed = self._waits and not self._seen
         self._waits = self._seen = False
         return missed
 
     def close(self):
-        """Stops the recognition of passes."""
+        """Stops recognizing passes."""
         for reference in list(_all):
             if reference() is self:
                 _all.remove(reference)
@@ -103,7 +103,7 @@ class PassesInPython:
         return BY_NODE if self.state != BY_TENSOR and self._nodes.find(roots) else PROVING
 
     def enter(self, roots):
-        """Returns whether leave() is due. end() is due as well if the way of recognition was known before this pass."""
+        """Returns whether leave() must be called. end() must also be called if the recognition method was known before this pass."""
         if self.inside:
             return False
         self.inside = self.find(roots)
@@ -142,7 +142,7 @@ def _run_in_python(original):
 
 
 def _leave_to_python(code):
-    """Keeps Dynamo from compiling this frame, which runs where its graphs break."""
+    """Prevents Dynamo from compiling this frame, which runs where Dynamo's graphs break."""
     try:
         from torch._C._dynamo import eval_frame
         if hasattr(eval_frame, "set_code_exec_strategy"):
@@ -150,7 +150,7 @@ def _leave_to_python(code):
             eval_frame.set_code_exec_strategy(code, eval_frame._FrameExecStrategy(action.SKIP, action.DEFAULT))
         else:
             eval_frame.skip_code(code)
-    except Exception:  # a PyTorch version without this function
+    except Exception:  # this PyTorch version does not have the function
         swallow("a backward pass")
 
 
@@ -158,8 +158,8 @@ Passes = native.Passes if native else PassesInPython
 
 
 def passes_of(owner, begin, end):
-    """Returns the Passes of an owner, which must keep them, and a function that releases them. The function is called when the
-    owner is gone. Returns None, None if this version of PyTorch has no such function."""
+    """Returns the Passes of an owner, and a function that releases them. The owner must keep a reference to the Passes. The function is called
+    automatically when the owner is deleted. Returns None, None if this version of PyTorch does not have the function to replace."""
     if not _replace():
         return None, None
     released = weakref.finalize(owner, _release)
@@ -174,7 +174,7 @@ def _replace():
         if not callable(original) or _NAME not in getattr(getattr(torch.autograd.backward, "__code__", None), "co_names", ()):
             return False
         _users += 1
-        # If our replacement was wrapped, it stays in place and becomes active again.
+        # If other code has wrapped our replacement, the replacement stays in place and becomes active again.
         if _ours is None or original is _ours.__wrapped__:
             if native:
                 _ours = native.Run(original)

@@ -1,26 +1,26 @@
 """Time and number of collectives per process group and step.
 
-The time is how long the computation stops for a collective: the wait for the last rank plus the transfer. The k-th collective of
-a group is the same one on all ranks. If all ranks counted the same number of collectives in a step, the time of a rank beyond the
-minimum over the ranks is its wait for others, and no clocks of two machines are compared. Rules compute that difference. Two
-numbers are sent per step and group.
+The time is the duration for which a collective blocks the computation: the wait for the last rank plus the transfer. The k-th collective of a group
+is the same collective on all ranks. Suppose that all ranks counted the same number of collectives in a step. Then a rank's wait for the others is its
+time minus the minimum over the ranks. Rules compute that difference, which does not require comparable clocks on different machines. Two numbers are
+sent per step and group.
 
-On a GPU the times come from pairs of events in the stream that computes. Nothing waits for the device: a pair is read at the end
-of a later step. A step whose events come too late is not reported.
+On a GPU, the times come from pairs of events in the compute stream. The host never waits for the device, because a pair is read at the end of a later
+step. A step whose events complete too late is not reported.
 """
 import threading
 from collections import OrderedDict, deque
 
 MAX_GROUPS = 64     # maximum per step
-MAX_PENDING = 1024  # maximum number of event pairs that the device has not passed
-MAX_WORKS = 1024    # maximum number of asynchronous collectives whose wait has not begun
-LATE_STEPS = 2      # maximum delay of the numbers of a GPU
+MAX_PENDING = 1024  # maximum number of event pairs whose end the device has not reached
+MAX_WORKS = 1024    # maximum number of asynchronous collectives whose wait has not started
+LATE_STEPS = 2      # maximum delay, in steps, of numbers from a GPU
 
 _lock = threading.Lock()
 
 
 def of(recorder):
-    """Returns the times of a recorder, which are created with its first collective."""
+    """Returns the CollectiveTimes of a recorder. The first collective creates them."""
     times = recorder.collective_times
     if times is None:
         with _lock:
@@ -31,16 +31,16 @@ def of(recorder):
 
 
 class _Step:
-    """A running step of one mode."""
+    """Running step of one mode."""
 
     __slots__ = ("groups", "outstanding", "complete", "mode", "number")
 
     def __init__(self, mode):
         self.groups = {}      # (group, clock) -> [seconds, collectives]
-        self.outstanding = 0  # event pairs not read yet
+        self.outstanding = 0  # number of event pairs that are not read yet
         self.complete = True
         self.mode = mode
-        self.number = None    # set at its end, because it may be corrected while the step runs
+        self.number = None    # set at the end of the step, because the number may be corrected before
 
     def add(self, group, clock, seconds, collectives):
         known = self.groups.get((group, clock))
@@ -58,16 +58,16 @@ class _Pair:
 
 class CollectiveTimes:
     def __init__(self, recorder):
-        self.events = None  # functions of the device: record(device), passed(event), seconds(begin, end), give_back(device, event)
+        self.events = None  # device functions: record(device), passed(event), seconds(begin, end), give_back(device, event)
         self._recorder = recorder
-        self._late = False  # whether the promises of steps are delayed, because a device's times come later
-        self._lock = threading.RLock()  # a signal handler may call in while its own thread holds it
-        self._open = {}          # mode -> the _Step that runs
-        self._ended = deque()    # steps with pairs that are not read yet
-        self._pending = deque()  # pairs, in the order of their ends
+        self._late = False  # whether step promises are delayed because a device's times arrive late
+        self._lock = threading.RLock()  # re-entrant: a signal handler may call a method while its own thread holds the lock
+        self._open = {}          # mode -> running _Step
+        self._ended = deque()    # ended steps with pairs that are not read yet
+        self._pending = deque()  # pairs, ordered by their end
         self._works = OrderedDict()  # id of an asynchronous collective -> (group, number, device)
 
-    # Steps. The recorder calls these, outside of its lock.
+    # Functions that the recorder calls for steps, without holding its lock.
 
     def begin_step(self, mode):
         with self._lock:
@@ -94,7 +94,7 @@ class CollectiveTimes:
             elif step.mode != mode or number - LATE_STEPS < step.number <= number:
                 left.append(step)
             else:
-                step.complete = False  # too late to be reported
+                step.complete = False  # too late to report
         self._ended = left
         return complete
 
@@ -108,7 +108,7 @@ class CollectiveTimes:
             values.append(("train_collective_calls", labels, float(collectives)))
         self._recorder.record(values, step.mode, step.number)
 
-    # On the host.
+    # Times measured on the host.
 
     def add(self, mode, group, seconds, collectives=1):
         with self._lock:
@@ -116,12 +116,12 @@ class CollectiveTimes:
             if step is not None:
                 step.add(group, "host", seconds, collectives)
 
-    # On a device.
+    # Times measured on a device.
 
     def mark(self, device):
-        """Records an event after all work launched so far. Returns None if that is not possible."""
+        """Records an event after all work launched so far. Returns None if recording is not possible."""
         if self.events is None:
-            from ._stream_events import StreamEvents  # PyTorch is loaded, because the device belongs to it
+            from ._stream_events import StreamEvents  # the device comes from PyTorch, so PyTorch is already loaded
             self.events = StreamEvents()
         if not self._late:
             self._late = True
@@ -129,7 +129,7 @@ class CollectiveTimes:
         return self.events.record(device)
 
     def add_pair(self, mode, group, device, begin, collectives=1, callback=None):
-        """Adds the time between begin and now. Calls callback(seconds, mode, number) once the time is known."""
+        """Adds the time between `begin` and now. Calls callback(seconds, mode, number) once the time is known."""
         end = None if begin is None else self.mark(device)
         with self._lock:
             step = self._open.get(mode)
@@ -137,7 +137,7 @@ class CollectiveTimes:
                 self._give_back(device, begin, end)
                 return
             if end is None or len(self._pending) >= MAX_PENDING:
-                step.complete = False  # a partial time would understate this rank's wait
+                step.complete = False  # a partial sum would understate this rank's wait
                 self._give_back(device, begin, end)
                 return
             pair = _Pair()
@@ -147,7 +147,7 @@ class CollectiveTimes:
             self._pending.append(pair)
 
     def _read_pairs(self):
-        """Returns [(callback, seconds, step)] for the pairs that asked for their duration."""
+        """Returns [(callback, seconds, step)] for the pairs with a `callback` function."""
         durations = []
         while self._pending and self.events.passed(self._pending[0].end):
             pair = self._pending.popleft()
@@ -164,7 +164,7 @@ class CollectiveTimes:
             if event is not None:
                 self.events.give_back(device, event)
 
-    # Asynchronous collectives until their wait.
+    # Asynchronous collectives from their launch until their wait.
 
     def remember(self, work, group, number, device):
         with self._lock:
@@ -173,6 +173,6 @@ class CollectiveTimes:
                 self._works.popitem(last=False)
 
     def forget(self, work):
-        """Returns (group, number, device) of the collective, or three times None if it is unknown."""
+        """Returns (group, number, device) of the collective, or (None, None, None) if it is unknown."""
         with self._lock:
             return self._works.pop(id(work), (None, None, None))

@@ -1,11 +1,11 @@
-"""watch_collectives(): the time a process spends in the functions of torch.distributed.
+"""Implementation of watch_collectives(), which measures the time that a process spends in the functions of torch.distributed.
 
-The functions are replaced in the module torch.distributed, so calls through it are seen (`torch.distributed.all_reduce(…)`), but a
-name imported from it earlier is not. With gloo a call returns when it is done. With NCCL it returns when it is launched, so the
-duration of the call means nothing; events in the stream that computes give the time for which that stream was blocked
-(_collective_times.py). A call with async_op=True is timed until it returns. Its result is passed on unchanged, because PyTorch checks
-whether it is a Work before it waits for it. Work.wait times the wait itself; it is replaced in its class. So the phase "collective"
-is the time for which the process waited for its peers, wherever the host waits.
+The functions are replaced in the module torch.distributed. Calls through the module are observed (`torch.distributed.all_reduce(…)`), but a name
+that was imported earlier is not. With gloo, a call returns when the operation is complete. With NCCL, a call returns once the operation is
+launched, so its duration is meaningless. Instead, events in the compute stream measure how long that stream was blocked (_collective_times.py). A
+call with async_op=True is timed until it returns. Its result is passed on unchanged, because PyTorch checks whether the result is a Work before it
+waits for it. Work.wait is replaced in its class and times the wait itself. As a result, the phase "collective" is the time for which the process
+waited for its peers, whenever the host waits.
 """
 import functools
 import threading
@@ -17,13 +17,13 @@ from .. import _lifecycle
 from .._guard import swallow
 from . import _collective_times, _operations
 
-# Names that end in _single are those of the newest PyTorch; its FSDP calls them.
+# Names that end in _single are those of the newest PyTorch, and its FSDP calls them.
 FUNCTIONS = ("all_reduce", "all_reduce_coalesced", "all_gather", "all_gather_into_tensor", "all_gather_single",
              "_all_gather_base", "all_gather_coalesced", "all_gather_object", "reduce_scatter", "reduce_scatter_tensor",
              "reduce_scatter_single", "_reduce_scatter_base", "gather_single", "gather_into_tensor", "broadcast", "broadcast_object_list", "barrier", "monitored_barrier", "all_to_all",
              "all_to_all_single", "reduce", "gather", "gather_object", "scatter", "scatter_object_list")
 SIZES = ((1 << 10, "1KiB"), (32 << 10, "32KiB"), (1 << 20, "1MiB"), (32 << 20, "32MiB"), (1 << 30, "1GiB"))
-# Operations to which all ranks of a group must pass the same number of bytes.
+# Operations for which all ranks of a group must pass the same number of bytes.
 EQUAL = frozenset(("all_reduce", "all_gather_into_tensor", "all_gather_single", "all_gather_base", "reduce_scatter_tensor",
                    "reduce_scatter_single", "reduce_scatter_base", "broadcast", "reduce"))
 
@@ -32,7 +32,7 @@ _lock = threading.Lock()
 _depth = threading.local()
 _users = 0
 _originals = {}
-_wait = None      # the class Work and its method, while it is replaced
+_wait = None      # class Work and its original method while that is replaced
 _labels = {}
 
 
@@ -52,7 +52,7 @@ def watch(ddp):
     try:
         if ddp is not None:
             _hook_buckets(ddp)
-    except BaseException:  # the model already has a hook
+    except BaseException:  # for example, the model already has a hook
         watched.close()
         raise
     return watched
@@ -73,7 +73,7 @@ class Watch:
             if _users:
                 return
             for name, original in _originals.items():
-                if getattr(getattr(distributed, name), "_pitwall", None) is original:  # no other code wrapped it again
+                if getattr(getattr(distributed, name), "_pitwall", None) is original:  # otherwise other code has wrapped the function again
                     setattr(distributed, name, original)
             _originals.clear()
             _restore_wait()
@@ -103,7 +103,7 @@ def _replace_wait():
     try:
         work.wait = wait
         _wait = work, original
-    except TypeError:  # the class of this build cannot be changed, so only blocking calls are timed
+    except TypeError:  # in this build the class is immutable, so only blocking calls are timed
         pass
 
 
@@ -111,7 +111,7 @@ def _restore_wait():
     global _wait
     if _wait is not None:
         work, original = _wait
-        if getattr(work.wait, "_pitwall", None) is original:  # no other code wrapped it again
+        if getattr(work.wait, "_pitwall", None) is original:  # otherwise other code has wrapped the function again
             work.wait = original
     _wait = None
 
@@ -147,7 +147,7 @@ def _end_wait(recorder, waiting, completed):
 
 
 def _waiting(recorder, phases=None):
-    """Begins the phase "collective" unless one is already running."""
+    """Starts the phase "collective" unless it is already running."""
     try:
         return None if recorder.in_phase("collective") else recorder.begin_phase("collective", phases)
     except Exception:
@@ -203,9 +203,9 @@ def _end(timing, completed, result):
     try:
         recorder, phase, name, operation, size, group, number, device, begun = timing
         times, mode = _collective_times.of(recorder), recorder.mode()
-        launched = hasattr(result, "wait")  # asynchronous: the wait comes later, or never
+        launched = hasattr(result, "wait")  # an asynchronous call, which is waited for later or never
         if device is not None:
-            recorder.end_phase(phase, record=False)  # the time of a launch is not a wait
+            recorder.end_phase(phase, record=False)  # the launch time is not a wait
             if completed and not launched:
                 times.add_pair(mode, name, device, begun,
                                callback=functools.partial(_record_late, recorder, name, operation, size, group))
@@ -226,7 +226,7 @@ def _count(recorder, group, operation, size):
 
 
 def _device(arguments, named):
-    """Returns the device of a call that returns once its work is launched, so the host does not see its end. None: host memory."""
+    """Returns the device of a call that returns before its work is complete, which the host therefore cannot time. Returns None for host memory."""
     for value in (*arguments, *named.values()):
         if isinstance(value, (list, tuple)) and value:
             value = value[0]
@@ -241,7 +241,7 @@ def _record_values(recorder, name, operation, size, seconds, group):
 
 
 def _record_late(recorder, name, operation, size, group, seconds, mode, number):
-    """Sends the values of a collective for a step that has ended."""
+    """Records the values of a collective for a step that has ended."""
     recorder.record(_values(name, operation, size, seconds, group), mode, number)
 
 
@@ -260,7 +260,7 @@ def _values(name, operation, size, seconds, group):
 
 
 def _bus_factor(operation, ranks):
-    """Returns the bus factor of nccl-tests: the bytes that a link carries per byte of the whole message."""
+    """Returns the bus factor as defined by nccl-tests: the bytes that a link carries per byte of the whole message."""
     if operation.startswith("all_reduce"):
         return 2 * (ranks - 1) / ranks
     if operation.startswith(("all_gather", "reduce_scatter", "all_to_all")):
@@ -276,7 +276,7 @@ def _group(arguments, named):
 
 
 def _group_name(group):
-    """Returns a name that is the same on all ranks of the group."""
+    """Returns a group name that is the same on all ranks of the group."""
     world = distributed.distributed_c10d
     if group is None or group is distributed.group.WORLD:
         return "default"
@@ -296,8 +296,8 @@ def _bytes(value):
 
 
 def _hook_buckets(ddp):
-    """Registers a hook for each bucket of gradients. It computes the mean over the ranks, as DDP does without a hook, and takes the
-    time. From the last bucket on, the rank has nothing left to compute and waits, if the gradients are in host memory."""
+    """Registers a hook for each bucket of gradients. The hook computes the mean over the ranks, as DDP does without a hook, and measures the time. If
+    the gradients are in host memory, the rank counts as waiting from the last bucket on, because it has finished its computation."""
     group = ddp.process_group
     wait = _BucketWait()
     ranks = distributed.get_world_size(group)
@@ -326,7 +326,7 @@ def _hook_buckets(ddp):
 
 
 class _BucketWait:
-    """The phase "collective" from the launch of the last bucket to the end of all buckets."""
+    """Phase "collective" from the launch of the last bucket to the end of all buckets."""
 
     def __init__(self):
         self._lock = threading.Lock()
@@ -344,7 +344,7 @@ class _BucketWait:
             swallow("watch_collectives")
 
     def finished(self):
-        """Ends the phase. Called by a thread of the process group."""
+        """Ends the phase after the last bucket. Called by a thread of the process group."""
         try:
             with self._lock:
                 self._under_way -= 1

@@ -1,7 +1,7 @@
-"""GradScalers of watched models: the scale of each step, and the steps that they skip.
+"""GradScalers of watched models: the scale of each step, and the skipped steps.
 
-A scaler that finds a nonfinite gradient skips the optimizer's step, and with it the optimizer's hooks. So GradScaler's methods
-`scale` and `step` are wrapped while an optimizer is watched. The wrappers also show which scaler belongs to a model.
+If a scaler finds a nonfinite gradient, it skips the optimizer's step and thus the optimizer's hooks. Therefore, GradScaler's methods `scale` and
+`step` are wrapped while an optimizer is watched. The wrappers also identify the scaler that belongs to a model.
 """
 import functools
 import threading
@@ -19,30 +19,31 @@ except ImportError:  # before PyTorch 2.3
 _compiler = getattr(torch, "compiler", None)
 _compiling = getattr(_compiler, "is_dynamo_compiling", None) or getattr(_compiler, "is_compiling", None) or (lambda: False)
 _lock = threading.Lock()
-_followers = weakref.WeakKeyDictionary()  # the optimizer that ends the training step -> weak reference to its Scaling
-_wrappers = {}                            # name of a method -> its wrapper while it is installed
+_followers = weakref.WeakKeyDictionary()  # optimizer that ends the training step -> weak reference to its Scaling
+_wrappers = {}                            # method name -> its wrapper while that is installed
 _scaled = 0                               # number of losses scaled so far
-_latest = None                            # weak reference to the scaler of the last loss
+_latest = None                            # weak reference to the scaler that scaled the last loss
 
 
 class Scaling:
-    """The scaler of one watched model: the one given to watch(), or the one that steps the model's optimizer.
+    """Scaler of one watched model: the scaler passed to watch(), or the scaler that steps the model's optimizer.
 
-    Until the optimizer's first step, it is the scaler that has scaled a loss since the previous check."""
+    Before the optimizer's first step, this is the scaler that has scaled a loss since the previous check.
+    """
 
     def __init__(self, watched, given, skipped):
-        """watched: the Watch. skipped(optimizer): called after a step that the scaler has skipped."""
+        """watched: the Watch. skipped(optimizer): function called after a step that the scaler has skipped."""
         self._watched, self._given, self._on_skipped = weakref.ref(watched), given, skipped
-        self._found = None       # weak reference to the scaler that last stepped the optimizer; False: no scaler steps it
-        self._scaled = _scaled   # as of the last check
+        self._found = None       # weak reference to the scaler that last stepped the optimizer; False if the script steps it without a scaler
+        self._scaled = _scaled   # value of the global _scaled at the last check
         self._running = False    # whether the scaler's step is running
-        self._stepped = False    # whether the optimizer has stepped in it
+        self._stepped = False    # whether the optimizer has stepped within the scaler's step
         self._skipped = 0        # a number, or a tensor with one element
-        self._recorded = None    # step whose scale was recorded last
+        self._recorded = None    # last step whose scale was recorded
         self._optimizers = []    # weak references
 
     def follow(self, optimizers):
-        """Calls skipped() for skipped steps of these optimizers, which end the training step."""
+        """Calls skipped() for skipped steps of these optimizers, whose steps end the training step."""
         with _lock:
             for optimizer in optimizers:
                 _followers[optimizer] = weakref.ref(self)
@@ -71,7 +72,7 @@ class Scaling:
         return _latest()
 
     def scale(self):
-        """Returns the scale without waiting for its device, or None without a scaler or before its first use."""
+        """Returns the scale without waiting for its device. Returns None without a scaler or before the scaler's first use."""
         return scale_of(self.scaler())
 
     def is_unscaled(self, optimizer):
@@ -87,7 +88,7 @@ class Scaling:
             add("train_loss_scale", scale)
 
     def after_optimizer(self, optimizer, add, step):
-        """Records the scale and the skips after the step that ends the training step has run or was skipped."""
+        """Records the scale and the number of skipped steps. Called after the optimizer that ends the training step has run or was skipped."""
         if self._running:
             self._stepped = True
         elif self._given is None:
@@ -96,7 +97,7 @@ class Scaling:
         scale = self.scale()
         if scale is None:
             return
-        found = getattr(optimizer, "found_inf", None)  # a fused optimizer skips the step itself
+        found = getattr(optimizer, "found_inf", None)  # a fused optimizer skips the step by itself
         if isinstance(found, torch.Tensor):
             self._skipped = self._skipped + found.detach()
         self.record_scale(add, step, scale)
@@ -123,7 +124,7 @@ class Scaling:
 
 
 def scale_of(scaler):
-    """Returns the scale of a GradScaler without waiting for its device, or None without a scaler or before its first use."""
+    """Returns the scale of a GradScaler without waiting for its device. Returns None without a scaler or before the scaler's first use."""
     if scaler is None or not getattr(scaler, "is_enabled", lambda: True)():
         return None
     scale = getattr(scaler, "_scale", None)
@@ -179,6 +180,6 @@ def _install():
 
 def _remove():
     for name, wrapper in list(_wrappers.items()):
-        if vars(GradScaler).get(name) is wrapper:  # else other code has wrapped it again
+        if vars(GradScaler).get(name) is wrapper:  # otherwise other code has wrapped the method again
             setattr(GradScaler, name, wrapper.__wrapped__)
             del _wrappers[name]

@@ -1,11 +1,11 @@
-"""Norm of all gradients of a model, at the end of its backward pass."""
+"""Norm of all gradients of a model, computed at the end of its backward pass."""
 import math
 
 import torch
 
 from ..recording._recorder import native
 
-_FEW_NORMS = 64  # up to this number, Python adds the squares faster than PyTorch
+_FEW_NORMS = 64  # up to this number, Python adds the squares faster than PyTorch does
 _LISTING = ("parameters", "named_parameters", "_named_members", "named_modules")
 
 
@@ -14,16 +14,17 @@ def lister(model):
     def usual(module, names):
         return all(getattr(type(module), name, None) is getattr(torch.nn.Module, name, None) for name in names)
 
-    # Modules whose class lists its parameters in its own way (FSDP's does) are asked through that method.
+    # Classes that override how parameters are listed, such as FSDP, are queried through their own method.
     if native and usual(model, _LISTING) and all(usual(module, ("named_modules",)) for module in model.modules()):
         return native.gradients
     return lambda model: [p.grad for p in model.parameters() if p.grad is not None]
 
 
 def norm_of(gradients, scale):
-    """Returns the norm of gradients that are scaled by `scale`, if that is not None.
+    """Returns the norm of the gradients, divided by `scale` unless that is None.
 
-    Returns a float, or a tensor with one element on the gradients' device. Returns None if no gradient has a norm."""
+    The result is a float, or a tensor with one element on the gradients' device. Returns None if no gradient has a norm.
+    """
     with torch.no_grad():
         gradients = [g for g in gradients if g.layout is torch.strided and type(g) is torch.Tensor]
         if not gradients:

@@ -1,18 +1,18 @@
-"""Counts of the collectives that a process has begun and completed, by process group. They identify the rank that others wait for.
+"""Numbers of collectives that a process has started and completed, by process group. They identify the rank that other ranks wait for.
 
-The count of a group is its sequence number: the same collective has the same number on all ranks. It costs the training thread a
-dictionary lookup. The sender's thread reports it, so the training thread does not pay for the series.
+A group's count is its sequence number, because the same collective has the same number on all ranks. Counting costs the training thread only a
+dictionary lookup, because the sender's thread reports the counts as series.
 """
 import threading
 
 MAX_GROUPS = 256
-MAX_OPERATIONS = 32  # maximum number of reported kinds of operations per group
+MAX_OPERATIONS = 32  # maximum number of reported operation types per group
 
 _lock = threading.Lock()
 
 
 def of(recorder):
-    """Returns the counts of a recorder, which are created with its first collective."""
+    """Returns the Operations of a recorder. The first collective creates them."""
     operations = recorder.operations
     if operations is None:
         with _lock:
@@ -28,9 +28,9 @@ class _Group:
 
     def __init__(self):
         self.begun = 0
-        self.completed = None  # None until a collective is known to have completed
+        self.completed = None  # number of the last collective known to have completed, or None
         self.size = 0
-        self.newest = {}       # operation -> number of its newest collective
+        self.newest = {}       # operation -> number of its latest collective
         self.reported = (-1, None)
 
 
@@ -40,7 +40,7 @@ class Operations:
         self._groups = {}
 
     def begin(self, group, operation, size):
-        """Returns the number of the collective in the group. size: bytes that all ranks must pass; 0 where they may differ."""
+        """Counts a collective and returns its number in the group. size: bytes that every rank must pass, or 0 if the sizes may differ."""
         with self._lock:
             known = self._groups.get(group)
             if known is None:
@@ -54,7 +54,7 @@ class Operations:
             return known.begun
 
     def complete(self, group, number):
-        """Marks a collective, and so all earlier ones of its group, as completed."""
+        """Marks a collective as completed, and therefore all earlier collectives of its group."""
         with self._lock:
             known = self._groups.get(group)
             if known is not None and number is not None and (known.completed is None or number > known.completed):

@@ -1,4 +1,4 @@
-"""Hooks around an optimizer's step: its own hooks where it has them (PyTorch 2.0 and later), else a wrapper of its method."""
+"""Hooks around an optimizer's step. Uses the optimizer's own hooks if available (PyTorch 2.0 and later), or else wraps its method."""
 import types
 
 import torch
@@ -7,7 +7,7 @@ _HOOKS = "_optimizer_step_pre_hooks"
 
 
 def unwrapped(optimizer):
-    """Returns the optimizer inside a wrapper without hooks of its own, such as those of accelerate and Lightning Fabric."""
+    """Returns the optimizer inside a wrapper that does not have its own hooks, such as the wrappers of accelerate and Lightning Fabric."""
     while hasattr(torch.optim.Optimizer, "register_step_pre_hook"):
         inner, hooks = getattr(optimizer, "optimizer", None), vars(optimizer).get(_HOOKS)
         if not isinstance(inner, torch.optim.Optimizer) or (hooks is not None and hooks is not vars(inner).get(_HOOKS)):
@@ -38,13 +38,13 @@ def hook_step(optimizer, before, after):
         after(self)
         return result
 
-    # Learning rate schedulers look for this mark and take the function from the bound method.
+    # Learning rate schedulers check this attribute and read the function from the bound method.
     step._with_counter = getattr(original, "_with_counter", False)
     wrapped = optimizer.step = types.MethodType(step, optimizer)
 
     def remove():
         active[0] = False
-        if vars(optimizer).get("step") is wrapped:  # else other code has wrapped it again
+        if vars(optimizer).get("step") is wrapped:  # otherwise other code has wrapped the method again
             if had:
                 optimizer.step = original
             else:

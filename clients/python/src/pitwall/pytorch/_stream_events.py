@@ -1,4 +1,4 @@
-"""Events in the stream of a GPU that computes. They time collectives without waiting for the device."""
+"""Events in a GPU's compute stream, which time collectives without waiting for the device."""
 import torch
 
 _KEPT = 256  # maximum number of events kept for reuse, per device
@@ -9,8 +9,8 @@ class StreamEvents:
         self._free = {}
 
     def record(self, device):
-        """Returns an event, or None while a graph is captured and in any stream other than the device's default one: the computation
-        does not stop for a collective that runs beside it (FSDP's)."""
+        """Returns an event, or None while a graph is captured. Also returns None in any stream other than the device's default stream, because a
+        collective in another stream (as in FSDP) does not block the computation."""
         if device.type != "cuda":
             return None
         stream = torch.cuda.current_stream(device)

@@ -1,9 +1,9 @@
-"""watch(): the hooks on a PyTorch model, its loss, and its optimizer, and the schedule of reading tensors.
+"""Implementation of watch(): the hooks on a PyTorch model, its loss, and its optimizer, and the schedule for reading tensors.
 
-The permanent hooks are two on the model, one on the loss module, and two on the optimizer. The loss itself is hooked only if its
-backward pass is not seen otherwise (_backward.py). Modules inside are hooked for the one forward pass whose tensors are saved, so all
-other passes cost nothing. A hook never returns a value, so it changes no tensor; it catches every Exception; it holds no tensor beyond
-its call; and a copy or a pickle of the model has hooks that do nothing and do not need pitwall.
+The permanent hooks are two on the model, one on the loss module, and two on the optimizer. The loss itself is hooked only if its backward pass cannot
+be observed otherwise (_backward.py). Inner modules are hooked only for a forward pass whose tensors are saved, so that all other passes have no
+overhead. A hook never returns a value and therefore never changes a tensor. It catches every Exception and does not keep a tensor beyond its call. In
+a copy or a pickle of the model, the hooks do nothing and do not require pitwall.
 """
 import contextlib
 import weakref
@@ -27,21 +27,21 @@ from ._torch_step import Loop
 
 Options = namedtuple("Options", "every steps scaler grad_norm_every inputs labels batch_axis collectives history_bytes")
 
-LATE_STEPS = 2    # maximum delay of the numbers of a GPU
+LATE_STEPS = 2    # maximum delay, in steps, of numbers from a GPU
 FACTS_EVERY = 10  # interval in steps between reads of the inputs
-_OURS = -1        # key of our hook in a tensor's table; PyTorch's own keys count from 0
-_PROBED = 4       # maximum number of a module's tensors that a pattern may name by number
+_OURS = -1        # key of our hook in a tensor's table; PyTorch's own keys start at 0
+_PROBED = 4       # maximum number of a module's tensors that a pattern can match by number
 
 _compiler = getattr(torch, "compiler", None)
-_flagged = hasattr(_compiler, "_is_compiling_flag") and hasattr(_compiler, "is_dynamo_compiling")  # an export sets the flag
+_flagged = hasattr(_compiler, "_is_compiling_flag") and hasattr(_compiler, "is_dynamo_compiling")  # torch.export sets the flag
 _tracing = _compiler.is_dynamo_compiling if _flagged else getattr(_compiler, "is_compiling", None) or (lambda: False)
-_when_done = torch.autograd.Variable._execution_engine.queue_callback  # calls a function at the end of this backward pass
-_capturing = None                       # whether a CUDA graph is being captured; set when a GPU is seen
-_watched = weakref.WeakKeyDictionary()  # model -> weak reference to its Watch, which its hooks keep
+_when_done = torch.autograd.Variable._execution_engine.queue_callback  # registers a function for the end of this backward pass
+_capturing = None                       # returns whether a CUDA graph is being captured; set for models on a GPU
+_watched = weakref.WeakKeyDictionary()  # model -> weak reference to its Watch, which its hooks keep alive
 
 
 class Hook:
-    """A bound method as a hook. Dynamo, which traces hooks, treats it as empty."""
+    """Bound method as a hook. Dynamo, which traces hooks, treats the hook as empty."""
 
     def __init__(self, function):
         self._function = function
@@ -51,14 +51,14 @@ class Hook:
             return None
         try:
             if _capturing is not None and _capturing():
-                return None  # a captured graph is replayed without the hook, and must not wait
+                return None  # a captured graph is replayed without the hook, and the hook must not wait
             self._function(*arguments)
         except Exception:
             swallow("a hook")
         return None
 
     def __reduce__(self):
-        # Copies and pickles get a function of the standard library that accepts any argument and does nothing.
+        # In copies and pickles, the hook becomes a standard-library function that accepts any argument and does nothing.
         return getattr, (contextlib.nullcontext(), "__exit__")
 
 
@@ -81,10 +81,10 @@ if native:
 
 
 class Watch(native.WatchState if native else object):
-    """Handle returned by watch(). loss: the function to call in place of a loss function given to watch().
+    """Handle returned by watch(). loss: the function to call instead of a loss function passed to watch().
 
-    The C module has the common case of each hook under the hook's name without the underscore, and calls the method here in all other
-    cases."""
+    The C module implements the common case of each hook under the hook's name without the underscore. Otherwise, it calls the method here.
+    """
 
     def __init__(self, model, optimizers, loss, collections, options):
         self._options = options
@@ -93,11 +93,11 @@ class Watch(native.WatchState if native else object):
         self._statistics = _statistics.Statistics(options.history_bytes)
         self._model, self._compiled, self._distributed = unwrap(model)
         self._matches = {}     # (kind, tensor's name) -> collections
-        self._plans = {}       # collections -> modules to hook for them
+        self._plans = {}       # collections -> modules to hook
         self._looks = {}       # (point, mode) -> [step of the last check, the next step at which a collection is due]
         self._due_there = ()   # collections due at the optimizer's step
         self._attached = []
-        self._calls = {}       # number of tensors seen of each module in this pass
+        self._calls = {}       # module's name prefix -> number of its tensors seen in this pass
         self._norm = Schedule(options.grad_norm_every)
         self._gradients = lister(self._model)
         self._facts = Schedule(FACTS_EVERY)
@@ -120,7 +120,7 @@ class Watch(native.WatchState if native else object):
         self._reads_inputs = bool(options.inputs) or options.batch_axis is not None
         self._has_scaler = options.scaler is not None
         self._scaling = Scaling(self, options.scaler, Hook(self._after_skipped))
-        self._on_gpu = any(p.device.type != "cpu" for p in model.parameters())  # or a similar device: numbers come late
+        self._on_gpu = any(p.device.type != "cpu" for p in model.parameters())  # or a similar device, whose numbers arrive late
         self._saves_forward, self._saves_loss, self._saves_optimizer = (
             bool(self._points[point]) for point in ("forward", "loss", "optimizer"))
         self._lifecycle = vars(_lifecycle)
@@ -128,9 +128,9 @@ class Watch(native.WatchState if native else object):
         self._on_waiting = Hook(self._after_backward)
         self._backward_hook = (_OURS, self._on_backward),
         self._passes, self._passes_over, self._missed = None, None, 0
-        if not self._distributed:  # DDP's wait for the gradients of others is only visible inside the pass
+        if not self._distributed:  # DDP's wait for the gradients of other ranks is only visible inside the pass
             around = Hook(self._loop.before_backward), self._on_gradients
-            if native and not self._on_gpu:  # without a GPU no graph is captured, and C code is not traced
+            if native and not self._on_gpu:  # without a GPU, graphs are not captured, and C code is not traced
                 around = self.before_backward, self.gradients_ready
             self._passes, self._passes_over = _backward.passes_of(self, *around)
         self._install(model, optimizers, loss)
@@ -173,7 +173,7 @@ class Watch(native.WatchState if native else object):
             swallow("close")
 
     def flush(self):
-        """Records the numbers still in transfer from a device; waits for them."""
+        """Records the numbers that are still being transferred from a device, and waits for them."""
         self._statistics.receive(everything=True)
 
     def _wrapped(self, function):
@@ -188,7 +188,7 @@ class Watch(native.WatchState if native else object):
     # Schedule.
 
     def _due(self, point, mode, step):
-        """Returns the point's collections that save now. Each step is checked once per point."""
+        """Returns the point's collections that save at this step. Each step is checked once per point."""
         if step is None:
             return ()
         look = self._looks.get((point, mode))
@@ -305,7 +305,7 @@ class Watch(native.WatchState if native else object):
         for handle in attached:
             handle.remove()
 
-    # The loss, and the backward pass that begins at it.
+    # The loss, and the backward pass that starts at the loss.
 
     def _after_loss(self, module, inputs, output):
         self._on_loss(output, type(module).__name__, inputs)
@@ -342,24 +342,24 @@ class Watch(native.WatchState if native else object):
             passes.note(tensor)
             if passes.state:
                 return
-        # The same as register_hook() for the first hook of such a tensor, without an unused handle. The table belongs to the tensor, as a
-        # script may add to it.
+        # Equivalent to register_hook() for the first hook of such a tensor, but without an unused handle. Each tensor gets its own table, because a
+        # script may add hooks to it.
         node = tensor.grad_fn
         if type(tensor) is torch.Tensor and hasattr(node, "_register_hook_dict") and tensor._backward_hooks is None:
             tensor._backward_hooks = OrderedDict(self._backward_hook)
             node._register_hook_dict(tensor)
-        else:  # also a PyTorch version without the table
+        else:  # also for a PyTorch version without the table
             tensor.register_hook(self._on_backward)
 
     def _give_up_passes(self):
-        """Uses hooks from here on."""
+        """Stops recognizing passes and uses hooks from now on."""
         if self._passes is not None:
             self._passes.close()
             self._passes = None
             self._passes_over()
 
     def _miss_pass(self):
-        """Handles an optimizer step without a recognized backward pass: a hook has to report its beginning, at least at first."""
+        """Handles an optimizer step without a recognized backward pass. At least at first, a hook must report the start of the pass."""
         self._missed += 1
         if self._missed >= _backward.MOST_MISSED:
             self._give_up_passes()
@@ -368,13 +368,13 @@ class Watch(native.WatchState if native else object):
 
     def _before_backward(self, _):
         if self._passes is not None:
-            self._passes.prove(_backward.BY_NODE if self._missed else 0)  # the first way missed a pass, so the other one is used
+            self._passes.prove(_backward.BY_NODE if self._missed else 0)  # if the first method missed a pass, the other method is used
         self._loop.before_backward()
         _when_done(self._on_waiting if self._distributed else self._on_gradients)
 
     def _after_backward(self):
-        # DDP's own callback, which waits for the reduced gradients, runs after this one. The time between the two is this rank's wait for
-        # its peers. On a GPU the host does not wait there.
+        # DDP's own callback, which waits for the reduced gradients, runs after this callback. The time between the two callbacks is this rank's wait
+        # for its peers. On a GPU, the host does not wait there.
         if self._options.collectives:
             self._loop.before_wait(self._gpu)
         _when_done(self._on_gradients)
@@ -387,7 +387,7 @@ class Watch(native.WatchState if native else object):
         if loop.recorder is None or loop.mode != "train" or not self._norm.every:
             return
         step = loop.recorder.step_number(loop.mode)
-        # After several backward passes in a step, the last one has the whole gradient.
+        # After several backward passes in a step, only the last pass has the complete gradient.
         if step == self._norm_step or self._due_often(self._norm, "norm", loop.mode, step):
             self._norm_step = step
             with self._own_time():
@@ -396,7 +396,7 @@ class Watch(native.WatchState if native else object):
                     self._statistics.send(loop.mode, step)
 
     def _measure_norm(self, mode, step, optimizer=None):
-        """Records the gradient norm for that step, at once or when it has arrived from a device."""
+        """Records the gradient norm for the step, either immediately or when the norm has arrived from a device."""
         scale = self._scaling.scale()
         norm = norm_of(self._gradients(self._model), None if self._scaling.is_unscaled(optimizer) else scale)
         self._norm_known = norm is not None
@@ -422,7 +422,7 @@ class Watch(native.WatchState if native else object):
             with OwnTime(recorder):
                 self._save_gradients(optimizer)
                 if norm_due:
-                    self._measure_norm(mode, step, optimizer)  # the backward pass was not seen
+                    self._measure_norm(mode, step, optimizer)  # the backward pass was not observed
         loop.before_optimizer()
 
     def _save_gradients(self, optimizer):
@@ -446,7 +446,7 @@ class Watch(native.WatchState if native else object):
                 self._statistics.send(loop.mode, loop.step)
         add = self._statistics.add_number
         rate = optimizer.param_groups[0].get("lr")
-        if type(rate) is float:  # else a tensor, possibly on a device
+        if type(rate) is float:  # otherwise a tensor, possibly on a device
             loop.recorder.record([("train_learning_rate", (), rate)], loop.mode, loop.step)
         elif rate is not None:
             add("train_learning_rate", rate)
@@ -461,7 +461,7 @@ class Watch(native.WatchState if native else object):
         loop.end_step()
 
     def _after_skipped(self, optimizer):
-        """Handles a step that a GradScaler has skipped: it ends the training step, and no hook of the optimizer has run."""
+        """Handles a step that a GradScaler has skipped. The step ends the training step, but no hook of the optimizer has run."""
         if self._passes is not None and self._passes.missed():
             self._miss_pass()
         if self._loop.before_optimizer():
@@ -477,7 +477,7 @@ class Watch(native.WatchState if native else object):
                     self._statistics.add(self._matching(due, OPTIMIZER, full), full, tensor)
 
     def _parameters(self, optimizer):
-        """Yields (name, parameter) of the model; with an optimizer, only of the parameters that it steps."""
+        """Yields (name, parameter) of the model. With an optimizer, yields only the parameters that the optimizer updates."""
         own = None if optimizer is None else {id(p) for group in optimizer.param_groups for p in group["params"]}
         for name, parameter in self._model.named_parameters():
             if own is None or id(parameter) in own:
@@ -485,7 +485,7 @@ class Watch(native.WatchState if native else object):
 
 
 class _Look:
-    """Hook on a module inside the model, for one forward pass."""
+    """Hook on an inner module, used for one forward pass."""
 
     def __init__(self, watched, due, prefix, kind, is_input):
         self._watched, self._due, self._prefix, self._kind, self._is_input = watched, due, prefix, kind, is_input

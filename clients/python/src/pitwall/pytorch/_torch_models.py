@@ -1,11 +1,11 @@
-"""Wrappers of models, and the tensors in the inputs and outputs of modules."""
+"""Model wrappers, and the tensors in the inputs and outputs of modules."""
 import torch
 
-MAX_TENSORS = 64  # per input or output
+MAX_TENSORS = 64  # maximum number of tensors per input or output
 
 
 def unwrap(model):
-    """Returns the user's module, whether it is compiled, and whether DDP or a similar wrapper reduces its gradients."""
+    """Returns (the user's module, whether it is compiled, whether DDP or a similar wrapper reduces its gradients)."""
     compiled = distributed = False
     while True:
         if isinstance(getattr(model, "_orig_mod", None), torch.nn.Module):
@@ -18,7 +18,7 @@ def unwrap(model):
 
 
 def tensors(value, depth=3):
-    """Returns the tensors in an input or output of a module, at most MAX_TENSORS."""
+    """Returns at most MAX_TENSORS tensors from an input or output of a module."""
     found = []
 
     def walk(value, depth):
@@ -40,7 +40,7 @@ def loss_in(output):
 
 
 def add_memory(add, device, limit):
-    """Adds the memory of a GPU. The peak is not reset after each read, because scripts read it too."""
+    """Adds the memory statistics of a GPU. The peak is not reset after a read, because scripts may read it too."""
     statistics = torch.cuda.memory_stats_as_nested_dict(device)
     allocated = statistics["allocated_bytes"]["all"]
     add("train_gpu_memory_allocated_bytes", allocated["current"])

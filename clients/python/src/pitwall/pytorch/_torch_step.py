@@ -1,7 +1,7 @@
-"""Steps, modes, and phases of a watched model, derived from its forward pass, the backward pass of its loss, and the optimizer.
+"""Steps, modes, and phases of a watched model, derived from its forward pass, the backward pass of its loss, and its optimizer.
 
-A phase that the script times itself (`with pitwall.phase("forward")`) is left to it. In mode train, a model in its eval state makes
-steps of mode eval, one per forward pass, inside a phase "eval" of the training step.
+If the script times a phase itself (`with pitwall.phase("forward")`), the hooks do not record that phase. While the script is in mode train, a model
+in eval state creates steps of mode eval. Each forward pass is one step, inside a phase "eval" of the training step.
 """
 import functools
 
@@ -12,23 +12,23 @@ from . import _collective_times, _operations
 
 class Loop(_recorder.native.LoopState if _recorder.native else object):
     def __init__(self, own_steps):
-        self._own_steps = bool(own_steps)  # whether to make steps if the script has none of its own
-        self._step_begun = None      # (recorder, result of begin_step) of our own step
+        self._own_steps = bool(own_steps)  # whether to create steps if the script does not
+        self._step_begun = None      # (recorder, result of begin_step) of a step that the hooks started
         self._ends_with_forward = False
-        self._running = {}           # phases begun by begin_once()
+        self._running = {}           # phases started by begin_once()
         self._end = functools.partial(_recorder.Recorder.end_running, self._running)
         self.after_backward = functools.partial(self._end, "backward")
         self.phases = None           # phases of the training thread
-        self._gradients = None       # the pending reduction: recorder, number, device, begin (an event)
+        self._gradients = None       # the pending reduction: (recorder, number, device, start as an event or a time)
         self.recorder = None         # recorder of the last forward pass
         self.mode = "train"
-        self.step = None             # step of the mode; None outside any
+        self.step = None             # running step of the mode, or None
 
     def before_forward(self, training):
-        """Begins the phase forward, or eval. Returns False without a recorder."""
+        """Starts the phase "forward" or "eval". Returns False without a recorder."""
         recorder = self.recorder = _lifecycle.recorder
         if self._running:
-            for phase in list(self._running):  # phases of a pass that raised
+            for phase in list(self._running):  # phases of an earlier pass that raised
                 if phase != "optimizer":
                     self._end(phase, False)
         if recorder is None:
@@ -61,13 +61,13 @@ class Loop(_recorder.native.LoopState if _recorder.native else object):
             self._end_step()
 
     def before_backward(self):
-        """Begins the backward phase. May be called by a thread of autograd; the phase belongs to the training thread."""
+        """Starts the phase "backward". May be called by an autograd thread; the phase belongs to the training thread."""
         if self.recorder is not None and self.recorder is _lifecycle.recorder:
             self.recorder.begin_once(self._running, "backward", self.phases, self.mode)
 
     def before_wait(self, device):
-        """Begins the wait inside backward: the gradients are computed, and those of the other ranks are pending. device: the GPU that
-        waits instead of the host; None: the host waits."""
+        """Starts the wait inside the phase "backward", after the gradients of this rank are computed and while those of other ranks are pending.
+        device: the GPU that waits instead of the host, or None if the host waits."""
         recorder = self.recorder
         if recorder is None or recorder is not _lifecycle.recorder:
             return
@@ -104,10 +104,10 @@ class Loop(_recorder.native.LoopState if _recorder.native else object):
     def after_optimizer(self):
         self._end("optimizer")
         if self.recorder is not None:
-            self.step = self.recorder.step_number(self.mode)  # a closure's forward pass may have begun one
+            self.step = self.recorder.step_number(self.mode)  # a closure's forward pass may have started a step
 
     def end_step(self):
-        """Ends the step with the optimizer if the step is our own."""
+        """Ends the step after the optimizer if the hooks started the step."""
         if not self._ends_with_forward and self._step_begun is not None:
             recorder = self._step_begun[0]
             self._end_step()
