@@ -1,6 +1,6 @@
 """Progress of a framework's loop, derived from its callbacks: the time between two callbacks, as spans and steps.
 
-All callbacks of a loop run in one thread. As with steps(), the span of a step begins with the wait for its batch.
+All callbacks of a loop run in one thread. As with steps(), the span of a step starts with the wait for its batch.
 """
 import functools
 
@@ -10,7 +10,7 @@ from ..recording._open_loops import Loop
 
 
 def quiet(method):
-    """Decorates a callback so that it never raises and returns the value that its framework treats as "no change"."""
+    """Decorates a callback so that it never raises. After an exception, the callback returns None, which the framework interprets as "no change"."""
     @functools.wraps(method)
     def call(self, *arguments, **named):
         try:
@@ -22,8 +22,8 @@ def quiet(method):
 
 
 class Progress:
-    """Progress of one loop. number: the step that ran last; None before the first. framework: name of the framework's package, if it may
-    leave the loop without a callback."""
+    """Progress of one loop. number: the step that ran last; None before the first step. framework: package name of the framework, if it may leave the
+    loop without a callback."""
 
     def __init__(self, framework=None):
         self._framework = framework
@@ -33,17 +33,17 @@ class Progress:
         self._step = None         # result of begin_step() in mode train
         self._fetching = False
         self._phases = {}         # name -> result of begin_phase()
-        self._eval = None         # [mode outside, phase, step of mode eval]
-        self._since = None        # the phase that covers the time between two callbacks
+        self._eval = None         # [outer mode, phase, step of mode eval]
+        self._since = None        # phase that covers the time between two callbacks
 
     def begin_loop(self):
-        """Begins training; stop() ends it."""
+        """Starts training; stop() ends it."""
         self._loop.enter(self.recorder)
 
-    # A step of mode train.
+    # Steps of mode train.
 
     def fetch(self, number):
-        """Begins the wait for the next batch, whose step gets the number."""
+        """Starts the wait for the next batch. Its step gets this number."""
         self.rest()
         if self._step is None and self.recorder is not None:
             self._step = self.recorder.begin_step(number, fetching=True)
@@ -51,7 +51,7 @@ class Progress:
             self.between("dataloader")
 
     def begin_step(self, number):
-        """Begins the step when its batch has arrived. Changes nothing in a running step."""
+        """Starts the step when its batch has arrived. Has no effect while a step is running."""
         if self.recorder is None or (self._step is not None and not self._fetching):
             return
         if self._fetching:
@@ -78,7 +78,7 @@ class Progress:
         return self._step is not None and not self._fetching
 
     def rest(self, was=None):
-        """Renames the phase that was taken for the wait for a batch. was: the actual phase; without it the phase is dropped."""
+        """Renames the phase that was assumed to be the wait for a batch. was: the actual phase. Without it, the phase is dropped."""
         since = self._since
         self._end_between(record=not self._fetching)
         if self._fetching and was is not None and since is not None:
@@ -102,7 +102,7 @@ class Progress:
     # Phases.
 
     def between(self, name):
-        """Begins a phase that lasts until the next callback."""
+        """Starts a phase that lasts until the next callback."""
         self._end_between()
         if self.recorder is not None:
             self._since = self.recorder.begin_phase(name)
@@ -125,10 +125,10 @@ class Progress:
         for name in list(self._phases):
             self.end_phase(name)
 
-    # Mode eval: a phase of the last training step, with its own steps.
+    # Mode eval: a phase of the last training step, which has its own steps.
 
     def begin_eval(self):
-        if self.recorder is not _lifecycle.recorder:  # a separate evaluation, before any training
+        if self.recorder is not _lifecycle.recorder:  # a separate evaluation without prior training
             self.stop()
             self.__init__(self._framework)
         self.rest()
@@ -141,7 +141,7 @@ class Progress:
         self.fetch_eval()
 
     def fetch_eval(self):
-        """Begins the wait for the next batch of the evaluation and ends the previous step."""
+        """Starts the wait for the next evaluation batch and ends the previous step."""
         if self._eval is not None:
             if self._eval[2] is not None:
                 self.recorder.confirm_step(self._eval[2])
@@ -164,8 +164,8 @@ class Progress:
     # Values.
 
     def log(self, values, mode="train"):
-        """Logs values, {name: number} as for log(); values that are not numbers are ignored. They belong to the running step of the mode,
-        or else the last one."""
+        """Logs values as log() does. values: {name: number}; values that are not numbers are ignored. The values belong to the running step of the
+        mode, or else the last one."""
         if self.recorder is None:
             return
         found = []
@@ -173,7 +173,7 @@ class Progress:
             try:
                 if _is_number(value):
                     found.append((_metric(name), (), float(value)))
-            except Exception:  # the others are still logged
+            except Exception:  # the other values are still logged
                 swallow("log of a %s as a number" % type(value).__name__)
         if found:
             self.recorder.record(found, mode, self.recorder.step_number(mode))

@@ -1,8 +1,8 @@
 """Callback for Lightning: `Trainer(..., callbacks=[pitwall.lightning_callback()])`.
 
-A step is an optimizer step, whatever the number of batches that accumulate its gradients. Its number is the Trainer's global_step
-before it. Phases: dataloader, forward (the training step until its backward pass), backward, optimizer, eval, and checkpoint (all
-files that Trainer.save_checkpoint saves).
+A step is an optimizer step, regardless of the number of batches that accumulate its gradients. The step number is the Trainer's global_step before
+the step. Phases: dataloader, forward (the training step until its backward pass), backward, optimizer, eval, and checkpoint (all files that
+Trainer.save_checkpoint saves).
 """
 try:
     from lightning.pytorch.callbacks import Callback
@@ -15,16 +15,20 @@ from ..pytorch import _torch_hooks
 from ..pytorch._grad_scaler import scale_of
 from ._progress import Progress, quiet
 
-_MAX_LOSSES = 4096  # maximum number of batch losses per step, as a limit if a step never ends
+_MAX_LOSSES = 4096  # maximum number of batch losses per step, in case a step never ends
 _EVAL_NAMES = ("val_", "val/", "valid_", "valid/", "validation_", "validation/", "eval_", "eval/")
 _TRAIN_NAMES = ("train_", "train/")
 
 
 class PitwallCallback(Callback):
-    """Callback for Trainer. watch: True, or a dict of arguments for pitwall.watch(), hooks the module and its optimizers. Lightning calls
-    training_step(), not the LightningModule, so only the module's parameters and gradients are seen. `module`, the path of a submodule
-    that training_step() calls, shows the tensors inside that submodule. Logged values are read every log_every_n_steps; the loss is read
-    on each step if that does not wait for a GPU."""
+    """Callback for Trainer.
+
+    watch: if True or a dict of arguments for pitwall.watch(), hooks the module and its optimizers. Lightning calls training_step() instead of the
+    LightningModule, so the hooks only observe the module's parameters and gradients. The additional argument `module` is the path of a submodule that
+    training_step() calls, and makes the tensors inside that submodule visible.
+
+    Logged values are read every log_every_n_steps. The loss is read on each step if reading it does not wait for a GPU.
+    """
 
     def __init__(self, watch=False):
         self._options = dict(watch) if isinstance(watch, dict) else {} if watch else None
@@ -32,7 +36,7 @@ class PitwallCallback(Callback):
         self._removers = []
         self._progress = Progress()
         self._losses = []
-        self._before = None  # (the Trainer's own save_checkpoint,) while it is replaced
+        self._before = None  # (the Trainer's own save_checkpoint,) while that function is replaced
 
     # Training.
 
@@ -79,7 +83,7 @@ class PitwallCallback(Callback):
         if loss is not None and progress.number is not None and len(self._losses) < _MAX_LOSSES:
             self._losses.append(loss.detach() if hasattr(loss, "detach") else loss)
         if progress.number is None or trainer.global_step <= progress.number:
-            progress.phase("dataloader")  # for the next batch of the same step
+            progress.phase("dataloader")  # the wait for the next batch of the same step
             return
         progress.end_step()
         self._log_step(trainer)
@@ -90,7 +94,7 @@ class PitwallCallback(Callback):
         values = {}
         due = trainer.global_step % max(trainer.log_every_n_steps, 1) == 0
         losses, self._losses = self._losses, []
-        # For each batch Lightning passes its share of the step's loss. With hooks on a loss module, the module's losses are sent.
+        # Lightning passes each batch's share of the step's loss. If a loss module is hooked, the module's losses are sent instead.
         if losses and not (self._options or {}).get("loss") and (due or not getattr(losses[0], "is_cuda", False)):
             values["loss"] = sum(float(loss) for loss in losses)
         if self._handle is None and trainer.optimizers:
@@ -125,9 +129,8 @@ class PitwallCallback(Callback):
     def _install(self, module, optimizers, scaler):
         options = dict({"scaler": scaler}, **self._options)
         path = options.pop("module", "")
-        # Lightning runs the passes inside the optimizer's step, as its closure, so the hooks before the step would be too early for the
-        # gradients: on_before_optimizer_step() replaces them. With a scaler the passes run before the optimizer's step, which may be
-        # skipped.
+        # Lightning runs the passes as a closure inside the optimizer's step, so hooks before the step would run before the gradients exist.
+        # on_before_optimizer_step() replaces those hooks. With a scaler, the passes run before the optimizer's step, which may be skipped.
         self._handle = _watch(module.get_submodule(path), **options)
         if isinstance(self._handle, _torch_hooks.Watch):
             self._removers = [
@@ -148,7 +151,7 @@ class PitwallCallback(Callback):
             handle.close()
         if self._before is not None:
             (before,), self._before = self._before, None
-            if getattr(vars(trainer).get("save_checkpoint"), "_pitwall", None) is self:  # no other code wrapped it again
+            if getattr(vars(trainer).get("save_checkpoint"), "_pitwall", None) is self:  # otherwise other code has wrapped the function again
                 del trainer.save_checkpoint
                 if before is not None:
                     trainer.save_checkpoint = before
@@ -203,7 +206,7 @@ class PitwallCallback(Callback):
 
 
 def _scaler(trainer):
-    """Returns the GradScaler of mixed precision in float16, or None."""
+    """Returns the GradScaler of float16 mixed precision, or None."""
     return getattr(trainer.precision_plugin, "scaler", None)
 
 

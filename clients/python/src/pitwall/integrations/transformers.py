@@ -1,7 +1,7 @@
 """Callback for Hugging Face's Trainer: `Trainer(..., callbacks=[pitwall.transformers_callback()])`.
 
-A step is an optimizer step, whatever the number of batches that accumulate its gradients. Its number is the Trainer's global_step
-before it, from 0. Phases: dataloader (the wait for the step's batches), eval, and checkpoint; with watch also forward, backward, and
+A step is an optimizer step, regardless of the number of batches that accumulate its gradients. The step number is the Trainer's global_step before
+the step, starting at 0. Phases: dataloader (the wait for the step's batches), eval, and checkpoint. With watch, also forward, backward, and
 optimizer.
 """
 import torch
@@ -14,7 +14,7 @@ from ._progress import Progress, quiet
 
 
 class PitwallCallback(TrainerCallback):
-    """Callback for Trainer. watch: True, or a dict of arguments for pitwall.watch(), hooks the model and its optimizer."""
+    """Callback for Trainer. watch: if True or a dict of arguments for pitwall.watch(), hooks the model and its optimizer."""
 
     def __init__(self, watch=False):
         self._options = dict(watch) if isinstance(watch, dict) else {} if watch else None
@@ -48,7 +48,7 @@ class PitwallCallback(TrainerCallback):
     @quiet
     def on_step_end(self, args, state, control, **_):
         self._progress.end_step()
-        if not control.should_log:  # values to be logged are first read from the device
+        if not control.should_log:  # values to be logged are first read from the device, which may wait
             self._next(state, control)
 
     @quiet
@@ -79,7 +79,7 @@ class PitwallCallback(TrainerCallback):
     def on_prediction_step(self, args, state, control, **_):
         if self._progress.in_eval:
             self._progress.fetch_eval()
-        else:  # evaluate() called by the script: the first batch is already over
+        else:  # the script called evaluate(), and the first batch has already ended
             self._progress.begin_eval()
 
     @quiet
@@ -118,7 +118,7 @@ class PitwallCallback(TrainerCallback):
             progress.end_eval()
             progress.log(evaluated, "eval")
             return
-        if self._handle is not None:  # it sends the values of each step
+        if self._handle is not None:  # the handle sends the values of each step
             logs.pop("learning_rate", None)
             if self._options.get("grad_norm_every", 10):
                 logs.pop("grad_norm", None)
@@ -137,8 +137,8 @@ class PitwallCallback(TrainerCallback):
         handle = self._handle = _watch(model, **options)
         self._removers.append(handle.close)
         if options.get("loss") is None and hasattr(handle, "_finds_loss"):
-            # The model's output may contain a batch's share of the step's loss. The loss that the Trainer logs is sent; the model's only
-            # shows where the backward pass begins.
+            # The model's output may contain a batch's share of the step's loss. The client sends the loss that the Trainer logs, and uses the model's
+            # loss only to detect the start of the backward pass.
             handle._finds_loss = False
             self._removers.append(model.register_forward_hook(_LossSeen(handle)).remove)
 
@@ -161,6 +161,6 @@ class _LossSeen:
         for tensor in found:
             self._handle._await_backward(tensor)
 
-    def __reduce__(self):  # a copy of the model does not need pitwall
+    def __reduce__(self):  # a copy of the model must not require pitwall
         import contextlib
         return getattr, (contextlib.nullcontext(), "__exit__")

@@ -1,8 +1,8 @@
 """Callback for XGBoost: `xgboost.train(..., callbacks=[pitwall.xgboost_callback()])`. A boosting round is a step.
 
-Shares of importance are the scores of an importance type divided by their sum, as SageMaker Debugger saved them; features that no
-tree uses have 0. Trees are numbered within their round (one per class and parallel tree). The depth of a tree is counted in edges
-from the text of its dump, where each line is a node indented by its depth: "2:leaf=0.1".
+The importance ratio of a feature is its score divided by the sum of all scores of the importance type, as in SageMaker Debugger. Features that do not
+occur in any tree have a ratio of 0. Trees are numbered within their round (one per class and parallel tree). A tree's depth is counted in edges from
+its text dump, where each line is a node that is indented by its depth: "2:leaf=0.1".
 """
 import json
 import re
@@ -21,14 +21,14 @@ LOSSES = ("logloss", "mlogloss", "poisson-nloglik", "gamma-nloglik", "cox-nlogli
 # Objectives whose predictions have the unit of the labels.
 REGRESSIONS = ("reg:squarederror", "reg:squaredlogerror", "reg:pseudohubererror", "reg:absoluteerror", "reg:gamma", "reg:tweedie",
                "count:poisson")
-MAX_TREES = 128     # per round
+MAX_TREES = 128     # maximum per round
 MAX_FEATURES = 1000
-MAX_METRICS = 128   # per round
+MAX_METRICS = 128   # maximum per round
 _NODE = re.compile(r"^(\t*)(\d+):", re.MULTILINE)
 
 
 class PitwallCallback(TrainingCallback):
-    """Callback for xgboost.train() and cv(). For its arguments see pitwall.xgboost_callback()."""
+    """Callback for xgboost.train() and cv(). For its arguments, see pitwall.xgboost_callback()."""
 
     def __init__(self, every, trees_every, classification, loss, train_data, eval_data, features):
         super().__init__()
@@ -66,7 +66,7 @@ class PitwallCallback(TrainingCallback):
 
     @quiet
     def _before(self, model, epoch):
-        # Rounds of a booster that continues training (xgb_model=) are counted from its previous ones, like its trees.
+        # If a booster continues training (xgb_model=), its rounds are counted from its previous rounds, like its trees.
         self._progress.begin_step(model.num_boosted_rounds() if isinstance(model, Booster) else epoch)
 
     @quiet
@@ -78,7 +78,7 @@ class PitwallCallback(TrainingCallback):
             return
         self._send_metrics(recorder, number, evals_log)
         if not isinstance(model, Booster):
-            return  # cv() trains several boosters, and none of them is the result
+            return  # cv() trains several boosters, and no booster is the result
         for every, look in ((self._trees_every, self._trees), (self._every, self._importance)):
             if every > 0 and number % every == 0:
                 try:
@@ -112,27 +112,27 @@ class PitwallCallback(TrainingCallback):
             before = recorder.set_mode(mode)
             try:
                 for metric, labels, value in values:
-                    value = value[0] if isinstance(value, tuple) else value  # cv() gives mean and deviation
+                    value = value[0] if isinstance(value, tuple) else value  # cv() returns mean and standard deviation
                     recorder.log([(metric, float(value))], tuple(sorted(labels.items())), number)
             finally:
                 recorder.set_mode(before)
 
     def _loss_of(self, metrics):
-        """Returns the name of the metric that is the data's loss."""
+        """Returns the name of the metric that serves as the loss."""
         if self._loss is not None:
             return self._loss if metrics.get(self._loss) else None
         known = {}
         for name in metrics:
-            known.setdefault(name.partition("@")[0], name)  # tweedie-nloglik@1.5
+            known.setdefault(name.partition("@")[0], name)  # e.g. tweedie-nloglik@1.5
         return next((known[name] for name in LOSSES if name in known and metrics[known[name]]), None)
 
-    # Trees and importance of features.
+    # Trees and feature importance.
 
     def _trees(self, model, number):
         values = []
         dump = model[number:number + 1].get_dump(dump_format="text")
         if len(dump) > MAX_TREES:
-            debug_once("more than %d trees in a round: the others are not reported", MAX_TREES)
+            debug_once("more than %d trees in a round; the other trees are not reported", MAX_TREES)
         for tree, text in enumerate(dump[:MAX_TREES]):
             depth, highest = 0, -1
             for indent, node in _NODE.findall(text):
@@ -148,10 +148,10 @@ class PitwallCallback(TrainingCallback):
         for kind in IMPORTANCE:
             try:
                 scores = model.get_score(importance_type=kind)
-            except ValueError:  # gblinear has weights only
-                debug_once("this booster has no importance of type %s", kind)
+            except ValueError:  # gblinear only has weights
+                debug_once("this booster does not support importance of type %s", kind)
                 continue
-            # With several classes gblinear has one weight per class.
+            # With several classes, gblinear has one weight per class.
             sizes = {name: sum(abs(part) for part in score) if isinstance(score, list) else abs(score)
                      for name, score in scores.items()}
             total = sum(sizes.values())
@@ -179,7 +179,7 @@ class PitwallCallback(TrainingCallback):
                 _samples.residuals(recorder, data.get_label(), predictions, mode="train", step=number)
                 return
             if self._objective.startswith("binary:"):
-                # logitraw gives the logarithm of the odds, hinge gives classes, and logistic a probability.
+                # logitraw predicts log odds, hinge predicts classes, and logistic predicts a probability.
                 predictions = (predictions > (0.0 if self._objective == "binary:logitraw" else 0.5)).astype("int64")
             elif not self._objective.startswith("multi:"):
                 debug_once("predictions of %s are not classes", self._objective)
