@@ -1,4 +1,4 @@
-/* Backward passes in C, as in _backward.py: Passes of a watched model, and the function that replaces PyTorch's. */
+/* C counterpart of _backward.py: Passes of a watched model, and the function that replaces PyTorch's. */
 #include "backward.inc"
 
 #define MOST_ENTERED 16
@@ -111,7 +111,7 @@ void passes_forget(PyObject *passes) {
   if (self != NULL) self->waits = self->seen = 0;
 }
 
-/* Returns whether the object of the reference is this one. */
+/* Returns whether the weak reference refers to this object. */
 static int refers_to(PyObject *reference, PyObject *object) {
 #if PY_VERSION_HEX >= 0x030D0000
   PyObject *found = NULL;
@@ -123,7 +123,7 @@ static int refers_to(PyObject *reference, PyObject *object) {
 #endif
 }
 
-/* Returns how a pass that begins at these roots is recognized, or -1 with an exception set. */
+/* Returns the recognition method of a pass that starts at these roots, or -1 with an exception set. */
 static int find(Passes *self, PyObject *roots) {
   for (Py_ssize_t root = 0; self->state != BY_NODE && root < PyTuple_GET_SIZE(roots); ++root)
     for (int place = 0; place < AWAITED; ++place)
@@ -158,7 +158,7 @@ PyTypeObject PassesType = {
     .tp_new = PyType_GenericNew,
 };
 
-/* The replacement of the original. It has the original's name, text, and __wrapped__ in its own dictionary. */
+/* Replacement of the original function. Its own dictionary contains the original's name, docstring, and __wrapped__. */
 typedef struct {
   PyObject_HEAD
   PyObject *original, *dictionary;
@@ -176,10 +176,10 @@ static int run_init(Run *self, PyObject *arguments, PyObject *named) {
   return 0;
 }
 
-/* Returns -1 with an exception set if training is interrupted. Other errors in our own function do not affect training. */
+/* Calls our own function. Returns -1 with an exception set if training is interrupted; other errors do not affect training. */
 static int call(PyObject *function) {
   PyObject *done;
-  if (function == NULL) return 0; /* cleared in the meantime */
+  if (function == NULL) return 0; /* it was cleared in the meantime */
   Py_INCREF(function);
   done = PyObject_CallObject(function, NULL);
   Py_DECREF(function);
@@ -211,7 +211,7 @@ static PyObject *run_call(Run *self, PyObject *arguments, PyObject *named) {
       if (known[count++]) failed = call(passes->begin) < 0;
     }
     failed = failed || found < 0;
-    next = passes->behind; /* NULL if it was closed in the meantime */
+    next = passes->behind; /* NULL if `passes` was closed in the meantime */
     Py_DECREF(passes);
   }
   PyObject *result = failed ? NULL : PyObject_Call(self->original, arguments, named);

@@ -1,4 +1,4 @@
-/* Core of the recorder; see _core.Core for the meaning of each method. */
+/* C implementation of the recorder's Core; see _core.Core for the meaning of each method. */
 #include <time.h>
 
 #include "core.inc"
@@ -93,7 +93,7 @@ static void set_object(PyObject **place, PyObject *value) {
   Py_XDECREF(before);
 }
 
-/* Calls before_step(mode, number) or after_step(mode, number) of the watcher, which is Python code. */
+/* Calls the watcher's before_step(mode, number) or after_step(mode, number), which is Python code. */
 static int call_watcher(Core *self, const char *method, PyObject *mode, PyObject *number) {
   PyObject *watcher = self->step_watcher;
   if (watcher == Py_None) return 0;
@@ -114,7 +114,7 @@ static int tell_step_over(Core *self, PyObject *mode, long long number, int done
   return failed;
 }
 
-/* Calls begin_step(mode) of the times of collectives, or end_step(mode, number) for a number from 0 on; both are Python code. */
+/* Calls begin_step(mode) of collective_times, or end_step(mode, number) if number is not negative. Both are Python code. */
 static int call_times(Core *self, PyObject *mode, long long number) {
   PyObject *times = self->collective_times;
   if (times == Py_None) return 0;
@@ -186,8 +186,8 @@ static PyObject *core_confirm_step(Core *self, PyObject *begun) {
 static int end_step(Core *self, Step *step) {
   Mode *mode = step->mode;
   long long now;
-  if (mode->open == step && call_times(self, mode->name, step->number) < 0) return -1; /* before the step is promised to be over */
-  if (mode->open != step) return 0; /* another step of this mode has begun inside it */
+  if (mode->open == step && call_times(self, mode->name, step->number) < 0) return -1; /* must precede the promise that the step is complete */
+  if (mode->open != step) return 0; /* another step of this mode has started inside this step */
   if (core_now_ns(self, &now) < 0) return -1;
   close_step(mode);
   mode->current = step->number;
@@ -255,7 +255,7 @@ static PyObject *core_allow_late(Core *self, PyObject *steps) {
   Py_RETURN_NONE;
 }
 
-/* Modes and the calls of the sender. */
+/* Modes, and functions that the sender calls. */
 
 static PyObject *core_mode(Core *self, PyObject *unused) {
   Thread *thread = core_thread_of(self);
@@ -272,7 +272,7 @@ static PyObject *core_set_mode(Core *self, PyObject *name) {
     PyErr_SetString(PyExc_TypeError, "mode must be a string");
     return NULL;
   }
-  PyObject *before = thread->mode; /* owned by the caller */
+  PyObject *before = thread->mode; /* now owned by the caller */
   Py_INCREF(name);
   thread->mode = name;
   return before;
@@ -294,7 +294,7 @@ static PyObject *core_running(Core *self, PyObject *unused) {
     long long plus_one = Py_TYPE(begun) == &StepType ? ((Step *)begun)->number + 1 : 0;
     return Py_BuildValue("(OOLO)", PyTuple_GET_ITEM(phase, 0), PyTuple_GET_ITEM(phase, 1), plus_one, PyTuple_GET_ITEM(phase, 2));
   }
-  for (int place = self->mode_count - 1; place >= 0; --place) { /* between two phases the step is still reported */
+  for (int place = self->mode_count - 1; place >= 0; --place) { /* between two phases, the step is still reported */
     Mode *mode = self->modes[place];
     if (mode->open != NULL) return Py_BuildValue("(OiLO)", text_empty, 0, mode->open->number + 1, mode->name);
   }
@@ -367,7 +367,7 @@ static int core_init(Core *self, PyObject *arguments, PyObject *named) {
   if (self->queue == NULL || self->serial == NULL) return -1;
   Thread *thread = core_thread_of(self);
   if (thread == NULL) return -1;
-  set_object(&self->training_phases, thread->phases); /* until a step begins */
+  set_object(&self->training_phases, thread->phases); /* until a step starts */
   return 0;
 }
 

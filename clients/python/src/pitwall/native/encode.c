@@ -1,9 +1,9 @@
-/* Encoding as by _wire.span() and _wire.value(). */
+/* C implementation of _wire.span() and _wire.value(). */
 #include "items.inc"
 
 #define MAX_CACHED 4096
 
-static PyObject *wire;        /* module pitwall._wire; encodes texts and labels that are not cached yet */
+static PyObject *wire;        /* module pitwall._wire, which encodes texts and labels that are not cached yet */
 static PyObject *text_cache;  /* text -> its length and bytes */
 static PyObject *label_cache; /* labels -> Value.labels */
 
@@ -32,11 +32,11 @@ static unsigned char *put_varint(unsigned char *to, unsigned long long value) {
   return to;
 }
 
-/* Returns the cached bytes of the key, borrowed. Missing ones are made by a function of _wire. */
+/* Returns the cached bytes of the key as a borrowed reference. A function of _wire creates missing entries. */
 static PyObject *cached(PyObject *cache, PyObject *key, const char *function) {
   PyObject *found = PyDict_GetItemWithError(cache, key);
   if (found != NULL || PyErr_Occurred()) return found;
-  found = PyObject_CallMethod(wire, function, "(O)", key); /* in parentheses, because a key may be a tuple */
+  found = PyObject_CallMethod(wire, function, "(O)", key); /* in parentheses because the key may be a tuple */
   if (found == NULL) return NULL;
   if (!PyBytes_Check(found)) {
     PyErr_Format(PyExc_TypeError, "_wire.%s must return bytes", function);
@@ -62,7 +62,7 @@ static int put_cached(Buffer *buffer, PyObject *cache, PyObject *key, const char
   return 0;
 }
 
-/* Appends the item as Update.spans or Update.values without its length. */
+/* Appends the item as an element of Update.spans or Update.values, without its length. */
 static int put_body(Buffer *buffer, Item *item, long long base) {
   unsigned char *to, *begin;
   if (item->kind) {

@@ -1,11 +1,11 @@
-/* Gradients of a model's parameters, without the generators of torch.nn.Module, which take longer than the norm. */
+/* Gradients of a model's parameters. The generators of torch.nn.Module are avoided because they take longer than the norm. */
 #include "items.inc"
 
 #define MOST_DEEP 256 /* maximum nesting of modules */
 
 static PyObject *text_modules, *text_parameters, *text_grad;
 
-/* Returns the module's dictionary of that name, or NULL with an exception set. */
+/* Returns the module's dictionary with this name, or NULL with an exception set. */
 static PyObject *table_in(PyObject *module, PyObject *name) {
   PyObject *table = PyObject_GetAttr(module, name);
   if (table == NULL || PyDict_Check(table)) return table;
@@ -14,7 +14,7 @@ static PyObject *table_in(PyObject *module, PyObject *name) {
   return NULL;
 }
 
-/* Returns whether the object is seen for the first time, or -1 with an exception set. */
+/* Returns whether this is the object's first occurrence, or -1 with an exception set. */
 static int is_new(PyObject *seen, PyObject *object) {
   PyObject *key = PyLong_FromVoidPtr(object);
   int known = key == NULL ? -1 : PySet_Contains(seen, key);
@@ -51,7 +51,7 @@ static int add_from(PyObject *module, PyObject *seen, PyObject *found, int depth
   return failed ? -1 : 0;
 }
 
-/* gradients(model): the same as [p.grad for p in model.parameters() if p.grad is not None]. */
+/* Returns [p.grad for p in model.parameters() if p.grad is not None]. */
 PyObject *native_gradients(PyObject *module, PyObject *model) {
   PyObject *found = PyList_New(0), *seen = PySet_New(NULL);
   (void)module;

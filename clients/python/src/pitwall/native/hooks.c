@@ -1,5 +1,6 @@
-/* Hooks of watch() in the common case: no tensors are saved and no norm is due. Each hook first checks for that case. Otherwise it calls
- * the method of _torch_hooks.Watch, which documents the hooks. Shared state is in Watch and Loop, whose base classes are here. */
+/* Hooks of watch() for the common case, in which tensors are not saved and a norm is not due. Each hook first checks for this case. In all
+ * other cases, it calls the method of _torch_hooks.Watch, which documents the hooks. Shared state is in Watch and Loop, whose base classes
+ * are defined here. */
 #include "backward.inc"
 #include "core.inc"
 
@@ -54,7 +55,7 @@ static void set(PyObject **place, PyObject *value) {
 
 static int is_true(PyObject *value) { return value != NULL && value != Py_None && PyObject_IsTrue(value) != 0; }
 
-/* Returns a new reference, or NULL without an exception if there is no recorder or its core is in Python. */
+/* Returns a new reference, or NULL without an exception if the recorder is missing or its core is implemented in Python. */
 static Core *core_in(PyObject *recorder) {
   if (recorder == NULL || !PyObject_TypeCheck(recorder, &CoreType)) return NULL;
   Py_INCREF(recorder);
@@ -71,7 +72,7 @@ static LoopState *loop_of(WatchState *self) {
   return usable ? loop : NULL;
 }
 
-/* Returns whether the result of the last check at the point still holds: no collection is due. The step was checked before. */
+/* Returns whether the last check at this point still shows that no collection is due, and records the step as checked. */
 static int nothing_due(WatchState *self, PyObject *point, PyObject *mode, PyObject *step) {
   if (step == Py_None) return 1;
   PyObject *key = PyTuple_Pack(2, point, mode);
@@ -108,7 +109,7 @@ static int end(LoopState *loop, PyObject *name) {
   return done == NULL ? -1 : 0;
 }
 
-/* Exits shared by the hooks' functions: `usual`, `failed`, or `other`, which calls Python. */
+/* Shared exits of the hooks: `usual`, `failed`, and `other`, which calls Python. */
 #define LEAVE(method)                                                \
   usual:                                                             \
   Py_XDECREF(step);                                                  \
@@ -139,7 +140,7 @@ static PyObject *hook_before_forward(WatchState *self, PyObject *const *argument
   if (thread == NULL) goto failed;
   step = core_number_of(core_find_mode(core, thread->mode), loop->own_steps);
   if (step == NULL) goto failed;
-  if (step == Py_None && loop->own_steps) { /* the first pass of our own step */
+  if (step == Py_None && loop->own_steps) { /* first pass of a step that the hooks start */
     if (!core_same_text(thread->mode, text_train)) goto other;
     PyObject *begun = core_begin_step(core, empty_tuple, NULL);
     if (begun == NULL) goto failed;
@@ -175,7 +176,7 @@ static PyObject *hook_after_forward(WatchState *self, PyObject *const *arguments
   LEAVE(AFTER_FORWARD);
 }
 
-/* Returns 1 and the value of a tensor with one element in host memory; 0 for any other tensor. */
+/* Returns 1 and the value of a single-element tensor in host memory. Returns 0 for any other tensor. */
 static int number_of(PyObject *tensor, double *number) {
   PyObject *found = PyObject_GetAttr(tensor, text_is_cpu);
   int usable = found == Py_True;
@@ -265,7 +266,7 @@ static PyObject *hook_before_optimizer(WatchState *self, PyObject *const *argume
   LEAVE(BEFORE_OPTIMIZER);
 }
 
-/* Returns 1 and the learning rate of the first group; 0 if it is not a float. */
+/* Returns 1 and the learning rate of the first group. Returns 0 if the rate is not a float. */
 static int learning_rate(PyObject *optimizer, double *rate) {
   PyObject *groups = PyObject_GetAttr(optimizer, text_param_groups);
   PyObject *group = groups != NULL && PyList_Check(groups) && PyList_GET_SIZE(groups) > 0 ? PyList_GET_ITEM(groups, 0) : NULL;
@@ -277,7 +278,7 @@ static int learning_rate(PyObject *optimizer, double *rate) {
   return usable;
 }
 
-/* Recorder.loops is Python code: a step outside a loop opens one. */
+/* Calls end_step() of Recorder.loops, which is Python code. A step outside a loop opens a loop. */
 static PyObject *end_step_of_loops(PyObject *recorder) {
   PyObject *loops = PyObject_GetAttrString(recorder, "loops");
   PyObject *done = loops == NULL ? NULL : PyObject_CallMethod(loops, "end_step", NULL);
@@ -294,13 +295,13 @@ static PyObject *hook_after_optimizer(WatchState *self, PyObject *const *argumen
       self->reads_inputs || loop->ends_with_forward || !learning_rate(arguments[0], &rate))
     goto other;
   if (end(loop, text_optimizer) < 0) goto failed;
-  step = core_number_of(core_find_mode(core, loop->mode), 0); /* the forward pass of a closure may have begun one */
+  step = core_number_of(core_find_mode(core, loop->mode), 0); /* a closure's forward pass may have started a step */
   if (step == NULL) goto failed;
   set(&loop->step, step);
   if (core_record_one(core, text_train_learning_rate, rate, loop->mode, step) < 0) goto failed;
   self->norm_known = 0;
   set(&self->norm_step, Py_None);
-  PyObject *begun = loop->step_begun; /* takes over its reference */
+  PyObject *begun = loop->step_begun; /* takes ownership of the reference */
   loop->step_begun = NULL;
   if (begun != NULL && PyTuple_Check(begun) && PyTuple_GET_SIZE(begun) == 2 &&
       PyObject_TypeCheck(PyTuple_GET_ITEM(begun, 0), &CoreType)) {
@@ -316,7 +317,7 @@ static PyObject *hook_after_optimizer(WatchState *self, PyObject *const *argumen
   LEAVE(AFTER_OPTIMIZER);
 }
 
-/* Types. The Python classes set their members. */
+/* Types, whose members the Python classes set. */
 
 static int loop_traverse(LoopState *self, visitproc visit, void *arg) {
   Py_VISIT(self->recorder);

@@ -1,4 +1,4 @@
-/* Items, modes, steps, and threads: the objects that are tuples and classes in _core.py. */
+/* Items, modes, steps, and threads. The corresponding objects in _core.py are tuples and classes. */
 #include "items.inc"
 
 PyObject *text_train, *text_step, *text_dataloader, *text_empty, *empty_tuple;

@@ -1,7 +1,7 @@
-/* Hot path of the client in C: the work of _core.py and _wire.py per span and value, in a third of the time and with a smaller cache
- * footprint. Optional: without it those two modules do the same, and tests compare them.
+/* Client hot path in C. It does the work of _core.py and _wire.py per span and value in a third of the time, and with a smaller cache
+ * footprint. The module is optional, because those two modules have the same function. Tests compare the implementations.
  *
- * All of it runs under the interpreter lock and calls back into Python only where noted, so no lock of its own is needed.
+ * All code runs under the interpreter lock and only calls Python where noted, so the module does not need its own lock.
  */
 #include "items.inc"
 

@@ -1,7 +1,7 @@
-/* Phases and values of the recorder; see _core.Core for the meaning of each method. */
+/* The recorder's phases and values; see _core.Core for the meaning of each method. */
 #include "core.inc"
 
-/* Phases: tuples (name, start, mode, step or None). */
+/* Phases, which are tuples (name, start, mode, step or None). */
 
 PyObject *core_thread_phases(Core *self, PyObject *unused) {
   Thread *thread = core_thread_of(self);
@@ -51,7 +51,7 @@ static PyObject *end_phase(Core *self, PyObject *phase, int record, PyObject *ph
     return NULL;
   }
   for (Py_ssize_t place = PyList_GET_SIZE(phases) - 1; place >= 0; --place) {
-    if (PyList_GET_ITEM(phases, place) == phase) { /* also ends inner phases that were never ended */
+    if (PyList_GET_ITEM(phases, place) == phase) { /* also ends inner phases that are still open */
       if (PyList_SetSlice(phases, place, PyList_GET_SIZE(phases), NULL) < 0) return NULL;
       break;
     }
@@ -63,7 +63,7 @@ static PyObject *end_phase(Core *self, PyObject *phase, int record, PyObject *ph
   if (Py_TYPE(begun) == &StepType) {
     Step *step = (Step *)begun;
     if (!core_same_text(name, text_dataloader)) step->worked = 1;
-    if (step->number >= core_below(self, step->mode)) plus_one = step->number + 1; /* else the step is already promised to be over */
+    if (step->number >= core_below(self, step->mode)) plus_one = step->number + 1; /* otherwise the step is already promised to be complete */
   }
   if (core_now_ns(self, &end) < 0 || core_put(self, KIND_PHASE, name, start, end, plus_one, mode, 0, empty_tuple) < 0) return NULL;
   return PyLong_FromLongLong(end - start);
@@ -82,7 +82,7 @@ PyObject *core_end_phase(Core *self, PyObject *arguments, PyObject *named) {
   return end_phase(self, phase, record, phases);
 }
 
-/* Calls of the hooks of watch() on each step. */
+/* Functions that the hooks of watch() call on each step. */
 
 PyObject *core_here(Core *self, PyObject *const *arguments, Py_ssize_t count) {
   Thread *thread = core_thread_of(self);
@@ -183,7 +183,7 @@ PyObject *core_log(Core *self, PyObject *arguments, PyObject *named) {
   Py_RETURN_NONE;
 }
 
-/* Gets the time and the step for values of that step of the mode; the step is 0 if it is already promised to be over. */
+/* Sets the time and the step + 1 of values of this step. The latter is 0 if the step is already promised to be complete. */
 static int stamp(Core *self, PyObject *name, PyObject *step, long long *plus_one, long long *now) {
   Mode *mode = core_find_mode(self, name);
   *plus_one = 0;
