@@ -131,7 +131,7 @@ class HistoryTest(unittest.TestCase):
         with self.assertRaisesRegex(HistoryError, "401: no token; use a token"):
             self.history.job("j")
         self.assertEqual(History(self.server.url, token="secret").job("j")["id"], "j")
-        with self.assertRaisesRegex(HistoryError, "no answer .*; check that Pitwall runs there with the insights role"):
+        with self.assertRaisesRegex(HistoryError, "no response .*; check that Pitwall runs there with the insights role"):
             History("http://127.0.0.1:1").job("j")
 
     def test_period_that_cannot_be_halved_is_an_error(self):

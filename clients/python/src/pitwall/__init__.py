@@ -1,4 +1,4 @@
-"""Pitwall's client for training scripts.
+"""Pitwall client for training scripts.
 
     import pitwall
     pitwall.init(job="resnet")
@@ -9,10 +9,9 @@
             loss.backward()
         pitwall.log(loss=loss.item())
 
-Times what the training loop does and sends it to the collector of this node over a Unix socket. No function raises into the
-training script or prints. Only the end of a loop and the end of the script wait for the collector, briefly. Without a collector,
-and before init(), every call is a no-op. The logger "pitwall" gets debug messages, one for each kind of failure. All functions
-may be called from any thread.
+The client times the training loop and sends the data to the node's collector over a Unix socket. No function prints or raises into the training
+script. Only the end of a loop and the end of the script wait briefly for the collector. Before init() and without a collector, every call is a no-op.
+The logger "pitwall" gets one debug message per kind of failure. All functions are thread-safe.
 """
 import re
 
@@ -33,21 +32,24 @@ __all__ = ["init", "finish", "info", "steps", "step", "phase", "mode", "log", "l
 
 _REASONS = ("completed", "failed", "cancelled", "")
 _LOSS_TREND = "train_loss_trend"
-_metrics = {}  # name given to log() -> metric name
+_metrics = {}  # name passed to log() -> metric name
 _NOT_IN_NAMES = re.compile("[^a-zA-Z0-9_:]")
 
 
 def init(job=None, *, job_id=None, rank=None, local_rank=None, world_size=None, attempt=None, labels=None, config=None,
          socket=None, queue=_lifecycle.DEFAULT_QUEUE, step_lag=0):
-    """Starts the client. Arguments that are not given come from the environment (see the table in the README).
+    """Starts the client. Omitted arguments default to values from the environment (see the table in the README).
 
-    job: the job's name. job_id: an ID that is never reused, if the scheduler provides one. labels: additional labels of this
-    process. config: the settings that two runs must share to be comparable, e.g. a dict of hyperparameters; the job gets their
-    hash as the label config_hash. socket: path of the collector's socket. queue: maximum number of spans and values kept while
-    the collector does not read; newer ones are dropped and counted. step_lag: number of steps by which the values of a step may
-    be logged late.
+    job: name of the job.
+    job_id: ID that is never reused, if the scheduler provides one.
+    labels: additional labels for this process.
+    config: settings that two comparable runs must share, such as a dict of hyperparameters. The job gets the hash of the settings as the label
+    config_hash.
+    socket: path of the collector's socket.
+    queue: maximum number of spans and values kept while the collector does not read. Newer items are dropped and counted.
+    step_lag: number of steps by which values may be logged late.
 
-    Never raises. A second call ends the earlier job.
+    Never raises. A second call ends the previous job.
     """
     try:
         if config is not None:
@@ -61,10 +63,10 @@ def init(job=None, *, job_id=None, rank=None, local_rank=None, world_size=None, 
 
 
 def finish(reason="completed", timeout=None):
-    """Sends the remaining data and the reason the process ended: "completed", "failed", "cancelled", or "" for unknown.
+    """Sends the remaining data and the reason for the end of the process: "completed", "failed", "cancelled", or "" if unknown.
 
-    Called automatically at exit. Waits at most timeout seconds for the collector. Without a timeout it waits as long as the
-    collector reads data, at most 5 s, and 1 s for a collector that does not read. Never raises.
+    Called automatically at exit. Waits at most `timeout` seconds for the collector. Without a timeout, it waits up to 5 s while the collector reads
+    data, and up to 1 s if the collector does not read. Never raises.
     """
     try:
         if reason not in _REASONS:
@@ -80,20 +82,23 @@ def finish(reason="completed", timeout=None):
 
 
 def info():
-    """Returns the collector's answer about this process, {"node", "job_id", "source"}, or {} before it answers."""
+    """Returns the identity that the collector assigned to this process: {"node", "job_id", "source"}, or {} before the collector has responded."""
     client = _lifecycle.client
     welcome = client.sender.welcome or {} if client is not None else {}
     return {name: welcome[name] for name in ("node", "job_id", "source") if name in welcome}
 
 
 def log(values=None, *, step=None, labels=None, **named):
-    """Logs numbers: `log(loss=0.3, accuracy=0.9)`, or a dict for names that are not Python identifiers.
+    """Logs numbers, either as `log(loss=0.3, accuracy=0.9)` or as a dict if a name is not a Python identifier.
 
-    loss becomes train_loss and every other name train_<name>; names that begin with train_ are kept. Values are anything that
-    float() accepts, including tensors and arrays of one element (float() of a GPU tensor waits for the GPU). NaN and
-    infinities are sent. step: defaults to the running step, or else the last one. labels: e.g. {"tensor": "fc1.weight"}.
+    The name loss becomes train_loss, and every other name becomes train_<name>. Names that already start with train_ are unchanged. A value may be
+    anything that float() accepts, including single-element tensors and arrays. For a GPU tensor, float() waits for the GPU. NaN and infinities are
+    sent.
 
-    Never raises: a wrong value is skipped with one warning, and the others are logged.
+    step: defaults to the running step, or else the last one.
+    labels: additional labels, such as {"tensor": "fc1.weight"}.
+
+    Never raises. An invalid value is skipped with one warning, and the other values are logged.
     """
     recorder = _lifecycle.recorder
     if recorder is None:
@@ -106,7 +111,7 @@ def log(values=None, *, step=None, labels=None, **named):
         for name, value in given.items():
             try:
                 pairs.append((_metrics.get(name) or _metric(name), float(value)))
-            except Exception:  # an unsupported name or value; the others are still logged
+            except Exception:  # an unsupported name or value; the other values are still logged
                 warn_once("log: %s is not a number (%s); log a value that float() accepts", brief(name), brief(value))
         pinned = ()
         if labels:
@@ -123,33 +128,34 @@ def log(values=None, *, step=None, labels=None, **named):
 
 
 def _first_step(recorder):
-    """Returns the number of the first step if that has not begun, else None. A declaration before the loop needs a step because
-    rules on losses read only values that belong to steps."""
+    """Returns the number of the first step if that step has not started, else None. A value declared before the loop needs a step because loss rules
+    only read values that belong to steps."""
     mode = recorder.mode()
     return recorder.next_step(mode) if recorder.step_number(mode) is None else None
 
 
 def watch(model, optimizer=None, loss=None, collections=None, *, every=500, steps=None, scaler=None, grad_norm_every=10,
           inputs=None, labels=False, batch_axis=None, collectives=True, history_bytes=1 << 30):
-    """Hooks a PyTorch model to record phases, losses, learning rate, gradient norm, and tensor statistics.
+    """Hooks a PyTorch model to record phases, losses, the learning rate, the gradient norm, and tensor statistics.
 
-    model: the module whose forward is called (the result of DDP or torch.compile, where they are used).
-    optimizer: one optimizer or a list; a step ends with the step() of the last one.
-    loss: the loss module. A function is wrapped; call handle.loss in its place. Without a loss, an output that contains one
-    is enough.
-    collections: defaults to Collection.defaults(every). every: their save interval in steps.
-    steps: None: a step is an iteration of pitwall.steps() or step() where one runs, else the time from forward to the end of
-    the optimizer; False: never the latter.
-    scaler: the GradScaler, for the scale of the norm and train_loss_scale; defaults to the one that scales the losses.
-    grad_norm_every: interval in steps between norms of all gradients; 0: no norms.
-    inputs: "images" or "tokens", the kind of the model's first input; passes it to log_images() or log_tokens() every ten steps.
-    labels: True passes the inputs of the loss module to log_classification() on each step.
-    batch_axis: axis of the first input that counts samples.
-    collectives: also calls watch_collectives() if torch.distributed runs.
-    history_bytes: maximum memory for the copies of tensors from which changes are computed.
+    model: module whose forward() the script calls. If DDP or torch.compile is used, pass its result.
+    optimizer: one optimizer or a list. A step ends with the last optimizer's step().
+    loss: the loss module or function. A function is wrapped, so call handle.loss instead of it. May be omitted if the model's output contains the
+    loss.
+    collections: defaults to Collection.defaults(every).
+    every: default save interval of collections, in steps.
+    steps: with None, a step is an iteration of pitwall.steps() or step() if one is running. Otherwise a step lasts from forward to the end of the
+    optimizer. With False, only pitwall.steps() and step() create steps.
+    scaler: GradScaler used to unscale the gradient norm and to record train_loss_scale. Defaults to the scaler of the losses.
+    grad_norm_every: interval, in steps, between gradient norms of the whole model. 0 disables norms.
+    inputs: "images" or "tokens", the kind of the model's first input. The input is passed to log_images() or log_tokens() every ten steps.
+    labels: if True, the inputs of the loss module are passed to log_classification() on each step.
+    batch_axis: sample axis of the first input.
+    collectives: also calls watch_collectives() if torch.distributed is initialized.
+    history_bytes: maximum memory for tensor copies that are used to compute changes.
 
-    Returns a handle; its close() removes every hook. A second watch() of a model closes the first. Call it from the training
-    thread. Never raises.
+    Returns a handle whose close() removes every hook. A second watch() of the same model closes the first. Must be called from the training thread.
+    Never raises.
     """
     try:
         from .pytorch import _torch_hooks
@@ -161,10 +167,12 @@ def watch(model, optimizer=None, loss=None, collections=None, *, every=500, step
 
 
 def watch_collectives(ddp=None):
-    """Times the functions of torch.distributed: the phase "collective", the durations, and the number of calls.
+    """Times the functions of torch.distributed: records the phase "collective", the durations, and the number of calls.
 
-    ddp: a DistributedDataParallel module whose gradient all-reduces, which bypass these functions, are recorded too. This
-    registers a communication hook that computes the same as DDP without a hook. Returns a handle with close(). Never raises.
+    ddp: a DistributedDataParallel module whose gradient all-reduces are recorded too, because they bypass these functions. This registers a
+    communication hook that computes the same result as DDP without a hook.
+
+    Returns a handle with close(). Never raises.
     """
     try:
         from .pytorch import _collectives
@@ -175,7 +183,7 @@ def watch_collectives(ddp=None):
 
 
 class _NotWatched:
-    """Handle that watch() returns when it could not hook the model."""
+    """Handle that watch() and watch_collectives() return if installing the hooks failed."""
 
     def __init__(self, loss):
         self.loss = loss

@@ -1,21 +1,20 @@
-"""Public constructors of the callbacks in pitwall.integrations; each imports its framework only when called.
+"""Public constructors of the callbacks in pitwall.integrations. Each constructor imports its framework only when called.
 
-Each raises ImportError if the framework is not installed, and TypeError for unknown arguments. The callbacks themselves never
-raise into training.
+Each raises ImportError if the framework is not installed, and TypeError for unknown arguments. The callbacks themselves never raise into training.
 """
 
 
 def transformers_callback(watch=False):
-    """Returns a callback for Hugging Face's `Trainer(callbacks=[...])`: steps, phases, and the Trainer's log values.
+    """Returns a callback for Hugging Face's `Trainer(callbacks=[...])` that records steps, phases, and the Trainer's log values.
 
-    watch: True, or a dict of arguments for watch(), hooks the Trainer's model and optimizer. Raises ImportError.
+    watch: if True or a dict of arguments for watch(), hooks the Trainer's model and optimizer. Raises ImportError.
     """
     from .integrations import transformers
     return transformers.PitwallCallback(watch)
 
 
 def lightning_callback(watch=False):
-    """Returns a callback for Lightning's `Trainer(callbacks=[...])`: steps, phases, the loss, and the module's log values.
+    """Returns a callback for Lightning's `Trainer(callbacks=[...])` that records steps, phases, the loss, and the module's log values.
 
     watch: as for transformers_callback(). Raises ImportError.
     """
@@ -25,13 +24,18 @@ def lightning_callback(watch=False):
 
 def xgboost_callback(*, every=5, trees_every=1, classification=None, loss=None, train_data=("train", "training", "dtrain"),
                      eval_data=None, features=100):
-    """Returns a callback for `xgboost.train(callbacks=[...])` and `cv()`: a boosting round is a step.
+    """Returns a callback for `xgboost.train(callbacks=[...])` and `cv()` that records each boosting round as a step.
 
-    Records metrics, trees, and the importance of features. every: interval in rounds at which the importance of features and the
-    predictions are read; 0: never. trees_every: the same interval for the new trees. classification: a DMatrix with labels whose
-    predictions go to log_classification(). loss: the metric recorded as train_loss too; defaults to the first metric known to be
-    a loss. train_data: names that the training data may have in evals. eval_data: the data whose loss is recorded in mode eval;
-    defaults to the last other data, as for early stopping. features: maximum number of features sent, the most important first.
+    The callback records metrics, trees, and feature importance.
+
+    every: interval, in rounds, at which feature importance and predictions are read. 0 disables both.
+    trees_every: interval, in rounds, at which new trees are read. 0 disables it.
+    classification: DMatrix with labels whose predictions are passed to log_classification().
+    loss: metric that is also recorded as train_loss. Defaults to the first metric that is known to be a loss.
+    train_data: possible names of the training data in evals.
+    eval_data: data whose loss is recorded in mode eval. Defaults to the last data set that is not the training data, as for early stopping.
+    features: maximum number of features to send, most important first.
+
     Raises ImportError.
     """
     from .integrations import xgboost

@@ -1,5 +1,4 @@
-"""Containment of failures. A wrong call is logged as a warning of the logger "pitwall", and any other failure at its debug level,
-each only once."""
+"""Failure containment. Invalid calls are logged as warnings to the "pitwall" logger and all other failures at debug level, each only once."""
 import logging
 import sys
 
@@ -12,14 +11,14 @@ _logged = set()
 
 
 class WrongCall(ValueError):
-    """An argument of a public function is invalid. Its text is `cause (value); advice`."""
+    """Invalid argument of a public function. The message has the form `cause (value); advice`."""
 
     def __init__(self, cause, value, advice):
         super().__init__("%s (%s); %s" % (cause, brief(value), advice))
 
 
 def brief(value):
-    """Formats a value for a message: plain values as they are, others by type, because their text may be long or wait for a device."""
+    """Formats a value for a message. Plain values are printed, all others by type because their text may be long or wait for a device."""
     if value is None or isinstance(value, (bool, int, float, str)):
         text = repr(value) if not isinstance(value, int) or abs(value) < 1 << 200 else "an int of %d bits" % value.bit_length()
         return text if len(text) <= 80 else text[:77] + "..."
@@ -27,7 +26,7 @@ def brief(value):
 
 
 def swallow(where):
-    """Logs the current exception, once per place and type, or for a wrong call once per message."""
+    """Logs the current exception once per place and type, or once per message for a WrongCall."""
     kind, error = sys.exc_info()[:2]
     if kind is not None and issubclass(kind, WrongCall):
         warn_once("%s: %s", where, str(error))
@@ -40,7 +39,7 @@ def swallow(where):
 
 
 def warn_once(message, *arguments):
-    """Logs a warning, once per message and arguments; at most 1000 messages of all kinds."""
+    """Logs a warning once per message and arguments. At most 1000 messages are logged in total, across all levels."""
     key = (message, arguments)
     if key not in _logged and len(_logged) < 1000:
         _logged.add(key)
@@ -48,7 +47,7 @@ def warn_once(message, *arguments):
 
 
 def debug_once(message, *arguments):
-    """Logs at debug level what is left out and why, once per message and arguments; at most 1000 messages."""
+    """Logs omitted data and the reason at debug level, once per message and arguments, within the same limit of 1000 messages."""
     key = (message, arguments)
     if key not in _logged and len(_logged) < 1000:
         _logged.add(key)

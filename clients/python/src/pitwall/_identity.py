@@ -1,4 +1,4 @@
-"""Identity of this process: job, rank, attempt, and job reference, from arguments and the environment."""
+"""Identity of this process (job, rank, attempt, and job reference), built from arguments and the environment."""
 import hashlib
 import json
 import os
@@ -11,11 +11,11 @@ from ._version import __version__
 
 _SERVICE_ACCOUNT_NAMESPACE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 MAX_LABELS = 32
-MAX_NAME = 200  # bytes of a job's ID or name; the collector accepts IDs of 256, and derives one from name and start
+MAX_NAME = 200  # bytes of a job's ID or name; the collector accepts IDs of up to 256 bytes, and derives an ID from name and start
 
 
 class Identity(NamedTuple):
-    """Fields of the Hello that do not change during the life of the process."""
+    """Fields of the Hello message that stay constant for the lifetime of the process."""
 
     job_id: str
     job_name: str
@@ -44,12 +44,13 @@ def _number(env, *names):
 
 
 def _rank_on_first_node(env):
-    """Returns the rank of a process that knows only its local rank, as under Lightning's launcher; on the first node they are equal."""
+    """Returns the rank of a process that only knows its local rank, as under Lightning's launcher. On the first node, both ranks are equal."""
     return 0 if _number(env, "NODE_RANK") else _clamp(_number(env, "LOCAL_RANK") or 0, 32)
 
 
 def _start_ns(text):
-    """Parses PITWALL_JOB_START in seconds (may have a fraction) or nanoseconds since the epoch. Returns 0 if absent or malformed."""
+    """Parses PITWALL_JOB_START, which is either seconds (possibly with a fraction) or nanoseconds since the epoch. Returns 0 if the value is absent
+    or malformed."""
     try:
         if text.strip().isdecimal() and len(text.strip()) > 12:
             return int(text) & ((1 << 63) - 1)
@@ -73,7 +74,7 @@ def _job_reference(env):
         found = ("slurm", env.get("SLURM_CLUSTER_NAME", ""), "", "Job", env["SLURM_JOB_ID"],
                  env.get("SLURM_JOB_PARTITION", ""))
     elif env.get("KUBERNETES_SERVICE_HOST"):
-        # Kubernetes itself provides no more. Pod specs pass the rest through the downward API as PITWALL_*.
+        # Kubernetes itself does not provide more. Pod specs pass the remaining fields as PITWALL_* through the downward API.
         found = ("kubernetes", "", env.get("POD_NAMESPACE") or _read_line(_SERVICE_ACCOUNT_NAMESPACE), "", "", "")
     else:
         found = ("",) * 6
@@ -82,8 +83,8 @@ def _job_reference(env):
 
 
 def config_hash(config):
-    """Returns 12 hex digits that are equal for equal configurations in every process. Dicts and sets are sorted, tuples hash like
-    lists, and values that JSON does not have are hashed as their repr() without addresses."""
+    """Returns 12 hex digits that are equal for equal configurations in every process. Dicts and sets are sorted, tuples hash like lists, and values
+    without a JSON form are hashed as their repr() without addresses."""
     def plain(value, depth=0):
         if isinstance(value, dict) and depth < 32:
             return sorted(([repr(key), plain(item, depth + 1)] for key, item in value.items()), key=lambda pair: pair[0])
@@ -100,8 +101,8 @@ def config_hash(config):
 
 
 def _labels(env, extra):
-    """Returns the labels of the process: the caller's and the restart counts. The counts are only labels: one is per agent and the
-    other resets, so neither numbers attempts."""
+    """Returns the labels of the process: those of the caller, of PITWALL_LABELS, and of the scheduler's counters. Restart counts are not used as
+    attempt numbers because one is counted per agent and the other resets."""
     labels = {}
     for variable, name in (("TORCHELASTIC_RESTART_COUNT", "torchelastic_restart_count"),
                            ("SLURM_RESTART_COUNT", "slurm_restart_count"),
@@ -130,7 +131,7 @@ def _clamp(value, bits):
 
 
 def identify(env=None, job=None, job_id=None, rank=None, local_rank=None, world_size=None, attempt=None, labels=None):
-    """Builds the Identity. Arguments override the environment. Missing fields stay empty; the collector fills them."""
+    """Builds the Identity. Arguments override the environment. Missing fields stay empty and are filled in by the collector."""
     env = os.environ if env is None else env
     reference = _job_reference(env)
     platform, cluster, _, _, uid, _ = reference
@@ -160,7 +161,7 @@ def identify(env=None, job=None, job_id=None, rank=None, local_rank=None, world_
 
 
 def socket_candidates(env=None, path=None):
-    """Returns the paths where the collector of this node may listen, in the order to try."""
+    """Returns the possible socket paths of this node's collector, in the order to try."""
     env = os.environ if env is None else env
     path = path or env.get("PITWALL_SOCKET")
     if path:

@@ -1,4 +1,4 @@
-"""Begin and end of the client: init, finish, the interpreter's exit, uncaught exceptions, and forks."""
+"""Lifecycle of the client: init, finish, interpreter exit, uncaught exceptions, and forks."""
 import atexit
 import logging
 import os
@@ -17,20 +17,20 @@ logger = logging.getLogger("pitwall")
 DEFAULT_QUEUE = 16384
 IMMEDIATE_EXIT_S = 0.5  # maximum delay of os._exit
 THREAD_METRIC = "train_thread_exception"
-MAX_THREADS = 16        # maximum number of reported exceptions of threads
+MAX_THREADS = 16        # maximum number of reported thread exceptions
 MAX_TEXT = 200
 _FALSE = ("", "0", "false", "no", "off")
 
 
 class _Exit:
-    """Hooks at the end of the process and of its threads. Each passes its call on unchanged."""
+    """Hooks for the end of the process and of its threads. Each hook forwards its call unchanged."""
 
     def __init__(self):
         self.failed = False
         self.cancelled = False
-        self.exception = ""  # the exception that ended the process, as text
+        self.exception = ""  # text of the exception that terminated the process
         self.status = None   # the last requested exit status
-        self._threads = set()  # labels of the exceptions that ended threads
+        self._threads = set()  # labels of the exceptions that terminated threads
         self._installed = False
 
     def install(self):
@@ -44,7 +44,7 @@ class _Exit:
         _at_exit_of_worker(self._at_worker_exit)
 
     def _on_exception(self, kind, value, traceback):
-        if issubclass(kind, KeyboardInterrupt):  # ended by a person
+        if issubclass(kind, KeyboardInterrupt):  # canceled by a user
             self.cancelled = True
         else:
             self.failed = True
@@ -65,14 +65,15 @@ class _Exit:
         self._thread_hook(args)
 
     def _on_exit(self, code=None):
-        # `raise SystemExit(1)` calls no hook, and this exit may be caught. The exit status, which the collector has, decides.
+        # `raise SystemExit(1)` does not call any hook, and the script may catch the SystemExit of this call. The exit status that the collector
+        # observes decides.
         if threading.current_thread() is threading.main_thread():
             self.status = _status_of(code)
             self.failed = self.failed or self.status != 0
         self._exit(code)
 
     def _on_immediate_exit(self, status):
-        """Sends the remaining data, because os._exit runs no other hook, and the status for kernels that do not report it."""
+        """Sends the remaining data because os._exit skips all other hooks. Also sends the exit status, because not every kernel reports it."""
         try:
             if client is not None and isinstance(status, int):
                 end("", IMMEDIATE_EXIT_S, exiting=True, exit_status=status, flush=False)
@@ -81,12 +82,12 @@ class _Exit:
         self._immediate_exit(status)
 
     def _at_worker_exit(self):
-        """Ends the client of a multiprocessing worker, which may skip atexit. Its exception, if any, is being handled."""
+        """Ends the client of a multiprocessing worker, which may skip atexit. If the worker failed, its exception is still being handled here."""
         value = sys.exc_info()[1]
         if isinstance(value, SystemExit):
             self.status = _status_of(value.code)
             self.failed = self.failed or self.status != 0
-            # A launcher such as torch.multiprocessing turns an exception into a status.
+            # A launcher such as torch.multiprocessing converts an exception to an exit status.
             cause = value.__cause__ or (None if value.__suppress_context__ else value.__context__)
             if self.status != 0 and isinstance(cause, Exception):
                 self.exception = describe(cause)
@@ -108,16 +109,16 @@ def _status_of(code):
 
 
 def _at_exit_of_worker(function):
-    """Registers the function with multiprocessing if this process is one of its workers."""
+    """Registers the function with multiprocessing if this process is a multiprocessing worker."""
     multiprocessing = sys.modules.get("multiprocessing.process")
     if multiprocessing is not None and multiprocessing.parent_process() is not None:
         from multiprocessing import util
-        util.Finalize(None, function, exitpriority=-100)  # after the worker's own
+        util.Finalize(None, function, exitpriority=-100)  # after the worker's own finalizers
 
 
 def describe(exception):
-    """Returns the type of an exception and the first line of its text without secrets and directories, e.g. "KeyError: 'lr'".
-    With PITWALL_EXCEPTION_TEXT=0 it returns only the type; with `full` the unchanged line."""
+    """Returns an exception's type and the first line of its message without secrets and directories, e.g. "KeyError: 'lr'". PITWALL_EXCEPTION_TEXT=0
+    limits the result to the type; `full` keeps the line unchanged."""
     kind = type(exception).__name__
     try:
         choice = os.environ.get("PITWALL_EXCEPTION_TEXT", "1").strip().lower()
@@ -138,13 +139,13 @@ class Client:
 
 
 _exit = _Exit()
-client = None    # the client of this process; while it is None, every public function is a no-op
-recorder = None  # client.recorder, saves a lookup on the hot path
-before_end = weakref.WeakSet()  # flush() of each is called before the client ends, to record measurements in progress
+client = None    # client of this process; if None, every public function is a no-op
+recorder = None  # client.recorder; saves a lookup on the hot path
+before_end = weakref.WeakSet()  # objects whose flush() records measurements in progress before the client ends
 
 
 def begin(job, job_id, rank, local_rank, world_size, attempt, labels, socket, queue, step_lag):
-    """Starts the client of this process; ends a running one first."""
+    """Starts the client of this process. If a client is already running, ends it first."""
     global client, recorder
     if os.environ.get("PITWALL_DISABLED", "").strip().lower() not in _FALSE:
         logger.debug("pitwall: disabled by PITWALL_DISABLED")
@@ -180,7 +181,7 @@ def begin(job, job_id, rank, local_rank, world_size, attempt, labels, socket, qu
 
 
 def _whole(name, number):
-    """Returns the number, or None with a warning if it is invalid: incomplete data is better than a silent rank."""
+    """Returns the number. If the number is invalid, logs a warning and returns None, because incomplete data is better than a rank without data."""
     if number is None:
         return None
     try:
@@ -193,8 +194,11 @@ def _whole(name, number):
 
 
 def end(reason, timeout=None, exiting=False, exit_status=None, flush=True):
-    """Sends the queue and the Goodbye, waiting as Patience(timeout) does. Nothing is recorded afterwards. exiting: the process is
-    about to end, with exit_status if that is known. flush: records open measurements first."""
+    """Sends the queued data and the Goodbye, and waits as Patience(timeout) does. Nothing is recorded afterwards.
+
+    exiting: the process is about to exit, with exit_status if that is known.
+    flush: records open measurements first.
+    """
     global client, recorder
     if client is not None and flush:
         for holder in list(before_end):
@@ -209,15 +213,15 @@ def end(reason, timeout=None, exiting=False, exit_status=None, flush=True):
 
 
 def begin_model(model):
-    """Reports that a model is watched; see OpenLoops.begin_model(). A no-op without a client."""
+    """Reports that watch() was called for a model; see OpenLoops.begin_model(). A no-op without a client."""
     running = recorder
     if running is not None:
         running.loops.begin_model(model)
 
 
 def _exception_here(exiting):
-    """Returns evidence of a failure: the exception being handled, e.g. where `finally` calls finish(), or the exception that ended
-    the script although another hook replaced ours. The exit status decides whether it was a failure."""
+    """Returns evidence of a failure: the exception being handled (for example if `finally` calls finish()), or the exception that ended the script
+    even though another hook replaced ours. The exit status decides whether the process failed."""
     value = sys.exc_info()[1]
     if value is None and exiting:
         value = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
@@ -225,14 +229,14 @@ def _exception_here(exiting):
 
 
 def _is_loader_worker():
-    """Returns whether this is a DataLoader worker that ran the script again. It stays silent; the rank's own process reports."""
+    """Returns whether this is a DataLoader worker that reran the script. Such a worker does not report because the rank's own process does."""
     torch_data = sys.modules.get("torch.utils.data")
     return torch_data is not None and torch_data.get_worker_info() is not None
 
 
 def _is_imported_by_worker():
-    """Returns whether multiprocessing has spawned this worker and is importing the script's module, with an init() at module level.
-    That call is meant for the parent: a worker that is a rank calls init() in its own function."""
+    """Returns whether this is a spawned multiprocessing worker that is importing the script's module, which calls init() at module level. That call
+    is meant for the parent. A worker that is a rank calls init() in its own function."""
     process = sys.modules.get("multiprocessing.process")
     return process is not None and getattr(process.current_process(), "_inheriting", False)
 
@@ -241,7 +245,7 @@ def _after_fork_in_child():
     global client, recorder
     inherited, client, recorder = client, None, None
     if inherited is not None:
-        inherited.recorder.abandon()  # phases and steps that are open at the fork still end in this recorder
+        inherited.recorder.abandon()  # phases and steps that were open at the fork still end in this recorder
         inherited.sender.abandon()
 
 

@@ -1,16 +1,16 @@
-"""Redaction of secrets and directories in text that leaves the process, such as that of exceptions.
+"""Redaction of secrets and directories in text that leaves the process, such as exception messages.
 
-Redacted are: values of environment variables with the name of a secret; user names and passwords in addresses; values after a name
-such as `password=` or `Authorization:`; tokens recognized by their form; and the directories of absolute paths, whose file names
-stay. The text is meant for people, so a false match costs less than a published secret.
+The following parts are redacted: values of environment variables whose name indicates a secret; user names and passwords in URLs; values after a name
+such as `password=` or `Authorization:`; tokens with a known format; and the directories of absolute paths, but not the file names. The text is for
+human readers, so a false match costs less than a leaked secret.
 """
 import os
 import re
 
 REDACTED = "***"
-MAX_LENGTH = 4096       # maximum number of characters read; the rest is cut off
-AWS_SECRET = 40         # characters of an AWS secret key
-MIN_SECRET = 6          # minimum length of an environment variable's value; shorter ones occur in ordinary words
+MAX_LENGTH = 4096       # maximum number of characters read; the rest is truncated
+AWS_SECRET = 40         # length of an AWS secret key in characters
+MIN_SECRET = 6          # minimum length of an environment variable's value, because shorter values occur in ordinary words
 
 _NAMES = (r"pass(?:word|wd|phrase)?|pwd|secret(?:s|[-_]?key)?|api[-_]?key|access[-_]?key(?:[-_]?id)?|account[-_]?key|private[-_]?key|"
           r"auth(?:orization)?|credentials?|cookie|session[-_]?(?:id|key)|dsn")
@@ -18,31 +18,31 @@ _SECRET_VARIABLE = re.compile(r"(?:^|_)(?:PASS(?:WORD|WD|PHRASE)?|PWD|SECRETS?|T
                               r"AUTH|CREDENTIALS?|COOKIE|DSN|CONNECTION_STRING)(?:_|$)", re.I)
 _NOT_SECRET = frozenset(("PWD", "OLDPWD"))  # directories
 
-# Patterns with their replacements, applied in this order.
+# Patterns and their replacements, applied in this order.
 _RULES = tuple((re.compile(pattern), replacement) for pattern, replacement in (
-    # scheme://user:password@host, or a token alone; a password may contain "@" and, unquoted, "/".
+    # scheme://user:password@host, or only a token before the host. A password may contain "@" and, unquoted, "/".
     (r"(\b[A-Za-z][A-Za-z0-9+.-]{0,30}://)[^\s'\"<>]{1,1000}@(?=[\w.\[-])", r"\1***@"),
     (r"(?<![\w.:/@-])[\w.+-]{1,64}:[^\s:/@'\"]{1,200}@(?=[A-Za-z0-9\[])", r"***@"),
     (r"(?i)\b(bearer|basic|digest|negotiate)\s+(?=[^\s'\"]{8})[A-Za-z0-9._~+/=:-]+", r"\1 ***"),
-    # name=value, name: value, "name": "value", --name value, X-Amz-Signature=value; the name may be a suffix of a longer one.
+    # name=value, name: value, "name": "value", --name value, and X-Amz-Signature=value. The name may be the suffix of a longer name.
     (r"(?i)(?<![a-z])((?:[\w.-]{0,60}[-_.])?(?:%s)[\"']?\s{0,3}(?:=|:(?!//)|=>)\s{0,3})(\"[^\"]*\"?|'[^']*'?|(?!\*\*\*)[^\s,;&\"')\]}]+)" % _NAMES, r"\1***"),
-    # Language models have tokens too: "pad_token='<pad>'", "token: 50257".
+    # Language models also have tokens, such as "pad_token='<pad>'" and "token: 50257".
     (r"(?i)(?<![a-z])((?:[\w.-]{0,60}[-_.])?token[\"']?\s{0,3}(?:=|:(?!//)|=>)\s{0,3})(?!\d+\b)[\"']?[^\s,;&\"')\]}<>\[|*]{8,}[\"']?", r"\1***"),
     (r"(?i)([?&;](?:[\w.-]{0,60}[-_.])?(?:sig|signature|key|code)=)[^\s&;'\"]+", r"\1***"),
     (r"(?i)(--(?:[\w-]{0,60}-)?(?:token|%s))\s+(?!\*\*\*)[^\s-][^\s]*" % _NAMES, r"\1 ***"),
     (r"(?i)\b(password|passphrase|secret|token|api key|access key|credentials?)\s+(is|was|of|for)?\s*(['\"])[^'\"]+\3", r"\1 \2 ***"),
-    # Tokens recognized by their form: Hugging Face, OpenAI, GitHub, GitLab, Slack, AWS, Google, npm, PyPI, Stripe, JWT.
+    # Tokens with a known format: Hugging Face, OpenAI, GitHub, GitLab, Slack, AWS, Google, npm, PyPI, Stripe, JWT.
     (r"\b(?:hf|api_org)_[A-Za-z0-9]{16,}|\bsk-[A-Za-z0-9_-]{16,}|\bgh[pousr]_[A-Za-z0-9]{16,}|\bgithub_pat_\w{16,}|\bglpat-[\w-]{16,}|"
      r"\bxox[a-z]-[\w-]{10,}|\b(?:AKIA|ASIA|AGPA|AROA)[A-Z0-9]{12,}|\bAIza[\w-]{30,}|\bya29\.[\w-]{16,}|\bnpm_[A-Za-z0-9]{20,}|\bpypi-[\w-]{16,}|"
      r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{10,}|\beyJ[\w-]{8,}(?:\.[\w-]+){0,4}", REDACTED),
     (r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*", REDACTED),
-    # Absolute paths, including those in file:// addresses, but not the path of an address after a host.
+    # Absolute paths, including those in file:// URLs, but not the path after the host of a URL.
     (r"(?<![\w.~/:>-])(?:file://)?~?/(?:[^\s/'\":,;()<>|]+/+)+", "…/"),
     (r"\b[A-Za-z]:\\(?:[^\\\s'\":,;<>|]+\\)+", "…/"),
     (r"\\\\(?:[^\\\s'\":,;<>|]+\\)+", "…/"),
 ))
 _LONG = re.compile(r"(?<![\w+/=-])[A-Za-z0-9+/_=-]{20,}(?![\w+/=-])")
-_UUID = re.compile(r"(?:GPU-|MIG-)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")  # the name of a device or a run
+_UUID = re.compile(r"(?:GPU-|MIG-)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")  # name of a device or a run
 _HEX = re.compile(r"[0-9a-fA-F]{32,}\Z")
 
 
@@ -57,13 +57,14 @@ def redact(text, environment=None):
 
 
 def _secret_values(environment):
-    """Returns the values of secret variables, longest first, because one may contain another."""
+    """Returns the values of secret environment variables, longest first, because a value may contain a shorter one."""
     found = {value.strip() for name, value in environment.items() if name not in _NOT_SECRET and _SECRET_VARIABLE.search(name)}
     return sorted((value for value in found if len(value) >= MIN_SECRET), key=len, reverse=True)
 
 
 def _redact_long(match):
-    """Hides words that look random: many hexadecimal digits, or a mix of lower case, upper case, and digits. Other relative paths stay."""
+    """Redacts words that look random: many hexadecimal digits, or a mix of lowercase letters, uppercase letters, and digits. Other relative paths are
+    unchanged."""
     word = match.group()
     if _UUID.match(word):
         return word

@@ -1,2 +1,2 @@
-"""The version of the package: one place for code and Hello."""
+"""Version of the package, used by both the package metadata and the Hello message."""
 __version__ = "0.1.0"

@@ -1,7 +1,7 @@
-"""Encoding of pitwall.client.v1 (proto/pitwall/client/v1/client.proto), written and read by hand.
+"""Hand-written encoder and decoder for pitwall.client.v1 (proto/pitwall/client/v1/client.proto).
 
-Only the subset that the protocol needs: varints, doubles, strings, and nested messages. Fields with their default value are omitted,
-as in proto3. Every message on the socket is framed by its length as 4 bytes, little-endian.
+Implements only the subset that the protocol needs: varints, doubles, strings, and nested messages. Fields with their default value are omitted, as in
+proto3. Every message on the socket is preceded by its length as a 4-byte little-endian integer.
 """
 import logging
 import re
@@ -10,7 +10,7 @@ import struct
 logger = logging.getLogger("pitwall")
 PROTOCOL = 1
 MAX_FRAME = 4 << 20
-MAX_STRING = 1024  # bytes per string; longer ones are cut
+MAX_STRING = 1024  # bytes per string; longer strings are truncated
 
 KIND_STEP = 1
 KIND_PHASE = 2
@@ -23,7 +23,7 @@ _strings = {}  # (field, text) -> encoded field; names and modes repeat constant
 
 
 def varint(value):
-    """Encodes a base-128 varint. Negative numbers take ten bytes, as for int64."""
+    """Encodes a base-128 varint. A negative number takes ten bytes, as for int64."""
     value &= _MASK64
     if value < 0x80:
         return bytes((value,))
@@ -36,7 +36,7 @@ def varint(value):
 
 
 def _time(value):
-    """Encodes a present-day time in nanoseconds, which takes nine bytes, like varint() but three times as fast.
+    """Encodes a present-day time in nanoseconds, which takes nine bytes. Equivalent to varint(), but three times as fast.
 
     Spreads 56 bits over eight groups of seven with masks and shifts, then adds the continuation bits.
     """
@@ -64,8 +64,8 @@ def string(field, text):
         return b""
     encoded = _strings.get((field, text))
     if encoded is None:
-        # A cut may split a character: "ignore" drops the rest of it. Lone surrogates become "?", and so do control
-        # characters, which the collector refuses.
+        # Truncation may split a character, and "ignore" drops the incomplete part. Lone surrogates and control characters become "?" because the
+        # collector rejects control characters.
         raw = _CONTROL.sub("?", text).encode("utf-8", "replace")[:MAX_STRING].decode("utf-8", "ignore").encode("utf-8")
         encoded = message(field, raw)
         if len(_strings) > 4096:
@@ -85,7 +85,7 @@ def value_labels(pairs):
 
 
 def not_sent(name, cause):
-    """Logs an item that the C module cannot encode."""
+    """Logs that the C module cannot encode an item."""
     logger.debug("pitwall: %s is not sent: %s", name, cause)
 
 
@@ -94,7 +94,7 @@ def labels(field, pairs):
 
 
 def hello(identity, boot_id, start_unix_ns, pid):
-    """Encodes ClientMessage{hello}. identity: an Identity of _identity.py."""
+    """Encodes ClientMessage{hello}. identity: an Identity from _identity.py."""
     attempt = b"" if identity.attempt is None else varint(8 << 3) + varint(identity.attempt)
     return message(1, b"".join((
         integer(1, PROTOCOL), string(2, identity.job_id), string(3, identity.job_name),
@@ -108,14 +108,14 @@ def hello(identity, boot_id, start_unix_ns, pid):
 
 
 def span(kind, name, start_unix_ns, duration_ns, step_plus_one, mode):
-    """Encodes Update.spans, including the key."""
+    """Encodes an element of Update.spans, including the key."""
     return message(2, b"".join((
         b"\x08\x01" if kind == KIND_STEP else b"\x08\x02", string(2, name), b"\x18", _time(start_unix_ns),
         b"\x20", varint(duration_ns), integer(5, step_plus_one), string(6, mode))))
 
 
 def value(metric, label_bytes, number, time_unix_ns, step_plus_one, mode):
-    """Encodes Update.values, including the key. label_bytes: from labels(2, ...)."""
+    """Encodes an element of Update.values, including the key. label_bytes: result of labels(2, ...)."""
     return message(3, b"".join((
         string(1, metric), label_bytes, b"\x19", _pack_double(number), b"\x20", _time(time_unix_ns),
         integer(5, step_plus_one), string(6, mode))))
@@ -123,8 +123,12 @@ def value(metric, label_bytes, number, time_unix_ns, step_plus_one, mode):
 
 def update(sequence, items, promise_unix_ns, step_promises, dropped, phase, phase_since_unix_ns, step_plus_one, mode,
            loop_open=None):
-    """Encodes ClientMessage{update}. items: encoded spans and values. step_promises: pairs (mode, below_step). loop_open: None before
-    the first loop."""
+    """Encodes ClientMessage{update}.
+
+    items: encoded spans and values.
+    step_promises: pairs (mode, below_step).
+    loop_open: None before the first loop.
+    """
     promises = b"".join(message(5, string(1, name) + integer(2, below)) for name, below in step_promises)
     return message(2, b"".join((
         integer(1, sequence), b"".join(items), integer(4, promise_unix_ns), promises, integer(6, dropped),
@@ -133,7 +137,11 @@ def update(sequence, items, promise_unix_ns, step_promises, dropped, phase, phas
 
 
 def captured_head(request, phase, mode, step_plus_one, collective, cpu_seconds, io_bytes, operators):
-    """Encodes Captured except its threads. request: (id, look); collective: (group, operation, sequence, bytes) or None."""
+    """Encodes a Captured message except for its threads.
+
+    request: (id, look).
+    collective: (group, operation, sequence, bytes), or None.
+    """
     ident, look = request
     opened = b""
     if collective is not None:
@@ -146,17 +154,17 @@ def captured_head(request, phase, mode, step_plus_one, collective, cpu_seconds, 
 
 
 def thread_stack(ident, name, main, frames):
-    """Encodes Captured.threads, including the key."""
+    """Encodes an element of Captured.threads, including the key."""
     return message(3, integer(1, ident) + _text(2, name) + integer(3, int(main)) + b"".join(_text(4, line) for line in frames))
 
 
 def captured(head, threads, left_out):
-    """ClientMessage{captured}"""
+    """Encodes ClientMessage{captured}."""
     return message(4, head + b"".join(threads) + integer(11, left_out))
 
 
 def _text(field, text, most=200):
-    """Encodes a text that does not repeat; string() caches."""
+    """Encodes a text that is not expected to repeat, without the cache of string()."""
     raw = _CONTROL.sub("?", text).encode("utf-8", "replace")[:most].decode("utf-8", "ignore").encode("utf-8")
     return message(field, raw) if raw else b""
 
@@ -171,7 +179,7 @@ def frame(body):
 
 
 def read_fields(data):
-    """Yields (field, value) of a message: bytes for length-delimited fields, int for varints and fixed-size ones.
+    """Yields (field, value) for each field of a message. A value is bytes for a length-delimited field, and an int for a varint or fixed-size field.
 
     Raises ValueError for malformed bytes.
     """
@@ -220,8 +228,8 @@ def read_refused(data):
 
 
 def read_welcome(data):
-    """Decodes a CollectorMessage. Returns {"node", "job_id", "source"} of a Welcome, with "written", "sends_written", and "received"
-    (ints) if the collector sends them; None for any other message."""
+    """Decodes a CollectorMessage. Returns {"node", "job_id", "source"} of a Welcome, plus the ints "written", "sends_written", and "received" if the
+    collector sends them. Returns None for any other message."""
     names = {1: "node", 2: "job_id", 3: "source"}
     numbers = {4: "written", 5: "sends_written", 6: "received"}
     for field, body in read_fields(data):
@@ -237,7 +245,7 @@ def read_welcome(data):
 
 
 def read_written(data):
-    """Decodes a CollectorMessage. Returns the sequence of a Written, or None for any other message."""
+    """Decodes a CollectorMessage. Returns the sequence number of a Written message, or None for any other message."""
     for field, body in read_fields(data):
         if field == 2 and isinstance(body, bytes):
             return dict(read_fields(body)).get(1, 0)
@@ -245,7 +253,7 @@ def read_written(data):
 
 
 def read_capture(data):
-    """Decodes a CollectorMessage. Returns (id, look) of a Capture, or None for any other message."""
+    """Decodes a CollectorMessage. Returns (id, look) of a Capture message, or None for any other message."""
     for field, body in read_fields(data):
         if field == 4 and isinstance(body, bytes):
             fields = dict(read_fields(body))

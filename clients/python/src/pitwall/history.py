@@ -1,4 +1,4 @@
-"""Client for the history that Pitwall's insights role keeps of all jobs: for notebooks and scripts, not for training jobs.
+"""Client for the job history kept by Pitwall's insights role. Intended for notebooks and scripts, not for training jobs.
 
     from pitwall.history import History
     history = History("http://127.0.0.1:9870")
@@ -6,7 +6,7 @@
         print(series.labels, series.times_ns[0], series.values[0])
     history.to_parquet("resnet", ["train_loss", "hw_gpu_utilization_ratio"], "resnet.parquet")
 
-Needs only the standard library, except that Parquet needs pyarrow. Command line: python3 -m pitwall.history --help.
+Requires only the standard library, and pyarrow for Parquet. For the command line, see python3 -m pitwall.history --help.
 """
 import argparse
 import csv
@@ -32,7 +32,7 @@ Parameters = List[Tuple[str, str]]
 
 
 class HistoryError(Exception):
-    """The history returned no answer, or an error. `status` is the HTTP status; 0 without an answer."""
+    """Failed request to the history. `status` is the HTTP status, or 0 if there was no response."""
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
@@ -40,8 +40,8 @@ class HistoryError(Exception):
 
 
 class Series:
-    """Columns of one series: times_ns (array of int64, Unix nanoseconds), values (array of double), and steps (array of int64, -1 where
-    a sample has no step; None if no sample has one). The three have the same length."""
+    """Samples of one series in columns: times_ns (array of int64, Unix nanoseconds), values (array of double), and steps (array of int64, -1 for a
+    sample without a step; None if no sample has a step). All columns have the same length."""
 
     __slots__ = ("labels", "kind", "times_ns", "values", "steps")
 
@@ -66,7 +66,7 @@ class Series:
     def _extend(self, part: Dict[str, Any]) -> None:
         times, values, steps = part["times_ns"], part["values"], part.get("steps")
         if len(times) != len(values) or (steps is not None and len(steps) != len(times)):
-            raise HistoryError("/samples: malformed answer: columns of different lengths")
+            raise HistoryError("/samples: malformed response: columns must have equal lengths")
         if steps is not None and self.steps is None:
             self.steps = array("q", [NO_STEP]) * len(self.times_ns)
         if self.steps is not None:
@@ -76,8 +76,15 @@ class Series:
 
 
 class History:
-    """Client of a running Pitwall with insights at url. token: required beyond loopback; token_file: a file with the token. timeout:
-    seconds per request. Requests raise HistoryError. One object may be used by several threads."""
+    """Client of a running Pitwall server with the insights role.
+
+    url: address of the server.
+    token: required unless the server is on the loopback interface.
+    token_file: file that contains the token.
+    timeout: seconds per request.
+
+    Requests raise HistoryError. An object may be shared by several threads.
+    """
 
     def __init__(self, url: str = DEFAULT_URL, token: str = "", token_file: str = "", timeout: float = TIMEOUT_S) -> None:
         if token_file:
@@ -88,11 +95,11 @@ class History:
         self._timeout = timeout
 
     def get(self, path: str, parameters: Iterable[Tuple[str, str]] = ()) -> Dict[str, Any]:
-        """Returns the answer of a route (docs/api.md), given without its prefix. Raises HistoryError."""
+        """Returns the response of a route of docs/api.md; the path includes the prefix. Raises HistoryError."""
         query = urllib.parse.urlencode(list(parameters))
         request = urllib.request.Request(self._url + path + ("?" + query if query else ""), headers={"Accept": "application/json"})
         if self._token:
-            # Not sent to the target of a redirect.
+            # The token is not sent to the target of a redirect.
             request.add_unredirected_header("Authorization", "Bearer " + self._token)
         try:
             with urllib.request.urlopen(request, timeout=self._timeout) as reply:
@@ -100,26 +107,28 @@ class History:
         except urllib.error.HTTPError as error:
             raise HistoryError(_error_text(error), error.code) from None
         except (OSError, ValueError) as error:
-            raise HistoryError("%s: no answer (%s); check that Pitwall runs there with the insights role" % (self._url, error)) from None
+            raise HistoryError("%s: no response (%s); check that Pitwall runs there with the insights role" % (self._url, error)) from None
         if not isinstance(body, dict):
-            raise HistoryError("%s%s: malformed answer" % (self._url, path))
+            raise HistoryError("%s%s: malformed response: not a JSON object" % (self._url, path))
         return body
 
     def jobs(self, **filters: str) -> Iterator[Dict[str, Any]]:
-        """Yields jobs in the form of GET /jobs. filters: name, owner, state, sort, order."""
+        """Yields jobs as returned by GET /jobs. filters: name, owner, state, sort, order."""
         yield from self._pages("/jobs", "jobs", list(filters.items()))
 
     def job(self, job: str) -> Dict[str, Any]:
         return self.get(PREFIX + "/job", [("job", job)])
 
     def list_series(self, job: str, match: Selectors = ()) -> Iterator[Dict[str, Any]]:
-        """Yields the series of a job: labels, kind, first_ns, last_ns, has_steps."""
+        """Yields the series of a job, each with labels, kind, first_ns, last_ns, and has_steps."""
         yield from self._pages("/series", "series", [("job", job)] + [("match", m) for m in _selectors(match)])
 
     def series(self, job: str, match: Selectors, start_ns: Optional[int] = None, end_ns: Optional[int] = None,
                steps: Optional[Tuple[int, int]] = None, mode: str = "train") -> List[Series]:
-        """Returns raw samples with start_ns <= time < end_ns (Unix nanoseconds), sorted by labels; defaults to the whole job. steps:
-        (first, last + 1) of the mode."""
+        """Returns raw samples with start_ns <= time < end_ns (Unix nanoseconds), sorted by labels. The default range is the whole job.
+
+        steps: limits the samples to the steps (first, last + 1) of the mode.
+        """
         found: Dict[Tuple[Tuple[str, str], ...], Series] = {}
         for answer in self._stretches(job, _selectors(match), start_ns, end_ns, steps, mode):
             for part in answer:
@@ -141,7 +150,7 @@ class History:
 
     def to_csv(self, job: str, match: Selectors, path: str, start_ns: Optional[int] = None, end_ns: Optional[int] = None,
                steps: Optional[Tuple[int, int]] = None, mode: str = "train") -> int:
-        """Writes one row per sample, as `pitwall export --format csv`. Returns the number of rows."""
+        """Writes one row per sample, like `pitwall export --format csv`. Returns the number of rows."""
         count = 0
         with open(path, "w", newline="") as file:
             out = csv.writer(file, lineterminator="\n")
@@ -156,8 +165,8 @@ class History:
 
     def to_parquet(self, job: str, match: Selectors, path: str, start_ns: Optional[int] = None, end_ns: Optional[int] = None,
                    steps: Optional[Tuple[int, int]] = None, mode: str = "train") -> int:
-        """Writes one row per sample: metric, labels (both dictionary-encoded), time (UTC, ns), step, value. Returns the number of rows.
-        Each period of time is a row group, so that memory is bounded. Needs pyarrow."""
+        """Writes one row per sample with the columns metric, labels (both dictionary-encoded), time (UTC, ns), step, and value. Returns the number of
+        rows. Each time range is a separate row group, which bounds memory. Requires pyarrow."""
         try:
             import pyarrow  # type: ignore
             import pyarrow.parquet  # type: ignore
@@ -191,7 +200,7 @@ class History:
 
     def _stretches(self, job: str, match: List[str], start_ns: Optional[int], end_ns: Optional[int],
                    steps: Optional[Tuple[int, int]], mode: str) -> Iterator[List[Dict[str, Any]]]:
-        """Yields answers of /samples, consecutive in time; a period that is too large for one answer is halved."""
+        """Yields consecutive time ranges of /samples. Halves a time range that is too large for one response."""
         if not match:
             raise ValueError("match must not be empty; use a selector like 'train_loss'")
         if start_ns is None or end_ns is None:
@@ -223,13 +232,13 @@ def _rows(part: Dict[str, Any]) -> Iterator[Tuple[int, Optional[float], Optional
     times, values = part["times_ns"], part["values"]
     steps = part.get("steps") or [None] * len(times)
     if not len(times) == len(values) == len(steps):
-        raise HistoryError("/samples: malformed answer: columns of different lengths")
+        raise HistoryError("/samples: malformed response: columns must have equal lengths")
     for t, value, step in zip(times, values, steps):
         yield int(t), value, None if step is None or step < 0 else step
 
 
 def _names(labels: Dict[str, str]) -> Tuple[str, str]:
-    """Returns the metric, and the other labels in PromQL syntax."""
+    """Returns the metric name, and the other labels in PromQL syntax."""
     def quoted(text: str) -> str:
         return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
     inner = ",".join('%s="%s"' % (name, quoted(value)) for name, value in sorted(labels.items()) if name != "__name__")
